@@ -1,0 +1,18 @@
+/* device.c: the table of devices, see device.h. */
+#include "base/device.h"
+
+#include "base/table.h"
+
+#define DEVICE(name) extern const struct device_ops device_##name;
+#include "base/devices.def"
+#undef DEVICE
+#define DEVICE(name) &device_##name,
+const struct device_ops *const devices[] = {
+#include "base/devices.def"
+    NULL};
+
+const struct device_ops *device_find(const char *name) {
+    const struct device_ops *found;
+    TABLE_FIND(devices, name, found);
+    return found;
+}

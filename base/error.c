@@ -1,0 +1,69 @@
+/* error.c: see error.h. The identity of the speaking rank is the one piece of process-wide state in the
+ * program: messages need it where no handle can be passed (out of memory, a failed library call). */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int this_rank;
+static int rank_count = 1;
+static void (*abort_every_rank)(int status);
+
+bool err_set(struct err *e, const char *format, ...) {
+    if (e->text[0]) return false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(e->text, sizeof e->text, format, args);
+    va_end(args);
+    return false;
+}
+
+void error_set_rank(int rank, int size) {
+    this_rank = rank;
+    rank_count = size;
+}
+
+void error_set_abort(void (*abort_all)(int status)) {
+    abort_every_rank = abort_all;
+}
+
+/* Trouble with a common cause (no memory, parameters that exploded) reaches all ranks at about the same time; of
+ * them the lowest should be heard, and its abort ends the others while they wait. */
+static void wait_for_lower_ranks(void) {
+    int turns = this_rank < 10 ? this_rank : 10;
+    struct timespec pause = {turns * 3 / 10, turns * 3 % 10 * 100000000L};
+    nanosleep(&pause, NULL);
+}
+
+static _Noreturn void end(int status) {
+    fflush(NULL);
+    if (abort_every_rank) abort_every_rank(status);
+    exit(status);
+}
+
+void die_at(const char *file, int line, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    wait_for_lower_ranks();
+    if (rank_count > 1)
+        fprintf(stderr, "sparsetrain: rank %d: %s:%d: %s\n", this_rank, file, line, text);
+    else
+        fprintf(stderr, "sparsetrain: %s:%d: %s\n", file, line, text);
+    end(EXIT_SYSTEM);
+}
+
+void die_status(int status, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    wait_for_lower_ranks();
+    fprintf(stderr, "sparsetrain: %s\n", text);
+    end(status);
+}

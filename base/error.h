@@ -1,0 +1,53 @@
+/* error.h: the two ways in which the program says that something is wrong.
+ *
+ * 1. A user's mistake (a bad option, a truncated file) is returned, never printed, by the layer that
+ *    finds it: the function fills a struct err with ONE line (what is wrong, what to do) and returns
+ *    false. Only cli prints it, once for the whole job, and every rank exits with EXIT_USER.
+ * 2. A programmer's or system error (an MPI call that fails, no memory) ends the whole job at once:
+ *    die() prints rank, file and line, and takes every rank down with it.
+ *
+ *        struct err e = {0};
+ *        if (!dataset_load(d, &e)) ...            // the caller's caller decides who prints e.text
+ *
+ *        if (rc != MPI_SUCCESS) die("MPI_Send to rank %d failed: %s", dest, text);
+ */
+#ifndef ST_BASE_ERROR_H
+#define ST_BASE_ERROR_H
+
+#include <stdbool.h>
+
+/* Exit statuses of the program; part of its public interface. */
+enum {
+    EXIT_DONE = 0,    /* the run completed */
+    EXIT_SYSTEM = 1,  /* a system or programmer error */
+    EXIT_USER = 2,    /* a user's mistake: options, files, checkpoints */
+    EXIT_NUMERIC = 3, /* NaN or Inf in a loss or a gradient */
+    EXIT_STOPPED = 4  /* ended by SIGINT/SIGTERM/SIGUSR1 after writing a checkpoint */
+};
+
+/* One line for the user, without the program's name and without a newline; empty: no error. */
+struct err {
+    char text[1024];
+};
+
+/* Fills *e (the first error wins: a later call keeps the text) and returns false, so that a function
+ * can `return err_set(e, ...)`. */
+bool err_set(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Who speaks in messages; comm sets it once after start-up. Before that: rank 0 of 1. */
+void error_set_rank(int rank, int size);
+
+/* What die_* calls to end every rank with this exit status; comm sets it. It must not return.
+ * NULL (the default): exit(status). */
+void error_set_abort(void (*abort_all)(int status));
+
+/* "sparsetrain: rank R: FILE:LINE: message" on stderr, then every rank ends with EXIT_SYSTEM. */
+#define die(...) die_at(__FILE__, __LINE__, __VA_ARGS__)
+_Noreturn void die_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* "sparsetrain: message" on stderr (one line), then every rank ends with `status`. For errors that one
+ * rank meets in the middle of a step, where the others cannot be asked. Ranks above 0 wait a moment
+ * first, so that of several ranks with the same trouble only the lowest is heard. */
+_Noreturn void die_status(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,134 @@
+/* json.c: see json.h. */
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+static void put(struct json *j, const char *text, size_t length) {
+    if (j->length + length + 1 > j->capacity) {
+        size_t capacity = 2 * (j->length + length + 1);
+        char *grown = mem_alloc(capacity, 1, "a JSON text");
+        memcpy(grown, j->text, j->length);
+        mem_free(j->text);
+        j->text = grown;
+        j->capacity = capacity;
+    }
+    memcpy(j->text + j->length, text, length);
+    j->length += length;
+    j->text[j->length] = '\0';
+}
+
+static void put_text(struct json *j, const char *text) {
+    put(j, text, strlen(text));
+}
+
+static void put_quoted(struct json *j, const char *text) {
+    put(j, "\"", 1);
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        char code[8];
+        if (c == '"' || c == '\\') {
+            code[0] = '\\';
+            code[1] = (char)c;
+            put(j, code, 2);
+        } else if (c < 0x20) {
+            snprintf(code, sizeof code, "\\u%04x", c);
+            put_text(j, code);
+        } else {
+            put(j, p, 1);
+        }
+    }
+    put(j, "\"", 1);
+}
+
+/* What stands before a value: a comma, and the key where one belongs. */
+static void lead(struct json *j, const char *key) {
+    if (j->comma) put(j, ",", 1);
+    j->comma = true;
+    if (!key) return;
+    put_quoted(j, key);
+    put(j, ":", 1);
+}
+
+static void begin(struct json *j, const char *key, char kind) {
+    lead(j, key);
+    if (j->depth == (int)sizeof j->kind) die("JSON nested deeper than %zu", sizeof j->kind);
+    j->kind[j->depth++] = (unsigned char)kind;
+    put(j, &kind, 1);
+    j->comma = false;
+}
+
+void json_open(struct json *j) {
+    memset(j, 0, sizeof *j);
+    j->capacity = 256;
+    j->text = mem_zalloc(j->capacity, 1, "a JSON text");
+}
+
+void json_close(struct json *j) {
+    mem_free(j->text);
+    memset(j, 0, sizeof *j);
+}
+
+void json_reset(struct json *j) {
+    j->length = 0;
+    j->text[0] = '\0';
+    j->depth = 0;
+    j->comma = false;
+}
+
+const char *json_text(const struct json *j) {
+    return j->text;
+}
+
+void json_object(struct json *j, const char *key) {
+    begin(j, key, '{');
+}
+void json_array(struct json *j, const char *key) {
+    begin(j, key, '[');
+}
+
+void json_end(struct json *j) {
+    if (j->depth == 0) die("json_end without an open object or array");
+    put(j, j->kind[--j->depth] == '{' ? "}" : "]", 1);
+    j->comma = true;
+}
+
+void json_string(struct json *j, const char *key, const char *value) {
+    lead(j, key);
+    put_quoted(j, value);
+}
+
+void json_number(struct json *j, const char *key, double value) {
+    if (!isfinite(value)) {
+        json_null(j, key);
+        return;
+    }
+    char text[40];
+    int digits = 6;
+    do snprintf(text, sizeof text, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    lead(j, key);
+    put_text(j, text);
+}
+
+void json_integer(struct json *j, const char *key, int64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    lead(j, key);
+    put_text(j, text);
+}
+
+void json_boolean(struct json *j, const char *key, bool value) {
+    lead(j, key);
+    put_text(j, value ? "true" : "false");
+}
+
+void json_null(struct json *j, const char *key) {
+    lead(j, key);
+    put_text(j, "null");
+}

@@ -1,0 +1,43 @@
+/* json.h: writing JSON, one value at a time, commas and quoting taken care of. NaN and infinities
+ * become null. Text is assumed to be UTF-8; control characters are escaped.
+ *
+ *        struct json j;
+ *        json_open(&j);                              // into memory
+ *        json_object(&j, NULL);
+ *        json_string(&j, "algo", "gtopk");
+ *        json_array(&j, "phases"); json_number(&j, NULL, 0.25); json_end(&j);
+ *        json_end(&j);
+ *        puts(json_text(&j));                        // {"algo":"gtopk","phases":[0.25]}
+ *        json_close(&j);
+ */
+#ifndef ST_BASE_JSON_H
+#define ST_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json {
+    char *text;
+    size_t length, capacity;
+    unsigned char kind[16]; /* open containers: '{' or '[' */
+    int depth;
+    bool comma; /* the next value needs one before it */
+};
+
+void json_open(struct json *j);
+void json_close(struct json *j);
+void json_reset(struct json *j); /* empty again, memory kept */
+const char *json_text(const struct json *j);
+
+/* key is NULL inside arrays and at the top. */
+void json_object(struct json *j, const char *key);
+void json_array(struct json *j, const char *key);
+void json_end(struct json *j); /* the innermost open object or array */
+void json_string(struct json *j, const char *key, const char *value);
+void json_number(struct json *j, const char *key, double value); /* shortest text that reads back the same */
+void json_integer(struct json *j, const char *key, int64_t value);
+void json_boolean(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);
+
+#endif

@@ -1,0 +1,82 @@
+/* mem.c: see mem.h. */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+
+static long fail_countdown;
+
+void mem_fail_at(long nth) {
+    fail_countdown = nth;
+}
+
+static void *allocate(size_t bytes) {
+    if (fail_countdown > 0 && --fail_countdown == 0) return NULL;
+    size_t alignment = bytes >= HUGE_FROM ? HUGE_PAGE : ALIGNMENT;
+    if (bytes > SIZE_MAX - alignment) return NULL;
+    void *block = NULL;
+    if (posix_memalign(&block, alignment, bytes ? bytes : 1) != 0) return NULL;
+    /* Long vectors are read front to back: with 4 KiB pages the address translation costs as much as the sums. */
+    if (bytes >= HUGE_FROM) (void)madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    return block;
+}
+
+void *mem_alloc(size_t count, size_t size, const char *what) {
+    if (size && count > SIZE_MAX / size) die("the size of %s overflows: %zu times %zu bytes", what, count, size);
+    void *block = allocate(count * size);
+    if (!block) die("no memory for %s: %.1f MiB were asked for", what, (double)count * (double)size / 1048576.0);
+    return block;
+}
+
+void *mem_zalloc(size_t count, size_t size, const char *what) {
+    void *block = mem_alloc(count, size, what);
+    memset(block, 0, count * size);
+    return block;
+}
+
+void mem_free(void *block) {
+    free(block);
+}
+
+char *mem_printf(const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) die("cannot format \"%s\"", format);
+    char *text = mem_alloc((size_t)length + 1, 1, "a text");
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+/* A line "Name:   123 kB" of /proc/self/status, in bytes. */
+static size_t status_line(const char *name) {
+    FILE *f = fopen("/proc/self/status", "r");
+    if (!f) return 0;
+    char line[256];
+    size_t length = strlen(name), bytes = 0;
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, name, length) == 0) bytes = (size_t)strtoull(line + length, NULL, 10) * 1024;
+    fclose(f);
+    return bytes;
+}
+
+size_t mem_resident(void) {
+    return status_line("VmRSS:");
+}
+size_t mem_resident_peak(void) {
+    return status_line("VmHWM:");
+}
+size_t mem_resident_shared(void) {
+    return status_line("RssShmem:");
+}

@@ -1,0 +1,30 @@
+/* mem.h: checked memory. Every allocation succeeds or ends the job with a line that says how much
+ * was asked for and for what. Blocks are 64-byte aligned; blocks of 4 MiB and more ask for huge pages. */
+#ifndef ST_BASE_MEM_H
+#define ST_BASE_MEM_H
+
+#include <stddef.h>
+
+/* count * size bytes, not initialised; `what` names the use in the error message ("residual").
+ * count * size overflowing size_t is an error like any other. count == 0 gives a unique pointer. */
+void *mem_alloc(size_t count, size_t size, const char *what);
+
+/* The same, zeroed. */
+void *mem_zalloc(size_t count, size_t size, const char *what);
+
+/* Frees what mem_* returned; NULL is allowed. */
+void mem_free(void *block);
+
+/* printf into fresh memory. */
+char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For tests: the nth allocation from now (1 = the next) fails as if memory had run out; 0: never. */
+void mem_fail_at(long nth);
+
+/* Resident memory of this process in bytes, now and at its peak, shared pages included (Linux /proc; 0 where
+ * unknown). */
+size_t mem_resident(void);
+size_t mem_resident_peak(void);
+size_t mem_resident_shared(void); /* the part of it that is shared memory, such as the dataset of a node */
+
+#endif

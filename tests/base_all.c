@@ -1,0 +1,272 @@
+/* base_all.c: random numbers against published vectors, checksums, JSON, phases, memory and the ways to end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/device.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/rng.h"
+
+/* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
+static void philox_known_answers(void **state) {
+    (void)state;
+    static const uint32_t cases[3][10] = {{0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+                                          {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff,
+                                           0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+                                          {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0,
+                                           0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}};
+    for (int i = 0; i < 3; i++) {
+        uint32_t out[4];
+        philox4x32(cases[i], cases[i] + 4, out);
+        assert_memory_equal(out, cases[i] + 6, sizeof out);
+    }
+}
+
+static void rng_is_a_function_of_its_place(void **state) {
+    (void)state;
+    struct rng a = rng_open(7, RNG_TEST, 3), b = rng_open(7, RNG_TEST, 3), c = rng_open(7, RNG_TEST, 4),
+               d = rng_open(8, RNG_TEST, 3), e = rng_open(7, RNG_INIT, 3);
+    int same_c = 0, same_d = 0, same_e = 0;
+    for (int i = 0; i < 100; i++) {
+        uint32_t x = rng_u32(&a);
+        assert_int_equal(x, rng_u32(&b));
+        same_c += x == rng_u32(&c);
+        same_d += x == rng_u32(&d);
+        same_e += x == rng_u32(&e);
+    }
+    assert_true(same_c + same_d + same_e < 3);
+}
+
+static void rng_distributions(void **state) {
+    (void)state;
+    struct rng r = rng_open(1, RNG_TEST, 0);
+    enum { N = 100000 };
+    int seen[7] = {0};
+    double sum = 0, squares = 0, uniform = 0;
+    for (int i = 0; i < N; i++) {
+        uint32_t j = rng_below(&r, 7);
+        assert_true(j < 7);
+        seen[j]++;
+        double z = rng_normal(&r), u = rng_uniform(&r);
+        assert_true(u >= 0 && u < 1 && isfinite(z));
+        sum += z;
+        squares += z * z;
+        uniform += u;
+    }
+    for (int j = 0; j < 7; j++) assert_true(abs(seen[j] - N / 7) < 600);
+    assert_true(fabs(sum / N) < 0.015 && fabs(squares / N - 1) < 0.02 && fabs(uniform / N - 0.5) < 0.005);
+    assert_int_equal(rng_below(&r, 1), 0);
+}
+
+static void checksums(void **state) {
+    (void)state;
+    assert_int_equal(crc32_of(0, "123456789", 9), 0xcbf43926);
+    assert_int_equal(crc32_of(crc32_of(0, "1234", 4), "56789", 5), 0xcbf43926);
+    char text[] = "0123456789abcdefg";
+    uint64_t whole = hash64(0, text, sizeof text);
+    for (size_t bit = 0; bit < 8 * sizeof text; bit++) {
+        text[bit / 8] ^= (char)(1 << bit % 8);
+        assert_true(hash64(0, text, sizeof text) != whole);
+        text[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    assert_true(hash64(0, text, 8) != hash64(0, text, 7) && hash64(1, text, 8) != hash64(0, text, 8));
+    assert_true(hash64(0, "\0\0", 1) != hash64(0, "\0\0", 2));
+}
+
+static void json_text_is_right(void **state) {
+    (void)state;
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "a\"b", "line\nback\\slash");
+    json_array(&j, "list");
+    json_number(&j, NULL, 0.1);
+    json_number(&j, NULL, 1.0 / 3);
+    json_number(&j, NULL, NAN);
+    json_number(&j, NULL, -INFINITY);
+    json_integer(&j, NULL, -9007199254740993);
+    json_end(&j);
+    json_object(&j, "empty");
+    json_end(&j);
+    json_boolean(&j, "yes", true);
+    json_null(&j, "none");
+    json_end(&j);
+    assert_string_equal(json_text(&j),
+                        "{\"a\\\"b\":\"line\\u000aback\\\\slash\",\"list\":[0.1,0.3333333333333333,null,null,"
+                        "-9007199254740993],\"empty\":{},\"yes\":true,\"none\":null}");
+    json_reset(&j);
+    for (int i = 0; i < 1000; i++) json_integer(&j, NULL, i);
+    assert_int_equal(strlen(json_text(&j)), 10 + 2 * 90 + 3 * 900 + 999);
+    json_close(&j);
+}
+
+static void phases_cut_time_without_gaps(void **state) {
+    (void)state;
+    struct phases t;
+    double begin = clock_now(), sum = 0;
+    phases_reset(&t);
+    assert_int_equal(phase_enter(&t, PHASE_SELECT), PHASE_OTHER);
+    assert_int_equal(phase_enter(&t, PHASE_MERGE), PHASE_SELECT);
+    for (int i = 0; i < 1000; i++) phase_enter(&t, i % 2 ? PHASE_MERGE : PHASE_PACK);
+    phase_enter(&t, PHASE_OTHER);
+    for (int i = 0; i < PHASE_COUNT; i++) {
+        assert_true(t.seconds[i] >= 0);
+        sum += t.seconds[i];
+    }
+    assert_true(sum <= clock_now() - begin && t.seconds[PHASE_IO] == 0);
+    assert_true(fabs(sum - (t.since - begin)) <= t.since - begin);
+    phase_enter(NULL, PHASE_IO);
+}
+
+static void memory_is_aligned_and_zeroed(void **state) {
+    (void)state;
+    for (size_t bytes = 0; bytes < 9u << 20; bytes = bytes * 3 + 1) {
+        unsigned char *p = mem_zalloc(bytes, 1, "a test");
+        assert_int_equal((uintptr_t)p % 64, 0);
+        for (size_t i = 0; i < bytes; i++) assert_int_equal(p[i], 0);
+        mem_free(p);
+    }
+    mem_free(NULL);
+    char *text = mem_printf("%d-%s", 5, "x");
+    assert_string_equal(text, "5-x");
+    mem_free(text);
+    /* The kernel counts pages in batches: the two may differ by some of them. */
+    assert_true(mem_resident() > 0 && mem_resident_peak() + (1 << 20) > mem_resident());
+}
+
+/* Runs f in a child; its exit status, and what it wrote to stderr. */
+static int in_child(void (*f)(void), char *output, size_t size) {
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], STDERR_FILENO);
+        f();
+        _exit(99);
+    }
+    close(pipes[1]);
+    size_t used = 0;
+    for (ssize_t n; used + 1 < size && (n = read(pipes[0], output + used, size - 1 - used)) > 0;) used += (size_t)n;
+    output[used] = '\0';
+    close(pipes[0]);
+    int status;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void dies(void) {
+    die("the number %d", 5);
+}
+static void dies_as_rank(void) {
+    error_set_rank(3, 8);
+    die("the number %d", 5);
+}
+static void dies_numeric(void) {
+    die_status(EXIT_NUMERIC, "step 4");
+}
+static void third_allocation_fails(void) {
+    mem_fail_at(3);
+    for (int i = 0; i < 3; i++) mem_free(mem_alloc(1 << 20, 1, "the table"));
+}
+static void overflows(void) {
+    mem_alloc((size_t)1 << 40, (size_t)1 << 40, "the moon");
+}
+static void leave_with_seven(int status) {
+    _exit(status + 7);
+}
+static void aborts_all(void) {
+    error_set_abort(leave_with_seven);
+    die("x");
+}
+
+static void ways_to_end(void **state) {
+    (void)state;
+    char text[2048];
+    assert_int_equal(in_child(dies, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "base_all.c"));
+    assert_non_null(strstr(text, "the number 5\n"));
+    assert_int_equal(in_child(dies_as_rank, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "rank 3"));
+    assert_int_equal(in_child(dies_numeric, text, sizeof text), EXIT_NUMERIC);
+    assert_string_equal(text, "sparsetrain: step 4\n");
+    assert_int_equal(in_child(third_allocation_fails, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "no memory for the table: 1.0 MiB"));
+    assert_int_equal(in_child(overflows, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "the moon"));
+    assert_int_equal(in_child(aborts_all, text, sizeof text), EXIT_SYSTEM + 7);
+}
+
+static void first_error_wins(void **state) {
+    (void)state;
+    struct err e = {0};
+    assert_false(err_set(&e, "one %d", 1));
+    assert_false(err_set(&e, "two"));
+    assert_string_equal(e.text, "one 1");
+}
+
+static void devices_are_listed(void **state) {
+    (void)state;
+    struct err why = {0};
+    const struct device_ops *cpu = device_find("cpu");
+    assert_non_null(cpu);
+    assert_true(cpu->available(&why));
+    assert_null(device_find("abacus"));
+    assert_non_null(device_find("cuda"));
+    float host[5] = {1, 2, 3, 4, 5}, back[5];
+    float *block = cpu->alloc(sizeof host, "a test");
+    cpu->to_device(block, host, sizeof host);
+    cpu->to_host(back, block, sizeof host);
+    assert_memory_equal(host, back, sizeof host);
+    cpu->zero(block, sizeof host);
+    cpu->sync();
+    cpu->to_host(back, block, sizeof host);
+    for (int i = 0; i < 5; i++) assert_true(back[i] == 0);
+    cpu->release(block);
+}
+
+static void progress_draws_a_bar(void **state) {
+    (void)state;
+    char text[512] = "";
+    FILE *f = fmemopen(text, sizeof text, "w");
+    struct progress p;
+    progress_open(&p, f, 100);
+    progress_show(&p, 50, "half");
+    progress_clear(&p);
+    fclose(f);
+    assert_non_null(strstr(text, "############............"));
+    assert_non_null(strstr(text, " 50%"));
+    assert_non_null(strstr(text, "half"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(rng_is_a_function_of_its_place),
+        cmocka_unit_test(rng_distributions),
+        cmocka_unit_test(checksums),
+        cmocka_unit_test(json_text_is_right),
+        cmocka_unit_test(phases_cut_time_without_gaps),
+        cmocka_unit_test(memory_is_aligned_and_zeroed),
+        cmocka_unit_test(ways_to_end),
+        cmocka_unit_test(first_error_wins),
+        cmocka_unit_test(devices_are_listed),
+        cmocka_unit_test(progress_draws_a_bar),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
