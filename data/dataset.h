@@ -1,0 +1,64 @@
+/* dataset.h: a dataset = one file + one row in datasets.def. Knows no MPI: the caller brings the memory (which
+ * may be shared by the ranks of a node) and says who fills it.
+ *
+ *        struct dataset d;
+ *        if (!dataset_find(&dataset_cifar10, "build/data", &d, &e)) ...     // looks, sizes, checks; reads little
+ *        void *memory = ...d.bytes...;
+ *        if (filler && !dataset_load(&d, memory, &info, &e)) ...            // fills it
+ *        dataset_attach(&d, memory);                                        // every rank: pointers into it
+ */
+#ifndef ST_DATA_DATASET_H
+#define ST_DATA_DATASET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct dataset_ops;
+
+/* One split: images as bytes, [count][channels][height][width], and labels [count]. */
+struct image_set {
+    const uint8_t *pixels;
+    const uint8_t *labels;
+    size_t count;
+};
+
+struct dataset {
+    const struct dataset_ops *ops;
+    char source[512]; /* the directory or archive it comes from; "built in" */
+    size_t bytes;     /* memory that load needs (an upper bound for archives) */
+    int channels, height, width, classes;
+    const char *const *class_names; /* [classes] */
+    float mean[4], std[4];          /* per channel, of pixels scaled to [0,1] */
+    struct image_set train, test;   /* set by attach */
+    uint32_t checksum;              /* set by attach: see dataset_checksum */
+    uint64_t seed;                  /* of synthetic sets */
+};
+
+struct dataset_ops {
+    const char *name; /* what --data takes */
+    const char *summary;
+    const char *paper; /* or where it comes from */
+    bool built_in;     /* needs no files: `where` is "" unless the user asks for a size */
+    bool (*find)(struct dataset *d, const char *where, struct err *e);
+    bool (*load)(struct dataset *d, void *memory, struct err *e);
+    void (*attach)(struct dataset *d, const void *memory);
+};
+
+extern const struct dataset_ops *const datasets[]; /* every row, NULL-terminated */
+
+/* where: a directory (its usual sub-folder names are tried too) or an archive file. Missing, wrong-sized or
+ * unreadable: false, with one line that names the file, what was expected, and how to get it. */
+bool dataset_find(const struct dataset_ops *ops, const char *where, uint64_t seed, struct dataset *d, struct err *e);
+
+/* Fills `memory` [d->bytes]. The first bytes are a header with the counts and the checksum, so that attach
+ * works on ranks that did not load. */
+bool dataset_load(struct dataset *d, void *memory, struct err *e);
+void dataset_attach(struct dataset *d, const void *memory);
+
+/* CRC-32 of the loaded images and labels of both splits, for the log; after attach. */
+uint32_t dataset_checksum(const struct dataset *d);
+
+#endif

@@ -1,0 +1,231 @@
+/* loader.c: see loader.h. A thread fills a ring of RING batches ahead of the caller; what it puts there is a function
+ * of (seed, step, rank, size) alone, so threads bring no chance into a run.
+ *
+ * Augmentation is that of He et al. (2016, Section 4.2): 4 pixels of padding on each side, a random 32 x 32 crop, a
+ * horizontal flip half of the time. The padding is black, put around the image BEFORE normalisation, as torchvision's
+ * RandomCrop(32, padding=4) on the picture does it: a padded pixel is (0 - mean) / std to the network, not 0. */
+#include "data/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+enum { RING = 4, PADDING = 4, CHANNELS_MAX = 4 };
+
+/* value[c][byte] = (byte / 255 - mean[c]) / std[c] */
+struct normal {
+    float value[CHANNELS_MAX][256];
+};
+
+struct loader {
+    struct loader_setup setup;
+    struct normal normal;
+    uint32_t *permutation; /* [n], the thread's, of `epoch` */
+    size_t epoch;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct batch slot[RING]; /* batch i of this run lies in slot[i % RING] */
+    size_t filled, released; /* batches: made so far, given back so far (under lock) */
+    bool lent, stop;         /* the caller holds batch `released`; the thread shall end (under lock) */
+};
+
+static void normal_open(const struct dataset *d, struct normal *t) {
+    for (int c = 0; c < d->channels; c++)
+        for (int v = 0; v < 256; v++) t->value[c][v] = (float)((v / 255.0 - (double)d->mean[c]) / (double)d->std[c]);
+}
+
+void loader_permutation(uint64_t seed, size_t epoch, uint32_t n, uint32_t *permutation) {
+    struct rng r = rng_open(seed, RNG_SHUFFLE, epoch);
+    for (uint32_t i = 0; i < n; i++) permutation[i] = i;
+    for (uint32_t i = n; i > 1; i--) {
+        uint32_t j = rng_below(&r, i), kept = permutation[i - 1];
+        permutation[i - 1] = permutation[j];
+        permutation[j] = kept;
+    }
+}
+
+/* How a sample is cut: output pixel (y, x) = input (y + down, x + right), x mirrored first when flipped. */
+struct cut {
+    int down, right;
+    bool flip;
+};
+
+static struct cut cut_of(bool augment, uint64_t seed, size_t epoch, uint32_t sample) {
+    struct cut cut = {0, 0, false};
+    if (!augment) return cut;
+    struct rng r = rng_open(seed, RNG_AUGMENT, (uint64_t)epoch << 32 | sample);
+    cut.down = (int)rng_below(&r, 2 * PADDING + 1) - PADDING;
+    cut.right = (int)rng_below(&r, 2 * PADDING + 1) - PADDING;
+    cut.flip = rng_below(&r, 2) == 1;
+    return cut;
+}
+
+/* One row of one channel: from[x + right] through the table, black outside, then mirrored. */
+static void row_out(const float *table, const uint8_t *from, int width, struct cut cut, float *to) {
+    int first = cut.right < 0 ? -cut.right : 0, last = cut.right > 0 ? width - cut.right : width;
+    if (first > width) first = width;
+    if (last < first) last = first;
+    int step = cut.flip ? -1 : 1;
+    float *at = cut.flip ? to + width - 1 : to;
+    for (int x = 0; x < first; x++, at += step) *at = table[0];
+    for (int x = first; x < last; x++, at += step) *at = table[from[x + cut.right]];
+    for (int x = last; x < width; x++, at += step) *at = table[0];
+}
+
+static void sample_out(const struct dataset *d, const struct normal *normal, const uint8_t *pixels, struct cut cut,
+                       float *x) {
+    for (int c = 0; c < d->channels; c++) {
+        const float *table = normal->value[c];
+        for (int y = 0; y < d->height; y++, x += d->width) {
+            int row = y + cut.down;
+            if (row >= 0 && row < d->height)
+                row_out(table, pixels + ((size_t)c * (size_t)d->height + (size_t)row) * (size_t)d->width, d->width, cut,
+                        x);
+            else
+                for (int i = 0; i < d->width; i++) x[i] = table[0];
+        }
+    }
+}
+
+static size_t image_size(const struct dataset *d) {
+    return (size_t)d->channels * (size_t)d->height * (size_t)d->width;
+}
+
+void loader_sample(const struct dataset *d, const struct image_set *set, uint32_t sample, bool augment, uint64_t seed,
+                   size_t epoch, float *x) {
+    struct normal normal;
+    normal_open(d, &normal);
+    sample_out(d, &normal, set->pixels + sample * image_size(d), cut_of(augment, seed, epoch, sample), x);
+}
+
+void loader_share(size_t count, int rank, int size, size_t *from, size_t *to) {
+    size_t r = (size_t)rank, each = count / (size_t)size,
+           longer = count % (size_t)size; /* the first `longer` get one more */
+    *from = each * r + (r < longer ? r : longer);
+    *to = *from + each + (r < longer ? 1 : 0);
+}
+
+void loader_fill_test(const struct dataset *d, size_t from, int valid, int batch, float *x, int32_t *y) {
+    struct normal normal;
+    normal_open(d, &normal);
+    for (int i = 0; i < batch; i++) {
+        size_t sample = from + (size_t)(i < valid ? i : valid > 0 ? valid - 1 : 0);
+        if (sample >= d->test.count) sample = d->test.count - 1; /* an empty share at the very end */
+        sample_out(d, &normal, d->test.pixels + sample * image_size(d), (struct cut){0, 0, false}, x);
+        x += image_size(d);
+        y[i] = d->test.labels[sample];
+    }
+}
+
+/* -- the thread -----------------------------------------------------------------------------------------------------
+ */
+
+/* Position q of the endless order: epoch floor(q / n), place q mod n of its permutation. */
+static uint32_t sample_at(struct loader *l, uint64_t position, size_t *epoch) {
+    size_t n = l->setup.data->train.count;
+    *epoch = (size_t)(position / n);
+    if (*epoch != l->epoch) {
+        loader_permutation(l->setup.seed, *epoch, (uint32_t)n, l->permutation);
+        l->epoch = *epoch;
+    }
+    return l->permutation[position % n];
+}
+
+static void fill(struct loader *l, size_t step, struct batch *b) {
+    const struct loader_setup *s = &l->setup;
+    const struct dataset *d = s->data;
+    uint64_t first = ((uint64_t)step * (uint64_t)s->size + (uint64_t)s->rank) * (uint64_t)s->batch;
+    b->step = step;
+    for (int i = 0; i < s->batch; i++) {
+        size_t epoch;
+        uint32_t sample = sample_at(l, first + (uint64_t)i, &epoch);
+        b->index[i] = sample;
+        b->y[i] = d->train.labels[sample];
+        sample_out(d, &l->normal, d->train.pixels + sample * image_size(d), cut_of(s->augment, s->seed, epoch, sample),
+                   b->x + (size_t)i * image_size(d));
+    }
+}
+
+static void *work(void *argument) {
+    struct loader *l = argument;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->stop && l->filled - l->released == RING) pthread_cond_wait(&l->changed, &l->lock);
+        if (l->stop) break;
+        size_t next = l->filled;
+        pthread_mutex_unlock(&l->lock);
+        fill(l, l->setup.first_step + next, &l->slot[next % RING]);
+        pthread_mutex_lock(&l->lock);
+        l->filled++;
+        pthread_cond_broadcast(&l->changed);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* Signals are the main thread's: they must interrupt its waiting, not this thread's. */
+static void start_thread(struct loader *l) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&l->thread, NULL, work, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0) die("cannot start the thread that prepares batches: %s", strerror(code));
+}
+
+struct loader *loader_open(const struct loader_setup *setup) {
+    const struct dataset *d = setup->data;
+    if (setup->batch < 1 || setup->size < 1 || setup->rank < 0 || setup->rank >= setup->size)
+        die("loader_open: batch %d, rank %d of %d", setup->batch, setup->rank, setup->size);
+    if (d->train.count == 0 || d->train.count > UINT32_MAX) die("loader_open: %zu training samples", d->train.count);
+    if (d->channels > CHANNELS_MAX) die("loader_open: %d channels, at most %d", d->channels, CHANNELS_MAX);
+    struct loader *l = mem_zalloc(1, sizeof *l, "the loader");
+    size_t batch = (size_t)setup->batch;
+    l->setup = *setup;
+    l->epoch = SIZE_MAX; /* none yet */
+    l->permutation = mem_alloc(d->train.count, sizeof *l->permutation, "the order of an epoch");
+    normal_open(d, &l->normal);
+    for (int i = 0; i < RING; i++) {
+        l->slot[i].x = mem_alloc(batch * image_size(d), sizeof(float), "a batch of images");
+        l->slot[i].y = mem_alloc(batch, sizeof(int32_t), "the labels of a batch");
+        l->slot[i].index = mem_alloc(batch, sizeof(uint32_t), "the sample numbers of a batch");
+    }
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    start_thread(l);
+    return l;
+}
+
+const struct batch *loader_next(struct loader *l) {
+    pthread_mutex_lock(&l->lock);
+    if (l->lent) l->released++;
+    l->lent = true;
+    pthread_cond_broadcast(&l->changed);
+    while (l->filled == l->released) pthread_cond_wait(&l->changed, &l->lock);
+    const struct batch *b = &l->slot[l->released % RING];
+    pthread_mutex_unlock(&l->lock);
+    return b;
+}
+
+void loader_close(struct loader *l) {
+    if (!l) return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    for (int i = 0; i < RING; i++) {
+        mem_free(l->slot[i].x);
+        mem_free(l->slot[i].y);
+        mem_free(l->slot[i].index);
+    }
+    mem_free(l->permutation);
+    mem_free(l);
+}
