@@ -1,0 +1,183 @@
+/* topk_kernels.c: every kernel set that this processor runs against the plain definition, bit for bit. */
+#include <math.h>
+
+#include "tests/topk_reference.h"
+
+enum { GUARD = 16, N_MAX = 3000 };
+
+struct lists {
+    uint32_t idx[N_MAX + 2 * GUARD];
+    float val[N_MAX + 2 * GUARD];
+};
+
+/* What is stored of `count` entries when `cap` places were given: all while 16 places are left. */
+static size_t stored(size_t count, size_t cap) {
+    size_t most = cap >= 16 ? cap - 15 : 0;
+    return count < most ? count : most;
+}
+
+static size_t naive_compact(const float *x, size_t n, uint32_t base, uint32_t key, struct lists *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (magnitude_key(x[i]) < key) continue;
+        out->idx[count] = base + (uint32_t)i;
+        out->val[count++] = x[i];
+    }
+    return count;
+}
+
+static void compare(const char *set, size_t n, uint32_t key, size_t cap, size_t wanted_count, size_t count,
+                    const struct lists *wanted, const struct lists *got) {
+    size_t in_list = stored(wanted_count, cap);
+    if (count != wanted_count || memcmp(got->idx, wanted->idx, in_list * sizeof got->idx[0]) != 0 ||
+        memcmp(got->val, wanted->val, in_list * sizeof got->val[0]) != 0)
+        fail_msg("%s kernels: n %zu key %08x cap %zu: %zu entries, %zu wanted, or other ones", set, n, key, cap, count,
+                 wanted_count);
+    for (size_t i = cap; i < cap + GUARD; i++)
+        if (got->idx[i] != 0xabababab) fail_msg("%s kernels: n %zu cap %zu: wrote at %zu", set, n, cap, i);
+}
+
+/* acc and grad at an odd address, as slices of an arena are. */
+static void one_case(const struct topk_kernels *set, enum pattern p, size_t n, uint32_t base, uint32_t key,
+                     size_t cap) {
+    static float acc[N_MAX + GUARD], grad[N_MAX + GUARD], sum[N_MAX + GUARD], plain[N_MAX + GUARD];
+    static struct lists wanted, got;
+    pattern_fill(p, acc + 1, n, 1);
+    pattern_fill(NORMAL, grad + 3, n, 2);
+    for (size_t i = 0; i < n; i++) sum[i] = acc[1 + i] + grad[3 + i];
+    size_t count = naive_compact(sum, n, base, key, &wanted);
+
+    memcpy(plain, acc, sizeof plain);
+    plain[n + 1] = 42;
+    set->accumulate(plain + 1, grad + 3, n);
+    assert_memory_equal(plain + 1, sum, n * sizeof *sum);
+    assert_true(plain[n + 1] == 42);
+
+    memset(&got, 0xab, sizeof got);
+    compare(set->name, n, key, cap, count, set->compact(plain + 1, n, base, key, got.idx, got.val, cap), &wanted, &got);
+    assert_memory_equal(plain + 1, sum, n * sizeof *sum);
+
+    memset(&got, 0xab, sizeof got);
+    acc[n + 1] = 42;
+    compare(set->name, n, key, cap, count,
+            set->accumulate_compact(acc + 1, grad + 3, n, base, key, got.idx, got.val, cap), &wanted, &got);
+    assert_memory_equal(acc + 1, sum, n * sizeof *sum);
+    assert_true(acc[n + 1] == 42);
+}
+
+static uint32_t key_of(float x) {
+    return magnitude_key(x);
+}
+
+static void small_sizes(void **state) {
+    (void)state;
+    const uint32_t keys[] = {0, 1, key_of(0.5f), key_of(2), KEY_INFINITE, 0x7fffffffu, 0x80000000u, UINT32_MAX};
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (size_t n = 0; n <= 100; n++)
+            for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+                for (enum pattern p = 0; p < PATTERNS; p++) one_case(*set, p, n, 0, keys[k], n + 16);
+}
+
+static void lists_that_are_too_short(void **state) {
+    (void)state;
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (size_t cap = 0; cap < 600; cap += cap < 40 ? 1 : 37) {
+            one_case(*set, NORMAL, 500, 0, 0, cap);
+            one_case(*set, NORMAL, 501, 0, key_of(1), cap);
+            one_case(*set, NORMAL, N_MAX, 0, key_of(0.1f), cap);
+        }
+}
+
+static void indices_near_the_end_of_32_bits(void **state) {
+    (void)state;
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (uint32_t n = 1; n < 200; n++) {
+            one_case(*set, NORMAL, n, UINT32_MAX - n, 0, n + 16);      /* last index 2^32 - 2: the largest there is */
+            one_case(*set, NORMAL, n, 0x80000000u - n / 2, 0, n + 16); /* across the sign bit */
+        }
+}
+
+static void infinities_and_nan_pass_every_threshold(void **state) {
+    (void)state;
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++) {
+        float x[40] = {0};
+        x[3] = HUGE_VALF;
+        x[20] = -HUGE_VALF;
+        x[39] = -NAN;
+        uint32_t idx[64];
+        float val[64];
+        assert_int_equal((*set)->compact(x, 40, 0, KEY_INFINITE, idx, val, 64), 3);
+        assert_int_equal(idx[0], 3);
+        assert_int_equal(idx[1], 20);
+        assert_int_equal(idx[2], 39);
+    }
+}
+
+static void filters(void **state) {
+    (void)state;
+    static struct lists wanted, got;
+    const uint32_t thresholds[] = {0, key_of(0.25f), key_of(1), KEY_INFINITE, UINT32_MAX};
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (size_t n = 0; n < 120; n++)
+            for (size_t t = 0; t < 5; t++)
+                for (enum pattern p = 0; p < PATTERNS; p++) {
+                    pattern_fill(p, got.val, n, n);
+                    for (size_t i = 0; i < n; i++) got.idx[i] = (uint32_t)i;
+                    got.idx[n] = 0xabababab;
+                    size_t count = naive_compact(got.val, n, 0, thresholds[t], &wanted);
+                    assert_int_equal((*set)->filter(got.idx, got.val, n, thresholds[t]), count);
+                    assert_memory_equal(got.idx, wanted.idx, count * sizeof *got.idx);
+                    assert_memory_equal(got.val, wanted.val, count * sizeof *got.val);
+                    assert_int_equal(got.idx[n], 0xabababab);
+                }
+}
+
+static void key_filters(void **state) {
+    (void)state;
+    static float x[120];
+    static uint32_t keys[121], wanted[120];
+    const uint32_t lows[] = {0, key_of(0.25f), key_of(1), KEY_INFINITE}, widths[] = {0, 1, 0x00400000, 0x7fffffff};
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (size_t n = 0; n < 120; n++)
+            for (size_t t = 0; t < 16; t++)
+                for (enum pattern p = 0; p < PATTERNS; p++) {
+                    uint32_t low = lows[t / 4], width = widths[t % 4];
+                    size_t count = 0;
+                    pattern_fill(p, x, n, n);
+                    for (size_t i = 0; i < n; i++) {
+                        keys[i] = magnitude_key(x[i]);
+                        if (keys[i] >= low && keys[i] < (uint64_t)low + width) wanted[count++] = keys[i];
+                    }
+                    keys[n] = 0xabababab;
+                    assert_int_equal((*set)->filter_keys(keys, n, low, width), count);
+                    assert_memory_equal(keys, wanted, count * sizeof *keys);
+                    assert_int_equal(keys[n], 0xabababab);
+                }
+}
+
+static void print_choice(const void *wanted) {
+    setenv("SPARSETRAIN_SIMD", wanted, 1);
+    CHECK(strcmp(topk_kernels()->name, wanted) == 0, "%s", topk_kernels()->name);
+}
+
+static void choice_by_name(void **state) {
+    (void)state;
+    const struct topk_kernels *const *all = topk_kernels_all();
+    assert_string_equal(all[0]->name, "generic");
+    for (size_t i = 0; all[i]; i++) assert_int_equal(status_of(print_choice, all[i]->name, true), 0);
+    assert_int_equal(status_of(print_choice, "mmx", false), 99); /* falls back to generic */
+}
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(choice_by_name),
+        cmocka_unit_test(small_sizes),
+        cmocka_unit_test(lists_that_are_too_short),
+        cmocka_unit_test(indices_near_the_end_of_32_bits),
+        cmocka_unit_test(infinities_and_nan_pass_every_threshold),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(key_filters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* kernels_avx2.c: the kernels for processors with AVX2. It has no compress instruction; as few entries pass
+ * the threshold, those that do are taken one by one from the bits of the comparison. */
+#include "topk/kernels.h"
+#include "topk/sparse.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,popcnt")))
+
+/* The hardware's prefetcher stops at the end of a 4 KiB page, and the work on the entries that pass keeps the
+ * processor from looking ahead by itself; past the end of an array the hint does nothing. */
+static inline void look_ahead(const float *p) {
+    enum { DISTANCE = 2048 }; /* bytes */
+    _mm_prefetch((const char *)((uintptr_t)p + DISTANCE), _MM_HINT_T0);
+}
+
+/* Only a signed "greater" exists: keys have 31 bits, so key 0 becomes -1, which all pass, and a key that none
+ * reaches becomes 2^31 - 1. */
+AVX2 static inline __m256i just_below(uint32_t key) {
+    return _mm256_set1_epi32(key > INT32_MAX ? INT32_MAX : (int32_t)key - 1);
+}
+
+/* Bit j is set where |value[j]| as an integer is > below. */
+AVX2 static inline unsigned reach(__m256 value, __m256i below) {
+    __m256i bits = _mm256_and_si256(_mm256_castps_si256(value), _mm256_set1_epi32(0x7fffffff));
+    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(bits, below)));
+}
+
+/* What passed of acc[i..] as bits, to the end of the lists. */
+AVX2 static inline size_t emit(const float *acc, size_t i, uint64_t passed, uint32_t base, uint32_t *idx, float *val,
+                               size_t cap, size_t count) {
+    for (; passed; passed &= passed - 1, count++) {
+        if (count + 16 > cap) return count + (size_t)__builtin_popcountll(passed);
+        size_t j = i + (size_t)__builtin_ctzll(passed);
+        idx[count] = base + (uint32_t)j;
+        val[count] = acc[j];
+    }
+    return count;
+}
+
+AVX2 static void accumulate(float *acc, const float *grad, size_t n) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        look_ahead(acc + i);
+        look_ahead(grad + i);
+        _mm256_storeu_ps(acc + i, _mm256_add_ps(_mm256_loadu_ps(acc + i), _mm256_loadu_ps(grad + i)));
+    }
+    for (; i < n; i++) acc[i] += grad[i];
+}
+
+AVX2 static size_t accumulate_compact(float *acc, const float *grad, size_t n, uint32_t base, uint32_t key,
+                                      uint32_t *idx, float *val, size_t cap) {
+    const __m256i below = just_below(key);
+    size_t count = 0, i = 0;
+    for (; i + 32 <= n; i += 32) {
+        uint64_t passed = 0;
+        for (size_t j = 0; j < 32; j += 8) {
+            look_ahead(acc + i + j);
+            look_ahead(grad + i + j);
+            __m256 sum = _mm256_add_ps(_mm256_loadu_ps(acc + i + j), _mm256_loadu_ps(grad + i + j));
+            _mm256_storeu_ps(acc + i + j, sum);
+            passed |= (uint64_t)reach(sum, below) << j;
+        }
+        if (passed) count = emit(acc, i, passed, base, idx, val, cap, count);
+    }
+    for (; i < n; i++) {
+        acc[i] += grad[i];
+        count = emit(acc, i, magnitude_key(acc[i]) >= key, base, idx, val, cap, count);
+    }
+    return count;
+}
+
+AVX2 static size_t compact(const float *acc, size_t n, uint32_t base, uint32_t key, uint32_t *idx, float *val,
+                           size_t cap) {
+    const __m256i below = just_below(key);
+    size_t count = 0, i = 0;
+    for (; i + 32 <= n; i += 32) {
+        uint64_t passed = 0;
+        for (size_t j = 0; j < 32; j += 8) {
+            look_ahead(acc + i + j);
+            passed |= (uint64_t)reach(_mm256_loadu_ps(acc + i + j), below) << j;
+        }
+        if (passed) count = emit(acc, i, passed, base, idx, val, cap, count);
+    }
+    for (; i < n; i++) count = emit(acc, i, magnitude_key(acc[i]) >= key, base, idx, val, cap, count);
+    return count;
+}
+
+AVX2 static size_t filter(uint32_t *idx, float *val, size_t n, uint32_t key) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t index = idx[i];
+        float value = val[i];
+        idx[kept] = index; /* always written, so that no branch depends on the data */
+        val[kept] = value;
+        kept += magnitude_key(value) >= key;
+    }
+    return kept;
+}
+
+AVX2 static size_t filter_keys(uint32_t *keys, size_t n, uint32_t low, uint32_t width) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t key = keys[i];
+        keys[kept] = key;
+        kept += key - low < width;
+    }
+    return kept;
+}
+
+extern const struct topk_kernels topk_kernels_avx2;
+const struct topk_kernels topk_kernels_avx2 = {
+    .name = "avx2",
+    .accumulate = accumulate,
+    .accumulate_compact = accumulate_compact,
+    .compact = compact,
+    .filter = filter,
+    .filter_keys = filter_keys,
+};
+#endif

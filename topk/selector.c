@@ -1,0 +1,53 @@
+/* selector.c: what all selectors share, and their table, see selector.h. */
+#include "topk/selector.h"
+
+#include <float.h>
+
+#include "base/mem.h"
+
+#define SELECTOR(name) extern const struct selector_ops selector_##name;
+#include "topk/selectors.def"
+#undef SELECTOR
+#define SELECTOR(name) &selector_##name,
+const struct selector_ops *const selectors[] = {
+#include "topk/selectors.def"
+    NULL};
+
+struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max) {
+    if (k_max < 1 || k_max > store->n) die("selector %s: k = %zu is not in 1..%zu", ops->name, k_max, store->n);
+    struct selector *s = mem_zalloc(1, sizeof *s, "a selector");
+    s->ops = ops;
+    s->store = store;
+    s->k_max = k_max;
+    ops->open(s);
+    return s;
+}
+
+void selector_close(struct selector *s) {
+    if (!s) return;
+    s->ops->close(s);
+    mem_free(s);
+}
+
+bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    if (k < 1 || k > s->k_max) die("selector %s: k = %zu is not in 1..%zu", s->ops->name, k, s->k_max);
+    if (out->cap < selector_capacity(s->ops, s->store->n, s->k_max))
+        die("selector %s: room for %zu entries, but selector_capacity asks for %zu", s->ops->name, out->cap,
+            selector_capacity(s->ops, s->store->n, s->k_max));
+    return s->ops->run(s, grad, k, out, bad);
+}
+
+/* Twice k, as a threshold that is guessed or reused lets more than k entries pass, and what a sample of 32768
+ * cannot resolve. */
+size_t selector_capacity(const struct selector_ops *ops, size_t n, size_t k_max) {
+    (void)ops; /* the same for all so far */
+    size_t spare = n / 512 + 4096;
+    return k_max > n / 2 || 2 * k_max + spare > n ? n : 2 * k_max + spare;
+}
+
+size_t density_to_k(double density, size_t n) {
+    /* density and the product are each off by half a unit in the last place: 0.29 * 100 gives 28.999999999999996 */
+    double k = density * (double)n * (1 + 2 * DBL_EPSILON);
+    if (!(k >= 1)) return 1;
+    return k >= (double)n ? n : (size_t)k;
+}

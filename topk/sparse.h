@@ -1,0 +1,65 @@
+/* sparse.h: sparse vectors in host memory and the arithmetic that the exchanges need on them.
+ *
+ * A vector of length n < 2^32 is held as nnz pairs in coordinate form, idx strictly increasing. An entry
+ * may have the value 0 (it was selected all the same). No function here allocates but sparse_open.
+ *
+ *        struct sparse s;
+ *        sparse_open(&s, k);
+ *        ...
+ *        sparse_close(&s);
+ */
+#ifndef ST_TOPK_SPARSE_H
+#define ST_TOPK_SPARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct sparse {
+    uint32_t *idx; /* [cap], the first nnz strictly increasing, each < n */
+    float *val;    /* [cap] */
+    size_t nnz, cap;
+};
+
+/* Room for cap entries (both arrays are padded so that vector code may write 16 entries past cap). */
+void sparse_open(struct sparse *s, size_t cap);
+void sparse_close(struct sparse *s);
+
+/* Are the indices strictly increasing and below n, and nnz <= cap? */
+bool sparse_valid(const struct sparse *s, size_t n);
+
+/* The order of magnitudes used everywhere: |value| as its IEEE bits without the sign. Finite numbers
+ * have keys below KEY_INFINITE; infinities and NaN have keys >= KEY_INFINITE. -0 and +0 are equal. */
+#define KEY_INFINITE 0x7f800000u
+static inline uint32_t magnitude_key(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits & 0x7fffffffu;
+}
+
+/* The k-th largest of key[0..n-1], 1 <= k <= n; key is reordered. Worst case O(n) (radix falls in). */
+uint32_t key_kth_largest(uint32_t *key, size_t n, size_t k);
+
+/* First position in s whose index is >= index (binary search); s->nnz when there is none. */
+size_t sparse_lower_bound(const struct sparse *s, uint32_t index);
+
+/* out = a + b over the union of their indices, equal indices added as a.val + b.val in this order.
+ * out->cap >= a->nnz + b->nnz; out is neither a nor b. */
+void sparse_merge(const struct sparse *a, const struct sparse *b, struct sparse *out);
+
+/* out = part[0] + part[1] + ... in this order for every index (so that every rank gets the same bits),
+ * over the union of the indices. Works through [0,n) in cache-sized blocks: O(sum nnz + n/64) time.
+ * out->cap >= min(n, sum of nnz). scratch: sparse_sum_scratch(count) bytes. */
+size_t sparse_sum_scratch(size_t count);
+void sparse_sum(const struct sparse *part, size_t count, size_t n, struct sparse *out, void *scratch);
+
+/* Keeps the k entries of largest magnitude of s in place and in order, ties to the lower index; nothing
+ * happens when nnz <= k. What falls out goes to `dropped` in order when it is not NULL (dropped->cap >=
+ * s->nnz - k; its old contents are lost; emptied when nothing falls out). keys: scratch, [s->nnz]. */
+void sparse_keep_top(struct sparse *s, size_t k, struct sparse *dropped, uint32_t *keys);
+
+/* Entries of a whose index also occurs in mask go to `in`, the others to `out`; either may be NULL. */
+void sparse_split(const struct sparse *a, const struct sparse *mask, struct sparse *in, struct sparse *out);
+
+#endif

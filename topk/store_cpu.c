@@ -1,0 +1,143 @@
+/* store_cpu.c: the gradient store in host memory. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/simd.h"
+#include "topk/kernels.h"
+#include "topk/selector.h"
+
+enum {
+    LINE = 16,          /* floats in a cache line: the sample is taken in whole lines */
+    SAMPLE_MAX = 32768, /* entries */
+    BINS = 65536,       /* of the upper 16 bits of a 31-bit key, and then of the lower 15 */
+    LOW_BITS = 15,
+    ROOM = 16 /* what sparse_open leaves past cap for the kernels */
+};
+
+/* scratch: [SAMPLE_MAX or BINS] */
+struct scratch {
+    uint32_t word[SAMPLE_MAX > BINS ? SAMPLE_MAX : BINS];
+};
+
+static void cpu_open(struct store *s) {
+    s->state = mem_alloc(1, sizeof(struct scratch), "sample and histogram of a selection");
+}
+
+static void cpu_close(struct store *s) {
+    mem_free(s->state);
+}
+
+static void accumulate(struct store *s, const float *grad) {
+    topk_kernels()->accumulate(s->acc, grad, s->n);
+}
+
+/* A place in [0, range) for the sample of stratum b: a fixed scrambling (Knuth's multiplicative hash), so that
+ * no period of the data is in step with the sample. */
+static size_t jitter(size_t b, size_t range) {
+    uint32_t scrambled = (uint32_t)b * 2654435761u;
+    return (size_t)((uint64_t)scrambled * range >> 32);
+}
+
+/* Keys of acc + grad in `blocks` cache lines, one at a scrambled place in each of as many equal strata. */
+static void take_sample(const struct store *s, const float *grad, size_t blocks, uint32_t *key) {
+    size_t stride = s->n / blocks;
+    for (size_t b = 0; b < blocks; b++) {
+        size_t from = (b * stride + jitter(b, stride - LINE + 1)) / LINE * LINE;
+        for (size_t j = 0; j < LINE; j++) {
+            float sum = s->acc[from + j] + (grad ? grad[from + j] : -0.0f);
+            key[b * LINE + j] = magnitude_key(sum);
+        }
+    }
+}
+
+/* Of m samples, e = m k/n lie among the k largest on average, with a deviation below sqrt(e): the sample of rank
+ * e + 4 sqrt(e) + 8 is below the k-th largest of all but once in tens of thousands of steps. (Entries of one line
+ * are not quite independent; a wrong guess costs one more selection, not a wrong result.) */
+static uint32_t guess_key(struct store *s, const float *grad, size_t k) {
+    if (selector_capacity(NULL, s->n, k) == s->n) return 0;
+    size_t wanted = s->n / 64 < SAMPLE_MAX ? s->n / 64 : SAMPLE_MAX, blocks = wanted / LINE, m = blocks * LINE;
+    uint32_t *key = ((struct scratch *)s->state)->word;
+    take_sample(s, grad, blocks, key);
+    double expected = (double)m * (double)k / (double)s->n;
+    size_t rank = (size_t)(expected + 4 * sqrt(expected) + 8);
+    return rank < m ? key_kth_largest(key, m, rank) : 0;
+}
+
+static size_t finish(struct sparse *out, size_t count) {
+    out->nnz = count < out->cap ? count : out->cap;
+    return count;
+}
+
+static size_t accumulate_select(struct store *s, const float *grad, uint32_t key, struct sparse *out) {
+    const struct topk_kernels *kernels = topk_kernels();
+    return finish(out, kernels->accumulate_compact(s->acc, grad, s->n, 0, key, out->idx, out->val, out->cap + ROOM));
+}
+
+static size_t select_at(struct store *s, uint32_t key, struct sparse *out) {
+    return finish(out, topk_kernels()->compact(s->acc, s->n, 0, key, out->idx, out->val, out->cap + ROOM));
+}
+
+/* The bin that holds the k-th largest, counted from the top; *k becomes its rank inside that bin. */
+static uint32_t bin_of(const uint32_t *count, uint32_t bins, size_t *k) {
+    uint32_t bin = bins - 1;
+    for (; count[bin] < *k; bin--) *k -= count[bin];
+    return bin;
+}
+
+/* Two reads of acc, whatever is in it: a histogram of the upper 16 bits of the keys, then one of the lower 15
+ * bits of those in the bin that holds the k-th. */
+static uint32_t kth_key(struct store *s, size_t k) {
+    uint32_t *count = ((struct scratch *)s->state)->word;
+    memset(count, 0, BINS * sizeof *count);
+    for (size_t i = 0; i < s->n; i++) count[magnitude_key(s->acc[i]) >> LOW_BITS]++;
+    uint32_t high = bin_of(count, BINS, &k), mask = (1u << LOW_BITS) - 1;
+    memset(count, 0, (mask + 1) * sizeof *count);
+    for (size_t i = 0; i < s->n; i++) {
+        uint32_t key = magnitude_key(s->acc[i]);
+        if (key >> LOW_BITS == high) count[key & mask]++;
+    }
+    return high << LOW_BITS | bin_of(count, mask + 1, &k);
+}
+
+static void zero_at(struct store *s, const uint32_t *idx, size_t count) {
+    for (size_t i = 0; i < count; i++) s->acc[idx[i]] = 0;
+}
+
+static void add_at(struct store *s, const struct sparse *delta) {
+    for (size_t i = 0; i < delta->nnz; i++) s->acc[delta->idx[i]] += delta->val[i];
+}
+
+static void read_part(struct store *s, size_t from, size_t count, float *host) {
+    memcpy(host, s->acc + from, count * sizeof *host);
+}
+
+static void write_part(struct store *s, size_t from, size_t count, const float *host) {
+    memcpy(s->acc + from, host, count * sizeof *host);
+}
+
+static void scatter(struct store *s, const struct sparse *u, float scale, float *dense) {
+    memset(dense, 0, s->n * sizeof *dense);
+    for (size_t i = 0; i < u->nnz; i++) dense[u->idx[i]] = scale * u->val[i];
+}
+
+SIMD_CLONES static void scale_all(struct store *s, float *dense, float scale) {
+    for (size_t i = 0; i < s->n; i++) dense[i] *= scale;
+}
+
+extern const struct store_ops store_cpu;
+const struct store_ops store_cpu = {
+    .device = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .accumulate = accumulate,
+    .guess_key = guess_key,
+    .accumulate_select = accumulate_select,
+    .select = select_at,
+    .kth_key = kth_key,
+    .zero_at = zero_at,
+    .add_at = add_at,
+    .read = read_part,
+    .write = write_part,
+    .scatter = scatter,
+    .scale = scale_all,
+};
