@@ -1,0 +1,97 @@
+/* comm.h: the transport: a thin layer over MPI that counts every message and byte. No MPI type appears
+ * here; transport_mpi.c is the one file that includes mpi.h. Any MPI failure ends the job (die).
+ *
+ *        struct comm *c = comm_open(&argc, &argv);
+ *        comm_send(c, right, 1, buffer, bytes);
+ *        size_t got = comm_recv(c, left, 1, buffer, capacity);
+ *        comm_close(c);
+ */
+#ifndef ST_COMM_COMM_H
+#define ST_COMM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* What traffic is for; the counters are kept apart, so that logging does not count as exchange. */
+enum traffic { TRAFFIC_EXCHANGE, TRAFFIC_CONTROL, TRAFFIC_COUNT };
+
+/* Cumulative since comm_open. Point-to-point calls count what really passes. MPI's collectives are
+ * opaque, so they count what the standard algorithm of their cost line moves on this rank:
+ * allreduce 2(P-1)/P of the vector and 2 ceil(log2 P) messages, all-gather (P-1) blocks sent and all
+ * other ranks' blocks received in ceil(log2 P) messages, broadcast and gather as a binomial tree. */
+struct comm_counters {
+    uint64_t messages_sent, messages_received, bytes_sent, bytes_received;
+};
+
+struct comm {
+    int rank, size;             /* in the whole job */
+    int local_rank, local_size; /* among the ranks of this node */
+    int node, nodes;            /* this node's number (by its lowest rank), how many there are */
+    enum traffic traffic;       /* which counters the next calls go to */
+    struct comm_counters counters[TRAFFIC_COUNT];
+    void *impl;
+};
+
+/* Starts MPI (MPI_THREAD_FUNNELED) and hooks error.h's rank and abort to it. Call once. */
+struct comm *comm_open(int *argc, char ***argv);
+void comm_close(struct comm *c); /* MPI_Finalize; collective */
+
+/* Ends every rank with this exit status, at once. */
+_Noreturn void comm_abort(int status);
+
+/* "Open MPI 4.1.4" / "MPICH 4.0.2": the library in use, for --version and logs. */
+const char *comm_library(void);
+
+/* Node name of this rank, for logs. */
+const char *comm_host(void);
+
+/* -- point to point; messages of any length (above 1 GiB as one message of a derived type) ----------- */
+void comm_send(struct comm *c, int dest, int tag, const void *data, size_t bytes);
+size_t comm_recv(struct comm *c, int source, int tag, void *data, size_t capacity); /* returns the bytes that came */
+
+/* Non-blocking forms. The handle is small and copyable; wait on each exactly once. */
+struct comm_request {
+    void *impl; /* transport's own */
+    int peer;
+    size_t capacity;
+    bool receives;
+};
+void comm_isend(struct comm *c, int dest, int tag, const void *data, size_t bytes, struct comm_request *request);
+void comm_irecv(struct comm *c, int source, int tag, void *data, size_t capacity, struct comm_request *request);
+size_t comm_wait(struct comm *c, struct comm_request *request); /* bytes received; 0 for a send */
+
+/* -- collectives over all ranks -------------------------------------------------------------------- */
+void comm_barrier(struct comm *c);
+void comm_bcast(struct comm *c, int root, void *data, size_t bytes);
+void comm_gather(struct comm *c, int root, const void *mine, size_t bytes,
+                 void *all); /* all: [size * bytes] at root, else NULL */
+void comm_allgather(struct comm *c, const void *mine, size_t bytes, void *all); /* all: [size * bytes] */
+void comm_allgatherv(struct comm *c, const void *mine, size_t bytes, void *all,
+                     const size_t *each); /* each: [size] bytes, end to end */
+
+enum comm_op { COMM_SUM, COMM_MIN, COMM_MAX };
+void comm_allreduce_f32(struct comm *c, float *data, size_t count, enum comm_op op); /* in place */
+void comm_allreduce_f64(struct comm *c, double *data, size_t count, enum comm_op op);
+void comm_allreduce_u64(struct comm *c, uint64_t *data, size_t count, enum comm_op op);
+
+/* Did any rank meet an error? Collective. True on every rank if some rank's e->text is not empty; then
+ * *e is, on every rank, the text of the lowest such rank. Control traffic. */
+bool comm_agree(struct comm *c, struct err *e);
+
+/* -- memory shared by the ranks of a node ---------------------------------------------------------- */
+struct comm_shared {
+    void *memory; /* [bytes], the same pages on every rank of the node where `shared` */
+    size_t bytes;
+    bool shared; /* false: MPI could not share (no room in /dev/shm, one rank a node): each rank has its own */
+    bool filler; /* this rank is the one to fill it (every rank where it is not shared) */
+    void *impl;
+};
+/* Collective. The filler writes, then all call comm_shared_ready, then all may read. */
+void comm_shared_open(struct comm *c, size_t bytes, struct comm_shared *s);
+void comm_shared_ready(struct comm *c, struct comm_shared *s);
+void comm_shared_close(struct comm *c, struct comm_shared *s);
+
+#endif

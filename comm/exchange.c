@@ -1,0 +1,85 @@
+/* exchange.c: what all algorithms share, and their table, see exchange.h. */
+#include "comm/exchange.h"
+
+#include "base/table.h"
+#include "comm/finite.h"
+
+#define EXCHANGE(name) extern const struct exchange_ops exchange_##name;
+#include "comm/exchanges.def"
+#undef EXCHANGE
+#define EXCHANGE(name) &exchange_##name,
+const struct exchange_ops *const exchanges[] = {
+#include "comm/exchanges.def"
+    NULL};
+
+void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
+    *x = (struct exchange){.ops = ops, .setup = *setup};
+    if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
+    if (ops->sparse) {
+        if (!setup->store || !setup->selector) die("%s needs a store and a selector", ops->name);
+        if (setup->store->n != setup->n) die("%s: n = %zu over a store of %zu", ops->name, setup->n, setup->store->n);
+        if (setup->k_max < 1 || setup->k_max > setup->selector->k_max)
+            die("%s: k = %zu is not in 1..%zu", ops->name, setup->k_max, setup->selector->k_max);
+    }
+    ops->open(x);
+}
+
+void exchange_close(struct exchange *x) {
+    if (!x->ops) return;
+    x->ops->close(x);
+    *x = (struct exchange){0};
+}
+
+/* The sum of finite numbers may still overflow. */
+static bool sum_finite(const struct exchange *x, struct exchange_sum *sum) {
+    if (!sum->sparse) return true;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    sum->global_nnz = sum->sparse->nnz;
+    size_t at = first_nonfinite(sum->sparse->val, sum->global_nnz);
+    if (at == sum->global_nnz) return true;
+    sum->bad = sum->sparse->idx[at];
+    return false;
+}
+
+bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct comm *c = x->setup.comm;
+    if (x->ops->sparse && (k < 1 || k > x->setup.k_max))
+        die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
+    enum phase phase = phase_enter(x->setup.phases, PHASE_SELECT);
+    enum traffic traffic = c->traffic;
+    c->traffic = TRAFFIC_EXCHANGE;
+    *sum = (struct exchange_sum){0};
+    bool good = x->ops->run(x, grad, k, sum) && sum_finite(x, sum);
+    c->traffic = traffic;
+    phase_enter(x->setup.phases, phase);
+    return good;
+}
+
+/* update = scale * u where both are on the device; a copy from device to device goes through the host in small
+ * pieces, because a device row has no such copy (nobody needs it: the update is normally made in place). */
+static void scale_dense(const struct exchange *x, const float *u, float scale, float *update) {
+    struct store *store = x->setup.store;
+    size_t n = x->setup.n;
+    if (!store || store->device == device_find("cpu")) {
+        for (size_t i = 0; i < n; i++) update[i] = scale * u[i];
+        return;
+    }
+    float piece[1024];
+    for (size_t at = 0; update != u && at < n; at += sizeof piece / sizeof *piece) {
+        size_t count = n - at < sizeof piece / sizeof *piece ? n - at : sizeof piece / sizeof *piece;
+        store->device->to_host(piece, u + at, count * sizeof *piece);
+        store->device->to_device(update + at, piece, count * sizeof *piece);
+    }
+    store->ops->scale(store, update, scale);
+}
+
+void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *update) {
+    struct store *store = x->setup.store;
+    float scale = 1.0f / (float)x->setup.comm->size;
+    enum phase phase = phase_enter(x->setup.phases, PHASE_UPDATE);
+    if (sum->dense)
+        scale_dense(x, sum->dense, scale, update);
+    else
+        store->ops->scatter(store, sum->sparse, scale, update);
+    phase_enter(x->setup.phases, phase);
+}

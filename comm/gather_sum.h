@@ -1,0 +1,36 @@
+/* gather_sum.h: what topka and gtopk-naive share: every rank's sparse vector to every rank, and their sum in rank
+ * order, so that all ranks get the same bits.
+ *
+ *        struct gather_sum g;
+ *        gather_sum_open(&g, &setup);
+ *        gather_sum_run(&g, &local);        // g.sum = sum over ranks of local
+ *        gather_sum_close(&g);
+ */
+#ifndef ST_COMM_GATHER_SUM_H
+#define ST_COMM_GATHER_SUM_H
+
+#include "comm/exchange.h"
+
+struct gather_sum {
+    const struct exchange_setup *setup;
+    size_t cap;          /* most entries of one rank */
+    unsigned char *wire; /* [P * wire_bytes(cap)]: the messages of all ranks, end to end */
+    uint64_t *counts;    /* [P] entries of each rank, where they differ */
+    size_t *each;        /* [P] bytes of each rank's message */
+    struct sparse *part; /* [P] views into wire */
+    struct sparse sum;   /* the result; overwritten by the next run */
+    void *scratch;
+};
+
+/* setup must stay where it is until close. */
+void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup);
+
+/* Collective. Leaves the clock in PHASE_MERGE. */
+void gather_sum_run(struct gather_sum *g, const struct sparse *local);
+
+void gather_sum_close(struct gather_sum *g);
+
+/* Words that any one rank sends, and receives: 2k(P-1). */
+double gather_sum_words(size_t k, int P);
+
+#endif

@@ -1,0 +1,211 @@
+/* gtopk.c: the global top k by a tree: gTopKAllReduce.
+ *
+ * Idea: ceil(log2 P) rounds of a binomial tree; in each, the receiving rank merges the two index-sorted vectors,
+ * adds equal indices and keeps the k largest magnitudes, so that no message ever has more than k entries. The
+ * result is at rank 0 and goes down the same tree. Ranks beyond the largest power of two fold in first.
+ *
+ * Source: Shi et al., "A Distributed Synchronous SGD Algorithm with Global Top-k Sparsification for Low Bandwidth
+ * Networks", ICDCS 2019 (arXiv 1901.04359), Algorithms 3 and 4.
+ *
+ * Cost: the longest path, through rank 0, is 2 log2(P) alpha + 4k log2(P) beta; a rank sends and receives at most
+ * 2k ceil(log2 P) words each.
+ *
+ * Residual. As published (GTOPK_PAPER) what is sent and in the final set counts as delivered. That loses mass once
+ * there is an inner merge (P >= 3): an entry dropped there whose index reaches the final set through another
+ * subtree is neither applied nor kept; mass_lost says how much. The default (GTOPK_CONSERVE) takes everything that
+ * was selected out of the residual and puts what a merge drops into the residual of the rank that merged.
+ *
+ * Restrictions: none. A selector that returns more than k has its selection cut to k before anything is sent.
+ * Deviations: any P; no barrier per round; 8 bytes per entry; the receives are posted before they are needed;
+ * the residual is written while the messages are under way. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "comm/exchange.h"
+#include "comm/peers.h"
+#include "comm/wire.h"
+
+enum { TAG_UP = 300, TAG_DOWN = 400, ROUNDS_MAX = 31 };
+
+struct gtopk {
+    struct sparse local;      /* [selector_capacity]: what this rank selected */
+    struct sparse merged[2];  /* [2 k_max]: written in turns */
+    struct sparse *dropped;   /* [merges], each [k_max]: what this rank's merges cut off */
+    struct sparse overlap;    /* [k_max]: the part of a vector that is in the final set */
+    struct sparse result;     /* view of the final set where it came by message */
+    int merges;               /* how many messages this rank receives on the way up */
+    int rounds;               /* [0, rounds): those in which it receives or has nothing to do */
+    unsigned char *inbox[2];  /* [wire_bytes(k_max)]: received into in turns */
+    unsigned char *outbox;    /* [wire_bytes(k_max)] */
+    uint32_t *keys;           /* [selector_capacity, at least 2 k_max] */
+    struct comm_request next; /* the receive that was posted last */
+};
+
+static struct tree_step up(const struct exchange *x, int round) {
+    return tree_reduce_step(x->setup.comm->size, x->setup.comm->rank, round);
+}
+
+static void gtopk_open(struct exchange *x) {
+    struct gtopk *t = x->state = mem_zalloc(1, sizeof *t, "gtopk");
+    size_t k = x->setup.k_max, cap = selector_capacity(x->setup.selector->ops, x->setup.n, k);
+    for (; t->rounds < tree_rounds(x->setup.comm->size) && up(x, t->rounds).role != TREE_SEND; t->rounds++)
+        t->merges += up(x, t->rounds).role == TREE_RECEIVE;
+    sparse_open(&t->local, cap);
+    sparse_open(&t->overlap, k);
+    for (int i = 0; i < 2; i++) {
+        sparse_open(&t->merged[i], 2 * k);
+        t->inbox[i] = mem_alloc(k, wire_bytes(1), "received entries");
+    }
+    t->outbox = mem_alloc(k, wire_bytes(1), "entries to send");
+    t->keys = mem_alloc(cap > 2 * k ? cap : 2 * k, sizeof *t->keys, "keys of a selection");
+    t->dropped = mem_alloc((size_t)t->merges, sizeof *t->dropped, "what merges cut off");
+    for (int m = 0; m < t->merges; m++) sparse_open(&t->dropped[m], k);
+}
+
+static void gtopk_close(struct exchange *x) {
+    struct gtopk *t = x->state;
+    for (int m = 0; m < t->merges; m++) sparse_close(&t->dropped[m]);
+    mem_free(t->dropped);
+    mem_free(t->keys);
+    mem_free(t->outbox);
+    for (int i = 0; i < 2; i++) {
+        mem_free(t->inbox[i]);
+        sparse_close(&t->merged[i]);
+    }
+    sparse_close(&t->overlap);
+    sparse_close(&t->local);
+    mem_free(t);
+}
+
+/* Posts the receive of the first round from `round` on in which this rank has one; returns that round, or
+ * t->rounds. */
+static int post_receive(struct exchange *x, int round, size_t k, unsigned char *inbox) {
+    struct gtopk *t = x->state;
+    while (round < t->rounds && up(x, round).role != TREE_RECEIVE) round++;
+    if (round < t->rounds) comm_irecv(x->setup.comm, up(x, round).peer, TAG_UP + round, inbox, wire_bytes(k), &t->next);
+    return round;
+}
+
+/* Algorithm 3, the way up: returns the sum of this rank's subtree, cut to k at every merge. `round`: the first
+ * in which this rank receives, its receive already posted into inbox[0]. */
+static const struct sparse *reduce(struct exchange *x, int round, size_t k) {
+    struct gtopk *t = x->state;
+    struct phases *phases = x->setup.phases;
+    const struct sparse *sum = &t->local;
+    for (int m = 0; round < t->rounds; m++) {
+        struct sparse theirs, *to = &t->merged[m % 2];
+        int peer = up(x, round).peer;
+        phase_enter(phases, PHASE_COMMUNICATE);
+        size_t bytes = comm_wait(x->setup.comm, &t->next);
+        round = post_receive(x, round + 1, k, t->inbox[(m + 1) % 2]);
+        phase_enter(phases, PHASE_PACK);
+        wire_view(t->inbox[m % 2], bytes, x->setup.n, peer, &theirs);
+        phase_enter(phases, PHASE_MERGE);
+        sparse_merge(sum, &theirs, to);
+        sparse_keep_top(to, k, &t->dropped[m], t->keys);
+        sum = to;
+    }
+    return sum;
+}
+
+/* Sends this rank's sum up (unless it is rank 0) and posts the receive of the result. */
+static void send_up(struct exchange *x, const struct sparse *sum, size_t k) {
+    struct gtopk *t = x->state;
+    struct comm *c = x->setup.comm;
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_pack(sum, t->outbox);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    if (c->rank == 0) return;
+    int peer = up(x, t->rounds).peer;
+    comm_irecv(c, peer, TAG_DOWN, t->inbox[0], wire_bytes(k), &t->next);
+    comm_send(c, peer, TAG_UP + t->rounds, t->outbox, wire_bytes(sum->nnz));
+}
+
+/* The result to all that this rank received from, the largest subtree first. Returns how many sends to wait for. */
+static int send_down(struct exchange *x, const void *message, size_t bytes, struct comm_request *sends) {
+    struct gtopk *t = x->state;
+    int count = 0;
+    for (int round = t->rounds - 1; round >= 0; round--) {
+        struct tree_step step = tree_bcast_step(x->setup.comm->size, x->setup.comm->rank, round);
+        if (step.role == TREE_SEND) comm_isend(x->setup.comm, step.peer, TAG_DOWN, message, bytes, &sends[count++]);
+    }
+    return count;
+}
+
+/* GTOPK_CONSERVE: all that was selected has left this rank, what its merges dropped stays here. */
+static void keep_dropped(struct exchange *x) {
+    struct gtopk *t = x->state;
+    struct store *store = x->setup.store;
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    store->ops->zero_at(store, t->local.idx, t->local.nnz);
+    for (int m = 0; m < t->merges; m++) store->ops->add_at(store, &t->dropped[m]);
+}
+
+/* GTOPK_PAPER, Algorithm 4: what is in the final set has left. Returns sum |v| over this rank's dropped entries
+ * whose index is in the final set: nobody applies them and nobody has kept them. */
+static double keep_as_published(struct exchange *x, const struct sparse *u) {
+    struct gtopk *t = x->state;
+    struct store *store = x->setup.store;
+    double lost = 0;
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    sparse_split(&t->local, u, &t->overlap, NULL);
+    store->ops->zero_at(store, t->overlap.idx, t->overlap.nnz);
+    for (int m = 0; m < t->merges; m++) {
+        sparse_split(&t->dropped[m], u, &t->overlap, NULL);
+        for (size_t i = 0; i < t->overlap.nnz; i++) lost += fabs((double)t->overlap.val[i]);
+    }
+    return lost;
+}
+
+/* The final set, on every rank. The residual is written while the result is under way. */
+static const struct sparse *finish(struct exchange *x, const struct sparse *sum, struct exchange_sum *out) {
+    struct gtopk *t = x->state;
+    struct comm *c = x->setup.comm;
+    struct comm_request sends[ROUNDS_MAX];
+    bool conserve = x->setup.gtopk_residual == GTOPK_CONSERVE, waits = c->rank > 0;
+    unsigned char *message = waits ? t->inbox[0] : t->outbox;
+    size_t bytes = wire_bytes(sum->nnz);
+    if (waits && conserve) keep_dropped(x);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    if (waits) bytes = comm_wait(c, &t->next);
+    int count = send_down(x, message, bytes, sends);
+    if (!waits && conserve) keep_dropped(x);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_view(message, bytes, x->setup.n, 0, &t->result);
+    if (!conserve) out->mass_lost = keep_as_published(x, &t->result);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    for (int i = 0; i < count; i++) comm_wait(c, &sends[i]);
+    return &t->result;
+}
+
+static bool gtopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct gtopk *t = x->state;
+    int first = post_receive(x, 0, k, t->inbox[0]);
+    if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
+    sparse_keep_top(&t->local, k, NULL, t->keys);
+    sum->local_nnz = t->local.nnz;
+    const struct sparse *subtree = reduce(x, first, k);
+    send_up(x, subtree, k);
+    sum->sparse = finish(x, subtree, sum);
+    return true;
+}
+
+/* Rank 0 receives k entries in every round and sends k in every round of the broadcast; no rank does more. */
+static double gtopk_max_words(size_t n, size_t k, int P) {
+    (void)n;
+    return 2.0 * (double)k * ceil_log2(P);
+}
+
+extern const struct exchange_ops exchange_gtopk;
+const struct exchange_ops exchange_gtopk = {
+    .name = "gtopk",
+    .summary = "global top k by a tree of merges that keep k entries each",
+    .paper = "gTop-k Algorithms 3 and 4 (Shi et al., ICDCS 2019)",
+    .default_select = "exact",
+    .sparse = true,
+    .conserves = true,
+    .open = gtopk_open,
+    .run = gtopk_run,
+    .close = gtopk_close,
+    .max_words = gtopk_max_words,
+};

@@ -1,0 +1,73 @@
+/* gtopk_naive.c: the global top k, by gathering everything: the reference for gtopk.
+ *
+ * Idea: topka's sum has up to kP entries; only the k largest of them are applied. What a rank sent but was not
+ * kept goes back to its residual: here it simply never leaves it.
+ *
+ * Source: Shi et al., "A Distributed Synchronous SGD Algorithm with Global Top-k Sparsification for Low Bandwidth
+ * Networks", ICDCS 2019 (arXiv 1901.04359), Algorithm 2.
+ *
+ * Cost per rank: log2(P) alpha + 2k(P-1) beta, as topka; k(P+1) more keys for the second selection.
+ * Residual: acc without the entries that were sent and kept. Conserves: an index that is kept is delivered by
+ * every rank that sent it, one that is not kept by none.
+ * Restrictions: none. Deviations: one message per rank (see topka.c). */
+#include "base/mem.h"
+#include "comm/gather_sum.h"
+
+struct gtopk_naive {
+    struct sparse local;     /* [selector_capacity]: what this rank sends */
+    struct sparse delivered; /* [selector_capacity]: those of them that were kept */
+    struct gather_sum gathered;
+    uint32_t *keys; /* [gathered.sum.cap] */
+};
+
+static void gtopk_naive_open(struct exchange *x) {
+    struct gtopk_naive *t = x->state = mem_zalloc(1, sizeof *t, "gtopk-naive");
+    size_t cap = selector_capacity(x->setup.selector->ops, x->setup.n, x->setup.k_max);
+    sparse_open(&t->local, cap);
+    sparse_open(&t->delivered, cap);
+    gather_sum_open(&t->gathered, &x->setup);
+    t->keys = mem_alloc(t->gathered.sum.cap, sizeof *t->keys, "keys of a selection");
+}
+
+static void gtopk_naive_close(struct exchange *x) {
+    struct gtopk_naive *t = x->state;
+    mem_free(t->keys);
+    gather_sum_close(&t->gathered);
+    sparse_close(&t->delivered);
+    sparse_close(&t->local);
+    mem_free(t);
+}
+
+static bool gtopk_naive_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct gtopk_naive *t = x->state;
+    struct store *store = x->setup.store;
+    if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
+    gather_sum_run(&t->gathered, &t->local);
+    struct sparse *u = &t->gathered.sum;
+    sparse_keep_top(u, k, NULL, t->keys);
+    sparse_split(&t->local, u, &t->delivered, NULL);
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    sum->sparse = u;
+    sum->local_nnz = t->local.nnz;
+    return true;
+}
+
+static double gtopk_naive_max_words(size_t n, size_t k, int P) {
+    (void)n;
+    return gather_sum_words(k, P);
+}
+
+extern const struct exchange_ops exchange_gtopk_naive;
+const struct exchange_ops exchange_gtopk_naive = {
+    .name = "gtopk-naive",
+    .summary = "topka's sum cut to its k largest entries; the reference for gtopk",
+    .paper = "gTop-k Algorithm 2 (Shi et al., ICDCS 2019)",
+    .default_select = "exact",
+    .sparse = true,
+    .conserves = true,
+    .open = gtopk_naive_open,
+    .run = gtopk_naive_run,
+    .close = gtopk_naive_close,
+    .max_words = gtopk_naive_max_words,
+};

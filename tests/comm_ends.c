@@ -1,0 +1,169 @@
+/* comm_ends.c: how a job ends when one rank meets trouble in the middle of a step: every rank ends, with the right
+ * exit status and a line that names the culprit, and nothing hangs. The program starts itself under mpirun. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "comm/exchange.h"
+#include "comm/wire.h"
+
+enum { N = 1000, K = 10, BAD_INDEX = 17, SECONDS = 60 };
+
+/* -- the child: one rank of the job -------------------------------------------------------------------- */
+/* What the last rank (or the only one) does wrong is named by `trouble`. */
+static void meet_nan(struct comm *c, const struct exchange_ops *ops, float bad) {
+    static float grad[N];
+    struct store store;
+    struct exchange x;
+    struct exchange_sum sum;
+    store_open(&store, N, device_find("cpu"));
+    struct selector *selector = selector_open(selectors[0], &store, K);
+    exchange_open(&x, ops,
+                  &(struct exchange_setup){.comm = c, .store = &store, .selector = selector, .n = N, .k_max = K});
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < N; i++) grad[i] = (float)((i * 7 + c->rank + step) % 11 - 5);
+        if (step == 2 && c->rank == c->size - 1) grad[BAD_INDEX] = grad[BAD_INDEX + 500] = bad;
+        if (!exchange_run(&x, grad, K, &sum))
+            die_status(EXIT_NUMERIC, "step %d, rank %d: not finite at index %zu", step, c->rank, sum.bad);
+    }
+}
+
+/* The other ranks wait for a message that never comes. */
+static void wait_forever(struct comm *c) {
+    char byte;
+    if (c->rank < c->size - 1) comm_recv(c, c->size - 1, 1, &byte, 1);
+}
+
+static void send_too_much(struct comm *c) {
+    char bytes[100] = {0};
+    if (c->rank == c->size - 1) comm_send(c, 0, 2, bytes, sizeof bytes);
+    if (c->rank == 0) comm_recv(c, c->size - 1, 2, bytes, sizeof bytes - 1);
+    wait_forever(c);
+}
+
+static void view_bad_message(const char *trouble) {
+    struct sparse view;
+    uint32_t bad_order[4] = {5, 5}, out_of_range[4] = {5, N};
+    if (strcmp(trouble, "length") == 0) wire_view(bad_order, 12, N, 3, &view);
+    if (strcmp(trouble, "order") == 0) wire_view(bad_order, 16, N, 3, &view);
+    if (strcmp(trouble, "range") == 0) wire_view(out_of_range, 16, N, 3, &view);
+}
+
+static int child(int argc, char **argv) {
+    const char *trouble = argv[2];
+    struct comm *c = comm_open(&argc, &argv);
+    bool last = c->rank == c->size - 1;
+    for (size_t row = 0; exchanges[row]; row++) {
+        size_t length = strlen(exchanges[row]->name);
+        if (strncmp(trouble, exchanges[row]->name, length) != 0 || trouble[length] != '+') continue;
+        meet_nan(c, exchanges[row], (float)atof(trouble + length + 1));
+    }
+    if (last) view_bad_message(trouble);
+    if (last && strcmp(trouble, "die") == 0) die("this rank is ill");
+    if (last && strcmp(trouble, "memory") == 0) {
+        mem_fail_at(1);
+        mem_free(mem_alloc(1, 1 << 20, "a large thing"));
+    }
+    if (strcmp(trouble, "long") == 0) send_too_much(c);
+    if (strcmp(trouble, "none") != 0) wait_forever(c);
+    comm_close(c);
+    return 0;
+}
+
+/* -- the parent ------------------------------------------------------------------------------------------- */
+static char self[4096], output[1 << 16];
+
+static void read_all(FILE *from) {
+    size_t length = fread(output, 1, sizeof output - 1, from);
+    output[length] = '\0';
+}
+
+/* The exit status of mpirun -np P of this program with this trouble; its output goes to `output`. */
+static int job(int P, const char *trouble) {
+    char command[5000];
+    const char *mpirun = getenv("MPIRUN");
+    snprintf(command, sizeof command, "timeout -k 5 %d %s -np %d '%s' child '%s' 2>&1 < /dev/null", SECONDS,
+             mpirun ? mpirun : "mpirun", P, self, trouble);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    read_all(pipe);
+    int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void expect(int P, const char *trouble, int status, const char *text) {
+    int got = job(P, trouble);
+    if (got != status || !strstr(output, text))
+        fail_msg("P = %d, %s: status %d instead of %d, or no \"%s\" in:\n%s", P, trouble, got, status, text, output);
+}
+
+static void not_finite(int P, const char *bad) {
+    for (size_t row = 0; exchanges[row]; row++) {
+        char trouble[64], text[128];
+        snprintf(trouble, sizeof trouble, "%s+%s", exchanges[row]->name, bad);
+        snprintf(text, sizeof text, "sparsetrain: step 2, rank %d: not finite at index %d\n", P - 1, BAD_INDEX);
+        expect(P, trouble, EXIT_NUMERIC, text);
+    }
+}
+
+static void nan_ends_every_rank(void **state) {
+    (void)state;
+    not_finite(1, "nan");
+    not_finite(2, "nan");
+    not_finite(5, "nan");
+}
+static void infinity_ends_every_rank(void **state) {
+    (void)state;
+    not_finite(3, "-inf");
+}
+
+static void no_trouble(void **state) {
+    (void)state;
+    expect(1, "none", 0, "");
+    expect(3, "none", 0, "");
+}
+
+static void dying_ends_every_rank(void **state) {
+    (void)state;
+    expect(1, "die", EXIT_SYSTEM, "this rank is ill");
+    expect(4, "die", EXIT_SYSTEM, "sparsetrain: rank 3: tests/comm_ends.c:");
+    expect(4, "memory", EXIT_SYSTEM, "no memory for a large thing");
+}
+
+static void a_message_that_is_too_long_names_its_sender(void **state) {
+    (void)state;
+    expect(3, "long", EXIT_SYSTEM, "rank 2 sent a message of more than the expected 99 bytes");
+}
+
+static void a_bad_sparse_message_names_its_sender(void **state) {
+    (void)state;
+    expect(2, "length", EXIT_SYSTEM, "rank 3 sent 12 bytes, which is no whole number of 8-byte entries");
+    expect(2, "order", EXIT_SYSTEM, "rank 3 sent a sparse vector whose indices");
+    expect(2, "range", EXIT_SYSTEM, "rank 3 sent a sparse vector whose indices");
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "child") == 0) return child(argc, argv);
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_trouble),
+        cmocka_unit_test(nan_ends_every_rank),
+        cmocka_unit_test(infinity_ends_every_rank),
+        cmocka_unit_test(dying_ends_every_rank),
+        cmocka_unit_test(a_message_that_is_too_long_names_its_sender),
+        cmocka_unit_test(a_bad_sparse_message_names_its_sender),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

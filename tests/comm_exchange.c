@@ -1,0 +1,433 @@
+/* comm_exchange.c: the contract of one step (exchange.h) over every row of the table of exchanges, and each sparse
+ * row against a serial reference, over shapes and gradients chosen to be awkward.
+ * ranks: 1 2 3 4 5 6 7 8 */
+#include "tests/mpi_harness.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "comm/exchange.h"
+#include "comm/peers.h"
+#include "tests/exchange_oracle.h"
+
+/* -- gradients: a function of (kind, rank, step), so that every rank knows those of all ---------------- */
+enum kind {
+    WHOLE,      /* integers in -8..8: sums are exact */
+    TIES,       /* -1 or 1 */
+    ZEROS,      /* all zero */
+    ONE_REGION, /* integers, zero outside the first eighth: one rank's region holds all that matters */
+    ONE_SILENT, /* integers, but the last rank has nothing to send */
+    POSITIVE,   /* integers in 0..8 */
+    REAL,       /* normally distributed */
+    KINDS
+};
+static bool exact_sums(enum kind kind) {
+    return kind != REAL;
+}
+
+static void make_gradient(enum kind kind, int rank, int P, int step, size_t n, float *grad) {
+    struct rng r = rng_open(7 + (uint64_t)kind, RNG_TEST, (uint64_t)(rank * 1000 + step));
+    for (size_t i = 0; i < n; i++) {
+        float whole = (float)rng_below(&r, 17) - 8;
+        switch (kind) {
+        case TIES:
+            grad[i] = whole > 0 ? 1 : -1;
+            break;
+        case ZEROS:
+            grad[i] = 0;
+            break;
+        case ONE_REGION:
+            grad[i] = i <= n / 8 ? whole : 0;
+            break;
+        case ONE_SILENT:
+            grad[i] = rank == P - 1 ? 0 : whole;
+            break;
+        case POSITIVE:
+            grad[i] = (float)(int)fabsf(whole);
+            break;
+        case REAL:
+            grad[i] = (float)rng_normal(&r);
+            break;
+        default:
+            grad[i] = whole;
+        }
+    }
+}
+
+/* -- one exchange with everything under it ----------------------------------------------------------- */
+struct rig {
+    struct comm *comm;
+    size_t n;
+    struct store store;
+    struct selector *selector;
+    struct exchange exchange;
+    struct phases phases;
+    struct exchange_sum sum;
+    float grad[ORACLE_N], residual[ORACLE_N], u[ORACLE_N]; /* [n] */
+};
+static struct rig rig;
+
+static void rig_open(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, size_t n,
+                     size_t k_max, enum gtopk_residual rule) {
+    rig.comm = c;
+    rig.n = n;
+    phases_reset(&rig.phases);
+    store_open(&rig.store, n, device_find("cpu"));
+    rig.selector = selector_open(select, &rig.store, k_max);
+    struct exchange_setup setup = {.comm = c, .n = n, .k_max = k_max, .gtopk_residual = rule, .phases = &rig.phases};
+    if (ops->sparse) setup.store = &rig.store;
+    if (ops->sparse) setup.selector = rig.selector;
+    exchange_open(&rig.exchange, ops, &setup);
+}
+
+static void rig_close(void) {
+    exchange_close(&rig.exchange);
+    selector_close(rig.selector);
+    store_close(&rig.store);
+}
+
+static const struct selector_ops *exact(void) {
+    for (size_t s = 0; selectors[s]; s++)
+        if (strcmp(selectors[s]->name, "exact") == 0) return selectors[s];
+    fail_msg("no selector \"exact\"");
+    return NULL;
+}
+
+/* One step from rig.grad; then rig.u and rig.residual hold what it made. Nothing is allocated in it. */
+static void rig_step(size_t k) {
+    mem_fail_at(1);
+    bool good = exchange_run(&rig.exchange, rig.grad, k, &rig.sum);
+    mem_fail_at(0);
+    assert_true(good);
+    memset(rig.u, 0, sizeof rig.u);
+    assert_true((rig.sum.dense != NULL) != (rig.sum.sparse != NULL));
+    if (rig.sum.dense) memcpy(rig.u, rig.sum.dense, rig.n * sizeof(float));
+    if (rig.sum.sparse) {
+        const struct sparse *s = rig.sum.sparse;
+        assert_int_equal(rig.sum.global_nnz, s->nnz);
+        for (size_t i = 0; i < s->nnz; i++) {
+            assert_true(s->idx[i] < rig.n && (i == 0 || s->idx[i - 1] < s->idx[i]));
+            rig.u[s->idx[i]] = s->val[i];
+        }
+    }
+    rig.store.ops->read(&rig.store, 0, rig.n, rig.residual);
+}
+
+static uint64_t hash_of_sum(void) {
+    const struct sparse *s = rig.sum.sparse;
+    if (!s) return hash64(0, rig.sum.dense, rig.n * sizeof(float));
+    return hash64(hash64(s->nnz, s->idx, s->nnz * sizeof *s->idx), s->val, s->nnz * sizeof *s->val);
+}
+
+static void all_ranks_hold_the_same(uint64_t hash) {
+    uint64_t least_and_most[2] = {hash, ~hash};
+    comm_allreduce_u64(rig.comm, least_and_most, 2, COMM_MIN);
+    assert_true(least_and_most[0] == ~least_and_most[1]);
+}
+
+/* sum_r given_r - summed - sum_r residual_r into missing[0..n-1]; given: what this rank put in. */
+static void find_missing(const float *given, const double *summed, double *missing) {
+    for (size_t i = 0; i < rig.n; i++) missing[i] = (double)given[i] - (double)rig.residual[i];
+    comm_allreduce_f64(rig.comm, missing, rig.n, COMM_SUM);
+    for (size_t i = 0; i < rig.n; i++) missing[i] -= summed[i];
+}
+
+static void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {
+    const struct comm_counters *now = &rig.comm->counters[TRAFFIC_EXCHANGE];
+    double most = ops->max_words(rig.n, k, rig.comm->size);
+    assert_true((double)(now->bytes_sent - before.bytes_sent) / 4 <= most);
+    assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= most);
+}
+
+/* n not divisible by P, n < P, k = n, k = 1, k < P; all kinds of gradients with the large ones, else a few */
+static const struct shape {
+    size_t n, k;
+    bool all_kinds;
+} shapes[] = {{1, 1, false},    {3, 1, false},   {3, 3, false},     {7, 2, false},
+              {1009, 1, false}, {1009, 5, true}, {1009, 100, true}, {1009, 1009, false}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], STEPS = 4 };
+
+/* -- the contract -------------------------------------------------------------------------------------- */
+/* The same step with the serial reference; false for a row that has none. */
+static bool oracle_step(struct oracle *o, const char *name, int k, enum gtopk_residual rule) {
+    if (strcmp(name, "topka") == 0)
+        oracle_topka(o, k);
+    else if (strcmp(name, "gtopk-naive") == 0)
+        oracle_gtopk_naive(o, k);
+    else if (strcmp(name, "gtopk") == 0)
+        oracle_gtopk(o, k, rule == GTOPK_CONSERVE);
+    else
+        return false;
+    return true;
+}
+
+static void agrees_with(const struct oracle *o, int k) {
+    size_t count = 0;
+    const float *residual = o->acc[rig.comm->rank];
+    double lost = o->lost[rig.comm->rank];
+    for (int i = 0; i < o->n; i++) {
+        count += o->u.there[i];
+        assert_true(rig.u[i] == o->u.value[i]);
+        assert_true(rig.residual[i] == residual[i]);
+    }
+    assert_int_equal(rig.sum.global_nnz, count);
+    assert_int_equal(rig.sum.local_nnz, k);
+    assert_true(fabs(rig.sum.mass_lost - lost) <= 1e-9 * lost);
+}
+
+/* One row, shape and kind over several steps, each with what the steps before left in the residuals. Conservation
+ * over all of them: what all ranks put in is in the sums or in the residuals. */
+static void several_steps(struct comm *c, const struct exchange_ops *ops, struct shape shape, enum kind kind,
+                          enum gtopk_residual rule) {
+    static double missing[ORACLE_N], summed[ORACLE_N];
+    static struct oracle o;
+    float given[ORACLE_N] = {0}, grad[ORACLE_N];
+    uint64_t hash = 0;
+    memset(&o, 0, sizeof o);
+    memset(summed, 0, sizeof summed);
+    o.n = (int)shape.n;
+    o.P = c->size;
+    rig_open(c, ops, exact(), shape.n, shape.k, rule);
+    for (int step = 0; step < STEPS; step++) {
+        size_t k = step % 2 == 0 ? shape.k : (shape.k + 1) / 2; /* the density changes during a run */
+        for (int r = 0; r < c->size; r++) {
+            make_gradient(kind, r, c->size, step, shape.n, grad);
+            for (int i = 0; i < o.n; i++) o.acc[r][i] += grad[i];
+        }
+        make_gradient(kind, c->rank, c->size, step, shape.n, rig.grad);
+        for (int i = 0; i < o.n; i++) given[i] += rig.grad[i];
+        struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
+        rig_step(k);
+        within_bound(before, ops, k);
+        hash = hash64(hash, (uint64_t[]){hash_of_sum()}, sizeof hash);
+        if (oracle_step(&o, ops->name, (int)k, rule)) agrees_with(&o, (int)k);
+        if (rule == GTOPK_CONSERVE) assert_true(rig.sum.mass_lost == 0);
+        for (int i = 0; i < o.n; i++) summed[i] += (double)rig.u[i];
+        for (int i = 0; k == shape.n && i < o.n; i++) assert_true(rig.residual[i] == 0);
+    }
+    all_ranks_hold_the_same(hash);
+    if (rule == GTOPK_CONSERVE && ops->conserves && exact_sums(kind)) {
+        find_missing(given, summed, missing);
+        for (int i = 0; i < o.n; i++) assert_true(missing[i] == 0);
+    }
+    rig_close();
+}
+
+static void every_shape_and_kind(struct comm *c, const struct exchange_ops *ops, enum gtopk_residual rule) {
+    for (int s = 0; s < SHAPES; s++)
+        for (enum kind kind = 0; kind < KINDS; kind++)
+            if (shapes[s].all_kinds || kind == WHOLE || kind == ZEROS || kind == REAL)
+                several_steps(c, ops, shapes[s], kind, rule);
+}
+
+/* Conservation, the bound on words, the same bits on all ranks, and the serial reference, which a new row gets in
+ * exchange_oracle.h and oracle_step. */
+static void contract(struct comm *c) {
+    for (size_t row = 0; exchanges[row]; row++) every_shape_and_kind(c, exchanges[row], GTOPK_CONSERVE);
+}
+
+static const struct exchange_ops *gtopk(void) {
+    for (size_t row = 0; exchanges[row]; row++)
+        if (strcmp(exchanges[row]->name, "gtopk") == 0) return exchanges[row];
+    fail_msg("no exchange \"gtopk\"");
+    return NULL;
+}
+
+static void the_paper_rule_of_gtopk(struct comm *c) {
+    every_shape_and_kind(c, gtopk(), GTOPK_PAPER);
+}
+
+static void k_equal_to_n_gives_the_dense_sum(struct comm *c) {
+    enum { N = 501 };
+    for (size_t row = 0; exchanges[row]; row++) {
+        double want[N] = {0};
+        float grad[N];
+        for (int r = 0; r < c->size; r++) {
+            make_gradient(REAL, r, c->size, 3, N, grad);
+            for (int i = 0; i < N; i++) want[i] += (double)grad[i];
+        }
+        rig_open(c, exchanges[row], exact(), N, N, GTOPK_CONSERVE);
+        make_gradient(REAL, c->rank, c->size, 3, N, rig.grad);
+        rig_step(N);
+        assert_int_equal(rig.sum.global_nnz, N);
+        assert_int_equal(rig.sum.local_nnz, N);
+        for (int i = 0; i < N; i++) assert_true(fabs((double)rig.u[i] - want[i]) <= 1e-5);
+        rig_close();
+    }
+}
+
+static uint64_t hash_of_a_run(struct comm *c, const struct exchange_ops *ops, enum gtopk_residual rule) {
+    uint64_t hash = 0;
+    rig_open(c, ops, exact(), 1009, 50, rule);
+    for (int step = 0; step < 10; step++) {
+        make_gradient(REAL, c->rank, c->size, step, 1009, rig.grad);
+        rig_step(step % 2 ? 50 : 20);
+        uint64_t sum = hash_of_sum();
+        hash = hash64(hash64(hash, &sum, sizeof sum), rig.residual, 1009 * sizeof(float));
+    }
+    rig_close();
+    return hash;
+}
+
+static void two_runs_give_the_same_bits(struct comm *c) {
+    for (size_t row = 0; exchanges[row]; row++)
+        for (int rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++)
+            assert_true(hash_of_a_run(c, exchanges[row], rule) == hash_of_a_run(c, exchanges[row], rule));
+}
+
+/* -- the published residual rule of gtopk ------------------------------------------------------------------- */
+/* k = 1. Rank 0 has 10 at index 0 and merges first with rank b, which has 9 at index 1: the 9 is dropped. Rank d has 20
+ * at index 1, which wins in the end: so rank b's 9 counts as delivered, but nobody applied it. */
+static void the_paper_rule_loses_what_an_inner_merge_drops(struct comm *c) {
+    static double missing[ORACLE_N];
+    int Q = floor_power_of_two(c->size), b = c->size == Q ? 1 : Q, d = c->size == 3 ? 1 : 2;
+    float acc[4] = {0};
+    if (c->size < 3) return;
+    for (int rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++) {
+        rig_open(c, gtopk(), exact(), 4, 1, rule);
+        memset(acc, 0, sizeof acc);
+        if (c->rank == 0) acc[0] = 10;
+        if (c->rank == b) acc[1] = 9;
+        if (c->rank == d) acc[1] = 20;
+        memcpy(rig.grad, acc, sizeof acc);
+        rig_step(1);
+        assert_true(rig.u[0] == 0 && rig.u[1] == 20 && rig.u[2] == 0 && rig.u[3] == 0);
+        double summed[4] = {0, 20, 0, 0};
+        find_missing(acc, summed, missing);
+        bool loses = rule == GTOPK_PAPER;
+        assert_true(missing[0] == 0 && missing[1] == (loses ? 9 : 0) && missing[2] == 0 && missing[3] == 0);
+        assert_true(rig.sum.mass_lost == (loses && c->rank == 0 ? 9 : 0));
+        rig_close();
+    }
+}
+
+/* No cancellation among values of one sign: the mass that is reported is the mass that is missing. */
+static void the_mass_that_is_lost_is_reported(struct comm *c) {
+    static double missing[ORACLE_N];
+    double summed[ORACLE_N] = {0}, reported = 0, lost = 0;
+    float given[ORACLE_N] = {0};
+    rig_open(c, gtopk(), exact(), 301, 20, GTOPK_PAPER);
+    for (int step = 0; step < 10; step++) {
+        make_gradient(POSITIVE, c->rank, c->size, step, 301, rig.grad);
+        for (int i = 0; i < 301; i++) given[i] += rig.grad[i];
+        rig_step(20);
+        for (int i = 0; i < 301; i++) summed[i] += (double)rig.u[i];
+        reported += rig.sum.mass_lost;
+    }
+    comm_allreduce_f64(c, &reported, 1, COMM_SUM);
+    find_missing(given, summed, missing);
+    for (int i = 0; i < 301; i++) lost += missing[i];
+    assert_true(reported == lost);
+    assert_true(c->size <= 2 ? lost == 0 : lost > 0);
+    rig_close();
+}
+
+/* -- a selector that returns more or fewer than k, or nothing ---------------------------------------------- */
+static void nothing(struct selector *s) {
+    (void)s;
+}
+static bool six_and_more(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    (void)k;
+    (void)bad;
+    s->store->ops->accumulate_select(s->store, grad, magnitude_key(6.0f), out);
+    return true;
+}
+static const struct selector_ops threshold = {
+    .name = "threshold", .open = nothing, .run = six_and_more, .close = nothing};
+
+static void a_selector_of_varying_count(struct comm *c) {
+    enum { N = 400 };
+    static double missing[ORACLE_N];
+    for (size_t row = 0; exchanges[row]; row++) {
+        const struct exchange_ops *ops = exchanges[row];
+        for (enum kind kind = 0; ops->sparse && kind < KINDS; kind++) {
+            double summed[N] = {0};
+            float given[N] = {0};
+            rig_open(c, ops, &threshold, N, 30, GTOPK_CONSERVE);
+            for (int step = 0; step < STEPS; step++) {
+                make_gradient(kind, c->rank, c->size, step, N, rig.grad);
+                for (int i = 0; i < N; i++) given[i] += rig.grad[i];
+                rig_step(30);
+                for (int i = 0; i < N; i++) summed[i] += (double)rig.u[i];
+                if (kind == ZEROS) assert_int_equal(rig.sum.global_nnz, 0);
+                if (strcmp(ops->name, "topka") != 0) assert_true(rig.sum.global_nnz <= 30);
+            }
+            all_ranks_hold_the_same(hash_of_sum());
+            if (exact_sums(kind)) {
+                find_missing(given, summed, missing);
+                for (int i = 0; i < N; i++) assert_true(missing[i] == 0);
+            }
+            rig_close();
+        }
+    }
+}
+
+/* -- around a step ------------------------------------------------------------------------------------------- */
+static void the_mean(struct comm *c) {
+    enum { N = 77 };
+    float update[N], scale = 1.0f / (float)c->size;
+    for (size_t row = 0; exchanges[row]; row++) {
+        for (int in_place = 0; in_place < 2; in_place++) {
+            rig_open(c, exchanges[row], exact(), N, 9, GTOPK_CONSERVE);
+            make_gradient(REAL, c->rank, c->size, 1, N, rig.grad);
+            rig_step(9);
+            float *to = in_place ? rig.grad : update;
+            memset(update, 0xff, sizeof update);
+            exchange_mean(&rig.exchange, &rig.sum, to);
+            for (int i = 0; i < N; i++) assert_true(to[i] == scale * rig.u[i]);
+            rig_close();
+        }
+    }
+}
+
+static void phases_and_traffic_are_restored(struct comm *c) {
+    for (size_t row = 0; exchanges[row]; row++) {
+        rig_open(c, exchanges[row], exact(), 1000, 10, GTOPK_CONSERVE);
+        make_gradient(REAL, c->rank, c->size, 1, 1000, rig.grad);
+        struct comm_counters control = c->counters[TRAFFIC_CONTROL], traffic = c->counters[TRAFFIC_EXCHANGE];
+        c->traffic = TRAFFIC_CONTROL;
+        phase_enter(&rig.phases, PHASE_IO);
+        rig_step(10);
+        assert_int_equal(rig.phases.current, PHASE_IO);
+        assert_int_equal(c->traffic, TRAFFIC_CONTROL);
+        assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
+        if (c->size > 1) assert_true(c->counters[TRAFFIC_EXCHANGE].bytes_sent > traffic.bytes_sent);
+        assert_true(rig.phases.seconds[PHASE_COMMUNICATE] > 0);
+        assert_true(rig.phases.seconds[PHASE_UPDATE] == 0);
+        exchange_mean(&rig.exchange, &rig.sum, rig.grad);
+        assert_int_equal(rig.phases.current, PHASE_IO);
+        assert_true(rig.phases.seconds[PHASE_UPDATE] > 0);
+        rig.exchange.setup.phases = NULL; /* time is not wanted */
+        rig_step(10);
+        rig_close();
+    }
+}
+
+/* Every rank's gradient is finite, but the sum is not: all ranks see it, at the same place. */
+static void overflow_of_the_sum(struct comm *c) {
+    if (c->size == 1) return;
+    for (size_t row = 0; exchanges[row]; row++) {
+        rig_open(c, exchanges[row], exact(), 100, 5, GTOPK_CONSERVE);
+        make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
+        rig.grad[42] = 3e38f;
+        assert_false(exchange_run(&rig.exchange, rig.grad, 5, &rig.sum));
+        assert_int_equal(rig.sum.bad, 42);
+        rig_close();
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct mpi_case cases[] = {
+        {"contract", contract},
+        {"k_equal_to_n_gives_the_dense_sum", k_equal_to_n_gives_the_dense_sum},
+        {"two_runs_give_the_same_bits", two_runs_give_the_same_bits},
+        {"the_paper_rule_of_gtopk", the_paper_rule_of_gtopk},
+        {"the_paper_rule_loses_what_an_inner_merge_drops", the_paper_rule_loses_what_an_inner_merge_drops},
+        {"the_mass_that_is_lost_is_reported", the_mass_that_is_lost_is_reported},
+        {"a_selector_of_varying_count", a_selector_of_varying_count},
+        {"the_mean", the_mean},
+        {"phases_and_traffic_are_restored", phases_and_traffic_are_restored},
+        {"overflow_of_the_sum", overflow_of_the_sum},
+    };
+    return mpi_test_main(argc, argv, "comm_exchange", cases, sizeof cases / sizeof cases[0]);
+}

@@ -1,0 +1,121 @@
+/* exchange_oracle.h: what each exchange must give, computed on one rank with full vectors, naive loops and a sort,
+ * for tests. Works on the accumulated gradients of all ranks at once and shares no code with comm or topk. */
+#ifndef ST_TESTS_EXCHANGE_ORACLE_H
+#define ST_TESTS_EXCHANGE_ORACLE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ORACLE_P = 8, ORACLE_N = 1100 };
+
+/* A vector of n of which only some entries are there. */
+struct oracle_vector {
+    bool there[ORACLE_N];
+    float value[ORACLE_N];
+};
+
+static const float *oracle_sorting; /* qsort has no context */
+static int oracle_order(const void *a, const void *b) {
+    int i = *(const int *)a, j = *(const int *)b;
+    float x = fabsf(oracle_sorting[i]), y = fabsf(oracle_sorting[j]);
+    if (x != y) return x < y ? 1 : -1;
+    return i - j;
+}
+
+/* Keeps the k largest entries of v; the others go to `dropped` where it is not NULL. */
+static void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vector *dropped) {
+    int order[ORACLE_N], count = 0;
+    for (int i = 0; i < n; i++)
+        if (v->there[i]) order[count++] = i;
+    oracle_sorting = v->value;
+    qsort(order, (size_t)count, sizeof *order, oracle_order);
+    if (dropped) memset(dropped, 0, sizeof *dropped);
+    for (int at = k; at < count; at++) {
+        if (dropped) dropped->there[order[at]] = true;
+        if (dropped) dropped->value[order[at]] = v->value[order[at]];
+        v->there[order[at]] = false;
+        v->value[order[at]] = 0;
+    }
+}
+
+static void oracle_add(struct oracle_vector *to, const struct oracle_vector *v, int n) {
+    for (int i = 0; i < n; i++) {
+        if (!v->there[i]) continue;
+        to->value[i] = to->there[i] ? to->value[i] + v->value[i] : v->value[i];
+        to->there[i] = true;
+    }
+}
+
+struct oracle {
+    int n, P;
+    float acc[ORACLE_P][ORACLE_N]; /* residual, plus the gradient within a step */
+    struct oracle_vector sent[ORACLE_P], u;
+    double lost[ORACLE_P]; /* mass lost by each rank in this step */
+};
+
+static void oracle_select(struct oracle *o, int k) {
+    for (int r = 0; r < o->P; r++) {
+        for (int i = 0; i < o->n; i++) o->sent[r].there[i] = true;
+        memcpy(o->sent[r].value, o->acc[r], sizeof o->acc[r]);
+        oracle_cut(&o->sent[r], o->n, k, NULL);
+        o->lost[r] = 0;
+    }
+    memset(&o->u, 0, sizeof o->u);
+}
+
+/* Zeroes in every residual what its rank sent and u has. */
+static void oracle_deliver(struct oracle *o) {
+    for (int r = 0; r < o->P; r++)
+        for (int i = 0; i < o->n; i++)
+            if (o->sent[r].there[i] && o->u.there[i]) o->acc[r][i] = 0;
+}
+
+static void oracle_topka(struct oracle *o, int k) {
+    oracle_select(o, k);
+    for (int r = 0; r < o->P; r++) oracle_add(&o->u, &o->sent[r], o->n);
+    oracle_deliver(o);
+}
+
+static void oracle_gtopk_naive(struct oracle *o, int k) {
+    oracle_select(o, k);
+    for (int r = 0; r < o->P; r++) oracle_add(&o->u, &o->sent[r], o->n);
+    oracle_cut(&o->u, o->n, k, NULL);
+    oracle_deliver(o);
+}
+
+static struct oracle_vector oracle_node[ORACLE_P], oracle_dropped[ORACLE_P][ORACLE_P];
+static int oracle_merges[ORACLE_P];
+
+static void oracle_merge(struct oracle *o, int to, int from, int k) {
+    oracle_add(&oracle_node[to], &oracle_node[from], o->n);
+    oracle_cut(&oracle_node[to], o->n, k, &oracle_dropped[to][oracle_merges[to]++]);
+}
+
+static void oracle_gtopk(struct oracle *o, int k, bool conserve) {
+    int Q = 1;
+    while (2 * Q <= o->P) Q *= 2;
+    oracle_select(o, k);
+    memset(oracle_merges, 0, sizeof oracle_merges);
+    memcpy(oracle_node, o->sent, sizeof oracle_node);
+    for (int r = Q; r < o->P; r++) oracle_merge(o, r - Q, r, k);
+    for (int stride = 1; stride < Q; stride *= 2)
+        for (int r = 0; r < Q; r += 2 * stride) oracle_merge(o, r, r + stride, k);
+    o->u = oracle_node[0];
+    if (!conserve) oracle_deliver(o);
+    for (int r = 0; r < o->P; r++) {
+        for (int i = 0; conserve && i < o->n; i++)
+            if (o->sent[r].there[i]) o->acc[r][i] = 0;
+        for (int m = 0; m < oracle_merges[r]; m++) {
+            const struct oracle_vector *d = &oracle_dropped[r][m];
+            for (int i = 0; i < o->n; i++) {
+                if (!d->there[i]) continue;
+                if (conserve) o->acc[r][i] += d->value[i];
+                if (!conserve && o->u.there[i]) o->lost[r] += fabs((double)d->value[i]);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,158 @@
+#!/bin/sh
+# run.sh [PATTERN...]: runs every test program and prints, as its last line, "N passed, N failed, N skipped".
+#
+#   tests/<module>_<topic>.c   -> $BUILD/tests/<module>_<topic>, a program that prints TAP. Where the source has
+#                                 a line "ranks: 1 2 4", it is run under mpirun once for each of these P.
+#   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
+#
+# PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
+# was built with, if any), TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or
+# nothing ran.
+#
+# A program that dies, prints fewer results than its plan "1..N" announces, or runs into the timeout counts as one
+# failed test (besides those it reported), and its output is shown.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+SAN=${SAN:-}
+export BUILD SAN
+if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-900}; else limit=${TEST_TIMEOUT:-300}; fi
+
+# Several ranks per core on one machine, as any user, without probing for fabrics.
+export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT-1}"
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-1}"
+export OMPI_MCA_rmaps_base_oversubscribe="${OMPI_MCA_rmaps_base_oversubscribe-1}"
+export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle-1}"
+export OMPI_MCA_pml="${OMPI_MCA_pml-ob1}"
+export OMPI_MCA_btl="${OMPI_MCA_btl-self,vader}"
+export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
+
+# Whole call stacks of allocations, so that a leak inside MPI is known as such (lsan.supp) and ours are not missed.
+export ASAN_OPTIONS="${ASAN_OPTIONS-detect_leaks=1:fast_unwind_on_malloc=0}"
+export LSAN_OPTIONS="${LSAN_OPTIONS-suppressions=$PWD/tests/lsan.supp:print_suppressions=0}"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-tests.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+: > "$work/skips"
+passed=0 failed=0 skipped=0
+
+# wanted NAME: does it contain one of the patterns (given as the script's arguments)?
+patterns=$*
+wanted() {
+    [ -n "$patterns" ] || return 0
+    for pattern in $patterns; do
+        case $1 in *"$pattern"*) return 0 ;; esac
+    done
+    return 1
+}
+
+first_command() {
+    for command in "$@"; do
+        command -v "$command" && return 0
+    done
+    return 1
+}
+
+# launcher PROGRAM: the mpirun of the MPI that it was linked with. Debian has both side by side.
+launcher() {
+    if [ -n "${MPIRUN:-}" ]; then
+        echo "$MPIRUN"
+    elif ldd "$1" 2> /dev/null | grep -q libmpich; then
+        first_command mpirun.mpich mpiexec.hydra mpirun
+    else
+        first_command mpirun.openmpi mpirun
+    fi
+}
+
+# tally OUTPUT STATUS: "passed failed skipped" and, into $work/new, the skips as "name: reason". cmocka writes a
+# skipped case as "not ok N # SKIP name" and its reason is on a line "# SKIP name: reason" before it.
+tally() {
+    : > "$work/new"
+    awk -v status="$2" -v list="$work/new" '
+        /^1\.\.[0-9]+/ { sub(/^1\.\./, ""); plan += $1; next }
+        /^# SKIP / { sub(/^# SKIP /, ""); name = $0; sub(/:.*/, "", name); reason[name] = $0; next }
+        /^(not )?ok .*# SKIP/ {
+            cases++
+            before = $0; sub(/ *# SKIP.*/, "", before); sub(/^(not )?ok *[0-9]* *-? */, "", before)
+            after = $0; sub(/.*# SKIP */, "", after)
+            if (before == "") skip[after] = ""; else skip[before] = after
+            next
+        }
+        /^ok/ { cases++; ok++; next }
+        /^not ok/ { cases++; bad++ }
+        END {
+            for (name in reason) skip[name] = ""
+            for (name in skip) {
+                skips++
+                if (name in reason) print reason[name] > list
+                else print name ": " (skip[name] == "" ? "no reason given" : skip[name]) > list
+            }
+            if ((status != 0 && !bad) || cases < plan || cases + skips == 0) bad++
+            print ok + 0, bad + 0, skips + 0
+        }' "$1"
+}
+
+# run NAME LABEL COMMAND...
+run() {
+    name=$1 label=$2
+    shift 2
+    start=$(date +%s)
+    timeout -k 10 "$limit" "$@" > "$work/out" 2>&1 < /dev/null
+    status=$?
+    seconds=$(($(date +%s) - start))
+    tally "$work/out" "$status" > "$work/tally"
+    read -r ok bad skips < "$work/tally"
+    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
+    while read -r line; do printf '%s\t%s\t%s\n' "$name" "$label" "$line"; done < "$work/new" >> "$work/skips"
+    printf '%-34s %-6s %4d passed %3d failed %3d skipped %4d s\n' "$name" "$label" "$ok" "$bad" "$skips" "$seconds"
+    [ "$bad" -eq 0 ] && return
+    echo "---- $name$label ended with status $status; its output:"
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "(stopped after $limit s?)"; fi
+    grep -v '^ok ' "$work/out" | tail -n 200
+    echo "----"
+}
+
+not_built() {
+    failed=$((failed + 1))
+    echo "$1: $BUILD/tests/$1 is missing: build the tests with 'make check'"
+}
+
+for source in tests/*_*.c; do
+    name=$(basename "$source" .c)
+    wanted "$name" || continue
+    program=$BUILD/tests/$name
+    if [ ! -x "$program" ]; then
+        not_built "$name"
+        continue
+    fi
+    ranks=$(sed -n 's/^[ /*]*ranks: *\([0-9 ]*\).*/\1/p' "$source" | head -n 1)
+    if [ -z "$ranks" ]; then
+        run "$name" "" "$program"
+    elif mpirun=$(launcher "$program"); then
+        for P in $ranks; do run "$name" " P=$P" "$mpirun" -np "$P" "$program"; done
+    else
+        failed=$((failed + 1))
+        echo "$name: no mpirun found"
+    fi
+done
+
+for script in tests/cli_*.sh; do
+    name=$(basename "$script" .sh)
+    if [ -f "$script" ] && wanted "$name"; then run "$name" "" sh "$script"; fi
+done
+
+if [ -s "$work/skips" ]; then
+    echo "skipped:"
+    awk -F '\t' '{ text = "    " $1 ": " $3 }
+        !(text in where) { order[++count] = text }
+        $2 != "" { where[text] = where[text] $2 }
+        { where[text] = where[text] "" }
+        END { for (i = 1; i <= count; i++) print order[i] (where[order[i]] == "" ? "" : " (" substr(where[order[i]], 2) ")") }
+    ' "$work/skips"
+fi
+result=0
+if [ "$failed" -gt 0 ] || [ $((passed + skipped)) -eq 0 ]; then result=1; fi
+echo "$passed passed, $failed failed, $skipped skipped"
+exit $result
