@@ -1,0 +1,87 @@
+/* backend.h: the layers a model can be built of, behind a table: one row per library that computes them (backends.def).
+ *
+ * net.c owns all tensors and calls the layers in order; a backend knows how one layer is computed. Memory is that of
+ * the backend's device. Every layer takes one tensor x (a joining one a second, `add`) and writes one tensor y. In
+ * the backward pass it is given dy, the gradient of the loss with respect to y, and writes dx and the gradients of
+ * its parameters. A layer may keep from its forward pass what its backward pass needs; x, add and y themselves stay
+ * as they were.
+ *
+ *      kind              forward                                     parameters             state
+ *      LAYER_CONV        y = w * x, square window, no bias           w [c_y][c_x][k][k]     -
+ *      LAYER_NORM_RELU   y = max(0, norm(x) [+ add])                 scale [c], shift [c]   mean [c], variance [c]
+ *      LAYER_SHORTCUT    y = x at every stride-th row and column,    -                      -
+ *                        as many zero channels before as after
+ *      LAYER_AVERAGE     y = mean of x over its positions            -                      -
+ *      LAYER_LINEAR      y = w x + b                                 w [c_y][c_x], b [c_y]  -
+ *
+ * Two users of one tensor each write a gradient of it. Only the layer LAYER_NORM_RELU adds them up, inside its own
+ * pass over dy; so only its y may have two users (net_build.c watches over that).
+ */
+#ifndef ST_NETS_BACKEND_H
+#define ST_NETS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nets/net.h"
+
+enum { LAYOUT_CANONICAL = 0 }; /* [n][c][h][w], row-major, in every backend; other codes are the backend's own */
+
+struct tensor {
+    int n, c, h, w; /* images, channels, height, width (after LAYER_AVERAGE h = w = 1) */
+    int layout;     /* set by the `open` of the layer that writes it; the input of the net is canonical */
+    size_t floats;  /* of memory, with padding; likewise */
+};
+
+enum layer_kind { LAYER_CONV, LAYER_NORM_RELU, LAYER_SHORTCUT, LAYER_AVERAGE, LAYER_LINEAR, LAYER_KINDS };
+
+struct layer_spec {
+    enum layer_kind kind;
+    int kernel, stride, pad; /* of a convolution's window, in pixels; LAYER_SHORTCUT: stride */
+    bool wants_dx;           /* somebody asks for the gradient of x */
+};
+
+/* The arrays of one call, all on the device. */
+struct layer_call {
+    const float *x, *add; /* add: NULL where nothing joins */
+    float *y;
+    const float *param; /* the layer's slices, one after the other */
+    float *dparam;      /* overwritten by backward */
+    float *state;       /* likewise; training updates it */
+    /* Backward: dy is overwritten. LAYER_NORM_RELU leaves the gradient of `add` in it, and its dx is dy itself
+     * where nothing joins (each element is read before it is written). */
+    float *dy;
+    const float *dy2; /* the second user's gradient of y, or NULL */
+    float *dx;        /* NULL unless spec.wants_dx */
+};
+
+struct layer_ops {
+    /* Chooses layout and size of *y, whose shape is set. x, add: tensors already opened; add may be NULL. */
+    void *(*open)(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                  struct tensor *y);
+    void (*forward)(void *layer, const struct layer_call *call, bool training);
+    void (*backward)(void *layer, const struct layer_call *call);
+    void (*close)(void *layer);
+};
+
+struct backend_ops {
+    const char *name;
+    const char *device; /* name of the row of base/devices.def whose memory it works on */
+    const char *(*version)(void);
+    void *(*open)(int threads);
+    void (*begin)(void *backend); /* before the calls of each pass: this thread now works for this net */
+    void (*close)(void *backend);
+    const struct layer_ops *layer[LAYER_KINDS];
+    /* Softmax cross-entropy and top-1 over the first `valid` rows of logits [n][classes]. label: host, [n].
+     * dlogits: [n][classes], the gradient of the mean loss over n rows; NULL where it is not asked for. */
+    void (*loss)(void *backend, const float *logits, const int32_t *label, int n, int classes, int valid,
+                 float *dlogits, struct net_result *result);
+};
+
+extern const struct backend_ops *const backends[]; /* every row, NULL-terminated */
+
+/* The first row that works on the memory of this device, or NULL. */
+const struct backend_ops *backend_for(const char *device);
+
+#endif

@@ -1,0 +1,201 @@
+/* backend_onednn.c: the CPU backend: convolutions and matrix products by oneDNN 2.x or 3.x, what is bound by memory
+ * by the loops of cpu_*.c. All activations of a net lie in the one layout that the library chooses for a typical
+ * convolution on this machine, so nothing is reordered between layers. */
+#include <omp.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "nets/backend_onednn.h"
+#include "nets/cpu_layers.h"
+#include "nets/cpu_norm.h"
+
+/* -- the engine -----------------------------------------------------------------------------------------------------
+ */
+
+static const char *version(void) {
+    static char text[64];
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(text, sizeof text, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+    return text;
+}
+
+/* What the library likes best for 3x3 convolutions of 64 channels, the bulk of the work. */
+static enum cpu_layout preferred_layout(const struct onednn *b) {
+    const dnnl_dims_t size = {16, 64, 16, 16}, w_size = {64, 64, 3, 3};
+    const struct shim_window window = {.stride = {1, 1}, .pad = {1, 1}};
+    shim_own_desc x, w;
+    shim_desc_open(&x, 4, size, dnnl_format_tag_any);
+    shim_desc_open(&w, 4, w_size, dnnl_format_tag_any);
+    dnnl_primitive_desc_t made;
+    shim_convolution_forward(&made, b->engine, shim_desc_of(&x), shim_desc_of(&w), shim_desc_of(&x), &window, b->attr);
+    enum cpu_layout layout;
+    if (!onednn_layout_of(dnnl_primitive_desc_query_md(made, dnnl_query_dst_md, 0), size, &layout)) layout = CPU_NHWC;
+    ONEDNN(dnnl_primitive_desc_destroy(made));
+    shim_desc_close(&x);
+    shim_desc_close(&w);
+    return layout;
+}
+
+static void begin(void *backend) {
+    const struct onednn *b = backend;
+    omp_set_num_threads(b->threads);
+}
+
+static void *open_backend(int threads) {
+    struct onednn *b = mem_zalloc(1, sizeof *b, "the oneDNN backend");
+    b->threads = threads;
+    begin(b); /* primitives are made for a number of threads */
+    ONEDNN(dnnl_engine_create(&b->engine, dnnl_cpu, 0));
+    ONEDNN(dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags));
+    ONEDNN(dnnl_primitive_attr_create(&b->attr));
+    ONEDNN(dnnl_primitive_attr_set_scratchpad_mode(b->attr, dnnl_scratchpad_mode_user));
+    b->layout = preferred_layout(b);
+    return b;
+}
+
+static void close_backend(void *backend) {
+    struct onednn *b = backend;
+    ONEDNN(dnnl_primitive_attr_destroy(b->attr));
+    ONEDNN(dnnl_stream_destroy(b->stream));
+    ONEDNN(dnnl_engine_destroy(b->engine));
+    mem_free(b->scratch);
+    mem_free(b);
+}
+
+/* -- layers over the loops of cpu_*.c ---------------------------------------------------------------------------------
+ */
+
+/* y in this layout, and its view. */
+static struct cpu_view shape_as(struct tensor *y, enum cpu_layout layout) {
+    y->layout = (int)layout;
+    struct cpu_view view = cpu_view_of(y);
+    y->floats = cpu_view_floats(&view);
+    return view;
+}
+
+static void *norm_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                       struct tensor *y) {
+    (void)backend, (void)spec;
+    if (add && add->layout != x->layout) die("a normalisation joins tensors of layouts %d, %d", x->layout, add->layout);
+    struct cpu_view view = shape_as(y, (enum cpu_layout)x->layout);
+    return cpu_norm_open(&view, add != NULL);
+}
+static void norm_forward(void *layer, const struct layer_call *call, bool training) {
+    cpu_norm_forward(layer, call, training);
+}
+static void norm_backward(void *layer, const struct layer_call *call) {
+    cpu_norm_backward(layer, call);
+}
+static void norm_close(void *layer) {
+    cpu_norm_close(layer);
+}
+static const struct layer_ops normalisation = {norm_open, norm_forward, norm_backward, norm_close};
+
+/* Shortcut, average and linear layer remember no more than their shapes. */
+struct plain {
+    struct cpu_view x, y;
+    size_t stride;
+};
+
+static void *plain_open(const struct layer_spec *spec, const struct tensor *x, struct tensor *y,
+                        enum cpu_layout layout) {
+    struct plain *l = mem_zalloc(1, sizeof *l, "a layer");
+    l->x = cpu_view_of(x);
+    l->y = shape_as(y, layout);
+    l->stride = (size_t)spec->stride;
+    return l;
+}
+
+static void *shortcut_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                           const struct tensor *add, struct tensor *y) {
+    (void)backend, (void)add;
+    return plain_open(spec, x, y, (enum cpu_layout)x->layout);
+}
+static void shortcut_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct plain *l = layer;
+    cpu_shortcut_forward(&l->x, &l->y, l->stride, call->x, call->y);
+}
+static void shortcut_backward(void *layer, const struct layer_call *call) {
+    const struct plain *l = layer;
+    if (call->dx) cpu_shortcut_backward(&l->x, &l->y, l->stride, call->dy, call->dx);
+}
+static const struct layer_ops shortcut = {shortcut_open, shortcut_forward, shortcut_backward, mem_free};
+
+static void *canonical_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                            const struct tensor *add, struct tensor *y) {
+    (void)backend, (void)add;
+    return plain_open(spec, x, y, CPU_NCHW);
+}
+static void average_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct plain *l = layer;
+    cpu_average_forward(&l->x, call->x, call->y);
+}
+static void average_backward(void *layer, const struct layer_call *call) {
+    const struct plain *l = layer;
+    if (call->dx) cpu_average_backward(&l->x, call->dy, call->dx);
+}
+static const struct layer_ops average = {canonical_open, average_forward, average_backward, mem_free};
+
+/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O]
+ * ------------------------------------------------------------------- */
+
+static void *linear_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                         struct tensor *y) {
+    if (x->layout != CPU_NCHW) die("a linear layer needs its input in the canonical layout");
+    return canonical_open(backend, spec, x, add, y);
+}
+
+/* C [m][n] = op(A) op(B) over k, row-major. */
+static void product(char ta, char tb, size_t m, size_t n, size_t k, const float *A, const float *B, float *C) {
+    dnnl_dim_t M = (dnnl_dim_t)m, N = (dnnl_dim_t)n, K = (dnnl_dim_t)k;
+    ONEDNN(dnnl_sgemm(ta, tb, M, N, K, 1, A, ta == 'N' ? K : M, B, tb == 'N' ? N : K, 0, C, N));
+}
+
+/* y = x w^T + b */
+static void linear_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct plain *l = layer;
+    size_t N = l->x.images, I = l->x.image, O = l->y.image;
+    const float *b = call->param + O * I;
+    product('N', 'T', N, O, I, call->x, call->param, call->y);
+    for (size_t n = 0; n < N; n++)
+        for (size_t o = 0; o < O; o++) call->y[n * O + o] += b[o];
+}
+
+/* dw = dy^T x,  db = sum dy,  dx = dy w */
+static void linear_backward(void *layer, const struct layer_call *call) {
+    const struct plain *l = layer;
+    size_t N = l->x.images, I = l->x.image, O = l->y.image;
+    float *db = call->dparam + O * I;
+    product('T', 'N', O, I, N, call->dy, call->x, call->dparam);
+    for (size_t o = 0; o < O; o++) {
+        double sum = 0;
+        for (size_t n = 0; n < N; n++) sum += call->dy[n * O + o];
+        db[o] = (float)sum;
+    }
+    if (call->dx) product('N', 'N', N, I, O, call->dy, call->param, call->dx);
+}
+static const struct layer_ops linear = {linear_open, linear_forward, linear_backward, mem_free};
+
+static void loss(void *backend, const float *logits, const int32_t *label, int n, int classes, int valid,
+                 float *dlogits, struct net_result *result) {
+    (void)backend;
+    cpu_loss(logits, label, n, classes, valid, dlogits, result);
+}
+
+const struct backend_ops backend_onednn = {
+    .name = "onednn",
+    .device = "cpu",
+    .version = version,
+    .open = open_backend,
+    .begin = begin,
+    .close = close_backend,
+    .layer = {[LAYER_CONV] = &onednn_convolution,
+              [LAYER_NORM_RELU] = &normalisation,
+              [LAYER_SHORTCUT] = &shortcut,
+              [LAYER_AVERAGE] = &average,
+              [LAYER_LINEAR] = &linear},
+    .loss = loss,
+};

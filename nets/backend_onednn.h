@@ -1,0 +1,47 @@
+/* backend_onednn.h: what the files of the oneDNN backend share: the engine, primitives with their arguments. */
+#ifndef ST_NETS_BACKEND_ONEDNN_H
+#define ST_NETS_BACKEND_ONEDNN_H
+
+#include "nets/backend.h"
+#include "nets/backend_onednn_shim.h"
+#include "nets/cpu_view.h"
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_attr_t attr; /* scratchpads are ours: primitives run one after the other and share one */
+    void *scratch;
+    size_t scratch_bytes;
+    int threads;
+    enum cpu_layout layout; /* of all activations of this net */
+};
+
+/* The library's name for a layout of 4-dimensional activations. */
+dnnl_format_tag_t onednn_tag(enum cpu_layout layout);
+
+/* Which of our layouts a descriptor of these dimensions is; false when it is none of them. */
+bool onednn_layout_of(shim_desc desc, const dnnl_dims_t size, enum cpu_layout *layout);
+
+/* A primitive and its arguments. Their addresses are given at each run, but handed to the library only when they
+ * change, for that can cost a pass over the padding. */
+enum { ONEDNN_ARGS_MAX = 4 };
+struct onednn_step {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t arg[ONEDNN_ARGS_MAX];
+    void *at[ONEDNN_ARGS_MAX];
+    int args;
+};
+
+/* Takes `made` over. */
+void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made);
+/* A copy from one layout to another. */
+void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to);
+/* The next argument: what it is for (DNNL_ARG_...) and how it lies. */
+void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_desc desc);
+/* arg: one address for each onednn_step_arg, in that order. */
+void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const *arg);
+void onednn_step_close(struct onednn_step *s);
+
+extern const struct layer_ops onednn_convolution;
+
+#endif

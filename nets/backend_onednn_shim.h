@@ -1,0 +1,102 @@
+/* backend_onednn_shim.h: one set of names over the C interfaces of oneDNN 2.x and 3.x, for the few calls of ours.
+ * What differs: a memory descriptor was a struct and became an owned, opaque handle; an operation was described by a
+ * struct of its own before it became a primitive descriptor, and is now given to that directly; a dilation argument
+ * is there in every convolution (0: none). */
+#ifndef ST_NETS_BACKEND_ONEDNN_SHIM_H
+#define ST_NETS_BACKEND_ONEDNN_SHIM_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "base/error.h"
+
+/* Every call of the library goes through here: none of them can fail by a user's mistake. */
+#define ONEDNN(call)                                                                                                   \
+    do {                                                                                                               \
+        dnnl_status_t status_ = (call);                                                                                \
+        if (status_ != dnnl_success) die("oneDNN: %s failed with status %d", #call, (int)status_);                     \
+    } while (0)
+
+/* Where and how a convolution slides. */
+struct shim_window {
+    dnnl_dims_t stride, pad;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+
+typedef const_dnnl_memory_desc_t shim_desc; /* borrowed */
+typedef dnnl_memory_desc_t shim_own_desc;   /* to be given back by shim_desc_close */
+
+static const dnnl_dims_t shim_no_dilation = {0};
+
+static inline shim_desc shim_desc_of(const shim_own_desc *own) {
+    return *own;
+}
+static inline void shim_desc_open(shim_own_desc *own, int dims, const dnnl_dims_t size, dnnl_format_tag_t tag) {
+    ONEDNN(dnnl_memory_desc_create_with_tag(own, dims, size, dnnl_f32, tag));
+}
+static inline void shim_desc_close(shim_own_desc *own) {
+    ONEDNN(dnnl_memory_desc_destroy(*own));
+}
+static inline void shim_convolution_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x, shim_desc w,
+                                            shim_desc y, const struct shim_window *at,
+                                            const_dnnl_primitive_attr_t attr) {
+    ONEDNN(dnnl_convolution_forward_primitive_desc_create(made, engine, dnnl_forward_training, dnnl_convolution_direct,
+                                                          x, w, NULL, y, at->stride, shim_no_dilation, at->pad, at->pad,
+                                                          attr));
+}
+static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc dx, shim_desc w,
+                                         shim_desc dy, const struct shim_window *at, const_dnnl_primitive_attr_t attr,
+                                         const_dnnl_primitive_desc_t forward) {
+    ONEDNN(dnnl_convolution_backward_data_primitive_desc_create(made, engine, dnnl_convolution_direct, dx, w, dy,
+                                                                at->stride, shim_no_dilation, at->pad, at->pad, forward,
+                                                                attr));
+}
+static inline void shim_convolution_weights(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
+                                            shim_desc dw, shim_desc dy, const struct shim_window *at,
+                                            const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
+    ONEDNN(dnnl_convolution_backward_weights_primitive_desc_create(made, engine, dnnl_convolution_direct, x, dw, NULL,
+                                                                   dy, at->stride, shim_no_dilation, at->pad, at->pad,
+                                                                   forward, attr));
+}
+
+#else
+
+typedef const dnnl_memory_desc_t *shim_desc;
+typedef dnnl_memory_desc_t shim_own_desc;
+
+static inline shim_desc shim_desc_of(const shim_own_desc *own) {
+    return own;
+}
+static inline void shim_desc_open(shim_own_desc *own, int dims, const dnnl_dims_t size, dnnl_format_tag_t tag) {
+    ONEDNN(dnnl_memory_desc_init_by_tag(own, dims, size, dnnl_f32, tag));
+}
+static inline void shim_desc_close(shim_own_desc *own) {
+    (void)own;
+}
+static inline void shim_convolution_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x, shim_desc w,
+                                            shim_desc y, const struct shim_window *at,
+                                            const_dnnl_primitive_attr_t attr) {
+    dnnl_convolution_desc_t op;
+    ONEDNN(dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, x, w, NULL, y,
+                                              at->stride, at->pad, at->pad));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, NULL));
+}
+static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc dx, shim_desc w,
+                                         shim_desc dy, const struct shim_window *at, const_dnnl_primitive_attr_t attr,
+                                         const_dnnl_primitive_desc_t forward) {
+    dnnl_convolution_desc_t op;
+    ONEDNN(dnnl_convolution_backward_data_desc_init(&op, dnnl_convolution_direct, dx, w, dy, at->stride, at->pad,
+                                                    at->pad));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
+}
+static inline void shim_convolution_weights(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
+                                            shim_desc dw, shim_desc dy, const struct shim_window *at,
+                                            const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
+    dnnl_convolution_desc_t op;
+    ONEDNN(dnnl_convolution_backward_weights_desc_init(&op, dnnl_convolution_direct, x, dw, NULL, dy, at->stride,
+                                                       at->pad, at->pad));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
+}
+
+#endif
+#endif

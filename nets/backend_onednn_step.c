@@ -1,0 +1,89 @@
+/* backend_onednn_step.c: primitives with their arguments, see backend_onednn.h. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "nets/backend_onednn.h"
+
+dnnl_format_tag_t onednn_tag(enum cpu_layout layout) {
+    switch (layout) {
+    case CPU_NCHW8C:
+        return dnnl_nChw8c;
+    case CPU_NCHW16C:
+        return dnnl_nChw16c;
+    case CPU_NHWC:
+        return dnnl_nhwc;
+    default:
+        return dnnl_nchw;
+    }
+}
+
+bool onednn_layout_of(shim_desc desc, const dnnl_dims_t size, enum cpu_layout *layout) {
+    static const enum cpu_layout all[] = {CPU_NCHW16C, CPU_NCHW8C, CPU_NHWC, CPU_NCHW};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        shim_own_desc own;
+        shim_desc_open(&own, 4, size, onednn_tag(all[i]));
+        bool same = dnnl_memory_desc_equal(desc, shim_desc_of(&own)) != 0;
+        shim_desc_close(&own);
+        *layout = all[i];
+        if (same) return true;
+    }
+    return false;
+}
+
+static void need_scratch(struct onednn *b, size_t bytes) {
+    if (bytes <= b->scratch_bytes) return;
+    mem_free(b->scratch);
+    b->scratch = mem_alloc(bytes, 1, "oneDNN's scratchpad");
+    b->scratch_bytes = bytes;
+}
+
+void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made) {
+    *s = (struct onednn_step){0};
+    ONEDNN(dnnl_primitive_create(&s->primitive, made));
+    shim_desc scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
+    size_t bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
+    if (bytes) { /* always the first argument where there is one */
+        need_scratch(b, bytes);
+        onednn_step_arg(b, s, DNNL_ARG_SCRATCHPAD, scratch);
+    }
+    ONEDNN(dnnl_primitive_desc_destroy(made));
+}
+
+void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to) {
+    dnnl_primitive_desc_t made;
+    ONEDNN(dnnl_reorder_primitive_desc_create(&made, from, b->engine, to, b->engine, b->attr));
+    onednn_step_open(b, s, made);
+    onednn_step_arg(b, s, DNNL_ARG_FROM, from);
+    onednn_step_arg(b, s, DNNL_ARG_TO, to);
+}
+
+void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_desc desc) {
+    if (s->args == ONEDNN_ARGS_MAX) die("a oneDNN primitive with more than %d arguments", ONEDNN_ARGS_MAX);
+    dnnl_exec_arg_t *arg = &s->arg[s->args++];
+    arg->arg = what;
+    ONEDNN(dnnl_memory_create(&arg->memory, desc, b->engine, DNNL_MEMORY_NONE));
+}
+
+static void place(struct onednn_step *s, int i, void *at) {
+    if (s->at[i] == at) return;
+    ONEDNN(dnnl_memory_set_data_handle(s->arg[i].memory, at));
+    s->at[i] = at;
+}
+
+void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const *arg) {
+    bool scratch = s->arg[0].arg == DNNL_ARG_SCRATCHPAD;
+    if (scratch) place(s, 0, b->scratch);
+    for (int i = scratch ? 1 : 0; i < s->args; i++) {
+        void *at;
+        memcpy(&at, arg++, sizeof at); /* the library's arguments know no const */
+        place(s, i, at);
+    }
+    ONEDNN(dnnl_primitive_execute(s->primitive, b->stream, s->args, s->arg));
+}
+
+void onednn_step_close(struct onednn_step *s) {
+    if (!s->primitive) return;
+    for (int i = 0; i < s->args; i++) ONEDNN(dnnl_memory_destroy(s->arg[i].memory));
+    ONEDNN(dnnl_primitive_destroy(s->primitive));
+    *s = (struct onednn_step){0};
+}

@@ -1,0 +1,113 @@
+/* net.c: see net.h: a net from its model's layers, and the passes over them. */
+#include "nets/net.h"
+
+#include "base/mem.h"
+#include "nets/net_build.h"
+#include "nets/net_impl.h"
+
+/* Backends choose the layouts of tensors layer by layer, from the input on. */
+static void open_layers(struct net *net) {
+    struct net_impl *m = net_impl(net);
+    struct tensor *input = &m->tensor[0].shape;
+    input->layout = LAYOUT_CANONICAL;
+    input->floats = (size_t)input->n * (size_t)input->c * (size_t)input->h * (size_t)input->w;
+    for (int i = 0; i < m->layers; i++) {
+        struct net_layer *l = &m->layer[i];
+        const struct tensor *add = l->add == BUILD_NONE ? NULL : &m->tensor[l->add].shape;
+        l->self = m->backend->layer[l->spec.kind]->open(m->backend_state, &l->spec, &m->tensor[l->x].shape, add,
+                                                        &m->tensor[l->y].shape);
+    }
+}
+
+struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e) {
+    const struct backend_ops *backend = backend_for(setup->device->name);
+    if (!backend) {
+        err_set(e, "no backend of this build trains on device %s: use --device cpu", setup->device->name);
+        return NULL;
+    }
+    struct net *net = mem_zalloc(1, sizeof *net, "a net");
+    net->model = model;
+    net->setup = *setup;
+    struct net_impl *m = net->impl = mem_zalloc(1, sizeof *m, "the layers of a net");
+    m->backend = backend;
+    if (!model->build(net, e)) {
+        net_close(net);
+        return NULL;
+    }
+    arena_open(&net->arena, setup->device);
+    arena_initialise(&net->arena, setup->seed);
+    m->backend_state = backend->open(setup->threads);
+    open_layers(net);
+    net_plan(net);
+    return net;
+}
+
+void net_close(struct net *net) {
+    if (!net) return;
+    struct net_impl *m = net_impl(net);
+    for (int i = 0; i < m->layers; i++)
+        if (m->layer[i].self) m->backend->layer[m->layer[i].spec.kind]->close(m->layer[i].self);
+    if (m->backend_state) m->backend->close(m->backend_state);
+    net->setup.device->release(m->activations);
+    net->setup.device->release(m->gradients);
+    arena_close(&net->arena);
+    mem_free(m);
+    mem_free(net);
+}
+
+static float *slot_data(const struct net_impl *m, int slot) {
+    return slot < 0 ? NULL : m->gradients + m->slot[slot].offset;
+}
+
+static struct layer_call call_of(const struct net *net, const struct net_layer *l) {
+    const struct net_impl *m = net_impl(net);
+    return (struct layer_call){
+        .x = m->tensor[l->x].data,
+        .add = l->add == BUILD_NONE ? NULL : m->tensor[l->add].data,
+        .y = m->tensor[l->y].data,
+        .param = net->arena.param + l->param,
+        .dparam = net->arena.grad + l->param,
+        .state = net->arena.state + l->state,
+        .dy = slot_data(m, l->dy_at),
+        .dy2 = slot_data(m, l->dy2_at),
+        .dx = slot_data(m, l->dx_at),
+    };
+}
+
+/* Images to logits. The images are copied: the caller may fill x anew while backward still needs them. */
+static void run_forward(struct net *net, const float *x, bool training) {
+    struct net_impl *m = net_impl(net);
+    m->backend->begin(m->backend_state);
+    net->setup.device->to_device(m->tensor[0].data, x, m->tensor[0].shape.floats * sizeof(float));
+    for (int i = 0; i < m->layers; i++) {
+        struct net_layer *l = &m->layer[i];
+        struct layer_call call = call_of(net, l);
+        m->backend->layer[l->spec.kind]->forward(l->self, &call, training);
+    }
+}
+
+void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result) {
+    struct net_impl *m = net_impl(net);
+    run_forward(net, x, true);
+    const struct net_tensor *logits = &m->tensor[m->logits];
+    int n = logits->shape.n;
+    m->backend->loss(m->backend_state, logits->data, y, n, logits->shape.c, n, slot_data(m, logits->gradient_at[0]),
+                     result);
+}
+
+void net_backward(struct net *net) {
+    struct net_impl *m = net_impl(net);
+    m->backend->begin(m->backend_state);
+    for (int i = m->layers - 1; i >= 0; i--) {
+        struct net_layer *l = &m->layer[i];
+        struct layer_call call = call_of(net, l);
+        m->backend->layer[l->spec.kind]->backward(l->self, &call);
+    }
+}
+
+void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result) {
+    struct net_impl *m = net_impl(net);
+    run_forward(net, x, false);
+    const struct net_tensor *logits = &m->tensor[m->logits];
+    m->backend->loss(m->backend_state, logits->data, y, logits->shape.n, logits->shape.c, valid, NULL, result);
+}

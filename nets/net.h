@@ -1,0 +1,71 @@
+/* net.h: a network that can be trained: what the loop sees of a model. Knows no communication.
+ *
+ *        struct net *net = net_open(&model_resnet20, &setup, &e);
+ *        net_forward(net, x, y, &r);      // training mode
+ *        net_backward(net);               // net->arena.grad = gradient of the batch's mean loss
+ *        net_evaluate(net, x, y, valid, &r);
+ *        net_close(net);
+ */
+#ifndef ST_NETS_NET_H
+#define ST_NETS_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "nets/arena.h"
+
+struct net;
+
+struct net_setup {
+    int batch;                   /* images a step on this rank, >= 1 */
+    int channels, height, width; /* of an input image */
+    int classes;
+    int threads;   /* of the backend on this rank, >= 1 */
+    uint64_t seed; /* of the initial parameters */
+    const struct device_ops *device;
+};
+
+struct net_result {
+    double loss; /* sum over the images of the softmax cross-entropy [nats] */
+    int correct; /* images whose largest logit is the label's (ties: the lower class wins) */
+    int count;   /* images */
+};
+
+struct model_ops {
+    const char *name; /* what --model takes */
+    const char *summary;
+    const char *paper;
+    size_t parameters; /* for 10 classes and 3 x 32 x 32 inputs */
+    int default_batch; /* per rank, of the reference configuration */
+    double default_lr;
+    /* Builds the layers (net_build.h). False: this input cannot be taken, *e says why. */
+    bool (*build)(struct net *net, struct err *e);
+};
+
+extern const struct model_ops *const models[]; /* every row, NULL-terminated */
+
+struct net {
+    const struct model_ops *model;
+    struct net_setup setup;
+    struct arena arena;
+    void *impl; /* layers, activations, backend: net.c's own */
+};
+
+/* Parameters are initialised (a function of setup.seed alone: He-normal weights, BN scale 1 and shift 0,
+ * biases 0), running means 0 and variances 1. NULL on a user's mistake. */
+struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e);
+void net_close(struct net *net);
+
+/* x: host, [batch][channels][height][width] float, normalised; y: host, [batch], 0 <= y < classes. */
+void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result);
+void net_backward(struct net *net); /* after net_forward; overwrites all of arena.grad */
+
+/* Inference mode (running statistics). Only the first `valid` of the batch images count; the rest of x
+ * and y is still read. */
+void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result);
+
+/* "oneDNN 2.6.3": the backend library in use, for --version and logs. */
+const char *net_backend_version(void);
+
+#endif

@@ -1,0 +1,101 @@
+/* net_build.c: see net_build.h. Layers and tensors are only written down here; net_open gives them memory. */
+#include "nets/net_build.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "nets/net_impl.h"
+
+static int add_tensor(struct net *net, struct tensor shape, int maker) {
+    struct net_impl *m = net_impl(net);
+    m->tensor[m->tensors] = (struct net_tensor){.shape = shape, .maker = maker};
+    return m->tensors++;
+}
+
+/* One more reader of tensor t. */
+static void use(struct net_impl *m, int t, const char *name) {
+    if (t < 0 || t >= m->tensors) die("layer %s reads a tensor that does not exist", name);
+    int maker = m->tensor[t].maker;
+    bool adds_up = maker >= 0 && m->layer[maker].spec.kind == LAYER_NORM_RELU;
+    if (++m->tensor[t].users > (adds_up ? NET_USERS_MAX : 1)) die("layer %s: its input has too many users", name);
+}
+
+/* Writes a layer down and returns its y of the given shape. */
+static int add_layer(struct net *net, const char *name, struct layer_spec spec, int x, int add, struct tensor y) {
+    struct net_impl *m = net_impl(net);
+    if (m->layers == NET_LAYERS_MAX) die("layer %s: a net has at most %d layers", name, NET_LAYERS_MAX);
+    use(m, x, name);
+    if (add != BUILD_NONE) use(m, add, name);
+    if (y.c < 1 || y.h < 1 || y.w < 1) die("layer %s: its output is empty", name);
+    spec.wants_dx = m->tensor[x].maker >= 0;
+    struct net_layer *l = &m->layer[m->layers];
+    *l = (struct net_layer){.spec = spec, .x = x, .add = add, .param = net->arena.n, .state = net->arena.n_state};
+    snprintf(l->name, sizeof l->name, "%s", name);
+    return l->y = add_tensor(net, y, m->layers++);
+}
+
+static struct tensor shape_of(const struct net *net, int x) {
+    return net_impl(net)->tensor[x].shape;
+}
+
+int build_input(struct net *net) {
+    const struct net_setup *s = &net->setup;
+    return add_tensor(net, (struct tensor){.n = s->batch, .c = s->channels, .h = s->height, .w = s->width}, -1);
+}
+
+int build_conv(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad) {
+    struct tensor in = shape_of(net, x), y = in;
+    y.c = channels;
+    y.h = (in.h + 2 * pad - kernel) / stride + 1;
+    y.w = (in.w + 2 * pad - kernel) / stride + 1;
+    struct layer_spec spec = {.kind = LAYER_CONV, .kernel = kernel, .stride = stride, .pad = pad};
+    int made = add_layer(net, name, spec, x, BUILD_NONE, y);
+    size_t dim[4] = {(size_t)channels, (size_t)in.c, (size_t)kernel, (size_t)kernel};
+    arena_add(&net->arena, name, "weight", 4, dim);
+    return made;
+}
+
+int build_norm_relu(struct net *net, const char *name, int x, int add) {
+    struct tensor y = shape_of(net, x);
+    if (add != BUILD_NONE) {
+        struct tensor other = shape_of(net, add);
+        if (other.c != y.c || other.h != y.h || other.w != y.w) die("layer %s joins tensors of two shapes", name);
+    }
+    int made = add_layer(net, name, (struct layer_spec){.kind = LAYER_NORM_RELU}, x, add, y);
+    size_t channels = (size_t)y.c;
+    arena_add(&net->arena, name, "weight", 1, &channels);
+    arena_add(&net->arena, name, "bias", 1, &channels);
+    arena_add_state(&net->arena, name, "running_mean", channels);
+    arena_add_state(&net->arena, name, "running_var", channels);
+    return made;
+}
+
+int build_shortcut(struct net *net, int x, int channels, int stride) {
+    struct tensor y = shape_of(net, x);
+    if ((channels - y.c) % 2 != 0 || channels < y.c) die("shortcut: %d channels from %d", channels, y.c);
+    y.c = channels;
+    y.h = (y.h + stride - 1) / stride;
+    y.w = (y.w + stride - 1) / stride;
+    return add_layer(net, "shortcut", (struct layer_spec){.kind = LAYER_SHORTCUT, .stride = stride}, x, BUILD_NONE, y);
+}
+
+int build_average(struct net *net, int x) {
+    struct tensor y = shape_of(net, x);
+    y.h = y.w = 1;
+    return add_layer(net, "average", (struct layer_spec){.kind = LAYER_AVERAGE}, x, BUILD_NONE, y);
+}
+
+int build_linear(struct net *net, const char *name, int x, int features) {
+    struct tensor in = shape_of(net, x), y = {.n = in.n, .c = features, .h = 1, .w = 1};
+    int made = add_layer(net, name, (struct layer_spec){.kind = LAYER_LINEAR}, x, BUILD_NONE, y);
+    size_t dim[2] = {(size_t)features, (size_t)in.c * (size_t)in.h * (size_t)in.w};
+    arena_add(&net->arena, name, "weight", 2, dim);
+    arena_add(&net->arena, name, "bias", 1, dim);
+    return made;
+}
+
+void build_loss(struct net *net, int logits) {
+    struct net_impl *m = net_impl(net);
+    use(m, logits, "loss");
+    m->logits = logits;
+}

@@ -1,0 +1,35 @@
+/* net_build.h: what a model file strings its layers together with. Tensors are numbers; shapes follow by themselves.
+ *
+ *        int x = build_input(net);
+ *        x = build_conv(net, "conv1", x, 16, 3, 1, 1);
+ *        x = build_norm_relu(net, "bn1", x, BUILD_NONE);
+ *        x = build_average(net, x);
+ *        build_loss(net, build_linear(net, "linear", x, net->setup.classes));
+ *
+ * A tensor has one user, or two when build_norm_relu wrote it (see backend.h). A mistake here is the programmer's:
+ * it ends the job with the layer's name.
+ */
+#ifndef ST_NETS_NET_BUILD_H
+#define ST_NETS_NET_BUILD_H
+
+#include "nets/net.h"
+
+enum { BUILD_NONE = -1 };
+
+/* The images: setup.batch x channels x height x width. */
+int build_input(struct net *net);
+/* Convolution without bias; window kernel x kernel. Slice NAME.weight. */
+int build_conv(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad);
+/* max(0, norm(x) + add); add may be BUILD_NONE. Slices NAME.weight, NAME.bias; state NAME.running_mean,
+ * NAME.running_var. */
+int build_norm_relu(struct net *net, const char *name, int x, int add);
+/* Option A of He et al.: x at every stride-th row and column, zero channels added evenly on both sides. */
+int build_shortcut(struct net *net, int x, int channels, int stride);
+/* Mean over all positions: [n][c][1][1]. */
+int build_average(struct net *net, int x);
+/* Slices NAME.weight [features][c h w], NAME.bias. */
+int build_linear(struct net *net, const char *name, int x, int features);
+/* Softmax cross-entropy over the channels of `logits`; the end of the net. */
+void build_loss(struct net *net, int logits);
+
+#endif

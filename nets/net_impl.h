@@ -1,0 +1,61 @@
+/* net_impl.h: what net.c, net_build.c and net_plan.c share: the layers of a net and the memory of its tensors. */
+#ifndef ST_NETS_NET_IMPL_H
+#define ST_NETS_NET_IMPL_H
+
+#include "nets/backend.h"
+
+enum { NET_LAYERS_MAX = 256, NET_USERS_MAX = 2 };
+
+struct net_tensor {
+    struct tensor shape;
+    int maker;                      /* layer that writes it; -1: the input */
+    int users;                      /* layers that read it */
+    float *data;                    /* in net_impl.activations */
+    int gradient_at[NET_USERS_MAX]; /* slots of net_impl.slot, in the order in which backward fills them */
+    int gradients;                  /* of these filled so far; all once the plan is made */
+};
+
+struct net_layer {
+    char name[SLICE_NAME_MAX];
+    struct layer_spec spec;
+    int x, add, y;            /* tensors; add: BUILD_NONE where nothing joins */
+    size_t param, state;      /* offsets in the arena */
+    void *self;               /* the backend's */
+    int dy_at, dy2_at, dx_at; /* slots, -1: none */
+};
+
+/* A piece of memory that holds gradients of one tensor after the other. */
+struct net_slot {
+    size_t floats, offset; /* size and place in net_impl.gradients */
+    bool taken;            /* while the plan is made */
+};
+
+struct net_impl {
+    const struct backend_ops *backend;
+    void *backend_state;
+    struct net_layer layer[NET_LAYERS_MAX];
+    struct net_tensor tensor[NET_LAYERS_MAX + 1];
+    int layers, tensors;
+    int logits; /* tensor */
+    struct net_slot slot[NET_LAYERS_MAX];
+    int slots;
+    float *activations, *gradients; /* device: all tensors; all slots */
+};
+
+static inline struct net_impl *net_impl(const struct net *net) {
+    return net->impl;
+}
+
+/* arena.c: append a slice without memory yet; returns its offset. */
+size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim);
+size_t arena_add_state(struct arena *a, const char *name, const char *suffix, size_t size);
+/* Memory for all slices, zeroed. */
+void arena_open(struct arena *a, const struct device_ops *device);
+void arena_close(struct arena *a);
+/* He-normal weights, scales 1, the rest 0; state: variances 1. */
+void arena_initialise(struct arena *a, uint64_t seed);
+
+/* net_plan.c: give every tensor its memory; the layers are open. */
+void net_plan(struct net *net);
+
+#endif

@@ -1,0 +1,26 @@
+/* optimiser.c: the table of optimisers and their memory, see optimiser.h. */
+#include "nets/optimiser.h"
+
+#define OPTIMISER(name) extern const struct optimiser_ops optimiser_##name;
+#include "nets/optimisers.def"
+#undef OPTIMISER
+#define OPTIMISER(name) &optimiser_##name,
+const struct optimiser_ops *const optimisers[] = {
+#include "nets/optimisers.def"
+    NULL};
+
+void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
+                    const struct optimiser_setup *setup) {
+    *o = (struct optimiser){.ops = ops, .setup = *setup, .device = device, .n = n, .n_state = n * ops->states};
+    o->state = device->alloc(o->n_state * sizeof(float), "the optimiser's state");
+    device->zero(o->state, o->n_state * sizeof(float));
+}
+
+void optimiser_close(struct optimiser *o) {
+    if (o->device) o->device->release(o->state);
+    *o = (struct optimiser){0};
+}
+
+size_t optimiser_step(struct optimiser *o, float *param, const float *grad, double lr) {
+    return o->ops->step(o, param, grad, lr);
+}

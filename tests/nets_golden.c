@@ -1,0 +1,133 @@
+/* nets_golden.c: ten training steps of ResNet-20 against golden values that PyTorch computed in double precision from
+ * the same images and initial parameters (tests/golden/resnet20.py).
+ *
+ * Tolerances: rounding to float makes a computation of this depth differ from the exact one, by how much depends on
+ * the order of the sums. The golden file says how far PyTorch's own single precision was from its double precision
+ * (range_...); ours, which adds up in another order, may be ten times as far. A floor stands under the ranges that
+ * happened to be tiny: 1e-5 for losses, 2e-5 of a slice's norm for gradients. Mistakes worth the name (a wrong
+ * epsilon, a biased variance, a missing weight decay) show in the first steps, where the tolerance is 1e-5. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/table.h"
+#include "nets/net.h"
+#include "nets/optimiser.h"
+#include "tests/golden/resnet20.h"
+
+#define SLACK 10.0
+
+enum { PIXELS = 3 * 32 * 32, CLASSES = 10 };
+
+struct run {
+    struct net *net;
+    struct optimiser sgd;
+    float x[GOLDEN_BATCH * PIXELS];
+    int32_t y[GOLDEN_BATCH];
+};
+
+/* The same images and labels as batch_of() in resnet20.py. */
+static void fill(struct run *r, int index) {
+    struct rng rng = rng_open(GOLDEN_SEED, RNG_TEST, (uint64_t)index);
+    for (int i = 0; i < GOLDEN_BATCH; i++) {
+        r->y[i] = (i * 7 + index) % CLASSES;
+        for (int j = 0; j < PIXELS; j++)
+            r->x[i * PIXELS + j] = (float)(0.5 * rng_normal(&rng) + sin((r->y[i] + 1) * (j % 101) * 0.05));
+    }
+}
+
+static int open_run(void **state) {
+    struct err e = {0};
+    const struct model_ops *model;
+    TABLE_FIND(models, "resnet20", model);
+    struct net_setup setup = {GOLDEN_BATCH, 3, 32, 32, CLASSES, 1, GOLDEN_SEED, device_find("cpu")};
+    struct run *r = *state = mem_zalloc(1, sizeof *r, "the golden run");
+    r->net = net_open(model, &setup, &e);
+    const struct optimiser_ops *ops;
+    TABLE_FIND(optimisers, "sgd", ops);
+    optimiser_open(&r->sgd, ops, r->net->arena.n, setup.device, &(struct optimiser_setup){0.9, GOLDEN_DECAY});
+    return 0;
+}
+
+static int close_run(void **state) {
+    struct run *r = *state;
+    optimiser_close(&r->sgd);
+    net_close(r->net);
+    mem_free(r);
+    return 0;
+}
+
+static void near(double found, double wanted, double tolerance, const char *what, size_t i) {
+    if (!(fabs(found - wanted) <= tolerance))
+        fail_msg("%s [%zu]: %.9g, not %.9g (off by %.2g, allowed %.2g)", what, i, found, wanted, fabs(found - wanted),
+                 tolerance);
+}
+
+/* Entries 0, n/3, n-1 as in resnet20.py. */
+static size_t kept(size_t n, size_t which) {
+    return which == 0 ? 0 : which == 1 ? n / 3 : n - 1;
+}
+
+static void check_gradients(const struct arena *a) {
+    assert_int_equal(a->slices, sizeof golden_gradients / sizeof *golden_gradients);
+    for (size_t s = 0; s < a->slices; s++) {
+        const struct slice *slice = &a->slice[s];
+        const float *g = a->grad + slice->offset;
+        double sum = 0, squares = 0, norm = golden_gradients[s].norm;
+        for (size_t i = 0; i < slice->size; i++) sum += g[i], squares += (double)g[i] * g[i];
+        assert_string_equal(slice->name, golden_gradients[s].name);
+        near(sqrt(squares), norm, fmax(SLACK * range_gradient, 2e-5) * norm, slice->name, 0);
+        near(sum, golden_gradients[s].sum, fmax(SLACK * range_sum, 2e-5) * norm, slice->name, 0);
+        for (size_t i = 0; i < 3; i++)
+            near(g[kept(slice->size, i)], golden_gradients[s].entry[i], fmax(SLACK * range_gradient, 2e-5) * norm,
+                 slice->name, kept(slice->size, i));
+    }
+}
+
+static void check_state(const struct arena *a) {
+    assert_int_equal(a->state_slices, sizeof golden_state / sizeof *golden_state);
+    for (size_t s = 0; s < a->state_slices; s++) {
+        const struct slice *slice = &a->state_slice[s];
+        const float *v = a->state + slice->offset;
+        double sum = 0, tolerance = SLACK * range_state, size = 0;
+        for (size_t i = 0; i < slice->size; i++) sum += v[i], size += 1 + fabs((double)v[i]);
+        assert_string_equal(slice->name, golden_state[s].name);
+        near(sum, golden_state[s].sum, tolerance * size, slice->name, 0);
+        for (size_t i = 0; i < 3; i++)
+            near(v[kept(slice->size, i)], golden_state[s].entry[i], tolerance * (1 + fabs(golden_state[s].entry[i])),
+                 slice->name, kept(slice->size, i));
+    }
+}
+
+static void ten_steps_match_the_golden_values(void **state) {
+    struct run *r = *state;
+    struct net_result result;
+    for (int step = 0; step < GOLDEN_STEPS; step++) {
+        fill(r, step);
+        net_forward(r->net, r->x, r->y, &result);
+        net_backward(r->net);
+        near(result.loss / result.count, golden_losses[step], fmax(SLACK * range_losses[step], 1e-5), "loss of step",
+             (size_t)step);
+        if (step == 0) check_gradients(&r->net->arena);
+        size_t bad = optimiser_step(&r->sgd, r->net->arena.param, r->net->arena.grad, GOLDEN_RATE);
+        assert_int_equal(bad, r->net->arena.n);
+    }
+    check_state(&r->net->arena);
+    fill(r, GOLDEN_EVALUATED);
+    net_evaluate(r->net, r->x, r->y, GOLDEN_BATCH, &result);
+    near(result.loss / result.count, golden_evaluation, fmax(SLACK * range_evaluation, 1e-5), "evaluated loss", 0);
+    assert_int_equal(result.correct, golden_correct);
+}
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ten_steps_match_the_golden_values, open_run, close_run)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

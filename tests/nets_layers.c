@@ -1,0 +1,385 @@
+/* nets_layers.c: every layer of every backend, forward and backward, against the naive loops of nets_reference.h in
+ * double precision; the naive gradients against finite differences; the loss at its edges. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "nets/cpu_view.h"
+#include "tests/nets_reference.h"
+
+/* Sums of up to 600 products of numbers near 1 in float: their rounding errors, 600^0.5 * 2^-24 of the size of a
+ * typical sum, reach 1e-6; the tolerance, relative to the largest entry, leaves a factor of ten. */
+#define TOLERANCE 1.5e-5
+
+struct trial {
+    enum layer_kind kind;
+    int n, c, h, w; /* of x */
+    int out;        /* channels of y */
+    int kernel, stride, pad;
+    bool joins, two_users;
+};
+
+static const struct trial trials[] = {
+    /* kind          n  c  h  w  out k s p */
+    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false},
+    {LAYER_CONV, 1, 16, 8, 8, 16, 3, 1, 1, false, false},
+    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false},
+    {LAYER_CONV, 2, 32, 8, 8, 64, 3, 2, 1, false, false},
+    {LAYER_CONV, 2, 64, 5, 5, 64, 3, 1, 1, false, false},
+    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false},
+    {LAYER_CONV, 2, 16, 5, 5, 20, 1, 1, 0, false, false},
+    {LAYER_CONV, 1, 4, 11, 11, 8, 5, 2, 2, false, false},
+    {LAYER_NORM_RELU, 4, 16, 8, 8, 16, 0, 0, 0, false, false},
+    {LAYER_NORM_RELU, 3, 16, 5, 7, 16, 0, 0, 0, true, false},
+    {LAYER_NORM_RELU, 2, 32, 4, 4, 32, 0, 0, 0, false, true},
+    {LAYER_NORM_RELU, 2, 32, 20, 15, 32, 0, 0, 0, true, true},
+    {LAYER_NORM_RELU, 1, 10, 3, 3, 10, 0, 0, 0, true, true},
+    {LAYER_NORM_RELU, 5, 1, 1, 1, 1, 0, 0, 0, false, false},
+    {LAYER_NORM_RELU, 1, 6, 33, 31, 6, 0, 0, 0, false, true},
+    {LAYER_SHORTCUT, 2, 16, 8, 8, 32, 0, 2, 0, false, false},
+    {LAYER_SHORTCUT, 1, 32, 7, 9, 64, 0, 2, 0, false, false},
+    {LAYER_SHORTCUT, 3, 5, 5, 5, 9, 0, 3, 0, false, false},
+    {LAYER_SHORTCUT, 2, 6, 4, 3, 6, 0, 1, 0, false, false},
+    {LAYER_AVERAGE, 3, 64, 8, 8, 64, 0, 0, 0, false, false},
+    {LAYER_AVERAGE, 1, 10, 5, 3, 10, 0, 0, 0, false, false},
+    {LAYER_LINEAR, 4, 64, 1, 1, 10, 0, 0, 0, false, false},
+    {LAYER_LINEAR, 1, 3, 2, 5, 7, 0, 0, 0, false, false},
+};
+
+/* The naive side of a trial; all arrays canonical. */
+struct naive {
+    struct reference r;
+    double *x, *add, *param, *state, *y, *dy, *dy2, *dsum, *dx, *dadd, *dparam;
+};
+
+static double *random_numbers(size_t n, uint64_t stream) {
+    double *v = mem_alloc(n, sizeof *v, "a test's numbers");
+    struct rng r = rng_open(11, RNG_TEST, stream);
+    for (size_t i = 0; i < n; i++) v[i] = (float)rng_normal(&r); /* floats: the other side gets the same */
+    return v;
+}
+
+static struct naive naive_open(const struct trial *t) {
+    struct naive v = {.r = {.spec = {t->kind, t->kernel, t->stride, t->pad, true},
+                            .x = {.n = t->n, .c = t->c, .h = t->h, .w = t->w},
+                            .y = {.n = t->n, .c = t->out, .h = t->h, .w = t->w},
+                            .joins = t->joins}};
+    if (t->kind == LAYER_CONV) {
+        v.r.y.h = (t->h + 2 * t->pad - t->kernel) / t->stride + 1;
+        v.r.y.w = (t->w + 2 * t->pad - t->kernel) / t->stride + 1;
+    } else if (t->kind == LAYER_SHORTCUT) {
+        v.r.y.h = (t->h + t->stride - 1) / t->stride;
+        v.r.y.w = (t->w + t->stride - 1) / t->stride;
+    } else if (t->kind == LAYER_AVERAGE || t->kind == LAYER_LINEAR) {
+        v.r.y.h = v.r.y.w = 1;
+    }
+    size_t x = ref_floats(&v.r.x), y = ref_floats(&v.r.y), params = ref_params(&v.r), channels = (size_t)t->c;
+    v.x = random_numbers(x, 1);
+    for (size_t i = 0; t->kind == LAYER_NORM_RELU && i < x; i++) v.x[i] = (float)(3 + 2 * v.x[i]); /* a mean to lose */
+    v.add = random_numbers(x, 2);
+    v.param = random_numbers(params, 3);
+    v.state = random_numbers(2 * channels, 4);
+    for (size_t i = channels; i < 2 * channels; i++) v.state[i] = (float)(0.5 + fabs(v.state[i]));
+    v.dy = random_numbers(y, 5);
+    v.dy2 = random_numbers(y, 6);
+    v.dsum = random_numbers(y, 5);
+    for (size_t i = 0; t->two_users && i < y; i++) v.dsum[i] += v.dy2[i];
+    v.y = random_numbers(y, 7);
+    v.dx = random_numbers(x, 8);
+    v.dadd = random_numbers(x, 9);
+    v.dparam = random_numbers(params, 10);
+    return v;
+}
+
+static void naive_close(struct naive *v) {
+    double *all[] = {v->x, v->add, v->param, v->state, v->y, v->dy, v->dy2, v->dsum, v->dx, v->dadd, v->dparam};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) mem_free(all[i]);
+}
+
+/* -- naive gradients against finite differences ----------------------------------------------------------------------
+ */
+
+/* sum dy y: a loss whose gradient with respect to y is dy. */
+static double weighted(struct naive *v) {
+    double sum = 0;
+    ref_forward(&v->r, v->x, v->add, v->param, NULL, v->y);
+    for (size_t i = 0; i < ref_floats(&v->r.y); i++) sum += v->dsum[i] * v->y[i];
+    return sum;
+}
+
+/* Central differences at a few entries of `array`; h is far below the distance of most values to a kink. */
+static void check_differences(struct naive *v, double *array, size_t n, const double *gradient, const char *what) {
+    const double h = 1e-6;
+    for (size_t i = 0; i < n; i += 1 + n / 12) {
+        double kept = array[i];
+        array[i] = kept + h;
+        double above = weighted(v);
+        array[i] = kept - h;
+        double below = weighted(v);
+        array[i] = kept;
+        double difference = (above - below) / (2 * h);
+        if (fabs(difference - gradient[i]) > 1e-5 * (1 + fabs(gradient[i])))
+            fail_msg("kind %d, %s[%zu]: %.9g, differences say %.9g", (int)v->r.spec.kind, what, i, gradient[i],
+                     difference);
+    }
+}
+
+static void naive_gradients_are_the_differences(void **state) {
+    (void)state;
+    for (size_t t = 0; t < sizeof trials / sizeof *trials; t++) {
+        struct naive v = naive_open(&trials[t]);
+        ref_forward(&v.r, v.x, v.add, v.param, NULL, v.y);
+        ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
+        check_differences(&v, v.x, ref_floats(&v.r.x), v.dx, "dx");
+        if (v.r.joins) check_differences(&v, v.add, ref_floats(&v.r.x), v.dadd, "dadd");
+        check_differences(&v, v.param, ref_params(&v.r), v.dparam, "dparam");
+        naive_close(&v);
+    }
+}
+
+/* -- backends against the naive loops ---------------------------------------------------------------------------------
+ */
+
+/* Where canonical element i of t lies in its layout. */
+static size_t place(const struct tensor *t, size_t i) {
+    if (t->layout == LAYOUT_CANONICAL) return i;
+    struct cpu_view v = cpu_view_of(t);
+    size_t image = i / (v.channels * v.positions), c = i / v.positions % v.channels, position = i % v.positions;
+    return image * v.image + c / v.lanes * v.block + position * v.step + c % v.lanes;
+}
+
+/* Device memory for t, filled from canonical numbers; padding 0, but `junk` where from is NULL. */
+static float *upload(const struct device_ops *device, const struct tensor *t, const double *from) {
+    float *host = mem_zalloc(t->floats, sizeof *host, "a test's tensor");
+    for (size_t i = 0; i < t->floats && !from; i++) host[i] = NAN; /* nobody may rely on what was there */
+    for (size_t i = 0; from && i < ref_floats(t); i++) host[place(t, i)] = (float)from[i];
+    float *made = device->alloc(t->floats * sizeof *host, "a test's tensor");
+    device->to_device(made, host, t->floats * sizeof *host);
+    mem_free(host);
+    return made;
+}
+
+static float *upload_flat(const struct device_ops *device, size_t n, const double *from) {
+    struct tensor t = {.n = (int)n, .c = 1, .h = 1, .w = 1, .floats = n};
+    return upload(device, &t, from);
+}
+
+/* Compares device memory with canonical numbers, relative to the largest; padding must be 0. */
+static void check_same(const struct device_ops *device, const struct tensor *t, const float *found,
+                       const double *wanted, const struct trial *trial, const char *what) {
+    size_t n = ref_floats(t);
+    float *host = mem_alloc(t->floats, sizeof *host, "a test's tensor");
+    device->to_host(host, found, t->floats * sizeof *host);
+    double largest = 1e-3;
+    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(wanted[i]));
+    for (size_t i = 0; i < n; i++) {
+        double value = host[place(t, i)];
+        if (!(fabs(value - wanted[i]) <= TOLERANCE * largest))
+            fail_msg("kind %d, %dx%dx%dx%d to %d channels, layout %d: %s[%zu] is %.9g, not %.9g", (int)trial->kind,
+                     trial->n, trial->c, trial->h, trial->w, trial->out, t->layout, what, i, value, wanted[i]);
+        host[place(t, i)] = 0;
+    }
+    for (size_t i = 0; i < t->floats; i++)
+        if (host[i] != 0) fail_msg("kind %d: padding of %s[%zu] is %g, not 0", (int)trial->kind, what, i, host[i]);
+    mem_free(host);
+}
+
+static void check_flat(const struct device_ops *device, size_t n, const float *found, const double *wanted,
+                       const struct trial *trial, const char *what) {
+    struct tensor t = {.n = (int)n, .c = 1, .h = 1, .w = 1, .floats = n};
+    check_same(device, &t, found, wanted, trial, what);
+}
+
+/* new = 0.9 old + 0.1 batch, the variance with one less in the count. */
+static void moved_statistics(const struct naive *v, double *state) {
+    const struct tensor *t = &v->r.x;
+    double count = (double)t->n * t->h * t->w;
+    for (int c = 0; c < t->c; c++) {
+        double mean, var;
+        ref_moments(t, v->x, c, &mean, &var);
+        state[c] = 0.9 * v->state[c] + 0.1 * mean;
+        state[t->c + c] = 0.9 * v->state[t->c + c] + 0.1 * var * count / fmax(count - 1, 1);
+    }
+}
+
+static struct tensor laid_out(struct tensor t, int layout) {
+    t.layout = layout;
+    struct cpu_view view = cpu_view_of(&t);
+    t.floats = cpu_view_floats(&view);
+    return t;
+}
+
+/* The layer opened, with its arrays. */
+struct subject {
+    const struct backend_ops *backend;
+    const struct layer_ops *ops;
+    const struct device_ops *device;
+    void *state, *layer;
+    struct tensor x, y;
+    struct layer_call call;
+    float *x_data, *add_data, *param_data, *dy2_data;
+};
+
+static struct subject subject_open(const struct backend_ops *backend, const struct trial *t, struct naive *v,
+                                   int layout) {
+    struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device_find(backend->device)};
+    s.state = backend->open(1);
+    s.x = laid_out(v->r.x, layout);
+    s.y = v->r.y;
+    s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.x : NULL, &s.y);
+    size_t params = ref_params(&v->r);
+    s.x_data = upload(s.device, &s.x, v->x);
+    s.add_data = upload(s.device, &s.x, v->add);
+    s.param_data = upload_flat(s.device, params, v->param);
+    s.dy2_data = upload(s.device, &s.y, v->dy2);
+    s.call = (struct layer_call){.x = s.x_data, .add = t->joins ? s.add_data : NULL, .param = s.param_data};
+    s.call.y = upload(s.device, &s.y, NULL);
+    s.call.dparam = upload_flat(s.device, params, NULL);
+    s.call.state = upload_flat(s.device, 2 * (size_t)t->c, v->state);
+    s.call.dy = upload(s.device, &s.y, v->dy);
+    s.call.dy2 = t->two_users ? s.dy2_data : NULL;
+    bool in_place = t->kind == LAYER_NORM_RELU && !t->joins;
+    s.call.dx = in_place ? s.call.dy : upload(s.device, &s.x, NULL);
+    return s;
+}
+
+static void subject_close(struct subject *s) {
+    float *all[] = {s->x_data,      s->add_data,   s->param_data, s->dy2_data, s->call.y,
+                    s->call.dparam, s->call.state, s->call.dy,    s->call.dx};
+    s->ops->close(s->layer);
+    s->backend->close(s->state);
+    for (size_t i = 0; i < sizeof all / sizeof *all - (s->call.dx == s->call.dy); i++) s->device->release(all[i]);
+}
+
+static void one_trial(const struct backend_ops *backend, const struct trial *t, int layout) {
+    struct naive v = naive_open(t);
+    struct subject s = subject_open(backend, t, &v, layout);
+    backend->begin(s.state);
+    if (t->kind == LAYER_NORM_RELU) { /* inference first: it must leave the statistics alone */
+        ref_forward(&v.r, v.x, v.add, v.param, v.state, v.y);
+        s.ops->forward(s.layer, &s.call, false);
+        check_same(s.device, &s.y, s.call.y, v.y, t, "y of inference");
+        check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, t, "running statistics of inference");
+    }
+    ref_forward(&v.r, v.x, v.add, v.param, NULL, v.y);
+    s.ops->forward(s.layer, &s.call, true);
+    check_same(s.device, &s.y, s.call.y, v.y, t, "y");
+    if (t->kind == LAYER_NORM_RELU) {
+        moved_statistics(&v, v.state);
+        check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, t, "running statistics");
+    }
+    ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
+    s.ops->backward(s.layer, &s.call);
+    check_same(s.device, &s.x, s.call.dx, v.dx, t, "dx");
+    if (t->joins) check_same(s.device, &s.x, s.call.dy, v.dadd, t, "dadd");
+    check_flat(s.device, ref_params(&v.r), s.call.dparam, v.dparam, t, "dparam");
+    subject_close(&s);
+    naive_close(&v);
+}
+
+static void backends_match_the_naive_loops(void **state) {
+    (void)state;
+    struct err why = {0};
+    for (size_t b = 0; backends[b]; b++) {
+        const struct device_ops *device = device_find(backends[b]->device);
+        if (!device || !device->available(&why)) {
+            printf("# SKIP layers of backend %s: %s\n", backends[b]->name, why.text);
+            continue;
+        }
+        bool cpu = strcmp(device->name, "cpu") == 0;
+        for (size_t t = 0; t < sizeof trials / sizeof *trials; t++)
+            for (int layout = CPU_NCHW; layout <= (cpu && trials[t].kind != LAYER_LINEAR ? CPU_NHWC : CPU_NCHW);
+                 layout++)
+                one_trial(backends[b], &trials[t], layout);
+    }
+}
+
+/* -- the loss
+ * ----------------------------------------------------------------------------------------------------------- */
+
+enum { CLASSES = 5, ROWS = 3 };
+
+static void loss_of(const float *z, const int32_t *label, int valid, float *dz, struct net_result *result) {
+    void *state = backends[0]->open(1);
+    backends[0]->begin(state);
+    backends[0]->loss(state, z, label, ROWS, CLASSES, valid, dz, result);
+    backends[0]->close(state);
+}
+
+static void loss_matches_its_definition(void **state) {
+    (void)state;
+    double *z = random_numbers(ROWS * CLASSES, 20), dz[ROWS * CLASSES];
+    float logits[ROWS * CLASSES], gradient[ROWS * CLASSES];
+    const int32_t label[ROWS] = {0, 4, 2};
+    for (int i = 0; i < ROWS * CLASSES; i++) logits[i] = (float)z[i];
+    struct net_result result;
+    loss_of(logits, label, ROWS, gradient, &result);
+    double loss = ref_loss(z, label, ROWS, CLASSES, dz);
+    assert_true(fabs(result.loss - loss) < 1e-12);
+    assert_int_equal(result.count, ROWS);
+    for (int i = 0; i < ROWS * CLASSES; i++) {
+        assert_true(fabs(gradient[i] - dz[i]) < 1e-7);
+        double kept = z[i], unused[ROWS * CLASSES];
+        z[i] = kept + 1e-6;
+        double above = ref_loss(z, label, ROWS, CLASSES, unused);
+        z[i] = kept - 1e-6;
+        double difference = (above - ref_loss(z, label, ROWS, CLASSES, unused)) / 2e-6 / ROWS;
+        z[i] = kept;
+        assert_true(fabs(difference - dz[i]) < 1e-8);
+    }
+    mem_free(z);
+}
+
+static void huge_logits_neither_overflow_nor_vanish(void **state) {
+    (void)state;
+    float z[ROWS * CLASSES] = {1e30f, 0, 0, 0, 0, -3e38f, 3e38f, 0, 0, 0, 1000, 1001, 0, 0, 0}, dz[ROWS * CLASSES];
+    struct net_result result;
+    loss_of(z, (const int32_t[]){0, 1, 0}, ROWS, dz, &result);
+    assert_true(fabs(result.loss - log1p(exp(1))) < 1e-12); /* only the third row has any */
+    assert_int_equal(result.correct, 2);
+    for (int i = 0; i < ROWS * CLASSES; i++) assert_true(isfinite(dz[i]));
+    loss_of(z, (const int32_t[]){1, 1, 1}, ROWS, dz, &result);
+    assert_true(isfinite(result.loss) && result.loss > 9e29);
+}
+
+static void ties_go_to_the_lower_class(void **state) {
+    (void)state;
+    const float z[ROWS * CLASSES] = {2, 2, 2, 2, 2, 0, 1, 7, 7, 1, -1, -1, -1, -1, 0};
+    struct net_result result;
+    loss_of(z, (const int32_t[]){0, 2, 4}, ROWS, NULL, &result);
+    assert_int_equal(result.correct, 3);
+    loss_of(z, (const int32_t[]){1, 3, 4}, ROWS, NULL, &result);
+    assert_int_equal(result.correct, 1);
+}
+
+static void rows_that_do_not_count_do_not_count(void **state) {
+    (void)state;
+    const float z[ROWS * CLASSES] = {0, 0, 0, 0, 0, 9, 0, 0, 0, 0, NAN, 1, 1, 1, 1};
+    struct net_result result;
+    loss_of(z, (const int32_t[]){3, 0, 0}, 2, NULL, &result);
+    assert_int_equal(result.count, 2);
+    assert_int_equal(result.correct, 1);
+    assert_true(fabs(result.loss - log(5) - log(1 + 4 * exp(-9))) < 1e-12);
+    loss_of(z, (const int32_t[]){3, 0, 0}, 3, NULL, &result);
+    assert_true(isnan(result.loss));
+}
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(naive_gradients_are_the_differences),
+        cmocka_unit_test(backends_match_the_naive_loops),
+        cmocka_unit_test(loss_matches_its_definition),
+        cmocka_unit_test(huge_logits_neither_overflow_nor_vanish),
+        cmocka_unit_test(ties_go_to_the_lower_class),
+        cmocka_unit_test(rows_that_do_not_count_do_not_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* nets_reference.h: every layer as the plainest loops in double precision, straight from its definition; the backends'
+ * layers answer to these, and these answer to finite differences. All arrays are canonical: [n][c][h][w]. */
+#ifndef ST_TESTS_NETS_REFERENCE_H
+#define ST_TESTS_NETS_REFERENCE_H
+
+#include <math.h>
+#include <string.h>
+
+#include "nets/backend.h"
+
+struct reference {
+    struct layer_spec spec;
+    struct tensor x, y; /* shapes only */
+    bool joins;         /* LAYER_NORM_RELU: a second tensor is added */
+};
+
+static inline size_t ref_floats(const struct tensor *t) {
+    return (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
+}
+static inline size_t ref_at(const struct tensor *t, int n, int c, int i, int j) {
+    return (((size_t)n * (size_t)t->c + (size_t)c) * (size_t)t->h + (size_t)i) * (size_t)t->w + (size_t)j;
+}
+static inline size_t ref_params(const struct reference *r) {
+    size_t in = (size_t)r->x.c, out = (size_t)r->y.c, k = (size_t)r->spec.kernel;
+    switch (r->spec.kind) {
+    case LAYER_CONV:
+        return out * in * k * k;
+    case LAYER_NORM_RELU:
+        return 2 * in;
+    case LAYER_LINEAR:
+        return out * in * (size_t)r->x.h * (size_t)r->x.w + out;
+    default:
+        return 0;
+    }
+}
+
+/* y(n,o,i,j) = sum w(o,c,a,b) x(n, c, s i + a - p, s j + b - p); dy given: its gradients instead. */
+static inline void ref_conv(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
+                            double *dx, double *dw) {
+    const int k = r->spec.kernel, s = r->spec.stride, p = r->spec.pad;
+    for (int n = 0; n < r->y.n; n++)
+        for (int o = 0; o < r->y.c; o++)
+            for (int i = 0; i < r->y.h; i++)
+                for (int j = 0; j < r->y.w; j++)
+                    for (int c = 0; c < r->x.c; c++)
+                        for (int a = 0; a < k; a++)
+                            for (int b = 0; b < k; b++) {
+                                int row = s * i + a - p, column = s * j + b - p;
+                                if (row < 0 || row >= r->x.h || column < 0 || column >= r->x.w) continue;
+                                size_t to = ref_at(&r->y, n, o, i, j), from = ref_at(&r->x, n, c, row, column);
+                                size_t weight =
+                                    (((size_t)o * (size_t)r->x.c + (size_t)c) * (size_t)k + (size_t)a) * (size_t)k +
+                                    (size_t)b;
+                                if (y) y[to] += w[weight] * x[from];
+                                if (dx) dx[from] += w[weight] * dy[to];
+                                if (dw) dw[weight] += x[from] * dy[to];
+                            }
+}
+
+/* Mean and biased variance of channel c. */
+static inline void ref_moments(const struct tensor *t, const double *x, int c, double *mean, double *var) {
+    double count = (double)t->n * t->h * t->w;
+    *mean = *var = 0;
+    for (int n = 0; n < t->n; n++)
+        for (int i = 0; i < t->h * t->w; i++) *mean += x[ref_at(t, n, c, 0, i)] / count;
+    for (int n = 0; n < t->n; n++)
+        for (int i = 0; i < t->h * t->w; i++) *var += pow(x[ref_at(t, n, c, 0, i)] - *mean, 2) / count;
+}
+
+/* state: NULL in training mode, else [2][c] running mean and variance. */
+static inline void ref_norm(const struct reference *r, const double *x, const double *add, const double *param,
+                            const double *state, double *y) {
+    const struct tensor *t = &r->x;
+    for (int c = 0; c < t->c; c++) {
+        double mean, var;
+        ref_moments(t, x, c, &mean, &var);
+        if (state) mean = state[c], var = state[t->c + c];
+        for (int n = 0; n < t->n; n++)
+            for (int i = 0; i < t->h * t->w; i++) {
+                size_t at = ref_at(t, n, c, 0, i);
+                double value = (x[at] - mean) / sqrt(var + 1e-5) * param[c] + param[t->c + c] + (add ? add[at] : 0);
+                y[at] = value > 0 ? value : 0;
+            }
+    }
+}
+
+/* The chain rule through mean and variance, as Ioffe & Szegedy write it down. y decides where the ReLU was open. */
+static inline void ref_norm_back(const struct reference *r, const double *x, const double *y, const double *param,
+                                 const double *dy, double *dx, double *dadd, double *dparam) {
+    const struct tensor *t = &r->x;
+    double count = (double)t->n * t->h * t->w;
+    for (size_t i = 0; i < ref_floats(t); i++) dadd[i] = y[i] > 0 ? dy[i] : 0;
+    for (int c = 0; c < t->c; c++) {
+        double mean, var, dvar = 0, dmean = 0, apart = 0;
+        ref_moments(t, x, c, &mean, &var);
+        double s = sqrt(var + 1e-5);
+        for (int n = 0; n < t->n; n++)
+            for (int i = 0; i < t->h * t->w; i++) {
+                size_t at = ref_at(t, n, c, 0, i);
+                double dhat = dadd[at] * param[c];
+                dparam[c] += dadd[at] * (x[at] - mean) / s;
+                dparam[t->c + c] += dadd[at];
+                dvar += dhat * (x[at] - mean) * -0.5 / (s * s * s);
+                dmean += -dhat / s;
+                apart += x[at] - mean;
+            }
+        dmean += dvar * -2 * apart / count;
+        for (int n = 0; n < t->n; n++)
+            for (int i = 0; i < t->h * t->w; i++) {
+                size_t at = ref_at(t, n, c, 0, i);
+                dx[at] = dadd[at] * param[c] / s + dvar * 2 * (x[at] - mean) / count + dmean / count;
+            }
+    }
+}
+
+/* Option A, both ways: forward copies x to y; dy given: back to dx. */
+static inline void ref_shortcut(const struct reference *r, const double *x, double *y, const double *dy, double *dx) {
+    const int s = r->spec.stride, before = (r->y.c - r->x.c) / 2;
+    for (int n = 0; n < r->y.n; n++)
+        for (int c = 0; c < r->x.c; c++)
+            for (int i = 0; i < r->y.h; i++)
+                for (int j = 0; j < r->y.w; j++) {
+                    size_t small = ref_at(&r->y, n, c + before, i, j), big = ref_at(&r->x, n, c, s * i, s * j);
+                    if (y) y[small] = x[big];
+                    if (dx) dx[big] = dy[small];
+                }
+}
+
+static inline void ref_average(const struct reference *r, const double *x, double *y, const double *dy, double *dx) {
+    for (int n = 0; n < r->x.n; n++)
+        for (int c = 0; c < r->x.c; c++)
+            for (int i = 0; i < r->x.h * r->x.w; i++) {
+                size_t at = ref_at(&r->x, n, c, 0, i), to = ref_at(&r->y, n, c, 0, 0);
+                if (y) y[to] += x[at] / (r->x.h * r->x.w);
+                if (dx) dx[at] = dy[to] / (r->x.h * r->x.w);
+            }
+}
+
+static inline void ref_linear(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
+                              double *dx, double *dw) {
+    size_t in = ref_floats(&r->x) / (size_t)r->x.n, out = (size_t)r->y.c;
+    for (size_t n = 0; n < (size_t)r->x.n; n++)
+        for (size_t o = 0; o < out; o++) {
+            if (y) y[n * out + o] = w[out * in + o];
+            if (dw) dw[out * in + o] += dy[n * out + o];
+            for (size_t i = 0; i < in; i++) {
+                if (y) y[n * out + o] += w[o * in + i] * x[n * in + i];
+                if (dw) dw[o * in + i] += dy[n * out + o] * x[n * in + i];
+                if (dx) dx[n * in + i] += dy[n * out + o] * w[o * in + i];
+            }
+        }
+}
+
+/* y is overwritten. state: NULL in training mode. */
+static inline void ref_forward(const struct reference *r, const double *x, const double *add, const double *param,
+                               const double *state, double *y) {
+    memset(y, 0, ref_floats(&r->y) * sizeof *y);
+    switch (r->spec.kind) {
+    case LAYER_CONV:
+        ref_conv(r, x, param, y, NULL, NULL, NULL);
+        break;
+    case LAYER_NORM_RELU:
+        ref_norm(r, x, r->joins ? add : NULL, param, state, y);
+        break;
+    case LAYER_SHORTCUT:
+        ref_shortcut(r, x, y, NULL, NULL);
+        break;
+    case LAYER_AVERAGE:
+        ref_average(r, x, y, NULL, NULL);
+        break;
+    default:
+        ref_linear(r, x, param, y, NULL, NULL, NULL);
+        break;
+    }
+}
+
+/* dx, dadd (as large as x) and dparam are overwritten. y: of the forward pass. */
+static inline void ref_backward(const struct reference *r, const double *x, const double *y, const double *param,
+                                const double *dy, double *dx, double *dadd, double *dparam) {
+    memset(dx, 0, ref_floats(&r->x) * sizeof *dx);
+    memset(dadd, 0, ref_floats(&r->x) * sizeof *dadd);
+    memset(dparam, 0, ref_params(r) * sizeof *dparam);
+    switch (r->spec.kind) {
+    case LAYER_CONV:
+        ref_conv(r, x, param, NULL, dy, dx, dparam);
+        break;
+    case LAYER_NORM_RELU:
+        ref_norm_back(r, x, y, param, dy, dx, dadd, dparam);
+        break;
+    case LAYER_SHORTCUT:
+        ref_shortcut(r, x, NULL, dy, dx);
+        break;
+    case LAYER_AVERAGE:
+        ref_average(r, x, NULL, dy, dx);
+        break;
+    default:
+        ref_linear(r, x, param, NULL, dy, dx, dparam);
+        break;
+    }
+}
+
+/* Sum over the rows of -log softmax(z)[label], and its gradient for the mean over n rows. */
+static inline double ref_loss(const double *z, const int32_t *label, int n, int classes, double *dz) {
+    double loss = 0;
+    for (int i = 0; i < n; i++) {
+        double top = -INFINITY, sum = 0;
+        for (int c = 0; c < classes; c++) top = fmax(top, z[i * classes + c]);
+        for (int c = 0; c < classes; c++) sum += exp(z[i * classes + c] - top);
+        for (int c = 0; c < classes; c++)
+            dz[i * classes + c] = (exp(z[i * classes + c] - top) / sum - (c == label[i] ? 1 : 0)) / n;
+        loss -= z[i * classes + label[i]] - top - log(sum);
+    }
+    return loss;
+}
+
+#endif
