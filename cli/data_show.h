@@ -1,0 +1,8 @@
+/* data_show.h: `sparsetrain data show`. */
+#ifndef ST_CLI_DATA_SHOW_H
+#define ST_CLI_DATA_SHOW_H
+
+/* argv[1...]: the options; returns an exit status. */
+int data_show(int argc, char **argv);
+
+#endif

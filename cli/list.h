@@ -1,0 +1,7 @@
+/* list.h: `sparsetrain list`: every row of every table, where it comes from, and whether it can be used here. */
+#ifndef ST_CLI_LIST_H
+#define ST_CLI_LIST_H
+
+void list_print(void);
+
+#endif

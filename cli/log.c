@@ -1,0 +1,405 @@
+/* log.c: see log.h; the file's schema is docs/run-jsonl.md. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/run.h"
+#include "cli/signals.h"
+#include "cli/version.h"
+
+static const double meeting_seconds = 0.25, line_seconds = 5;
+
+/* -- the file -------------------------------------------------------------------------------------------------- */
+
+static void write_json(struct log *l) {
+    if (l->file) fprintf(l->file, "%s\n", json_text(&l->json));
+}
+
+static struct json *begin_row(struct log *l, const char *type) {
+    json_reset(&l->json);
+    json_object(&l->json, NULL);
+    json_string(&l->json, "type", type);
+    return &l->json;
+}
+
+static void end_row(struct log *l) {
+    json_end(&l->json);
+    write_json(l);
+}
+
+bool log_flush(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    if (l->file && (fflush(l->file) != 0 || ferror(l->file) || fsync(fileno(l->file)) != 0))
+        err_set(e, "cannot write %s: %s; the last complete checkpoint is kept", l->path, strerror(errno));
+    return !comm_agree(r->comm, e);
+}
+
+static void write_phases(struct json *j, const double phase[PHASE_COUNT]) {
+    json_object(j, "phases");
+    for (int i = 0; i < PHASE_COUNT; i++) json_number(j, phase_names[i], phase[i]);
+    json_end(j);
+}
+
+static void write_header(struct run *r) {
+    struct json *j = begin_row(&r->log, "header");
+    char when[32], id[24];
+    time_t now = time(NULL);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)r->id);
+    json_integer(j, "schema", LOG_SCHEMA);
+    json_string(j, "run", id);
+    json_string(j, "started", when);
+    json_integer(j, "ranks", r->comm->size);
+    json_integer(j, "nodes", r->comm->nodes);
+    json_string(j, "host", comm_host());
+    json_integer(j, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    json_integer(j, "steps", (int64_t)r->steps);
+    json_integer(j, "parameters", (int64_t)r->n);
+    json_integer(j, "train_images", (int64_t)r->data.train.count);
+    json_integer(j, "test_images", (int64_t)r->data.test.count);
+    json_string(j, "data_source", r->data.source);
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08x", r->data_checksum);
+    json_string(j, "data_crc32", crc);
+    json_boolean(j, "data_shared", r->data_memory.shared);
+    if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
+    options_json(&r->options, j);
+    version_json(j);
+    end_row(&r->log);
+}
+
+/* Makes DIR and its parents. */
+static bool make_directories(const char *dir, struct err *e) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s", dir);
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/') continue;
+        *p = '\0';
+        mkdir(path, 0777);
+        *p = '/';
+    }
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return true;
+    return err_set(e, "cannot make the directory --out %s: %s", dir, strerror(errno));
+}
+
+/* The step of a row, so that rows after the checkpoint can be dropped; they will be computed again. */
+static long long row_step(const char *line) {
+    const char *at = strstr(line, "\"step\":");
+    return at ? atoll(at + 7) : 0;
+}
+
+static bool is_row(const char *line, const char *type) {
+    char begins[64];
+    snprintf(begins, sizeof begins, "{\"type\":\"%s\"", type);
+    return strncmp(line, begins, strlen(begins)) == 0;
+}
+
+/* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
+static bool keep_rows(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    char temporary[1040];
+    snprintf(temporary, sizeof temporary, "%s.tmp", l->path);
+    FILE *old = fopen(l->path, "r");
+    if (!old) return true;
+    FILE *new = fopen(temporary, "w");
+    char *line = NULL;
+    size_t size = 0;
+    bool good = new != NULL;
+    while (good && getline(&line, &size, old) > 0) {
+        bool whole = strchr(line, '\n') != NULL; /* a killed process may have left half a line */
+        if (whole && !is_row(line, "summary") && row_step(line) <= (long long)r->first_step)
+            good = fputs(line, new) >= 0;
+    }
+    free(line);
+    fclose(old);
+    if (new) good = fclose(new) == 0 && good;
+    good = good && rename(temporary, l->path) == 0;
+    return good || err_set(e, "cannot rewrite %s: %s", l->path, strerror(errno));
+}
+
+static bool open_file(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    const char *out = r->options.out;
+    if (snprintf(l->path, sizeof l->path, "%s/run.jsonl", out) >= (int)sizeof l->path)
+        return err_set(e, "--out: the name of the directory is too long");
+    if (!make_directories(out, e)) return false;
+    bool there = access(l->path, F_OK) == 0;
+    if (there && !r->options.resume[0])
+        return err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, out);
+    if (there && !keep_rows(r, e)) return false;
+    l->file = fopen(l->path, "a");
+    if (!l->file) return err_set(e, "cannot write %s: %s; choose another --out", l->path, strerror(errno));
+    return true;
+}
+
+/* -- the terminal ---------------------------------------------------------------------------------------------- */
+
+/* mpirun gives its processes a pseudo-terminal even when its own output goes to a file; what counts is where the
+ * launcher writes. */
+static bool on_terminal(void) {
+    if (!isatty(STDOUT_FILENO)) return false;
+    char link[64], target[256];
+    snprintf(link, sizeof link, "/proc/%ld/fd/1", (long)getppid());
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0) return false;
+    target[length] = '\0';
+    return strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0;
+}
+
+void log_say(struct run *r, const char *format, ...) {
+    if (r->comm->rank != 0 || r->options.quiet) return;
+    progress_clear(&r->log.bar);
+    va_list args;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void show_progress(struct run *r, double now) {
+    struct log *l = &r->log;
+    struct totals *t = &l->totals;
+    if (l->show == SHOW_NOTHING || t->recent_seconds <= 0) return;
+    if (l->show == SHOW_LINES && now - l->last_line < line_seconds) return;
+    char note[160];
+    snprintf(note, sizeof note, "step %zu/%zu  epoch %.2f  loss %.3f  accuracy %.1f%%  %.0f images/s", r->step,
+             r->steps, run_epoch(r, r->step), t->loss / t->loss_images, 100 * t->correct / t->loss_images,
+             t->recent_images / t->recent_seconds);
+    if (l->show == SHOW_BAR) {
+        progress_show(&l->bar, (double)(r->step - r->first_step), note);
+    } else {
+        printf("%s\n", note);
+        fflush(stdout);
+    }
+    /* The rate is that of the last seconds, not of the whole run. */
+    if (now - l->last_line >= line_seconds) {
+        l->last_line = now;
+        t->recent_images = t->recent_seconds = 0;
+    }
+}
+
+/* -- life ------------------------------------------------------------------------------------------------------ */
+
+bool log_open(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    double start_loss = l->start_loss, start_accuracy = l->start_accuracy; /* of a resumed run */
+    memset(l, 0, sizeof *l);
+    l->start_loss = start_loss;
+    l->start_accuracy = start_accuracy;
+    bool first = r->comm->rank == 0;
+    l->rows = mem_zalloc(LOG_ROWS, sizeof *l->rows, "log rows");
+    l->all = first ? mem_zalloc((size_t)r->comm->size * LOG_ROWS, sizeof *l->all, "log rows") : NULL;
+    l->interval = 1;
+    l->begin = l->last_line = l->meeting_time = clock_now();
+    json_open(&l->json);
+    if (first && r->options.out[0]) open_file(r, e);
+    if (comm_agree(r->comm, e)) return false;
+    const char *how = r->options.progress;
+    if (first && !r->options.quiet && strcmp(how, "none") != 0)
+        l->show = strcmp(how, "bar") == 0 || (strcmp(how, "auto") == 0 && on_terminal()) ? SHOW_BAR : SHOW_LINES;
+    progress_open(&l->bar, stdout, (double)(r->steps - r->first_step));
+    write_header(r);
+    return log_flush(r, e);
+}
+
+void log_close(struct run *r) {
+    struct log *l = &r->log;
+    progress_clear(&l->bar);
+    if (l->file) fclose(l->file);
+    mem_free(l->rows);
+    mem_free(l->all);
+    json_close(&l->json);
+    l->file = NULL;
+}
+
+/* -- steps ----------------------------------------------------------------------------------------------------- */
+
+struct spread {
+    double sum, max;
+};
+
+static struct spread over_ranks(const struct row *row, int ranks, size_t stride, size_t field) {
+    struct spread s = {0, 0};
+    for (int i = 0; i < ranks; i++) {
+        double value;
+        memcpy(&value, (const char *)(row + (size_t)i * stride) + field, sizeof value);
+        s.sum += value;
+        if (i == 0 || value > s.max) s.max = value;
+    }
+    return s;
+}
+
+static void write_spread(struct json *j, const char *name, struct spread s, int ranks) {
+    char key[64];
+    snprintf(key, sizeof key, "%s_mean", name);
+    json_number(j, key, s.sum / ranks);
+    snprintf(key, sizeof key, "%s_max", name);
+    json_number(j, key, s.max);
+}
+
+/* The rows of all ranks for one step: row[0], row[stride], ...; `step` is the number of steps then done. */
+static void take_step(struct run *r, const struct row *row, size_t stride, size_t step) {
+    int P = r->comm->size;
+    struct log *l = &r->log;
+    struct totals *t = &l->totals;
+#define OVER(field) over_ranks(row, P, stride, offsetof(struct row, field))
+    struct spread loss = OVER(loss), images = OVER(images), seconds = OVER(seconds), mass = OVER(mass_lost);
+    struct spread nnz = OVER(local_nnz), sent = OVER(bytes_sent), received = OVER(bytes_received);
+    struct spread messages = OVER(messages_sent), messages_in = OVER(messages_received);
+    double phase[PHASE_COUNT];
+    for (int i = 0; i < PHASE_COUNT; i++)
+        phase[i] = over_ranks(row, P, stride, offsetof(struct row, phase) + (size_t)i * sizeof(double)).sum / P;
+    struct json *j = begin_row(l, "step");
+    json_integer(j, "step", (int64_t)step);
+    json_number(j, "epoch", run_epoch(r, step));
+    json_number(j, "loss", loss.sum / images.sum);
+    json_number(j, "accuracy", OVER(correct).sum / images.sum);
+    json_number(j, "lr", row->lr);
+    json_number(j, "density", row->density);
+    json_integer(j, "k", (int64_t)row->k);
+    write_spread(j, "local_nnz", nnz, P);
+    json_integer(j, "global_nnz", (int64_t)row->global_nnz);
+    json_number(j, "density_real", nnz.sum / P / (double)r->n);
+    json_number(j, "mass_lost", mass.sum);
+    write_spread(j, "bytes_sent", sent, P);
+    write_spread(j, "bytes_received", received, P);
+    write_spread(j, "messages_sent", messages, P);
+    write_spread(j, "messages_received", messages_in, P);
+    json_number(j, "seconds", seconds.max);
+    write_phases(j, phase);
+    end_row(l);
+    t->steps++;
+    t->images += images.sum;
+    t->seconds += seconds.max;
+    for (int i = 0; i < PHASE_COUNT; i++) t->phase[i] += phase[i];
+    t->bytes_sent += sent.sum / P;
+    t->bytes_received += received.sum / P;
+    t->messages_sent += messages.sum / P;
+    t->local_nnz += nnz.sum / P;
+    t->global_nnz += row->global_nnz;
+    t->mass_lost += mass.sum;
+    t->loss += loss.sum;
+    t->loss_images += images.sum;
+    t->correct += OVER(correct).sum;
+    t->recent_images += images.sum;
+    t->recent_seconds += seconds.max;
+#undef OVER
+}
+
+/* What rank 0 tells all others at a meeting. */
+struct decision {
+    uint64_t interval;
+    uint32_t stop, failed;
+};
+
+/* All ranks: gathers the rows, learns of signals, agrees on the next meeting. */
+static bool meet(struct run *r, bool *stop, struct err *e) {
+    struct log *l = &r->log;
+    uint64_t caught = (uint64_t)(signals_caught() != 0);
+    struct decision d = {0};
+    comm_gather(r->comm, 0, l->rows, l->count * sizeof *l->rows, l->all);
+    comm_allreduce_u64(r->comm, &caught, 1, COMM_MAX);
+    if (r->comm->rank == 0) {
+        double now = clock_now(), each = (now - l->meeting_time) / (double)l->count;
+        for (size_t i = 0; i < l->count; i++) take_step(r, l->all + i, l->count, r->step - l->count + i + 1);
+        if (l->file && (fflush(l->file) != 0 || ferror(l->file)))
+            d.failed = (uint32_t)!err_set(e, "cannot write %s: %s; the last complete checkpoint is kept", l->path,
+                                          strerror(errno));
+        show_progress(r, now);
+        double fit = meeting_seconds / (each > 1e-9 ? each : 1e-9);
+        d.interval = fit < 1 ? 1 : fit > LOG_ROWS ? LOG_ROWS : (uint64_t)fit;
+        l->meeting_time = now;
+    }
+    comm_bcast(r->comm, 0, &d, sizeof d);
+    l->interval = (size_t)d.interval;
+    l->count = 0;
+    *stop = caught != 0;
+    return !d.failed || !comm_agree(r->comm, e);
+}
+
+bool log_step(struct run *r, bool must_meet, bool *stop, struct err *e) {
+    struct log *l = &r->log;
+    l->rows[l->count++] = r->row;
+    if (!must_meet && l->count < l->interval) return true;
+    return meet(r, stop, e);
+}
+
+/* -- everything but steps -------------------------------------------------------------------------------------- */
+
+void log_eval(struct run *r, double loss, double accuracy, double seconds) {
+    struct totals *t = &r->log.totals;
+    struct json *j = begin_row(&r->log, "eval");
+    json_integer(j, "step", (int64_t)r->step);
+    json_number(j, "epoch", run_epoch(r, r->step));
+    json_number(j, "test_loss", loss);
+    json_number(j, "test_accuracy", accuracy);
+    json_number(j, "train_loss", t->loss_images > 0 ? t->loss / t->loss_images : loss);
+    json_number(j, "train_seconds", t->seconds);
+    json_number(j, "seconds", seconds);
+    end_row(&r->log);
+    if (t->loss_images > 0)
+        log_say(r, "epoch %.2f  step %zu  train loss %.3f  test loss %.3f  test accuracy %.2f%%", run_epoch(r, r->step),
+                r->step, t->loss / t->loss_images, loss, 100 * accuracy);
+    else
+        log_say(r, "epoch %.2f  step %zu  test loss %.3f  test accuracy %.2f%%", run_epoch(r, r->step), r->step, loss,
+                100 * accuracy);
+    t->loss = t->loss_images = t->correct = 0;
+}
+
+void log_checkpoint(struct run *r, const char *path, double seconds) {
+    struct json *j = begin_row(&r->log, "checkpoint");
+    json_integer(j, "step", (int64_t)r->step);
+    json_string(j, "path", path);
+    json_number(j, "seconds", seconds);
+    end_row(&r->log);
+}
+
+/* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words. */
+static double dense_bytes(const struct run *r) {
+    double P = r->comm->size;
+    return 8.0 * (double)r->n * (P - 1) / P;
+}
+
+void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
+    struct totals *t = &r->log.totals;
+    double steps = t->steps > 0 ? t->steps : 1;
+    double memory[2] = {(double)mem_resident_peak(), (double)(mem_resident() - mem_resident_shared())};
+    comm_allreduce_f64(r->comm, memory, 2, COMM_MAX);
+    char hash[24];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)parameters_hash);
+    struct json *j = begin_row(&r->log, "summary");
+    json_integer(j, "step", (int64_t)r->step);
+    json_number(j, "epoch", run_epoch(r, r->step));
+    json_boolean(j, "completed", completed);
+    json_number(j, "test_loss", r->last_test_loss);
+    json_number(j, "test_accuracy", r->last_test_accuracy);
+    json_number(j, "start_loss", r->log.start_loss);
+    json_number(j, "start_accuracy", r->log.start_accuracy);
+    json_number(j, "train_seconds", t->seconds);
+    json_number(j, "wall_seconds", clock_now() - r->log.begin);
+    json_number(j, "images_per_second", t->seconds > 0 ? t->images / t->seconds : 0);
+    json_number(j, "step_seconds", t->seconds / steps);
+    json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
+    json_number(j, "bytes_received_per_step", t->bytes_received / steps);
+    json_number(j, "messages_sent_per_step", t->messages_sent / steps);
+    json_number(j, "dense_bytes_per_step", dense_bytes(r));
+    json_number(j, "local_nnz_per_step", t->local_nnz / steps);
+    json_number(j, "global_nnz_per_step", t->global_nnz / steps);
+    json_number(j, "mass_lost", t->mass_lost);
+    json_string(j, "parameters_hash", hash);
+    json_boolean(j, "replicas_identical", true); /* run_check_replicas has ended the job otherwise */
+    json_number(j, "memory_peak_max", memory[0]);
+    json_number(j, "memory_private_max", memory[1]);
+    json_integer(j, "data_bytes", (int64_t)r->data.bytes);
+    json_boolean(j, "data_shared", r->data_memory.shared);
+    double phase[PHASE_COUNT];
+    for (int i = 0; i < PHASE_COUNT; i++) phase[i] = t->phase[i] / steps;
+    write_phases(j, phase);
+    end_row(&r->log);
+}

@@ -1,0 +1,70 @@
+/* log.h: what a run leaves behind: run.jsonl (docs/run-jsonl.md) and the lines on the terminal. Every rank records its
+ * own rows; every quarter of a second or so they are gathered at rank 0, which writes one row per step for the whole
+ * job. The same meeting tells all ranks whether a signal asked for the end, so steps in between cost no message. */
+#ifndef ST_CLI_LOG_H
+#define ST_CLI_LOG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/progress.h"
+
+enum { LOG_SCHEMA = 1, LOG_ROWS = 256 };
+
+struct run;
+
+/* One step on one rank. Doubles only, so that rows travel as one vector. */
+struct row {
+    double loss, images, correct; /* sums over the rank's images */
+    double lr, density, k;
+    double local_nnz, global_nnz, mass_lost;
+    double bytes_sent, bytes_received, messages_sent, messages_received;
+    double seconds, phase[PHASE_COUNT];
+};
+
+/* Sums over the steps of this process, over ranks where it says so. */
+struct totals {
+    double steps, images, seconds;                    /* images of all ranks; seconds: slowest rank of each step */
+    double phase[PHASE_COUNT];                        /* mean over ranks */
+    double bytes_sent, bytes_received, messages_sent; /* mean over ranks */
+    double local_nnz, global_nnz, mass_lost;          /* nnz: mean over ranks; mass: all ranks */
+    double loss, loss_images, correct;                /* since the last evaluation */
+    double recent_images, recent_seconds;             /* since the last line */
+};
+
+struct log {
+    FILE *file; /* rank 0, with --out; else NULL */
+    char path[1024];
+    struct json json;
+    struct row *rows, *all; /* [LOG_ROWS] of this rank; [size][LOG_ROWS] on rank 0 */
+    size_t count, interval; /* rows not yet gathered; rows until the next meeting */
+    double meeting_time;    /* when the last meeting was [s] */
+    struct totals totals;
+    double start_loss, start_accuracy; /* of the evaluation before the first step */
+    double begin, last_line;           /* [s] */
+    enum { SHOW_NOTHING, SHOW_LINES, SHOW_BAR } show;
+    struct progress bar;
+};
+
+/* Opens OUT/run.jsonl with its header (rank 0); with --resume into the same directory keeps the rows up to the
+ * checkpoint. */
+bool log_open(struct run *r, struct err *e);
+void log_close(struct run *r);
+
+/* Takes r->row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal. */
+bool log_step(struct run *r, bool meet, bool *stop, struct err *e);
+
+void log_eval(struct run *r, double loss, double accuracy, double seconds);
+void log_checkpoint(struct run *r, const char *path, double seconds);
+void log_summary(struct run *r, uint64_t parameters_hash, bool completed);
+
+/* Rank 0: flushes and fsyncs; false when the disk is full. */
+bool log_flush(struct run *r, struct err *e);
+
+/* One line on the terminal (rank 0, not with --quiet). */
+void log_say(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,123 @@
+/* main.c: the verbs, and the one place where a user's mistake is printed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/bench.h"
+#include "cli/bench_net.h"
+#include "cli/data_show.h"
+#include "cli/list.h"
+#include "cli/report.h"
+#include "cli/run.h"
+#include "cli/signals.h"
+#include "cli/version.h"
+
+/* Under a launcher, the rank that it gave this process; 0 without one. For verbs that need no MPI. */
+static int launcher_rank(void) {
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value) return atoi(value);
+    }
+    return 0;
+}
+
+/* All ranks end together; the error is the same on all of them, and rank 0 says it. */
+static int user_error(struct comm *c, const struct err *e) {
+    if (c->rank == 0) {
+        fflush(stdout);
+        fprintf(stderr, "sparsetrain: %s\n", e->text);
+    }
+    comm_close(c);
+    return EXIT_USER;
+}
+
+static int finish(struct run *r, int status) {
+    uint64_t hash = run_check_replicas(r);
+    struct err e = {0};
+    log_summary(r, hash, status == EXIT_DONE);
+    if (!log_flush(r, &e)) return user_error(r->comm, &e);
+    report_end(r, status);
+    run_close(r);
+    return status;
+}
+
+static int train(int argc, char **argv, int first) {
+    struct comm *c = comm_open(&argc, &argv);
+    struct options o;
+    struct err e = {0};
+    int status;
+    signals_open();
+    options_default(&o);
+    options_parse(&o, argc, argv, first, &e);
+    if (comm_agree(c, &e)) return user_error(c, &e);
+    static struct run r; /* large */
+    if (!run_open(&r, &o, c, &e)) return user_error(c, &e);
+    report_begin(&r);
+    if (!run_train(&r, &status, &e)) return user_error(c, &e);
+    status = finish(&r, status);
+    if (status != EXIT_USER) comm_close(c);
+    return status;
+}
+
+static int verb_list(int argc, char **argv) {
+    (void)argc, (void)argv;
+    list_print();
+    return EXIT_DONE;
+}
+
+static int verb_man(int argc, char **argv) {
+    (void)argc, (void)argv;
+    options_man(stdout);
+    return EXIT_DONE;
+}
+
+static int verb_help(int argc, char **argv) {
+    (void)argc, (void)argv;
+    options_help(stdout);
+    return EXIT_DONE;
+}
+
+static int verb_version(int argc, char **argv) {
+    (void)argc, (void)argv;
+    version_print();
+    return EXIT_DONE;
+}
+
+/* Verbs without MPI: under a launcher rank 0 alone acts. argv[0] is the last word of the verb. */
+static const struct {
+    const char *first, *second;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"list", NULL, verb_list},         {"man", NULL, verb_man},     {"help", NULL, verb_help},
+    {"--help", NULL, verb_help},       {"-h", NULL, verb_help},     {"version", NULL, verb_version},
+    {"--version", NULL, verb_version}, {"data", "show", data_show}, {"bench", "select", bench_select},
+    {"bench", "net", bench_net},
+};
+
+/* --help and --version also count behind other options. */
+static bool asks_for(int argc, char **argv, const char *option) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], option) == 0) return true;
+    return false;
+}
+
+int main(int argc, char **argv) {
+    const char *word = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        int words = verbs[i].second ? 2 : 1;
+        if (strcmp(word, verbs[i].first) != 0) continue;
+        if (words == 2 && (argc < 3 || strcmp(argv[2], verbs[i].second) != 0)) continue;
+        return launcher_rank() == 0 ? verbs[i].run(argc - words, argv + words) : EXIT_DONE;
+    }
+    bool named = strcmp(word, "train") == 0;
+    if (asks_for(argc, argv, "--help")) return launcher_rank() == 0 ? verb_help(0, NULL) : EXIT_DONE;
+    if (asks_for(argc, argv, "--version")) return launcher_rank() == 0 ? verb_version(0, NULL) : EXIT_DONE;
+    if (!named && *word && *word != '-') {
+        if (launcher_rank() == 0)
+            fprintf(stderr, "sparsetrain: there is no verb \"%.60s%s%.60s\"; sparsetrain --help lists them\n", word,
+                    argc > 2 && *argv[2] != '-' ? " " : "", argc > 2 && *argv[2] != '-' ? argv[2] : "");
+        return EXIT_USER;
+    }
+    return train(argc, argv, named ? 2 : 1);
+}

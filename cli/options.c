@@ -1,0 +1,355 @@
+/* options.c: parsing, defaults, contradictions and the echo of options, all driven by option_table. */
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/table.h"
+
+static void *value_of(struct options *o, const struct option_row *row) {
+    return (char *)o + row->offset;
+}
+
+static const void *const_value_of(const struct options *o, const struct option_row *row) {
+    return (const char *)o + row->offset;
+}
+
+static const struct option_row *find_row(const char *name, size_t length) {
+    for (size_t i = 0; i < option_rows; i++)
+        if (strlen(option_table[i].name) == length && strncmp(option_table[i].name, name, length) == 0)
+            return &option_table[i];
+    return NULL;
+}
+
+static size_t row_number(const struct option_row *row) {
+    return (size_t)(row - option_table);
+}
+
+bool options_given(const struct options *o, const char *name) {
+    return o->given[row_number(find_row(name, strlen(name)))];
+}
+
+void options_default(struct options *o) {
+    memset(o, 0, sizeof *o);
+    for (size_t i = 0; i < option_rows; i++) {
+        const struct option_row *row = &option_table[i];
+        struct err e = {0};
+        if (row->standard && !options_set(o, row, row->standard, &e)) die("default of --%s: %s", row->name, e.text);
+        if (row->standard) continue;
+        if (row->type == OPTION_INTEGER) *(int64_t *)value_of(o, row) = -1;
+        if (row->type == OPTION_REAL) *(double *)value_of(o, row) = NAN;
+    }
+}
+
+/* "dense, topka, gtopk" */
+static void list_choices(const struct option_row *row, char *text, size_t size) {
+    text[0] = '\0';
+    for (size_t i = 0; row->choice(i); i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? ", " : "", row->choice(i));
+    }
+}
+
+static bool set_number(const struct option_row *row, const char *text, double *value, struct err *e) {
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    while (isspace((unsigned char)*end)) end++;
+    if (end == text || *end || isnan(*value)) return err_set(e, "--%s wants a number, not \"%s\"", row->name, text);
+    if (*value < row->min || *value > row->max || (row->above_min && *value <= row->min)) {
+        if (row->max >= 1e9)
+            return err_set(e, "--%s %s is out of range: %s %g", row->name, text,
+                           row->above_min ? "it must be above" : "it must be at least", row->min);
+        return err_set(e, "--%s %s is out of range: it must be %s %g and at most %g", row->name, text,
+                       row->above_min ? "above" : "at least", row->min, row->max);
+    }
+    return true;
+}
+
+static bool set_integer(const struct option_row *row, const char *text, int64_t *value, struct err *e) {
+    double number;
+    if (!set_number(row, text, &number, e)) return false;
+    if (number != floor(number)) return err_set(e, "--%s wants a whole number, not \"%s\"", row->name, text);
+    *value = (int64_t)number;
+    return true;
+}
+
+static bool set_text(const struct option_row *row, const char *text, char *value, struct err *e) {
+    if (strlen(text) >= OPTION_TEXT_MAX)
+        return err_set(e, "--%s: the text is longer than %d characters", row->name, OPTION_TEXT_MAX - 1);
+    if (strpbrk(text, "\n\r")) return err_set(e, "--%s: the text contains a line break", row->name);
+    if (!*text) return err_set(e, "--%s wants a value, not an empty text", row->name);
+    strcpy(value, text);
+    return true;
+}
+
+static bool set_choice(const struct option_row *row, const char *text, char *value, struct err *e) {
+    for (size_t i = 0; row->choice(i); i++)
+        if (strcmp(row->choice(i), text) == 0) return set_text(row, text, value, e);
+    char names[OPTION_TEXT_MAX];
+    list_choices(row, names, sizeof names);
+    return err_set(e, "--%s has no \"%.100s\"; there are: %s", row->name, text, names);
+}
+
+bool options_set(struct options *o, const struct option_row *row, const char *text, struct err *e) {
+    void *value = value_of(o, row);
+    switch (row->type) {
+    case OPTION_FLAG:
+        *(bool *)value = strcmp(text, "yes") == 0;
+        return true;
+    case OPTION_INTEGER:
+        return set_integer(row, text, value, e);
+    case OPTION_REAL:
+        return set_number(row, text, value, e);
+    case OPTION_TEXT:
+        return set_text(row, text, value, e);
+    case OPTION_CHOICE:
+        return set_choice(row, text, value, e);
+    }
+    return false;
+}
+
+/* Levenshtein distance, for "did you mean"; names are short. */
+static size_t distance(const char *a, size_t la, const char *b) {
+    size_t row[64], lb = strlen(b);
+    if (la >= 63 || lb >= 63) return 99;
+    for (size_t j = 0; j <= lb; j++) row[j] = j;
+    for (size_t i = 1; i <= la; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= lb; j++) {
+            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best) best = above + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[lb];
+}
+
+static bool unknown_option(const char *name, size_t length, struct err *e) {
+    const struct option_row *nearest = NULL;
+    size_t best = 4;
+    for (size_t i = 0; i < option_rows; i++) {
+        size_t d = distance(name, length, option_table[i].name);
+        if (d < best) {
+            best = d;
+            nearest = &option_table[i];
+        }
+    }
+    if (nearest) return err_set(e, "there is no option --%.*s; did you mean --%s?", (int)length, name, nearest->name);
+    return err_set(e, "there is no option --%.*s; sparsetrain --help lists them", (int)(length < 200 ? length : 200),
+                   name);
+}
+
+bool options_parse(struct options *o, int argc, char **argv, int first, struct err *e) {
+    for (int i = first; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0 || !argv[i][2])
+            return err_set(e, "\"%.200s\" is not an option; options begin with -- (see sparsetrain --help)", argv[i]);
+        const char *name = argv[i] + 2, *equals = strchr(name, '=');
+        size_t length = equals ? (size_t)(equals - name) : strlen(name);
+        const struct option_row *row = find_row(name, length);
+        if (!row) return unknown_option(name, length, e);
+        const char *text = equals ? equals + 1 : NULL;
+        if (row->type == OPTION_FLAG) {
+            if (text) return err_set(e, "--%s takes no value", row->name);
+            text = "yes";
+        } else if (!text) {
+            if (i + 1 == argc) return err_set(e, "--%s wants a value: --%s %s", row->name, row->name, row->argument);
+            text = argv[++i];
+        }
+        if (o->given[row_number(row)]) return err_set(e, "--%s is given twice; give it once", row->name);
+        if (!options_set(o, row, text, e)) return false;
+        o->given[row_number(row)] = true;
+    }
+    return true;
+}
+
+/* An option that would be without effect is a mistake of the user's about what will run. */
+static bool refuse_if_given(const struct options *o, const char *name, const char *why, struct err *e) {
+    return !options_given(o, name) || err_set(e, "--%s has no effect %s; leave it out", name, why);
+}
+
+static bool check_exchange(struct options *o, struct err *e) {
+    const struct exchange_ops *x = options_exchange(o);
+    struct density_schedule d = {.target = o->density};
+    if (!x->sparse) {
+        static const char *const sparse_only[] = {"select", "density", "density-warmup", "dense-steps",
+                                                  "gtopk-residual"};
+        char why[96];
+        snprintf(why, sizeof why, "with --algo %s, which sends every entry", x->name);
+        for (size_t i = 0; i < sizeof sparse_only / sizeof *sparse_only; i++)
+            if (!refuse_if_given(o, sparse_only[i], why, e)) return false;
+        return true;
+    }
+    if (strcmp(o->algo, "gtopk") != 0 && !refuse_if_given(o, "gtopk-residual", "without --algo gtopk", e)) return false;
+    if (!o->select[0]) strcpy(o->select, x->default_select);
+    return density_parse_warmup(o->density_warmup, &d, e);
+}
+
+static bool check_output(const struct options *o, struct err *e) {
+    if (!o->out[0] && !o->resume[0] && !refuse_if_given(o, "checkpoint-every", "without --out", e)) return false;
+    if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
+        return err_set(e, "--quiet and --progress %s contradict each other; give one of them", o->progress);
+    return true;
+}
+
+bool options_resolve(struct options *o, struct err *e) {
+    const struct model_ops *model = options_model(o);
+    const char *where;
+    struct lr_schedule schedule = {0};
+    if (options_given(o, "steps") && options_given(o, "epochs"))
+        return err_set(e, "--steps and --epochs both set the length of the run; give one of them");
+    if (o->batch < 0) o->batch = model->default_batch;
+    if (isnan(o->lr)) o->lr = model->default_lr;
+    if (!options_dataset(o->data, &where)) {
+        char names[OPTION_TEXT_MAX] = "";
+        for (size_t i = 0; datasets[i]; i++) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", datasets[i]->name);
+        }
+        return err_set(e, "--data has no \"%.100s\"; there are: %s", o->data, names);
+    }
+    return lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_exchange(o, e) && check_output(o, e);
+}
+
+void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]) {
+    const void *value = const_value_of(o, row);
+    int digits = 6;
+    switch (row->type) {
+    case OPTION_FLAG:
+        strcpy(text, *(const bool *)value ? "yes" : "no");
+        break;
+    case OPTION_INTEGER:
+        snprintf(text, OPTION_TEXT_MAX, "%lld", (long long)*(const int64_t *)value);
+        break;
+    case OPTION_REAL:
+        do snprintf(text, OPTION_TEXT_MAX, "%.*g", digits, *(const double *)value);
+        while (strtod(text, NULL) != *(const double *)value && ++digits <= 17);
+        break;
+    case OPTION_TEXT:
+    case OPTION_CHOICE:
+        strcpy(text, value);
+        break;
+    }
+}
+
+/* Integers and texts that were neither given nor filled in have no value to show. */
+static bool has_value(const struct options *o, const struct option_row *row) {
+    const void *value = const_value_of(o, row);
+    if (row->type == OPTION_INTEGER) return *(const int64_t *)value >= 0;
+    if (row->type == OPTION_REAL) return !isnan(*(const double *)value);
+    return row->type == OPTION_FLAG || *(const char *)value;
+}
+
+char *options_text(const struct options *o, enum option_rule rule) {
+    char *all = mem_printf("%s", "");
+    for (size_t i = 0; i < option_rows; i++) {
+        const struct option_row *row = &option_table[i];
+        if (row->rule != rule || !has_value(o, row)) continue;
+        char value[OPTION_TEXT_MAX];
+        options_value(o, row, value);
+        char *longer = mem_printf("%s%s=%s\n", all, row->name, value);
+        mem_free(all);
+        all = longer;
+    }
+    return all;
+}
+
+/* The run may be made longer or shorter, and its length may be given the other way. */
+static bool may_change(const struct option_row *row) {
+    return strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0;
+}
+
+static bool resume_value(struct options *o, const struct option_row *row, const char *text, struct err *e) {
+    char now[OPTION_TEXT_MAX];
+    if (!o->given[row_number(row)]) {
+        bool other_length = may_change(row) && (options_given(o, "epochs") || options_given(o, "steps"));
+        return other_length || options_set(o, row, text, e);
+    }
+    options_value(o, row, now);
+    if (strcmp(now, text) == 0 || may_change(row)) return true;
+    return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
+                   row->name, text, now, row->name);
+}
+
+bool options_resume(struct options *o, const char *text, struct err *e) {
+    while (*text) {
+        const char *equals = strchr(text, '='), *end = strchr(text, '\n');
+        char value[OPTION_TEXT_MAX];
+        if (!equals || !end || equals > end || end - equals > OPTION_TEXT_MAX)
+            return err_set(e, "cannot resume: the checkpoint's list of options cannot be read");
+        const struct option_row *row = find_row(text, (size_t)(equals - text));
+        if (!row)
+            return err_set(e, "cannot resume: the checkpoint was made by another version, with an option --%.*s",
+                           (int)(equals - text), text);
+        memcpy(value, equals + 1, (size_t)(end - equals - 1));
+        value[end - equals - 1] = '\0';
+        if (!resume_value(o, row, value, e)) return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+void options_json(const struct options *o, struct json *j) {
+    json_object(j, "config");
+    for (size_t i = 0; i < option_rows; i++) {
+        const struct option_row *row = &option_table[i];
+        const void *value = const_value_of(o, row);
+        if (!has_value(o, row)) {
+            json_null(j, row->name);
+            continue;
+        }
+        switch (row->type) {
+        case OPTION_FLAG:
+            json_boolean(j, row->name, *(const bool *)value);
+            break;
+        case OPTION_INTEGER:
+            json_integer(j, row->name, *(const int64_t *)value);
+            break;
+        case OPTION_REAL:
+            json_number(j, row->name, *(const double *)value);
+            break;
+        case OPTION_TEXT:
+        case OPTION_CHOICE:
+            json_string(j, row->name, value);
+            break;
+        }
+    }
+    json_end(j);
+}
+
+const struct exchange_ops *options_exchange(const struct options *o) {
+    const struct exchange_ops *found;
+    TABLE_FIND(exchanges, o->algo, found);
+    return found;
+}
+
+const struct selector_ops *options_selector(const struct options *o) {
+    const struct selector_ops *found;
+    TABLE_FIND(selectors, o->select, found);
+    return found;
+}
+
+const struct model_ops *options_model(const struct options *o) {
+    const struct model_ops *found;
+    TABLE_FIND(models, o->model, found);
+    return found;
+}
+
+const struct dataset_ops *options_dataset(const char *data, const char **where) {
+    const char *colon = strchr(data, ':');
+    size_t length = colon ? (size_t)(colon - data) : strlen(data);
+    for (size_t i = 0; datasets[i]; i++) {
+        if (strlen(datasets[i]->name) != length || strncmp(datasets[i]->name, data, length) != 0) continue;
+        *where = colon ? colon + 1 : datasets[i]->built_in ? "" : getenv("SPARSETRAIN_DATA");
+        if (!*where) *where = "build/data";
+        return datasets[i];
+    }
+    return NULL;
+}

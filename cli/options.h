@@ -1,0 +1,106 @@
+/* options.h: everything a user can ask of a training run. ONE table (options_table.c) drives the parsing, --help, the
+ * man page, the echo of the configuration in logs and checkpoints, and what may change when a run resumes. */
+#ifndef ST_CLI_OPTIONS_H
+#define ST_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "comm/density.h"
+#include "comm/exchange.h"
+#include "data/dataset.h"
+#include "nets/net.h"
+#include "nets/schedule.h"
+
+enum { OPTION_TEXT_MAX = 512, OPTIONS_MAX = 64 };
+
+/* The values, in the order of the table. Text is kept as typed. */
+struct options {
+    char algo[OPTION_TEXT_MAX], select[OPTION_TEXT_MAX], density_warmup[OPTION_TEXT_MAX],
+        gtopk_residual[OPTION_TEXT_MAX];
+    double density;
+    int64_t dense_steps;
+    char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX];
+    bool no_augment;
+    double epochs;
+    int64_t steps, batch;
+    double lr, lr_warmup, momentum, weight_decay;
+    char lr_schedule[OPTION_TEXT_MAX], optimiser[OPTION_TEXT_MAX];
+    int64_t seed;
+    char device[OPTION_TEXT_MAX];
+    int64_t threads;
+    char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
+    int64_t checkpoint_every, check_replicas;
+    double eval_every;
+    bool quiet;
+    char progress[OPTION_TEXT_MAX];
+    bool given[OPTIONS_MAX]; /* by row: was it on the command line? */
+};
+
+enum option_type { OPTION_FLAG, OPTION_INTEGER, OPTION_REAL, OPTION_TEXT, OPTION_CHOICE };
+
+enum option_rule {
+    RULE_RUN,  /* part of what the run computes: the same on all ranks, and a resumed run keeps it */
+    RULE_LOCAL /* only how the run is watched or where its files go */
+};
+
+struct option_row {
+    const char *name, *argument; /* without the dashes; the metavariable, NULL for a flag */
+    enum option_type type;
+    enum option_rule rule;
+    const char *group;
+    const char *standard; /* the default as a user would type it; NULL: none (see `help`) */
+    const char *help;
+    size_t offset;                   /* in struct options */
+    double min, max;                 /* of numbers, inclusive ... */
+    bool above_min;                  /* ... but min itself is not allowed */
+    const char *(*choice)(size_t i); /* of choices: the i-th name, NULL past the end */
+};
+
+extern const struct option_row option_table[];
+extern const size_t option_rows;
+
+/* All values as their defaults; numbers without one are NaN or -1. */
+void options_default(struct options *o);
+
+/* Reads argv[first...]. A mistake: false, one line in *e. */
+bool options_parse(struct options *o, int argc, char **argv, int first, struct err *e);
+
+/* Sets one option from its text, as a command line would. */
+bool options_set(struct options *o, const struct option_row *row, const char *text, struct err *e);
+
+/* After parsing (and after a checkpoint's values were taken over): fills what depends on other options (batch and
+ * learning rate of the model, selector of the algorithm) and refuses contradictions. */
+bool options_resolve(struct options *o, struct err *e);
+
+/* One option's value as text that options_set reads back to the same value. */
+void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]);
+
+/* "name=value\n" for every row of this rule, in table order; fresh memory. */
+char *options_text(const struct options *o, enum option_rule rule);
+
+/* Takes from such a text every value that was not given on the command line; a given one that differs is refused. The
+ * length of the run (epochs, steps) may change. */
+bool options_resume(struct options *o, const char *text, struct err *e);
+
+/* "config": {...} with typed values. */
+void options_json(const struct options *o, struct json *j);
+
+bool options_given(const struct options *o, const char *name);
+
+void options_help(FILE *stream);
+void options_man(FILE *stream);
+
+/* The rows that the names stand for; options_resolve has checked that they exist. */
+const struct exchange_ops *options_exchange(const struct options *o);
+const struct selector_ops *options_selector(const struct options *o);
+const struct model_ops *options_model(const struct options *o);
+
+/* --data NAME[:WHERE]: the row, or NULL; *where points to WHERE, else to $SPARSETRAIN_DATA, else "build/data". */
+const struct dataset_ops *options_dataset(const char *data, const char **where);
+
+#endif

@@ -1,0 +1,109 @@
+/* options_table.c: the one table of options. See options.h. */
+#include <math.h>
+
+#include "cli/options.h"
+#include "nets/optimiser.h"
+
+static const char *exchange_name(size_t i) {
+    return exchanges[i] ? exchanges[i]->name : NULL;
+}
+static const char *selector_name(size_t i) {
+    return selectors[i] ? selectors[i]->name : NULL;
+}
+static const char *model_name(size_t i) {
+    return models[i] ? models[i]->name : NULL;
+}
+static const char *optimiser_name(size_t i) {
+    return optimisers[i] ? optimisers[i]->name : NULL;
+}
+static const char *device_name(size_t i) {
+    return i == 0 ? "auto" : devices[i - 1] ? devices[i - 1]->name : NULL;
+}
+
+static const char *residual_name(size_t i) {
+    static const char *const names[] = {"conserve", "paper", NULL};
+    return names[i];
+}
+
+static const char *progress_name(size_t i) {
+    static const char *const names[] = {"auto", "bar", "lines", "none", NULL};
+    return names[i];
+}
+
+/* Also silences the warning about fields that a row leaves out. */
+#define AT(field) .offset = offsetof(struct options, field)
+#define HUGE_COUNT 1e15
+
+static const char exchange_group[] = "Gradient exchange", model_group[] = "Model and data",
+                  training_group[] = "Training", machine_group[] = "Machine", output_group[] = "Output and checkpoints";
+
+const struct option_row option_table[] = {
+    {"algo", "NAME", OPTION_CHOICE, RULE_RUN, exchange_group, "dense", "how gradients become one sum over the ranks",
+     AT(algo), .choice = exchange_name},
+    {"select", "NAME", OPTION_CHOICE, RULE_RUN, exchange_group, NULL,
+     "which entries leave a rank (default: the algorithm's own)", AT(select), .choice = selector_name},
+    {"density", "RHO", OPTION_REAL, RULE_RUN, exchange_group, "0.001",
+     "part of the gradient's entries that each rank selects: k = max(1, floor(RHO n))", AT(density), 0, 1,
+     .above_min = true},
+    {"density-warmup", "LIST", OPTION_TEXT, RULE_RUN, exchange_group, "gtopk",
+     "densities of the first epochs, as 0.25,0.0725,0.015,0.004 (which is gtopk), or none", AT(density_warmup)},
+    {"dense-steps", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "0",
+     "exchange the whole gradient in the first N steps (Ok-Topk: 512 for VGG)", AT(dense_steps), 0, HUGE_COUNT},
+    {"gtopk-residual", "RULE", OPTION_CHOICE, RULE_RUN, exchange_group, "conserve",
+     "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 4, and logs how "
+     "much",
+     AT(gtopk_residual), .choice = residual_name},
+
+    {"model", "NAME", OPTION_CHOICE, RULE_RUN, model_group, "resnet20", "the network", AT(model), .choice = model_name},
+    {"data", "NAME[:WHERE]", OPTION_TEXT, RULE_RUN, model_group, "cifar10",
+     "the dataset; WHERE is its directory or archive (default: $SPARSETRAIN_DATA, else build/data), or the size "
+     "TRAINxTEST of a synthetic one",
+     AT(data)},
+    {"no-augment", NULL, OPTION_FLAG, RULE_RUN, model_group, NULL,
+     "train on the images as they are: no random crop, no flip", AT(no_augment)},
+
+    {"epochs", "E", OPTION_REAL, RULE_RUN, training_group, "140", "length of the run in epochs", AT(epochs), 0, 1e9,
+     .above_min = true},
+    {"steps", "N", OPTION_INTEGER, RULE_RUN, training_group, NULL, "length of the run in steps, instead of --epochs",
+     AT(steps), 1, HUGE_COUNT},
+    {"batch", "B", OPTION_INTEGER, RULE_RUN, training_group, NULL,
+     "images a step on each rank (default: the model's reference, 128 for resnet20)", AT(batch), 1, 65536},
+    {"optimiser", "NAME", OPTION_CHOICE, RULE_RUN, training_group, "sgd", "from the mean gradient to new parameters",
+     AT(optimiser), .choice = optimiser_name},
+    {"lr", "ETA", OPTION_REAL, RULE_RUN, training_group, NULL,
+     "learning rate (default: the model's reference, 0.1 for resnet20)", AT(lr), 0, 1e6, .above_min = true},
+    {"lr-schedule", "TEXT", OPTION_TEXT, RULE_RUN, training_group, "step:50%,75%",
+     "constant, or step:E,E,...[:FACTOR]: times FACTOR (0.1) at each epoch E, or at E% of the run", AT(lr_schedule)},
+    {"lr-warmup", "E", OPTION_REAL, RULE_RUN, training_group, "4",
+     "ramp the learning rate from 1/P of it over the first E epochs", AT(lr_warmup), 0, 1e9},
+    {"momentum", "MU", OPTION_REAL, RULE_RUN, training_group, "0.9", "of SGD", AT(momentum), 0, 0.99999},
+    {"weight-decay", "L", OPTION_REAL, RULE_RUN, training_group, "1e-4",
+     "added to the mean gradient as L times the parameters", AT(weight_decay), 0, 1},
+    {"seed", "N", OPTION_INTEGER, RULE_RUN, training_group, "1",
+     "of the initial parameters, the order of the samples and their augmentation", AT(seed), 0, HUGE_COUNT},
+
+    {"device", "NAME", OPTION_CHOICE, RULE_RUN, machine_group, "auto", "where the network runs", AT(device),
+     .choice = device_name},
+    {"threads", "N", OPTION_INTEGER, RULE_RUN, machine_group, "1",
+     "threads of the CPU backend on each rank; more ranks are faster than more threads", AT(threads), 1, 1024},
+
+    {"out", "DIR", OPTION_TEXT, RULE_LOCAL, output_group, NULL,
+     "write run.jsonl and checkpoints to DIR; without it nothing is written", AT(out)},
+    {"resume", "DIR", OPTION_TEXT, RULE_LOCAL, output_group, NULL,
+     "go on from the last checkpoint of the run in DIR (or from the checkpoint DIR itself); its options are taken over",
+     AT(resume)},
+    {"checkpoint-every", "N", OPTION_INTEGER, RULE_LOCAL, output_group, NULL,
+     "write a checkpoint every N steps (default: with every evaluation); the last two are kept", AT(checkpoint_every),
+     1, HUGE_COUNT},
+    {"check-replicas", "N", OPTION_INTEGER, RULE_LOCAL, output_group, "0",
+     "compare the parameters of all ranks, bit for bit, every N steps (0: only at the end)", AT(check_replicas), 0,
+     HUGE_COUNT},
+    {"eval-every", "E", OPTION_REAL, RULE_RUN, output_group, "1",
+     "evaluate on the test set every E epochs (0: only at start and end)", AT(eval_every), 0, 1e9},
+    {"progress", "HOW", OPTION_CHOICE, RULE_LOCAL, output_group, "auto",
+     "a bar on a terminal, lines elsewhere, or none", AT(progress), .choice = progress_name},
+    {"quiet", NULL, OPTION_FLAG, RULE_LOCAL, output_group, NULL, "print nothing but errors", AT(quiet)},
+};
+
+const size_t option_rows = sizeof option_table / sizeof *option_table;
+_Static_assert(sizeof option_table / sizeof *option_table <= OPTIONS_MAX, "struct options.given is too short");

@@ -1,0 +1,112 @@
+/* report.c: see report.h. Rank 0 prints; nothing here computes anything that is not also in run.jsonl. */
+#include "cli/report.h"
+
+#include <string.h>
+
+static void human_bytes(char *text, size_t size, double bytes) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t u = 0;
+    while (bytes >= 1024 && u < 4) {
+        bytes /= 1024;
+        u++;
+    }
+    snprintf(text, size, bytes < 10 && u ? "%.2f %s" : "%.0f %s", bytes, unit[u]);
+}
+
+void report_begin(struct run *r) {
+    const struct options *o = &r->options;
+    char exchange[192], memory[32];
+    human_bytes(memory, sizeof memory, (double)r->data.bytes);
+    if (r->sparse)
+        snprintf(exchange, sizeof exchange, "%.40s, %.40s selection at density %g (k = %zu)", o->algo, o->select,
+                 o->density, density_to_k(o->density, r->n));
+    else
+        snprintf(exchange, sizeof exchange, "%.40s", o->algo);
+    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n,
+            r->net->setup.device->name, r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes,
+            r->comm->nodes > 1 ? "s" : "");
+    log_say(r, "  data      %s: %zu training and %zu test images from %s (%s %s)", r->data.ops->name,
+            r->data.train.count, r->data.test.count, r->data.source, memory,
+            r->data_memory.shared ? "once per node" : "on each rank");
+    log_say(r, "  exchange  %s", exchange);
+    log_say(r,
+            "  training  %zu steps of %d x %lld images = %.2f epochs, learning rate %g, momentum %g, weight decay %g, "
+            "seed %lld",
+            r->steps, r->comm->size, (long long)o->batch, run_epoch(r, r->steps), o->lr, o->momentum, o->weight_decay,
+            (long long)o->seed);
+    if (o->out[0]) log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
+    if (r->first_step) log_say(r, "  resumed   after step %zu", r->first_step);
+}
+
+static void say_phases(struct run *r) {
+    const struct totals *t = &r->log.totals;
+    double steps = t->steps > 0 ? t->steps : 1, sum = 0;
+    char line[256] = "";
+    for (int i = 0; i < PHASE_COUNT; i++) sum += t->phase[i];
+    for (int i = 1; i <= PHASE_COUNT; i++) {
+        int p = i % PHASE_COUNT; /* "other" last */
+        size_t used = strlen(line);
+        snprintf(line + used, sizeof line - used, "%s%s %.1f%%", i > 1 ? "  " : "", phase_names[p],
+                 sum > 0 ? 100 * t->phase[p] / sum : 0);
+    }
+    log_say(r, "  time a step         %.1f ms: %s", 1e3 * t->seconds / steps, line);
+}
+
+static void say_bytes(struct run *r) {
+    const struct totals *t = &r->log.totals;
+    double steps = t->steps > 0 ? t->steps : 1, P = r->comm->size, dense = 8.0 * (double)r->n * (P - 1) / P;
+    char sent[32], whole[32];
+    human_bytes(sent, sizeof sent, t->bytes_sent / steps);
+    human_bytes(whole, sizeof whole, dense);
+    if (r->comm->size == 1)
+        log_say(r, "  sent a step         nothing: there is one rank");
+    else if (r->sparse)
+        log_say(r, "  sent a step         %s per rank where dense sends %s: %.0f times less", sent, whole,
+                t->bytes_sent > 0 ? dense * steps / t->bytes_sent : 0);
+    else
+        log_say(r, "  sent a step         %s per rank", sent);
+    if (t->mass_lost > 0)
+        log_say(r, "  gradient lost       %.3g in sum of magnitudes (--gtopk-residual paper)", t->mass_lost);
+}
+
+static void say_next(struct run *r) {
+    const struct options *o = &r->options;
+    bool real = strncmp(o->data, "synthetic", 9) != 0;
+    log_say(r, "Next:");
+    if (!real) log_say(r, "  sh scripts/fetch-data.sh cifar10                      the real images");
+    log_say(r, "  mpirun -np %d sparsetrain --algo %s ...%*s the same run with %s", r->comm->size,
+            r->sparse ? "dense" : "gtopk", r->sparse ? 13 : 13, "",
+            r->sparse ? "every gradient sent" : "one entry in a thousand sent");
+    if (o->out[0])
+        log_say(r, "  sh scripts/plot.sh %s%*s loss, accuracy and time split as PNG", o->out,
+                (int)(strlen(o->out) < 34 ? 34 - strlen(o->out) : 1), "");
+    log_say(r, "  sparsetrain list; sparsetrain --help                  everything else");
+}
+
+static void say_stopped(struct run *r) {
+    if (r->options.out[0])
+        log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d sparsetrain --resume %s",
+                r->step, r->steps, r->comm->size, r->options.out);
+    else
+        log_say(r, "Stopped by a signal after step %zu of %zu. Nothing was saved, since there is no --out.", r->step,
+                r->steps);
+}
+
+void report_end(struct run *r, int status) {
+    const struct totals *t = &r->log.totals;
+    if (status == EXIT_STOPPED) {
+        say_stopped(r);
+        return;
+    }
+    log_say(r, "%s", "");
+    log_say(r, "                      %12s %12s", "start", "end");
+    log_say(r, "  test loss           %12.3f %12.3f", r->log.start_loss, r->last_test_loss);
+    log_say(r, "  test accuracy       %11.2f%% %11.2f%%", 100 * r->log.start_accuracy, 100 * r->last_test_accuracy);
+    log_say(r, "  images a second     %.0f on %d rank%s", t->seconds > 0 ? t->images / t->seconds : 0, r->comm->size,
+            r->comm->size > 1 ? "s" : "");
+    say_phases(r);
+    say_bytes(r);
+    log_say(r, "  replicas            identical, bit for bit");
+    log_say(r, "%s", "");
+    say_next(r);
+}

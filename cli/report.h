@@ -1,0 +1,10 @@
+/* report.h: what a run says at its beginning and at its end. */
+#ifndef ST_CLI_REPORT_H
+#define ST_CLI_REPORT_H
+
+#include "cli/run.h"
+
+void report_begin(struct run *r);
+void report_end(struct run *r, int status);
+
+#endif

@@ -1,0 +1,246 @@
+/* run.c: opening and closing a run. Everything that a user can get wrong is found here, before the first step and
+ * before anything is written; each stage ends with an agreement of all ranks, so that one line is printed and nobody
+ * waits for a rank that has left. */
+#include "cli/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/table.h"
+#include "cli/checkpoint.h"
+#include "cli/version.h"
+
+double run_epoch(const struct run *r, size_t steps) {
+    return (double)steps * (double)r->options.batch * r->comm->size / (double)r->data.train.count;
+}
+
+/* The first line in which two lists of options differ. */
+static void name_difference(const char *mine, const char *first, int rank, struct err *e) {
+    while (*mine && *first) {
+        size_t a = strcspn(mine, "\n"), b = strcspn(first, "\n");
+        if (a != b || memcmp(mine, first, a) != 0) break;
+        mine += a + (mine[a] == '\n');
+        first += b + (first[b] == '\n');
+    }
+    err_set(e,
+            "the ranks were started differently: rank 0 has %.*s where rank %d has %.*s; start all of them with the "
+            "same program and "
+            "options",
+            *first ? (int)strcspn(first, "\n") : 7, *first ? first : "nothing", rank,
+            *mine ? (int)strcspn(mine, "\n") : 7, *mine ? mine : "nothing");
+}
+
+/* Mixed versions, mixed options, a mixed environment: every rank compares itself with rank 0. */
+static bool same_everywhere(const struct options *o, struct comm *c, struct err *e) {
+    char *run = options_text(o, RULE_RUN), *local = options_text(o, RULE_LOCAL);
+    char *mine = mem_printf("version=%s\ncommit=%s\n%s%s", version_number(), version_commit(), run, local);
+    uint64_t bytes = strlen(mine) + 1;
+    comm_bcast(c, 0, &bytes, sizeof bytes);
+    char *first = mem_zalloc(bytes, 1, "the options of rank 0");
+    if (c->rank == 0) memcpy(first, mine, bytes);
+    comm_bcast(c, 0, first, bytes);
+    if (strcmp(mine, first) != 0) name_difference(mine, first, c->rank, e);
+    mem_free(run);
+    mem_free(local);
+    mem_free(mine);
+    mem_free(first);
+    return !comm_agree(c, e);
+}
+
+/* The dataset once per node: one rank reads it into memory that the node's ranks share. */
+static bool open_data(struct run *r, struct err *e) {
+    const char *where;
+    const struct dataset_ops *ops = options_dataset(r->options.data, &where);
+    dataset_find(ops, where, (uint64_t)r->options.seed, &r->data, e);
+    if (comm_agree(r->comm, e)) return false;
+    uint64_t bytes = r->data.bytes;
+    comm_allreduce_u64(r->comm, &bytes, 1, COMM_MAX);
+    comm_shared_open(r->comm, bytes, &r->data_memory);
+    r->data.bytes = bytes;
+    if (r->data_memory.filler) dataset_load(&r->data, r->data_memory.memory, e);
+    if (comm_agree(r->comm, e)) return false;
+    comm_shared_ready(r->comm, &r->data_memory);
+    dataset_attach(&r->data, r->data_memory.memory);
+    r->data_checksum = dataset_checksum(&r->data);
+    uint64_t low = r->data_checksum, high = low;
+    comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
+    comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
+    if (low != high) err_set(e, "the nodes hold different data for --data %s: their checksums differ", r->options.data);
+    return !comm_agree(r->comm, e);
+}
+
+static bool plan_length(struct run *r, struct err *e) {
+    struct options *o = &r->options;
+    double per_epoch = (double)r->data.train.count / ((double)o->batch * r->comm->size);
+    if ((size_t)o->batch * (size_t)r->comm->size > r->data.train.count)
+        return err_set(e, "--batch %lld on %d ranks is more than the %zu training images; use a smaller --batch",
+                       (long long)o->batch, r->comm->size, r->data.train.count);
+    r->steps = o->steps > 0 ? (size_t)o->steps : (size_t)ceil(o->epochs * per_epoch - 1e-9);
+    double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
+    r->lr.base = o->lr;
+    r->lr.warmup = o->lr_warmup;
+    return lr_parse(o->lr_schedule, epochs, &r->lr, e);
+}
+
+static bool open_device(struct run *r, const struct device_ops **device, struct err *e) {
+    bool any = strcmp(r->options.device, "auto") == 0;
+    const struct device_ops *gpu = device_find("cuda");
+    struct err why = {0};
+    if (any && gpu && gpu->available(&why))
+        *device = gpu;
+    else
+        *device = device_find(any ? "cpu" : r->options.device);
+    if (!(*device)->available(&why)) return err_set(e, "--device %s cannot be used: %s", r->options.device, why.text);
+    return true;
+}
+
+static bool open_net(struct run *r, const struct device_ops *device, struct err *e) {
+    const struct options *o = &r->options;
+    const struct net_setup setup = {.batch = (int)o->batch,
+                                    .channels = r->data.channels,
+                                    .height = r->data.height,
+                                    .width = r->data.width,
+                                    .classes = r->data.classes,
+                                    .threads = (int)o->threads,
+                                    .seed = (uint64_t)o->seed,
+                                    .device = device};
+    r->net = net_open(options_model(o), &setup, e);
+    if (comm_agree(r->comm, e)) return false;
+    r->n = r->net->arena.n;
+    const struct optimiser_ops *ops;
+    TABLE_FIND(optimisers, o->optimiser, ops);
+    const struct optimiser_setup opt = {.momentum = o->momentum, .weight_decay = o->weight_decay};
+    optimiser_open(&r->optimiser, ops, r->n, device, &opt);
+    return true;
+}
+
+static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
+    const struct options *o = &r->options;
+    const struct exchange_ops *ops = options_exchange(o), *dense;
+    r->sparse = ops->sparse;
+    r->density.target = o->density;
+    r->density.dense_steps = (size_t)o->dense_steps;
+    if (r->sparse && !density_parse_warmup(o->density_warmup, &r->density, e)) return false;
+    struct exchange_setup setup = {.comm = r->comm, .n = r->n, .k_max = r->n, .phases = &r->phases};
+    if (r->sparse) {
+        setup.k_max = density_to_k(density_largest(&r->density), r->n);
+        setup.gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
+        store_open(&r->store, r->n, device);
+        r->selector = selector_open(options_selector(o), &r->store, setup.k_max);
+        setup.store = &r->store;
+        setup.selector = r->selector;
+    }
+    exchange_open(&r->exchange, ops, &setup);
+    if (r->sparse && r->density.dense_steps > 0) {
+        TABLE_FIND(exchanges, "dense", dense);
+        exchange_open(&r->dense_start, dense, &setup);
+    }
+    return true;
+}
+
+/* The initial parameters are a function of the seed, but through libm: rank 0's are everybody's. */
+static void share_parameters(struct run *r) {
+    const struct arena *a = &r->net->arena;
+    float *param = mem_alloc(r->n, sizeof *param, "the parameters");
+    a->device->to_host(param, a->param, r->n * sizeof *param);
+    comm_bcast(r->comm, 0, param, r->n * sizeof *param);
+    a->device->to_device(a->param, param, r->n * sizeof *param);
+    mem_free(param);
+}
+
+static void draw_id(struct run *r) {
+    double now = clock_now();
+    FILE *f = fopen("/dev/urandom", "rb");
+    if (!f || fread(&r->id, sizeof r->id, 1, f) != 1) r->id = hash64(0, &now, sizeof now);
+    if (f) fclose(f);
+    comm_bcast(r->comm, 0, &r->id, sizeof r->id);
+}
+
+static void open_loader(struct run *r) {
+    const struct loader_setup setup = {.data = &r->data,
+                                       .batch = (int)r->options.batch,
+                                       .rank = r->comm->rank,
+                                       .size = r->comm->size,
+                                       .seed = (uint64_t)r->options.seed,
+                                       .first_step = r->step,
+                                       .augment = !r->options.no_augment};
+    r->loader = loader_open(&setup);
+}
+
+/* A resumed run goes on in its own directory unless another one is named. */
+static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
+    struct options *o = &r->options;
+    if (!o->resume[0]) return true;
+    if (!checkpoint_find(r->comm, o->resume, from, e)) return false;
+    if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
+    options_resume(o, from->options, e);
+    return !comm_agree(r->comm, e);
+}
+
+static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
+    const struct device_ops *device;
+    if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, e)) return false;
+    options_resolve(&r->options, e);
+    if (comm_agree(r->comm, e) || !open_data(r, e)) return false;
+    plan_length(r, e);
+    open_device(r, &device, e);
+    if (comm_agree(r->comm, e) || !open_net(r, device, e)) return false;
+    open_exchange(r, device, e);
+    if (comm_agree(r->comm, e)) return false;
+    draw_id(r);
+    share_parameters(r);
+    r->checkpoint_last = SIZE_MAX;
+    if (from->options && !checkpoint_load(r, from, e)) return false;
+    if (r->step > r->steps)
+        err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
+                r->step, r->steps);
+    if (comm_agree(r->comm, e) || !log_open(r, e)) return false;
+    open_loader(r);
+    return true;
+}
+
+bool run_open(struct run *r, const struct options *o, struct comm *c, struct err *e) {
+    struct checkpoint from = {.options = NULL};
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    r->comm = c;
+    c->traffic = TRAFFIC_CONTROL;
+    phases_reset(&r->phases);
+    bool good = open_all(r, &from, e);
+    checkpoint_close(&from);
+    return good;
+}
+
+void run_close(struct run *r) {
+    loader_close(r->loader);
+    log_close(r);
+    exchange_close(&r->exchange);
+    if (r->dense_start.ops) exchange_close(&r->dense_start);
+    if (r->sparse) {
+        selector_close(r->selector);
+        store_close(&r->store);
+    }
+    optimiser_close(&r->optimiser);
+    net_close(r->net);
+    comm_shared_close(r->comm, &r->data_memory);
+}
+
+uint64_t run_check_replicas(struct run *r) {
+    const struct arena *a = &r->net->arena;
+    float *param = mem_alloc(r->n, sizeof *param, "a copy of the parameters");
+    a->device->to_host(param, a->param, r->n * sizeof *param);
+    uint64_t mine = hash64(0, param, r->n * sizeof *param), low = mine, high = mine, first = mine;
+    mem_free(param);
+    comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
+    comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
+    comm_bcast(r->comm, 0, &first, sizeof first);
+    if (low != high && mine != first)
+        die_status(EXIT_SYSTEM,
+                   "after step %zu the parameters of rank %d differ from those of rank 0 (hash %016llx, %016llx)",
+                   r->step, r->comm->rank, (unsigned long long)mine, (unsigned long long)first);
+    if (low != high) comm_barrier(r->comm); /* the rank that differs speaks and ends the job */
+    return mine;
+}

@@ -1,0 +1,65 @@
+/* run.h: everything that one training run holds open, and the steps of its life:
+ *
+ *        run_open -> train (the loop) -> report -> run_close
+ *
+ * A function that returns bool with a struct err is collective: every rank gets the same answer. */
+#ifndef ST_CLI_RUN_H
+#define ST_CLI_RUN_H
+
+#include "base/clock.h"
+#include "cli/log.h"
+#include "cli/options.h"
+#include "comm/density.h"
+#include "comm/exchange.h"
+#include "data/loader.h"
+#include "nets/net.h"
+#include "nets/optimiser.h"
+#include "nets/schedule.h"
+
+struct run {
+    struct options options;
+    struct comm *comm;
+    uint64_t id; /* drawn at the start of a run, kept when it resumes */
+
+    struct dataset data;
+    struct comm_shared data_memory;
+    uint32_t data_checksum;
+    struct loader *loader;
+
+    struct net *net;
+    struct optimiser optimiser;
+    struct lr_schedule lr;
+
+    bool sparse; /* the algorithm selects: store and selector are open */
+    struct store store;
+    struct selector *selector;
+    struct exchange exchange;
+    struct exchange dense_start; /* of --dense-steps; ops NULL when there are none */
+    struct density_schedule density;
+
+    size_t n;                          /* parameters */
+    size_t step, first_step, steps;    /* done; done when this process began; length of the run */
+    size_t eval_next, checkpoint_last; /* next step to evaluate after; last step with a checkpoint on the disk */
+    struct phases phases;
+    struct row row; /* of the step under way */
+    struct log log;
+    double last_test_loss, last_test_accuracy;
+};
+
+/* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). */
+bool run_open(struct run *r, const struct options *o, struct comm *c, struct err *e);
+void run_close(struct run *r);
+
+/* Where a number of steps lies, in epochs. */
+double run_epoch(const struct run *r, size_t steps);
+
+/* The loop (train.c). EXIT_DONE or EXIT_STOPPED; false: a user's mistake met on the way (a full disk). */
+bool run_train(struct run *r, int *status, struct err *e);
+
+/* Averages the batch-norm statistics over the ranks, then runs the test set, each rank its share (evaluate.c). */
+void run_evaluate(struct run *r, double *loss, double *accuracy);
+
+/* Do all ranks hold the same parameters? Ends the job naming the first rank that differs. Returns their hash. */
+uint64_t run_check_replicas(struct run *r);
+
+#endif

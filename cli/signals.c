@@ -1,0 +1,29 @@
+/* signals.c: see signals.h. The handler sets one flag; the loop looks at it between steps. */
+#include "cli/signals.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+static volatile sig_atomic_t caught;
+
+static void remember(int number) {
+    caught = number;
+}
+
+void signals_open(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = remember;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, NULL);
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+int signals_caught(void) {
+    return caught;
+}

@@ -1,0 +1,11 @@
+/* signals.h: SIGINT, SIGTERM and SIGUSR1 ask a run to end at the next occasion with a checkpoint. */
+#ifndef ST_CLI_SIGNALS_H
+#define ST_CLI_SIGNALS_H
+
+/* Catches the three; SIGXFSZ and SIGPIPE become errors of the write that caused them. */
+void signals_open(void);
+
+/* The signal that asked for the end, or 0. */
+int signals_caught(void);
+
+#endif

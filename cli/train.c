@@ -1,0 +1,155 @@
+/* train.c: the loop. Next batch; forward; backward; exchange; optimiser step; log. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/checkpoint.h"
+#include "cli/run.h"
+
+static _Noreturn void not_finite(const struct run *r, const char *what, size_t index) {
+    const struct slice *slice = index < r->n ? arena_slice_at(&r->net->arena, index) : NULL;
+    const char *kept = r->options.out[0] ? "; the last checkpoint is kept" : "";
+    if (slice)
+        die_status(EXIT_NUMERIC, "step %zu, rank %d: %s in %s (entry %zu) is NaN or infinite%s; try a smaller --lr",
+                   r->step + 1, r->comm->rank, what, slice->name, index - slice->offset, kept);
+    die_status(EXIT_NUMERIC, "step %zu, rank %d: %s is NaN or infinite%s; try a smaller --lr", r->step + 1,
+               r->comm->rank, what, kept);
+}
+
+/* When the loss is no number the gradient often tells where; without a trace there, the loss alone is named. */
+static _Noreturn void loss_not_finite(const struct run *r) {
+    const struct arena *a = &r->net->arena;
+    net_backward(r->net);
+    float *grad = mem_alloc(r->n, sizeof *grad, "a copy of the gradient");
+    a->device->to_host(grad, a->grad, r->n * sizeof *grad);
+    for (size_t i = 0; i < r->n; i++)
+        if (!isfinite(grad[i])) not_finite(r, "the loss and the gradient", i);
+    not_finite(r, "the loss", r->n);
+}
+
+static const struct batch *next_batch(struct run *r) {
+    phase_enter(&r->phases, PHASE_IO);
+    return loader_next(r->loader);
+}
+
+static void forward(struct run *r, const struct batch *b) {
+    struct net_result result;
+    phase_enter(&r->phases, PHASE_COMPUTE);
+    net_forward(r->net, b->x, b->y, &result);
+    if (!isfinite(result.loss)) loss_not_finite(r);
+    r->row.loss = result.loss;
+    r->row.correct = result.correct;
+    r->row.images = result.count;
+}
+
+static void backward(struct run *r) {
+    net_backward(r->net);
+}
+
+static void exchange(struct run *r) {
+    bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
+    struct exchange *x = dense ? &r->dense_start : &r->exchange;
+    struct exchange_sum sum;
+    double density = x->ops->sparse ? density_at(&r->density, (size_t)run_epoch(r, r->step)) : 1;
+    size_t k = density_to_k(density, r->n);
+    const struct comm_counters before = r->comm->counters[TRAFFIC_EXCHANGE];
+    phase_enter(&r->phases, PHASE_OTHER);
+    if (!exchange_run(x, r->net->arena.grad, k, &sum))
+        not_finite(r, x->ops->sparse ? "the gradient" : "the sum of the gradients", sum.bad);
+    exchange_mean(x, &sum, r->net->arena.grad);
+    const struct comm_counters *after = &r->comm->counters[TRAFFIC_EXCHANGE];
+    r->row.density = density;
+    r->row.k = (double)k;
+    r->row.local_nnz = (double)sum.local_nnz;
+    r->row.global_nnz = (double)sum.global_nnz;
+    r->row.mass_lost = sum.mass_lost;
+    r->row.bytes_sent = (double)(after->bytes_sent - before.bytes_sent);
+    r->row.bytes_received = (double)(after->bytes_received - before.bytes_received);
+    r->row.messages_sent = (double)(after->messages_sent - before.messages_sent);
+    r->row.messages_received = (double)(after->messages_received - before.messages_received);
+}
+
+static void optimise(struct run *r) {
+    const struct arena *a = &r->net->arena;
+    phase_enter(&r->phases, PHASE_UPDATE);
+    r->row.lr = lr_at(&r->lr, run_epoch(r, r->step), r->comm->size);
+    size_t bad = optimiser_step(&r->optimiser, a->param, a->grad, r->row.lr);
+    if (bad < r->n) not_finite(r, "the new value of a parameter", bad);
+    phase_enter(&r->phases, PHASE_OTHER);
+}
+
+/* The time of a step runs from the end of the one before to its own end, logging included. */
+static bool finish_step(struct run *r, bool must_meet, bool *stop, struct err *e) {
+    r->row.seconds = 0;
+    phase_enter(&r->phases, PHASE_OTHER);
+    for (int i = 0; i < PHASE_COUNT; i++) {
+        r->row.phase[i] = r->phases.seconds[i];
+        r->row.seconds += r->phases.seconds[i];
+    }
+    memset(r->phases.seconds, 0, sizeof r->phases.seconds);
+    r->step++;
+    return log_step(r, must_meet, stop, e);
+}
+
+static void evaluate(struct run *r) {
+    double begin = clock_now();
+    run_evaluate(r, &r->last_test_loss, &r->last_test_accuracy);
+    log_eval(r, r->last_test_loss, r->last_test_accuracy, clock_now() - begin);
+    if (r->step == 0) {
+        r->log.start_loss = r->last_test_loss;
+        r->log.start_accuracy = r->last_test_accuracy;
+    }
+}
+
+/* The first step at or after the next multiple of --eval-every epochs; the end where there is none. */
+static size_t next_evaluation(const struct run *r) {
+    double every = r->options.eval_every;
+    if (every <= 0) return r->steps;
+    double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, r->step) / every + 1e-9) + 1;
+    double step = ceil(multiple * every * per_epoch - 1e-6);
+    return step < (double)r->steps ? (size_t)step : r->steps;
+}
+
+static bool due(const struct run *r, int64_t every) {
+    return every > 0 && (int64_t)r->step % every == 0;
+}
+
+/* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
+static bool between_steps(struct run *r, bool stop, struct err *e) {
+    bool evaluated = r->step == r->eval_next && !stop;
+    if (evaluated) evaluate(r);
+    if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
+    if (due(r, r->options.check_replicas)) run_check_replicas(r);
+    bool wanted = r->options.checkpoint_every > 0 ? due(r, r->options.checkpoint_every) : evaluated;
+    bool last = stop || r->step == r->steps;
+    if (r->options.out[0] && (wanted || last) && r->checkpoint_last != r->step && !checkpoint_write(r, e)) return false;
+    phases_reset(&r->phases);
+    return true;
+}
+
+static bool meeting_needed(const struct run *r) {
+    size_t next = r->step + 1;
+    int64_t c = r->options.checkpoint_every, check = r->options.check_replicas;
+    return next == r->steps || next == r->eval_next || (c > 0 && (int64_t)next % c == 0) ||
+           (check > 0 && (int64_t)next % check == 0);
+}
+
+bool run_train(struct run *r, int *status, struct err *e) {
+    bool stop = false;
+    r->comm->traffic = TRAFFIC_CONTROL;
+    if (r->step == 0) evaluate(r);
+    r->eval_next = next_evaluation(r);
+    phases_reset(&r->phases);
+    while (r->step < r->steps && !stop) {
+        bool must_meet = meeting_needed(r);
+        const struct batch *b = next_batch(r);
+        forward(r, b);
+        backward(r);
+        exchange(r);
+        optimise(r);
+        if (!finish_step(r, must_meet, &stop, e)) return false;
+        if ((must_meet || stop) && !between_steps(r, stop, e)) return false;
+    }
+    *status = r->step < r->steps ? EXIT_STOPPED : EXIT_DONE;
+    return true;
+}

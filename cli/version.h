@@ -1,0 +1,12 @@
+/* version.h: what this build is. */
+#ifndef ST_CLI_VERSION_H
+#define ST_CLI_VERSION_H
+
+#include "base/json.h"
+
+const char *version_number(void); /* "0.1.0" */
+const char *version_commit(void);
+void version_print(void);          /* `sparsetrain --version` */
+void version_json(struct json *j); /* "versions": {...} */
+
+#endif

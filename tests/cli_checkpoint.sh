@@ -1,0 +1,181 @@
+#!/bin/sh
+# cli_checkpoint.sh: a run that is killed, at random moments or in the middle of writing a checkpoint, or that is told
+# to stop, resumes to the same bits as one that was left alone; damaged checkpoints are refused in one line.
+. tests/tap.sh
+P=3
+common="--data synthetic:512x64 --batch 4 --steps 60 --eval-every 0.5 --checkpoint-every 4 --algo gtopk --density 0.01 --density-warmup 0.25"
+hash_of() { json "$1/run.jsonl" summary parameters_hash; }
+
+# shellcheck disable=SC2086
+start $P $common --out "$W/whole"
+want=$(hash_of "$W/whole")
+check "an uninterrupted run" [ -n "$want" ]
+check "the last two checkpoints are kept" [ "$(find "$W/whole" -name 'checkpoint-*' | wc -l)" -eq 2 ]
+
+# begin_or_resume DIR: the command line that goes on with DIR
+begin_or_resume() {
+    if ls "$1"/checkpoint-*[0-9]/model.ckpt > /dev/null 2>&1; then
+        echo "--resume $1"
+    else
+        rm -rf "$1"
+        echo "$common --out $1"
+    fi
+}
+
+# Kills the ranks of the job whose mpirun has this process number.
+kill_ranks() {
+    for child in $(ps -o pid= --ppid "$1"); do
+        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then kill -9 "$child" 2> /dev/null; fi
+    done
+}
+
+# -- twenty kills at random moments, in a row, on one run ---------------------------------------------------------------
+killed=0 finished=0
+seed=12345
+while [ $killed -lt 20 ]; do
+    seed=$(((seed * 1103515245 + 12345) % 2147483648))
+    pause=$(awk "BEGIN { print 0.4 + 1.6 * $seed / 2147483648 }")
+    # shellcheck disable=SC2046
+    "$MPIRUN" -np $P "$PROGRAM" $(begin_or_resume "$W/killed") > "$W/out" 2> "$W/err" < /dev/null &
+    job=$!
+    sleep "$pause"
+    kill_ranks $job
+    wait $job 2> /dev/null
+    status=$?
+    killed=$((killed + 1))
+    if [ $status -eq 0 ]; then # it was done before the kill: check it and begin anew
+        finished=$((finished + 1))
+        [ "$(hash_of "$W/killed")" = "$want" ] || break
+        rm -rf "$W/killed"
+    elif [ $status -eq 2 ]; then
+        break
+    fi
+done
+# shellcheck disable=SC2046
+start $P $(begin_or_resume "$W/killed")
+status=$?
+if [ $status -eq 0 ] && [ "$(hash_of "$W/killed")" = "$want" ]; then
+    ok "killed at $killed random moments ($finished runs got through): the same bits"
+else
+    not_ok "killed at $killed random moments: the same bits" "status $status, hash $(hash_of "$W/killed"), wanted $want: $(head -c 300 "$W/err")"
+fi
+check "the log has each step once" [ "$(grep '"type":"step"' "$W/killed/run.jsonl" | sed 's/.*"step":\([0-9]*\).*/\1/' | sort -n | uniq | wc -l)" -eq "$(grep -c '"type":"step"' "$W/killed/run.jsonl")" ]
+check "no temporary checkpoint is left" [ -z "$(find "$W/killed" -name '*.tmp' -o -name '*.old')" ]
+
+# -- a kill at each point of writing a checkpoint -----------------------------------------------------------------------
+if [ -n "${SAN:-}" ]; then
+    skip "killed in the middle of a write" "LD_PRELOAD and sanitizers exclude each other"
+else
+    for at in 1 2 3 5 7 9 11 12 13 14 15 16 17 18 19 20 21 22 24 26; do
+        rm -rf "$W/torn"
+        # shellcheck disable=SC2086
+        LD_PRELOAD=$(pwd)/$BUILD/tests/libcrash.so CRASH_AT=$at start $P $common --out "$W/torn"
+        crashed=$?
+        # shellcheck disable=SC2046
+        start $P $(begin_or_resume "$W/torn")
+        status=$?
+        if [ $crashed -eq 137 ] && [ $status -eq 0 ] && [ "$(hash_of "$W/torn")" = "$want" ]; then
+            ok "killed at call $at of writing checkpoints: the same bits"
+        else
+            not_ok "killed at call $at of writing checkpoints: the same bits" "crash status $crashed, then $status: $(head -c 300 "$W/err")"
+        fi
+    done
+fi
+
+# -- signals --------------------------------------------------------------------------------------------------------------
+for signal in TERM INT USR1; do
+    rm -rf "$W/stopped"
+    # shellcheck disable=SC2086
+    "$MPIRUN" -np $P "$PROGRAM" $common --out "$W/stopped" > "$W/out" 2> "$W/err" < /dev/null &
+    job=$!
+    for _ in $(seq 100); do # until it trains
+        grep -q '"type":"step"' "$W/stopped/run.jsonl" 2> /dev/null && break
+        sleep 0.1
+    done
+    for child in $(ps -o pid= --ppid $job); do
+        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then
+            kill -$signal "$child"
+            break
+        fi
+    done
+    wait $job
+    status=$?
+    said=$(grep -c 'To go on: mpirun -np 3 sparsetrain --resume' "$W/out")
+    start $P --resume "$W/stopped"
+    if [ $status -eq 4 ] && [ "$said" -eq 1 ] && [ "$(hash_of "$W/stopped")" = "$want" ]; then
+        ok "SIG$signal on one rank: checkpoint, status 4, the same bits afterwards"
+    else
+        not_ok "SIG$signal on one rank: checkpoint, status 4, the same bits afterwards" "status $status, said $said: $(head -c 300 "$W/err")"
+    fi
+done
+
+# -- what is refused --------------------------------------------------------------------------------------------------------
+last=$(find "$W/whole" -name 'checkpoint-*' | sort | tail -n 1)
+# refused NAME PART P ARGS...
+refused() {
+    r_name=$1 r_part=$2
+    shift 2
+    start "$@"
+    r_status=$?
+    if [ $r_status -eq 2 ] && [ "$(our_lines)" -eq 1 ] && grep -qF -- "$r_part" "$W/err"; then
+        ok "$r_name"
+    else
+        not_ok "$r_name" "status $r_status: $(head -c 400 "$W/err")"
+    fi
+}
+# damaged: a fresh copy of the run in $W/bad, its last checkpoint in $bad
+damaged() {
+    rm -rf "$W/bad"
+    cp -r "$W/whole" "$W/bad"
+    bad=$W/bad/$(basename "$last")
+}
+# flip FILE OFFSET: one bit
+flip() {
+    flip_byte=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')
+    # shellcheck disable=SC2059
+    printf "\\$(printf %o $((flip_byte ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2> /dev/null
+}
+refused "another number of ranks" "is of 3 ranks" 2 --resume "$W/whole"
+refused "another algorithm" "made with --algo gtopk, not topka" $P --resume "$W/whole" --algo topka
+refused "another seed" "made with --seed 1, not 2" $P --resume "$W/whole" --seed 2
+refused "fewer steps than were done" "has done 60 steps" $P --resume "$W/whole" --steps 10
+refused "another dataset" "made with --data synthetic:512x64" $P --resume "$W/whole" --data synthetic:256x64
+damaged
+truncate -s -1 "$bad/model.ckpt"
+refused "a truncated model.ckpt, with the older one named" "the one before it: --resume" $P --resume "$W/bad"
+damaged
+truncate -s -100 "$bad/rank0002.ckpt"
+refused "a truncated rank file" "rank0002.ckpt is truncated" $P --resume "$W/bad"
+damaged
+flip "$bad/model.ckpt" 100000
+refused "a flipped bit in model.ckpt" "damaged" $P --resume "$W/bad"
+damaged
+flip "$bad/rank0001.ckpt" 5000
+refused "a flipped bit in a rank file" "rank0001.ckpt is damaged" $P --resume "$W/bad"
+damaged
+rm "$bad/rank0000.ckpt"
+refused "a missing rank file" "rank0000.ckpt" $P --resume "$W/bad"
+damaged
+flip "$bad/model.ckpt" 8
+refused "another format version" "format version" $P --resume "$W/bad"
+# shellcheck disable=SC2086
+start $P $common --out "$W/other"
+damaged
+cp "$W/other/$(basename "$last")/rank0001.ckpt" "$bad/rank0001.ckpt"
+refused "a rank file of another run" "belongs to another run" $P --resume "$W/bad"
+damaged
+older=$(find "$W/bad" -name 'checkpoint-*' | sort | head -n 1)
+start $P --resume "$older" --out "$W/fromolder"
+check "an older checkpoint into a new directory: the same bits" [ "$(hash_of "$W/fromolder")" = "$want" ]
+
+# A disk that fills up while the run goes on: file sizes are limited to a few blocks.
+(
+    ulimit -f 200
+    # shellcheck disable=SC2086
+    start $P $common --out "$W/full"
+)
+status=$?
+check "a file that cannot grow: status 2" [ $status -eq 2 ]
+check "a file that cannot grow: one line names it" sh -c "[ \$(grep -c '^sparsetrain: cannot write' '$W/err') -eq 1 ]"
+check "a file that cannot grow: no torn checkpoint" [ -z "$(find "$W/full" -name '*.tmp')" ]
+finish

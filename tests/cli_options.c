@@ -1,0 +1,195 @@
+/* cli_options.c: the table of options: every row through parsing, echo, help and resuming; every kind of mistake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/options.h"
+
+enum { WORDS = 24 };
+
+/* Parses and resolves a command line given as one text; the error, or "". */
+static const char *parse(struct options *o, const char *line) {
+    static struct err e;
+    static char copy[1024];
+    char *argv[WORDS];
+    int argc = 0;
+    e.text[0] = '\0';
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+    options_default(o);
+    if (options_parse(o, argc, argv, 0, &e)) options_resolve(o, &e);
+    return e.text;
+}
+
+static void says(const char *line, const char *part) {
+    struct options o;
+    const char *text = parse(&o, line);
+    if (!strstr(text, part)) fail_msg("%s: \"%s\" does not say \"%s\"", line, text, part);
+    if (strchr(text, '\n')) fail_msg("%s: more than one line", line);
+}
+
+static void defaults_are_the_reference_configuration(void **state) {
+    (void)state;
+    struct options o;
+    assert_string_equal(parse(&o, "--algo gtopk"), "");
+    assert_int_equal(o.batch, 128);
+    assert_true(o.lr == 0.1 && o.momentum == 0.9 && o.weight_decay == 1e-4 && o.density == 0.001 && o.epochs == 140);
+    assert_string_equal(o.select, "exact");
+    assert_int_equal(o.steps, -1);
+    assert_false(o.quiet);
+}
+
+static void values_arrive(void **state) {
+    (void)state;
+    struct options o;
+    assert_string_equal(
+        parse(&o, "--algo=topka --density 0.02 --steps=10 --batch 7 --quiet --data synthetic:100x20 --seed 9"), "");
+    assert_string_equal(o.algo, "topka");
+    assert_true(o.density == 0.02 && o.quiet);
+    assert_int_equal(o.steps, 10);
+    assert_int_equal(o.batch, 7);
+    assert_int_equal(o.seed, 9);
+    const char *where;
+    assert_non_null(options_dataset(o.data, &where));
+    assert_string_equal(where, "100x20");
+    assert_true(options_given(&o, "steps") && !options_given(&o, "lr"));
+}
+
+static void mistakes_get_one_line(void **state) {
+    (void)state;
+    says("--algo bogus", "--algo has no \"bogus\"; there are: dense, ");
+    says("--algos dense", "did you mean --algo?");
+    says("--xyzzyplugh 1", "there is no option --xyzzyplugh");
+    says("dense", "is not an option");
+    says("-np 4", "is not an option");
+    says("--algo", "wants a value");
+    says("--quiet=1", "takes no value");
+    says("--lr x", "wants a number");
+    says("--lr 0.1x", "wants a number");
+    says("--lr nan", "wants a number");
+    says("--lr 0", "out of range");
+    says("--lr -1", "out of range");
+    says("--lr inf", "out of range");
+    says("--batch 0", "out of range");
+    says("--batch 1.5", "whole number");
+    says("--batch 99999999999999999999999", "out of range");
+    says("--density 0", "must be above 0 and at most 1");
+    says("--density 1.01", "out of range");
+    says("--seed -1", "out of range");
+    says("--epochs 0", "out of range");
+    says("--lr 0.1 --lr 0.2", "given twice");
+    says("--steps 5 --epochs 5", "give one of them");
+    says("--algo dense --density 0.01", "--density has no effect with --algo dense");
+    says("--algo dense --select exact", "--select has no effect");
+    says("--density-warmup none", "has no effect");
+    says("--algo topka --gtopk-residual paper", "--gtopk-residual has no effect without --algo gtopk");
+    says("--quiet --progress bar", "contradict");
+    says("--checkpoint-every 5", "no effect without --out");
+    says("--data imagenet", "--data has no \"imagenet\"; there are: cifar10");
+    says("--lr-schedule sometimes", "sometimes");
+    says("--device abacus", "there are: auto, cpu, cuda");
+}
+
+static void warmup_mistakes(void **state) {
+    (void)state;
+    struct options o;
+    assert_string_not_equal(parse(&o, "--algo topka --density-warmup 0.5,2"), "");
+    assert_string_not_equal(parse(&o, "--algo topka --density-warmup 0.5,,0.1"), "");
+    assert_string_not_equal(parse(&o, "--algo topka --density-warmup 0"), "");
+    assert_string_equal(parse(&o, "--algo topka --density-warmup 0.5,0.1"), "");
+    assert_string_not_equal(parse(&o, "--lr-schedule step:"), "");
+    assert_string_not_equal(parse(&o, "--lr-schedule step:50%,20%"), "");
+}
+
+/* Each row's echo reads back to the same value. */
+static void the_echo_reads_back(void **state) {
+    (void)state;
+    struct options o, back;
+    assert_string_equal(parse(&o, "--algo gtopk --lr 0.30000000000000004 --density 1e-05 --out some/dir --no-augment"),
+                        "");
+    options_default(&back);
+    for (size_t i = 0; i < option_rows; i++) {
+        char text[OPTION_TEXT_MAX], again[OPTION_TEXT_MAX];
+        struct err e = {0};
+        options_value(&o, &option_table[i], text);
+        if (!*text || strcmp(text, "-1") == 0 || strcmp(text, "nan") == 0) continue;
+        if (!options_set(&back, &option_table[i], text, &e)) fail_msg("--%s: %s", option_table[i].name, e.text);
+        options_value(&back, &option_table[i], again);
+        assert_string_equal(text, again);
+    }
+    assert_true(back.lr == o.lr && back.density == o.density && back.no_augment);
+}
+
+static void help_and_man_name_every_row(void **state) {
+    (void)state;
+    static char help[32768], man[32768];
+    FILE *f = fmemopen(help, sizeof help, "w");
+    options_help(f);
+    fclose(f);
+    f = fmemopen(man, sizeof man, "w");
+    options_man(f);
+    fclose(f);
+    for (size_t i = 0; i < option_rows; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "--%s", option_table[i].name);
+        assert_non_null(strstr(help, name));
+        assert_non_null(strstr(help, option_table[i].group));
+    }
+    for (char *line = strtok(help, "\n"); line; line = strtok(NULL, "\n"))
+        if (strlen(line) > 120) fail_msg("help line of %zu characters: %s", strlen(line), line);
+    assert_non_null(strstr(man, ".TH SPARSETRAIN 1"));
+    assert_non_null(strstr(man, "\\-\\-density\\-warmup"));
+}
+
+static void resuming_takes_values_over(void **state) {
+    (void)state;
+    struct options first, second;
+    struct err e = {0};
+    assert_string_equal(parse(&first, "--algo gtopk --lr 0.05 --steps 50 --seed 3"), "");
+    char *text = options_text(&first, RULE_RUN);
+    assert_string_equal(parse(&second, ""), "");
+    assert_true(options_resume(&second, text, &e));
+    assert_string_equal(second.algo, "gtopk");
+    assert_true(second.lr == 0.05 && second.steps == 50 && second.seed == 3);
+
+    assert_string_equal(parse(&second, "--epochs 7"), "");
+    assert_true(options_resume(&second, text, &e));
+    assert_true(second.epochs == 7 && second.steps == -1);
+
+    assert_string_equal(parse(&second, "--lr 0.05 --steps 80"), "");
+    assert_true(options_resume(&second, text, &e));
+    assert_int_equal(second.steps, 80);
+
+    assert_string_equal(parse(&second, "--algo topka"), "");
+    assert_false(options_resume(&second, text, &e));
+    assert_non_null(strstr(e.text, "the checkpoint was made with --algo gtopk, not topka"));
+    mem_free(text);
+
+    e.text[0] = '\0';
+    assert_false(options_resume(&second, "no-such-option=1\n", &e));
+    assert_non_null(strstr(e.text, "another version"));
+    e.text[0] = '\0';
+    assert_false(options_resume(&second, "garbage", &e));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_the_reference_configuration),
+        cmocka_unit_test(values_arrive),
+        cmocka_unit_test(mistakes_get_one_line),
+        cmocka_unit_test(warmup_mistakes),
+        cmocka_unit_test(the_echo_reads_back),
+        cmocka_unit_test(help_and_man_name_every_row),
+        cmocka_unit_test(resuming_takes_values_over),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+#!/bin/sh
+# cli_program.sh: what a user meets first: help, version, list, the picture, a short run, its log; and every mistake
+# that options and files can contain, on one rank and on several: one line, exit status 2, nothing written, no hang.
+. tests/tap.sh
+small="--data synthetic:256x40 --batch 4 --steps 6 --eval-every 0"
+
+# -- verbs without MPI ---------------------------------------------------------------------------------------------
+start 1 --help
+check "--help exits with 0 and names the groups" grep -q '^Gradient exchange' "$W/out"
+start 1 --version
+check "--version names MPI and the backend" sh -c "grep -q '^MPI ' '$W/out' && grep -q 'oneDNN' '$W/out'"
+start 1 list
+check "list shows every table" sh -c "grep -q resnet20 '$W/out' && grep -q cifar10 '$W/out' && grep -q gtopk-naive '$W/out' && grep -q exact '$W/out' && grep -q cuda '$W/out'"
+start 1 man
+check "man is a manual page" grep -q '^\.TH SPARSETRAIN' "$W/out"
+start 3 list
+check "list under mpirun speaks once" sh -c "[ \$(grep -c '^Devices' '$W/out') -eq 1 ]"
+start 1 data show --data synthetic:64x16 --png "$W/sheet.png" --columns 4 --rows 2
+check "data show writes a PNG" sh -c "head -c 4 '$W/sheet.png' | grep -q PNG"
+start 1 data show --data synthetic --png "$W/no/such/dir.png"
+status=$?
+check "data show into a missing directory is a mistake" [ $status -eq 2 ]
+
+# -- a short run at every P -----------------------------------------------------------------------------------------
+for p in 1 2 3 4 5 7 8; do
+    for algo in dense topka gtopk-naive gtopk; do
+        # shellcheck disable=SC2086
+        start $p $small --algo $algo --out "$W/run-$algo-$p" --check-replicas 2
+        status=$?
+        if [ $status -ne 0 ]; then
+            not_ok "a run of $algo on $p ranks" "status $status: $(head -c 400 "$W/err")"
+        elif [ "$(grep -c '"type":"step"' "$W/run-$algo-$p/run.jsonl")" -ne 6 ]; then
+            not_ok "a run of $algo on $p ranks" "not six rows of steps"
+        else
+            ok "a run of $algo on $p ranks"
+        fi
+    done
+done
+log=$W/run-gtopk-4/run.jsonl
+check "the log begins with a header" sh -c "head -n 1 '$log' | grep -q '^{\"type\":\"header\",\"schema\":1'"
+check "the log ends with a summary" sh -c "tail -n 1 '$log' | grep -q '\"replicas_identical\":true'"
+check "gtopk sends less than dense" [ "$(json "$log" summary bytes_sent_per_step | cut -d. -f1)" -lt "$(json "$log" summary dense_bytes_per_step | cut -d. -f1)" ]
+if command -v python3 > /dev/null 2>&1; then
+    check "every row is JSON" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$log"
+else
+    skip "every row is JSON" "python3 is not installed"
+fi
+# shellcheck disable=SC2086
+start 2 $small --algo gtopk --quiet
+check "--quiet prints nothing" [ ! -s "$W/out" ]
+# shellcheck disable=SC2086
+start 2 $small --algo topka --density 1 --density-warmup none --out "$W/whole"
+# shellcheck disable=SC2086
+start 2 $small --algo topka --density 1 --density-warmup none --out "$W/whole2"
+check "two runs give the same bits" [ "$(json "$W/whole/run.jsonl" summary parameters_hash)" = "$(json "$W/whole2/run.jsonl" summary parameters_hash)" ]
+# shellcheck disable=SC2086
+SPARSETRAIN_NO_SHARED=1 start 3 $small --algo gtopk --out "$W/private"
+check "private data memory gives the same bits as shared" [ "$(json "$W/private/run.jsonl" summary parameters_hash)" = "$(json "$W/run-gtopk-3/run.jsonl" summary parameters_hash)" ]
+
+# -- mistakes -------------------------------------------------------------------------------------------------------
+# mistake P PART ARGS...: status 2, one line of ours which contains PART, nothing on stdout, no $W/new
+mistake() {
+    m_p=$1 m_part=$2
+    shift 2
+    start "$m_p" "$@"
+    m_status=$?
+    m_name="on $m_p ranks: $m_part"
+    if [ $m_status -ne 2 ]; then
+        not_ok "$m_name" "status $m_status: $(head -c 300 "$W/err")"
+    elif [ "$(our_lines)" -ne 1 ]; then
+        not_ok "$m_name" "$(our_lines) lines: $(head -c 500 "$W/err")"
+    elif ! grep '^sparsetrain: ' "$W/err" | grep -qF -- "$m_part"; then
+        not_ok "$m_name" "said instead: $(grep '^sparsetrain: ' "$W/err")"
+    elif [ -s "$W/out" ]; then
+        not_ok "$m_name" "something on stdout: $(head -c 200 "$W/out")"
+    elif [ -e "$W/new" ]; then
+        not_ok "$m_name" "--out was made"
+    else
+        ok "$m_name"
+    fi
+    rm -rf "$W/new"
+}
+
+head -c 3073 /dev/zero > "$W/record"
+mkdir "$W/cifar"
+for i in 1 2 3 4 5; do cp "$W/record" "$W/cifar/data_batch_$i.bin"; done
+head -c 3000 /dev/zero > "$W/cifar/test_batch.bin"
+mkdir "$W/labels"
+for i in 1 2 3 4 5; do cp "$W/record" "$W/labels/data_batch_$i.bin"; done
+{ printf '\013'; head -c 3072 /dev/zero; } > "$W/labels/test_batch.bin"
+mkdir "$W/holes"
+cp "$W/record" "$W/holes/data_batch_1.bin"
+echo 'not a gzip file' > "$W/broken.tar.gz"
+
+for p in 1 3; do
+    mistake $p 'there is no option --bogus' --bogus 1 --out "$W/new"
+    mistake $p '--algo has no "x"' --algo x --out "$W/new"
+    mistake $p 'out of range' --density 0 --algo gtopk --out "$W/new"
+    mistake $p 'contradict' --quiet --progress bar --out "$W/new"
+    mistake $p 'fetch-data.sh cifar10' --data "cifar10:$W/nowhere" --out "$W/new"
+    mistake $p 'test_batch.bin' --data "cifar10:$W/cifar" --out "$W/new"
+    mistake $p 'label' --data "cifar10:$W/labels" --out "$W/new"
+    mistake $p 'data_batch_2.bin' --data "cifar10:$W/holes" --out "$W/new"
+    mistake $p 'broken.tar.gz' --data "cifar10:$W/broken.tar.gz" --out "$W/new"
+    mistake $p 'more than the' --data synthetic:16x16 --batch 128 --out "$W/new"
+    mistake $p 'no CUDA plugin' --data synthetic:16x16 --batch 2 --device cuda --out "$W/new"
+    mistake $p '/proc/nowhere' --data synthetic:64x16 --batch 2 --steps 1 --out /proc/nowhere
+    mistake $p 'already holds a run' --data synthetic:64x16 --batch 2 --steps 1 --out "$W/run-gtopk-2"
+    mistake $p 'there is no verb' trian
+    mistake $p 'No such file' --resume "$W/nowhere"
+    mistake $p 'no checkpoint in it' --resume "$W/cifar"
+done
+for p in 2 4 5 7 8; do mistake $p 'there is no option --bogus' --bogus 1; done
+
+# Ranks that were started differently.
+# differently PART ARGS-OF-RANK-0 -- ARGS-OF-RANKS-1-AND-2
+differently() {
+    d_name="ranks started differently: $1"
+    # shellcheck disable=SC2086
+    timeout 120 "$MPIRUN" -np 1 "$PROGRAM" $2 : -np 2 "$PROGRAM" $3 > "$W/out" 2> "$W/err" < /dev/null
+    d_status=$?
+    if [ $d_status -ne 2 ] || [ "$(our_lines)" -ne 1 ] || ! grep -qF -- "$1" "$W/err"; then
+        not_ok "$d_name" "status $d_status: $(head -c 500 "$W/err")"
+    else
+        ok "$d_name"
+    fi
+}
+differently 'lr=0.2 where rank 1 has lr=0.3' "$small --lr 0.2" "$small --lr 0.3"
+differently 'batch=4 where rank 1 has batch=8' "$small" "--data synthetic:256x40 --batch 8 --steps 6 --eval-every 0"
+differently '--wrong' "$small" "$small --wrong"
+differently 'quiet=no where rank 1 has quiet=yes' "$small" "$small --quiet"
+
+# NaN: the learning rate makes the run explode; status 3 and a line that names step, rank and slice.
+for p in 1 3; do
+    start $p --data synthetic:256x40 --batch 4 --steps 200 --lr 1e6 --lr-warmup 0 --algo gtopk --density-warmup none --density 0.5 --out "$W/nan-$p" --checkpoint-every 1
+    status=$?
+    if [ $status -eq 3 ] && grep -q '^sparsetrain: step [0-9]*, rank [0-9]*: .*\(NaN\|infinite\)' "$W/err" && [ "$(our_lines)" -eq 1 ]; then
+        ok "a run that explodes on $p ranks ends with status 3 and says where"
+    else
+        not_ok "a run that explodes on $p ranks ends with status 3 and says where" "status $status: $(head -c 500 "$W/err")"
+    fi
+done
+finish

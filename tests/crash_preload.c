@@ -1,0 +1,49 @@
+/* crash_preload.c: loaded before a program (LD_PRELOAD), kills it with SIGKILL at the CRASH_AT-th call of write, fsync or rename that concerns
+ * a checkpoint; a write is done by half first. So a test can stop a run at every point of writing a checkpoint. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int calls;
+
+static int concerns_checkpoint(int file) {
+    char link[64], target[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    if (n < 0) return 0;
+    target[n] = '\0';
+    return strstr(target, "checkpoint-") != NULL;
+}
+
+static int is_time(void) {
+    const char *at = getenv("CRASH_AT");
+    return at && ++calls == atoi(at);
+}
+
+ssize_t write(int file, const void *data, size_t bytes) {
+    ssize_t (*real)(int, const void *, size_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "write");
+    if (concerns_checkpoint(file) && is_time()) {
+        real(file, data, bytes / 2);
+        raise(SIGKILL);
+    }
+    return real(file, data, bytes);
+}
+
+int fsync(int file) {
+    int (*real)(int);
+    *(void **)&real = dlsym(RTLD_NEXT, "fsync");
+    if (concerns_checkpoint(file) && is_time()) raise(SIGKILL);
+    return real(file);
+}
+
+int rename(const char *from, const char *to) {
+    int (*real)(const char *, const char *);
+    *(void **)&real = dlsym(RTLD_NEXT, "rename");
+    if (strstr(from, "checkpoint-") && is_time()) raise(SIGKILL);
+    return real(from, to);
+}
