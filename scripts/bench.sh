@@ -1,0 +1,109 @@
+#!/bin/sh
+# bench.sh: the speed that the project promises, as ratios measured now, on this machine, each beside its target. Times
+# wander from minute to minute, so whatever is compared runs interleaved and medians are shown; nothing here passes or
+# fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select train step").
+set -u
+cd "$(dirname "$0")/.." || exit 1
+binary=${BUILD:-build}/sparsetrain
+parts=${SPARSETRAIN_BENCH:-select train step}
+[ -x "$binary" ] || {
+    echo "bench.sh: $binary is not there; build it first: make" >&2
+    exit 1
+}
+# shellcheck source=scripts/mpi-env.sh
+. scripts/mpi-env.sh
+# It slows PyTorch's matrix products on processors newer than the one it names: not a fair peer.
+unset OPENBLAS_CORETYPE
+
+python=
+for candidate in /usr/bin/python3 python3; do
+    if "$candidate" -c 'import torch' >/dev/null 2>&1; then
+        python=$candidate
+        break
+    fi
+done
+
+peer() { # peer SCRIPT: next to PyTorch where there is one
+    if [ -n "$python" ]; then
+        "$python" "scripts/$1" "$binary"
+    else
+        echo "SKIP scripts/$1: no python3 here can import torch (Debian: apt-get install python3-torch)"
+    fi
+}
+
+# The value of a number in the summary of a run.
+summary() { # summary KEY FILE
+    sed -n '/^{"type":"summary"/s/.*"'"$1"'":\([-+0-9.eE]*\).*/\1/p' "$2"
+}
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+bench_step() {
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-bench.XXXXXX") || return 1
+    trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 130' INT TERM
+    printf '%-8s %-3s %10s %10s %10s %10s %12s %12s\n' algo P images/s 'step ms' compute% comm% neither% 'memory MiB'
+    for round in 1 2 3; do
+        for algo in dense topka gtopk; do
+            out=$scratch/$algo-$round
+            "$MPIRUN" -np 4 "$binary" --algo $algo --density 0.001 --density-warmup none --data synthetic \
+                --device cpu --batch 32 --steps 40 --eval-every 0 --quiet --out "$out" || return 1
+            {
+                for key in images_per_second step_seconds compute communicate memory_peak_max; do
+                    summary $key "$out/run.jsonl"
+                done
+                for key in other io select pack merge update; do summary $key "$out/run.jsonl"; done |
+                    awk '{ s += $1 } END { print s }'
+            } | tr '\n' ' ' >>"$scratch/$algo"
+            echo >>"$scratch/$algo"
+        done
+    done
+    # column EXPRESSION: the median over the rounds; all = a whole step
+    column() {
+        awk '{ rate = $1; step = $2; comp = $3; comm = $4; memory = $5; rest = $6; all = comp + comm + rest
+               print '"$1"' }' "$scratch/$algo" | median
+    }
+    neither=
+    for algo in dense topka gtopk; do
+        neither=$(column '100 * rest / all')
+        printf '%-8s %-3s %10.0f %10.1f %10.1f %10.1f %12.2f %12.0f\n' "$algo" 4 "$(column rate)" \
+            "$(column '1000 * step')" "$(column '100 * comp / all')" "$(column '100 * comm / all')" "$neither" \
+            "$(column 'memory / 1048576')"
+    done
+    log=$scratch/gtopk-3/run.jsonl
+    printf 'gtopk, P = 4: %.2f%% of a step is neither compute nor communication (target: under 5%%)\n' "$neither"
+    if grep -q '"data_shared":true' "$log"; then
+        awk -v bytes="$(summary data_bytes "$log")" 'BEGIN { printf "dataset: %.0f MiB, ", bytes / 1048576 }'
+        echo 'in memory once per node; the memory column counts it in every rank that reads it'
+    else
+        echo 'dataset: not shared here, every rank holds its own'
+    fi
+}
+
+uname -srm
+sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | sort | uniq -c | sed 's/^ *\([0-9]*\) /\1 x /'
+"$binary" --version
+status=0
+for part in $parts; do
+    case $part in
+    select)
+        echo
+        echo '== exact selection with accumulation (targets: at most 2x a plain acc += grad, 10x faster than torch.topk)'
+        peer bench-topk.py || status=1
+        ;;
+    train)
+        echo
+        echo "== ResNet-20 training, one thread (target: at least 1.2x PyTorch in its best layout)"
+        peer bench-peer.py || status=1
+        ;;
+    step)
+        echo
+        echo "== where a step goes, four ranks, batch 32 each (target: gtopk spends under 5% on what is neither)"
+        bench_step || status=1
+        ;;
+    *)
+        echo "bench.sh: no part called $part; there are select, train, step" >&2
+        exit 2
+        ;;
+    esac
+done
+exit $status

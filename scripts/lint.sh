@@ -1,0 +1,183 @@
+#!/bin/sh
+# lint.sh: everything that can be said about the source without running it. One line per check, details below a check
+# that failed; a check whose tool is missing is named and skipped. Exit 1 if any failed.
+set -u
+LC_ALL=C
+export LC_ALL
+cd "$(dirname "$0")/.." || exit 1
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-lint.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+found=$scratch/found
+failures=0
+
+# All files of the project, as git sees them (also those not added yet), or all but what a build makes.
+files() {
+    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+        git ls-files --cached --others --exclude-standard
+    else
+        find . -type f ! -path './.git/*' ! -path './build*' ! -path './runs/*' | sed 's|^\./||'
+    fi | while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done | sort -u
+}
+files >"$scratch/all"
+of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
+c_files=$(of '^(base|data|topk|comm|nets|cli|tests)/[^/]*\.[ch]$')
+c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+# report NAME: fails when $found is not empty
+report() {
+    if [ -s "$found" ]; then
+        printf 'FAIL  %s\n' "$1"
+        head -n 40 "$found" | sed 's/^/      /'
+        failures=$((failures + 1))
+    else
+        printf 'ok    %s\n' "$1"
+    fi
+}
+# needs TOOL NAME: is the tool there? If not, the check is skipped by name.
+needs() {
+    if command -v "$1" >/dev/null 2>&1; then return 0; fi
+    printf 'skip  %s: %s is not installed (sh scripts/deps.sh lint)\n' "$2" "$1"
+    return 1
+}
+
+# A C file without comments and without what stands in quotes, lines kept: "path:line:code".
+bare() {
+    awk '
+        FNR == 1 { inside = 0 }
+        {
+            line = $0; code = ""
+            include = line ~ /^[ \t]*#[ \t]*include/
+            while (line != "") {
+                if (inside) {
+                    end = index(line, "*/")
+                    if (!end) { line = ""; break }
+                    line = substr(line, end + 2); inside = 0; code = code " "
+                } else if (!include && match(line, /^"([^"\\]|\\.)*"/)) {
+                    code = code "\"\""; line = substr(line, RLENGTH + 1)
+                } else if (match(line, /^\047([^\047\\]|\\.)+\047/)) {
+                    code = code "0"; line = substr(line, RLENGTH + 1)
+                } else if (substr(line, 1, 2) == "/*") {
+                    inside = 1; line = substr(line, 3)
+                } else if (substr(line, 1, 2) == "//") {
+                    line = ""
+                } else {
+                    code = code substr(line, 1, 1); line = substr(line, 2)
+                }
+            }
+            if (code !~ /^[ \t]*$/) print FILENAME ":" FNR ":" code
+        }' "$@"
+}
+# shellcheck disable=SC2086 # paths of this project hold no blanks
+bare $c_files >"$scratch/bare"
+
+# -- format ----------------------------------------------------------------------------------------------------------------
+if needs clang-format 'clang-format'; then
+    # shellcheck disable=SC2086
+    clang-format --dry-run --Werror $c_files 2>&1 | grep -E '(error|warning):' |
+        awk -F: '{ n[$1]++ } END { for (file in n) printf "%s: %d places\n", file, n[file] }' | sort >"$found"
+    report 'clang-format (make format repairs it)'
+fi
+
+# -- folders: who may include whom ----------------------------------------------
+awk -F: '
+    BEGIN {
+        may["base"] = "base"; may["data"] = "base data"; may["topk"] = "base topk"
+        may["comm"] = "base topk comm"; may["nets"] = "base nets"; may["cli"] = "base data topk comm nets cli"
+    }
+    match($0, /#[ \t]*include[ \t]*"[^"]*"/) {
+        included = substr($0, RSTART, RLENGTH); sub(/^[^"]*"/, "", included); sub(/".*/, "", included)
+        folder = included; sub(/\/.*/, "", folder)
+        owner = $1; sub(/\/.*/, "", owner)
+        if (owner == "tests") { # a test may include what its module may, and helpers of the tests
+            owner = $1; sub(/^tests\//, "", owner); sub(/[_.].*/, "", owner)
+            if (folder == "tests" || included !~ /\//) next
+            if (!(owner in may)) next
+        }
+        if (index(" " may[owner] " ", " " folder " ") == 0)
+            print $1 ":" $2 ": " owner " may not include \"" included "\""
+    }' "$scratch/bare" >"$found"
+report 'folders include only from those below them'
+
+# libraries: each behind one door
+awk -F: '
+    function door(header, path,   pattern) {
+        pattern = ""
+        if (header ~ /^mpi\.h/) pattern = "^comm/transport_mpi\\.c$"
+        else if (header ~ /dnnl/) pattern = "^nets/backend_onednn[a-z0-9_]*\\.[ch]$"
+        else if (header ~ /^(cudnn|cublas)/) pattern = "^nets/backend_cudnn\\.c$"
+        else if (header ~ /^cuda/) pattern = "^(nets/backend_cudnn\\.c|.*\\.cu)$"
+        else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data_.*\\.c)$"
+        else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data)_.*\\.[ch])$"
+        else if (header ~ /^cmocka\.h/) pattern = "^tests/"
+        return pattern == "" || path ~ pattern
+    }
+    match($0, /#[ \t]*include[ \t]*[<"][^>"]*[>"]/) {
+        included = substr($0, RSTART, RLENGTH); sub(/^[^<"]*[<"]/, "", included); sub(/[>"].*/, "", included)
+        if (!door(included, $1)) print $1 ":" $2 ": <" included "> has another door"
+    }' "$scratch/bare" >"$found"
+report 'mpi.h, oneDNN, CUDA, libpng, zlib each behind their own files'
+
+# -- only cli prints -------------------------------------------------------------------------------------------------------
+grep -E '^(base|data|topk|comm|nets)/' "$scratch/bare" | grep -Ev '^(base/(error|progress)|topk/kernels)\.c:' |
+    grep -E -e '(^|[^A-Za-z0-9_])(printf|vprintf|puts|putchar|perror) *\(' \
+        -e '\<(fprintf|vfprintf|fputs|fputc|putc|fwrite) *\(.*\<(stdout|stderr)\>' |
+    grep -v 'format *(printf' >"$found"
+report 'only cli prints (and base/error.c, base/progress.c, a note of topk/kernels.c)'
+
+# -- words and paths that must not be there --------------------------------------------------------------------------------
+# The brackets keep these patterns from finding themselves.
+words='TOD[O]|FIXM[E]|XX[X]|[sS]tu[b]s?|STU[B]|[pP]laceholde[r]s?'
+paths='(^|[^A-Za-z0-9_.])/(wor[k]|roo[t]|hom[e]/[a-z])(/|\>)'
+hosts='[a-z0-9.-]*(artifactor[y]|nexu[s]\.|\.interna[l]\>)[a-z0-9./-]*'
+of '\.(c|h|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/|^[A-Z]+$' | xargs grep -nwE "$words" /dev/null >"$found"
+of '\.(c|h|cu|def|sh|py|gp|md|cff|in|csv|jsonl|txt)$|^Makefile$|^\.ci/' | xargs grep -nE "$paths|$hosts" /dev/null >>"$found"
+report 'no unfinished-work words, no paths or hosts of one machine'
+
+of '\.(c|h|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/' >"$scratch/text"
+xargs grep -nE '[[:blank:]]+$' /dev/null <"$scratch/text" | cut -c1-120 >"$found"
+while IFS= read -r file; do
+    if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then echo "$file: no newline at the end"; fi
+done <"$scratch/text" >>"$found"
+report 'no blanks at line ends, a newline at the end of every file'
+
+# -- shell -----------------------------------------------------------------------------------------------------------------
+if needs shellcheck 'shellcheck'; then
+    of '\.sh$|^\.ci/run$' | xargs shellcheck -x -f gcc >"$found" 2>&1
+    report 'shellcheck'
+fi
+
+# -- C, by tools that read all of it ---------------------------------------------------------------------------------------
+if needs cppcheck 'cppcheck'; then
+    # cppcheck 2.10 overlooks _Noreturn, and would follow paths behind die(); it takes loops over ranks
+    # or classes in tests for loops that may not run.
+    printf '%s\n' "$c_sources" | cppcheck --quiet --file-list=- --std=c11 -I . -D_GNU_SOURCE -D__GNUC__ -D__x86_64__ \
+        '-D_Noreturn=__attribute__((noreturn))' -j "$jobs" --enable=warning,performance,portability \
+        --inline-suppr --suppress='uninitvar:tests/*' --suppress='invalidFunctionArg:tests/*' \
+        --suppress=missingInclude \
+        --suppress=missingIncludeSystem --suppress=unmatchedSuppression --suppress=unknownMacro \
+        --template='{file}:{line}: {severity}: {message} [{id}]' >"$found" 2>&1
+    report 'cppcheck'
+fi
+if needs clang 'clang -Wall -Wextra ... -Werror'; then
+    warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror'
+    mpi=
+    for package in ompi-c ompi mpich; do
+        [ -n "$mpi" ] || mpi=$(pkg-config --cflags "$package" 2>/dev/null | sed 's/-I/-isystem /g')
+    done
+    # shellcheck disable=SC2086
+    printf '%s\n' $c_sources | xargs -P "$jobs" -n 8 clang -fsyntax-only -std=c11 -D_GNU_SOURCE -I. \
+        -DST_VERSION='"0"' -DST_COMMIT='"0"' -DST_CFLAGS='""' \
+        -Wno-unknown-pragmas $warnings $mpi 2>&1 | grep -E '(error|warning):' >"$found"
+    report 'clang, with the warnings of the Makefile'
+fi
+
+# -- advice ----------------------------------------------------------------------------------------------------------------
+# shellcheck disable=SC2086
+wc -l $c_files | awk '$2 != "total" && $1 > 500 { printf "note  %s has %d lines (the habit is 400)\n", $2, $1 }'
+
+[ "$failures" = 0 ] || {
+    printf '%d checks failed\n' "$failures"
+    exit 1
+}

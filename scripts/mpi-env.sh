@@ -1,0 +1,47 @@
+# shellcheck shell=sh
+# mpi-env.sh: sourced, not run: `. scripts/mpi-env.sh`, from the top of the tree. Sets MPIRUN to the launcher of the
+# MPI that the Makefile builds with, and exports settings for jobs on ONE machine, each only where it is not
+# set already:
+#
+#   root           Open MPI refuses to start as root unless told; containers are root
+#   oversubscribe  more ranks than cores are fine in a test
+#   yield          ranks that wait give their core away; without it a tiny allreduce at P = 8 on 2 cores takes
+#                  a thousand times longer
+#   pml, btl       shared memory only: no probing for network hardware at start-up
+#   sigkill        after Ctrl-C mpirun waits this long [s] for the ranks to write their checkpoint
+#
+# MPICH reads none of these variables. Runs over several machines must not use this file.
+
+if [ -z "${MPIRUN:-}" ]; then
+    mpi_env_package=${MPI:-auto}
+    if [ "$mpi_env_package" = auto ]; then # the Makefile's order
+        mpi_env_package=
+        for mpi_env_try in ompi-c ompi mpich; do
+            if pkg-config --exists "$mpi_env_try" 2>/dev/null; then
+                mpi_env_package=$mpi_env_try
+                break
+            fi
+        done
+    fi
+    case $mpi_env_package in
+    ompi*) MPIRUN=$(command -v mpirun.openmpi || command -v mpirun || true) ;;
+    mpich*) MPIRUN=$(command -v mpirun.mpich || command -v mpirun || true) ;;
+    *) MPIRUN=$(command -v mpirun || true) ;;
+    esac
+    MPIRUN=${MPIRUN:-mpirun} # not there: the shell's own message names it
+    unset mpi_env_package mpi_env_try
+fi
+export MPIRUN
+
+if [ "$(id -u)" = 0 ]; then
+    : "${OMPI_ALLOW_RUN_AS_ROOT:=1}" "${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:=1}"
+    export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+fi
+: "${OMPI_MCA_rmaps_base_oversubscribe:=1}" "${OMPI_MCA_mpi_yield_when_idle:=1}"
+: "${OMPI_MCA_pml:=ob1}" "${OMPI_MCA_btl:=self,vader}" # Open MPI 5 knows vader as another name of its sm
+: "${OMPI_MCA_odls_base_sigkill_timeout:=60}"
+export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_pml OMPI_MCA_btl
+export OMPI_MCA_odls_base_sigkill_timeout
+# Open MPI 5 starts jobs through PRRTE, which has names of its own.
+: "${PRTE_MCA_rmaps_default_mapping_policy:=:oversubscribe}" "${PRTE_MCA_odls_base_sigkill_timeout:=60}"
+export PRTE_MCA_rmaps_default_mapping_policy PRTE_MCA_odls_base_sigkill_timeout

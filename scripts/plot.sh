@@ -1,0 +1,131 @@
+#!/bin/sh
+# plot.sh RUN... [--out DIR]: draws from run.jsonl of one or more runs (directories, or the files themselves):
+#   loss.png      training loss against steps, every step and smoothed
+#   accuracy.png  test accuracy against epochs
+#   time.png      where the time of a step goes, one bar per run
+# DIR: by default the run's own directory, of several runs runs/plots. Needs gnuplot and nothing else.
+set -eu
+LC_ALL=C
+export LC_ALL
+here=$(dirname "$0")
+
+fail() {
+    echo "plot.sh: $*" >&2
+    exit 2
+}
+
+out=
+count=0
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-plot.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+first=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out)
+        [ $# -gt 1 ] || fail "--out needs a directory"
+        out=$2
+        shift
+        ;;
+    --out=*) out=${1#--out=} ;;
+    -h | --help)
+        sed -n '2,6s/^# //p' "$0"
+        exit 0
+        ;;
+    -*) fail "unknown option $1; the options are --out DIR" ;;
+    *)
+        file=$1
+        [ ! -d "$file" ] || file=$file/run.jsonl
+        [ -f "$file" ] || fail "$1: no run.jsonl there; a run writes one when it is given --out"
+        count=$((count + 1))
+        first=${first:-$(dirname "$file")}
+        cp "$file" "$scratch/run-$count"
+        printf '%s\n' "$(basename "$(dirname "$file")")" >"$scratch/label-$count"
+        ;;
+    esac
+    shift
+done
+[ $count -gt 0 ] || fail "which run? usage: plot.sh RUN... [--out DIR]"
+command -v gnuplot >/dev/null 2>&1 || fail "gnuplot is not installed: sh scripts/deps.sh test"
+if [ -z "$out" ]; then
+    out=$first
+    [ $count -eq 1 ] || out=runs/plots
+fi
+mkdir -p "$out"
+
+# One pass over a run.jsonl (docs/run-jsonl.md): tables for gnuplot, and a name for the legend. The smoothed loss is the
+# mean over a window of a fiftieth of the run around each step. A run that was resumed or killed is drawn as far as it got.
+extract() { # extract I
+    awk -v losses="$scratch/loss-$1" -v accuracies="$scratch/accuracy-$1" -v times="$scratch/time-$1" \
+        -v legend="$scratch/name-$1" -v range="$scratch/range-$1" '
+        function number(key,   text) {
+            if (!match($0, "\"" key "\":[-+0-9.eE]+")) return "-"
+            text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:/, "", text)
+            return text + 0
+        }
+        function string(key,   text) {
+            if (!match($0, "\"" key "\":\"[^\"]*\"")) return ""
+            text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:"/, "", text); sub(/"$/, "", text)
+            return text
+        }
+        BEGIN { phases = split("compute io select pack communicate merge update other", phase, " ") }
+        /^\{"type":"header"/ {
+            name = string("algo"); ranks = number("ranks")
+            if (name != "dense") name = name ", ρ = " number("density")
+        }
+        /^\{"type":"step"/ {
+            n++; step[n] = number("step"); loss[n] = number("loss")
+            for (i = 1; i <= phases; i++) total[i] += number(phase[i])
+        }
+        /^\{"type":"eval"/ { epoch[++m] = number("epoch"); accuracy[m] = 100 * number("test_accuracy") }
+        END {
+            if (!n) exit 1
+            half = int(n / 100); if (half < 2) half = 2
+            for (i = 1; i <= n; i++) sum[i] = sum[i - 1] + loss[i]
+            every = int(n / 2000) + 1
+            for (i = 1; i <= n; i++) {
+                from = i - half < 1 ? 1 : i - half; to = i + half > n ? n : i + half
+                mean = (sum[to] - sum[from - 1]) / (to - from + 1)
+                if (mean > top) top = mean
+                if (i % every == 0 || i == n) print step[i], loss[i], mean >losses
+            }
+            printf "" >accuracies
+            for (i = 1; i <= m; i++) print epoch[i], accuracy[i] >accuracies
+            if (!m) print 0, "-" >accuracies
+            for (i = 1; i <= phases; i++) printf "%s%.6f", (i == 1 ? "" : " "), 1000 * total[i] / n >times
+            for (i = 1; i <= phases; i++) all += total[i]
+            printf " %.6f\n", 1000 * all / n >times
+            print name >legend
+            print step[n], top >range
+        }' "$scratch/run-$1"
+}
+i=1
+while [ $i -le $count ]; do
+    extract $i || fail "$(cat "$scratch/label-$i")/run.jsonl holds no step yet"
+    i=$((i + 1))
+done
+
+# Runs that share a name are told apart by their directories.
+i=1
+while [ $i -le $count ]; do
+    if [ "$(cat "$scratch"/name-[0-9]* | grep -cxF "$(cat "$scratch/name-$i")")" -gt 1 ]; then
+        printf '%s (%s)\n' "$(cat "$scratch/name-$i")" "$(cat "$scratch/label-$i")" >"$scratch/unique-$i"
+    else
+        cp "$scratch/name-$i" "$scratch/unique-$i"
+    fi
+    i=$((i + 1))
+done
+
+names=
+echo 'run compute "input wait" select pack communicate merge update other sum at' >"$scratch/time"
+i=1
+while [ $i -le $count ]; do
+    name=$(tr -d "\"'\\\\" <"$scratch/unique-$i")
+    names="$names name$i=\"$name\";"
+    printf '"%s" %s %d\n' "$(printf '%s' "$name" | sed 's/, /\\n/')" "$(cat "$scratch/time-$i")" $((i - 1)) >>"$scratch/time"
+    i=$((i + 1))
+done
+limits=$(cat "$scratch"/range-* | awk '$1 > s { s = $1 } $2 > l { l = $2 }
+    END { printf "steps_max=%d; loss_max=%g;", s, 1.15 * l }')
+LC_ALL=C.UTF-8 gnuplot -e "dir='$scratch'; out='$out'; runs=$count; $names $limits" "$here/plot.gp"
+for picture in loss accuracy time; do echo "$out/$picture.png"; done
