@@ -85,7 +85,8 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
         else
             ok = parse_list(option, value, 1, REPEAT_MAX, rounds, &numbers, e);
         if (!ok) return false;
-        if (numbers > 0) r->repeat = (size_t)rounds[0];
+        if (numbers > 1) return err_set(e, "bench select: %s %s: one number is needed", option, value);
+        if (numbers == 1) r->repeat = (size_t)rounds[0];
         i++;
     }
     return true;

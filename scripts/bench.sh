@@ -12,8 +12,6 @@ parts=${SPARSETRAIN_BENCH:-select train step}
 }
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
-# It slows PyTorch's matrix products on processors newer than the one it names: not a fair peer.
-unset OPENBLAS_CORETYPE
 
 python=
 for candidate in /usr/bin/python3 python3; do
@@ -23,11 +21,13 @@ for candidate in /usr/bin/python3 python3; do
     fi
 done
 
-peer() { # peer SCRIPT: next to PyTorch where there is one
+if [ -z "$python" ]; then python=$(command -v python3 || true); fi
+
+peer() { # peer SCRIPT: next to PyTorch; without it the script says so and shows what it can
     if [ -n "$python" ]; then
         "$python" "scripts/$1" "$binary"
     else
-        echo "SKIP scripts/$1: no python3 here can import torch (Debian: apt-get install python3-torch)"
+        echo "SKIP scripts/$1: python3 is not installed"
     fi
 }
 

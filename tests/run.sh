@@ -6,7 +6,7 @@
 #   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
-# was built with, if any), TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or
+# was built with, if any), MPIRUN (to start jobs with another mpirun), TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or
 # nothing ran.
 #
 # A program that dies, prints fewer results than its plan "1..N" announces, or runs into the timeout counts as one
@@ -55,10 +55,12 @@ first_command() {
     return 1
 }
 
-# launcher PROGRAM: the mpirun of the MPI that it was linked with. Debian has both side by side.
+# launcher PROGRAM: the mpirun of the MPI that it was linked with (Debian has both side by side), or $MPIRUN. Tests
+# that start jobs themselves find it as MPIRUN.
+users_mpirun=${MPIRUN:-}
 launcher() {
-    if [ -n "${MPIRUN:-}" ]; then
-        echo "$MPIRUN"
+    if [ -n "$users_mpirun" ]; then
+        echo "$users_mpirun"
     elif ldd "$1" 2> /dev/null | grep -q libmpich; then
         first_command mpirun.mpich mpiexec.hydra mpirun
     else
@@ -127,17 +129,21 @@ for source in tests/*_*.c; do
         not_built "$name"
         continue
     fi
+    MPIRUN=$(launcher "$program")
+    export MPIRUN
     ranks=$(sed -n 's/^[ /*]*ranks: *\([0-9 ]*\).*/\1/p' "$source" | head -n 1)
     if [ -z "$ranks" ]; then
         run "$name" "" "$program"
-    elif mpirun=$(launcher "$program"); then
-        for P in $ranks; do run "$name" " P=$P" "$mpirun" -np "$P" "$program"; done
+    elif [ -n "$MPIRUN" ]; then
+        for P in $ranks; do run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"; done
     else
         failed=$((failed + 1))
         echo "$name: no mpirun found"
     fi
 done
 
+MPIRUN=$(launcher "$BUILD/sparsetrain")
+export MPIRUN
 for script in tests/cli_*.sh; do
     name=$(basename "$script" .sh)
     if [ -f "$script" ] && wanted "$name"; then run "$name" "" sh "$script"; fi
