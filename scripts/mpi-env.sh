@@ -8,7 +8,10 @@
 #   yield          ranks that wait give their core away; without it a tiny allreduce at P = 8 on 2 cores takes
 #                  a thousand times longer
 #   pml, btl       shared memory only: no probing for network hardware at start-up
-#   sigkill        after Ctrl-C mpirun waits this long [s] for the ranks to write their checkpoint
+#
+# odls_base_sigkill_timeout stays at its 1 s on purpose: after Ctrl-C that is time for the checkpoint of a small model,
+# and any longer value is also waited for, twice, whenever a rank ends with a status that is not 0. Runs with large
+# models are better stopped with `kill -USR1` to mpirun, which passes it on and kills nobody.
 #
 # MPICH reads none of these variables. Runs over several machines must not use this file.
 
@@ -39,9 +42,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 : "${OMPI_MCA_rmaps_base_oversubscribe:=1}" "${OMPI_MCA_mpi_yield_when_idle:=1}"
 : "${OMPI_MCA_pml:=ob1}" "${OMPI_MCA_btl:=self,vader}" # Open MPI 5 knows vader as another name of its sm
-: "${OMPI_MCA_odls_base_sigkill_timeout:=60}"
 export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_pml OMPI_MCA_btl
-export OMPI_MCA_odls_base_sigkill_timeout
 # Open MPI 5 starts jobs through PRRTE, which has names of its own.
-: "${PRTE_MCA_rmaps_default_mapping_policy:=:oversubscribe}" "${PRTE_MCA_odls_base_sigkill_timeout:=60}"
-export PRTE_MCA_rmaps_default_mapping_policy PRTE_MCA_odls_base_sigkill_timeout
+: "${PRTE_MCA_rmaps_default_mapping_policy:=:oversubscribe}"
+export PRTE_MCA_rmaps_default_mapping_policy

@@ -271,7 +271,7 @@ static uint64_t hash_of_a_run(struct comm *c, const struct exchange_ops *ops, en
 
 static void two_runs_give_the_same_bits(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++)
-        for (int rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++)
+        for (enum gtopk_residual rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++)
             assert_true(hash_of_a_run(c, exchanges[row], rule) == hash_of_a_run(c, exchanges[row], rule));
 }
 
@@ -283,7 +283,7 @@ static void the_paper_rule_loses_what_an_inner_merge_drops(struct comm *c) {
     int Q = floor_power_of_two(c->size), b = c->size == Q ? 1 : Q, d = c->size == 3 ? 1 : 2;
     float acc[4] = {0};
     if (c->size < 3) return;
-    for (int rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++) {
+    for (enum gtopk_residual rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++) {
         rig_open(c, gtopk(), exact(), 4, 1, rule);
         memset(acc, 0, sizeof acc);
         if (c->rank == 0) acc[0] = 10;
