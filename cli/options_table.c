@@ -50,7 +50,7 @@ const struct option_row option_table[] = {
     {"dense-steps", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "0",
      "exchange the whole gradient in the first N steps (Ok-Topk: 512 for VGG)", AT(dense_steps), 0, HUGE_COUNT},
     {"gtopk-residual", "RULE", OPTION_CHOICE, RULE_RUN, exchange_group, "conserve",
-     "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 4, and logs how "
+     "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
      "much",
      AT(gtopk_residual), .choice = residual_name},
 
