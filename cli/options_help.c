@@ -16,19 +16,17 @@ static const char *const verbs[][2] = {
 
 /* Words of `text` from `column` on, wrapped; later lines begin at HELP_COLUMN. */
 static void wrap(FILE *stream, const char *text, size_t column) {
-    while (*text) {
+    for (bool first = true; *text; first = false) {
         size_t word = strcspn(text, " ");
-        if (column + word > HELP_WIDTH && column > HELP_COLUMN) {
+        if (!first && column + 1 + word > HELP_WIDTH) {
             fprintf(stream, "\n%*s", HELP_COLUMN, "");
             column = HELP_COLUMN;
+            first = true;
         }
-        fprintf(stream, "%.*s", (int)word, text);
-        column += word + 1;
+        fprintf(stream, "%s%.*s", first ? "" : " ", (int)word, text);
+        column += word + !first;
         text += word;
-        if (*text) {
-            fputc(' ', stream);
-            text++;
-        }
+        text += strspn(text, " ");
     }
     fputc('\n', stream);
 }
