@@ -108,7 +108,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $$(foreach m,$$(libs_of_$$(call module_
 	$(call quiet,LD,$@)$(CC) $(ldflags) $(filter %.o,$^) $(filter %.a,$^) $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -lcmocka -o $@
 
 # Loaded before the program by the test that kills it in the middle of a write.
-$(BUILD)/tests/libcrash.so: tests/crash_preload.c
+$(BUILD)/tests/libcrash.so: tests/crashing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 

@@ -2,6 +2,7 @@
  * program: messages need it where no handle can be passed (out of memory, a failed library call). */
 #include "base/error.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,10 @@ void error_set_abort(void (*abort_all)(int status)) {
 }
 
 /* Trouble with a common cause (no memory, parameters that exploded) reaches all ranks at about the same time; of
- * them the lowest should be heard, and its abort ends the others while they wait. */
+ * them the lowest should be heard, and its abort ends the others while they wait: by SIGTERM, which must kill again
+ * where it was caught before. */
 static void wait_for_lower_ranks(void) {
+    signal(SIGTERM, SIG_DFL);
     int turns = this_rank < 10 ? this_rank : 10;
     struct timespec pause = {turns * 3 / 10, turns * 3 % 10 * 100000000L};
     nanosleep(&pause, NULL);

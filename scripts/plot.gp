@@ -1,5 +1,5 @@
 # plot.gp: the pictures of scripts/plot.sh, which calls
-#     gnuplot -e "dir='...'; out='...'; runs=N; name1='...'; ...; steps_max=...; loss_max=..." scripts/plot.gp
+#     gnuplot -e "dir='...'; out='...'; runs=N; name1='...'; ...; steps_max=...; loss_max=...; time_max=...; bar_width=..." scripts/plot.gp
 # dir/loss-I: step, loss, smoothed loss;  dir/accuracy-I: epoch, test accuracy [%];  dir/time: one row per run, name and
 # then milliseconds per step of each phase, their sum, the run's number from 0, with the phases' names in the first line.
 
@@ -32,9 +32,9 @@ accuracy_panel = "\
          title name(i); "
 time_panel = "\
     set title 'Time per step' font ',19'; unset xlabel; set ylabel 'mean over ranks [ms]'; \
-    set xrange [-0.6:runs-0.4]; set yrange [0:*]; set key outside right top reverse Left invert samplen 1; \
+    set xrange [-0.6:runs-0.4]; set yrange [0:time_max]; set key outside right top reverse Left invert samplen 1; \
     set style data histograms; set style histogram rowstacked; set boxwidth 0.6 relative; \
-    set xtics scale 0; set bmargin 3.6; \
+    set xtics scale 0; set bmargin 4.8; \
     plot for [c=2:9] dir.'/time' using c:xtic(1) lc rgb phase_colour[c-1] title columnheader(c), \
          dir.'/time' using 11:10:(sprintf('%.1f', $10)) with labels offset 0,0.7 tc rgb 0x202020 notitle; "
 
@@ -43,6 +43,8 @@ set output out."/loss.png"
 eval loss_panel
 set output out."/accuracy.png"
 eval accuracy_panel
-set terminal pngcairo noenhanced size (650 + 160 * runs < 900 ? 900 : 650 + 160 * runs),750 font "Sans,16" linewidth 1.5
+if (bar_width < 160) { bar_width = 160 }
+wide = 420 + bar_width * runs
+set terminal pngcairo noenhanced size (wide < 900 ? 900 : wide),750 font "Sans,16" linewidth 1.5
 set output out."/time.png"
 eval time_panel

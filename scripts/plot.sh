@@ -95,8 +95,8 @@ extract() { # extract I
             for (i = 1; i <= phases; i++) printf "%s%.6f", (i == 1 ? "" : " "), 1000 * total[i] / n >times
             for (i = 1; i <= phases; i++) all += total[i]
             printf " %.6f\n", 1000 * all / n >times
+            print step[n], top, 1000 * all / n >range
             print name >legend
-            print step[n], top >range
         }' "$scratch/run-$1"
 }
 i=1
@@ -122,10 +122,14 @@ i=1
 while [ $i -le $count ]; do
     name=$(tr -d "\"'\\\\" <"$scratch/unique-$i")
     names="$names name$i=\"$name\";"
-    printf '"%s" %s %d\n' "$(printf '%s' "$name" | sed 's/, /\\n/')" "$(cat "$scratch/time-$i")" $((i - 1)) >>"$scratch/time"
+    printf '"%s" %s %d\n' "$(printf '%s' "$name" | sed 's/, /\\n/; s/ (\(.*\))$/\\n\1/')" "$(cat "$scratch/time-$i")" $((i - 1)) >>"$scratch/time"
     i=$((i + 1))
 done
 limits=$(cat "$scratch"/range-* | awk '$1 > s { s = $1 } $2 > l { l = $2 }
-    END { printf "steps_max=%d; loss_max=%g;", s, 1.15 * l }')
+    $3 > t { t = $3 } END { printf "steps_max=%d; loss_max=%g; time_max=%g;", s, 1.15 * l, 1.1 * t }')
+# A bar must be as wide as the longest line below it.
+widest=$(sed '1d; s/^"//; s/" .*//; s/\\n/\
+/g' "$scratch/time" | awk '{ if (length($0) > w) w = length($0) } END { print 40 + 10 * w }')
+limits="$limits bar_width=$widest;"
 LC_ALL=C.UTF-8 gnuplot -e "dir='$scratch'; out='$out'; runs=$count; $names $limits" "$here/plot.gp"
 for picture in loss accuracy time; do echo "$out/$picture.png"; done

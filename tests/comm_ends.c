@@ -37,10 +37,11 @@ static void meet_nan(struct comm *c, const struct exchange_ops *ops, float bad) 
     }
 }
 
-/* The other ranks wait for a message that never comes. */
+/* Waits for a message that never comes. No rank may reach MPI_Finalize meanwhile: Open MPI 4.1's mpirun crashes or
+ * hangs about every third time when a rank aborts while another one is in there. */
 static void wait_forever(struct comm *c) {
     char byte;
-    if (c->rank < c->size - 1) comm_recv(c, c->size - 1, 1, &byte, 1);
+    comm_recv(c, (c->rank + 1) % c->size, 1, &byte, 1);
 }
 
 static void send_too_much(struct comm *c) {

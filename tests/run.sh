@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 SAN=${SAN:-}
 export BUILD SAN
-if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-900}; else limit=${TEST_TIMEOUT:-300}; fi
+if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-2400}; else limit=${TEST_TIMEOUT:-900}; fi
 
 # Several ranks per core on one machine, as any user, without probing for fabrics.
 export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT-1}"

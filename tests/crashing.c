@@ -1,4 +1,4 @@
-/* crash_preload.c: loaded before a program (LD_PRELOAD), kills it with SIGKILL at the CRASH_AT-th call of write, fsync
+/* crashing.c: loaded before a program (LD_PRELOAD), kills it with SIGKILL at the CRASH_AT-th call of write, fsync
  * or rename that concerns a checkpoint; a write is done by half first. So a test can stop a run at every point of
  * writing a checkpoint. */
 #include <dlfcn.h>
