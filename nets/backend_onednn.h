@@ -32,7 +32,7 @@ struct onednn_step {
     int args;
 };
 
-/* Takes `made` over. */
+/* `made` stays the caller's, for the descriptors asked of it live no longer than it does. */
 void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made);
 /* A copy from one layout to another. */
 void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to);

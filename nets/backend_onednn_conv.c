@@ -1,7 +1,7 @@
 /* backend_onednn_conv.c: convolutions by oneDNN. The library chooses the layout of the weights for each of the three
- * passes; they are kept canonical in the arena and copied on the way (0.3% of a step: weights are few beside
- * activations). Activations are taken as they lie, but for the images of the first layer, which may be wanted in
- * another layout than the canonical one they come in. */
+ * passes; they are kept canonical in the arena and copied on the way, which is cheap: weights are few beside
+ * activations (ResNet-20, batch 32: 1.5 ms of a step of 85). Activations are taken as they lie, but for the images of
+ * the first layer, which may be wanted in another layout than the canonical one they come in. */
 #include "base/mem.h"
 #include "nets/backend_onednn.h"
 
@@ -110,9 +110,12 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     if (spec->wants_dx) {
         shim_convolution_data(&data, b->engine, shim_desc_of(&p.x), w_any, yd, &p.window, b->attr, forward);
         open_data(c, &p, data);
+        ONEDNN(dnnl_primitive_desc_destroy(data));
     }
     open_weights(c, &p, weights);
     open_forward(c, &p, forward);
+    ONEDNN(dnnl_primitive_desc_destroy(weights));
+    ONEDNN(dnnl_primitive_desc_destroy(forward));
     plan_close(&p);
     y->layout = (int)b->layout;
     struct cpu_view view = cpu_view_of(y);

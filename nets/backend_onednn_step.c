@@ -46,7 +46,6 @@ void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_de
         need_scratch(b, bytes);
         onednn_step_arg(b, s, DNNL_ARG_SCRATCHPAD, scratch);
     }
-    ONEDNN(dnnl_primitive_desc_destroy(made));
 }
 
 void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to) {
@@ -55,6 +54,7 @@ void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from
     onednn_step_open(b, s, made);
     onednn_step_arg(b, s, DNNL_ARG_FROM, from);
     onednn_step_arg(b, s, DNNL_ARG_TO, to);
+    ONEDNN(dnnl_primitive_desc_destroy(made));
 }
 
 void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_desc desc) {

@@ -6,7 +6,7 @@
  *      dx   = a (g - dshift / M - (x - mean) r dscale / M)       = a g + p x + q
  * Running statistics as PyTorch keeps them: new = 0.9 old + 0.1 batch, the variance with M - 1 in place of M.
  * Sums are taken per image and block in float, over images in double and in order: the same bits at any number of
- * threads. oneDNN's own normalisation is not used: it cannot take the addition in, and needs more passes. */
+ * threads. oneDNN's own normalisation is not used: its fused form takes the ReLU in, but not the addition before it. */
 #include "nets/cpu_norm.h"
 
 #include <math.h>

@@ -19,7 +19,8 @@ struct lr_schedule {
 };
 
 /* "constant" or "step:E,E,...[:FACTOR]" (FACTOR 0.1 unless given), E in epochs or, with a %, of all epochs;
- * "step:81,122" or "step:50%,75%:0.2". epochs: length of the run. */
+ * "step:81,122" or "step:50%,75%:0.2". epochs: length of the run.
+ * Sets factor and boundaries; base and warmup are left to the caller. */
 bool lr_parse(const char *text, double epochs, struct lr_schedule *s, struct err *e);
 
 /* epoch: fractional position in the run, >= 0; P: number of ranks. */

@@ -107,11 +107,21 @@ def sample(n):
     return [0, n // 3, n - 1]
 
 
+def state_of(model):
+    state = {}
+    for name, b in model.named_buffers():
+        if b.dim() == 1:
+            b = b.double()
+            state[name] = (b.sum().item(), [b[i].item() for i in sample(b.numel())])
+    return state
+
+
 def train(model, dtype):
-    """(losses, {name: (sum, norm, samples)} of the first gradient, {name: (sum, samples)} of the state, loss, correct)"""
+    """(losses, {name: (sum, norm, samples)} of the first gradient, the state after one step and after all, each
+    {name: (sum, samples)}, loss, correct)"""
     model = copy.deepcopy(model).to(dtype).train()
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM, weight_decay=DECAY)
-    losses, gradients = [], {}
+    losses, gradients, states = [], {}, []
     for step in range(STEPS):
         x, y = batch_of(step)
         optimiser.zero_grad()
@@ -122,15 +132,12 @@ def train(model, dtype):
             g = p.grad.double().flatten()
             gradients[name] = (g.sum().item(), g.norm().item(), [g[i].item() for i in sample(g.numel())])
         optimiser.step()
-    state = {}
-    for name, b in model.named_buffers():
-        if b.dim() == 1:
-            b = b.double()
-            state[name] = (b.sum().item(), [b[i].item() for i in sample(b.numel())])
+        if step in (0, STEPS - 1):
+            states.append(state_of(model))
     x, y = batch_of(EVALUATED)
     with torch.no_grad():
         z = model.eval()(x.to(dtype))
-    return losses, gradients, state, functional.cross_entropy(z, y).item(), (z.argmax(1) == y).sum().item()
+    return losses, gradients, states, functional.cross_entropy(z, y).item(), (z.argmax(1) == y).sum().item()
 
 
 def numbers(values):
@@ -141,8 +148,8 @@ def main():
     torch.set_num_threads(1)
     model = ResNet20()
     initialise(model)
-    losses, gradients, state, loss, correct = train(model, torch.float64)
-    losses32, gradients32, state32, loss32, _ = train(model, torch.float32)
+    losses, gradients, states, loss, correct = train(model, torch.float64)
+    losses32, gradients32, states32, loss32, _ = train(model, torch.float32)
     differences = [abs(a - b) for a, b in zip(losses, losses32)]
     loss_range = [max(differences[: i + 1]) for i in range(STEPS)]  # once apart, runs stay apart
     gradient_range = max(
@@ -150,9 +157,10 @@ def main():
         for name, g in gradients.items()
     )
     sum_range = max(abs(g[0] - gradients32[name][0]) / g[1] for name, g in gradients.items())
-    state_range = max(
-        max(abs(a - b) / (1 + abs(a)) for a, b in zip(s[1], state32[name][1])) for name, s in state.items()
-    )
+    state_range = [
+        max(max(abs(a - b) / (1 + abs(a)) for a, b in zip(s[1], state32[name][1])) for name, s in state.items())
+        for state, state32 in zip(states, states32)
+    ]
     print("/* resnet20.h: made by tests/golden/resnet20.py with PyTorch; see there. */")
     print("#ifndef ST_TESTS_GOLDEN_RESNET20_H\n#define ST_TESTS_GOLDEN_RESNET20_H\n")
     print(f"enum {{ GOLDEN_SEED = {SEED}, GOLDEN_BATCH = {BATCH}, GOLDEN_STEPS = {STEPS}, "
@@ -161,18 +169,20 @@ def main():
     print("/* Largest differences between single and double precision in PyTorch itself. Losses up to each step; gradients and their sums,\n"
           " * relative to the slice's norm; running statistics, relative to 1 + their size; the evaluated loss. */")
     print(f"static const double range_losses[] = {{{numbers(loss_range)}}};")
+    print(f"static const double range_state[] = {{{numbers(state_range)}}};")
     print(f"static const double range_gradient = {gradient_range:.17g}, range_sum = {sum_range:.17g},")
-    print(f"                    range_state = {state_range:.17g}, range_evaluation = {abs(loss - loss32):.17g};\n")
+    print(f"                    range_evaluation = {abs(loss - loss32):.17g};\n")
     print("/* Mean loss of each step. */")
     print(f"static const double golden_losses[] = {{{numbers(losses)}}};\n")
     print("/* Of each parameter slice after the first backward pass: sum and norm of the gradient, entries 0, n/3, n-1. */")
     print("static const struct {\n    const char *name;\n    double sum, norm, entry[3];\n} golden_gradients[] = {")
     for name, (total, norm, entries) in gradients.items():
         print(f'    {{"{name}", {total:.17g}, {norm:.17g}, {{{numbers(entries)}}}}},')
-    print("};\n\n/* Of each slice of the running statistics after all steps: sum, entries 0, n/3, n-1. */")
-    print("static const struct {\n    const char *name;\n    double sum, entry[3];\n} golden_state[] = {")
-    for name, (total, entries) in state.items():
-        print(f'    {{"{name}", {total:.17g}, {{{numbers(entries)}}}}},')
+    print("};\n\n/* Of each slice of the running statistics, after the first step and after all: sum, entries 0, n/3, n-1. */")
+    print("static const struct {\n    const char *name;\n    double sum[2], entry[2][3];\n} golden_state[] = {")
+    for name in states[0]:
+        (sum1, entries1), (sum2, entries2) = (state[name] for state in states)
+        print(f'    {{"{name}", {{{sum1:.17g}, {sum2:.17g}}}, {{{{{numbers(entries1)}}}, {{{numbers(entries2)}}}}}}},')
     print("};\n\n/* Mean loss and correct answers of the evaluated batch. */")
     print(f"static const double golden_evaluation = {loss:.17g};")
     print(f"static const int golden_correct = {correct};\n\n#endif")
