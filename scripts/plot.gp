@@ -1,5 +1,5 @@
 # plot.gp: the pictures of scripts/plot.sh, which calls
-#     gnuplot -e "dir='...'; out='...'; runs=N; name1='...'; ...; steps_max=...; loss_max=...; time_max=...; bar_width=..." scripts/plot.gp
+#     gnuplot -e "dir='...'; out='...'; runs=N; name1='...'; ...; steps_max=; loss_max=; time_max=; bar_width=" plot.gp
 # dir/loss-I: step, loss, smoothed loss;  dir/accuracy-I: epoch, test accuracy [%];  dir/time: one row per run, name and
 # then milliseconds per step of each phase, their sum, the run's number from 0, with the phases' names in the first line.
 

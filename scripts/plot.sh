@@ -122,7 +122,8 @@ i=1
 while [ $i -le $count ]; do
     name=$(tr -d "\"'\\\\" <"$scratch/unique-$i")
     names="$names name$i=\"$name\";"
-    printf '"%s" %s %d\n' "$(printf '%s' "$name" | sed 's/, /\\n/; s/ (\(.*\))$/\\n\1/')" "$(cat "$scratch/time-$i")" $((i - 1)) >>"$scratch/time"
+    lines=$(printf '%s' "$name" | sed 's/, /\\n/; s/ (\(.*\))$/\\n\1/')
+    printf '"%s" %s %d\n' "$lines" "$(cat "$scratch/time-$i")" $((i - 1)) >>"$scratch/time"
     i=$((i + 1))
 done
 limits=$(cat "$scratch"/range-* | awk '$1 > s { s = $1 } $2 > l { l = $2 }
