@@ -1,7 +1,7 @@
 /* kernels_avx512.c: the kernels for processors with AVX-512F, whose compress instruction packs the entries that
  * pass the threshold, 16 at a time. */
 #include "topk/kernels.h"
-#include "topk/sparse.h"
+#include "topk/kernels_scalar.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -94,14 +94,7 @@ AVX512 static size_t filter(uint32_t *idx, float *val, size_t n, uint32_t key) {
         _mm512_storeu_ps(val + kept, _mm512_maskz_compress_ps(passed, value));
         kept += (size_t)__builtin_popcount(passed);
     }
-    for (; i < n; i++) {
-        uint32_t index = idx[i];
-        float value = val[i];
-        idx[kept] = index;
-        val[kept] = value;
-        kept += magnitude_key(value) >= key;
-    }
-    return kept;
+    return filter_rest(idx, val, i, n, key, kept);
 }
 
 AVX512 static size_t filter_keys(uint32_t *keys, size_t n, uint32_t low, uint32_t width) {
@@ -113,12 +106,7 @@ AVX512 static size_t filter_keys(uint32_t *keys, size_t n, uint32_t low, uint32_
         _mm512_storeu_si512(keys + kept, _mm512_maskz_compress_epi32(passed, key));
         kept += (size_t)__builtin_popcount(passed);
     }
-    for (; i < n; i++) {
-        uint32_t key = keys[i];
-        keys[kept] = key;
-        kept += key - low < width;
-    }
-    return kept;
+    return filter_keys_rest(keys, i, n, low, width, kept);
 }
 
 extern const struct topk_kernels topk_kernels_avx512;

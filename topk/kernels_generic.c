@@ -1,6 +1,6 @@
 /* kernels_generic.c: the kernels in plain C, for any processor; the reference that the others answer to. */
 #include "topk/kernels.h"
-#include "topk/sparse.h"
+#include "topk/kernels_scalar.h"
 
 static void accumulate(float *acc, const float *grad, size_t n) {
     for (size_t i = 0; i < n; i++) acc[i] += grad[i];
@@ -33,25 +33,11 @@ static size_t compact(const float *acc, size_t n, uint32_t base, uint32_t key, u
 }
 
 static size_t filter(uint32_t *idx, float *val, size_t n, uint32_t key) {
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t index = idx[i];
-        float value = val[i];
-        idx[kept] = index; /* always written, so that no branch depends on the data */
-        val[kept] = value;
-        kept += magnitude_key(value) >= key;
-    }
-    return kept;
+    return filter_rest(idx, val, 0, n, key, 0);
 }
 
 static size_t filter_keys(uint32_t *keys, size_t n, uint32_t low, uint32_t width) {
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t key = keys[i];
-        keys[kept] = key;
-        kept += key - low < width;
-    }
-    return kept;
+    return filter_keys_rest(keys, 0, n, low, width, 0);
 }
 
 extern const struct topk_kernels topk_kernels_generic;
