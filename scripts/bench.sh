@@ -50,7 +50,7 @@ bench_step() {
             "$MPIRUN" -np 4 "$binary" --algo $algo "$@" --data synthetic --device cpu --batch 32 --steps 40 \
                 --eval-every 0 --quiet --out "$out" || return 1
             {
-                for key in images_per_second step_seconds compute communicate memory_peak_max; do
+                for key in images_per_second step_seconds compute communicate memory_private_max; do
                     summary $key "$out/run.jsonl"
                 done
                 for key in other io select pack merge update; do summary $key "$out/run.jsonl"; done |
@@ -75,7 +75,7 @@ bench_step() {
     printf 'gtopk, P = 4: %.2f%% of a step is neither compute nor communication (target: under 5%%)\n' "$neither"
     if grep -q '"data_shared":true' "$log"; then
         awk -v bytes="$(summary data_bytes "$log")" 'BEGIN { printf "dataset: %.0f MiB, ", bytes / 1048576 }'
-        echo 'in memory once per node; the memory column counts it in every rank that reads it'
+        echo 'in memory once per node, not in the memory column'
     else
         echo 'dataset: not shared here, every rank holds its own'
     fi
