@@ -57,6 +57,15 @@ check "two runs give the same bits" [ "$(json "$W/whole/run.jsonl" summary param
 SPARSETRAIN_NO_SHARED=1 start 3 $small --algo gtopk --out "$W/private"
 check "private data memory gives the same bits as shared" [ "$(json "$W/private/run.jsonl" summary parameters_hash)" = "$(json "$W/run-gtopk-3/run.jsonl" summary parameters_hash)" ]
 
+# shellcheck disable=SC2086
+start 4 $small --algo gtopk --dense-steps 3 --density-warmup none --threads 2 --no-augment --out "$W/densestart"
+row() { sed -n "/\"type\":\"step\",\"step\":$1,/s/.*\"bytes_sent_max\":\([0-9.e+]*\).*/\1/p" "$W/densestart/run.jsonl"; }
+check "--dense-steps 3: the third step is dense, the fourth is not" awk "BEGIN { exit !($(row 3) > 1600000 && $(row 4) < 10000) }"
+# shellcheck disable=SC2086
+start 4 $small --algo gtopk --gtopk-residual paper --density-warmup 0.25 --out "$W/paper"
+check "the published residual rule logs the gradient that it loses" awk "BEGIN { exit !($(json "$W/paper/run.jsonl" summary mass_lost) > 0) }"
+check "the default rule loses nothing" awk "BEGIN { exit !($(json "$W/run-gtopk-4/run.jsonl" summary mass_lost) == 0) }"
+
 # -- mistakes -------------------------------------------------------------------------------------------------------
 # mistake P PART ARGS...: status 2, one line of ours which contains PART, nothing on stdout, no $W/new
 mistake() {

@@ -1,0 +1,84 @@
+/* cli_replicas.c: --check-replicas finds a single bit that one rank holds differently, and names the rank. The program
+ * starts itself under mpirun, since the job must end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+
+enum { N = 1000, RANKS = 3 };
+
+/* One rank: the parameters are equal but for the bit of rank `odd`. */
+static int child(int argc, char **argv) {
+    static struct run r;
+    static struct net net;
+    static float param[N];
+    int odd = atoi(argv[2]);
+    r.comm = comm_open(&argc, &argv);
+    for (size_t i = 0; i < N; i++) param[i] = (float)i;
+    if (r.comm->rank == odd) {
+        uint32_t bits;
+        memcpy(&bits, &param[N - 1], sizeof bits);
+        bits ^= 1;
+        memcpy(&param[N - 1], &bits, sizeof bits);
+    }
+    net.arena.device = device_find("cpu");
+    net.arena.param = param;
+    net.arena.n = r.n = N;
+    r.net = &net;
+    r.step = 7;
+    run_check_replicas(&r);
+    comm_close(r.comm);
+    return EXIT_DONE;
+}
+
+static char self[4096], output[8192];
+
+static int job(int odd) {
+    char command[5000];
+    const char *mpirun = getenv("MPIRUN");
+    snprintf(command, sizeof command, "timeout -k 5 60 %s -np %d '%s' child %d 2>&1 < /dev/null",
+             mpirun ? mpirun : "mpirun", RANKS, self, odd);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void equal_replicas_pass(void **state) {
+    (void)state;
+    assert_int_equal(job(-1), EXIT_DONE);
+}
+
+static void one_bit_is_found(void **state) {
+    (void)state;
+    for (int odd = 1; odd < RANKS; odd++) {
+        char text[128];
+        snprintf(text, sizeof text, "sparsetrain: after step 7 the parameters of rank %d differ from those of rank 0",
+                 odd);
+        int status = job(odd);
+        if (status != EXIT_SYSTEM || !strstr(output, text))
+            fail_msg("status %d, without \"%s\":\n%s", status, text, output);
+    }
+    assert_int_equal(job(0), EXIT_SYSTEM); /* then all others differ */
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "child") == 0) return child(argc, argv);
+    if (!realpath(argv[0], self)) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_replicas_pass),
+        cmocka_unit_test(one_bit_is_found),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
