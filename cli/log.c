@@ -371,6 +371,7 @@ void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
     double steps = t->steps > 0 ? t->steps : 1;
     double memory[2] = {(double)mem_resident_peak(), (double)(mem_resident() - mem_resident_shared())};
     comm_allreduce_f64(r->comm, memory, 2, COMM_MAX);
+    r->log.private_memory = memory[1];
     char hash[24];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)parameters_hash);
     struct json *j = begin_row(&r->log, "summary");

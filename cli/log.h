@@ -44,7 +44,8 @@ struct log {
     double meeting_time;    /* when the last meeting was [s] */
     struct totals totals;
     double start_loss, start_accuracy; /* of the evaluation before the first step */
-    double begin, last_line;           /* [s] */
+    double private_memory;   /* resident bytes of the largest rank without shared memory; set by log_summary */
+    double begin, last_line; /* [s] */
     enum { SHOW_NOTHING, SHOW_LINES, SHOW_BAR } show;
     struct progress bar;
 };

@@ -69,6 +69,14 @@ static void say_bytes(struct run *r) {
         log_say(r, "  gradient lost       %.3g in sum of magnitudes (--gtopk-residual paper)", t->mass_lost);
 }
 
+static void say_memory(struct run *r) {
+    char own[32], data[32];
+    human_bytes(own, sizeof own, r->log.private_memory);
+    human_bytes(data, sizeof data, (double)r->data.bytes);
+    log_say(r, "  memory              %s on each rank, the dataset's %s %s", own, data,
+            r->data_memory.shared ? "once per node" : "included");
+}
+
 static void say_next(struct run *r) {
     const struct options *o = &r->options;
     bool real = strncmp(o->data, "synthetic", 9) != 0;
@@ -106,6 +114,7 @@ void report_end(struct run *r, int status) {
             r->comm->size > 1 ? "s" : "");
     say_phases(r);
     say_bytes(r);
+    say_memory(r);
     log_say(r, "  replicas            identical, bit for bit");
     log_say(r, "%s", "");
     say_next(r);
