@@ -52,7 +52,7 @@ static int train(int argc, char **argv, int first) {
     options_parse(&o, argc, argv, first, &e);
     if (comm_agree(c, &e)) return user_error(c, &e);
     static struct run r; /* large */
-    if (!run_open(&r, &o, c, &e)) return user_error(c, &e);
+    if (!run_open(&r, &o, argv[0], c, &e)) return user_error(c, &e);
     report_begin(&r);
     if (!run_train(&r, &status, &e)) return user_error(c, &e);
     status = finish(&r, status);

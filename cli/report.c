@@ -77,24 +77,30 @@ static void say_memory(struct run *r) {
             r->data_memory.shared ? "once per node" : "included");
 }
 
+/* A command, and behind it in a column what it is for. */
+static void say_command(struct run *r, const char *command, const char *what) {
+    log_say(r, "  %-52s  %s", command, what);
+}
+
 static void say_next(struct run *r) {
     const struct options *o = &r->options;
-    bool real = strncmp(o->data, "synthetic", 9) != 0;
+    char command[1400];
     log_say(r, "Next:");
-    if (!real) log_say(r, "  sh scripts/fetch-data.sh cifar10                      the real images");
-    log_say(r, "  mpirun -np %d sparsetrain --algo %s ...%*s the same run with %s", r->comm->size,
-            r->sparse ? "dense" : "gtopk", r->sparse ? 13 : 13, "",
-            r->sparse ? "every gradient sent" : "one entry in a thousand sent");
-    if (o->out[0])
-        log_say(r, "  sh scripts/plot.sh %s%*s loss, accuracy and time split as PNG", o->out,
-                (int)(strlen(o->out) < 34 ? 34 - strlen(o->out) : 1), "");
-    log_say(r, "  sparsetrain list; sparsetrain --help                  everything else");
+    if (strncmp(o->data, "synthetic", 9) == 0) say_command(r, "sh scripts/fetch-data.sh cifar10", "the real images");
+    snprintf(command, sizeof command, "mpirun -np %d %.200s --algo %s ...", r->comm->size, r->program,
+             r->sparse ? "dense" : "gtopk");
+    say_command(r, command,
+                r->sparse ? "the same run with every gradient sent" : "the same run with few gradients sent");
+    snprintf(command, sizeof command, "sh scripts/plot.sh %s", o->out);
+    if (o->out[0]) say_command(r, command, "loss, accuracy and time split as PNG");
+    snprintf(command, sizeof command, "%.200s list; %.200s --help", r->program, r->program);
+    say_command(r, command, "everything else");
 }
 
 static void say_stopped(struct run *r) {
     if (r->options.out[0])
-        log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d sparsetrain --resume %s",
-                r->step, r->steps, r->comm->size, r->options.out);
+        log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d %s --resume %s", r->step,
+                r->steps, r->comm->size, r->program, r->options.out);
     else
         log_say(r, "Stopped by a signal after step %zu of %zu. Nothing was saved, since there is no --out.", r->step,
                 r->steps);

@@ -202,10 +202,11 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     return true;
 }
 
-bool run_open(struct run *r, const struct options *o, struct comm *c, struct err *e) {
+bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e) {
     struct checkpoint from = {.options = NULL};
     memset(r, 0, sizeof *r);
     r->options = *o;
+    r->program = program;
     r->comm = c;
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);

@@ -18,6 +18,7 @@
 
 struct run {
     struct options options;
+    const char *program; /* as the user called it, for messages that say what to type */
     struct comm *comm;
     uint64_t id; /* drawn at the start of a run, kept when it resumes */
 
@@ -47,7 +48,7 @@ struct run {
 };
 
 /* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). */
-bool run_open(struct run *r, const struct options *o, struct comm *c, struct err *e);
+bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e);
 void run_close(struct run *r);
 
 /* Where a number of steps lies, in epochs. */

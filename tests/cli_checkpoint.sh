@@ -100,7 +100,7 @@ for signal in TERM INT USR1; do
     done
     wait $job
     status=$?
-    said=$(grep -c 'To go on: mpirun -np 3 sparsetrain --resume' "$W/out")
+    said=$(grep -c 'To go on: mpirun -np 3 [^ ]*sparsetrain --resume' "$W/out")
     start $P --resume "$W/stopped"
     if [ $status -eq 4 ] && [ "$said" -eq 1 ] && [ "$(hash_of "$W/stopped")" = "$want" ]; then
         ok "SIG$signal on one rank: checkpoint, status 4, the same bits afterwards"
