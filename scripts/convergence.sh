@@ -67,7 +67,8 @@ for algo in $algos; do
 done
 set --
 for algo in $algos; do set -- "$@" "$runs/$algo"; done
-sh scripts/plot.sh "$@" --out "$to"
+sh scripts/plot.sh "$@" --out "$to" >/dev/null
+rm -f "$to/time.png"
 
 first=${algos%% *}
 {
@@ -78,19 +79,19 @@ first=${algos%% *}
         "(checksum $(text "$first" header data_crc32)), batch 32 per rank, learning rate 0.1 ramped up over the first 4 epochs and" \
         "divided by 10 at half and at three quarters, momentum 0.9, weight decay 1e-4; density 0.001 after epochs at 0.25, 0.0725, 0.015, 0.004."
     echo
-    echo "| algorithm | epochs | test accuracy | test loss | MiB sent per rank, whole run | KiB a step at density 0.001 | images/s | commit |"
-    echo "|---|---|---|---|---|---|---|---|"
+    echo "| algorithm | epochs | test accuracy | test loss | MiB sent per rank, whole run | KiB a step at density 0.001 | commit |"
+    echo "|---|---|---|---|---|---|---|"
     for algo in $algos; do
         awk -v algo="$algo" -v epochs="$(number "$algo" summary epoch)" -v accuracy="$(number "$algo" summary test_accuracy)" \
             -v loss="$(number "$algo" summary test_loss)" -v sent="$(sent "$algo")" -v step="$(number "$algo" step bytes_sent_mean)" \
-            -v rate="$(number "$algo" summary images_per_second)" -v commit="$(text "$algo" header commit)" 'BEGIN {
-                printf "| %s | %.1f | %.2f%% | %.3f | %s | %.2f | %.0f | %s |\n", algo, epochs, 100 * accuracy, loss, sent, step / 1024, rate, commit }'
+            -v commit="$(text "$algo" header commit)" 'BEGIN {
+                printf "| %s | %.1f | %.2f%% | %.3f | %s | %.2f | %s |\n", algo, epochs, 100 * accuracy, loss, sent, step / 1024, commit }'
     done
     echo
     echo "Machine: $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(getconf _NPROCESSORS_ONLN) cores for $ranks ranks, $(text "$first" header mpi)," \
-        "$(text "$first" header backend), $(text "$first" header compiler | sed 's/^gcc/GCC/'). It was shared with other work while these runs went on, so images/s is a lower bound" \
-        "and no comparison; \`make bench\` compares."
+        "$(text "$first" header backend), $(text "$first" header compiler | sed 's/^gcc/GCC/'). Speed is not compared here, since one run may have had the machine" \
+        "to itself and another not: \`make bench\` does that, interleaved."
     echo
-    echo "\`ALGO.jsonl\`: the run's log (docs/run-jsonl.md) with every tenth step. Plots: \`accuracy.png\`, \`loss.png\`, \`time.png\`."
+    echo "\`ALGO.jsonl\`: the run's log (docs/run-jsonl.md) with every tenth step. Plots: \`accuracy.png\`, \`loss.png\`."
 } >"$to/README.md"
 cat "$to/README.md"

@@ -1,7 +1,8 @@
-/* crashing.c: loaded before a program (LD_PRELOAD), kills it with SIGKILL at the CRASH_AT-th call of write, fsync
- * or rename that concerns a checkpoint; a write is done by half first. So a test can stop a run at every point of
- * writing a checkpoint. */
+/* crashing.c: loaded before a program (LD_PRELOAD). CRASH_AT=n kills it with SIGKILL at the nth call of write, fsync or
+ * rename that concerns a checkpoint; a write is done by half first. FULL_AT=n: from the nth such write on the disk is
+ * full. So a test can stop a run at every point of writing a checkpoint. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,12 +26,22 @@ static int is_time(void) {
     return at && ++calls == atoi(at);
 }
 
+static int is_full(void) {
+    static int writes;
+    const char *at = getenv("FULL_AT");
+    return at && ++writes >= atoi(at);
+}
+
 ssize_t write(int file, const void *data, size_t bytes) {
     ssize_t (*real)(int, const void *, size_t);
     *(void **)&real = dlsym(RTLD_NEXT, "write");
     if (concerns_checkpoint(file) && is_time()) {
         real(file, data, bytes / 2);
         raise(SIGKILL);
+    }
+    if (concerns_checkpoint(file) && is_full()) {
+        errno = ENOSPC;
+        return -1;
     }
     return real(file, data, bytes);
 }
