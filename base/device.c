@@ -1,6 +1,7 @@
 /* device.c: the table of devices, see device.h. */
 #include "base/device.h"
 
+#include "base/mem.h"
 #include "base/table.h"
 
 #define DEVICE(name) extern const struct device_ops device_##name;
@@ -15,4 +16,10 @@ const struct device_ops *device_find(const char *name) {
     const struct device_ops *found;
     TABLE_FIND(devices, name, found);
     return found;
+}
+
+float *device_copy_to_host(const struct device_ops *device, const float *data, size_t count, const char *what) {
+    float *host = mem_alloc(count, sizeof *host, what);
+    device->to_host(host, data, count * sizeof *host);
+    return host;
 }

@@ -25,6 +25,9 @@ struct device_ops {
 
 extern const struct device_ops *const devices[]; /* every row, NULL-terminated */
 
+/* `count` floats of the device in fresh host memory (mem_free it). */
+float *device_copy_to_host(const struct device_ops *device, const float *data, size_t count, const char *what);
+
 /* The row with this name, or NULL. */
 const struct device_ops *device_find(const char *name);
 

@@ -113,18 +113,12 @@ static void remove_leftovers(const char *dir) {
 
 /* -- writing --------------------------------------------------------------------------------------------------- */
 
-static float *on_host(const struct device_ops *device, const float *data, size_t count) {
-    float *host = mem_alloc(count, sizeof *host, "a copy for the checkpoint");
-    device->to_host(host, data, count * sizeof *host);
-    return host;
-}
-
 static bool write_rank(const struct run *r, const char *dir, struct err *e) {
     char path[PATH_MAX_ + 32];
     snprintf(path, sizeof path, "%s/rank%04d.ckpt", dir, r->comm->rank);
     struct position position = position_of(r);
     const struct arena *a = &r->net->arena;
-    float *state = on_host(a->device, a->state, a->n_state), *residual = NULL;
+    float *state = device_copy_to_host(a->device, a->state, a->n_state, "a copy for the checkpoint"), *residual = NULL;
     struct section sections[3] = {{"position", &position, sizeof position},
                                   {"net state", state, a->n_state * sizeof *state}};
     if (r->sparse) {
@@ -143,8 +137,9 @@ static bool write_model(const struct run *r, const char *dir, struct err *e) {
     snprintf(path, sizeof path, "%s/model.ckpt", dir);
     struct position position = position_of(r);
     const struct arena *a = &r->net->arena;
-    float *param = on_host(a->device, a->param, a->n);
-    float *moments = on_host(r->optimiser.device, r->optimiser.state, r->optimiser.n_state);
+    float *param = device_copy_to_host(a->device, a->param, a->n, "a copy for the checkpoint");
+    float *moments =
+        device_copy_to_host(r->optimiser.device, r->optimiser.state, r->optimiser.n_state, "a copy for the checkpoint");
     char *options = options_text(&r->options, RULE_RUN);
     struct section sections[] = {{"position", &position, sizeof position},
                                  {"options", options, strlen(options) + 1},

@@ -8,8 +8,7 @@
 static void average_state(struct run *r) {
     const struct arena *a = &r->net->arena;
     if (r->comm->size == 1 || a->n_state == 0) return;
-    float *state = mem_alloc(a->n_state, sizeof *state, "the batch-norm statistics");
-    a->device->to_host(state, a->state, a->n_state * sizeof *state);
+    float *state = device_copy_to_host(a->device, a->state, a->n_state, "the batch-norm statistics");
     comm_allreduce_f32(r->comm, state, a->n_state, COMM_SUM);
     for (size_t i = 0; i < a->n_state; i++) state[i] /= (float)r->comm->size;
     a->device->to_device(a->state, state, a->n_state * sizeof *state);

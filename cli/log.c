@@ -360,8 +360,7 @@ void log_checkpoint(struct run *r, const char *path, double seconds) {
     end_row(&r->log);
 }
 
-/* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words. */
-static double dense_bytes(const struct run *r) {
+double log_dense_bytes(const struct run *r) {
     double P = r->comm->size;
     return 8.0 * (double)r->n * (P - 1) / P;
 }
@@ -389,7 +388,7 @@ void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
     json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
     json_number(j, "bytes_received_per_step", t->bytes_received / steps);
     json_number(j, "messages_sent_per_step", t->messages_sent / steps);
-    json_number(j, "dense_bytes_per_step", dense_bytes(r));
+    json_number(j, "dense_bytes_per_step", log_dense_bytes(r));
     json_number(j, "local_nnz_per_step", t->local_nnz / steps);
     json_number(j, "global_nnz_per_step", t->global_nnz / steps);
     json_number(j, "mass_lost", t->mass_lost);

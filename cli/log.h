@@ -62,6 +62,9 @@ void log_eval(struct run *r, double loss, double accuracy, double seconds);
 void log_checkpoint(struct run *r, const char *path, double seconds);
 void log_summary(struct run *r, uint64_t parameters_hash, bool completed);
 
+/* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words. */
+double log_dense_bytes(const struct run *r);
+
 /* Rank 0: flushes and fsyncs; false when the disk is full. */
 bool log_flush(struct run *r, struct err *e);
 

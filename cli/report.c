@@ -54,7 +54,7 @@ static void say_phases(struct run *r) {
 
 static void say_bytes(struct run *r) {
     const struct totals *t = &r->log.totals;
-    double steps = t->steps > 0 ? t->steps : 1, P = r->comm->size, dense = 8.0 * (double)r->n * (P - 1) / P;
+    double steps = t->steps > 0 ? t->steps : 1, dense = log_dense_bytes(r);
     char sent[32], whole[32];
     human_bytes(sent, sizeof sent, t->bytes_sent / steps);
     human_bytes(whole, sizeof whole, dense);

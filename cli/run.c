@@ -144,8 +144,7 @@ static bool open_exchange(struct run *r, const struct device_ops *device, struct
 /* The initial parameters are a function of the seed, but through libm: rank 0's are everybody's. */
 static void share_parameters(struct run *r) {
     const struct arena *a = &r->net->arena;
-    float *param = mem_alloc(r->n, sizeof *param, "the parameters");
-    a->device->to_host(param, a->param, r->n * sizeof *param);
+    float *param = device_copy_to_host(a->device, a->param, r->n, "the parameters");
     comm_bcast(r->comm, 0, param, r->n * sizeof *param);
     a->device->to_device(a->param, param, r->n * sizeof *param);
     mem_free(param);
@@ -231,8 +230,7 @@ void run_close(struct run *r) {
 
 uint64_t run_check_replicas(struct run *r) {
     const struct arena *a = &r->net->arena;
-    float *param = mem_alloc(r->n, sizeof *param, "a copy of the parameters");
-    a->device->to_host(param, a->param, r->n * sizeof *param);
+    float *param = device_copy_to_host(a->device, a->param, r->n, "a copy of the parameters");
     uint64_t mine = hash64(0, param, r->n * sizeof *param), low = mine, high = mine, first = mine;
     mem_free(param);
     comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);

@@ -20,8 +20,7 @@ static _Noreturn void not_finite(const struct run *r, const char *what, size_t i
 static _Noreturn void loss_not_finite(const struct run *r) {
     const struct arena *a = &r->net->arena;
     net_backward(r->net);
-    float *grad = mem_alloc(r->n, sizeof *grad, "a copy of the gradient");
-    a->device->to_host(grad, a->grad, r->n * sizeof *grad);
+    float *grad = device_copy_to_host(a->device, a->grad, r->n, "a copy of the gradient");
     for (size_t i = 0; i < r->n; i++)
         if (!isfinite(grad[i])) not_finite(r, "the loss and the gradient", i);
     not_finite(r, "the loss", r->n);
