@@ -1,8 +1,9 @@
 /* clock.c: see clock.h. */
 #include "base/clock.h"
 
-#include <string.h>
 #include <time.h>
+
+#include "base/trace.h"
 
 const char *const phase_names[PHASE_COUNT] = {"other", "io",          "compute", "select",
                                               "pack",  "communicate", "merge",   "update"};
@@ -14,9 +15,13 @@ double clock_now(void) {
 }
 
 void phases_reset(struct phases *t) {
-    memset(t, 0, sizeof *t);
-    t->current = PHASE_OTHER;
-    t->since = clock_now();
+    *t = (struct phases){.current = PHASE_OTHER, .since = clock_now()};
+}
+
+void phases_restart(struct phases *t) {
+    struct trace *trace = t->trace;
+    phases_reset(t);
+    t->trace = trace;
 }
 
 enum phase phase_enter(struct phases *t, enum phase next) {
@@ -24,6 +29,7 @@ enum phase phase_enter(struct phases *t, enum phase next) {
     double now = clock_now();
     enum phase left = t->current;
     t->seconds[left] += now - t->since;
+    if (t->trace) trace_add(t->trace, left, t->since, now);
     t->since = now;
     t->current = next;
     return left;

@@ -31,7 +31,10 @@ enum phase {
 /* Short names for logs, in the order of enum phase: "other", "io", ... */
 extern const char *const phase_names[PHASE_COUNT];
 
+struct trace; /* base/trace.h */
+
 struct phases {
+    struct trace *trace;         /* where each stretch of a phase is recorded too; NULL: nowhere */
     double seconds[PHASE_COUNT]; /* since phases_reset */
     double since;                /* when the current phase began */
     enum phase current;
@@ -39,6 +42,8 @@ struct phases {
 
 /* All zero, in PHASE_OTHER from now. */
 void phases_reset(struct phases *t);
+/* The same, but t->trace is kept. */
+void phases_restart(struct phases *t);
 
 /* Charges the time since the last call to the current phase, makes `next` the current one and returns
  * the one left, so that a callee can restore its caller's phase. t may be NULL: nothing happens. */

@@ -204,7 +204,7 @@ static void print_row(const struct row *r, const struct request *request) {
 static struct row measure(struct arrays *a, double density, const struct selector_ops *ops, size_t repeat) {
     struct row row = {.n = a->n, .k = density_to_k(density, a->n), .density = density, .selector = ops->name};
     struct times *t = mem_alloc(1, sizeof *t, "times of the bench");
-    struct selector *s = selector_open(ops, &a->store, row.k);
+    struct selector *s = selector_open(ops, &a->store, row.k, NULL);
     struct sparse out;
     sparse_open(&out, selector_capacity(ops, a->n, row.k));
     one_round(a, s, row.k, &out, t, 0); /* warm-up, and what is checked */

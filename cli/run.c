@@ -129,7 +129,7 @@ static bool open_exchange(struct run *r, const struct device_ops *device, struct
         setup.k_max = density_to_k(density_largest(&r->density), r->n);
         setup.gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
         store_open(&r->store, r->n, device);
-        r->selector = selector_open(options_selector(o), &r->store, setup.k_max);
+        r->selector = selector_open(options_selector(o), &r->store, setup.k_max, NULL);
         setup.store = &r->store;
         setup.selector = r->selector;
     }

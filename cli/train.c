@@ -122,7 +122,7 @@ static bool between_steps(struct run *r, bool stop, struct err *e) {
     bool wanted = r->options.checkpoint_every > 0 ? due(r, r->options.checkpoint_every) : evaluated;
     bool last = stop || r->step == r->steps;
     if (r->options.out[0] && (wanted || last) && r->checkpoint_last != r->step && !checkpoint_write(r, e)) return false;
-    phases_reset(&r->phases);
+    phases_restart(&r->phases);
     return true;
 }
 
@@ -138,7 +138,7 @@ bool run_train(struct run *r, int *status, struct err *e) {
     r->comm->traffic = TRAFFIC_CONTROL;
     if (r->step == 0) evaluate(r);
     r->eval_next = next_evaluation(r);
-    phases_reset(&r->phases);
+    phases_restart(&r->phases);
     while (r->step < r->steps && !stop) {
         bool must_meet = meeting_needed(r);
         const struct batch *b = next_batch(r);

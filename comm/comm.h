@@ -28,14 +28,16 @@ struct comm_counters {
 
 struct comm {
     int rank, size;             /* in the whole job */
-    int local_rank, local_size; /* among the ranks of this node */
+    int local_rank, local_size; /* among the ranks of this node (comm_set_ranks_per_node may make smaller ones) */
     int node, nodes;            /* this node's number (by its lowest rank), how many there are */
-    enum traffic traffic;       /* which counters the next calls go to */
-    struct comm_counters counters[TRAFFIC_COUNT];
+    enum traffic traffic;       /* which counters the next calls go to; of a group: its parent's is used */
+    struct comm_counters counters[TRAFFIC_COUNT]; /* of a group: its parent's are used */
+    struct comm *parent;                          /* NULL for the whole job */
+    bool any_thread; /* MPI allows calls from any thread, one at a time (MPI_THREAD_SERIALIZED) */
     void *impl;
 };
 
-/* Starts MPI (MPI_THREAD_FUNNELED) and hooks error.h's rank and abort to it. Call once. */
+/* Starts MPI (MPI_THREAD_SERIALIZED where it grants that) and hooks error.h's rank and abort to it. Call once. */
 struct comm *comm_open(int *argc, char ***argv);
 void comm_close(struct comm *c); /* MPI_Finalize; collective */
 
@@ -47,6 +49,17 @@ const char *comm_library(void);
 
 /* Node name of this rank, for logs. */
 const char *comm_host(void);
+
+/* -- groups ---------------------------------------------------------------------------------------- */
+/* The ranks that give the same colour, in the order of key (then of rank). Collective over c, which must outlive
+ * the group. All calls below work on a group as on the job; what passes is counted in the job's counters. */
+struct comm *comm_split(struct comm *c, int colour, int key);
+void comm_split_close(struct comm *group); /* collective over the group */
+
+/* From here on every `ranks` consecutive ranks count as a node (local_rank, local_size, node, nodes), to emulate
+ * nodes on one machine. False: `ranks` does not divide the number of ranks, or the job has groups already.
+ * Memory shared by the ranks of a node goes by the real nodes as before. */
+bool comm_set_ranks_per_node(struct comm *c, int ranks, struct err *e);
 
 /* -- point to point; messages of any length (above 1 GiB as one message of a derived type) ----------- */
 void comm_send(struct comm *c, int dest, int tag, const void *data, size_t bytes);
@@ -61,7 +74,13 @@ struct comm_request {
 };
 void comm_isend(struct comm *c, int dest, int tag, const void *data, size_t bytes, struct comm_request *request);
 void comm_irecv(struct comm *c, int source, int tag, void *data, size_t capacity, struct comm_request *request);
-size_t comm_wait(struct comm *c, struct comm_request *request); /* bytes received; 0 for a send */
+size_t comm_wait(struct comm *c, struct comm_request *request); /* bytes received; 0 for a send or a collective */
+/* Is it done? Drives MPI's progress. True: the request has ended as by comm_wait (do not wait for it again). */
+bool comm_test(struct comm *c, struct comm_request *request);
+/* To dest and from source at once, the same tag both ways; either rank may be -1 (nothing that way) or this rank.
+ * Returns the bytes that came. */
+size_t comm_sendrecv(struct comm *c, int dest, const void *data, size_t bytes, int source, void *into, size_t capacity,
+                     int tag);
 
 /* -- collectives over all ranks -------------------------------------------------------------------- */
 void comm_barrier(struct comm *c);
@@ -76,6 +95,13 @@ enum comm_op { COMM_SUM, COMM_MIN, COMM_MAX };
 void comm_allreduce_f32(struct comm *c, float *data, size_t count, enum comm_op op); /* in place */
 void comm_allreduce_f64(struct comm *c, double *data, size_t count, enum comm_op op);
 void comm_allreduce_u64(struct comm *c, uint64_t *data, size_t count, enum comm_op op);
+
+/* Sum in place, begun: data is not touched until comm_wait or comm_test ends it. Begun in the same order on all
+ * ranks. */
+void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_request *request);
+/* mine[0..each[rank]-1] = the sum over ranks of this rank's block of data; data: [sum of each], blocks end to end;
+ * each: [size] floats. Counted as (P-1)/P of the vector in ceil(log2 P) messages. data may be overwritten. */
+void comm_reduce_scatter_f32(struct comm *c, float *data, const size_t *each, float *mine);
 
 /* Did any rank meet an error? Collective. True on every rank if some rank's e->text is not empty; then
  * *e is, on every rank, the text of the lowest such rank. Control traffic. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/finite.h"
+#include "comm/peers.h"
 
 struct dense {
     const struct device_ops *device; /* NULL: the gradient is in host memory */
@@ -53,9 +54,12 @@ static bool dense_run(struct exchange *x, float *grad, size_t k, struct exchange
     return true;
 }
 
-static double dense_max_words(size_t n, size_t k, int P) {
-    (void)k;
-    return 2.0 * (double)n * (P - 1) / P;
+static double dense_max_words(const struct cost_case *c) {
+    return 2.0 * (double)c->n * (c->P - 1) / c->P;
+}
+
+static void dense_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = dense_max_words(c)};
 }
 
 extern const struct exchange_ops exchange_dense;
@@ -70,4 +74,5 @@ const struct exchange_ops exchange_dense = {
     .run = dense_run,
     .close = dense_close,
     .max_words = dense_max_words,
+    .cost = dense_cost,
 };

@@ -15,10 +15,16 @@ const struct exchange_ops *const exchanges[] = {
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
     *x = (struct exchange){.ops = ops, .setup = *setup};
     if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
+    if (!setup->wire) x->setup.wire = wires[0];
     if (ops->sparse) {
-        if (!setup->store || !setup->selector) die("%s needs a store and a selector", ops->name);
+        if (!setup->store) die("%s needs a store", ops->name);
         if (setup->store->n != setup->n) die("%s: n = %zu over a store of %zu", ops->name, setup->n, setup->store->n);
-        if (setup->k_max < 1 || setup->k_max > setup->selector->k_max)
+        if (setup->k_max < 1 || setup->k_max > setup->n)
+            die("%s: k = %zu is not in 1..%zu", ops->name, setup->k_max, setup->n);
+    }
+    if (ops->selects) {
+        if (!setup->selector) die("%s needs a selector", ops->name);
+        if (setup->k_max > setup->selector->k_max)
             die("%s: k = %zu is not in 1..%zu", ops->name, setup->k_max, setup->selector->k_max);
     }
     ops->open(x);
@@ -39,6 +45,14 @@ static bool sum_finite(const struct exchange *x, struct exchange_sum *sum) {
     if (at == sum->global_nnz) return true;
     sum->bad = sum->sparse->idx[at];
     return false;
+}
+
+void exchange_begin(struct exchange *x, float *grad, size_t k) {
+    if (x->ops->begin) x->ops->begin(x, grad, k);
+}
+
+void exchange_ready(struct exchange *x, size_t from) {
+    if (x->ops->ready) x->ops->ready(x, from);
 }
 
 bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
@@ -81,5 +95,16 @@ void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *up
         scale_dense(x, sum->dense, scale, update);
     else
         store->ops->scatter(store, sum->sparse, scale, update);
+    phase_enter(x->setup.phases, phase);
+}
+
+void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float *grad) {
+    struct store *store = x->setup.store;
+    float scale = 1.0f / (float)x->setup.comm->size;
+    if (!sum->sparse || !sum->sent) die("%s cannot tell what each rank sent", x->ops->name);
+    enum phase phase = phase_enter(x->setup.phases, PHASE_UPDATE);
+    store->ops->scale(store, grad, scale);
+    store->ops->scatter_add(store, sum->sparse, scale, grad);
+    store->ops->scatter_add(store, sum->sent, -scale, grad);
     phase_enter(x->setup.phases, phase);
 }

@@ -7,6 +7,8 @@
  *
  *        struct exchange x;
  *        exchange_open(&x, &exchange_gtopk, &setup);
+ *        exchange_begin(&x, grad, k);                                // where communication may overlap backward:
+ *        ... backward ... exchange_ready(&x, from);                  // grad[from..n-1] is final now
  *        if (!exchange_run(&x, grad, k, &sum)) die_status(...);     // sum.bad: NaN or Inf at this index
  *        exchange_mean(&x, &sum, grad);                             // grad = u / P, dense, for the optimiser
  *        exchange_close(&x);
@@ -16,6 +18,8 @@
 
 #include "base/clock.h"
 #include "comm/comm.h"
+#include "comm/cost.h"
+#include "comm/wire.h"
 #include "topk/selector.h"
 
 /* Which entries return to the residual after gtopk (--gtopk-residual). */
@@ -24,13 +28,30 @@ enum gtopk_residual {
     GTOPK_PAPER /* as published (Algorithm 4): what is in the final set counts as delivered; loses mass for P >= 3 */
 };
 
+/* Ok-Topk's parameters, and its techniques, each of which can be left out (the ablations of its Figure 7). */
+struct oktopk_setup {
+    int period;            /* tau': steps between exact thresholds, local and global (32) */
+    int balance_period;    /* tau: steps between new region boundaries (64) */
+    int bucket;            /* receives in flight at once in split-and-reduce (4) */
+    bool even_regions;     /* left out: boundaries at the selected indices; regions are n/P each */
+    bool same_destination; /* left out: rotation; every rank sends to 0, 1, 2, ... */
+    bool no_overlap;       /* left out: bucketing; one message after the other, summed before the next */
+    bool direct_gather;    /* left out: evening out before the all-gather */
+};
+
 struct exchange_setup {
     struct comm *comm;
-    struct store *store;       /* the residual; every row but dense uses it */
-    struct selector *selector; /* over that store; every row but dense uses it */
+    struct store *store;       /* the residual; rows with `sparse` use it */
+    struct selector *selector; /* over that store; rows with `selects` use it */
     size_t n;                  /* gradient length */
     size_t k_max;              /* largest k of any step */
     enum gtopk_residual gtopk_residual;
+    const struct wire_ops *wire; /* NULL: coo32 */
+    struct oktopk_setup oktopk;  /* zero: the paper's values */
+    size_t bucket_bytes;         /* dense-ovlp: of one allreduce; 0: 4 MiB */
+    const size_t *group;   /* overlap by layers (exchange_layers): [groups], where each group begins, ascending, */
+    size_t groups;         /* the first at 0 */
+    bool audit;            /* exact thresholds are wanted in the sums of steps where exchange_audit was called */
     struct phases *phases; /* where the time goes; may be NULL */
 };
 
@@ -38,9 +59,15 @@ struct exchange_setup {
 struct exchange_sum {
     float *dense;                /* device, [n]: u */
     const struct sparse *sparse; /* host: u */
+    const struct sparse *sent;   /* host: what this rank itself has in u (entries that count as delivered); NULL
+                                  * where an algorithm cannot say */
     size_t local_nnz;            /* entries this rank put into the exchange */
     size_t global_nnz;           /* entries of u */
     double mass_lost;            /* sum of |v| this rank dropped that is neither in u nor in a residual */
+    float threshold;             /* of the global selection, where there is one (oktopk); else 0 */
+    double extra_words;          /* at most so many more words than max_words in this step, because thresholds or
+                                  * boundaries were evaluated anew */
+    double hidden_seconds;       /* communication (with overlap by layers: the exchange) that ran during backward */
     size_t bad;                  /* when run fails: the index of the NaN or infinity */
 };
 
@@ -51,14 +78,24 @@ struct exchange_ops {
     const char *summary; /* one line for --help and `sparsetrain list` */
     const char *paper;
     const char *default_select;       /* selector of the paper; NULL for dense */
-    bool sparse;                      /* uses store and selector */
+    bool sparse;                      /* uses the store, has residuals */
+    bool selects;                     /* uses the selector, which --select names */
     bool conserves;                   /* the equation above holds exactly (with the default residual rule) */
+    bool drifts;                      /* the result differs from rank to rank (fedavg) */
     void (*open)(struct exchange *x); /* allocates for the largest step */
+    /* Both NULL for a row that cannot overlap. After begin, ready(from) says that grad[from..n-1] is final; from falls
+     * from call to call. run then completes the step; without begin it does the whole. */
+    void (*begin)(struct exchange *x, float *grad, size_t k);
+    void (*ready)(struct exchange *x, size_t from);
     /* Allocates nothing. grad: device, [n], this rank's gradient; it may be overwritten (dense reduces in place). */
     bool (*run)(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum);
     void (*close)(struct exchange *x);
-    /* Bound on the 4-byte words that any one rank sends, and on those it receives, in one step. */
-    double (*max_words)(size_t n, size_t k, int P);
+    /* Bound on the 4-byte words (of coo32) that any one rank sends, and on those it receives, in one step, when the
+     * selector keeps to k; and the cost line of the file's head. */
+    double (*max_words)(const struct cost_case *c);
+    void (*cost)(const struct cost_case *c, struct cost *cost);
+    /* What must survive a checkpoint besides residual and selector: see selector.h; NULL: nothing. */
+    void *(*saved)(struct exchange *x, size_t *bytes);
 };
 
 struct exchange {
@@ -69,8 +106,16 @@ struct exchange {
 
 extern const struct exchange_ops *const exchanges[]; /* every row, NULL-terminated */
 
+/* Every algorithm group by group, as backward produces the groups (setup.group): `ops` is run by a thread of its own
+ * while backward goes on. Opened instead of exchange_open; everything else is as for any exchange. */
+void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
+
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
 void exchange_close(struct exchange *x);
+
+/* The two calls that let communication overlap backward; nothing happens for rows that cannot. */
+void exchange_begin(struct exchange *x, float *grad, size_t k);
+void exchange_ready(struct exchange *x, size_t from);
 
 /* One step; collective. Restores the caller's phase and traffic. False: acc (dense: u) holds a NaN or an
  * infinity at sum->bad; the caller must end the job, the other ranks may be waiting. */
@@ -78,5 +123,9 @@ bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum
 
 /* update = u / P as a dense vector of n on the device; update may be the gradient itself. */
 void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *update);
+
+/* Local-gradient combination (Aji, Heafield and Bogoychev, EMNLP 2019, their C = G - S + L), over P:
+ * grad = (u - sent + grad) / P. grad: device, [n], this rank's fresh gradient. Differs from rank to rank. */
+void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float *grad);
 
 #endif

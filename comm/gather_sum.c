@@ -11,9 +11,9 @@
 void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup) {
     size_t P = (size_t)setup->comm->size;
     const struct selector_ops *select = setup->selector->ops;
-    *g = (struct gather_sum){.setup = setup};
+    *g = (struct gather_sum){.setup = setup, .format = setup->wire};
     g->cap = select->exact_count ? setup->k_max : selector_capacity(select, setup->n, setup->k_max);
-    g->wire = mem_alloc(P * g->cap, wire_bytes(1), "the messages of all ranks");
+    g->wire = mem_alloc(P, wire_capacity(g->format, g->cap), "the messages of all ranks");
     g->counts = mem_alloc(P, sizeof *g->counts, "entry counts");
     g->each = mem_alloc(P, sizeof *g->each, "message sizes");
     g->part = mem_alloc(P, sizeof *g->part, "views of messages");
@@ -40,7 +40,7 @@ static void gather_sizes(struct gather_sum *g, size_t nnz) {
         for (int r = 0; r < c->size; r++) g->counts[r] = nnz;
     for (int r = 0; r < c->size; r++) {
         if (g->counts[r] > g->cap) die("rank %d selected %zu entries where at most %zu fit", r, g->counts[r], g->cap);
-        g->each[r] = wire_bytes(g->counts[r]);
+        g->each[r] = wire_capacity(g->format, g->counts[r]);
     }
 }
 
@@ -51,7 +51,7 @@ static void gather(struct gather_sum *g, const struct sparse *local) {
     unsigned char *mine = g->wire;
     for (int r = 0; r < c->rank; r++) mine += g->each[r];
     phase_enter(g->setup->phases, PHASE_PACK);
-    wire_pack(local, mine);
+    g->format->encode(local, 0, g->setup->n, mine);
     phase_enter(g->setup->phases, PHASE_COMMUNICATE);
     if (g->setup->selector->ops->exact_count)
         comm_allgather(c, mine, g->each[c->rank], g->wire);
@@ -64,7 +64,8 @@ void gather_sum_run(struct gather_sum *g, const struct sparse *local) {
     gather(g, local);
     phase_enter(g->setup->phases, PHASE_PACK);
     unsigned char *at = g->wire;
-    for (int r = 0; r < P; at += g->each[r++]) wire_view(at, g->each[r], g->setup->n, r, &g->part[r]);
+    for (int r = 0; r < P; at += g->each[r++])
+        wire_read(g->format, at, g->each[r], 0, g->setup->n, r, NULL, &g->part[r]);
     phase_enter(g->setup->phases, PHASE_MERGE);
     sparse_sum(g->part, (size_t)P, g->setup->n, &g->sum, g->scratch);
 }

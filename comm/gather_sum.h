@@ -13,8 +13,9 @@
 
 struct gather_sum {
     const struct exchange_setup *setup;
+    const struct wire_ops *format;
     size_t cap;          /* most entries of one rank */
-    unsigned char *wire; /* [P * wire_bytes(cap)]: the messages of all ranks, end to end */
+    unsigned char *wire; /* [P * wire_capacity(cap)]: the messages of all ranks, end to end */
     uint64_t *counts;    /* [P] entries of each rank, where they differ */
     size_t *each;        /* [P] bytes of each rank's message */
     struct sparse *part; /* [P] views into wire */

@@ -35,8 +35,8 @@ struct gtopk {
     struct sparse result;     /* view of the final set where it came by message */
     int merges;               /* how many messages this rank receives on the way up */
     int rounds;               /* [0, rounds): those in which it receives or has nothing to do */
-    unsigned char *inbox[2];  /* [wire_bytes(k_max)]: received into in turns */
-    unsigned char *outbox;    /* [wire_bytes(k_max)] */
+    unsigned char *inbox[2];  /* [wire_capacity(k_max)]: received into in turns */
+    unsigned char *outbox;    /* [wire_capacity(k_max)] */
     uint32_t *keys;           /* [selector_capacity, at least 2 k_max] */
     struct comm_request next; /* the receive that was posted last */
 };
@@ -54,9 +54,9 @@ static void gtopk_open(struct exchange *x) {
     sparse_open(&t->overlap, k);
     for (int i = 0; i < 2; i++) {
         sparse_open(&t->merged[i], 2 * k);
-        t->inbox[i] = mem_alloc(k, wire_bytes(1), "received entries");
+        t->inbox[i] = mem_alloc(1, wire_capacity(x->setup.wire, k), "received entries");
     }
-    t->outbox = mem_alloc(k, wire_bytes(1), "entries to send");
+    t->outbox = mem_alloc(1, wire_capacity(x->setup.wire, k), "entries to send");
     t->keys = mem_alloc(cap > 2 * k ? cap : 2 * k, sizeof *t->keys, "keys of a selection");
     t->dropped = mem_alloc((size_t)t->merges, sizeof *t->dropped, "what merges cut off");
     for (int m = 0; m < t->merges; m++) sparse_open(&t->dropped[m], k);
@@ -82,7 +82,8 @@ static void gtopk_close(struct exchange *x) {
 static int post_receive(struct exchange *x, int round, size_t k, unsigned char *inbox) {
     struct gtopk *t = x->state;
     while (round < t->rounds && up(x, round).role != TREE_RECEIVE) round++;
-    if (round < t->rounds) comm_irecv(x->setup.comm, up(x, round).peer, TAG_UP + round, inbox, wire_bytes(k), &t->next);
+    if (round < t->rounds)
+        comm_irecv(x->setup.comm, up(x, round).peer, TAG_UP + round, inbox, wire_capacity(x->setup.wire, k), &t->next);
     return round;
 }
 
@@ -99,7 +100,7 @@ static const struct sparse *reduce(struct exchange *x, int round, size_t k) {
         size_t bytes = comm_wait(x->setup.comm, &t->next);
         round = post_receive(x, round + 1, k, t->inbox[(m + 1) % 2]);
         phase_enter(phases, PHASE_PACK);
-        wire_view(t->inbox[m % 2], bytes, x->setup.n, peer, &theirs);
+        wire_read(x->setup.wire, t->inbox[m % 2], bytes, 0, x->setup.n, peer, NULL, &theirs);
         phase_enter(phases, PHASE_MERGE);
         sparse_merge(sum, &theirs, to);
         sparse_keep_top(to, k, &t->dropped[m], t->keys);
@@ -113,12 +114,12 @@ static void send_up(struct exchange *x, const struct sparse *sum, size_t k) {
     struct gtopk *t = x->state;
     struct comm *c = x->setup.comm;
     phase_enter(x->setup.phases, PHASE_PACK);
-    wire_pack(sum, t->outbox);
+    x->setup.wire->encode(sum, 0, x->setup.n, t->outbox);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (c->rank == 0) return;
     int peer = up(x, t->rounds).peer;
-    comm_irecv(c, peer, TAG_DOWN, t->inbox[0], wire_bytes(k), &t->next);
-    comm_send(c, peer, TAG_UP + t->rounds, t->outbox, wire_bytes(sum->nnz));
+    comm_irecv(c, peer, TAG_DOWN, t->inbox[0], wire_capacity(x->setup.wire, k), &t->next);
+    comm_send(c, peer, TAG_UP + t->rounds, t->outbox, wire_capacity(x->setup.wire, sum->nnz));
 }
 
 /* The result to all that this rank received from, the largest subtree first. Returns how many sends to wait for. */
@@ -164,14 +165,14 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
     struct comm_request sends[ROUNDS_MAX];
     bool conserve = x->setup.gtopk_residual == GTOPK_CONSERVE, waits = c->rank > 0;
     unsigned char *message = waits ? t->inbox[0] : t->outbox;
-    size_t bytes = wire_bytes(sum->nnz);
+    size_t bytes = wire_capacity(x->setup.wire, sum->nnz);
     if (waits && conserve) keep_dropped(x);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (waits) bytes = comm_wait(c, &t->next);
     int count = send_down(x, message, bytes, sends);
     if (!waits && conserve) keep_dropped(x);
     phase_enter(x->setup.phases, PHASE_PACK);
-    wire_view(message, bytes, x->setup.n, 0, &t->result);
+    wire_read(x->setup.wire, message, bytes, 0, x->setup.n, 0, NULL, &t->result);
     if (!conserve) out->mass_lost = keep_as_published(x, &t->result);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int i = 0; i < count; i++) comm_wait(c, &sends[i]);
@@ -191,9 +192,12 @@ static bool gtopk_run(struct exchange *x, float *grad, size_t k, struct exchange
 }
 
 /* Rank 0 receives k entries in every round and sends k in every round of the broadcast; no rank does more. */
-static double gtopk_max_words(size_t n, size_t k, int P) {
-    (void)n;
-    return 2.0 * (double)k * ceil_log2(P);
+static double gtopk_max_words(const struct cost_case *c) {
+    return 2.0 * (double)c->k * ceil_log2(c->P);
+}
+
+static void gtopk_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = 4.0 * (double)c->k * ceil_log2(c->P)};
 }
 
 extern const struct exchange_ops exchange_gtopk;
@@ -203,9 +207,11 @@ const struct exchange_ops exchange_gtopk = {
     .paper = "gTop-k Algorithms 3 and 4 (Shi et al., ICDCS 2019)",
     .default_select = "exact",
     .sparse = true,
+    .selects = true,
     .conserves = true,
     .open = gtopk_open,
     .run = gtopk_run,
     .close = gtopk_close,
     .max_words = gtopk_max_words,
+    .cost = gtopk_cost,
 };

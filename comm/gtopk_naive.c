@@ -12,6 +12,7 @@
  * Restrictions: none. Deviations: one message per rank (see topka.c). */
 #include "base/mem.h"
 #include "comm/gather_sum.h"
+#include "comm/peers.h"
 
 struct gtopk_naive {
     struct sparse local;     /* [selector_capacity]: what this rank sends */
@@ -53,9 +54,12 @@ static bool gtopk_naive_run(struct exchange *x, float *grad, size_t k, struct ex
     return true;
 }
 
-static double gtopk_naive_max_words(size_t n, size_t k, int P) {
-    (void)n;
-    return gather_sum_words(k, P);
+static double gtopk_naive_max_words(const struct cost_case *c) {
+    return gather_sum_words(c->k, c->P);
+}
+
+static void gtopk_naive_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = ceil_log2(c->P), .words = gtopk_naive_max_words(c)};
 }
 
 extern const struct exchange_ops exchange_gtopk_naive;
@@ -65,9 +69,11 @@ const struct exchange_ops exchange_gtopk_naive = {
     .paper = "gTop-k Algorithm 2 (Shi et al., ICDCS 2019)",
     .default_select = "exact",
     .sparse = true,
+    .selects = true,
     .conserves = true,
     .open = gtopk_naive_open,
     .run = gtopk_naive_run,
     .close = gtopk_naive_close,
     .max_words = gtopk_naive_max_words,
+    .cost = gtopk_naive_cost,
 };

@@ -12,6 +12,7 @@
  * Deviation: the paper gathers indices and values one after the other; here they are one message. */
 #include "base/mem.h"
 #include "comm/gather_sum.h"
+#include "comm/peers.h"
 
 struct topka {
     struct sparse local; /* [selector_capacity]: what this rank sends */
@@ -42,9 +43,12 @@ static bool topka_run(struct exchange *x, float *grad, size_t k, struct exchange
     return true;
 }
 
-static double topka_max_words(size_t n, size_t k, int P) {
-    (void)n;
-    return gather_sum_words(k, P);
+static double topka_max_words(const struct cost_case *c) {
+    return gather_sum_words(c->k, c->P);
+}
+
+static void topka_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = ceil_log2(c->P), .words = topka_max_words(c)};
 }
 
 extern const struct exchange_ops exchange_topka;
@@ -54,9 +58,11 @@ const struct exchange_ops exchange_topka = {
     .paper = "TopKAllReduce in gTop-k (Shi et al., ICDCS 2019); SparCML (Renggli et al., SC 2019)",
     .default_select = "exact",
     .sparse = true,
+    .selects = true,
     .conserves = true,
     .open = topka_open,
     .run = topka_run,
     .close = topka_close,
     .max_words = topka_max_words,
+    .cost = topka_cost,
 };

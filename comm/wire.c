@@ -1,27 +1,29 @@
-/* wire.c: see wire.h. What comes from another process is checked before it is used as indices: a rank of another
- * version, or a message of another step, must not turn into a write outside the gradient. */
+/* wire.c: what all formats share, and their table, see wire.h. */
 #include "comm/wire.h"
 
-#include "base/error.h"
+#define WIRE(name) extern const struct wire_ops wire_##name;
+#include "comm/wires.def"
+#undef WIRE
+#define WIRE(name) &wire_##name,
+const struct wire_ops *const wires[] = {
+#include "comm/wires.def"
+    NULL};
 
-enum { ENTRY = sizeof(uint32_t) + sizeof(float) };
-
-size_t wire_bytes(size_t nnz) {
-    return ENTRY * nnz;
+void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error) {
+    if (error) error->nnz = 0;
+    if (!w->rounds) return;
+    for (size_t i = 0; i < s->nnz; i++) {
+        float value = s->val[i], rounded = w->round(value);
+        s->val[i] = rounded;
+        if (!error || rounded == value) continue;
+        error->idx[error->nnz] = s->idx[i];
+        error->val[error->nnz++] = value - rounded;
+    }
 }
 
-void wire_pack(const struct sparse *s, void *message) {
-    if (s->nnz == 0) return;
-    memcpy(message, s->idx, s->nnz * sizeof *s->idx);
-    memcpy((uint32_t *)message + s->nnz, s->val, s->nnz * sizeof *s->val);
-}
-
-void wire_view(void *message, size_t bytes, size_t n, int sender, struct sparse *view) {
-    size_t nnz = bytes / ENTRY;
-    if (bytes % ENTRY != 0)
-        die("rank %d sent %zu bytes, which is no whole number of %d-byte entries", sender, bytes, (int)ENTRY);
-    uint32_t *idx = message;
-    *view = (struct sparse){.idx = idx, .val = (float *)(void *)(idx + nnz), .nnz = nnz, .cap = nnz};
-    if (!sparse_valid(view, n))
-        die("rank %d sent a sparse vector whose indices do not increase or reach n = %zu", sender, n);
+void wire_read(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,
+               struct sparse *buffer, struct sparse *view) {
+    struct err e = {0};
+    if (!w->decode(message, bytes, from, to, buffer, view, &e))
+        die("rank %d sent a message that is not %s: %s", sender, w->name, e.text);
 }

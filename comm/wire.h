@@ -1,26 +1,57 @@
-/* wire.h: the wire format coo32: a sparse vector of nnz entries as ONE message of 8 nnz bytes, all indices
- * (u32) first, then all values (f32), both in the machine's byte order. The length of the message gives nnz, so
- * there is no header, and a message that came can be used where it lies.
+/* wire.h: how a sparse vector travels: one file and one row in wires.def per format (--wire). A message holds the
+ * entries of a vector whose indices lie in [from, to), a range that both sides know; its length is carried by the
+ * transport.
  *
- *        wire_pack(&s, message);
- *        comm_send(c, peer, tag, message, wire_bytes(s.nnz));
+ *        wire_round(w, &s, &error);                         // s.val is now what the format can carry;
+ *        store->ops->add_at(store, &error);                 // whoever rounds keeps the difference
+ *        size_t bytes = w->encode(&s, from, to, message);   // message: [wire_capacity(w, cap)]
+ *        comm_send(c, peer, tag, message, bytes);
  *
- *        size_t bytes = comm_recv(c, peer, tag, message, wire_bytes(k));
- *        wire_view(message, bytes, n, peer, &view);     // view points into message
+ *        size_t bytes = comm_recv(c, peer, tag, message, wire_capacity(w, k));
+ *        wire_read(w, message, bytes, from, to, peer, &buffer, &view);     // view: into message or buffer
+ *
+ * A message is not trusted: a rank of another version, or a message of another step, must not turn into a write
+ * outside the gradient. wire_read checks lengths, order and range and ends the job naming the sender.
  */
 #ifndef ST_COMM_WIRE_H
 #define ST_COMM_WIRE_H
 
+#include "base/error.h"
 #include "topk/sparse.h"
 
-/* 8 nnz: what one message of nnz entries takes. */
-size_t wire_bytes(size_t nnz);
+struct wire_ops {
+    const char *name;    /* what --wire takes */
+    const char *summary; /* one line for --help and `sparsetrain list` */
+    const char *paper;
+    bool rounds;   /* carries rounded values: wire_round before encode */
+    bool in_place; /* decode needs no buffer: the view lies in the message */
+    bool fixed;    /* the length follows from the number of entries: wire_capacity(w, nnz), to the byte */
+    /* Most bytes of a message of nnz entries, whatever they are. Grows with nnz; a multiple of 4. */
+    size_t (*capacity)(size_t nnz);
+    /* s: indices in [from, to), as wire_round left it. message: 4-byte aligned. Returns the bytes. */
+    size_t (*encode)(const struct sparse *s, size_t from, size_t to, void *message);
+    /* view = the vector in this message; buffer (not in_place: sparse_open'd; else unused) may hold its arrays.
+     * False: no message of this format for this range, or more entries than buffer->cap; *e says what is wrong.
+     * Whatever the bytes are, nothing outside message and buffer is touched. message: 4-byte aligned, may be
+     * overwritten, and must stay as long as the view is used. */
+    bool (*decode)(void *message, size_t bytes, size_t from, size_t to, struct sparse *buffer, struct sparse *view,
+                   struct err *e);
+    /* Rounds one value to what the format carries, never to an infinity; NULL where `rounds` is false. */
+    float (*round)(float value);
+};
 
-/* message: 4-byte aligned, wire_bytes(s->nnz) bytes. */
-void wire_pack(const struct sparse *s, void *message);
+extern const struct wire_ops *const wires[]; /* every row, NULL-terminated; the first is coo32 */
 
-/* view = the vector in this message, not copied. Dies, naming the sender, when the length is no whole number of
- * entries, the indices do not increase, or one is not below n. */
-void wire_view(void *message, size_t bytes, size_t n, int sender, struct sparse *view);
+static inline size_t wire_capacity(const struct wire_ops *w, size_t nnz) {
+    return w->capacity(nnz);
+}
+
+/* s->val rounded in place; *error: what was cut off (s - rounded), entries that changed only, in index order.
+ * error->cap >= s->nnz, or error NULL where nobody wants it. Exact: rounded + error == the old value. */
+void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error);
+
+/* decode, or the end of the job with the sender's rank. */
+void wire_read(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,
+               struct sparse *buffer, struct sparse *view);
 
 #endif

@@ -95,14 +95,22 @@ void net_forward(struct net *net, const float *x, const int32_t *y, struct net_r
                      result);
 }
 
-void net_backward(struct net *net) {
+void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context) {
     struct net_impl *m = net_impl(net);
+    size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
     m->backend->begin(m->backend_state);
     for (int i = m->layers - 1; i >= 0; i--) {
         struct net_layer *l = &m->layer[i];
         struct layer_call call = call_of(net, l);
         m->backend->layer[l->spec.kind]->backward(l->self, &call);
+        if (!ready || l->param >= final) continue;
+        final = l->param;
+        ready(context, final);
     }
+}
+
+void net_backward(struct net *net) {
+    net_backward_with(net, NULL, NULL);
 }
 
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result) {

@@ -59,6 +59,9 @@ void net_close(struct net *net);
 
 /* x: host, [batch][channels][height][width] float, normalised; y: host, [batch], 0 <= y < classes. */
 void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result);
+/* The same, and after each layer that has parameters, from the last to the first: ready(context, from) where
+ * arena.grad[from..n-1] is final now. */
+void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context);
 void net_backward(struct net *net); /* after net_forward; overwrites all of arena.grad */
 
 /* Inference mode (running statistics). Only the first `valid` of the batch images count; the rest of x

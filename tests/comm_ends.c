@@ -26,7 +26,7 @@ static void meet_nan(struct comm *c, const struct exchange_ops *ops, float bad) 
     struct exchange x;
     struct exchange_sum sum;
     store_open(&store, N, device_find("cpu"));
-    struct selector *selector = selector_open(selectors[0], &store, K);
+    struct selector *selector = selector_open(selectors[0], &store, K, NULL);
     exchange_open(&x, ops,
                   &(struct exchange_setup){.comm = c, .store = &store, .selector = selector, .n = N, .k_max = K});
     for (int step = 0; step < 3; step++) {
@@ -54,9 +54,9 @@ static void send_too_much(struct comm *c) {
 static void view_bad_message(const char *trouble) {
     struct sparse view;
     uint32_t bad_order[4] = {5, 5}, out_of_range[4] = {5, N};
-    if (strcmp(trouble, "length") == 0) wire_view(bad_order, 12, N, 3, &view);
-    if (strcmp(trouble, "order") == 0) wire_view(bad_order, 16, N, 3, &view);
-    if (strcmp(trouble, "range") == 0) wire_view(out_of_range, 16, N, 3, &view);
+    if (strcmp(trouble, "length") == 0) wire_read(wires[0], bad_order, 12, 0, N, 3, NULL, &view);
+    if (strcmp(trouble, "order") == 0) wire_read(wires[0], bad_order, 16, 0, N, 3, NULL, &view);
+    if (strcmp(trouble, "range") == 0) wire_read(wires[0], out_of_range, 16, 0, N, 3, NULL, &view);
 }
 
 static int child(int argc, char **argv) {
@@ -148,9 +148,10 @@ static void a_message_that_is_too_long_names_its_sender(void **state) {
 
 static void a_bad_sparse_message_names_its_sender(void **state) {
     (void)state;
-    expect(2, "length", EXIT_SYSTEM, "rank 3 sent 12 bytes, which is no whole number of 8-byte entries");
-    expect(2, "order", EXIT_SYSTEM, "rank 3 sent a sparse vector whose indices");
-    expect(2, "range", EXIT_SYSTEM, "rank 3 sent a sparse vector whose indices");
+    expect(2, "length", EXIT_SYSTEM,
+           "rank 3 sent a message that is not coo32: 12 bytes are no whole number of 8-byte entries");
+    expect(2, "order", EXIT_SYSTEM, "rank 3 sent a message that is not coo32: its indices");
+    expect(2, "range", EXIT_SYSTEM, "rank 3 sent a message that is not coo32: its indices");
 }
 
 int main(int argc, char **argv) {

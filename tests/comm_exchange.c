@@ -1,143 +1,10 @@
 /* comm_exchange.c: the contract of one step (exchange.h) over every row of the table of exchanges, and each sparse
  * row against a serial reference, over shapes and gradients chosen to be awkward.
  * ranks: 1 2 3 4 5 6 7 8 */
-#include "tests/mpi_harness.h"
+#include "tests/exchange_rig.h"
 
-#include "base/hash.h"
-#include "base/mem.h"
-#include "base/rng.h"
-#include "comm/exchange.h"
 #include "comm/peers.h"
 #include "tests/exchange_oracle.h"
-
-/* -- gradients: a function of (kind, rank, step), so that every rank knows those of all ---------------- */
-enum kind {
-    WHOLE,      /* integers in -8..8: sums are exact */
-    TIES,       /* -1 or 1 */
-    ZEROS,      /* all zero */
-    ONE_REGION, /* integers, zero outside the first eighth: one rank's region holds all that matters */
-    ONE_SILENT, /* integers, but the last rank has nothing to send */
-    POSITIVE,   /* integers in 0..8 */
-    REAL,       /* normally distributed */
-    KINDS
-};
-static bool exact_sums(enum kind kind) {
-    return kind != REAL;
-}
-
-static void make_gradient(enum kind kind, int rank, int P, int step, size_t n, float *grad) {
-    struct rng r = rng_open(7 + (uint64_t)kind, RNG_TEST, (uint64_t)(rank * 1000 + step));
-    for (size_t i = 0; i < n; i++) {
-        float whole = (float)rng_below(&r, 17) - 8;
-        switch (kind) {
-        case TIES:
-            grad[i] = whole > 0 ? 1 : -1;
-            break;
-        case ZEROS:
-            grad[i] = 0;
-            break;
-        case ONE_REGION:
-            grad[i] = i <= n / 8 ? whole : 0;
-            break;
-        case ONE_SILENT:
-            grad[i] = rank == P - 1 ? 0 : whole;
-            break;
-        case POSITIVE:
-            grad[i] = (float)(int)fabsf(whole);
-            break;
-        case REAL:
-            grad[i] = (float)rng_normal(&r);
-            break;
-        default:
-            grad[i] = whole;
-        }
-    }
-}
-
-/* -- one exchange with everything under it ----------------------------------------------------------- */
-struct rig {
-    struct comm *comm;
-    size_t n;
-    struct store store;
-    struct selector *selector;
-    struct exchange exchange;
-    struct phases phases;
-    struct exchange_sum sum;
-    float grad[ORACLE_N], residual[ORACLE_N], u[ORACLE_N]; /* [n] */
-};
-static struct rig rig;
-
-static void rig_open(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, size_t n,
-                     size_t k_max, enum gtopk_residual rule) {
-    rig.comm = c;
-    rig.n = n;
-    phases_reset(&rig.phases);
-    store_open(&rig.store, n, device_find("cpu"));
-    rig.selector = selector_open(select, &rig.store, k_max);
-    struct exchange_setup setup = {.comm = c, .n = n, .k_max = k_max, .gtopk_residual = rule, .phases = &rig.phases};
-    if (ops->sparse) setup.store = &rig.store;
-    if (ops->sparse) setup.selector = rig.selector;
-    exchange_open(&rig.exchange, ops, &setup);
-}
-
-static void rig_close(void) {
-    exchange_close(&rig.exchange);
-    selector_close(rig.selector);
-    store_close(&rig.store);
-}
-
-static const struct selector_ops *exact(void) {
-    for (size_t s = 0; selectors[s]; s++)
-        if (strcmp(selectors[s]->name, "exact") == 0) return selectors[s];
-    fail_msg("no selector \"exact\"");
-    return NULL;
-}
-
-/* One step from rig.grad; then rig.u and rig.residual hold what it made. Nothing is allocated in it. */
-static void rig_step(size_t k) {
-    mem_fail_at(1);
-    bool good = exchange_run(&rig.exchange, rig.grad, k, &rig.sum);
-    mem_fail_at(0);
-    assert_true(good);
-    memset(rig.u, 0, sizeof rig.u);
-    assert_true((rig.sum.dense != NULL) != (rig.sum.sparse != NULL));
-    if (rig.sum.dense) memcpy(rig.u, rig.sum.dense, rig.n * sizeof(float));
-    if (rig.sum.sparse) {
-        const struct sparse *s = rig.sum.sparse;
-        assert_int_equal(rig.sum.global_nnz, s->nnz);
-        for (size_t i = 0; i < s->nnz; i++) {
-            assert_true(s->idx[i] < rig.n && (i == 0 || s->idx[i - 1] < s->idx[i]));
-            rig.u[s->idx[i]] = s->val[i];
-        }
-    }
-    rig.store.ops->read(&rig.store, 0, rig.n, rig.residual);
-}
-
-static uint64_t hash_of_sum(void) {
-    const struct sparse *s = rig.sum.sparse;
-    if (!s) return hash64(0, rig.sum.dense, rig.n * sizeof(float));
-    return hash64(hash64(s->nnz, s->idx, s->nnz * sizeof *s->idx), s->val, s->nnz * sizeof *s->val);
-}
-
-static void all_ranks_hold_the_same(uint64_t hash) {
-    uint64_t least_and_most[2] = {hash, ~hash};
-    comm_allreduce_u64(rig.comm, least_and_most, 2, COMM_MIN);
-    assert_true(least_and_most[0] == ~least_and_most[1]);
-}
-
-/* sum_r given_r - summed - sum_r residual_r into missing[0..n-1]; given: what this rank put in. */
-static void find_missing(const float *given, const double *summed, double *missing) {
-    for (size_t i = 0; i < rig.n; i++) missing[i] = (double)given[i] - (double)rig.residual[i];
-    comm_allreduce_f64(rig.comm, missing, rig.n, COMM_SUM);
-    for (size_t i = 0; i < rig.n; i++) missing[i] -= summed[i];
-}
-
-static void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {
-    const struct comm_counters *now = &rig.comm->counters[TRAFFIC_EXCHANGE];
-    double most = ops->max_words(rig.n, k, rig.comm->size);
-    assert_true((double)(now->bytes_sent - before.bytes_sent) / 4 <= most);
-    assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= most);
-}
 
 /* n not divisible by P, n < P, k = n, k = 1, k < P; all kinds of gradients with the large ones, else a few */
 static const struct shape {
@@ -226,15 +93,8 @@ static void contract(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++) every_shape_and_kind(c, exchanges[row], GTOPK_CONSERVE);
 }
 
-static const struct exchange_ops *gtopk(void) {
-    for (size_t row = 0; exchanges[row]; row++)
-        if (strcmp(exchanges[row]->name, "gtopk") == 0) return exchanges[row];
-    fail_msg("no exchange \"gtopk\"");
-    return NULL;
-}
-
 static void the_paper_rule_of_gtopk(struct comm *c) {
-    every_shape_and_kind(c, gtopk(), GTOPK_PAPER);
+    every_shape_and_kind(c, exchange_named("gtopk"), GTOPK_PAPER);
 }
 
 static void k_equal_to_n_gives_the_dense_sum(struct comm *c) {
@@ -284,7 +144,7 @@ static void the_paper_rule_loses_what_an_inner_merge_drops(struct comm *c) {
     float acc[4] = {0};
     if (c->size < 3) return;
     for (enum gtopk_residual rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++) {
-        rig_open(c, gtopk(), exact(), 4, 1, rule);
+        rig_open(c, exchange_named("gtopk"), exact(), 4, 1, rule);
         memset(acc, 0, sizeof acc);
         if (c->rank == 0) acc[0] = 10;
         if (c->rank == b) acc[1] = 9;
@@ -306,7 +166,7 @@ static void the_mass_that_is_lost_is_reported(struct comm *c) {
     static double missing[ORACLE_N];
     double summed[ORACLE_N] = {0}, reported = 0, lost = 0;
     float given[ORACLE_N] = {0};
-    rig_open(c, gtopk(), exact(), 301, 20, GTOPK_PAPER);
+    rig_open(c, exchange_named("gtopk"), exact(), 301, 20, GTOPK_PAPER);
     for (int step = 0; step < 10; step++) {
         make_gradient(POSITIVE, c->rank, c->size, step, 301, rig.grad);
         for (int i = 0; i < 301; i++) given[i] += rig.grad[i];

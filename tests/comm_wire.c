@@ -24,9 +24,9 @@ static void there_and_back(void **state) {
             s.val[i] = (float)i - 3.5f;
         }
         s.nnz = nnz;
-        assert_int_equal(wire_bytes(nnz), 8 * nnz);
-        wire_pack(&s, message);
-        wire_view(message, wire_bytes(nnz), N, 0, &view);
+        assert_int_equal(wire_capacity(wires[0], nnz), 8 * nnz);
+        assert_int_equal(wires[0]->encode(&s, 0, N, message), 8 * nnz);
+        wire_read(wires[0], message, 8 * nnz, 0, N, 0, NULL, &view);
         assert_int_equal(view.nnz, nnz);
         for (size_t i = 0; i < nnz; i++) assert_true(view.idx[i] == s.idx[i] && view.val[i] == s.val[i]);
         if (nnz) assert_memory_equal(message, s.idx, 4 * nnz); /* indices first, then values */

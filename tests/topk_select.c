@@ -23,7 +23,7 @@ struct fixture {
 static void fixture_select(struct fixture *f, const struct selector_ops *ops, size_t k_max) {
     selector_close(f->selector);
     sparse_close(&f->out);
-    f->selector = selector_open(ops, &f->store, k_max);
+    f->selector = selector_open(ops, &f->store, k_max, NULL);
     sparse_open(&f->out, selector_capacity(ops, f->n, k_max));
 }
 
@@ -332,7 +332,7 @@ static void open_both(const void *fail_at) {
     struct store s;
     mem_fail_at(*(const long *)fail_at);
     store_open(&s, 10000, device_find("cpu"));
-    struct selector *selector = selector_open(&selector_exact, &s, 10);
+    struct selector *selector = selector_open(&selector_exact, &s, 10, NULL);
     mem_fail_at(0);
     selector_close(selector);
     store_close(&s);

@@ -13,12 +13,14 @@ const struct selector_ops *const selectors[] = {
 #include "topk/selectors.def"
     NULL};
 
-struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max) {
+struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max,
+                               const struct selector_settings *settings) {
     if (k_max < 1 || k_max > store->n) die("selector %s: k = %zu is not in 1..%zu", ops->name, k_max, store->n);
     struct selector *s = mem_zalloc(1, sizeof *s, "a selector");
     s->ops = ops;
     s->store = store;
     s->k_max = k_max;
+    if (settings) s->settings = *settings;
     ops->open(s);
     return s;
 }
@@ -29,18 +31,30 @@ void selector_close(struct selector *s) {
     mem_free(s);
 }
 
+/* acc is complete and nothing has been taken out of it. */
+static void audit(struct selector *s, size_t k) {
+    uint32_t key = s->store->ops->kth_key(s->store, k);
+    memcpy(&s->stats.exact, &key, sizeof key);
+    s->stats.exact_passes = s->store->ops->count(s->store, key);
+    s->stats.audited = true;
+}
+
 bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     if (k < 1 || k > s->k_max) die("selector %s: k = %zu is not in 1..%zu", s->ops->name, k, s->k_max);
     if (out->cap < selector_capacity(s->ops, s->store->n, s->k_max))
         die("selector %s: room for %zu entries, but selector_capacity asks for %zu", s->ops->name, out->cap,
             selector_capacity(s->ops, s->store->n, s->k_max));
-    return s->ops->run(s, grad, k, out, bad);
+    s->stats = (struct selector_stats){.asked = k};
+    bool good = s->ops->run(s, grad, k, out, bad);
+    s->stats.found = out->nnz;
+    if (good && s->audit) audit(s, k);
+    return good;
 }
 
 /* Twice k, as a threshold that is guessed or reused lets more than k entries pass, and what a sample of 32768
  * cannot resolve. */
 size_t selector_capacity(const struct selector_ops *ops, size_t n, size_t k_max) {
-    (void)ops; /* the same for all so far */
+    if (ops && ops->capacity) return ops->capacity(n, k_max);
     size_t spare = n / 512 + 4096;
     return k_max > n / 2 || 2 * k_max + spare > n ? n : 2 * k_max + spare;
 }

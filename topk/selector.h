@@ -12,10 +12,28 @@
 
 struct selector_ops;
 
+struct selector_settings {
+    int period;    /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: the row's default, 32 */
+    uint64_t seed; /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
+};
+
+/* Of the last run. */
+struct selector_stats {
+    size_t asked, found;
+    float threshold;     /* smallest magnitude that could pass; 0: everything */
+    bool reevaluated;    /* reuse: this step found the exact threshold */
+    bool audited;        /* the next two hold, for this step */
+    float exact;         /* magnitude of the k-th largest of acc */
+    size_t exact_passes; /* entries of acc at or above it: k, and ties */
+};
+
 struct selector {
     const struct selector_ops *ops;
     struct store *store;
     size_t k_max;
+    struct selector_settings settings;
+    bool audit; /* the caller wants stats.exact of the next run (two reads of acc more, charged to nobody's cost) */
+    struct selector_stats stats;
     void *state;
 };
 
@@ -24,18 +42,24 @@ struct selector_ops {
     const char *summary; /* one line for --help and `sparsetrain list` */
     const char *paper;
     bool exact_count; /* returns exactly k entries, whatever the input */
+    /* Most entries it may return when asked for k_max; NULL: selector_capacity's rule for all (about 2 k_max). */
+    size_t (*capacity)(size_t n, size_t k_max);
     void (*open)(struct selector *s);
     /* acc += grad, then the selected entries of acc to out (host, in index order, out->cap as
      * selector_capacity says). acc itself keeps them: the exchange decides what was delivered.
      * Returns false when acc holds a NaN or an infinity, the lowest such index in *bad. */
     bool (*run)(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad);
     void (*close)(struct selector *s);
+    /* What must survive a checkpoint, as plain memory that is written out and read back into the same place of a
+     * fresh selector; NULL: nothing. The bytes depend on ops, n and k_max alone. */
+    void *(*saved)(struct selector *s, size_t *bytes);
 };
 
 extern const struct selector_ops *const selectors[]; /* every row, NULL-terminated */
 
-/* 1 <= k_max <= n: the largest k that will be asked for. */
-struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max);
+/* 1 <= k_max <= n: the largest k that will be asked for. settings: NULL for the defaults. */
+struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max,
+                               const struct selector_settings *settings);
 void selector_close(struct selector *s);
 
 /* 1 <= k <= k_max, else dies (k = 0 is a caller's error; options refuse it before). */

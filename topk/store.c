@@ -35,3 +35,19 @@ void store_close(struct store *s) {
     s->device->release(s->acc);
     *s = (struct store){0};
 }
+
+void store_view_open(struct store *view, struct store *whole, size_t from, size_t count) {
+    *view = (struct store){.device = whole->device, .ops = whole->ops, .state = whole->state};
+    store_view_move(view, whole, from, count);
+}
+
+void store_view_move(struct store *view, struct store *whole, size_t from, size_t count) {
+    if (from > whole->n || count > whole->n - from)
+        die("a view of entries %zu to %zu of %zu", from, from + count, whole->n);
+    view->acc = whole->acc + from;
+    view->n = count;
+}
+
+void store_view_close(struct store *view) {
+    *view = (struct store){0};
+}

@@ -21,6 +21,14 @@ struct store {
     void *state; /* the row's own scratch */
 };
 
+/* Moments of entries x_i of acc. Summed in a fixed order (blocks of lanes, then double), the same bits on any
+ * processor. */
+struct moments {
+    size_t count;
+    double sum, sum_abs, sum_square; /* sum x, sum |x|, sum x^2 */
+    uint32_t max_key;                /* largest magnitude key; 0 when count is 0 */
+};
+
 struct store_ops {
     const char *device; /* name of the device row it serves */
     void (*open)(struct store *s);
@@ -32,14 +40,25 @@ struct store_ops {
     /* acc += grad and, in the same pass, every entry with magnitude_key >= key goes to out (from sparse_open) in
      * index order. Returns how many there are; when that is more than out->cap, out holds the first cap of them. */
     size_t (*accumulate_select)(struct store *s, const float *grad, uint32_t key, struct sparse *out);
-    size_t (*select)(struct store *s, uint32_t key, struct sparse *out);   /* the same without accumulating */
-    uint32_t (*kth_key)(struct store *s, size_t k);                        /* exact k-th largest magnitude key */
-    void (*zero_at)(struct store *s, const uint32_t *idx, size_t count);   /* acc[idx[i]] = 0; idx: host */
-    void (*add_at)(struct store *s, const struct sparse *delta);           /* acc += delta */
-    void (*read)(struct store *s, size_t from, size_t count, float *host); /* stage a part to the host */
+    size_t (*select)(struct store *s, uint32_t key, struct sparse *out); /* the same without accumulating */
+    uint32_t (*kth_key)(struct store *s, size_t k);                      /* exact k-th largest magnitude key */
+    /* As accumulate_select, and the moments of all of acc in the same pass. Where an entry is not finite, m->max_key
+     * says so and the sums mean nothing. */
+    size_t (*accumulate_select_moments)(struct store *s, const float *grad, uint32_t key, struct sparse *out,
+                                        struct moments *m);
+    void (*moments)(struct store *s, uint32_t key, struct moments *m); /* of the entries >= key; 0: of all */
+    size_t (*count)(struct store *s, uint32_t key);                    /* entries >= key */
+    /* key[i] = magnitude key of acc[first + i stride] (+ grad there, unless NULL), i < count; host */
+    void (*sample)(struct store *s, const float *grad, size_t first, size_t stride, size_t count, uint32_t *key);
+    void (*gather_at)(struct store *s, const uint32_t *idx, size_t count, float *val); /* val[i] = acc[idx[i]]; host */
+    void (*zero_at)(struct store *s, const uint32_t *idx, size_t count);               /* acc[idx[i]] = 0; idx: host */
+    void (*add_at)(struct store *s, const struct sparse *delta);                       /* acc += delta */
+    void (*read)(struct store *s, size_t from, size_t count, float *host);             /* stage a part to the host */
     void (*write)(struct store *s, size_t from, size_t count, const float *host);
     /* dense[0..n-1] = scale * u (zero elsewhere); dense: device. */
     void (*scatter)(struct store *s, const struct sparse *u, float scale, float *dense);
+    /* dense[idx[i]] += scale * val[i]; dense: device. */
+    void (*scatter_add)(struct store *s, const struct sparse *u, float scale, float *dense);
     void (*scale)(struct store *s, float *dense, float scale); /* dense *= scale; device, [n] */
 };
 
@@ -48,5 +67,11 @@ extern const struct store_ops *const stores[]; /* every row of this build, NULL-
 /* A zeroed store of n entries, 1 <= n < 2^32 (else dies), on this device. */
 void store_open(struct store *s, size_t n, const struct device_ops *device);
 void store_close(struct store *s);
+
+/* A store over entries [from, from + count) of another one, in the same memory: indices count from `from`. Closed
+ * before the whole one. store_view_move shifts it (same count or fewer; no allocation). */
+void store_view_open(struct store *view, struct store *whole, size_t from, size_t count);
+void store_view_move(struct store *view, struct store *whole, size_t from, size_t count);
+void store_view_close(struct store *view);
 
 #endif

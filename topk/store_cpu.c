@@ -99,6 +99,44 @@ static uint32_t kth_key(struct store *s, size_t k) {
     return high << LOW_BITS | bin_of(count, mask + 1, &k);
 }
 
+static void moments_above(struct store *s, uint32_t key, struct moments *m) {
+    *m = (struct moments){0};
+    for (size_t i = 0; i < s->n; i++) {
+        double x = (double)s->acc[i];
+        uint32_t own = magnitude_key(s->acc[i]);
+        if (own < key) continue;
+        m->count++;
+        m->sum += x;
+        m->sum_abs += fabs(x);
+        m->sum_square += x * x;
+        m->max_key = own > m->max_key ? own : m->max_key;
+    }
+}
+
+static size_t accumulate_select_moments(struct store *s, const float *grad, uint32_t key, struct sparse *out,
+                                        struct moments *m) {
+    size_t count = accumulate_select(s, grad, key, out);
+    moments_above(s, 0, m);
+    return count;
+}
+
+static size_t count_above(struct store *s, uint32_t key) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->n; i++) count += magnitude_key(s->acc[i]) >= key;
+    return count;
+}
+
+static void sample(struct store *s, const float *grad, size_t first, size_t stride, size_t count, uint32_t *key) {
+    for (size_t i = 0; i < count; i++) {
+        size_t at = first + i * stride;
+        key[i] = magnitude_key(s->acc[at] + (grad ? grad[at] : -0.0f));
+    }
+}
+
+static void gather_at(struct store *s, const uint32_t *idx, size_t count, float *val) {
+    for (size_t i = 0; i < count; i++) val[i] = s->acc[idx[i]];
+}
+
 static void zero_at(struct store *s, const uint32_t *idx, size_t count) {
     for (size_t i = 0; i < count; i++) s->acc[idx[i]] = 0;
 }
@@ -120,6 +158,11 @@ static void scatter(struct store *s, const struct sparse *u, float scale, float 
     for (size_t i = 0; i < u->nnz; i++) dense[u->idx[i]] = scale * u->val[i];
 }
 
+static void scatter_add(struct store *s, const struct sparse *u, float scale, float *dense) {
+    (void)s;
+    for (size_t i = 0; i < u->nnz; i++) dense[u->idx[i]] += scale * u->val[i];
+}
+
 SIMD_CLONES static void scale_all(struct store *s, float *dense, float scale) {
     for (size_t i = 0; i < s->n; i++) dense[i] *= scale;
 }
@@ -134,10 +177,16 @@ const struct store_ops store_cpu = {
     .accumulate_select = accumulate_select,
     .select = select_at,
     .kth_key = kth_key,
+    .accumulate_select_moments = accumulate_select_moments,
+    .moments = moments_above,
+    .count = count_above,
+    .sample = sample,
+    .gather_at = gather_at,
     .zero_at = zero_at,
     .add_at = add_at,
     .read = read_part,
     .write = write_part,
     .scatter = scatter,
+    .scatter_add = scatter_add,
     .scale = scale_all,
 };

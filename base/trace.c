@@ -1,0 +1,24 @@
+/* trace.c: see trace.h. */
+#include "base/trace.h"
+
+#include "base/mem.h"
+
+void trace_open(struct trace *t, size_t cap) {
+    *t = (struct trace){.cap = cap};
+    t->event = mem_alloc(cap, sizeof *t->event, "the trace");
+}
+
+void trace_close(struct trace *t) {
+    mem_free(t->event);
+    *t = (struct trace){0};
+}
+
+void trace_add(struct trace *t, enum phase phase, double begin, double end) {
+    struct trace_event *last = t->count > 0 ? &t->event[t->count - 1] : NULL;
+    if (last && last->phase == (int32_t)phase && last->end == begin)
+        last->end = end;
+    else if (t->count < t->cap)
+        t->event[t->count++] = (struct trace_event){begin, end, (int32_t)phase, 0};
+    else
+        t->dropped++;
+}

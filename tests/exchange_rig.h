@@ -1,0 +1,170 @@
+/* exchange_rig.h: one exchange with everything under it, gradients to feed it, and the checks that hold for every row,
+ * for tests under mpirun (mpi_harness.h).
+ *
+ *        rig_open(c, exchange_named("topka"), exact(), n, k_max, GTOPK_CONSERVE);
+ *        make_gradient(WHOLE, c->rank, c->size, step, n, rig.grad);
+ *        rig_step(k);                 // rig.u, rig.residual: dense copies of what came out
+ *        rig_close();
+ */
+#ifndef ST_TESTS_EXCHANGE_RIG_H
+#define ST_TESTS_EXCHANGE_RIG_H
+
+#include "tests/mpi_harness.h"
+
+#include <math.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "comm/exchange.h"
+
+enum { RIG_N = 1100 }; /* the largest n */
+
+/* -- gradients: a function of (kind, rank, step), so that every rank knows those of all ---------------- */
+enum kind {
+    WHOLE,      /* integers in -8..8: sums are exact */
+    TIES,       /* -1 or 1 */
+    ZEROS,      /* all zero */
+    ONE_REGION, /* integers, zero outside the first eighth: one rank's region holds all that matters */
+    ONE_SILENT, /* integers, but the last rank has nothing to send */
+    POSITIVE,   /* integers in 0..8 */
+    REAL,       /* normally distributed */
+    KINDS
+};
+static inline bool exact_sums(enum kind kind) {
+    return kind != REAL;
+}
+
+static inline void make_gradient(enum kind kind, int rank, int P, int step, size_t n, float *grad) {
+    struct rng r = rng_open(7 + (uint64_t)kind, RNG_TEST, (uint64_t)(rank * 1000 + step));
+    for (size_t i = 0; i < n; i++) {
+        float whole = (float)rng_below(&r, 17) - 8;
+        switch (kind) {
+        case TIES:
+            grad[i] = whole > 0 ? 1 : -1;
+            break;
+        case ZEROS:
+            grad[i] = 0;
+            break;
+        case ONE_REGION:
+            grad[i] = i <= n / 8 ? whole : 0;
+            break;
+        case ONE_SILENT:
+            grad[i] = rank == P - 1 ? 0 : whole;
+            break;
+        case POSITIVE:
+            grad[i] = (float)(int)fabsf(whole);
+            break;
+        case REAL:
+            grad[i] = (float)rng_normal(&r);
+            break;
+        default:
+            grad[i] = whole;
+        }
+    }
+}
+
+/* -- one exchange with everything under it ----------------------------------------------------------- */
+struct rig {
+    struct comm *comm;
+    size_t n;
+    struct store store;
+    struct selector *selector;
+    struct exchange exchange;
+    struct phases phases;
+    struct exchange_sum sum;
+    float grad[RIG_N], residual[RIG_N], u[RIG_N]; /* [n] */
+};
+static struct rig rig;
+
+/* extra: what else to set up; the fields that every test has are filled in here. */
+static inline void rig_open_with(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select,
+                                 size_t n, size_t k_max, const struct exchange_setup *extra) {
+    rig.comm = c;
+    rig.n = n;
+    phases_reset(&rig.phases);
+    store_open(&rig.store, n, device_find("cpu"));
+    rig.selector = selector_open(select, &rig.store, k_max, NULL);
+    struct exchange_setup setup = *extra;
+    setup.comm = c;
+    setup.n = n;
+    setup.k_max = k_max;
+    setup.phases = &rig.phases;
+    if (ops->sparse) setup.store = &rig.store;
+    if (ops->selects) setup.selector = rig.selector;
+    exchange_open(&rig.exchange, ops, &setup);
+}
+
+static inline void rig_open(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, size_t n,
+                            size_t k_max, enum gtopk_residual rule) {
+    rig_open_with(c, ops, select, n, k_max, &(struct exchange_setup){.gtopk_residual = rule});
+}
+
+static inline void rig_close(void) {
+    exchange_close(&rig.exchange);
+    selector_close(rig.selector);
+    store_close(&rig.store);
+}
+
+static inline const struct selector_ops *exact(void) {
+    for (size_t s = 0; selectors[s]; s++)
+        if (strcmp(selectors[s]->name, "exact") == 0) return selectors[s];
+    fail_msg("no selector \"exact\"");
+    return NULL;
+}
+
+static inline const struct exchange_ops *exchange_named(const char *name) {
+    for (size_t row = 0; exchanges[row]; row++)
+        if (strcmp(exchanges[row]->name, name) == 0) return exchanges[row];
+    fail_msg("no exchange \"%s\"", name);
+    return NULL;
+}
+
+/* One step from rig.grad; then rig.u and rig.residual hold what it made. Nothing is allocated in it. */
+static inline void rig_step(size_t k) {
+    mem_fail_at(1);
+    bool good = exchange_run(&rig.exchange, rig.grad, k, &rig.sum);
+    mem_fail_at(0);
+    assert_true(good);
+    memset(rig.u, 0, sizeof rig.u);
+    assert_true((rig.sum.dense != NULL) != (rig.sum.sparse != NULL));
+    if (rig.sum.dense) memcpy(rig.u, rig.sum.dense, rig.n * sizeof(float));
+    if (rig.sum.sparse) {
+        const struct sparse *s = rig.sum.sparse;
+        assert_int_equal(rig.sum.global_nnz, s->nnz);
+        for (size_t i = 0; i < s->nnz; i++) {
+            assert_true(s->idx[i] < rig.n && (i == 0 || s->idx[i - 1] < s->idx[i]));
+            rig.u[s->idx[i]] = s->val[i];
+        }
+    }
+    rig.store.ops->read(&rig.store, 0, rig.n, rig.residual);
+}
+
+static inline uint64_t hash_of_sum(void) {
+    const struct sparse *s = rig.sum.sparse;
+    if (!s) return hash64(0, rig.sum.dense, rig.n * sizeof(float));
+    return hash64(hash64(s->nnz, s->idx, s->nnz * sizeof *s->idx), s->val, s->nnz * sizeof *s->val);
+}
+
+static inline void all_ranks_hold_the_same(uint64_t hash) {
+    uint64_t least_and_most[2] = {hash, ~hash};
+    comm_allreduce_u64(rig.comm, least_and_most, 2, COMM_MIN);
+    assert_true(least_and_most[0] == ~least_and_most[1]);
+}
+
+/* sum_r given_r - summed - sum_r residual_r into missing[0..n-1]; given: what this rank put in. */
+static inline void find_missing(const float *given, const double *summed, double *missing) {
+    for (size_t i = 0; i < rig.n; i++) missing[i] = (double)given[i] - (double)rig.residual[i];
+    comm_allreduce_f64(rig.comm, missing, rig.n, COMM_SUM);
+    for (size_t i = 0; i < rig.n; i++) missing[i] -= summed[i];
+}
+
+static inline void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {
+    const struct comm_counters *now = &rig.comm->counters[TRAFFIC_EXCHANGE];
+    double most =
+        ops->max_words(&(struct cost_case){rig.n, k, rig.comm->size, rig.comm->local_size}) + rig.sum.extra_words;
+    assert_true((double)(now->bytes_sent - before.bytes_sent) / 4 <= most);
+    assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= most);
+}
+
+#endif
