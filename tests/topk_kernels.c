@@ -155,6 +155,82 @@ static void key_filters(void **state) {
                 }
 }
 
+/* Lane by lane, as kernels.h says. */
+static void naive_moments(const float *x, size_t n, uint32_t key, struct moment_lanes *m) {
+    memset(m, 0, sizeof *m);
+    for (size_t i = 0; i < n; i++) {
+        if (magnitude_key(x[i]) < key) continue;
+        m->sum[i % 16] += (double)x[i];
+        m->sum_abs[i % 16] += fabs((double)x[i]);
+        m->sum_square[i % 16] += (double)x[i] * (double)x[i];
+        m->count++;
+        if (magnitude_key(x[i]) > m->max_key) m->max_key = magnitude_key(x[i]);
+    }
+}
+
+static void same_moments(const char *set, size_t n, uint32_t key, const struct moment_lanes *wanted,
+                         const struct moment_lanes *got) {
+    if (got->count != wanted->count || got->max_key != wanted->max_key ||
+        memcmp(got->sum, wanted->sum, sizeof got->sum) != 0 ||
+        memcmp(got->sum_abs, wanted->sum_abs, sizeof got->sum_abs) != 0 ||
+        memcmp(got->sum_square, wanted->sum_square, sizeof got->sum_square) != 0)
+        fail_msg("%s kernels: moments of n %zu key %08x", set, n, key);
+}
+
+static void moments_case(const struct topk_kernels *set, enum pattern p, size_t n, uint32_t key, size_t cap) {
+    static float acc[N_MAX + GUARD], grad[N_MAX + GUARD], sum[N_MAX + GUARD];
+    static struct lists wanted, got;
+    struct moment_lanes naive, lanes;
+    pattern_fill(p, acc + 1, n, 1);
+    pattern_fill(NORMAL, grad + 3, n, 2);
+    for (size_t i = 0; i < n; i++) sum[i] = acc[1 + i] + grad[3 + i];
+    size_t count = naive_compact(sum, n, 7, key, &wanted);
+    acc[n + 1] = 42;
+    memset(&got, 0xab, sizeof got);
+    compare(set->name, n, key, cap, count,
+            set->accumulate_compact_moments(acc + 1, grad + 3, n, 7, key, got.idx, got.val, cap, &lanes), &wanted,
+            &got);
+    assert_memory_equal(acc + 1, sum, n * sizeof *sum);
+    assert_true(acc[n + 1] == 42);
+    naive_moments(sum, n, 0, &naive);
+    same_moments(set->name, n, key, &naive, &lanes);
+    naive_moments(sum, n, key, &naive);
+    set->moments(acc + 1, n, key, &lanes);
+    same_moments(set->name, n, key, &naive, &lanes);
+    assert_int_equal(set->count(acc + 1, n, key), count);
+}
+
+static void moments_and_counts(void **state) {
+    (void)state;
+    const uint32_t keys[] = {0, 1, key_of(0.5f), key_of(2), KEY_INFINITE, 0x7fffffffu, 0x80000000u, UINT32_MAX};
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (enum pattern p = 0; p < PATTERNS; p++) {
+            for (size_t n = 0; n <= 100; n++)
+                for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) moments_case(*set, p, n, keys[k], n + 16);
+            for (size_t cap = 0; cap < 400; cap += 57) moments_case(*set, p, N_MAX - cap, key_of(0.7f), cap);
+        }
+}
+
+/* Where something is not finite, count and max_key still hold. */
+static void moments_of_what_is_not_finite(void **state) {
+    (void)state;
+    const float kinds[] = {INFINITY, -INFINITY, NAN, -NAN};
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++)
+        for (size_t n = 1; n < 70; n++)
+            for (size_t at = 0; at < n; at++) {
+                float x[70] = {0}, zero[70] = {0}, val[90];
+                uint32_t idx[90];
+                struct moment_lanes lanes;
+                x[at] = kinds[at % 4];
+                (*set)->moments(x, n, 0, &lanes);
+                assert_true(lanes.count == n && lanes.max_key == magnitude_key(x[at]));
+                (*set)->moments(x, n, 1, &lanes);
+                assert_true(lanes.count == 1 && lanes.max_key == magnitude_key(x[at]));
+                size_t count = (*set)->accumulate_compact_moments(x, zero, n, 0, KEY_INFINITE, idx, val, 90, &lanes);
+                assert_true(count == 1 && idx[0] == at && lanes.count == n && lanes.max_key >= KEY_INFINITE);
+            }
+}
+
 static void print_choice(const void *wanted) {
     setenv("SPARSETRAIN_SIMD", wanted, 1);
     CHECK(strcmp(topk_kernels()->name, wanted) == 0, "%s", topk_kernels()->name);
@@ -176,6 +252,8 @@ int main(void) {
         cmocka_unit_test(lists_that_are_too_short),
         cmocka_unit_test(indices_near_the_end_of_32_bits),
         cmocka_unit_test(infinities_and_nan_pass_every_threshold),
+        cmocka_unit_test(moments_and_counts),
+        cmocka_unit_test(moments_of_what_is_not_finite),
         cmocka_unit_test(filters),
         cmocka_unit_test(key_filters),
     };

@@ -4,6 +4,7 @@
 #ifndef ST_TESTS_TOPK_REFERENCE_H
 #define ST_TESTS_TOPK_REFERENCE_H
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,6 +153,43 @@ static inline float pattern_value(enum pattern p, size_t i, size_t n, struct rng
 static inline void pattern_fill(enum pattern p, float *x, size_t n, uint64_t seed) {
     struct rng r = rng_open(seed, RNG_TEST, (uint64_t)p);
     for (size_t i = 0; i < n; i++) x[i] = pattern_value(p, i, n, &r);
+}
+
+/* -- distributions of gradients ------------------------------------------------------------------------------ */
+
+enum shape {
+    GAUSSIAN,
+    LAPLACE,    /* exponential magnitudes */
+    GAMMA_HALF, /* magnitudes of a gamma distribution of shape 1/2: more mass at zero, a longer tail */
+    STUDENT,    /* of 3 degrees of freedom: a heavy tail, no fourth moment */
+    REAL_LIKE,  /* layers of 1000 whose scale spans e^4, a fifth of the entries zero, biases ten times larger */
+    SHAPES
+};
+static const char *const shape_names[SHAPES] = {"gaussian", "laplace", "gamma 1/2", "student 3", "real-like"};
+
+static inline double shape_value(enum shape shape, size_t i, struct rng *r) {
+    double normal = rng_normal(r), uniform = rng_uniform(r), sign = rng_u32(r) & 1 ? 1 : -1;
+    struct rng layer = rng_open(3, RNG_TEST, i / 1000);
+    switch (shape) {
+    case LAPLACE:
+        return -sign * log(1 - uniform);
+    case GAMMA_HALF:
+        return sign * normal * normal;
+    case STUDENT: {
+        double a = rng_normal(r), b = rng_normal(r), c = rng_normal(r);
+        return normal / sqrt((a * a + b * b + c * c) / 3 + 1e-12);
+    }
+    case REAL_LIKE:
+        if (uniform < 0.2) return 0;
+        return normal * exp(4 * rng_uniform(&layer)) * (i % 1000 < 10 ? 10 : 1) * 1e-3;
+    default:
+        return normal;
+    }
+}
+
+static inline void shape_fill(enum shape shape, float *x, size_t n, uint64_t seed) {
+    struct rng r = rng_open(seed, RNG_TEST, 100 + (uint64_t)shape);
+    for (size_t i = 0; i < n; i++) x[i] = (float)shape_value(shape, i, &r);
 }
 
 #endif

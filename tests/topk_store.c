@@ -1,7 +1,10 @@
 /* topk_store.c: the operations of the gradient store, one by one. */
 #include "tests/topk_reference.h"
 
+#include <math.h>
+
 #include "base/device.h"
+#include "base/mem.h"
 #include "topk/store.h"
 
 static void store_operations_body(const void *unused) {
@@ -56,6 +59,116 @@ static void store_operations(void **state) {
     in_every_set(store_operations_body);
 }
 
+/* Sums in another order and in long double; max and counts exactly. */
+static void check_moments(const float *x, size_t n, uint32_t key, const struct moments *m) {
+    long double sum = 0, sum_abs = 0, sum_square = 0;
+    size_t count = 0;
+    uint32_t most = 0;
+    for (size_t i = n; i-- > 0;) {
+        if (magnitude_key(x[i]) < key) continue;
+        sum += (long double)x[i], sum_abs += fabsl((long double)x[i]);
+        sum_square += (long double)x[i] * (long double)x[i];
+        most = magnitude_key(x[i]) > most ? magnitude_key(x[i]) : most;
+        count++;
+    }
+    double off = fabs(m->sum - (double)sum), off_abs = fabs(m->sum_abs - (double)sum_abs);
+    CHECK(m->count == count && m->max_key == most, "n %zu key %08x: count or largest", n, key);
+    CHECK(off <= 1e-13 * (double)sum_abs && off_abs <= 1e-13 * (double)sum_abs, "n %zu key %08x: sums", n, key);
+    CHECK(fabs(m->sum_square - (double)sum_square) <= 1e-13 * (double)sum_square, "n %zu key %08x: squares", n, key);
+}
+
+/* What selectors use, on a view from `offset` of a longer store. */
+static void selection_operations(size_t n, size_t offset) {
+    struct store whole, s;
+    struct sparse out, again;
+    struct moments m;
+    float *x = mem_alloc(n, sizeof *x, "x"), *grad = mem_alloc(n, sizeof *x, "grad");
+    uint32_t *key = mem_alloc(n, sizeof *key, "keys"), *idx = mem_alloc(n, sizeof *idx, "places");
+    store_open(&whole, n + offset + 5, device_find("cpu")), store_view_open(&s, &whole, offset, n);
+    sparse_open(&out, n), sparse_open(&again, n);
+    for (enum pattern p = 0; p < PATTERNS; p++) {
+        for (size_t i = 0; i < whole.n; i++) whole.acc[i] = NAN;
+        pattern_fill(p, x, n, n), pattern_fill(SIGNED_ZEROS, grad, n, n);
+        s.ops->write(&s, 0, n, x);
+        uint32_t middle = magnitude_key(x[n / 2]);
+        size_t stride = n > 20 ? 7 : 1, samples = (n + stride - 1) / stride;
+        s.ops->sample(&s, grad, 0, stride, samples, key);
+        for (size_t i = 0; i < samples; i++) CHECK(key[i] == magnitude_key(x[i * stride]), "sample %zu", i);
+        CHECK(s.ops->guess_key(&s, grad, 1) <= KEY_INFINITE, "a guess that nothing reaches");
+        size_t count = s.ops->accumulate_select_moments(&s, grad, middle, &out, &m);
+        for (size_t i = 0; i < n; i++) x[i] += grad[i];
+        check_moments(x, n, 0, &m);
+        CHECK(memcmp(s.acc, x, n * sizeof *x) == 0, "accumulate_select_moments: acc");
+        CHECK(count == s.ops->select(&s, middle, &again) && out.nnz == again.nnz && s.ops->count(&s, middle) == count &&
+                  memcmp(out.idx, again.idx, count * sizeof *out.idx) == 0 &&
+                  memcmp(out.val, again.val, count * sizeof *out.val) == 0,
+              "accumulate_select_moments selects as select does");
+        s.ops->moments(&s, middle, &m);
+        check_moments(x, n, middle, &m);
+        s.ops->moments(&s, UINT32_MAX, &m);
+        CHECK(m.count == 0 && m.sum == 0 && m.sum_abs == 0 && m.sum_square == 0 && m.max_key == 0, "of nothing");
+        for (size_t i = 0; i < n; i++) idx[i] = (uint32_t)(n - 1 - i);
+        s.ops->gather_at(&s, idx, n, grad);
+        for (size_t i = 0; i < n; i++) CHECK(same_bits(grad[i], x[n - 1 - i]), "gather_at %zu", i);
+        for (size_t i = 0; i < whole.n; i++)
+            CHECK((i >= offset && i < offset + n) || isnan(whole.acc[i]), "outside of the view");
+    }
+    store_view_close(&s), store_close(&whole);
+    sparse_close(&out), sparse_close(&again);
+    mem_free(x), mem_free(grad), mem_free(key), mem_free(idx);
+}
+
+static void selections_body(const void *unused) {
+    (void)unused;
+    const size_t sizes[] = {1, 2, 15, 16, 17, 100, 4999, 8200};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (size_t offset = 0; offset < 20; offset += 1 + offset / 2) selection_operations(sizes[i], offset);
+}
+
+static void what_selectors_use(void **state) {
+    (void)state;
+    in_every_set(selections_body);
+}
+
+static void scatter_add_body(const void *unused) {
+    (void)unused;
+    enum { N = 40 };
+    float dense[N], wanted[N];
+    struct store s;
+    struct sparse u;
+    store_open(&s, N, device_find("cpu")), sparse_open(&u, 3);
+    pattern_fill(NORMAL, dense, N, 1);
+    memcpy(wanted, dense, sizeof wanted);
+    for (size_t i = 0; i < 3; i++) {
+        u.idx[i] = (uint32_t)(17 * i), u.val[i] = (float)i + 0.5f;
+        wanted[17 * i] += 0.25f * u.val[i];
+    }
+    u.nnz = 3;
+    s.ops->scatter_add(&s, &u, 0.25f, dense);
+    CHECK(memcmp(dense, wanted, sizeof wanted) == 0, "scatter_add");
+    sparse_close(&u), store_close(&s);
+}
+
+static void scatter_add(void **state) {
+    (void)state;
+    in_every_set(scatter_add_body);
+}
+
+/* A view outside of its store ends the program. */
+static void bad_view(const void *argument) {
+    const size_t *range = argument;
+    struct store whole, view;
+    store_open(&whole, 100, device_find("cpu"));
+    store_view_open(&view, &whole, range[0], range[1]);
+    store_close(&whole);
+}
+
+static void views_stay_inside(void **state) {
+    (void)state;
+    const size_t ranges[][2] = {{0, 100}, {100, 0}, {99, 1}, {0, 101}, {100, 1}, {1, SIZE_MAX}, {SIZE_MAX, 2}};
+    for (size_t i = 0; i < 7; i++) assert_int_equal(status_of(bad_view, ranges[i], false), i < 3 ? 0 : EXIT_SYSTEM);
+}
+
 static void open_store(const void *n) {
     struct store s;
     store_open(&s, *(const size_t *)n, device_find("cpu"));
@@ -72,6 +185,9 @@ int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(store_operations),
+        cmocka_unit_test(what_selectors_use),
+        cmocka_unit_test(scatter_add),
+        cmocka_unit_test(views_stay_inside),
         cmocka_unit_test(lengths_beyond_32_bits_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { MOMENT_LANES = 16 };
+
+/* Moments being summed: entry i goes to lane i % MOMENT_LANES, each lane in index order and in double, where x^2 is
+ * exact. The caller folds the lanes. Where an entry is not finite only count and max_key mean something. */
+struct moment_lanes {
+    double sum[MOMENT_LANES], sum_abs[MOMENT_LANES], sum_square[MOMENT_LANES];
+    size_t count;
+    uint32_t max_key;
+};
+
 struct topk_kernels {
     const char *name;
     /* acc[i] += grad[i] for i in [0,n). */
@@ -18,6 +28,13 @@ struct topk_kernels {
                                  float *val, size_t cap);
     /* The same without accumulating. */
     size_t (*compact)(const float *acc, size_t n, uint32_t base, uint32_t key, uint32_t *idx, float *val, size_t cap);
+    /* accumulate_compact and the moments of all n sums, in one pass. */
+    size_t (*accumulate_compact_moments)(float *acc, const float *grad, size_t n, uint32_t base, uint32_t key,
+                                         uint32_t *idx, float *val, size_t cap, struct moment_lanes *m);
+    /* Moments of the entries with magnitude_key >= key. */
+    void (*moments)(const float *acc, size_t n, uint32_t key, struct moment_lanes *m);
+    /* How many entries have magnitude_key >= key. */
+    size_t (*count)(const float *acc, size_t n, uint32_t key);
     /* Keeps those of n pairs that have magnitude_key(val) >= key, in place and in order. Returns how many. */
     size_t (*filter)(uint32_t *idx, float *val, size_t n, uint32_t key);
     /* Keeps those of n keys that lie in [low, low + width), an end <= 2^32, in place and in order. Returns how many. */

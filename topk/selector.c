@@ -20,6 +20,7 @@ struct selector *selector_open(const struct selector_ops *ops, struct store *sto
     s->ops = ops;
     s->store = store;
     s->k_max = k_max;
+    s->n_max = store->n;
     if (settings) s->settings = *settings;
     ops->open(s);
     return s;
@@ -39,13 +40,24 @@ static void audit(struct selector *s, size_t k) {
     s->stats.audited = true;
 }
 
+/* Ends the program where the caller broke the contract. Returns selector_capacity. */
+static size_t check_call(const struct selector *s, size_t k, const struct sparse *out) {
+    const char *name = s->ops->name;
+    if (k < 1 || k > s->k_max) die("selector %s: k = %zu is not in 1..%zu", name, k, s->k_max);
+    if (s->store->n > s->n_max || k > s->store->n)
+        die("selector %s: k = %zu of a store that went from %zu to %zu entries", name, k, s->n_max, s->store->n);
+    size_t room = selector_capacity(s->ops, s->store->n, s->k_max < s->store->n ? s->k_max : s->store->n);
+    if (out->cap < room)
+        die("selector %s: room for %zu entries, but selector_capacity asks for %zu", name, out->cap, room);
+    return room;
+}
+
 bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
-    if (k < 1 || k > s->k_max) die("selector %s: k = %zu is not in 1..%zu", s->ops->name, k, s->k_max);
-    if (out->cap < selector_capacity(s->ops, s->store->n, s->k_max))
-        die("selector %s: room for %zu entries, but selector_capacity asks for %zu", s->ops->name, out->cap,
-            selector_capacity(s->ops, s->store->n, s->k_max));
+    size_t room = check_call(s, k, out), cap = out->cap;
     s->stats = (struct selector_stats){.asked = k};
+    out->cap = room; /* what a row's own scratch is made for */
     bool good = s->ops->run(s, grad, k, out, bad);
+    out->cap = cap;
     s->stats.found = out->nnz;
     if (good && s->audit) audit(s, k);
     return good;

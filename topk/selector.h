@@ -31,6 +31,7 @@ struct selector {
     const struct selector_ops *ops;
     struct store *store;
     size_t k_max;
+    size_t n_max; /* the store's n at opening; a view may become shorter, not longer */
     struct selector_settings settings;
     bool audit; /* the caller wants stats.exact of the next run (two reads of acc more, charged to nobody's cost) */
     struct selector_stats stats;
@@ -62,7 +63,7 @@ struct selector *selector_open(const struct selector_ops *ops, struct store *sto
                                const struct selector_settings *settings);
 void selector_close(struct selector *s);
 
-/* 1 <= k <= k_max, else dies (k = 0 is a caller's error; options refuse it before). */
+/* 1 <= k <= k_max and k <= n, else dies (k = 0 is a caller's error; options refuse it before). */
 bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad);
 
 /* How large the caller must make `out`, given k_max. */

@@ -11,7 +11,8 @@ enum {
     SAMPLE_MAX = 32768, /* entries */
     BINS = 65536,       /* of the upper 16 bits of a 31-bit key, and then of the lower 15 */
     LOW_BITS = 15,
-    ROOM = 16 /* what sparse_open leaves past cap for the kernels */
+    AHEAD = 16, /* entries that are fetched before they are needed */
+    ROOM = 16   /* what sparse_open leaves past cap for the kernels */
 };
 
 /* scratch: [SAMPLE_MAX or BINS] */
@@ -99,42 +100,58 @@ static uint32_t kth_key(struct store *s, size_t k) {
     return high << LOW_BITS | bin_of(count, mask + 1, &k);
 }
 
+/* Lanes 0..15 pairwise: ((0 + 8) + (4 + 12)) + ... */
+static double fold(double lane[MOMENT_LANES]) {
+    for (size_t half = MOMENT_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++) lane[j] += lane[j + half];
+    return lane[0];
+}
+
+static struct moments folded(struct moment_lanes *lanes) {
+    struct moments m = {.count = lanes->count, .max_key = lanes->max_key};
+    if (m.max_key >= KEY_INFINITE)
+        return m; /* sums would differ in the sign of a NaN from one kernel set to the next */
+    m.sum = fold(lanes->sum);
+    m.sum_abs = fold(lanes->sum_abs);
+    m.sum_square = fold(lanes->sum_square);
+    return m;
+}
+
 static void moments_above(struct store *s, uint32_t key, struct moments *m) {
-    *m = (struct moments){0};
-    for (size_t i = 0; i < s->n; i++) {
-        double x = (double)s->acc[i];
-        uint32_t own = magnitude_key(s->acc[i]);
-        if (own < key) continue;
-        m->count++;
-        m->sum += x;
-        m->sum_abs += fabs(x);
-        m->sum_square += x * x;
-        m->max_key = own > m->max_key ? own : m->max_key;
-    }
+    struct moment_lanes lanes;
+    topk_kernels()->moments(s->acc, s->n, key, &lanes);
+    *m = folded(&lanes);
 }
 
 static size_t accumulate_select_moments(struct store *s, const float *grad, uint32_t key, struct sparse *out,
                                         struct moments *m) {
-    size_t count = accumulate_select(s, grad, key, out);
-    moments_above(s, 0, m);
-    return count;
+    struct moment_lanes lanes;
+    size_t count = topk_kernels()->accumulate_compact_moments(s->acc, grad, s->n, 0, key, out->idx, out->val,
+                                                              out->cap + ROOM, &lanes);
+    *m = folded(&lanes);
+    return finish(out, count);
 }
 
 static size_t count_above(struct store *s, uint32_t key) {
-    size_t count = 0;
-    for (size_t i = 0; i < s->n; i++) count += magnitude_key(s->acc[i]) >= key;
-    return count;
+    return topk_kernels()->count(s->acc, s->n, key);
 }
 
+/* Far apart, so that each is a cache miss: several are kept on their way. */
 static void sample(struct store *s, const float *grad, size_t first, size_t stride, size_t count, uint32_t *key) {
+    const float *acc = s->acc;
     for (size_t i = 0; i < count; i++) {
-        size_t at = first + i * stride;
-        key[i] = magnitude_key(s->acc[at] + (grad ? grad[at] : -0.0f));
+        size_t at = first + i * stride, later = i + AHEAD < count ? at + AHEAD * stride : at;
+        __builtin_prefetch(acc + later, 1);
+        if (grad) __builtin_prefetch(grad + later);
+        key[i] = magnitude_key(acc[at] + (grad ? grad[at] : -0.0f));
     }
 }
 
 static void gather_at(struct store *s, const uint32_t *idx, size_t count, float *val) {
-    for (size_t i = 0; i < count; i++) val[i] = s->acc[idx[i]];
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(s->acc + idx[i + AHEAD < count ? i + AHEAD : i], 1);
+        val[i] = s->acc[idx[i]];
+    }
 }
 
 static void zero_at(struct store *s, const uint32_t *idx, size_t count) {

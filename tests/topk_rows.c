@@ -1,0 +1,446 @@
+/* topk_rows.c: what every selector of the table promises, whatever its idea: over shapes and inputs that are hard, in
+ * steps with error feedback, for every kernel set. What each of them selects is the matter of topk_naive.c. */
+#include "tests/topk_reference.h"
+
+#include <math.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "topk/selector.h"
+
+/* One selector, its store and what it gets. */
+struct rig {
+    const struct selector_ops *ops;
+    struct store whole, store; /* store: a view of whole from `offset` when that is not 0 */
+    struct selector *selector;
+    struct sparse out;
+    float *grad, *sum; /* [n] */
+    struct ranked *pick;
+    size_t n, offset;
+};
+
+static void rig_open_at(struct rig *r, const struct selector_ops *ops, size_t n, size_t k_max, size_t offset) {
+    struct selector_settings settings = {.period = 3, .seed = 9};
+    *r = (struct rig){.ops = ops, .n = n, .offset = offset};
+    store_open(&r->whole, n + 2 * offset, device_find("cpu"));
+    store_view_open(&r->store, &r->whole, offset, n);
+    r->selector = selector_open(ops, &r->store, k_max, &settings);
+    sparse_open(&r->out, selector_capacity(ops, n, k_max) + 3);
+    r->grad = mem_alloc(n, sizeof(float), "grad");
+    r->sum = mem_alloc(n, sizeof(float), "sum");
+    r->pick = mem_alloc(n, sizeof *r->pick, "reference");
+}
+
+static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, size_t k_max) {
+    rig_open_at(r, ops, n, k_max, 0);
+}
+
+static void rig_close(struct rig *r) {
+    selector_close(r->selector);
+    store_view_close(&r->store);
+    store_close(&r->whole);
+    sparse_close(&r->out);
+    mem_free(r->grad), mem_free(r->sum), mem_free(r->pick);
+}
+
+/* acc + grad as one float addition each, ranked. Returns how many are not zero. */
+static size_t rank_sum(struct rig *r) {
+    size_t not_zero = 0;
+    r->store.ops->read(&r->store, 0, r->n, r->sum);
+    for (size_t i = 0; i < r->n; i++) {
+        r->sum[i] += r->grad[i];
+        not_zero += r->sum[i] != 0;
+        r->pick[i] = (struct ranked){magnitude_key(r->sum[i]), (uint32_t)i};
+    }
+    qsort(r->pick, r->n, sizeof *r->pick, by_rank);
+    return not_zero;
+}
+
+static bool is(const struct rig *r, const char *name) {
+    return strcmp(r->ops->name, name) == 0;
+}
+
+/* One step and what holds for all rows. The set that leaves is a beginning of the order by rank, but for mstopk's. */
+static void step(struct rig *r, size_t k, const char *what) {
+    size_t bad = 12345, not_zero = rank_sum(r), cap = r->out.cap;
+    r->selector->audit = true;
+    mem_fail_at(1); /* run allocates nothing */
+    bool good = selector_run(r->selector, r->grad, k, &r->out, &bad);
+    mem_fail_at(0);
+    const char *name = r->ops->name;
+    struct selector_stats *stats = &r->selector->stats;
+    CHECK(good, "%s %s n %zu k %zu: bad %zu", name, what, r->n, k, bad);
+    CHECK(memcmp(r->store.acc, r->sum, r->n * sizeof(float)) == 0, "%s %s n %zu k %zu: acc", name, what, r->n, k);
+    size_t found = r->out.nnz;
+    CHECK(sparse_valid(&r->out, r->n) && r->out.cap == cap, "%s %s n %zu k %zu: order", name, what, r->n, k);
+    CHECK(found <= selector_capacity(r->ops, r->n, r->selector->k_max), "%s %s: %zu", name, what, found);
+    CHECK(stats->asked == k && stats->found == found, "%s %s n %zu k %zu: stats", name, what, r->n, k);
+    CHECK(!r->ops->exact_count || found == k, "%s %s n %zu k %zu: %zu", name, what, r->n, k, found);
+    CHECK(found > 0 || not_zero == 0 || is(r, "gaussian"), "%s %s n %zu k %zu: none", name, what, r->n, k);
+    for (size_t i = 0; i < found; i++) {
+        struct ranked entry = {magnitude_key(r->out.val[i]), r->out.idx[i]};
+        CHECK(same_bits(r->out.val[i], r->sum[entry.idx]), "%s %s: value at %u", name, what, entry.idx);
+        CHECK(entry.key >= magnitude_key(stats->threshold), "%s %s n %zu k %zu: below %g", name, what, r->n, k,
+              (double)stats->threshold);
+        CHECK(is(r, "mstopk") || by_rank(&entry, &r->pick[found - 1]) <= 0, "%s %s n %zu k %zu: entry %u of %zu", name,
+              what, r->n, k, entry.idx, found);
+    }
+    CHECK(stats->audited && magnitude_key(stats->exact) == r->pick[k - 1].key, "%s %s: audit", name, what);
+    size_t passes = 0;
+    while (passes < r->n && r->pick[passes].key >= r->pick[k - 1].key) passes++;
+    CHECK(stats->exact_passes == passes, "%s %s: audit: %zu, not %zu", name, what, stats->exact_passes, passes);
+}
+
+static void deliver(struct rig *r) {
+    r->store.ops->zero_at(&r->store, r->out.idx, r->out.nnz);
+}
+
+static void start(struct rig *r, enum pattern p, uint64_t seed) {
+    pattern_fill(p, r->sum, r->n, seed);
+    r->store.ops->write(&r->store, 0, r->n, r->sum);
+}
+
+static void name_of(char text[48], const char *what, enum pattern p) {
+    snprintf(text, 48, "%s, pattern %d", what, (int)p);
+}
+
+/* -- shapes and inputs -------------------------------------------------------------------------------------- */
+
+static void all_patterns(const struct selector_ops *ops, size_t n, size_t k, int steps) {
+    char text[48];
+    struct rig r;
+    rig_open(&r, ops, n, k);
+    for (enum pattern p = 0; p < PATTERNS; p++) {
+        name_of(text, "residual", p);
+        start(&r, p, n + k);
+        for (int s = 0; s < steps; s++) {
+            pattern_fill(s % 2 || p == WIDE ? SIGNED_ZEROS : p, r.grad, n, (uint64_t)s);
+            step(&r, k, text);
+            deliver(&r);
+        }
+    }
+    rig_close(&r);
+}
+
+static void shapes_body(const void *unused) {
+    (void)unused;
+    const size_t sizes[] = {1, 2, 3, 16, 17, 100, 1027};
+    for (size_t row = 0; selectors[row]; row++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            size_t n = sizes[i], ks[] = {1, n / 50 + 1, n / 4 + 1, n};
+            for (size_t j = 0; j < 4; j++)
+                if (j == 0 || ks[j] != ks[j - 1]) all_patterns(selectors[row], n, ks[j], 5);
+        }
+        all_patterns(selectors[row], 5003, 11, 3); /* large enough for a sampled guess */
+        all_patterns(selectors[row], 5003, 5003, 1);
+        all_patterns(selectors[row], 20011, 40, 2);
+        all_patterns(selectors[row], 20011, 5000, 2);
+    }
+}
+
+/* k changes from step to step, as a density schedule does. */
+static void schedules_body(const void *unused) {
+    (void)unused;
+    const size_t n = 9001, ks[] = {2250, 2250, 2000, 650, 130, 130, 30, 9, 9, 8, 10, 1, 2250};
+    for (size_t row = 0; selectors[row]; row++) {
+        struct rig r;
+        rig_open(&r, selectors[row], n, 2250);
+        start(&r, NORMAL, 1);
+        for (size_t s = 0; s < sizeof ks / sizeof ks[0]; s++) {
+            pattern_fill(NORMAL, r.grad, n, s);
+            step(&r, ks[s], "schedule");
+            deliver(&r);
+        }
+        rig_close(&r);
+    }
+}
+
+/* Nothing for a while, then a lot, then nothing. */
+static void silence_body(const void *unused) {
+    (void)unused;
+    const enum pattern gradients[] = {ALL_ZERO,   ALL_ZERO, NORMAL,   NORMAL,    ALL_ZERO, ONE_GIANT,
+                                      FEW_GIANTS, ALL_ZERO, ALL_ZERO, DENORMALS, NORMAL};
+    for (size_t row = 0; selectors[row]; row++)
+        for (size_t n = 700; n < 10000; n += 8000) {
+            struct rig r;
+            rig_open(&r, selectors[row], n, n / 100);
+            for (size_t s = 0; s < sizeof gradients / sizeof gradients[0]; s++) {
+                pattern_fill(gradients[s], r.grad, n, s);
+                step(&r, n / 100, "silence");
+                deliver(&r);
+            }
+            rig_close(&r);
+        }
+}
+
+static void shapes(void **state) {
+    (void)state;
+    in_every_set(shapes_body);
+}
+static void schedules(void **state) {
+    (void)state;
+    in_every_set(schedules_body);
+}
+static void silence(void **state) {
+    (void)state;
+    in_every_set(silence_body);
+}
+
+/* -- what is not finite -------------------------------------------------------------------------------------- */
+
+static void check_bad(struct rig *r, size_t k, size_t wanted, const char *what) {
+    size_t bad = 12345;
+    CHECK(!selector_run(r->selector, r->grad, k, &r->out, &bad), "%s %s n %zu k %zu: not noticed at %zu", r->ops->name,
+          what, r->n, k, wanted);
+    CHECK(bad == wanted, "%s %s n %zu k %zu: %zu instead of %zu", r->ops->name, what, r->n, k, bad, wanted);
+}
+
+/* In the first step, and (good > 0) in one whose threshold is an older one. */
+static void bad_entries(const struct selector_ops *ops, size_t n, size_t k, int good) {
+    const float kinds[] = {INFINITY, -INFINITY, NAN, -NAN};
+    for (size_t at = 0; at < n; at += n / 5 + 1)
+        for (size_t kind = 0; kind < 4; kind++) {
+            struct rig r;
+            rig_open(&r, ops, n, k);
+            for (int s = 0; s <= good; s++) {
+                pattern_fill(NORMAL, r.grad, n, (uint64_t)s);
+                if (s < good) step(&r, k, "before"), deliver(&r);
+            }
+            if (kind == 3) /* far more pass than before */
+                for (size_t i = 0; i < n; i++) r.grad[i] *= 1000;
+            r.grad[at] = kinds[kind];
+            if (at + 1 < n) r.grad[n - 1] = NAN; /* a larger key behind it */
+            check_bad(&r, k, at, "one");
+            rig_close(&r);
+        }
+}
+
+/* The sum overflows everywhere; all are equal and one is infinite. */
+static void bad_everywhere(const struct selector_ops *ops, size_t n, size_t k) {
+    struct rig r;
+    rig_open(&r, ops, n, k);
+    for (size_t i = 0; i < n; i++) r.grad[i] = r.sum[i] = 3e38f;
+    r.store.ops->write(&r.store, 0, n, r.sum);
+    check_bad(&r, k, 0, "all");
+    start(&r, ALL_EQUAL, 1);
+    pattern_fill(ALL_ZERO, r.grad, n, 1);
+    r.grad[n - 1] = INFINITY;
+    check_bad(&r, k, n - 1, "ties");
+    start(&r, ALL_ZERO, 1);
+    check_bad(&r, k, n - 1, "zeros");
+    rig_close(&r);
+}
+
+static void not_finite_body(const void *unused) {
+    (void)unused;
+    const size_t sizes[] = {1, 2, 17, 1000, 20011};
+    for (size_t row = 0; selectors[row]; row++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            size_t n = sizes[i];
+            bad_entries(selectors[row], n, n / 100 + 1, 0);
+            if (n < 2000) bad_entries(selectors[row], n, n / 2 + 1, 0);
+            if (n > 2) bad_entries(selectors[row], n, n / 100 + 1, 2);
+            bad_everywhere(selectors[row], n, n / 100 + 1);
+        }
+}
+
+static void not_finite(void **state) {
+    (void)state;
+    in_every_set(not_finite_body);
+}
+
+/* -- the same bits ------------------------------------------------------------------------------------------- */
+
+/* A step of the usual kind; returns what went out and the statistics, hashed. */
+static uint64_t hashed_step(struct rig *r, size_t k, uint64_t seed) {
+    pattern_fill(seed % 4 == 3 ? FEW_VALUES : NORMAL, r->grad, r->n, seed);
+    step(r, k, "hashed");
+    deliver(r);
+    struct selector_stats *stats = &r->selector->stats;
+    uint64_t hash = hash64(seed, r->out.idx, r->out.nnz * sizeof *r->out.idx);
+    hash = hash64(hash, r->out.val, r->out.nnz * sizeof *r->out.val);
+    hash = hash64(hash, &stats->threshold, sizeof stats->threshold);
+    return hash64(hash, &stats->reevaluated, sizeof stats->reevaluated);
+}
+
+/* 2m steps at a stretch, and m steps, what `saved` names written to another selector, m steps. */
+static void resume(const struct selector_ops *ops, size_t n, size_t k, uint64_t m) {
+    struct rig a, b, c;
+    uint64_t hash = 0;
+    rig_open(&a, ops, n, k), rig_open(&b, ops, n, k), rig_open(&c, ops, n, k);
+    for (uint64_t s = 0; s < m; s++) CHECK(hashed_step(&a, k, s) == hashed_step(&b, k, s), "%s: two runs", ops->name);
+    b.store.ops->read(&b.store, 0, n, b.sum);
+    c.store.ops->write(&c.store, 0, n, b.sum);
+    if (ops->saved) {
+        size_t from_bytes, to_bytes;
+        void *from = ops->saved(b.selector, &from_bytes), *to = ops->saved(c.selector, &to_bytes);
+        CHECK(from_bytes == to_bytes && from_bytes > 0, "%s: %zu and %zu bytes", ops->name, from_bytes, to_bytes);
+        memcpy(to, from, from_bytes);
+    }
+    for (uint64_t s = m; s < 2 * m; s++) {
+        hash = hashed_step(&a, k, s);
+        CHECK(hash == hashed_step(&c, k, s), "%s: step %d of a run resumed at %d", ops->name, (int)s, (int)m);
+    }
+    rig_close(&a), rig_close(&b), rig_close(&c);
+}
+
+static void resumed_body(const void *unused) {
+    (void)unused;
+    for (size_t row = 0; selectors[row]; row++)
+        for (uint64_t m = 1; m < 13; m += 3) {
+            resume(selectors[row], 900, 20, m);
+            resume(selectors[row], 9001, 90, m);
+        }
+}
+
+static void resumed_runs(void **state) {
+    (void)state;
+    in_every_set(resumed_body);
+}
+
+static void hash_body(const void *argument) {
+    uint64_t *slot = *(uint64_t *const *)argument;
+    for (size_t row = 0; selectors[row]; row++) {
+        struct rig r;
+        rig_open(&r, selectors[row], 20011, 300);
+        for (uint64_t s = 0; s < 9; s++) *slot = *slot * 31 + hashed_step(&r, 300, s);
+        rig_close(&r);
+    }
+}
+
+static void kernel_sets_agree(void **state) {
+    (void)state;
+    uint64_t *hashes = mmap(NULL, 8 * sizeof *hashes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(hashes != MAP_FAILED);
+    size_t sets = 0;
+    for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++, sets++) {
+        uint64_t *slot = hashes + sets;
+        setenv("SPARSETRAIN_SIMD", (*set)->name, 1);
+        assert_int_equal(status_of(hash_body, &slot, true), 0);
+        assert_true(hashes[sets] != 0 && hashes[sets] == hashes[0]);
+    }
+    unsetenv("SPARSETRAIN_SIMD");
+    munmap(hashes, 8 * sizeof *hashes);
+}
+
+/* -- parts of a store ---------------------------------------------------------------------------------------- */
+
+/* On a view as on a store of its own, wherever the view begins; what lies around it stays. */
+static void one_view(const struct selector_ops *ops, size_t n, size_t offset) {
+    struct rig own, part;
+    size_t k = n / 100 + 1;
+    rig_open(&own, ops, n, k), rig_open_at(&part, ops, n, k, offset);
+    for (size_t i = 0; i < part.whole.n; i++) part.whole.acc[i] = 1e30f;
+    start(&own, NORMAL, 4), start(&part, NORMAL, 4);
+    for (uint64_t s = 0; s < 4; s++)
+        CHECK(hashed_step(&own, k, s) == hashed_step(&part, k, s), "%s: view of %zu from %zu, step %d", ops->name, n,
+              offset, (int)s);
+    for (size_t i = 0; i < offset; i++)
+        CHECK(part.whole.acc[i] == 1e30f && part.whole.acc[offset + n + i] == 1e30f, "%s: outside", ops->name);
+    rig_close(&own), rig_close(&part);
+}
+
+/* A view that moves on with each step, the last place shorter than the others; one selector for all. */
+static void moving_view(const struct selector_ops *ops, size_t n, size_t parts) {
+    struct rig r;
+    size_t width = (n + parts - 1) / parts, k = width / 60 + 1;
+    float *all = mem_alloc(n, sizeof *all, "residual");
+    rig_open(&r, ops, width, k);
+    store_close(&r.whole);
+    store_open(&r.whole, n, device_find("cpu"));
+    pattern_fill(NORMAL, all, n, 5);
+    r.whole.ops->write(&r.whole, 0, n, all);
+    r.store.state = r.whole.state;
+    for (size_t s = 0; s < 3 * parts; s++) {
+        size_t from = s * width % (n / width * width + width);
+        if (from >= n) from = 0;
+        r.n = n - from < width ? n - from : width;
+        store_view_move(&r.store, &r.whole, from, r.n);
+        hashed_step(&r, k < r.n ? k : r.n, s);
+    }
+    rig_close(&r);
+    mem_free(all);
+}
+
+static void views_body(const void *unused) {
+    (void)unused;
+    const size_t sizes[] = {1, 2, 17, 4500, 9001};
+    for (size_t row = 0; selectors[row]; row++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+            for (size_t offset = 1; offset < 18; offset += 1 + offset / 3) one_view(selectors[row], sizes[i], offset);
+        moving_view(selectors[row], 20011, 4);
+        moving_view(selectors[row], 31, 10);
+    }
+}
+
+static void views(void **state) {
+    (void)state;
+    in_every_set(views_body);
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------- */
+
+struct failing {
+    const struct selector_ops *ops;
+    long nth;
+};
+
+static void open_one(const void *argument) {
+    const struct failing *f = argument;
+    struct store s;
+    store_open(&s, 10000, device_find("cpu"));
+    mem_fail_at(f->nth);
+    struct selector *selector = selector_open(f->ops, &s, 10, NULL);
+    mem_fail_at(0);
+    selector_close(selector);
+    store_close(&s);
+    _exit(77); /* no allocation was left to fail */
+}
+
+static void memory_that_runs_out(void **state) {
+    (void)state;
+    for (size_t row = 0; selectors[row]; row++) {
+        struct failing f = {selectors[row], 1};
+        for (;; f.nth++) {
+            int status = status_of(open_one, &f, false);
+            if (status == 77) break;
+            assert_int_equal(status, EXIT_SYSTEM);
+            assert_true(f.nth < 50);
+        }
+        assert_true(f.nth > 2);
+    }
+}
+
+static void longer_store(const void *argument) {
+    struct rig r;
+    rig_open(&r, *(const struct selector_ops *const *)argument, 100, 4);
+    store_close(&r.whole);
+    store_open(&r.whole, 200, device_find("cpu"));
+    store_view_move(&r.store, &r.whole, 0, 101);
+    r.grad = mem_zalloc(101, sizeof(float), "grad");
+    size_t bad;
+    selector_run(r.selector, r.grad, 4, &r.out, &bad);
+}
+
+static void a_view_that_grew_is_refused(void **state) {
+    (void)state;
+    for (size_t row = 0; selectors[row]; row++)
+        assert_int_equal(status_of(longer_store, &selectors[row], false), EXIT_SYSTEM);
+}
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(silence),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(resumed_runs),
+        cmocka_unit_test(kernel_sets_agree),
+        cmocka_unit_test(views),
+        cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test(a_view_that_grew_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* candidates.c: what the selectors share, see candidates.h. */
+#include "topk/candidates.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/simd.h"
+#include "topk/kernels.h"
+#include "topk/selector.h"
+
+void cut_open(struct cut *c, size_t cap, size_t k_max) {
+    c->keys = mem_alloc(cap, sizeof *c->keys, "keys of a selection");
+    sparse_open(&c->larger, k_max);
+}
+
+void cut_close(struct cut *c) {
+    sparse_close(&c->larger);
+    mem_free(c->keys);
+}
+
+/* Magnitudes are ordered as their keys, so the next float up is the next key. */
+uint32_t key_reaching(double t) {
+    if (!(t > 0)) return 0;
+    if (t > (double)FLT_MAX) return KEY_INFINITE;
+    float nearest = (float)t;
+    return magnitude_key(nearest) + ((double)nearest < t);
+}
+
+uint32_t key_above(double t) {
+    if (t < 0) return 0;
+    if (!(t < (double)FLT_MAX)) return KEY_INFINITE;
+    float nearest = (float)t;
+    return magnitude_key(nearest) + ((double)nearest <= t);
+}
+
+SIMD_CLONES static uint32_t largest_key(const float *val, size_t n) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t key = magnitude_key(val[i]);
+        most = key > most ? key : most;
+    }
+    return most;
+}
+
+bool candidates_finite(const struct sparse *s, size_t *bad) {
+    if (largest_key(s->val, s->nnz) < KEY_INFINITE) return true;
+    size_t first = 0;
+    while (magnitude_key(s->val[first]) < KEY_INFINITE) first++;
+    *bad = s->idx[first];
+    return false;
+}
+
+void find_not_finite(struct store *store, struct sparse *out, size_t *bad) {
+    store->ops->select(store, KEY_INFINITE, out);
+    *bad = out->idx[0];
+    out->nnz = 0;
+}
+
+SIMD_CLONES static void keys_of(const float *val, size_t n, uint32_t *keys) {
+    for (size_t i = 0; i < n; i++) keys[i] = magnitude_key(val[i]);
+}
+
+uint32_t candidates_kth(const struct sparse *s, size_t k, struct cut *c) {
+    keys_of(s->val, s->nnz, c->keys);
+    return key_kth_largest(c->keys, s->nnz, k);
+}
+
+SIMD_CLONES uint32_t candidates_least(const struct sparse *s) {
+    const float *val = s->val;
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < s->nnz; i++) {
+        uint32_t key = magnitude_key(val[i]);
+        least = key < least ? key : least;
+    }
+    return least;
+}
+
+size_t candidates_count(const struct sparse *s, uint32_t key) {
+    return topk_kernels()->count(s->val, s->nnz, key);
+}
+
+double candidates_sum_abs(const struct sparse *s, uint32_t key) {
+    struct moment_lanes m;
+    double sum = 0;
+    topk_kernels()->moments(s->val, s->nnz, key, &m);
+    for (size_t j = 0; j < MOMENT_LANES; j++) sum += m.sum_abs[j];
+    return sum;
+}
+
+void candidates_filter(struct sparse *s, uint32_t key) {
+    s->nnz = topk_kernels()->filter(s->idx, s->val, s->nnz, key);
+}
+
+size_t candidates_wide_capacity(size_t n, size_t k_max) {
+    size_t common = selector_capacity(NULL, n, k_max);
+    if (k_max > n / 8) return n;
+    return 8 * k_max > common ? 8 * k_max : common;
+}
+
+/* `some` holds the first entries >= key of acc, at least k of them; `larger` all that are > key, fewer than k.
+ * So `some` has all the ties that are wanted; what it lacks are larger entries behind its last index. */
+static void keep_with_ties(struct sparse *some, const struct sparse *larger, uint32_t key, size_t k) {
+    size_t ties = k - larger->nnz, kept = 0;
+    uint32_t last = some->idx[some->nnz - 1];
+    for (size_t i = 0; i < some->nnz; i++) {
+        bool tie = magnitude_key(some->val[i]) == key;
+        if (tie && ties == 0) continue;
+        ties -= tie;
+        some->idx[kept] = some->idx[i];
+        some->val[kept++] = some->val[i];
+    }
+    for (size_t i = 0; i < larger->nnz; i++) {
+        if (larger->idx[i] <= last) continue;
+        some->idx[kept] = larger->idx[i];
+        some->val[kept++] = larger->val[i];
+    }
+    some->nnz = kept;
+}
+
+bool select_top(struct store *store, size_t k, struct cut *c, struct sparse *out, size_t *bad) {
+    uint32_t key = key_at_most_infinite(store->ops->kth_key(store, k));
+    size_t count = store->ops->select(store, key, out);
+    if (!candidates_finite(out, bad)) return false;
+    if (count <= out->cap) {
+        sparse_keep_top(out, k, NULL, c->keys);
+        return true;
+    }
+    store->ops->select(store, key + 1, &c->larger);
+    if (!candidates_finite(&c->larger, bad)) return false;
+    keep_with_ties(out, &c->larger, key, k);
+    return true;
+}

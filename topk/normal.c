@@ -1,0 +1,24 @@
+/* normal.c: quantiles of the normal distribution, see normal.h.
+ *
+ * Newton's method on f(y) = ln erfc(y) - ln(2q), z = sqrt(2) y. ln erfc is concave and falls without end, so from a
+ * point on the left of the root (y = 0 for q <= 1/2) the steps go past it once at most and then come back from the
+ * right without passing it again: it converges from anywhere, quadratically near the end. */
+#include "topk/normal.h"
+
+#include <math.h>
+
+enum { ROUNDS_MAX = 60 };
+
+double normal_upper_quantile(double q) {
+    if (q > 0.5) return -normal_upper_quantile(1 - q);
+    const double pi = 3.14159265358979323846;
+    double wanted = log(2 * q), y = sqrt(fmax(0, -wanted - 0.5 * log(pi * fmax(1, -wanted)))); /* erfc's tail */
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        double tail = erfc(y);
+        /* (ln erfc)' = -2/sqrt(pi) exp(-y^2) / erfc(y) */
+        double step = (log(tail) - wanted) * tail * sqrt(pi) / 2 * exp(y * y);
+        y += step;
+        if (fabs(step) <= 1e-15 * fmax(1e-3, y)) break;
+    }
+    return sqrt(2) * y;
+}
