@@ -70,7 +70,7 @@ report:
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,CC,$@)$(CC) $(cflags) -c $< -o $@
-$(BUILD)/obj/comm/transport_mpi.o: cflags += $(mpi_cflags)
+$(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
 $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
 commit := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 

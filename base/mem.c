@@ -2,6 +2,7 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,14 @@
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
 static long fail_countdown;
+static atomic_long live; /* blocks */
 
 void mem_fail_at(long nth) {
     fail_countdown = nth;
+}
+
+long mem_live(void) {
+    return atomic_load(&live);
 }
 
 static void *allocate(size_t bytes) {
@@ -26,6 +32,7 @@ static void *allocate(size_t bytes) {
     if (posix_memalign(&block, alignment, bytes ? bytes : 1) != 0) return NULL;
     /* Long vectors are read front to back: with 4 KiB pages the address translation costs as much as the sums. */
     if (bytes >= HUGE_FROM) (void)madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    atomic_fetch_add(&live, 1);
     return block;
 }
 
@@ -43,6 +50,7 @@ void *mem_zalloc(size_t count, size_t size, const char *what) {
 }
 
 void mem_free(void *block) {
+    if (block) atomic_fetch_sub(&live, 1);
     free(block);
 }
 

@@ -21,6 +21,9 @@ char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* For tests: the nth allocation from now (1 = the next) fails as if memory had run out; 0: never. */
 void mem_fail_at(long nth);
 
+/* For tests: blocks that mem_* has given out and that are not freed. */
+long mem_live(void);
+
 /* Resident memory of this process in bytes, now and at its peak, shared pages included (Linux /proc; 0 where
  * unknown). */
 size_t mem_resident(void);

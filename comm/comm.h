@@ -1,5 +1,5 @@
 /* comm.h: the transport: a thin layer over MPI that counts every message and byte. No MPI type appears
- * here; transport_mpi.c is the one file that includes mpi.h. Any MPI failure ends the job (die).
+ * here; transport_mpi*.[ch] alone include mpi.h. Any MPI failure ends the job (die).
  *
  *        struct comm *c = comm_open(&argc, &argv);
  *        comm_send(c, right, 1, buffer, bytes);
@@ -100,7 +100,8 @@ void comm_allreduce_u64(struct comm *c, uint64_t *data, size_t count, enum comm_
  * ranks. */
 void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_request *request);
 /* mine[0..each[rank]-1] = the sum over ranks of this rank's block of data; data: [sum of each], blocks end to end;
- * each: [size] floats. Counted as (P-1)/P of the vector in ceil(log2 P) messages. data may be overwritten. */
+ * each: [size] floats. Counted as (P-1)/P of the vector in ceil(log2 P) messages. mine lies outside
+ * data, which then stays as it is, or is this rank's block of it: then all of data may be overwritten. */
 void comm_reduce_scatter_f32(struct comm *c, float *data, const size_t *each, float *mine);
 
 /* Did any rank meet an error? Collective. True on every rank if some rank's e->text is not empty; then

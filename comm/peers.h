@@ -3,6 +3,7 @@
 #define ST_COMM_PEERS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 int ceil_log2(int P);          /* smallest m with 2^m >= P; 0 for P = 1 */
 int floor_power_of_two(int P); /* largest power of two <= P */
@@ -19,5 +20,38 @@ int tree_rounds(int P); /* = ceil_log2(P) */
 struct tree_step tree_reduce_step(int P, int rank, int round);
 /* The broadcast is the same tree backwards: round tree_rounds(P)-1 first, roles swapped. */
 struct tree_step tree_bcast_step(int P, int rank, int round);
+
+/* Where part `at` of 0..P-1 begins when `total` things are cut into P parts as even as can be; total for at = P. */
+uint64_t even_cut(uint64_t total, int P, int at);
+
+/* Rotation: in step 1..P-1 of a direct exchange a rank sends to rotate_to and receives from rotate_from, so that no
+ * two ranks send to the same one. */
+int rotate_to(int P, int rank, int step);
+int rotate_from(int P, int rank, int step);
+
+/* Evening out a list that lies in pieces on the ranks: first[r]..first[r+1]-1 on rank r, first: [P+1], first[0] = 0.
+ * Afterwards rank r has even_cut(total, P, r)..., in the same order. */
+bool uneven(const uint64_t *first, int P, int times); /* the longest piece > times the mean, and moving helps */
+struct move {
+    uint64_t from, count; /* positions in the whole list */
+};
+/* What `holder` has of what `target` is to have; count 0 where there is nothing. */
+struct move even_move(const uint64_t *first, int P, int holder, int target);
+
+/* -- blocks in bags: SparDL's reduce-scatter and Bruck's all-gather ------------------------------------ */
+/* What a rank does in one round. There are P blocks, block b belongs to rank b; a bag is some of them in a row, counted
+ * modulo P. In ceil(log2 P) rounds each rank sends P - 1 blocks and receives as many, for any P. */
+struct bag_round {
+    int to, from;      /* whom it sends to and receives from, both in this round */
+    int send, receive; /* the first block of the bag that goes, and of the one that comes */
+    int count;         /* blocks in each of the two, at least 1 */
+};
+/* Reduce-scatter: who receives a bag adds it to what it has of these blocks. Round t sends as far as 2^(l-1-t), l the
+ * number of rounds: after it a rank is left with blocks rank .. rank + 2^(l-1-t) - 1, in the end with its own. */
+struct bag_round bag_scatter_round(int P, int rank, int round);
+/* All-gather: after round t a rank has blocks rank .. rank + 2^(t+1) - 1, in the end all. */
+struct bag_round bag_gather_round(int P, int rank, int round);
+/* Is `block` among the `count` blocks from `first` on? */
+bool bag_has(int P, int first, int count, int block);
 
 #endif

@@ -2,7 +2,19 @@
  * ranks: 1 2 3 4 5 6 7 8 */
 #include "tests/mpi_harness.h"
 
+#include <sched.h>
+
 #include "comm/peers.h"
+
+/* Stands in for the C library's, which only the injected delays use: how often, how long at most. */
+static size_t sleeps;
+static useconds_t longest_sleep;
+int usleep(useconds_t microseconds) {
+    sleeps++;
+    if (microseconds > longest_sleep) longest_sleep = microseconds;
+    for (useconds_t i = 0; i < microseconds / 16; i++) sched_yield(); /* the others come to do something */
+    return 0;
+}
 
 #ifdef PART_BYTES
 enum { LONGEST = 300 };
@@ -74,7 +86,7 @@ static void blocking_ring(struct comm *c) {
     }
 }
 
-/* All sizes to all ranks at once, itself included; more requests than one block of the pool. */
+/* All sizes to all ranks at once, itself included. */
 static void non_blocking_all_to_all(struct comm *c) {
     static unsigned char out[SIZES][LONGEST], in[8][SIZES][LONGEST];
     struct comm_request sends[8][SIZES], receives[8][SIZES];
@@ -98,6 +110,23 @@ static void non_blocking_all_to_all(struct comm *c) {
         }
         uint64_t messages = (uint64_t)(c->size * SIZES);
         end(c, before, (struct comm_counters){messages, messages, total, total});
+    }
+}
+
+/* More requests than the pool holds at first. */
+static void very_many_requests(struct comm *c) {
+    enum { MANY = 1500 };
+    static struct comm_request sends[MANY], receives[MANY];
+    static int out[MANY], in[MANY];
+    for (int i = 0; i < MANY; i++) comm_irecv(c, c->rank, i % 100, &in[i], sizeof in[i], &receives[i]);
+    for (int i = 0; i < MANY; i++) {
+        out[i] = i * 3;
+        comm_isend(c, c->rank, i % 100, &out[i], sizeof out[i], &sends[i]);
+    }
+    for (int i = MANY - 1; i >= 0; i--) {
+        comm_wait(c, &sends[i]);
+        assert_int_equal(comm_wait(c, &receives[i]), sizeof in[i]);
+        assert_int_equal(in[i], i * 3);
     }
 }
 
@@ -323,11 +352,312 @@ static void shared_memory_without_room(struct comm *c) {
     unsetenv("SPARSETRAIN_SHM_FREE");
 }
 
+/* To the right and from the left at once, by `shift`: everybody blocks, so a sendrecv that first sends and then
+ * receives would hang with synchronous sends. */
+static void send_and_receive(struct comm *c) {
+    static unsigned char out[LONGEST], in[2 * LONGEST];
+    for (int shift = 0; shift < c->size; shift++) {
+        int right = (c->rank + shift) % c->size, left = (c->rank + c->size - shift) % c->size;
+        for (int s = 0; s < SIZES; s++) {
+            struct comm_counters before = begin(c);
+            uint64_t counted = right != c->rank;
+            memset(in, 0, sizeof in);
+            fill(out, sizes[s], c->rank, s);
+            assert_int_equal(comm_sendrecv(c, right, out, sizes[s], left, in, sizeof in, 3), sizes[s]);
+            check(in, sizes[s], left, s);
+            end(c, before, (struct comm_counters){counted, counted, counted * sizes[s], counted * sizes[s]});
+        }
+    }
+}
+
+/* Along a line: the first receives nothing, the last sends nothing; then nobody does anything. */
+static void send_and_receive_one_way(struct comm *c) {
+    static unsigned char out[LONGEST], in[LONGEST];
+    int right = c->rank + 1 < c->size ? c->rank + 1 : -1, left = c->rank - 1;
+    struct comm_counters before = begin(c);
+    fill(out, LONGEST, c->rank, 1);
+    size_t got = comm_sendrecv(c, right, out, LONGEST, left, in, LONGEST, 3);
+    assert_int_equal(got, left >= 0 ? LONGEST : 0);
+    if (left >= 0) check(in, LONGEST, left, 1);
+    assert_int_equal(comm_sendrecv(c, -1, NULL, 0, -1, NULL, 0, 3), 0);
+    uint64_t sends = right >= 0, receives = left >= 0;
+    end(c, before, (struct comm_counters){sends, receives, sends * LONGEST, receives * LONGEST});
+}
+
+/* Requests that end by comm_test, in whatever order; a test that says no leaves the request as it was. */
+static void testing_drives_progress(struct comm *c) {
+    enum { BYTES = 1 << 20 };
+    static unsigned char out[BYTES], in[BYTES];
+    struct comm_request send, receive;
+    bool sent = false, received = false;
+    int right = (c->rank + 1) % c->size, left = (c->rank + c->size - 1) % c->size;
+    struct comm_counters before = begin(c);
+    fill(out, BYTES, c->rank, 2);
+    comm_irecv(c, left, 4, in, BYTES, &receive);
+    comm_isend(c, right, 4, out, BYTES, &send);
+    while (!sent || !received) {
+        if (!sent) sent = comm_test(c, &send);
+        if (!received) received = comm_test(c, &receive);
+    }
+    assert_null(send.impl);
+    assert_null(receive.impl);
+    check(in, BYTES, left, 2);
+    end(c, before, (struct comm_counters){1, 1, BYTES, BYTES});
+}
+
+/* A receive whose message cannot have been sent yet is not done. */
+static void nothing_is_done_early(struct comm *c) {
+    unsigned char byte = 0;
+    struct comm_request receive;
+    if (c->size == 1) return;
+    if (c->rank == 0) {
+        comm_irecv(c, 1, 5, &byte, 1, &receive);
+        for (int i = 0; i < 10; i++) assert_false(comm_test(c, &receive));
+    }
+    comm_barrier(c);
+    if (c->rank == 1) comm_send(c, 0, 5, &(unsigned char){7}, 1);
+    if (c->rank > 0) return;
+    assert_int_equal(comm_wait(c, &receive), 1);
+    assert_int_equal(byte, 7);
+}
+
+/* SPARSETRAIN_SYNC_SENDS: no send, however short, is done before its receive has begun. */
+static void sends_are_synchronous(struct comm *c) {
+    const char *asked = getenv("SPARSETRAIN_SYNC_SENDS");
+    struct comm_request send;
+    unsigned char byte = 9, got = 0;
+    if (c->size == 1) return;
+    if (c->rank == 0) {
+        comm_isend(c, 1, 6, &byte, 1, &send);
+        for (int i = 0; asked && i < 100; i++) assert_false(comm_test(c, &send));
+    }
+    comm_barrier(c);
+    if (c->rank == 1) assert_int_equal(comm_recv(c, 0, 6, &got, 1), 1);
+    if (c->rank == 1) assert_int_equal(got, 9);
+    if (c->rank == 0) comm_wait(c, &send);
+}
+
+/* SPARSETRAIN_DELAY: every kind of call sleeps, never longer than asked, and nobody does unasked. */
+static void delays_as_asked(struct comm *c) {
+    const char *asked = getenv("SPARSETRAIN_DELAY");
+    unsigned char byte = 0, all[8];
+    float x = 1;
+    size_t one = 1, calls = 0;
+    struct comm_request request;
+    sleeps = 0;
+    comm_irecv(c, c->rank, 7, &all, 1, &request), calls++;
+    struct comm_request send;
+    comm_isend(c, c->rank, 7, &byte, 1, &send), calls++;
+    comm_wait(c, &request), comm_wait(c, &send), calls += 2;
+    comm_barrier(c), calls++;
+    comm_bcast(c, 0, &byte, 1), calls++;
+    comm_gather(c, 0, &byte, 1, all), calls++;
+    comm_allgather(c, &byte, 1, all), calls++;
+    comm_allreduce_f32(c, &x, one, COMM_SUM), calls++;
+    comm_iallreduce_f32(c, &x, one, &request), calls++;
+    comm_wait(c, &request), calls++;
+    assert_int_equal(sleeps, asked ? calls : 0);
+    if (asked) assert_in_range(longest_sleep, 1, strtoul(asked, NULL, 10));
+}
+
+/* Several sums in flight, of every length, ended by waiting or by testing, the last one begun first. */
+static void non_blocking_sums(struct comm *c) {
+    enum { SUMS = 7 };
+    static float data[SUMS][LONGEST];
+    const size_t counts[SUMS] = {0, 1, 7, 16, 17, 33, LONGEST};
+    struct comm_request request[SUMS];
+    int P = c->size;
+    for (int round = 0; round < 3; round++) {
+        struct comm_counters before = begin(c);
+        uint64_t messages = 2 * (uint64_t)ceil_log2(P) * SUMS, bytes = 0;
+        for (int s = 0; s < SUMS; s++) {
+            for (size_t i = 0; i < counts[s]; i++) data[s][i] = (float)(i + (size_t)(c->rank * (s + round)));
+            comm_iallreduce_f32(c, data[s], counts[s], &request[s]);
+            bytes += 2 * (uint64_t)(P - 1) * counts[s] * 4 / (uint64_t)P;
+        }
+        for (int s = SUMS - 1; s >= 0; s--) {
+            if ((s + round) % 2)
+                assert_int_equal(comm_wait(c, &request[s]), 0);
+            else
+                while (!comm_test(c, &request[s])) {
+                }
+            for (size_t i = 0; i < counts[s]; i++)
+                assert_true(data[s][i] == (float)(i * (size_t)P + (size_t)(P * (P - 1) / 2 * (s + round))));
+        }
+        end(c, before, (struct comm_counters){messages, messages, bytes, bytes});
+    }
+}
+
+/* Where it takes more than one call of MPI, it is over when the last one is. */
+static void one_long_sum(struct comm *c) {
+    enum { LONG = 1 << 15 };
+    static float data[LONG];
+    struct comm_request request;
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < LONG; i++) data[i] = (float)(i + c->rank);
+        comm_iallreduce_f32(c, data, LONG, &request);
+        if (round % 2)
+            comm_wait(c, &request);
+        else
+            while (!comm_test(c, &request)) {
+            }
+        for (int i = LONG - 1; i >= 0; i--) assert_true(data[i] == (float)(i * c->size + c->size * (c->size - 1) / 2));
+    }
+}
+
+/* Blocks of different lengths, among them none, all in one rank's; into memory of its own or where the block lies. */
+static void sums_in_blocks(struct comm *c) {
+    static float data[8 * LONGEST], mine[LONGEST + 1];
+    for (int shape = 0; shape < 6; shape++) {
+        for (int in_place = 0; in_place < 2; in_place++) {
+            size_t each[8], total = 0, begins = 0;
+            for (int r = 0; r < c->size; r++) {
+                each[r] = shape < 2    ? (size_t)(5 + 14 * shape)
+                          : shape == 2 ? sizes[r % SIZES]
+                          : shape == 3 ? (r == c->size / 2 ? LONGEST : 0)
+                          : shape == 4 ? (size_t)(r % 2)
+                                       : 0;
+                if (r == c->rank) begins = total;
+                total += each[r];
+            }
+            for (size_t i = 0; i < total; i++) data[i] = (float)(i * (size_t)(c->rank + 1));
+            float *into = in_place ? data + begins : mine;
+            for (size_t i = 0; i <= LONGEST; i++) mine[i] = -1;
+            struct comm_counters before = begin(c);
+            comm_reduce_scatter_f32(c, data, each, into);
+            uint64_t P = (uint64_t)c->size, bytes = (P - 1) * total / P * 4, messages = (uint64_t)ceil_log2(c->size);
+            for (size_t i = 0; i < each[c->rank]; i++) assert_true(into[i] == (float)((begins + i) * P * (P + 1) / 2));
+            if (!in_place) assert_true(mine[each[c->rank]] == -1);
+            end(c, before, (struct comm_counters){messages, messages, bytes, bytes});
+        }
+    }
+}
+
+/* What a group can do, between its own ranks; the job counts it. */
+static void use_group(struct comm *job, struct comm *g, int salt) {
+    static unsigned char all[8 * 100];
+    unsigned char mine[100], in[100];
+    uint64_t sum = (uint64_t)g->rank + 1, P = (uint64_t)g->size, log = (uint64_t)ceil_log2(g->size);
+    struct comm_counters before = begin(job);
+    int right = (g->rank + 1) % g->size, left = (g->rank + g->size - 1) % g->size;
+    fill(mine, sizeof mine, g->rank, salt);
+    assert_int_equal(comm_sendrecv(g, right, mine, sizeof mine, left, in, sizeof in, 1), sizeof in);
+    check(in, sizeof in, left, salt);
+    comm_allgather(g, mine, sizeof mine, all);
+    for (int r = 0; r < g->size; r++) check(all + (size_t)r * sizeof mine, sizeof mine, r, salt);
+    comm_allreduce_u64(g, &sum, 1, COMM_SUM);
+    assert_int_equal(sum, P * (P + 1) / 2);
+    struct err e = {0};
+    if (g->rank == g->size - 1) err_set(&e, "trouble %d", salt);
+    assert_true(comm_agree(g, &e)); /* control traffic, also in a group */
+    uint64_t ring = P > 1, messages = ring + log + 2 * log;
+    uint64_t bytes = ring * 100 + (P - 1) * 100 + 2 * (P - 1) * 8 / P;
+    end(job, before, (struct comm_counters){messages, messages, bytes, bytes});
+    assert_memory_equal(g->counters, (&(struct comm_counters[TRAFFIC_COUNT]){{0}}), sizeof g->counters);
+}
+
+static void groups(struct comm *c) {
+    for (int parts = 1; parts <= c->size; parts++) {
+        for (int reverse = 0; reverse < 2; reverse++) {
+            struct comm *g = comm_split(c, c->rank % parts, reverse ? -c->rank : 0);
+            int size = (c->size - c->rank % parts + parts - 1) / parts, at = c->rank / parts;
+            assert_ptr_equal(g->parent, c);
+            assert_int_equal(g->any_thread, c->any_thread);
+            assert_int_equal(g->size, size);
+            assert_int_equal(g->rank, reverse ? size - 1 - at : at);
+            if (c->nodes == 1) {
+                assert_int_equal(g->local_size, size);
+                assert_int_equal(g->local_rank, g->rank);
+                assert_int_equal(g->nodes, 1);
+            }
+            use_group(c, g, parts);
+            struct err e = {0};
+            assert_false(comm_set_ranks_per_node(g, 1, &e)); /* neither of a group nor once there are groups */
+            assert_true(strlen(e.text) > 0);
+            e.text[0] = 0;
+            assert_false(comm_set_ranks_per_node(c, 1, &e));
+            assert_true(strlen(e.text) > 0);
+            comm_split_close(g);
+        }
+    }
+}
+
+/* Rows and columns of a grid at once, and groups of groups; messages of one do not reach the other. */
+static void groups_of_groups(struct comm *c) {
+    struct comm *half = comm_split(c, c->rank < c->size / 2, 0), *column = comm_split(c, c->rank % 2, 0);
+    struct comm *quarter = comm_split(half, half->rank % 2, -half->rank);
+    assert_ptr_equal(quarter->parent, half);
+    assert_int_equal(quarter->size, (half->size + 1 - half->rank % 2) / 2);
+    assert_int_equal(quarter->rank, quarter->size - 1 - half->rank / 2);
+    use_group(c, quarter, 1);
+    use_group(c, column, 2);
+    struct comm *const in[] = {quarter, c, half, column};
+    struct comm_request request[4][2];
+    int got[4], sent[4];
+    for (int i = 0; i < 4; i++) {
+        sent[i] = 100 * i + in[i]->rank;
+        comm_irecv(in[i], (in[i]->rank + 1) % in[i]->size, 8, &got[i], sizeof got[i], &request[i][0]);
+    }
+    for (int i = 3; i >= 0; i--)
+        comm_isend(in[i], (in[i]->rank + in[i]->size - 1) % in[i]->size, 8, &sent[i], sizeof sent[i], &request[i][1]);
+    for (int i = 0; i < 4; i++) {
+        comm_wait(in[i], &request[i][0]);
+        comm_wait(in[i], &request[i][1]);
+        assert_int_equal(got[i], 100 * i + (in[i]->rank + 1) % in[i]->size);
+    }
+    comm_split_close(quarter);
+    comm_split_close(column);
+    comm_split_close(half);
+}
+
+/* Opens memory of the node and closes it again: how many ranks are to fill it. */
+static uint64_t count_fillers(struct comm *c) {
+    struct comm_shared s;
+    comm_shared_open(c, sizeof(int), &s);
+    uint64_t fillers = s.filler;
+    if (s.filler) *(int *)s.memory = 17;
+    comm_shared_ready(c, &s);
+    assert_int_equal(*(int *)s.memory, 17);
+    comm_shared_close(c, &s);
+    comm_allreduce_u64(c, &fillers, 1, COMM_SUM);
+    return fillers;
+}
+
+/* Comes last: nodes cannot be made real again. */
+static void emulated_nodes(struct comm *c) {
+    uint64_t fillers = count_fillers(c);
+    for (int ranks = -1; ranks <= c->size + 1; ranks++) {
+        struct err e = {0};
+        if (ranks < 1 || c->size % ranks) {
+            struct comm old = *c;
+            assert_false(comm_set_ranks_per_node(c, ranks, &e));
+            assert_non_null(strstr(e.text, "divide"));
+            assert_int_equal(c->nodes, old.nodes);
+            continue;
+        }
+        assert_true(comm_set_ranks_per_node(c, ranks, &e));
+        assert_int_equal(c->local_size, ranks);
+        assert_int_equal(c->nodes, c->size / ranks);
+        assert_int_equal(c->node * ranks + c->local_rank, c->rank);
+        struct comm *node = comm_split(c, c->node, 0), *across = comm_split(c, c->local_rank, 0);
+        assert_true(node->size == ranks && node->local_size == ranks && node->nodes == 1 && node->node == 0);
+        assert_true(node->rank == c->local_rank && node->local_rank == c->local_rank);
+        assert_true(across->size == c->nodes && across->nodes == c->nodes && across->node == c->node);
+        assert_true(across->local_size == 1 && across->local_rank == 0 && across->rank == c->node);
+        use_group(c, node, 1);
+        use_group(c, across, 2);
+        comm_split_close(node);
+        comm_split_close(across);
+        assert_int_equal(count_fillers(c), fillers); /* memory is shared as before */
+    }
+}
+
 int main(int argc, char **argv) {
     const struct mpi_case cases[] = {
         {"who_is_who", who_is_who},
         {"blocking_ring", blocking_ring},
         {"non_blocking_all_to_all", non_blocking_all_to_all},
+        {"very_many_requests", very_many_requests},
         {"messages_of_one_tag_keep_their_order", messages_of_one_tag_keep_their_order},
         {"broadcast_and_gather", broadcast_and_gather},
         {"all_gather", all_gather},
@@ -340,9 +670,25 @@ int main(int argc, char **argv) {
         {"shared_memory_is_shared", shared_memory_is_shared},
         {"shared_memory_forbidden", shared_memory_forbidden},
         {"shared_memory_without_room", shared_memory_without_room},
+        {"send_and_receive", send_and_receive},
+        {"send_and_receive_one_way", send_and_receive_one_way},
+        {"testing_drives_progress", testing_drives_progress},
+        {"nothing_is_done_early", nothing_is_done_early},
+        {"sends_are_synchronous", sends_are_synchronous},
+        {"delays_as_asked", delays_as_asked},
+        {"non_blocking_sums", non_blocking_sums},
+        {"one_long_sum", one_long_sum},
+        {"sums_in_blocks", sums_in_blocks},
+        {"groups", groups},
+        {"groups_of_groups", groups_of_groups},
+        {"emulated_nodes", emulated_nodes},
     };
 #ifdef PART_BYTES
     setenv("SPARSETRAIN_PART_BYTES", PART_BYTES, 1);
+#endif
+#ifdef FAULTS
+    setenv("SPARSETRAIN_DELAY", "200", 1);
+    setenv("SPARSETRAIN_SYNC_SENDS", "1", 1);
 #endif
     return mpi_test_main(argc, argv, "comm_transport", cases, sizeof cases / sizeof cases[0]);
 }

@@ -1,0 +1,214 @@
+/* transport_mpi_collective.c: comm.h over MPI: the calls of all ranks. What they count is said in comm.h. */
+#include <string.h>
+
+#include "comm/peers.h"
+#include "comm/transport_mpi.h"
+
+enum { GATHER_TAG = 32767 }; /* the largest tag that every MPI has; no caller uses it */
+
+/* A rank's place in the binomial tree under `root`: how many children it has and how many ranks its subtree
+ * holds, itself included. Numbered from the root, v's subtree is [v, v + lowest set bit of v) cut at P. */
+static void binomial_place(const struct comm *c, int root, int *children, int *subtree) {
+    int v = (c->rank - root + c->size) % c->size, reach = 1;
+    *children = 0;
+    while (reach < c->size && !(v & reach)) {
+        if (v + reach < c->size) ++*children;
+        reach *= 2;
+    }
+    *subtree = reach < c->size - v ? reach : c->size - v;
+}
+
+void comm_barrier(struct comm *c) {
+    size_t messages = (size_t)ceil_log2(c->size);
+    transport_delay(c);
+    TRY(MPI_Barrier(transport_of(c)->world), "MPI_Barrier");
+    transport_count_sent(c, messages, 0);
+    transport_count_received(c, messages, 0);
+}
+
+static void bcast_parts(const struct transport *t, int root, void *data, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += t->part) {
+        size_t now = bytes - at < t->part ? bytes - at : t->part;
+        TRY(MPI_Bcast((char *)data + at, (int)now, MPI_BYTE, root, t->world), "MPI_Bcast from rank %d", root);
+    }
+}
+
+void comm_bcast(struct comm *c, int root, void *data, size_t bytes) {
+    int children, subtree;
+    transport_delay(c);
+    bcast_parts(transport_of(c), root, data, bytes);
+    binomial_place(c, root, &children, &subtree);
+    transport_count_sent(c, (size_t)children, (size_t)children * bytes);
+    if (c->rank != root) transport_count_received(c, 1, bytes);
+}
+
+/* The blocks are too long together for one MPI call: each rank sends its own in parts. */
+static void gather_parts(const struct comm *c, int root, const char *mine, size_t bytes, char *all) {
+    MPI_Comm world = transport_of(c)->world;
+    size_t part = transport_of(c)->part;
+    for (size_t at = 0; at < bytes; at += part) {
+        int now = (int)(bytes - at < part ? bytes - at : part);
+        if (c->rank != root)
+            TRY(MPI_Send(mine + at, now, MPI_BYTE, root, GATHER_TAG, world), "MPI_Send to rank %d", root);
+        for (int r = 0; c->rank == root && r < c->size; r++) {
+            char *to = all + (size_t)r * bytes + at;
+            if (r == root)
+                memcpy(to, mine + at, (size_t)now);
+            else
+                TRY(MPI_Recv(to, now, MPI_BYTE, r, GATHER_TAG, world, MPI_STATUS_IGNORE), "MPI_Recv from rank %d", r);
+        }
+    }
+}
+
+void comm_gather(struct comm *c, int root, const void *mine, size_t bytes, void *all) {
+    struct transport *t = transport_of(c);
+    int children, subtree;
+    transport_delay(c);
+    if (bytes <= t->part / (size_t)c->size)
+        TRY(MPI_Gather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, root, t->world), "MPI_Gather to rank %d",
+            root);
+    else
+        gather_parts(c, root, mine, bytes, all);
+    binomial_place(c, root, &children, &subtree);
+    transport_count_received(c, (size_t)children, (size_t)(subtree - 1) * bytes);
+    if (c->rank != root) transport_count_sent(c, 1, (size_t)subtree * bytes);
+}
+
+static void count_allgather(struct comm *c, size_t mine, size_t total) {
+    size_t messages = (size_t)ceil_log2(c->size);
+    transport_count_sent(c, messages, (size_t)(c->size - 1) * mine);
+    transport_count_received(c, messages, total - mine);
+}
+
+/* The blocks lie end to end in `all` and are too long together for MPI's int offsets. */
+static void allgather_parts(const struct comm *c, const void *mine, char *all, const size_t *each, size_t same) {
+    for (int r = 0; r < c->size; r++) {
+        size_t bytes = each ? each[r] : same;
+        if (r == c->rank && mine != all) memcpy(all, mine, bytes);
+        bcast_parts(transport_of(c), r, all, bytes);
+        all += bytes;
+    }
+}
+
+void comm_allgather(struct comm *c, const void *mine, size_t bytes, void *all) {
+    struct transport *t = transport_of(c);
+    size_t total = bytes * (size_t)c->size;
+    const void *from = mine == (char *)all + bytes * (size_t)c->rank ? MPI_IN_PLACE : mine;
+    transport_delay(c);
+    if (total <= t->part)
+        TRY(MPI_Allgather(from, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, t->world), "MPI_Allgather");
+    else
+        allgather_parts(c, mine, all, NULL, bytes);
+    count_allgather(c, bytes, total);
+}
+
+void comm_allgatherv(struct comm *c, const void *mine, size_t bytes, void *all, const size_t *each) {
+    struct transport *t = transport_of(c);
+    size_t total = 0, before = 0;
+    if (bytes != each[c->rank]) die("an all-gather of %zu bytes where %zu were announced", bytes, each[c->rank]);
+    for (int r = 0; r < c->size; r++) {
+        if (r == c->rank) before = total;
+        t->counts[r] = (int)each[r]; /* not used where the total is too long for them */
+        t->offsets[r] = (int)total;
+        total += each[r];
+    }
+    const void *from = mine == (char *)all + before ? MPI_IN_PLACE : mine;
+    transport_delay(c);
+    if (total <= t->part)
+        TRY(MPI_Allgatherv(from, (int)bytes, MPI_BYTE, all, t->counts, t->offsets, MPI_BYTE, t->world),
+            "MPI_Allgatherv");
+    else
+        allgather_parts(c, mine, all, each, 0);
+    count_allgather(c, bytes, total);
+}
+
+static void count_allreduce(const struct comm *c, size_t vector) {
+    size_t messages = 2 * (size_t)ceil_log2(c->size), bytes = 2 * (size_t)(c->size - 1) * vector / (size_t)c->size;
+    transport_count_sent(c, messages, bytes);
+    transport_count_received(c, messages, bytes);
+}
+
+static void allreduce(struct comm *c, void *data, size_t count, size_t width, MPI_Datatype type, enum comm_op op) {
+    static const char *const names[] = {"sum", "minimum", "maximum"};
+    struct transport *t = transport_of(c);
+    MPI_Op mpi_op = op == COMM_SUM ? MPI_SUM : op == COMM_MIN ? MPI_MIN : MPI_MAX;
+    size_t limit = t->part / width;
+    transport_delay(c);
+    for (size_t at = 0; at < count; at += limit) {
+        int now = (int)(count - at < limit ? count - at : limit);
+        TRY(MPI_Allreduce(MPI_IN_PLACE, (char *)data + at * width, now, type, mpi_op, t->world), "MPI_Allreduce (%s)",
+            names[op]);
+    }
+    count_allreduce(c, count * width);
+}
+
+void comm_allreduce_f32(struct comm *c, float *data, size_t count, enum comm_op op) {
+    allreduce(c, data, count, sizeof *data, MPI_FLOAT, op);
+}
+void comm_allreduce_f64(struct comm *c, double *data, size_t count, enum comm_op op) {
+    allreduce(c, data, count, sizeof *data, MPI_DOUBLE, op);
+}
+void comm_allreduce_u64(struct comm *c, uint64_t *data, size_t count, enum comm_op op) {
+    allreduce(c, data, count, sizeof *data, MPI_UINT64_T, op);
+}
+
+void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_request *request) {
+    struct transport *t = transport_of(c);
+    size_t limit = t->part / sizeof *data, at = 0;
+    struct slot *first = NULL, **link = &first;
+    transport_delay(c);
+    do { /* also an empty vector makes one call */
+        size_t now = count - at < limit ? count - at : limit;
+        struct slot *slot = *link = transport_take_slot(c, MPI_BYTE);
+        TRY(MPI_Iallreduce(MPI_IN_PLACE, data + at, (int)now, MPI_FLOAT, MPI_SUM, t->world, &slot->request),
+            "MPI_Iallreduce of %zu floats", now);
+        link = &slot->next;
+        at += now;
+    } while (at < count);
+    *request = (struct comm_request){first, -1, count * sizeof *data, false};
+    count_allreduce(c, count * sizeof *data);
+}
+
+/* One call for data[from..to-1], of which each rank gets the part that lies in its block. */
+static void reduce_scatter_part(const struct comm *c, float *data, size_t from, size_t to, const size_t *each,
+                                float *mine, bool in_place) {
+    struct transport *t = transport_of(c);
+    size_t begin = 0, done = 0; /* done: floats of mine that earlier parts have brought */
+    for (int r = 0; r < c->size; begin += each[r++]) {
+        size_t low = begin > from ? begin : from, end = begin + each[r] < to ? begin + each[r] : to;
+        t->counts[r] = end > low ? (int)(end - low) : 0;
+        if (r == c->rank && from > begin) done = from - begin < each[r] ? from - begin : each[r];
+    }
+    int got = t->counts[c->rank];
+    TRY(MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : data + from, in_place ? data + from : mine + done, t->counts,
+                           MPI_FLOAT, MPI_SUM, t->world),
+        "MPI_Reduce_scatter of %zu floats", to - from);
+    if (in_place && got > 0) memmove(mine + done, data + from, (size_t)got * sizeof *mine);
+}
+
+void comm_reduce_scatter_f32(struct comm *c, float *data, const size_t *each, float *mine) {
+    size_t limit = transport_of(c)->part / sizeof *data, total = 0, before = 0;
+    for (int r = 0; r < c->size; r++) {
+        if (r < c->rank) before += each[r];
+        total += each[r];
+    }
+    bool in_place = mine == data + before; /* else mine lies outside data */
+    transport_delay(c);
+    for (size_t at = 0; at < total; at += limit)
+        reduce_scatter_part(c, data, at, total - at < limit ? total : at + limit, each, mine, in_place);
+    size_t messages = (size_t)ceil_log2(c->size),
+           bytes = (size_t)(c->size - 1) * total / (size_t)c->size * sizeof *data;
+    transport_count_sent(c, messages, bytes);
+    transport_count_received(c, messages, bytes);
+}
+
+bool comm_agree(struct comm *c, struct err *e) {
+    enum traffic *traffic = &transport_of(c)->job->traffic, caller = *traffic;
+    *traffic = TRAFFIC_CONTROL;
+    uint64_t first = e->text[0] ? (uint64_t)c->rank : (uint64_t)c->size;
+    comm_allreduce_u64(c, &first, 1, COMM_MIN);
+    bool any = first < (uint64_t)c->size;
+    if (any) comm_bcast(c, (int)first, e->text, sizeof e->text);
+    *traffic = caller;
+    return any;
+}
