@@ -16,6 +16,8 @@ void exchange_open(struct exchange *x, const struct exchange_ops *ops, const str
     *x = (struct exchange){.ops = ops, .setup = *setup};
     if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
     if (!setup->wire) x->setup.wire = wires[0];
+    struct err e = {0};
+    if (ops->serves && !ops->serves(setup->comm, &e)) die("%s", e.text);
     if (ops->sparse) {
         if (!setup->store) die("%s needs a store", ops->name);
         if (setup->store->n != setup->n) die("%s: n = %zu over a store of %zu", ops->name, setup->n, setup->store->n);
@@ -48,25 +50,58 @@ static bool sum_finite(const struct exchange *x, struct exchange_sum *sum) {
 }
 
 void exchange_begin(struct exchange *x, float *grad, size_t k) {
-    if (x->ops->begin) x->ops->begin(x, grad, k);
+    struct comm *c = x->setup.comm;
+    if (!x->ops->begin) return;
+    if (x->ops->sparse && (k < 1 || k > x->setup.k_max))
+        die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
+    x->begun = true;
+    x->traffic = c->traffic;
+    c->traffic = TRAFFIC_EXCHANGE;
+    x->ops->begin(x, grad, k);
 }
 
 void exchange_ready(struct exchange *x, size_t from) {
-    if (x->ops->ready) x->ops->ready(x, from);
+    if (!x->begun) return;
+    enum phase phase = phase_enter(x->setup.phases, PHASE_SELECT);
+    x->ops->ready(x, from);
+    phase_enter(x->setup.phases, phase);
 }
 
+/* The traffic is written only where it changes: with overlap by layers another thread may be reading it. */
 bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct comm *c = x->setup.comm;
     if (x->ops->sparse && (k < 1 || k > x->setup.k_max))
         die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
     enum phase phase = phase_enter(x->setup.phases, PHASE_SELECT);
-    enum traffic traffic = c->traffic;
-    c->traffic = TRAFFIC_EXCHANGE;
+    enum traffic traffic = x->begun ? x->traffic : c->traffic;
+    if (c->traffic != TRAFFIC_EXCHANGE) c->traffic = TRAFFIC_EXCHANGE;
     *sum = (struct exchange_sum){0};
     bool good = x->ops->run(x, grad, k, sum) && sum_finite(x, sum);
-    c->traffic = traffic;
+    if (traffic != TRAFFIC_EXCHANGE) c->traffic = traffic;
+    x->begun = false;
     phase_enter(x->setup.phases, phase);
     return good;
+}
+
+bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err *e) {
+    if (ops->serves) ops->serves(c, e);
+    return !comm_agree(c, e);
+}
+
+bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    struct selector *s = x->ops->selects ? x->setup.selector : NULL;
+    if (x->ops->saved_part) return x->ops->saved_part(x, piece, memory, bytes);
+    *memory = NULL;
+    *bytes = 0;
+    if (piece == 0 && x->ops->saved) *memory = x->ops->saved(x, bytes);
+    if (piece == 1 && s && s->ops->saved) *memory = s->ops->saved(s, bytes);
+    return piece < 2;
+}
+
+double exchange_max_words(const struct exchange *x, size_t k) {
+    const struct comm *c = x->setup.comm;
+    if (x->ops->bound) return x->ops->bound(x, k);
+    return x->ops->max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
 }
 
 /* update = scale * u where both are on the device; a copy from device to device goes through the host in small
@@ -89,9 +124,11 @@ static void scale_dense(const struct exchange *x, const float *u, float scale, f
 
 void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *update) {
     struct store *store = x->setup.store;
-    float scale = 1.0f / (float)x->setup.comm->size;
+    float scale = x->ops->drifts ? 1 : 1.0f / (float)x->setup.comm->size;
     enum phase phase = phase_enter(x->setup.phases, PHASE_UPDATE);
-    if (sum->dense)
+    if (sum->dense && x->ops->drifts && sum->dense == update)
+        ; /* nothing to do */
+    else if (sum->dense)
         scale_dense(x, sum->dense, scale, update);
     else
         store->ops->scatter(store, sum->sparse, scale, update);

@@ -49,10 +49,10 @@ struct exchange_setup {
     const struct wire_ops *wire; /* NULL: coo32 */
     struct oktopk_setup oktopk;  /* zero: the paper's values */
     size_t bucket_bytes;         /* dense-ovlp: of one allreduce; 0: 4 MiB */
-    const size_t *group;   /* overlap by layers (exchange_layers): [groups], where each group begins, ascending, */
-    size_t groups;         /* the first at 0 */
-    bool audit;            /* exact thresholds are wanted in the sums of steps where exchange_audit was called */
+    const size_t *group;   /* overlap by layers (exchange_open_layers): [groups], where each group begins, ascending, */
+    size_t groups;         /* the first at 0; 0: all of it is one */
     struct phases *phases; /* where the time goes; may be NULL */
+    struct phases *hidden_phases; /* overlap by layers: where the time of its thread goes; may be NULL */
 };
 
 /* The result of a step. Exactly one of dense and sparse is set; it stays valid until the next run. */
@@ -65,8 +65,10 @@ struct exchange_sum {
     size_t global_nnz;           /* entries of u */
     double mass_lost;            /* sum of |v| this rank dropped that is neither in u nor in a residual */
     float threshold;             /* of the global selection, where there is one (oktopk); else 0 */
+    float exact_threshold;       /* the exact one, when the selector's audit was asked for; else 0 */
     double extra_words;          /* at most so many more words than max_words in this step, because thresholds or
-                                  * boundaries were evaluated anew */
+                                  * boundaries were evaluated anew, message sizes that vary were gathered first, or
+                                  * entries tie or crowd (see the row) */
     double hidden_seconds;       /* communication (with overlap by layers: the exchange) that ran during backward */
     size_t bad;                  /* when run fails: the index of the NaN or infinity */
 };
@@ -81,7 +83,8 @@ struct exchange_ops {
     bool sparse;                      /* uses the store, has residuals */
     bool selects;                     /* uses the selector, which --select names */
     bool conserves;                   /* the equation above holds exactly (with the default residual rule) */
-    bool drifts;                      /* the result differs from rank to rank (fedavg) */
+    bool drifts;                      /* u is this rank's own gradient: replicas differ between averages (fedavg) */
+    bool by_node;                     /* goes by the nodes of struct comm (comm_set_ranks_per_node matters) */
     void (*open)(struct exchange *x); /* allocates for the largest step */
     /* Both NULL for a row that cannot overlap. After begin, ready(from) says that grad[from..n-1] is final; from falls
      * from call to call. run then completes the step; without begin it does the whole. */
@@ -96,24 +99,55 @@ struct exchange_ops {
     void (*cost)(const struct cost_case *c, struct cost *cost);
     /* What must survive a checkpoint besides residual and selector: see selector.h; NULL: nothing. */
     void *(*saved)(struct exchange *x, size_t *bytes);
+    /* Can it run over these ranks? If not, false and one line in *e, on some rank at least: see exchange_serves. NULL:
+     * over any. */
+    bool (*serves)(const struct comm *c, struct err *e);
+    /* Where a row needs more than the one block of `saved`, and a bound that depends on more than a cost_case: the next
+     * two, else NULL. See exchange_saved and exchange_max_words. */
+    bool (*saved_part)(struct exchange *x, size_t part, void **memory, size_t *bytes);
+    double (*bound)(const struct exchange *x, size_t k);
 };
 
 struct exchange {
     const struct exchange_ops *ops;
     struct exchange_setup setup;
     void *state;
+    bool begun;           /* begin was called and run was not */
+    enum traffic traffic; /* the caller's, while begun */
 };
 
 extern const struct exchange_ops *const exchanges[]; /* every row, NULL-terminated */
 
-/* Every algorithm group by group, as backward produces the groups (setup.group): `ops` is run by a thread of its own
- * while backward goes on. Opened instead of exchange_open; everything else is as for any exchange. */
+/* Overlap by layers: any algorithm, group by group of setup.group, the last group first, by a thread of its own while
+ * backward goes on. Opened instead of exchange_open; everything else is as for any exchange. Each group has its own
+ * exchange, selector (of setup.selector's row and settings) and part of the store; of k it gets
+ * max(1, floor(k n_group / n)). x->ops is a row of its own, valid until close, named "NAME by layers". Where MPI allows
+ * no calls from a second thread (comm.any_thread) its `begin` is NULL and run does everything, one group after the
+ * other. Between begin and run the caller makes no call on setup.comm, and does not touch the store, the selector and
+ * setup.hidden_phases. x stays where it is until close. After a run, setup.selector->stats are those of all groups:
+ * counts added up, the smallest thresholds. */
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
 
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
 void exchange_close(struct exchange *x);
 
-/* The two calls that let communication overlap backward; nothing happens for rows that cannot. */
+/* Can this row run over these ranks? Collective; the same answer on all of them. False: one line in *e says what is
+ * wrong and what to do. To be asked before exchange_open, which dies. */
+bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err *e);
+
+/* What a checkpoint must hold besides the residual: the exchange's own state and that of its selectors, as pieces of
+ * plain memory numbered 0, 1, ...: written out, and read back into the same places of a fresh exchange that was opened
+ * with the same setup. False: there is no piece of this number. A piece may be empty (0 bytes).
+ *
+ *        for (size_t i = 0; exchange_saved(&x, i, &memory, &bytes); i++) ...
+ */
+bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes);
+
+/* ops->max_words of a step with this k; with overlap by layers, of all its groups. */
+double exchange_max_words(const struct exchange *x, size_t k);
+
+/* The two calls that let communication overlap backward; nothing happens for rows that cannot. From begin to the end
+ * of run all traffic counts as TRAFFIC_EXCHANGE. run is then called with the same grad and k. */
 void exchange_begin(struct exchange *x, float *grad, size_t k);
 void exchange_ready(struct exchange *x, size_t from);
 

@@ -1,8 +1,8 @@
 /* gather_sum.c: see gather_sum.h. One message per rank holds indices and values together: published code gathers
- * them one after the other and pays the start-up time twice. With a selector that returns exactly k the sizes are
- * known and one all-gather does it; else the counts are gathered first.
+ * them one after the other and pays the start-up time twice. With a selector that returns exactly k and a format of
+ * fixed length the sizes are known and one all-gather does it; else the sizes are gathered first.
  *
- * Cost per rank: log2(P) alpha + 2k(P-1) beta; with varying counts another log2(P) alpha + 2(P-1) beta. */
+ * Cost per rank: log2(P) alpha + 2k(P-1) beta; where sizes vary another log2(P) alpha + 2(P-1) beta. */
 #include "comm/gather_sum.h"
 
 #include "base/mem.h"
@@ -13,50 +13,72 @@ void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup) {
     const struct selector_ops *select = setup->selector->ops;
     *g = (struct gather_sum){.setup = setup, .format = setup->wire};
     g->cap = select->exact_count ? setup->k_max : selector_capacity(select, setup->n, setup->k_max);
+    g->same_size = select->exact_count && g->format->fixed;
     g->wire = mem_alloc(P, wire_capacity(g->format, g->cap), "the messages of all ranks");
-    g->counts = mem_alloc(P, sizeof *g->counts, "entry counts");
+    if (!g->format->fixed) g->mine = mem_alloc(1, wire_capacity(g->format, g->cap), "a message");
+    g->sizes = mem_alloc(P, sizeof *g->sizes, "message sizes");
     g->each = mem_alloc(P, sizeof *g->each, "message sizes");
     g->part = mem_alloc(P, sizeof *g->part, "views of messages");
     g->scratch = mem_alloc(1, sparse_sum_scratch(P), "scratch of a sparse sum");
+    sparse_open(&g->unpacked, g->format->in_place ? 0 : P * g->cap);
     sparse_open(&g->sum, setup->n / P < g->cap ? setup->n : P * g->cap);
 }
 
 void gather_sum_close(struct gather_sum *g) {
     sparse_close(&g->sum);
+    sparse_close(&g->unpacked);
     mem_free(g->scratch);
     mem_free(g->part);
     mem_free(g->each);
-    mem_free(g->counts);
+    mem_free(g->sizes);
+    mem_free(g->mine);
     mem_free(g->wire);
 }
 
-/* g->each from every rank's nnz. */
-static void gather_sizes(struct gather_sum *g, size_t nnz) {
+/* g->each, from this rank's message of so many bytes. */
+static void gather_sizes(struct gather_sum *g, size_t bytes) {
     struct comm *c = g->setup->comm;
-    g->counts[c->rank] = nnz;
-    if (!g->setup->selector->ops->exact_count)
-        comm_allgather(c, &g->counts[c->rank], sizeof *g->counts, g->counts);
-    else
-        for (int r = 0; r < c->size; r++) g->counts[r] = nnz;
+    g->extra_words = 0;
+    for (int r = 0; r < c->size; r++) g->sizes[r] = bytes;
+    if (!g->same_size) {
+        comm_allgather(c, &g->sizes[c->rank], sizeof *g->sizes, g->sizes);
+        g->extra_words = (double)sizeof *g->sizes / 4 * (c->size - 1);
+    }
     for (int r = 0; r < c->size; r++) {
-        if (g->counts[r] > g->cap) die("rank %d selected %zu entries where at most %zu fit", r, g->counts[r], g->cap);
-        g->each[r] = wire_capacity(g->format, g->counts[r]);
+        if (g->sizes[r] > wire_capacity(g->format, g->cap))
+            die("rank %d announces a message of %llu bytes where %zu entries fit", r, (unsigned long long)g->sizes[r],
+                g->cap);
+        g->each[r] = (size_t)g->sizes[r];
     }
 }
 
 static void gather(struct gather_sum *g, const struct sparse *local) {
     struct comm *c = g->setup->comm;
-    phase_enter(g->setup->phases, PHASE_COMMUNICATE);
-    gather_sizes(g, local->nnz);
-    unsigned char *mine = g->wire;
-    for (int r = 0; r < c->rank; r++) mine += g->each[r];
-    phase_enter(g->setup->phases, PHASE_PACK);
-    g->format->encode(local, 0, g->setup->n, mine);
-    phase_enter(g->setup->phases, PHASE_COMMUNICATE);
-    if (g->setup->selector->ops->exact_count)
-        comm_allgather(c, mine, g->each[c->rank], g->wire);
+    struct phases *phases = g->setup->phases;
+    unsigned char *mine = g->mine;
+    size_t bytes = wire_capacity(g->format, local->nnz);
+    phase_enter(phases, PHASE_PACK);
+    if (mine) bytes = g->format->encode(local, 0, g->setup->n, mine);
+    phase_enter(phases, PHASE_COMMUNICATE);
+    gather_sizes(g, bytes);
+    if (!mine) {
+        mine = g->wire;
+        for (int r = 0; r < c->rank; r++) mine += g->each[r];
+        phase_enter(phases, PHASE_PACK);
+        g->format->encode(local, 0, g->setup->n, mine);
+        phase_enter(phases, PHASE_COMMUNICATE);
+    }
+    if (g->same_size)
+        comm_allgather(c, mine, bytes, g->wire);
     else
-        comm_allgatherv(c, mine, g->each[c->rank], g->wire, g->each);
+        comm_allgatherv(c, mine, bytes, g->wire, g->each);
+}
+
+/* The r-th part of the buffer for entries that do not lie in their message. */
+static struct sparse buffer_of(const struct gather_sum *g, int r) {
+    if (g->format->in_place) return (struct sparse){0};
+    size_t at = (size_t)r * g->cap;
+    return (struct sparse){.idx = g->unpacked.idx + at, .val = g->unpacked.val + at, .cap = g->cap};
 }
 
 void gather_sum_run(struct gather_sum *g, const struct sparse *local) {
@@ -64,8 +86,10 @@ void gather_sum_run(struct gather_sum *g, const struct sparse *local) {
     gather(g, local);
     phase_enter(g->setup->phases, PHASE_PACK);
     unsigned char *at = g->wire;
-    for (int r = 0; r < P; at += g->each[r++])
-        wire_read(g->format, at, g->each[r], 0, g->setup->n, r, NULL, &g->part[r]);
+    for (int r = 0; r < P; at += g->each[r++]) {
+        struct sparse buffer = buffer_of(g, r);
+        wire_read(g->format, at, g->each[r], 0, g->setup->n, r, &buffer, &g->part[r]);
+    }
     phase_enter(g->setup->phases, PHASE_MERGE);
     sparse_sum(g->part, (size_t)P, g->setup->n, &g->sum, g->scratch);
 }

@@ -15,18 +15,22 @@ struct gather_sum {
     const struct exchange_setup *setup;
     const struct wire_ops *format;
     size_t cap;          /* most entries of one rank */
+    bool same_size;      /* all messages are as long as this rank's: an exact selector, a format of fixed length */
     unsigned char *wire; /* [P * wire_capacity(cap)]: the messages of all ranks, end to end */
-    uint64_t *counts;    /* [P] entries of each rank, where they differ */
-    size_t *each;        /* [P] bytes of each rank's message */
-    struct sparse *part; /* [P] views into wire */
-    struct sparse sum;   /* the result; overwritten by the next run */
+    unsigned char *mine; /* [wire_capacity(cap)]: this rank's, where its place in wire is known too late; else NULL */
+    uint64_t *sizes;     /* [P] bytes of each rank's message, as they are gathered */
+    size_t *each;        /* [P] the same */
+    struct sparse *part; /* [P] views into wire or unpacked */
+    struct sparse unpacked; /* [P * cap]: what does not lie in the messages */
+    struct sparse sum;      /* the result; overwritten by the next run */
+    double extra_words;     /* of the last run, for the sizes, on top of gather_sum_words */
     void *scratch;
 };
 
 /* setup must stay where it is until close. */
 void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup);
 
-/* Collective. Leaves the clock in PHASE_MERGE. */
+/* Collective. local: as wire_round left it. Leaves the clock in PHASE_MERGE. */
 void gather_sum_run(struct gather_sum *g, const struct sparse *local);
 
 void gather_sum_close(struct gather_sum *g);

@@ -15,9 +15,12 @@
  * subtree is neither applied nor kept; mass_lost says how much. The default (GTOPK_CONSERVE) takes everything that
  * was selected out of the residual and puts what a merge drops into the residual of the rank that merged.
  *
+ * A wire format that rounds does so once more at every hop: what a rank cuts off its own entries, and off the sum it
+ * passes on, stays in its residual. Rank 0 rounds the final set before it goes down, so that all ranks hold the same.
+ *
  * Restrictions: none. A selector that returns more than k has its selection cut to k before anything is sent.
- * Deviations: any P; no barrier per round; 8 bytes per entry; the receives are posted before they are needed;
- * the residual is written while the messages are under way. */
+ * Deviations: any P; no barrier per round; one message per hop in any format; the receives are posted before they are
+ * needed; the residual is written while the messages are under way. */
 #include <math.h>
 
 #include "base/mem.h"
@@ -32,7 +35,11 @@ struct gtopk {
     struct sparse merged[2];  /* [2 k_max]: written in turns */
     struct sparse *dropped;   /* [merges], each [k_max]: what this rank's merges cut off */
     struct sparse overlap;    /* [k_max]: the part of a vector that is in the final set */
+    struct sparse delivered;  /* [k_max]: that of local (GTOPK_PAPER) */
+    struct sparse rounded[2]; /* [k_max, 0 where nothing rounds]: what the format cut off local; off the merged sum */
+    struct sparse unpacked;   /* [k_max, 0 where a message is used where it lies] */
     struct sparse result;     /* view of the final set where it came by message */
+    size_t outbox_bytes;      /* of the message in outbox */
     int merges;               /* how many messages this rank receives on the way up */
     int rounds;               /* [0, rounds): those in which it receives or has nothing to do */
     unsigned char *inbox[2];  /* [wire_capacity(k_max)]: received into in turns */
@@ -52,8 +59,11 @@ static void gtopk_open(struct exchange *x) {
         t->merges += up(x, t->rounds).role == TREE_RECEIVE;
     sparse_open(&t->local, cap);
     sparse_open(&t->overlap, k);
+    sparse_open(&t->delivered, k);
+    sparse_open(&t->unpacked, x->setup.wire->in_place ? 0 : k);
     for (int i = 0; i < 2; i++) {
         sparse_open(&t->merged[i], 2 * k);
+        sparse_open(&t->rounded[i], x->setup.wire->rounds ? k : 0);
         t->inbox[i] = mem_alloc(1, wire_capacity(x->setup.wire, k), "received entries");
     }
     t->outbox = mem_alloc(1, wire_capacity(x->setup.wire, k), "entries to send");
@@ -70,8 +80,11 @@ static void gtopk_close(struct exchange *x) {
     mem_free(t->outbox);
     for (int i = 0; i < 2; i++) {
         mem_free(t->inbox[i]);
+        sparse_close(&t->rounded[i]);
         sparse_close(&t->merged[i]);
     }
+    sparse_close(&t->unpacked);
+    sparse_close(&t->delivered);
     sparse_close(&t->overlap);
     sparse_close(&t->local);
     mem_free(t);
@@ -89,10 +102,10 @@ static int post_receive(struct exchange *x, int round, size_t k, unsigned char *
 
 /* Algorithm 3, the way up: returns the sum of this rank's subtree, cut to k at every merge. `round`: the first
  * in which this rank receives, its receive already posted into inbox[0]. */
-static const struct sparse *reduce(struct exchange *x, int round, size_t k) {
+static struct sparse *reduce(struct exchange *x, int round, size_t k) {
     struct gtopk *t = x->state;
     struct phases *phases = x->setup.phases;
-    const struct sparse *sum = &t->local;
+    struct sparse *sum = &t->local;
     for (int m = 0; round < t->rounds; m++) {
         struct sparse theirs, *to = &t->merged[m % 2];
         int peer = up(x, round).peer;
@@ -100,7 +113,7 @@ static const struct sparse *reduce(struct exchange *x, int round, size_t k) {
         size_t bytes = comm_wait(x->setup.comm, &t->next);
         round = post_receive(x, round + 1, k, t->inbox[(m + 1) % 2]);
         phase_enter(phases, PHASE_PACK);
-        wire_read(x->setup.wire, t->inbox[m % 2], bytes, 0, x->setup.n, peer, NULL, &theirs);
+        wire_read(x->setup.wire, t->inbox[m % 2], bytes, 0, x->setup.n, peer, &t->unpacked, &theirs);
         phase_enter(phases, PHASE_MERGE);
         sparse_merge(sum, &theirs, to);
         sparse_keep_top(to, k, &t->dropped[m], t->keys);
@@ -109,17 +122,19 @@ static const struct sparse *reduce(struct exchange *x, int round, size_t k) {
     return sum;
 }
 
-/* Sends this rank's sum up (unless it is rank 0) and posts the receive of the result. */
-static void send_up(struct exchange *x, const struct sparse *sum, size_t k) {
+/* Rounds this rank's sum, sends it up (unless it is rank 0) and posts the receive of the result. Where nothing was
+ * merged the sum is local, which rounding again does not change. */
+static void send_up(struct exchange *x, struct sparse *sum, size_t k) {
     struct gtopk *t = x->state;
     struct comm *c = x->setup.comm;
     phase_enter(x->setup.phases, PHASE_PACK);
-    x->setup.wire->encode(sum, 0, x->setup.n, t->outbox);
+    wire_round(x->setup.wire, sum, &t->rounded[1]);
+    t->outbox_bytes = x->setup.wire->encode(sum, 0, x->setup.n, t->outbox);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (c->rank == 0) return;
     int peer = up(x, t->rounds).peer;
     comm_irecv(c, peer, TAG_DOWN, t->inbox[0], wire_capacity(x->setup.wire, k), &t->next);
-    comm_send(c, peer, TAG_UP + t->rounds, t->outbox, wire_capacity(x->setup.wire, sum->nnz));
+    comm_send(c, peer, TAG_UP + t->rounds, t->outbox, t->outbox_bytes);
 }
 
 /* The result to all that this rank received from, the largest subtree first. Returns how many sends to wait for. */
@@ -133,24 +148,29 @@ static int send_down(struct exchange *x, const void *message, size_t bytes, stru
     return count;
 }
 
-/* GTOPK_CONSERVE: all that was selected has left this rank, what its merges dropped stays here. */
+/* GTOPK_CONSERVE: all that was selected has left this rank, what its merges and the format cut off stays here. */
 static void keep_dropped(struct exchange *x) {
     struct gtopk *t = x->state;
     struct store *store = x->setup.store;
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->zero_at(store, t->local.idx, t->local.nnz);
     for (int m = 0; m < t->merges; m++) store->ops->add_at(store, &t->dropped[m]);
+    for (int i = 0; i < 2; i++) store->ops->add_at(store, &t->rounded[i]);
 }
 
-/* GTOPK_PAPER, Algorithm 4: what is in the final set has left. Returns sum |v| over this rank's dropped entries
- * whose index is in the final set: nobody applies them and nobody has kept them. */
+/* GTOPK_PAPER, Algorithm 4: what is in the final set has left, but for what the format cut off it. Returns sum |v| over
+ * this rank's dropped entries whose index is in the final set: nobody applies them and nobody has kept them. */
 static double keep_as_published(struct exchange *x, const struct sparse *u) {
     struct gtopk *t = x->state;
     struct store *store = x->setup.store;
     double lost = 0;
     phase_enter(x->setup.phases, PHASE_SELECT);
-    sparse_split(&t->local, u, &t->overlap, NULL);
-    store->ops->zero_at(store, t->overlap.idx, t->overlap.nnz);
+    sparse_split(&t->local, u, &t->delivered, NULL);
+    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    for (int i = 0; i < 2; i++) {
+        sparse_split(&t->rounded[i], u, &t->overlap, NULL);
+        store->ops->add_at(store, &t->overlap);
+    }
     for (int m = 0; m < t->merges; m++) {
         sparse_split(&t->dropped[m], u, &t->overlap, NULL);
         for (size_t i = 0; i < t->overlap.nnz; i++) lost += fabs((double)t->overlap.val[i]);
@@ -165,18 +185,22 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
     struct comm_request sends[ROUNDS_MAX];
     bool conserve = x->setup.gtopk_residual == GTOPK_CONSERVE, waits = c->rank > 0;
     unsigned char *message = waits ? t->inbox[0] : t->outbox;
-    size_t bytes = wire_capacity(x->setup.wire, sum->nnz);
+    size_t bytes = t->outbox_bytes;
     if (waits && conserve) keep_dropped(x);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (waits) bytes = comm_wait(c, &t->next);
     int count = send_down(x, message, bytes, sends);
     if (!waits && conserve) keep_dropped(x);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_read(x->setup.wire, message, bytes, 0, x->setup.n, 0, NULL, &t->result);
-    if (!conserve) out->mass_lost = keep_as_published(x, &t->result);
+    if (waits) {
+        phase_enter(x->setup.phases, PHASE_PACK);
+        wire_read(x->setup.wire, message, bytes, 0, x->setup.n, 0, &t->unpacked, &t->result);
+        sum = &t->result;
+    }
+    if (!conserve) out->mass_lost = keep_as_published(x, sum);
+    out->sent = conserve ? &t->local : &t->delivered;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int i = 0; i < count; i++) comm_wait(c, &sends[i]);
-    return &t->result;
+    return sum;
 }
 
 static bool gtopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
@@ -185,7 +209,9 @@ static bool gtopk_run(struct exchange *x, float *grad, size_t k, struct exchange
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
     sparse_keep_top(&t->local, k, NULL, t->keys);
     sum->local_nnz = t->local.nnz;
-    const struct sparse *subtree = reduce(x, first, k);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, &t->local, &t->rounded[0]);
+    struct sparse *subtree = reduce(x, first, k);
     send_up(x, subtree, k);
     sum->sparse = finish(x, subtree, sum);
     return true;

@@ -7,9 +7,9 @@
  * Networks", ICDCS 2019 (arXiv 1901.04359), Algorithm 2.
  *
  * Cost per rank: log2(P) alpha + 2k(P-1) beta, as topka; k(P+1) more keys for the second selection.
- * Residual: acc without the entries that were sent and kept. Conserves: an index that is kept is delivered by
- * every rank that sent it, one that is not kept by none.
- * Restrictions: none. Deviations: one message per rank (see topka.c). */
+ * Residual: acc without the entries that were sent and kept (what the wire format rounded off those stays). Conserves:
+ * an index that is kept is delivered by every rank that sent it, one that is not kept by none. Restrictions: none.
+ * Deviations: one message per rank (see topka.c). */
 #include "base/mem.h"
 #include "comm/gather_sum.h"
 #include "comm/peers.h"
@@ -17,6 +17,8 @@
 struct gtopk_naive {
     struct sparse local;     /* [selector_capacity]: what this rank sends */
     struct sparse delivered; /* [selector_capacity]: those of them that were kept */
+    struct sparse rounded;   /* [selector_capacity, 0 where nothing rounds]: what the format cut off local */
+    struct sparse error;     /* the same: the part of it that belongs to delivered */
     struct gather_sum gathered;
     uint32_t *keys; /* [gathered.sum.cap] */
 };
@@ -26,6 +28,8 @@ static void gtopk_naive_open(struct exchange *x) {
     size_t cap = selector_capacity(x->setup.selector->ops, x->setup.n, x->setup.k_max);
     sparse_open(&t->local, cap);
     sparse_open(&t->delivered, cap);
+    sparse_open(&t->rounded, x->setup.wire->rounds ? cap : 0);
+    sparse_open(&t->error, x->setup.wire->rounds ? cap : 0);
     gather_sum_open(&t->gathered, &x->setup);
     t->keys = mem_alloc(t->gathered.sum.cap, sizeof *t->keys, "keys of a selection");
 }
@@ -34,6 +38,8 @@ static void gtopk_naive_close(struct exchange *x) {
     struct gtopk_naive *t = x->state;
     mem_free(t->keys);
     gather_sum_close(&t->gathered);
+    sparse_close(&t->error);
+    sparse_close(&t->rounded);
     sparse_close(&t->delivered);
     sparse_close(&t->local);
     mem_free(t);
@@ -43,13 +49,19 @@ static bool gtopk_naive_run(struct exchange *x, float *grad, size_t k, struct ex
     struct gtopk_naive *t = x->state;
     struct store *store = x->setup.store;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, &t->local, &t->rounded);
     gather_sum_run(&t->gathered, &t->local);
     struct sparse *u = &t->gathered.sum;
     sparse_keep_top(u, k, NULL, t->keys);
     sparse_split(&t->local, u, &t->delivered, NULL);
+    sparse_split(&t->rounded, u, &t->error, NULL);
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    store->ops->add_at(store, &t->error);
     sum->sparse = u;
+    sum->sent = &t->delivered;
+    sum->extra_words = t->gathered.extra_words;
     sum->local_nnz = t->local.nnz;
     return true;
 }

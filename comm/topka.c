@@ -7,47 +7,59 @@
  * Networks", ICDCS 2019 (arXiv 1901.04359), Algorithm 1; Renggli et al., "SparCML", SC 2019, the all-gather form.
  *
  * Cost per rank: log2(P) alpha + 2k(P-1) beta. Memory 2kP words and the sum.
- * Residual: acc without the entries that were sent.
+ * Residual: acc without the entries that were sent, and what the wire format rounds off them.
  * Restrictions: none; any P, any selector.
  * Deviation: the paper gathers indices and values one after the other; here they are one message. */
+#include "comm/topka.h"
+
 #include "base/mem.h"
 #include "comm/gather_sum.h"
 #include "comm/peers.h"
 
 struct topka {
-    struct sparse local; /* [selector_capacity]: what this rank sends */
+    struct sparse local;   /* [selector_capacity]: what this rank sends */
+    struct sparse rounded; /* [selector_capacity, 0 where nothing rounds]: what the format cut off it */
     struct gather_sum gathered;
 };
 
-static void topka_open(struct exchange *x) {
-    struct topka *t = x->state = mem_zalloc(1, sizeof *t, "topka");
-    sparse_open(&t->local, selector_capacity(x->setup.selector->ops, x->setup.n, x->setup.k_max));
+void topka_open(struct exchange *x) {
+    struct topka *t = x->state = mem_zalloc(1, sizeof *t, x->ops->name);
+    size_t cap = selector_capacity(x->setup.selector->ops, x->setup.n, x->setup.k_max);
+    sparse_open(&t->local, cap);
+    sparse_open(&t->rounded, x->setup.wire->rounds ? cap : 0);
     gather_sum_open(&t->gathered, &x->setup);
 }
 
-static void topka_close(struct exchange *x) {
+void topka_close(struct exchange *x) {
     struct topka *t = x->state;
     gather_sum_close(&t->gathered);
+    sparse_close(&t->rounded);
     sparse_close(&t->local);
     mem_free(t);
 }
 
-static bool topka_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+bool topka_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct topka *t = x->state;
     struct store *store = x->setup.store;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, &t->local, &t->rounded);
+    phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->zero_at(store, t->local.idx, t->local.nnz);
+    store->ops->add_at(store, &t->rounded);
     gather_sum_run(&t->gathered, &t->local);
     sum->sparse = &t->gathered.sum;
+    sum->sent = &t->local;
     sum->local_nnz = t->local.nnz;
+    sum->extra_words = t->gathered.extra_words;
     return true;
 }
 
-static double topka_max_words(const struct cost_case *c) {
+double topka_max_words(const struct cost_case *c) {
     return gather_sum_words(c->k, c->P);
 }
 
-static void topka_cost(const struct cost_case *c, struct cost *cost) {
+void topka_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){.alphas = ceil_log2(c->P), .words = topka_max_words(c)};
 }
 

@@ -9,15 +9,32 @@ const struct wire_ops *const wires[] = {
 #include "comm/wires.def"
     NULL};
 
+/* The entries of cut (of these indices, [count]) that are not 0, to the end of error. */
+static void keep_changed(struct sparse *error, const uint32_t *idx, const float *cut, size_t count) {
+    size_t changed = 0, at = error->nnz;
+    for (size_t i = 0; i < count; i++) changed += cut[i] != 0;
+    if (changed == count) { /* nearly always so with real gradients */
+        memcpy(error->idx + at, idx, count * sizeof *idx);
+        memcpy(error->val + at, cut, count * sizeof *cut);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            if (cut[i] == 0) continue;
+            error->idx[at] = idx[i];
+            error->val[at++] = cut[i];
+        }
+    }
+    error->nnz += changed;
+}
+
 void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error) {
+    enum { PART = 256 };
+    float cut[PART];
     if (error) error->nnz = 0;
     if (!w->rounds) return;
-    for (size_t i = 0; i < s->nnz; i++) {
-        float value = s->val[i], rounded = w->round(value);
-        s->val[i] = rounded;
-        if (!error || rounded == value) continue;
-        error->idx[error->nnz] = s->idx[i];
-        error->val[error->nnz++] = value - rounded;
+    for (size_t at = 0; at < s->nnz; at += PART) {
+        size_t count = s->nnz - at < PART ? s->nnz - at : PART;
+        w->round_all(s->val + at, count, cut);
+        if (error) keep_changed(error, s->idx + at, cut, count);
     }
 }
 

@@ -32,12 +32,14 @@ struct wire_ops {
     size_t (*encode)(const struct sparse *s, size_t from, size_t to, void *message);
     /* view = the vector in this message; buffer (not in_place: sparse_open'd; else unused) may hold its arrays.
      * False: no message of this format for this range, or more entries than buffer->cap; *e says what is wrong.
-     * Whatever the bytes are, nothing outside message and buffer is touched. message: 4-byte aligned, may be
-     * overwritten, and must stay as long as the view is used. */
+     * Whatever the bytes are, nothing but buffer is written and nothing beyond the message read. message: 4-byte
+     * aligned; it must stay as long as the view is used. */
     bool (*decode)(void *message, size_t bytes, size_t from, size_t to, struct sparse *buffer, struct sparse *view,
                    struct err *e);
     /* Rounds one value to what the format carries, never to an infinity; NULL where `rounds` is false. */
     float (*round)(float value);
+    /* The same for many: error[i] = the old val[i] - the new one, exactly. val, error: [count]. */
+    void (*round_all)(float *val, size_t count, float *error);
 };
 
 extern const struct wire_ops *const wires[]; /* every row, NULL-terminated; the first is coo32 */

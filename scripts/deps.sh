@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the packages
+# deps.sh [build|test|lint|data|fuzz|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the packages
 # that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -21,6 +21,7 @@ gnuplot  | gnuplot-nox             | gnuplot-minimal | gnuplot   | gnuplot      
 xz       | xz-utils                | xz             | xz         | xz                | xz
 curl     | curl ca-certificates    | curl           | curl       | curl              | curl
 clang    | clang                   | clang          | clang      | clang             | llvm
+fuzzer   | clang libclang-rt-dev   | clang compiler-rt | clang compiler-rt | clang      | llvm
 format   | clang-format            | clang-tools-extra | clang   | clang-tools       | clang-format
 cppcheck | cppcheck                | cppcheck       | cppcheck   | cppcheck          | cppcheck
 shellck  | shellcheck              | ShellCheck     | shellcheck | ShellCheck        | shellcheck
@@ -37,9 +38,10 @@ for group in "${@:-build}"; do
     data) needs="$needs $data" ;;
     test) needs="$needs $check" ;;
     lint) needs="$needs $lint" ;;
+    fuzz) needs="$needs fuzzer" ;;
     all) needs="$needs $build $check $lint" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|all]..." >&2
+        echo "usage: deps.sh [build|test|lint|data|fuzz|all]..." >&2
         exit 2
         ;;
     esac
@@ -56,6 +58,13 @@ absent_headers() {
     done | if [ "$compiler" = cat ]; then cat; else "$compiler" -E -P -x c - 2>/dev/null; fi | sed -n 's/^absent-//p'
 }
 
+# Has clang a libFuzzer? (A package of its own on Debian.)
+links_fuzzer() {
+    has clang || return 1
+    printf 'int LLVMFuzzerTestOneInput(const unsigned char *d, __SIZE_TYPE__ n) { return d && n > 9; }\n' |
+        clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null
+}
+
 # missing NEED: is it really not there?
 missing() {
     case $1 in
@@ -67,6 +76,7 @@ missing() {
     pkgconf) ! has pkg-config ;;
     curl) ! has curl && ! has wget ;;
     format) ! has clang-format ;;
+    fuzzer) ! links_fuzzer ;;
     shellck) ! has shellcheck ;;
     *) ! has "$1" ;;
     esac

@@ -22,6 +22,7 @@ give_up() {
 }
 
 sh scripts/deps.sh build test || give_up "install (scripts/deps.sh build test)"
+sh scripts/deps.sh fuzz || echo "(no libFuzzer: the test that wants it is skipped)"
 
 # Real data, if a mirror lies beside the checkout; without it the tests that want it are skipped by name.
 mirror=../shared/data

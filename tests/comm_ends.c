@@ -59,6 +59,23 @@ static void view_bad_message(const char *trouble) {
     if (strcmp(trouble, "range") == 0) wire_read(wires[0], out_of_range, 16, 0, N, 3, NULL, &view);
 }
 
+/* trouble: "FORMAT-KIND", a message of three entries as FORMAT packs them, damaged or read for another range. */
+static void read_bad_packed(const char *trouble) {
+    uint32_t idx[3] = {5, 7, N - 1}, idx2[8], message[64] = {0};
+    float val[3] = {1, 2, 3}, val2[8];
+    struct sparse s = {idx, val, 3, 3}, buffer = {idx2, val2, 0, 8}, view;
+    for (size_t w = 0; wires[w]; w++) {
+        size_t length = strlen(wires[w]->name);
+        if (strncmp(trouble, wires[w]->name, length) != 0 || trouble[length] != '+') continue;
+        const char *kind = trouble + length + 1;
+        size_t bytes = wires[w]->encode(&s, 0, N, message);
+        if (strcmp(kind, "length") == 0) bytes -= 4;
+        if (strcmp(kind, "name") == 0) message[0] ^= 1;
+        if (strcmp(kind, "count") == 0) message[1] = 9;
+        wire_read(wires[w], message, bytes, 0, strcmp(kind, "range") == 0 ? N - 1 : N, 3, &buffer, &view);
+    }
+}
+
 static int child(int argc, char **argv) {
     const char *trouble = argv[2];
     struct comm *c = comm_open(&argc, &argv);
@@ -69,6 +86,7 @@ static int child(int argc, char **argv) {
         meet_nan(c, exchanges[row], (float)atof(trouble + length + 1));
     }
     if (last) view_bad_message(trouble);
+    if (last) read_bad_packed(trouble);
     if (last && strcmp(trouble, "die") == 0) die("this rank is ill");
     if (last && strcmp(trouble, "memory") == 0) {
         mem_fail_at(1);
@@ -150,6 +168,11 @@ static void a_bad_sparse_message_names_its_sender(void **state) {
     (void)state;
     expect(2, "length", EXIT_SYSTEM,
            "rank 3 sent a message that is not coo32: 12 bytes are no whole number of 8-byte entries");
+    expect(2, "packed+length", EXIT_SYSTEM, "rank 3 sent a message that is not packed: ");
+    expect(2, "packed+name", EXIT_SYSTEM, "rank 3 sent a message that is not packed: it begins with");
+    expect(2, "packed+count", EXIT_SYSTEM, "rank 3 sent a message that is not packed: 9 entries where 1 to 8");
+    expect(2, "packed+range", EXIT_SYSTEM, "rank 3 sent a message that is not packed: its indices reach 999");
+    expect(2, "packed-f32+range", EXIT_SYSTEM, "rank 3 sent a message that is not packed-f32: its indices reach 999");
     expect(2, "order", EXIT_SYSTEM, "rank 3 sent a message that is not coo32: its indices");
     expect(2, "range", EXIT_SYSTEM, "rank 3 sent a message that is not coo32: its indices");
 }

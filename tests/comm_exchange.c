@@ -1,6 +1,7 @@
 /* comm_exchange.c: the contract of one step (exchange.h) over every row of the table of exchanges, and each sparse
  * row against a serial reference, over shapes and gradients chosen to be awkward.
- * ranks: 1 2 3 4 5 6 7 8 */
+ * ranks: 1 2 3 4 5 6 7 8 9 16 32
+ * faults: 2 3 7 */
 #include "tests/exchange_rig.h"
 
 #include "comm/peers.h"
@@ -72,7 +73,7 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, struct
         for (int i = 0; i < o.n; i++) summed[i] += (double)rig.u[i];
         for (int i = 0; k == shape.n && i < o.n; i++) assert_true(rig.residual[i] == 0);
     }
-    all_ranks_hold_the_same(hash);
+    if (!ops->drifts) all_ranks_hold_the_same(hash);
     if (rule == GTOPK_CONSERVE && ops->conserves && exact_sums(kind)) {
         find_missing(given, summed, missing);
         for (int i = 0; i < o.n; i++) assert_true(missing[i] == 0);
@@ -81,9 +82,11 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, struct
 }
 
 static void every_shape_and_kind(struct comm *c, const struct exchange_ops *ops, enum gtopk_residual rule) {
+    bool many = c->size > 9 || getenv("SPARSETRAIN_DELAY"); /* slow: fewer cases */
     for (int s = 0; s < SHAPES; s++)
         for (enum kind kind = 0; kind < KINDS; kind++)
-            if (shapes[s].all_kinds || kind == WHOLE || kind == ZEROS || kind == REAL)
+            if (many ? shapes[s].k <= 5 && (kind == WHOLE || kind == ONE_REGION)
+                     : shapes[s].all_kinds || kind == WHOLE || kind == ZEROS || kind == REAL)
                 several_steps(c, ops, shapes[s], kind, rule);
 }
 
@@ -102,6 +105,7 @@ static void k_equal_to_n_gives_the_dense_sum(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++) {
         double want[N] = {0};
         float grad[N];
+        if (exchanges[row]->drifts) continue;
         for (int r = 0; r < c->size; r++) {
             make_gradient(REAL, r, c->size, 3, N, grad);
             for (int i = 0; i < N; i++) want[i] += (double)grad[i];
@@ -110,7 +114,7 @@ static void k_equal_to_n_gives_the_dense_sum(struct comm *c) {
         make_gradient(REAL, c->rank, c->size, 3, N, rig.grad);
         rig_step(N);
         assert_int_equal(rig.sum.global_nnz, N);
-        assert_int_equal(rig.sum.local_nnz, N);
+        if (!exchanges[row]->by_node) assert_int_equal(rig.sum.local_nnz, N); /* hitopk: a shard */
         for (int i = 0; i < N; i++) assert_true(fabs((double)rig.u[i] - want[i]) <= 1e-5);
         rig_close();
     }
@@ -200,7 +204,7 @@ static void a_selector_of_varying_count(struct comm *c) {
     static double missing[ORACLE_N];
     for (size_t row = 0; exchanges[row]; row++) {
         const struct exchange_ops *ops = exchanges[row];
-        for (enum kind kind = 0; ops->sparse && kind < KINDS; kind++) {
+        for (enum kind kind = 0; ops->selects && kind < KINDS; kind++) {
             double summed[N] = {0};
             float given[N] = {0};
             rig_open(c, ops, &threshold, N, 30, GTOPK_CONSERVE);
@@ -210,7 +214,7 @@ static void a_selector_of_varying_count(struct comm *c) {
                 rig_step(30);
                 for (int i = 0; i < N; i++) summed[i] += (double)rig.u[i];
                 if (kind == ZEROS) assert_int_equal(rig.sum.global_nnz, 0);
-                if (strcmp(ops->name, "topka") != 0) assert_true(rig.sum.global_nnz <= 30);
+                if (strncmp(ops->name, "gtopk", 5) == 0) assert_true(rig.sum.global_nnz <= 30);
             }
             all_ranks_hold_the_same(hash_of_sum());
             if (exact_sums(kind)) {
@@ -234,7 +238,7 @@ static void the_mean(struct comm *c) {
             float *to = in_place ? rig.grad : update;
             memset(update, 0xff, sizeof update);
             exchange_mean(&rig.exchange, &rig.sum, to);
-            for (int i = 0; i < N; i++) assert_true(to[i] == scale * rig.u[i]);
+            for (int i = 0; i < N; i++) assert_true(to[i] == (exchanges[row]->drifts ? 1 : scale) * rig.u[i]);
             rig_close();
         }
     }
@@ -251,8 +255,9 @@ static void phases_and_traffic_are_restored(struct comm *c) {
         assert_int_equal(rig.phases.current, PHASE_IO);
         assert_int_equal(c->traffic, TRAFFIC_CONTROL);
         assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
-        if (c->size > 1) assert_true(c->counters[TRAFFIC_EXCHANGE].bytes_sent > traffic.bytes_sent);
-        assert_true(rig.phases.seconds[PHASE_COMMUNICATE] > 0);
+        if (c->size > 1 && !exchanges[row]->drifts)
+            assert_true(c->counters[TRAFFIC_EXCHANGE].bytes_sent > traffic.bytes_sent);
+        if (c->size > 1 && !exchanges[row]->drifts) assert_true(rig.phases.seconds[PHASE_COMMUNICATE] > 0);
         assert_true(rig.phases.seconds[PHASE_UPDATE] == 0);
         exchange_mean(&rig.exchange, &rig.sum, rig.grad);
         assert_int_equal(rig.phases.current, PHASE_IO);
@@ -263,14 +268,45 @@ static void phases_and_traffic_are_restored(struct comm *c) {
     }
 }
 
+/* C = G - S + L of Aji et al., over P: u without what this rank has in it, with its whole gradient. */
+static void the_local_update(struct comm *c) {
+    enum { N = 77 };
+    for (size_t row = 0; exchanges[row]; row++) {
+        float want[N];
+        if (!exchanges[row]->sparse) continue;
+        rig_open(c, exchanges[row], exact(), N, 9, GTOPK_CONSERVE);
+        for (int step = 0; step < STEPS; step++) {
+            make_gradient(WHOLE, c->rank, c->size, step, N, rig.grad);
+            rig_step(9);
+            if (!rig.sum.sent) break; /* nodes add up before they select */
+            for (int i = 0; i < N; i++) want[i] = rig.u[i] + rig.grad[i];
+            for (size_t i = 0; i < rig.sum.sent->nnz; i++) want[rig.sum.sent->idx[i]] -= rig.sum.sent->val[i];
+            exchange_combine(&rig.exchange, &rig.sum, rig.grad);
+            for (int i = 0; i < N; i++)
+                assert_true(fabsf(rig.grad[i] - want[i] / (float)c->size) <= 1e-5f * (1 + fabsf(rig.u[i])));
+            /* what all ranks have in u is u */
+            double sent[N] = {0};
+            for (size_t i = 0; i < rig.sum.sent->nnz; i++) sent[rig.sum.sent->idx[i]] = (double)rig.sum.sent->val[i];
+            comm_allreduce_f64(c, sent, N, COMM_SUM);
+            bool exact_parts =
+                strcmp(exchanges[row]->name, "gtopk") != 0 && strcmp(exchanges[row]->name, "spardl") != 0;
+            for (int i = 0; exact_parts && i < N; i++) assert_true(sent[i] == (double)rig.u[i]);
+        }
+        assert_true(exchanges[row]->by_node || rig.sum.sent);
+        rig_close();
+    }
+}
+
 /* Every rank's gradient is finite, but the sum is not: all ranks see it, at the same place. */
 static void overflow_of_the_sum(struct comm *c) {
     if (c->size == 1) return;
     for (size_t row = 0; exchanges[row]; row++) {
-        rig_open(c, exchanges[row], exact(), 100, 5, GTOPK_CONSERVE);
+        if (exchanges[row]->drifts) continue;
+        rig_open(c, exchanges[row], exact(), 100, 40, GTOPK_CONSERVE);
         make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
         rig.grad[42] = 3e38f;
-        assert_false(exchange_run(&rig.exchange, rig.grad, 5, &rig.sum));
+        if (exchange_run(&rig.exchange, rig.grad, 40, &rig.sum))
+            fail_msg("%s takes an infinite sum for a number", exchanges[row]->name);
         assert_int_equal(rig.sum.bad, 42);
         rig_close();
     }
@@ -286,6 +322,7 @@ int main(int argc, char **argv) {
         {"the_mass_that_is_lost_is_reported", the_mass_that_is_lost_is_reported},
         {"a_selector_of_varying_count", a_selector_of_varying_count},
         {"the_mean", the_mean},
+        {"the_local_update", the_local_update},
         {"phases_and_traffic_are_restored", phases_and_traffic_are_restored},
         {"overflow_of_the_sum", overflow_of_the_sum},
     };

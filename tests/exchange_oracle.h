@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORACLE_P = 8, ORACLE_N = 1100 };
+enum { ORACLE_P = 32, ORACLE_N = 1100 };
 
 /* A vector of n of which only some entries are there. */
 struct oracle_vector {
@@ -17,7 +17,7 @@ struct oracle_vector {
 };
 
 static const float *oracle_sorting; /* qsort has no context */
-static int oracle_order(const void *a, const void *b) {
+static inline int oracle_order(const void *a, const void *b) {
     int i = *(const int *)a, j = *(const int *)b;
     float x = fabsf(oracle_sorting[i]), y = fabsf(oracle_sorting[j]);
     if (x != y) return x < y ? 1 : -1;
@@ -25,7 +25,7 @@ static int oracle_order(const void *a, const void *b) {
 }
 
 /* Keeps the k largest entries of v; the others go to `dropped` where it is not NULL. */
-static void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vector *dropped) {
+static inline void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vector *dropped) {
     int order[ORACLE_N], count = 0;
     for (int i = 0; i < n; i++)
         if (v->there[i]) order[count++] = i;
@@ -40,7 +40,7 @@ static void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vect
     }
 }
 
-static void oracle_add(struct oracle_vector *to, const struct oracle_vector *v, int n) {
+static inline void oracle_add(struct oracle_vector *to, const struct oracle_vector *v, int n) {
     for (int i = 0; i < n; i++) {
         if (!v->there[i]) continue;
         to->value[i] = to->there[i] ? to->value[i] + v->value[i] : v->value[i];
@@ -55,7 +55,7 @@ struct oracle {
     double lost[ORACLE_P]; /* mass lost by each rank in this step */
 };
 
-static void oracle_select(struct oracle *o, int k) {
+static inline void oracle_select(struct oracle *o, int k) {
     for (int r = 0; r < o->P; r++) {
         for (int i = 0; i < o->n; i++) o->sent[r].there[i] = true;
         memcpy(o->sent[r].value, o->acc[r], sizeof o->acc[r]);
@@ -66,19 +66,19 @@ static void oracle_select(struct oracle *o, int k) {
 }
 
 /* Zeroes in every residual what its rank sent and u has. */
-static void oracle_deliver(struct oracle *o) {
+static inline void oracle_deliver(struct oracle *o) {
     for (int r = 0; r < o->P; r++)
         for (int i = 0; i < o->n; i++)
             if (o->sent[r].there[i] && o->u.there[i]) o->acc[r][i] = 0;
 }
 
-static void oracle_topka(struct oracle *o, int k) {
+static inline void oracle_topka(struct oracle *o, int k) {
     oracle_select(o, k);
     for (int r = 0; r < o->P; r++) oracle_add(&o->u, &o->sent[r], o->n);
     oracle_deliver(o);
 }
 
-static void oracle_gtopk_naive(struct oracle *o, int k) {
+static inline void oracle_gtopk_naive(struct oracle *o, int k) {
     oracle_select(o, k);
     for (int r = 0; r < o->P; r++) oracle_add(&o->u, &o->sent[r], o->n);
     oracle_cut(&o->u, o->n, k, NULL);
@@ -88,12 +88,12 @@ static void oracle_gtopk_naive(struct oracle *o, int k) {
 static struct oracle_vector oracle_node[ORACLE_P], oracle_dropped[ORACLE_P][ORACLE_P];
 static int oracle_merges[ORACLE_P];
 
-static void oracle_merge(struct oracle *o, int to, int from, int k) {
+static inline void oracle_merge(struct oracle *o, int to, int from, int k) {
     oracle_add(&oracle_node[to], &oracle_node[from], o->n);
     oracle_cut(&oracle_node[to], o->n, k, &oracle_dropped[to][oracle_merges[to]++]);
 }
 
-static void oracle_gtopk(struct oracle *o, int k, bool conserve) {
+static inline void oracle_gtopk(struct oracle *o, int k, bool conserve) {
     int Q = 1;
     while (2 * Q <= o->P) Q *= 2;
     oracle_select(o, k);

@@ -97,7 +97,8 @@ static inline void rig_open_with(struct comm *c, const struct exchange_ops *ops,
 
 static inline void rig_open(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, size_t n,
                             size_t k_max, enum gtopk_residual rule) {
-    rig_open_with(c, ops, select, n, k_max, &(struct exchange_setup){.gtopk_residual = rule});
+    const struct exchange_setup extra = {.gtopk_residual = rule, .oktopk = {.period = 1, .balance_period = 2}};
+    rig_open_with(c, ops, select, n, k_max, &extra);
 }
 
 static inline void rig_close(void) {

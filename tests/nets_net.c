@@ -235,6 +235,48 @@ static void images_may_change_between_forward_and_backward(void **state) {
     net_close(net);
 }
 
+/* What backward has said to be final, and when. */
+struct witness {
+    const struct arena *arena;
+    float *seen; /* [n] the gradient as it was when it became final; only [from, n) is filled */
+    size_t from, calls;
+};
+
+static void witness_ready(void *context, size_t from) {
+    struct witness *w = context;
+    assert_true(from < w->from);
+    for (size_t i = from; i < w->from; i++) assert_true(isfinite(w->arena->grad[i]));
+    memcpy(w->seen + from, w->arena->grad + from, (w->from - from) * sizeof *w->seen);
+    w->from = from;
+    w->calls++;
+    assert_int_equal(arena_slice_at(w->arena, from)->offset, from); /* never inside a slice */
+}
+
+/* The calls fall from the end to 0, in many steps; what they announce is not touched again; and the gradient is that of
+ * a backward pass without them. */
+static void backward_tells_what_is_final(void **state) {
+    (void)state;
+    for (size_t m = 0; models[m]; m++) {
+        struct net *net = open_model(models[m], setup_of(2, 32, 1));
+        const struct arena *a = &net->arena;
+        struct batch b = batch_open(net, 6);
+        struct net_result r;
+        struct witness w = {.arena = a, .seen = mem_alloc(a->n, sizeof *w.seen, "gradients"), .from = a->n};
+        net_forward(net, b.x, b.y, &r);
+        for (size_t i = 0; i < a->n; i++) a->grad[i] = NAN;
+        net_backward_with(net, witness_ready, &w);
+        assert_int_equal(w.from, 0);
+        assert_true(w.calls > a->slices / 4);
+        assert_memory_equal(w.seen, a->grad, a->n * sizeof *w.seen);
+        net_forward(net, b.x, b.y, &r);
+        net_backward(net);
+        assert_memory_equal(w.seen, a->grad, a->n * sizeof *w.seen);
+        mem_free(w.seen);
+        batch_close(&b);
+        net_close(net);
+    }
+}
+
 static void evaluation_counts_only_valid_images(void **state) {
     (void)state;
     struct net *net = open_model(resnet20(), setup_of(4, 16, 1));
@@ -354,6 +396,7 @@ int main(void) {
         cmocka_unit_test(gradient_is_the_difference_of_losses),
         cmocka_unit_test(runs_give_the_same_bits),
         cmocka_unit_test(images_may_change_between_forward_and_backward),
+        cmocka_unit_test(backward_tells_what_is_final),
         cmocka_unit_test(evaluation_counts_only_valid_images),
         cmocka_unit_test(statistics_move_in_training_only),
         cmocka_unit_test(inputs_that_are_too_small_are_refused),

@@ -2,7 +2,9 @@
 # run.sh [PATTERN...]: runs every test program and prints, as its last line, "N passed, N failed, N skipped".
 #
 #   tests/<module>_<topic>.c   -> $BUILD/tests/<module>_<topic>, a program that prints TAP. Where the source has
-#                                 a line "ranks: 1 2 4", it is run under mpirun once for each of these P.
+#                                 a line "ranks: 1 2 4", it is run under mpirun once for each of these P, and
+#                                 with "faults: 3 8" once more for each of those with all sends synchronous and
+#                                 random delays before sends and receives (see comm/transport_mpi.c).
 #   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
@@ -136,6 +138,10 @@ for source in tests/*_*.c; do
         run "$name" "" "$program"
     elif [ -n "$MPIRUN" ]; then
         for P in $ranks; do run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"; done
+        faults=$(sed -n 's/^[ /*]*faults: *\([0-9 ]*\).*/\1/p' "$source" | head -n 1)
+        for P in $faults; do
+            SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=200 run "$name" " P=$P!" "$MPIRUN" -np "$P" "$program"
+        done
     else
         failed=$((failed + 1))
         echo "$name: no mpirun found"

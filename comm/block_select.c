@@ -1,0 +1,111 @@
+/* block_select.c: a selector for every block of the vector, see block_select.h. */
+#include "comm/block_select.h"
+
+#include "base/mem.h"
+#include "comm/peers.h"
+
+struct block_selector {
+    size_t from; /* the block begins here */
+    struct store view;
+    struct selector *selector; /* NULL: the block is empty */
+};
+
+static size_t length_of(size_t n, int P, int b) {
+    return even_cut(n, P, b + 1) - even_cut(n, P, b);
+}
+
+size_t block_budget(size_t n, int P, size_t k, int b) {
+    size_t share = even_cut(k, P, b + 1) - even_cut(k, P, b), length = length_of(n, P, b);
+    if (share == 0) share = 1;
+    return share < length ? share : length;
+}
+
+/* In a step with a smaller k a block's share may be the larger one by 1 (of k = 7 and 8 block 2 of 5 gets 2 and 1), but
+ * never above ceil(k_max / P). */
+void block_select_open(struct block_select *s, struct selector *whole, struct store *store, int P, size_t k_max) {
+    size_t share = (k_max + (size_t)P - 1) / (size_t)P;
+    *s = (struct block_select){.whole = whole, .n = store->n, .P = P};
+    s->block = mem_zalloc((size_t)P, sizeof *s->block, "selectors of blocks");
+    for (int b = 0; b < P; b++) {
+        struct block_selector *block = &s->block[b];
+        size_t length = length_of(s->n, P, b);
+        if (length == 0) continue;
+        block->from = even_cut(s->n, P, b);
+        store_view_open(&block->view, store, block->from, length);
+        block->selector = selector_open(whole->ops, &block->view, share < length ? share : length, &whole->settings);
+    }
+}
+
+void block_select_close(struct block_select *s) {
+    for (int b = s->P; b-- > 0;) {
+        if (!s->block[b].selector) continue;
+        selector_close(s->block[b].selector);
+        store_view_close(&s->block[b].view);
+    }
+    mem_free(s->block);
+    *s = (struct block_select){0};
+}
+
+static size_t capacity_of(const struct selector *selector) {
+    return selector_capacity(selector->ops, selector->n_max, selector->k_max);
+}
+
+size_t block_select_most(const struct block_select *s) {
+    size_t most = 0;
+    for (int b = 0; b < s->P; b++) {
+        const struct selector *selector = s->block[b].selector;
+        if (selector) most += selector->ops->exact_count ? selector->k_max : capacity_of(selector);
+    }
+    return most;
+}
+
+/* A selector at work may need more room than what it returns in the end. */
+size_t block_select_capacity(const struct block_select *s) {
+    size_t largest = 0;
+    for (int b = 0; b < s->P; b++) {
+        size_t capacity = s->block[b].selector ? capacity_of(s->block[b].selector) : 0;
+        largest = capacity > largest ? capacity : largest;
+    }
+    return block_select_most(s) + largest;
+}
+
+/* Adds to the statistics of the whole those of the block that was selected in last. */
+static void add_stats(struct selector_stats *all, const struct selector_stats *s) {
+    bool first = all->asked == 0;
+    all->asked += s->asked;
+    all->found += s->found;
+    all->threshold = first || s->threshold < all->threshold ? s->threshold : all->threshold;
+    all->reevaluated |= s->reevaluated;
+    all->audited = s->audited;
+    all->exact = first || s->exact < all->exact ? s->exact : all->exact;
+    all->exact_passes += s->exact_passes;
+}
+
+bool block_select_run(struct block_select *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    s->whole->stats = (struct selector_stats){0};
+    out->nnz = 0;
+    for (int b = 0; b < s->P; b++) {
+        const struct block_selector *block = &s->block[b];
+        if (!block->selector) continue;
+        struct sparse part = {
+            .idx = out->idx + out->nnz, .val = out->val + out->nnz, .cap = out->cap - out->nnz}; /* what is free */
+        block->selector->audit = s->whole->audit;
+        if (!selector_run(block->selector, grad + block->from, block_budget(s->n, s->P, k, b), &part, bad)) {
+            *bad += block->from;
+            return false;
+        }
+        for (size_t i = 0; i < part.nnz; i++) part.idx[i] += (uint32_t)block->from;
+        out->nnz += part.nnz;
+        add_stats(&s->whole->stats, &block->selector->stats);
+    }
+    return true;
+}
+
+bool block_select_saved(struct block_select *s, size_t part, void **memory, size_t *bytes) {
+    *memory = NULL;
+    *bytes = 0;
+    if (part >= (size_t)s->P) return false;
+    struct selector *selector = s->block[part].selector;
+    if (selector && selector->ops->saved) *memory = selector->ops->saved(selector, bytes);
+    return true;
+}

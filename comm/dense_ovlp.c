@@ -1,0 +1,183 @@
+/* dense_ovlp.c: dense's sum in buckets, each begun as soon as backward has produced it.
+ *
+ * Idea: backward produces the gradient from its end to its beginning. The vector is cut into buckets from the end on;
+ * once a bucket is complete its allreduce starts, and MPI works on it whenever backward calls in between two layers.
+ * What is left when backward is over is the exposed part of the communication.
+ *
+ * Source: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020 (buckets of
+ * several layers, in the order of backward); the allreduce is MPI's.
+ *
+ * Cost per rank: with b buckets 2b log2(P) alpha + 2n(P-1)/P beta, of which as much is hidden as backward takes.
+ * Restrictions: MPI sums in host memory, so that buckets on another device are staged through a host buffer of n.
+ * MPI progresses within its calls only (unless it has a thread of its own): a long layer hides less than it could.
+ * At most IN_FLIGHT buckets are under way at once; before one more the oldest is waited for.
+ * Deviations: none. The sums differ from dense's by rounding at most: MPI may add in another order for short vectors.
+ *
+ * NaN and infinities are looked for in each bucket before its sum, while backward has it still in the cache and it is
+ * known whose they are, and in its sum, for overflow. Time that a sum was under way before run is hidden_seconds: up to
+ * the call in which this rank saw its end. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "comm/exchange.h"
+#include "comm/finite.h"
+#include "comm/peers.h"
+
+enum { BUCKET_BYTES = 4 << 20, IN_FLIGHT = 32 };
+
+struct dense_ovlp {
+    const struct device_ops *device; /* NULL: the gradient is in host memory */
+    float *stage;                    /* [n] host; NULL where device is */
+    size_t bucket, buckets;          /* floats of one (the first of the vector may have fewer), how many */
+
+    /* the step: buckets are numbered from the end of the vector */
+    float *grad, *host;   /* [n] the gradient; where MPI finds it */
+    size_t begun, ended;  /* buckets [ended, begun) are under way */
+    size_t bad, overflow; /* lowest NaN or infinity seen in what this rank has, in the sum; n: none */
+    double since, hidden; /* when begun last became more than ended; seconds before that in which it was */
+    struct comm_request request[IN_FLIGHT]; /* of bucket i at i % IN_FLIGHT */
+};
+
+static void dense_ovlp_open(struct exchange *x) {
+    struct dense_ovlp *d = x->state = mem_zalloc(1, sizeof *d, "dense-ovlp");
+    size_t n = x->setup.n, bytes = x->setup.bucket_bytes > 0 ? x->setup.bucket_bytes : BUCKET_BYTES;
+    d->bucket = bytes < sizeof(float) ? 1 : bytes / sizeof(float);
+    d->buckets = n / d->bucket + (n % d->bucket > 0);
+    if (!x->setup.store || x->setup.store->device == device_find("cpu")) return;
+    d->device = x->setup.store->device;
+    d->stage = mem_alloc(n, sizeof *d->stage, "the gradient on its way from the device");
+}
+
+static void dense_ovlp_close(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    mem_free(d->stage);
+    mem_free(d);
+}
+
+static size_t bucket_end(const struct exchange *x, size_t i) {
+    return x->setup.n - i * ((const struct dense_ovlp *)x->state)->bucket;
+}
+
+static size_t bucket_from(const struct exchange *x, size_t i) {
+    size_t end = bucket_end(x, i), bucket = ((const struct dense_ovlp *)x->state)->bucket;
+    return end > bucket ? end - bucket : 0;
+}
+
+/* The lowest index in [from, end) of what is not a number; n when there is none. */
+static size_t bad_in(const struct exchange *x, size_t from, size_t end) {
+    const struct dense_ovlp *d = x->state;
+    size_t at = first_nonfinite(d->host + from, end - from);
+    return at < end - from ? from + at : x->setup.n;
+}
+
+static void start_step(struct exchange *x, float *grad) {
+    struct dense_ovlp *d = x->state;
+    d->grad = grad;
+    d->host = d->device ? d->stage : grad;
+    d->begun = d->ended = 0;
+    d->bad = d->overflow = x->setup.n;
+    d->hidden = 0;
+}
+
+/* The sum of the oldest bucket is there. */
+static void bucket_ended(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    size_t from = bucket_from(x, d->ended), end = bucket_end(x, d->ended);
+    if (++d->ended == d->begun) d->hidden += clock_now() - d->since;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    size_t bad = bad_in(x, from, end);
+    if (bad < x->setup.n) d->overflow = bad; /* buckets fall: the last is the lowest */
+    phase_enter(x->setup.phases, PHASE_PACK);
+    if (d->device) d->device->to_device(d->grad + from, d->host + from, (end - from) * sizeof *d->grad);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+}
+
+static void wait_for_oldest(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    comm_wait(x->setup.comm, &d->request[d->ended % IN_FLIGHT]);
+    bucket_ended(x);
+}
+
+/* Begins the next bucket, unless it holds what is not a number: then the job is about to end. */
+static void start_bucket(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    size_t from = bucket_from(x, d->begun), end = bucket_end(x, d->begun);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    if (d->device) d->device->to_host(d->host + from, d->grad + from, (end - from) * sizeof *d->grad);
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    d->bad = bad_in(x, from, end);
+    if (d->bad < x->setup.n) return;
+    if (d->begun - d->ended == IN_FLIGHT) wait_for_oldest(x);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    if (d->begun == d->ended) d->since = clock_now();
+    comm_iallreduce_f32(x->setup.comm, d->host + from, end - from, &d->request[d->begun % IN_FLIGHT]);
+    d->begun++;
+}
+
+/* Looks after the sums under way and begins those whose buckets lie in [from, n). */
+static void progress(struct exchange *x, size_t from) {
+    struct dense_ovlp *d = x->state;
+    struct comm *c = x->setup.comm;
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    while (d->ended < d->begun && comm_test(c, &d->request[d->ended % IN_FLIGHT])) bucket_ended(x);
+    while (d->begun < d->buckets && d->bad == x->setup.n && bucket_from(x, d->begun) >= from) start_bucket(x);
+}
+
+static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
+    (void)k;
+    start_step(x, grad);
+}
+
+/* The rest of backward up to the bad entry may be worse: the lowest entry is the one to name. */
+static size_t lowest_bad(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    size_t end = bucket_end(x, d->begun);
+    if (d->device) d->device->to_host(d->host, d->grad, end * sizeof *d->grad);
+    return bad_in(x, 0, end);
+}
+
+static bool dense_ovlp_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct dense_ovlp *d = x->state;
+    size_t n = x->setup.n;
+    (void)k;
+    if (x->begun && grad != d->grad) die("run got another gradient than begin");
+    if (!x->begun) start_step(x, grad);
+    sum->hidden_seconds = d->hidden + (d->begun > d->ended ? clock_now() - d->since : 0);
+    progress(x, 0);
+    if (d->bad < n) {
+        sum->bad = lowest_bad(x);
+        return false;
+    }
+    while (d->ended < d->begun) wait_for_oldest(x);
+    sum->bad = d->overflow;
+    sum->dense = grad;
+    sum->local_nnz = sum->global_nnz = n;
+    return d->overflow == n;
+}
+
+static double dense_ovlp_max_words(const struct cost_case *c) {
+    return 2.0 * (double)c->n * (c->P - 1) / c->P;
+}
+
+static void dense_ovlp_cost(const struct cost_case *c, struct cost *cost) {
+    double buckets = ceil((double)c->n * sizeof(float) / BUCKET_BYTES);
+    *cost = (struct cost){.alphas = 2 * buckets * ceil_log2(c->P), .words = dense_ovlp_max_words(c)};
+}
+
+extern const struct exchange_ops exchange_dense_ovlp;
+const struct exchange_ops exchange_dense_ovlp = {
+    .name = "dense-ovlp",
+    .summary = "dense in buckets, each summed while backward produces the next",
+    .paper = "PyTorch DDP (Li et al., VLDB 2020); the dense baseline of Ok-Topk",
+    .default_select = NULL,
+    .sparse = false,
+    .conserves = true,
+    .open = dense_ovlp_open,
+    .begin = dense_ovlp_begin,
+    .ready = progress,
+    .run = dense_ovlp_run,
+    .close = dense_ovlp_close,
+    .max_words = dense_ovlp_max_words,
+    .cost = dense_ovlp_cost,
+};

@@ -1,0 +1,337 @@
+/* layers.c: overlap by layers: any exchange, group by group of layers, while backward goes on.
+ *
+ * Idea: backward produces the gradient from the last layer to the first. As soon as a group of layers is complete, a
+ * thread of its own selects in it and exchanges it, so that a part of the exchange runs hidden behind the rest of
+ * backward. Nearby layers are merged into groups, since every group pays the start-up times again.
+ *
+ * Source: layer-wise sparsification is the future work of Shi et al. (gTop-k, ICDCS 2019, Section VII); merging layers
+ * so that start-up times do not eat the gain: Shi, Chu and Li, "MG-WFBP", INFOCOM 2019.
+ *
+ * How: a group has a view of the store, a selector and an exchange of its own, so that whatever a row keeps from step
+ * to step (thresholds, region boundaries) is kept for each group; it gets max(1, floor(k n_group / n)) of k. Groups are
+ * exchanged one after the other, the last first, by all ranks alike, so that their messages cannot mix. What the thread
+ * has not begun when backward is over, run does itself, in the open. The sums of the groups, put end to end, are the
+ * sum.
+ *
+ * Cost: that of the row for each group; words as for the whole (and those of the groups whose share of k is below 1),
+ * start-up times once per group.
+ * Residual: as the row; each group keeps its own equation of conservation, so the whole does.
+ * Restrictions: where MPI allows calls from one thread only, run does all groups. Between begin and run only the
+ * thread touches comm, store and selectors. A row with a dense result must leave it in the gradient.
+ * Deviation: the k largest of each group are not the k largest of all: a group of small gradients gets its share. */
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/mem.h"
+#include "comm/exchange.h"
+
+struct group {
+    struct store view;
+    struct selector *selector; /* NULL: the row needs none */
+    struct exchange inner;
+    size_t from, n; /* entries [from, from + n) of the gradient */
+    struct exchange_sum sum;
+};
+
+struct layers {
+    struct exchange_ops ops; /* this exchange's row: the inner one's, with other functions */
+    char *name;
+    struct group *group;             /* [groups] */
+    struct sparse u, sent;           /* results, written from the end on as the groups come; rows with `sparse` */
+    struct sparse u_view, sent_view; /* what of them is written */
+    size_t groups;
+
+    /* the step; the thread's while it is busy, else of who calls begin, ready and run */
+    float *grad; /* [n] device */
+    size_t k;
+    size_t left;   /* groups [0, left) are to be done */
+    bool failed;   /* group left - 1 has a NaN or an infinity */
+    double hidden; /* seconds that the thread was busy and is not now */
+
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows, and of handing over what is above */
+    pthread_cond_t changed;
+    bool taking;  /* from begin to run: the thread may take groups */
+    size_t ready; /* those that begin here or later */
+    bool busy, stop;
+    double since; /* when it became busy */
+};
+
+/* max(1, floor(k n_group / n)); no overflow, since all are below 2^32 */
+static size_t share(size_t k, size_t n_group, size_t n) {
+    uint64_t whole = (uint64_t)k * n_group / n;
+    return whole > 0 ? (size_t)whole : 1;
+}
+
+/* -- a group ------------------------------------------------------------------------------------------------ */
+/* Puts what a group has in front of what the groups behind it have: room is written from the end on. */
+static void put_in_front(const struct sparse *room, struct sparse *view, const struct sparse *s, size_t offset) {
+    if (s->nnz > room->cap - view->nnz) die("a group of layers has more entries in its sum than its row may return");
+    size_t at = room->cap - view->nnz - s->nnz;
+    for (size_t i = 0; i < s->nnz; i++) room->idx[at + i] = s->idx[i] + (uint32_t)offset;
+    memcpy(room->val + at, s->val, s->nnz * sizeof *s->val);
+    *view = (struct sparse){room->idx + at, room->val + at, view->nnz + s->nnz, view->nnz + s->nnz};
+}
+
+/* Exchanges group left - 1. */
+static void run_group(struct exchange *x, struct phases *phases) {
+    struct layers *l = x->state;
+    struct group *g = &l->group[l->left - 1];
+    g->inner.setup.phases = phases;
+    if (g->selector) g->selector->audit = x->setup.selector->audit;
+    l->failed = !exchange_run(&g->inner, l->grad + g->from, share(l->k, g->n, x->setup.n), &g->sum);
+    if (l->failed) return;
+    phase_enter(phases, PHASE_MERGE);
+    if (g->sum.dense && g->sum.dense != l->grad + g->from)
+        die("%s does not leave its sum in the gradient: it cannot be run by layers", l->ops.name);
+    if (g->sum.sparse) put_in_front(&l->u, &l->u_view, g->sum.sparse, g->from);
+    if (g->sum.sent) put_in_front(&l->sent, &l->sent_view, g->sum.sent, g->from);
+    l->left--;
+}
+
+static void start_step(struct layers *l, float *grad, size_t k) {
+    l->grad = grad;
+    l->k = k;
+    l->left = l->groups;
+    l->failed = false;
+    l->hidden = 0;
+    l->u_view.nnz = l->sent_view.nnz = 0;
+}
+
+/* -- the thread --------------------------------------------------------------------------------------------- */
+static bool has_work(const struct layers *l) {
+    return l->taking && l->left > 0 && !l->failed && l->group[l->left - 1].from >= l->ready;
+}
+
+static void *work(void *exchange) {
+    struct exchange *x = exchange;
+    struct layers *l = x->state;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->stop && !has_work(l)) pthread_cond_wait(&l->changed, &l->lock);
+        if (l->stop) break;
+        l->busy = true;
+        l->since = clock_now();
+        pthread_mutex_unlock(&l->lock);
+        run_group(x, x->setup.hidden_phases);
+        phase_enter(x->setup.hidden_phases, PHASE_OTHER);
+        pthread_mutex_lock(&l->lock);
+        l->busy = false;
+        l->hidden += clock_now() - l->since;
+        pthread_cond_broadcast(&l->changed);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static void layers_begin(struct exchange *x, float *grad, size_t k) {
+    struct layers *l = x->state;
+    pthread_mutex_lock(&l->lock);
+    start_step(l, grad, k);
+    l->ready = x->setup.n;
+    l->taking = true;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void layers_ready(struct exchange *x, size_t from) {
+    struct layers *l = x->state;
+    pthread_mutex_lock(&l->lock);
+    l->ready = from;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Takes the groups that are left away from the thread. Returns the seconds that it has worked up to this call. */
+static double take_over(struct exchange *x) {
+    struct layers *l = x->state;
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    pthread_mutex_lock(&l->lock);
+    l->taking = false;
+    double hidden = l->hidden + (l->busy ? clock_now() - l->since : 0);
+    while (l->busy) pthread_cond_wait(&l->changed, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    return hidden;
+}
+
+/* -- the whole ---------------------------------------------------------------------------------------------- */
+static float smaller(float a, float b) {
+    return a < b ? a : b;
+}
+
+/* The statistics of all selectors as one: counts added, the smallest threshold. */
+static void add_statistics(const struct layers *l, struct selector_stats *all) {
+    *all = l->group[0].selector->stats;
+    for (size_t i = 1; i < l->groups; i++) {
+        const struct selector_stats *s = &l->group[i].selector->stats;
+        all->asked += s->asked;
+        all->found += s->found;
+        all->threshold = smaller(all->threshold, s->threshold);
+        all->reevaluated |= s->reevaluated;
+        all->audited &= s->audited;
+        all->exact = smaller(all->exact, s->exact);
+        all->exact_passes += s->exact_passes;
+    }
+}
+
+static void add_sums(struct exchange *x, struct exchange_sum *sum) {
+    struct layers *l = x->state;
+    bool sent = true;
+    for (size_t i = 0; i < l->groups; i++) {
+        const struct exchange_sum *s = &l->group[i].sum;
+        sum->local_nnz += s->local_nnz;
+        sum->global_nnz += s->global_nnz;
+        sum->mass_lost += s->mass_lost;
+        sum->extra_words += s->extra_words;
+        sum->threshold = i == 0 ? s->threshold : smaller(sum->threshold, s->threshold);
+        sum->exact_threshold = i == 0 ? s->exact_threshold : smaller(sum->exact_threshold, s->exact_threshold);
+        sent = sent && s->sent;
+    }
+    if (!l->group[0].sum.sparse)
+        sum->dense = l->grad;
+    else
+        sum->sparse = &l->u_view;
+    if (sent) sum->sent = &l->sent_view;
+    if (x->ops->selects) add_statistics(l, &x->setup.selector->stats);
+}
+
+static bool layers_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct layers *l = x->state;
+    if (x->begun && (grad != l->grad || k != l->k)) die("run got another gradient, or another k, than begin");
+    if (x->begun)
+        sum->hidden_seconds = take_over(x);
+    else
+        start_step(l, grad, k);
+    while (l->left > 0 && !l->failed) run_group(x, x->setup.phases);
+    if (l->failed) {
+        sum->bad = l->group[l->left - 1].from + l->group[l->left - 1].sum.bad;
+        return false;
+    }
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    add_sums(x, sum);
+    return true;
+}
+
+static double layers_bound(const struct exchange *x, size_t k) {
+    const struct layers *l = x->state;
+    double words = 0;
+    for (size_t i = 0; i < l->groups; i++)
+        words += exchange_max_words(&l->group[i].inner, share(k, l->group[i].n, x->setup.n));
+    return words;
+}
+
+/* The pieces of all groups, one group after the other; each has as many as a plain exchange of its row. */
+static bool layers_saved_part(struct exchange *x, size_t part, void **memory, size_t *bytes) {
+    struct layers *l = x->state;
+    size_t each = 0;
+    while (exchange_saved(&l->group[0].inner, each, memory, bytes)) each++;
+    return each > 0 && part / each < l->groups &&
+           exchange_saved(&l->group[part / each].inner, part % each, memory, bytes);
+}
+
+/* -- open and close ----------------------------------------------------------------------------------------- */
+static void open_group(struct exchange *x, const struct exchange_ops *ops, struct group *g) {
+    struct exchange_setup setup = x->setup;
+    setup.n = g->n;
+    setup.k_max = share(x->setup.k_max, g->n, x->setup.n);
+    if (setup.store) {
+        store_view_open(&g->view, x->setup.store, g->from, g->n);
+        setup.store = &g->view;
+    }
+    if (ops->selects) {
+        struct selector *whole = x->setup.selector;
+        setup.selector = g->selector = selector_open(whole->ops, &g->view, setup.k_max, &whole->settings);
+    }
+    exchange_open(&g->inner, ops, &setup);
+}
+
+/* Most entries in the sum of a group, and so in what a rank has in it: every entry was selected by some rank. */
+static size_t most_entries(const struct exchange *x, const struct group *g) {
+    if (!x->setup.selector) return g->n;
+    size_t each = selector_capacity(x->setup.selector->ops, g->n, g->inner.setup.k_max);
+    size_t P = (size_t)x->setup.comm->size;
+    return g->n / P < each ? g->n : P * each;
+}
+
+static void open_groups(struct exchange *x, const struct exchange_ops *ops) {
+    struct layers *l = x->state;
+    size_t n = x->setup.n, most = 0;
+    l->groups = x->setup.groups > 0 ? x->setup.groups : 1;
+    l->group = mem_zalloc(l->groups, sizeof *l->group, "groups of layers");
+    for (size_t i = 0; i < l->groups; i++) {
+        struct group *g = &l->group[i];
+        size_t end = i + 1 < l->groups ? x->setup.group[i + 1] : n;
+        g->from = x->setup.groups > 0 ? x->setup.group[i] : 0;
+        if (g->from >= end || end > n || (i == 0 && g->from > 0))
+            die("group %zu of %zu is entries %zu to %zu of %zu", i, l->groups, g->from, end, n);
+        g->n = end - g->from;
+        open_group(x, ops, g);
+        most += most_entries(x, g);
+    }
+    if (!ops->sparse) return;
+    sparse_open(&l->u, most);
+    sparse_open(&l->sent, most);
+}
+
+/* Signals are for the thread that the program began with. */
+static void start_thread(struct exchange *x) {
+    struct layers *l = x->state;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&l->thread, NULL, work, x);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) die("no thread for the overlap by layers could be started: %s", strerror(rc));
+}
+
+static void layers_close(struct exchange *x) {
+    struct layers *l = x->state;
+    if (l->ops.begin) {
+        pthread_mutex_lock(&l->lock);
+        l->stop = true;
+        pthread_cond_broadcast(&l->changed);
+        pthread_mutex_unlock(&l->lock);
+        pthread_join(l->thread, NULL);
+    }
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    if (l->ops.sparse) {
+        sparse_close(&l->sent);
+        sparse_close(&l->u);
+    }
+    for (size_t i = l->groups; i-- > 0;) {
+        exchange_close(&l->group[i].inner);
+        selector_close(l->group[i].selector);
+        if (l->group[i].view.ops) store_view_close(&l->group[i].view);
+    }
+    mem_free(l->group);
+    mem_free(l->name);
+    mem_free(l);
+}
+
+static struct exchange_ops ops_by_layers(const struct exchange_ops *ops, const char *name, bool overlaps) {
+    struct exchange_ops own = *ops;
+    own.name = name;
+    own.open = NULL; /* exchange_open_layers alone opens it */
+    own.begin = overlaps ? layers_begin : NULL;
+    own.ready = overlaps ? layers_ready : NULL;
+    own.run = layers_run;
+    own.close = layers_close;
+    own.saved = NULL;
+    own.saved_part = layers_saved_part;
+    own.bound = layers_bound;
+    return own;
+}
+
+void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
+    struct layers *l = mem_zalloc(1, sizeof *l, "overlap by layers");
+    *x = (struct exchange){.ops = &l->ops, .setup = *setup, .state = l};
+    if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
+    if (ops->sparse && !setup->store) die("%s needs a store", ops->name);
+    if (ops->selects && !setup->selector) die("%s needs a selector", ops->name);
+    l->name = mem_printf("%s by layers", ops->name);
+    l->ops = ops_by_layers(ops, l->name, setup->comm->any_thread);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    open_groups(x, ops);
+    if (l->ops.begin) start_thread(x);
+}

@@ -1,0 +1,283 @@
+/* micro.c: partitions of the vector that take turns, thresholds that follow k, an allreduce at the chosen indices:
+ * MiCRO.
+ *
+ * Idea: [0, n) is cut into P exclusive partitions, each of which belongs to one rank in every step and moves on by one
+ * rank from step to step. A rank chooses entries in its own partition only, by a threshold of its own; so the chosen
+ * indices of different ranks never meet (no "build-up" of the union) and selecting is work over n/P. All ranks then
+ * learn all chosen indices and add up what they hold there, whether large or small.
+ *
+ * Source: Yoon and Oh, "MiCRO: Near-Zero Cost Gradient Sparsification for Scaling and Accelerating Distributed DNN
+ * Training", HiPC 2023 (arXiv 2310.00967).
+ *
+ * Cost: 3 log2(P) alpha + 3k(P-1)/P beta: an all-gather of k/P indices of each rank, and an allreduce of k values. The
+ * indices come in blocks of one size, a count first, so that one all-gather will do; the blocks have room for c/32
+ * entries more than the share c = ceil(k/P). So no step has more than 33/32 of 3k(P-1)/P words and about 2P on top,
+ * which is within 3.2k(P-1)/P for k >= 20 P.
+ *
+ * Threshold: multiplied by 1.005 when more than the rank's share of k have reached it, by 0.995 when fewer. It is set
+ * to the exact magnitude of that rank in the partition in the first step, and again where fewer than half the share or
+ * more than twice as many pass (partitions of different layers have different scales, and a factor of 1.005 would take
+ * hundreds of steps from one to the other). At most 1/32 more than the share is sent, the largest of what has passed.
+ * Zeros are never chosen, except where a rank's share is its whole partition.
+ *
+ * Residual: acc, with zeros at u's indices, on every rank. Conserves.
+ *
+ * NaN and infinities: in the partitions of other ranks the pass that accumulates selects what is not finite, which
+ * costs nothing where there is nothing; in the own partition such entries reach every threshold.
+ *
+ * Restrictions: the wire formats do not apply: indices travel as u32, and values as f32, because MPI adds them up.
+ * The order of the sum is that of MPI_Allreduce, the same on all ranks.
+ * Deviations: the starting points of the threshold and the limit of what is sent, as above; counts and indices are
+ * gathered at once. With k < P some ranks have a share of 0; the partitions take turns at the others. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "comm/exchange.h"
+#include "comm/finite.h"
+#include "comm/peers.h"
+
+enum { ROOM = 4 };
+
+/* What survives a checkpoint. */
+struct turn {
+    uint64_t step;
+    float threshold;
+    uint32_t unused;
+};
+
+struct micro {
+    struct turn turn;
+    struct store view;   /* of the part of the store that is being worked on */
+    size_t begin, end;   /* this rank's partition in this step */
+    struct sparse local; /* [ROOM largest_block]: what this rank has chosen; indices count from `begin` */
+    struct sparse wrong; /* [1]: the first entry of another partition that is not finite */
+    struct sparse u;     /* [P largest_block] */
+    struct sparse sent;  /* [P largest_block]: this rank's values at u's indices */
+    uint32_t *blocks;    /* [P][1 + largest_block]: number of indices, indices */
+    uint32_t *keys;      /* [ROOM largest_block] */
+};
+
+/* Indices of one rank in one step, at most. */
+static size_t largest_block(size_t k, int P) {
+    size_t share = (k + (size_t)P - 1) / (size_t)P;
+    return share + share / 32;
+}
+
+static void micro_open(struct exchange *x) {
+    struct micro *t = x->state = mem_zalloc(1, sizeof *t, "micro");
+    size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
+    size_t most = largest_block(x->setup.k_max, x->setup.comm->size), all = n / P < most ? n : P * most;
+    t->turn.threshold = INFINITY; /* nothing passes: the first step looks for it */
+    store_view_open(&t->view, x->setup.store, 0, n);
+    sparse_open(&t->local, ROOM * most);
+    sparse_open(&t->wrong, 1);
+    sparse_open(&t->u, all);
+    sparse_open(&t->sent, all);
+    t->blocks = mem_zalloc(P, (1 + most) * sizeof *t->blocks, "indices of all ranks");
+    t->keys = mem_alloc(ROOM * most, sizeof *t->keys, "keys of a selection");
+}
+
+static void micro_close(struct exchange *x) {
+    struct micro *t = x->state;
+    mem_free(t->keys);
+    mem_free(t->blocks);
+    sparse_close(&t->sent);
+    sparse_close(&t->u);
+    sparse_close(&t->wrong);
+    sparse_close(&t->local);
+    store_view_close(&t->view);
+    mem_free(t);
+}
+
+/* -- choosing ------------------------------------------------------------------------------------------- */
+/* acc += grad in [from, to), entries >= key to out, indices counted from `from`; how many there are. */
+static size_t accumulate(struct exchange *x, const float *grad, size_t from, size_t to, uint32_t key,
+                         struct sparse *out) {
+    struct micro *t = x->state;
+    out->nnz = 0;
+    if (from == to) return 0;
+    store_view_move(&t->view, x->setup.store, from, to - from);
+    return t->view.ops->accumulate_select(&t->view, grad + from, key, out);
+}
+
+/* The same where other ranks choose: false when an entry is not finite, the first one in *bad. */
+static bool accumulate_other(struct exchange *x, const float *grad, size_t from, size_t to, size_t *bad) {
+    struct micro *t = x->state;
+    if (accumulate(x, grad, from, to, KEY_INFINITE, &t->wrong) == 0) return true;
+    *bad = from + t->wrong.idx[0];
+    return false;
+}
+
+/* The same where this rank chooses, entries >= key. When more pass than there is room for, the largest may be lacking
+ * among those that were stored. */
+static bool accumulate_own(struct exchange *x, const float *grad, uint32_t key, size_t *count, size_t *bad) {
+    struct micro *t = x->state;
+    *count = accumulate(x, grad, t->begin, t->end, key, &t->local);
+    struct sparse *suspects = &t->local;
+    if (*count > t->local.cap) {
+        suspects = &t->wrong;
+        t->view.ops->select(&t->view, KEY_INFINITE, suspects);
+    }
+    size_t at = first_nonfinite(suspects->val, suspects->nnz);
+    if (at == suspects->nnz) return true;
+    *bad = t->begin + suspects->idx[at];
+    return false;
+}
+
+/* To t->local the partition's entries from its share-th largest on, 1 <= share < its length, and that magnitude as the
+ * new threshold. Where so many are equal to it that they find no room, those above it; where there are none, the first.
+ */
+static void start_again(struct exchange *x, size_t share) {
+    struct micro *t = x->state;
+    const struct store_ops *ops = t->view.ops;
+    store_view_move(&t->view, x->setup.store, t->begin, t->end - t->begin);
+    uint32_t key = ops->kth_key(&t->view, share);
+    if (key == 0) key = 1;
+    memcpy(&t->turn.threshold, &key, sizeof key);
+    if (ops->select(&t->view, key, &t->local) <= t->local.cap) return;
+    if (ops->select(&t->view, key + 1, &t->local) > 0) return;
+    ops->select(&t->view, key, &t->local);
+    t->local.nnz = share;
+}
+
+/* How many of k this rank may choose: ranks with equal shares, up to one; all where k is n. */
+static size_t share_of(const struct exchange *x, size_t k) {
+    const struct micro *t = x->state;
+    const struct comm *c = x->setup.comm;
+    size_t share = even_cut(k, c->size, c->rank + 1) - even_cut(k, c->size, c->rank), length = t->end - t->begin;
+    return k == x->setup.n || share > length ? length : share;
+}
+
+/* The magnitude of the share-th largest as the new threshold, where all that passed the old one are in t->local. */
+static void raise_threshold(struct exchange *x, size_t share) {
+    struct micro *t = x->state;
+    for (size_t i = 0; i < t->local.nnz; i++) t->keys[i] = magnitude_key(t->local.val[i]);
+    uint32_t key = key_kth_largest(t->keys, t->local.nnz, share);
+    memcpy(&t->turn.threshold, &key, sizeof key);
+}
+
+/* threshold = threshold * 1.005 where count > share, * 0.995 where count < share; afresh where it is far off. */
+static void follow(struct exchange *x, size_t count, size_t share) {
+    struct micro *t = x->state;
+    if (2 * count < share || count > t->local.cap)
+        start_again(x, share);
+    else if (count > 2 * share)
+        raise_threshold(x, share);
+    else if (count != share)
+        t->turn.threshold *= count > share ? 1.005f : 0.995f;
+}
+
+static uint32_t key_of_threshold(float threshold) {
+    uint32_t key = magnitude_key(threshold);
+    if (key > KEY_INFINITE) return KEY_INFINITE;
+    return key > 0 ? key : 1;
+}
+
+/* acc += grad, and t->local. */
+static bool choose(struct exchange *x, const float *grad, size_t k, size_t *bad) {
+    struct micro *t = x->state;
+    const struct comm *c = x->setup.comm;
+    int mine = (int)((t->turn.step + (uint64_t)c->rank) % (uint64_t)c->size);
+    t->begin = even_cut(x->setup.n, c->size, mine);
+    t->end = even_cut(x->setup.n, c->size, mine + 1);
+    size_t share = share_of(x, k), count;
+    bool all = share == t->end - t->begin, none = share == 0;
+    uint32_t key = none ? KEY_INFINITE : all ? 0 : key_of_threshold(t->turn.threshold);
+    if (!accumulate_other(x, grad, 0, t->begin, bad)) return false;
+    if (!accumulate_own(x, grad, key, &count, bad)) return false;
+    if (!accumulate_other(x, grad, t->end, x->setup.n, bad)) return false;
+    if (!all && !none) follow(x, count, share);
+    sparse_keep_top(&t->local, share + share / 32, NULL, t->keys);
+    return true;
+}
+
+/* -- all indices, all values -------------------------------------------------------------------------------- */
+/* This rank's block, and then everybody's. */
+static void gather_blocks(struct exchange *x, size_t words) {
+    struct micro *t = x->state;
+    struct comm *c = x->setup.comm;
+    uint32_t *block = t->blocks + (size_t)c->rank * words;
+    phase_enter(x->setup.phases, PHASE_PACK);
+    block[0] = (uint32_t)t->local.nnz;
+    for (size_t i = 0; i < t->local.nnz; i++) block[1 + i] = (uint32_t)(t->begin + t->local.idx[i]);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    comm_allgather(c, block, words * sizeof *block, t->blocks);
+}
+
+/* The indices of all blocks in order, into u. The partitions are taken in order, whoever owns them in this step. */
+static void join_blocks(struct exchange *x, size_t words) {
+    struct micro *t = x->state;
+    int P = x->setup.comm->size, turns = (int)(t->turn.step % (uint64_t)P);
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    t->u.nnz = 0;
+    for (int part = 0; part < P; part++) {
+        int owner = (part + P - turns) % P;
+        uint32_t *block = t->blocks + (size_t)owner * words;
+        const struct sparse s = {.idx = block + 1, .nnz = block[0], .cap = words - 1};
+        if (!sparse_valid(&s, even_cut(x->setup.n, P, part + 1)) ||
+            (s.nnz > 0 && s.idx[0] < even_cut(x->setup.n, P, part)))
+            die("rank %d sent indices that do not increase or are not in its partition", owner);
+        memcpy(t->u.idx + t->u.nnz, s.idx, s.nnz * sizeof *s.idx);
+        t->u.nnz += s.nnz;
+    }
+}
+
+/* u[i] = sum over ranks of acc[i], which is then 0 everywhere, for all of u's indices. */
+static void sum_values(struct exchange *x) {
+    struct micro *t = x->state;
+    struct store *store = x->setup.store;
+    size_t nnz = t->sent.nnz = t->u.nnz;
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    store->ops->gather_at(store, t->u.idx, nnz, t->u.val);
+    store->ops->zero_at(store, t->u.idx, nnz);
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    memcpy(t->sent.idx, t->u.idx, nnz * sizeof *t->u.idx);
+    memcpy(t->sent.val, t->u.val, nnz * sizeof *t->u.val);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    comm_allreduce_f32(x->setup.comm, t->u.val, nnz, COMM_SUM);
+}
+
+static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct micro *t = x->state;
+    size_t words = 1 + largest_block(k, x->setup.comm->size);
+    if (!choose(x, grad, k, &sum->bad)) return false;
+    gather_blocks(x, words);
+    join_blocks(x, words);
+    sum_values(x);
+    t->turn.step++;
+    sum->sparse = &t->u;
+    sum->sent = &t->sent;
+    sum->local_nnz = t->u.nnz; /* a rank puts in what it holds at all the indices */
+    return true;
+}
+
+static void *micro_saved(struct exchange *x, size_t *bytes) {
+    struct micro *t = x->state;
+    *bytes = sizeof t->turn;
+    return &t->turn;
+}
+
+/* (P-1) blocks of c + c/32 indices, c = ceil(k/P), and their counts; 2(P-1)/P of the values, at most k + k/32. */
+static double micro_max_words(const struct cost_case *c) {
+    double others = c->P - 1, values = (double)c->k * 33 / 32;
+    return others * (1 + (double)largest_block(c->k, c->P)) + 2 * others / c->P * values;
+}
+
+static void micro_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = 3.0 * ceil_log2(c->P), .words = 3.0 * (double)c->k * (c->P - 1) / c->P};
+}
+
+extern const struct exchange_ops exchange_micro;
+const struct exchange_ops exchange_micro = {
+    .name = "micro",
+    .summary = "each rank chooses in a partition of its own; all add up what they hold at these indices",
+    .paper = "MiCRO (Yoon and Oh, HiPC 2023)",
+    .sparse = true,
+    .conserves = true,
+    .open = micro_open,
+    .run = micro_run,
+    .close = micro_close,
+    .max_words = micro_max_words,
+    .cost = micro_cost,
+    .saved = micro_saved,
+};

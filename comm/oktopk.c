@@ -1,0 +1,188 @@
+/* oktopk.c: Ok-Topk: Topk(sum over ranks of Topk(acc)) by estimated thresholds, in less than 6k words.
+ *
+ * Idea: [0,n) is cut into P regions with about equal numbers of selected entries. Split and reduce: every rank sends
+ * the entries of each region to its owner, who adds them up. Of the sums those that reach a global threshold stay; they
+ * are evened out over the ranks where one has most of them, and gathered by all. Thresholds and regions change slowly,
+ * so they are found anew only now and then.
+ *
+ * Source: Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning", PPoPP 2022 (arXiv 2201.07598),
+ * Algorithms 1 and 2. The steps are in oktopk_split.c, oktopk_cut.c and oktopk_gather.c.
+ *
+ * Cost per rank: (2P + 2 log2(P)) alpha + 6k (P-1)/P beta at most, and about 4k (P-1)/P where nothing has to be evened
+ * out. Like the paper's, the bound leaves out the gathering of the counts (P-1 words) and takes the regions to be
+ * balanced. extra_words says what a step may need beyond it: for new thresholds and regions, and where entries crowd in
+ * regions that are out of date, or tie at the threshold.
+ * Residual: acc without the entries that were sent and whose index is in u. Conserves: an index that stays is delivered
+ * by every rank that sent it, one that does not by none; so what an owner cuts off has never left its senders.
+ * With a format that rounds, a sender's error stays with it for the entries in u; the owner rounds the sums that it
+ * keeps and takes their errors. sent holds what this rank sent, not the errors that it took as an owner.
+ * Restrictions: none; any P, any selector, any wire format.
+ *
+ * Deviations from the paper:
+ * - the exact global threshold comes from a distributed radix selection instead of gathering all sums at all ranks,
+ *   which costs more than the bound. All entries equal to the threshold stay.
+ * - the bound on words is kept where thresholds fail: a selection of more than 3k/2 entries is cut to its k largest; a
+ *   global threshold that lets more than 3k/2 pass is found anew.
+ * - so is one that was found for another k (beyond a quarter), and one that lets nothing pass though there is
+ * something; one that lets more or less than k by a quarter pass is moved (oktopk_cut.c).
+ * - the learning rate is not folded into acc. A rank that selected fewer entries than there are ranks votes for equal
+ *   regions. Sums have one order, whatever the switches for rotation and buckets.
+ * - data are not moved where that would not make the largest share smaller. */
+#include "comm/oktopk.h"
+
+#include "base/mem.h"
+#include "topk/candidates.h"
+
+static struct oktopk_setup with_paper_values(struct oktopk_setup use) {
+    if (use.period <= 0) use.period = 32;
+    if (use.balance_period <= 0) use.balance_period = 64;
+    if (use.bucket <= 0) use.bucket = 4;
+    return use;
+}
+
+static size_t saved_bytes(const struct exchange *x) {
+    return sizeof(struct oktopk_saved) + ((size_t)x->setup.comm->size + 1) * sizeof(uint64_t);
+}
+
+static void *oktopk_saved(struct exchange *x, size_t *bytes) {
+    *bytes = saved_bytes(x);
+    return ((struct oktopk *)x->state)->saved;
+}
+
+static void open_vectors(struct exchange *x, size_t cap, size_t most) {
+    struct oktopk *t = x->state;
+    bool rounds = x->setup.wire->rounds;
+    size_t P = (size_t)x->setup.comm->size;
+    sparse_open(&t->local, cap);
+    sparse_open(&t->delivered, cap);
+    sparse_open(&t->error, rounds ? cap : 0);
+    sparse_open(&t->kept_error, rounds ? cap : 0);
+    sparse_open(&t->owner_error, rounds ? most : 0);
+    for (int i = 0; i < 2; i++) sparse_open(&t->reduced[i], most);
+    sparse_open(&t->slice, most / P + 1);
+    sparse_open(&t->u, most);
+    t->at = mem_alloc(P + 1, sizeof *t->at, "places of regions");
+}
+
+static void open_messages(struct exchange *x, size_t cap, size_t most) {
+    struct oktopk *t = x->state;
+    const struct wire_ops *w = x->setup.wire;
+    int P = x->setup.comm->size, both = P / 2 < t->use.bucket ? P : 2 * t->use.bucket;
+    t->slots = both < P ? both : P;
+    t->slot_bytes = wire_capacity(w, cap);
+    t->inbox = mem_alloc((size_t)t->slots, t->slot_bytes, "received entries");
+    if (!w->in_place) {
+        t->buffer = mem_alloc((size_t)t->slots, sizeof *t->buffer, "received entries");
+        for (int i = 0; i < t->slots; i++) sparse_open(&t->buffer[i], cap);
+    }
+    t->part = mem_alloc((size_t)t->slots + 1, sizeof *t->part, "views of messages");
+    t->scratch = mem_alloc(1, sparse_sum_scratch((size_t)t->slots + 1), "scratch of a sparse sum");
+    size_t gather = regions_room(w, most, P), split = regions_room(w, cap, P);
+    outbox_open(&t->outbox, (split > gather ? split : gather) + wire_capacity(w, most / (size_t)P + 1));
+    t->gathered = mem_alloc(1, gather, "the messages of all ranks");
+    t->gathered_size = gather;
+    t->receive = mem_alloc((size_t)P, sizeof *t->receive, "receives under way");
+    t->send = mem_alloc((size_t)P, sizeof *t->send, "sends under way");
+}
+
+static void oktopk_open(struct exchange *x) {
+    struct oktopk *t = x->state = mem_zalloc(1, sizeof *t, "oktopk");
+    size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
+    size_t cap = selector_capacity(x->setup.selector->ops, n, x->setup.k_max);
+    size_t most = n / P < cap ? n : P * cap;
+    t->use = with_paper_values(x->setup.oktopk);
+    t->saved = mem_zalloc(1, saved_bytes(x), "thresholds and regions");
+    for (size_t r = 0; r <= P; r++) t->saved->bound[r] = even_cut(n, (int)P, (int)r);
+    open_vectors(x, cap, most);
+    open_messages(x, cap, most);
+    t->count = mem_alloc(P, sizeof *t->count, "entry counts");
+    t->first = mem_zalloc(P + 1, sizeof *t->first, "places of entries");
+    t->sizes = mem_alloc(P, sizeof *t->sizes, "message sizes");
+    t->each = mem_alloc(P, sizeof *t->each, "message sizes");
+    t->histogram = mem_alloc(1024, sizeof *t->histogram, "a histogram of magnitudes");
+}
+
+static void oktopk_close(struct exchange *x) {
+    struct oktopk *t = x->state;
+    for (int i = 0; t->buffer && i < t->slots; i++) sparse_close(&t->buffer[i]);
+    struct sparse *vectors[] = {&t->local,      &t->delivered,  &t->error, &t->kept_error, &t->owner_error,
+                                &t->reduced[0], &t->reduced[1], &t->slice, &t->u};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) sparse_close(vectors[i]);
+    void *blocks[] = {t->histogram, t->each,    t->sizes, t->first, t->count,  t->send, t->receive,
+                      t->gathered,  t->scratch, t->part,  t->inbox, t->buffer, t->at,   t->saved};
+    outbox_close(&t->outbox);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) mem_free(blocks[i]);
+    mem_free(t);
+}
+
+/* The residual: see the head. u is complete. */
+static void deliver(struct exchange *x) {
+    struct oktopk *t = x->state;
+    struct store *store = x->setup.store;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    sparse_split(&t->local, &t->u, &t->delivered, NULL);
+    if (x->setup.wire->rounds) sparse_split(&t->error, &t->u, &t->kept_error, NULL);
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    if (!x->setup.wire->rounds) return;
+    store->ops->add_at(store, &t->kept_error);
+    store->ops->add_at(store, &t->owner_error);
+}
+
+static double oktopk_max_words(const struct cost_case *c) {
+    return 6.0 * (double)c->k * (c->P - 1) / c->P;
+}
+
+/* What this step may move more than max_words. */
+static double extra_words(const struct exchange *x, size_t k) {
+    const struct oktopk *t = x->state;
+    const struct comm *c = x->setup.comm;
+    double most = t->sent > t->received ? t->sent : t->received, counts = c->size - 1;
+    double bound = oktopk_max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
+    return t->extra + (most + counts > bound ? most + counts - bound : 0);
+}
+
+static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct oktopk *t = x->state;
+    if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
+    t->sent = t->received = t->extra = 0;
+    if (2 * (uint64_t)t->local.nnz > 3 * (uint64_t)k) sparse_keep_top(&t->local, k, NULL, t->u.idx);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, &t->local, &t->error);
+    oktopk_regions(x);
+    struct sparse *reduced = oktopk_split_and_reduce(x);
+    oktopk_cut(x, reduced, k);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, reduced, &t->owner_error);
+    oktopk_gather(x, reduced);
+    deliver(x);
+    t->saved->step++;
+    sum->sparse = &t->u;
+    sum->sent = &t->delivered;
+    sum->local_nnz = t->local.nnz;
+    sum->threshold = key_value(t->key);
+    if (x->setup.selector->audit) sum->exact_threshold = t->exact;
+    sum->extra_words = extra_words(x, k);
+    return true;
+}
+
+static void oktopk_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = c->P == 1 ? 0 : 2.0 * c->P + 2.0 * ceil_log2(c->P), .words = oktopk_max_words(c)};
+}
+
+extern const struct exchange_ops exchange_oktopk;
+const struct exchange_ops exchange_oktopk = {
+    .name = "oktopk",
+    .summary = "global top k by reused thresholds, balanced regions and an even all-gather: 6k words",
+    .paper = "Ok-Topk Algorithms 1 and 2 (Li & Hoefler, PPoPP 2022)",
+    .default_select = "reuse",
+    .sparse = true,
+    .selects = true,
+    .conserves = true,
+    .open = oktopk_open,
+    .run = oktopk_run,
+    .close = oktopk_close,
+    .max_words = oktopk_max_words,
+    .cost = oktopk_cost,
+    .saved = oktopk_saved,
+};

@@ -1,0 +1,77 @@
+/* oktopk.h: what the files of Ok-Topk share: oktopk.c (the step), oktopk_split.c (regions, split and reduce),
+ * oktopk_cut.c (the global threshold), oktopk_gather.c (evening out and gathering). Internal to them. */
+#ifndef ST_COMM_OKTOPK_H
+#define ST_COMM_OKTOPK_H
+
+#include "comm/exchange.h"
+#include "comm/peers.h"
+#include "comm/regions.h"
+
+enum { OKTOPK_TAG_SPLIT = 600, OKTOPK_TAG_EVEN = 601 };
+
+/* What a checkpoint keeps; the same on all ranks. */
+struct oktopk_saved {
+    uint64_t step;    /* steps done */
+    uint64_t k;       /* what the threshold was found for; 0: there is none yet */
+    uint64_t uses;    /* steps that it served */
+    uint64_t key;     /* the next step's global threshold as a magnitude key */
+    uint64_t bound[]; /* [P + 1]: region r is [bound[r], bound[r+1]) */
+};
+
+struct oktopk {
+    struct oktopk_setup use; /* the caller's, the paper's values filled in */
+    struct oktopk_saved *saved;
+    struct sparse local;       /* [cap = selector_capacity]: what this rank sends */
+    struct sparse error;       /* [cap]: what rounding cut off it (here and below: formats that round) */
+    struct sparse delivered;   /* [cap]: the part of local that is in u */
+    struct sparse kept_error;  /* [cap]: the part of error that is in u */
+    struct sparse reduced[2];  /* [most = min(n, P cap)]: sums of this rank's region, written in turns */
+    struct sparse owner_error; /* [most]: what rounding cut off the sums that were kept */
+    struct sparse slice;       /* [most/P + 1]: this rank's share after evening out */
+    struct sparse u;           /* [most] */
+    size_t *at;                /* [P + 1]: entries at[r]..at[r+1]-1 of local lie in region r */
+
+    int slots;                    /* messages that can be under way to this rank */
+    size_t slot_bytes;            /* of one */
+    unsigned char *inbox;         /* [slots * slot_bytes] */
+    struct sparse *buffer;        /* [slots], each [cap], of formats that are not in_place; else NULL */
+    struct sparse *part;          /* [1 + bucket]: what is added up next */
+    void *scratch;                /* sparse_sum's */
+    struct outbox outbox;         /* entries to send, of one phase */
+    struct comm_request *receive; /* [P] by slot, then by rank */
+    struct comm_request *send;    /* [P] */
+    int sends;                    /* of them, under way */
+
+    uint32_t *count;         /* [P]: how many entries each rank keeps; OKTOPK_BELOW: none of those that it has */
+    uint64_t *first;         /* [P + 1]: rank r holds entries first[r]..first[r+1]-1 of u */
+    bool something;          /* some rank has entries */
+    uint32_t key;            /* the threshold of this step */
+    float exact;             /* the exact one, in steps that are audited */
+    uint64_t *histogram;     /* [1024]: two bins in each word */
+    uint64_t *sizes;         /* [P]: bytes, of formats whose lengths do not follow from the counts */
+    size_t *each;            /* [P]: bytes */
+    unsigned char *gathered; /* [gathered_size]: the messages of all ranks, end to end */
+    size_t gathered_size;
+
+    double sent, received; /* words of this step by the algorithm's own count, evaluations left out */
+    double extra;          /* words of the evaluations */
+};
+#define OKTOPK_BELOW UINT32_MAX
+
+/* Words of an allreduce of `words` words. */
+static inline double oktopk_allreduce_words(const struct exchange *x, double words) {
+    double P = x->setup.comm->size;
+    return 2 * (P - 1) / P * words;
+}
+
+/* t->at for the regions of this step, which are new ones when their time has come. */
+void oktopk_regions(struct exchange *x);
+/* Every rank's entries in this rank's region, added up: this rank's own first, then those of the ranks before it,
+ * nearest first. The result is in t->reduced, valid until the next call. */
+struct sparse *oktopk_split_and_reduce(struct exchange *x);
+/* Leaves in `reduced` what reaches the global threshold, and sets t->count and t->first. */
+void oktopk_cut(struct exchange *x, struct sparse *reduced, size_t k);
+/* t->u from what the ranks have kept. */
+void oktopk_gather(struct exchange *x, const struct sparse *kept);
+
+#endif

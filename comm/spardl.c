@@ -1,0 +1,378 @@
+/* spardl.c: sparse reduce-scatter and all-gather in a logarithmic number of messages: SparDL.
+ *
+ * Idea: [0, n) is cut into P blocks; block b belongs to rank b and has a budget of its share of k. A rank selects that
+ * many entries of each block, so that no budget lies idle where gradients cluster. Spar-Reduce-Scatter: in each of
+ * ceil(log2 P) rounds a rank sends a bag of blocks, each cut to its budget, and adds up the bag that comes;
+ * the bags halve from round to round, so that every rank is left with the sum of its own block, which it cuts too. Then
+ * Bruck's all-gather puts the P blocks together, in as many rounds. What is cut off goes to the residual of the rank
+ * that cuts: the paper's global residual collection. It serves any P, because the rounds are not recursive: rank r
+ * sends to r + 2^i, not to a partner (peers.h).
+ *
+ * Source: Zhao et al., "SparDL: Distributed Deep Learning Training with Efficient Sparse Communication", ICDE 2024
+ * (arXiv 2304.00737).
+ *
+ * Cost: 2 ceil(log2 P) alpha + 4k(P-1)/P beta. A bag is one vector and one message: the blocks of an entry follow from
+ * its index and the length comes with the message, so nothing else is sent. The bound on words, see max_words, is at
+ * most 4.5k for k >= P. With k < P every block still has a budget of one entry, so that none is forgotten: the
+ * result has up to P entries, and the bound is that of k = P.
+ *
+ * Residual: acc without what was selected, plus what this rank cut off or rounded. Every block is cut once at each
+ * rank, just before it leaves, so that between two rounds nothing is lost that may yet grow.
+ * Conserves: an entry is in one place at any time.
+ *
+ * Restrictions: none.
+ * Deviations: with a selector whose counts vary, a block may begin with more entries than its budget, or fewer; what is
+ * over is cut when the block leaves, of the rank's own block when others have added to it. The paper's teams (several
+ * reduce-scatters side by side, joined by Spar-All-Gather, d > 1) are not included: this is d = 1. */
+#include "base/mem.h"
+#include "comm/block_select.h"
+#include "comm/exchange.h"
+#include "comm/peers.h"
+
+enum { TAG = 500 };
+
+/* One message each way. */
+struct round {
+    struct bag_round bag;
+    unsigned char *inbox; /* [wire_capacity(room of the bag)] */
+    struct sparse buffer; /* [room of the bag], what wire_read may need */
+    struct comm_request receive;
+};
+
+struct spardl {
+    size_t k;            /* of this step */
+    int rounds;          /* of the scatter, and again of the gather */
+    struct round *round; /* [2 rounds] */
+    struct block_select select;
+    struct sparse local;   /* [block_select_capacity]: what this rank selected */
+    struct sparse held[2]; /* [block_select_most + room of all]: sums, written in turns */
+    struct sparse *block;  /* [P] views: what this rank has of each block */
+    struct sparse bag;     /* [as held]: what goes out next */
+    struct sparse dropped; /* [as held]: what this rank has cut off in this step */
+    struct sparse *gone;   /* [P] views: of each block */
+    struct sparse error;   /* [as held]: what rounding has taken from the bag */
+    struct sparse own;     /* [room of one block] */
+    struct sparse sum;     /* [room of all] */
+    struct sparse sent;    /* [block_select_most] */
+    struct sparse part;    /* [block_select_most]: of sent, one block */
+    unsigned char *outbox; /* [wire_capacity(room of all)] */
+    uint32_t *keys;        /* [as held] */
+};
+
+/* -- blocks, budgets ------------------------------------------------------------------------------------ */
+static size_t begin_of(const struct exchange *x, int block) {
+    return even_cut(x->setup.n, x->setup.comm->size, block);
+}
+
+static size_t budget(const struct exchange *x, size_t k, int block) {
+    return block_budget(x->setup.n, x->setup.comm->size, k, block);
+}
+
+static size_t bag_budget(const struct exchange *x, size_t k, int first, int count) {
+    int P = x->setup.comm->size;
+    size_t most = 0;
+    for (int i = 0; i < count; i++) most += budget(x, k, (first + i) % P);
+    return most;
+}
+
+/* Entries of `count` blocks at most, whatever the step's k. */
+static size_t room(const struct exchange *x, int count) {
+    size_t P = (size_t)x->setup.comm->size, most = (size_t)count * ((x->setup.k_max + P - 1) / P);
+    return most < x->setup.n ? most : x->setup.n;
+}
+
+/* Indices of a bag lie in [*from, *to); where it wraps around, that is everything. */
+static void range_of(const struct exchange *x, int first, int count, size_t *from, size_t *to) {
+    bool wraps = first + count > x->setup.comm->size;
+    *from = wraps ? 0 : begin_of(x, first);
+    *to = wraps ? x->setup.n : begin_of(x, first + count);
+}
+
+/* The entries of s in this block, as a view. */
+static struct sparse slice(const struct exchange *x, const struct sparse *s, int block) {
+    size_t from = sparse_lower_bound(s, (uint32_t)begin_of(x, block));
+    size_t to = sparse_lower_bound(s, (uint32_t)begin_of(x, block + 1));
+    return (struct sparse){.idx = s->idx + from, .val = s->val + from, .nnz = to - from, .cap = to - from};
+}
+
+/* What is free at the end of s, as an empty vector. */
+static struct sparse tail(const struct sparse *s) {
+    return (struct sparse){.idx = s->idx + s->nnz, .val = s->val + s->nnz, .cap = s->cap - s->nnz};
+}
+
+static void append(struct sparse *to, const struct sparse *s) {
+    if (s->nnz == 0) return;
+    memcpy(to->idx + to->nnz, s->idx, s->nnz * sizeof *s->idx);
+    memcpy(to->val + to->nnz, s->val, s->nnz * sizeof *s->val);
+    to->nnz += s->nnz;
+}
+
+/* -- opening, closing ------------------------------------------------------------------------------------ */
+static void open_rounds(struct exchange *x) {
+    struct spardl *t = x->state;
+    struct comm *c = x->setup.comm;
+    t->rounds = ceil_log2(c->size);
+    t->round = mem_zalloc(2 * (size_t)t->rounds, sizeof *t->round, "rounds of an exchange");
+    for (int i = 0; i < 2 * t->rounds; i++) {
+        struct round *round = &t->round[i];
+        round->bag =
+            i < t->rounds ? bag_scatter_round(c->size, c->rank, i) : bag_gather_round(c->size, c->rank, i - t->rounds);
+        size_t most = room(x, round->bag.count);
+        round->inbox = mem_alloc(1, wire_capacity(x->setup.wire, most), "received entries");
+        if (!x->setup.wire->in_place) sparse_open(&round->buffer, most);
+    }
+}
+
+static void spardl_open(struct exchange *x) {
+    struct spardl *t = x->state = mem_zalloc(1, sizeof *t, "spardl");
+    size_t P = (size_t)x->setup.comm->size, all = room(x, x->setup.comm->size);
+    open_rounds(x);
+    block_select_open(&t->select, x->setup.selector, x->setup.store, x->setup.comm->size, x->setup.k_max);
+    size_t cap = block_select_most(&t->select);
+    sparse_open(&t->local, block_select_capacity(&t->select));
+    for (int i = 0; i < 2; i++) sparse_open(&t->held[i], cap + all);
+    t->block = mem_zalloc(P, sizeof *t->block, "blocks of a vector");
+    t->gone = mem_zalloc(P, sizeof *t->gone, "what was cut off blocks");
+    sparse_open(&t->bag, cap + all);
+    sparse_open(&t->dropped, cap + all);
+    if (x->setup.wire->rounds) sparse_open(&t->error, cap + all);
+    sparse_open(&t->own, room(x, 1));
+    sparse_open(&t->sum, all);
+    sparse_open(&t->sent, cap);
+    sparse_open(&t->part, cap);
+    t->outbox = mem_alloc(1, wire_capacity(x->setup.wire, all), "entries to send");
+    t->keys = mem_alloc(cap + all, sizeof *t->keys, "keys of a selection");
+}
+
+static void spardl_close(struct exchange *x) {
+    struct spardl *t = x->state;
+    for (int i = 0; i < 2 * t->rounds; i++) {
+        mem_free(t->round[i].inbox);
+        sparse_close(&t->round[i].buffer);
+    }
+    mem_free(t->round);
+    mem_free(t->block);
+    mem_free(t->gone);
+    for (int i = 0; i < 2; i++) sparse_close(&t->held[i]);
+    struct sparse *each[] = {&t->local, &t->bag, &t->dropped, &t->error, &t->own, &t->sum, &t->sent, &t->part};
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) sparse_close(each[i]);
+    mem_free(t->outbox);
+    mem_free(t->keys);
+    block_select_close(&t->select);
+    mem_free(t);
+}
+
+/* -- one message ------------------------------------------------------------------------------------------ */
+/* All receives of the step at once, so that a message is not kept waiting for room. */
+static void post_receives(struct exchange *x) {
+    struct spardl *t = x->state;
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    for (int i = 0; i < 2 * t->rounds; i++) {
+        struct round *round = &t->round[i];
+        size_t most = bag_budget(x, t->k, round->bag.receive, round->bag.count);
+        comm_irecv(x->setup.comm, round->bag.from, TAG + i, round->inbox, wire_capacity(x->setup.wire, most),
+                   &round->receive);
+    }
+}
+
+static void send_bag(struct exchange *x, int i, struct comm_request *request) {
+    struct spardl *t = x->state;
+    const struct bag_round *bag = &t->round[i].bag;
+    size_t from, to;
+    phase_enter(x->setup.phases, PHASE_PACK);
+    range_of(x, bag->send, bag->count, &from, &to);
+    size_t bytes = x->setup.wire->encode(&t->bag, from, to, t->outbox);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    comm_isend(x->setup.comm, bag->to, TAG + i, t->outbox, bytes, request);
+}
+
+/* The bag that comes in round i, block by block: part[b] is handed to `take` for each. */
+static void receive_bag(struct exchange *x, int i, void (*take)(struct exchange *x, int i, int b, struct sparse part)) {
+    struct spardl *t = x->state;
+    struct round *round = &t->round[i];
+    const struct bag_round *bag = &round->bag;
+    struct sparse theirs, buffer = round->buffer;
+    size_t from, to, count = 0;
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    size_t bytes = comm_wait(x->setup.comm, &round->receive);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    range_of(x, bag->receive, bag->count, &from, &to);
+    buffer.cap = bag_budget(x, t->k, bag->receive, bag->count);
+    wire_read(x->setup.wire, round->inbox, bytes, from, to, bag->from, &buffer, &theirs);
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    for (int b = 0; b < x->setup.comm->size; b++) {
+        if (!bag_has(x->setup.comm->size, bag->receive, bag->count, b)) continue;
+        struct sparse part = slice(x, &theirs, b);
+        count += part.nnz;
+        take(x, i, b, part);
+    }
+    if (count != theirs.nnz) die("rank %d sent entries of blocks that were not its to send", bag->from);
+}
+
+/* -- Spar-Reduce-Scatter ------------------------------------------------------------------------------------ */
+/* To the end of the bag what this rank has of the block, cut to its budget. */
+static void pack_block(struct exchange *x, int b) {
+    struct spardl *t = x->state;
+    struct sparse kept = tail(&t->bag), gone = tail(&t->dropped);
+    append(&kept, &t->block[b]);
+    sparse_keep_top(&kept, budget(x, t->k, b), &gone, t->keys);
+    t->bag.nnz += kept.nnz;
+    t->dropped.nnz += gone.nnz;
+    t->gone[b] = gone;
+}
+
+/* The blocks of a bag, in the order of their indices, as the wire can carry them. */
+static void fill_bag(struct exchange *x, int first, int count) {
+    struct spardl *t = x->state;
+    int P = x->setup.comm->size;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    t->bag.nnz = 0;
+    for (int b = 0; b < P; b++)
+        if (bag_has(P, first, count, b)) pack_block(x, b);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, &t->bag, &t->error);
+}
+
+/* Entries from..end of what was dropped, and what rounding has cut off, stay with this rank. */
+static void keep_rest(struct exchange *x, size_t from) {
+    struct spardl *t = x->state;
+    struct store *store = x->setup.store;
+    const struct sparse rest = {.idx = t->dropped.idx + from,
+                                .val = t->dropped.val + from,
+                                .nnz = t->dropped.nnz - from,
+                                .cap = t->dropped.nnz - from};
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    if (rest.nnz > 0) store->ops->add_at(store, &rest);
+    if (t->error.nnz > 0) store->ops->add_at(store, &t->error);
+}
+
+/* Sums are written to the two arrays in turns. What is added to in round i was left alone since round i - 1 or is in
+ * `local`: from the second round on all blocks that remain are added to in every round. */
+static void add_block(struct exchange *x, int i, int b, struct sparse part) {
+    struct spardl *t = x->state;
+    struct sparse *to = &t->held[i % 2], sum = tail(to);
+    sparse_merge(&t->block[b], &part, &sum);
+    to->nnz += sum.nnz;
+    t->block[b] = sum;
+}
+
+static void scatter_round(struct exchange *x, int i) {
+    struct spardl *t = x->state;
+    struct comm_request send;
+    size_t dropped = t->dropped.nnz;
+    fill_bag(x, t->round[i].bag.send, t->round[i].bag.count);
+    send_bag(x, i, &send);
+    keep_rest(x, dropped); /* while the messages are under way */
+    t->held[i % 2].nnz = 0;
+    receive_bag(x, i, add_block);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    comm_wait(x->setup.comm, &send);
+}
+
+/* The rank's own block is summed: what it keeps of it is final. */
+static void finish_block(struct exchange *x) {
+    struct spardl *t = x->state;
+    size_t dropped = t->dropped.nnz;
+    fill_bag(x, x->setup.comm->rank, 1);
+    t->own.nnz = 0;
+    append(&t->own, &t->bag);
+    t->block[x->setup.comm->rank] = t->own;
+    keep_rest(x, dropped);
+}
+
+/* -- all-gather ----------------------------------------------------------------------------------------------- */
+static void place_block(struct exchange *x, int i, int b, struct sparse part) {
+    (void)i;
+    ((struct spardl *)x->state)->block[b] = part;
+}
+
+static void gather_round(struct exchange *x, int i) {
+    struct spardl *t = x->state;
+    const struct bag_round *bag = &t->round[i].bag;
+    int P = x->setup.comm->size;
+    struct comm_request send;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    t->bag.nnz = 0;
+    for (int b = 0; b < P; b++)
+        if (bag_has(P, bag->send, bag->count, b)) append(&t->bag, &t->block[b]);
+    send_bag(x, i, &send);
+    receive_bag(x, i, place_block);
+    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    comm_wait(x->setup.comm, &send);
+}
+
+/* -- the step --------------------------------------------------------------------------------------------------- */
+/* What of this rank's selection is in u: it was not cut off here and its index is in u. That a rank on its way has cut
+ * it off, while the same index came through from others, no rank can tell. */
+static void find_sent(struct exchange *x) {
+    struct spardl *t = x->state;
+    t->sent.nnz = 0;
+    for (int b = 0; b < x->setup.comm->size; b++) {
+        struct sparse mine = slice(x, &t->local, b), left = tail(&t->sent);
+        sparse_split(&mine, &t->block[b], &t->part, NULL);
+        sparse_split(&t->part, &t->gone[b], NULL, &left);
+        t->sent.nnz += left.nnz;
+    }
+}
+
+static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct spardl *t = x->state;
+    struct store *store = x->setup.store;
+    int P = x->setup.comm->size;
+    t->k = k;
+    if (!block_select_run(&t->select, grad, k, &t->local, &sum->bad)) return false;
+    post_receives(x);
+    phase_enter(x->setup.phases, PHASE_SELECT);
+    store->ops->zero_at(store, t->local.idx, t->local.nnz);
+    t->dropped.nnz = 0;
+    for (int b = 0; b < P; b++) t->block[b] = slice(x, &t->local, b);
+    for (int i = 0; i < t->rounds; i++) scatter_round(x, i);
+    finish_block(x);
+    for (int i = t->rounds; i < 2 * t->rounds; i++) gather_round(x, i);
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    t->sum.nnz = 0;
+    for (int b = 0; b < P; b++) append(&t->sum, &t->block[b]);
+    find_sent(x);
+    sum->sparse = &t->sum;
+    sum->sent = &t->sent;
+    sum->local_nnz = t->local.nnz;
+    return true;
+}
+
+static bool spardl_saved_part(struct exchange *x, size_t part, void **memory, size_t *bytes) {
+    return block_select_saved(&((struct spardl *)x->state)->select, part, memory, bytes);
+}
+
+/* With K = max(k, P) the budgets add up to K, and x blocks in a row have at most ceil(x K / P). The bags of the scatter
+ * that a rank sends are all blocks but its own; those that it sends in the gather have x = 1, 2, 4, ..., P - 2^(l-1)
+ * blocks. What it receives is the same the other way round. So
+ *
+ *        words <= 2 (K - floor(K/P)) + 2 sum over the rounds of ceil(x K / P)        [= 4k(P-1)/P where P divides k]
+ *
+ * which is at most 4.5 k for every k >= P. */
+static double spardl_max_words(const struct cost_case *c) {
+    size_t P = (size_t)c->P, K = c->k > P ? c->k : P, entries = K - K / P;
+    for (int i = 0; i < ceil_log2(c->P); i++) entries += ((size_t)bag_gather_round(c->P, 0, i).count * K + P - 1) / P;
+    return 2.0 * (double)entries;
+}
+
+static void spardl_cost(const struct cost_case *c, struct cost *cost) {
+    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = 4.0 * (double)c->k * (c->P - 1) / c->P};
+}
+
+extern const struct exchange_ops exchange_spardl;
+const struct exchange_ops exchange_spardl = {
+    .name = "spardl",
+    .summary = "sparse reduce-scatter in log2 P rounds, cut to k/P per block, and Bruck's all-gather",
+    .paper = "SparDL (Zhao et al., ICDE 2024)",
+    .default_select = "exact",
+    .sparse = true,
+    .selects = true,
+    .conserves = true,
+    .open = spardl_open,
+    .run = spardl_run,
+    .close = spardl_close,
+    .max_words = spardl_max_words,
+    .cost = spardl_cost,
+    .saved_part = spardl_saved_part,
+};

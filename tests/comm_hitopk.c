@@ -1,0 +1,240 @@
+/* comm_hitopk.c: hitopk on emulated nodes of every size against a serial reference, with every selector and wire
+ * format.
+ * ranks: 1 2 3 4 6 8 9 16 */
+#include "tests/exchange_rig.h"
+
+static const struct shape {
+    size_t n, k;
+} shapes[] = {{1, 1}, {3, 1}, {3, 3}, {7, 2}, {16, 16}, {1009, 1}, {1009, 5}, {1009, 100}, {1009, 700}, {1009, 1009}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], STEPS = 4, NODES = 16 };
+
+static void nodes_of(struct comm *c, int ranks) {
+    struct err e = {0};
+    if (!comm_set_ranks_per_node(c, ranks, &e)) fail_msg("%s", e.text);
+}
+
+/* -- the reference: each node as one rank with a residual of n ------------------------------------------------- */
+static struct {
+    float acc[NODES][RIG_N];
+    float u[RIG_N];
+    bool there[RIG_N];
+    int chosen; /* by the calling rank */
+} want;
+
+/* Shard j of m: where it begins, with one entry more in each of the first total % m. */
+static int begin_of(int total, int m, int j) {
+    return j * (total / m) + (j < total % m ? j : total % m);
+}
+
+/* The k-th choice of acc[from..to-1] that was not taken yet: the largest magnitude, then the lowest index. */
+static int largest_left(const float *acc, const bool *taken, int from, int to) {
+    int best = -1;
+    for (int i = from; i < to; i++)
+        if (!taken[i] && (best < 0 || fabsf(acc[i]) > fabsf(acc[best]))) best = i;
+    return best;
+}
+
+static void reference_step(const struct comm *c, int n, int k) {
+    int m = c->local_size, N = c->nodes;
+    static bool taken[NODES][RIG_N];
+    memset(want.u, 0, sizeof want.u);
+    memset(want.there, 0, sizeof want.there);
+    memset(taken, 0, sizeof taken);
+    for (int node = 0; node < N; node++) {
+        for (int j = 0; j < m; j++) {
+            int from = begin_of(n, m, j), to = begin_of(n, m, j + 1), share = begin_of(k, m, j + 1) - begin_of(k, m, j);
+            if (share == 0 && from < to) share = 1;
+            if (node == c->node && j == c->local_rank) want.chosen = share;
+            for (int s = 0; s < share; s++) {
+                int i = largest_left(want.acc[node], taken[node], from, to);
+                assert_true(i >= 0);
+                taken[node][i] = want.there[i] = true;
+                want.u[i] += want.acc[node][i];
+                want.acc[node][i] = 0;
+            }
+        }
+    }
+}
+
+static void agrees(const struct comm *c, int n) {
+    size_t count = 0;
+    int from = begin_of(n, c->local_size, c->local_rank), to = begin_of(n, c->local_size, c->local_rank + 1);
+    for (int i = 0; i < n; i++) {
+        count += want.there[i];
+        assert_true(rig.u[i] == want.u[i]);
+        assert_true(rig.residual[i] == (i >= from && i < to ? want.acc[c->node][i] : 0));
+    }
+    assert_int_equal(rig.sum.global_nnz, count);
+    assert_int_equal(rig.sum.local_nnz, want.chosen);
+    assert_null(rig.sum.sent);
+}
+
+/* -- the row against it -------------------------------------------------------------------------------------- */
+/* What is put in is in the sums or in the residuals; the gradient itself stays as it was. scale: so that a format that
+ * rounds has to; then, and with another selector than exact, the reference is left out. */
+static void several_steps(struct comm *c, struct shape shape, enum kind kind, const struct selector_ops *select,
+                          const struct wire_ops *wire, float scale) {
+    static double missing[RIG_N], summed[RIG_N];
+    static float given[RIG_N], grad[RIG_N], before[RIG_N];
+    bool reference = scale == 1 && select == exact() && exact_sums(kind);
+    memset(&want, 0, sizeof want);
+    memset(summed, 0, sizeof summed);
+    memset(given, 0, sizeof given);
+    rig_open_with(c, exchange_named("hitopk"), select, shape.n, shape.k, &(struct exchange_setup){.wire = wire});
+    for (int step = 0; step < STEPS; step++) {
+        size_t k = step % 2 == 0 ? shape.k : (shape.k + 1) / 2;
+        for (int r = 0; reference && r < c->size; r++) {
+            make_gradient(kind, r, c->size, step, shape.n, grad);
+            for (size_t i = 0; i < shape.n; i++) want.acc[r / c->local_size][i] += grad[i];
+        }
+        make_gradient(kind, c->rank, c->size, step, shape.n, rig.grad);
+        for (size_t i = 0; i < shape.n; i++) given[i] += rig.grad[i] *= scale;
+        memcpy(before, rig.grad, sizeof before);
+        struct comm_counters counters = c->counters[TRAFFIC_EXCHANGE];
+        rig_step(k);
+        if (wire == wires[0] && select->exact_count) /* else there may be more than k */
+            within_bound(counters, rig.exchange.ops, k);
+        assert_memory_equal(before, rig.grad, sizeof before);
+        if (reference) reference_step(c, (int)shape.n, (int)k);
+        if (reference) agrees(c, (int)shape.n);
+        all_ranks_hold_the_same(hash_of_sum());
+        for (size_t i = 0; i < shape.n; i++) summed[i] += (double)rig.u[i];
+    }
+    find_missing(given, summed, missing);
+    for (size_t i = 0; exact_sums(kind) && i < shape.n; i++) assert_true(missing[i] == 0);
+    rig_close();
+}
+
+/* Many ranks on few cores, and large k in the reference, are slow: then not every kind of gradient. */
+static bool worth_it(const struct comm *c, int s, enum kind kind) {
+    if (c->size > 6 && shapes[s].k >= 100) return kind == WHOLE;
+    return c->size <= 6 || kind == WHOLE || kind == TIES || kind == ONE_SILENT;
+}
+
+static void agrees_with_the_reference(struct comm *c) {
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (c->size % ranks != 0) continue;
+        nodes_of(c, ranks);
+        for (int s = 0; s < SHAPES; s++)
+            for (enum kind kind = 0; kind < KINDS; kind++)
+                if (worth_it(c, s, kind)) several_steps(c, shapes[s], kind, exact(), wires[0], 1);
+    }
+}
+
+/* Beyond the comparison with the reference one division into nodes has to do for many ranks. */
+static bool serves(const struct comm *c, int ranks) {
+    return c->size % ranks == 0 && (c->size <= 9 || ranks == 4);
+}
+
+/* Times 37 an entry has up to 9 significant bits more than bf16 carries. */
+static void every_wire_format(struct comm *c) {
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        nodes_of(c, ranks);
+        for (size_t w = 1; wires[w]; w++)
+            for (int s = 0; s < SHAPES; s++)
+                for (enum kind kind = 0; kind < REAL; kind++)
+                    if ((kind == WHOLE || kind == ZEROS || kind == ONE_SILENT) && worth_it(c, s, kind))
+                        several_steps(c, shapes[s], kind, exact(), wires[w], 37);
+        for (size_t w = 1; wires[w]; w++)
+            if (!wires[w]->rounds) several_steps(c, (struct shape){1009, 100}, WHOLE, exact(), wires[w], 1);
+    }
+}
+
+static void every_selector(struct comm *c) {
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        nodes_of(c, ranks);
+        for (size_t s = 0; selectors[s]; s++)
+            for (enum kind kind = 0; kind < KINDS; kind++) {
+                if (!worth_it(c, 0, kind)) continue;
+                several_steps(c, (struct shape){1009, 40}, kind, selectors[s], wires[0], 1);
+                several_steps(c, (struct shape){7, 3}, kind, selectors[s], wires[0], 1);
+            }
+    }
+}
+
+static uint64_t hash_of_a_run(struct comm *c, const struct wire_ops *wire) {
+    uint64_t hash = 0;
+    rig_open_with(c, exchange_named("hitopk"), exact(), 1009, 50, &(struct exchange_setup){.wire = wire});
+    for (int step = 0; step < 6; step++) {
+        make_gradient(REAL, c->rank, c->size, step, 1009, rig.grad);
+        rig_step(step % 2 ? 50 : 20);
+        uint64_t sum = hash_of_sum();
+        hash = hash64(hash64(hash, &sum, sizeof sum), rig.residual, 1009 * sizeof(float));
+    }
+    rig_close();
+    return hash;
+}
+
+static void two_runs_give_the_same_bits(struct comm *c) {
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        nodes_of(c, ranks);
+        for (size_t w = 0; wires[w]; w++) assert_true(hash_of_a_run(c, wires[w]) == hash_of_a_run(c, wires[w]));
+    }
+}
+
+/* Finite on every rank, but not their sum, inside a node or between nodes: every rank is told, and where. */
+static void overflow_is_seen_by_all(struct comm *c) {
+    if (c->size == 1) return;
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        nodes_of(c, ranks);
+        for (size_t w = 0; wires[w]; w++) {
+            for (size_t at = 0; at < 100; at += 33) {
+                rig_open_with(c, exchange_named("hitopk"), exact(), 100, 30,
+                              &(struct exchange_setup){.wire = wires[w]});
+                make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
+                rig.grad[at] = 3e38f;
+                assert_false(exchange_run(&rig.exchange, rig.grad, 30, &rig.sum));
+                assert_int_equal(rig.sum.bad, at);
+                rig_close();
+            }
+        }
+    }
+}
+
+static void a_gradient_that_is_not_finite(struct comm *c) {
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        nodes_of(c, ranks);
+        rig_open(c, exchange_named("hitopk"), exact(), 100, 7, GTOPK_CONSERVE);
+        make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
+        rig.grad[c->rank + 50] = rig.grad[99] = NAN;
+        assert_false(exchange_run(&rig.exchange, rig.grad, 7, &rig.sum));
+        assert_int_equal(rig.sum.bad, c->rank + 50);
+        rig_close();
+    }
+}
+
+/* 2 (k/m) (N-1) words cross the network; the statistics are those of this rank's shard. */
+static void what_it_costs(struct comm *c) {
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        struct cost cost;
+        double m = ranks, N = c->size / m;
+        exchange_named("hitopk")->cost(&(struct cost_case){504000, 5040, c->size, ranks}, &cost);
+        assert_true(fabs(cost.words - 2 * 5040 / m * (N - 1)) < 1e-6);
+        nodes_of(c, ranks);
+        rig_open(c, exchange_named("hitopk"), exact(), 1009, 144, GTOPK_CONSERVE);
+        make_gradient(WHOLE, c->rank, c->size, 1, 1009, rig.grad);
+        rig_step(144);
+        assert_int_equal(rig.selector->stats.asked, 144 / ranks + (c->local_rank < 144 % ranks));
+        assert_int_equal(rig.selector->stats.found, rig.sum.local_nnz);
+        rig_close();
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct mpi_case cases[] = {
+        {"agrees_with_the_reference", agrees_with_the_reference},
+        {"every_wire_format", every_wire_format},
+        {"every_selector", every_selector},
+        {"two_runs_give_the_same_bits", two_runs_give_the_same_bits},
+        {"overflow_is_seen_by_all", overflow_is_seen_by_all},
+        {"a_gradient_that_is_not_finite", a_gradient_that_is_not_finite},
+        {"what_it_costs", what_it_costs},
+    };
+    return mpi_test_main(argc, argv, "comm_hitopk", cases, sizeof cases / sizeof cases[0]);
+}

@@ -1,0 +1,486 @@
+/* comm_overlap.c: exchanges that run while backward goes on: dense-ovlp against dense, and overlap by layers against
+ * the same row run by hand on each group.
+ * ranks: 1 2 3 4 6 8 */
+#include "tests/exchange_rig.h"
+
+/* -- a backward pass ------------------------------------------------------------------------------------------- */
+enum how { WITHOUT_BEGIN, NEVER_READY, RANDOMLY_READY, HOWS };
+
+/* The gradient comes from the end on, in pieces of random length; what has not come is not a number, so that a row that
+ * takes it too early is found out. Then one step. */
+static bool step_with_overlap(enum kind kind, int step, size_t k, enum how how) {
+    static float whole[RIG_N];
+    struct comm *c = rig.comm;
+    struct rng r = rng_open(23, RNG_TEST, (uint64_t)(1000 * step + c->rank));
+    size_t from = rig.n;
+    make_gradient(kind, c->rank, c->size, step, rig.n, whole);
+    for (size_t i = 0; i < rig.n; i++) rig.grad[i] = NAN;
+    mem_fail_at(1);
+    if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, k);
+    while (from > 0) {
+        size_t now = 1 + rng_below(&r, (uint32_t)(rig.n / 3 + 1));
+        size_t next = now < from ? from - now : 0;
+        memcpy(rig.grad + next, whole + next, (from - next) * sizeof *whole);
+        from = next;
+        if (how != RANDOMLY_READY) continue;
+        exchange_ready(&rig.exchange, from);
+        if (rng_below(&r, 4) == 0) usleep(rng_below(&r, 300));
+    }
+    bool good = exchange_run(&rig.exchange, rig.grad, k, &rig.sum);
+    mem_fail_at(0);
+    return good;
+}
+
+/* rig.u and rig.residual as after rig_step. */
+static void unfold(void) {
+    memset(rig.u, 0, sizeof rig.u);
+    assert_true((rig.sum.dense != NULL) != (rig.sum.sparse != NULL));
+    if (rig.sum.dense) memcpy(rig.u, rig.sum.dense, rig.n * sizeof *rig.u);
+    if (rig.sum.sparse) assert_true(sparse_valid(rig.sum.sparse, rig.n));
+    for (size_t i = 0; rig.sum.sparse && i < rig.sum.sparse->nnz; i++)
+        rig.u[rig.sum.sparse->idx[i]] = rig.sum.sparse->val[i];
+    rig.store.ops->read(&rig.store, 0, rig.n, rig.residual);
+}
+
+/* -- dense-ovlp ------------------------------------------------------------------------------------------------- */
+static const size_t bucket_bytes[] = {1, 4, 12, 52, 400, 4096, 0};
+enum { BUCKETS = sizeof bucket_bytes / sizeof bucket_bytes[0] };
+
+static void open_buckets(struct comm *c, size_t n, size_t bytes) {
+    rig_open_with(c, exchange_named("dense-ovlp"), exact(), n, 1, &(struct exchange_setup){.bucket_bytes = bytes});
+}
+
+static void one_dense_case(struct comm *c, size_t n, size_t bytes, enum kind kind, enum how how) {
+    static float want[RIG_N];
+    static double much[RIG_N];
+    rig_open(c, exchange_named("dense"), exact(), n, 1, GTOPK_CONSERVE);
+    make_gradient(kind, c->rank, c->size, 3, n, rig.grad);
+    for (size_t i = 0; i < n; i++) much[i] = fabs((double)rig.grad[i]);
+    comm_allreduce_f64(c, much, n, COMM_SUM);
+    rig_step(1);
+    memcpy(want, rig.u, sizeof want);
+    rig_close();
+    open_buckets(c, n, bytes);
+    for (int twice = 0; twice < 2; twice++) { /* nothing may be left of the step before */
+        struct comm_counters before = c->counters[TRAFFIC_EXCHANGE], control = c->counters[TRAFFIC_CONTROL];
+        assert_true(step_with_overlap(kind, 3, 1, how));
+        assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
+        assert_int_equal(c->traffic, TRAFFIC_CONTROL);
+        within_bound(before, rig.exchange.ops, 1);
+        unfold();
+        for (size_t i = 0; i < n; i++)
+            assert_true(fabs((double)rig.u[i] - (double)want[i]) <= (exact_sums(kind) ? 0 : 1e-6 * much[i]));
+        all_ranks_hold_the_same(hash_of_sum());
+        assert_true(how == RANDOMLY_READY ? rig.sum.hidden_seconds >= 0 : rig.sum.hidden_seconds == 0);
+        assert_int_equal(rig.sum.global_nnz, n);
+    }
+    rig_close();
+}
+
+static void buckets_give_the_dense_sum(struct comm *c) {
+    static const size_t lengths[] = {1, 3, 7, 1009};
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+        for (int b = 0; b < BUCKETS; b++)
+            for (enum how how = 0; how < HOWS; how++)
+                for (enum kind kind = 0; kind < KINDS; kind++)
+                    if (kind == WHOLE || kind == REAL) one_dense_case(c, lengths[l], bucket_bytes[b], kind, how);
+}
+
+/* Something was under way before run, and the call says so. (With one rank a sum may be over at once.) */
+static void hidden_time_is_seen(struct comm *c) {
+    open_buckets(c, 1000, 4 * 100);
+    make_gradient(WHOLE, c->rank, c->size, 1, 1000, rig.grad);
+    phase_enter(&rig.phases, PHASE_COMPUTE);
+    exchange_begin(&rig.exchange, rig.grad, 1);
+    exchange_ready(&rig.exchange, 500);
+    assert_int_equal(rig.phases.current, PHASE_COMPUTE);
+    usleep(2000);
+    assert_true(exchange_run(&rig.exchange, rig.grad, 1, &rig.sum));
+    assert_int_equal(rig.phases.current, PHASE_COMPUTE);
+    assert_true(rig.sum.hidden_seconds >= 0.002);
+    assert_true(rig.sum.hidden_seconds < rig.phases.seconds[PHASE_COMPUTE] + rig.phases.seconds[PHASE_COMMUNICATE] +
+                                             rig.phases.seconds[PHASE_SELECT] + rig.phases.seconds[PHASE_MERGE] +
+                                             rig.phases.seconds[PHASE_PACK]);
+    rig_close();
+}
+
+static void the_lowest_bad_entry_is_named(struct comm *c) {
+    for (enum how how = 0; how < HOWS; how++) {
+        open_buckets(c, 100, 4 * 10);
+        for (size_t i = 0; i < 100; i++) rig.grad[i] = 1;
+        rig.grad[95] = rig.grad[94] = rig.grad[33] = NAN; /* the first bucket: nothing is under way */
+        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, 1);
+        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 80);
+        assert_false(exchange_run(&rig.exchange, rig.grad, 1, &rig.sum));
+        assert_int_equal(rig.sum.bad, 33);
+        for (size_t i = 0; i < 100; i++) rig.grad[i] = 1;
+        rig.grad[91] = rig.grad[47] = rig.grad[46] = 3e38f;
+        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, 1);
+        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 40);
+        assert_true(exchange_run(&rig.exchange, rig.grad, 1, &rig.sum) == (c->size == 1));
+        if (c->size > 1) assert_int_equal(rig.sum.bad, 46);
+        rig_close();
+    }
+}
+
+/* -- overlap by layers -------------------------------------------------------------------------------------------- */
+enum { GROUPS_MAX = 8 };
+static const struct split {
+    size_t n, k, groups, group[GROUPS_MAX];
+} splits[] = {{1, 1, 1, {0}},
+              {7, 2, 3, {0, 1, 4}},
+              {60, 60, 4, {0, 1, 30, 59}},
+              {1009, 50, 1, {0}},
+              {1009, 100, 5, {0, 10, 17, 500, 1008}},
+              {1009, 3, 8, {0, 100, 200, 300, 301, 302, 700, 1000}}};
+enum { SPLITS = sizeof splits / sizeof splits[0], STEPS = 4 };
+
+static size_t group_size(const struct split *s, size_t g) {
+    return (g + 1 < s->groups ? s->group[g + 1] : s->n) - s->group[g];
+}
+
+static size_t group_k(const struct split *s, size_t g, size_t k) {
+    size_t share = k * group_size(s, g) / s->n;
+    return share > 0 ? share : 1;
+}
+
+static const struct selector_ops *selecting; /* NULL: exact */
+static const struct wire_ops *travelling;    /* NULL: coo32 */
+
+static const struct selector_ops *selecting_by(void) {
+    return selecting ? selecting : exact();
+}
+
+static void open_layers(struct comm *c, const struct exchange_ops *ops, const struct split *s) {
+    rig.comm = c;
+    rig.n = s->n;
+    phases_reset(&rig.phases);
+    store_open(&rig.store, s->n, device_find("cpu"));
+    rig.selector = selector_open(selecting_by(), &rig.store, s->k, NULL);
+    struct exchange_setup setup = {.comm = c,
+                                   .n = s->n,
+                                   .k_max = s->k,
+                                   .phases = &rig.phases,
+                                   .group = s->group,
+                                   .groups = s->groups,
+                                   .wire = travelling,
+                                   .oktopk = {.period = 1, .balance_period = 2}};
+    if (ops->sparse) setup.store = &rig.store;
+    if (ops->selects) setup.selector = rig.selector;
+    exchange_open_layers(&rig.exchange, ops, &setup);
+}
+
+/* The same row, once for each group: stores, selectors and exchanges of their own. */
+static struct {
+    const struct split *split;
+    struct store store[GROUPS_MAX];
+    struct selector *selector[GROUPS_MAX];
+    struct exchange exchange[GROUPS_MAX];
+    struct exchange_sum sum[GROUPS_MAX];
+    float grad[RIG_N], u[RIG_N], residual[RIG_N], sent[RIG_N];
+    size_t local_nnz, global_nnz, asked;
+    double mass_lost;
+} hand;
+
+static void hand_open(struct comm *c, const struct exchange_ops *ops, const struct split *s) {
+    hand.split = s;
+    for (size_t g = 0; g < s->groups; g++) {
+        struct exchange_setup setup = {.comm = c,
+                                       .n = group_size(s, g),
+                                       .k_max = group_k(s, g, s->k),
+                                       .wire = travelling,
+                                       .oktopk = {.period = 1, .balance_period = 2}};
+        store_open(&hand.store[g], setup.n, device_find("cpu"));
+        hand.selector[g] = selector_open(selecting_by(), &hand.store[g], setup.k_max, NULL);
+        if (ops->sparse) setup.store = &hand.store[g];
+        if (ops->selects) setup.selector = hand.selector[g];
+        exchange_open(&hand.exchange[g], ops, &setup);
+    }
+}
+
+static void hand_close(void) {
+    for (size_t g = 0; g < hand.split->groups; g++) {
+        exchange_close(&hand.exchange[g]);
+        selector_close(hand.selector[g]);
+        store_close(&hand.store[g]);
+    }
+}
+
+static void hand_step(struct comm *c, enum kind kind, int step, size_t k) {
+    make_gradient(kind, c->rank, c->size, step, hand.split->n, hand.grad);
+    memset(hand.u, 0, sizeof hand.u);
+    memset(hand.sent, 0, sizeof hand.sent);
+    hand.local_nnz = hand.global_nnz = hand.asked = 0;
+    hand.mass_lost = 0;
+    for (size_t g = hand.split->groups; g-- > 0;) {
+        size_t from = hand.split->group[g], n = group_size(hand.split, g);
+        struct exchange_sum *s = &hand.sum[g];
+        assert_true(exchange_run(&hand.exchange[g], hand.grad + from, group_k(hand.split, g, k), s));
+        if (s->dense) memcpy(hand.u + from, s->dense, n * sizeof *hand.u);
+        for (size_t i = 0; s->sparse && i < s->sparse->nnz; i++) hand.u[from + s->sparse->idx[i]] = s->sparse->val[i];
+        for (size_t i = 0; s->sent && i < s->sent->nnz; i++) hand.sent[from + s->sent->idx[i]] = s->sent->val[i];
+        hand.store[g].ops->read(&hand.store[g], 0, n, hand.residual + from);
+        hand.local_nnz += s->local_nnz;
+        hand.global_nnz += s->global_nnz;
+        hand.mass_lost += s->mass_lost;
+        hand.asked += hand.selector[g]->stats.asked;
+    }
+}
+
+static void agrees_with_hand(const struct exchange_ops *ops) {
+    static float sent[RIG_N];
+    unfold();
+    assert_memory_equal(rig.u, hand.u, rig.n * sizeof(float));
+    assert_memory_equal(rig.residual, hand.residual, rig.n * sizeof(float));
+    assert_int_equal(rig.sum.local_nnz, hand.local_nnz);
+    assert_int_equal(rig.sum.global_nnz, hand.global_nnz);
+    assert_true(rig.sum.mass_lost == hand.mass_lost);
+    assert_true((rig.sum.sent != NULL) == (hand.sum[0].sent != NULL));
+    if (ops->selects) assert_int_equal(rig.selector->stats.asked, hand.asked);
+    if (!rig.sum.sent) return;
+    memset(sent, 0, sizeof sent);
+    assert_true(sparse_valid(rig.sum.sent, rig.n));
+    for (size_t i = 0; i < rig.sum.sent->nnz; i++) sent[rig.sum.sent->idx[i]] = rig.sum.sent->val[i];
+    assert_memory_equal(sent, hand.sent, rig.n * sizeof(float));
+}
+
+static void one_layers_case(struct comm *c, const struct exchange_ops *ops, const struct split *s, enum kind kind,
+                            enum how how) {
+    static double missing[RIG_N], summed[RIG_N];
+    static float given[RIG_N], grad[RIG_N];
+    memset(summed, 0, sizeof summed);
+    memset(given, 0, sizeof given);
+    open_layers(c, ops, s);
+    hand_open(c, ops, s);
+    for (int step = 0; step < STEPS; step++) {
+        size_t k = step % 2 == 0 ? s->k : (s->k + 1) / 2;
+        hand_step(c, kind, step, k);
+        struct comm_counters before = c->counters[TRAFFIC_EXCHANGE], control = c->counters[TRAFFIC_CONTROL];
+        assert_true(step_with_overlap(kind, step, k, how));
+        assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
+        assert_int_equal(c->traffic, TRAFFIC_CONTROL);
+        assert_int_equal(rig.phases.current, PHASE_OTHER);
+        agrees_with_hand(ops);
+        const struct comm_counters *now = &c->counters[TRAFFIC_EXCHANGE];
+        double most = exchange_max_words(&rig.exchange, k) + rig.sum.extra_words;
+        if (!selecting && !travelling) assert_true((double)(now->bytes_sent - before.bytes_sent) / 4 <= most);
+        if (!selecting && !travelling) assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= most);
+        if (!ops->drifts) all_ranks_hold_the_same(hash_of_sum());
+        make_gradient(kind, c->rank, c->size, step, s->n, grad);
+        for (size_t i = 0; i < s->n; i++) {
+            given[i] += grad[i];
+            summed[i] += (double)rig.u[i];
+        }
+    }
+    find_missing(given, summed, missing);
+    for (size_t i = 0; ops->conserves && exact_sums(kind) && i < s->n; i++) assert_true(missing[i] == 0);
+    hand_close();
+    rig_close();
+}
+
+static void groups_give_what_the_row_gives(struct comm *c) {
+    for (size_t row = 0; exchanges[row]; row++)
+        for (int s = 0; s < SPLITS; s++)
+            for (enum how how = 0; how < HOWS; how++)
+                for (enum kind kind = 0; kind < KINDS; kind++)
+                    if (how == RANDOMLY_READY || (kind == REAL && s == 4))
+                        one_layers_case(c, exchanges[row], &splits[s], kind, how);
+}
+
+static void with_other_selectors_and_formats(struct comm *c) {
+    for (size_t row = 0; exchanges[row]; row++) {
+        for (size_t s = 0; exchanges[row]->selects && selectors[s]; s++) {
+            selecting = selectors[s];
+            one_layers_case(c, exchanges[row], &splits[4], WHOLE, RANDOMLY_READY);
+        }
+        selecting = NULL;
+        for (size_t w = 1; exchanges[row]->sparse && wires[w]; w++) {
+            travelling = wires[w];
+            one_layers_case(c, exchanges[row], &splits[4], REAL, RANDOMLY_READY);
+            one_layers_case(c, exchanges[row], &splits[5], WHOLE, RANDOMLY_READY);
+        }
+        travelling = NULL;
+    }
+}
+
+/* MPI that serves one thread only: no begin, the same results. */
+static void without_a_second_thread(struct comm *c) {
+    bool any_thread = c->any_thread;
+    c->any_thread = false;
+    for (size_t row = 0; exchanges[row]; row++) {
+        one_layers_case(c, exchanges[row], &splits[4], WHOLE, RANDOMLY_READY);
+        open_layers(c, exchanges[row], &splits[4]);
+        assert_null(rig.exchange.ops->begin);
+        rig_close();
+    }
+    c->any_thread = any_thread;
+    if (!any_thread) return;
+    open_layers(c, exchange_named("topka"), &splits[4]);
+    assert_non_null(rig.exchange.ops->begin);
+    assert_string_equal(rig.exchange.ops->name, "topka by layers");
+    rig_close();
+}
+
+static uint64_t hash_of_a_run(struct comm *c, const struct exchange_ops *ops, enum how how) {
+    uint64_t hash = 0;
+    open_layers(c, ops, &splits[4]);
+    for (int step = 0; step < 6; step++) {
+        assert_true(step_with_overlap(REAL, step, step % 2 ? 50 : 20, how));
+        unfold();
+        uint64_t sum = hash_of_sum();
+        hash = hash64(hash64(hash, &sum, sizeof sum), rig.residual, rig.n * sizeof(float));
+    }
+    rig_close();
+    return hash;
+}
+
+static void two_runs_give_the_same_bits(struct comm *c) {
+    for (size_t row = 0; exchanges[row]; row++) {
+        uint64_t hash = hash_of_a_run(c, exchanges[row], RANDOMLY_READY);
+        assert_true(hash_of_a_run(c, exchanges[row], RANDOMLY_READY) == hash);
+        assert_true(hash_of_a_run(c, exchanges[row], WITHOUT_BEGIN) == hash);
+    }
+}
+
+/* Over several steps the thread gets to work before run is called; what it does is in phases of its own, and those of
+ * the step are still no more than the time that passed. */
+static void hidden_exchange_is_seen(struct comm *c) {
+    struct phases hidden;
+    double seen = 0;
+    if (!c->any_thread) return;
+    phases_reset(&hidden);
+    open_layers(c, exchange_named("topka"), &splits[4]);
+    rig.exchange.setup.hidden_phases = &hidden;
+    for (int step = 0; step < 20; step++) {
+        make_gradient(REAL, c->rank, c->size, step, rig.n, rig.grad);
+        double begin = clock_now();
+        phases_restart(&rig.phases);
+        phase_enter(&rig.phases, PHASE_COMPUTE);
+        exchange_begin(&rig.exchange, rig.grad, 100);
+        exchange_ready(&rig.exchange, 500);
+        usleep(10000);
+        double in_run = clock_now();
+        assert_true(exchange_run(&rig.exchange, rig.grad, 100, &rig.sum));
+        assert_int_equal(rig.phases.current, PHASE_COMPUTE);
+        phase_enter(&rig.phases, PHASE_OTHER);
+        double end = clock_now(), charged = 0;
+        for (int p = 0; p < PHASE_COUNT; p++) charged += rig.phases.seconds[p];
+        assert_true(charged <= end - begin + 1e-9);
+        assert_true(rig.sum.hidden_seconds >= 0 && rig.sum.hidden_seconds <= in_run - begin + (end - in_run));
+        seen += rig.sum.hidden_seconds;
+    }
+    assert_true(seen > 0);
+    assert_true(hidden.seconds[PHASE_SELECT] > 0 && hidden.seconds[PHASE_COMMUNICATE] > 0);
+    rig_close();
+}
+
+/* Every rank has it, so that none waits for another. */
+static void a_bad_entry_is_named(struct comm *c) {
+    for (enum how how = 0; how < HOWS; how++) {
+        open_layers(c, exchange_named("topka"), &splits[4]);
+        make_gradient(WHOLE, c->rank, c->size, 1, rig.n, rig.grad);
+        rig.grad[600] = rig.grad[555] = INFINITY;
+        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, 100);
+        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 400);
+        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 0);
+        assert_false(exchange_run(&rig.exchange, rig.grad, 100, &rig.sum));
+        assert_int_equal(rig.sum.bad, 555);
+        rig_close();
+    }
+}
+
+/* Audits reach the selectors of the groups and come back. */
+static void audits_pass_through(struct comm *c) {
+    open_layers(c, exchange_named("topka"), &splits[4]);
+    rig.selector->audit = true;
+    assert_true(step_with_overlap(WHOLE, 1, 100, RANDOMLY_READY));
+    assert_true(rig.selector->stats.audited);
+    assert_true(rig.selector->stats.exact_passes >= rig.sum.local_nnz);
+    assert_int_equal(rig.selector->stats.found, rig.sum.local_nnz);
+    assert_true(rig.selector->stats.exact == rig.selector->stats.threshold || rig.selector->stats.threshold == 0);
+    rig_close();
+}
+
+/* -- what a checkpoint holds ----------------------------------------------------------------------------------------
+ */
+static void keeper_open(struct exchange *x) {
+    x->state = mem_zalloc(x->setup.n, 1, "the state of a row");
+}
+static void keeper_close(struct exchange *x) {
+    mem_free(x->state);
+}
+static void *keeper_saved(struct exchange *x, size_t *bytes) {
+    *bytes = x->setup.n;
+    return x->state;
+}
+static void remembers_open(struct selector *s) {
+    s->state = mem_zalloc(3, 1, "the state of a selector");
+}
+static void remembers_close(struct selector *s) {
+    mem_free(s->state);
+}
+static void *remembers_saved(struct selector *s, size_t *bytes) {
+    *bytes = 3;
+    return s->state;
+}
+static double no_words(const struct cost_case *c) {
+    (void)c;
+    return 0;
+}
+
+static void everything_is_saved(struct comm *c) {
+    static const struct selector_ops remembers = {
+        .name = "remembers", .open = remembers_open, .close = remembers_close, .saved = remembers_saved};
+    static const struct exchange_ops keeper = {.name = "keeper",
+                                               .sparse = true,
+                                               .selects = true,
+                                               .open = keeper_open,
+                                               .close = keeper_close,
+                                               .saved = keeper_saved,
+                                               .max_words = no_words};
+    const struct split *s = &splits[4];
+    struct store store;
+    struct exchange x;
+    void *memory;
+    size_t bytes;
+    store_open(&store, s->n, device_find("cpu"));
+    struct selector *selector = selector_open(&remembers, &store, s->k, NULL);
+    struct exchange_setup setup = {.comm = c, .n = s->n, .k_max = s->k, .store = &store, .selector = selector};
+    exchange_open(&x, &keeper, &setup);
+    assert_true(exchange_saved(&x, 0, &memory, &bytes) && memory == x.state && bytes == s->n);
+    assert_true(exchange_saved(&x, 1, &memory, &bytes) && memory == selector->state && bytes == 3);
+    assert_false(exchange_saved(&x, 2, &memory, &bytes));
+    exchange_close(&x);
+    setup.group = s->group;
+    setup.groups = s->groups;
+    exchange_open_layers(&x, &keeper, &setup);
+    size_t pieces = 0, own = 0, of_selectors = 0;
+    for (; exchange_saved(&x, pieces, &memory, &bytes); pieces++) {
+        for (size_t i = 0; i < bytes; i++) assert_int_equal(((char *)memory)[i], 0);
+        memset(memory, 1, bytes); /* so that a piece given twice would be seen */
+        *(pieces % 2 == 0 ? &own : &of_selectors) += bytes;
+    }
+    assert_int_equal(pieces, 2 * s->groups);
+    assert_int_equal(own, s->n);
+    assert_int_equal(of_selectors, 3 * s->groups);
+    exchange_close(&x);
+    selector_close(selector);
+    store_close(&store);
+}
+
+int main(int argc, char **argv) {
+    const struct mpi_case cases[] = {
+        {"buckets_give_the_dense_sum", buckets_give_the_dense_sum},
+        {"hidden_time_is_seen", hidden_time_is_seen},
+        {"the_lowest_bad_entry_is_named", the_lowest_bad_entry_is_named},
+        {"groups_give_what_the_row_gives", groups_give_what_the_row_gives},
+        {"with_other_selectors_and_formats", with_other_selectors_and_formats},
+        {"without_a_second_thread", without_a_second_thread},
+        {"two_runs_give_the_same_bits", two_runs_give_the_same_bits},
+        {"hidden_exchange_is_seen", hidden_exchange_is_seen},
+        {"a_bad_entry_is_named", a_bad_entry_is_named},
+        {"audits_pass_through", audits_pass_through},
+        {"everything_is_saved", everything_is_saved},
+    };
+    return mpi_test_main(argc, argv, "comm_overlap", cases, sizeof cases / sizeof cases[0]);
+}
