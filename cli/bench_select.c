@@ -1,8 +1,10 @@
-/* bench_select.c: how long it takes to add a gradient to the residual and select the k largest magnitudes,
- * against the two passes that bound it from below: acc += grad, and a read of acc. The three run in turn, round
- * after round, on the same arrays restored before each, so that a machine whose speed wanders slows all alike.
- * The result is compared entry by entry with a plain definition of top-k (columns as in nccl-tests). */
-#include <errno.h>
+/* bench_select.c: how long it takes to add a gradient to the residual and select about k entries, against the two
+ * passes that bound it from below: acc += grad, and a read of acc. Steps as in training: each has another gradient, and
+ * what was selected is taken out. The three passes run in turn, step after step, so that a machine whose speed wanders
+ * slows all alike. A last step, not timed, is compared entry by entry with a plain definition (columns as in
+ * nccl-tests). */
+#include "cli/bench_select.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,145 +16,118 @@
 #include "base/rng.h"
 #include "cli/bench.h"
 #include "topk/kernels.h"
-#include "topk/selector.h"
 
-enum { LIST_MAX = 16, REPEAT_MAX = 1000 };
-
-struct request {
-    double n[LIST_MAX], density[LIST_MAX];
-    size_t n_count, density_count, repeat;
-    bool json;
+enum {
+    WARM_UP = 8,     /* steps before the clock counts: reuse finds a threshold and corrects it */
+    GRADIENTS = 256, /* different ones: the same numbers, shifted */
+    SHIFT = 16       /* entries */
 };
 
-/* Arrays of one n, all [n]. */
+/* Arrays of one n. */
 struct arrays {
     size_t n;
-    float *residual, *grad;
-    struct store store; /* restored from residual before each run */
+    float *grad;  /* [n + GRADIENTS * SHIFT] */
+    float *plain; /* [n]: what the plain passes work on */
+    struct store store;
 };
 
-/* Seconds of each round. */
+/* Seconds of each timed step. */
 struct times {
-    double select[REPEAT_MAX], accumulate[REPEAT_MAX], scan[REPEAT_MAX];
+    double select[SELECT_REPEAT_MAX], accumulate[SELECT_REPEAT_MAX], scan[SELECT_REPEAT_MAX];
+    bool reevaluated[SELECT_REPEAT_MAX];
 };
 
-static const char usage[] =
-    "usage: sparsetrain bench select [--n LIST] [--density LIST] [--repeat N] [--json]\n"
-    "Accumulate and select the k = density * n largest magnitudes, one thread, next to a plain acc += grad and a\n"
-    "read scan of the same array. LIST: numbers with commas between them.\n"
-    "  --n LIST         gradient lengths (default 269722,14728266: ResNet-20, VGG-16)\n"
-    "  --density LIST   shares selected (default 0.001,0.02)\n"
-    "  --repeat N       rounds, each times all three in turn (default 15)\n"
-    "  --json           one JSON object per row instead of the table\n";
-
-/* Numbers with commas between them, each in [least, most]; whole ones where least is. */
-static bool parse_list(const char *option, const char *text, double least, double most, double *list, size_t *count,
-                       struct err *e) {
-    bool whole = least == floor(least);
-    *count = 0;
-    for (const char *at = text;; at++) {
-        char *end;
-        errno = 0;
-        double x = strtod(at, &end);
-        if (end == at || errno || !(x >= least && x <= most) || (*end && *end != ',') || (whole && x != floor(x)))
-            return err_set(e, "bench select: %s %s: %snumbers from %g to %.10g with commas between them are needed",
-                           option, text, whole ? "whole " : "", least, most);
-        if (*count == LIST_MAX) return err_set(e, "bench select: %s %s: at most %d numbers", option, text, LIST_MAX);
-        list[(*count)++] = x;
-        at = end;
-        if (!*at) return true;
-    }
-}
-
-static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    *r = (struct request){.n = {269722, 14728266}, .density = {0.001, 0.02}, 2, 2, .repeat = 15};
-    for (int i = 1; i < argc; i++) {
-        const char *option = argv[i], *value = argv[i + 1];
-        double rounds[LIST_MAX];
-        size_t numbers = 0;
-        bool ok = true;
-        if (strcmp(option, "--json") == 0) {
-            r->json = true;
-            continue;
-        }
-        if (strcmp(option, "--n") && strcmp(option, "--density") && strcmp(option, "--repeat"))
-            return err_set(e, "bench select: unknown option %s; --help shows them all", option);
-        if (!value) return err_set(e, "bench select: %s needs a value", option);
-        if (strcmp(option, "--n") == 0)
-            ok = parse_list(option, value, 1, 4294967295.0, r->n, &r->n_count, e);
-        else if (strcmp(option, "--density") == 0)
-            ok = parse_list(option, value, 1e-12, 1, r->density, &r->density_count, e);
-        else
-            ok = parse_list(option, value, 1, REPEAT_MAX, rounds, &numbers, e);
-        if (!ok) return false;
-        if (numbers > 1) return err_set(e, "bench select: %s %s: one number is needed", option, value);
-        if (numbers == 1) r->repeat = (size_t)rounds[0];
-        i++;
-    }
-    return true;
-}
+struct row {
+    size_t n, k, wrong, missed;
+    double density;
+    double select, least, accumulate, scan; /* [s], medians and the least of ordinary steps */
+    double mean;                            /* [s], of all steps */
+    double reevaluated;                     /* [s], median of the steps with a new exact threshold; NaN: none */
+    double found;                           /* entries per step, mean */
+    float threshold, exact;                 /* of the last step; exact: the k-th magnitude */
+    const char *selector;
+};
 
 /* Normal numbers whose scale wanders from layer to layer as in a network; cheap, as n is large. */
-static void fill(float *x, size_t n, double scale, uint64_t stream) {
-    struct rng rng = rng_open(1, RNG_TEST, stream);
+static void fill(float *x, size_t n) {
+    struct rng rng = rng_open(1, RNG_TEST, 2);
     for (size_t i = 0; i < n; i++) {
         double layer = exp(2.0 * (double)(i >> 14 & 63) / 64.0);
-        x[i] = (float)(scale * layer * rng_normal(&rng));
+        x[i] = (float)(1e-3 * layer * rng_normal(&rng));
     }
 }
 
 static void arrays_open(struct arrays *a, size_t n) {
     a->n = n;
-    a->residual = mem_alloc(n, sizeof *a->residual, "the bench's residual");
-    a->grad = mem_alloc(n, sizeof *a->grad, "the bench's gradient");
-    fill(a->residual, n, 3e-3, 1);
-    fill(a->grad, n, 1e-3, 2);
+    a->grad = mem_alloc(n + GRADIENTS * SHIFT, sizeof *a->grad, "the bench's gradient");
+    a->plain = mem_alloc(n, sizeof *a->plain, "the bench's plain array");
+    fill(a->grad, n + GRADIENTS * SHIFT);
     store_open(&a->store, n, device_find("cpu"));
 }
 
 static void arrays_close(struct arrays *a) {
     store_close(&a->store);
-    mem_free(a->residual);
     mem_free(a->grad);
+    mem_free(a->plain);
 }
 
+static const float *gradient(const struct arrays *a, size_t step) {
+    return a->grad + step * 37 % GRADIENTS * SHIFT; /* neighbours in time are not neighbours in memory */
+}
+
+/* The residual of a run that has gone on for a while: three gradients at once. */
 static void restore(struct arrays *a) {
-    a->store.ops->write(&a->store, 0, a->n, a->residual);
+    for (size_t i = 0; i < a->n; i++) a->plain[i] = 3 * a->grad[i + 5];
+    a->store.ops->write(&a->store, 0, a->n, a->plain);
 }
 
-/* How many entries of `found` differ from the definition: all above the k-th magnitude, then ties by index. */
-static size_t count_wrong(const struct arrays *a, size_t k, const struct sparse *found) {
-    uint32_t *key = mem_alloc(a->n, sizeof *key, "keys of the reference");
-    for (size_t i = 0; i < a->n; i++) key[i] = magnitude_key(a->residual[i] + a->grad[i]);
-    uint32_t kth = key_kth_largest(key, a->n, k);
+static void run(struct selector *s, const float *grad, size_t k, struct sparse *out) {
+    size_t bad;
+    if (!selector_run(s, grad, k, out, &bad)) die("entry %zu of the bench's data is not finite", bad);
+}
+
+static void one_step(struct arrays *a, struct selector *s, size_t k, size_t step, struct sparse *out, struct times *t,
+                     size_t at) {
+    const struct topk_kernels *kernels = topk_kernels();
+    const float *grad = gradient(a, step);
+    double begin = clock_now();
+    kernels->accumulate(a->plain, grad, a->n);
+    double accumulated = clock_now();
+    run(s, grad, k, out);
+    double selected = clock_now();
+    kernels->count(a->plain, a->n, KEY_INFINITE);
+    t->scan[at] = clock_now() - selected;
+    t->select[at] = selected - accumulated;
+    t->accumulate[at] = accumulated - begin;
+    t->reevaluated[at] = s->stats.reevaluated;
+    a->store.ops->zero_at(&a->store, out->idx, out->nnz);
+}
+
+/* The definition of the k largest of a->plain + grad, ties to the lower index, entry by entry. missed: of these, not
+ * returned. wrong: returned with another value or below the stated threshold, or not of these where `exact`. */
+static void compare(const struct arrays *a, const float *grad, const struct selector *s, const struct sparse *out,
+                    struct row *row) {
+    uint32_t *key = mem_alloc(a->n, sizeof *key, "keys of the reference"), least = magnitude_key(s->stats.threshold);
+    for (size_t i = 0; i < a->n; i++) key[i] = magnitude_key(a->plain[i] + grad[i]);
+    uint32_t kth = key_kth_largest(key, a->n, row->k);
     mem_free(key);
-    size_t ties = k, wrong = 0, at = 0;
-    for (size_t i = 0; i < a->n; i++) ties -= magnitude_key(a->residual[i] + a->grad[i]) > kth;
+    memcpy(&row->exact, &kth, sizeof kth);
+    size_t ties = row->k, at = 0, extra = 0;
+    for (size_t i = 0; i < a->n; i++) ties -= magnitude_key(a->plain[i] + grad[i]) > kth;
     for (size_t i = 0; i < a->n; i++) {
-        float value = a->residual[i] + a->grad[i];
-        bool tie = magnitude_key(value) == kth && ties > 0;
-        ties -= tie;
-        if (magnitude_key(value) <= kth && !tie) continue;
-        wrong += at >= found->nnz || found->idx[at] != i || memcmp(&found->val[at], &value, sizeof value) != 0;
+        float value = a->plain[i] + grad[i];
+        uint32_t own = magnitude_key(value);
+        bool returned = at < out->nnz && out->idx[at] == i, among = own > kth || (own == kth && ties > 0);
+        ties -= own == kth && ties > 0;
+        row->missed += among && !returned;
+        extra += !among && returned;
+        if (!returned) continue;
+        row->wrong += own < least || memcmp(&out->val[at], &value, sizeof value) != 0;
         at++;
     }
-    return wrong + (found->nnz > at ? found->nnz - at : 0);
-}
-
-static void one_round(struct arrays *a, struct selector *s, size_t k, struct sparse *out, struct times *t, size_t r) {
-    const struct topk_kernels *kernels = topk_kernels();
-    size_t bad;
-    restore(a);
-    double begin = clock_now();
-    kernels->accumulate(a->store.acc, a->grad, a->n);
-    t->accumulate[r] = clock_now() - begin;
-    restore(a);
-    begin = clock_now();
-    if (!selector_run(s, a->grad, k, out, &bad)) die("entry %zu of the bench's data is not finite", bad);
-    t->select[r] = clock_now() - begin;
-    begin = clock_now();
-    kernels->compact(a->store.acc, a->n, 0, KEY_INFINITE, out->idx, out->val, 0); /* finds nothing */
-    t->scan[r] = clock_now() - begin;
+    row->wrong += out->nnz - at;
+    if (s->ops->exact_count) row->wrong += out->nnz > row->k ? out->nnz - row->k : row->k - out->nnz;
+    if (strcmp(s->ops->name, "exact") == 0) row->wrong += row->missed + extra;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -160,25 +135,59 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts x. */
+/* Sorts x; NaN when there is none. */
 static double median(double *x, size_t count) {
+    if (count == 0) return (double)NAN;
     qsort(x, count, sizeof *x, ascending);
     return (x[(count - 1) / 2] + x[count / 2]) / 2;
 }
 
-struct row {
-    size_t n, k, wrong;
-    double density, select, least, accumulate, scan; /* [s] */
-    const char *selector;
-};
-
-static void print_row(const struct row *r, const struct request *request) {
-    if (!request->json) {
-        printf("%12zu %9g %11zu  %-10s %10.3f %10.3f %10.3f %10.3f %8.2f %8.2f %6zu\n", r->n, r->density, r->k,
-               r->selector, r->select * 1e3, r->least * 1e3, r->accumulate * 1e3, r->scan * 1e3,
-               r->select / r->accumulate, r->select / r->scan, r->wrong);
-        return;
+static void summarise(struct times *t, size_t repeat, struct row *row) {
+    double *renewed = mem_alloc(repeat, sizeof *renewed, "times of the bench"), sum = 0;
+    size_t ordinary = 0, anew = 0;
+    for (size_t i = 0; i < repeat; i++) {
+        sum += t->select[i];
+        if (t->reevaluated[i])
+            renewed[anew++] = t->select[i];
+        else
+            t->select[ordinary++] = t->select[i];
     }
+    row->mean = sum / (double)repeat;
+    row->reevaluated = median(renewed, anew);
+    row->select = ordinary ? median(t->select, ordinary) : row->reevaluated;
+    row->least = ordinary ? t->select[0] : renewed[0];
+    row->accumulate = median(t->accumulate, repeat);
+    row->scan = median(t->scan, repeat);
+    mem_free(renewed);
+}
+
+static struct row measure(struct arrays *a, double density, const struct selector_ops *ops,
+                          const struct select_request *r) {
+    struct row row = {.n = a->n, .k = density_to_k(density, a->n), .density = density, .selector = ops->name};
+    struct selector_settings settings = {.period = r->period};
+    struct times *t = mem_alloc(1, sizeof *t, "times of the bench");
+    struct selector *s = selector_open(ops, &a->store, row.k, &settings);
+    struct sparse out;
+    size_t step = 0;
+    sparse_open(&out, selector_capacity(ops, a->n, row.k));
+    restore(a);
+    for (; step < WARM_UP; step++) one_step(a, s, row.k, step, &out, t, 0);
+    for (; step < WARM_UP + r->repeat; step++) {
+        one_step(a, s, row.k, step, &out, t, step - WARM_UP);
+        row.found += (double)out.nnz / (double)r->repeat;
+    }
+    summarise(t, r->repeat, &row);
+    a->store.ops->read(&a->store, 0, a->n, a->plain);
+    run(s, gradient(a, step), row.k, &out);
+    compare(a, gradient(a, step), s, &out, &row);
+    row.threshold = s->stats.threshold;
+    sparse_close(&out);
+    selector_close(s);
+    mem_free(t);
+    return row;
+}
+
+static void print_json(const struct row *r, const struct select_request *request) {
     struct json j;
     json_open(&j);
     json_object(&j, NULL);
@@ -191,56 +200,97 @@ static void print_row(const struct row *r, const struct request *request) {
     json_integer(&j, "repeat", (int64_t)request->repeat);
     json_number(&j, "median_s", r->select);
     json_number(&j, "min_s", r->least);
+    json_number(&j, "mean_s", r->mean);
+    json_number(&j, "reevaluated_s", r->reevaluated);
     json_number(&j, "accumulate_s", r->accumulate);
     json_number(&j, "scan_s", r->scan);
     json_number(&j, "ratio_accumulate", r->select / r->accumulate);
+    json_number(&j, "ratio_accumulate_mean", r->mean / r->accumulate);
     json_number(&j, "ratio_scan", r->select / r->scan);
+    json_number(&j, "found_mean", r->found);
+    json_number(&j, "threshold", (double)r->threshold);
+    json_number(&j, "threshold_exact", (double)r->exact);
+    json_integer(&j, "missed", (int64_t)r->missed);
     json_integer(&j, "wrong", (int64_t)r->wrong);
     json_end(&j);
     puts(json_text(&j));
     json_close(&j);
 }
 
-static struct row measure(struct arrays *a, double density, const struct selector_ops *ops, size_t repeat) {
-    struct row row = {.n = a->n, .k = density_to_k(density, a->n), .density = density, .selector = ops->name};
-    struct times *t = mem_alloc(1, sizeof *t, "times of the bench");
-    struct selector *s = selector_open(ops, &a->store, row.k, NULL);
-    struct sparse out;
-    sparse_open(&out, selector_capacity(ops, a->n, row.k));
-    one_round(a, s, row.k, &out, t, 0); /* warm-up, and what is checked */
-    if (ops->exact_count) row.wrong = count_wrong(a, row.k, &out);
-    for (size_t r = 0; r < repeat; r++) one_round(a, s, row.k, &out, t, r);
-    row.select = median(t->select, repeat);
-    row.least = t->select[0];
-    row.accumulate = median(t->accumulate, repeat);
-    row.scan = median(t->scan, repeat);
-    sparse_close(&out);
-    selector_close(s);
-    mem_free(t);
-    return row;
+static void print_row(const struct row *r, const struct select_request *request) {
+    if (request->json) {
+        print_json(r, request);
+        return;
+    }
+    char anew[32] = "-";
+    if (!isnan(r->reevaluated)) snprintf(anew, sizeof anew, "%.3f", r->reevaluated * 1e3);
+    double off = r->exact != 0 ? 100 * ((double)r->threshold / (double)r->exact - 1) : 0;
+    printf("%11zu %9g %9zu  %-10s %9.3f %9.3f %9s %9.3f %8.3f %7.2f %7.2f %7.2f %8.3f %+9.2f %7.2f %6zu\n", r->n,
+           r->density, r->k, r->selector, r->select * 1e3, r->mean * 1e3, anew, r->accumulate * 1e3, r->scan * 1e3,
+           r->select / r->accumulate, r->mean / r->accumulate, r->select / r->scan, r->found / (double)r->k, off,
+           100 * (double)r->missed / (double)r->k, r->wrong);
+}
+
+static void print_head(const struct select_request *request) {
+    printf(
+        "# select: accumulate and select, one thread, %s kernels; %zu steps after %d\n"
+        "# median, mean: of ordinary steps, of all; renew: median of steps that found an exact threshold anew\n"
+        "# /accum, mean/a, /scan: over the median of a plain acc += grad, of a read scan, in the same steps\n"
+        "# found/k: mean over the steps; thr%%: threshold off the exact one; miss%%: of the k largest, not returned\n"
+        "#         n   density         k  selector   median/ms   mean/ms  renew/ms  accum/ms  scan/ms  /accum  "
+        "mean/a   /scan  found/k      thr%%   miss%%  wrong\n",
+        topk_kernels()->name, request->repeat, (int)WARM_UP);
+}
+
+/* Bytes that can be had without swapping, as Linux says; 0: unknown. */
+static double memory_available(void) {
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[256];
+    double kib = 0;
+    if (!file) return 0;
+    while (kib <= 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, "MemAvailable:", 13) == 0) kib = strtod(line + 13, NULL);
+    fclose(file);
+    return kib * 1024;
+}
+
+/* Gradient, plain array, residual, keys of the check: 4 bytes per entry each, sidco's candidates, and the lists. */
+static double memory_needed(const struct select_request *r, double n) {
+    double most = 0;
+    for (size_t s = 0; s < r->row_count; s++)
+        for (size_t d = 0; d < r->density_count; d++)
+            most = fmax(most, (double)selector_capacity(r->row[s], (size_t)n, density_to_k(r->density[d], (size_t)n)));
+    return 18 * n + 24 * most;
+}
+
+static bool fits(const struct select_request *r, struct err *e) {
+    double available = memory_available(), most = 0;
+    size_t worst = 0;
+    for (size_t i = 0; i < r->n_count; i++)
+        if (memory_needed(r, r->n[i]) > most) most = memory_needed(r, r->n[worst = i]);
+    if (available <= 0 || most <= available) return true;
+    return err_set(e,
+                   "bench select: n = %.0f needs about %.0f MiB and %.0f MiB are free; a smaller --n or --density is "
+                   "needed",
+                   r->n[worst], most / 1048576, available / 1048576);
 }
 
 int bench_select(int argc, char **argv) {
-    struct request request;
+    struct select_request request;
     struct err e = {0};
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    if (!parse(argc, argv, &request, &e)) {
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(select_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
+    if (!select_parse(argc, argv, &request, &e) || !fits(&request, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return EXIT_USER;
     }
-    if (!request.json)
-        printf("# select: acc += grad and top-k, one thread, %s kernels, %zu rounds\n"
-               "# ratios: median over that of a plain acc += grad, and of a read scan, in the same rounds\n"
-               "#          n   density           k  selector    median/ms     min/ms accum/ms   scan/ms  /accum    "
-               "/scan  wrong\n",
-               topk_kernels()->name, request.repeat);
+    if (!request.json) print_head(&request);
     size_t wrong = 0;
     for (size_t i = 0; i < request.n_count; i++) {
         struct arrays a;
         arrays_open(&a, (size_t)request.n[i]);
         for (size_t d = 0; d < request.density_count; d++)
-            for (size_t s = 0; selectors[s]; s++) {
-                struct row row = measure(&a, request.density[d], selectors[s], request.repeat);
+            for (size_t s = 0; s < request.row_count; s++) {
+                struct row row = measure(&a, request.density[d], request.row[s], &request);
                 print_row(&row, &request);
                 fflush(stdout);
                 wrong += row.wrong;

@@ -17,7 +17,7 @@ struct position {
     uint64_t run_id, step;
     uint32_t ranks, rank;
     uint64_t parameters, optimiser_states, net_states;
-    uint32_t data_checksum, zero;
+    uint32_t data_checksum, averaged; /* averaged: all ranks hold the same parameters at this step */
     double start_loss, start_accuracy;
 };
 
@@ -34,6 +34,7 @@ static struct position position_of(const struct run *r) {
                              .optimiser_states = r->optimiser.n_state,
                              .net_states = r->net->arena.n_state,
                              .data_checksum = r->data_checksum,
+                             .averaged = r->averaged_at == r->step,
                              .start_loss = r->log.start_loss,
                              .start_accuracy = r->log.start_accuracy};
 }
@@ -113,22 +114,80 @@ static void remove_leftovers(const char *dir) {
 
 /* -- writing --------------------------------------------------------------------------------------------------- */
 
+/* The state of the exchange and its selectors, end to end. */
+static size_t exchange_state_bytes(struct exchange *x) {
+    size_t total = 0, bytes;
+    void *memory;
+    for (size_t i = 0; exchange_saved(x, i, &memory, &bytes); i++) total += bytes;
+    return total;
+}
+
+static void take_exchange_state(struct exchange *x, unsigned char *to) {
+    size_t bytes;
+    void *memory;
+    for (size_t i = 0; exchange_saved(x, i, &memory, &bytes); to += bytes, i++)
+        if (bytes > 0) memcpy(to, memory, bytes);
+}
+
+static void put_exchange_state(struct exchange *x, const unsigned char *from) {
+    size_t bytes;
+    void *memory;
+    for (size_t i = 0; exchange_saved(x, i, &memory, &bytes); from += bytes, i++)
+        if (bytes > 0) memcpy(memory, from, bytes);
+}
+
+/* What each rank has of its own: the state of its net and its exchange, its residual; where the replicas drift apart
+ * also its parameters and optimiser. All in fresh host memory, as sections. */
+struct own {
+    struct section section[6];
+    void *memory[6];
+    size_t count;
+};
+
+static void *own_add(struct own *own, const char *name, size_t bytes) {
+    void *memory = mem_alloc(bytes, 1, "a copy for the checkpoint");
+    own->section[own->count] = (struct section){name, memory, bytes};
+    own->memory[own->count++] = memory;
+    return memory;
+}
+
+/* Room for all that this run has. */
+static void own_open(const struct run *r, struct own *own) {
+    *own = (struct own){0};
+    own_add(own, "position", sizeof(struct position));
+    own_add(own, "net state", r->net->arena.n_state * sizeof(float));
+    own_add(own, "exchange", exchange_state_bytes((struct exchange *)&r->exchange));
+    if (r->sparse) own_add(own, "residual", r->n * sizeof(float));
+    if (r->drifts) own_add(own, "own parameters", r->n * sizeof(float));
+    if (r->drifts) own_add(own, "own optimiser", r->optimiser.n_state * sizeof(float));
+}
+
+static void own_close(struct own *own) {
+    for (size_t i = 0; i < own->count; i++) mem_free(own->memory[i]);
+}
+
+static void *own_find(const struct own *own, const char *name) {
+    for (size_t i = 0; i < own->count; i++)
+        if (strcmp(own->section[i].name, name) == 0) return own->memory[i];
+    return NULL;
+}
+
 static bool write_rank(const struct run *r, const char *dir, struct err *e) {
     char path[PATH_MAX_ + 32];
-    snprintf(path, sizeof path, "%s/rank%04d.ckpt", dir, r->comm->rank);
-    struct position position = position_of(r);
     const struct arena *a = &r->net->arena;
-    float *state = device_copy_to_host(a->device, a->state, a->n_state, "a copy for the checkpoint"), *residual = NULL;
-    struct section sections[3] = {{"position", &position, sizeof position},
-                                  {"net state", state, a->n_state * sizeof *state}};
-    if (r->sparse) {
-        residual = mem_alloc(r->n, sizeof *residual, "a copy of the residual");
-        r->store.ops->read((struct store *)&r->store, 0, r->n, residual);
-        sections[2] = (struct section){"residual", residual, r->n * sizeof *residual};
-    }
-    bool good = container_write(path, sections, r->sparse ? 3 : 2, e);
-    mem_free(state);
-    mem_free(residual);
+    const struct optimiser *o = &r->optimiser;
+    struct position position = position_of(r);
+    struct own own;
+    snprintf(path, sizeof path, "%s/rank%04d.ckpt", dir, r->comm->rank);
+    own_open(r, &own);
+    memcpy(own_find(&own, "position"), &position, sizeof position);
+    a->device->to_host(own_find(&own, "net state"), a->state, a->n_state * sizeof(float));
+    take_exchange_state((struct exchange *)&r->exchange, own_find(&own, "exchange"));
+    if (r->sparse) r->store.ops->read((struct store *)&r->store, 0, r->n, own_find(&own, "residual"));
+    if (r->drifts) a->device->to_host(own_find(&own, "own parameters"), a->param, r->n * sizeof(float));
+    if (r->drifts) o->device->to_host(own_find(&own, "own optimiser"), o->state, o->n_state * sizeof(float));
+    bool good = container_write(path, own.section, own.count, e);
+    own_close(&own);
     return good;
 }
 
@@ -288,24 +347,27 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
 static bool load_rank(struct run *r, const struct checkpoint *from, const struct position *model, struct err *e) {
     char path[PATH_MAX_];
     struct container c;
-    struct position p;
+    struct own own;
     const struct arena *a = &r->net->arena;
+    const struct optimiser *o = &r->optimiser;
     snprintf(path, sizeof path, "%s/rank%04d.ckpt", from->path, r->comm->rank);
     if (!container_read(path, &c, e)) {
         suggest_older(from, e);
         return false;
     }
-    float *state = mem_alloc(a->n_state, sizeof *state, "the network's state");
-    float *residual = mem_alloc(r->n, sizeof *residual, "the residual");
-    bool good = container_get(&c, "position", &p, sizeof p, e);
-    if (good && (p.run_id != model->run_id || p.step != model->step || p.rank != (uint32_t)r->comm->rank))
+    own_open(r, &own);
+    bool good = true;
+    for (size_t i = 0; i < own.count && good; i++)
+        good = container_get(&c, own.section[i].name, own.memory[i], own.section[i].bytes, e);
+    const struct position *p = own_find(&own, "position");
+    if (good && (p->run_id != model->run_id || p->step != model->step || p->rank != (uint32_t)r->comm->rank))
         good = err_set(e, "cannot resume: %s belongs to another run or step than model.ckpt beside it", path);
-    good = good && container_get(&c, "net state", state, a->n_state * sizeof *state, e) &&
-           (!r->sparse || container_get(&c, "residual", residual, r->n * sizeof *residual, e));
-    if (good) a->device->to_device(a->state, state, a->n_state * sizeof *state);
-    if (good && r->sparse) r->store.ops->write(&r->store, 0, r->n, residual);
-    mem_free(state);
-    mem_free(residual);
+    if (good) a->device->to_device(a->state, own_find(&own, "net state"), a->n_state * sizeof(float));
+    if (good) put_exchange_state(&r->exchange, own_find(&own, "exchange"));
+    if (good && r->sparse) r->store.ops->write(&r->store, 0, r->n, own_find(&own, "residual"));
+    if (good && r->drifts) a->device->to_device(a->param, own_find(&own, "own parameters"), r->n * sizeof(float));
+    if (good && r->drifts) o->device->to_device(o->state, own_find(&own, "own optimiser"), o->n_state * sizeof(float));
+    own_close(&own);
     container_close(&c);
     return good;
 }
@@ -330,6 +392,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, struct err *e
     mem_free(moments);
     r->id = p.run_id;
     r->step = r->first_step = r->checkpoint_last = (size_t)p.step;
+    r->averaged_at = p.averaged ? r->step : SIZE_MAX;
     r->log.start_loss = p.start_loss;
     r->log.start_accuracy = p.start_accuracy;
     return !failed;

@@ -1,7 +1,8 @@
 /* evaluate.c: the test set, sharded over all ranks. Published code tests rank 0's replica with rank 0's batch-norm
  * statistics; here the statistics are averaged over the ranks first. A running mean is linear in what it has seen, so
  * averaging the running means is the running mean of the averages: putting the average back changes nothing but
- * rounding. */
+ * rounding. Where the replicas drift apart, what is tested is the average of their parameters; training goes on with
+ * each rank's own. */
 #include "base/mem.h"
 #include "cli/run.h"
 
@@ -21,6 +22,7 @@ void run_evaluate(struct run *r, double *loss, double *accuracy) {
     float *x = mem_alloc(batch * image, sizeof *x, "a test batch");
     int32_t *y = mem_alloc(batch, sizeof *y, "the labels of a test batch");
     double sum[3] = {0, 0, 0}; /* loss, correct, images */
+    float *own = run_average_begin(r);
     average_state(r);
     loader_share(r->data.test.count, r->comm->rank, r->comm->size, &from, &to);
     for (; from < to; from += batch) {
@@ -35,6 +37,7 @@ void run_evaluate(struct run *r, double *loss, double *accuracy) {
     comm_allreduce_f64(r->comm, sum, 3, COMM_SUM);
     *loss = sum[0] / sum[2];
     *accuracy = sum[1] / sum[2];
+    run_average_end(r, own);
     mem_free(x);
     mem_free(y);
 }

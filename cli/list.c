@@ -49,6 +49,9 @@ void list_print(void) {
     heading("Selectors", "--select");
     for (size_t i = 0; selectors[i]; i++) row(selectors[i]->name, "yes", selectors[i]->summary, selectors[i]->paper);
     putchar('\n');
+    heading("Wire formats", "--wire");
+    for (size_t i = 0; wires[i]; i++) row(wires[i]->name, "yes", wires[i]->summary, wires[i]->paper);
+    putchar('\n');
     heading("Optimisers", "--optimiser");
     for (size_t i = 0; optimisers[i]; i++) row(optimisers[i]->name, "yes", optimisers[i]->summary, NULL);
     putchar('\n');

@@ -1,5 +1,6 @@
 /* log.c: see log.h; the file's schema is docs/run-jsonl.md. */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,6 +244,16 @@ static void write_spread(struct json *j, const char *name, struct spread s, int 
     json_number(j, key, s.max);
 }
 
+/* What the selectors did: counts before anything was cut, thresholds, and the exact one in steps of --audit. */
+static void write_thresholds(struct json *j, const struct row *row, int P, size_t stride) {
+    write_spread(j, "selected", over_ranks(row, P, stride, offsetof(struct row, selected)), P);
+    write_spread(j, "threshold", over_ranks(row, P, stride, offsetof(struct row, threshold)), P);
+    if (!isnan(row->exact_threshold))
+        write_spread(j, "threshold_exact", over_ranks(row, P, stride, offsetof(struct row, exact_threshold)), P);
+    if (row->global_threshold > 0) json_number(j, "threshold_global", row->global_threshold);
+    if (row->global_exact_threshold > 0) json_number(j, "threshold_global_exact", row->global_exact_threshold);
+}
+
 /* The rows of all ranks for one step: row[0], row[stride], ...; `step` is the number of steps then done. */
 static void take_step(struct run *r, const struct row *row, size_t stride, size_t step) {
     int P = r->comm->size;
@@ -251,6 +262,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
 #define OVER(field) over_ranks(row, P, stride, offsetof(struct row, field))
     struct spread loss = OVER(loss), images = OVER(images), seconds = OVER(seconds), mass = OVER(mass_lost);
     struct spread nnz = OVER(local_nnz), sent = OVER(bytes_sent), received = OVER(bytes_received);
+    struct spread hidden = OVER(hidden_seconds);
     struct spread messages = OVER(messages_sent), messages_in = OVER(messages_received);
     double phase[PHASE_COUNT];
     for (int i = 0; i < PHASE_COUNT; i++)
@@ -267,6 +279,8 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_integer(j, "global_nnz", (int64_t)row->global_nnz);
     json_number(j, "density_real", nnz.sum / P / (double)r->n);
     json_number(j, "mass_lost", mass.sum);
+    if (r->selector) write_thresholds(j, row, P, stride);
+    if (r->exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
     write_spread(j, "bytes_sent", sent, P);
     write_spread(j, "bytes_received", received, P);
     write_spread(j, "messages_sent", messages, P);
@@ -277,6 +291,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     t->steps++;
     t->images += images.sum;
     t->seconds += seconds.max;
+    t->hidden_seconds += hidden.sum / P;
     for (int i = 0; i < PHASE_COUNT; i++) t->phase[i] += phase[i];
     t->bytes_sent += sent.sum / P;
     t->bytes_received += received.sum / P;
@@ -385,6 +400,7 @@ void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
     json_number(j, "images_per_second", t->seconds > 0 ? t->images / t->seconds : 0);
     json_number(j, "step_seconds", t->seconds / steps);
+    if (r->exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
     json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
     json_number(j, "bytes_received_per_step", t->bytes_received / steps);
     json_number(j, "messages_sent_per_step", t->messages_sent / steps);

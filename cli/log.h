@@ -21,6 +21,9 @@ struct row {
     double loss, images, correct; /* sums over the rank's images */
     double lr, density, k;
     double local_nnz, global_nnz, mass_lost;
+    double selected, threshold, exact_threshold;     /* NaN where there is none */
+    double global_threshold, global_exact_threshold; /* 0 where there is none */
+    double hidden_seconds;                           /* of communication, behind backward */
     double bytes_sent, bytes_received, messages_sent, messages_received;
     double seconds, phase[PHASE_COUNT];
 };
@@ -30,6 +33,7 @@ struct totals {
     double steps, images, seconds;                    /* images of all ranks; seconds: slowest rank of each step */
     double phase[PHASE_COUNT];                        /* mean over ranks */
     double bytes_sent, bytes_received, messages_sent; /* mean over ranks */
+    double hidden_seconds;                            /* mean over ranks */
     double local_nnz, global_nnz, mass_lost;          /* nnz: mean over ranks; mass: all ranks */
     double loss, loss_images, correct;                /* since the last evaluation */
     double recent_images, recent_seconds;             /* since the last line */

@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/bench_exchange.h"
 #include "cli/bench_net.h"
+#include "cli/bench_p2p.h"
+#include "cli/bench_wire.h"
 #include "cli/data_show.h"
 #include "cli/list.h"
+#include "cli/predict.h"
 #include "cli/report.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -36,7 +40,7 @@ static int finish(struct run *r, int status) {
     uint64_t hash = run_check_replicas(r);
     struct err e = {0};
     log_summary(r, hash, status == EXIT_DONE);
-    if (!log_flush(r, &e)) return user_error(r->comm, &e);
+    if (!log_flush(r, &e) || !run_write_trace(r, &e)) return user_error(r->comm, &e);
     report_end(r, status);
     run_close(r);
     return status;
@@ -89,10 +93,20 @@ static const struct {
     const char *first, *second;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"list", NULL, verb_list},         {"man", NULL, verb_man},     {"help", NULL, verb_help},
-    {"--help", NULL, verb_help},       {"-h", NULL, verb_help},     {"version", NULL, verb_version},
-    {"--version", NULL, verb_version}, {"data", "show", data_show}, {"bench", "select", bench_select},
-    {"bench", "net", bench_net},
+    {"list", NULL, verb_list},         {"man", NULL, verb_man},       {"help", NULL, verb_help},
+    {"--help", NULL, verb_help},       {"-h", NULL, verb_help},       {"version", NULL, verb_version},
+    {"--version", NULL, verb_version}, {"data", "show", data_show},   {"bench", "select", bench_select},
+    {"bench", "net", bench_net},       {"bench", "wire", bench_wire}, {"predict", NULL, predict},
+};
+
+/* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all
+ * ranks (comm_agree): it is printed here. argv[0] is the last word of the verb. Looked at after the verbs above. */
+static const struct {
+    const char *first, *second;
+    int (*run)(struct comm *c, int argc, char **argv, struct err *e);
+} mpi_verbs[] = {
+    {"p2p", NULL, bench_p2p},
+    {"bench", NULL, bench_exchange},
 };
 
 /* --help and --version also count behind other options. */
@@ -102,13 +116,31 @@ static bool asks_for(int argc, char **argv, const char *option) {
     return false;
 }
 
+/* How many words of argv are this verb: 0 when it is another one. */
+static int words_of(const char *first, const char *second, int argc, char **argv) {
+    if (argc < 2 || strcmp(argv[1], first) != 0) return 0;
+    if (!second) return 1;
+    return argc > 2 && strcmp(argv[2], second) == 0 ? 2 : 0;
+}
+
+static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
+    struct err e = {0};
+    struct comm *c = comm_open(&argc, &argv);
+    int status = mpi_verbs[verb].run(c, argc - words, argv + words, &e);
+    if (status == EXIT_USER && e.text[0]) return user_error(c, &e);
+    comm_close(c);
+    return status;
+}
+
 int main(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        int words = verbs[i].second ? 2 : 1;
-        if (strcmp(word, verbs[i].first) != 0) continue;
-        if (words == 2 && (argc < 3 || strcmp(argv[2], verbs[i].second) != 0)) continue;
-        return launcher_rank() == 0 ? verbs[i].run(argc - words, argv + words) : EXIT_DONE;
+        int words = words_of(verbs[i].first, verbs[i].second, argc, argv);
+        if (words) return launcher_rank() == 0 ? verbs[i].run(argc - words, argv + words) : EXIT_DONE;
+    }
+    for (size_t i = 0; i < sizeof mpi_verbs / sizeof *mpi_verbs; i++) {
+        int words = words_of(mpi_verbs[i].first, mpi_verbs[i].second, argc, argv);
+        if (words) return run_mpi_verb(i, words, argc, argv);
     }
     bool named = strcmp(word, "train") == 0;
     if (asks_for(argc, argv, "--help")) return launcher_rank() == 0 ? verb_help(0, NULL) : EXIT_DONE;

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/table.h"
+#include "cli/exchange_options.h"
 
 static void *value_of(struct options *o, const struct option_row *row) {
     return (char *)o + row->offset;
@@ -175,25 +176,71 @@ static bool refuse_if_given(const struct options *o, const char *name, const cha
     return !options_given(o, name) || err_set(e, "--%s has no effect %s; leave it out", name, why);
 }
 
+/* Options that mean something only in some company: where `meant` is false, giving one of the names is a mistake. */
+static bool only_where(const struct options *o, bool meant, const char *const *names, const char *why, struct err *e) {
+    for (; !meant && *names; names++)
+        if (!refuse_if_given(o, *names, why, e)) return false;
+    return true;
+}
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static bool check_selector(struct options *o, const struct exchange_ops *x, struct err *e) {
+    char why[128];
+    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
+             x->sparse ? "selects and sends in its own way" : "selects nothing");
+    if (!only_where(o, x->selects, NAMES("select", "audit", "wire"), why, e)) return false;
+    if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
+    bool reuses = strcmp(o->algo, "oktopk") == 0 || (x->selects && strcmp(o->select, "reuse") == 0);
+    return only_where(o, reuses, NAMES("tau-prime"), "without --select reuse or --algo oktopk", e);
+}
+
 static bool check_exchange(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
     struct density_schedule d = {.target = o->density};
-    if (!x->sparse) {
-        static const char *const sparse_only[] = {"select", "density", "density-warmup", "dense-steps",
-                                                  "gtopk-residual"};
-        char why[96];
-        snprintf(why, sizeof why, "with --algo %s, which sends every entry", x->name);
-        for (size_t i = 0; i < sizeof sparse_only / sizeof *sparse_only; i++)
-            if (!refuse_if_given(o, sparse_only[i], why, e)) return false;
-        return true;
-    }
-    if (strcmp(o->algo, "gtopk") != 0 && !refuse_if_given(o, "gtopk-residual", "without --algo gtopk", e)) return false;
-    if (!o->select[0]) strcpy(o->select, x->default_select);
-    return density_parse_warmup(o->density_warmup, &d, e);
+    struct oktopk_setup oktopk;
+    char why[96];
+    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
+             x->drifts ? "exchanges no gradients" : "sends every entry");
+    if (!only_where(o, x->sparse,
+                    NAMES("density", "density-warmup", "dense-steps", "select", "audit", "wire", "local-update"), why,
+                    e))
+        return false;
+    bool is_oktopk = strcmp(o->algo, "oktopk") == 0, layers = strcmp(o->overlap, "layers") == 0;
+    if (layers && (x->begin || x->drifts))
+        return err_set(e, "--overlap layers has no effect with --algo %s, which %s; leave it out", x->name,
+                       x->drifts ? "exchanges no gradients" : "overlaps by itself");
+    return check_selector(o, x, e) &&
+           only_where(o, strcmp(o->algo, "gtopk") == 0, NAMES("gtopk-residual"), "without --algo gtopk", e) &&
+           only_where(o, is_oktopk, NAMES("tau", "oktopk-bucket", "oktopk-off"), "without --algo oktopk", e) &&
+           only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
+           only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
+           oktopk_leave_out(o->oktopk_off, &oktopk, e) &&
+           (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));
+}
+
+/* Averages of the parameters, and what they forbid. */
+static bool check_average(struct options *o, struct err *e) {
+    const struct exchange_ops *x = options_exchange(o);
+    if (!only_where(o, options_drift(o), NAMES("average-every"), "without --local-update or --algo fedavg", e))
+        return false;
+    if (!options_drift(o)) return true;
+    if (o->local_update && x->by_node)
+        return err_set(e,
+                       "--local-update cannot be combined with --algo %s, which adds up the gradients of a node before "
+                       "it selects; use another sparse algorithm",
+                       x->name);
+    if (o->average_every < 0) o->average_every = x->drifts ? 20 : 500;
+    if (o->check_replicas % o->average_every != 0)
+        return err_set(e,
+                       "--check-replicas %lld: the replicas differ between averages; take a multiple of "
+                       "--average-every %lld",
+                       (long long)o->check_replicas, (long long)o->average_every);
+    return true;
 }
 
 static bool check_output(const struct options *o, struct err *e) {
     if (!o->out[0] && !o->resume[0] && !refuse_if_given(o, "checkpoint-every", "without --out", e)) return false;
+    if (!o->record[0] && !refuse_if_given(o, "record-every", "without --record", e)) return false;
     if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
         return err_set(e, "--quiet and --progress %s contradict each other; give one of them", o->progress);
     return true;
@@ -215,7 +262,8 @@ bool options_resolve(struct options *o, struct err *e) {
         }
         return err_set(e, "--data has no \"%.100s\"; there are: %s", o->data, names);
     }
-    return lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_exchange(o, e) && check_output(o, e);
+    return lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_exchange(o, e) && check_average(o, e) &&
+           check_output(o, e);
 }
 
 void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]) {
@@ -334,6 +382,20 @@ const struct selector_ops *options_selector(const struct options *o) {
     const struct selector_ops *found;
     TABLE_FIND(selectors, o->select, found);
     return found;
+}
+
+void options_setup(const struct options *o, struct exchange_setup *setup) {
+    struct err e = {0};
+    TABLE_FIND(wires, o->wire, setup->wire);
+    setup->gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
+    setup->oktopk = (struct oktopk_setup){
+        .period = (int)o->tau_prime, .balance_period = (int)o->tau, .bucket = (int)o->oktopk_bucket};
+    if (!oktopk_leave_out(o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
+    setup->bucket_bytes = (size_t)o->overlap_bytes;
+}
+
+bool options_drift(const struct options *o) {
+    return o->local_update || options_exchange(o)->drifts;
 }
 
 const struct model_ops *options_model(const struct options *o) {

@@ -16,7 +16,7 @@
 #include "nets/net.h"
 #include "nets/schedule.h"
 
-enum { OPTION_TEXT_MAX = 512, OPTIONS_MAX = 64 };
+enum { OPTION_TEXT_MAX = 512, OPTIONS_MAX = 80 };
 
 /* The values, in the order of the table. Text is kept as typed. */
 struct options {
@@ -24,6 +24,9 @@ struct options {
         gtopk_residual[OPTION_TEXT_MAX];
     double density;
     int64_t dense_steps;
+    char wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX], overlap[OPTION_TEXT_MAX];
+    int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
+    bool local_update;
     char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX];
     bool no_augment;
     double epochs;
@@ -34,7 +37,8 @@ struct options {
     char device[OPTION_TEXT_MAX];
     int64_t threads;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
-    int64_t checkpoint_every, check_replicas;
+    int64_t checkpoint_every, check_replicas, audit, record_every;
+    char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
     double eval_every;
     bool quiet;
     char progress[OPTION_TEXT_MAX];
@@ -97,8 +101,14 @@ void options_man(FILE *stream);
 
 /* The rows that the names stand for; options_resolve has checked that they exist. */
 const struct exchange_ops *options_exchange(const struct options *o);
-const struct selector_ops *options_selector(const struct options *o);
+const struct selector_ops *options_selector(const struct options *o); /* NULL where the algorithm takes none */
 const struct model_ops *options_model(const struct options *o);
+
+/* What the options say of the exchange: wire format, Ok-Topk's settings, rule of gtopk, bucket size. */
+void options_setup(const struct options *o, struct exchange_setup *setup);
+
+/* Do the replicas differ between two averages of the parameters? */
+bool options_drift(const struct options *o);
 
 /* --data NAME[:WHERE]: the row, or NULL; *where points to WHERE, else to $SPARSETRAIN_DATA, else "build/data". */
 const struct dataset_ops *options_dataset(const char *data, const char **where);

@@ -9,8 +9,12 @@ static const char *const verbs[][2] = {
     {"[train]", "train a network (the verb may be left out)"},
     {"list", "models, datasets, algorithms, selectors, devices: with source, and whether they can be used here"},
     {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]"},
+    {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)"},
     {"bench select", "time the selectors on this machine (bench select --help)"},
     {"bench net", "time a network on this machine (bench net --help)"},
+    {"bench wire", "size and speed of the wire formats on this machine (bench wire --help)"},
+    {"p2p", "time messages between ranks, fit the network's alpha and beta: mpirun -np 2 sparsetrain p2p --out FILE"},
+    {"predict", "what each algorithm costs on a network, without running it: --net FILE|1gbe|... (predict --help)"},
     {"man", "this text as a manual page"},
 };
 

@@ -1,6 +1,7 @@
 /* options_table.c: the one table of options. See options.h. */
 #include <math.h>
 
+#include "cli/exchange_options.h"
 #include "cli/options.h"
 #include "nets/optimiser.h"
 
@@ -20,6 +21,11 @@ static const char *device_name(size_t i) {
     return i == 0 ? "auto" : devices[i - 1] ? devices[i - 1]->name : NULL;
 }
 
+static const char *overlap_name(size_t i) {
+    static const char *const names[] = {"none", "layers", NULL};
+    return names[i];
+}
+
 static const char *residual_name(size_t i) {
     static const char *const names[] = {"conserve", "paper", NULL};
     return names[i];
@@ -33,6 +39,7 @@ static const char *progress_name(size_t i) {
 /* Also silences the warning about fields that a row leaves out. */
 #define AT(field) .offset = offsetof(struct options, field)
 #define HUGE_COUNT 1e15
+#define HUGE_STEPS 1e9
 
 static const char exchange_group[] = "Gradient exchange", model_group[] = "Model and data",
                   training_group[] = "Training", machine_group[] = "Machine", output_group[] = "Output and checkpoints";
@@ -53,6 +60,32 @@ const struct option_row option_table[] = {
      "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
      "much",
      AT(gtopk_residual), .choice = residual_name},
+    {"wire", "FORMAT", OPTION_CHOICE, RULE_RUN, exchange_group, "coo32",
+     "how sparse vectors travel; what a format rounds off stays in the residual", AT(wire), .choice = wire_name},
+    {"tau-prime", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "32",
+     "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)", AT(tau_prime), 1,
+     HUGE_STEPS},
+    {"tau", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "64", "oktopk: steps between new region boundaries", AT(tau),
+     1, HUGE_STEPS},
+    {"oktopk-bucket", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "4",
+     "oktopk: messages in flight at once while regions are reduced", AT(oktopk_bucket), 1, 4096},
+    {"oktopk-off", "LIST", OPTION_TEXT, RULE_RUN, exchange_group, "none",
+     "oktopk: techniques to leave out, for ablations: regions,rotation,overlap,balance", AT(oktopk_off)},
+    {"ranks-per-node", "M", OPTION_INTEGER, RULE_RUN, exchange_group, NULL,
+     "hitopk, torus2d: take every M consecutive ranks for a node (default: the nodes there are)", AT(ranks_per_node), 1,
+     1e6},
+    {"overlap", "HOW", OPTION_CHOICE, RULE_RUN, exchange_group, "none",
+     "layers: select and exchange group by group while backward goes on with earlier layers", AT(overlap),
+     .choice = overlap_name},
+    {"overlap-bytes", "B", OPTION_INTEGER, RULE_RUN, exchange_group, "4194304",
+     "gradient bytes of one group of --overlap layers (at least) and of one allreduce of dense-ovlp", AT(overlap_bytes),
+     4, HUGE_COUNT},
+    {"local-update", NULL, OPTION_FLAG, RULE_RUN, exchange_group, NULL,
+     "step on the exchanged sum with this rank's part replaced by its whole fresh gradient (Aji et al. 2019)",
+     AT(local_update)},
+    {"average-every", "N", OPTION_INTEGER, RULE_RUN, exchange_group, NULL,
+     "average the parameters over the ranks every N steps (default: 500 with --local-update, 20 with fedavg)",
+     AT(average_every), 1, HUGE_COUNT},
 
     {"model", "NAME", OPTION_CHOICE, RULE_RUN, model_group, "resnet20", "the network", AT(model), .choice = model_name},
     {"data", "NAME[:WHERE]", OPTION_TEXT, RULE_RUN, model_group, "cifar10",
@@ -100,6 +133,14 @@ const struct option_row option_table[] = {
      HUGE_COUNT},
     {"eval-every", "E", OPTION_REAL, RULE_RUN, output_group, "1",
      "evaluate on the test set every E epochs (0: only at start and end)", AT(eval_every), 0, 1e9},
+    {"audit", "N", OPTION_INTEGER, RULE_LOCAL, output_group, "0",
+     "log the exact threshold beside the selector's every N steps", AT(audit), 0, HUGE_COUNT},
+    {"record", "FILE", OPTION_TEXT, RULE_LOCAL, output_group, NULL,
+     "write the gradients of all ranks to FILE, for sparsetrain bench --pattern real:FILE", AT(record)},
+    {"record-every", "N", OPTION_INTEGER, RULE_LOCAL, output_group, "1", "of every N-th step", AT(record_every), 1,
+     HUGE_COUNT},
+    {"trace", "FILE", OPTION_TEXT, RULE_LOCAL, output_group, NULL,
+     "write a Chrome trace (chrome://tracing, Perfetto) of the phases of every rank to FILE", AT(trace)},
     {"progress", "HOW", OPTION_CHOICE, RULE_LOCAL, output_group, "auto",
      "a bar on a terminal, lines elsewhere, or none", AT(progress), .choice = progress_name},
     {"quiet", NULL, OPTION_FLAG, RULE_LOCAL, output_group, NULL, "print nothing but errors", AT(quiet)},

@@ -17,11 +17,16 @@ void report_begin(struct run *r) {
     const struct options *o = &r->options;
     char exchange[192], memory[32];
     human_bytes(memory, sizeof memory, (double)r->data.bytes);
+    size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
     if (r->sparse)
-        snprintf(exchange, sizeof exchange, "%.40s, %.40s selection at density %g (k = %zu)", o->algo, o->select,
-                 o->density, density_to_k(o->density, r->n));
-    else
-        snprintf(exchange, sizeof exchange, "%.40s", o->algo);
+        used += (size_t)snprintf(
+            exchange + used, sizeof exchange - used, ", %.40s selection at density %g (k = %zu), %.20s",
+            r->selector ? o->select : "its own", o->density, density_to_k(o->density, r->n), o->wire);
+    if (r->groups)
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", in %zu groups of layers", r->groups);
+    if (r->drifts)
+        snprintf(exchange + used, sizeof exchange - used, "%s; parameters averaged every %lld steps",
+                 o->local_update ? ", local update" : "", (long long)o->average_every);
     log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n,
             r->net->setup.device->name, r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes,
             r->comm->nodes > 1 ? "s" : "");
@@ -50,6 +55,14 @@ static void say_phases(struct run *r) {
                  sum > 0 ? 100 * t->phase[p] / sum : 0);
     }
     log_say(r, "  time a step         %.1f ms: %s", 1e3 * t->seconds / steps, line);
+}
+
+/* Communication that backward hid, beside what the step had to wait for. */
+static void say_hidden(struct run *r) {
+    const struct totals *t = &r->log.totals;
+    if (!r->exchange.ops->begin || t->steps == 0) return;
+    log_say(r, "  communication       %.1f ms a step exposed, %.1f ms hidden behind backward",
+            1e3 * t->phase[PHASE_COMMUNICATE] / t->steps, 1e3 * t->hidden_seconds / t->steps);
 }
 
 static void say_bytes(struct run *r) {
@@ -119,6 +132,7 @@ void report_end(struct run *r, int status) {
     log_say(r, "  images a second     %.0f on %d rank%s", t->seconds > 0 ? t->images / t->seconds : 0, r->comm->size,
             r->comm->size > 1 ? "s" : "");
     say_phases(r);
+    say_hidden(r);
     say_bytes(r);
     say_memory(r);
     log_say(r, "  replicas            identical, bit for bit");

@@ -117,23 +117,58 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
     return true;
 }
 
+/* --overlap layers: groups of whole slices of at least so many bytes, counted from the end, where backward begins. */
+static void make_groups(struct run *r) {
+    const struct arena *a = &r->net->arena;
+    size_t least = (size_t)r->options.overlap_bytes / sizeof(float), end = a->n;
+    r->group = mem_alloc(a->slices, sizeof *r->group, "the groups of layers");
+    for (size_t s = a->slices; s-- > 0;) {
+        size_t from = a->slice[s].offset;
+        if (end - from < least && from > 0) continue;
+        r->group[r->groups++] = end = from;
+    }
+    for (size_t i = 0; i < r->groups / 2; i++) {
+        size_t other = r->group[i];
+        r->group[i] = r->group[r->groups - 1 - i];
+        r->group[r->groups - 1 - i] = other;
+    }
+}
+
+static void open_store(struct run *r, const struct device_ops *device, struct exchange_setup *setup) {
+    const struct options *o = &r->options;
+    const struct selector_settings settings = {.period = (int)o->tau_prime, .seed = (uint64_t)o->seed};
+    store_open(&r->store, r->n, device);
+    setup->store = &r->store;
+    setup->k_max = density_to_k(density_largest(&r->density), r->n);
+    if (options_selector(o)) r->selector = selector_open(options_selector(o), &r->store, setup->k_max, &settings);
+    setup->selector = r->selector;
+}
+
 static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
     const struct options *o = &r->options;
     const struct exchange_ops *ops = options_exchange(o), *dense;
     r->sparse = ops->sparse;
+    r->drifts = options_drift(o);
     r->density.target = o->density;
     r->density.dense_steps = (size_t)o->dense_steps;
     if (r->sparse && !density_parse_warmup(o->density_warmup, &r->density, e)) return false;
+    if (o->ranks_per_node > 0 && r->comm->size % o->ranks_per_node != 0)
+        return err_set(e, "--ranks-per-node %lld does not divide the %d ranks of this job; take a divisor of it",
+                       (long long)o->ranks_per_node, r->comm->size);
+    if (o->ranks_per_node > 0 && !comm_set_ranks_per_node(r->comm, (int)o->ranks_per_node, e)) return false;
+    if (!exchange_serves(ops, r->comm, e)) return false;
     struct exchange_setup setup = {.comm = r->comm, .n = r->n, .k_max = r->n, .phases = &r->phases};
-    if (r->sparse) {
-        setup.k_max = density_to_k(density_largest(&r->density), r->n);
-        setup.gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
-        store_open(&r->store, r->n, device);
-        r->selector = selector_open(options_selector(o), &r->store, setup.k_max, NULL);
-        setup.store = &r->store;
-        setup.selector = r->selector;
+    setup.hidden_phases = &r->hidden_phases;
+    options_setup(o, &setup);
+    if (r->sparse) open_store(r, device, &setup);
+    if (strcmp(o->overlap, "layers") == 0) {
+        make_groups(r);
+        setup.group = r->group;
+        setup.groups = r->groups;
+        exchange_open_layers(&r->exchange, ops, &setup);
+    } else {
+        exchange_open(&r->exchange, ops, &setup);
     }
-    exchange_open(&r->exchange, ops, &setup);
     if (r->sparse && r->density.dense_steps > 0) {
         TABLE_FIND(exchanges, "dense", dense);
         exchange_open(&r->dense_start, dense, &setup);
@@ -179,6 +214,44 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     return !comm_agree(r->comm, e);
 }
 
+static bool open_record(struct run *r, struct err *e) {
+    const struct arena *a = &r->net->arena;
+    struct record_slice *slice = mem_zalloc(a->slices, sizeof *slice, "the names of the layers");
+    for (size_t i = 0; i < a->slices; i++) {
+        snprintf(slice[i].name, sizeof slice[i].name, "%.47s", a->slice[i].name);
+        slice[i].size = a->slice[i].size;
+    }
+    const struct record_about about = {.n = r->n,
+                                       .model = r->options.model,
+                                       .data = r->options.data,
+                                       .batch = (size_t)r->options.batch,
+                                       .slice = slice,
+                                       .slices = a->slices,
+                                       .device = a->device};
+    bool good = record_open(&r->record, r->comm, r->options.record, &about, e);
+    mem_free(slice);
+    return good;
+}
+
+/* The files besides the log that a run may leave. */
+static bool open_extras(struct run *r, struct err *e) {
+    if (r->options.record[0] && !open_record(r, e)) return false;
+    if (r->options.trace[0] && !trace_file_open(&r->trace, r->comm, r->options.trace, e)) return false;
+    phases_reset(&r->hidden_phases);
+    r->phases.trace = trace_file_thread(&r->trace, 0);
+    r->hidden_phases.trace = trace_file_thread(&r->trace, 1);
+    return true;
+}
+
+bool run_write_trace(struct run *r, struct err *e) {
+    struct err note = {0};
+    r->phases.trace = r->hidden_phases.trace = NULL;
+    if (!r->options.trace[0]) return true;
+    if (!trace_file_write(&r->trace, &note, e)) return false;
+    if (note.text[0]) log_say(r, "%s", note.text);
+    return true;
+}
+
 static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     const struct device_ops *device;
     if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, e)) return false;
@@ -196,7 +269,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
                 r->step, r->steps);
-    if (comm_agree(r->comm, e) || !log_open(r, e)) return false;
+    if (comm_agree(r->comm, e) || !open_extras(r, e) || !log_open(r, e)) return false;
     open_loader(r);
     return true;
 }
@@ -211,11 +284,17 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     phases_reset(&r->phases);
     bool good = open_all(r, &from, e);
     checkpoint_close(&from);
+    if (!good) { /* no half-written file may stay */
+        record_close(&r->record);
+        trace_file_close(&r->trace);
+    }
     return good;
 }
 
 void run_close(struct run *r) {
     loader_close(r->loader);
+    record_close(&r->record);
+    trace_file_close(&r->trace);
     log_close(r);
     exchange_close(&r->exchange);
     if (r->dense_start.ops) exchange_close(&r->dense_start);
@@ -223,6 +302,7 @@ void run_close(struct run *r) {
         selector_close(r->selector);
         store_close(&r->store);
     }
+    mem_free(r->group);
     optimiser_close(&r->optimiser);
     net_close(r->net);
     comm_shared_close(r->comm, &r->data_memory);
@@ -233,6 +313,7 @@ uint64_t run_check_replicas(struct run *r) {
     float *param = device_copy_to_host(a->device, a->param, r->n, "a copy of the parameters");
     uint64_t mine = hash64(0, param, r->n * sizeof *param), low = mine, high = mine, first = mine;
     mem_free(param);
+    if (r->drifts && r->averaged_at != r->step) return first;
     comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
     comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
     comm_bcast(r->comm, 0, &first, sizeof first);

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "cli/log.h"
 #include "cli/options.h"
+#include "cli/record.h"
+#include "cli/trace_file.h"
 #include "comm/density.h"
 #include "comm/exchange.h"
 #include "data/loader.h"
@@ -35,14 +37,22 @@ struct run {
     struct store store;
     struct selector *selector;
     struct exchange exchange;
-    struct exchange dense_start; /* of --dense-steps; ops NULL when there are none */
+    struct exchange dense_start;   /* of --dense-steps; ops NULL when there are none */
+    struct exchange *exchange_now; /* of the step under way */
+    struct comm_counters traffic_before;
+    bool recording; /* the gradient of the step under way */
     struct density_schedule density;
+    size_t *group, groups; /* --overlap layers: where each group of the gradient begins */
+    bool drifts;           /* replicas differ between two averages of the parameters */
+    size_t averaged_at;    /* last step after which they were averaged */
 
-    size_t n;                          /* parameters */
-    size_t step, first_step, steps;    /* done; done when this process began; length of the run */
-    size_t eval_next, checkpoint_last; /* next step to evaluate after; last step with a checkpoint on the disk */
-    struct phases phases;
-    struct row row; /* of the step under way */
+    size_t n;                            /* parameters */
+    size_t step, first_step, steps;      /* done; done when this process began; length of the run */
+    size_t eval_next, checkpoint_last;   /* next step to evaluate after; last step with a checkpoint on the disk */
+    struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
+    struct record record;                /* --record */
+    struct trace_file trace;             /* --trace */
+    struct row row;                      /* of the step under way */
     struct log log;
     double last_test_loss, last_test_accuracy;
 };
@@ -60,7 +70,18 @@ bool run_train(struct run *r, int *status, struct err *e);
 /* Averages the batch-norm statistics over the ranks, then runs the test set, each rank its share (evaluate.c). */
 void run_evaluate(struct run *r, double *loss, double *accuracy);
 
-/* Do all ranks hold the same parameters? Ends the job naming the first rank that differs. Returns their hash. */
+/* Writes --trace FILE; nothing without it. False: it cannot be written. */
+bool run_write_trace(struct run *r, struct err *e);
+
+/* Averages the parameters over the ranks (average.c); exchange traffic, charged to PHASE_COMMUNICATE. */
+void run_average(struct run *r);
+/* The parameters of all ranks replaced by their average, and back: for an evaluation between two averages. Nothing
+ * happens where the replicas are the same. What begin returns, end takes. */
+float *run_average_begin(struct run *r);
+void run_average_end(struct run *r, float *own);
+
+/* Do all ranks hold the same parameters? (Not asked between two averages of a run that drifts.) Ends the job naming the
+ * first rank that differs. Returns their hash. */
 uint64_t run_check_replicas(struct run *r);
 
 #endif

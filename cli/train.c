@@ -26,6 +26,10 @@ static _Noreturn void loss_not_finite(const struct run *r) {
     not_finite(r, "the loss", r->n);
 }
 
+static bool due(const struct run *r, int64_t every) {
+    return every > 0 && (int64_t)r->step % every == 0;
+}
+
 static const struct batch *next_batch(struct run *r) {
     phase_enter(&r->phases, PHASE_IO);
     return loader_next(r->loader);
@@ -41,31 +45,62 @@ static void forward(struct run *r, const struct batch *b) {
     r->row.images = result.count;
 }
 
+static void gradient_ready(void *run, size_t from) {
+    struct run *r = run;
+    enum phase phase = phase_enter(&r->phases, PHASE_OTHER);
+    exchange_ready(r->exchange_now, from);
+    phase_enter(&r->phases, phase);
+}
+
+/* What communication an algorithm can hide behind backward begins here. */
 static void backward(struct run *r) {
-    net_backward(r->net);
+    bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
+    r->exchange_now = dense ? &r->dense_start : &r->exchange;
+    r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, (size_t)run_epoch(r, r->step)) : 1;
+    size_t k = density_to_k(r->row.density, r->n);
+    r->row.k = (double)k;
+    r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
+    if (r->selector) r->selector->audit = due(r, r->options.audit);
+    r->recording = r->record.open && r->step % (size_t)r->options.record_every == 0;
+    if (r->recording) { /* the gradient is wanted as backward leaves it: nothing may be exchanged meanwhile */
+        net_backward(r->net);
+        return;
+    }
+    exchange_begin(r->exchange_now, r->net->arena.grad, k);
+    net_backward_with(r->net, gradient_ready, r);
+}
+
+static bool record(struct run *r, struct err *e) {
+    return !r->recording || record_step(&r->record, r->step, r->net->arena.grad, e);
+}
+
+/* What was selected, and by which threshold. */
+static void note_sum(struct run *r, const struct exchange_sum *sum) {
+    r->row.local_nnz = (double)sum->local_nnz;
+    r->row.global_nnz = (double)sum->global_nnz;
+    r->row.mass_lost = sum->mass_lost;
+    r->row.hidden_seconds = sum->hidden_seconds;
+    r->row.global_threshold = (double)sum->threshold;
+    r->row.global_exact_threshold = (double)sum->exact_threshold;
+    r->row.threshold = r->row.exact_threshold = r->row.selected = NAN;
+    if (!r->selector || !r->exchange_now->ops->selects) return;
+    const struct selector_stats *stats = &r->selector->stats;
+    r->row.selected = (double)stats->found;
+    r->row.threshold = (double)stats->threshold;
+    if (stats->audited) r->row.exact_threshold = (double)stats->exact;
 }
 
 static void exchange(struct run *r) {
-    bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
-    struct exchange *x = dense ? &r->dense_start : &r->exchange;
+    struct exchange *x = r->exchange_now;
     struct exchange_sum sum;
-    double density = x->ops->sparse ? density_at(&r->density, (size_t)run_epoch(r, r->step)) : 1;
-    size_t k = density_to_k(density, r->n);
-    const struct comm_counters before = r->comm->counters[TRAFFIC_EXCHANGE];
     phase_enter(&r->phases, PHASE_OTHER);
-    if (!exchange_run(x, r->net->arena.grad, k, &sum))
-        not_finite(r, x->ops->sparse ? "the gradient" : "the sum of the gradients", sum.bad);
-    exchange_mean(x, &sum, r->net->arena.grad);
-    const struct comm_counters *after = &r->comm->counters[TRAFFIC_EXCHANGE];
-    r->row.density = density;
-    r->row.k = (double)k;
-    r->row.local_nnz = (double)sum.local_nnz;
-    r->row.global_nnz = (double)sum.global_nnz;
-    r->row.mass_lost = sum.mass_lost;
-    r->row.bytes_sent = (double)(after->bytes_sent - before.bytes_sent);
-    r->row.bytes_received = (double)(after->bytes_received - before.bytes_received);
-    r->row.messages_sent = (double)(after->messages_sent - before.messages_sent);
-    r->row.messages_received = (double)(after->messages_received - before.messages_received);
+    if (!exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum))
+        not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
+    if (r->options.local_update && x->ops->sparse)
+        exchange_combine(x, &sum, r->net->arena.grad);
+    else
+        exchange_mean(x, &sum, r->net->arena.grad);
+    note_sum(r, &sum);
 }
 
 static void optimise(struct run *r) {
@@ -77,16 +112,26 @@ static void optimise(struct run *r) {
     phase_enter(&r->phases, PHASE_OTHER);
 }
 
+static void note_traffic(struct run *r) {
+    const struct comm_counters *before = &r->traffic_before, *after = &r->comm->counters[TRAFFIC_EXCHANGE];
+    r->row.bytes_sent = (double)(after->bytes_sent - before->bytes_sent);
+    r->row.bytes_received = (double)(after->bytes_received - before->bytes_received);
+    r->row.messages_sent = (double)(after->messages_sent - before->messages_sent);
+    r->row.messages_received = (double)(after->messages_received - before->messages_received);
+}
+
 /* The time of a step runs from the end of the one before to its own end, logging included. */
 static bool finish_step(struct run *r, bool must_meet, bool *stop, struct err *e) {
     r->row.seconds = 0;
+    r->step++;
+    if (r->drifts && (due(r, r->options.average_every) || r->step == r->steps)) run_average(r);
+    note_traffic(r);
     phase_enter(&r->phases, PHASE_OTHER);
     for (int i = 0; i < PHASE_COUNT; i++) {
         r->row.phase[i] = r->phases.seconds[i];
         r->row.seconds += r->phases.seconds[i];
     }
     memset(r->phases.seconds, 0, sizeof r->phases.seconds);
-    r->step++;
     return log_step(r, must_meet, stop, e);
 }
 
@@ -107,10 +152,6 @@ static size_t next_evaluation(const struct run *r) {
     double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, r->step) / every + 1e-9) + 1;
     double step = ceil(multiple * every * per_epoch - 1e-6);
     return step < (double)r->steps ? (size_t)step : r->steps;
-}
-
-static bool due(const struct run *r, int64_t every) {
-    return every > 0 && (int64_t)r->step % every == 0;
 }
 
 /* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
@@ -144,6 +185,7 @@ bool run_train(struct run *r, int *status, struct err *e) {
         const struct batch *b = next_batch(r);
         forward(r, b);
         backward(r);
+        if (!record(r, e)) return false;
         exchange(r);
         optimise(r);
         if (!finish_step(r, must_meet, &stop, e)) return false;

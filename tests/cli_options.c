@@ -98,6 +98,58 @@ static void mistakes_get_one_line(void **state) {
     says("--device abacus", "there are: auto, cpu, cuda");
 }
 
+static void exchange_mistakes(void **state) {
+    (void)state;
+    says("--algo dense --wire packed", "--wire has no effect with --algo dense, which sends every entry");
+    says("--algo fedavg --density 0.01", "--density has no effect with --algo fedavg, which exchanges no gradients");
+    says("--algo fedavg --overlap layers", "--overlap layers has no effect with --algo fedavg");
+    says("--algo dense-ovlp --overlap layers", "overlaps by itself");
+    says("--algo gtopk --overlap-bytes 100", "without --overlap layers or dense-ovlp");
+    says("--algo topka --tau 5", "--tau has no effect without --algo oktopk");
+    says("--algo topka --oktopk-off balance", "without --algo oktopk");
+    says("--algo topka --tau-prime 5", "without --select reuse or --algo oktopk");
+    says("--algo oktopk --oktopk-off balance,speed",
+         "--oktopk-off has no \"speed\"; it takes none, or some of regions");
+    says("--algo oktopk --oktopk-off balance,", "--oktopk-off has no \"\"");
+    says("--algo oktopk --tau 0", "out of range");
+    says("--algo micro --select exact",
+         "--select has no effect with --algo micro, which selects and sends in its own way");
+    says("--algo micro --wire packed", "--wire has no effect with --algo micro");
+    says("--algo gtopk --average-every 5", "without --local-update or --algo fedavg");
+    says("--algo dense --local-update", "--local-update has no effect with --algo dense");
+    says("--algo hitopk --local-update", "cannot be combined with --algo hitopk");
+    says("--algo fedavg --check-replicas 30", "take a multiple of --average-every 20");
+    says("--algo gtopk --ranks-per-node 2", "without an algorithm that goes by nodes");
+    says("--algo hitopk --ranks-per-node 0", "out of range");
+    says("--algo gtopk --record-every 2", "without --record");
+    says("--algo gtopk --wire zip", "--wire has no \"zip\"; there are: coo32");
+    says("--algo gtopk --overlap sometimes", "there are: none, layers");
+}
+
+static void exchange_options_arrive(void **state) {
+    (void)state;
+    struct options o;
+    struct exchange_setup setup = {0};
+    assert_string_equal(
+        parse(&o, "--algo oktopk --tau 7 --tau-prime 3 --oktopk-bucket 2 --oktopk-off rotation,balance"), "");
+    assert_string_equal(o.select, "reuse");
+    options_setup(&o, &setup);
+    assert_true(setup.oktopk.period == 3 && setup.oktopk.balance_period == 7 && setup.oktopk.bucket == 2);
+    assert_true(setup.oktopk.same_destination && setup.oktopk.direct_gather);
+    assert_false(setup.oktopk.even_regions || setup.oktopk.no_overlap);
+    assert_string_equal(setup.wire->name, "coo32");
+    assert_int_equal(setup.bucket_bytes, 4194304);
+    assert_string_equal(parse(&o, "--algo topka --select reuse --tau-prime 128 --wire packed"), "");
+    options_setup(&o, &setup);
+    assert_string_equal(setup.wire->name, "packed");
+    assert_string_equal(parse(&o, "--algo gtopk --local-update"), "");
+    assert_true(o.average_every == 500 && options_drift(&o));
+    assert_string_equal(parse(&o, "--algo fedavg"), "");
+    assert_true(o.average_every == 20 && options_drift(&o));
+    assert_string_equal(parse(&o, "--algo gtopk"), "");
+    assert_false(options_drift(&o));
+}
+
 static void warmup_mistakes(void **state) {
     (void)state;
     struct options o;
@@ -185,6 +237,8 @@ int main(void) {
         cmocka_unit_test(defaults_are_the_reference_configuration),
         cmocka_unit_test(values_arrive),
         cmocka_unit_test(mistakes_get_one_line),
+        cmocka_unit_test(exchange_mistakes),
+        cmocka_unit_test(exchange_options_arrive),
         cmocka_unit_test(warmup_mistakes),
         cmocka_unit_test(the_echo_reads_back),
         cmocka_unit_test(help_and_man_name_every_row),

@@ -1,0 +1,188 @@
+/* bench_exchange.c: `mpirun -np P sparsetrain bench`, see bench_exchange.h. Columns and procedure as in nccl-tests: for
+ * each case some steps to warm up, then timed ones, everything verified. Gradients differ from step to step, so that
+ * error feedback, estimated thresholds and region boundaries do what they do in training; making them is not timed. */
+#include "cli/bench_exchange.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {
+    if (!exchange_run(&b->exchange, b->grad, b->k, sum))
+        die_status(EXIT_NUMERIC, "bench: %s: entry %zu on rank %d is NaN or infinite", b->ops->name, sum->bad,
+                   b->comm->rank);
+}
+
+void bench_exchange_step(struct bench_case *b, struct exchange_sum *sum) {
+    exchange_step(b, sum);
+    exchange_mean(&b->exchange, sum, b->grad);
+}
+
+static void case_open(struct bench_case *b, struct trace *trace) {
+    const struct bench_request *r = b->request;
+    phases_reset(&b->phases);
+    b->phases.trace = trace;
+    b->grad = mem_alloc(b->n, sizeof *b->grad, "the bench's gradient");
+    b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
+    struct exchange_setup setup = {.comm = b->comm,
+                                   .n = b->n,
+                                   .k_max = b->k,
+                                   .wire = r->wire,
+                                   .oktopk = r->oktopk,
+                                   .bucket_bytes = r->bucket_bytes,
+                                   .phases = &b->phases};
+    if (b->ops->sparse) {
+        store_open(&b->store, b->n, device_find("cpu"));
+        setup.store = &b->store;
+    }
+    if (b->select) {
+        const struct selector_settings settings = {.period = r->oktopk.period, .seed = r->seed};
+        b->selector = selector_open(b->select, &b->store, b->k, &settings);
+        setup.selector = b->selector;
+    }
+    exchange_open(&b->exchange, b->ops, &setup);
+}
+
+static void case_close(struct bench_case *b) {
+    exchange_close(&b->exchange);
+    selector_close(b->selector);
+    if (b->ops->sparse) store_close(&b->store);
+    mem_free(b->step);
+    mem_free(b->grad);
+}
+
+/* One step from b->grad, which all ranks begin together; s: what it took on this rank. What is timed ends with u on
+ * this rank; writing u/P into the dense update comes after it, in a phase of its own. */
+static void timed_step(struct bench_case *b, struct bench_step *s, struct exchange_sum *sum) {
+    struct comm *c = b->comm;
+    const struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
+    comm_barrier(c);
+    phases_restart(&b->phases);
+    double begin = b->phases.since;
+    exchange_step(b, sum);
+    phase_enter(&b->phases, PHASE_OTHER);
+    double end = b->phases.since;
+    exchange_mean(&b->exchange, sum, b->grad);
+    const struct comm_counters *after = &c->counters[TRAFFIC_EXCHANGE];
+    *s = (struct bench_step){.seconds = end - begin,
+                             .sent = (double)(after->bytes_sent - before.bytes_sent) / 4,
+                             .received = (double)(after->bytes_received - before.bytes_received) / 4,
+                             .messages = (double)(after->messages_sent - before.messages_sent),
+                             .extra_words = sum->extra_words,
+                             .local_nnz = (double)sum->local_nnz};
+    memcpy(s->phase, b->phases.seconds, sizeof s->phase);
+}
+
+/* Warm-up, timed steps, and one that is held against the definition. */
+static bool run_steps(struct bench_case *b, struct pattern *p, struct bench_check *check, struct err *e) {
+    const struct bench_request *r = b->request;
+    struct bench_step unused;
+    struct exchange_sum sum;
+    size_t steps = r->warmup + r->repeat;
+    for (size_t t = 0; t < steps; t++) {
+        if (!pattern_gradient(p, t, b->n, b->grad, e)) return false;
+        if (r->check) bench_check_before(check, b);
+        timed_step(b, t < r->warmup ? &unused : &b->step[t - r->warmup], &sum);
+        if (r->check) bench_check_after(check, b, &sum);
+        if (t >= r->warmup) b->global_nnz += (double)sum.global_nnz / (double)r->repeat;
+    }
+    if (!r->check) return true;
+    if (!pattern_gradient(p, steps, b->n, b->grad, e)) return false;
+    b->wrong = bench_check_step(check, b);
+    b->wrong += bench_check_end(check, b);
+    return true;
+}
+
+static bool run_case(struct bench_case *b, struct pattern *p, struct trace *trace, struct err *e) {
+    struct bench_check check = {0};
+    case_open(b, trace);
+    if (b->request->check) bench_check_open(&check, b->n);
+    bool good = run_steps(b, p, &check, e);
+    bench_check_close(&check);
+    if (good) bench_print_row(b);
+    case_close(b);
+    return good;
+}
+
+/* With `all`, rows that cannot work over these ranks are left out, with their reason. */
+static bool leave_out_unserved(struct comm *c, struct bench_request *r, struct err *e) {
+    size_t kept = 0;
+    for (size_t i = 0; i < r->algos; i++) {
+        struct err why = {0};
+        bool serves = exchange_serves(r->algo[i], c, &why);
+        if (serves) r->algo[kept++] = r->algo[i];
+        if (serves) continue;
+        if (!r->all) return err_set(e, "bench: %s", why.text);
+        if (c->rank == 0) fprintf(stderr, "# %s is left out: %s\n", r->algo[i]->name, why.text);
+    }
+    r->algos = kept;
+    return true;
+}
+
+static bool run_all(struct comm *c, const struct bench_request *r, struct pattern *p, struct trace *trace,
+                    size_t *wrong_rows, struct err *e) {
+    size_t rows = 0, above_bound = 0;
+    bench_print_head(r, c, p);
+    for (size_t i = 0; i < (p->n ? 1 : r->ns); i++)
+        for (size_t d = 0; d < r->densities; d++)
+            for (size_t a = 0; a < r->algos; a++) {
+                struct bench_case b = {.comm = c, .request = r, .ops = r->algo[a], .density = r->density[d]};
+                b.n = p->n ? p->n : (size_t)r->n[i];
+                b.k = density_to_k(b.density, b.n);
+                b.select = bench_selector(r, b.ops);
+                if (!run_case(&b, p, trace, e)) return false;
+                *wrong_rows += b.wrong > 0;
+                above_bound += b.above_bound;
+                rows++;
+            }
+    if (c->rank == 0) bench_print_end(r, rows, *wrong_rows, above_bound);
+    return true;
+}
+
+/* Ranks with other options than rank 0's would wait for each other for ever. */
+static bool same_options(struct comm *c, int argc, char **argv, struct err *e) {
+    uint64_t mine = 0, first;
+    for (int i = 0; i < argc; i++) mine = hash64(mine, argv[i], strlen(argv[i]));
+    first = mine;
+    comm_bcast(c, 0, &first, sizeof first);
+    if (mine != first) err_set(e, "bench: rank %d was started with other options than rank 0", c->rank);
+    return !comm_agree(c, e);
+}
+
+/* Writes the trace where one was asked for. */
+static bool finish_trace(struct trace_file *t, int rank, struct err *e) {
+    struct err note = {0};
+    if (!t->open) return true;
+    if (!trace_file_write(t, &note, e)) return false;
+    if (rank == 0 && note.text[0]) fprintf(stderr, "# %s\n", note.text);
+    return true;
+}
+
+static int measure(struct comm *c, const struct bench_request *r, struct err *e) {
+    struct pattern p;
+    struct trace_file trace = {0};
+    size_t wrong_rows = 0;
+    bool good = pattern_open(&p, c, r->pattern, r->seed, e);
+    if (good && r->trace) good = trace_file_open(&trace, c, r->trace, e);
+    good = good && run_all(c, r, &p, trace_file_thread(&trace, 0), &wrong_rows, e) && finish_trace(&trace, c->rank, e);
+    trace_file_close(&trace);
+    pattern_close(&p);
+    return !good ? EXIT_USER : wrong_rows ? EXIT_SYSTEM : EXIT_DONE;
+}
+
+int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
+    static struct bench_request r; /* large */
+    c->traffic = TRAFFIC_CONTROL;
+    if (!same_options(c, argc, argv, e)) return EXIT_USER;
+    bench_parse(&r, argc, argv, e);
+    if (comm_agree(c, e)) return EXIT_USER;
+    if (r.help) {
+        if (c->rank == 0) bench_usage();
+        return EXIT_DONE;
+    }
+    if (r.ranks_per_node) comm_set_ranks_per_node(c, r.ranks_per_node, e);
+    if (comm_agree(c, e) || !leave_out_unserved(c, &r, e)) return EXIT_USER;
+    return measure(c, &r, e);
+}

@@ -1,0 +1,110 @@
+/* bench_exchange.h: `mpirun -np P sparsetrain bench`: every exchange algorithm over sizes and densities, timed and
+ * verified, without training anything. Also what its parts share:
+ *
+ *        bench_exchange.c          the verb: opens a case (algorithm, n, k), runs its steps
+ *        bench_exchange_options.c  the command line
+ *        bench_exchange_check.c    the verification
+ *        bench_exchange_print.c    statistics, table, JSON
+ */
+#ifndef ST_CLI_BENCH_EXCHANGE_H
+#define ST_CLI_BENCH_EXCHANGE_H
+
+#include "cli/pattern.h"
+#include "cli/trace_file.h"
+#include "comm/exchange.h"
+
+/* A verb that needs MPI (main.c): the status of the program; EXIT_USER with one line in *e. */
+int bench_exchange(struct comm *c, int argc, char **argv, struct err *e);
+
+/* -- what is asked (bench_exchange_options.c) ---------------------------------------------------------------------- */
+enum { BENCH_LIST_MAX = 64 };
+
+struct bench_request {
+    const struct exchange_ops *algo[BENCH_LIST_MAX];
+    size_t algos;
+    bool all;                          /* --algo all: those that cannot serve these ranks are left out */
+    const struct selector_ops *select; /* NULL: each algorithm's own */
+    const struct wire_ops *wire;
+    double n[BENCH_LIST_MAX], density[BENCH_LIST_MAX];
+    size_t ns, densities;
+    bool n_given;
+    const char *pattern, *trace; /* trace: NULL for none */
+    int ranks_per_node;          /* 0: the nodes there are */
+    size_t warmup, repeat;
+    uint64_t seed;
+    bool check, json, phases, help;
+    struct oktopk_setup oktopk;
+    size_t bucket_bytes; /* dense-ovlp; 0: its default */
+};
+
+/* False: one line in *e. */
+bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e);
+void bench_usage(void);
+
+/* The selector that this algorithm gets; NULL where it takes none. */
+const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops);
+
+/* -- one case: an algorithm at one n and density, and what was measured -------------------------------------------- */
+struct bench_step {
+    double seconds;            /* of this rank */
+    double phase[PHASE_COUNT]; /* [s] */
+    double sent, received;     /* 4-byte words */
+    double messages;           /* sent */
+    double extra_words;        /* allowed above the bound in this step */
+    double local_nnz;
+};
+
+struct bench_case {
+    struct comm *comm;
+    const struct bench_request *request;
+    const struct exchange_ops *ops;
+    const struct selector_ops *select; /* NULL where the algorithm takes none */
+    size_t n, k;
+    double density;
+    struct store store;
+    struct selector *selector;
+    struct exchange exchange;
+    struct phases phases;
+    float *grad;             /* [n] host */
+    struct bench_step *step; /* [repeat]: the timed steps of this rank */
+    double global_nnz;       /* mean over the timed steps */
+    uint64_t wrong;
+    bool above_bound; /* words over the bound */
+};
+
+/* -- verification (bench_exchange_check.c) ------------------------------------------------------------------------- */
+/* Whatever the algorithm is, the sum over all steps and ranks of what went in must be what came out and what is left:
+ *
+ *        sum_t sum_r grad_r(t)  ==  sum_t u(t) + sum_r residual_r        for every entry, to the rounding of floats
+ *
+ * and u(t) must have the same bits on every rank. A row with a plain definition is also held against that, in one step
+ * more than is timed (bench_check_step). */
+struct bench_check {
+    double *account; /* [n]: this rank's gradients, less u on rank 0 */
+    float *weight;   /* [n]: sum of their magnitudes */
+    size_t steps;
+    uint64_t hash; /* of u, over all steps */
+};
+
+void bench_check_open(struct bench_check *k, size_t n);
+void bench_check_close(struct bench_check *k);
+/* Before a step: what goes in (grad still holds it). After it: sum, and grad, which now holds the update u/P. */
+void bench_check_before(struct bench_check *k, const struct bench_case *b);
+void bench_check_after(struct bench_check *k, const struct bench_case *b, const struct exchange_sum *sum);
+/* Collective: the number of entries that violate the equation above, and of ranks whose u had other bits. */
+uint64_t bench_check_end(struct bench_check *k, struct bench_case *b);
+
+/* One more step with b->grad, not timed, held against the definition where the row has one. Collective. Returns the
+ * number of wrong entries. A gradient that is not finite ends the job. */
+uint64_t bench_check_step(struct bench_check *k, struct bench_case *b);
+
+/* Runs exchange and mean; dies where entries are not finite. */
+void bench_exchange_step(struct bench_case *b, struct exchange_sum *sum);
+
+/* -- output (bench_exchange_print.c) ------------------------------------------------------------------------------- */
+void bench_print_head(const struct bench_request *r, const struct comm *c, const struct pattern *p);
+/* Collective: statistics over the ranks; rank 0 prints. */
+void bench_print_row(struct bench_case *b);
+void bench_print_end(const struct bench_request *r, size_t rows, size_t wrong_rows, size_t above_bound);
+
+#endif

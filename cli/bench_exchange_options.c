@@ -1,0 +1,276 @@
+/* bench_exchange_options.c: the command line of `bench`, see bench_exchange.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "cli/bench_exchange.h"
+#include "cli/exchange_options.h"
+
+static const char usage[] =
+    "usage: mpirun -np P sparsetrain bench [OPTIONS]\n"
+    "Gradient exchange without training: every algorithm at every length and density, timed and verified.\n"
+    "A step accumulates a gradient (a new one each step) into the residual, selects and exchanges, until u is there.\n"
+    "Ranks begin each step together; the time of a step is that of the slowest rank.\n"
+    "\n"
+    "  --algo LIST          all, or names with commas between them (default all; sparsetrain list shows them)\n"
+    "  --select NAME        selector of all algorithms that take one (default: each one's own)\n"
+    "  --wire NAME          wire format of sparse vectors (default coo32)\n"
+    "  --n LIST             gradient lengths, or MIN:MAX:FACTOR (default 65536:4194304:8)\n"
+    "  --density LIST       shares selected, k = density n (default 0.01)\n"
+    "  --pattern NAME       the gradients (default uniform):\n"
+    "                         uniform        independent normal numbers\n"
+    "                         clustered      large entries in runs that the ranks largely share\n"
+    "                         layers:MODEL   scales of a model's layers, heavy-tailed; n is the model's\n"
+    "                         real:FILE      recorded by train --record FILE; n is the file's. Rank r takes recorded\n"
+    "                                        rank r mod R of R, r / R steps later; after the last step the first\n"
+    "  --ranks-per-node M   take every M consecutive ranks for a node (hitopk, torus2d)\n"
+    "  --warmup N           steps before the timed ones (default 3)\n"
+    "  --repeat N           timed steps (default 20)\n"
+    "  --no-check           leave the verification out; it takes 12 bytes an entry on each rank\n"
+    "  --seed S             of the gradients (default 1)\n"
+    "  --phases             a second line under each row: where the time went\n"
+    "  --json               one JSON object per row instead of the table\n"
+    "  --trace FILE         a Chrome trace of the phases of every rank\n"
+    "  --tau-prime N        selector reuse, oktopk: steps between exact thresholds (default 32)\n"
+    "  --tau N              oktopk: steps between new region boundaries (default 64)\n"
+    "  --oktopk-bucket N    oktopk: messages in flight at once while regions are reduced (default 4)\n"
+    "  --oktopk-off LIST    oktopk: techniques to leave out: regions, rotation, overlap, balance\n"
+    "  --overlap-bytes B    dense-ovlp: bytes of one allreduce (default 4194304)\n"
+    "\n"
+    "Columns: n, k; algorithm; median, 99th percentile and minimum of the timed steps; algbw = 4n bytes / median;\n"
+    "effbw = the bytes that an allreduce of the dense gradient moves per rank, 4n 2(P-1)/P, / median (so for dense "
+    "the\n"
+    "bandwidth of the wire, for others that which dense would need); 4-byte words that a rank sent and received in a\n"
+    "step: the most over ranks and steps, and the mean; bound: the most words that the algorithm's cost line allows "
+    "when\n"
+    "the selector keeps to k; ratio: words to bound; local: entries that a rank put in, global: entries of the sum, "
+    "both\n"
+    "means; wrong: entries that fail the verification.\n"
+    "With --phases and --json: seconds a step in select, pack, communicate, merge and other, mean over ranks, and\n"
+    "`outside`: the share that is not select, merge or communicate; and the time of writing u/P after it (update).\n"
+    "Verified: sum of gradients = sum of u + residuals, entry by entry over all steps; u bit-identical on all ranks; "
+    "dense,\n"
+    "topka, topkdsa, gaussiank, gtopk-naive, and at P = 1 all, against their definition. Exit status 1 when wrong.\n";
+
+void bench_usage(void) {
+    fputs(usage, stdout);
+}
+
+/* A number in [least, most] (a whole one where `whole`) at *at, which moves behind it. */
+static bool number(const char *option, const char **at, double least, double most, bool whole, double *value,
+                   struct err *e) {
+    char *end;
+    errno = 0;
+    *value = strtod(*at, &end);
+    if (end == *at || errno == ERANGE || !(*value >= least && *value <= most) || (whole && *value != floor(*value)))
+        return err_set(e, "bench: %s %.200s: %snumbers from %.10g to %.10g are needed", option, *at,
+                       whole ? "whole " : "", least, most);
+    *at = end;
+    return true;
+}
+
+static bool one(const char *option, const char *text, double least, double most, double *value, struct err *e) {
+    const char *at = text;
+    if (!number(option, &at, least, most, true, value, e)) return false;
+    return !*at || err_set(e, "bench: %s takes one number, not \"%.200s\"", option, text);
+}
+
+static bool list(const char *option, const char *text, double least, double most, bool whole, double *value,
+                 size_t *count, struct err *e) {
+    *count = 0;
+    for (const char *at = text;; at++) {
+        if (*count == BENCH_LIST_MAX) return err_set(e, "bench: %s takes at most %d numbers", option, BENCH_LIST_MAX);
+        if (!number(option, &at, least, most, whole, &value[(*count)++], e)) return false;
+        if (!*at) return true;
+        if (*at != ',') return err_set(e, "bench: %s %.200s: numbers stand with commas between them", option, text);
+    }
+}
+
+/* MIN:MAX:FACTOR: MIN, MIN FACTOR, ... up to MAX. */
+static bool sweep(struct bench_request *r, const char *text, struct err *e) {
+    double min, max, factor;
+    const char *at = text;
+    if (!number("--n", &at, 1, UINT32_MAX, true, &min, e) || *at++ != ':' ||
+        !number("--n", &at, 1, UINT32_MAX, true, &max, e) || *at++ != ':' ||
+        !number("--n", &at, 1.01, 1e9, false, &factor, e) || *at || max < min)
+        return err_set(e, "bench: --n %.200s: MIN:MAX:FACTOR is needed, such as 1024:1048576:4", text);
+    r->ns = 0;
+    for (double n = min; n <= max * (1 + 1e-9); n *= factor) {
+        if (r->ns == BENCH_LIST_MAX) return err_set(e, "bench: --n %s: more than %d lengths", text, BENCH_LIST_MAX);
+        r->n[r->ns++] = fmin(floor(n + 0.5), max);
+    }
+    return true;
+}
+
+static bool set_n(struct bench_request *r, const char *text, struct err *e) {
+    r->n_given = true;
+    return strchr(text, ':') ? sweep(r, text, e) : list("--n", text, 1, UINT32_MAX, true, r->n, &r->ns, e);
+}
+
+/* NaN compares as out of range; the smallest positive number stands for "above 0". */
+static bool set_density(struct bench_request *r, const char *text, struct err *e) {
+    if (list("--density", text, 1e-300, 1, false, r->density, &r->densities, e)) return true;
+    *e = (struct err){0};
+    return err_set(e, "bench: --density %.200s: numbers above 0 and at most 1 are needed, with commas between them",
+                   text);
+}
+
+/* "no x; there are: a, b, c" of a table. */
+#define NO_SUCH(table, option, text, length, e)                                                                        \
+    do {                                                                                                               \
+        char names_[512] = "";                                                                                         \
+        for (size_t i_ = 0; (table)[i_]; i_++) {                                                                       \
+            size_t used_ = strlen(names_);                                                                             \
+            snprintf(names_ + used_, sizeof names_ - used_, "%s%s", i_ ? ", " : "", (table)[i_]->name);                \
+        }                                                                                                              \
+        err_set((e), "bench: %s has no \"%.*s\"; there are: %s", (option), (int)(length), (text), names_);             \
+    } while (0)
+
+static bool set_algos(struct bench_request *r, const char *text, struct err *e) {
+    r->algos = 0;
+    r->all = strcmp(text, "all") == 0;
+    for (size_t i = 0; r->all && exchanges[i]; i++)
+        if (r->algos < BENCH_LIST_MAX) r->algo[r->algos++] = exchanges[i];
+    if (r->algos) return true;
+    for (const char *at = text;;) {
+        size_t length = strcspn(at, ",");
+        const struct exchange_ops *found = NULL;
+        for (size_t i = 0; exchanges[i]; i++)
+            if (strlen(exchanges[i]->name) == length && strncmp(exchanges[i]->name, at, length) == 0)
+                found = exchanges[i];
+        if (!found) NO_SUCH(exchanges, "--algo", at, length < 100 ? length : 100, e);
+        if (!found) return false;
+        if (r->algos == BENCH_LIST_MAX) return err_set(e, "bench: --algo takes at most %d names", BENCH_LIST_MAX);
+        r->algo[r->algos++] = found;
+        if (!at[length]) return true;
+        at += length + 1;
+    }
+}
+
+static bool set_select(struct bench_request *r, const char *text, struct err *e) {
+    TABLE_FIND(selectors, text, r->select);
+    if (!r->select) NO_SUCH(selectors, "--select", text, 100, e);
+    return r->select != NULL;
+}
+
+static bool set_wire(struct bench_request *r, const char *text, struct err *e) {
+    TABLE_FIND(wires, text, r->wire);
+    if (!r->wire) NO_SUCH(wires, "--wire", text, 100, e);
+    return r->wire != NULL;
+}
+
+static bool set_text(const char **to, const char *text, const char *option, struct err *e) {
+    *to = text;
+    return *text || err_set(e, "bench: %s wants a value, not an empty text", option);
+}
+
+static bool set_whole(struct bench_request *r, const char *option, const char *text, struct err *e) {
+    double value;
+    const struct {
+        const char *name;
+        double least, most;
+        size_t *size;
+        int *number;
+    } rows[] = {{"--warmup", 0, 1e6, &r->warmup, NULL},
+                {"--repeat", 1, 1e6, &r->repeat, NULL},
+                {"--ranks-per-node", 1, 1e6, NULL, &r->ranks_per_node},
+                {"--tau-prime", 1, 1e9, NULL, &r->oktopk.period},
+                {"--tau", 1, 1e9, NULL, &r->oktopk.balance_period},
+                {"--oktopk-bucket", 1, 4096, NULL, &r->oktopk.bucket},
+                {"--overlap-bytes", 4, 1e15, &r->bucket_bytes, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, option) != 0) continue;
+        if (!one(option, text, rows[i].least, rows[i].most, &value, e)) return false;
+        if (rows[i].size) *rows[i].size = (size_t)value;
+        if (rows[i].number) *rows[i].number = (int)value;
+        return true;
+    }
+    if (strcmp(option, "--seed") == 0) {
+        if (!one(option, text, 0, 9007199254740992.0, &value, e)) return false;
+        r->seed = (uint64_t)value;
+        return true;
+    }
+    return err_set(e, "bench: unknown option %.200s; sparsetrain bench --help shows them all", option);
+}
+
+static bool set_value(struct bench_request *r, const char *option, const char *text, struct err *e) {
+    if (strcmp(option, "--algo") == 0) return set_algos(r, text, e);
+    if (strcmp(option, "--select") == 0) return set_select(r, text, e);
+    if (strcmp(option, "--wire") == 0) return set_wire(r, text, e);
+    if (strcmp(option, "--n") == 0) return set_n(r, text, e);
+    if (strcmp(option, "--density") == 0) return set_density(r, text, e);
+    if (strcmp(option, "--pattern") == 0) return set_text(&r->pattern, text, option, e);
+    if (strcmp(option, "--trace") == 0) return set_text(&r->trace, text, option, e);
+    if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
+    return set_whole(r, option, text, e);
+}
+
+static bool takes_value(const char *option) {
+    static const char *const names[] = {"--algo",          "--select",  "--wire",          "--n",
+                                        "--density",       "--pattern", "--trace",         "--oktopk-off",
+                                        "--warmup",        "--repeat",  "--tau-prime",     "--tau",
+                                        "--oktopk-bucket", "--seed",    "--overlap-bytes", "--ranks-per-node"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], option) == 0) return true;
+    return false;
+}
+
+static bool set_flag(struct bench_request *r, const char *option) {
+    if (strcmp(option, "--no-check") == 0) r->check = false;
+    if (strcmp(option, "--json") == 0) r->json = true;
+    if (strcmp(option, "--phases") == 0) r->phases = true;
+    if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) r->help = true;
+    return strcmp(option, "--no-check") == 0 || strcmp(option, "--json") == 0 || strcmp(option, "--phases") == 0 ||
+           strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0;
+}
+
+const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops) {
+    const struct selector_ops *own = NULL;
+    if (!ops->selects) return NULL;
+    TABLE_FIND(selectors, ops->default_select, own);
+    return r->select ? r->select : own;
+}
+
+static bool complete(struct bench_request *r, struct err *e) {
+    bool recorded = strncmp(r->pattern, "real:", 5) == 0 || strncmp(r->pattern, "layers:", 7) == 0;
+    if (recorded && r->n_given)
+        return err_set(e, "bench: --n cannot be chosen with --pattern %.200s, which has its own; leave it out",
+                       r->pattern);
+    for (size_t i = 0; i < r->algos; i++)
+        if (r->algo[i]->selects && !bench_selector(r, r->algo[i]))
+            return err_set(e, "bench: %s wants a selector %s, which this program lacks; name one with --select",
+                           r->algo[i]->name, r->algo[i]->default_select);
+    return true;
+}
+
+bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e) {
+    *r = (struct bench_request){.density = {0.01},
+                                .densities = 1,
+                                .n = {65536, 524288, 4194304},
+                                .ns = 3,
+                                .wire = wires[0],
+                                .pattern = "uniform",
+                                .warmup = 3,
+                                .repeat = 20,
+                                .seed = 1,
+                                .check = true};
+    set_algos(r, "all", e);
+    for (int i = 1; i < argc; i++) {
+        const char *option = argv[i], *equals = strchr(option, '=');
+        char name[64];
+        if (set_flag(r, option)) continue;
+        if (option[0] != '-')
+            return err_set(e,
+                           "bench: there is no bench \"%.200s\"; there are: bench (under mpirun), bench select, bench "
+                           "net, bench wire",
+                           option);
+        snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - option) : 63, option);
+        if (!takes_value(name)) return set_whole(r, name, "1", e);
+        if (!equals && i + 1 == argc) return err_set(e, "bench: %s needs a value", name);
+        if (!set_value(r, name, equals ? equals + 1 : argv[++i], e)) return false;
+    }
+    return complete(r, e);
+}

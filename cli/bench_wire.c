@@ -1,0 +1,301 @@
+/* bench_wire.c: how many bytes an entry takes in each wire format, and how long one core rounds, encodes and decodes.
+ * Speed is in bytes of coo32 per second, 8 an entry, so that formats compare by the entries they carry. All formats run
+ * in turn, round after round, on the same entries, so that a machine whose speed wanders slows all alike; what comes
+ * back is compared with what went in (columns as in nccl-tests). */
+#include "cli/bench_wire.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "comm/wire.h"
+
+enum {
+    DENSITIES_MAX = 16,
+    REPEAT_MAX = 1000,
+    FORMATS_MAX = 16,
+    ENTRIES_TIMED = 1 << 17, /* at least so many between two looks at the clock */
+    RUN = 1024,              /* clustered: one run of this length in RUNS holds most entries */
+    RUNS = 16
+};
+
+enum places { UNIFORM, CLUSTERED, PLACES };
+static const char *const place_names[PLACES] = {"uniform", "clustered"};
+
+struct request {
+    double n, density[DENSITIES_MAX];
+    size_t densities, repeat;
+    bool json, help;
+};
+
+/* One format over the rounds; times of all its entries [s]. */
+struct times {
+    double round[REPEAT_MAX], encode[REPEAT_MAX], decode[REPEAT_MAX];
+    size_t bytes, wrong;
+};
+
+struct work {
+    size_t n;
+    struct sparse original, rounded, error, buffer;
+    void *message;
+    struct times *times; /* [formats] */
+};
+
+static const char usage[] =
+    "usage: sparsetrain bench wire [--n N] [--density LIST] [--repeat R] [--json]\n"
+    "Size and speed of every wire format (--wire) on one core, entries at random places and in clusters.\n"
+    "  --n N            gradient length (default 14728266: VGG-16)\n"
+    "  --density LIST   shares of entries, with commas between them (default 0.001,0.01,0.1)\n"
+    "  --repeat R       rounds, each times all formats in turn; medians are shown (default 15)\n"
+    "  --json           one JSON object per row instead of the table\n";
+
+/* One number in [least, most] at *at, which moves behind it. */
+static bool number(const char *option, const char *text, const char **at, double least, double most, double *x,
+                   struct err *e) {
+    char *end;
+    errno = 0;
+    *x = strtod(*at, &end);
+    bool good = end != *at && !errno && *x >= least && *x <= most && (*end == ',' || !*end);
+    if (!good || (least == 1 && *x != floor(*x)))
+        return err_set(e, "bench wire: %s %.200s: %s from %g to %.10g is needed", option, text,
+                       least == 1 ? "a whole number" : "a number, or several with commas between them,", least, most);
+    *at = end;
+    return true;
+}
+
+static bool set_value(struct request *r, const char *option, const char *value, struct err *e) {
+    const char *at = value;
+    double repeat = (double)r->repeat;
+    if (strcmp(option, "--density") == 0) {
+        for (r->densities = 0;; at++) {
+            if (r->densities == DENSITIES_MAX)
+                return err_set(e, "bench wire: --density %.200s: at most %d numbers", value, DENSITIES_MAX);
+            if (!number(option, value, &at, 1e-12, 1, &r->density[r->densities++], e)) return false;
+            if (!*at) return true;
+        }
+    }
+    if (strcmp(option, "--n") == 0) {
+        if (!number(option, value, &at, 1, 4294967295.0, &r->n, e)) return false;
+    } else {
+        if (!number(option, value, &at, 1, REPEAT_MAX, &repeat, e)) return false;
+    }
+    r->repeat = (size_t)repeat;
+    return !*at || err_set(e, "bench wire: %s %.200s: one number is needed", option, value);
+}
+
+static bool parse(int argc, char **argv, struct request *r, struct err *e) {
+    *r = (struct request){.n = 14728266, .density = {0.001, 0.01, 0.1}, .densities = 3, .repeat = 15};
+    for (int i = 1; i < argc; i++) {
+        const char *option = argv[i];
+        if (strcmp(option, "--json") == 0) {
+            r->json = true;
+        } else if (strcmp(option, "--help") == 0) {
+            r->help = true;
+        } else if (strcmp(option, "--n") && strcmp(option, "--density") && strcmp(option, "--repeat")) {
+            return err_set(e, "bench wire: unknown option %.200s; --help shows them all", option);
+        } else {
+            if (!argv[i + 1]) return err_set(e, "bench wire: %s needs a value", option);
+            if (!set_value(r, option, argv[++i], e)) return false;
+        }
+    }
+    return true;
+}
+
+/* How many places to skip until the next entry when each is one with probability p. */
+static double gap(struct rng *r, double p) {
+    return p <= 0 ? INFINITY : floor(log(1 - rng_uniform(r)) / log1p(-p));
+}
+
+/* Probability of an entry at index i: the same everywhere, or 12 times as high in one run of RUNS (as far as there is
+ * room). */
+static double density_at(enum places places, double density, double i) {
+    double high = fmin(1, 12 * density), low = (density - high / RUNS) * RUNS / (RUNS - 1);
+    if (places == UNIFORM) return density;
+    return (uint64_t)i / RUN % RUNS == 3 ? high : low;
+}
+
+/* About density * n entries with normal values; at least one. */
+static void fill(struct sparse *s, size_t n, double density, enum places places) {
+    struct rng r = rng_open(1, RNG_TEST, places);
+    double i = 0;
+    s->nnz = 0;
+    while (i < (double)n && s->nnz < s->cap) {
+        double end = places == UNIFORM ? (double)n : RUN * (floor(i / RUN) + 1);
+        i += gap(&r, density_at(places, density, i));
+        if (i >= end || i >= (double)n) {
+            i = end; /* the density may change here, and geometric gaps have no memory */
+            continue;
+        }
+        s->idx[s->nnz] = (uint32_t)i++;
+        s->val[s->nnz++] = (float)rng_normal(&r);
+    }
+    if (s->nnz > 0) return;
+    s->idx[0] = (uint32_t)(n / 2);
+    s->val[0] = 1;
+    s->nnz = 1;
+}
+
+static size_t formats(void) {
+    size_t count = 0;
+    while (wires[count]) count++;
+    return count < FORMATS_MAX ? count : FORMATS_MAX;
+}
+
+static void work_open(struct work *w, size_t n, double density, enum places places) {
+    double expected = (double)n * density, most = expected + 8 * sqrt(expected) + 64;
+    size_t cap = most < (double)n ? (size_t)most : n, capacity = 0;
+    *w = (struct work){.n = n};
+    sparse_open(&w->original, cap);
+    sparse_open(&w->rounded, cap);
+    sparse_open(&w->error, cap);
+    sparse_open(&w->buffer, cap);
+    for (size_t f = 0; f < formats(); f++)
+        if (wire_capacity(wires[f], cap) > capacity) capacity = wire_capacity(wires[f], cap);
+    w->message = mem_alloc(1, capacity, "the bench's message");
+    w->times = mem_zalloc(formats(), sizeof *w->times, "times of the bench");
+    fill(&w->original, n, density, places);
+    memcpy(w->rounded.idx, w->original.idx, w->original.nnz * sizeof *w->original.idx);
+    w->rounded.nnz = w->original.nnz;
+}
+
+static void work_close(struct work *w) {
+    mem_free(w->times);
+    mem_free(w->message);
+    sparse_close(&w->buffer);
+    sparse_close(&w->error);
+    sparse_close(&w->rounded);
+    sparse_close(&w->original);
+}
+
+static uint32_t bits(float x) {
+    uint32_t whole;
+    memcpy(&whole, &x, sizeof whole);
+    return whole;
+}
+
+/* Entries of view that are not those of w->rounded, or whose rounded value and error are not the original. */
+static size_t count_wrong(const struct work *w, const struct sparse *view) {
+    size_t wrong = 0, at = 0;
+    if (view->nnz != w->original.nnz) return w->original.nnz;
+    for (size_t i = 0; i < view->nnz; i++) {
+        float error = 0;
+        if (at < w->error.nnz && w->error.idx[at] == w->original.idx[i]) error = w->error.val[at++];
+        wrong += view->idx[i] != w->original.idx[i] || bits(view->val[i]) != bits(w->rounded.val[i]) ||
+                 (double)view->val[i] + (double)error != (double)w->original.val[i];
+    }
+    return wrong;
+}
+
+/* Round r of one format: rounds, encodes, decodes; small vectors several times in a row. */
+static void one_round(struct work *w, size_t format, size_t r) {
+    const struct wire_ops *wire = wires[format];
+    struct times *t = &w->times[format];
+    struct sparse view;
+    struct err e = {0};
+    size_t nnz = w->original.nnz, calls = 1 + ENTRIES_TIMED / nnz;
+    memcpy(w->rounded.val, w->original.val, nnz * sizeof *w->original.val);
+    double begin = clock_now();
+    wire_round(wire, &w->rounded, &w->error);
+    t->round[r] = clock_now() - begin;
+    begin = clock_now();
+    for (size_t i = 0; i < calls; i++) t->bytes = wire->encode(&w->rounded, 0, w->n, w->message);
+    t->encode[r] = (clock_now() - begin) / (double)calls;
+    begin = clock_now();
+    for (size_t i = 0; i < calls; i++)
+        if (!wire->decode(w->message, t->bytes, 0, w->n, &w->buffer, &view, &e)) die("%s: %s", wire->name, e.text);
+    t->decode[r] = (clock_now() - begin) / (double)calls;
+    if (r == 0) t->wrong = count_wrong(w, &view);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts x. */
+static double median(double *x, size_t count) {
+    qsort(x, count, sizeof *x, ascending);
+    return (x[(count - 1) / 2] + x[count / 2]) / 2;
+}
+
+static void print_row(const struct work *w, size_t format, double density, enum places places,
+                      const struct request *request) {
+    struct times *t = &w->times[format];
+    double nnz = (double)w->original.nnz, coo32 = 8 * nnz, each = (double)t->bytes / nnz;
+    double round = median(t->round, request->repeat), encode = median(t->encode, request->repeat),
+           decode = median(t->decode, request->repeat);
+    if (!request->json) {
+        printf("%12zu %9g %11zu  %-9s  %-10s %8.3f %7.3f %8.2f %8.2f %8.2f ", w->n, density, w->original.nnz,
+               place_names[places], wires[format]->name, each, each / 8, coo32 / encode / 1e9, coo32 / decode / 1e9,
+               coo32 / (encode + decode) / 1e9);
+        if (wires[format]->rounds)
+            printf("%8.2f %6zu\n", coo32 / round / 1e9, t->wrong);
+        else
+            printf("%8s %6zu\n", "-", t->wrong);
+        return;
+    }
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "bench", "wire");
+    json_integer(&j, "n", (int64_t)w->n);
+    json_number(&j, "density", density);
+    json_integer(&j, "entries", (int64_t)w->original.nnz);
+    json_string(&j, "places", place_names[places]);
+    json_string(&j, "wire", wires[format]->name);
+    json_integer(&j, "repeat", (int64_t)request->repeat);
+    json_integer(&j, "bytes", (int64_t)t->bytes);
+    json_number(&j, "bytes_per_entry", each);
+    json_number(&j, "ratio_coo32", each / 8);
+    json_number(&j, "encode_s", encode);
+    json_number(&j, "decode_s", decode);
+    json_number(&j, "round_s", wires[format]->rounds ? round : NAN);
+    json_number(&j, "coo32_gb_per_s", coo32 / (encode + decode) / 1e9);
+    json_integer(&j, "wrong", (int64_t)t->wrong);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+/* Returns how many entries were wrong. */
+static size_t measure(const struct request *request, double density, enum places places) {
+    struct work w;
+    size_t wrong = 0;
+    work_open(&w, (size_t)request->n, density, places);
+    for (size_t f = 0; f < formats(); f++) one_round(&w, f, 0); /* warm-up */
+    for (size_t r = 0; r < request->repeat; r++)
+        for (size_t f = 0; f < formats(); f++) one_round(&w, f, r);
+    for (size_t f = 0; f < formats(); f++) {
+        print_row(&w, f, density, places, request);
+        wrong += w.times[f].wrong;
+    }
+    fflush(stdout);
+    work_close(&w);
+    return wrong;
+}
+
+int bench_wire(int argc, char **argv) {
+    struct request request;
+    struct err e = {0};
+    size_t wrong = 0;
+    if (!parse(argc, argv, &request, &e)) {
+        fprintf(stderr, "sparsetrain: %s\n", e.text);
+        return EXIT_USER;
+    }
+    if (request.help) return fputs(usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
+    if (!request.json)
+        printf(
+            "# wire: one thread, medians of %zu rounds; GB/s: bytes of coo32 (8 an entry) per second\n"
+            "#          n   density     entries  places     format     B/entry  /coo32   encode   decode     both    "
+            "round  wrong\n",
+            request.repeat);
+    for (size_t d = 0; d < request.densities; d++)
+        for (enum places p = 0; p < PLACES; p++) wrong += measure(&request, request.density[d], p);
+    return wrong ? EXIT_SYSTEM : EXIT_DONE;
+}

@@ -1,0 +1,14 @@
+/* exchange_options.h: what the options of an exchange mean, shared by training and the bench. */
+#ifndef ST_CLI_EXCHANGE_OPTIONS_H
+#define ST_CLI_EXCHANGE_OPTIONS_H
+
+#include "comm/exchange.h"
+
+/* --oktopk-off: "none", or techniques of Ok-Topk to leave out, with commas between them: regions, rotation, overlap,
+ * balance. False: one line in *e. */
+bool oktopk_leave_out(const char *text, struct oktopk_setup *s, struct err *e);
+
+/* The i-th row's name, NULL past the end: for tables of options. */
+const char *wire_name(size_t i);
+
+#endif

@@ -1,0 +1,338 @@
+/* predict.c: the cost lines of all exchanges as numbers: gTop-k's Table I and Ok-Topk's Table 1 for a given network,
+ * and the numbers of ranks from which one algorithm overtakes another. */
+#include "cli/predict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/predict_rows.h"
+#include "comm/exchange.h"
+
+enum { LIST_MAX = 32, SEARCH_TO = 4096, SHOWN = 6 };
+
+struct list {
+    double x[LIST_MAX];
+    size_t count;
+};
+
+struct request {
+    struct network net;
+    struct list p, n, density;
+    int ranks_per_node;
+    double compute; /* [s] a step; 0: not given */
+    const struct exchange_ops *against;
+    const char *rows;
+    bool json;
+};
+
+static const char usage[] =
+    "usage: sparsetrain predict --net FILE|NAME [--p LIST] [--n LIST] [--density LIST] [--ranks-per-node M]\n"
+    "                           [--against ALGO] [--compute SECONDS] [--rows FILE] [--json]\n"
+    "What a step of every exchange costs by the alpha-beta model, and from how many ranks on one is faster than\n"
+    "another. Selection and merging are not in it, nor what overlaps with computing. LIST: numbers with commas\n"
+    "between them.\n"
+    "  --net FILE|NAME     the network: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p --out\n"
+    "  --p LIST            ranks (default 2,4,8,16,32,64,128,256)\n"
+    "  --n LIST            gradient lengths (default 25000000: ResNet-50, as in gTop-k's Fig. 9)\n"
+    "  --density LIST      shares of the gradient that are exchanged (default 0.001)\n"
+    "  --ranks-per-node M  for hitopk and torus2d, which use the network inside a node too (default 1)\n"
+    "  --against ALGO      whom the others are to overtake (default dense)\n"
+    "  --compute SECONDS   forward and backward of a step: adds the time of the whole step and its efficiency\n"
+    "  --rows FILE         rows of sparsetrain bench --json: measured and predicted side by side\n"
+    "  --json              one JSON object per line instead of the tables\n";
+
+/* -- options --------------------------------------------------------------------------------------- */
+static bool parse_list(const char *option, const char *text, double least, double most, bool whole, struct list *list,
+                       struct err *e) {
+    list->count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        double x = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(x >= least && x <= most) || (whole && x != floor(x)))
+            return err_set(e, "predict: %s %.60s: %s from %g to %.10g with commas between them are needed", option,
+                           text, whole ? "whole numbers" : "numbers", least, most);
+        if (list->count == LIST_MAX) return err_set(e, "predict: %s: at most %d numbers", option, LIST_MAX);
+        list->x[list->count++] = x;
+        at = end;
+        if (!*at) return true;
+    }
+}
+
+static const struct exchange_ops *find_algo(const char *name) {
+    for (size_t i = 0; exchanges[i]; i++)
+        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
+    return NULL;
+}
+
+/* One option with its value. */
+static bool take(const char *option, const char *value, struct request *r, struct err *e) {
+    struct list one;
+    if (strcmp(option, "--net") == 0) return network_find(value, &r->net, e);
+    if (strcmp(option, "--p") == 0) return parse_list(option, value, 1, 1e6, true, &r->p, e);
+    if (strcmp(option, "--n") == 0) return parse_list(option, value, 1, 4294967295.0, true, &r->n, e);
+    if (strcmp(option, "--density") == 0) {
+        if (!parse_list(option, value, 0, 1, false, &r->density, e)) return false;
+        for (size_t i = 0; i < r->density.count; i++)
+            if (r->density.x[i] == 0) return err_set(e, "predict: --density %.60s: it must be above 0", value);
+        return true;
+    }
+    if (strcmp(option, "--against") == 0) {
+        r->against = find_algo(value);
+        return r->against ? true : err_set(e, "predict: there is no algorithm %.60s; sparsetrain list has all", value);
+    }
+    if (strcmp(option, "--rows") == 0) {
+        r->rows = value;
+        return true;
+    }
+    bool ranks = strcmp(option, "--ranks-per-node") == 0;
+    if (!parse_list(option, value, ranks ? 1 : 0, ranks ? 1e6 : 1e9, ranks, &one, e)) return false;
+    if (one.count > 1) return err_set(e, "predict: %s %.60s: one number is needed", option, value);
+    if (ranks)
+        r->ranks_per_node = (int)one.x[0];
+    else
+        r->compute = one.x[0];
+    return true;
+}
+
+static bool check(const struct request *r, bool shape, struct err *e) {
+    if (!*r->net.name)
+        return err_set(e, "predict: --net is needed: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p "
+                          "--out");
+    if (r->rows && shape)
+        return err_set(e, "predict: the rows say what n, k and P are; leave out the options for them");
+    for (size_t i = 0; !r->rows && i < r->p.count; i++)
+        if (fmod(r->p.x[i], r->ranks_per_node) != 0)
+            return err_set(e, "predict: --ranks-per-node %d does not divide %.0f ranks (--p)", r->ranks_per_node,
+                           r->p.x[i]);
+    return true;
+}
+
+/* The default numbers of ranks, of which those that ranks_per_node does not divide are left out. */
+static void default_p(struct request *r) {
+    for (int P = 2; P <= 256; P *= 2)
+        if (P % r->ranks_per_node == 0) r->p.x[r->p.count++] = P;
+    if (r->p.count == 0) r->p.x[r->p.count++] = r->ranks_per_node;
+}
+
+static bool parse(int argc, char **argv, struct request *r, struct err *e) {
+    static const char *const valued[] = {"--net",     "--p",       "--n",   "--density", "--ranks-per-node",
+                                         "--against", "--compute", "--rows"};
+    bool shape = false; /* an option that does not go with --rows */
+    *r = (struct request){.ranks_per_node = 1, .against = find_algo("dense")};
+    r->n = (struct list){{25000000}, 1};
+    r->density = (struct list){{0.001}, 1};
+    for (int i = 1; i < argc; i++) {
+        size_t v = 0;
+        if (strcmp(argv[i], "--json") == 0) {
+            r->json = true;
+            continue;
+        }
+        while (v < sizeof valued / sizeof *valued && strcmp(argv[i], valued[v]) != 0) v++;
+        if (v == sizeof valued / sizeof *valued)
+            return err_set(e, "predict: unknown option %.60s; sparsetrain predict --help shows them all", argv[i]);
+        if (i + 1 == argc) return err_set(e, "predict: %s needs a value", argv[i]);
+        if (!take(argv[i], argv[i + 1], r, e)) return false;
+        shape |= v >= 1 && v <= 6;
+        i++;
+    }
+    if (r->p.count == 0) default_p(r);
+    return check(r, shape, e);
+}
+
+/* -- the model ------------------------------------------------------------------------------------- */
+static struct cost_case make_case(const struct request *r, double n, double density, int P) {
+    size_t k = (size_t)floor(density * n);
+    return (struct cost_case){(size_t)n, k > 0 ? k : 1, P, r->ranks_per_node};
+}
+
+static double seconds_of(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c) {
+    struct cost cost;
+    ops->cost(c, &cost);
+    return cost_seconds(&cost, &r->net);
+}
+
+/* The fastest of those whose replicas stay equal; of equals the first in the table. */
+static const struct exchange_ops *fastest(const struct request *r, const struct cost_case *c) {
+    const struct exchange_ops *best = NULL;
+    for (size_t i = 0; exchanges[i]; i++)
+        if (!exchanges[i]->drifts && (!best || seconds_of(r, exchanges[i], c) < seconds_of(r, best, c)))
+            best = exchanges[i];
+    return best;
+}
+
+/* -- the table ------------------------------------------------------------------------------------- */
+static void print_cost(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c, bool best) {
+    struct cost cost;
+    ops->cost(c, &cost);
+    double seconds = cost_seconds(&cost, &r->net);
+    printf("%6d  %-12s %9.0f %13.0f", c->P, ops->name, cost.alphas, cost.words);
+    if (r->ranks_per_node > 1) printf(" %9.0f %13.0f", cost.node_alphas, cost.node_words);
+    printf(" %12.6f", seconds);
+    if (r->compute > 0) printf(" %12.6f %9.1f%%", r->compute + seconds, 100 * r->compute / (r->compute + seconds));
+    puts(best ? "  fastest" : ops->drifts ? "  replicas drift" : "");
+}
+
+static void json_cost(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c, bool best) {
+    struct cost cost;
+    struct json j;
+    ops->cost(c, &cost);
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "predict", "cost");
+    json_string(&j, "net", r->net.name);
+    json_string(&j, "algo", ops->name);
+    json_integer(&j, "n", (int64_t)c->n);
+    json_integer(&j, "k", (int64_t)c->k);
+    json_integer(&j, "ranks", c->P);
+    json_integer(&j, "ranks_per_node", c->ranks_per_node);
+    json_number(&j, "alphas", cost.alphas);
+    json_number(&j, "words", cost.words);
+    json_number(&j, "node_alphas", cost.node_alphas);
+    json_number(&j, "node_words", cost.node_words);
+    json_number(&j, "seconds", cost_seconds(&cost, &r->net));
+    if (r->compute > 0) json_number(&j, "compute_s", r->compute);
+    json_boolean(&j, "fastest", best);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+static void print_costs(const struct request *r, double n, double density) {
+    if (!r->json) {
+        printf("\nn %.0f, density %g, k %zu\n%6s  %-12s %9s %13s", n, density, make_case(r, n, density, 1).k, "P",
+               "algorithm", "alphas", "words");
+        if (r->ranks_per_node > 1) printf(" %9s %13s", "in node", "words in node");
+        printf(" %12s", "seconds");
+        if (r->compute > 0) printf(" %12s %10s", "step", "efficiency");
+        putchar('\n');
+    }
+    for (size_t p = 0; p < r->p.count; p++) {
+        struct cost_case c = make_case(r, n, density, (int)r->p.x[p]);
+        const struct exchange_ops *best = c.P > 1 ? fastest(r, &c) : NULL;
+        for (size_t i = 0; exchanges[i]; i++)
+            (r->json ? json_cost : print_cost)(r, exchanges[i], &c, exchanges[i] == best);
+    }
+}
+
+/* -- where one overtakes another ------------------------------------------------------------------- */
+/* P in 2..SEARCH_TO that ranks_per_node divides. */
+static int first_p(const struct request *r) {
+    return r->ranks_per_node > 1 ? r->ranks_per_node : 2;
+}
+
+struct span {
+    const struct exchange_ops *ops;
+    int from, to;
+};
+
+/* The stretches of P in which the same one is fastest (ops NULL), or ops is faster than r->against. span: NULL or
+ * [count]. Returns how many. */
+static size_t find_spans(const struct request *r, double n, double density, const struct exchange_ops *ops,
+                         struct span *span) {
+    const struct exchange_ops *last = NULL;
+    size_t count = 0;
+    for (int P = first_p(r); P <= SEARCH_TO; P += r->ranks_per_node) {
+        struct cost_case c = make_case(r, n, density, P);
+        const struct exchange_ops *now = NULL;
+        if (!ops)
+            now = fastest(r, &c);
+        else if (seconds_of(r, ops, &c) < seconds_of(r, r->against, &c))
+            now = ops;
+        if (now && now != last) count++;
+        if (now && now != last && span) span[count - 1] = (struct span){now, P, P};
+        if (now && span) span[count - 1].to = P;
+        last = now;
+    }
+    return count;
+}
+
+static void print_spans(const struct span *span, size_t count, bool names) {
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        printf("%s%s%s%d", i ? ", " : "", names ? span[i].ops->name : "", names ? " " : "", span[i].from);
+        if (span[i].to > span[i].from) printf(" to %d", span[i].to);
+    }
+    if (count > SHOWN) printf(", and %zu more stretches", count - SHOWN);
+    puts(count ? "" : "nowhere");
+}
+
+static void json_spans(const struct request *r, double n, double density, const struct exchange_ops *ops,
+                       const struct span *span, size_t count) {
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "predict", ops ? "faster" : "fastest");
+    json_string(&j, "net", r->net.name);
+    json_integer(&j, "n", (int64_t)n);
+    json_number(&j, "density", density);
+    json_integer(&j, "ranks_per_node", r->ranks_per_node);
+    if (ops) json_string(&j, "algo", ops->name);
+    if (ops) json_string(&j, "against", r->against->name);
+    json_array(&j, "ranks");
+    for (size_t i = 0; i < count; i++) {
+        json_object(&j, NULL);
+        if (!ops) json_string(&j, "algo", span[i].ops->name);
+        json_integer(&j, "from", span[i].from);
+        json_integer(&j, "to", span[i].to);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+static void print_crossovers(const struct request *r, double n, double density) {
+    static struct span span[SEARCH_TO];
+    size_t count = find_spans(r, n, density, NULL, span);
+    if (r->json) {
+        json_spans(r, n, density, NULL, span, count);
+    } else {
+        printf("fastest of %d to %d ranks: ", first_p(r), SEARCH_TO / r->ranks_per_node * r->ranks_per_node);
+        print_spans(span, count, true);
+        printf("faster than %s at\n", r->against->name);
+    }
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (exchanges[i] == r->against || exchanges[i]->drifts) continue;
+        count = find_spans(r, n, density, exchanges[i], span);
+        if (r->json) {
+            json_spans(r, n, density, exchanges[i], span, count);
+        } else {
+            printf("  %-12s ", exchanges[i]->name);
+            print_spans(span, count, false);
+        }
+    }
+}
+
+static void print_network(const struct request *r) {
+    if (r->json) return;
+    printf("network %s: alpha %.4g us, beta %.4g ns/word", r->net.name, r->net.alpha * 1e6, r->net.beta * 1e9);
+    if (r->ranks_per_node > 1)
+        printf("; inside a node of %d ranks alpha %.4g us, beta %.4g ns/word", r->ranks_per_node,
+               r->net.node_alpha * 1e6, r->net.node_beta * 1e9);
+    printf("\n%s%s", r->net.source, *r->net.source ? "\n" : "");
+}
+
+int predict(int argc, char **argv) {
+    static struct request r; /* large */
+    struct err e = {0};
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return EXIT_DONE;
+    }
+    bool ok = parse(argc, argv, &r, &e);
+    if (ok) print_network(&r);
+    if (ok && r.rows) ok = predict_rows(r.rows, &r.net, r.json, &e);
+    for (size_t i = 0; ok && !r.rows && i < r.n.count; i++) {
+        for (size_t d = 0; d < r.density.count; d++) {
+            print_costs(&r, r.n.x[i], r.density.x[d]);
+            print_crossovers(&r, r.n.x[i], r.density.x[d]);
+        }
+    }
+    if (ok) return EXIT_DONE;
+    fflush(stdout);
+    fprintf(stderr, "sparsetrain: %s\n", e.text);
+    return EXIT_USER;
+}

@@ -1,0 +1,7 @@
+/* predict.h: the verb predict: what every exchange costs on a network by the alpha-beta model, without MPI. */
+#ifndef ST_CLI_PREDICT_H
+#define ST_CLI_PREDICT_H
+
+int predict(int argc, char **argv); /* a verb without MPI (main.c) */
+
+#endif

@@ -1,0 +1,221 @@
+/* predict_rows.c: measured against predicted. A row is one line with one JSON object; what is not needed in it is
+ * passed over, nested values too. Lines without an "algo" (of other benches) are counted and left out.
+ *
+ * The model knows no selection, so where a row says how long that took, it is taken off before the two are compared.
+ * Merging is not in the model either, but stays in the measured time: it is part of what an algorithm costs. */
+#include "cli/predict_rows.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "comm/exchange.h"
+
+enum { ALGO = 32, KEY = 64 };
+
+/* Numbers that are read, in the order of number_keys; NAN: not there. */
+enum { N, K, RANKS, RANKS_PER_NODE, MEDIAN, SELECT, NUMBERS };
+static const char *const number_keys[NUMBERS] = {"n", "k", "ranks", "ranks_per_node", "median_s", "select_s"};
+
+struct row {
+    char algo[ALGO];
+    double number[NUMBERS];
+};
+
+/* -- a line of JSON -------------------------------------------------------------------------------- */
+static const char *blanks(const char *at) {
+    while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') at++;
+    return at;
+}
+
+/* Behind the string that begins here, its text (without looking into escapes) in to[size]; NULL: no string. */
+static const char *take_string(const char *at, char *to, size_t size) {
+    size_t length = 0;
+    if (*at++ != '"') return NULL;
+    for (; *at && *at != '"'; at++) {
+        if ((unsigned char)*at < ' ') return NULL;
+        if (*at == '\\' && !*++at) return NULL;
+        if (length + 1 < size) to[length++] = *at;
+    }
+    to[length] = 0;
+    return *at ? at + 1 : NULL;
+}
+
+/* Behind the object or array that begins here; its brackets are matched, no more. */
+static const char *pass_nested(const char *at) {
+    char open[32], text[2];
+    size_t depth = 0;
+    do {
+        if (*at == '{' || *at == '[') {
+            if (depth == sizeof open) return NULL;
+            open[depth++] = *at++ == '{' ? '}' : ']';
+        } else if (*at == '}' || *at == ']') {
+            if (*at++ != open[--depth]) return NULL;
+        } else if (*at == '"') {
+            if (!(at = take_string(at, text, sizeof text))) return NULL;
+        } else if (!*at++) {
+            return NULL;
+        }
+    } while (depth > 0);
+    return at;
+}
+
+static const char *take_number(const char *at, double *x) {
+    char *end;
+    if (!isdigit((unsigned char)*at) && *at != '-') return NULL;
+    *x = strtod(at, &end);
+    return end == at || !isfinite(*x) ? NULL : end;
+}
+
+static const char *take_value(const char *at, const char *key, struct row *row) {
+    char text[KEY];
+    double x;
+    if (*at == '"') {
+        bool algo = strcmp(key, "algo") == 0;
+        if (algo && *row->algo) return NULL;
+        return algo ? take_string(at, row->algo, sizeof row->algo) : take_string(at, text, sizeof text);
+    }
+    if (*at == '{' || *at == '[') return pass_nested(at);
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < 3; i++)
+        if (strncmp(at, words[i], strlen(words[i])) == 0) return at + strlen(words[i]);
+    at = take_number(at, &x);
+    for (size_t i = 0; at && i < NUMBERS; i++) {
+        if (strcmp(key, number_keys[i]) != 0) continue;
+        if (!isnan(row->number[i])) return NULL; /* twice */
+        row->number[i] = x;
+    }
+    return at;
+}
+
+/* NULL: the line is one object; else where it ceases to be one. */
+static const char *parse_line(const char *line, struct row *row) {
+    const char *at = blanks(line), *next;
+    char key[KEY];
+    *row = (struct row){.algo = ""};
+    for (size_t i = 0; i < NUMBERS; i++) row->number[i] = NAN;
+    if (*at++ != '{') return at - 1;
+    if (*blanks(at) == '}') return *blanks(blanks(at) + 1) ? at : NULL;
+    for (;; at = next + 1) {
+        at = blanks(at);
+        if (!(next = take_string(at, key, sizeof key))) return at;
+        if (*(at = blanks(next)) != ':') return at;
+        at = blanks(at + 1);
+        if (!(next = take_value(at, key, row))) return at;
+        next = blanks(next);
+        if (*next == '}') break;
+        if (*next != ',') return next;
+    }
+    at = blanks(next + 1);
+    return *at ? at : NULL;
+}
+
+/* -- a row against the model ----------------------------------------------------------------------- */
+static const struct exchange_ops *find_algo(const char *name) {
+    for (size_t i = 0; exchanges[i]; i++)
+        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
+    return NULL;
+}
+
+static bool whole(double x, double least, double most) {
+    return x >= least && x <= most && x == floor(x);
+}
+
+/* where: "FILE:LINE". */
+static bool check_row(const struct row *row, const char *where, struct cost_case *c, struct err *e) {
+    static const char hint[] = "; is this file from sparsetrain bench --json?";
+    const double *x = row->number;
+    double per_node = isnan(x[RANKS_PER_NODE]) ? 1 : x[RANKS_PER_NODE];
+    for (int i = 0; i < NUMBERS; i++)
+        if (isnan(x[i]) && i != RANKS_PER_NODE && i != SELECT)
+            return err_set(e, "%s: the row has no number \"%s\"%s", where, number_keys[i], hint);
+    if (!find_algo(row->algo)) return err_set(e, "%s: there is no algorithm \"%s\"", where, row->algo);
+    if (!whole(x[N], 1, 4294967295.0) || !whole(x[K], 1, x[N]))
+        return err_set(e, "%s: n = %g, k = %g: whole numbers 1 <= k <= n < 2^32 are needed", where, x[N], x[K]);
+    if (!whole(x[RANKS], 1, 1e6) || !whole(per_node, 1, x[RANKS]) || fmod(x[RANKS], per_node) != 0)
+        return err_set(e, "%s: %g ranks, %g on a node: whole numbers are needed, the second a divisor of the first",
+                       where, x[RANKS], per_node);
+    if (!(x[MEDIAN] > 0) || x[SELECT] < 0) return err_set(e, "%s: times must be positive", where);
+    *c = (struct cost_case){(size_t)x[N], (size_t)x[K], (int)x[RANKS], (int)per_node};
+    return true;
+}
+
+static void print_row(const struct row *row, const struct cost_case *c, const struct network *net, double predicted) {
+    double median = row->number[MEDIAN], select = row->number[SELECT];
+    double rest = median - (isnan(select) ? 0 : select);
+    char ratio[32] = "-", selection[32] = "-";
+    if (predicted > 0) snprintf(ratio, sizeof ratio, "%.4g", rest / predicted);
+    if (!isnan(select)) snprintf(selection, sizeof selection, "%.3f", select * 1e3);
+    (void)net; /* as json_row */
+    printf("%-12s %11zu %10zu %5d %5d %12.3f %12s %12.3f %12.3f %9s\n", row->algo, c->n, c->k, c->P, c->ranks_per_node,
+           median * 1e3, selection, rest * 1e3, predicted * 1e3, ratio);
+}
+
+static void json_row(const struct row *row, const struct cost_case *c, const struct network *net, double predicted) {
+    double median = row->number[MEDIAN], select = row->number[SELECT];
+    double rest = median - (isnan(select) ? 0 : select);
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "predict", "measured");
+    json_string(&j, "net", net->name);
+    json_string(&j, "algo", row->algo);
+    json_integer(&j, "n", (int64_t)c->n);
+    json_integer(&j, "k", (int64_t)c->k);
+    json_integer(&j, "ranks", c->P);
+    json_integer(&j, "ranks_per_node", c->ranks_per_node);
+    json_number(&j, "median_s", median);
+    json_number(&j, "select_s", select);
+    json_number(&j, "rest_s", rest);
+    json_number(&j, "predicted_s", predicted);
+    json_number(&j, "ratio", predicted > 0 ? rest / predicted : NAN);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+static bool take_row(const char *line, const char *where, const struct network *net, bool json, bool *used,
+                     struct err *e) {
+    struct row row;
+    struct cost_case c;
+    struct cost cost;
+    const char *wrong = parse_line(line, &row);
+    if (wrong)
+        return err_set(e, "%s: no JSON object (at column %zu); rows of sparsetrain bench --json are needed", where,
+                       (size_t)(wrong - line) + 1);
+    *used = *row.algo != 0;
+    if (!*used) return true;
+    if (!check_row(&row, where, &c, e)) return false;
+    find_algo(row.algo)->cost(&c, &cost);
+    (json ? json_row : print_row)(&row, &c, net, cost_seconds(&cost, net));
+    return true;
+}
+
+bool predict_rows(const char *path, const struct network *net, bool json, struct err *e) {
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t capacity = 0, lines = 0, rows = 0, others = 0;
+    bool ok = true, used = false;
+    if (!file) return err_set(e, "predict: cannot open %s: %s", path, strerror(errno));
+    if (!json)
+        printf("%-12s %11s %10s %5s %5s %12s %12s %12s %12s %9s\n", "algorithm", "n", "k", "P", "/node", "measured ms",
+               "selection", "the rest", "predicted ms", "ratio");
+    while (ok && getline(&line, &capacity, file) >= 0) {
+        char where[1100];
+        lines++;
+        if (!*blanks(line)) continue;
+        snprintf(where, sizeof where, "%.1000s:%zu", path, lines);
+        ok = take_row(line, where, net, json, &used, e);
+        if (ok) rows += used, others += !used;
+    }
+    if (ok && ferror(file)) ok = err_set(e, "predict: cannot read %s: %s", path, strerror(errno));
+    if (ok && rows == 0) ok = err_set(e, "%s: no row of sparsetrain bench --json in it", path);
+    if (ok && !json) printf("ratio: the rest (measured without selection) / predicted\n");
+    if (ok && !json && others > 0) printf("%zu line%s without an algorithm left out\n", others, others == 1 ? "" : "s");
+    free(line);
+    fclose(file);
+    return ok;
+}

@@ -1,0 +1,167 @@
+#!/bin/sh
+# cli_bench.sh: `mpirun -np P sparsetrain bench`: every algorithm at several P over every pattern is right and in the
+# table; JSON; lists, sweeps and settings; recorded gradients from a real run; every mistake: one line, status 2.
+. tests/tap.sh
+quick="--warmup 1 --repeat 2"
+algos=$(grep -c '^EXCHANGE(' comm/exchanges.def)
+
+# rows: the lines of the table in $W/out
+rows() { grep -c '^ *[0-9]' "$W/out"; }
+
+# right NAME ROWS P ARGS...: status 0, so many rows, the last line says that all are right
+right() {
+    r_name=$1 r_rows=$2
+    shift 2
+    start "$@"
+    r_status=$?
+    if [ $r_status -ne 0 ]; then
+        not_ok "$r_name" "status $r_status: $(grep -v '^-' "$W/err" | head -c 300) $(tail -n 3 "$W/out")"
+    elif [ "$(rows)" -ne "$r_rows" ] || ! tail -n 1 "$W/out" | grep -q "^# $r_rows rows\{0,1\}, "; then
+        not_ok "$r_name" "$(rows) rows instead of $r_rows: $(tail -n 1 "$W/out")"
+    else
+        ok "$r_name"
+    fi
+}
+
+# -- every algorithm, every pattern ---------------------------------------------------------------------------------
+for p in 1 3 4; do
+    for pattern in uniform clustered; do
+        # shellcheck disable=SC2086
+        right "all algorithms at P = $p, $pattern" $((4 * algos)) $p bench $quick --n 1000,5 --density 0.01,1 --pattern $pattern
+    done
+    # shellcheck disable=SC2086
+    right "all algorithms at P = $p, layers:resnet20" "$algos" $p bench $quick --pattern layers:resnet20
+done
+check "the table is at most 160 columns wide" awk 'length > 160 { bad = 1 } END { exit bad }' "$W/out"
+check "the head says ranks, nodes, library" grep -q '^# bench: 4 ranks on 1 node; .*MP' "$W/out"
+# shellcheck disable=SC2086
+right "n = 1 and n below P" "$((2 * algos))" 4 bench $quick --n 1,3
+# shellcheck disable=SC2086
+right "P that is no power of two, odd n" "$algos" 7 bench $quick --n 997 --density 0.03
+# shellcheck disable=SC2086
+right "ranks taken for nodes" "$algos" 4 bench $quick --n 1000 --ranks-per-node 2
+check "the head says that nodes are emulated" grep -q '4 ranks on 2 nodes (emulated)' "$W/out"
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+for select in exact reuse gaussian mstopk dgc sidco; do
+    grep -q "^SELECTOR($select)" topk/selectors.def || continue
+    # shellcheck disable=SC2086
+    right "all algorithms with selector $select" "$algos" 3 bench $quick --n 2000 --select $select
+done
+wires=$("$PROGRAM" list | sed -n '/^Wire/,/^[A-Z]/s/^  \([a-z0-9-]*\)  *yes.*/\1/p')
+for wire in $wires; do
+    # shellcheck disable=SC2086
+    right "all algorithms with wire format $wire" "$algos" 3 bench $quick --n 2000 --wire "$wire"
+done
+check "wire formats were found" [ -n "$wires" ]
+# shellcheck disable=SC2086
+right "a sweep" 3 2 bench $quick --algo dense --n 100:10000:10
+check "the sweep goes in its steps" sh -c "awk '/^ *[0-9]/ { printf \"%s \", \$1 }' '$W/out' | grep -q '^100 1000 10000 \$'"
+# shellcheck disable=SC2086
+right "a list of algorithms, = in place of a space" 2 2 bench $quick --algo=topka,gtopk --n=1000 --phases
+check "--phases gives a line for each row" [ "$(grep -c '^#.*outside' "$W/out")" -eq 2 ]
+# shellcheck disable=SC2086
+right "Ok-Topk's settings" 1 4 bench $quick --algo topka --n 1000 --tau 3 --tau-prime 2 --oktopk-bucket 1 --oktopk-off rotation,overlap
+if grep -q 'EXCHANGE(oktopk)' comm/exchanges.def; then
+    right "oktopk over its periods" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --tau 3 --tau-prime 2
+    right "oktopk without its techniques" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --oktopk-off regions,rotation,overlap,balance
+fi
+# shellcheck disable=SC2086
+right "--no-check does not verify, and says so" 1 2 bench $quick --algo topka --n 1000 --no-check
+check "--no-check says so" grep -q 'not verified' "$W/out"
+# shellcheck disable=SC2086
+start 3 bench --help
+check "--help speaks once" [ "$(grep -c '^usage: ' "$W/out")" -eq 1 ]
+
+# words of topka at P = 4, k = 10: 3 messages of 20 words, its bound
+# shellcheck disable=SC2086
+start 4 bench $quick --algo topka --n 1000 --json
+number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\)[,}].*/\1/p" "$W/out"; }
+check "words are counted and held against the bound" [ "$(number words_sent_max) $(number words_received_max) $(number bound_words) $(number ratio_bound)" = "60 60 60 1" ]
+check "busbw is algbw times 2(P-1)/P" awk "BEGIN { exit !($(number busbw) / $(number algbw) - 1.5 < 1e-6 && $(number busbw) / $(number algbw) - 1.5 > -1e-6) }"
+check "median, p99 and min are in order" awk "BEGIN { exit !($(number min_s) > 0 && $(number min_s) <= $(number median_s) && $(number median_s) <= $(number p99_s)) }"
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+# shellcheck disable=SC2086
+start 3 bench $quick --n 1000,2000 --json
+check "--json: one object a row, nothing else" [ "$(grep -c '^{"bench":"exchange","algo":"[a-z0-9-]*",.*}$' "$W/out")" -eq $((2 * algos)) ]
+check "--json: no other lines" [ "$(wc -l < "$W/out")" -eq $((2 * algos)) ]
+for key in select wire pattern n k density ranks ranks_per_node nodes median_s p99_s min_s mean_s algbw busbw words_sent_max words_sent_mean \
+    words_received_max words_received_mean messages_sent_max bound_words ratio_bound local_nnz global_nnz wrong phases select_s version commit library outside; do
+    [ "$(grep -c "\"$key\":" "$W/out")" -eq $((2 * algos)) ] || not_ok "--json has $key" "in $(grep -c "\"$key\":" "$W/out") rows"
+done
+if command -v python3 > /dev/null 2>&1; then
+    check "every row is JSON" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$W/out"
+else
+    skip "every row is JSON" "python3 is not installed"
+fi
+
+# -- recorded gradients -----------------------------------------------------------------------------------------------
+small="--data synthetic:64x16 --batch 4 --steps 5 --eval-every 0 --quiet"
+# shellcheck disable=SC2086
+start 2 $small --algo gtopk --record "$W/record" --record-every 2
+check "a run records its gradients" [ $? -eq 0 ]
+for p in 1 2 3; do
+    # shellcheck disable=SC2086
+    right "the record is replayed on $p ranks" "$algos" $p bench $quick --pattern "real:$W/record"
+done
+check "the head says what was recorded" grep -q 'real:.* ([23] steps of 2 ranks)' "$W/out"
+check "n is the model's" grep -q '^ *269722 ' "$W/out"
+cp "$W/record" "$W/short"
+truncate -s -1 "$W/short"
+# shellcheck disable=SC2086
+right "an incomplete last step is left out" 1 2 bench $quick --algo topka --pattern "real:$W/short"
+check "and that is said" grep -q 'an incomplete last step is left out' "$W/out"
+head -c 5000 "$W/record" > "$W/none"
+head -c 5001 /dev/zero > "$W/zeros"
+{ head -c 8 "$W/record"; printf '\011'; tail -c +10 "$W/record" | head -c 900000; } > "$W/version"
+
+# -- mistakes -----------------------------------------------------------------------------------------------------------
+# mistake P PART ARGS...: status 2, one line of ours which contains PART, nothing on stdout
+mistake() {
+    m_p=$1 m_part=$2
+    shift 2
+    start "$m_p" bench "$@"
+    m_status=$?
+    m_name="on $m_p ranks: $m_part ($*)"
+    if [ $m_status -ne 2 ]; then
+        not_ok "$m_name" "status $m_status: $(head -c 300 "$W/err")"
+    elif [ "$(our_lines)" -ne 1 ]; then
+        not_ok "$m_name" "$(our_lines) lines: $(head -c 500 "$W/err")"
+    elif ! grep '^sparsetrain: ' "$W/err" | grep -qF -- "$m_part"; then
+        not_ok "$m_name" "said instead: $(grep '^sparsetrain: ' "$W/err")"
+    elif [ -s "$W/out" ]; then
+        not_ok "$m_name" "something on stdout: $(head -c 200 "$W/out")"
+    else
+        ok "$m_name"
+    fi
+}
+for p in 1 3; do
+    for density in 0 1.01 nan -1 '' x 0.1,0; do mistake $p 'above 0 and at most 1' --density "$density"; done
+    for n in 0 -5 1.5 4294967296 x '10,' ''; do mistake $p 'whole numbers from 1 to 4294967295' --n "$n"; done
+    for n in 10:5:2 1:2 1:2:1 1:2:3:4 1:x:2; do mistake $p 'needed' --n $n; done
+    mistake $p 'there are: dense, ' --algo nothing
+    mistake $p 'there are: dense, ' --algo topka,nothing
+    mistake $p 'there are: exact' --select nothing
+    mistake $p 'there are: coo32' --wire nothing
+    mistake $p 'there are: uniform, clustered, layers:MODEL, real:FILE' --pattern nothing
+    mistake $p 'no model "nothing"' --pattern layers:nothing
+    mistake $p 'has its own' --pattern layers:resnet20 --n 100
+    mistake $p 'No such file' --pattern "real:$W/nowhere"
+    mistake $p 'no complete step' --pattern "real:$W/none"
+    mistake $p 'not a file of recorded gradients' --pattern "real:$W/zeros"
+    mistake $p 'format version 9' --pattern "real:$W/version"
+    mistake $p 'unknown option --bogus' --bogus
+    mistake $p 'needs a value' --repeat
+    mistake $p 'from 1 to' --repeat 0
+    mistake $p 'from 1 to' --tau-prime 0
+    mistake $p 'no "speed"' --oktopk-off speed
+    mistake $p 'there is no bench "nothing"' nothing
+    mistake $p '/nowhere/trace' --trace /nowhere/trace
+done
+mistake 3 'do not divide' --ranks-per-node 2
+mistake 4 'do not divide' --ranks-per-node 8
+timeout 120 "$MPIRUN" -np 1 "$PROGRAM" bench --n 100 : -np 2 "$PROGRAM" bench --n 200 > "$W/out" 2> "$W/err" < /dev/null
+status=$?
+check "ranks with other options are told" sh -c "[ $status -eq 2 ] && grep -q 'started with other options' '$W/err'"
+finish

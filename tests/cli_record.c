@@ -1,0 +1,193 @@
+/* cli_record.c: recorded gradients: what is written is what is read; whatever breaks off or is damaged is refused in
+ * one line, an incomplete last step is left out; the pattern real:FILE hands them to other numbers of ranks.
+ * ranks: 1 3 4 */
+#include "tests/mpi_harness.h"
+
+#include "cli/pattern.h"
+
+enum { N = 1000, STEPS = 3 };
+static char path[64];
+
+static float value_of(size_t step, int rank, size_t i) {
+    return (float)(10000 * (int)step + 1000 * rank) + (float)i / 1024;
+}
+
+static const struct record_slice slices[] = {{"conv.weight", 900}, {"linear.bias", 100}};
+
+static void write_file(struct comm *c) {
+    struct record r;
+    struct err e = {0};
+    const struct record_about about = {
+        .n = N, .model = "m", .data = "d:e", .batch = 7, .slice = slices, .slices = 2, .device = device_find("cpu")};
+    uint64_t name = (uint64_t)getpid();
+    comm_bcast(c, 0, &name, sizeof name);
+    snprintf(path, sizeof path, "/tmp/sparsetrain-record.%llu", (unsigned long long)name);
+    if (c->rank == 0) remove(path);
+    assert_true(record_open(&r, c, path, &about, &e));
+    float grad[N];
+    for (size_t s = 0; s < STEPS; s++) {
+        for (size_t i = 0; i < N; i++) grad[i] = value_of(s, c->rank, i);
+        assert_true(record_step(&r, 5 * s, grad, &e));
+    }
+    assert_int_equal(r.steps, STEPS);
+    record_close(&r);
+    record_close(&r);
+    comm_barrier(c);
+}
+
+static void remove_file(struct comm *c) {
+    comm_barrier(c);
+    if (c->rank == 0) remove(path);
+}
+
+static void reads_what_was_written(struct comm *c) {
+    write_file(c);
+    struct record_reader in;
+    struct err e = {0};
+    float grad[N];
+    if (c->rank == 0) {
+        assert_true(record_read_open(&in, path, &e));
+        assert_int_equal(in.n, N);
+        assert_int_equal(in.ranks, c->size);
+        assert_int_equal(in.steps, STEPS);
+        assert_false(in.incomplete);
+        assert_string_equal(in.head.model, "m");
+        assert_string_equal(in.head.data, "d:e");
+        assert_int_equal(in.head.batch, 7);
+        assert_string_equal(in.slice[1].name, "linear.bias");
+        assert_int_equal(in.slice[1].size, 100);
+        for (size_t s = STEPS; s-- > 0;)
+            for (int r = 0; r < c->size; r++) {
+                assert_true(record_read(&in, s, (size_t)r, grad, &e));
+                for (size_t i = 0; i < N; i++) assert_true(grad[i] == value_of(s, r, i));
+            }
+        record_read_close(&in);
+    }
+    remove_file(c);
+}
+
+static void does_not_overwrite(struct comm *c) {
+    write_file(c);
+    struct record r;
+    struct err e = {0};
+    const struct record_about about = {.n = N, .model = "m", .data = "d", .batch = 1};
+    assert_false(record_open(&r, c, path, &about, &e));
+    assert_non_null(strstr(e.text, "is there already"));
+    remove_file(c);
+    e = (struct err){0};
+    assert_true(record_open(&r, c, path, &about, &e));
+    record_close(&r); /* it holds nothing */
+    comm_barrier(c);
+    assert_int_not_equal(access(path, F_OK), 0);
+    e = (struct err){0};
+    assert_false(record_open(&r, c, "/nowhere/file", &about, &e));
+    assert_non_null(strstr(e.text, "/nowhere/file"));
+}
+
+/* The file's bytes changed at one place, or its length; then opened, and every row read. */
+static void change(long at, unsigned char with) {
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fwrite(&with, 1, 1, f), 1);
+    fclose(f);
+}
+
+static void is_refused(const char *part) {
+    struct record_reader in;
+    struct err e = {0};
+    float grad[N];
+    bool good = record_read_open(&in, path, &e);
+    for (size_t s = 0; good && s < in.steps; s++)
+        for (size_t r = 0; good && r < in.ranks; r++) good = record_read(&in, s, r, grad, &e);
+    assert_false(good);
+    if (!strstr(e.text, part)) fail_msg("\"%s\" instead of \"%s\"", e.text, part);
+    assert_null(strchr(e.text, '\n'));
+    record_read_close(&in);
+}
+
+static void damage_is_found(struct comm *c) {
+    static const struct {
+        long at;
+        unsigned char with;
+        const char *part;
+    } cases[] = {{0, 'X', "not a file of recorded gradients"},
+                 {8, 9, "format version"},
+                 {12, 1, "byte order"},
+                 {24, 200, "head"}, /* ranks */
+                 {49, 'y', "checksum of its head"},
+                 {(long)sizeof(struct record_head) + 3, '?', "checksum of its head"},
+                 {(long)(sizeof(struct record_head) + sizeof slices) + 4 + 5, 1, "checksum of rank 0 in its step 1"},
+                 {(long)(sizeof(struct record_head) + sizeof slices) + 4 + 30, 1, "checksum of rank 0 in its step 1"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_file(c);
+        if (c->rank == 0) {
+            change(cases[i].at, cases[i].with);
+            is_refused(cases[i].part);
+        }
+        remove_file(c);
+    }
+}
+
+/* A run that was killed: every length of the file either gives complete steps or is refused. */
+static void any_length_is_understood(struct comm *c) {
+    write_file(c);
+    if (c->rank == 0) {
+        long row = 16 + 4 * N, step = row * c->size;
+        long first = (long)(sizeof(struct record_head) + sizeof slices) + 4, length = first + STEPS * step;
+        const long lengths[] = {
+            length - 1, length - step, length - step - 1, first + step, first + step - 1, first, first - 1, 100, 8, 0};
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            struct record_reader in;
+            struct err e = {0};
+            assert_int_equal(truncate(path, lengths[i]), 0);
+            long complete = lengths[i] < first ? 0 : (lengths[i] - first) / step;
+            assert_int_equal(record_read_open(&in, path, &e), complete > 0);
+            if (complete == 0)
+                assert_true(strstr(e.text, "truncated") || strstr(e.text, "not a file") ||
+                            strstr(e.text, "no complete step"));
+            if (complete == 0) continue;
+            assert_int_equal(in.steps, complete);
+            assert_int_equal(in.incomplete, (lengths[i] - first) % step != 0);
+            record_read_close(&in);
+        }
+    }
+    remove_file(c);
+}
+
+/* The job's first `ranks` ranks record; then all replay: rank r has recorded rank r mod R, r / R steps later. */
+static void replays_to_other_numbers_of_ranks(struct comm *c) {
+    int recorders = c->size > 1 ? 2 : 1;
+    struct comm *group = comm_split(c, c->rank < recorders, c->rank);
+    if (c->rank < recorders) write_file(group);
+    comm_split_close(group);
+    comm_bcast(c, 0, path, sizeof path);
+    comm_barrier(c);
+    struct pattern p;
+    struct err e = {0};
+    char text[96];
+    float grad[N];
+    snprintf(text, sizeof text, "real:%s", path);
+    assert_true(pattern_open(&p, c, text, 1, &e));
+    assert_int_equal(p.n, N);
+    assert_int_equal(p.steps, STEPS);
+    for (size_t t = 0; t < 2 * STEPS + 1; t++) {
+        assert_true(pattern_gradient(&p, t, N, grad, &e));
+        size_t step = (t + (size_t)(c->rank / recorders)) % STEPS;
+        for (size_t i = 0; i < N; i++) assert_true(grad[i] == value_of(step, c->rank % recorders, i));
+    }
+    if (c->rank == 0) change((long)(sizeof(struct record_head) + sizeof slices) + 4 + 30, 1);
+    assert_false(pattern_gradient(&p, 0, N, grad, &e));
+    assert_non_null(strstr(e.text, "damaged"));
+    pattern_close(&p);
+    remove_file(c);
+}
+
+int main(int argc, char **argv) {
+    const struct mpi_case cases[] = {{"reads_what_was_written", reads_what_was_written},
+                                     {"does_not_overwrite", does_not_overwrite},
+                                     {"damage_is_found", damage_is_found},
+                                     {"any_length_is_understood", any_length_is_understood},
+                                     {"replays_to_other_numbers_of_ranks", replays_to_other_numbers_of_ranks}};
+    return mpi_test_main(argc, argv, "cli_record", cases, sizeof cases / sizeof *cases);
+}
