@@ -69,18 +69,6 @@ size_t block_select_capacity(const struct block_select *s) {
     return block_select_most(s) + largest;
 }
 
-/* Adds to the statistics of the whole those of the block that was selected in last. */
-static void add_stats(struct selector_stats *all, const struct selector_stats *s) {
-    bool first = all->asked == 0;
-    all->asked += s->asked;
-    all->found += s->found;
-    all->threshold = first || s->threshold < all->threshold ? s->threshold : all->threshold;
-    all->reevaluated |= s->reevaluated;
-    all->audited = s->audited;
-    all->exact = first || s->exact < all->exact ? s->exact : all->exact;
-    all->exact_passes += s->exact_passes;
-}
-
 bool block_select_run(struct block_select *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     s->whole->stats = (struct selector_stats){0};
     out->nnz = 0;
@@ -96,7 +84,7 @@ bool block_select_run(struct block_select *s, const float *grad, size_t k, struc
         }
         for (size_t i = 0; i < part.nnz; i++) part.idx[i] += (uint32_t)block->from;
         out->nnz += part.nnz;
-        add_stats(&s->whole->stats, &block->selector->stats);
+        selector_stats_add(&s->whole->stats, &block->selector->stats);
     }
     return true;
 }

@@ -158,21 +158,6 @@ static float smaller(float a, float b) {
     return a < b ? a : b;
 }
 
-/* The statistics of all selectors as one: counts added, the smallest threshold. */
-static void add_statistics(const struct layers *l, struct selector_stats *all) {
-    *all = l->group[0].selector->stats;
-    for (size_t i = 1; i < l->groups; i++) {
-        const struct selector_stats *s = &l->group[i].selector->stats;
-        all->asked += s->asked;
-        all->found += s->found;
-        all->threshold = smaller(all->threshold, s->threshold);
-        all->reevaluated |= s->reevaluated;
-        all->audited &= s->audited;
-        all->exact = smaller(all->exact, s->exact);
-        all->exact_passes += s->exact_passes;
-    }
-}
-
 static void add_sums(struct exchange *x, struct exchange_sum *sum) {
     struct layers *l = x->state;
     bool sent = true;
@@ -191,7 +176,10 @@ static void add_sums(struct exchange *x, struct exchange_sum *sum) {
     else
         sum->sparse = &l->u_view;
     if (sent) sum->sent = &l->sent_view;
-    if (x->ops->selects) add_statistics(l, &x->setup.selector->stats);
+    if (!x->ops->selects) return;
+    struct selector_stats *all = &x->setup.selector->stats;
+    *all = (struct selector_stats){0};
+    for (size_t i = 0; i < l->groups; i++) selector_stats_add(all, &l->group[i].selector->stats);
 }
 
 static bool layers_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {

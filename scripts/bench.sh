@@ -1,11 +1,11 @@
 #!/bin/sh
 # bench.sh: the speed that the project promises, as ratios measured now, on this machine, each beside its target. Times
 # wander from minute to minute, so whatever is compared runs interleaved and medians are shown; nothing here passes or
-# fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select train step").
+# fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select wire exchange train step").
 set -u
 cd "$(dirname "$0")/.." || exit 1
 binary=${BUILD:-build}/sparsetrain
-parts=${SPARSETRAIN_BENCH:-select train step}
+parts=${SPARSETRAIN_BENCH:-select wire exchange train step}
 [ -x "$binary" ] || {
     echo "bench.sh: $binary is not there; build it first: make" >&2
     exit 1
@@ -23,11 +23,13 @@ done
 
 if [ -z "$python" ]; then python=$(command -v python3 || true); fi
 
-peer() { # peer SCRIPT: next to PyTorch; without it the script says so and shows what it can
+peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so and shows what it can
+    script=scripts/$1
+    shift
     if [ -n "$python" ]; then
-        "$python" "scripts/$1" "$binary"
+        "$python" "$script" "$binary" "$@"
     else
-        echo "SKIP scripts/$1: python3 is not installed"
+        echo "SKIP $script: python3 is not installed"
     fi
 }
 
@@ -89,8 +91,20 @@ for part in $parts; do
     case $part in
     select)
         echo
-        echo '== exact selection with accumulation (targets: at most 2x a plain acc += grad, 10x faster than torch.topk)'
-        peer bench-topk.py || status=1
+        echo '== selection with accumulation (targets: exact at most 1.5x a plain acc += grad, reuse 1.15x; all 10x faster than torch.topk)'
+        peer bench-topk.py --select all || status=1
+        ;;
+    wire)
+        echo
+        echo '== wire formats (targets: packed at most 0.45 of the bytes of coo32 at density 0.01, encode plus decode at least 1 GB/s of coo32)'
+        "$binary" bench wire || status=1
+        ;;
+    exchange)
+        echo
+        echo '== every exchange, 8 ranks (targets: words within the bounds, at most 10% outside selection, merging and MPI)'
+        "$MPIRUN" -np 8 "$binary" bench --algo all --n 14728266 --density 0.01 --repeat 5 --phases || status=1
+        "$MPIRUN" -np 8 "$binary" bench --algo hitopk,torus2d --ranks-per-node 4 --n 14728266 --density 0.01 --repeat 5 \
+            --phases || status=1
         ;;
     train)
         echo
@@ -103,7 +117,7 @@ for part in $parts; do
         bench_step || status=1
         ;;
     *)
-        echo "bench.sh: no part called $part; there are select, train, step" >&2
+        echo "bench.sh: no part called $part; there are select, wire, exchange, train, step" >&2
         exit 2
         ;;
     esac

@@ -1,17 +1,26 @@
 #!/bin/sh
-# convergence.sh [--epochs E] [--algos "A B ..."] [--ranks P] [--runs DIR] [--to DIR] [-- OPTION...]: trains ResNet-20
-# on CIFAR-10 once per algorithm in the configuration of the gTop-k paper (density 0.001 after its warm-up), and leaves
-# in results/measured what can be published: each run's log with every tenth step, a table, plots, and a README with
-# command, commit and machine. Batch 32 on each of 4 ranks unless OPTIONs say otherwise. A run that was interrupted goes
-# on where it was; a finished one is not repeated.
+# convergence.sh [--epochs E] [--algos "A B ..."] [--ranks P] [--density RHO] [--density-warmup LIST] [--runs DIR]
+# [--to DIR] [-- OPTION...]: trains ResNet-20 on CIFAR-10 once per algorithm in the configuration of the gTop-k paper
+# (density 0.001 after its warm-up), and leaves in results/measured what can be published: each run's log with every
+# tenth step, a table, plots, and a README with command, commit and machine. Batch 32 on each of 4 ranks unless OPTIONs
+# say otherwise. A run that was interrupted goes on where it was; a finished one is not repeated.
 set -eu
 cd "$(dirname "$0")/.."
-epochs=10 algos='dense topka gtopk' ranks=4 runs='' to=''
+epochs=10 algos='dense topka gtopk' ranks=4 density=0.001 warmup=gtopk runs='' to=''
+said='sh scripts/convergence.sh'
+for word in "$@"; do
+    case $word in
+    *' '*) said="$said \"$word\"" ;;
+    *) said="$said $word" ;;
+    esac
+done
 while [ $# -gt 0 ]; do
     case $1 in
     --epochs) epochs=$2 ;;
     --algos) algos=$2 ;;
     --ranks) ranks=$2 ;;
+    --density) density=$2 ;;
+    --density-warmup) warmup=$2 ;;
     --runs) runs=$2 ;;
     --to) to=$2 ;;
     --)
@@ -19,12 +28,13 @@ while [ $# -gt 0 ]; do
         break
         ;;
     *)
-        sed -n '2,6s/^# //p' "$0" >&2
+        sed -n '2,7s/^# //p' "$0" >&2
         exit 2
         ;;
     esac
     shift 2
 done
+command=$(printf '%s' "$said" | sed 's/ *$//')
 name=resnet20-cifar10-p$ranks
 runs=${runs:-runs/$name}
 to=${to:-results/measured/$name}
@@ -44,7 +54,13 @@ for algo in $algos; do
         continue
     fi
     rm -rf "$run"
-    if [ "$algo" = dense ]; then sparse=; else sparse='--density 0.001 --density-warmup gtopk'; fi
+    case $algo in
+    dense | dense-ovlp | torus2d | fedavg) sparse= ;;
+    *) sparse="--density $density --density-warmup $warmup" ;;
+    esac
+    case $algo in # two emulated nodes
+    hitopk | torus2d) if [ $((ranks % 2)) -eq 0 ]; then sparse="$sparse --ranks-per-node $((ranks / 2))"; fi ;;
+    esac
     # shellcheck disable=SC2086 # options
     "$MPIRUN" -np "$ranks" "$program" --algo "$algo" $sparse --data cifar10 --batch 32 --epochs "$epochs" \
         --out "$run" "$@"
@@ -74,12 +90,13 @@ first=${algos%% *}
 {
     echo "# ResNet-20 on CIFAR-10, $ranks ranks"
     echo
-    echo "Made by \`sh scripts/convergence.sh --epochs $(number "$first" header epochs)\`, which continues what was interrupted and writes this page."
+    echo "Made by \`$command\`, which continues what was interrupted and writes this page."
     echo "Real CIFAR-10: $(number "$first" header train_images) training and $(number "$first" header test_images) test images" \
-        "(checksum $(text "$first" header data_crc32)), batch 32 per rank, learning rate 0.1 ramped up over the first 4 epochs and" \
-        "divided by 10 at half and at three quarters, momentum 0.9, weight decay 1e-4; density 0.001 after epochs at 0.25, 0.0725, 0.015, 0.004."
+        "(checksum $(text "$first" header data_crc32)), batch $(number "$first" header batch) per rank, learning rate $(number "$first" header lr) ramped up over the first" \
+        "$(number "$first" header lr-warmup) epochs (schedule $(text "$first" header lr-schedule)), momentum $(number "$first" header momentum)," \
+        "weight decay $(number "$first" header weight-decay); density $density, warm-up: $warmup (gtopk: epochs at 0.25, 0.0725, 0.015, 0.004 first)."
     echo
-    echo "| algorithm | epochs | test accuracy | test loss | MiB sent per rank, whole run | KiB a step at density 0.001 | commit |"
+    echo "| algorithm | epochs | test accuracy | test loss | MiB sent per rank, whole run | KiB in the last step | commit |"
     echo "|---|---|---|---|---|---|---|"
     for algo in $algos; do
         awk -v algo="$algo" -v epochs="$(number "$algo" summary epoch)" -v accuracy="$(number "$algo" summary test_accuracy)" \

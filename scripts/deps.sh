@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|fuzz|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the packages
+# deps.sh [build|test|lint|data|fuzz|mpich|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the packages
 # that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -39,9 +39,10 @@ for group in "${@:-build}"; do
     test) needs="$needs $check" ;;
     lint) needs="$needs $lint" ;;
     fuzz) needs="$needs fuzzer" ;;
+    mpich) needs="$needs mpich" ;;
     all) needs="$needs $build $check $lint" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|fuzz|all]..." >&2
+        echo "usage: deps.sh [build|test|lint|data|fuzz|mpich|all]..." >&2
         exit 2
         ;;
     esac
@@ -77,6 +78,7 @@ missing() {
     curl) ! has curl && ! has wget ;;
     format) ! has clang-format ;;
     fuzzer) ! links_fuzzer ;;
+    mpich) ! { has mpirun.mpich || has mpichversion; } || ! pkg-config --exists mpich 2>/dev/null ;;
     shellck) ! has shellcheck ;;
     *) ! has "$1" ;;
     esac

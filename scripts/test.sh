@@ -23,6 +23,7 @@ give_up() {
 
 sh scripts/deps.sh build test || give_up "install (scripts/deps.sh build test)"
 sh scripts/deps.sh fuzz || echo "(no libFuzzer: the test that wants it is skipped)"
+sh scripts/deps.sh mpich || echo "(no MPICH beside another MPI: the test that wants both is skipped)"
 
 # Real data, if a mirror lies beside the checkout; without it the tests that want it are skipped by name.
 mirror=../shared/data
@@ -36,12 +37,19 @@ make --no-print-directory -j"$jobs" WERROR=1 $variables all 2>&1 || give_up "bui
 
 # make may have the last word when a test fails, so the runner's summary is held back until make has ended.
 # shellcheck disable=SC2086
-{ make --no-print-directory -j"$jobs" WERROR=1 $variables check ONLY="${only# }" 2>&1 || echo 'check-failed'; } | awk '
-    /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped/ { summary = $0; next }
-    $0 == "check-failed" { failed = 1; next }
-    { print; fflush() }
-    END {
-        if (summary == "") { print "FAIL build of the tests"; summary = "0 passed, 1 failed, 0 skipped" }
-        print summary
-        exit failed
-    }'
+{ make --no-print-directory -j"$jobs" WERROR=1 $variables check ONLY="${only# }" 2>&1 || echo 'check-failed'; } | {
+    summary='' failed=0
+    while IFS= read -r line; do # not awk: mawk shows lines late
+        case $line in
+        [0-9]*' passed, '[0-9]*' failed, '[0-9]*' skipped'*) summary=$line ;;
+        check-failed) failed=1 ;;
+        *) printf '%s\n' "$line" ;;
+        esac
+    done
+    if [ -z "$summary" ]; then
+        echo "FAIL build of the tests"
+        summary='0 passed, 1 failed, 0 skipped'
+    fi
+    echo "$summary"
+    exit "$failed"
+}

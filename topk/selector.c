@@ -77,3 +77,14 @@ size_t density_to_k(double density, size_t n) {
     if (!(k >= 1)) return 1;
     return k >= (double)n ? n : (size_t)k;
 }
+
+void selector_stats_add(struct selector_stats *all, const struct selector_stats *part) {
+    bool first = all->asked == 0; /* every selector is asked for something */
+    all->audited = first ? part->audited : all->audited && part->audited;
+    all->threshold = first || part->threshold < all->threshold ? part->threshold : all->threshold;
+    all->exact = first || part->exact < all->exact ? part->exact : all->exact;
+    all->asked += part->asked;
+    all->found += part->found;
+    all->reevaluated |= part->reevaluated;
+    all->exact_passes += part->exact_passes;
+}

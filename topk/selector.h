@@ -66,6 +66,10 @@ void selector_close(struct selector *s);
 /* 1 <= k <= k_max and k <= n, else dies (k = 0 is a caller's error; options refuse it before). */
 bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad);
 
+/* all = the statistics of several selectors over parts of one vector as those of one: counts added, the smallest
+ * threshold, audited when all are. Begin with all zero. */
+void selector_stats_add(struct selector_stats *all, const struct selector_stats *part);
+
 /* How large the caller must make `out`, given k_max. */
 size_t selector_capacity(const struct selector_ops *ops, size_t n, size_t k_max);
 

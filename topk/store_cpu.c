@@ -170,9 +170,15 @@ static void write_part(struct store *s, size_t from, size_t count, const float *
     memcpy(s->acc + from, host, count * sizeof *host);
 }
 
+/* Block by block, so that an entry is written while its zeros are still in the cache. */
 static void scatter(struct store *s, const struct sparse *u, float scale, float *dense) {
-    memset(dense, 0, s->n * sizeof *dense);
-    for (size_t i = 0; i < u->nnz; i++) dense[u->idx[i]] = scale * u->val[i];
+    enum { BLOCK = 4096 };
+    size_t at = 0;
+    for (size_t from = 0; from < s->n; from += BLOCK) {
+        size_t end = s->n - from < BLOCK ? s->n : from + BLOCK;
+        memset(dense + from, 0, (end - from) * sizeof *dense);
+        for (; at < u->nnz && u->idx[at] < end; at++) dense[u->idx[at]] = scale * u->val[at];
+    }
 }
 
 static void scatter_add(struct store *s, const struct sparse *u, float scale, float *dense) {
