@@ -22,14 +22,13 @@ else
     else
         not_ok "builds with MPICH" "$(grep -E 'error|undefined' "$W/make" | head -n 3)"
     fi
-    for P in 3; do
-        for test in $wanted; do
-            if timeout 300 mpirun.mpich -np "$P" "$test" > "$W/out" 2>&1 < /dev/null && ! grep -q '^not ok' "$W/out"; then
-                ok "$(basename "$test") with MPICH, P = $P: $(grep -c '^ok' "$W/out") cases"
-            else
-                not_ok "$(basename "$test") with MPICH, P = $P" "$(grep -v '^ok' "$W/out" | tail -n 5)"
-            fi
-        done
+    # MPICH spins while it waits, so more ranks than cores take minutes
+    for test in $wanted; do
+        if timeout 300 mpirun.mpich -np 3 "$test" > "$W/out" 2>&1 < /dev/null && ! grep -q '^not ok' "$W/out"; then
+            ok "$(basename "$test") with MPICH, P = 3: $(grep -c '^ok' "$W/out") cases"
+        else
+            not_ok "$(basename "$test") with MPICH, P = 3" "$(grep -v '^ok' "$W/out" | tail -n 5)"
+        fi
     done
     MPIRUN=mpirun.mpich
     PROGRAM=$folder/sparsetrain

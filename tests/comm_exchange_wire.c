@@ -1,6 +1,7 @@
 /* comm_exchange_wire.c: the contract of one step (exchange.h) with every wire format: whatever a format rounds off
- * stays in a residual, replicas stay bit-identical, and a format that rounds nothing changes no bit of a run. ranks: 1
- * 2 3 4 5 7 8 faults: 3 */
+ * stays in a residual, replicas stay bit-identical, and a format that rounds nothing changes no bit of a run. */
+/* ranks: 1 2 3 4 5 7 8 */
+/* faults: 3 */
 #include "tests/exchange_rig.h"
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* not all of it is wanted here */

@@ -1,6 +1,7 @@
 /* comm_oktopk.c: Ok-Topk against a serial reference that keeps thresholds and regions like it does, for every switch
- * and wire format; against gtopk-naive; its words, counted by the reference too; a checkpoint. ranks: 1 2 3 4 5 7 8 9
- * 16 32 */
+ * and wire format; against gtopk-naive; its words, counted by the reference too; a checkpoint. */
+/* ranks: 1 2 3 4 5 7 8 9 16 32 */
+/* faults: 3 7 */
 #include "tests/exchange_rig.h"
 
 #include "tests/exchange_oracle.h"

@@ -4,7 +4,8 @@
 #   tests/<module>_<topic>.c   -> $BUILD/tests/<module>_<topic>, a program that prints TAP. Where the source has
 #                                 a line "ranks: 1 2 4", it is run under mpirun once for each of these P, and
 #                                 with "faults: 3 8" once more for each of those with all sends synchronous and
-#                                 random delays before sends and receives (see comm/transport_mpi.c).
+#                                 random delays before sends and receives (see comm/transport_mpi.c). Each in a
+#                                 comment of its own, or clang-format may wrap it into the text before.
 #   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
@@ -134,7 +135,10 @@ for source in tests/*_*.c; do
     MPIRUN=$(launcher "$program")
     export MPIRUN
     ranks=$(sed -n 's/^[ /*]*ranks: *\([0-9 ]*\).*/\1/p' "$source" | head -n 1)
-    if [ -z "$ranks" ]; then
+    if [ -z "$ranks" ] && grep -qE '^#include "tests/(mpi_harness|exchange_rig)\.h"' "$source"; then
+        failed=$((failed + 1))
+        echo "$name: a test under mpirun without a line that begins with \"ranks:\""
+    elif [ -z "$ranks" ]; then
         run "$name" "" "$program"
     elif [ -n "$MPIRUN" ]; then
         for P in $ranks; do run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"; done
