@@ -147,7 +147,7 @@ static void print_row(const struct row *row, const struct cost_case *c, const st
     double median = row->number[MEDIAN], select = row->number[SELECT];
     double rest = median - (isnan(select) ? 0 : select);
     char ratio[32] = "-", selection[32] = "-";
-    if (predicted > 0) snprintf(ratio, sizeof ratio, "%.4g", rest / predicted);
+    if (predicted > 0 && rest > 0) snprintf(ratio, sizeof ratio, "%.4g", rest / predicted);
     if (!isnan(select)) snprintf(selection, sizeof selection, "%.3f", select * 1e3);
     (void)net; /* as json_row */
     printf("%-12s %11zu %10zu %5d %5d %12.3f %12s %12.3f %12.3f %9s\n", row->algo, c->n, c->k, c->P, c->ranks_per_node,
@@ -171,7 +171,7 @@ static void json_row(const struct row *row, const struct cost_case *c, const str
     json_number(&j, "select_s", select);
     json_number(&j, "rest_s", rest);
     json_number(&j, "predicted_s", predicted);
-    json_number(&j, "ratio", predicted > 0 ? rest / predicted : NAN);
+    json_number(&j, "ratio", predicted > 0 && rest > 0 ? rest / predicted : NAN);
     json_end(&j);
     puts(json_text(&j));
     json_close(&j);
