@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/bench_exchange.h"
+#include "cli/median.h"
 #include "cli/version.h"
 #include "topk/kernels.h"
 
@@ -21,17 +22,6 @@ struct row {
     double outside;                   /* part of the total that is not select, merge or communicate */
     double select;                    /* median over the steps of the mean over the ranks */
 };
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorts x. */
-static double median(double *x, size_t count) {
-    qsort(x, count, sizeof *x, ascending);
-    return (x[(count - 1) / 2] + x[count / 2]) / 2;
-}
 
 /* The slowest rank of each step. */
 static void time_statistics(const struct bench_case *b, struct row *row) {

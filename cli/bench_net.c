@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/table.h"
 #include "cli/bench_net.h"
+#include "cli/median.h"
 #include "nets/net.h"
 #include "nets/optimiser.h"
 
@@ -147,19 +148,13 @@ static void one_round(struct bench *b, int steps, int number) {
     b->rate[number] = steps * b->net->setup.batch / (clock_now() - begin);
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Prints a row; returns the number of wrong results: 1 when training has not made the loss smaller. */
 static int print_row(const struct bench *b, const struct request *r) {
     int n = r->repeat, wrong = !(b->loss < b->first_loss);
-    qsort(b->rate, (size_t)n, sizeof *b->rate, ascending);
-    double median = (b->rate[(n - 1) / 2] + b->rate[n / 2]) / 2;
+    double middle = median(b->rate, (size_t)n);
     if (!r->json) {
         printf("%-10s %6d %8d %12.1f %12.1f %12.1f %10.2f %6d\n", r->model->name, b->net->setup.batch, r->threads,
-               median, b->rate[0], b->rate[n - 1], 1e3 * b->net->setup.batch / median, wrong);
+               middle, b->rate[0], b->rate[n - 1], 1e3 * b->net->setup.batch / middle, wrong);
         return wrong;
     }
     struct json j;
@@ -172,7 +167,7 @@ static int print_row(const struct bench *b, const struct request *r) {
     json_integer(&j, "threads", r->threads);
     json_integer(&j, "steps", r->steps);
     json_integer(&j, "repeat", r->repeat);
-    json_number(&j, "images_per_s", median);
+    json_number(&j, "images_per_s", middle);
     json_number(&j, "least_images_per_s", b->rate[0]);
     json_number(&j, "most_images_per_s", b->rate[n - 1]);
     json_integer(&j, "wrong", wrong);

@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/line_fit.h"
+#include "cli/median.h"
 #include "comm/cost.h"
 
 enum { SIZES_MAX = 256, REPEAT_MAX = 10000, ROUND_TRIPS_MAX = 100 };
@@ -210,19 +211,13 @@ struct pair {
     struct line_fit line;                       /* over words */
 };
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void evaluate(const struct request *r, double *seconds, struct pair *p) {
     double words[SIZES_MAX];
     for (size_t s = 0; s < r->sizes; s++) {
         double *of_size = seconds + s * r->repeat;
         words[s] = (double)r->bytes[s] / 4;
-        qsort(of_size, r->repeat, sizeof *of_size, ascending);
+        p->median[s] = median(of_size, r->repeat);
         p->least[s] = of_size[0];
-        p->median[s] = (of_size[(r->repeat - 1) / 2] + of_size[r->repeat / 2]) / 2;
     }
     line_fit(words, p->median, r->sizes, &p->line);
 }

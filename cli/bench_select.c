@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/bench.h"
+#include "cli/median.h"
 #include "topk/kernels.h"
 
 enum {
@@ -130,18 +131,7 @@ static void compare(const struct arrays *a, const float *grad, const struct sele
     if (strcmp(s->ops->name, "exact") == 0) row->wrong += row->missed + extra;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts x; NaN when there is none. */
-static double median(double *x, size_t count) {
-    if (count == 0) return (double)NAN;
-    qsort(x, count, sizeof *x, ascending);
-    return (x[(count - 1) / 2] + x[count / 2]) / 2;
-}
-
 static void summarise(struct times *t, size_t repeat, struct row *row) {
     double *renewed = mem_alloc(repeat, sizeof *renewed, "times of the bench"), sum = 0;
     size_t ordinary = 0, anew = 0;

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cli/median.h"
 #include "comm/wire.h"
 
 enum {
@@ -211,17 +212,6 @@ static void one_round(struct work *w, size_t format, size_t r) {
         if (!wire->decode(w->message, t->bytes, 0, w->n, &w->buffer, &view, &e)) die("%s: %s", wire->name, e.text);
     t->decode[r] = (clock_now() - begin) / (double)calls;
     if (r == 0) t->wrong = count_wrong(w, &view);
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorts x. */
-static double median(double *x, size_t count) {
-    qsort(x, count, sizeof *x, ascending);
-    return (x[(count - 1) / 2] + x[count / 2]) / 2;
 }
 
 static void print_row(const struct work *w, size_t format, double density, enum places places,

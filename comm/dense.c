@@ -8,7 +8,7 @@
  * the sum after it, for overflow: two reads of n. */
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 #include "comm/peers.h"
 
 struct dense {

@@ -20,7 +20,7 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 #include "comm/peers.h"
 
 enum { BUCKET_BYTES = 4 << 20, IN_FLIGHT = 32 };

@@ -2,7 +2,7 @@
 #include "comm/exchange.h"
 
 #include "base/table.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 
 #define EXCHANGE(name) extern const struct exchange_ops exchange_##name;
 #include "comm/exchanges.def"

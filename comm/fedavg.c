@@ -9,7 +9,7 @@
  * Restrictions: u is this rank's own gradient, so replicas differ between two averages; no selector, no residual.
  * Deviation: the optimiser's momentum stays local; the paper's clients use plain SGD. */
 #include "comm/exchange.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 
 static void fedavg_open(struct exchange *x) {
     (void)x;

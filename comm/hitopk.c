@@ -30,7 +30,7 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
 

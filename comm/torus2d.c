@@ -16,7 +16,7 @@
  * NaN and infinities are looked for in the gradient, while it is known whose they are, and in the sum, for overflow. */
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
 

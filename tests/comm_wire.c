@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "comm/finite.h"
+#include "topk/finite.h"
 #include "comm/wire.h"
 
 static const struct wire_ops *wire_named(const char *name) {

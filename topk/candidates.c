@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/simd.h"
+#include "topk/finite.h"
 #include "topk/kernels.h"
 #include "topk/selector.h"
 
@@ -34,19 +35,9 @@ uint32_t key_above(double t) {
     return magnitude_key(nearest) + ((double)nearest <= t);
 }
 
-SIMD_CLONES static uint32_t largest_key(const float *val, size_t n) {
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t key = magnitude_key(val[i]);
-        most = key > most ? key : most;
-    }
-    return most;
-}
-
 bool candidates_finite(const struct sparse *s, size_t *bad) {
-    if (largest_key(s->val, s->nnz) < KEY_INFINITE) return true;
-    size_t first = 0;
-    while (magnitude_key(s->val[first]) < KEY_INFINITE) first++;
+    size_t first = first_nonfinite(s->val, s->nnz);
+    if (first == s->nnz) return true;
     *bad = s->idx[first];
     return false;
 }

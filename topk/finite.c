@@ -1,6 +1,6 @@
 /* finite.c: see finite.h. The largest magnitude of a block, as its IEEE bits, tells whether the block needs a
  * closer look; that loop has no branch in it and runs at the speed of memory. */
-#include "comm/finite.h"
+#include "topk/finite.h"
 
 #include "base/simd.h"
 #include "topk/sparse.h"

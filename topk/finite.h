@@ -1,6 +1,6 @@
 /* finite.h: where a vector stops being numbers. */
-#ifndef ST_COMM_FINITE_H
-#define ST_COMM_FINITE_H
+#ifndef ST_TOPK_FINITE_H
+#define ST_TOPK_FINITE_H
 
 #include <stddef.h>
 
