@@ -236,8 +236,8 @@ void comm_split_close(struct comm *group) {
 bool comm_set_ranks_per_node(struct comm *c, int ranks, struct err *e) {
     if (c->parent || transport_of(c)->groups > 0) return err_set(e, "nodes must be set before the ranks are grouped");
     if (ranks < 1 || c->size % ranks != 0)
-        return err_set(e, "%d ranks a node do not divide the %d rank%s of this job", ranks, c->size,
-                       c->size == 1 ? "" : "s");
+        return err_set(e, "%d ranks a node do not divide the %d rank%s of this job; take a number that does", ranks,
+                       c->size, c->size == 1 ? "" : "s");
     c->node = c->rank / ranks;
     c->nodes = c->size / ranks;
     c->local_rank = c->rank % ranks;
