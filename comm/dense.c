@@ -8,8 +8,8 @@
  * the sum after it, for overflow: two reads of n. */
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "topk/finite.h"
 #include "comm/peers.h"
+#include "topk/finite.h"
 
 struct dense {
     const struct device_ops *device; /* NULL: the gradient is in host memory */

@@ -20,8 +20,8 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "topk/finite.h"
 #include "comm/peers.h"
+#include "topk/finite.h"
 
 enum { BUCKET_BYTES = 4 << 20, IN_FLIGHT = 32 };
 

@@ -30,9 +30,9 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "topk/finite.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
+#include "topk/finite.h"
 
 struct hitopk {
     struct shards shards;

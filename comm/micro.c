@@ -33,8 +33,8 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "topk/finite.h"
 #include "comm/peers.h"
+#include "topk/finite.h"
 
 enum { ROOM = 4 };
 

@@ -16,9 +16,9 @@
  * NaN and infinities are looked for in the gradient, while it is known whose they are, and in the sum, for overflow. */
 #include "base/mem.h"
 #include "comm/exchange.h"
-#include "topk/finite.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
+#include "topk/finite.h"
 
 struct torus2d {
     struct shards shards;

@@ -12,6 +12,8 @@ file(what, i) = sprintf("%s/%s-%d", dir, what, i)
 array run_colour[8] = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x000000, 0x999999]
 colour(i) = run_colour[(i - 1) % 8 + 1]
 pale(i) = colour(i) + 0xa8000000
+dash(i) = i > 8 ? 2 : 1 # a second round of the colours is dashed
+key_where(side) = runs > 6 ? "set key outside right top" : "set key inside right ".side
 array phase_colour[8] = [0x0072b2, 0x56b4e9, 0xd55e00, 0xe69f00, 0xcc79a7, 0x009e73, 0xf0e442, 0x999999]
 
 set border 3 lc rgb 0x404040 lw 1.2
@@ -22,13 +24,13 @@ set style fill solid 1.0 noborder
 
 loss_panel = "\
     set title 'Training loss' font ',19'; set xlabel 'step'; set ylabel 'cross-entropy [nats]'; \
-    set xrange [0:steps_max]; set yrange [0:loss_max]; set key top right; \
+    set xrange [0:steps_max]; set yrange [0:loss_max]; eval key_where('top'); \
     plot for [i=1:runs] file('loss', i) using 1:2 with lines lw 0.6 lc rgb pale(i) notitle, \
-         for [i=1:runs] file('loss', i) using 1:3 with lines lw 2.6 lc rgb colour(i) title name(i); "
+         for [i=1:runs] file('loss', i) using 1:3 with lines lw 2.6 dt dash(i) lc rgb colour(i) title name(i); "
 accuracy_panel = "\
     set title 'Test accuracy' font ',19'; set xlabel 'epoch'; set ylabel 'top-1 [%]'; \
-    set xrange [0:*]; set yrange [0:100]; set key bottom right; \
-    plot for [i=1:runs] file('accuracy', i) using 1:2 with linespoints lw 2.6 pt 7 ps 0.8 lc rgb colour(i) \
+    set xrange [0:*]; set yrange [0:100]; eval key_where('bottom'); \
+    plot for [i=1:runs] file('accuracy', i) using 1:2 with linespoints lw 2.6 dt dash(i) pt 7 ps 0.8 lc rgb colour(i) \
          title name(i); "
 time_panel = "\
     set title 'Time per step' font ',19'; unset xlabel; set ylabel 'mean over ranks [ms]'; \
@@ -38,7 +40,7 @@ time_panel = "\
     plot for [c=2:9] dir.'/time' using c:xtic(1) lc rgb phase_colour[c-1] title columnheader(c), \
          dir.'/time' using 11:10:(sprintf('%.1f', $10)) with labels offset 0,0.7 tc rgb 0x202020 notitle; "
 
-set terminal pngcairo noenhanced size 1200,750 font "Sans,16" linewidth 1.5
+set terminal pngcairo noenhanced size (runs > 6 ? 1400 : 1200),750 font "Sans,16" linewidth 1.5
 set output out."/loss.png"
 eval loss_panel
 set output out."/accuracy.png"

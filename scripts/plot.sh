@@ -71,7 +71,7 @@ extract() { # extract I
         BEGIN { phases = split("compute io select pack communicate merge update other", phase, " ") }
         /^\{"type":"header"/ {
             name = string("algo"); ranks = number("ranks")
-            if (name != "dense") name = name ", ρ = " number("density")
+            if (name !~ /^(dense|dense-ovlp|torus2d|fedavg)$/) name = name ", ρ = " number("density")
         }
         /^\{"type":"step"/ {
             n++; step[n] = number("step"); loss[n] = number("loss")

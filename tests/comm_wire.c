@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "topk/finite.h"
 #include "comm/wire.h"
+#include "topk/finite.h"
 
 static const struct wire_ops *wire_named(const char *name) {
     for (size_t w = 0; wires[w]; w++)
