@@ -9,7 +9,7 @@
  * Algorithms 1 and 2. The steps are in oktopk_split.c, oktopk_cut.c and oktopk_gather.c.
  *
  * Cost per rank: (2P + 2 log2(P)) alpha + 6k (P-1)/P beta at most, and about 4k (P-1)/P where nothing has to be evened
- * out. Like the paper's, the bound leaves out the gathering of the counts (P-1 words) and takes the regions to be
+ * out. Like the paper's, the bound leaves out the gathering of the counts (3 (P-1) words) and takes the regions to be
  * balanced. extra_words says what a step may need beyond it: for new thresholds and regions, and where entries crowd in
  * regions that are out of date, or tie at the threshold.
  * Residual: acc without the entries that were sent and whose index is in u. Conserves: an index that stays is delivered
@@ -21,8 +21,10 @@
  * Deviations from the paper:
  * - the exact global threshold comes from a distributed radix selection instead of gathering all sums at all ranks,
  *   which costs more than the bound. All entries equal to the threshold stay.
- * - the bound on words is kept where thresholds fail: a selection of more than 3k/2 entries is cut to its k largest; a
- *   global threshold that lets more than 3k/2 pass is found anew.
+ * - the bound on words is kept where estimates fail: a selection of more than k entries is cut to its k largest; a
+ * global threshold is found anew that lets more than 3k/2 pass, or more than k when with them some rank would send or
+ * receive more than the bound; data are evened out then, too, not only at 4 times the mean; where a region got more
+ * than 3/2 of the mean, the next step makes new ones (all from k = 16 P on).
  * - so is one that was found for another k (beyond a quarter), and one that lets nothing pass though there is
  * something; one that lets more or less than k by a quarter pass is moved (oktopk_cut.c).
  * - the learning rate is not folded into acc. A rank that selected fewer entries than there are ranks votes for equal
@@ -96,6 +98,7 @@ static void oktopk_open(struct exchange *x) {
     open_vectors(x, cap, most);
     open_messages(x, cap, most);
     t->count = mem_alloc(P, sizeof *t->count, "entry counts");
+    t->load = mem_alloc(P, 3 * sizeof *t->load, "entry counts");
     t->first = mem_zalloc(P + 1, sizeof *t->first, "places of entries");
     t->sizes = mem_alloc(P, sizeof *t->sizes, "message sizes");
     t->each = mem_alloc(P, sizeof *t->each, "message sizes");
@@ -108,8 +111,8 @@ static void oktopk_close(struct exchange *x) {
     struct sparse *vectors[] = {&t->local,      &t->delivered,  &t->error, &t->kept_error, &t->owner_error,
                                 &t->reduced[0], &t->reduced[1], &t->slice, &t->u};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) sparse_close(vectors[i]);
-    void *blocks[] = {t->histogram, t->each,    t->sizes, t->first, t->count,  t->send, t->receive,
-                      t->gathered,  t->scratch, t->part,  t->inbox, t->buffer, t->at,   t->saved};
+    void *blocks[] = {t->load,     t->histogram, t->each, t->sizes, t->first,  t->count, t->send, t->receive,
+                      t->gathered, t->scratch,   t->part, t->inbox, t->buffer, t->at,    t->saved};
     outbox_close(&t->outbox);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) mem_free(blocks[i]);
     mem_free(t);
@@ -137,7 +140,7 @@ static double oktopk_max_words(const struct cost_case *c) {
 static double extra_words(const struct exchange *x, size_t k) {
     const struct oktopk *t = x->state;
     const struct comm *c = x->setup.comm;
-    double most = t->sent > t->received ? t->sent : t->received, counts = c->size - 1;
+    double most = t->sent > t->received ? t->sent : t->received, counts = 3.0 * (c->size - 1);
     double bound = oktopk_max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
     return t->extra + (most + counts > bound ? most + counts - bound : 0);
 }
@@ -146,7 +149,7 @@ static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchang
     struct oktopk *t = x->state;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
     t->sent = t->received = t->extra = 0;
-    if (2 * (uint64_t)t->local.nnz > 3 * (uint64_t)k) sparse_keep_top(&t->local, k, NULL, t->u.idx);
+    sparse_keep_top(&t->local, k, NULL, t->u.idx);
     phase_enter(x->setup.phases, PHASE_PACK);
     wire_round(x->setup.wire, &t->local, &t->error);
     oktopk_regions(x);

@@ -15,6 +15,7 @@ struct oktopk_saved {
     uint64_t k;       /* what the threshold was found for; 0: there is none yet */
     uint64_t uses;    /* steps that it served */
     uint64_t key;     /* the next step's global threshold as a magnitude key */
+    uint64_t stale;   /* 1: the regions' loads differed too much; the next step makes new ones */
     uint64_t bound[]; /* [P + 1]: region r is [bound[r], bound[r+1]) */
 };
 
@@ -43,8 +44,10 @@ struct oktopk {
     int sends;                    /* of them, under way */
 
     uint32_t *count;         /* [P]: how many entries each rank keeps; OKTOPK_BELOW: none of those that it has */
+    uint32_t *load;          /* [3 P]: of each rank count, and entries that it sent and received in split and reduce */
     uint64_t *first;         /* [P + 1]: rank r holds entries first[r]..first[r+1]-1 of u */
     bool something;          /* some rank has entries */
+    bool beyond;             /* some rank would go beyond the bound if all gathered what they have */
     uint32_t key;            /* the threshold of this step */
     float exact;             /* the exact one, in steps that are audited */
     uint64_t *histogram;     /* [1024]: two bins in each word */
@@ -57,6 +60,10 @@ struct oktopk {
     double extra;          /* words of the evaluations */
 };
 #define OKTOPK_BELOW UINT32_MAX
+
+/* With fewer entries than this for each rank, chance decides about loads, and the start-up times about the cost: what
+ * keeps the words within their bound is left alone. */
+enum { OKTOPK_WORTH = 16 };
 
 /* Words of an allreduce of `words` words. */
 static inline double oktopk_allreduce_words(const struct exchange *x, double words) {

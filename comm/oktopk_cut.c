@@ -72,17 +72,22 @@ static void audit(struct exchange *x, const struct sparse *reduced, size_t k) {
 }
 
 /* -- the counts ---------------------------------------------------------------------------------------- */
-/* t->count, t->first, t->something: what every rank keeps at the threshold. Returns how many there are. */
+/* t->load, t->count, t->first, t->something: what every rank keeps at the threshold, and what it sent and received so
+ * far. Returns how many are kept. */
 static uint64_t gather_counts(struct exchange *x, const struct sparse *reduced) {
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     phase_enter(x->setup.phases, PHASE_MERGE);
     uint32_t mine = (uint32_t)candidates_count(reduced, (uint32_t)t->saved->key);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    t->count[c->rank] = mine == 0 && reduced->nnz > 0 ? OKTOPK_BELOW : mine;
-    comm_allgather(c, &t->count[c->rank], sizeof *t->count, t->count);
+    uint32_t *own = t->load + 3 * (size_t)c->rank;
+    own[0] = mine == 0 && reduced->nnz > 0 ? OKTOPK_BELOW : mine;
+    own[1] = (uint32_t)(t->sent / 2);
+    own[2] = (uint32_t)(t->received / 2);
+    comm_allgather(c, own, 3 * sizeof *own, t->load);
     t->something = false;
     for (int r = 0; r < c->size; r++) {
+        t->count[r] = t->load[3 * (size_t)r];
         t->something |= t->count[r] > 0;
         if (t->count[r] == OKTOPK_BELOW) t->count[r] = 0;
         t->first[r + 1] = t->first[r] + t->count[r];
@@ -97,10 +102,36 @@ static void nudge(struct oktopk_saved *saved, uint64_t count, size_t k) {
     saved->key = key_reaching((double)key_value((uint32_t)saved->key) * sqrt(sqrt(sqrt(ratio))));
 }
 
-/* More than 3k/2 might break the bound on words; no threshold at all cannot be nudged; and an empty sum of something is
- * of no use. */
-static bool serves(const struct oktopk *t, uint64_t count, size_t k) {
+/* Would some rank go beyond the bound if the `count` entries were gathered from where they are? (Not asked for small
+ * k.) */
+static bool beyond_bound(const struct oktopk *t, uint64_t count, size_t k, int P) {
+    double most = 0, bound = 6.0 * (double)k * (P - 1) / P - 3.0 * (P - 1);
+    for (int r = 0; r < P; r++) {
+        const uint32_t *load = t->load + 3 * (size_t)r;
+        double sent = 2.0 * load[1] + 2.0 * t->count[r] * (P - 1);
+        double received = 2.0 * load[2] + 2.0 * (double)(count - t->count[r]);
+        most = fmax(most, fmax(sent, received));
+    }
+    return k >= OKTOPK_WORTH * (size_t)P && most > bound;
+}
+
+/* Did one region get more than 3/2 of the mean? */
+static bool stale_regions(const struct oktopk *t, size_t k, int P) {
+    uint64_t most = 0, all = 0;
+    if (k < OKTOPK_WORTH * (size_t)P) return false;
+    for (int r = 0; r < P; r++) {
+        uint64_t load = t->load[3 * (size_t)r + 2];
+        most = load > most ? load : most;
+        all += load;
+    }
+    return 2 * most * (uint64_t)P > 3 * all;
+}
+
+/* More than 3k/2 might break the bound on words, and more than k where the loads are uneven; no threshold at all cannot
+ * be nudged; and an empty sum of something is of no use. */
+static bool serves(const struct oktopk *t, uint64_t count, size_t k, int P) {
     if (count == 0) return !t->something;
+    if (count > k && beyond_bound(t, count, k, P)) return false;
     return 2 * count <= 3 * (uint64_t)k && (t->saved->key > 0 || 4 * count <= 5 * (uint64_t)k);
 }
 
@@ -111,12 +142,14 @@ void oktopk_cut(struct exchange *x, struct sparse *reduced, size_t k) {
     bool due = saved->uses >= (uint64_t)t->use.period || other_k;
     if (due) evaluate(x, reduced, k);
     uint64_t count = gather_counts(x, reduced);
-    if (!due && !serves(t, count, k)) {
+    saved->stale = stale_regions(t, k, x->setup.comm->size);
+    if (!due && !serves(t, count, k, x->setup.comm->size)) {
         evaluate(x, reduced, k);
         count = gather_counts(x, reduced);
-        t->extra += x->setup.comm->size - 1;
+        t->extra += 3.0 * (x->setup.comm->size - 1);
         due = true;
     }
+    t->beyond = beyond_bound(t, count, k, x->setup.comm->size);
     saved->uses++;
     if (x->setup.selector->audit) audit(x, reduced, k);
     phase_enter(x->setup.phases, PHASE_MERGE);

@@ -106,7 +106,8 @@ void oktopk_gather(struct exchange *x, const struct sparse *kept) {
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     const struct wire_ops *w = x->setup.wire;
-    bool moved = !t->use.direct_gather && uneven(t->first, c->size, TIMES);
+    bool worth = uneven(t->first, c->size, TIMES) || (t->beyond && uneven(t->first, c->size, 1));
+    bool moved = !t->use.direct_gather && worth;
     t->outbox.used = 0;
     const struct sparse *mine = moved ? even_out(x, kept) : kept;
     phase_enter(x->setup.phases, PHASE_PACK);

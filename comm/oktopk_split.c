@@ -28,7 +28,8 @@ void oktopk_regions(struct exchange *x) {
     struct oktopk *t = x->state;
     struct oktopk_saved *saved = t->saved;
     int P = x->setup.comm->size;
-    if (!t->use.even_regions && P > 1 && saved->step % (uint64_t)t->use.balance_period == 0) balance(x);
+    bool due = saved->step % (uint64_t)t->use.balance_period == 0 || saved->stale;
+    if (!t->use.even_regions && P > 1 && due) balance(x);
     phase_enter(x->setup.phases, PHASE_MERGE);
     for (int r = 0; r < P; r++) t->at[r] = sparse_lower_bound(&t->local, (uint32_t)saved->bound[r]);
     t->at[P] = t->local.nnz;
