@@ -18,10 +18,10 @@
 /* What traffic is for; the counters are kept apart, so that logging does not count as exchange. */
 enum traffic { TRAFFIC_EXCHANGE, TRAFFIC_CONTROL, TRAFFIC_COUNT };
 
-/* Cumulative since comm_open. Point-to-point calls count what really passes. MPI's collectives are
- * opaque, so they count what the standard algorithm of their cost line moves on this rank:
- * allreduce 2(P-1)/P of the vector and 2 ceil(log2 P) messages, all-gather (P-1) blocks sent and all
- * other ranks' blocks received in ceil(log2 P) messages, broadcast and gather as a binomial tree. */
+/* Cumulative since comm_open. Point-to-point calls, the all-gather of blocks of different sizes and the reduce-scatter
+ * count what really passes. The other collectives are MPI's and opaque, so they count what the standard algorithm of
+ * their cost line moves on this rank: allreduce 2(P-1)/P of the vector and 2 ceil(log2 P) messages, all-gather of equal
+ * blocks P-1 of them each way in ceil(log2 P) messages, broadcast and gather as a binomial tree. */
 struct comm_counters {
     uint64_t messages_sent, messages_received, bytes_sent, bytes_received;
 };
@@ -100,9 +100,10 @@ void comm_allreduce_u64(struct comm *c, uint64_t *data, size_t count, enum comm_
  * ranks. */
 void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_request *request);
 /* mine[0..each[rank]-1] = the sum over ranks of this rank's block of data; data: [sum of each], blocks end to end;
- * each: [size] floats. Counted as (P-1)/P of the vector in ceil(log2 P) messages. mine lies outside
- * data, which then stays as it is, or is this rank's block of it: then all of data may be overwritten. */
-void comm_reduce_scatter_f32(struct comm *c, float *data, const size_t *each, float *mine);
+ * each: [size] floats. mine lies outside data or is this rank's block of it; the rest of data stays as it is.
+ * scratch: [comm_reduce_scatter_scratch(c, each)], less than 1.5 times data where the blocks are equal. */
+void comm_reduce_scatter_f32(struct comm *c, const float *data, const size_t *each, float *mine, float *scratch);
+size_t comm_reduce_scatter_scratch(const struct comm *c, const size_t *each);
 
 /* Did any rank meet an error? Collective. True on every rank if some rank's e->text is not empty; then
  * *e is, on every rank, the text of the lowest such rank. Control traffic. */

@@ -143,7 +143,7 @@ static const float *sum_on_node(struct exchange *x, float *grad, size_t *bad) {
     *bad = first_nonfinite(host, n);
     if (*bad < n) return NULL;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine);
+    comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);
     phase_enter(x->setup.phases, PHASE_PACK);
     if (t->device) t->device->to_device(t->mine_there, t->mine, t->shards.count * sizeof *t->mine);
     return t->mine_there;
@@ -239,11 +239,11 @@ static void *hitopk_saved(struct exchange *x, size_t *bytes) {
 /* With shards of up to ceil(n/m) entries, of which up to max(1, ceil(k/m)) are selected. */
 static void hitopk_cost(const struct cost_case *c, struct cost *cost) {
     int m = c->ranks_per_node, N = c->P / m;
-    double n = (double)part_size(c->n, m, 0), k = (double)part_size(c->k, m, 0);
+    double shard = (double)part_size(c->n, m, 0), k = (double)part_size(c->k, m, 0);
     *cost = (struct cost){.alphas = ceil_log2(N),
                           .words = 2 * k * (N - 1),
                           .node_alphas = 3.0 * ceil_log2(m),
-                          .node_words = (double)c->n * (m - 1) / m + (fmin(2 * k * N, n) + 2) * (m - 1)};
+                          .node_words = (shard + fmin(2 * k * N, shard) + 2) * (m - 1)};
 }
 
 static double hitopk_max_words(const struct cost_case *c) {

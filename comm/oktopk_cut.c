@@ -108,7 +108,7 @@ static bool beyond_bound(const struct oktopk *t, uint64_t count, size_t k, int P
     double most = 0, bound = 6.0 * (double)k * (P - 1) / P - 3.0 * (P - 1);
     for (int r = 0; r < P; r++) {
         const uint32_t *load = t->load + 3 * (size_t)r;
-        double sent = 2.0 * load[1] + 2.0 * t->count[r] * (P - 1);
+        double sent = 2.0 * load[1] + 2.0 * (double)bag_gather_sent(t->first, P, r);
         double received = 2.0 * load[2] + 2.0 * (double)(count - t->count[r]);
         most = fmax(most, fmax(sent, received));
     }

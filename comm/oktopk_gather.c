@@ -116,7 +116,7 @@ void oktopk_gather(struct exchange *x, const struct sparse *kept) {
                              moved ? x->setup.n : t->saved->bound[c->rank + 1], message);
     gather_sizes(x, bytes);
     comm_allgatherv(c, message, bytes, t->gathered, t->each);
-    t->sent += 2.0 * (double)mine->nnz * (c->size - 1);
+    t->sent += 2.0 * (double)bag_gather_sent(t->first, c->size, c->rank);
     t->received += 2.0 * (double)(t->first[c->size] - mine->nnz);
     unsigned char *at = t->gathered;
     t->u.nnz = 0;

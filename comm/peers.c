@@ -87,6 +87,15 @@ struct bag_round bag_gather_round(int P, int rank, int round) {
     return (struct bag_round){.to = behind, .from = ahead, .send = rank, .receive = ahead, .count = count};
 }
 
+uint64_t bag_gather_sent(const uint64_t *first, int P, int rank) {
+    uint64_t sent = 0;
+    for (int round = 0; round < ceil_log2(P); round++) {
+        int end = rank + bag_gather_round(P, rank, round).count;
+        sent += end <= P ? first[end] - first[rank] : first[P] - first[rank] + first[end - P];
+    }
+    return sent;
+}
+
 bool bag_has(int P, int first, int count, int block) {
     return (block - first + P) % P < count;
 }

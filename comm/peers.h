@@ -51,6 +51,9 @@ struct bag_round {
 struct bag_round bag_scatter_round(int P, int rank, int round);
 /* All-gather: after round t a rank has blocks rank .. rank + 2^(t+1) - 1, in the end all. */
 struct bag_round bag_gather_round(int P, int rank, int round);
+/* What the rank sends in all rounds of the all-gather where block b has first[b + 1] - first[b] of something; first:
+ * [P+1]. It receives all but its own; equal blocks make the two the same. */
+uint64_t bag_gather_sent(const uint64_t *first, int P, int rank);
 /* Is `block` among the `count` blocks from `first` on? */
 bool bag_has(int P, int first, int count, int block);
 

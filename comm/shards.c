@@ -30,9 +30,11 @@ void shards_open(struct shards *s, struct comm *c, size_t n) {
         if (j < s->inside->rank) s->from += s->each[j];
     }
     s->count = s->each[s->inside->rank];
+    s->scratch = mem_alloc(comm_reduce_scatter_scratch(s->inside, s->each), sizeof *s->scratch, "sums of shards");
 }
 
 void shards_close(struct shards *s) {
+    mem_free(s->scratch);
     mem_free(s->bytes);
     mem_free(s->each);
     comm_split_close(s->across);

@@ -3,8 +3,8 @@
  *
  *        struct shards s;
  *        shards_open(&s, comm, n);
- *        comm_reduce_scatter_f32(s.inside, grad, s.each, grad + s.from);      // the node's sum of this rank's shard
- *        comm_allreduce_f32(s.across, grad + s.from, s.count, COMM_SUM);      // all nodes' sum of it
+ *        comm_reduce_scatter_f32(s.inside, grad, s.each, grad + s.from, s.scratch); // the node's sum of its shard
+ *        comm_allreduce_f32(s.across, grad + s.from, s.count, COMM_SUM);              // all nodes' sum of it
  *        shards_close(&s);
  *
  * and how sparse vectors, one of each rank of such a group, come to all ranks of the group:
@@ -31,6 +31,7 @@ struct shards {
     size_t *each;        /* [inside->size] entries of the shards */
     size_t *bytes;       /* [inside->size] the same in bytes of floats */
     size_t from, count;  /* this rank's shard: entries [from, from + count) */
+    float *scratch;      /* of a reduce-scatter inside the node */
 };
 
 /* Have all nodes as many ranks? A grid needs that. Asked on every rank, false on one at least where it is not so. */

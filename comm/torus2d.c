@@ -49,7 +49,7 @@ static bool all_finite(const float *v, size_t n, size_t *bad) {
 /* Sum over all ranks of v[0..n-1], in place. */
 static void sum_in_two_dimensions(const struct shards *s, float *v) {
     float *mine = v + s->from;
-    comm_reduce_scatter_f32(s->inside, v, s->each, mine);
+    comm_reduce_scatter_f32(s->inside, v, s->each, mine, s->scratch);
     comm_allreduce_f32(s->across, mine, s->count, COMM_SUM);
     comm_allgatherv(s->inside, mine, s->count * sizeof *mine, v, s->bytes);
 }
@@ -81,7 +81,7 @@ static void torus2d_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){.alphas = 2.0 * ceil_log2(N),
                           .words = 2 * shard * (N - 1) / N,
                           .node_alphas = 2.0 * ceil_log2(m),
-                          .node_words = (double)c->n * (m - 1) / m + shard * (m - 1)};
+                          .node_words = 2 * shard * (m - 1)};
 }
 
 static double torus2d_max_words(const struct cost_case *c) {

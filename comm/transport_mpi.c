@@ -84,19 +84,20 @@ static void find_neighbours(struct transport *t) {
 /* Fills in c's nodes, ordered by their lowest ranks. label: the same on the ranks of a node, different on those of
  * other nodes. */
 static void find_nodes(struct comm *c, int label) {
-    struct transport *t = transport_of(c);
-    TRY(MPI_Allgather(&label, 1, MPI_INT, t->counts, 1, MPI_INT, t->world), "MPI_Allgather");
+    int *node = mem_alloc((size_t)c->size, sizeof *node, "the nodes of the ranks");
+    TRY(MPI_Allgather(&label, 1, MPI_INT, node, 1, MPI_INT, transport_of(c)->world), "MPI_Allgather");
     c->local_rank = c->local_size = c->node = c->nodes = 0;
     for (int r = 0; r < c->size; r++) {
         int lowest = 0;
-        while (t->counts[lowest] != t->counts[r]) lowest++;
-        if (t->counts[r] == label) {
+        while (node[lowest] != node[r]) lowest++;
+        if (node[r] == label) {
             if (lowest == r) c->node = c->nodes;
             if (r < c->rank) c->local_rank++;
             c->local_size++;
         }
         if (lowest == r) c->nodes++;
     }
+    mem_free(node);
 }
 
 static void grow_pool(struct transport *t) {
@@ -129,16 +130,12 @@ static struct comm *open_ranks(MPI_Comm world, struct comm *parent) {
     TRY(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     TRY(MPI_Comm_rank(world, &c->rank), "MPI_Comm_rank");
     TRY(MPI_Comm_size(world, &c->size), "MPI_Comm_size");
-    t->counts = mem_alloc((size_t)c->size, sizeof *t->counts, "counts of the ranks");
-    t->offsets = mem_alloc((size_t)c->size, sizeof *t->offsets, "offsets of the ranks");
     find_neighbours(t);
     return c;
 }
 
 static void close_ranks(struct comm *c) {
     struct transport *t = transport_of(c);
-    mem_free(t->counts);
-    mem_free(t->offsets);
     mem_free(t);
     mem_free(c);
 }

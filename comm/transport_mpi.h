@@ -33,7 +33,6 @@ struct transport {
     MPI_Comm world, local;    /* all ranks; those of them that are on this node, emulated nodes or not */
     int node_rank, node_size; /* in `local` */
     size_t part;              /* most bytes that one plain MPI call is given */
-    int *counts, *offsets;    /* [size] for collectives with blocks of different sizes */
     int groups;               /* open groups; from here on of the whole job only */
     struct slot *free_slots;
     struct slot_block *blocks;

@@ -74,52 +74,25 @@ void comm_gather(struct comm *c, int root, const void *mine, size_t bytes, void 
     if (c->rank != root) transport_count_sent(c, 1, (size_t)subtree * bytes);
 }
 
-static void count_allgather(struct comm *c, size_t mine, size_t total) {
-    size_t messages = (size_t)ceil_log2(c->size);
-    transport_count_sent(c, messages, (size_t)(c->size - 1) * mine);
-    transport_count_received(c, messages, total - mine);
-}
-
-/* The blocks lie end to end in `all` and are too long together for MPI's int offsets. */
-static void allgather_parts(const struct comm *c, const void *mine, char *all, const size_t *each, size_t same) {
-    for (int r = 0; r < c->size; r++) {
-        size_t bytes = each ? each[r] : same;
+/* The blocks are too long together for MPI's int offsets. */
+static void allgather_parts(const struct comm *c, const void *mine, char *all, size_t bytes) {
+    for (int r = 0; r < c->size; r++, all += bytes) {
         if (r == c->rank && mine != all) memcpy(all, mine, bytes);
         bcast_parts(transport_of(c), r, all, bytes);
-        all += bytes;
     }
 }
 
 void comm_allgather(struct comm *c, const void *mine, size_t bytes, void *all) {
     struct transport *t = transport_of(c);
-    size_t total = bytes * (size_t)c->size;
+    size_t total = bytes * (size_t)c->size, messages = (size_t)ceil_log2(c->size);
     const void *from = mine == (char *)all + bytes * (size_t)c->rank ? MPI_IN_PLACE : mine;
     transport_delay(c);
     if (total <= t->part)
         TRY(MPI_Allgather(from, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, t->world), "MPI_Allgather");
     else
-        allgather_parts(c, mine, all, NULL, bytes);
-    count_allgather(c, bytes, total);
-}
-
-void comm_allgatherv(struct comm *c, const void *mine, size_t bytes, void *all, const size_t *each) {
-    struct transport *t = transport_of(c);
-    size_t total = 0, before = 0;
-    if (bytes != each[c->rank]) die("an all-gather of %zu bytes where %zu were announced", bytes, each[c->rank]);
-    for (int r = 0; r < c->size; r++) {
-        if (r == c->rank) before = total;
-        t->counts[r] = (int)each[r]; /* not used where the total is too long for them */
-        t->offsets[r] = (int)total;
-        total += each[r];
-    }
-    const void *from = mine == (char *)all + before ? MPI_IN_PLACE : mine;
-    transport_delay(c);
-    if (total <= t->part)
-        TRY(MPI_Allgatherv(from, (int)bytes, MPI_BYTE, all, t->counts, t->offsets, MPI_BYTE, t->world),
-            "MPI_Allgatherv");
-    else
-        allgather_parts(c, mine, all, each, 0);
-    count_allgather(c, bytes, total);
+        allgather_parts(c, mine, all, bytes);
+    transport_count_sent(c, messages, total - bytes);
+    transport_count_received(c, messages, total - bytes);
 }
 
 static void count_allreduce(const struct comm *c, size_t vector) {
@@ -167,39 +140,6 @@ void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_
     } while (at < count);
     *request = (struct comm_request){first, -1, count * sizeof *data, false};
     count_allreduce(c, count * sizeof *data);
-}
-
-/* One call for data[from..to-1], of which each rank gets the part that lies in its block. */
-static void reduce_scatter_part(const struct comm *c, float *data, size_t from, size_t to, const size_t *each,
-                                float *mine, bool in_place) {
-    struct transport *t = transport_of(c);
-    size_t begin = 0, done = 0; /* done: floats of mine that earlier parts have brought */
-    for (int r = 0; r < c->size; begin += each[r++]) {
-        size_t low = begin > from ? begin : from, end = begin + each[r] < to ? begin + each[r] : to;
-        t->counts[r] = end > low ? (int)(end - low) : 0;
-        if (r == c->rank && from > begin) done = from - begin < each[r] ? from - begin : each[r];
-    }
-    int got = t->counts[c->rank];
-    TRY(MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : data + from, in_place ? data + from : mine + done, t->counts,
-                           MPI_FLOAT, MPI_SUM, t->world),
-        "MPI_Reduce_scatter of %zu floats", to - from);
-    if (in_place && got > 0) memmove(mine + done, data + from, (size_t)got * sizeof *mine);
-}
-
-void comm_reduce_scatter_f32(struct comm *c, float *data, const size_t *each, float *mine) {
-    size_t limit = transport_of(c)->part / sizeof *data, total = 0, before = 0;
-    for (int r = 0; r < c->size; r++) {
-        if (r < c->rank) before += each[r];
-        total += each[r];
-    }
-    bool in_place = mine == data + before; /* else mine lies outside data */
-    transport_delay(c);
-    for (size_t at = 0; at < total; at += limit)
-        reduce_scatter_part(c, data, at, total - at < limit ? total : at + limit, each, mine, in_place);
-    size_t messages = (size_t)ceil_log2(c->size),
-           bytes = (size_t)(c->size - 1) * total / (size_t)c->size * sizeof *data;
-    transport_count_sent(c, messages, bytes);
-    transport_count_received(c, messages, bytes);
 }
 
 bool comm_agree(struct comm *c, struct err *e) {

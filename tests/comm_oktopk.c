@@ -64,8 +64,21 @@ static void count_words(struct reference *f, int from, int to, double words) {
     f->received[to] += words;
 }
 
-static void all_gather_words(struct reference *f, int rank, double words) {
-    for (int to = 0; to < f->o.P; to++) count_words(f, rank, to, words);
+/* Of what the ranks have, rank r's sends in an all-gather in which the blocks of each double: it passes on others'. */
+static long all_gather_sends(const long *has, int P, int r) {
+    long sent = 0;
+    for (int far = 1; far < P; far *= 2)
+        for (int i = 0; i < far && i < P - far; i++) sent += has[(r + i) % P];
+    return sent;
+}
+
+static void all_gather_words(struct reference *f, const long *has, double words) {
+    long total = 0;
+    for (int r = 0; r < f->o.P; r++) total += has[r];
+    for (int r = 0; r < f->o.P; r++) {
+        f->sent[r] += words * (double)all_gather_sends(has, f->o.P, r);
+        f->received[r] += words * (double)(total - has[r]);
+    }
 }
 
 /* The mean over ranks of the places where each rank would cut its own list into P parts. */
@@ -118,20 +131,23 @@ static void find_threshold(struct reference *f, int k) {
 
 static int passing(struct reference *f) {
     int count = 0;
+    long one[ORACLE_P];
     for (int i = 0; i < f->o.n; i++) count += f->o.u.there[i] && fabsf(f->o.u.value[i]) >= f->threshold;
-    for (int r = 0; r < f->o.P; r++) all_gather_words(f, r, 3);
+    for (int r = 0; r < f->o.P; r++) one[r] = 1;
+    all_gather_words(f, one, 3);
     return count;
 }
 
 /* From k = 16 P on: would a rank go beyond the bound? split[0], split[1]: entries sent and received so far, [P]. */
 static bool beyond_bound(const struct reference *f, int k, int count, double split[2][ORACLE_P]) {
-    int P = f->o.P, has[ORACLE_P] = {0};
+    int P = f->o.P;
+    long has[ORACLE_P] = {0};
     bool beyond = false;
     for (int i = 0; i < f->o.n; i++) has[owner_of(f, i)] += f->o.u.there[i] && fabsf(f->o.u.value[i]) >= f->threshold;
     for (int r = 0; r < P; r++) {
         double bound = 6.0 * k * (P - 1) / P - 3.0 * (P - 1);
-        beyond |= 2 * split[0][r] + 2.0 * has[r] * (P - 1) > bound;
-        beyond |= 2 * split[1][r] + 2.0 * (count - has[r]) > bound;
+        beyond |= 2 * split[0][r] + 2.0 * (double)all_gather_sends(has, P, r) > bound;
+        beyond |= 2 * split[1][r] + 2.0 * (double)(count - has[r]) > bound;
     }
     return beyond && k >= 16 * P;
 }
@@ -189,7 +205,7 @@ static void gather_words(struct reference *f) {
             place++;
         }
     }
-    for (int r = 0; r < o->P; r++) all_gather_words(f, r, 2.0 * (double)has[r]);
+    all_gather_words(f, has, 2);
 }
 
 /* One step. acc and, in o.sent, what each rank selects are there. */

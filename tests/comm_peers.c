@@ -186,6 +186,26 @@ static void gather_brings_every_block_once(void **state) {
     }
 }
 
+/* Blocks of different sizes, counted one by one. */
+static void gather_sends_what_the_bags_hold(void **state) {
+    (void)state;
+    uint64_t first[P_MAX + 1] = {0};
+    for (int P = 1; P <= P_MAX; P++) {
+        for (int b = 0; b < P; b++) first[b + 1] = first[b] + (uint64_t)(b * b + P) % 11;
+        for (int r = 0; r < P; r++) {
+            uint64_t sent = 0;
+            for (int round = 0; round < ceil_log2(P); round++) {
+                struct bag_round bag = bag_gather_round(P, r, round);
+                for (int i = 0; i < bag.count; i++) {
+                    int b = (bag.send + i) % P;
+                    sent += first[b + 1] - first[b];
+                }
+            }
+            assert_int_equal(bag_gather_sent(first, P, r), sent);
+        }
+    }
+}
+
 static void a_bag_has_its_blocks(void **state) {
     (void)state;
     for (int P = 1; P <= 20; P++) {
@@ -279,6 +299,7 @@ int main(void) {
         cmocka_unit_test(parts_in_a_row_hold_their_share),
         cmocka_unit_test(scatter_sums_every_block_once),
         cmocka_unit_test(gather_brings_every_block_once),
+        cmocka_unit_test(gather_sends_what_the_bags_hold),
         cmocka_unit_test(a_bag_has_its_blocks),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

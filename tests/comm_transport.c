@@ -201,30 +201,6 @@ static void all_gather(struct comm *c) {
     }
 }
 
-/* Different sizes, among them none. */
-static void all_gather_of_different_sizes(struct comm *c) {
-    static unsigned char mine[LONGEST], all[8 * LONGEST];
-    uint64_t messages = (uint64_t)ceil_log2(c->size), others = (uint64_t)c->size - 1;
-    for (int s = 0; s < SIZES; s++) {
-        size_t each[8], total = 0, before_mine = 0;
-        for (int r = 0; r < c->size; r++) {
-            each[r] = sizes[(s + r) % SIZES];
-            if (r == c->rank) before_mine = total;
-            total += each[r];
-        }
-        size_t bytes = each[c->rank];
-        for (int in_place = 0; in_place < 2; in_place++) {
-            unsigned char *from = in_place ? all + before_mine : mine, *at = all;
-            struct comm_counters before = begin(c);
-            memset(all, 0, sizeof all);
-            fill(from, bytes, c->rank, s);
-            comm_allgatherv(c, from, bytes, all, each);
-            for (int r = 0; r < c->size; at += each[r++]) check(at, each[r], r, s);
-            end(c, before, (struct comm_counters){messages, messages, others * bytes, total - bytes});
-        }
-    }
-}
-
 static void all_reduce(struct comm *c) {
     static float f[LONGEST];
     static double d[LONGEST];
@@ -505,34 +481,6 @@ static void one_long_sum(struct comm *c) {
     }
 }
 
-/* Blocks of different lengths, among them none, all in one rank's; into memory of its own or where the block lies. */
-static void sums_in_blocks(struct comm *c) {
-    static float data[8 * LONGEST], mine[LONGEST + 1];
-    for (int shape = 0; shape < 6; shape++) {
-        for (int in_place = 0; in_place < 2; in_place++) {
-            size_t each[8], total = 0, begins = 0;
-            for (int r = 0; r < c->size; r++) {
-                each[r] = shape < 2    ? (size_t)(5 + 14 * shape)
-                          : shape == 2 ? sizes[r % SIZES]
-                          : shape == 3 ? (r == c->size / 2 ? LONGEST : 0)
-                          : shape == 4 ? (size_t)(r % 2)
-                                       : 0;
-                if (r == c->rank) begins = total;
-                total += each[r];
-            }
-            for (size_t i = 0; i < total; i++) data[i] = (float)(i * (size_t)(c->rank + 1));
-            float *into = in_place ? data + begins : mine;
-            for (size_t i = 0; i <= LONGEST; i++) mine[i] = -1;
-            struct comm_counters before = begin(c);
-            comm_reduce_scatter_f32(c, data, each, into);
-            uint64_t P = (uint64_t)c->size, bytes = (P - 1) * total / P * 4, messages = (uint64_t)ceil_log2(c->size);
-            for (size_t i = 0; i < each[c->rank]; i++) assert_true(into[i] == (float)((begins + i) * P * (P + 1) / 2));
-            if (!in_place) assert_true(mine[each[c->rank]] == -1);
-            end(c, before, (struct comm_counters){messages, messages, bytes, bytes});
-        }
-    }
-}
-
 /* What a group can do, between its own ranks; the job counts it. */
 static void use_group(struct comm *job, struct comm *g, int salt) {
     static unsigned char all[8 * 100];
@@ -661,7 +609,6 @@ int main(int argc, char **argv) {
         {"messages_of_one_tag_keep_their_order", messages_of_one_tag_keep_their_order},
         {"broadcast_and_gather", broadcast_and_gather},
         {"all_gather", all_gather},
-        {"all_gather_of_different_sizes", all_gather_of_different_sizes},
         {"all_reduce", all_reduce},
         {"barrier_counts_no_bytes", barrier_counts_no_bytes},
         {"agreement", agreement},
@@ -678,7 +625,6 @@ int main(int argc, char **argv) {
         {"delays_as_asked", delays_as_asked},
         {"non_blocking_sums", non_blocking_sums},
         {"one_long_sum", one_long_sum},
-        {"sums_in_blocks", sums_in_blocks},
         {"groups", groups},
         {"groups_of_groups", groups_of_groups},
         {"emulated_nodes", emulated_nodes},
