@@ -131,7 +131,6 @@ static void compare(const struct arrays *a, const float *grad, const struct sele
     if (strcmp(s->ops->name, "exact") == 0) row->wrong += row->missed + extra;
 }
 
-/* Sorts x; NaN when there is none. */
 static void summarise(struct times *t, size_t repeat, struct row *row) {
     double *renewed = mem_alloc(repeat, sizeof *renewed, "times of the bench"), sum = 0;
     size_t ordinary = 0, anew = 0;

@@ -1,6 +1,7 @@
 /* median.c: see median.h. */
 #include "cli/median.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int ascending(const void *a, const void *b) {
@@ -9,6 +10,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 double median(double *x, size_t count) {
+    if (count == 0) return NAN;
     qsort(x, count, sizeof *x, ascending);
     return (x[(count - 1) / 2] + x[count / 2]) / 2;
 }

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Of x[0..count-1], count >= 1; the mean of the middle two where count is even. Leaves x in ascending order. */
+/* Of x[0..count-1]; the mean of the middle two where count is even, NaN where it is 0. Leaves x in ascending order. */
 double median(double *x, size_t count);
 
 #endif

@@ -49,6 +49,10 @@ check "MIN:MAX:FACTOR sweeps" [ "$(grep -v '^#' "$W/out" | awk '{ print $1 }' | 
 run --n 3000 --density 0.01 --select reuse --repeat 6 --period 2 --json
 check "--period is that of reuse" grep -q '"reevaluated_s":[0-9]' "$W/out"
 
+check "a selector without evaluations has no time of them" [ "$(run --n 3000 --density 0.01 --select exact --repeat 3 --json && grep -c '"reevaluated_s":null' "$W/out")" -eq 1 ]
+run --n 3000 --density 0.01 --select exact --repeat 3
+check "and its column is empty" [ "$(grep -v '^#' "$W/out" | awk '{ print $7 }')" = - ]
+
 refused "an unknown selector" '"best"' --select exact,best
 refused "an empty selector" '""' --select exact,
 refused "no selector" '--select needs a value' --select
