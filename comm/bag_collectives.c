@@ -82,6 +82,14 @@ void comm_allgatherv(struct comm *c, const void *mine, size_t bytes, void *all, 
     }
 }
 
+void comm_allgather_sizes(struct comm *c, size_t mine, size_t most, size_t *each) {
+    each[c->rank] = mine;
+    comm_allgather(c, &each[c->rank], sizeof *each, each);
+    for (int r = 0; r < c->size; r++)
+        if (each[r] > most || each[r] % 4 != 0)
+            die("rank %d announced a message of %zu bytes, the longest has %zu", r, each[r], most);
+}
+
 /* -- reduce-scatter -------------------------------------------------------------------------------------- */
 /* How many blocks, its own first, a rank has to add up after round i. */
 static int blocks_left(int P, int i) {

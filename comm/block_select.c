@@ -10,12 +10,8 @@ struct block_selector {
     struct selector *selector; /* NULL: the block is empty */
 };
 
-static size_t length_of(size_t n, int P, int b) {
-    return even_cut(n, P, b + 1) - even_cut(n, P, b);
-}
-
 size_t block_budget(size_t n, int P, size_t k, int b) {
-    size_t share = even_cut(k, P, b + 1) - even_cut(k, P, b), length = length_of(n, P, b);
+    size_t share = even_part(k, P, b), length = even_part(n, P, b);
     if (share == 0) share = 1;
     return share < length ? share : length;
 }
@@ -28,7 +24,7 @@ void block_select_open(struct block_select *s, struct selector *whole, struct st
     s->block = mem_zalloc((size_t)P, sizeof *s->block, "selectors of blocks");
     for (int b = 0; b < P; b++) {
         struct block_selector *block = &s->block[b];
-        size_t length = length_of(s->n, P, b);
+        size_t length = even_part(s->n, P, b);
         if (length == 0) continue;
         block->from = even_cut(s->n, P, b);
         store_view_open(&block->view, store, block->from, length);
@@ -75,8 +71,7 @@ bool block_select_run(struct block_select *s, const float *grad, size_t k, struc
     for (int b = 0; b < s->P; b++) {
         const struct block_selector *block = &s->block[b];
         if (!block->selector) continue;
-        struct sparse part = {
-            .idx = out->idx + out->nnz, .val = out->val + out->nnz, .cap = out->cap - out->nnz}; /* what is free */
+        struct sparse part = sparse_tail(out);
         block->selector->audit = s->whole->audit;
         if (!selector_run(block->selector, grad + block->from, block_budget(s->n, s->P, k, b), &part, bad)) {
             *bad += block->from;

@@ -12,7 +12,7 @@
 
 #include "topk/selector.h"
 
-/* Entries that block b is asked for in a step with k: its share even_cut(k, P, b + 1) - even_cut(k, P, b), at least
+/* Entries that block b is asked for in a step with k: its share even_part(k, P, b), at least
  * one, so that no block is forgotten where k < P, and at most its length. Shares are cut from k as blocks are from n:
  * with k = n every block gives all it has. */
 size_t block_budget(size_t n, int P, size_t k, int b);

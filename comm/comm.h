@@ -90,6 +90,9 @@ void comm_gather(struct comm *c, int root, const void *mine, size_t bytes,
 void comm_allgather(struct comm *c, const void *mine, size_t bytes, void *all); /* all: [size * bytes] */
 void comm_allgatherv(struct comm *c, const void *mine, size_t bytes, void *all,
                      const size_t *each); /* each: [size] bytes, end to end */
+/* each[r] = what rank r gives as mine, the bytes of a message to come; [size]. Dies naming the rank where that is more
+ * than `most` or no multiple of 4, as all messages are that hold entries. Counts 8 bytes a rank. */
+void comm_allgather_sizes(struct comm *c, size_t mine, size_t most, size_t *each);
 
 enum comm_op { COMM_SUM, COMM_MIN, COMM_MAX };
 void comm_allreduce_f32(struct comm *c, float *data, size_t count, enum comm_op op); /* in place */

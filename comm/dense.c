@@ -8,50 +8,26 @@
  * the sum after it, for overflow: two reads of n. */
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/host_stage.h"
 #include "comm/peers.h"
-#include "topk/finite.h"
-
-struct dense {
-    const struct device_ops *device; /* NULL: the gradient is in host memory */
-    float *stage;                    /* [n] host; NULL where device is */
-};
 
 static void dense_open(struct exchange *x) {
-    struct dense *d = x->state = mem_zalloc(1, sizeof *d, "dense");
-    if (!x->setup.store || x->setup.store->device == device_find("cpu")) return;
-    d->device = x->setup.store->device;
-    d->stage = mem_alloc(x->setup.n, sizeof *d->stage, "the gradient on its way from the device");
+    struct host_stage *stage = x->state = mem_zalloc(1, sizeof *stage, "dense");
+    host_stage_open(stage, &x->setup);
 }
 
 static void dense_close(struct exchange *x) {
-    struct dense *d = x->state;
-    mem_free(d->stage);
-    mem_free(d);
+    host_stage_close(x->state);
+    mem_free(x->state);
 }
 
-static bool all_finite(const float *v, size_t n, size_t *bad) {
-    *bad = first_nonfinite(v, n);
-    return *bad == n;
+static void allreduce(struct exchange *x, float *host) {
+    comm_allreduce_f32(x->setup.comm, host, x->setup.n, COMM_SUM);
 }
 
 static bool dense_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
-    struct dense *d = x->state;
-    size_t n = x->setup.n;
     (void)k;
-    float *host = d->device ? d->stage : grad;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    if (d->device) d->device->to_host(host, grad, n * sizeof *host);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    if (!all_finite(host, n, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    comm_allreduce_f32(x->setup.comm, host, n, COMM_SUM);
-    phase_enter(x->setup.phases, PHASE_MERGE);
-    if (!all_finite(host, n, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    if (d->device) d->device->to_device(grad, host, n * sizeof *host);
-    sum->dense = grad;
-    sum->local_nnz = sum->global_nnz = n;
-    return true;
+    return host_stage_sum(x->state, x, grad, allreduce, sum);
 }
 
 static double dense_max_words(const struct cost_case *c) {

@@ -20,15 +20,15 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/host_stage.h"
 #include "comm/peers.h"
 #include "topk/finite.h"
 
 enum { BUCKET_BYTES = 4 << 20, IN_FLIGHT = 32 };
 
 struct dense_ovlp {
-    const struct device_ops *device; /* NULL: the gradient is in host memory */
-    float *stage;                    /* [n] host; NULL where device is */
-    size_t bucket, buckets;          /* floats of one (the first of the vector may have fewer), how many */
+    struct host_stage stage;
+    size_t bucket, buckets; /* floats of one (the first of the vector may have fewer), how many */
 
     /* the step: buckets are numbered from the end of the vector */
     float *grad, *host;   /* [n] the gradient; where MPI finds it */
@@ -43,14 +43,12 @@ static void dense_ovlp_open(struct exchange *x) {
     size_t n = x->setup.n, bytes = x->setup.bucket_bytes > 0 ? x->setup.bucket_bytes : BUCKET_BYTES;
     d->bucket = bytes < sizeof(float) ? 1 : bytes / sizeof(float);
     d->buckets = n / d->bucket + (n % d->bucket > 0);
-    if (!x->setup.store || x->setup.store->device == device_find("cpu")) return;
-    d->device = x->setup.store->device;
-    d->stage = mem_alloc(n, sizeof *d->stage, "the gradient on its way from the device");
+    host_stage_open(&d->stage, &x->setup);
 }
 
 static void dense_ovlp_close(struct exchange *x) {
     struct dense_ovlp *d = x->state;
-    mem_free(d->stage);
+    host_stage_close(&d->stage);
     mem_free(d);
 }
 
@@ -73,7 +71,7 @@ static size_t bad_in(const struct exchange *x, size_t from, size_t end) {
 static void start_step(struct exchange *x, float *grad) {
     struct dense_ovlp *d = x->state;
     d->grad = grad;
-    d->host = d->device ? d->stage : grad;
+    d->host = host_stage_at(&d->stage, grad);
     d->begun = d->ended = 0;
     d->bad = d->overflow = x->setup.n;
     d->hidden = 0;
@@ -88,7 +86,7 @@ static void bucket_ended(struct exchange *x) {
     size_t bad = bad_in(x, from, end);
     if (bad < x->setup.n) d->overflow = bad; /* buckets fall: the last is the lowest */
     phase_enter(x->setup.phases, PHASE_PACK);
-    if (d->device) d->device->to_device(d->grad + from, d->host + from, (end - from) * sizeof *d->grad);
+    host_stage_out(&d->stage, d->grad, from, end - from);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
 }
 
@@ -104,7 +102,7 @@ static void start_bucket(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t from = bucket_from(x, d->begun), end = bucket_end(x, d->begun);
     phase_enter(x->setup.phases, PHASE_PACK);
-    if (d->device) d->device->to_host(d->host + from, d->grad + from, (end - from) * sizeof *d->grad);
+    host_stage_in(&d->stage, d->grad, from, end - from);
     phase_enter(x->setup.phases, PHASE_SELECT);
     d->bad = bad_in(x, from, end);
     if (d->bad < x->setup.n) return;
@@ -133,7 +131,7 @@ static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
 static size_t lowest_bad(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t end = bucket_end(x, d->begun);
-    if (d->device) d->device->to_host(d->host, d->grad, end * sizeof *d->grad);
+    host_stage_in(&d->stage, d->grad, 0, end);
     return bad_in(x, 0, end);
 }
 

@@ -49,11 +49,15 @@ static bool sum_finite(const struct exchange *x, struct exchange_sum *sum) {
     return false;
 }
 
+static void check_k(const struct exchange *x, size_t k) {
+    if (x->ops->sparse && (k < 1 || k > x->setup.k_max))
+        die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
+}
+
 void exchange_begin(struct exchange *x, float *grad, size_t k) {
     struct comm *c = x->setup.comm;
     if (!x->ops->begin) return;
-    if (x->ops->sparse && (k < 1 || k > x->setup.k_max))
-        die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
+    check_k(x, k);
     x->begun = true;
     x->traffic = c->traffic;
     c->traffic = TRAFFIC_EXCHANGE;
@@ -70,8 +74,7 @@ void exchange_ready(struct exchange *x, size_t from) {
 /* The traffic is written only where it changes: with overlap by layers another thread may be reading it. */
 bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct comm *c = x->setup.comm;
-    if (x->ops->sparse && (k < 1 || k > x->setup.k_max))
-        die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
+    check_k(x, k);
     enum phase phase = phase_enter(x->setup.phases, PHASE_SELECT);
     enum traffic traffic = x->begun ? x->traffic : c->traffic;
     if (c->traffic != TRAFFIC_EXCHANGE) c->traffic = TRAFFIC_EXCHANGE;

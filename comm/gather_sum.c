@@ -16,12 +16,11 @@ void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup) {
     g->same_size = select->exact_count && g->format->fixed;
     g->wire = mem_alloc(P, wire_capacity(g->format, g->cap), "the messages of all ranks");
     if (!g->format->fixed) g->mine = mem_alloc(1, wire_capacity(g->format, g->cap), "a message");
-    g->sizes = mem_alloc(P, sizeof *g->sizes, "message sizes");
     g->each = mem_alloc(P, sizeof *g->each, "message sizes");
     g->part = mem_alloc(P, sizeof *g->part, "views of messages");
     g->scratch = mem_alloc(1, sparse_sum_scratch(P), "scratch of a sparse sum");
     sparse_open(&g->unpacked, g->format->in_place ? 0 : P * g->cap);
-    sparse_open(&g->sum, setup->n / P < g->cap ? setup->n : P * g->cap);
+    sparse_open(&g->sum, sparse_sum_capacity(setup->n, P, g->cap));
 }
 
 void gather_sum_close(struct gather_sum *g) {
@@ -30,7 +29,6 @@ void gather_sum_close(struct gather_sum *g) {
     mem_free(g->scratch);
     mem_free(g->part);
     mem_free(g->each);
-    mem_free(g->sizes);
     mem_free(g->mine);
     mem_free(g->wire);
 }
@@ -39,17 +37,12 @@ void gather_sum_close(struct gather_sum *g) {
 static void gather_sizes(struct gather_sum *g, size_t bytes) {
     struct comm *c = g->setup->comm;
     g->extra_words = 0;
-    for (int r = 0; r < c->size; r++) g->sizes[r] = bytes;
-    if (!g->same_size) {
-        comm_allgather(c, &g->sizes[c->rank], sizeof *g->sizes, g->sizes);
-        g->extra_words = (double)sizeof *g->sizes / 4 * (c->size - 1);
+    if (g->same_size) {
+        for (int r = 0; r < c->size; r++) g->each[r] = bytes;
+        return;
     }
-    for (int r = 0; r < c->size; r++) {
-        if (g->sizes[r] > wire_capacity(g->format, g->cap))
-            die("rank %d announces a message of %llu bytes where %zu entries fit", r, (unsigned long long)g->sizes[r],
-                g->cap);
-        g->each[r] = (size_t)g->sizes[r];
-    }
+    comm_allgather_sizes(c, bytes, wire_capacity(g->format, g->cap), g->each);
+    g->extra_words = (double)sizeof *g->each / 4 * (c->size - 1);
 }
 
 static void gather(struct gather_sum *g, const struct sparse *local) {

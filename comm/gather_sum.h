@@ -18,8 +18,7 @@ struct gather_sum {
     bool same_size;      /* all messages are as long as this rank's: an exact selector, a format of fixed length */
     unsigned char *wire; /* [P * wire_capacity(cap)]: the messages of all ranks, end to end */
     unsigned char *mine; /* [wire_capacity(cap)]: this rank's, where its place in wire is known too late; else NULL */
-    uint64_t *sizes;     /* [P] bytes of each rank's message, as they are gathered */
-    size_t *each;        /* [P] the same */
+    size_t *each;        /* [P] bytes of each rank's message */
     struct sparse *part; /* [P] views into wire or unpacked */
     struct sparse unpacked; /* [P * cap]: what does not lie in the messages */
     struct sparse sum;      /* the result; overwritten by the next run */

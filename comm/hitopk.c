@@ -15,7 +15,7 @@
  * zero. Conserves: what a rank gives is in the node's sum, and that is delivered or in the owner's residual.
  * Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). What a single rank has in u cannot be
  * told (sum.sent is NULL), since its gradient is added to others before the selection: no local-gradient combination.
- * MPI sums in host memory: a gradient on another device is staged through a host buffer of n. It stays as it is.
+ * Sums are made in host memory: a gradient on another device is staged through a host buffer of n. It stays as it is.
  *
  * Shards: the first n mod m have one entry more. k likewise, so that the shares add up to k and k = n takes everything;
  * but where k < m each shard that has entries may send one, or some would never be heard.
@@ -30,16 +30,16 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/host_stage.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
 #include "topk/finite.h"
 
 struct hitopk {
     struct shards shards;
-    const struct device_ops *device; /* NULL: the gradient is in host memory */
-    float *stage;                    /* [n] host: the gradient on its way from the device; NULL where it needs none */
-    float *mine;                     /* [shard] host: the node's sum of this rank's shard */
-    float *mine_there;               /* the same on the device; `mine` where that is the host */
+    struct host_stage stage; /* not opened where a node has one rank */
+    float *mine;             /* [shard] host: the node's sum of this rank's shard */
+    float *mine_there;       /* the same on the device; `mine` where that is the host */
 
     /* of this rank's shard, indices from 0; not opened where it is empty (n < m) */
     struct store view;
@@ -66,7 +66,7 @@ static size_t most_entries(const struct exchange *x, int j) {
     size_t n = t->shards.each[j], N = (size_t)t->shards.across->size;
     if (n == 0) return 0;
     size_t each = selector_capacity(x->setup.selector->ops, n, share_of(&t->shards, x->setup.k_max, j));
-    return n / N < each ? n : N * each;
+    return sparse_sum_capacity(n, N, each);
 }
 
 static void open_shard(struct exchange *x) {
@@ -91,12 +91,12 @@ static void hitopk_open(struct exchange *x) {
     shards_open(&t->shards, x->setup.comm, x->setup.n);
     int m = t->shards.inside->size;
     size_t most = 0, all = 0;
-    if (x->setup.store->device != device_find("cpu")) t->device = x->setup.store->device;
     if (m > 1) {
-        if (t->device) t->stage = mem_alloc(x->setup.n, sizeof *t->stage, "the gradient on its way from the device");
+        host_stage_open(&t->stage, &x->setup);
         t->mine = mem_alloc(t->shards.count, sizeof *t->mine, "the node's sum of a shard");
         t->mine_there = t->mine;
-        if (t->device) t->mine_there = t->device->alloc(t->shards.count * sizeof *t->mine, "the node's sum of a shard");
+        if (t->stage.device)
+            t->mine_there = t->stage.device->alloc(t->shards.count * sizeof *t->mine, "the node's sum of a shard");
     }
     if (t->shards.count > 0) open_shard(x);
     for (int j = 0; j < m; j++) {
@@ -124,9 +124,9 @@ static void hitopk_close(struct exchange *x) {
     sparse_close(&t->sum);
     sparse_gather_close(&t->inside);
     if (t->shards.count > 0) close_shard(t);
-    if (t->device && t->mine_there) t->device->release(t->mine_there);
+    if (t->stage.device) t->stage.device->release(t->mine_there);
     mem_free(t->mine);
-    mem_free(t->stage);
+    host_stage_close(&t->stage);
     shards_close(&t->shards);
     mem_free(t);
 }
@@ -136,16 +136,16 @@ static const float *sum_on_node(struct exchange *x, float *grad, size_t *bad) {
     struct hitopk *t = x->state;
     size_t n = x->setup.n;
     if (t->shards.inside->size == 1) return grad;
-    float *host = t->device ? t->stage : grad;
+    float *host = host_stage_at(&t->stage, grad);
     phase_enter(x->setup.phases, PHASE_PACK);
-    if (t->device) t->device->to_host(host, grad, n * sizeof *host);
+    host_stage_in(&t->stage, grad, 0, n);
     phase_enter(x->setup.phases, PHASE_SELECT);
     *bad = first_nonfinite(host, n);
     if (*bad < n) return NULL;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);
     phase_enter(x->setup.phases, PHASE_PACK);
-    if (t->device) t->device->to_device(t->mine_there, t->mine, t->shards.count * sizeof *t->mine);
+    if (t->stage.device) t->stage.device->to_device(t->mine_there, t->mine, t->shards.count * sizeof *t->mine);
     return t->mine_there;
 }
 

@@ -236,8 +236,7 @@ static void open_group(struct exchange *x, const struct exchange_ops *ops, struc
 static size_t most_entries(const struct exchange *x, const struct group *g) {
     if (!x->setup.selector) return g->n;
     size_t each = selector_capacity(x->setup.selector->ops, g->n, g->inner.setup.k_max);
-    size_t P = (size_t)x->setup.comm->size;
-    return g->n / P < each ? g->n : P * each;
+    return sparse_sum_capacity(g->n, (size_t)x->setup.comm->size, each);
 }
 
 static void open_groups(struct exchange *x, const struct exchange_ops *ops) {

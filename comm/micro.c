@@ -34,6 +34,7 @@
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/peers.h"
+#include "topk/candidates.h"
 #include "topk/finite.h"
 
 enum { ROOM = 4 };
@@ -66,7 +67,7 @@ static size_t largest_block(size_t k, int P) {
 static void micro_open(struct exchange *x) {
     struct micro *t = x->state = mem_zalloc(1, sizeof *t, "micro");
     size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
-    size_t most = largest_block(x->setup.k_max, x->setup.comm->size), all = n / P < most ? n : P * most;
+    size_t most = largest_block(x->setup.k_max, x->setup.comm->size), all = sparse_sum_capacity(n, P, most);
     t->turn.threshold = INFINITY; /* nothing passes: the first step looks for it */
     store_view_open(&t->view, x->setup.store, 0, n);
     sparse_open(&t->local, ROOM * most);
@@ -133,7 +134,7 @@ static void start_again(struct exchange *x, size_t share) {
     store_view_move(&t->view, x->setup.store, t->begin, t->end - t->begin);
     uint32_t key = ops->kth_key(&t->view, share);
     if (key == 0) key = 1;
-    memcpy(&t->turn.threshold, &key, sizeof key);
+    t->turn.threshold = key_value(key);
     if (ops->select(&t->view, key, &t->local) <= t->local.cap) return;
     if (ops->select(&t->view, key + 1, &t->local) > 0) return;
     ops->select(&t->view, key, &t->local);
@@ -144,7 +145,7 @@ static void start_again(struct exchange *x, size_t share) {
 static size_t share_of(const struct exchange *x, size_t k) {
     const struct micro *t = x->state;
     const struct comm *c = x->setup.comm;
-    size_t share = even_cut(k, c->size, c->rank + 1) - even_cut(k, c->size, c->rank), length = t->end - t->begin;
+    size_t share = even_part(k, c->size, c->rank), length = t->end - t->begin;
     return k == x->setup.n || share > length ? length : share;
 }
 
@@ -152,8 +153,7 @@ static size_t share_of(const struct exchange *x, size_t k) {
 static void raise_threshold(struct exchange *x, size_t share) {
     struct micro *t = x->state;
     for (size_t i = 0; i < t->local.nnz; i++) t->keys[i] = magnitude_key(t->local.val[i]);
-    uint32_t key = key_kth_largest(t->keys, t->local.nnz, share);
-    memcpy(&t->turn.threshold, &key, sizeof key);
+    t->turn.threshold = key_value(key_kth_largest(t->keys, t->local.nnz, share));
 }
 
 /* threshold = threshold * 1.005 where count > share, * 0.995 where count < share; afresh where it is far off. */

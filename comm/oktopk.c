@@ -91,7 +91,7 @@ static void oktopk_open(struct exchange *x) {
     struct oktopk *t = x->state = mem_zalloc(1, sizeof *t, "oktopk");
     size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
     size_t cap = selector_capacity(x->setup.selector->ops, n, x->setup.k_max);
-    size_t most = n / P < cap ? n : P * cap;
+    size_t most = sparse_sum_capacity(n, P, cap);
     t->use = with_paper_values(x->setup.oktopk);
     t->saved = mem_zalloc(1, saved_bytes(x), "thresholds and regions");
     for (size_t r = 0; r <= P; r++) t->saved->bound[r] = even_cut(n, (int)P, (int)r);
@@ -100,7 +100,6 @@ static void oktopk_open(struct exchange *x) {
     t->count = mem_alloc(P, sizeof *t->count, "entry counts");
     t->load = mem_alloc(P, 3 * sizeof *t->load, "entry counts");
     t->first = mem_zalloc(P + 1, sizeof *t->first, "places of entries");
-    t->sizes = mem_alloc(P, sizeof *t->sizes, "message sizes");
     t->each = mem_alloc(P, sizeof *t->each, "message sizes");
     t->histogram = mem_alloc(1024, sizeof *t->histogram, "a histogram of magnitudes");
 }
@@ -111,8 +110,8 @@ static void oktopk_close(struct exchange *x) {
     struct sparse *vectors[] = {&t->local,      &t->delivered,  &t->error, &t->kept_error, &t->owner_error,
                                 &t->reduced[0], &t->reduced[1], &t->slice, &t->u};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) sparse_close(vectors[i]);
-    void *blocks[] = {t->load,     t->histogram, t->each, t->sizes, t->first,  t->count, t->send, t->receive,
-                      t->gathered, t->scratch,   t->part, t->inbox, t->buffer, t->at,    t->saved};
+    void *blocks[] = {t->load,     t->histogram, t->each, t->first, t->count,  t->send, t->receive,
+                      t->gathered, t->scratch,   t->part, t->inbox, t->buffer, t->at,   t->saved};
     outbox_close(&t->outbox);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) mem_free(blocks[i]);
     mem_free(t);

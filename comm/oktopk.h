@@ -51,7 +51,6 @@ struct oktopk {
     uint32_t key;            /* the threshold of this step */
     float exact;             /* the exact one, in steps that are audited */
     uint64_t *histogram;     /* [1024]: two bins in each word */
-    uint64_t *sizes;         /* [P]: bytes, of formats whose lengths do not follow from the counts */
     size_t *each;            /* [P]: bytes */
     unsigned char *gathered; /* [gathered_size]: the messages of all ranks, end to end */
     size_t gathered_size;

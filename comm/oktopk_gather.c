@@ -55,9 +55,8 @@ static void take_moves(struct exchange *x, const struct sparse *kept) {
         size_t count = (size_t)move.count, from = (size_t)(move.from - t->first[c->rank]);
         if (count == 0) continue;
         if (holder == c->rank) {
-            memcpy(t->slice.idx + t->slice.nnz, kept->idx + from, count * sizeof *kept->idx);
-            memcpy(t->slice.val + t->slice.nnz, kept->val + from, count * sizeof *kept->val);
-            t->slice.nnz += count;
+            struct sparse own = sparse_slice(kept, from, from + count);
+            sparse_append(&t->slice, &own);
             continue;
         }
         phase_enter(x->setup.phases, PHASE_COMMUNICATE);
@@ -90,14 +89,12 @@ static void gather_sizes(struct exchange *x, size_t bytes) {
     const struct wire_ops *w = x->setup.wire;
     size_t total = 0;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    t->sizes[c->rank] = bytes;
-    if (!w->fixed) comm_allgather(c, &t->sizes[c->rank], sizeof *t->sizes, t->sizes);
+    if (!w->fixed) comm_allgather_sizes(c, bytes, t->gathered_size, t->each);
     for (int r = 0; r < c->size; r++) {
         size_t most = wire_capacity(w, (size_t)(t->first[r + 1] - t->first[r]));
-        if (w->fixed) t->sizes[r] = most;
-        if (t->sizes[r] > most || t->sizes[r] % 4 != 0 || t->sizes[r] > t->gathered_size - total)
-            die("rank %d announced a message of %zu bytes", r, (size_t)t->sizes[r]);
-        t->each[r] = (size_t)t->sizes[r];
+        if (w->fixed) t->each[r] = most;
+        if (t->each[r] > most || t->each[r] > t->gathered_size - total)
+            die("rank %d announced a message of %zu bytes, not up to %zu", r, t->each[r], most);
         total += t->each[r];
     }
 }

@@ -50,6 +50,10 @@ uint64_t even_cut(uint64_t total, int P, int at) {
     return total / parts * j + total % parts * j / parts;
 }
 
+uint64_t even_part(uint64_t total, int P, int at) {
+    return even_cut(total, P, at + 1) - even_cut(total, P, at);
+}
+
 int rotate_to(int P, int rank, int step) {
     return (rank + step) % P;
 }

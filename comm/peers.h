@@ -23,6 +23,8 @@ struct tree_step tree_bcast_step(int P, int rank, int round);
 
 /* Where part `at` of 0..P-1 begins when `total` things are cut into P parts as even as can be; total for at = P. */
 uint64_t even_cut(uint64_t total, int P, int at);
+/* How long that part is. */
+uint64_t even_part(uint64_t total, int P, int at);
 
 /* Rotation: in step 1..P-1 of a direct exchange a rank sends to rotate_to and receives from rotate_from, so that no
  * two ranks send to the same one. */

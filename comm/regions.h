@@ -1,16 +1,11 @@
-/* regions.h: what the exchanges share that cut [0,n) into one region per rank: slices of a sorted vector, room for many
- * small messages, and putting a vector together from the messages of its parts.
+/* regions.h: what the exchanges share that cut [0,n) into one region per rank: room for many small messages, the dense
+ * form of a message, and putting a vector together from the messages of its parts.
  */
 #ifndef ST_COMM_REGIONS_H
 #define ST_COMM_REGIONS_H
 
 #include "base/clock.h"
 #include "comm/wire.h"
-
-/* Entries from..to-1 of s, where they lie. */
-static inline struct sparse sparse_slice(const struct sparse *s, size_t from, size_t to) {
-    return (struct sparse){s->idx + from, s->val + from, to - from, to - from};
-}
 
 /* Bytes that are enough for any `messages` messages which hold `entries` entries together. */
 size_t regions_room(const struct wire_ops *w, size_t entries, int messages);
@@ -25,6 +20,12 @@ void outbox_close(struct outbox *box);
 /* Where the next message of up to `bytes` bytes goes; dies when that is more than is left. */
 void *outbox_next(struct outbox *box, size_t bytes);
 void outbox_add(struct outbox *box, size_t bytes); /* that message has so many; the next stays 4-byte aligned */
+
+/* The dense form of a message, for a vector with indices in [from, to): 4 bytes for each of them. An index that the
+ * vector does not have travels as a NaN which no sum of finite numbers is, so that an entry of value 0 stays one. Both
+ * are 4-byte aligned. dense_read adds to the end of s, which sparse_open made; dies where there is no room for all. */
+void dense_write(const struct sparse *s, size_t from, size_t to, void *message);
+void dense_read(const void *message, size_t from, size_t to, int sender, struct sparse *s);
 
 /* The vector in this message of `sender`, whose indices lie in [from, to), to the end of u; it must follow on what u
  * has. Returns how many entries came. Reading is charged to PHASE_PACK, putting together to PHASE_MERGE. */

@@ -2,6 +2,7 @@
 #include "comm/shards.h"
 
 #include "base/mem.h"
+#include "comm/regions.h"
 
 size_t part_size(size_t total, int parts, int i) {
     size_t count = (size_t)parts;
@@ -42,8 +43,6 @@ void shards_close(struct shards *s) {
 }
 
 /* -- sparse vectors to all ranks of a group -------------------------------------------------------------------- */
-/* A value that no sum of numbers has: the entry is not there. */
-enum { ABSENT = -1 };
 static const uint64_t DENSE = (uint64_t)1 << 63;
 
 void sparse_gather_open(struct sparse_gather *g, struct comm *c, const struct wire_ops *wire, size_t cap) {
@@ -73,33 +72,18 @@ void sparse_gather_close(struct sparse_gather *g) {
     mem_free(g->message);
 }
 
-static void write_dense(const struct sparse *s, size_t range, void *message) {
-    float *value = message;
-    memset(value, ABSENT, range * sizeof *value);
-    for (size_t i = 0; i < s->nnz; i++) value[s->idx[i]] = s->val[i];
-}
-
 static void read_dense(const struct sparse_gather *g, int r, const void *message, size_t bytes, size_t range) {
-    const float *value = message;
-    struct sparse *s = &g->part[r];
-    *s = g->buffer[r];
-    s->nnz = 0;
-    if (bytes != range * sizeof *value) die("rank %d sent %zu bytes in place of %zu values", g->rank[r], bytes, range);
-    for (size_t i = 0; i < range; i++) {
-        uint32_t bits;
-        memcpy(&bits, &value[i], sizeof bits);
-        if (bits == (uint32_t)ABSENT) continue;
-        if (s->nnz == s->cap) die("rank %d sent more than %zu values", g->rank[r], s->cap);
-        s->idx[s->nnz] = (uint32_t)i;
-        s->val[s->nnz++] = value[i];
-    }
+    if (bytes != range * sizeof(float)) die("rank %d sent %zu bytes in place of %zu values", g->rank[r], bytes, range);
+    g->part[r] = g->buffer[r];
+    g->part[r].nnz = 0;
+    dense_read(message, 0, range, g->rank[r], &g->part[r]);
 }
 
 /* This rank's message into its own buffer of the wire, at the beginning of g->message. Returns its head. */
 static uint64_t pack(struct sparse_gather *g, const struct sparse *mine, size_t range, bool known) {
     if (mine->nnz > g->cap) die("%zu entries where at most %zu fit", mine->nnz, g->cap);
     if (mine->nnz <= range / 2 || known) return g->wire->encode(mine, 0, range, g->message);
-    write_dense(mine, range, g->message);
+    dense_write(mine, 0, range, g->message);
     return range * sizeof(float) | DENSE;
 }
 

@@ -90,21 +90,7 @@ static void range_of(const struct exchange *x, int first, int count, size_t *fro
 
 /* The entries of s in this block, as a view. */
 static struct sparse slice(const struct exchange *x, const struct sparse *s, int block) {
-    size_t from = sparse_lower_bound(s, (uint32_t)begin_of(x, block));
-    size_t to = sparse_lower_bound(s, (uint32_t)begin_of(x, block + 1));
-    return (struct sparse){.idx = s->idx + from, .val = s->val + from, .nnz = to - from, .cap = to - from};
-}
-
-/* What is free at the end of s, as an empty vector. */
-static struct sparse tail(const struct sparse *s) {
-    return (struct sparse){.idx = s->idx + s->nnz, .val = s->val + s->nnz, .cap = s->cap - s->nnz};
-}
-
-static void append(struct sparse *to, const struct sparse *s) {
-    if (s->nnz == 0) return;
-    memcpy(to->idx + to->nnz, s->idx, s->nnz * sizeof *s->idx);
-    memcpy(to->val + to->nnz, s->val, s->nnz * sizeof *s->val);
-    to->nnz += s->nnz;
+    return sparse_between(s, begin_of(x, block), begin_of(x, block + 1));
 }
 
 /* -- opening, closing ------------------------------------------------------------------------------------ */
@@ -213,8 +199,8 @@ static void receive_bag(struct exchange *x, int i, void (*take)(struct exchange 
 /* To the end of the bag what this rank has of the block, cut to its budget. */
 static void pack_block(struct exchange *x, int b) {
     struct spardl *t = x->state;
-    struct sparse kept = tail(&t->bag), gone = tail(&t->dropped);
-    append(&kept, &t->block[b]);
+    struct sparse kept = sparse_tail(&t->bag), gone = sparse_tail(&t->dropped);
+    sparse_append(&kept, &t->block[b]);
     sparse_keep_top(&kept, budget(x, t->k, b), &gone, t->keys);
     t->bag.nnz += kept.nnz;
     t->dropped.nnz += gone.nnz;
@@ -237,10 +223,7 @@ static void fill_bag(struct exchange *x, int first, int count) {
 static void keep_rest(struct exchange *x, size_t from) {
     struct spardl *t = x->state;
     struct store *store = x->setup.store;
-    const struct sparse rest = {.idx = t->dropped.idx + from,
-                                .val = t->dropped.val + from,
-                                .nnz = t->dropped.nnz - from,
-                                .cap = t->dropped.nnz - from};
+    const struct sparse rest = sparse_slice(&t->dropped, from, t->dropped.nnz);
     phase_enter(x->setup.phases, PHASE_SELECT);
     if (rest.nnz > 0) store->ops->add_at(store, &rest);
     if (t->error.nnz > 0) store->ops->add_at(store, &t->error);
@@ -250,7 +233,7 @@ static void keep_rest(struct exchange *x, size_t from) {
  * `local`: from the second round on all blocks that remain are added to in every round. */
 static void add_block(struct exchange *x, int i, int b, struct sparse part) {
     struct spardl *t = x->state;
-    struct sparse *to = &t->held[i % 2], sum = tail(to);
+    struct sparse *to = &t->held[i % 2], sum = sparse_tail(to);
     sparse_merge(&t->block[b], &part, &sum);
     to->nnz += sum.nnz;
     t->block[b] = sum;
@@ -275,7 +258,7 @@ static void finish_block(struct exchange *x) {
     size_t dropped = t->dropped.nnz;
     fill_bag(x, x->setup.comm->rank, 1);
     t->own.nnz = 0;
-    append(&t->own, &t->bag);
+    sparse_append(&t->own, &t->bag);
     t->block[x->setup.comm->rank] = t->own;
     keep_rest(x, dropped);
 }
@@ -294,7 +277,7 @@ static void gather_round(struct exchange *x, int i) {
     phase_enter(x->setup.phases, PHASE_MERGE);
     t->bag.nnz = 0;
     for (int b = 0; b < P; b++)
-        if (bag_has(P, bag->send, bag->count, b)) append(&t->bag, &t->block[b]);
+        if (bag_has(P, bag->send, bag->count, b)) sparse_append(&t->bag, &t->block[b]);
     send_bag(x, i, &send);
     receive_bag(x, i, place_block);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
@@ -308,7 +291,7 @@ static void find_sent(struct exchange *x) {
     struct spardl *t = x->state;
     t->sent.nnz = 0;
     for (int b = 0; b < x->setup.comm->size; b++) {
-        struct sparse mine = slice(x, &t->local, b), left = tail(&t->sent);
+        struct sparse mine = slice(x, &t->local, b), left = sparse_tail(&t->sent);
         sparse_split(&mine, &t->block[b], &t->part, NULL);
         sparse_split(&t->part, &t->gone[b], NULL, &left);
         t->sent.nnz += left.nnz;
@@ -331,7 +314,7 @@ static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchang
     for (int i = t->rounds; i < 2 * t->rounds; i++) gather_round(x, i);
     phase_enter(x->setup.phases, PHASE_MERGE);
     t->sum.nnz = 0;
-    for (int b = 0; b < P; b++) append(&t->sum, &t->block[b]);
+    for (int b = 0; b < P; b++) sparse_append(&t->sum, &t->block[b]);
     find_sent(x);
     sum->sparse = &t->sum;
     sum->sent = &t->sent;

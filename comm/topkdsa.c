@@ -24,7 +24,6 @@
 #include "comm/regions.h"
 
 enum { TAG = 500 };
-#define ABSENT 0x7fedcba9u /* as the bits of a float, in a dense message: not selected */
 
 struct topkdsa {
     struct sparse local;          /* [selector_capacity]: what this rank sends */
@@ -42,7 +41,6 @@ struct topkdsa {
     struct sparse *part;          /* [P]: every rank's entries in this region */
     struct comm_request *receive; /* [P] by sender */
     struct comm_request *send;    /* [P] by step */
-    uint64_t *sizes;              /* [P] bytes */
     size_t *each;                 /* [P] bytes */
     void *scratch;
 };
@@ -66,7 +64,6 @@ static void open_parts(struct exchange *x) {
     t->part = mem_alloc((size_t)P, sizeof *t->part, "views of messages");
     t->receive = mem_alloc((size_t)P, sizeof *t->receive, "receives under way");
     t->send = mem_alloc((size_t)P, sizeof *t->send, "sends under way");
-    t->sizes = mem_alloc((size_t)P, sizeof *t->sizes, "message sizes");
     t->each = mem_alloc((size_t)P, sizeof *t->each, "message sizes");
     t->scratch = mem_alloc(1, sparse_sum_scratch((size_t)P), "scratch of a sparse sum");
 }
@@ -76,7 +73,7 @@ static void topkdsa_open(struct exchange *x) {
     const struct wire_ops *w = x->setup.wire;
     size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
     size_t cap = selector_capacity(x->setup.selector->ops, n, x->setup.k_max);
-    size_t all = n / P < cap ? n : P * cap;
+    size_t all = sparse_sum_capacity(n, P, cap);
     t->region = (n + P - 1) / P;
     t->part_cap = least(cap, t->region);
     t->owned = least(all, t->region);
@@ -99,7 +96,6 @@ static void topkdsa_close(struct exchange *x) {
     mem_free(t->buffer);
     mem_free(t->scratch);
     mem_free(t->each);
-    mem_free(t->sizes);
     mem_free(t->send);
     mem_free(t->receive);
     mem_free(t->part);
@@ -115,32 +111,13 @@ static void topkdsa_close(struct exchange *x) {
 }
 
 /* -- messages ------------------------------------------------------------------------------------------ */
-/* value[i - from] = the entry i of s, ABSENT where there is none */
-static void to_dense(const struct sparse *s, size_t from, size_t to, uint32_t *value) {
-    for (size_t i = 0; i < to - from; i++) value[i] = ABSENT;
-    for (size_t i = 0; i < s->nnz; i++) memcpy(&value[s->idx[i] - from], &s->val[i], sizeof *value);
-}
-
-/* The way back, to the end of s. */
-static void from_dense(const uint32_t *value, size_t from, size_t to, int sender, struct sparse *s) {
-    size_t count = 0, at = s->nnz;
-    for (size_t i = 0; i < to - from; i++) count += value[i] != ABSENT;
-    if (count > s->cap - at) die("rank %d sent %zu entries where %zu fit", sender, count, s->cap - at);
-    for (size_t i = 0; i < to - from; i++) {
-        s->idx[at] = (uint32_t)(from + i); /* s has room for 16 more than cap */
-        memcpy(&s->val[at], &value[i], sizeof *value);
-        at += value[i] != ABSENT;
-    }
-    s->nnz = at;
-}
-
 /* The shorter message of s, all of whose indices lie in this rank's region. Returns its bytes. */
 static size_t write_message(struct exchange *x, const struct sparse *s, int region, void *message) {
     const struct wire_ops *w = x->setup.wire;
     size_t from = begin_of(x, region), to = begin_of(x, region + 1), dense = sizeof(float) * (to - from);
     size_t bytes = w->fixed && wire_capacity(w, s->nnz) >= dense ? dense : w->encode(s, from, to, message);
     if (bytes < dense) return bytes;
-    to_dense(s, from, to, message);
+    dense_write(s, from, to, message);
     return dense;
 }
 
@@ -153,7 +130,7 @@ static void read_part(struct exchange *x, int sender, size_t bytes) {
     if (bytes == sizeof(float) * (to - from)) {
         t->part[sender] = t->buffer ? t->buffer[sender] : (struct sparse){0};
         t->part[sender].nnz = 0;
-        if (bytes > 0) from_dense((const uint32_t *)(const void *)message, from, to, sender, &t->part[sender]);
+        dense_read(message, from, to, sender, &t->part[sender]);
         return;
     }
     wire_read(x->setup.wire, message, bytes, from, to, sender, t->buffer ? &t->buffer[sender] : NULL, &t->part[sender]);
@@ -170,9 +147,7 @@ static void send_regions(struct exchange *x) {
     }
     for (int step = 0; step < c->size; step++) {
         int owner = rotate_to(c->size, c->rank, step);
-        size_t from = sparse_lower_bound(&t->local, (uint32_t)begin_of(x, owner));
-        size_t to = sparse_lower_bound(&t->local, (uint32_t)begin_of(x, owner + 1));
-        struct sparse part = sparse_slice(&t->local, from, to);
+        struct sparse part = sparse_between(&t->local, begin_of(x, owner), begin_of(x, owner + 1));
         if (step == 0) {
             t->part[owner] = part;
             continue;
@@ -203,27 +178,13 @@ static void reduce(struct exchange *x) {
     wire_round(x->setup.wire, &t->reduced, &t->owner_error);
 }
 
-/* t->each from the bytes of this rank's message. */
-static void gather_sizes(struct exchange *x, size_t bytes) {
-    struct topkdsa *t = x->state;
-    struct comm *c = x->setup.comm;
-    t->sizes[c->rank] = bytes;
-    comm_allgather(c, &t->sizes[c->rank], sizeof *t->sizes, t->sizes);
-    for (int r = 0; r < c->size; r++) {
-        if (t->sizes[r] > t->gather_slot || t->sizes[r] % 4 != 0)
-            die("rank %d announced a message of %zu bytes, the longest has %zu", r, (size_t)t->sizes[r],
-                t->gather_slot);
-        t->each[r] = (size_t)t->sizes[r];
-    }
-}
-
 static void gather(struct exchange *x) {
     struct topkdsa *t = x->state;
     struct comm *c = x->setup.comm;
     void *message = outbox_next(&t->outbox, wire_capacity(x->setup.wire, t->reduced.nnz));
     size_t bytes = write_message(x, &t->reduced, c->rank, message);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    gather_sizes(x, bytes);
+    comm_allgather_sizes(c, bytes, t->gather_slot, t->each);
     comm_allgatherv(c, message, bytes, t->gathered, t->each);
     for (int step = 1; step < c->size; step++) comm_wait(c, &t->send[step]);
     unsigned char *at = t->gathered;
@@ -232,7 +193,7 @@ static void gather(struct exchange *x) {
     for (int r = 0; r < c->size; at += t->each[r++]) {
         size_t from = begin_of(x, r), to = begin_of(x, r + 1);
         if (t->each[r] == sizeof(float) * (to - from))
-            from_dense((const uint32_t *)(const void *)at, from, to, r, &t->u);
+            dense_read(at, from, to, r, &t->u);
         else
             regions_append(x->setup.wire, at, t->each[r], from, to, r, &t->u, x->setup.phases);
     }

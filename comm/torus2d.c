@@ -9,45 +9,38 @@
  *
  * Cost per rank, N nodes of m ranks: 2 log2(m) node-alpha + 2n(m-1)/m node-beta, and between the nodes 2 log2(N) alpha
  * + 2(n/m)(N-1)/N beta; together 2n(P-1)/P words.
- * Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). MPI sums in host memory, so that a
- * gradient on another device is staged through a host buffer of n.
- * Deviations: MPI's collectives in place of rings.
+ * Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). Sums are made in host memory, so that
+ * a gradient on another device is staged through a host buffer of n. Deviations: in place of rings, comm.h's
+ * reduce-scatter and all-gather in log2(m) rounds, and MPI's allreduce.
  *
  * NaN and infinities are looked for in the gradient, while it is known whose they are, and in the sum, for overflow. */
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/host_stage.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
-#include "topk/finite.h"
 
 struct torus2d {
     struct shards shards;
-    const struct device_ops *device; /* NULL: the gradient is in host memory */
-    float *stage;                    /* [n] host; NULL where device is */
+    struct host_stage stage;
 };
 
 static void torus2d_open(struct exchange *x) {
     struct torus2d *t = x->state = mem_zalloc(1, sizeof *t, "torus2d");
     shards_open(&t->shards, x->setup.comm, x->setup.n);
-    if (!x->setup.store || x->setup.store->device == device_find("cpu")) return;
-    t->device = x->setup.store->device;
-    t->stage = mem_alloc(x->setup.n, sizeof *t->stage, "the gradient on its way from the device");
+    host_stage_open(&t->stage, &x->setup);
 }
 
 static void torus2d_close(struct exchange *x) {
     struct torus2d *t = x->state;
-    mem_free(t->stage);
+    host_stage_close(&t->stage);
     shards_close(&t->shards);
     mem_free(t);
 }
 
-static bool all_finite(const float *v, size_t n, size_t *bad) {
-    *bad = first_nonfinite(v, n);
-    return *bad == n;
-}
-
 /* Sum over all ranks of v[0..n-1], in place. */
-static void sum_in_two_dimensions(const struct shards *s, float *v) {
+static void sum_in_two_dimensions(struct exchange *x, float *v) {
+    const struct shards *s = &((struct torus2d *)x->state)->shards;
     float *mine = v + s->from;
     comm_reduce_scatter_f32(s->inside, v, s->each, mine, s->scratch);
     comm_allreduce_f32(s->across, mine, s->count, COMM_SUM);
@@ -56,22 +49,8 @@ static void sum_in_two_dimensions(const struct shards *s, float *v) {
 
 static bool torus2d_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct torus2d *t = x->state;
-    size_t n = x->setup.n;
     (void)k;
-    float *host = t->device ? t->stage : grad;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    if (t->device) t->device->to_host(host, grad, n * sizeof *host);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    if (!all_finite(host, n, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    sum_in_two_dimensions(&t->shards, host);
-    phase_enter(x->setup.phases, PHASE_MERGE);
-    if (!all_finite(host, n, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    if (t->device) t->device->to_device(grad, host, n * sizeof *host);
-    sum->dense = grad;
-    sum->local_nnz = sum->global_nnz = n;
-    return true;
+    return host_stage_sum(&t->stage, x, grad, sum_in_two_dimensions, sum);
 }
 
 /* The two halves, with shards of up to ceil(n/m) entries. */

@@ -59,6 +59,31 @@ void sparse_sum(const struct sparse *part, size_t count, size_t n, struct sparse
  * s->nnz - k; its old contents are lost; emptied when nothing falls out). keys: scratch, [s->nnz]. */
 void sparse_keep_top(struct sparse *s, size_t k, struct sparse *dropped, uint32_t *keys);
 
+/* Entries from..to-1 of s, where they lie; those with indices in [from, to); what is free behind them, as an empty
+ * vector. */
+static inline struct sparse sparse_slice(const struct sparse *s, size_t from, size_t to) {
+    return (struct sparse){s->idx + from, s->val + from, to - from, to - from};
+}
+static inline struct sparse sparse_between(const struct sparse *s, size_t from, size_t to) {
+    return sparse_slice(s, sparse_lower_bound(s, (uint32_t)from), sparse_lower_bound(s, (uint32_t)to));
+}
+static inline struct sparse sparse_tail(const struct sparse *s) {
+    return (struct sparse){s->idx + s->nnz, s->val + s->nnz, 0, s->cap - s->nnz};
+}
+
+/* The entries of s, which must fit, behind those of `to`. */
+static inline void sparse_append(struct sparse *to, const struct sparse *s) {
+    if (s->nnz == 0) return;
+    memcpy(to->idx + to->nnz, s->idx, s->nnz * sizeof *s->idx);
+    memcpy(to->val + to->nnz, s->val, s->nnz * sizeof *s->val);
+    to->nnz += s->nnz;
+}
+
+/* Most entries in the sum of so many vectors of length n with up to `each` entries: min(n, count each). */
+static inline size_t sparse_sum_capacity(size_t n, size_t count, size_t each) {
+    return n / count < each ? n : count * each;
+}
+
 /* Entries of a whose index also occurs in mask go to `in`, the others to `out`; either may be NULL. */
 void sparse_split(const struct sparse *a, const struct sparse *mask, struct sparse *in, struct sparse *out);
 
