@@ -32,7 +32,8 @@ struct mstopk {
 struct interval {
     uint32_t guess;    /* out holds all that reach this, */
     bool complete;     /* if this is so */
-    uint32_t from, to; /* more than k entries have a key >= from (or from is 0), k or fewer one >= to */
+    uint32_t from, to; /* more than k entries have a key >= from (or from is 0), k or fewer one >= to: */
+    size_t above;      /* so many */
 };
 
 static void mstopk_open(struct selector *s) {
@@ -56,15 +57,12 @@ static void *mstopk_saved(struct selector *s, size_t *bytes) {
     return &x->step;
 }
 
-static size_t count_at(struct selector *s, uint32_t key, const struct sparse *out, const struct interval *v) {
+/* How many entries reach `key`; where these are more than k, perhaps fewer than all of them, but more than k. */
+static size_t count_at(struct selector *s, size_t k, uint32_t key, const struct sparse *out, const struct interval *v) {
     if (key >= KEY_INFINITE) return 0;
     if (v->complete && key >= v->guess) return candidates_count(out, key);
+    if (v->complete && out->nnz > k) return out->nnz;
     return s->store->ops->count(s->store, key);
-}
-
-static bool more_than(struct selector *s, size_t k, uint32_t key, const struct sparse *out, const struct interval *v) {
-    if (v->complete && key < v->guess && out->nnz > k) return true;
-    return count_at(s, key, out, v) > k;
 }
 
 /* threshold = mean + ratio (max - mean), ratio halving its interval from [0, 1] */
@@ -73,15 +71,18 @@ static void search(struct selector *s, size_t k, const struct moments *m, const 
     double mean = m->sum_abs / (double)m->count, span = (double)key_value(m->max_key) - mean, low = 0, high = 1;
     v->from = 0;
     v->to = KEY_INFINITE;
+    v->above = 0;
     for (int i = 0; i < COUNTS; i++) {
         double ratio = low + (high - low) / 2;
         uint32_t key = key_reaching(mean + ratio * span);
-        if (more_than(s, k, key, out, v)) {
+        size_t count = count_at(s, k, key, out, v);
+        if (count > k) {
             low = ratio;
             v->from = key;
         } else {
             high = ratio;
             v->to = key;
+            v->above = count;
         }
     }
 }
@@ -94,10 +95,10 @@ static size_t run_start(struct selector *s, size_t between, size_t wanted) {
 }
 
 /* out holds all that reach v->from: keeps those that reach v->to and the run. */
-static void keep_from_candidates(struct selector *s, size_t k, size_t above, struct sparse *out, uint32_t to) {
-    size_t wanted = k - above, start = run_start(s, out->nnz - above, wanted), at = 0, kept = 0;
+static void keep_from_candidates(struct selector *s, size_t k, struct sparse *out, const struct interval *v) {
+    size_t wanted = k - v->above, start = run_start(s, out->nnz - v->above, wanted), at = 0, kept = 0;
     for (size_t i = 0; i < out->nnz; i++) {
-        bool upper = magnitude_key(out->val[i]) >= to, in_run = !upper && at >= start && at < start + wanted;
+        bool upper = magnitude_key(out->val[i]) >= v->to, in_run = !upper && at >= start && at < start + wanted;
         at += !upper;
         out->idx[kept] = out->idx[i];
         out->val[kept] = out->val[i];
@@ -126,11 +127,11 @@ static void gather_run(struct selector *s, const struct interval *v, size_t star
 }
 
 /* The entries between the thresholds are not among the candidates. */
-static void keep_from_all(struct selector *s, size_t k, size_t above, struct sparse *out, const struct interval *v) {
+static void keep_from_all(struct selector *s, size_t k, struct sparse *out, const struct interval *v) {
     struct mstopk *x = s->state;
     size_t lower = v->from ? s->store->ops->count(s->store, v->from) : s->store->n;
     s->store->ops->select(s->store, v->to, &x->upper);
-    gather_run(s, v, run_start(s, lower - above, k - above), k - above);
+    gather_run(s, v, run_start(s, lower - v->above, k - v->above), k - v->above);
     sparse_merge(&x->upper, &x->run, out);
 }
 
@@ -145,14 +146,13 @@ static bool mstopk_run(struct selector *s, const float *grad, size_t k, struct s
         return false;
     }
     search(s, k, &m, out, &v);
-    size_t above = count_at(s, v.to, out, &v);
-    if (above == k) v.from = v.to;
+    if (v.above == k) v.from = v.to;
     s->stats.threshold = key_value(v.from);
     if (v.complete && v.from >= v.guess) {
         candidates_filter(out, v.from);
-        keep_from_candidates(s, k, above, out, v.to);
+        keep_from_candidates(s, k, out, &v);
     } else {
-        keep_from_all(s, k, above, out, &v);
+        keep_from_all(s, k, out, &v);
     }
     x->step++;
     return true;
