@@ -152,8 +152,7 @@ static size_t share_of(const struct exchange *x, size_t k) {
 /* The magnitude of the share-th largest as the new threshold, where all that passed the old one are in t->local. */
 static void raise_threshold(struct exchange *x, size_t share) {
     struct micro *t = x->state;
-    for (size_t i = 0; i < t->local.nnz; i++) t->keys[i] = magnitude_key(t->local.val[i]);
-    t->turn.threshold = key_value(key_kth_largest(t->keys, t->local.nnz, share));
+    t->turn.threshold = key_value(sparse_kth_key(&t->local, share, t->keys));
 }
 
 /* threshold = threshold * 1.005 where count > share, * 0.995 where count < share; afresh where it is far off. */

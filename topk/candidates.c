@@ -2,7 +2,6 @@
 #include "topk/candidates.h"
 
 #include <float.h>
-#include <math.h>
 
 #include "base/mem.h"
 #include "base/simd.h"
@@ -46,15 +45,6 @@ void find_not_finite(struct store *store, struct sparse *out, size_t *bad) {
     store->ops->select(store, KEY_INFINITE, out);
     *bad = out->idx[0];
     out->nnz = 0;
-}
-
-SIMD_CLONES static void keys_of(const float *val, size_t n, uint32_t *keys) {
-    for (size_t i = 0; i < n; i++) keys[i] = magnitude_key(val[i]);
-}
-
-uint32_t candidates_kth(const struct sparse *s, size_t k, struct cut *c) {
-    keys_of(s->val, s->nnz, c->keys);
-    return key_kth_largest(c->keys, s->nnz, k);
 }
 
 SIMD_CLONES uint32_t candidates_least(const struct sparse *s) {

@@ -36,8 +36,7 @@ bool candidates_finite(const struct sparse *s, size_t *bad);
 /* acc holds an entry that is not finite: the lowest index of one to *bad. out: scratch, emptied. */
 void find_not_finite(struct store *store, struct sparse *out, size_t *bad);
 
-/* The k-th largest key of s, 1 <= k <= nnz; and the smallest, UINT32_MAX when s is empty. */
-uint32_t candidates_kth(const struct sparse *s, size_t k, struct cut *c);
+/* The smallest key of s, UINT32_MAX when s is empty. */
 uint32_t candidates_least(const struct sparse *s);
 /* Entries with a key >= key: how many; keeping these alone, in order; the sum of their magnitudes, always in the same
  * order. */

@@ -68,7 +68,7 @@ static void renew(struct selector *s, size_t k, uint32_t key) {
 /* out holds candidates, k at least: the exact threshold is among them. */
 static void renew_among(struct selector *s, size_t k, struct sparse *out) {
     struct reuse *r = s->state;
-    uint32_t key = not_zero(candidates_kth(out, k, &r->cut));
+    uint32_t key = not_zero(sparse_kth_key(out, k, r->cut.keys));
     candidates_filter(out, key);
     renew(s, k, key);
 }

@@ -136,7 +136,7 @@ SIMD_CLONES static void keys_of(const float *val, size_t n, uint32_t *keys) {
     for (size_t i = 0; i < n; i++) keys[i] = magnitude_key(val[i]);
 }
 
-static uint32_t kth_key(const struct sparse *s, size_t k, uint32_t *keys) {
+uint32_t sparse_kth_key(const struct sparse *s, size_t k, uint32_t *keys) {
     if (k == 0) return UINT32_MAX;
     keys_of(s->val, s->nnz, keys);
     return key_kth_largest(keys, s->nnz, k);
@@ -170,7 +170,7 @@ static void cut_at(struct sparse *s, size_t k, uint32_t key, struct sparse *drop
 void sparse_keep_top(struct sparse *s, size_t k, struct sparse *dropped, uint32_t *keys) {
     if (dropped) dropped->nnz = 0;
     if (s->nnz <= k) return;
-    uint32_t key = kth_key(s, k, keys);
+    uint32_t key = sparse_kth_key(s, k, keys);
     if (!dropped) s->nnz = topk_kernels()->filter(s->idx, s->val, s->nnz, key);
     if (s->nnz > k) cut_at(s, k, key, dropped); /* of the filtered: more ties than there is room for */
 }

@@ -41,6 +41,9 @@ static inline uint32_t magnitude_key(float value) {
 /* The k-th largest of key[0..n-1], 1 <= k <= n; key is reordered. Worst case O(n) (radix falls in). */
 uint32_t key_kth_largest(uint32_t *key, size_t n, size_t k);
 
+/* The k-th largest key of s, k <= nnz; UINT32_MAX, which no entry reaches, for k = 0. keys: scratch, [s->nnz]. */
+uint32_t sparse_kth_key(const struct sparse *s, size_t k, uint32_t *keys);
+
 /* First position in s whose index is >= index (binary search); s->nnz when there is none. */
 size_t sparse_lower_bound(const struct sparse *s, uint32_t index);
 
