@@ -61,12 +61,12 @@ size_t candidates_count(const struct sparse *s, uint32_t key) {
     return topk_kernels()->count(s->val, s->nnz, key);
 }
 
-double candidates_sum_abs(const struct sparse *s, uint32_t key) {
-    struct moment_lanes m;
-    double sum = 0;
-    topk_kernels()->moments(s->val, s->nnz, key, &m);
-    for (size_t j = 0; j < MOMENT_LANES; j++) sum += m.sum_abs[j];
-    return sum;
+struct moments candidates_tail(const struct sparse *s, uint32_t key) {
+    struct moment_lanes lanes;
+    topk_kernels()->moments(s->val, s->nnz, key, &lanes);
+    struct moments m = {.count = lanes.count};
+    for (size_t j = 0; j < MOMENT_LANES; j++) m.sum_abs += lanes.sum_abs[j];
+    return m;
 }
 
 void candidates_filter(struct sparse *s, uint32_t key) {

@@ -38,11 +38,11 @@ void find_not_finite(struct store *store, struct sparse *out, size_t *bad);
 
 /* The smallest key of s, UINT32_MAX when s is empty. */
 uint32_t candidates_least(const struct sparse *s);
-/* Entries with a key >= key: how many; keeping these alone, in order; the sum of their magnitudes, always in the same
- * order. */
+/* Entries with a key >= key: how many; keeping these alone, in order; count and sum_abs alone of their moments, added
+ * up always in the same order. */
 size_t candidates_count(const struct sparse *s, uint32_t key);
 void candidates_filter(struct sparse *s, uint32_t key);
-double candidates_sum_abs(const struct sparse *s, uint32_t key);
+struct moments candidates_tail(const struct sparse *s, uint32_t key);
 
 /* A capacity for rows whose count may be far from k: 8 k_max, or the common rule where that is more. */
 size_t candidates_wide_capacity(size_t n, size_t k_max);

@@ -72,13 +72,9 @@ static void *sidco_saved(struct selector *s, size_t *bytes) {
 /* Count and sum of magnitudes of the entries that reach `key`. */
 static struct moments tail(struct selector *s, uint32_t key, uint32_t guess, bool complete) {
     struct sidco *x = s->state;
-    struct moments m = {0};
-    if (complete && key >= guess) {
-        m.count = candidates_count(&x->some, key);
-        m.sum_abs = candidates_sum_abs(&x->some, key);
-    } else {
-        s->store->ops->moments(s->store, key, &m);
-    }
+    struct moments m;
+    if (complete && key >= guess) return candidates_tail(&x->some, key);
+    s->store->ops->moments(s->store, key, &m);
     return m;
 }
 
