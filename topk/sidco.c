@@ -133,13 +133,10 @@ static bool sidco_run(struct selector *s, const float *grad, size_t k, struct sp
         return false;
     }
     uint32_t key = key_above(fitted(s, k, &all, guess, complete));
-    size_t count = key > all.max_key ? 0 : take(s, key, out, guess, complete);
-    if (all.max_key > 0) adapt(&x->memory, count, k, store->n);
-    out->nnz = count ? out->nnz : 0;
-    if (count == 0 && all.max_key > 0) {
-        key = all.max_key;
-        count = take(s, key, out, guess, complete);
-    }
+    bool none = key > all.max_key; /* then the largest leave; but zeros never do */
+    if (none) key = all.max_key > 1 ? all.max_key : 1;
+    size_t count = take(s, key, out, guess, complete);
+    if (all.max_key > 0) adapt(&x->memory, none ? 0 : count, k, store->n);
     s->stats.threshold = key_value(count > out->cap ? candidates_least(out) : key);
     return true;
 }
