@@ -99,16 +99,18 @@ static void keep_with_ties(struct sparse *some, const struct sparse *larger, uin
     some->nnz = kept;
 }
 
+bool cut_ties(struct store *store, uint32_t key, size_t k, struct cut *c, struct sparse *out, size_t *bad) {
+    store->ops->select(store, key + 1, &c->larger);
+    if (!candidates_finite(&c->larger, bad)) return false;
+    keep_with_ties(out, &c->larger, key, k);
+    return true;
+}
+
 bool select_top(struct store *store, size_t k, struct cut *c, struct sparse *out, size_t *bad) {
     uint32_t key = key_at_most_infinite(store->ops->kth_key(store, k));
     size_t count = store->ops->select(store, key, out);
     if (!candidates_finite(out, bad)) return false;
-    if (count <= out->cap) {
-        sparse_keep_top(out, k, NULL, c->keys);
-        return true;
-    }
-    store->ops->select(store, key + 1, &c->larger);
-    if (!candidates_finite(&c->larger, bad)) return false;
-    keep_with_ties(out, &c->larger, key, k);
+    if (count > out->cap) return cut_ties(store, key, k, c, out, bad);
+    sparse_keep_top(out, k, NULL, c->keys);
     return true;
 }

@@ -51,4 +51,8 @@ size_t candidates_wide_capacity(size_t n, size_t k_max);
  * acc for the k-th magnitude and one or two for the entries. k <= out->cap. False: not finite, as above. */
 bool select_top(struct store *store, size_t k, struct cut *c, struct sparse *out, size_t *bad);
 
+/* Its last step, where so many entries of acc are equal to `key`, the k-th largest, that out has no room for all that
+ * reach it and holds the first of them, k at least. */
+bool cut_ties(struct store *store, uint32_t key, size_t k, struct cut *c, struct sparse *out, size_t *bad);
+
 #endif

@@ -88,7 +88,7 @@ static bool evaluate(struct selector *s, const float *grad, size_t k, struct spa
     count = store->ops->select(store, key, out);
     if (!candidates_finite(out, bad)) return false;
     renew(s, k, key);
-    return count <= out->cap || select_top(store, k, &r->cut, out, bad);
+    return count <= out->cap || cut_ties(store, key, k, &r->cut, out, bad);
 }
 
 /* With the threshold there is. Sets the next step's. */
