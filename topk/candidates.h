@@ -20,10 +20,9 @@ static inline uint32_t key_at_most_infinite(uint32_t key) {
     return key < KEY_INFINITE ? key : KEY_INFINITE;
 }
 
-static inline float key_value(uint32_t key) {
-    float value;
-    memcpy(&value, &key, sizeof value);
-    return value;
+/* A threshold that zeros do not reach. */
+static inline uint32_t key_not_zero(uint32_t key) {
+    return key > 0 ? key : 1;
 }
 
 /* The smallest key whose magnitude is >= t, and > t; KEY_INFINITE where no finite one is. Negative t: 0. */

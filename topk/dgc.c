@@ -66,8 +66,7 @@ static uint32_t sampled_key(struct selector *s, const float *grad, size_t k) {
     size_t first = rng_below(&rng, (uint32_t)stride), samples = (n - 1 - first) / stride + 1;
     s->store->ops->sample(s->store, grad, first, stride, samples, d->sample);
     size_t rank = (samples * k + n - 1) / n;
-    uint32_t key = key_at_most_infinite(key_kth_largest(d->sample, samples, rank));
-    return key > 1 ? key : 1;
+    return key_not_zero(key_at_most_infinite(key_kth_largest(d->sample, samples, rank)));
 }
 
 static bool dgc_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {

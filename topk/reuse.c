@@ -53,11 +53,6 @@ static void *reuse_saved(struct selector *s, size_t *bytes) {
     return &r->memory;
 }
 
-/* The smallest magnitude that is not zero. */
-static uint32_t not_zero(uint32_t key) {
-    return key > 1 ? key : 1;
-}
-
 /* From now on the threshold is `key`, found for k. */
 static void renew(struct selector *s, size_t k, uint32_t key) {
     struct reuse *r = s->state;
@@ -68,7 +63,7 @@ static void renew(struct selector *s, size_t k, uint32_t key) {
 /* out holds candidates, k at least: the exact threshold is among them. */
 static void renew_among(struct selector *s, size_t k, struct sparse *out) {
     struct reuse *r = s->state;
-    uint32_t key = not_zero(sparse_kth_key(out, k, r->cut.keys));
+    uint32_t key = key_not_zero(sparse_kth_key(out, k, r->cut.keys));
     candidates_filter(out, key);
     renew(s, k, key);
 }
@@ -84,7 +79,7 @@ static bool evaluate(struct selector *s, const float *grad, size_t k, struct spa
         renew_among(s, k, out);
         return true;
     }
-    key = not_zero(key_at_most_infinite(store->ops->kth_key(store, k)));
+    key = key_not_zero(key_at_most_infinite(store->ops->kth_key(store, k)));
     count = store->ops->select(store, key, out);
     if (!candidates_finite(out, bad)) return false;
     renew(s, k, key);
@@ -96,12 +91,12 @@ static bool reuse_threshold(struct selector *s, const float *grad, size_t k, str
     struct memory *m = &((struct reuse *)s->state)->memory;
     size_t count = s->store->ops->accumulate_select(s->store, grad, m->key, out);
     if (!candidates_finite(out, bad)) return false;
-    if (count > out->cap || count == 0 || 4 * count < k) return evaluate(s, NULL, k, out, bad);
+    if (count > out->cap || 4 * count < k) return evaluate(s, NULL, k, out, bad);
     if (count > 2 * k) {
         renew_among(s, k, out);
     } else if (4 * count < 3 * k || 4 * count > 5 * k) {
         double root = sqrt(sqrt(sqrt(sqrt((double)count / (double)k))));
-        m->key = not_zero(key_reaching((double)key_value(m->key) * root));
+        m->key = key_not_zero(key_reaching((double)key_value(m->key) * root));
     }
     return true;
 }

@@ -35,7 +35,7 @@ void selector_close(struct selector *s) {
 /* acc is complete and nothing has been taken out of it. */
 static void audit(struct selector *s, size_t k) {
     uint32_t key = s->store->ops->kth_key(s->store, k);
-    memcpy(&s->stats.exact, &key, sizeof key);
+    s->stats.exact = key_value(key);
     s->stats.exact_passes = s->store->ops->count(s->store, key);
     s->stats.audited = true;
 }

@@ -115,9 +115,8 @@ static size_t take(struct selector *s, uint32_t key, struct sparse *out, uint32_
     candidates_filter(&x->some, key);
     count = x->some.nnz;
     sparse_keep_top(&x->some, out->cap, NULL, x->cut.keys);
-    out->nnz = x->some.nnz;
-    memcpy(out->idx, x->some.idx, out->nnz * sizeof *out->idx);
-    memcpy(out->val, x->some.val, out->nnz * sizeof *out->val);
+    out->nnz = 0;
+    sparse_append(out, &x->some);
     return count;
 }
 
@@ -134,7 +133,7 @@ static bool sidco_run(struct selector *s, const float *grad, size_t k, struct sp
     }
     uint32_t key = key_above(fitted(s, k, &all, guess, complete));
     bool none = key > all.max_key; /* then the largest leave; but zeros never do */
-    if (none) key = all.max_key > 1 ? all.max_key : 1;
+    if (none) key = key_not_zero(all.max_key);
     size_t count = take(s, key, out, guess, complete);
     if (all.max_key > 0) adapt(&x->memory, none ? 0 : count, k, store->n);
     s->stats.threshold = key_value(count > out->cap ? candidates_least(out) : key);

@@ -50,15 +50,6 @@ size_t sparse_lower_bound(const struct sparse *s, uint32_t index) {
     return low;
 }
 
-/* Entries from..nnz-1 of s to the end of out. */
-static void append(struct sparse *out, const struct sparse *s, size_t from) {
-    size_t count = s->nnz - from;
-    if (count == 0) return;
-    memcpy(out->idx + out->nnz, s->idx + from, count * sizeof *out->idx);
-    memcpy(out->val + out->nnz, s->val + from, count * sizeof *out->val);
-    out->nnz += count;
-}
-
 /* -0 is the neutral element of addition: -0 + x has the bits of x for every x, while 0 + -0 loses the sign. */
 void sparse_merge(const struct sparse *a, const struct sparse *b, struct sparse *out) {
     size_t i = 0, j = 0, count = 0;
@@ -72,8 +63,9 @@ void sparse_merge(const struct sparse *a, const struct sparse *b, struct sparse 
         j += use_b;
     }
     out->nnz = count;
-    append(out, a, i);
-    append(out, b, j);
+    struct sparse rest_a = sparse_slice(a, i, a->nnz), rest_b = sparse_slice(b, j, b->nnz);
+    sparse_append(out, &rest_a);
+    sparse_append(out, &rest_b);
 }
 
 /* sums: one block, -0 everywhere between blocks; present: a bit per entry that got a contribution. */

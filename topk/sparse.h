@@ -38,6 +38,13 @@ static inline uint32_t magnitude_key(float value) {
     return bits & 0x7fffffffu;
 }
 
+/* The magnitude that has this key. */
+static inline float key_value(uint32_t key) {
+    float value;
+    memcpy(&value, &key, sizeof value);
+    return value;
+}
+
 /* The k-th largest of key[0..n-1], 1 <= k <= n; key is reordered. Worst case O(n) (radix falls in). */
 uint32_t key_kth_largest(uint32_t *key, size_t n, size_t k);
 
