@@ -23,9 +23,8 @@
 enum { COUNTS = 30, CHUNK = 65536 };
 
 struct mstopk {
-    uint64_t step;            /* what a checkpoint keeps: the run's start is drawn from (seed, step) */
-    struct sparse chunk;      /* [min(n, CHUNK)]: entries of a part of acc */
-    struct sparse upper, run; /* [k_max] */
+    uint64_t step;       /* what a checkpoint keeps: the run's start is drawn from (seed, step) */
+    struct sparse chunk; /* [min(n, CHUNK)]: entries of a part of acc */
 };
 
 /* The thresholds that were found. */
@@ -36,18 +35,19 @@ struct interval {
     size_t above;      /* so many */
 };
 
+/* Of the entries with a key in [from, to), in index order: the run that stays; how many of all of them were seen. */
+struct run {
+    size_t start, wanted, seen;
+};
+
 static void mstopk_open(struct selector *s) {
     struct mstopk *x = s->state = mem_zalloc(1, sizeof *x, "the mstopk selector");
     sparse_open(&x->chunk, s->store->n < CHUNK ? s->store->n : CHUNK);
-    sparse_open(&x->upper, s->k_max);
-    sparse_open(&x->run, s->k_max);
 }
 
 static void mstopk_close(struct selector *s) {
     struct mstopk *x = s->state;
     sparse_close(&x->chunk);
-    sparse_close(&x->upper);
-    sparse_close(&x->run);
     mem_free(x);
 }
 
@@ -87,52 +87,58 @@ static void search(struct selector *s, size_t k, const struct moments *m, const 
     }
 }
 
-/* Where the run of `wanted` entries begins among `between` of them. */
-static size_t run_start(struct selector *s, size_t between, size_t wanted) {
+/* lower: how many entries reach v->from. */
+static struct run run_among(struct selector *s, size_t k, size_t lower, const struct interval *v) {
     struct mstopk *x = s->state;
     struct rng rng = rng_open(s->settings.seed, RNG_SELECT, x->step);
-    return between > wanted ? rng_below(&rng, (uint32_t)(between - wanted + 1)) : 0;
+    struct run run = {.wanted = k - v->above};
+    size_t between = lower - v->above;
+    if (between > run.wanted) run.start = rng_below(&rng, (uint32_t)(between - run.wanted + 1));
+    return run;
 }
 
-/* out holds all that reach v->from: keeps those that reach v->to and the run. */
-static void keep_from_candidates(struct selector *s, size_t k, struct sparse *out, const struct interval *v) {
-    size_t wanted = k - v->above, start = run_start(s, out->nnz - v->above, wanted), at = 0, kept = 0;
-    for (size_t i = 0; i < out->nnz; i++) {
-        bool upper = magnitude_key(out->val[i]) >= v->to, in_run = !upper && at >= start && at < start + wanted;
-        at += !upper;
-        out->idx[kept] = out->idx[i];
-        out->val[kept] = out->val[i];
+/* Of the next entries that reach v->from, with indices that count from `base`, those that reach v->to and those of the
+ * run to the end of out, which may lie where they do. */
+static void keep(const struct sparse *next, size_t base, const struct interval *v, struct run *run,
+                 struct sparse *out) {
+    size_t kept = out->nnz, seen = run->seen;
+    uint32_t to = v->to;
+    for (size_t i = 0; i < next->nnz; i++) {
+        float value = next->val[i];
+        bool upper = magnitude_key(value) >= to;
+        bool in_run = !upper && seen >= run->start && seen < run->start + run->wanted;
+        seen += !upper;
+        out->idx[kept] = (uint32_t)(base + next->idx[i]);
+        out->val[kept] = value;
         kept += upper || in_run;
     }
     out->nnz = kept;
+    run->seen = seen;
 }
 
-/* Entries start..start+wanted-1, in index order, of those with a key in [from, to) go to x->run. */
-static void gather_run(struct selector *s, const struct interval *v, size_t start, size_t wanted) {
-    struct mstopk *x = s->state;
-    struct store view;
-    size_t n = s->store->n, at = 0;
-    store_view_open(&view, s->store, 0, 0);
-    x->run.nnz = 0;
-    for (size_t from = 0; from < n && x->run.nnz < wanted; from += x->chunk.cap) {
-        store_view_move(&view, s->store, from, n - from < x->chunk.cap ? n - from : x->chunk.cap);
-        view.ops->select(&view, v->from, &x->chunk);
-        for (size_t i = 0; i < x->chunk.nnz && x->run.nnz < wanted; i++) {
-            if (magnitude_key(x->chunk.val[i]) >= v->to || at++ < start) continue;
-            x->run.idx[x->run.nnz] = (uint32_t)(from + x->chunk.idx[i]);
-            x->run.val[x->run.nnz++] = x->chunk.val[i];
-        }
-    }
-    store_view_close(&view);
+/* out holds all that reach v->from. */
+static void keep_from_candidates(struct selector *s, size_t k, const struct interval *v, struct sparse *out) {
+    candidates_filter(out, v->from);
+    struct run run = run_among(s, k, out->nnz, v);
+    const struct sparse all = *out;
+    out->nnz = 0;
+    keep(&all, 0, v, &run, out);
 }
 
 /* The entries between the thresholds are not among the candidates. */
-static void keep_from_all(struct selector *s, size_t k, struct sparse *out, const struct interval *v) {
+static void keep_from_all(struct selector *s, size_t k, const struct interval *v, struct sparse *out) {
     struct mstopk *x = s->state;
-    size_t lower = v->from ? s->store->ops->count(s->store, v->from) : s->store->n;
-    s->store->ops->select(s->store, v->to, &x->upper);
-    gather_run(s, v, run_start(s, lower - v->above, k - v->above), k - v->above);
-    sparse_merge(&x->upper, &x->run, out);
+    struct store view;
+    size_t n = s->store->n, lower = v->from ? s->store->ops->count(s->store, v->from) : n;
+    struct run run = run_among(s, k, lower, v);
+    store_view_open(&view, s->store, 0, 0);
+    out->nnz = 0;
+    for (size_t base = 0; base < n; base += x->chunk.cap) {
+        store_view_move(&view, s->store, base, n - base < x->chunk.cap ? n - base : x->chunk.cap);
+        view.ops->select(&view, v->from, &x->chunk);
+        keep(&x->chunk, base, v, &run, out);
+    }
+    store_view_close(&view);
 }
 
 static bool mstopk_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
@@ -148,12 +154,10 @@ static bool mstopk_run(struct selector *s, const float *grad, size_t k, struct s
     search(s, k, &m, out, &v);
     if (v.above == k) v.from = v.to;
     s->stats.threshold = key_value(v.from);
-    if (v.complete && v.from >= v.guess) {
-        candidates_filter(out, v.from);
-        keep_from_candidates(s, k, out, &v);
-    } else {
-        keep_from_all(s, k, out, &v);
-    }
+    if (v.complete && v.from >= v.guess)
+        keep_from_candidates(s, k, &v, out);
+    else
+        keep_from_all(s, k, &v, out);
     x->step++;
     return true;
 }
