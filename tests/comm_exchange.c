@@ -187,18 +187,6 @@ static void the_mass_that_is_lost_is_reported(struct comm *c) {
 }
 
 /* -- a selector that returns more or fewer than k, or nothing ---------------------------------------------- */
-static void nothing(struct selector *s) {
-    (void)s;
-}
-static bool six_and_more(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
-    (void)k;
-    (void)bad;
-    s->store->ops->accumulate_select(s->store, grad, magnitude_key(6.0f), out);
-    return true;
-}
-static const struct selector_ops threshold = {
-    .name = "threshold", .open = nothing, .run = six_and_more, .close = nothing};
-
 static void a_selector_of_varying_count(struct comm *c) {
     enum { N = 400 };
     static double missing[ORACLE_N];
@@ -207,7 +195,7 @@ static void a_selector_of_varying_count(struct comm *c) {
         for (enum kind kind = 0; ops->selects && kind < KINDS; kind++) {
             double summed[N] = {0};
             float given[N] = {0};
-            rig_open(c, ops, &threshold, N, 30, GTOPK_CONSERVE);
+            rig_open(c, ops, &threshold_selector, N, 30, GTOPK_CONSERVE);
             for (int step = 0; step < STEPS; step++) {
                 make_gradient(kind, c->rank, c->size, step, N, rig.grad);
                 for (int i = 0; i < N; i++) given[i] += rig.grad[i];

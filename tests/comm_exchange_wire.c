@@ -20,21 +20,13 @@ static const struct wire_ops *wire_named(const char *name) {
     return NULL;
 }
 
-/* -- a selector that returns more or fewer than k, or nothing ---------------------------------------------- */
-static void nothing(struct selector *s) {
-    (void)s;
-}
-static bool six_and_more(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
-    (void)k, (void)bad;
-    s->store->ops->accumulate_select(s->store, grad, magnitude_key(6.0f), out);
-    return true;
-}
+/* -- a selector that returns more or fewer than k, or nothing, and declares that it may return all ----------- */
 static size_t everything(size_t n, size_t k_max) {
     (void)k_max;
     return n;
 }
 static const struct selector_ops threshold = {
-    .name = "threshold", .capacity = everything, .open = nothing, .run = six_and_more, .close = nothing};
+    .name = "threshold", .capacity = everything, .open = no_state, .run = six_and_more, .close = no_state};
 
 /* -- the checks -------------------------------------------------------------------------------------------- */
 struct trial {

@@ -349,19 +349,6 @@ static void every_wire_format(struct comm *c) {
 }
 
 /* -- other selectors ----------------------------------------------------------------------------------- */
-/* A selector whose count differs from rank to rank and from step to step: nothing at all, fewer than P, all. */
-static void nothing(struct selector *s) {
-    (void)s;
-}
-static bool at_least_six(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
-    (void)k;
-    (void)bad;
-    s->store->ops->accumulate_select(s->store, grad, magnitude_key(6.0f), out);
-    return true;
-}
-static const struct selector_ops threshold = {
-    .name = "threshold", .open = nothing, .run = at_least_six, .close = nothing};
-
 /* More than k are cut to k. */
 static void cut_selection(struct oracle_vector *sent, int n, int k) {
     oracle_cut(sent, n, k, NULL);
@@ -374,7 +361,7 @@ static void a_selector_of_varying_count(struct comm *c) {
             const struct shape shape = {400, kind == REAL ? 3 : 30, true};
             if (!wanted(c, 6, kind, u)) continue;
             reference_open(&f, c, shape, &setups[u], wires[0]);
-            open_with(c, &threshold, shape, &setups[u], wires[0]);
+            open_with(c, &threshold_selector, shape, &setups[u], wires[0]);
             for (int step = 0; step < STEPS; step++) {
                 add_gradients(&f, kind, step);
                 make_gradient(kind, c->rank, c->size, step, shape.n, rig.grad);
@@ -581,7 +568,7 @@ static void thresholds_are_found_anew(struct comm *c) {
 /* Nobody selects anything: an empty sum, and the threshold is not touched. */
 static void an_empty_sum(struct comm *c) {
     enum { N = 300, K = 20 };
-    open_with(c, &threshold, (struct shape){N, K, true}, &(struct oktopk_setup){0}, wires[0]);
+    open_with(c, &threshold_selector, (struct shape){N, K, true}, &(struct oktopk_setup){0}, wires[0]);
     a_step_of_size(c, 7, false, K);
     assert_int_equal(rig.sum.global_nnz, K);
     float before = rig.sum.threshold;

@@ -211,9 +211,6 @@ static void the_reference(struct comm *c) {
 }
 
 /* A selector that does not know k: budgets do the cutting. */
-static void nothing(struct selector *s) {
-    (void)s;
-}
 static bool three_and_more(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     (void)k;
     (void)bad;
@@ -221,7 +218,7 @@ static bool three_and_more(struct selector *s, const float *grad, size_t k, stru
     return true;
 }
 static const struct selector_ops threshold = {
-    .name = "threshold", .open = nothing, .run = three_and_more, .close = nothing};
+    .name = "threshold", .open = no_state, .run = three_and_more, .close = no_state};
 
 static void a_selector_of_varying_count(struct comm *c) {
     for (int w = 0; wires[w]; w++)

@@ -110,19 +110,6 @@ static void the_serial_reference(struct comm *c) {
 }
 
 /* -- topka --------------------------------------------------------------------------------------------- */
-/* A selector whose count differs from rank to rank and from step to step: nothing at all, a few, all. */
-static void nothing(struct selector *s) {
-    (void)s;
-}
-static bool at_least_six(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
-    (void)k;
-    (void)bad;
-    s->store->ops->accumulate_select(s->store, grad, magnitude_key(6.0f), out);
-    return true;
-}
-static const struct selector_ops threshold = {
-    .name = "threshold", .open = nothing, .run = at_least_six, .close = nothing};
-
 static uint64_t a_run(struct comm *c, const char *name, const struct selector_ops *select, struct shape shape,
                       enum kind kind, const struct wire_ops *w) {
     uint64_t hash = 0;
@@ -151,8 +138,8 @@ static void topka_bit_for_bit(struct comm *c) {
                                 a_run(c, "topkdsa", selectors[s], much, kind, wires[w]));
             }
         for (enum kind kind = 0; kind < KINDS; kind++)
-            assert_true(a_run(c, "topka", &threshold, (struct shape){400, 30, true}, kind, wires[w]) ==
-                        a_run(c, "topkdsa", &threshold, (struct shape){400, 30, true}, kind, wires[w]));
+            assert_true(a_run(c, "topka", &threshold_selector, (struct shape){400, 30, true}, kind, wires[w]) ==
+                        a_run(c, "topkdsa", &threshold_selector, (struct shape){400, 30, true}, kind, wires[w]));
     }
 }
 

@@ -114,6 +114,19 @@ static inline const struct selector_ops *exact(void) {
     return NULL;
 }
 
+/* A selector whose count differs from rank to rank and from step to step, whatever k is: nothing, a few, all. */
+static inline void no_state(struct selector *s) {
+    (void)s;
+}
+static inline bool six_and_more(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    (void)k;
+    (void)bad;
+    s->store->ops->accumulate_select(s->store, grad, magnitude_key(6.0f), out);
+    return true;
+}
+static const struct selector_ops threshold_selector = {
+    .name = "threshold", .open = no_state, .run = six_and_more, .close = no_state};
+
 static inline const struct exchange_ops *exchange_named(const char *name) {
     for (size_t row = 0; exchanges[row]; row++)
         if (strcmp(exchanges[row]->name, name) == 0) return exchanges[row];
