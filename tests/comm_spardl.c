@@ -158,12 +158,6 @@ static void in_few_messages(struct comm_counters before, size_t k, bool bounded)
     assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= 4.5 * (double)k);
 }
 
-static void conserves(const float *given, const double *summed) {
-    static double missing[RIG_N];
-    find_missing(given, summed, missing);
-    for (int i = 0; i < ref.n; i++) assert_true(missing[i] == 0);
-}
-
 static void several_steps(struct comm *c, struct shape shape, enum kind kind, const struct wire_ops *wire,
                           const struct selector_ops *select, float least) {
     static double summed[RIG_N];

@@ -173,6 +173,13 @@ static inline void find_missing(const float *given, const double *summed, double
     for (size_t i = 0; i < rig.n; i++) missing[i] -= summed[i];
 }
 
+/* Nothing of what was put in is missing: for gradients whose sums are exact. */
+static inline void conserves(const float *given, const double *summed) {
+    static double missing[RIG_N];
+    find_missing(given, summed, missing);
+    for (size_t i = 0; i < rig.n; i++) assert_true(missing[i] == 0);
+}
+
 static inline void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {
     const struct comm_counters *now = &rig.comm->counters[TRAFFIC_EXCHANGE];
     double most =
