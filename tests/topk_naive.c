@@ -369,10 +369,10 @@ static void reuse_body(const void *unused) {
     every_input(&selector_reuse);
     reuse_at_its_bounds();
 }
-static void gaussian_body(const void *unused) {
-    (void)unused;
-    every_input(&selector_gaussian);
+static void every_input_body(const void *ops) {
+    every_input(ops);
 }
+
 /* An outlier so large that the 30 counts do not close the interval, over several chunks of acc: the run matters. */
 static void mstopk_with_an_outlier(float outlier) {
     struct rig r;
@@ -416,34 +416,11 @@ static void mstopk_body(const void *unused) {
     mstopk_with_an_outlier(3e8f);
     mstopk_with_an_outlier(-1e38f);
 }
-static void dgc_body(const void *unused) {
-    (void)unused;
-    every_input(&selector_dgc);
-}
-static void sidco_body(const void *unused) {
-    (void)unused;
-    every_input(&selector_sidco);
-}
-static void reuse(void **state) {
-    (void)state;
-    in_every_set(reuse_body);
-}
-static void gaussian(void **state) {
-    (void)state;
-    in_every_set(gaussian_body);
-}
-static void mstopk(void **state) {
-    (void)state;
-    in_every_set(mstopk_body);
-}
-static void dgc(void **state) {
-    (void)state;
-    in_every_set(dgc_body);
-}
-static void sidco(void **state) {
-    (void)state;
-    in_every_set(sidco_body);
-}
+IN_EVERY_SET(reuse, reuse_body, NULL)
+IN_EVERY_SET(gaussian, every_input_body, &selector_gaussian)
+IN_EVERY_SET(mstopk, mstopk_body, NULL)
+IN_EVERY_SET(dgc, every_input_body, &selector_dgc)
+IN_EVERY_SET(sidco, every_input_body, &selector_sidco)
 
 /* -- the guess may be wrong: the result stays ------------------------------------------------------------------ */
 
@@ -484,10 +461,7 @@ static void wrong_guesses_body(const void *unused) {
         }
 }
 
-static void wrong_guesses(void **state) {
-    (void)state;
-    in_every_set(wrong_guesses_body);
-}
+IN_EVERY_SET(wrong_guesses, wrong_guesses_body, NULL)
 
 /* -- quantiles ------------------------------------------------------------------------------------------------- */
 

@@ -47,15 +47,22 @@ static inline int status_of(void (*body)(const void *), const void *argument, bo
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs body once per kernel set. The calling process must never have called topk_kernels(). */
-static inline void in_every_set(void (*body)(const void *)) {
+/* Runs body(argument) once per kernel set. The calling process must never have called topk_kernels(). */
+static inline void in_every_set(void (*body)(const void *), const void *argument) {
     for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++) {
         setenv("SPARSETRAIN_SIMD", (*set)->name, 1);
-        int status = status_of(body, NULL, true);
+        int status = status_of(body, argument, true);
         if (status) fail_msg("with the %s kernels: status %d", (*set)->name, status);
     }
     unsetenv("SPARSETRAIN_SIMD");
 }
+
+/* A test that is nothing but that. */
+#define IN_EVERY_SET(test, body, argument)                                                                             \
+    static void test(void **state) {                                                                                   \
+        (void)state;                                                                                                   \
+        in_every_set(body, argument);                                                                                  \
+    }
 
 struct ranked {
     uint32_t key, idx;

@@ -174,18 +174,9 @@ static void silence_body(const void *unused) {
         }
 }
 
-static void shapes(void **state) {
-    (void)state;
-    in_every_set(shapes_body);
-}
-static void schedules(void **state) {
-    (void)state;
-    in_every_set(schedules_body);
-}
-static void silence(void **state) {
-    (void)state;
-    in_every_set(silence_body);
-}
+IN_EVERY_SET(shapes, shapes_body, NULL)
+IN_EVERY_SET(schedules, schedules_body, NULL)
+IN_EVERY_SET(silence, silence_body, NULL)
 
 /* -- what is not finite -------------------------------------------------------------------------------------- */
 
@@ -245,10 +236,7 @@ static void not_finite_body(const void *unused) {
         }
 }
 
-static void not_finite(void **state) {
-    (void)state;
-    in_every_set(not_finite_body);
-}
+IN_EVERY_SET(not_finite, not_finite_body, NULL)
 
 /* -- the same bits ------------------------------------------------------------------------------------------- */
 
@@ -294,10 +282,7 @@ static void resumed_body(const void *unused) {
         }
 }
 
-static void resumed_runs(void **state) {
-    (void)state;
-    in_every_set(resumed_body);
-}
+IN_EVERY_SET(resumed_runs, resumed_body, NULL)
 
 static void hash_body(const void *argument) {
     uint64_t *slot = *(uint64_t *const *)argument;
@@ -374,10 +359,7 @@ static void views_body(const void *unused) {
     }
 }
 
-static void views(void **state) {
-    (void)state;
-    in_every_set(views_body);
-}
+IN_EVERY_SET(views, views_body, NULL)
 
 /* -- memory -------------------------------------------------------------------------------------------------- */
 

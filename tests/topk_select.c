@@ -200,22 +200,10 @@ static void not_finite_body(const void *unused) {
     }
 }
 
-static void exact_small(void **state) {
-    (void)state;
-    in_every_set(small_body);
-}
-static void exact_large(void **state) {
-    (void)state;
-    in_every_set(large_body);
-}
-static void exact_fuzz(void **state) {
-    (void)state;
-    in_every_set(fuzz_body);
-}
-static void not_finite(void **state) {
-    (void)state;
-    in_every_set(not_finite_body);
-}
+IN_EVERY_SET(exact_small, small_body, NULL)
+IN_EVERY_SET(exact_large, large_body, NULL)
+IN_EVERY_SET(exact_fuzz, fuzz_body, NULL)
+IN_EVERY_SET(not_finite, not_finite_body, NULL)
 
 /* All are equal but a few larger ones, at the places where the list of candidates begins and ends. */
 static void ties_body(const void *unused) {

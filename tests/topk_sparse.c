@@ -256,7 +256,7 @@ static void keep_top_body(const void *unused) {
 
 static void keep_top(void **state) {
     (void)state;
-    in_every_set(keep_top_body);
+    in_every_set(keep_top_body, NULL);
     assert_int_equal(status_of(keep_top_body, NULL, true), 0);
 }
 

@@ -54,10 +54,7 @@ static void store_operations_body(const void *unused) {
     store_close(&s); /* harmless */
 }
 
-static void store_operations(void **state) {
-    (void)state;
-    in_every_set(store_operations_body);
-}
+IN_EVERY_SET(store_operations, store_operations_body, NULL)
 
 /* Sums in another order and in long double; max and counts exactly. */
 static void check_moments(const float *x, size_t n, uint32_t key, const struct moments *m) {
@@ -125,10 +122,7 @@ static void selections_body(const void *unused) {
         for (size_t offset = 0; offset < 20; offset += 1 + offset / 2) selection_operations(sizes[i], offset);
 }
 
-static void what_selectors_use(void **state) {
-    (void)state;
-    in_every_set(selections_body);
-}
+IN_EVERY_SET(what_selectors_use, selections_body, NULL)
 
 static void scatter_add_body(const void *unused) {
     (void)unused;
@@ -149,10 +143,7 @@ static void scatter_add_body(const void *unused) {
     sparse_close(&u), store_close(&s);
 }
 
-static void scatter_add(void **state) {
-    (void)state;
-    in_every_set(scatter_add_body);
-}
+IN_EVERY_SET(scatter_add, scatter_add_body, NULL)
 
 /* A view outside of its store ends the program. */
 static void bad_view(const void *argument) {
