@@ -4,6 +4,7 @@
 #include "tests/mpi_harness.h"
 
 #include "base/rng.h"
+#include "tests/comm_counting.h"
 
 enum { MOST_RANKS = 9, LONGEST = 3000, SHAPES = 12 };
 
@@ -37,24 +38,6 @@ static void count_bags(int P, int r, const size_t *each, bool ahead, bool joined
     }
 }
 
-static struct comm_counters begin(struct comm *job) {
-    job->traffic = TRAFFIC_EXCHANGE;
-    return job->counters[TRAFFIC_EXCHANGE];
-}
-
-static void end(struct comm *job, struct comm_counters before, struct comm_counters want) {
-    struct comm_counters now = job->counters[TRAFFIC_EXCHANGE];
-    job->traffic = TRAFFIC_CONTROL;
-    assert_int_equal(now.messages_sent - before.messages_sent, want.messages_sent);
-    assert_int_equal(now.messages_received - before.messages_received, want.messages_received);
-    assert_int_equal(now.bytes_sent - before.bytes_sent, want.bytes_sent);
-    assert_int_equal(now.bytes_received - before.bytes_received, want.bytes_received);
-}
-
-static unsigned char byte_of(int r, int salt, size_t i) {
-    return (unsigned char)(i * 7 + (size_t)r * 31 + (size_t)salt * 101 + 1);
-}
-
 /* In `all`, with a byte more on both sides that nobody may touch. */
 static void gather_shape(struct comm *job, struct comm *c, int shape, bool in_place) {
     static unsigned char mine[LONGEST], memory[MOST_RANKS * LONGEST + 2];
@@ -65,16 +48,15 @@ static void gather_shape(struct comm *job, struct comm *c, int shape, bool in_pl
         if (r == c->rank) begins = total;
     memset(memory, 0xee, total + 2);
     unsigned char *from = in_place ? all + begins : mine;
-    for (size_t i = 0; i < each[c->rank]; i++) from[i] = byte_of(c->rank, shape, i);
+    fill(from, each[c->rank], c->rank, shape);
     struct comm_counters before = begin(job), want;
     comm_allgatherv(c, from, each[c->rank], all, each);
     count_bags(c->size, c->rank, each, false, false, &want.messages_sent, &want.bytes_sent);
     count_bags(c->size, c->rank, each, true, false, &want.messages_received, &want.bytes_received);
-    end(job, before, want);
+    counted(job, before, want);
     assert_int_equal(want.bytes_received, total - each[c->rank]);
     unsigned char *at = all;
-    for (int r = 0; r < c->size; at += each[r++])
-        for (size_t i = 0; i < each[r]; i++) assert_int_equal(at[i], byte_of(r, shape, i));
+    for (int r = 0; r < c->size; at += each[r++]) check(at, each[r], r, shape);
     assert_true(memory[0] == 0xee && *at == 0xee);
 }
 
@@ -106,7 +88,7 @@ static void sum_shape(struct comm *job, struct comm *c, int shape, bool in_place
     count_bags(c->size, c->rank, each, false, true, &want.messages_received, &want.bytes_received);
     want.bytes_sent *= sizeof(float);
     want.bytes_received *= sizeof(float);
-    end(job, before, want);
+    counted(job, before, want);
     assert_int_equal(want.bytes_sent, (total - own) * sizeof(float));
     for (size_t i = 0; i < own; i++) {
         float sum = 0;

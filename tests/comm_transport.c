@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "comm/peers.h"
+#include "tests/comm_counting.h"
 
 /* Stands in for the C library's, which only the injected delays use: how often, how long at most. */
 static size_t sleeps;
@@ -22,35 +23,13 @@ enum { LONGEST = 300 };
 enum { LONGEST = 5000 };
 #endif
 
-/* The byte that rank r's pattern number `salt` has at i. */
-static unsigned char byte_of(int r, int salt, size_t i) {
-    return (unsigned char)(i * 7 + (size_t)r * 31 + (size_t)salt * 101 + 1);
-}
-static void fill(unsigned char *to, size_t bytes, int r, int salt) {
-    for (size_t i = 0; i < bytes; i++) to[i] = byte_of(r, salt, i);
-}
-static void check(const unsigned char *got, size_t bytes, int r, int salt) {
-    for (size_t i = 0; i < bytes; i++) assert_int_equal(got[i], byte_of(r, salt, i));
-}
-
-static struct comm_counters begin(struct comm *c) {
-    c->traffic = TRAFFIC_EXCHANGE;
-    return c->counters[TRAFFIC_EXCHANGE];
-}
-
-/* What was counted since `before`, on this rank: must be this. Over all ranks what is sent is received. */
+/* What was counted must be this. Over all ranks what is sent is received. */
 static void end(struct comm *c, struct comm_counters before, struct comm_counters want) {
-    struct comm_counters now = c->counters[TRAFFIC_EXCHANGE];
-    c->traffic = TRAFFIC_CONTROL;
-    uint64_t got[4] = {now.messages_sent - before.messages_sent, now.messages_received - before.messages_received,
-                       now.bytes_sent - before.bytes_sent, now.bytes_received - before.bytes_received};
-    assert_int_equal(got[0], want.messages_sent);
-    assert_int_equal(got[1], want.messages_received);
-    assert_int_equal(got[2], want.bytes_sent);
-    assert_int_equal(got[3], want.bytes_received);
-    comm_allreduce_u64(c, got, 4, COMM_SUM);
-    assert_int_equal(got[0], got[1]);
-    assert_int_equal(got[2], got[3]);
+    counted(c, before, want);
+    uint64_t sum[4] = {want.messages_sent, want.messages_received, want.bytes_sent, want.bytes_received};
+    comm_allreduce_u64(c, sum, 4, COMM_SUM);
+    assert_int_equal(sum[0], sum[1]);
+    assert_int_equal(sum[2], sum[3]);
 }
 
 static void who_is_who(struct comm *c) {
