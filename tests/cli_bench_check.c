@@ -5,6 +5,7 @@
 #include "tests/mpi_harness.h"
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "cli/bench_exchange.h"
 
 enum { N = 70000, K = 700, STEPS = 4 };
@@ -41,8 +42,7 @@ static struct bench_request request;
 static void case_open(struct bench_case *b, struct comm *c, const struct exchange_ops *ops) {
     request = (struct bench_request){.wire = wires[0], .repeat = 1, .check = true};
     *b = (struct bench_case){.comm = c, .request = &request, .ops = ops, .n = N, .k = K};
-    for (size_t i = 0; selectors[i]; i++)
-        if (strcmp(selectors[i]->name, "exact") == 0) b->select = selectors[i];
+    TABLE_FIND(selectors, "exact", b->select);
     b->grad = mem_alloc(N, sizeof *b->grad, "gradient");
     phases_reset(&b->phases);
     store_open(&b->store, N, device_find("cpu"));
@@ -86,10 +86,8 @@ static void run(struct comm *c, const struct exchange_ops *ops, uint64_t *defini
 }
 
 static void find_rows(void) {
-    for (size_t i = 0; exchanges[i]; i++) {
-        if (strcmp(exchanges[i]->name, "topka") == 0) topka = exchanges[i];
-        if (strcmp(exchanges[i]->name, "dense") == 0) dense = exchanges[i];
-    }
+    TABLE_FIND(exchanges, "topka", topka);
+    TABLE_FIND(exchanges, "dense", dense);
     spoilt = *topka;
     spoilt.run = spoilt_run;
 }
