@@ -13,16 +13,14 @@ static float value_of(size_t step, int rank, size_t i) {
 }
 
 static const struct record_slice slices[] = {{"conv.weight", 900}, {"linear.bias", 100}};
+enum { FIRST_ROW = (int)(sizeof(struct record_head) + sizeof slices) + 4 }; /* where it begins in the file */
 
 static void write_file(struct comm *c) {
     struct record r;
     struct err e = {0};
     const struct record_about about = {
         .n = N, .model = "m", .data = "d:e", .batch = 7, .slice = slices, .slices = 2, .device = device_find("cpu")};
-    uint64_t name = (uint64_t)getpid();
-    comm_bcast(c, 0, &name, sizeof name);
-    snprintf(path, sizeof path, "/tmp/sparsetrain-record.%llu", (unsigned long long)name);
-    if (c->rank == 0) remove(path);
+    mpi_test_path(c, "record", path);
     assert_true(record_open(&r, c, path, &about, &e));
     float grad[N];
     for (size_t s = 0; s < STEPS; s++) {
@@ -117,8 +115,8 @@ static void damage_is_found(struct comm *c) {
                  {24, 200, "head"}, /* ranks */
                  {49, 'y', "checksum of its head"},
                  {(long)sizeof(struct record_head) + 3, '?', "checksum of its head"},
-                 {(long)(sizeof(struct record_head) + sizeof slices) + 4 + 5, 1, "checksum of rank 0 in its step 1"},
-                 {(long)(sizeof(struct record_head) + sizeof slices) + 4 + 30, 1, "checksum of rank 0 in its step 1"}};
+                 {FIRST_ROW + 5, 1, "checksum of rank 0 in its step 1"},
+                 {FIRST_ROW + 30, 1, "checksum of rank 0 in its step 1"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_file(c);
         if (c->rank == 0) {
@@ -134,7 +132,7 @@ static void any_length_is_understood(struct comm *c) {
     write_file(c);
     if (c->rank == 0) {
         long row = 16 + 4 * N, step = row * c->size;
-        long first = (long)(sizeof(struct record_head) + sizeof slices) + 4, length = first + STEPS * step;
+        long first = FIRST_ROW, length = first + STEPS * step;
         const long lengths[] = {
             length - 1, length - step, length - step - 1, first + step, first + step - 1, first, first - 1, 100, 8, 0};
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -176,7 +174,7 @@ static void replays_to_other_numbers_of_ranks(struct comm *c) {
         size_t step = (t + (size_t)(c->rank / recorders)) % STEPS;
         for (size_t i = 0; i < N; i++) assert_true(grad[i] == value_of(step, c->rank % recorders, i));
     }
-    if (c->rank == 0) change((long)(sizeof(struct record_head) + sizeof slices) + 4 + 30, 1);
+    if (c->rank == 0) change(FIRST_ROW + 30, 1);
     assert_false(pattern_gradient(&p, 0, N, grad, &e));
     assert_non_null(strstr(e.text, "damaged"));
     pattern_close(&p);

@@ -76,14 +76,6 @@ static void the_reader_reads(struct comm *c) {
 
 /* -- the trace ---------------------------------------------------------------------------------------------------- */
 
-static void choose_path(struct comm *c) {
-    uint64_t name = (uint64_t)getpid();
-    comm_bcast(c, 0, &name, sizeof name);
-    snprintf(path, sizeof path, "/tmp/sparsetrain-trace.%llu", (unsigned long long)name);
-    if (c->rank == 0) remove(path);
-    comm_barrier(c);
-}
-
 static void read_text(void) {
     FILE *f = fopen(path, "r");
     assert_non_null(f);
@@ -107,7 +99,7 @@ static bool exists(const char *suffix) {
 static void holds_every_rank(struct comm *c) {
     struct trace_file t;
     struct err e = {0}, note = {0};
-    choose_path(c);
+    mpi_test_path(c, "trace", path);
     assert_true(trace_file_open_sized(&t, c, path, 10, &e));
     comm_barrier(c);
     double begin = clock_now();
@@ -149,7 +141,7 @@ static void holds_every_rank(struct comm *c) {
 static void what_does_not_fit_is_counted(struct comm *c) {
     struct trace_file t;
     struct err e = {0}, note = {0};
-    choose_path(c);
+    mpi_test_path(c, "trace", path);
     assert_true(trace_file_open_sized(&t, c, path, 4, &e));
     double begin = clock_now();
     for (int i = 0; i < 10; i++)
@@ -185,7 +177,7 @@ static void what_cannot_be_written_is_refused_first(struct comm *c) {
 static void an_unfinished_one_leaves_nothing(struct comm *c) {
     struct trace_file t;
     struct err e = {0};
-    choose_path(c);
+    mpi_test_path(c, "trace", path);
     if (c->rank == 0) {
         FILE *f = fopen(path, "w");
         assert_non_null(f);
@@ -211,7 +203,7 @@ static void an_unfinished_one_leaves_nothing(struct comm *c) {
 static void a_late_failure_is_told(struct comm *c) {
     struct trace_file t;
     struct err e = {0}, note = {0};
-    choose_path(c);
+    mpi_test_path(c, "trace", path);
     assert_true(trace_file_open(&t, c, path, &e));
     char command[96];
     snprintf(command, sizeof command, "mkdir %s", path);
