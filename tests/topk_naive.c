@@ -17,7 +17,7 @@ struct rig {
     struct sparse out;
     float *grad, *x;     /* [n]; x: acc as the selector sees it */
     struct ranked *pick; /* [n]: x by rank */
-    size_t n, k, cap;
+    size_t n, cap;
     size_t compared, skipped;
     char what[64];
 };
@@ -25,7 +25,7 @@ struct rig {
 extern const struct selector_ops selector_reuse, selector_gaussian, selector_mstopk, selector_dgc, selector_sidco;
 
 static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, size_t k) {
-    *r = (struct rig){.n = n, .k = k, .cap = selector_capacity(ops, n, k), .settings = {.period = 5, .seed = 77}};
+    *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k), .settings = {.period = 5, .seed = 77}};
     store_open(&r->store, n, device_find("cpu"));
     r->selector = selector_open(ops, &r->store, k, &r->settings);
     sparse_open(&r->out, r->cap);

@@ -12,17 +12,17 @@
 /* One selector, its store and what it gets. */
 struct rig {
     const struct selector_ops *ops;
-    struct store whole, store; /* store: a view of whole from `offset` when that is not 0 */
+    struct store whole, store; /* store: a view of whole */
     struct selector *selector;
     struct sparse out;
     float *grad, *sum; /* [n] */
     struct ranked *pick;
-    size_t n, offset;
+    size_t n;
 };
 
 static void rig_open_at(struct rig *r, const struct selector_ops *ops, size_t n, size_t k_max, size_t offset) {
     struct selector_settings settings = {.period = 3, .seed = 9};
-    *r = (struct rig){.ops = ops, .n = n, .offset = offset};
+    *r = (struct rig){.ops = ops, .n = n};
     store_open(&r->whole, n + 2 * offset, device_find("cpu"));
     store_view_open(&r->store, &r->whole, offset, n);
     r->selector = selector_open(ops, &r->store, k_max, &settings);
