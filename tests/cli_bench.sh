@@ -121,20 +121,7 @@ head -c 5001 /dev/zero > "$W/zeros"
 mistake() {
     m_p=$1 m_part=$2
     shift 2
-    start "$m_p" bench "$@"
-    m_status=$?
-    m_name="on $m_p ranks: $m_part ($*)"
-    if [ $m_status -ne 2 ]; then
-        not_ok "$m_name" "status $m_status: $(head -c 300 "$W/err")"
-    elif [ "$(our_lines)" -ne 1 ]; then
-        not_ok "$m_name" "$(our_lines) lines: $(head -c 500 "$W/err")"
-    elif ! grep '^sparsetrain: ' "$W/err" | grep -qF -- "$m_part"; then
-        not_ok "$m_name" "said instead: $(grep '^sparsetrain: ' "$W/err")"
-    elif [ -s "$W/out" ]; then
-        not_ok "$m_name" "something on stdout: $(head -c 200 "$W/out")"
-    else
-        ok "$m_name"
-    fi
+    check "on $m_p ranks: $m_part ($*)" silent mistaken "$m_part" "$m_p" bench "$@"
 }
 for p in 1 3; do
     for density in 0 1.01 nan -1 '' x 0.1,0; do mistake $p 'above 0 and at most 1' --density "$density"; done

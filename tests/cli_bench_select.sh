@@ -5,22 +5,14 @@
 small="--n 3000 --repeat 2 --density 0.01"
 
 run() { # run ARGUMENTS...: without a launcher; output to $W/out and $W/err
-    "$PROGRAM" bench select "$@" >"$W/out" 2>"$W/err"
+    start 1 bench select "$@"
 }
 rows() { grep -vc '^#' "$W/out"; }
 # refused NAME TEXT ARGUMENTS...: one line that contains TEXT, status 2, nothing on stdout
 refused() {
     name=$1 text=$2
     shift 2
-    run "$@"
-    status=$?
-    if [ $status -ne 2 ]; then
-        not_ok "$name" "status $status"
-    elif [ -s "$W/out" ] || [ "$(wc -l <"$W/err")" -ne 1 ] || ! grep -qF -- "$text" "$W/err"; then
-        not_ok "$name" "$(head -c 400 "$W/err")"
-    else
-        ok "$name"
-    fi
+    check "$name" silent mistaken_alone "$text" bench select "$@"
 }
 
 run --help

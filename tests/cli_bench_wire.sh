@@ -17,8 +17,7 @@ rows() {
 refuses() {
     text=$1
     shift
-    "$PROGRAM" bench wire "$@" > "$W/out" 2> "$W/err" < /dev/null
-    [ $? -eq 2 ] && [ "$(grep -c . "$W/err")" -eq 1 ] && grep -q -- "$text" "$W/err"
+    mistaken_alone "$text" bench wire "$@"
 }
 
 check 'all formats at several densities' rows 3 --n 300000 --density 0.001,0.05,1

@@ -40,13 +40,7 @@ check "sizes with units, any factor, whole words" [ "$(awk '$1 ~ /^[0-9]+$/ && N
 wrong() {
     wrong_name=$1 wrong_p=$2 wrong_text=$3
     shift 3
-    start "$wrong_p" p2p "$@"
-    wrong_status=$?
-    if [ $wrong_status -eq 2 ] && [ "$(our_lines)" -eq 1 ] && grep -q -- "$wrong_text" "$W/err"; then
-        ok "$wrong_name"
-    else
-        not_ok "$wrong_name" "status $wrong_status: $(head -c 300 "$W/err")"
-    fi
+    check "$wrong_name" mistaken "$wrong_text" "$wrong_p" p2p "$@"
 }
 wrong "one rank" 1 "two ranks are needed: mpirun -np 2"
 wrong "sizes that fall" 2 "--sizes 64:4:2" --sizes 64:4:2

@@ -30,11 +30,12 @@ skip() {
     echo "ok $tap_count - $1 # SKIP $2"
 }
 
-# check NAME CONDITION-COMMAND...: ok when the command succeeds
+# check NAME CONDITION-COMMAND...: ok when the command succeeds; one that fails may leave the reason in $why
 check() {
     check_name=$1
     shift
-    if "$@"; then ok "$check_name"; else not_ok "$check_name" "failed: $*"; fi
+    why="failed: $*"
+    if "$@"; then ok "$check_name"; else not_ok "$check_name" "$why"; fi
 }
 
 finish() {
@@ -55,6 +56,50 @@ start() {
 
 # The lines that the program itself wrote to stderr (launchers add their own).
 our_lines() { grep -c '^sparsetrain: ' "$W/err"; }
+
+# Conditions for check:
+# told STATUS TEXT: what has just run ended with this status, which is 2, after one line of ours, which contains TEXT
+told() {
+    if [ "$1" -ne 2 ]; then
+        why="status $1: $(head -c 500 "$W/err")"
+    elif [ "$(our_lines)" -ne 1 ]; then
+        why="$(our_lines) lines: $(head -c 500 "$W/err")"
+    elif ! grep '^sparsetrain: ' "$W/err" | grep -qF -- "$2"; then
+        why="said instead: $(grep '^sparsetrain: ' "$W/err")"
+    else
+        return 0
+    fi
+    return 1
+}
+# mistaken TEXT P ARGS...: so ends the program on P ranks
+mistaken() {
+    mistaken_text=$1
+    shift
+    start "$@"
+    told $? "$mistaken_text"
+}
+# mistaken_alone TEXT ARGS...: so on one rank, and all of stderr is that line
+mistaken_alone() {
+    alone_text=$1
+    shift
+    mistaken "$alone_text" 1 "$@" || return 1
+    why="more than a line: $(head -c 500 "$W/err")"
+    [ "$(wc -l < "$W/err")" -eq 1 ] && [ "$(grep -c . "$W/err")" -eq 1 ]
+}
+# silent CONDITION-COMMAND...: the command succeeds, and nothing is on stdout afterwards
+silent() {
+    "$@" || return 1
+    why="something on stdout: $(head -c 200 "$W/out")"
+    [ ! -s "$W/out" ]
+}
+# unmade FILE CONDITION-COMMAND...: the command succeeds, and there is no FILE afterwards
+unmade() {
+    unmade_file=$1
+    shift
+    "$@" || return 1
+    why="$unmade_file was made"
+    [ ! -e "$unmade_file" ]
+}
 
 # json FILE TYPE KEY: the last such value in a run.jsonl
 json() {
