@@ -115,13 +115,7 @@ last=$(find "$W/whole" -name 'checkpoint-*' | sort | tail -n 1)
 refused() {
     r_name=$1 r_part=$2
     shift 2
-    start "$@"
-    r_status=$?
-    if [ $r_status -eq 2 ] && [ "$(our_lines)" -eq 1 ] && grep -qF -- "$r_part" "$W/err"; then
-        ok "$r_name"
-    else
-        not_ok "$r_name" "status $r_status: $(head -c 400 "$W/err")"
-    fi
+    check "$r_name" mistaken "$r_part" "$@"
 }
 # damaged: a fresh copy of the run in $W/bad, its last checkpoint in $bad
 damaged() {

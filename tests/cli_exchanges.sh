@@ -82,13 +82,7 @@ check "recording does not change the run" [ "$(hash_of "$W/recorded")" = "$(hash
 refuses() {
     name=$1 ranks=$2 text=$3
     shift 3
-    start "$ranks" --data synthetic:240x24 --batch 4 --steps 2 "$@" --out "$W/refused"
-    status=$?
-    if [ $status -eq 2 ] && [ "$(our_lines)" -eq 1 ] && grep -q -e "$text" "$W/err" && [ ! -e "$W/refused" ]; then
-        ok "$name"
-    else
-        not_ok "$name" "status $status, $(our_lines) lines: $(head -c 300 "$W/err")"
-    fi
+    check "$name" unmade "$W/refused" mistaken "$text" "$ranks" --data synthetic:240x24 --batch 4 --steps 2 "$@" --out "$W/refused"
 }
 refuses "ranks-per-node that does not divide P" 3 "ranks-per-node" --algo hitopk --ranks-per-node 2
 refuses "density 0" 2 "must be above 0" --algo gtopk --density 0

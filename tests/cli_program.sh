@@ -71,22 +71,7 @@ check "the default rule loses nothing" awk "BEGIN { exit !($(json "$W/run-gtopk-
 mistake() {
     m_p=$1 m_part=$2
     shift 2
-    start "$m_p" "$@"
-    m_status=$?
-    m_name="on $m_p ranks: $m_part"
-    if [ $m_status -ne 2 ]; then
-        not_ok "$m_name" "status $m_status: $(head -c 300 "$W/err")"
-    elif [ "$(our_lines)" -ne 1 ]; then
-        not_ok "$m_name" "$(our_lines) lines: $(head -c 500 "$W/err")"
-    elif ! grep '^sparsetrain: ' "$W/err" | grep -qF -- "$m_part"; then
-        not_ok "$m_name" "said instead: $(grep '^sparsetrain: ' "$W/err")"
-    elif [ -s "$W/out" ]; then
-        not_ok "$m_name" "something on stdout: $(head -c 200 "$W/out")"
-    elif [ -e "$W/new" ]; then
-        not_ok "$m_name" "--out was made"
-    else
-        ok "$m_name"
-    fi
+    check "on $m_p ranks: $m_part" unmade "$W/new" silent mistaken "$m_part" "$m_p" "$@"
     rm -rf "$W/new"
 }
 
@@ -124,15 +109,9 @@ for p in 2 4 5 7 8; do mistake $p 'there is no option --bogus' --bogus 1; done
 # Ranks that were started differently.
 # differently PART ARGS-OF-RANK-0 -- ARGS-OF-RANKS-1-AND-2
 differently() {
-    d_name="ranks started differently: $1"
     # shellcheck disable=SC2086
     timeout 120 "$MPIRUN" -np 1 "$PROGRAM" $2 : -np 2 "$PROGRAM" $3 > "$W/out" 2> "$W/err" < /dev/null
-    d_status=$?
-    if [ $d_status -ne 2 ] || [ "$(our_lines)" -ne 1 ] || ! grep -qF -- "$1" "$W/err"; then
-        not_ok "$d_name" "status $d_status: $(head -c 500 "$W/err")"
-    else
-        ok "$d_name"
-    fi
+    check "ranks started differently: $1" told $? "$1"
 }
 differently 'lr=0.2 where rank 1 has lr=0.3' "$small --lr 0.2" "$small --lr 0.3"
 differently 'batch=4 where rank 1 has batch=8' "$small" "--data synthetic:256x40 --batch 8 --steps 6 --eval-every 0"
