@@ -90,11 +90,7 @@ for key in select wire pattern n k density ranks ranks_per_node nodes median_s p
     words_received_max words_received_mean messages_sent_max bound_words ratio_bound local_nnz global_nnz wrong phases select_s version commit library outside; do
     [ "$(grep -c "\"$key\":" "$W/out")" -eq $((2 * algos)) ] || not_ok "--json has $key" "in $(grep -c "\"$key\":" "$W/out") rows"
 done
-if command -v python3 > /dev/null 2>&1; then
-    check "every row is JSON" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$W/out"
-else
-    skip "every row is JSON" "python3 is not installed"
-fi
+json_lines "every row is JSON" "$W/out"
 
 # -- recorded gradients -----------------------------------------------------------------------------------------------
 small="--data synthetic:64x16 --batch 4 --steps 5 --eval-every 0 --quiet"

@@ -21,11 +21,7 @@ check "predict reads it" grep -q "^network net: alpha" "$W/out"
 # shellcheck disable=SC2086
 start 3 p2p $quick --json --pairs all
 check "JSON: three pairs of six sizes and their fits" [ "$(grep -c '"bench":"p2p",' "$W/out") $(grep -c '"bench":"p2p-fit"' "$W/out")" = "18 3" ]
-if command -v python3 > /dev/null 2>&1; then
-    check "every line is JSON" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$W/out"
-else
-    skip "every line is JSON" "python3 is not installed"
-fi
+json_lines "every line is JSON" "$W/out"
 # shellcheck disable=SC2086
 start 5 p2p $quick --pairs all
 check "ten pairs of five ranks, and the slowest" [ "$(grep -c '^ranks  *[0-9]* and  *[0-9]*, .*alpha' "$W/out") $(grep -c '^the slowest' "$W/out")" = "10 1" ]

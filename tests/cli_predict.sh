@@ -54,11 +54,7 @@ check "nothing is faster than nothing" grep -q '^  gtopk  *nowhere$' "$W/out"
 # -- JSON ------------------------------------------------------------------------------------------------------------
 start 1 predict --net 1gbe --p 4 --json
 check "a JSON row" grep -q '"predict":"cost","net":"1gbe","algo":"topka","n":25000000,"k":25000,"ranks":4,"ranks_per_node":1,"alphas":2,"words":150000,"node_alphas":0,"node_words":0,"seconds":0.006272' "$W/out"
-if command -v python3 > /dev/null 2>&1; then
-    check "every line is JSON" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$W/out"
-else
-    skip "every line is JSON" "python3 is not installed"
-fi
+json_lines "every line is JSON" "$W/out"
 start 3 predict --net 1gbe --p 4 --json
 check "under mpirun it speaks once" [ "$(grep -c '"cost".*"topka"' "$W/out")" -eq 1 ]
 

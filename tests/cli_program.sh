@@ -40,11 +40,7 @@ log=$W/run-gtopk-4/run.jsonl
 check "the log begins with a header" sh -c "head -n 1 '$log' | grep -q '^{\"type\":\"header\",\"schema\":1'"
 check "the log ends with a summary" sh -c "tail -n 1 '$log' | grep -q '\"replicas_identical\":true'"
 check "gtopk sends less than dense" [ "$(json "$log" summary bytes_sent_per_step | cut -d. -f1)" -lt "$(json "$log" summary dense_bytes_per_step | cut -d. -f1)" ]
-if command -v python3 > /dev/null 2>&1; then
-    check "every row is JSON" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$log"
-else
-    skip "every row is JSON" "python3 is not installed"
-fi
+json_lines "every row is JSON" "$log"
 # shellcheck disable=SC2086
 start 2 $small --algo gtopk --quiet
 check "--quiet prints nothing" [ ! -s "$W/out" ]

@@ -101,6 +101,15 @@ unmade() {
     [ ! -e "$unmade_file" ]
 }
 
+# json_lines NAME FILE: ok when every line of it is JSON
+json_lines() {
+    if command -v python3 > /dev/null 2>&1; then
+        check "$1" python3 -c "import json,sys; [json.loads(l) for l in open(sys.argv[1])]" "$2"
+    else
+        skip "$1" "python3 is not installed"
+    fi
+}
+
 # json FILE TYPE KEY: the last such value in a run.jsonl
 json() {
     sed -n "s/^{\"type\":\"$2\".*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$1" | tail -n 1
