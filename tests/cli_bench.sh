@@ -3,7 +3,7 @@
 # table; JSON; lists, sweeps and settings; recorded gradients from a real run; every mistake: one line, status 2.
 . tests/tap.sh
 quick="--warmup 1 --repeat 2"
-algos=$(grep -c '^EXCHANGE(' comm/exchanges.def)
+algos=$(names_of EXCHANGE comm/exchanges.def | grep -c .)
 
 # rows: the lines of the table in $W/out
 rows() { grep -c '^ *[0-9]' "$W/out"; }
@@ -43,8 +43,7 @@ right "ranks taken for nodes" "$algos" 4 bench $quick --n 1000 --ranks-per-node 
 check "the head says that nodes are emulated" grep -q '4 ranks on 2 nodes (emulated)' "$W/out"
 
 # -- settings ---------------------------------------------------------------------------------------------------------
-for select in exact reuse gaussian mstopk dgc sidco; do
-    grep -q "^SELECTOR($select)" topk/selectors.def || continue
+for select in $(names_of SELECTOR topk/selectors.def); do
     # shellcheck disable=SC2086
     right "all algorithms with selector $select" "$algos" 3 bench $quick --n 2000 --select $select
 done

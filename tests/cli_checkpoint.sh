@@ -4,7 +4,6 @@
 . tests/tap.sh
 P=3
 common="--data synthetic:512x64 --batch 4 --steps 60 --eval-every 0.5 --checkpoint-every 4 --algo gtopk --density 0.01 --density-warmup 0.25"
-hash_of() { json "$1/run.jsonl" summary parameters_hash; }
 
 # shellcheck disable=SC2086
 start $P $common --out "$W/whole"

@@ -4,7 +4,6 @@
 . tests/tap.sh
 common="--data synthetic:240x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 5 --lr 0.05 --lr-warmup 0"
 sparse="--density 0.01 --density-warmup none"
-hash_of() { json "$1/run.jsonl" summary parameters_hash; }
 number=0
 
 # resumes NAME P ARGS...: the whole run, then steps 11 and 12 again from the checkpoint of step 10
@@ -29,8 +28,6 @@ resumes() {
 
 # has NAME DIR KEY: some step of the log has this key
 has() { check "$1" grep -q "^{\"type\":\"step\".*\"$3\":" "$2/run.jsonl"; }
-
-names_of() { sed -n "s/^$1(\\([a-z0-9_]*\\)).*/\\1/p" "$2" | tr _ -; }
 
 # shellcheck disable=SC2086
 for algo in $(names_of EXCHANGE comm/exchanges.def); do

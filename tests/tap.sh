@@ -101,6 +101,12 @@ unmade() {
     [ ! -e "$unmade_file" ]
 }
 
+# hash_of DIR: of the parameters at the end of the run in it
+hash_of() { json "$1/run.jsonl" summary parameters_hash; }
+
+# names_of MACRO FILE.def: the names in a table of the source, as the command line has them
+names_of() { sed -n "s/^$1(\\([a-z0-9_]*\\)).*/\\1/p" "$2" | tr _ -; }
+
 # json_lines NAME FILE: ok when every line of it is JSON
 json_lines() {
     if command -v python3 > /dev/null 2>&1; then
