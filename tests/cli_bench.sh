@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_bench.sh: `mpirun -np P sparsetrain bench`: every algorithm at several P over every pattern is right and in the
 # table; JSON; lists, sweeps and settings; recorded gradients from a real run; every mistake: one line, status 2.
+# shellcheck disable=SC2086 # lists of arguments
 . tests/tap.sh
 quick="--warmup 1 --repeat 2"
 algos=$(names_of EXCHANGE comm/exchanges.def | grep -c .)
@@ -26,54 +27,41 @@ right() {
 # -- every algorithm, every pattern ---------------------------------------------------------------------------------
 for p in 1 3 4; do
     for pattern in uniform clustered; do
-        # shellcheck disable=SC2086
         right "all algorithms at P = $p, $pattern" $((4 * algos)) $p bench $quick --n 1000,5 --density 0.01,1 --pattern $pattern
     done
-    # shellcheck disable=SC2086
     right "all algorithms at P = $p, layers:resnet20" "$algos" $p bench $quick --pattern layers:resnet20
 done
 check "the table is at most 160 columns wide" awk 'length > 160 { bad = 1 } END { exit bad }' "$W/out"
 check "the head says ranks, nodes, library" grep -q '^# bench: 4 ranks on 1 node; .*MP' "$W/out"
-# shellcheck disable=SC2086
 right "n = 1 and n below P" "$((2 * algos))" 4 bench $quick --n 1,3
-# shellcheck disable=SC2086
 right "P that is no power of two, odd n" "$algos" 7 bench $quick --n 997 --density 0.03
-# shellcheck disable=SC2086
 right "ranks taken for nodes" "$algos" 4 bench $quick --n 1000 --ranks-per-node 2
 check "the head says that nodes are emulated" grep -q '4 ranks on 2 nodes (emulated)' "$W/out"
 
 # -- settings ---------------------------------------------------------------------------------------------------------
 for select in $(names_of SELECTOR topk/selectors.def); do
-    # shellcheck disable=SC2086
     right "all algorithms with selector $select" "$algos" 3 bench $quick --n 2000 --select $select
 done
 wires=$("$PROGRAM" list | sed -n '/^Wire/,/^[A-Z]/s/^  \([a-z0-9-]*\)  *yes.*/\1/p')
 for wire in $wires; do
-    # shellcheck disable=SC2086
     right "all algorithms with wire format $wire" "$algos" 3 bench $quick --n 2000 --wire "$wire"
 done
 check "wire formats were found" [ -n "$wires" ]
-# shellcheck disable=SC2086
 right "a sweep" 3 2 bench $quick --algo dense --n 100:10000:10
 check "the sweep goes in its steps" sh -c "awk '/^ *[0-9]/ { printf \"%s \", \$1 }' '$W/out' | grep -q '^100 1000 10000 \$'"
-# shellcheck disable=SC2086
 right "a list of algorithms, = in place of a space" 2 2 bench $quick --algo=topka,gtopk --n=1000 --phases
 check "--phases gives a line for each row" [ "$(grep -c '^#.*outside' "$W/out")" -eq 2 ]
-# shellcheck disable=SC2086
 right "Ok-Topk's settings" 1 4 bench $quick --algo topka --n 1000 --tau 3 --tau-prime 2 --oktopk-bucket 1 --oktopk-off rotation,overlap
 if grep -q 'EXCHANGE(oktopk)' comm/exchanges.def; then
     right "oktopk over its periods" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --tau 3 --tau-prime 2
     right "oktopk without its techniques" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --oktopk-off regions,rotation,overlap,balance
 fi
-# shellcheck disable=SC2086
 right "--no-check does not verify, and says so" 1 2 bench $quick --algo topka --n 1000 --no-check
 check "--no-check says so" grep -q 'not verified' "$W/out"
-# shellcheck disable=SC2086
 start 3 bench --help
 check "--help speaks once" [ "$(grep -c '^usage: ' "$W/out")" -eq 1 ]
 
 # words of topka at P = 4, k = 10: 3 messages of 20 words, its bound
-# shellcheck disable=SC2086
 start 4 bench $quick --algo topka --n 1000 --json
 number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\)[,}].*/\1/p" "$W/out"; }
 check "words are counted and held against the bound" [ "$(number words_sent_max) $(number words_received_max) $(number bound_words) $(number ratio_bound)" = "60 60 60 1" ]
@@ -81,7 +69,6 @@ check "busbw is algbw times 2(P-1)/P" awk "BEGIN { exit !($(number busbw) / $(nu
 check "median, p99 and min are in order" awk "BEGIN { exit !($(number min_s) > 0 && $(number min_s) <= $(number median_s) && $(number median_s) <= $(number p99_s)) }"
 
 # -- JSON -------------------------------------------------------------------------------------------------------------
-# shellcheck disable=SC2086
 start 3 bench $quick --n 1000,2000 --json
 check "--json: one object a row, nothing else" [ "$(grep -c '^{"bench":"exchange","algo":"[a-z0-9-]*",.*}$' "$W/out")" -eq $((2 * algos)) ]
 check "--json: no other lines" [ "$(wc -l < "$W/out")" -eq $((2 * algos)) ]
@@ -93,18 +80,15 @@ json_lines "every row is JSON" "$W/out"
 
 # -- recorded gradients -----------------------------------------------------------------------------------------------
 small="--data synthetic:64x16 --batch 4 --steps 5 --eval-every 0 --quiet"
-# shellcheck disable=SC2086
 start 2 $small --algo gtopk --record "$W/record" --record-every 2
 check "a run records its gradients" [ $? -eq 0 ]
 for p in 1 2 3; do
-    # shellcheck disable=SC2086
     right "the record is replayed on $p ranks" "$algos" $p bench $quick --pattern "real:$W/record"
 done
 check "the head says what was recorded" grep -q 'real:.* ([23] steps of 2 ranks)' "$W/out"
 check "n is the model's" grep -q '^ *269722 ' "$W/out"
 cp "$W/record" "$W/short"
 truncate -s -1 "$W/short"
-# shellcheck disable=SC2086
 right "an incomplete last step is left out" 1 2 bench $quick --algo topka --pattern "real:$W/short"
 check "and that is said" grep -q 'an incomplete last step is left out' "$W/out"
 head -c 5000 "$W/record" > "$W/none"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_exchanges.sh: training with every algorithm, every selector, every wire format and each modifier: it runs, its log
 # holds what it should, and a run resumed from a checkpoint in its middle ends with the same bits as one left alone.
+# shellcheck disable=SC2086 # lists of arguments
 . tests/tap.sh
 common="--data synthetic:240x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 5 --lr 0.05 --lr-warmup 0"
 sparse="--density 0.01 --density-warmup none"
@@ -12,7 +13,6 @@ resumes() {
     shift 2
     number=$((number + 1))
     whole=$W/whole$number again=$W/again$number
-    # shellcheck disable=SC2086
     if ! start "$ranks" $common "$@" --out "$whole"; then
         not_ok "$name" "status $?: $(head -c 300 "$W/err")"
         return
@@ -29,49 +29,41 @@ resumes() {
 # has NAME DIR KEY: some step of the log has this key
 has() { check "$1" grep -q "^{\"type\":\"step\".*\"$3\":" "$2/run.jsonl"; }
 
-# shellcheck disable=SC2086
 for algo in $(names_of EXCHANGE comm/exchanges.def); do
     case $algo in
     dense | dense-ovlp | torus2d | fedavg) resumes "--algo $algo resumes to the same bits" 3 --algo "$algo" ;;
     *) resumes "--algo $algo resumes to the same bits" 3 --algo "$algo" $sparse ;;
     esac
 done
-# shellcheck disable=SC2086
 for select in $(names_of SELECTOR topk/selectors.def); do
     resumes "--select $select resumes to the same bits" 2 --algo topka --select "$select" $sparse
 done
-# shellcheck disable=SC2086
 for wire in $(names_of WIRE comm/wires.def); do
     resumes "--wire $wire resumes to the same bits" 3 --algo gtopk --wire "$wire" $sparse
 done
-# shellcheck disable=SC2086
-{
-    resumes "oktopk with short periods and without two techniques" 4 --algo oktopk --tau 4 --tau-prime 3 --oktopk-off rotation,balance $sparse
-    resumes "hitopk on emulated nodes" 4 --algo hitopk --ranks-per-node 2 $sparse
-    resumes "torus2d on emulated nodes" 4 --algo torus2d --ranks-per-node 2
-    resumes "--local-update with averages" 3 --algo gtopk --local-update --average-every 4 $sparse
-    resumes "fedavg with averages in between" 3 --algo fedavg --average-every 7
-    resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap layers --overlap-bytes 100000 $sparse
-    has "--overlap layers logs what was hidden" "$W/whole$number" hidden_seconds
-    resumes "--overlap layers over micro" 2 --algo micro --overlap layers --overlap-bytes 300000 $sparse
-    resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
-    has "dense-ovlp logs what was hidden" "$W/whole$number" hidden_seconds
-    resumes "--audit does not change the run" 2 --algo topka --select dgc --audit 4 $sparse
-    has "--audit logs the exact threshold" "$W/whole$number" threshold_exact_mean
-    resumes "--audit of oktopk" 3 --algo oktopk --tau-prime 3 --audit 2 $sparse
-    has "--audit logs the exact global threshold of oktopk" "$W/whole$number" threshold_global_exact
-    resumes "--audit of every group of layers" 2 --algo topka --select dgc --audit 4 --overlap layers --overlap-bytes 300000 $sparse
-    check "only in its steps" [ "$(grep -c threshold_exact_mean "$W/whole$number/run.jsonl")" -eq 3 ]
-}
+resumes "oktopk with short periods and without two techniques" 4 --algo oktopk --tau 4 --tau-prime 3 --oktopk-off rotation,balance $sparse
+resumes "hitopk on emulated nodes" 4 --algo hitopk --ranks-per-node 2 $sparse
+resumes "torus2d on emulated nodes" 4 --algo torus2d --ranks-per-node 2
+resumes "--local-update with averages" 3 --algo gtopk --local-update --average-every 4 $sparse
+resumes "fedavg with averages in between" 3 --algo fedavg --average-every 7
+resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap layers --overlap-bytes 100000 $sparse
+has "--overlap layers logs what was hidden" "$W/whole$number" hidden_seconds
+resumes "--overlap layers over micro" 2 --algo micro --overlap layers --overlap-bytes 300000 $sparse
+resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
+has "dense-ovlp logs what was hidden" "$W/whole$number" hidden_seconds
+resumes "--audit does not change the run" 2 --algo topka --select dgc --audit 4 $sparse
+has "--audit logs the exact threshold" "$W/whole$number" threshold_exact_mean
+resumes "--audit of oktopk" 3 --algo oktopk --tau-prime 3 --audit 2 $sparse
+has "--audit logs the exact global threshold of oktopk" "$W/whole$number" threshold_global_exact
+resumes "--audit of every group of layers" 2 --algo topka --select dgc --audit 4 --overlap layers --overlap-bytes 300000 $sparse
+check "only in its steps" [ "$(grep -c threshold_exact_mean "$W/whole$number/run.jsonl")" -eq 3 ]
 
 # -- gradients recorded in training, and a trace ---------------------------------------------------------------------------
-# shellcheck disable=SC2086
 check "--record and --trace with overlap" start 3 $common --out "$W/traced" --algo gtopk --overlap layers --overlap-bytes 100000 $sparse \
     --record "$W/gradients" --record-every 4 --trace "$W/trace.json"
 check "three steps of three ranks are recorded" [ "$(wc -c < "$W/gradients")" -gt $((3 * 3 * 4 * 269722)) ]
 check "the trace has both threads of the last rank" grep -q '"pid":2,"tid":1' "$W/trace.json"
 check "recorded gradients replay in the bench" start 2 bench --algo gtopk,topka --pattern "real:$W/gradients" --repeat 2 --warmup 1
-# shellcheck disable=SC2086
 start 3 $common --algo gtopk $sparse --out "$W/recorded" --record "$W/again" && start 3 $common --algo gtopk $sparse --out "$W/unrecorded"
 check "recording does not change the run" [ "$(hash_of "$W/recorded")" = "$(hash_of "$W/unrecorded")" ]
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # cli_p2p.sh: the verb p2p: its table and its fit, the network file that predict reads, pairs, and every mistake: one
 # line, exit status 2, no hang. How fast anything is, is not looked at.
+# shellcheck disable=SC2086 # lists of arguments
 . tests/tap.sh
 quick="--sizes 4:4096:4 --repeat 3"
 
-# shellcheck disable=SC2086
 start 2 p2p $quick --out "$W/net"
 check "p2p exits with 0" [ $? -eq 0 ]
 check "a row for each of six sizes" [ "$(awk '$1 ~ /^[0-9]+$/ && NF == 6' "$W/out" | wc -l)" -eq 6 ]
@@ -18,14 +18,11 @@ check "it is the alpha that was shown" fit_as_shown
 start 1 predict --net "$W/net" --p 4
 check "predict reads it" grep -q "^network net: alpha" "$W/out"
 
-# shellcheck disable=SC2086
 start 3 p2p $quick --json --pairs all
 check "JSON: three pairs of six sizes and their fits" [ "$(grep -c '"bench":"p2p",' "$W/out") $(grep -c '"bench":"p2p-fit"' "$W/out")" = "18 3" ]
 json_lines "every line is JSON" "$W/out"
-# shellcheck disable=SC2086
 start 5 p2p $quick --pairs all
 check "ten pairs of five ranks, and the slowest" [ "$(grep -c '^ranks  *[0-9]* and  *[0-9]*, .*alpha' "$W/out") $(grep -c '^the slowest' "$W/out")" = "10 1" ]
-# shellcheck disable=SC2086
 SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=300 start 4 p2p $quick --pairs all
 check "with synchronous sends and delays" [ $? -eq 0 ]
 start 2 p2p --sizes 1K:4K:1.5 --repeat 1
@@ -51,6 +48,5 @@ wrong "rounds that are not a number" 2 "--repeat 5x" --repeat 5x
 wrong "unknown pairs" 2 "first or all" --pairs some
 wrong "an unknown option" 2 "unknown option --size" --size 5
 wrong "an option without its value" 2 "--out needs a value" --out
-# shellcheck disable=SC2086
 wrong "a file that cannot be written" 2 "cannot write $W/no/such" $quick --out "$W/no/such"
 finish
