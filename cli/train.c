@@ -47,9 +47,7 @@ static void forward(struct run *r, const struct batch *b) {
 
 static void gradient_ready(void *run, size_t from) {
     struct run *r = run;
-    enum phase phase = phase_enter(&r->phases, PHASE_OTHER);
     exchange_ready(r->exchange_now, from);
-    phase_enter(&r->phases, phase);
 }
 
 /* What communication an algorithm can hide behind backward begins here. */
@@ -62,11 +60,8 @@ static void backward(struct run *r) {
     r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
     if (r->selector) r->selector->audit = due(r, r->options.audit);
     r->recording = r->record.open && r->step % (size_t)r->options.record_every == 0;
-    if (r->recording) { /* the gradient is wanted as backward leaves it: nothing may be exchanged meanwhile */
-        net_backward(r->net);
-        return;
-    }
-    exchange_begin(r->exchange_now, r->net->arena.grad, k);
+    /* A recorded gradient is wanted as backward leaves it: nothing may be exchanged meanwhile. */
+    if (!r->recording) exchange_begin(r->exchange_now, r->net->arena.grad, k);
     net_backward_with(r->net, gradient_ready, r);
 }
 
