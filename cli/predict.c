@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/predict_rows.h"
 #include "comm/exchange.h"
+#include "topk/selector.h"
 
 enum { LIST_MAX = 32, SEARCH_TO = 4096, SHOWN = 6 };
 
@@ -144,8 +145,7 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
 
 /* -- the model ------------------------------------------------------------------------------------- */
 static struct cost_case make_case(const struct request *r, double n, double density, int P) {
-    size_t k = (size_t)floor(density * n);
-    return (struct cost_case){(size_t)n, k > 0 ? k : 1, P, r->ranks_per_node};
+    return (struct cost_case){(size_t)n, density_to_k(density, (size_t)n), P, r->ranks_per_node};
 }
 
 static double seconds_of(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c) {

@@ -31,6 +31,8 @@ check "one rank costs nothing" all_free
 start 1 predict --net 10gbe --n 100,2000000 --density 0.5,0.01,1e-9 --p 3 --compute 0.25
 check "lists of n and density: a table for each" [ "$(grep -c '^n ' "$W/out")" -eq 6 ]
 check "k is at least 1" grep -q '^n 100, density 1e-09, k 1$' "$W/out"
+start 1 predict --net 1gbe --n 25000000 --density 0.0003 --p 4
+check "k is that of a run: 0.0003 of 25 million is 7500, not 7499" grep -q '^n 25000000, density 0.0003, k 7500$' "$W/out"
 start 1 predict --net aries --p 8,16 --ranks-per-node 4
 in_nodes() { awk '$1 == 16 && $2 == "torus2d" { exit !($3 == 4 && $5 > 0 && $6 > 0) }' "$W/out"; }
 check "torus2d with nodes of 4: between 4 nodes 4 alpha, and something inside" in_nodes
