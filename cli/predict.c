@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "cli/predict_rows.h"
 #include "comm/exchange.h"
 #include "topk/selector.h"
@@ -62,12 +63,6 @@ static bool parse_list(const char *option, const char *text, double least, doubl
     }
 }
 
-static const struct exchange_ops *find_algo(const char *name) {
-    for (size_t i = 0; exchanges[i]; i++)
-        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
-    return NULL;
-}
-
 /* One option with its value. */
 static bool take(const char *option, const char *value, struct request *r, struct err *e) {
     struct list one;
@@ -81,7 +76,7 @@ static bool take(const char *option, const char *value, struct request *r, struc
         return true;
     }
     if (strcmp(option, "--against") == 0) {
-        r->against = find_algo(value);
+        TABLE_FIND(exchanges, value, r->against);
         return r->against ? true : err_set(e, "predict: there is no algorithm %.60s; sparsetrain list has all", value);
     }
     if (strcmp(option, "--rows") == 0) {
@@ -122,7 +117,8 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
     static const char *const valued[] = {"--net",     "--p",       "--n",   "--density", "--ranks-per-node",
                                          "--against", "--compute", "--rows"};
     bool shape = false; /* an option that does not go with --rows */
-    *r = (struct request){.ranks_per_node = 1, .against = find_algo("dense")};
+    *r = (struct request){.ranks_per_node = 1};
+    TABLE_FIND(exchanges, "dense", r->against);
     r->n = (struct list){{25000000}, 1};
     r->density = (struct list){{0.001}, 1};
     for (int i = 1; i < argc; i++) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "comm/exchange.h"
 
 enum { ALGO = 32, KEY = 64 };
@@ -114,25 +115,21 @@ static const char *parse_line(const char *line, struct row *row) {
 }
 
 /* -- a row against the model ----------------------------------------------------------------------- */
-static const struct exchange_ops *find_algo(const char *name) {
-    for (size_t i = 0; exchanges[i]; i++)
-        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
-    return NULL;
-}
-
 static bool whole(double x, double least, double most) {
     return x >= least && x <= most && x == floor(x);
 }
 
-/* where: "FILE:LINE". */
-static bool check_row(const struct row *row, const char *where, struct cost_case *c, struct err *e) {
+/* where: "FILE:LINE". *ops: the row's algorithm. */
+static bool check_row(const struct row *row, const char *where, const struct exchange_ops **ops, struct cost_case *c,
+                      struct err *e) {
     static const char hint[] = "; is this file from sparsetrain bench --json?";
     const double *x = row->number;
     double per_node = isnan(x[RANKS_PER_NODE]) ? 1 : x[RANKS_PER_NODE];
     for (int i = 0; i < NUMBERS; i++)
         if (isnan(x[i]) && i != RANKS_PER_NODE && i != SELECT)
             return err_set(e, "%s: the row has no number \"%s\"%s", where, number_keys[i], hint);
-    if (!find_algo(row->algo)) return err_set(e, "%s: there is no algorithm \"%s\"", where, row->algo);
+    TABLE_FIND(exchanges, row->algo, *ops);
+    if (!*ops) return err_set(e, "%s: there is no algorithm \"%s\"", where, row->algo);
     if (!whole(x[N], 1, 4294967295.0) || !whole(x[K], 1, x[N]))
         return err_set(e, "%s: n = %g, k = %g: whole numbers 1 <= k <= n < 2^32 are needed", where, x[N], x[K]);
     if (!whole(x[RANKS], 1, 1e6) || !whole(per_node, 1, x[RANKS]) || fmod(x[RANKS], per_node) != 0)
@@ -182,14 +179,15 @@ static bool take_row(const char *line, const char *where, const struct network *
     struct row row;
     struct cost_case c;
     struct cost cost;
+    const struct exchange_ops *ops = NULL;
     const char *wrong = parse_line(line, &row);
     if (wrong)
         return err_set(e, "%s: no JSON object (at column %zu); rows of sparsetrain bench --json are needed", where,
                        (size_t)(wrong - line) + 1);
     *used = *row.algo != 0;
     if (!*used) return true;
-    if (!check_row(&row, where, &c, e)) return false;
-    find_algo(row.algo)->cost(&c, &cost);
+    if (!check_row(&row, where, &ops, &c, e)) return false;
+    ops->cost(&c, &cost);
     (json ? json_row : print_row)(&row, &c, net, cost_seconds(&cost, net));
     return true;
 }
