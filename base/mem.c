@@ -67,9 +67,9 @@ char *mem_printf(const char *format, ...) {
     return text;
 }
 
-/* A line "Name:   123 kB" of /proc/self/status, in bytes. */
-static size_t status_line(const char *name) {
-    FILE *f = fopen("/proc/self/status", "r");
+/* A line "Name:   123 kB" of a file of /proc, in bytes; 0: there is none. */
+static size_t proc_line(const char *file, const char *name) {
+    FILE *f = fopen(file, "r");
     if (!f) return 0;
     char line[256];
     size_t length = strlen(name), bytes = 0;
@@ -80,11 +80,14 @@ static size_t status_line(const char *name) {
 }
 
 size_t mem_resident(void) {
-    return status_line("VmRSS:");
+    return proc_line("/proc/self/status", "VmRSS:");
 }
 size_t mem_resident_peak(void) {
-    return status_line("VmHWM:");
+    return proc_line("/proc/self/status", "VmHWM:");
 }
 size_t mem_resident_shared(void) {
-    return status_line("RssShmem:");
+    return proc_line("/proc/self/status", "RssShmem:");
+}
+size_t mem_available(void) {
+    return proc_line("/proc/meminfo", "MemAvailable:");
 }

@@ -231,18 +231,6 @@ static void print_head(const struct select_request *request) {
         topk_kernels()->name, request->repeat, (int)WARM_UP);
 }
 
-/* Bytes that can be had without swapping, as Linux says; 0: unknown. */
-static double memory_available(void) {
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[256];
-    double kib = 0;
-    if (!file) return 0;
-    while (kib <= 0 && fgets(line, sizeof line, file))
-        if (strncmp(line, "MemAvailable:", 13) == 0) kib = strtod(line + 13, NULL);
-    fclose(file);
-    return kib * 1024;
-}
-
 /* Gradient, plain array, residual, keys of the check: 4 bytes per entry each, sidco's candidates, and the lists. */
 static double memory_needed(const struct select_request *r, double n) {
     double most = 0;
@@ -253,7 +241,7 @@ static double memory_needed(const struct select_request *r, double n) {
 }
 
 static bool fits(const struct select_request *r, struct err *e) {
-    double available = memory_available(), most = 0;
+    double available = (double)mem_available(), most = 0;
     size_t worst = 0;
     for (size_t i = 0; i < r->n_count; i++)
         if (memory_needed(r, r->n[i]) > most) most = memory_needed(r, r->n[worst = i]);
