@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "nets/net.h"
+#include "topk/normal.h"
 
 enum {
     OCTAVES = 31,   /* of the tail probability, from 2^-32 to 1/2 */
@@ -26,26 +27,12 @@ enum {
 
 /* -- normal numbers ------------------------------------------------------------------------------------------------ */
 
-/* z where a standard normal number exceeds z with probability q, 0 < q <= 1/2: erfc(z / sqrt 2) / 2 = q, by bisection.
- */
-static double upper_quantile(double q) {
-    double low = 0, high = 8;
-    for (int i = 0; i < 60; i++) {
-        double z = (low + high) / 2;
-        if (0.5 * erfc(z * 0.70710678118654752440) > q)
-            low = z;
-        else
-            high = z;
-    }
-    return low;
-}
-
 /* Entry o * PARTS + i: the quantile of (1 + i/PARTS) 2^(o-32). The last one is that of 1/2, which is 0. */
 static float *make_quantiles(void) {
     float *table = mem_alloc(QUANTILES + 1, sizeof *table, "quantiles of the normal distribution");
     for (int o = 0; o < OCTAVES; o++)
         for (int i = 0; i < PARTS; i++)
-            table[o * PARTS + i] = (float)upper_quantile(ldexp(1 + (double)i / PARTS, o - 32));
+            table[o * PARTS + i] = (float)normal_upper_quantile(ldexp(1 + (double)i / PARTS, o - 32));
     table[QUANTILES] = 0;
     return table;
 }
@@ -235,10 +222,8 @@ bool pattern_open(struct pattern *p, struct comm *c, const char *text, uint64_t 
     if (known && c->rank == 0 && p->kind == PATTERN_LAYERS) find_slices(p, where, e);
     if (known && c->rank == 0 && p->kind == PATTERN_REAL) open_recorded(p, where, e);
     bool good = !comm_agree(c, e);
-    if (good) {
-        share(p);
-        p->quantile = make_quantiles();
-    }
+    if (good) share(p);
+    if (good && p->kind != PATTERN_REAL) p->quantile = make_quantiles();
     c->traffic = traffic;
     return good;
 }
