@@ -122,9 +122,8 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
 }
 
 /* -- two play, the others sleep -------------------------------------------------------------------- */
-static size_t wait_asleep(struct comm *c, struct comm_request *request) {
+static void wait_asleep(struct comm *c, struct comm_request *request) {
     while (!comm_test(c, request)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    return 0;
 }
 
 static void receive_asleep(struct comm *c, int source, int tag, void *data, size_t bytes) {

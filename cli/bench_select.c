@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cli/bench.h"
 #include "cli/median.h"
 #include "topk/kernels.h"
 

@@ -1,9 +1,13 @@
-/* bench_select.h: what `sparsetrain bench select` was asked for. */
+/* bench_select.h: `sparsetrain bench select`, and what it was asked for (bench_select_options.c). */
 #ifndef ST_CLI_BENCH_SELECT_H
 #define ST_CLI_BENCH_SELECT_H
 
 #include "base/error.h"
 #include "topk/selector.h"
+
+/* Accumulation plus selection, next to a plain accumulation and a read of the same array; the rows say how many
+ * results were wrong. argv[0] is the word "select", options follow. Returns an exit status. */
+int bench_select(int argc, char **argv);
 
 enum { SELECT_LIST_MAX = 64, SELECT_REPEAT_MAX = 10000 };
 

@@ -20,7 +20,6 @@
 enum {
     DENSITIES_MAX = 16,
     REPEAT_MAX = 1000,
-    FORMATS_MAX = 16,
     ENTRIES_TIMED = 1 << 17, /* at least so many between two looks at the clock */
     RUN = 1024,              /* clustered: one run of this length in RUNS holds most entries */
     RUNS = 16
@@ -145,7 +144,7 @@ static void fill(struct sparse *s, size_t n, double density, enum places places)
 static size_t formats(void) {
     size_t count = 0;
     while (wires[count]) count++;
-    return count < FORMATS_MAX ? count : FORMATS_MAX;
+    return count;
 }
 
 static void work_open(struct work *w, size_t n, double density, enum places places) {

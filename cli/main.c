@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bench.h"
 #include "cli/bench_exchange.h"
 #include "cli/bench_net.h"
 #include "cli/bench_p2p.h"
+#include "cli/bench_select.h"
 #include "cli/bench_wire.h"
 #include "cli/data_show.h"
 #include "cli/list.h"

@@ -186,8 +186,7 @@ static bool only_where(const struct options *o, bool meant, const char *const *n
 
 static bool check_selector(struct options *o, const struct exchange_ops *x, struct err *e) {
     char why[128];
-    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
-             x->sparse ? "selects and sends in its own way" : "selects nothing");
+    snprintf(why, sizeof why, "with --algo %s, which selects and sends in its own way", x->name);
     if (!only_where(o, x->selects, NAMES("select", "audit", "wire"), why, e)) return false;
     if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
     bool reuses = strcmp(o->algo, "oktopk") == 0 || (x->selects && strcmp(o->select, "reuse") == 0);

@@ -7,7 +7,8 @@ enum { HELP_COLUMN = 28, HELP_WIDTH = 100 };
 
 static const char *const verbs[][2] = {
     {"[train]", "train a network (the verb may be left out)"},
-    {"list", "models, datasets, algorithms, selectors, devices: with source, and whether they can be used here"},
+    {"list",
+     "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here"},
     {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]"},
     {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)"},
     {"bench select", "time the selectors on this machine (bench select --help)"},

@@ -224,8 +224,8 @@ struct span {
     int from, to;
 };
 
-/* The stretches of P in which the same one is fastest (ops NULL), or ops is faster than r->against. span: NULL or
- * [count]. Returns how many. */
+/* The stretches of P in which the same one is fastest (ops NULL), or ops is faster than r->against. span:
+ * [SEARCH_TO]. Returns how many. */
 static size_t find_spans(const struct request *r, double n, double density, const struct exchange_ops *ops,
                          struct span *span) {
     const struct exchange_ops *last = NULL;
@@ -237,9 +237,8 @@ static size_t find_spans(const struct request *r, double n, double density, cons
             now = fastest(r, &c);
         else if (seconds_of(r, ops, &c) < seconds_of(r, r->against, &c))
             now = ops;
-        if (now && now != last) count++;
-        if (now && now != last && span) span[count - 1] = (struct span){now, P, P};
-        if (now && span) span[count - 1].to = P;
+        if (now && now != last) span[count++] = (struct span){now, P, P};
+        if (now) span[count - 1].to = P;
         last = now;
     }
     return count;

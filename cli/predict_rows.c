@@ -140,20 +140,22 @@ static bool check_row(const struct row *row, const char *where, const struct exc
     return true;
 }
 
-static void print_row(const struct row *row, const struct cost_case *c, const struct network *net, double predicted) {
-    double median = row->number[MEDIAN], select = row->number[SELECT];
-    double rest = median - (isnan(select) ? 0 : select);
+/* The measured time without the selection. */
+static double rest_of(const struct row *row) {
+    return row->number[MEDIAN] - (isnan(row->number[SELECT]) ? 0 : row->number[SELECT]);
+}
+
+static void print_row(const struct row *row, const struct cost_case *c, double predicted) {
+    double median = row->number[MEDIAN], select = row->number[SELECT], rest = rest_of(row);
     char ratio[32] = "-", selection[32] = "-";
     if (predicted > 0 && rest > 0) snprintf(ratio, sizeof ratio, "%.4g", rest / predicted);
     if (!isnan(select)) snprintf(selection, sizeof selection, "%.3f", select * 1e3);
-    (void)net; /* as json_row */
     printf("%-12s %11zu %10zu %5d %5d %12.3f %12s %12.3f %12.3f %9s\n", row->algo, c->n, c->k, c->P, c->ranks_per_node,
            median * 1e3, selection, rest * 1e3, predicted * 1e3, ratio);
 }
 
 static void json_row(const struct row *row, const struct cost_case *c, const struct network *net, double predicted) {
-    double median = row->number[MEDIAN], select = row->number[SELECT];
-    double rest = median - (isnan(select) ? 0 : select);
+    double median = row->number[MEDIAN], select = row->number[SELECT], rest = rest_of(row);
     struct json j;
     json_open(&j);
     json_object(&j, NULL);
@@ -188,7 +190,10 @@ static bool take_row(const char *line, const char *where, const struct network *
     if (!*used) return true;
     if (!check_row(&row, where, &ops, &c, e)) return false;
     ops->cost(&c, &cost);
-    (json ? json_row : print_row)(&row, &c, net, cost_seconds(&cost, net));
+    if (json)
+        json_row(&row, &c, net, cost_seconds(&cost, net));
+    else
+        print_row(&row, &c, cost_seconds(&cost, net));
     return true;
 }
 

@@ -17,8 +17,8 @@
  * Reading. By one process, no communication:
  *
  *        struct record_reader in;
- *        if (!record_read_open(&in, path, &e)) ...                     // in.about, in.ranks, in.steps
- *        if (!record_read(&in, step, rank, grad, &e)) ...              // grad: [in.about.n]; its checksum is verified
+ *        if (!record_read_open(&in, path, &e)) ...                     // in.head, in.ranks, in.steps
+ *        if (!record_read(&in, step, rank, grad, &e)) ...              // grad: [in.n]; its checksum is verified
  *        record_read_close(&in);
  *
  * The file, all numbers in the byte order of the machine, which the head names:

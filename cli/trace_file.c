@@ -14,9 +14,9 @@ enum { TAG_CLOCK = 901, TAG_EVENTS = 902, ROUNDS = 8 };
 
 /* -- clocks -------------------------------------------------------------------------------------------------------- */
 
-/* Rank 0's half of the ping-pong with one rank: its clock minus ours, from the quickest of a few round trips, where
- * the answer was given about half way between question and receipt: it is off by half a trip at most. */
-static double offset_of(struct comm *c, int rank) {
+/* Rank 0's half of the ping-pong with one rank, which is told its clock minus ours, from the quickest of a few round
+ * trips, where the answer was given about half way between question and receipt: it is off by half a trip at most. */
+static void send_offset(struct comm *c, int rank) {
     double best = 0, quickest = -1;
     for (int i = 0; i < ROUNDS; i++) {
         double theirs, asked = clock_now();
@@ -29,7 +29,6 @@ static double offset_of(struct comm *c, int rank) {
     }
     if (fabs(best) <= quickest / 2) best = 0; /* no more than the trip explains: one clock, as on one node */
     comm_send(c, rank, TAG_CLOCK, &best, sizeof best);
-    return best;
 }
 
 static double answer_clock(struct comm *c) {
@@ -47,7 +46,7 @@ static void measure_offset(struct trace_file *t, int which) {
     struct comm *c = t->comm;
     double offset = 0;
     if (c->rank > 0) offset = answer_clock(c);
-    for (int r = 1; c->rank == 0 && r < c->size; r++) offset_of(c, r);
+    for (int r = 1; c->rank == 0 && r < c->size; r++) send_offset(c, r);
     t->offset_at[which] = offset;
     t->measured_at[which] = clock_now();
 }
