@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 
 static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {
@@ -141,16 +140,6 @@ static bool run_all(struct comm *c, const struct bench_request *r, struct patter
     return true;
 }
 
-/* Ranks with other options than rank 0's would wait for each other for ever. */
-static bool same_options(struct comm *c, int argc, char **argv, struct err *e) {
-    uint64_t mine = 0, first;
-    for (int i = 0; i < argc; i++) mine = hash64(mine, argv[i], strlen(argv[i]));
-    first = mine;
-    comm_bcast(c, 0, &first, sizeof first);
-    if (mine != first) err_set(e, "bench: rank %d was started with other options than rank 0", c->rank);
-    return !comm_agree(c, e);
-}
-
 /* Writes the trace where one was asked for. */
 static bool finish_trace(struct trace_file *t, int rank, struct err *e) {
     struct err note = {0};
@@ -175,7 +164,6 @@ static int measure(struct comm *c, const struct bench_request *r, struct err *e)
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
-    if (!same_options(c, argc, argv, e)) return EXIT_USER;
     bench_parse(&r, argc, argv, e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (r.help) {

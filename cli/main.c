@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cli/bench_exchange.h"
 #include "cli/bench_net.h"
 #include "cli/bench_p2p.h"
@@ -123,10 +124,25 @@ static int words_of(const char *first, const char *second, int argc, char **argv
     return argc > 2 && strcmp(argv[2], second) == 0 ? 2 : 0;
 }
 
+/* Ranks with other options than rank 0's would wait for each other for ever. argv[0]: the verb. */
+static bool same_options(struct comm *c, int argc, char **argv, struct err *e) {
+    enum traffic traffic = c->traffic;
+    uint64_t mine = 0, first;
+    c->traffic = TRAFFIC_CONTROL;
+    for (int i = 0; i < argc; i++) mine = hash64(mine, argv[i], strlen(argv[i]));
+    first = mine;
+    comm_bcast(c, 0, &first, sizeof first);
+    if (mine != first) err_set(e, "%s: rank %d was started with other options than rank 0", argv[0], c->rank);
+    bool same = !comm_agree(c, e);
+    c->traffic = traffic;
+    return same;
+}
+
 static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
     struct err e = {0};
     struct comm *c = comm_open(&argc, &argv);
-    int status = mpi_verbs[verb].run(c, argc - words, argv + words, &e);
+    bool same = same_options(c, argc - words, argv + words, &e);
+    int status = same ? mpi_verbs[verb].run(c, argc - words, argv + words, &e) : EXIT_USER;
     if (status == EXIT_USER && e.text[0]) return user_error(c, &e);
     comm_close(c);
     return status;

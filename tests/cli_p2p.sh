@@ -49,4 +49,8 @@ wrong "unknown pairs" 2 "first or all" --pairs some
 wrong "an unknown option" 2 "unknown option --size" --size 5
 wrong "an option without its value" 2 "--out needs a value" --out
 wrong "a file that cannot be written" 2 "cannot write $W/no/such" $quick --out "$W/no/such"
+# shellcheck disable=SC2086
+timeout 120 "$MPIRUN" -np 1 "$PROGRAM" p2p $quick : -np 1 "$PROGRAM" p2p --sizes 4:64:2 --repeat 3 > "$W/out" 2> "$W/err" < /dev/null
+status=$?
+check "ranks with other options are told" sh -c "[ $status -eq 2 ] && grep -q 'p2p: .*started with other options' '$W/err'"
 finish
