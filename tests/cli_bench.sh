@@ -68,6 +68,24 @@ check "words are counted and held against the bound" [ "$(number words_sent_max)
 check "busbw is algbw times 2(P-1)/P" awk "BEGIN { exit !($(number busbw) / $(number algbw) - 1.5 < 1e-6 && $(number busbw) / $(number algbw) - 1.5 > -1e-6) }"
 check "median, p99 and min are in order" awk "BEGIN { exit !($(number min_s) > 0 && $(number min_s) <= $(number median_s) && $(number median_s) <= $(number p99_s)) }"
 
+# with_seed ARGS...: how many entries the sums of a run with these options have
+with_seed() {
+    # shellcheck disable=SC2086
+    start 3 bench $quick --algo topka --n 100000 --density 0.1 --json "$@" && number global_nnz
+}
+default_seed=$(with_seed)
+check "--seed 1 is the default" [ "$(with_seed --seed 1)" = "$default_seed" ]
+check "another --seed makes other gradients" [ "$(with_seed --seed 2)" != "$default_seed" ]
+check "there was something to compare" [ -n "$default_seed" ]
+
+# messages ARGS...: of dense-ovlp, 1000 words
+messages() {
+    # shellcheck disable=SC2086
+    start 2 bench $quick --algo dense-ovlp --n 1000 --json "$@" && number messages_sent_max
+}
+one_bucket=$(messages)
+check "--overlap-bytes 1000: four allreduces in place of one" [ "$(messages --overlap-bytes 1000)" = "$((4 * one_bucket))" ]
+
 # -- JSON -------------------------------------------------------------------------------------------------------------
 start 3 bench $quick --n 1000,2000 --json
 check "--json: one object a row, nothing else" [ "$(grep -c '^{"bench":"exchange","algo":"[a-z0-9-]*",.*}$' "$W/out")" -eq $((2 * algos)) ]
@@ -121,6 +139,8 @@ for p in 1 3; do
     mistake $p 'needs a value' --repeat
     mistake $p 'from 1 to' --repeat 0
     mistake $p 'from 1 to' --tau-prime 0
+    mistake $p 'from 0 to' --seed -1
+    mistake $p 'from 4 to' --overlap-bytes 3
     mistake $p 'no "speed"' --oktopk-off speed
     mistake $p 'there is no bench "nothing"' nothing
     mistake $p '/nowhere/trace' --trace /nowhere/trace
