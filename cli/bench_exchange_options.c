@@ -1,13 +1,11 @@
 /* bench_exchange_options.c: the command line of `bench`, see bench_exchange.h. */
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/table.h"
 #include "cli/bench_exchange.h"
 #include "cli/exchange_options.h"
+#include "cli/numbers.h"
 
 static const char usage[] =
     "usage: mpirun -np P sparsetrain bench [OPTIONS]\n"
@@ -59,63 +57,15 @@ void bench_usage(void) {
     fputs(usage, stdout);
 }
 
-/* A number in [least, most] (a whole one where `whole`) at *at, which moves behind it. */
-static bool number(const char *option, const char **at, double least, double most, bool whole, double *value,
-                   struct err *e) {
-    char *end;
-    errno = 0;
-    *value = strtod(*at, &end);
-    if (end == *at || errno == ERANGE || !(*value >= least && *value <= most) || (whole && *value != floor(*value)))
-        return err_set(e, "bench: %s %.200s: %snumbers from %.10g to %.10g are needed", option, *at,
-                       whole ? "whole " : "", least, most);
-    *at = end;
-    return true;
-}
-
-static bool one(const char *option, const char *text, double least, double most, double *value, struct err *e) {
-    const char *at = text;
-    if (!number(option, &at, least, most, true, value, e)) return false;
-    return !*at || err_set(e, "bench: %s takes one number, not \"%.200s\"", option, text);
-}
-
-static bool list(const char *option, const char *text, double least, double most, bool whole, double *value,
-                 size_t *count, struct err *e) {
-    *count = 0;
-    for (const char *at = text;; at++) {
-        if (*count == BENCH_LIST_MAX) return err_set(e, "bench: %s takes at most %d numbers", option, BENCH_LIST_MAX);
-        if (!number(option, &at, least, most, whole, &value[(*count)++], e)) return false;
-        if (!*at) return true;
-        if (*at != ',') return err_set(e, "bench: %s %.200s: numbers stand with commas between them", option, text);
-    }
-}
-
-/* MIN:MAX:FACTOR: MIN, MIN FACTOR, ... up to MAX. */
-static bool sweep(struct bench_request *r, const char *text, struct err *e) {
-    double min, max, factor;
-    const char *at = text;
-    if (!number("--n", &at, 1, UINT32_MAX, true, &min, e) || *at++ != ':' ||
-        !number("--n", &at, 1, UINT32_MAX, true, &max, e) || *at++ != ':' ||
-        !number("--n", &at, 1.01, 1e9, false, &factor, e) || *at || max < min)
-        return err_set(e, "bench: --n %.200s: MIN:MAX:FACTOR is needed, such as 1024:1048576:4", text);
-    r->ns = 0;
-    for (double n = min; n <= max * (1 + 1e-9); n *= factor) {
-        if (r->ns == BENCH_LIST_MAX) return err_set(e, "bench: --n %s: more than %d lengths", text, BENCH_LIST_MAX);
-        r->n[r->ns++] = fmin(floor(n + 0.5), max);
-    }
-    return true;
-}
-
 static bool set_n(struct bench_request *r, const char *text, struct err *e) {
+    const struct number_rule rule = {"bench", "--n", 1, UINT32_MAX, true};
     r->n_given = true;
-    return strchr(text, ':') ? sweep(r, text, e) : list("--n", text, 1, UINT32_MAX, true, r->n, &r->ns, e);
+    return numbers_sweep(&rule, text, r->n, BENCH_LIST_MAX, &r->ns, e);
 }
 
-/* NaN compares as out of range; the smallest positive number stands for "above 0". */
 static bool set_density(struct bench_request *r, const char *text, struct err *e) {
-    if (list("--density", text, 1e-300, 1, false, r->density, &r->densities, e)) return true;
-    *e = (struct err){0};
-    return err_set(e, "bench: --density %.200s: numbers above 0 and at most 1 are needed, with commas between them",
-                   text);
+    const struct number_rule rule = {"bench", "--density", NUMBER_ABOVE_0, 1, false};
+    return numbers_list(&rule, text, r->density, BENCH_LIST_MAX, &r->densities, e);
 }
 
 /* "no x; there are: a, b, c" of a table. */
@@ -183,13 +133,15 @@ static bool set_whole(struct bench_request *r, const char *option, const char *t
                 {"--overlap-bytes", 4, 1e15, &r->bucket_bytes, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, option) != 0) continue;
-        if (!one(option, text, rows[i].least, rows[i].most, &value, e)) return false;
+        const struct number_rule rule = {"bench", option, rows[i].least, rows[i].most, true};
+        if (!numbers_one(&rule, text, &value, e)) return false;
         if (rows[i].size) *rows[i].size = (size_t)value;
         if (rows[i].number) *rows[i].number = (int)value;
         return true;
     }
     if (strcmp(option, "--seed") == 0) {
-        if (!one(option, text, 0, 9007199254740992.0, &value, e)) return false;
+        const struct number_rule rule = {"bench", option, 0, 9007199254740992.0, true};
+        if (!numbers_one(&rule, text, &value, e)) return false;
         r->seed = (uint64_t)value;
         return true;
     }

@@ -4,10 +4,8 @@
  * back is compared with what went in (columns as in nccl-tests). */
 #include "cli/bench_wire.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,6 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/median.h"
+#include "cli/numbers.h"
 #include "comm/wire.h"
 
 enum {
@@ -55,38 +54,17 @@ static const char usage[] =
     "  --repeat R       rounds, each times all formats in turn; medians are shown (default 15)\n"
     "  --json           one JSON object per row instead of the table\n";
 
-/* One number in [least, most] at *at, which moves behind it. */
-static bool number(const char *option, const char *text, const char **at, double least, double most, double *x,
-                   struct err *e) {
-    char *end;
-    errno = 0;
-    *x = strtod(*at, &end);
-    bool good = end != *at && !errno && *x >= least && *x <= most && (*end == ',' || !*end);
-    if (!good || (least == 1 && *x != floor(*x)))
-        return err_set(e, "bench wire: %s %.200s: %s from %g to %.10g is needed", option, text,
-                       least == 1 ? "a whole number" : "a number, or several with commas between them,", least, most);
-    *at = end;
-    return true;
-}
-
 static bool set_value(struct request *r, const char *option, const char *value, struct err *e) {
-    const char *at = value;
-    double repeat = (double)r->repeat;
-    if (strcmp(option, "--density") == 0) {
-        for (r->densities = 0;; at++) {
-            if (r->densities == DENSITIES_MAX)
-                return err_set(e, "bench wire: --density %.200s: at most %d numbers", value, DENSITIES_MAX);
-            if (!number(option, value, &at, 1e-12, 1, &r->density[r->densities++], e)) return false;
-            if (!*at) return true;
-        }
-    }
-    if (strcmp(option, "--n") == 0) {
-        if (!number(option, value, &at, 1, 4294967295.0, &r->n, e)) return false;
-    } else {
-        if (!number(option, value, &at, 1, REPEAT_MAX, &repeat, e)) return false;
-    }
+    const struct number_rule length = {"bench wire", option, 1, 4294967295.0, true},
+                             shares = {"bench wire", option, 1e-12, 1, false},
+                             rounds = {"bench wire", option, 1, REPEAT_MAX, true};
+    double repeat;
+    if (strcmp(option, "--density") == 0)
+        return numbers_list(&shares, value, r->density, DENSITIES_MAX, &r->densities, e);
+    if (strcmp(option, "--n") == 0) return numbers_one(&length, value, &r->n, e);
+    if (!numbers_one(&rounds, value, &repeat, e)) return false;
     r->repeat = (size_t)repeat;
-    return !*at || err_set(e, "bench wire: %s %.200s: one number is needed", option, value);
+    return true;
 }
 
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {

@@ -4,11 +4,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/table.h"
+#include "cli/numbers.h"
 #include "cli/predict_rows.h"
 #include "comm/exchange.h"
 #include "topk/selector.h"
@@ -47,34 +47,21 @@ static const char usage[] =
     "  --json              one JSON object per line instead of the tables\n";
 
 /* -- options --------------------------------------------------------------------------------------- */
-static bool parse_list(const char *option, const char *text, double least, double most, bool whole, struct list *list,
-                       struct err *e) {
-    list->count = 0;
-    for (const char *at = text;; at++) {
-        char *end;
-        double x = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(x >= least && x <= most) || (whole && x != floor(x)))
-            return err_set(e, "predict: %s %.60s: %s from %g to %.10g with commas between them are needed", option,
-                           text, whole ? "whole numbers" : "numbers", least, most);
-        if (list->count == LIST_MAX) return err_set(e, "predict: %s: at most %d numbers", option, LIST_MAX);
-        list->x[list->count++] = x;
-        at = end;
-        if (!*at) return true;
-    }
+static bool take_list(const struct number_rule *rule, const char *text, struct list *list, struct err *e) {
+    return numbers_list(rule, text, list->x, LIST_MAX, &list->count, e);
 }
 
 /* One option with its value. */
 static bool take(const char *option, const char *value, struct request *r, struct err *e) {
-    struct list one;
+    const struct number_rule ranks = {"predict", option, 1, 1e6, true},
+                             lengths = {"predict", option, 1, 4294967295.0, true},
+                             shares = {"predict", option, NUMBER_ABOVE_0, 1, false},
+                             seconds = {"predict", option, 0, 1e9, false};
+    double per_node;
     if (strcmp(option, "--net") == 0) return network_find(value, &r->net, e);
-    if (strcmp(option, "--p") == 0) return parse_list(option, value, 1, 1e6, true, &r->p, e);
-    if (strcmp(option, "--n") == 0) return parse_list(option, value, 1, 4294967295.0, true, &r->n, e);
-    if (strcmp(option, "--density") == 0) {
-        if (!parse_list(option, value, 0, 1, false, &r->density, e)) return false;
-        for (size_t i = 0; i < r->density.count; i++)
-            if (r->density.x[i] == 0) return err_set(e, "predict: --density %.60s: it must be above 0", value);
-        return true;
-    }
+    if (strcmp(option, "--p") == 0) return take_list(&ranks, value, &r->p, e);
+    if (strcmp(option, "--n") == 0) return take_list(&lengths, value, &r->n, e);
+    if (strcmp(option, "--density") == 0) return take_list(&shares, value, &r->density, e);
     if (strcmp(option, "--against") == 0) {
         TABLE_FIND(exchanges, value, r->against);
         return r->against ? true : err_set(e, "predict: there is no algorithm %.60s; sparsetrain list has all", value);
@@ -83,13 +70,9 @@ static bool take(const char *option, const char *value, struct request *r, struc
         r->rows = value;
         return true;
     }
-    bool ranks = strcmp(option, "--ranks-per-node") == 0;
-    if (!parse_list(option, value, ranks ? 1 : 0, ranks ? 1e6 : 1e9, ranks, &one, e)) return false;
-    if (one.count > 1) return err_set(e, "predict: %s %.60s: one number is needed", option, value);
-    if (ranks)
-        r->ranks_per_node = (int)one.x[0];
-    else
-        r->compute = one.x[0];
+    if (strcmp(option, "--compute") == 0) return numbers_one(&seconds, value, &r->compute, e);
+    if (!numbers_one(&ranks, value, &per_node, e)) return false;
+    r->ranks_per_node = (int)per_node;
     return true;
 }
 
