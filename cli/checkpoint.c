@@ -122,18 +122,11 @@ static size_t exchange_state_bytes(struct exchange *x) {
     return total;
 }
 
-static void take_exchange_state(struct exchange *x, unsigned char *to) {
+static void move_exchange_state(struct exchange *x, unsigned char *state, bool load) {
     size_t bytes;
     void *memory;
-    for (size_t i = 0; exchange_saved(x, i, &memory, &bytes); to += bytes, i++)
-        if (bytes > 0) memcpy(to, memory, bytes);
-}
-
-static void put_exchange_state(struct exchange *x, const unsigned char *from) {
-    size_t bytes;
-    void *memory;
-    for (size_t i = 0; exchange_saved(x, i, &memory, &bytes); from += bytes, i++)
-        if (bytes > 0) memcpy(memory, from, bytes);
+    for (size_t i = 0; exchange_saved(x, i, &memory, &bytes); state += bytes, i++)
+        if (bytes > 0) memcpy(load ? memory : state, load ? state : memory, bytes);
 }
 
 /* What each rank has of its own: the state of its net and its exchange, its residual; where the replicas drift apart
@@ -141,25 +134,34 @@ static void put_exchange_state(struct exchange *x, const unsigned char *from) {
 struct own {
     struct section section[6];
     void *memory[6];
+    const struct device_ops *device[6]; /* of a section that is an array of a device, else NULL */
+    float *array[6];
     size_t count;
 };
 
-static void *own_add(struct own *own, const char *name, size_t bytes) {
+static void own_add(struct own *own, const char *name, size_t bytes) {
     void *memory = mem_alloc(bytes, 1, "a copy for the checkpoint");
     own->section[own->count] = (struct section){name, memory, bytes};
     own->memory[own->count++] = memory;
-    return memory;
+}
+
+static void own_add_array(struct own *own, const char *name, const struct device_ops *device, float *array, size_t n) {
+    own->device[own->count] = device;
+    own->array[own->count] = array;
+    own_add(own, name, n * sizeof *array);
 }
 
 /* Room for all that this run has. */
-static void own_open(const struct run *r, struct own *own) {
+static void own_open(struct run *r, struct own *own) {
+    struct arena *a = &r->net->arena;
+    struct optimiser *o = &r->optimiser;
     *own = (struct own){0};
     own_add(own, "position", sizeof(struct position));
-    own_add(own, "net state", r->net->arena.n_state * sizeof(float));
-    own_add(own, "exchange", exchange_state_bytes((struct exchange *)&r->exchange));
+    own_add_array(own, "net state", a->device, a->state, a->n_state);
+    own_add(own, "exchange", exchange_state_bytes(&r->exchange));
     if (r->sparse) own_add(own, "residual", r->n * sizeof(float));
-    if (r->drifts) own_add(own, "own parameters", r->n * sizeof(float));
-    if (r->drifts) own_add(own, "own optimiser", r->optimiser.n_state * sizeof(float));
+    if (r->drifts) own_add_array(own, "own parameters", a->device, a->param, r->n);
+    if (r->drifts) own_add_array(own, "own optimiser", o->device, o->state, o->n_state);
 }
 
 static void own_close(struct own *own) {
@@ -172,20 +174,27 @@ static void *own_find(const struct own *own, const char *name) {
     return NULL;
 }
 
-static bool write_rank(const struct run *r, const char *dir, struct err *e) {
+/* From the run to the sections, or (load) back; all but the position. */
+static void own_move(struct run *r, struct own *own, bool load) {
+    void *residual = own_find(own, "residual");
+    for (size_t i = 0; i < own->count; i++) {
+        size_t bytes = own->section[i].bytes;
+        if (own->device[i] && load) own->device[i]->to_device(own->array[i], own->memory[i], bytes);
+        if (own->device[i] && !load) own->device[i]->to_host(own->memory[i], own->array[i], bytes);
+    }
+    move_exchange_state(&r->exchange, own_find(own, "exchange"), load);
+    if (residual && load) r->store.ops->write(&r->store, 0, r->n, residual);
+    if (residual && !load) r->store.ops->read(&r->store, 0, r->n, residual);
+}
+
+static bool write_rank(struct run *r, const char *dir, struct err *e) {
     char path[PATH_MAX_ + 32];
-    const struct arena *a = &r->net->arena;
-    const struct optimiser *o = &r->optimiser;
     struct position position = position_of(r);
     struct own own;
     snprintf(path, sizeof path, "%s/rank%04d.ckpt", dir, r->comm->rank);
     own_open(r, &own);
     memcpy(own_find(&own, "position"), &position, sizeof position);
-    a->device->to_host(own_find(&own, "net state"), a->state, a->n_state * sizeof(float));
-    take_exchange_state((struct exchange *)&r->exchange, own_find(&own, "exchange"));
-    if (r->sparse) r->store.ops->read((struct store *)&r->store, 0, r->n, own_find(&own, "residual"));
-    if (r->drifts) a->device->to_host(own_find(&own, "own parameters"), a->param, r->n * sizeof(float));
-    if (r->drifts) o->device->to_host(own_find(&own, "own optimiser"), o->state, o->n_state * sizeof(float));
+    own_move(r, &own, false);
     bool good = container_write(path, own.section, own.count, e);
     own_close(&own);
     return good;
@@ -348,8 +357,6 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
     char path[PATH_MAX_];
     struct container c;
     struct own own;
-    const struct arena *a = &r->net->arena;
-    const struct optimiser *o = &r->optimiser;
     snprintf(path, sizeof path, "%s/rank%04d.ckpt", from->path, r->comm->rank);
     if (!container_read(path, &c, e)) {
         suggest_older(from, e);
@@ -362,11 +369,7 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
     const struct position *p = own_find(&own, "position");
     if (good && (p->run_id != model->run_id || p->step != model->step || p->rank != (uint32_t)r->comm->rank))
         good = err_set(e, "cannot resume: %s belongs to another run or step than model.ckpt beside it", path);
-    if (good) a->device->to_device(a->state, own_find(&own, "net state"), a->n_state * sizeof(float));
-    if (good) put_exchange_state(&r->exchange, own_find(&own, "exchange"));
-    if (good && r->sparse) r->store.ops->write(&r->store, 0, r->n, own_find(&own, "residual"));
-    if (good && r->drifts) a->device->to_device(a->param, own_find(&own, "own parameters"), r->n * sizeof(float));
-    if (good && r->drifts) o->device->to_device(o->state, own_find(&own, "own optimiser"), o->n_state * sizeof(float));
+    if (good) own_move(r, &own, true);
     own_close(&own);
     container_close(&c);
     return good;
