@@ -56,7 +56,7 @@ bool numbers_list(const struct number_rule *rule, const char *text, double *valu
 
 bool numbers_sweep(const struct number_rule *rule, const char *text, double *value, size_t room, size_t *count,
                    struct err *e) {
-    const struct number_rule factors = {rule->verb, rule->option, 1.001, 1e9, false};
+    const struct number_rule factors = {rule->verb, rule->option, 1.01, 1e9, false};
     const char *at = text;
     double min, max, factor;
     if (!strchr(text, ':')) return numbers_list(rule, text, value, room, count, e);
