@@ -132,8 +132,7 @@ static void start_again(struct exchange *x, size_t share) {
     struct micro *t = x->state;
     const struct store_ops *ops = t->view.ops;
     store_view_move(&t->view, x->setup.store, t->begin, t->end - t->begin);
-    uint32_t key = ops->kth_key(&t->view, share);
-    if (key == 0) key = 1;
+    uint32_t key = key_not_zero(ops->kth_key(&t->view, share));
     t->turn.threshold = key_value(key);
     if (ops->select(&t->view, key, &t->local) <= t->local.cap) return;
     if (ops->select(&t->view, key + 1, &t->local) > 0) return;
@@ -167,9 +166,7 @@ static void follow(struct exchange *x, size_t count, size_t share) {
 }
 
 static uint32_t key_of_threshold(float threshold) {
-    uint32_t key = magnitude_key(threshold);
-    if (key > KEY_INFINITE) return KEY_INFINITE;
-    return key > 0 ? key : 1;
+    return key_not_zero(key_at_most_infinite(magnitude_key(threshold)));
 }
 
 /* acc += grad, and t->local. */
