@@ -162,9 +162,10 @@ int main(int argc, char **argv) {
     if (asks_for(argc, argv, "--help")) return launcher_rank() == 0 ? verb_help(0, NULL) : EXIT_DONE;
     if (asks_for(argc, argv, "--version")) return launcher_rank() == 0 ? verb_version(0, NULL) : EXIT_DONE;
     if (!named && *word && *word != '-') {
-        if (launcher_rank() == 0)
-            fprintf(stderr, "sparsetrain: there is no verb \"%.60s%s%.60s\"; sparsetrain --help lists them\n", word,
-                    argc > 2 && *argv[2] != '-' ? " " : "", argc > 2 && *argv[2] != '-' ? argv[2] : "");
+        /* The others leave with 0: a status of theirs could end the job before rank 0 has spoken. */
+        if (launcher_rank() != 0) return EXIT_DONE;
+        fprintf(stderr, "sparsetrain: there is no verb \"%.60s%s%.60s\"; sparsetrain --help lists them\n", word,
+                argc > 2 && *argv[2] != '-' ? " " : "", argc > 2 && *argv[2] != '-' ? argv[2] : "");
         return EXIT_USER;
     }
     return train(argc, argv, named ? 2 : 1);
