@@ -71,7 +71,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,CC,$@)$(CC) $(cflags) -c $< -o $@
 $(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
-$(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
+$(BUILD)/obj/base/plugin.o $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
 commit := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 
 # version.o is made again when the commit changes

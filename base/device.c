@@ -18,6 +18,10 @@ const struct device_ops *device_find(const char *name) {
     return found;
 }
 
+bool device_is_host(const struct device_ops *device) {
+    return device == &device_cpu;
+}
+
 float *device_copy_to_host(const struct device_ops *device, const float *data, size_t count, const char *what) {
     float *host = mem_alloc(count, sizeof *host, what);
     device->to_host(host, data, count * sizeof *host);

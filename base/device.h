@@ -1,27 +1,57 @@
 /* device.h: the memory of a device, the one thing topk and nets share. A row per device in devices.def;
- * the CPU row is device_cpu.c, the CUDA row comes with the plugin. */
+ * the CPU row is device_cpu.c; the CUDA row is device_cuda.c, which loads the plugin that has the rest of it.
+ *
+ * Work given to a device is done in the order in which it was given, by whichever thread; a call returns when host
+ * memory may be used again, not when the device is done, unless it brings something to the host. */
 #ifndef ST_BASE_DEVICE_H
 #define ST_BASE_DEVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
+
+struct store_ops;
+struct backend_ops;
 
 struct device_ops {
     const char *name;    /* what --device takes */
     const char *summary; /* for `sparsetrain list` */
 
-    /* Can this build on this machine use it? If not, *why says what is missing and how to get it. */
+    /* Can this build on this machine use it? If not, *why says what is missing and how to get it. Everything below is
+     * called after it has said yes, by device_find's caller or in device_choose. */
     bool (*available)(struct err *why);
+
+    /* What results are labelled with: the name, unless a stand-in serves the device. What answers, with versions of
+     * driver and libraries: "NVIDIA H200, CUDA 13.0, cuDNN 9.19". */
+    const char *(*label)(void);
+    const char *(*describe)(void);
+    /* Which of the node's devices of this kind: called once, before anything else, by rank `local_rank` of
+     * `local_size` on this node. Several ranks may share one. */
+    void (*choose)(int local_rank, int local_size);
 
     void *(*alloc)(size_t bytes, const char *what); /* not initialised; dies when there is none */
     void (*release)(void *block);
     void (*zero)(void *block, size_t bytes);
+    void (*copy)(void *to, const void *from, size_t bytes); /* inside the device; the two do not overlap */
     void (*to_device)(void *device, const void *host, size_t bytes);
     void (*to_host)(void *host, const void *device, size_t bytes);
     void (*sync)(void); /* all work given to the device is done */
+
+    /* Copies that go on while the caller does other things: begun after all work given before, and before all given
+     * after; the host memory (best from mem_pinned_alloc) belongs to the copy until device_wait(ticket), which may be
+     * called once, in any order, for at most DEVICE_COPIES copies begun and not waited for. */
+    uint32_t (*to_host_begin)(void *host, const void *device, size_t bytes);
+    uint32_t (*to_device_begin)(void *device, const void *host, size_t bytes);
+    void (*wait)(uint32_t ticket);
+
+    /* The rows of topk and nets that serve this device where they come with it in a plugin; NULL: compiled in. */
+    const struct store_ops *(*store)(void);
+    const struct backend_ops *(*backend)(void);
 };
+
+enum { DEVICE_COPIES = 64 };
 
 extern const struct device_ops *const devices[]; /* every row, NULL-terminated */
 
@@ -30,5 +60,8 @@ float *device_copy_to_host(const struct device_ops *device, const float *data, s
 
 /* The row with this name, or NULL. */
 const struct device_ops *device_find(const char *name);
+
+/* Is its memory host memory, which any code may read? */
+bool device_is_host(const struct device_ops *device);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,44 @@ void *mem_zalloc(size_t count, size_t size, const char *what) {
 void mem_free(void *block) {
     if (block) atomic_fetch_sub(&live, 1);
     free(block);
+}
+
+/* -- page-locked memory: a header of one line before the block says who takes it back ----------------------------- */
+
+static void *(*pin)(size_t bytes);
+static void (*unpin)(void *block);
+
+union pinned_header {
+    void (*release)(void *block); /* of the device; NULL: mem_free */
+    char line[ALIGNMENT];
+};
+
+void mem_pin_with(void *(*alloc)(size_t bytes), void (*release)(void *block)) {
+    pin = alloc;
+    unpin = release;
+}
+
+void *mem_pinned_alloc(size_t count, size_t size, const char *what) {
+    if (size && count > (SIZE_MAX - ALIGNMENT) / size)
+        die("the size of %s overflows: %zu times %zu bytes", what, count, size);
+    size_t bytes = count * size + ALIGNMENT;
+    union pinned_header *header = pin ? pin(bytes) : NULL;
+    bool pinned = header != NULL;
+    if (pinned) atomic_fetch_add(&live, 1);
+    if (!pinned) header = mem_alloc(bytes, 1, what);
+    header->release = pinned ? unpin : NULL;
+    return header + 1;
+}
+
+void mem_pinned_free(void *block) {
+    if (!block) return;
+    union pinned_header *header = (union pinned_header *)block - 1;
+    if (!header->release) {
+        mem_free(header);
+        return;
+    }
+    atomic_fetch_sub(&live, 1);
+    header->release(header);
 }
 
 char *mem_printf(const char *format, ...) {

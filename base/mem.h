@@ -15,6 +15,14 @@ void *mem_zalloc(size_t count, size_t size, const char *what);
 /* Frees what mem_* returned; NULL is allowed. */
 void mem_free(void *block);
 
+/* Memory that passes between host and device: page-locked where a device in use wants that, so that copies run at full
+ * speed and beside other work; else as mem_alloc. */
+void *mem_pinned_alloc(size_t count, size_t size, const char *what);
+void mem_pinned_free(void *block);
+/* A device that comes into use names who gives and takes back such memory from here on. alloc returns NULL when it
+ * cannot, and plain memory is taken. Blocks given out before stay what they were. */
+void mem_pin_with(void *(*alloc)(size_t bytes), void (*release)(void *block));
+
 /* printf into fresh memory. */
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -162,7 +162,7 @@ static int print_row(const struct bench *b, const struct request *r) {
     json_object(&j, NULL);
     json_string(&j, "bench", "net");
     json_string(&j, "model", r->model->name);
-    json_string(&j, "backend", net_backend_version());
+    json_string(&j, "backend", net_backend_version(device_find("cpu")));
     json_integer(&j, "batch", b->net->setup.batch);
     json_integer(&j, "threads", r->threads);
     json_integer(&j, "steps", r->steps);
@@ -200,7 +200,7 @@ int bench_net(int argc, char **argv) {
     if (opened && !r.json)
         printf("# net: forward, backward, SGD step; %s, %d rounds of %d steps\n"
                "# model     batch  threads   images/s       least         most    ms/step  wrong\n",
-               net_backend_version(), r.repeat, r.steps);
+               net_backend_version(device_find("cpu")), r.repeat, r.steps);
     int wrong = 0;
     for (int i = 0; opened && i < r.batches; i++) wrong += print_row(&bench[i], &r);
     for (int i = 0; i < r.batches; i++) bench_close(&bench[i]);

@@ -116,7 +116,7 @@ bool record_step(struct record *r, uint64_t step, const float *grad, struct err 
     const float *host = grad;
     char ready;
     c->traffic = TRAFFIC_CONTROL;
-    if (r->device && r->device != device_find("cpu")) {
+    if (r->device && !device_is_host(r->device)) {
         r->device->to_host(r->stage, grad, bytes);
         host = r->stage;
     }

@@ -160,7 +160,12 @@ static bool open_exchange(struct run *r, const struct device_ops *device, struct
     struct exchange_setup setup = {.comm = r->comm, .n = r->n, .k_max = r->n, .phases = &r->phases};
     setup.hidden_phases = &r->hidden_phases;
     options_setup(o, &setup);
-    if (r->sparse) open_store(r, device, &setup);
+    if (r->sparse) {
+        open_store(r, device, &setup);
+    } else if (!device_is_host(device)) {
+        store_open_bare(&r->store, r->n, device);
+        setup.store = &r->store;
+    }
     if (strcmp(o->overlap, "layers") == 0) {
         make_groups(r);
         setup.group = r->group;
@@ -298,10 +303,8 @@ void run_close(struct run *r) {
     log_close(r);
     exchange_close(&r->exchange);
     if (r->dense_start.ops) exchange_close(&r->dense_start);
-    if (r->sparse) {
-        selector_close(r->selector);
-        store_close(&r->store);
-    }
+    selector_close(r->selector);
+    store_close(&r->store);
     mem_free(r->group);
     optimiser_close(&r->optimiser);
     net_close(r->net);

@@ -23,7 +23,7 @@ const char *version_commit(void) {
 void version_print(void) {
     printf("sparsetrain %s (commit %s)\n", ST_VERSION, ST_COMMIT);
     printf("MPI       %s\n", comm_library());
-    printf("networks  %s\n", net_backend_version());
+    printf("networks  %s\n", net_backend_version(device_find("cpu")));
     printf("selection %s\n", topk_kernels()->name);
     printf("compiler  %s, %s\n", COMPILER, ST_CFLAGS);
 }
@@ -33,7 +33,7 @@ void version_json(struct json *j) {
     json_string(j, "sparsetrain", ST_VERSION);
     json_string(j, "commit", ST_COMMIT);
     json_string(j, "mpi", comm_library());
-    json_string(j, "backend", net_backend_version());
+    json_string(j, "backend", net_backend_version(device_find("cpu")));
     json_string(j, "simd", topk_kernels()->name);
     json_string(j, "compiler", COMPILER);
     json_string(j, "flags", ST_CFLAGS);

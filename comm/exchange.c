@@ -107,21 +107,15 @@ double exchange_max_words(const struct exchange *x, size_t k) {
     return x->ops->max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
 }
 
-/* update = scale * u where both are on the device; a copy from device to device goes through the host in small
- * pieces, because a device row has no such copy (nobody needs it: the update is normally made in place). */
+/* update = scale * u where both are on the device. */
 static void scale_dense(const struct exchange *x, const float *u, float scale, float *update) {
     struct store *store = x->setup.store;
     size_t n = x->setup.n;
-    if (!store || store->device == device_find("cpu")) {
+    if (!store || device_is_host(store->device)) {
         for (size_t i = 0; i < n; i++) update[i] = scale * u[i];
         return;
     }
-    float piece[1024];
-    for (size_t at = 0; update != u && at < n; at += sizeof piece / sizeof *piece) {
-        size_t count = n - at < sizeof piece / sizeof *piece ? n - at : sizeof piece / sizeof *piece;
-        store->device->to_host(piece, u + at, count * sizeof *piece);
-        store->device->to_device(update + at, piece, count * sizeof *piece);
-    }
+    if (update != u) store->device->copy(update, u, n * sizeof *u);
     store->ops->scale(store, update, scale);
 }
 

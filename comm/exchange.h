@@ -41,7 +41,8 @@ struct oktopk_setup {
 
 struct exchange_setup {
     struct comm *comm;
-    struct store *store;       /* the residual; rows with `sparse` use it */
+    struct store *store;       /* the residual; rows with `sparse` use it. The others use its device: a bare one where
+                                * the gradient is not in host memory, else NULL */
     struct selector *selector; /* over that store; rows with `selects` use it */
     size_t n;                  /* gradient length */
     size_t k_max;              /* largest k of any step */

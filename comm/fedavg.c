@@ -15,14 +15,12 @@ static void fedavg_open(struct exchange *x) {
     (void)x;
 }
 
-/* Where the gradient is not in host memory nothing is looked at here: the optimiser checks what it makes of it. */
 static bool fedavg_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct store *store = x->setup.store;
     size_t n = x->setup.n;
     (void)k;
-    if (!x->setup.store || x->setup.store->device == device_find("cpu")) {
-        sum->bad = first_nonfinite(grad, n);
-        if (sum->bad < n) return false;
-    }
+    sum->bad = store ? store->ops->first_nonfinite(store, grad, n) : first_nonfinite(grad, n);
+    if (sum->bad < n) return false;
     sum->dense = grad;
     sum->local_nnz = sum->global_nnz = n;
     return true;

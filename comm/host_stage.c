@@ -6,7 +6,7 @@
 
 void host_stage_open(struct host_stage *s, const struct exchange_setup *setup) {
     *s = (struct host_stage){0};
-    if (!setup->store || setup->store->device == device_find("cpu")) return;
+    if (!setup->store || device_is_host(setup->store->device)) return;
     s->device = setup->store->device;
     s->memory = mem_alloc(setup->n, sizeof *s->memory, "the gradient on its way from the device");
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/image.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -49,14 +50,8 @@ void loader_permutation(uint64_t seed, size_t epoch, uint32_t n, uint32_t *permu
     }
 }
 
-/* How a sample is cut: output pixel (y, x) = input (y + down, x + right), x mirrored first when flipped. */
-struct cut {
-    int down, right;
-    bool flip;
-};
-
-static struct cut cut_of(bool augment, uint64_t seed, size_t epoch, uint32_t sample) {
-    struct cut cut = {0, 0, false};
+static struct image_cut cut_of(bool augment, uint64_t seed, size_t epoch, uint32_t sample) {
+    struct image_cut cut = {0, 0, 0};
     if (!augment) return cut;
     struct rng r = rng_open(seed, RNG_AUGMENT, (uint64_t)epoch << 32 | sample);
     cut.down = (int)rng_below(&r, 2 * PADDING + 1) - PADDING;
@@ -66,7 +61,7 @@ static struct cut cut_of(bool augment, uint64_t seed, size_t epoch, uint32_t sam
 }
 
 /* One row of one channel: from[x + right] through the table, black outside, then mirrored. */
-static void row_out(const float *table, const uint8_t *from, int width, struct cut cut, float *to) {
+static void row_out(const float *table, const uint8_t *from, int width, struct image_cut cut, float *to) {
     int first = cut.right < 0 ? -cut.right : 0, last = cut.right > 0 ? width - cut.right : width;
     if (first > width) first = width;
     if (last < first) last = first;
@@ -77,8 +72,8 @@ static void row_out(const float *table, const uint8_t *from, int width, struct c
     for (int x = last; x < width; x++, at += step) *at = table[0];
 }
 
-static void sample_out(const struct dataset *d, const struct normal *normal, const uint8_t *pixels, struct cut cut,
-                       float *x) {
+static void sample_out(const struct dataset *d, const struct normal *normal, const uint8_t *pixels,
+                       struct image_cut cut, float *x) {
     for (int c = 0; c < d->channels; c++) {
         const float *table = normal->value[c];
         for (int y = 0; y < d->height; y++, x += d->width) {
@@ -116,7 +111,7 @@ void loader_fill_test(const struct dataset *d, size_t from, int valid, int batch
     for (int i = 0; i < batch; i++) {
         size_t sample = from + (size_t)(i < valid ? i : valid > 0 ? valid - 1 : 0);
         if (sample >= d->test.count) sample = d->test.count - 1; /* an empty share at the very end */
-        sample_out(d, &normal, d->test.pixels + sample * image_size(d), (struct cut){0, 0, false}, x);
+        sample_out(d, &normal, d->test.pixels + sample * image_size(d), (struct image_cut){0, 0, 0}, x);
         x += image_size(d);
         y[i] = d->test.labels[sample];
     }

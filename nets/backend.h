@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/image.h"
 #include "nets/net.h"
 
 enum { LAYOUT_CANONICAL = 0 }; /* [n][c][h][w], row-major, in every backend; other codes are the backend's own */
@@ -42,6 +43,21 @@ struct layer_spec {
     bool wants_dx;           /* somebody asks for the gradient of x */
 };
 
+/* What comes in with a pass. */
+struct net_input {
+    const float *x;                  /* host, [n][c][h][w], normalised; or NULL, and: */
+    const struct image_bytes *bytes; /* of a backend that takes_bytes */
+    const int32_t *label;            /* host, [n] */
+    int valid;                       /* images that count, the first ones */
+};
+
+enum net_pass { PASS_TRAIN, PASS_BACKWARD, PASS_INFER, NET_PASSES };
+
+struct backend_setup {
+    int threads;
+    enum precision precision;
+};
+
 /* The arrays of one call, all on the device. */
 struct layer_call {
     const float *x, *add; /* add: NULL where nothing joins */
@@ -56,6 +72,8 @@ struct layer_call {
     float *dx;        /* NULL unless spec.wants_dx */
 };
 
+struct optimiser_ops;
+
 struct layer_ops {
     /* Chooses layout and size of *y, whose shape is set. x, add: tensors already opened; add may be NULL. */
     void *(*open)(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
@@ -69,19 +87,32 @@ struct backend_ops {
     const char *name;
     const char *device; /* name of the row of base/devices.def whose memory it works on */
     const char *(*version)(void);
-    void *(*open)(int threads);
-    void (*begin)(void *backend); /* before the calls of each pass: this thread now works for this net */
+    bool takes_bytes; /* net_input.bytes: augments and normalises by itself */
+    /* Can it compute in this precision here? If not, *why says so. */
+    bool (*serves)(enum precision precision, struct err *why);
+    void *(*open)(const struct backend_setup *setup);
     void (*close)(void *backend);
+    /* Takes the input of the next pass: images to x (device, canonical), whose shape is given; labels and valid are
+     * kept for loss. The host memory may be used again. */
+    void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
+    /* Around the calls of a pass: this thread now works for this net. False: the backend has just repeated the same
+     * pass of earlier, which it recorded; the layers are not to be called, nor `end`. whole: nobody needs to know when
+     * a layer is done; the calls are the same each time. */
+    bool (*begin)(void *backend, enum net_pass pass, bool whole);
+    void (*end)(void *backend);
     const struct layer_ops *layer[LAYER_KINDS];
-    /* Softmax cross-entropy and top-1 over the first `valid` rows of logits [n][classes]. label: host, [n].
+    /* Softmax cross-entropy and top-1 over the first `valid` rows (of feed) of logits [n][classes].
      * dlogits: [n][classes], the gradient of the mean loss over n rows; NULL where it is not asked for. */
-    void (*loss)(void *backend, const float *logits, const int32_t *label, int n, int classes, int valid,
-                 float *dlogits, struct net_result *result);
+    void (*loss)(void *backend, const float *logits, int n, int classes, float *dlogits);
+    /* What the last loss was; waits for it. */
+    void (*result)(void *backend, struct net_result *result);
+    const struct optimiser_ops *const *optimisers; /* for memory of this device, by the names of optimisers.def,
+                                                    * NULL-terminated; NULL: optimisers.def's own */
 };
 
-extern const struct backend_ops *const backends[]; /* every row, NULL-terminated */
+extern const struct backend_ops *const backends[]; /* every row but those of plugins, NULL-terminated */
 
-/* The first row that works on the memory of this device, or NULL. */
-const struct backend_ops *backend_for(const char *device);
+/* The row that works on the memory of this device, or NULL. */
+const struct backend_ops *backend_for(const struct device_ops *device);
 
 #endif

@@ -3,6 +3,7 @@
  * convolution on this machine, so nothing is reordered between layers. */
 #include <omp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "nets/backend_onednn.h"
@@ -41,15 +42,26 @@ static enum cpu_layout preferred_layout(const struct onednn *b) {
     return layout;
 }
 
-static void begin(void *backend) {
-    const struct onednn *b = backend;
-    omp_set_num_threads(b->threads);
+static bool serves(enum precision precision, struct err *why) {
+    if (precision == PRECISION_F32) return true;
+    return err_set(why, "--precision %s needs a GPU (--device cuda); the CPU computes in f32",
+                   net_precision_names[precision]);
 }
 
-static void *open_backend(int threads) {
+static bool begin(void *backend, enum net_pass pass, bool whole) {
+    const struct onednn *b = backend;
+    (void)pass, (void)whole;
+    omp_set_num_threads(b->threads);
+    return true;
+}
+static void end(void *backend) {
+    (void)backend;
+}
+
+static void *open_backend(const struct backend_setup *setup) {
     struct onednn *b = mem_zalloc(1, sizeof *b, "the oneDNN backend");
-    b->threads = threads;
-    begin(b); /* primitives are made for a number of threads */
+    b->threads = setup->threads;
+    begin(b, PASS_TRAIN, true); /* primitives are made for a number of threads */
     ONEDNN(dnnl_engine_create(&b->engine, dnnl_cpu, 0));
     ONEDNN(dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags));
     ONEDNN(dnnl_primitive_attr_create(&b->attr));
@@ -64,6 +76,7 @@ static void close_backend(void *backend) {
     ONEDNN(dnnl_stream_destroy(b->stream));
     ONEDNN(dnnl_engine_destroy(b->engine));
     mem_free(b->scratch);
+    mem_free(b->label);
     mem_free(b);
 }
 
@@ -184,23 +197,45 @@ static void linear_backward(void *layer, const struct layer_call *call) {
 }
 static const struct layer_ops linear = {linear_open, linear_forward, linear_backward, mem_free};
 
-static void loss(void *backend, const float *logits, const int32_t *label, int n, int classes, int valid,
-                 float *dlogits, struct net_result *result) {
-    (void)backend;
-    cpu_loss(logits, label, n, classes, valid, dlogits, result);
+/* The images are copied: the caller may fill x anew while backward still needs them. */
+static void feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
+    struct onednn *b = backend;
+    if (!input->x) die("the CPU takes images that are normalised already");
+    if (b->labels != shape->n) {
+        mem_free(b->label);
+        b->label = mem_alloc((size_t)shape->n, sizeof *b->label, "the labels of a batch");
+        b->labels = shape->n;
+    }
+    memcpy(x, input->x, shape->floats * sizeof *x);
+    memcpy(b->label, input->label, (size_t)shape->n * sizeof *b->label);
+    b->valid = input->valid;
+}
+
+static void loss(void *backend, const float *logits, int n, int classes, float *dlogits) {
+    struct onednn *b = backend;
+    if (n != b->labels) die("a loss of %d rows, but %d labels were fed", n, b->labels);
+    cpu_loss(logits, b->label, n, classes, b->valid, dlogits, &b->result);
+}
+
+static void last_result(void *backend, struct net_result *result) {
+    *result = ((const struct onednn *)backend)->result;
 }
 
 const struct backend_ops backend_onednn = {
     .name = "onednn",
     .device = "cpu",
     .version = version,
+    .serves = serves,
     .open = open_backend,
-    .begin = begin,
     .close = close_backend,
+    .feed = feed,
+    .begin = begin,
+    .end = end,
     .layer = {[LAYER_CONV] = &onednn_convolution,
               [LAYER_NORM_RELU] = &normalisation,
               [LAYER_SHORTCUT] = &shortcut,
               [LAYER_AVERAGE] = &average,
               [LAYER_LINEAR] = &linear},
     .loss = loss,
+    .result = last_result,
 };

@@ -14,6 +14,9 @@ struct onednn {
     size_t scratch_bytes;
     int threads;
     enum cpu_layout layout; /* of all activations of this net */
+    int32_t *label;         /* [labels], as fed; the first `valid` count */
+    int labels, valid;
+    struct net_result result; /* of the last loss */
 };
 
 /* The library's name for a layout of 4-dimensional activations. */

@@ -14,7 +14,7 @@ void cpu_shortcut_backward(const struct cpu_view *x, const struct cpu_view *y, s
 void cpu_average_forward(const struct cpu_view *x, const float *from, float *y);
 void cpu_average_backward(const struct cpu_view *x, const float *dy, float *dx);
 
-/* Softmax cross-entropy; see backend_ops.loss. */
+/* Softmax cross-entropy and top-1; see backend_ops.loss. label: [n]. */
 void cpu_loss(const float *logits, const int32_t *label, int n, int classes, int valid, float *dlogits,
               struct net_result *result);
 

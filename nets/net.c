@@ -20,11 +20,12 @@ static void open_layers(struct net *net) {
 }
 
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e) {
-    const struct backend_ops *backend = backend_for(setup->device->name);
+    const struct backend_ops *backend = backend_for(setup->device);
     if (!backend) {
         err_set(e, "no backend of this build trains on device %s: use --device cpu", setup->device->name);
         return NULL;
     }
+    if (!backend->serves(setup->precision, e)) return NULL;
     struct net *net = mem_zalloc(1, sizeof *net, "a net");
     net->model = model;
     net->setup = *setup;
@@ -36,7 +37,7 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     }
     arena_open(&net->arena, setup->device);
     arena_initialise(&net->arena, setup->seed);
-    m->backend_state = backend->open(setup->threads);
+    m->backend_state = backend->open(&(struct backend_setup){setup->threads, setup->precision});
     open_layers(net);
     net_plan(net);
     return net;
@@ -74,31 +75,45 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
     };
 }
 
-/* Images to logits. The images are copied: the caller may fill x anew while backward still needs them. */
-static void run_forward(struct net *net, const float *x, bool training) {
+/* Images to logits to loss. */
+static void run_forward(struct net *net, const struct net_input *input, bool training, struct net_result *result) {
     struct net_impl *m = net_impl(net);
-    m->backend->begin(m->backend_state);
-    net->setup.device->to_device(m->tensor[0].data, x, m->tensor[0].shape.floats * sizeof(float));
-    for (int i = 0; i < m->layers; i++) {
-        struct net_layer *l = &m->layer[i];
-        struct layer_call call = call_of(net, l);
-        m->backend->layer[l->spec.kind]->forward(l->self, &call, training);
+    const struct net_tensor *logits = &m->tensor[m->logits];
+    m->backend->feed(m->backend_state, input, &m->tensor[0].shape, m->tensor[0].data);
+    if (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
+        for (int i = 0; i < m->layers; i++) {
+            struct net_layer *l = &m->layer[i];
+            struct layer_call call = call_of(net, l);
+            m->backend->layer[l->spec.kind]->forward(l->self, &call, training);
+        }
+        m->backend->loss(m->backend_state, logits->data, logits->shape.n, logits->shape.c,
+                         training ? slot_data(m, logits->gradient_at[0]) : NULL);
+        m->backend->end(m->backend_state);
     }
+    if (result) net_result(net, result);
+}
+
+void net_result(struct net *net, struct net_result *result) {
+    struct net_impl *m = net_impl(net);
+    m->backend->result(m->backend_state, result);
+}
+
+bool net_takes_bytes(const struct net *net) {
+    return net_impl(net)->backend->takes_bytes;
 }
 
 void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result) {
-    struct net_impl *m = net_impl(net);
-    run_forward(net, x, true);
-    const struct net_tensor *logits = &m->tensor[m->logits];
-    int n = logits->shape.n;
-    m->backend->loss(m->backend_state, logits->data, y, n, logits->shape.c, n, slot_data(m, logits->gradient_at[0]),
-                     result);
+    run_forward(net, &(struct net_input){.x = x, .label = y, .valid = net->setup.batch}, true, result);
+}
+
+void net_forward_bytes(struct net *net, const struct image_bytes *bytes, const int32_t *y, struct net_result *result) {
+    run_forward(net, &(struct net_input){.bytes = bytes, .label = y, .valid = net->setup.batch}, true, result);
 }
 
 void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context) {
     struct net_impl *m = net_impl(net);
     size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
-    m->backend->begin(m->backend_state);
+    if (!m->backend->begin(m->backend_state, PASS_BACKWARD, ready == NULL)) return;
     for (int i = m->layers - 1; i >= 0; i--) {
         struct net_layer *l = &m->layer[i];
         struct layer_call call = call_of(net, l);
@@ -107,6 +122,7 @@ void net_backward_with(struct net *net, void (*ready)(void *context, size_t from
         final = l->param;
         ready(context, final);
     }
+    m->backend->end(m->backend_state);
 }
 
 void net_backward(struct net *net) {
@@ -114,8 +130,5 @@ void net_backward(struct net *net) {
 }
 
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result) {
-    struct net_impl *m = net_impl(net);
-    run_forward(net, x, false);
-    const struct net_tensor *logits = &m->tensor[m->logits];
-    m->backend->loss(m->backend_state, logits->data, y, logits->shape.n, logits->shape.c, valid, NULL, result);
+    run_forward(net, &(struct net_input){.x = x, .label = y, .valid = valid}, false, result);
 }

@@ -13,9 +13,19 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/image.h"
 #include "nets/arena.h"
 
 struct net;
+
+/* In which a network computes; its parameters and their gradients are f32 in all of them. */
+enum precision {
+    PRECISION_F32,
+    PRECISION_TF32, /* products of 10-bit mantissas, summed in f32 */
+    PRECISION_BF16  /* activations, and weights as they are multiplied, in bf16; sums in f32 */
+};
+extern const char *const net_precision_names[]; /* by enum precision, NULL-terminated */
+bool net_precision_parse(const char *name, enum precision *precision);
 
 struct net_setup {
     int batch;                   /* images a step on this rank, >= 1 */
@@ -24,6 +34,7 @@ struct net_setup {
     int threads;   /* of the backend on this rank, >= 1 */
     uint64_t seed; /* of the initial parameters */
     const struct device_ops *device;
+    enum precision precision;
 };
 
 struct net_result {
@@ -57,8 +68,14 @@ struct net {
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e);
 void net_close(struct net *net);
 
-/* x: host, [batch][channels][height][width] float, normalised; y: host, [batch], 0 <= y < classes. */
+/* x: host, [batch][channels][height][width] float, normalised; y: host, [batch], 0 <= y < classes. Where a device works
+ * beside the host, these return while it is still at work, unless they have something to bring (result not NULL). */
 void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result);
+/* The same from bytes, augmented and normalised on the device; only where net_takes_bytes says yes. */
+void net_forward_bytes(struct net *net, const struct image_bytes *bytes, const int32_t *y, struct net_result *result);
+bool net_takes_bytes(const struct net *net);
+/* Of the last forward pass; for a caller that gave no result then. */
+void net_result(struct net *net, struct net_result *result);
 /* The same, and after each layer that has parameters, from the last to the first: ready(context, from) where
  * arena.grad[from..n-1] is final now. */
 void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context);
@@ -68,7 +85,7 @@ void net_backward(struct net *net); /* after net_forward; overwrites all of aren
  * and y is still read. */
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result);
 
-/* "oneDNN 2.6.3": the backend library in use, for --version and logs. */
-const char *net_backend_version(void);
+/* "oneDNN 2.6.3": the library that computes on this device, for --version and logs. */
+const char *net_backend_version(const struct device_ops *device);
 
 #endif

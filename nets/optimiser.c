@@ -1,6 +1,10 @@
 /* optimiser.c: the table of optimisers and their memory, see optimiser.h. */
 #include "nets/optimiser.h"
 
+#include <string.h>
+
+#include "nets/backend.h"
+
 #define OPTIMISER(name) extern const struct optimiser_ops optimiser_##name;
 #include "nets/optimisers.def"
 #undef OPTIMISER
@@ -9,8 +13,17 @@ const struct optimiser_ops *const optimisers[] = {
 #include "nets/optimisers.def"
     NULL};
 
+static const struct optimiser_ops *for_device(const struct optimiser_ops *ops, const struct device_ops *device) {
+    const struct backend_ops *backend = backend_for(device);
+    if (!backend || !backend->optimisers) return ops;
+    for (size_t i = 0; backend->optimisers[i]; i++)
+        if (strcmp(backend->optimisers[i]->name, ops->name) == 0) return backend->optimisers[i];
+    die("the optimiser %s does not run on device %s", ops->name, device->name);
+}
+
 void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
                     const struct optimiser_setup *setup) {
+    ops = for_device(ops, device);
     *o = (struct optimiser){.ops = ops, .setup = *setup, .device = device, .n = n, .n_state = n * ops->states};
     o->state = device->alloc(o->n_state * sizeof(float), "the optimiser's state");
     device->zero(o->state, o->n_state * sizeof(float));

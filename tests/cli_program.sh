@@ -93,7 +93,7 @@ for p in 1 3; do
     mistake $p 'data_batch_2.bin' --data "cifar10:$W/holes" --out "$W/new"
     mistake $p 'broken.tar.gz' --data "cifar10:$W/broken.tar.gz" --out "$W/new"
     mistake $p 'more than the' --data synthetic:16x16 --batch 128 --out "$W/new"
-    mistake $p 'no CUDA plugin' --data synthetic:16x16 --batch 2 --device cuda --out "$W/new"
+    SPARSETRAIN_PLUGIN=$W/none.so mistake $p 'none.so, which cannot be read' --data synthetic:16x16 --batch 2 --device cuda --out "$W/new"
     mistake $p '/proc/nowhere' --data synthetic:64x16 --batch 2 --steps 1 --out /proc/nowhere
     mistake $p 'already holds a run' --data synthetic:64x16 --batch 2 --steps 1 --out "$W/run-gtopk-2"
     mistake $p 'there is no verb' trian

@@ -47,7 +47,7 @@ static int open_run(void **state) {
     struct err e = {0};
     const struct model_ops *model;
     TABLE_FIND(models, "resnet20", model);
-    struct net_setup setup = {GOLDEN_BATCH, 3, 32, 32, CLASSES, 1, GOLDEN_SEED, device_find("cpu")};
+    struct net_setup setup = {GOLDEN_BATCH, 3, 32, 32, CLASSES, 1, GOLDEN_SEED, device_find("cpu"), PRECISION_F32};
     struct run *r = *state = mem_zalloc(1, sizeof *r, "the golden run");
     r->net = net_open(model, &setup, &e);
     const struct optimiser_ops *ops;

@@ -230,7 +230,7 @@ struct subject {
 static struct subject subject_open(const struct backend_ops *backend, const struct trial *t, struct naive *v,
                                    int layout) {
     struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device_find(backend->device)};
-    s.state = backend->open(1);
+    s.state = backend->open(&(struct backend_setup){.threads = 1});
     s.x = laid_out(v->r.x, layout);
     s.y = v->r.y;
     s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.x : NULL, &s.y);
@@ -261,7 +261,7 @@ static void subject_close(struct subject *s) {
 static void one_trial(const struct backend_ops *backend, const struct trial *t, int layout) {
     struct naive v = naive_open(t);
     struct subject s = subject_open(backend, t, &v, layout);
-    backend->begin(s.state);
+    backend->begin(s.state, PASS_TRAIN, false);
     if (t->kind == LAYER_NORM_RELU) { /* inference first: it must leave the statistics alone */
         ref_forward(&v.r, v.x, v.add, v.param, v.state, v.y);
         s.ops->forward(s.layer, &s.call, false);
@@ -307,9 +307,15 @@ static void backends_match_the_naive_loops(void **state) {
 enum { CLASSES = 5, ROWS = 3 };
 
 static void loss_of(const float *z, const int32_t *label, int valid, float *dz, struct net_result *result) {
-    void *state = backends[0]->open(1);
-    backends[0]->begin(state);
-    backends[0]->loss(state, z, label, ROWS, CLASSES, valid, dz, result);
+    const float image[ROWS] = {0};
+    float x[ROWS];
+    const struct tensor shape = {.n = ROWS, .c = 1, .h = 1, .w = 1, .floats = ROWS};
+    void *state = backends[0]->open(&(struct backend_setup){.threads = 1});
+    backends[0]->feed(state, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+    backends[0]->begin(state, PASS_TRAIN, false);
+    backends[0]->loss(state, z, ROWS, CLASSES, dz);
+    backends[0]->end(state);
+    backends[0]->result(state, result);
     backends[0]->close(state);
 }
 

@@ -74,6 +74,24 @@ static void check_moments(const float *x, size_t n, uint32_t key, const struct m
     CHECK(fabs(m->sum_square - (double)sum_square) <= 1e-13 * (double)sum_square, "n %zu key %08x: squares", n, key);
 }
 
+/* Each of a few ranks against a full sort. acc = x; grad adds zeros. */
+static void check_samples(struct store *s, const float *x, const float *grad, size_t stride, uint32_t *scratch) {
+    for (size_t first = 0; first < stride && first < 2; first++) {
+        size_t count = (s->n - 1 - first) / stride + 1;
+        struct ranked *sorted = mem_alloc(count, sizeof *sorted, "a sorted sample");
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = (struct ranked){magnitude_key(x[first + i * stride]), (uint32_t)i};
+        qsort(sorted, count, sizeof *sorted, by_rank);
+        const size_t ranks[] = {1, count / 3 + 1, count};
+        for (size_t r = 0; r < 3; r++)
+            for (int with = 0; with < 2; with++)
+                CHECK(s->ops->sample_kth_key(s, with ? grad : NULL, first, stride, count, ranks[r], scratch) ==
+                          sorted[ranks[r] - 1].key,
+                      "sample of %zu, first %zu, stride %zu, rank %zu", count, first, stride, ranks[r]);
+        mem_free(sorted);
+    }
+}
+
 /* What selectors use, on a view from `offset` of a longer store. */
 static void selection_operations(size_t n, size_t offset) {
     struct store whole, s;
@@ -88,9 +106,8 @@ static void selection_operations(size_t n, size_t offset) {
         pattern_fill(p, x, n, n), pattern_fill(SIGNED_ZEROS, grad, n, n);
         s.ops->write(&s, 0, n, x);
         uint32_t middle = magnitude_key(x[n / 2]);
-        size_t stride = n > 20 ? 7 : 1, samples = (n + stride - 1) / stride;
-        s.ops->sample(&s, grad, 0, stride, samples, key);
-        for (size_t i = 0; i < samples; i++) CHECK(key[i] == magnitude_key(x[i * stride]), "sample %zu", i);
+        size_t stride = n > 20 ? 7 : 1;
+        check_samples(&s, x, grad, stride, key);
         CHECK(s.ops->guess_key(&s, grad, 1) <= KEY_INFINITE, "a guess that nothing reaches");
         size_t count = s.ops->accumulate_select_moments(&s, grad, middle, &out, &m);
         for (size_t i = 0; i < n; i++) x[i] += grad[i];

@@ -64,9 +64,9 @@ static uint32_t sampled_key(struct selector *s, const float *grad, size_t k) {
     size_t n = s->store->n, stride = stride_for(n, k);
     struct rng rng = rng_open(s->settings.seed, RNG_SELECT, d->step++);
     size_t first = rng_below(&rng, (uint32_t)stride), samples = (n - 1 - first) / stride + 1;
-    s->store->ops->sample(s->store, grad, first, stride, samples, d->sample);
     size_t rank = (samples * k + n - 1) / n;
-    return key_not_zero(key_at_most_infinite(key_kth_largest(d->sample, samples, rank)));
+    uint32_t key = s->store->ops->sample_kth_key(s->store, grad, first, stride, samples, rank, d->sample);
+    return key_not_zero(key_at_most_infinite(key));
 }
 
 static bool dgc_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {

@@ -21,8 +21,20 @@ static void exact_close(struct selector *s) {
     mem_free(s->state);
 }
 
+/* Where the store does it all. */
+static bool exact_by_store(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    s->store->ops->accumulate_top(s->store, grad, k, out);
+    if (!candidates_finite(out, bad)) { /* perhaps not the lowest of them */
+        find_not_finite(s->store, out, bad);
+        return false;
+    }
+    s->stats.threshold = key_value(candidates_least(out));
+    return true;
+}
+
 static bool exact_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     struct cut *c = s->state;
+    if (s->store->ops->accumulate_top) return exact_by_store(s, grad, k, out, bad);
     uint32_t key = key_at_most_infinite(s->store->ops->guess_key(s->store, grad, k));
     size_t count = s->store->ops->accumulate_select(s->store, grad, key, out);
     if (!candidates_finite(out, bad)) return false;

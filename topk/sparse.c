@@ -14,15 +14,15 @@ enum {
 };
 
 void sparse_open(struct sparse *s, size_t cap) {
-    s->idx = mem_alloc(cap + PADDING, sizeof *s->idx, "indices of a sparse vector");
-    s->val = mem_alloc(cap + PADDING, sizeof *s->val, "values of a sparse vector");
+    s->idx = mem_pinned_alloc(cap + PADDING, sizeof *s->idx, "indices of a sparse vector");
+    s->val = mem_pinned_alloc(cap + PADDING, sizeof *s->val, "values of a sparse vector");
     s->nnz = 0;
     s->cap = cap;
 }
 
 void sparse_close(struct sparse *s) {
-    mem_free(s->idx);
-    mem_free(s->val);
+    mem_pinned_free(s->idx);
+    mem_pinned_free(s->val);
     *s = (struct sparse){0};
 }
 

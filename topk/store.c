@@ -14,19 +14,24 @@ const struct store_ops *const stores[] = {
     NULL};
 
 static const struct store_ops *ops_for(const struct device_ops *device) {
+    if (device->store) return device->store();
     for (size_t i = 0; stores[i]; i++)
         if (strcmp(stores[i]->device, device->name) == 0) return stores[i];
     die("this build keeps no gradients on the device %s", device->name);
 }
 
-void store_open(struct store *s, size_t n, const struct device_ops *device) {
+void store_open_bare(struct store *s, size_t n, const struct device_ops *device) {
     if (n < 1 || n > UINT32_MAX)
         die("a gradient of %zu entries cannot be stored: indices have 32 bits, so the length is 1 to %" PRIu32, n,
             UINT32_MAX);
     *s = (struct store){.n = n, .device = device, .ops = ops_for(device)};
+    s->ops->open(s);
+}
+
+void store_open(struct store *s, size_t n, const struct device_ops *device) {
+    store_open_bare(s, n, device);
     s->acc = device->alloc(n * sizeof *s->acc, "the residual of the gradient");
     device->zero(s->acc, n * sizeof *s->acc);
-    s->ops->open(s);
 }
 
 void store_close(struct store *s) {

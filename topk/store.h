@@ -1,6 +1,6 @@
 /* store.h: the gradient store: the residual of error feedback, on the backend's device, and the
- * operations on it that selectors and exchanges need. One file per device (store_cpu.c; the CUDA plugin
- * brings its own), so that a selector or an algorithm is written once.
+ * operations on it that selectors and exchanges need. One file per device (store_cpu.c; cuda_store.c in
+ * the CUDA plugin), so that a selector or an algorithm is written once.
  *
  * Between the accumulation and the end of a step the array holds acc = residual + gradient; taking the
  * delivered entries out of it leaves the next residual. No second array of size n exists.
@@ -42,14 +42,20 @@ struct store_ops {
     size_t (*accumulate_select)(struct store *s, const float *grad, uint32_t key, struct sparse *out);
     size_t (*select)(struct store *s, uint32_t key, struct sparse *out); /* the same without accumulating */
     uint32_t (*kth_key)(struct store *s, size_t k);                      /* exact k-th largest magnitude key */
+    /* acc += grad and exactly the k entries of largest magnitude, of equal ones those of lower index, to out in index
+     * order (out->cap >= selector_capacity). NaN and infinities are the largest. NULL: a row on which a guessed key, a
+     * pass and a cut among the candidates is as fast (exact.c). */
+    void (*accumulate_top)(struct store *s, const float *grad, size_t k, struct sparse *out);
     /* As accumulate_select, and the moments of all of acc in the same pass. Where an entry is not finite, m->max_key
      * says so and the sums mean nothing. */
     size_t (*accumulate_select_moments)(struct store *s, const float *grad, uint32_t key, struct sparse *out,
                                         struct moments *m);
     void (*moments)(struct store *s, uint32_t key, struct moments *m); /* of the entries >= key; 0: of all */
     size_t (*count)(struct store *s, uint32_t key);                    /* entries >= key */
-    /* key[i] = magnitude key of acc[first + i stride] (+ grad there, unless NULL), i < count; host */
-    void (*sample)(struct store *s, const float *grad, size_t first, size_t stride, size_t count, uint32_t *key);
+    /* The rank-th largest magnitude key of acc[first + i stride] (+ grad there, unless NULL), i < count. scratch: host,
+     * [count]; a row may use it or not. */
+    uint32_t (*sample_kth_key)(struct store *s, const float *grad, size_t first, size_t stride, size_t count,
+                               size_t rank, uint32_t *scratch);
     void (*gather_at)(struct store *s, const uint32_t *idx, size_t count, float *val); /* val[i] = acc[idx[i]]; host */
     void (*zero_at)(struct store *s, const uint32_t *idx, size_t count);               /* acc[idx[i]] = 0; idx: host */
     void (*add_at)(struct store *s, const struct sparse *delta);                       /* acc += delta */
@@ -60,12 +66,17 @@ struct store_ops {
     /* dense[idx[i]] += scale * val[i]; dense: device. */
     void (*scatter_add)(struct store *s, const struct sparse *u, float scale, float *dense);
     void (*scale)(struct store *s, float *dense, float scale); /* dense *= scale; device, [n] */
+    /* The lowest i with dense[i] NaN or infinite; n when there is none. dense: device, [n] */
+    size_t (*first_nonfinite)(struct store *s, const float *dense, size_t n);
 };
 
-extern const struct store_ops *const stores[]; /* every row of this build, NULL-terminated */
+extern const struct store_ops *const stores[]; /* every row of this build but those of plugins, NULL-terminated */
 
 /* A zeroed store of n entries, 1 <= n < 2^32 (else dies), on this device. */
 void store_open(struct store *s, size_t n, const struct device_ops *device);
+/* The same without a residual (acc is NULL), for exchanges that have none: of the operations only scale and
+ * first_nonfinite. */
+void store_open_bare(struct store *s, size_t n, const struct device_ops *device);
 void store_close(struct store *s);
 
 /* A store over entries [from, from + count) of another one, in the same memory: indices count from `from`. Closed

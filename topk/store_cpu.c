@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/simd.h"
+#include "topk/finite.h"
 #include "topk/kernels.h"
 #include "topk/selector.h"
 
@@ -137,7 +138,8 @@ static size_t count_above(struct store *s, uint32_t key) {
 }
 
 /* Far apart, so that each is a cache miss: several are kept on their way. */
-static void sample(struct store *s, const float *grad, size_t first, size_t stride, size_t count, uint32_t *key) {
+static uint32_t sample_kth_key(struct store *s, const float *grad, size_t first, size_t stride, size_t count,
+                               size_t rank, uint32_t *key) {
     const float *acc = s->acc;
     for (size_t i = 0; i < count; i++) {
         size_t at = first + i * stride, later = i + AHEAD < count ? at + AHEAD * stride : at;
@@ -145,6 +147,7 @@ static void sample(struct store *s, const float *grad, size_t first, size_t stri
         if (grad) __builtin_prefetch(grad + later);
         key[i] = magnitude_key(acc[at] + (grad ? grad[at] : -0.0f));
     }
+    return key_kth_largest(key, count, rank);
 }
 
 static void gather_at(struct store *s, const uint32_t *idx, size_t count, float *val) {
@@ -190,6 +193,11 @@ SIMD_CLONES static void scale_all(struct store *s, float *dense, float scale) {
     for (size_t i = 0; i < s->n; i++) dense[i] *= scale;
 }
 
+static size_t nonfinite(struct store *s, const float *dense, size_t n) {
+    (void)s;
+    return first_nonfinite(dense, n);
+}
+
 extern const struct store_ops store_cpu;
 const struct store_ops store_cpu = {
     .device = "cpu",
@@ -203,7 +211,7 @@ const struct store_ops store_cpu = {
     .accumulate_select_moments = accumulate_select_moments,
     .moments = moments_above,
     .count = count_above,
-    .sample = sample,
+    .sample_kth_key = sample_kth_key,
     .gather_at = gather_at,
     .zero_at = zero_at,
     .add_at = add_at,
@@ -212,4 +220,5 @@ const struct store_ops store_cpu = {
     .scatter = scatter,
     .scatter_add = scatter_add,
     .scale = scale_all,
+    .first_nonfinite = nonfinite,
 };

@@ -1,0 +1,66 @@
+/* plugin.c: see plugin.h. */
+#include "base/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The folder of the running program, with a slash at its end; empty where Linux does not say. */
+static void program_folder(char folder[PATH_MAX]) {
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    folder[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[1] = 0;
+}
+
+/* Where the file is; false: nowhere. */
+static bool find(const char *file, char path[PATH_MAX], struct err *why) {
+    static const char *const places[] = {"", "../lib/sparsetrain/", "../"};
+    const char *given = getenv("SPARSETRAIN_PLUGIN");
+    char folder[PATH_MAX];
+    if (given && *given) {
+        snprintf(path, PATH_MAX, "%s", given);
+        if (access(path, R_OK) == 0) return true;
+        return err_set(why, "SPARSETRAIN_PLUGIN names %s, which cannot be read", given);
+    }
+    program_folder(folder);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int length = snprintf(path, PATH_MAX, "%s%s%s", folder, places[i], file);
+        if (length < PATH_MAX && access(path, R_OK) == 0) return true;
+    }
+    return err_set(why,
+                   "there is no plugin %s beside the program: build where nvcc and cuDNN 9 are installed (make says "
+                   "which of them it found), or use --device cpu",
+                   file);
+}
+
+static const struct plugin *open_plugin(const char *path, struct err *why) {
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (!library) {
+        err_set(why,
+                "the plugin cannot be loaded: %.400s; install what is missing or put its folder into LD_LIBRARY_PATH",
+                dlerror());
+        return NULL;
+    }
+    plugin_entry *entry;
+    void *symbol = dlsym(library, PLUGIN_ENTRY);
+    memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from a data pointer to a function */
+    const struct plugin *p = symbol ? entry() : NULL;
+    if (p && p->interface == PLUGIN_INTERFACE && strcmp(p->version, ST_VERSION) == 0) return p;
+    err_set(why, "the plugin %.300s is of version %s, the program of %s: build and install both together", path,
+            p ? p->version : "none", ST_VERSION);
+    dlclose(library);
+    return NULL;
+}
+
+const struct plugin *plugin_load(const char *file, struct err *why) {
+    static const struct plugin *loaded;
+    static struct err refused;
+    char path[PATH_MAX];
+    if (!loaded && !refused.text[0] && find(file, path, &refused)) loaded = open_plugin(path, &refused);
+    if (!loaded) err_set(why, "%s", refused.text);
+    return loaded;
+}
