@@ -1,0 +1,48 @@
+/* cuda_device.h: what the files of the CUDA plugin share: checked calls, the stream, copies. Not part of the program:
+ * it is compiled into libsparsetrain_cuda.so alone.
+ *
+ * All work of a process goes to one stream, in the order in which it is given: kernels, cuDNN, cuBLAS. Copies that run
+ * beside it have a second one. */
+#ifndef ST_BASE_CUDA_DEVICE_H
+#define ST_BASE_CUDA_DEVICE_H
+
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Ends the job where a call of the CUDA runtime failed, with the call and what the runtime says. For launches:
+ * CUDA_CALL(cudaGetLastError()) after them. */
+#define CUDA_CALL(call) cuda_check(call, #call, __FILE__, __LINE__)
+void cuda_check(cudaError_t error, const char *call, const char *file, int line);
+
+/* The stream of this process. The calling thread is made one that works with this process's GPU. */
+cudaStream_t cuda_stream(void);
+
+/* As many blocks as the GPU runs at once, `each` on every multiprocessor: the grid of a kernel that strides. At most
+ * `most`, at least 1. */
+unsigned cuda_grid(unsigned each, size_t most);
+
+/* Small results come to the host through page-locked memory of the caller (mem_pinned_alloc): this waits until all work
+ * given so far is done. */
+void cuda_wait(void);
+
+/* Device memory that dies with a hint when there is none; `what` names the use. NULL for 0 bytes. */
+void *cuda_alloc(size_t bytes, const char *what);
+void cuda_free(void *block);
+
+/* host[0..bytes-1] to the device before all later work. Returns when host may be used again, which is soon where it is
+ * page-locked: it does not wait for earlier work. */
+void cuda_upload(void *device, const void *host, size_t bytes);
+
+/* "NVIDIA H200": what cudaGetDeviceProperties calls it. */
+const char *cuda_device_name(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
