@@ -1,0 +1,78 @@
+/* cuda_kernel.h: what every .cu file includes first. The kernels are CUDA C++ and run in two ways:
+ *
+ * 1. compiled by nvcc, on a GPU;
+ * 2. compiled by g++ -x c++ -DST_HOSTCUDA, under the emulator of tests/hostcuda, on any machine (see emulate.h for the
+ *    subset of the language that it knows).
+ *
+ * What the language writes in a way that g++ cannot read, or in PTX, has a name here:
+ *
+ *        static __global__ void add(float *sum, const float *x, unsigned n) { ... }
+ *        LAUNCH(add, (n + 255) / 256, 256, 0, stream, sum, x, n);
+ *        LAUNCH((tile<4, true>), dim3(w, h), 128, bytes, stream, ...);   // a template: in parentheses
+ *
+ *        SHARED_DYNAMIC(float, row);        // float *row: the dynamic shared memory of the launch, 16-byte aligned
+ *
+ * LAUNCH does not say whether it worked: cudaGetLastError() does, as after <<<>>>.
+ *
+ * The file is empty where neither compiler reads it, so that a tool for C may look at all headers. */
+#ifndef ST_BASE_CUDA_KERNEL_H
+#define ST_BASE_CUDA_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cuda_hd.h"
+
+#if defined(ST_HOSTCUDA)
+
+#include "tests/hostcuda/emulate.h"
+
+#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                         \
+    hostcuda_launch(#kernel, kernel, dim3(grid), dim3(block), shared_bytes, stream, ##__VA_ARGS__)
+
+#define SHARED_DYNAMIC(type, name) type *name = static_cast<type *>(hostcuda_shared_dynamic())
+
+static inline uint64_t load_acquire(const uint64_t *word) {
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+static inline void store_release(uint64_t *word, uint64_t value) {
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+#elif defined(__CUDACC__)
+
+#include <cuda_runtime.h>
+
+#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                         \
+    kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
+
+#define SHARED_DYNAMIC(type, name)                                                                                     \
+    extern __shared__ __align__(16) unsigned char st_shared_dynamic[];                                                 \
+    type *name = reinterpret_cast<type *>(st_shared_dynamic)
+
+/* A word with which blocks of one grid tell each other that what they wrote before it may be read. */
+static __device__ __forceinline__ uint64_t load_acquire(const uint64_t *word) {
+    uint64_t value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static __device__ __forceinline__ void store_release(uint64_t *word, uint64_t value) {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+#endif
+
+#if defined(ST_HOSTCUDA) || defined(__CUDACC__)
+
+/* Data that is read or written once: it shall not push out of the cache what is used again. */
+static __device__ __forceinline__ float4 load_streaming(const float4 *from) {
+    return __ldcs(from);
+}
+static __device__ __forceinline__ void store_streaming(float4 *to, float4 value) {
+    __stcs(to, value);
+}
+
+#endif
+
+#endif
