@@ -1,5 +1,6 @@
 # sparsetrain. Targets: all (default), check, bench, lint, format, install, uninstall, clean.
 # Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  PREFIX= DESTDIR=
+#         CUDA_ARCH="80 90" (compute capabilities; the last one also for later chips)
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -16,7 +17,11 @@ override BUILD := $(BUILD)/san-$(subst $(comma),-,$(SAN))
 endif
 
 modules := base data topk comm nets cli
-sources := $(foreach m,$(modules),$(wildcard $(m)/*.c))
+# What goes into the CUDA plugin and not into the program.
+plugin_c  := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.c)) $(wildcard nets/backend_cudnn*.c)
+plugin_cu := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.cu))
+sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c))
+sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c))
 
@@ -35,10 +40,16 @@ has_zlib := $(call have,zlib)
 has_dnnl := $(call links,oneapi/dnnl/dnnl.h,-ldnnl)
 has_cmocka := $(call have,cmocka)
 nvcc     := $(if $(filter 0,$(CUDA)),,$(shell command -v nvcc 2>/dev/null))
-cuda_sources := $(wildcard */*.cu nets/backend_cudnn.c)
+cuda_home := $(patsubst %/bin/nvcc,%,$(if $(nvcc),$(shell readlink -f $(nvcc))))
+cuda_libs := -L$(cuda_home)/lib64 -lcudnn -lcublas -lcudart_static -lrt
+has_cudnn := $(if $(nvcc),$(call links,cudnn_v9.h,-I$(cuda_home)/include $(cuda_libs) -ldl -lpthread),missing)
+CUDA_ARCH ?= 80 90
 
+ifeq ($(CUDA),1)
+missing_cuda := $(if $(nvcc),,nvcc) $(if $(filter found,$(has_cudnn)),,cuDNN-9)
+endif
 missing  := $(if $(filter found,$(has_mpi)),,libopenmpi-dev) $(if $(filter found,$(has_png)),,libpng-dev) \
-            $(if $(filter found,$(has_zlib)),,zlib1g-dev) $(if $(filter found,$(has_dnnl)),,libdnnl-dev)
+            $(if $(filter found,$(has_zlib)),,zlib1g-dev) $(if $(filter found,$(has_dnnl)),,libdnnl-dev) $(missing_cuda)
 
 # -- flags ---------------------------------------------------------------------------------------------------
 warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -63,7 +74,7 @@ all: report programs
 programs: $(BUILD)/sparsetrain cuda
 
 report:
-	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)"
+	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)  cuDNN $(has_cudnn)"
 	@test -z "$(strip $(missing))" || { echo "missing: install $(strip $(missing)) (sh scripts/deps.sh does it on Debian and Ubuntu)" >&2; exit 1; }
 
 # -- rules ---------------------------------------------------------------------------------------------------
@@ -83,13 +94,13 @@ $(BUILD)/obj/cli/version.o: $(BUILD)/commit
 FORCE:
 
 define module_rule
-$(BUILD)/lib$(1).a: $(call objects,$(wildcard $(1)/*.c))
+$(BUILD)/lib$(1).a: $(call objects,$(call sources_of,$(1)))
 	@rm -f $$@
 	$$(call quiet,AR,$$@)ar rcs $$@ $$^
 endef
 $(foreach m,$(filter-out cli,$(modules)),$(eval $(call module_rule,$(m))))
 
-$(BUILD)/sparsetrain: $(call objects,$(wildcard cli/*.c)) $(foreach m,data nets comm topk base,$(BUILD)/lib$(m).a)
+$(BUILD)/sparsetrain: $(call objects,$(call sources_of,cli)) $(foreach m,data nets comm topk base,$(BUILD)/lib$(m).a)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -o $@
 
 # A test links only what its module may include: the rule of the folders, kept by the linker.
@@ -100,7 +111,7 @@ libs_of_comm := comm topk base
 libs_of_nets := nets base
 libs_of_cli  := data nets comm topk base
 module_of = $(firstword $(subst _, ,$(notdir $(1))))
-cli_parts = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(wildcard cli/*.c)))
+cli_parts = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(call sources_of,cli)))
 .SECONDEXPANSION:
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $$(foreach m,$$(libs_of_$$(call module_of,$$*)),$(BUILD)/lib$$(m).a) \
                   $$(if $$(filter cli,$$(call module_of,$$*)),$$(cli_parts))
@@ -112,35 +123,71 @@ $(BUILD)/tests/libcrash.so: tests/crashing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 
-# -- CUDA plugin: its sources come with the CUDA backend; until then the hook only reports -----------------------
+# -- CUDA plugin: loaded by the program where a GPU answers. fmad=false: sums and products round as on the CPU ---
+last_arch := $(lastword $(CUDA_ARCH))
+gencode   := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(last_arch),code=compute_$(last_arch)
+nvccflags := -std=c++17 -O3 -I. -fmad=false $(gencode) -Xcompiler -fPIC,-Wall,-Wextra,-Wshadow$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings)
+cuda_cflags = $(cflags) -fPIC -isystem $(cuda_home)/include -DST_VERSION='"$(VERSION)"'
+plugin_objects = $(patsubst %,$(1)/%.o,$(plugin_c) $(plugin_cu))
+
+$(BUILD)/cuda/%.c.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CC,$@)$(CC) $(cuda_cflags) -c $< -o $@
+$(BUILD)/cuda/%.cu.o: %.cu Makefile
+	@mkdir -p $(@D)
+	$(call quiet,NVC,$@)$(nvcc) $(nvccflags) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+$(BUILD)/libsparsetrain_cuda.so: $(call plugin_objects,$(BUILD)/cuda)
+	$(call quiet,LD,$@)$(CC) -shared -Wl,-z,lazy $^ $(cuda_libs) -ldl -lpthread -o $@
+
+# The same sources over a stand-in for the CUDA runtime, cuBLAS and cuDNN in host memory, for tests alone: kernels run
+# under an emulator (tests/hostcuda/).
+hostcuda_c := $(wildcard tests/hostcuda/*.c) $(wildcard tests/hostcuda/*.cc)
+host_cxxflags = -std=c++17 -DST_HOSTCUDA -I. -isystem $(cuda_home)/include -fPIC $(filter-out -O3,$(optimise)) -O2 -ffp-contract=off \
+                -Wall -Wextra -Wshadow -Wno-unknown-pragmas $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP
+$(BUILD)/hostcuda/%.c.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CC,$@)$(CC) $(cuda_cflags) -DST_HOSTCUDA -c $< -o $@
+$(BUILD)/hostcuda/%.o: % Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CXX,$@)$(CXX) $(host_cxxflags) -x c++ -c $< -o $@
+$(BUILD)/tests/libsparsetrain_hostcuda.so: $(call plugin_objects,$(BUILD)/hostcuda) $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c))
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CXX) -shared -Wl,-z,lazy $(if $(SAN),-fsanitize=$(SAN)) $^ -lm -lpthread -o $@
+
+# Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
+ifeq ($(has_cudnn),found)
+cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
+hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so
+else
 cuda:
-ifneq ($(nvcc),)
-	@$(if $(strip $(cuda_sources)),$(MAKE) --no-print-directory $(BUILD)/libsparsetrain_cuda.so,echo "CUDA: nvcc found; this version has no CUDA sources to build")
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-check: programs $(tests) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
+check: programs $(tests) $(hostcuda) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
 bench: programs
 	BUILD='$(BUILD)' sh scripts/bench.sh
 lint:
 	sh scripts/lint.sh
 format:
-	clang-format -i $(wildcard */*.c */*.h)
+	clang-format -i $(wildcard */*.c */*.h */*.cu tests/hostcuda/*.*)
 
 # -- installation --------------------------------------------------------------------------------------------
 bindir = $(DESTDIR)$(PREFIX)/bin
+plugindir = $(DESTDIR)$(PREFIX)/lib/sparsetrain
 mandir = $(DESTDIR)$(PREFIX)/share/man/man1
 docdir = $(DESTDIR)$(PREFIX)/share/doc/sparsetrain
 install: programs
 	install -d $(bindir) $(mandir) $(docdir)
 	install -m 755 $(BUILD)/sparsetrain $(bindir)/sparsetrain
+	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
 	$(BUILD)/sparsetrain man > $(mandir)/sparsetrain.1
 	install -m 644 README.md LICENSE CITATION.cff CHANGELOG.md $(docdir)
 uninstall:
 	rm -f $(bindir)/sparsetrain $(mandir)/sparsetrain.1
-	rm -rf $(docdir)
+	rm -rf $(docdir) $(plugindir)
 clean:
 	rm -rf $(BUILD)
 
--include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c)))
+-include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
+           $(call plugin_objects,$(BUILD)/hostcuda) $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c)))

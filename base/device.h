@@ -39,9 +39,9 @@ struct device_ops {
     void (*to_host)(void *host, const void *device, size_t bytes);
     void (*sync)(void); /* all work given to the device is done */
 
-    /* Copies that go on while the caller does other things: begun after all work given before, and before all given
-     * after; the host memory (best from mem_pinned_alloc) belongs to the copy until device_wait(ticket), which may be
-     * called once, in any order, for at most DEVICE_COPIES copies begun and not waited for. */
+    /* Copies that go on beside other work: begun when all work given before is done. What lies at both ends belongs to
+     * the copy until wait(ticket), which is called once, in any order, from any thread; at most DEVICE_COPIES copies
+     * are begun and not waited for. The host's end is best from mem_pinned_alloc. */
     uint32_t (*to_host_begin)(void *host, const void *device, size_t bytes);
     uint32_t (*to_device_begin)(void *device, const void *host, size_t bytes);
     void (*wait)(uint32_t ticket);
