@@ -8,6 +8,7 @@ set -u
 # A need = a group and what provides it: need | Debian, Ubuntu | Fedora, RHEL | Arch | openSUSE | Homebrew
 table='
 cc       | gcc libc6-dev           | gcc            | gcc        | gcc               | gcc
+cxx      | g++                     | gcc-c++        | gcc        | gcc-c++           | gcc
 make     | make                    | make           | make       | make              | make
 pkgconf  | pkg-config              | pkgconf-pkg-config | pkgconf | pkg-config       | pkgconf
 mpirun   | openmpi-bin             | openmpi        | openmpi    | openmpi           | open-mpi
@@ -26,7 +27,7 @@ format   | clang-format            | clang-tools-extra | clang   | clang-tools  
 cppcheck | cppcheck                | cppcheck       | cppcheck   | cppcheck          | cppcheck
 shellck  | shellcheck              | ShellCheck     | shellcheck | ShellCheck        | shellcheck
 '
-build='cc make pkgconf mpirun mpi png zlib dnnl'
+build='cc cxx make pkgconf mpirun mpi png zlib dnnl'
 data='xz curl'
 check="cmocka gnuplot $data"
 lint='clang format cppcheck shellck'
@@ -70,6 +71,7 @@ links_fuzzer() {
 missing() {
     case $1 in
     cc) ! { has cc || has gcc || has clang; } || is_absent libc ;;
+    cxx) has nvcc && ! has c++ && ! has g++ ;; # only the CUDA plugin has C++ in it
     png | zlib | dnnl) is_absent "$1" ;;
     mpirun) ! has mpirun ;;
     mpi) ! { pkg-config --exists ompi-c || pkg-config --exists ompi || pkg-config --exists mpich; } 2>/dev/null ;;
