@@ -1,0 +1,317 @@
+/* cublas.c: the few functions of cuBLAS that the program uses, on the host. Every call checks what cuBLAS checks and
+ * answers with its status; what cuBLAS would not notice (memory that is not the device's, an output that overlaps an
+ * input) ends the program with a text. The products themselves run later, in the order of the stream. Matrices are
+ * column-major, as always in cuBLAS. Source: the cuBLAS 13 documentation and cublas_api.h. */
+#include <cublas_v2.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/hostcuda/gemm.h"
+#include "tests/hostcuda/hostcuda.h"
+
+enum { WORKSPACE_ALIGNMENT = 256 };
+
+struct cublasContext {
+    cudaStream_t stream;
+    cublasMath_t math;
+    void *workspace; /* of the caller, or NULL */
+    size_t workspace_bytes;
+};
+
+/* A matrix argument: `at` holds rows x columns numbers as stored, before any transposition. */
+struct operand {
+    const void *at;
+    cudaDataType type;
+    int rows, columns, ld;
+};
+
+struct product {
+    struct operand a, b;
+    bool a_turned, b_turned; /* multiplied transposed */
+    void *c;
+    cudaDataType c_type;
+    int m, n, k, ldc;
+    float alpha, beta;
+    enum rounding rounding;
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
+    if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
+    *handle = calloc(1, sizeof **handle);
+    return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* As documented, a new stream also gives up the caller's workspace. */
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->stream = stream;
+    handle->workspace = NULL;
+    handle->workspace_bytes = 0;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    unsigned base = (unsigned)mode & ~(unsigned)CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    if (base > (unsigned)CUBLAS_TF32_TENSOR_OP_MATH) return CUBLAS_STATUS_INVALID_VALUE;
+    handle->math = mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version) {
+    (void)handle; /* may be NULL */
+    if (!version) return CUBLAS_STATUS_INVALID_VALUE;
+    *version = CUBLAS_VERSION;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static void need_memory(const char *function, const char *argument, const void *p, size_t bytes, size_t alignment) {
+    const char *wrong = hostcuda_range(p, bytes);
+    if (wrong) hostcuda_complain("%s: %s (%p, %zu bytes): %s", function, argument, p, bytes, wrong);
+    if ((uintptr_t)p % alignment)
+        hostcuda_complain("%s: %s (%p) is not aligned to %zu bytes", function, argument, p, alignment);
+}
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes) {
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!workspace && bytes) return CUBLAS_STATUS_INVALID_VALUE;
+    if ((uintptr_t)workspace % WORKSPACE_ALIGNMENT) return CUBLAS_STATUS_INVALID_VALUE;
+    if (workspace) need_memory("cublasSetWorkspace", "workspace", workspace, bytes, WORKSPACE_ALIGNMENT);
+    handle->workspace = workspace;
+    handle->workspace_bytes = bytes;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+const char *cublasGetStatusString(cublasStatus_t status) {
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+        return "the cuBLAS library returned success";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "the library was not initialized";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return "the resource allocation failed";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "an invalid numerical value was used as an argument";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+        return "an absent device architectural feature is required";
+    case CUBLAS_STATUS_MAPPING_ERROR:
+        return "an access to GPU memory space failed";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "the GPU program failed to execute";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+        return "an internal operation failed";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return "the parameter combination is not supported";
+    case CUBLAS_STATUS_LICENSE_ERROR:
+        return "an error about the license was detected";
+    }
+    return "unknown error";
+}
+
+static size_t width(cudaDataType type) {
+    return type == CUDA_R_16BF ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Bytes from the first to the last number of a column-major matrix. */
+static size_t extent(int rows, int columns, int ld, cudaDataType type) {
+    if (rows == 0 || columns == 0) return 0;
+    return ((size_t)(columns - 1) * (size_t)ld + (size_t)rows) * width(type);
+}
+
+static bool overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
+    return (const char *)p < (const char *)q + q_bytes && (const char *)q < (const char *)p + p_bytes;
+}
+
+static void check_input(const char *function, const char *name, const struct operand *x, const void *c,
+                        size_t c_bytes) {
+    size_t bytes = extent(x->rows, x->columns, x->ld, x->type);
+    need_memory(function, name, x->at, bytes, width(x->type));
+    if (overlap(x->at, bytes, c, c_bytes)) hostcuda_complain("%s: the output overlaps %s", function, name);
+}
+
+static bool no_operation(cublasOperation_t op) {
+    return op != CUBLAS_OP_N && op != CUBLAS_OP_T && op != CUBLAS_OP_C;
+}
+
+/* The operand as floats, rounded, packed to ld = rows; the caller frees. */
+static float *floats_of(const struct operand *x, enum rounding rounding) {
+    size_t rows = (size_t)x->rows, columns = (size_t)x->columns;
+    float *to = hostcuda_scratch(rows * columns * sizeof *to);
+    for (size_t j = 0; j < columns; j++)
+        hostcuda_widen(to + j * rows, (const char *)x->at + j * (size_t)x->ld * width(x->type), x->type == CUDA_R_16BF,
+                       rows, rounding);
+    return to;
+}
+
+static struct matrix view(float *at, const struct operand *x, bool turned) {
+    return turned ? (struct matrix){at, x->rows, 1} : (struct matrix){at, 1, x->rows};
+}
+
+/* C = alpha A B + beta C. The workspace is overwritten: nothing of the caller's may live there. */
+static void multiply(const void *argument) {
+    const struct product *p = argument;
+    size_t m = (size_t)p->m, n = (size_t)p->n;
+    bool is_bf16 = p->c_type == CUDA_R_16BF;
+    if (p->workspace) memset(p->workspace, 0xff, p->workspace_bytes);
+    float *sum = hostcuda_scratch(m * n * sizeof *sum);
+    memset(sum, 0, m * n * sizeof *sum);
+    if (p->k > 0 && p->alpha != 0) {
+        float *a = floats_of(&p->a, p->rounding), *b = floats_of(&p->b, p->rounding);
+        hostcuda_gemm(m, n, (size_t)p->k, view(a, &p->a, p->a_turned), view(b, &p->b, p->b_turned),
+                      (struct matrix){sum, 1, (ptrdiff_t)m});
+        free(a);
+        free(b);
+    }
+    for (size_t j = 0; j < n; j++)
+        hostcuda_blend((char *)p->c + j * (size_t)p->ldc * width(p->c_type), is_bf16, sum + j * m, m, p->alpha,
+                       p->beta);
+    free(sum);
+}
+
+/* The checks that all products share, then the launch. */
+static cublasStatus_t launch(cublasHandle_t handle, const char *function, struct product *p) {
+    if (p->m < 0 || p->n < 0 || p->k < 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (p->a.ld < 1 || p->a.ld < p->a.rows || p->b.ld < 1 || p->b.ld < p->b.rows || p->ldc < 1 || p->ldc < p->m)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (p->m == 0 || p->n == 0) return CUBLAS_STATUS_SUCCESS;
+    if (!p->c) return CUBLAS_STATUS_INVALID_VALUE;
+    size_t c_bytes = extent(p->m, p->n, p->ldc, p->c_type);
+    need_memory(function, "C", p->c, c_bytes, width(p->c_type));
+    if (p->k > 0 && p->alpha != 0) {
+        if (!p->a.at || !p->b.at) return CUBLAS_STATUS_INVALID_VALUE;
+        check_input(function, "A", &p->a, p->c, c_bytes);
+        check_input(function, "B", &p->b, p->c, c_bytes);
+    }
+    if (handle->workspace) { /* checked again: it may have been freed since it was set */
+        need_memory(function, "workspace", handle->workspace, handle->workspace_bytes, WORKSPACE_ALIGNMENT);
+        p->workspace = handle->workspace;
+        p->workspace_bytes = handle->workspace_bytes;
+    }
+    hostcuda_enqueue(handle->stream, multiply, p, sizeof *p);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* How float operands are rounded under this compute type and math mode; false for a compute type that is not here. */
+static bool rounding_of(cublasComputeType_t compute, cublasMath_t math, cudaDataType type, enum rounding *rounding) {
+    bool tf32 = ((unsigned)math & 15u) == (unsigned)CUBLAS_TF32_TENSOR_OP_MATH ||
+                ((unsigned)math & 15u) == (unsigned)CUBLAS_TENSOR_OP_MATH;
+    *rounding = ROUND_NOT;
+    switch (compute) {
+    case CUBLAS_COMPUTE_32F:
+        *rounding = tf32 ? ROUND_TF32 : ROUND_NOT;
+        break;
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+        break;
+    case CUBLAS_COMPUTE_32F_FAST_16F: /* half has the mantissa of TF32 */
+    case CUBLAS_COMPUTE_32F_FAST_TF32:
+        *rounding = ROUND_TF32;
+        break;
+    case CUBLAS_COMPUTE_32F_FAST_16BF:
+        *rounding = ROUND_BF16;
+        break;
+    default:
+        return false;
+    }
+    bool fast = compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_PEDANTIC;
+    if (type == CUDA_R_16BF) { /* nothing left to round; the fast types are for float alone */
+        *rounding = ROUND_NOT;
+        return !fast;
+    }
+    return true;
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                            int k, const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B,
+                            cudaDataType Btype, int ldb, const void *beta, void *C, cudaDataType Ctype, int ldc,
+                            cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (no_operation(transa) || no_operation(transb) || !alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
+    if (algo != CUBLAS_GEMM_DEFAULT && algo != CUBLAS_GEMM_DEFAULT_TENSOR_OP) return CUBLAS_STATUS_NOT_SUPPORTED;
+    bool floats = Atype == CUDA_R_32F && Btype == CUDA_R_32F && Ctype == CUDA_R_32F;
+    bool words = Atype == CUDA_R_16BF && Btype == CUDA_R_16BF && (Ctype == CUDA_R_16BF || Ctype == CUDA_R_32F);
+    struct product p = {0};
+    if (!(floats || words) || !rounding_of(computeType, handle->math, Atype, &p.rounding))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    p.a_turned = transa != CUBLAS_OP_N;
+    p.b_turned = transb != CUBLAS_OP_N;
+    p.a = (struct operand){A, Atype, p.a_turned ? k : m, p.a_turned ? m : k, lda};
+    p.b = (struct operand){B, Btype, p.b_turned ? n : k, p.b_turned ? k : n, ldb};
+    p.c = C;
+    p.c_type = Ctype;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.ldc = ldc;
+    memcpy(&p.alpha, alpha, sizeof p.alpha); /* host pointers: the pointer mode is never changed */
+    memcpy(&p.beta, beta, sizeof p.beta);
+    return launch(handle, "cublasGemm", &p);
+}
+
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                              int k, const float *alpha, const float *A, int lda, const float *B, int ldb,
+                              const float *beta, float *C, int ldc) {
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, CUDA_R_32F, lda, B, CUDA_R_32F, ldb, beta, C,
+                        CUDA_R_32F, ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+struct matrix_times_vector {
+    struct matrix a; /* already turned: rows of y, columns of x */
+    size_t rows, columns;
+    const float *x;
+    float *y;
+    ptrdiff_t incx, incy;
+    float alpha, beta;
+};
+
+/* y = alpha A x + beta y, in float whatever the math mode: gemv has no tensor cores. */
+static void multiply_vector(const void *argument) {
+    const struct matrix_times_vector *p = argument;
+    for (size_t i = 0; i < p->rows; i++) {
+        float sum = 0;
+        if (p->alpha != 0)
+            for (size_t j = 0; j < p->columns; j++)
+                sum += p->a.at[(ptrdiff_t)i * p->a.down + (ptrdiff_t)j * p->a.across] * p->x[(ptrdiff_t)j * p->incx];
+        float *y = p->y + (ptrdiff_t)i * p->incy;
+        *y = p->alpha * sum + (p->beta != 0 ? p->beta * *y : 0);
+    }
+}
+
+cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
+                              const float *A, int lda, const float *x, int incx, const float *beta, float *y,
+                              int incy) {
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (no_operation(trans) || m < 0 || n < 0 || lda < 1 || lda < m || incx == 0 || incy == 0 || !alpha || !beta)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (incx < 0 || incy < 0) return CUBLAS_STATUS_NOT_SUPPORTED; /* legal, but nobody here counts backwards */
+    if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
+    if (!A || !x || !y) return CUBLAS_STATUS_INVALID_VALUE;
+    bool turned = trans != CUBLAS_OP_N;
+    struct operand a = {A, CUDA_R_32F, m, n, lda};
+    struct matrix_times_vector p = {.rows = (size_t)(turned ? n : m), .columns = (size_t)(turned ? m : n)};
+    size_t x_bytes = ((p.columns - 1) * (size_t)incx + 1) * sizeof *x;
+    size_t y_bytes = ((p.rows - 1) * (size_t)incy + 1) * sizeof *y;
+    need_memory("cublasSgemv", "y", y, y_bytes, sizeof *y);
+    need_memory("cublasSgemv", "x", x, x_bytes, sizeof *x);
+    check_input("cublasSgemv", "A", &a, y, y_bytes);
+    if (overlap(x, x_bytes, y, y_bytes)) hostcuda_complain("cublasSgemv: the output overlaps x");
+    p.a.at = (float *)(uintptr_t)A;
+    p.a.down = turned ? lda : 1;
+    p.a.across = turned ? 1 : lda;
+    p.x = x;
+    p.y = y;
+    p.incx = incx;
+    p.incy = incy;
+    p.alpha = *alpha;
+    p.beta = *beta;
+    hostcuda_enqueue(handle->stream, multiply_vector, &p, sizeof p);
+    return CUBLAS_STATUS_SUCCESS;
+}

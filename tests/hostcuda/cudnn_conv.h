@@ -1,0 +1,49 @@
+/* cudnn_conv.h: a convolution between its checks (cudnn_conv.c), the list of its algorithms (cudnn_conv_find.c) and its
+ * loops (cudnn_conv_run.c). */
+#ifndef ST_TESTS_HOSTCUDA_CUDNN_CONV_H
+#define ST_TESTS_HOSTCUDA_CUDNN_CONV_H
+
+#include "tests/hostcuda/cudnn_internal.h"
+
+enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_FILTER };
+
+/* x: [n][c][h][w], w: [k][c / groups][r][s], y: [n][k][p][q], or channels last, all in one format. */
+struct convolution {
+    enum conv_pass pass;
+    bool is_bf16, channels_last, flipped;
+    enum rounding rounding;
+    cudnnMathType_t math;
+    int n, c, h, w, k, r, s, p, q, groups;
+    int pad[2], stride[2], dilation[2]; /* vertical, horizontal */
+    /* forward: x and w give y; data: w and dy give dx; filter: x and dy give dw */
+    const void *x, *filter, *y;
+    void *out; /* one of the three */
+    float alpha, beta;
+    bool disturbed; /* by a non-deterministic algorithm */
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+/* What the library says of one algorithm. */
+struct conv_choice {
+    int algorithm;
+    cudnnStatus_t status;
+    float time; /* ms, -1 when it failed */
+    size_t memory;
+    bool deterministic;
+    cudnnMathType_t math;
+};
+
+/* Fills in all but the pointers; the refusals of the library as its status. */
+cudnnStatus_t hostcudnn_conv_check(struct convolution *conv, enum conv_pass pass, const struct cudnnTensorStruct *x,
+                                   const struct cudnnFilterStruct *w, const struct cudnnConvolutionStruct *how,
+                                   const struct cudnnTensorStruct *y);
+
+/* Is the algorithm there for this convolution, what workspace does it need, does it give the same bits every time? */
+struct conv_choice hostcudnn_conv_choice(const struct convolution *conv, int algorithm);
+
+size_t hostcudnn_conv_bytes(const struct convolution *conv, char which); /* of 'x', 'w' or 'y' */
+
+void hostcudnn_conv_run(const void *convolution);
+
+#endif
