@@ -38,6 +38,12 @@ static inline uint64_t load_acquire(const uint64_t *word) {
 static inline void store_release(uint64_t *word, uint64_t value) {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
+static inline uint64_t load_relaxed(const uint64_t *word) {
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+static inline void store_relaxed(uint64_t *word, uint64_t value) {
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
 
 #elif defined(__CUDACC__)
 
@@ -59,6 +65,17 @@ static __device__ __forceinline__ uint64_t load_acquire(const uint64_t *word) {
 
 static __device__ __forceinline__ void store_release(uint64_t *word, uint64_t value) {
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+/* The same where the word itself is all that there is to tell: no fence, which would wait for other writes. */
+static __device__ __forceinline__ uint64_t load_relaxed(const uint64_t *word) {
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static __device__ __forceinline__ void store_relaxed(uint64_t *word, uint64_t value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
 #endif

@@ -63,12 +63,8 @@ bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse
     return good;
 }
 
-/* Twice k, as a threshold that is guessed or reused lets more than k entries pass, and what a sample of 32768
- * cannot resolve. */
 size_t selector_capacity(const struct selector_ops *ops, size_t n, size_t k_max) {
-    if (ops && ops->capacity) return ops->capacity(n, k_max);
-    size_t spare = n / 512 + 4096;
-    return k_max > n / 2 || 2 * k_max + spare > n ? n : 2 * k_max + spare;
+    return ops && ops->capacity ? ops->capacity(n, k_max) : selector_capacity_common(n, k_max);
 }
 
 size_t density_to_k(double density, size_t n) {

@@ -73,6 +73,13 @@ void selector_stats_add(struct selector_stats *all, const struct selector_stats 
 /* How large the caller must make `out`, given k_max. */
 size_t selector_capacity(const struct selector_ops *ops, size_t n, size_t k_max);
 
+/* The common rule: twice k, as a threshold that is guessed or reused lets more than k entries pass, and what a sample
+ * of 32768 cannot resolve. (Here, as the stores of plugins want it, too.) */
+static inline size_t selector_capacity_common(size_t n, size_t k_max) {
+    size_t spare = n / 512 + 4096;
+    return k_max > n / 2 || 2 * k_max + spare > n ? n : 2 * k_max + spare;
+}
+
 /* k of a density, spec: max(1, floor(density * n)), and at most n. Exact where density * n is an
  * integer in decimal (0.001 * 1000 gives 1, not 0). */
 size_t density_to_k(double density, size_t n);

@@ -1,16 +1,13 @@
 /* store_cpu.c: the gradient store in host memory. */
-#include <math.h>
-
 #include "base/mem.h"
 #include "base/simd.h"
 #include "topk/finite.h"
 #include "topk/kernels.h"
+#include "topk/sample.h"
 #include "topk/selector.h"
 
 enum {
-    LINE = 16,          /* floats in a cache line: the sample is taken in whole lines */
-    SAMPLE_MAX = 32768, /* entries */
-    BINS = 65536,       /* of the upper 16 bits of a 31-bit key, and then of the lower 15 */
+    BINS = 65536, /* of the upper 16 bits of a 31-bit key, and then of the lower 15 */
     LOW_BITS = 15,
     AHEAD = 16, /* entries that are fetched before they are needed */
     ROOM = 16   /* what sparse_open leaves past cap for the kernels */
@@ -18,7 +15,7 @@ enum {
 
 /* scratch: [SAMPLE_MAX or BINS] */
 struct scratch {
-    uint32_t word[SAMPLE_MAX > BINS ? SAMPLE_MAX : BINS];
+    uint32_t word[(int)SAMPLE_MAX > (int)BINS ? SAMPLE_MAX : BINS];
 };
 
 static void cpu_open(struct store *s) {
@@ -33,35 +30,21 @@ static void accumulate(struct store *s, const float *grad) {
     topk_kernels()->accumulate(s->acc, grad, s->n);
 }
 
-/* A place in [0, range) for the sample of stratum b: a fixed scrambling (Knuth's multiplicative hash), so that
- * no period of the data is in step with the sample. */
-static size_t jitter(size_t b, size_t range) {
-    uint32_t scrambled = (uint32_t)b * 2654435761u;
-    return (size_t)((uint64_t)scrambled * range >> 32);
-}
-
-/* Keys of acc + grad in `blocks` cache lines, one at a scrambled place in each of as many equal strata. */
-static void take_sample(const struct store *s, const float *grad, size_t blocks, uint32_t *key) {
-    size_t stride = s->n / blocks;
-    for (size_t b = 0; b < blocks; b++) {
-        size_t from = (b * stride + jitter(b, stride - LINE + 1)) / LINE * LINE;
-        for (size_t j = 0; j < LINE; j++) {
+static void take_sample(const struct store *s, const float *grad, size_t lines, uint32_t *key) {
+    for (size_t b = 0; b < lines; b++) {
+        size_t from = sample_line_at(s->n, lines, (uint32_t)b);
+        for (size_t j = 0; j < SAMPLE_LINE; j++) {
             float sum = s->acc[from + j] + (grad ? grad[from + j] : -0.0f);
-            key[b * LINE + j] = magnitude_key(sum);
+            key[b * SAMPLE_LINE + j] = magnitude_key(sum);
         }
     }
 }
 
-/* Of m samples, e = m k/n lie among the k largest on average, with a deviation below sqrt(e): the sample of rank
- * e + 4 sqrt(e) + 8 is below the k-th largest of all but once in tens of thousands of steps. (Entries of one line
- * are not quite independent; a wrong guess costs one more selection, not a wrong result.) */
 static uint32_t guess_key(struct store *s, const float *grad, size_t k) {
-    if (selector_capacity(NULL, s->n, k) == s->n) return 0;
-    size_t wanted = s->n / 64 < SAMPLE_MAX ? s->n / 64 : SAMPLE_MAX, blocks = wanted / LINE, m = blocks * LINE;
+    if (selector_capacity_common(s->n, k) == s->n) return 0;
+    size_t lines = sample_lines(s->n), m = lines * SAMPLE_LINE, rank = sample_rank(s->n, m, k);
     uint32_t *key = ((struct scratch *)s->state)->word;
-    take_sample(s, grad, blocks, key);
-    double expected = (double)m * (double)k / (double)s->n;
-    size_t rank = (size_t)(expected + 4 * sqrt(expected) + 8);
+    take_sample(s, grad, lines, key);
     return rank < m ? key_kth_largest(key, m, rank) : 0;
 }
 

@@ -1,0 +1,77 @@
+/* cuda_cut.cu: exactly the k largest, in order, once the k-th key is known: all that are larger, and of those that are
+ * equal to it the first. One read, as in cuda_compact.cu, with two counts that are passed from tile to tile. */
+#include "base/cuda_device.h"
+#include "topk/cuda_tile.h"
+
+/* What comes before a thread's row: in the tiles before, in the warps before, in the warp. */
+struct ranks {
+    uint32_t larger, equal;
+};
+
+static __device__ __forceinline__ void write_row(const struct cut_out &out, struct span s, uint64_t quad,
+                                                 const float *x, uint32_t larger, uint32_t equal, struct ranks before,
+                                                 uint32_t ties) {
+#pragma unroll
+    for (uint32_t place = 0; place < QUAD; place++) {
+        const bool over = larger >> place & 1, even = equal >> place & 1;
+        if (over || (even && before.equal < ties)) {
+            const uint32_t at = top_place(before.larger, before.equal, ties);
+            const uint64_t entry = span_entry(s, quad, place);
+            out.idx[at] = out.of ? out.of[entry] : uint32_t(entry);
+            out.val[at] = x[place];
+        }
+        before.larger += over;
+        before.equal += even;
+    }
+}
+
+static __device__ __forceinline__ uint32_t piece_equal(const piece &p, uint32_t key) {
+    uint32_t mask = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < TILE_ROWS * QUAD; j++) mask |= uint32_t(key_of(p.x[j / QUAD][j % QUAD]) == key) << j;
+    return mask & p.present;
+}
+
+static __global__ void __launch_bounds__(TILE_THREADS, 4)
+    cut(struct top t, struct cut_out out, const struct store_search *search) {
+    __shared__ uint32_t larger_of_warp[TILE_WARPS], equal_of_warp[TILE_WARPS], ticket;
+    __shared__ struct ranks before_tile;
+    const uint64_t n = t.count ? *t.count : t.n;
+    if (t.count && (n < t.k || n > t.n)) return; /* all blocks alike */
+    const struct span s = span_of(t.val, n);
+    const uint32_t tiles = span_tiles(s), warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    const uint32_t key = search->key, ties = search->rank;
+    if (threadIdx.x == 0) ticket = tile_taken(&out.words->ticket, tiles);
+    __syncthreads();
+    for (uint32_t tile = ticket; tile < tiles; tile = ticket) {
+        piece p;
+        piece_read(t.val, s, tile, p);
+        const uint32_t larger = piece_reaching(p, key + 1), equal = piece_equal(p, key);
+        const struct standing over = warp_standing(larger), even = warp_standing(equal);
+        if (lane == 0) larger_of_warp[warp] = rows_sum(over.rows), equal_of_warp[warp] = rows_sum(even.rows);
+        __syncthreads();
+        struct ranks first = {0, 0};
+        for (uint32_t w = 0; w < warp; w++) first.larger += larger_of_warp[w], first.equal += equal_of_warp[w];
+        if (warp < 2) { /* one for each count */
+            const uint32_t *of_warp = warp == 0 ? larger_of_warp : equal_of_warp;
+            const uint32_t own = __reduce_add_sync(EVERY_LANE, lane < TILE_WARPS ? of_warp[lane] : 0u);
+            const uint32_t before = tiles_before(warp == 0 ? out.tiles : out.tiles_equal, out.launch, tile, own);
+            if (lane == 0) *(warp == 0 ? &before_tile.larger : &before_tile.equal) = before;
+        }
+        if (threadIdx.x == 0) ticket = tile_taken(&out.words->ticket, tiles);
+        __syncthreads();
+#pragma unroll
+        for (uint32_t row = 0; row < TILE_ROWS; row++) {
+            const struct ranks before = {before_tile.larger + first.larger + standing_at(over, row),
+                                         before_tile.equal + first.equal + standing_at(even, row)};
+            write_row(out, s, quad_of(tile, threadIdx.x, row), p.x[row], larger >> QUAD * row, equal >> QUAD * row,
+                      before, ties);
+        }
+    }
+}
+
+extern "C" void store_launch_cut(const struct top *t, const struct store_search *search, const struct cut_out *out) {
+    const unsigned grid = cuda_grid(4, span_tiles(span_of(t->val, t->n)));
+    LAUNCH(cut, grid, TILE_THREADS, 0, cuda_stream(), *t, *out, search);
+    CUDA_CALL(cudaGetLastError());
+}
