@@ -1,0 +1,235 @@
+/* backend_cudnn.c: the CUDA backend: convolutions by cuDNN 9, matrix products by cuBLAS, what is bound by memory by the
+ * kernels of cuda_*.cu. Here: the row, handles, passes, the loss. */
+#include "nets/backend_cudnn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "nets/backend_cudnn_algorithms.h"
+
+enum {
+    CUBLAS_WORKSPACE_BYTES =
+        4 << 20,           /* for the small products of a last layer; what cuBLAS takes by itself otherwise */
+    TENSOR_CORES = 8,      /* compute capability from which on they take TF32 and bf16 */
+    ELEMENTS_MAX = 1 << 30 /* of a tensor, so that 32 bits hold any place in it and a grid's step beyond */
+};
+
+void cudnn_check(cudnnStatus_t status, const char *call, const char *file, int line) {
+    char more[512] = "";
+    if (status == CUDNN_STATUS_SUCCESS) return;
+    cudnnGetLastErrorString(more, sizeof more);
+    die_at(file, line,
+           "%s failed: %s%s%s (the messages of cuDNN, with CUDNN_LOGLEVEL_DBG=1 and CUDNN_LOGDEST_DBG=stderr in the "
+           "environment, may say more)",
+           call, cudnnGetErrorString(status), *more ? ": " : "", more);
+}
+
+void cublas_check(cublasStatus_t status, const char *call, const char *file, int line) {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    die_at(file, line,
+           "%s failed: %s (CUBLAS_LOGINFO_DBG=1 and CUBLAS_LOGDEST_DBG=stderr in the environment make cuBLAS say more)",
+           call, cublasGetStatusString(status));
+}
+
+/* -- tensors ---------------------------------------------------------------------------------------------------------
+ */
+
+enum cuda_layout cudnn_layout(enum precision precision) {
+    switch (precision) {
+    case PRECISION_BF16:
+        return CUDA_NHWC_BF16;
+    case PRECISION_TF32:
+        return CUDA_NHWC;
+    default:
+        return CUDA_NCHW;
+    }
+}
+
+bool cudnn_is_bf16(const struct tensor *t) {
+    return t->layout == CUDA_NHWC_BF16;
+}
+
+static size_t elements_of(const struct tensor *t) {
+    return (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
+}
+
+struct cuda_shape cudnn_shape(const struct tensor *t) {
+    size_t n = elements_of(t);
+    if (n > ELEMENTS_MAX)
+        die("a tensor of %d x %d x %d x %d has more than %d elements; take a smaller batch", t->n, t->c, t->h, t->w,
+            ELEMENTS_MAX);
+    return (struct cuda_shape){.images = (uint32_t)t->n,
+                               .channels = (uint32_t)t->c,
+                               .height = (uint32_t)t->h,
+                               .width = (uint32_t)t->w,
+                               .positions = (uint32_t)t->h * (uint32_t)t->w,
+                               .last = t->layout != CUDA_NCHW};
+}
+
+void cudnn_lay_out(struct tensor *y, int layout) {
+    y->layout = layout;
+    y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);
+}
+
+/* -- the row ---------------------------------------------------------------------------------------------------------
+ */
+
+static const char *version(void) {
+    static char text[64];
+    size_t v = cudnnGetVersion();
+    snprintf(text, sizeof text, "cuDNN %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    return text;
+}
+
+static bool serves(enum precision precision, struct err *why) {
+    int device, major, minor;
+    if (precision == PRECISION_F32) return true;
+    cuda_stream(); /* makes this rank's GPU the current one */
+    CUDA_CALL(cudaGetDevice(&device));
+    CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (major >= TENSOR_CORES) return true;
+    return err_set(why, "--precision %s needs a GPU of compute capability %d.0 or later; %s has %d.%d: use f32",
+                   precision == PRECISION_BF16 ? "bf16" : "tf32", TENSOR_CORES, cuda_device_name(), major, minor);
+}
+
+static void open_libraries(struct cudnn_backend *b) {
+    CUDNN_CALL(cudnnCreate(&b->cudnn));
+    CUDNN_CALL(cudnnSetStream(b->cudnn, cuda_stream()));
+    CUBLAS_CALL(cublasCreate(&b->cublas));
+    CUBLAS_CALL(cublasSetStream(b->cublas, cuda_stream()));
+    /* Its own workspace would come from an allocation in the middle of a recording. After the stream: setting that
+     * gives the workspace up. */
+    b->cublas_workspace = cuda_alloc(CUBLAS_WORKSPACE_BYTES, "cuBLAS's workspace");
+    CUBLAS_CALL(cublasSetWorkspace(b->cublas, b->cublas_workspace, CUBLAS_WORKSPACE_BYTES));
+}
+
+static void *open_backend(const struct backend_setup *setup) {
+    struct cudnn_backend *b = mem_zalloc(1, sizeof *b, "the CUDA backend");
+    const char *graphs = getenv("SPARSETRAIN_CUDA_GRAPH");
+    b->precision = setup->precision;
+    b->graphs = !graphs || strcmp(graphs, "0") != 0;
+    open_libraries(b);
+    b->algorithms = cudnn_algorithms_open();
+    cudnn_feed_open(&b->feed);
+    b->loss = cuda_alloc(sizeof *b->loss, "the loss");
+    b->loss_done = cuda_alloc(sizeof *b->loss_done, "the loss");
+    CUDA_CALL(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
+    b->loss_host = mem_pinned_alloc(1, sizeof *b->loss_host, "the loss");
+    CUDA_CALL(cudaEventCreateWithFlags(&b->answered, cudaEventDisableTiming));
+    return b;
+}
+
+static void close_backend(void *backend) {
+    struct cudnn_backend *b = backend;
+    cuda_wait();
+    for (int i = 0; i < NET_PASSES; i++)
+        if (b->recorded[i].graph) CUDA_CALL(cudaGraphExecDestroy(b->recorded[i].graph));
+    CUBLAS_CALL(cublasDestroy(b->cublas));
+    CUDNN_CALL(cudnnDestroy(b->cudnn));
+    cudnn_algorithms_close(b->algorithms);
+    cudnn_feed_close(&b->feed);
+    CUDA_CALL(cudaEventDestroy(b->answered));
+    void *memory[] = {b->cublas_workspace, b->workspace, b->loss, b->loss_done, b->row_loss, b->row_correct};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
+    mem_pinned_free(b->loss_host);
+    mem_free(b);
+}
+
+/* -- passes ----------------------------------------------------------------------------------------------------------
+ */
+
+/* The loss of this pass, if it has one, is with the host once this event has come. */
+static void pass_given(struct cudnn_backend *b) {
+    if (b->pass != PASS_BACKWARD) CUDA_CALL(cudaEventRecord(b->answered, cuda_stream()));
+}
+
+static bool begin(void *backend, enum net_pass pass, bool whole) {
+    struct cudnn_backend *b = backend;
+    struct cudnn_recording *r = &b->recorded[pass];
+    cudaStream_t stream = cuda_stream();
+    b->pass = pass;
+    b->recording = false;
+    if (!whole || !b->graphs) return true;
+    if (r->graph) {
+        CUDA_CALL(cudaGraphLaunch(r->graph, stream));
+        pass_given(b);
+        return false;
+    }
+    b->recording = r->ran;
+    r->ran = true;
+    if (b->recording) CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    return true;
+}
+
+static void end(void *backend) {
+    struct cudnn_backend *b = backend;
+    if (b->recording) {
+        cudaGraph_t graph;
+        cudaGraphExec_t *made = &b->recorded[b->pass].graph;
+        b->recording = false;
+        CUDA_CALL(cudaStreamEndCapture(cuda_stream(), &graph));
+        CUDA_CALL(cudaGraphInstantiate(made, graph, 0));
+        CUDA_CALL(cudaGraphDestroy(graph));
+        CUDA_CALL(cudaGraphLaunch(*made, cuda_stream()));
+    }
+    pass_given(b);
+}
+
+/* -- the loss --------------------------------------------------------------------------------------------------------
+ */
+
+static void loss(void *backend, const float *logits, int n, int classes, float *dlogits) {
+    struct cudnn_backend *b = backend;
+    if (n != b->feed.rows) die("a loss of %d rows, but %d labels were fed", n, b->feed.rows);
+    if (b->loss_rows < n) { /* in the first pass of a net, which is never recorded */
+        cuda_free(b->row_loss);
+        cuda_free(b->row_correct);
+        b->row_loss = cuda_alloc((size_t)n * sizeof *b->row_loss, "the losses of the images");
+        b->row_correct = cuda_alloc((size_t)n * sizeof *b->row_correct, "the hits of the images");
+        b->loss_rows = n;
+    }
+    cuda_loss(&(struct cuda_loss_call){.n = n,
+                                       .classes = classes,
+                                       .logits = logits,
+                                       .label = b->feed.label,
+                                       .dlogits = dlogits,
+                                       .row_loss = b->row_loss,
+                                       .row_correct = b->row_correct,
+                                       .done = b->loss_done,
+                                       .result = b->loss});
+    CUDA_CALL(cudaMemcpyAsync(b->loss_host, b->loss, sizeof *b->loss, cudaMemcpyDeviceToHost, cuda_stream()));
+}
+
+static void last_result(void *backend, struct net_result *result) {
+    const struct cudnn_backend *b = backend;
+    cuda_stream();
+    CUDA_CALL(cudaEventSynchronize(b->answered));
+    *result = (struct net_result){b->loss_host->loss, b->loss_host->correct, b->loss_host->count};
+}
+
+static const struct optimiser_ops *const cuda_optimisers[] = {&cuda_optimiser_sgd, NULL};
+
+extern const struct backend_ops backend_cudnn;
+const struct backend_ops backend_cudnn = {
+    .name = "cudnn",
+    .device = "cuda",
+    .version = version,
+    .takes_bytes = true,
+    .serves = serves,
+    .open = open_backend,
+    .close = close_backend,
+    .feed = cudnn_feed,
+    .begin = begin,
+    .end = end,
+    .layer = {[LAYER_CONV] = &cudnn_convolution,
+              [LAYER_NORM_RELU] = &cudnn_normalisation,
+              [LAYER_SHORTCUT] = &cudnn_shortcut,
+              [LAYER_AVERAGE] = &cudnn_average,
+              [LAYER_LINEAR] = &cudnn_linear},
+    .loss = loss,
+    .result = last_result,
+    .optimisers = cuda_optimisers,
+};

@@ -1,0 +1,102 @@
+/* backend_cudnn.h: what the files of the CUDA backend share: its state, checked calls, how tensors lie. Part of the
+ * plugin, not of the program.
+ *
+ *      precision    activations    convolutions                    linear layer    all else
+ *      f32          NCHW float     float, no tensor cores          float           float, sums in double
+ *      tf32         NHWC float     TF32 products, sums in float    the same        the same
+ *      bf16         NHWC bf16      bf16 products, sums in float    TF32 products   the same
+ *
+ * In bf16 the linear layer has float inputs, and stays in float but for its products. The images that come in are
+ * canonical floats in every precision; layers but convolutions take any tensor in the layout in which it lies.
+ *
+ * A pass of a training step is some hundred launches of small kernels, so passes that are the same every time are
+ * recorded into a CUDA graph: the first pass runs plainly (libraries load kernels when they are first used), the second
+ * is recorded, every later one is one launch. SPARSETRAIN_CUDA_GRAPH=0 in the environment keeps all passes plain, which
+ * helps when one looks for a mistake with a debugger or a profiler. */
+#ifndef ST_NETS_BACKEND_CUDNN_H
+#define ST_NETS_BACKEND_CUDNN_H
+
+#include <cublas_v2.h>
+#include <cudnn.h>
+
+#include "base/cuda_device.h"
+#include "base/error.h"
+#include "nets/backend.h"
+#include "nets/cuda_index.h"
+#include "nets/cuda_loss.h"
+
+/* End the job where a call of cuDNN or cuBLAS failed, with the call, what the library says, and a hint. */
+#define CUDNN_CALL(call) cudnn_check(call, #call, __FILE__, __LINE__)
+void cudnn_check(cudnnStatus_t status, const char *call, const char *file, int line);
+#define CUBLAS_CALL(call) cublas_check(call, #call, __FILE__, __LINE__)
+void cublas_check(cublasStatus_t status, const char *call, const char *file, int line);
+
+/* A pass of which a recording is made, or is there. */
+struct cudnn_recording {
+    bool ran;              /* plainly, once */
+    cudaGraphExec_t graph; /* or NULL */
+};
+
+/* What comes in with a batch, in one piece of memory: labels and the number of rows that count, cuts, images. Two of
+ * them, so that one is filled while the other is on its way. */
+struct cudnn_staging {
+    char *host, *device;
+    cudaEvent_t uploaded, taken; /* the host's piece may be filled again; the device's likewise */
+};
+
+struct cudnn_feed {
+    cudaStream_t stream; /* of the uploads, which run beside the passes */
+    struct cudnn_staging staging[2];
+    unsigned next;
+    size_t bytes;          /* of a piece */
+    float *table;          /* device, [channels][256]: values of bytes */
+    const float *uploaded; /* what the table was made from */
+    int rows;              /* labels of a batch */
+    int32_t *label;        /* device, [rows + 1]: the labels of this pass and how many count */
+};
+
+struct cudnn_algorithms;
+
+struct cudnn_backend {
+    enum precision precision;
+    cudnnHandle_t cudnn;
+    cublasHandle_t cublas;
+    void *cublas_workspace;
+    void *workspace; /* of all convolutions, which run one after the other; grown by their `open` */
+    size_t workspace_bytes;
+    struct cudnn_algorithms *algorithms;
+    struct cudnn_feed feed;
+
+    bool graphs; /* may passes be recorded? */
+    enum net_pass pass;
+    bool recording; /* the pass under way is being recorded */
+    struct cudnn_recording recorded[NET_PASSES];
+
+    int loss_rows; /* of the scratch */
+    double *row_loss;
+    int32_t *row_correct;
+    unsigned *loss_done;
+    struct cuda_loss_result *loss, *loss_host; /* device; page-locked */
+    cudaEvent_t answered;                      /* the last loss is in loss_host */
+};
+
+/* The layout of activations in this precision, and whether a tensor's elements are bf16. */
+enum cuda_layout cudnn_layout(enum precision precision);
+bool cudnn_is_bf16(const struct tensor *t);
+/* t as kernels see it; dies where it has too many elements for 32 bits. */
+struct cuda_shape cudnn_shape(const struct tensor *t);
+/* Gives y this layout, and its size. */
+void cudnn_lay_out(struct tensor *y, int layout);
+
+/* backend_cudnn_feed.c */
+void cudnn_feed_open(struct cudnn_feed *feed);
+void cudnn_feed_close(struct cudnn_feed *feed);
+void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
+
+/* backend_cudnn_conv.c, backend_cudnn_layers.c */
+extern const struct layer_ops cudnn_convolution, cudnn_normalisation, cudnn_shortcut, cudnn_average, cudnn_linear;
+
+/* cuda_sgd.c */
+extern const struct optimiser_ops cuda_optimiser_sgd;
+
+#endif

@@ -1,0 +1,316 @@
+/* backend_cudnn_algorithms.c: see backend_cudnn_algorithms.h. */
+#include "nets/backend_cudnn_algorithms.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum {
+    KEY_MAX = 160,
+    RESULTS_MAX = 32,            /* algorithms of a pass, each with several kinds of products */
+    WORKSPACE_LIMIT = 256 << 20, /* bytes that an algorithm may want */
+    FILE_MAX_BYTES = 16 << 20    /* a cache longer than this is none */
+};
+
+/* One line: what it is about, and what was found best. */
+struct entry {
+    char key[KEY_MAX];
+    int algorithm, math;
+};
+
+struct cudnn_algorithms {
+    char *path; /* of the file; NULL: there is none */
+    struct entry *entry;
+    size_t entries, room;
+};
+
+static const char *const pass_names[CONV_PASSES] = {"forward", "data", "filter"};
+
+/* -- the file --------------------------------------------------------------------------------------------------------
+ */
+
+static char *folder_of_cache(void) {
+    const char *own = getenv("SPARSETRAIN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (own && *own) return mem_printf("%s", own);
+    if (xdg && *xdg) return mem_printf("%s/sparsetrain", xdg);
+    if (home && *home) return mem_printf("%s/.cache/sparsetrain", home);
+    return NULL;
+}
+
+/* The folder and those above it; whether that worked shows when the file is opened. */
+static void make_folders(char *path) {
+    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+        *at = 0;
+        (void)mkdir(path, 0777);
+        *at = '/';
+    }
+}
+
+/* ".../cudnn-NVIDIA-H200-9.19.0.txt" */
+static char *path_of_cache(void) {
+    char gpu[256];
+    size_t version = cudnnGetVersion(), n = 0;
+    char *folder = folder_of_cache();
+    if (!folder) return NULL;
+    for (const char *at = cuda_device_name(); *at && n + 1 < sizeof gpu; at++)
+        gpu[n++] = isalnum((unsigned char)*at) ? *at : '-';
+    gpu[n] = 0;
+    char *path =
+        mem_printf("%s/cudnn-%s-%zu.%zu.%zu.txt", folder, gpu, version / 10000, version / 100 % 100, version % 100);
+    mem_free(folder);
+    return path;
+}
+
+static const struct entry *find(const struct cudnn_algorithms *all, const char *key) {
+    for (size_t i = all->entries; i-- > 0;) /* of several lines the last one counts */
+        if (strcmp(all->entry[i].key, key) == 0) return &all->entry[i];
+    return NULL;
+}
+
+static void remember(struct cudnn_algorithms *all, const struct entry *e) {
+    if (all->entries == all->room) {
+        size_t room = all->room ? 2 * all->room : 64;
+        struct entry *grown = mem_alloc(room, sizeof *grown, "the algorithms of cuDNN");
+        if (all->entries) memcpy(grown, all->entry, all->entries * sizeof *grown);
+        mem_free(all->entry);
+        all->entry = grown;
+        all->room = room;
+    }
+    all->entry[all->entries++] = *e;
+}
+
+/* "KEY = ALGORITHM MATH"; what is no such line is passed over. */
+static void parse_line(struct cudnn_algorithms *all, const char *line) {
+    struct entry e;
+    const char *equals = strstr(line, " = ");
+    int end = -1;
+    if (!equals || equals == line || (size_t)(equals - line) >= sizeof e.key) return;
+    memcpy(e.key, line, (size_t)(equals - line));
+    e.key[equals - line] = 0;
+    if (sscanf(equals + 3, "%9d %9d%n", &e.algorithm, &e.math, &end) == 2 && end > 0 && equals[3 + end] == 0)
+        remember(all, &e);
+}
+
+/* All lines of an open file; what was remembered before is forgotten for it. */
+static void read_all(struct cudnn_algorithms *all, int file) {
+    struct stat about;
+    if (fstat(file, &about) != 0 || about.st_size <= 0 || about.st_size > FILE_MAX_BYTES) return;
+    size_t size = (size_t)about.st_size, have = 0;
+    char *text = mem_alloc(size + 1, 1, "the cache of algorithms");
+    while (have < size) {
+        ssize_t more = pread(file, text + have, size - have, (off_t)have);
+        if (more < 0 && errno == EINTR) continue;
+        if (more <= 0) break;
+        have += (size_t)more;
+    }
+    text[have] = 0;
+    for (char *line = text, *next; (next = strchr(line, '\n')); line = next + 1) { /* a line without end is none */
+        *next = 0;
+        parse_line(all, line);
+    }
+    mem_free(text);
+}
+
+/* The file under its lock; -1: there can be none here. */
+static int open_locked(const struct cudnn_algorithms *all) {
+    if (!all->path) return -1;
+    make_folders(all->path);
+    int file = open(all->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file < 0) return -1;
+    while (flock(file, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return file;
+}
+
+/* A new line; after a broken one it begins with an end of line. */
+static void append(int file, const struct entry *e) {
+    char line[KEY_MAX + 64], last = '\n';
+    off_t size = lseek(file, 0, SEEK_END);
+    if (size > 0 && pread(file, &last, 1, size - 1) != 1) return;
+    int length = snprintf(line, sizeof line, "%s%s = %d %d\n", last == '\n' ? "" : "\n", e->key, e->algorithm, e->math);
+    if (write(file, line, (size_t)length) != length) return; /* then it is measured again another time */
+}
+
+struct cudnn_algorithms *cudnn_algorithms_open(void) {
+    struct cudnn_algorithms *all = mem_zalloc(1, sizeof *all, "the algorithms of cuDNN");
+    all->path = path_of_cache();
+    int file = all->path ? open(all->path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        read_all(all, file);
+        close(file);
+    }
+    return all;
+}
+
+void cudnn_algorithms_close(struct cudnn_algorithms *all) {
+    mem_free(all->path);
+    mem_free(all->entry);
+    mem_free(all);
+}
+
+/* -- measurement -----------------------------------------------------------------------------------------------------
+ */
+
+/* What the three passes report, under one name. */
+struct finding {
+    int algorithm, math;
+    bool good; /* it worked and gives the same bits every time */
+    size_t memory;
+};
+
+/* Products of the precision that was asked for? CUDNN_DEFAULT_MATH may round the factors of f32 to TF32. */
+static bool math_fits(enum precision precision, int math) {
+    if (precision == PRECISION_F32) return math == CUDNN_FMA_MATH;
+    return math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH || math == CUDNN_TENSOR_OP_MATH;
+}
+
+static cudnnStatus_t workspace_of(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
+                                  int algorithm, size_t *bytes) {
+    cudnnConvolutionDescriptor_t window = c->window[pass];
+    switch (pass) {
+    case CONV_FORWARD:
+        return cudnnGetConvolutionForwardWorkspaceSize(b->cudnn, c->x_desc, c->w_desc, window, c->y_desc,
+                                                       (cudnnConvolutionFwdAlgo_t)algorithm, bytes);
+    case CONV_DATA:
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(b->cudnn, c->w_desc, c->y_desc, window, c->x_desc,
+                                                            (cudnnConvolutionBwdDataAlgo_t)algorithm, bytes);
+    default:
+        return cudnnGetConvolutionBackwardFilterWorkspaceSize(b->cudnn, c->x_desc, c->y_desc, window, c->w_desc,
+                                                              (cudnnConvolutionBwdFilterAlgo_t)algorithm, bytes);
+    }
+}
+
+/* Arrays that are measured on: the measurement overwrites its output. */
+struct scratch {
+    void *x, *w, *y, *workspace;
+    size_t workspace_bytes;
+};
+
+/* cuDNN's three types of results have the same fields. */
+#define FINDINGS_OF(type, find_them, ...)                                                                              \
+    do {                                                                                                               \
+        type results[RESULTS_MAX];                                                                                     \
+        CUDNN_CALL(find_them(b->cudnn, __VA_ARGS__, RESULTS_MAX, &count, results, s->workspace, s->workspace_bytes));  \
+        for (int i = 0; i < count; i++)                                                                                \
+            findings[i] = (struct finding){.algorithm = (int)results[i].algo,                                          \
+                                           .math = (int)results[i].mathType,                                           \
+                                           .good = results[i].status == CUDNN_STATUS_SUCCESS &&                        \
+                                                   results[i].determinism == CUDNN_DETERMINISTIC,                      \
+                                           .memory = results[i].memory};                                               \
+    } while (0)
+
+/* All algorithms of a pass, the fastest first; how many. */
+static int try_all(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct scratch *s,
+                   struct finding findings[RESULTS_MAX]) {
+    int count = 0;
+    cudnnConvolutionDescriptor_t window = c->window[pass];
+    if (pass == CONV_FORWARD)
+        FINDINGS_OF(cudnnConvolutionFwdAlgoPerf_t, cudnnFindConvolutionForwardAlgorithmEx, c->x_desc, s->x, c->w_desc,
+                    s->w, window, c->y_desc, s->y);
+    else if (pass == CONV_DATA)
+        FINDINGS_OF(cudnnConvolutionBwdDataAlgoPerf_t, cudnnFindConvolutionBackwardDataAlgorithmEx, c->w_desc, s->w,
+                    c->y_desc, s->y, window, c->x_desc, s->x);
+    else
+        FINDINGS_OF(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnFindConvolutionBackwardFilterAlgorithmEx, c->x_desc, s->x,
+                    c->y_desc, s->y, window, c->w_desc, s->w);
+    return count;
+}
+
+/* Zeros: none of them is a NaN, and it is the order of the times that matters. */
+static void *zeros(size_t bytes) {
+    void *block = cuda_alloc(bytes, "the measurement of a convolution");
+    CUDA_CALL(cudaMemsetAsync(block, 0, bytes, cuda_stream()));
+    return block;
+}
+
+/* As much workspace as any algorithm wants within the limit. */
+static size_t most_workspace(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass) {
+    static const int algorithms[CONV_PASSES] = {CUDNN_CONVOLUTION_FWD_ALGO_COUNT, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
+                                                CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT};
+    size_t most = 0, bytes;
+    for (int i = 0; i < algorithms[pass]; i++)
+        if (workspace_of(b, c, pass, i, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= WORKSPACE_LIMIT && bytes > most)
+            most = bytes;
+    return most;
+}
+
+static void set_math(const struct conv *c, enum conv_pass pass, int math) {
+    CUDNN_CALL(cudnnSetConvolutionMathType(c->window[pass], (cudnnMathType_t)math));
+}
+
+static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const char *key) {
+    struct finding findings[RESULTS_MAX];
+    struct entry best = {.algorithm = -1};
+    size_t w_bytes;
+    set_math(c, pass, b->precision == PRECISION_F32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
+    CUDNN_CALL(cudnnGetFilterSizeInBytes(c->w_desc, &w_bytes));
+    size_t workspace = most_workspace(b, c, pass);
+    struct scratch s = {.x = zeros(c->x.floats * sizeof(float)),
+                        .w = zeros(w_bytes),
+                        .y = zeros(c->y.floats * sizeof(float)),
+                        .workspace = cuda_alloc(workspace, "the measurement of a convolution"),
+                        .workspace_bytes = workspace};
+    int count = try_all(b, c, pass, &s, findings);
+    cuda_wait();
+    void *memory[] = {s.x, s.w, s.y, s.workspace};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
+    for (int i = 0; i < count && best.algorithm < 0; i++)
+        if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, findings[i].math))
+            best = (struct entry){.algorithm = findings[i].algorithm, .math = findings[i].math};
+    if (best.algorithm < 0)
+        die("cuDNN has no reproducible algorithm for the convolution %s; try another --precision", key);
+    snprintf(best.key, sizeof best.key, "%s", key);
+    return best;
+}
+
+/* -- the choice ------------------------------------------------------------------------------------------------------
+ */
+
+/* Sets the choice in the window; false: this version of the library does not know it. */
+static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct entry *e,
+                struct conv_choice *choice) {
+    if (!math_fits(b->precision, e->math)) return false;
+    *choice = (struct conv_choice){.algorithm = e->algorithm, .math = e->math};
+    set_math(c, pass, e->math);
+    return workspace_of(b, c, pass, e->algorithm, &choice->workspace) == CUDNN_STATUS_SUCCESS &&
+           choice->workspace <= WORKSPACE_LIMIT;
+}
+
+static void key_of(char key[KEY_MAX], enum precision precision, const struct conv *c, enum conv_pass pass) {
+    static const char *const precisions[] = {
+        [PRECISION_F32] = "f32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
+    snprintf(key, KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d", pass_names[pass],
+             precisions[precision], c->x.n, c->x.c, c->x.h, c->x.w, c->y.c, c->x.c, c->kernel, c->kernel, c->stride,
+             c->pad);
+}
+
+struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass) {
+    struct cudnn_algorithms *all = b->algorithms;
+    struct conv_choice choice;
+    char key[KEY_MAX];
+    key_of(key, b->precision, c, pass);
+    const struct entry *known = find(all, key);
+    if (known && use(b, c, pass, known, &choice)) return choice;
+    int file = open_locked(all);
+    if (file >= 0) { /* another rank may have measured it since */
+        all->entries = 0;
+        read_all(all, file);
+    }
+    known = find(all, key);
+    if (!known || !use(b, c, pass, known, &choice)) {
+        struct entry measured = measure(b, c, pass, key);
+        remember(all, &measured);
+        if (file >= 0) append(file, &measured);
+        if (!use(b, c, pass, &measured, &choice)) die("cuDNN does not know its own algorithm for %s", key);
+    }
+    if (file >= 0) close(file); /* gives the lock back */
+    return choice;
+}

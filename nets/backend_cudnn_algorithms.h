@@ -1,0 +1,37 @@
+/* backend_cudnn_algorithms.h: which of cuDNN's algorithms computes a convolution fastest: measured once for each shape,
+ * precision and pass, and remembered in memory and in a file. Only algorithms that give the same bits every time are
+ * taken, with products of the precision that was asked for.
+ *
+ * The file: one for each kind of GPU and version of cuDNN, in $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain,
+ * else $HOME/.cache/sparsetrain. A line for each choice. It is read once, and again before anything is measured, under
+ * a lock that is kept until the new line is there: so ranks that share a GPU measure each shape once, and one at a
+ * time. What cannot be read, written or understood costs a measurement and nothing else. */
+#ifndef ST_NETS_BACKEND_CUDNN_ALGORITHMS_H
+#define ST_NETS_BACKEND_CUDNN_ALGORITHMS_H
+
+#include "nets/backend_cudnn.h"
+
+enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_FILTER, CONV_PASSES };
+
+/* A convolution as cuDNN sees it. A pass may have products of another kind than the next, so each has its window. */
+struct conv {
+    struct tensor x, y; /* in the layout of the backend */
+    int kernel, stride, pad;
+    cudnnTensorDescriptor_t x_desc, y_desc;
+    cudnnFilterDescriptor_t w_desc;
+    cudnnConvolutionDescriptor_t window[CONV_PASSES];
+};
+
+struct conv_choice {
+    int algorithm; /* of the enumeration of its pass */
+    int math;      /* cudnnMathType_t */
+    size_t workspace;
+};
+
+struct cudnn_algorithms *cudnn_algorithms_open(void);
+void cudnn_algorithms_close(struct cudnn_algorithms *all);
+
+/* The choice for a pass of this convolution, set in its window too. Allocates and waits where it has to measure. */
+struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass);
+
+#endif

@@ -1,0 +1,189 @@
+/* backend_cudnn_conv.c: convolutions by cuDNN's functions of old (cudnnConvolutionForward and its siblings): each pass
+ * by the algorithm that backend_cudnn_algorithms.c chose. The arena's weights are [out][in][window] floats. In NCHW
+ * they are that to cuDNN too; else they are copied to [out][window][in] in the element type of the activations before
+ * the forward pass, whose copy the backward pass uses again, and their gradients are copied back. Images in the
+ * canonical layout are copied to that of the backend where it has another. */
+#include "base/mem.h"
+#include "nets/backend_cudnn.h"
+#include "nets/backend_cudnn_algorithms.h"
+#include "nets/cuda_layers.h"
+
+enum { ALIGNMENT = 16 }; /* bytes: what cuDNN wants of the arrays it gets */
+
+struct convolution {
+    struct cudnn_backend *backend;
+    struct conv conv;
+    struct conv_choice choice[CONV_PASSES];
+    bool wants_dx, recast; /* recast: x comes in the canonical layout, which is not the backend's */
+    void *x, *dx;          /* where recast: copies in the backend's layout */
+    void *w, *dw;          /* weights and their gradient as cuDNN wants them */
+    size_t w_bytes;
+};
+
+static bool is_canonical(const struct convolution *c) {
+    return c->conv.x.layout == LAYOUT_CANONICAL;
+}
+
+/* -- opening ---------------------------------------------------------------------------------------------------------
+ */
+
+static void describe_tensor(cudnnTensorDescriptor_t *desc, const struct tensor *t) {
+    CUDNN_CALL(cudnnCreateTensorDescriptor(desc));
+    CUDNN_CALL(cudnnSetTensor4dDescriptor(*desc, t->layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
+                                          cudnn_is_bf16(t) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, t->n, t->c, t->h,
+                                          t->w));
+}
+
+static void describe(struct conv *c) {
+    describe_tensor(&c->x_desc, &c->x);
+    describe_tensor(&c->y_desc, &c->y);
+    CUDNN_CALL(cudnnCreateFilterDescriptor(&c->w_desc));
+    CUDNN_CALL(cudnnSetFilter4dDescriptor(c->w_desc, cudnn_is_bf16(&c->x) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT,
+                                          c->x.layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
+                                          c->y.c, c->x.c, c->kernel, c->kernel));
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        CUDNN_CALL(cudnnCreateConvolutionDescriptor(&c->window[pass]));
+        CUDNN_CALL(cudnnSetConvolution2dDescriptor(c->window[pass], c->pad, c->pad, c->stride, c->stride, 1, 1,
+                                                   CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    }
+}
+
+static void need_workspace(struct cudnn_backend *b, size_t bytes) {
+    if (bytes <= b->workspace_bytes) return;
+    cuda_wait();
+    cuda_free(b->workspace);
+    b->workspace = cuda_alloc(bytes, "the workspace of convolutions");
+    b->workspace_bytes = bytes;
+}
+
+static void choose(struct convolution *c) {
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        if (pass == CONV_DATA && !c->wants_dx) continue;
+        c->choice[pass] = cudnn_choose(c->backend, &c->conv, (enum conv_pass)pass);
+        need_workspace(c->backend, c->choice[pass].workspace);
+    }
+}
+
+/* Copies of the arrays that cuDNN cannot take as they lie. */
+static void make_room(struct convolution *c) {
+    CUDNN_CALL(cudnnGetFilterSizeInBytes(c->conv.w_desc, &c->w_bytes));
+    c->w = cuda_alloc(c->w_bytes, "weights of a convolution");
+    c->dw = cuda_alloc(c->w_bytes, "gradients of a convolution's weights");
+    if (c->recast) c->x = cuda_alloc(c->conv.x.floats * sizeof(float), "images in another layout");
+    if (c->recast && c->wants_dx)
+        c->dx = cuda_alloc(c->conv.x.floats * sizeof(float), "gradients of images in another layout");
+}
+
+static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                              const struct tensor *add, struct tensor *y) {
+    (void)add;
+    struct convolution *c = mem_zalloc(1, sizeof *c, "a convolution");
+    c->backend = backend;
+    const int layout = (int)cudnn_layout(c->backend->precision);
+    if (x->layout != layout && x->layout != LAYOUT_CANONICAL) die("a convolution of a tensor of layout %d", x->layout);
+    cudnn_lay_out(y, layout);
+    c->recast = x->layout != layout;
+    c->wants_dx = spec->wants_dx;
+    c->conv = (struct conv){.x = *x, .y = *y, .kernel = spec->kernel, .stride = spec->stride, .pad = spec->pad};
+    cudnn_lay_out(&c->conv.x, layout);
+    (void)cudnn_shape(x), (void)cudnn_shape(y); /* neither is too large */
+    describe(&c->conv);
+    choose(c);
+    make_room(c);
+    return c;
+}
+
+static void close_convolution(void *layer) {
+    struct convolution *c = layer;
+    CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.x_desc));
+    CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.y_desc));
+    CUDNN_CALL(cudnnDestroyFilterDescriptor(c->conv.w_desc));
+    for (int pass = 0; pass < CONV_PASSES; pass++) CUDNN_CALL(cudnnDestroyConvolutionDescriptor(c->conv.window[pass]));
+    void *memory[] = {c->x, c->dx, c->w, c->dw};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
+    mem_free(c);
+}
+
+/* -- weights ---------------------------------------------------------------------------------------------------------
+ */
+
+/* May cuDNN work on the arena's weights themselves? A slice may begin at any multiple of 4 bytes. */
+static bool in_place(const struct convolution *c, const float *slice) {
+    return is_canonical(c) && (uintptr_t)slice % ALIGNMENT == 0;
+}
+
+/* The weights as cuDNN wants them; fresh: they may have changed. */
+static const void *take_weights(const struct convolution *c, const float *param, bool fresh) {
+    const struct conv *v = &c->conv;
+    if (in_place(c, param)) return param;
+    if (fresh && is_canonical(c))
+        CUDA_CALL(cudaMemcpyAsync(c->w, param, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+    else if (fresh)
+        cuda_weights_to_last((uint32_t)v->y.c, (uint32_t)v->x.c, (uint32_t)(v->kernel * v->kernel), param, c->w,
+                             cudnn_is_bf16(&v->x));
+    return c->w;
+}
+
+/* Their gradient from there to the arena. */
+static void give_weights(const struct convolution *c, float *dparam) {
+    const struct conv *v = &c->conv;
+    if (is_canonical(c))
+        CUDA_CALL(cudaMemcpyAsync(dparam, c->dw, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+    else
+        cuda_weights_from_last((uint32_t)v->y.c, (uint32_t)v->x.c, (uint32_t)(v->kernel * v->kernel), c->dw, dparam,
+                               cudnn_is_bf16(&v->x));
+}
+
+/* -- passes ----------------------------------------------------------------------------------------------------------
+ */
+
+static void forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    struct convolution *c = layer;
+    const struct conv *v = &c->conv;
+    const struct conv_choice *choice = &c->choice[CONV_FORWARD];
+    const float one = 1, zero = 0;
+    const void *w = take_weights(c, call->param, true), *x = call->x;
+    if (c->recast) {
+        const struct cuda_shape shape = cudnn_shape(&v->x);
+        cuda_to_last(&shape, call->x, c->x, cudnn_is_bf16(&v->x));
+        x = c->x;
+    }
+    CUDNN_CALL(cudnnConvolutionForward(c->backend->cudnn, &one, v->x_desc, x, v->w_desc, w, v->window[CONV_FORWARD],
+                                       (cudnnConvolutionFwdAlgo_t)choice->algorithm, c->backend->workspace,
+                                       choice->workspace, &zero, v->y_desc, call->y));
+}
+
+static void backward_filter(struct convolution *c, const struct layer_call *call) {
+    const struct conv *v = &c->conv;
+    const struct conv_choice *choice = &c->choice[CONV_FILTER];
+    const float one = 1, zero = 0;
+    const bool direct = in_place(c, call->dparam);
+    CUDNN_CALL(cudnnConvolutionBackwardFilter(c->backend->cudnn, &one, v->x_desc, c->recast ? c->x : call->x, v->y_desc,
+                                              call->dy, v->window[CONV_FILTER],
+                                              (cudnnConvolutionBwdFilterAlgo_t)choice->algorithm, c->backend->workspace,
+                                              choice->workspace, &zero, v->w_desc, direct ? call->dparam : c->dw));
+    if (!direct) give_weights(c, call->dparam);
+}
+
+static void backward_data(struct convolution *c, const struct layer_call *call) {
+    const struct conv *v = &c->conv;
+    const struct conv_choice *choice = &c->choice[CONV_DATA];
+    const float one = 1, zero = 0;
+    CUDNN_CALL(cudnnConvolutionBackwardData(c->backend->cudnn, &one, v->w_desc, take_weights(c, call->param, false),
+                                            v->y_desc, call->dy, v->window[CONV_DATA],
+                                            (cudnnConvolutionBwdDataAlgo_t)choice->algorithm, c->backend->workspace,
+                                            choice->workspace, &zero, v->x_desc, c->recast ? c->dx : call->dx));
+    if (c->recast) {
+        const struct cuda_shape shape = cudnn_shape(&v->x);
+        cuda_from_last(&shape, c->dx, call->dx, cudnn_is_bf16(&v->x));
+    }
+}
+
+static void backward(void *layer, const struct layer_call *call) {
+    struct convolution *c = layer;
+    backward_filter(c, call);
+    if (c->wants_dx) backward_data(c, call);
+}
+
+const struct layer_ops cudnn_convolution = {open_convolution, forward, backward, close_convolution};

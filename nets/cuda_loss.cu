@@ -1,0 +1,70 @@
+/* cuda_loss.cu: see cuda_loss.h. In double, as nets/cpu_layers.c does it. A thread per row, for classes are few; the
+ * block that is done last adds the rows up, in one order whichever block that is. */
+#include "nets/cuda_loss.h"
+
+#include "base/cuda_device.h"
+#include "base/cuda_kernel.h"
+
+enum { THREADS = 128, BLOCKS_EACH = 8 };
+
+/* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / n */
+static __device__ double loss_of_row(const float *z, int classes, int label, int n, float *dz, int *best) {
+    *best = 0;
+    for (int c = 1; c < classes; c++)
+        if (z[c] > z[*best]) *best = c; /* ties: the lower class stays */
+    double sum = 0;
+    const double top = z[*best];
+    for (int c = 0; c < classes; c++) sum += exp(z[c] - top);
+    for (int c = 0; dz && c < classes; c++) dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / n);
+    return log(sum) - (z[label] - top);
+}
+
+/* The last block: rows t, t + THREADS, ... by thread t, then the threads' sums by halves. */
+static __device__ void add_up(const cuda_loss_call &k, int valid) {
+    __shared__ double losses[THREADS];
+    __shared__ int corrects[THREADS];
+    double sum = 0;
+    int correct = 0;
+    for (int i = (int)threadIdx.x; i < valid; i += THREADS) {
+        sum += __ldcg(k.row_loss + i);
+        correct += __ldcg(k.row_correct + i);
+    }
+    losses[threadIdx.x] = sum;
+    corrects[threadIdx.x] = correct;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            losses[threadIdx.x] += losses[threadIdx.x + half];
+            corrects[threadIdx.x] += corrects[threadIdx.x + half];
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *k.result = cuda_loss_result{losses[0], corrects[0], valid};
+}
+
+static __global__ void rows(cuda_loss_call k) {
+    __shared__ bool last;
+    const int valid = k.label[k.n];
+    for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
+        const size_t row = (size_t)i * (size_t)k.classes;
+        int best;
+        k.row_loss[i] =
+            loss_of_row(k.logits + row, k.classes, k.label[i], k.n, k.dlogits ? k.dlogits + row : NULL, &best);
+        k.row_correct[i] = best == k.label[i];
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(k.done, 1u) == gridDim.x - 1;
+        if (last) *k.done = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    if (last) add_up(k, valid);
+}
+
+extern "C" void cuda_loss(const struct cuda_loss_call *loss) {
+    const unsigned grid = cuda_grid(BLOCKS_EACH, ((size_t)loss->n + THREADS - 1) / THREADS);
+    LAUNCH(rows, grid, THREADS, 0, cuda_stream(), *loss);
+    CUDA_CALL(cudaGetLastError());
+}

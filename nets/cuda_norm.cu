@@ -1,0 +1,345 @@
+/* cuda_norm.cu: see cuda_norm.h. The formulas are those of nets/cpu_norm.c.
+ *
+ * Why not cuDNN: it fuses batch normalisation with ReLU and addition only for half precision in NHWC, and would need
+ * twice as many passes over memory in f32.
+ *
+ * Two launches each way. The first sums over each channel, cut into parts over many blocks; whichever block is done
+ * last adds up the parts, in their order, and turns the sums into coefficients. The second applies these. A thread adds
+ * up in float, all beyond it in double; no order depends on which block came when. Sums of squares are taken around the
+ * channel's first value, so that a mean far from 0 costs no digits. */
+#include "nets/cuda_norm.h"
+
+#include "base/cuda_device.h"
+#include "nets/cuda_values.h"
+
+#define EPSILON 1e-5
+#define MOMENTUM 0.1 /* weight of the batch in the running statistics */
+
+enum { THREADS = CUDA_WALK_THREADS, WARP = 32, SUM_BLOCKS = 2, APPLY_BLOCKS = 8 /* on each multiprocessor */ };
+
+/* What a thread is in its walk; see cuda_index.h. */
+struct walker {
+    uint32_t column, row, slab, first, stride;
+    bool takes_part;
+};
+
+static __device__ __forceinline__ walker walker_of(const cuda_walk &w) {
+    walker me;
+    me.column = threadIdx.x % w.columns;
+    me.row = threadIdx.x / w.columns;
+    me.slab = blockIdx.y;
+    me.first = blockIdx.x * w.rows + me.row;
+    me.stride = gridDim.x * w.rows;
+    me.takes_part = cuda_walk_takes_part(&w, me.slab, threadIdx.x);
+    return me;
+}
+
+/* The `V` numbers of array [c] that belong to the elements of a thread's vectors. */
+template <int V>
+static __device__ __forceinline__ void of_channels(const cuda_walk &w, const walker &me, const float *array,
+                                                   float (&mine)[V]) {
+    for (int l = 0; l < V; l++) mine[l] = array[cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l)];
+}
+
+/* -- sums ------------------------------------------------------------------------------------------------------------
+ */
+
+/* The threads' sums, over the rows of the block, to partial[channel][0 or 1][part]. */
+template <int V, bool LAST>
+static __device__ void sum_block(const cuda_walk &w, const walker &me, const float (&one)[V], const float (&two)[V],
+                                 double *partial) {
+    constexpr int LANES = LAST ? V : 1; /* channels of a vector */
+    SHARED_DYNAMIC(double, sums);       /* [2][LANES][THREADS] */
+    double *mine = sums + threadIdx.x, *mine_two = mine + LANES * THREADS;
+    for (int l = 0; l < LANES; l++) mine[l * THREADS] = one[l], mine_two[l * THREADS] = two[l];
+    for (int l = LANES; l < V; l++) mine[0] += one[l], mine_two[0] += two[l];
+    __syncthreads();
+    for (uint32_t half = THREADS / 2; half > 0; half /= 2) {
+        if (me.row < half && me.row + half < w.rows)
+            for (int i = 0; i < 2 * LANES; i++) mine[i * THREADS] += mine[i * THREADS + half * w.columns];
+        __syncthreads();
+    }
+    if (me.row > 0 || !me.takes_part) return;
+    for (int l = 0; l < LANES; l++) {
+        const uint32_t channel = cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l);
+        double *to = partial + (size_t)channel * 2 * gridDim.x + blockIdx.x;
+        to[0] = mine[l * THREADS];
+        to[gridDim.x] = mine_two[l * THREADS];
+    }
+}
+
+/* Is this the block that is done last? What the others wrote before may be read then. */
+static __device__ bool is_last(unsigned *done) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(done, 1u) == gridDim.x * gridDim.y - 1;
+        if (last) *done = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    return last;
+}
+
+/* A channel's parts added up by a warp, the same on every lane. */
+static __device__ double sum_parts(const double *part) {
+    double sum = 0;
+    for (uint32_t i = threadIdx.x % WARP; i < gridDim.x; i += WARP) sum += __ldcg(part + i);
+    for (int by = WARP / 2; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
+    return sum;
+}
+
+/* a and b of y = a x + b */
+static __device__ void set_scale(const cuda_norm_memory &m, uint32_t channels, uint32_t c, double mean, double variance,
+                                 const float *param) {
+    const double r = 1 / sqrt(variance + EPSILON), a = param[c] * r;
+    m.r[c] = r;
+    m.mean[c] = (float)mean;
+    m.a[c] = (float)a;
+    m.b[c] = (float)(param[channels + c] - mean * a);
+}
+
+/* Where a channel's first value lies. */
+static __device__ __forceinline__ uint32_t first_of(const cuda_walk &w, uint32_t c) {
+    return cuda_place(&w.shape, cuda_element{0, c, 0});
+}
+
+/* The last block: coefficients of the batch, running statistics moved. */
+template <class T>
+static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memory &m, const T *x, const float *param,
+                                        float *state) {
+    const uint32_t channels = w.shape.channels;
+    const double count = (double)w.shape.images * w.shape.positions;
+    for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
+        const double *part = m.partial + (size_t)c * 2 * gridDim.x;
+        const double sum = sum_parts(part), squares = sum_parts(part + gridDim.x);
+        if (threadIdx.x % WARP != 0) continue;
+        const double mean = load(x[first_of(w, c)]) + sum / count;
+        double m2 = squares - sum * sum / count;
+        if (m2 < 0) m2 = 0; /* by rounding; NaN stays */
+        set_scale(m, channels, c, mean, m2 / count, param);
+        state[c] = (float)((1 - MOMENTUM) * state[c] + MOMENTUM * mean);
+        state[channels + c] =
+            (float)((1 - MOMENTUM) * state[channels + c] + MOMENTUM * (m2 / (count > 1 ? count - 1 : 1)));
+    }
+}
+
+/* one = sum (x - first), two = sum (x - first)^2 */
+template <class T, int V, bool LAST>
+static __global__ void __launch_bounds__(THREADS)
+    moments(cuda_walk w, cuda_norm_memory m, const T *x, const float *param, float *state) {
+    const walker me = walker_of(w);
+    float one[V] = {}, two[V] = {};
+    if (me.takes_part) {
+        float pivot[V];
+        for (int l = 0; l < V; l++)
+            pivot[l] = load(x[first_of(w, cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l))]);
+        const vector_of<T, V> *from = (const vector_of<T, V> *)x;
+        for (uint32_t i = me.first; i < w.steps; i += me.stride) {
+            const vector_of<T, V> v = from[cuda_walk_place(&w, me.slab, me.column, i)];
+            for (int l = 0; l < V; l++) {
+                const float apart = load(v.value[l]) - pivot[l];
+                one[l] += apart;
+                two[l] = __fmaf_rn(apart, apart, two[l]);
+            }
+        }
+    }
+    sum_block<V, LAST>(w, me, one, two, m.partial);
+    if (is_last(m.done)) batch_statistics(w, m, x, param, state);
+}
+
+static __global__ void inference_scale(cuda_norm_memory m, uint32_t channels, const float *param, const float *state) {
+    for (uint32_t c = blockIdx.x * blockDim.x + threadIdx.x; c < channels; c += gridDim.x * blockDim.x)
+        set_scale(m, channels, c, state[c], state[channels + c], param);
+}
+
+/* -- forward: y = max(0, a x + b [+ add]); NaN stays NaN
+ * --------------------------------------------------------------- */
+
+template <class T, int V, bool LAST>
+static __global__ void __launch_bounds__(THREADS)
+    apply(cuda_walk w, cuda_norm_memory m, const T *x, const T *add, T *y) {
+    typedef vector_of<T, V> vector;
+    const walker me = walker_of(w);
+    if (!me.takes_part) return;
+    float a[V], b[V];
+    of_channels(w, me, m.a, a);
+    of_channels(w, me, m.b, b);
+    for (uint32_t i = me.first; i < w.steps; i += me.stride) {
+        const uint32_t at = cuda_walk_place(&w, me.slab, me.column, i);
+        vector v = ((const vector *)x)[at], other = {};
+        if (add) other = ((const vector *)add)[at];
+        for (int l = 0; l < V; l++) {
+            float t = __fmaf_rn(load(v.value[l]), a[l], b[l]);
+            if (add) t += load(other.value[l]);
+            v.value[l] = stored<T>(t < 0 ? 0 : t);
+        }
+        ((vector *)y)[at] = v;
+    }
+}
+
+/* -- backward --------------------------------------------------------------------------------------------------------
+ */
+
+/* The last block: gradients of scale and shift, and p and q of dx = a g + p x + q. */
+static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &m, const float *param, float *dparam) {
+    const uint32_t channels = w.shape.channels;
+    const double count = (double)w.shape.images * w.shape.positions;
+    for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
+        const double *part = m.partial + (size_t)c * 2 * gridDim.x;
+        const double sum = sum_parts(part), dot = sum_parts(part + gridDim.x), r = m.r[c], a = param[c] * r;
+        if (threadIdx.x % WARP != 0) continue;
+        dparam[c] = (float)(dot * r);
+        dparam[channels + c] = (float)sum;
+        const double slope = -a * r * r * dot / count;
+        m.p[c] = (float)slope;
+        m.q[c] = (float)(-a * sum / count - slope * m.mean[c]);
+    }
+}
+
+/* one = sum g, two = sum g (x - mean).
+ * MASKED: g = dy where a x + b > 0, not written down but computed twice; else g = dy [+ dy2] where y > 0, left in dy.
+ */
+template <class T, int V, bool LAST, bool MASKED>
+static __global__ void __launch_bounds__(THREADS)
+    gradient_sums(cuda_walk w, cuda_norm_memory m, const T *x, const T *y, T *dy, const T *dy2, const float *param,
+                  float *dparam) {
+    typedef vector_of<T, V> vector;
+    const walker me = walker_of(w);
+    float one[V] = {}, two[V] = {};
+    if (me.takes_part) {
+        float a[V], b[V], mean[V];
+        of_channels(w, me, m.a, a);
+        of_channels(w, me, m.b, b);
+        of_channels(w, me, m.mean, mean);
+        for (uint32_t i = me.first; i < w.steps; i += me.stride) {
+            const uint32_t at = cuda_walk_place(&w, me.slab, me.column, i);
+            const vector from = ((const vector *)x)[at];
+            vector g = ((const vector *)dy)[at], other = {}, open = {};
+            if (!MASKED) open = ((const vector *)y)[at];
+            if (!MASKED && dy2) other = ((const vector *)dy2)[at];
+            for (int l = 0; l < V; l++) {
+                const float value = load(from.value[l]);
+                const float t = MASKED ? __fmaf_rn(value, a[l], b[l]) : load(open.value[l]);
+                if (!MASKED && dy2) g.value[l] = stored<T>(load(g.value[l]) + load(other.value[l]));
+                if (!(t > 0)) g.value[l] = stored<T>(0.0f);
+                one[l] += load(g.value[l]);
+                two[l] = __fmaf_rn(load(g.value[l]), value - mean[l], two[l]);
+            }
+            if (!MASKED) ((vector *)dy)[at] = g;
+        }
+    }
+    sum_block<V, LAST>(w, me, one, two, m.partial);
+    if (is_last(m.done)) set_gradient(w, m, param, dparam);
+}
+
+/* dx = a g + p x + q;  MASKED: g = dy where a x + b > 0, else g = dy. dx may be dy. */
+template <class T, int V, bool LAST, bool MASKED>
+static __global__ void __launch_bounds__(THREADS)
+    gradient(cuda_walk w, cuda_norm_memory m, const T *x, const T *dy, T *dx) {
+    typedef vector_of<T, V> vector;
+    const walker me = walker_of(w);
+    if (!me.takes_part) return;
+    float a[V], b[V], p[V], q[V];
+    of_channels(w, me, m.a, a);
+    of_channels(w, me, m.b, b);
+    of_channels(w, me, m.p, p);
+    of_channels(w, me, m.q, q);
+    for (uint32_t i = me.first; i < w.steps; i += me.stride) {
+        const uint32_t at = cuda_walk_place(&w, me.slab, me.column, i);
+        const vector from = ((const vector *)x)[at];
+        vector g = ((const vector *)dy)[at];
+        for (int l = 0; l < V; l++) {
+            const float value = load(from.value[l]);
+            float t = load(g.value[l]);
+            if (MASKED && !(__fmaf_rn(value, a[l], b[l]) > 0)) t = 0;
+            g.value[l] = stored<T>(__fmaf_rn(a[l], t, __fmaf_rn(p[l], value, q[l])));
+        }
+        ((vector *)dx)[at] = g;
+    }
+}
+
+/* -- launchers -------------------------------------------------------------------------------------------------------
+ */
+
+extern "C" void cuda_norm_plan(struct cuda_norm *norm, const struct cuda_shape *shape, bool is_bf16, bool joins) {
+    *norm = cuda_norm{};
+    norm->walk = cuda_walk_of(shape, is_bf16 ? 8 : 4); /* 16 bytes */
+    norm->is_bf16 = is_bf16;
+    norm->joins = joins;
+}
+
+/* Blocks in x so that there are about `each` on every multiprocessor, and none without a step. */
+static unsigned parts_of(const cuda_walk *w, unsigned each) {
+    const size_t most = ((size_t)w->steps + w->rows - 1) / w->rows;
+    const unsigned parts = (cuda_grid(each, SIZE_MAX) + w->slabs - 1) / w->slabs;
+    return parts < most ? parts : (unsigned)most;
+}
+
+extern "C" size_t cuda_norm_parts(const struct cuda_norm *norm) {
+    return parts_of(&norm->walk, SUM_BLOCKS);
+}
+
+/* One of the six kinds of tensors: element type, elements at once, whether channels come last. */
+template <class T, int V, bool LAST> struct norm_of {
+    static dim3 grid(const cuda_norm *n, unsigned each) { return dim3(parts_of(&n->walk, each), n->walk.slabs); }
+    static size_t shared() { return 2 * (LAST ? V : 1) * THREADS * sizeof(double); }
+
+    static void forward(const cuda_norm *n, const void *x, const void *add, void *y, const float *param, float *state,
+                        bool training) {
+        const uint32_t channels = n->walk.shape.channels;
+        if (training)
+            LAUNCH((moments<T, V, LAST>), grid(n, SUM_BLOCKS), THREADS, shared(), cuda_stream(), n->walk, n->memory,
+                   (const T *)x, param, state);
+        else
+            LAUNCH(inference_scale, (channels + THREADS - 1) / THREADS, THREADS, 0, cuda_stream(), n->memory, channels,
+                   param, (const float *)state);
+        CUDA_CALL(cudaGetLastError());
+        LAUNCH((apply<T, V, LAST>), grid(n, APPLY_BLOCKS), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
+               (const T *)add, (T *)y);
+        CUDA_CALL(cudaGetLastError());
+    }
+
+    template <bool MASKED>
+    static void backward(const cuda_norm *n, const void *x, const void *y, void *dy, const void *dy2, void *dx,
+                         const float *param, float *dparam) {
+        LAUNCH((gradient_sums<T, V, LAST, MASKED>), grid(n, SUM_BLOCKS), THREADS, shared(), cuda_stream(), n->walk,
+               n->memory, (const T *)x, (const T *)y, (T *)dy, (const T *)dy2, param, dparam);
+        CUDA_CALL(cudaGetLastError());
+        if (!dx) return;
+        LAUNCH((gradient<T, V, LAST, MASKED>), grid(n, APPLY_BLOCKS), THREADS, 0, cuda_stream(), n->walk, n->memory,
+               (const T *)x, (const T *)dy, (T *)dx);
+        CUDA_CALL(cudaGetLastError());
+    }
+};
+
+#define FOR_KIND(n, call)                                                                                              \
+    do {                                                                                                               \
+        const bool wide = (n)->walk.vector > 1, last = (n)->walk.shape.last;                                           \
+        if ((n)->is_bf16 && wide)                                                                                      \
+            norm_of<bf16, 8, true>::call;                                                                              \
+        else if ((n)->is_bf16)                                                                                         \
+            norm_of<bf16, 1, true>::call;                                                                              \
+        else if (last && wide)                                                                                         \
+            norm_of<float, 4, true>::call;                                                                             \
+        else if (last)                                                                                                 \
+            norm_of<float, 1, true>::call;                                                                             \
+        else if (wide)                                                                                                 \
+            norm_of<float, 4, false>::call;                                                                            \
+        else                                                                                                           \
+            norm_of<float, 1, false>::call;                                                                            \
+    } while (0)
+
+extern "C" void cuda_norm_forward(const struct cuda_norm *norm, const void *x, const void *add, void *y,
+                                  const float *param, float *state, bool training) {
+    FOR_KIND(norm, forward(norm, x, norm->joins ? add : NULL, y, param, state, training));
+}
+
+extern "C" void cuda_norm_backward(const struct cuda_norm *norm, const void *x, const void *y, void *dy,
+                                   const void *dy2, void *dx, const float *param, float *dparam) {
+    if (!norm->joins && !dy2)
+        FOR_KIND(norm, backward<true>(norm, x, y, dy, dy2, dx, param, dparam));
+    else
+        FOR_KIND(norm, backward<false>(norm, x, y, dy, dy2, dx, param, dparam));
+}
