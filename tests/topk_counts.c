@@ -1,5 +1,8 @@
 /* topk_counts.c: how many entries the selectors return, against how many they were asked for, on distributions like
- * those of gradients: logged for each, and held to what their papers state. Steps with error feedback. */
+ * those of gradients: logged for each, and held to what their papers state. Steps with error feedback.
+ *
+ * devices: cuda
+ */
 #include "tests/topk_reference.h"
 
 #include "base/mem.h"
@@ -17,19 +20,21 @@ struct counts {
 };
 
 /* How many of the first k by magnitude are not in out. */
-static size_t missed(const struct store *s, size_t k, float exact, const struct sparse *out) {
+static size_t missed(struct store *s, size_t k, float exact, const struct sparse *out) {
+    static float acc[N];
     size_t larger = 0, returned = 0;
-    for (size_t i = 0; i < s->n; i++) larger += magnitude_key(s->acc[i]) > magnitude_key(exact);
+    s->ops->read(s, 0, s->n, acc);
+    for (size_t i = 0; i < s->n; i++) larger += magnitude_key(acc[i]) > magnitude_key(exact);
     for (size_t i = 0; i < out->nnz; i++) returned += magnitude_key(out->val[i]) > magnitude_key(exact);
     return larger > k ? SIZE_MAX : larger - returned;
 }
 
-/* grad: [N + STEPS * SHIFT]; each step takes another part of it. */
+/* grad: device, [N + STEPS * SHIFT]; each step takes another part of it. */
 static struct counts observe(const struct selector_ops *ops, enum shape shape, const float *grad, size_t k) {
     struct store store;
     struct sparse out;
     struct counts c = {.least = 1e9};
-    store_open(&store, N, device_find("cpu"));
+    store_open(&store, N, test_device());
     sparse_open(&out, selector_capacity(ops, N, k));
     struct selector *s = selector_open(ops, &store, k, NULL);
     for (size_t step = 0; step < STEPS; step++) {
@@ -86,14 +91,17 @@ static void body(const void *unused) {
     (void)unused;
     const size_t ks[] = {N / 1000, N / 50};
     float *grad = mem_alloc(N + STEPS * SHIFT, sizeof *grad, "grad");
+    float *device_grad = device_twin(grad, N + STEPS * SHIFT);
     for (enum shape shape = 0; shape < SHAPES; shape++) {
         shape_fill(shape, grad, N + STEPS * SHIFT, 1);
+        device_fill(device_grad, grad, N + STEPS * SHIFT);
         for (size_t row = 0; selectors[row]; row++)
             for (size_t i = 0; i < 2; i++) {
-                struct counts c = observe(selectors[row], shape, grad, ks[i]);
+                struct counts c = observe(selectors[row], shape, device_grad, ks[i]);
                 judge(selectors[row], shape, ks[i], &c);
             }
     }
+    device_twin_free(device_grad, grad);
     mem_free(grad);
 }
 
@@ -103,6 +111,7 @@ static void counts_on_distributions(void **state) {
 }
 
 int main(void) {
+    test_device_in_children();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_on_distributions),

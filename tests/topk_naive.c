@@ -1,6 +1,9 @@
 /* topk_naive.c: every selector against its own definition, written down plainly: sorting, all counts, sums in long
  * double. Sums in another order may put a threshold on the other side of an entry that it all but hits; such steps
- * are not compared, and counted, so that they stay few where data have no ties. */
+ * are not compared, and counted, so that they stay few where data have no ties.
+ *
+ * devices: cuda
+ */
 #include "tests/topk_reference.h"
 
 #include <float.h>
@@ -16,6 +19,7 @@ struct rig {
     struct selector_settings settings;
     struct sparse out;
     float *grad, *x;     /* [n]; x: acc as the selector sees it */
+    float *device_grad;  /* device, [n]: grad itself on the CPU */
     struct ranked *pick; /* [n]: x by rank */
     size_t n, cap;
     size_t compared, skipped;
@@ -26,18 +30,20 @@ extern const struct selector_ops selector_reuse, selector_gaussian, selector_mst
 
 static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, size_t k) {
     *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k), .settings = {.period = 5, .seed = 77}};
-    store_open(&r->store, n, device_find("cpu"));
+    store_open(&r->store, n, test_device());
     r->selector = selector_open(ops, &r->store, k, &r->settings);
     sparse_open(&r->out, r->cap);
     r->grad = mem_alloc(n, sizeof(float), "grad");
     r->x = mem_alloc(n, sizeof(float), "x");
     r->pick = mem_alloc(n, sizeof *r->pick, "reference");
+    r->device_grad = device_twin(r->grad, n);
 }
 
 static void rig_close(struct rig *r) {
     selector_close(r->selector);
     store_close(&r->store);
     sparse_close(&r->out);
+    device_twin_free(r->device_grad, r->grad);
     mem_free(r->grad), mem_free(r->x), mem_free(r->pick);
 }
 
@@ -49,7 +55,8 @@ static void step(struct rig *r, size_t k) {
         r->pick[i] = (struct ranked){magnitude_key(r->x[i]), (uint32_t)i};
     }
     qsort(r->pick, r->n, sizeof *r->pick, by_rank);
-    CHECK(selector_run(r->selector, r->grad, k, &r->out, &bad), "%s: bad %zu", r->what, bad);
+    device_fill(r->device_grad, r->grad, r->n);
+    CHECK(selector_run(r->selector, r->device_grad, k, &r->out, &bad), "%s: bad %zu", r->what, bad);
 }
 
 static void deliver(struct rig *r) {
@@ -481,6 +488,7 @@ static void quantiles(void **state) {
 }
 
 int main(void) {
+    test_device_in_children();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles), cmocka_unit_test(reuse), cmocka_unit_test(gaussian),      cmocka_unit_test(mstopk),

@@ -1,6 +1,6 @@
 /* topk_reference.h: what the tests of topk share: the definition of top-k by sorting, input patterns that are hard
  * for selections, and a way to run a case once for every kernel set, each in a process of its own (the choice of
- * the set is made once per process). */
+ * the set is made once per process, and a device may be used in a forked process alone: test_device.h). */
 #ifndef ST_TESTS_TOPK_REFERENCE_H
 #define ST_TESTS_TOPK_REFERENCE_H
 
@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "tests/test_device.h"
 #include "topk/kernels.h"
 #include "topk/sparse.h"
 
@@ -47,8 +48,14 @@ static inline int status_of(void (*body)(const void *), const void *argument, bo
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs body(argument) once per kernel set. The calling process must never have called topk_kernels(). */
+/* Runs body(argument) once per kernel set, or once on a device that is not the CPU. The calling process must never
+ * have called topk_kernels() nor test_device(). */
 static inline void in_every_set(void (*body)(const void *), const void *argument) {
+    if (!test_device_is_host()) {
+        int status = status_of(body, argument, true);
+        if (status) fail_msg("on %s: status %d", test_device_name(), status);
+        return;
+    }
     for (const struct topk_kernels *const *set = topk_kernels_all(); *set; set++) {
         setenv("SPARSETRAIN_SIMD", (*set)->name, 1);
         int status = status_of(body, argument, true);

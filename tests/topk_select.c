@@ -1,4 +1,7 @@
-/* topk_select.c: the selectors against sorting, over inputs that are hard for selections. */
+/* topk_select.c: the selectors against sorting, over inputs that are hard for selections.
+ *
+ * devices: cuda
+ */
 #include "tests/topk_reference.h"
 
 #include <math.h>
@@ -15,6 +18,7 @@ struct fixture {
     struct selector *selector;
     struct sparse out;
     float *residual, *grad, *sum; /* [n] */
+    float *device_grad;           /* device, [n]: grad itself on the CPU */
     struct ranked *pick;
     size_t n;
 };
@@ -29,7 +33,7 @@ static void fixture_select(struct fixture *f, const struct selector_ops *ops, si
 
 static void fixture_open(struct fixture *f, const struct selector_ops *ops, size_t n, size_t k_max) {
     *f = (struct fixture){.n = n};
-    store_open(&f->store, n, device_find("cpu"));
+    store_open(&f->store, n, test_device());
     f->ops = *f->store.ops;
     f->store.ops = &f->ops;
     fixture_select(f, ops, k_max);
@@ -37,12 +41,14 @@ static void fixture_open(struct fixture *f, const struct selector_ops *ops, size
     f->grad = mem_alloc(n, sizeof(float), "grad");
     f->sum = mem_alloc(n, sizeof(float), "sum");
     f->pick = mem_alloc(n, sizeof *f->pick, "reference");
+    f->device_grad = device_twin(f->grad, n);
 }
 
 static void fixture_close(struct fixture *f) {
     selector_close(f->selector);
     store_close(&f->store);
     sparse_close(&f->out);
+    device_twin_free(f->device_grad, f->grad);
     mem_free(f->residual), mem_free(f->grad), mem_free(f->sum), mem_free(f->pick);
 }
 
@@ -54,12 +60,27 @@ static void rank_sum(struct fixture *f) {
     qsort(f->pick, f->n, sizeof *f->pick, by_rank);
 }
 
+/* acc = residual, then one run over the gradient. */
+static bool run_from_residual(struct fixture *f, size_t k, size_t *bad) {
+    f->ops.write(&f->store, 0, f->n, f->residual);
+    device_fill(f->device_grad, f->grad, f->n);
+    return selector_run(f->selector, f->device_grad, k, &f->out, bad);
+}
+
+/* Is acc the sum? */
+static bool acc_is_sum(struct fixture *f) {
+    if (device_is_host(f->store.device)) return memcmp(f->store.acc, f->sum, f->n * sizeof(float)) == 0;
+    float *acc = device_copy_to_host(f->store.device, f->store.acc, f->n, "acc");
+    bool same = memcmp(acc, f->sum, f->n * sizeof(float)) == 0;
+    mem_free(acc);
+    return same;
+}
+
 /* f->pick is in order of rank: k different entries, none of them behind the k-th, are the k first. */
 static void check_run(struct fixture *f, size_t k, const char *what) {
     size_t bad = 12345;
-    f->ops.write(&f->store, 0, f->n, f->residual);
-    CHECK(selector_run(f->selector, f->grad, k, &f->out, &bad), "%s n %zu k %zu: bad %zu", what, f->n, k, bad);
-    CHECK(memcmp(f->store.acc, f->sum, f->n * sizeof(float)) == 0, "%s n %zu k %zu: acc", what, f->n, k);
+    CHECK(run_from_residual(f, k, &bad), "%s n %zu k %zu: bad %zu", what, f->n, k, bad);
+    CHECK(acc_is_sum(f), "%s n %zu k %zu: acc", what, f->n, k);
     CHECK(f->out.nnz == k && sparse_valid(&f->out, f->n), "%s n %zu k %zu: %zu entries", what, f->n, k, f->out.nnz);
     for (size_t i = 0; i < k; i++) {
         struct ranked found = {magnitude_key(f->out.val[i]), f->out.idx[i]};
@@ -76,7 +97,8 @@ static void name_of(char text[48], const char *what, enum pattern p, enum patter
 static void small_body(const void *unused) {
     (void)unused;
     char text[48];
-    for (size_t n = 1; n <= 80; n++) {
+    size_t more = test_device_is_host() ? 1 : 13;
+    for (size_t n = 1; n <= 80; n += more) {
         struct fixture f;
         fixture_open(&f, &selector_exact, n, n);
         for (enum pattern p = 0; p < PATTERNS; p++) {
@@ -84,7 +106,7 @@ static void small_body(const void *unused) {
             pattern_fill(SIGNED_ZEROS, f.grad, n, n);
             rank_sum(&f);
             name_of(text, "small", p, SIGNED_ZEROS);
-            for (size_t k = 1; k <= n; k += n < 30 ? 1 : 7) check_run(&f, k, text);
+            for (size_t k = 1; k <= n; k += n < 30 ? more : 7 * more) check_run(&f, k, text);
             check_run(&f, n, text);
         }
         fixture_close(&f);
@@ -122,7 +144,7 @@ static void large_body(const void *unused) {
     (void)unused;
     const size_t sizes[] = {4097, 8192, 20011};
     char text[48];
-    for (size_t size = 0; size < 3; size++) {
+    for (size_t size = test_device_is_host() ? 0 : 2; size < 3; size++) {
         size_t n = sizes[size], ks[] = {1, n / 1000 + 1, n / 50, n / 4, n - 1, n};
         struct fixture f;
         fixture_open(&f, &selector_exact, n, 1);
@@ -145,7 +167,7 @@ static void large_body(const void *unused) {
 static void fuzz_body(const void *unused) {
     (void)unused;
     struct rng r = rng_open(20, RNG_TEST, 0);
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < (test_device_is_host() ? 60 : 12); round++) {
         size_t n = 1 + rng_below(&r, round % 6 ? 3000 : 40000), k_max = 1 + rng_below(&r, (uint32_t)n);
         struct fixture f;
         fixture_open(&f, &selector_exact, n, k_max);
@@ -163,8 +185,7 @@ static void fuzz_body(const void *unused) {
 
 static void check_bad(struct fixture *f, size_t k, size_t wanted) {
     size_t bad = 12345;
-    f->ops.write(&f->store, 0, f->n, f->residual);
-    CHECK(!selector_run(f->selector, f->grad, k, &f->out, &bad), "n %zu k %zu: not noticed at %zu", f->n, k, wanted);
+    CHECK(!run_from_residual(f, k, &bad), "n %zu k %zu: not noticed at %zu", f->n, k, wanted);
     CHECK(bad == wanted, "n %zu k %zu: %zu instead of %zu", f->n, k, bad, wanted);
 }
 
@@ -172,7 +193,7 @@ static void not_finite_body(const void *unused) {
     (void)unused;
     const size_t sizes[] = {1, 15, 16, 17, 1000, 30000};
     const float kinds[] = {INFINITY, -INFINITY, NAN, -NAN};
-    for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {
+    for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size += test_device_is_host() ? 1 : 5) {
         size_t n = sizes[size], k = n / 100 + 1;
         struct fixture f;
         fixture_open(&f, &selector_exact, n, k);
@@ -214,7 +235,7 @@ static void ties_body(const void *unused) {
     CHECK(cap < n - 2, "more ties than there is room for");
     fixture_open(&f, &selector_exact, n, k);
     pattern_fill(ALL_ZERO, f.grad, n, 1);
-    for (unsigned chosen = 0; chosen < 1u << 7; chosen++) {
+    for (unsigned chosen = 0; chosen < 1u << 7; chosen += test_device_is_host() ? 1 : 9) {
         pattern_fill(EQUAL_SIGNS, f.residual, n, chosen);
         for (size_t i = 0; i < 7; i++)
             if (chosen >> i & 1) f.residual[places[i]] = i % 2 ? -2.0f : 3.0f;
@@ -242,8 +263,9 @@ static void guess_is_useful_body(const void *unused) {
             pattern_fill(patterns[p], f.residual, n, i);
             pattern_fill(NORMAL, f.grad, n, i + 100);
             f.ops.write(&f.store, 0, n, f.residual);
-            uint32_t key = f.ops.guess_key(&f.store, f.grad, ks[i]);
-            f.ops.accumulate(&f.store, f.grad);
+            device_fill(f.device_grad, f.grad, n);
+            uint32_t key = f.ops.guess_key(&f.store, f.device_grad, ks[i]);
+            f.ops.accumulate(&f.store, f.device_grad);
             CHECK(f.ops.guess_key(&f.store, NULL, ks[i]) == key, "without a gradient, of the same sum");
             size_t count = f.ops.select(&f.store, key, &f.out);
             CHECK(count >= ks[i] && count <= f.out.cap, "pattern %d k %zu: %zu candidates, room for %zu",
@@ -290,7 +312,8 @@ static void run_selector(const void *k) {
     size_t bad;
     fixture_open(&f, &selector_exact, 100, 10);
     memset(f.grad, 0, 100 * sizeof *f.grad);
-    selector_run(f.selector, f.grad, *(const size_t *)k, &f.out, &bad);
+    device_fill(f.device_grad, f.grad, 100);
+    selector_run(f.selector, f.device_grad, *(const size_t *)k, &f.out, &bad);
     fixture_close(&f);
 }
 
@@ -300,8 +323,9 @@ static void run_without_room(const void *unused) {
     size_t bad;
     fixture_open(&f, &selector_exact, 100, 10);
     memset(f.grad, 0, 100 * sizeof *f.grad);
+    device_fill(f.device_grad, f.grad, 100);
     f.out.cap = 9;
-    selector_run(f.selector, f.grad, 10, &f.out, &bad);
+    selector_run(f.selector, f.device_grad, 10, &f.out, &bad);
 }
 
 static void k_out_of_range_is_refused(void **state) {
@@ -319,7 +343,7 @@ static void k_out_of_range_is_refused(void **state) {
 static void open_both(const void *fail_at) {
     struct store s;
     mem_fail_at(*(const long *)fail_at);
-    store_open(&s, 10000, device_find("cpu"));
+    store_open(&s, 10000, test_device());
     struct selector *selector = selector_open(&selector_exact, &s, 10, NULL);
     mem_fail_at(0);
     selector_close(selector);
@@ -355,6 +379,7 @@ static void tables(void **state) {
 }
 
 int main(void) {
+    test_device_in_children();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables),

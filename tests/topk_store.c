@@ -1,9 +1,11 @@
-/* topk_store.c: the operations of the gradient store, one by one. */
+/* topk_store.c: the operations of the gradient store, one by one.
+ *
+ * devices: cuda
+ */
 #include "tests/topk_reference.h"
 
 #include <math.h>
 
-#include "base/device.h"
 #include "base/mem.h"
 #include "topk/store.h"
 
@@ -13,12 +15,14 @@ static void store_operations_body(const void *unused) {
     static float x[N], grad[N], wanted[N], back[N];
     struct store s;
     struct sparse out, delta;
-    store_open(&s, N, device_find("cpu"));
+    store_open(&s, N, test_device());
     sparse_open(&out, N), sparse_open(&delta, 3);
-    for (size_t i = 0; i < N; i++) CHECK(s.acc[i] == 0, "a new store is zero");
+    s.ops->read(&s, 0, N, back);
+    for (size_t i = 0; i < N; i++) CHECK(back[i] == 0, "a new store is zero");
     pattern_fill(NORMAL, x, N, 1), pattern_fill(NORMAL, grad, N, 2);
+    float *device_grad = device_twin(grad, N), *dense = device_twin(back, N);
     s.ops->write(&s, 0, N, x);
-    s.ops->accumulate(&s, grad);
+    s.ops->accumulate(&s, device_grad);
     for (size_t i = 0; i < N; i++) wanted[i] = x[i] + grad[i];
     s.ops->read(&s, 0, N, back);
     CHECK(memcmp(back, wanted, sizeof wanted) == 0, "accumulate, write, read");
@@ -39,16 +43,22 @@ static void store_operations_body(const void *unused) {
     memcpy(delta.idx, places, sizeof places);
     for (size_t i = 0; i < 3; i++) delta.val[i] = wanted[places[i]];
     delta.nnz = 3;
-    CHECK(s.acc[0] == 0 && s.acc[17] == 0 && s.acc[N - 1] == 0 && s.acc[18] != 0, "zero_at");
+    s.ops->read(&s, 0, N, back);
+    for (size_t i = 0; i < N; i++)
+        CHECK(back[i] == (i == 0 || i == 17 || i == N - 1 ? 0 : wanted[i]), "zero_at: %zu", i);
     s.ops->add_at(&s, &delta);
-    CHECK(memcmp(s.acc, wanted, sizeof wanted) == 0, "add_at gives back what zero_at took");
+    s.ops->read(&s, 0, N, back);
+    CHECK(memcmp(back, wanted, sizeof wanted) == 0, "add_at gives back what zero_at took");
 
-    s.ops->scatter(&s, &delta, 0.25f, back);
+    s.ops->scatter(&s, &delta, 0.25f, dense);
+    device_download(back, dense, N);
     for (size_t i = 0; i < N; i++)
         CHECK(back[i] == (i == 0 || i == 17 || i == N - 1 ? 0.25f * wanted[i] : 0), "scatter at %zu", i);
-    s.ops->scale(&s, grad, 1.0f / 3);
+    s.ops->scale(&s, device_grad, 1.0f / 3);
+    device_download(grad, device_grad, N);
     pattern_fill(NORMAL, back, N, 2);
     for (size_t i = 0; i < N; i++) CHECK(grad[i] == back[i] * (1.0f / 3), "scale at %zu", i);
+    device_twin_free(device_grad, grad), device_twin_free(dense, back);
     sparse_close(&out), sparse_close(&delta);
     store_close(&s);
     store_close(&s); /* harmless */
@@ -74,7 +84,7 @@ static void check_moments(const float *x, size_t n, uint32_t key, const struct m
     CHECK(fabs(m->sum_square - (double)sum_square) <= 1e-13 * (double)sum_square, "n %zu key %08x: squares", n, key);
 }
 
-/* Each of a few ranks against a full sort. acc = x; grad adds zeros. */
+/* Each of a few ranks against a full sort. acc = x; grad (device) adds zeros. */
 static void check_samples(struct store *s, const float *x, const float *grad, size_t stride, uint32_t *scratch) {
     for (size_t first = 0; first < stride && first < 2; first++) {
         size_t count = (s->n - 1 - first) / stride + 1;
@@ -99,20 +109,24 @@ static void selection_operations(size_t n, size_t offset) {
     struct moments m;
     float *x = mem_alloc(n, sizeof *x, "x"), *grad = mem_alloc(n, sizeof *x, "grad");
     uint32_t *key = mem_alloc(n, sizeof *key, "keys"), *idx = mem_alloc(n, sizeof *idx, "places");
-    store_open(&whole, n + offset + 5, device_find("cpu")), store_view_open(&s, &whole, offset, n);
+    float *device_grad = device_twin(grad, n), *all = mem_alloc(n + offset + 5, sizeof *all, "the whole store");
+    store_open(&whole, n + offset + 5, test_device()), store_view_open(&s, &whole, offset, n);
     sparse_open(&out, n), sparse_open(&again, n);
     for (enum pattern p = 0; p < PATTERNS; p++) {
-        for (size_t i = 0; i < whole.n; i++) whole.acc[i] = NAN;
+        for (size_t i = 0; i < whole.n; i++) all[i] = NAN;
+        whole.ops->write(&whole, 0, whole.n, all);
         pattern_fill(p, x, n, n), pattern_fill(SIGNED_ZEROS, grad, n, n);
+        device_fill(device_grad, grad, n);
         s.ops->write(&s, 0, n, x);
         uint32_t middle = magnitude_key(x[n / 2]);
         size_t stride = n > 20 ? 7 : 1;
-        check_samples(&s, x, grad, stride, key);
-        CHECK(s.ops->guess_key(&s, grad, 1) <= KEY_INFINITE, "a guess that nothing reaches");
-        size_t count = s.ops->accumulate_select_moments(&s, grad, middle, &out, &m);
+        check_samples(&s, x, device_grad, stride, key);
+        CHECK(s.ops->guess_key(&s, device_grad, 1) <= KEY_INFINITE, "a guess that nothing reaches");
+        size_t count = s.ops->accumulate_select_moments(&s, device_grad, middle, &out, &m);
         for (size_t i = 0; i < n; i++) x[i] += grad[i];
         check_moments(x, n, 0, &m);
-        CHECK(memcmp(s.acc, x, n * sizeof *x) == 0, "accumulate_select_moments: acc");
+        s.ops->read(&s, 0, n, all);
+        CHECK(memcmp(all, x, n * sizeof *x) == 0, "accumulate_select_moments: acc");
         CHECK(count == s.ops->select(&s, middle, &again) && out.nnz == again.nnz && s.ops->count(&s, middle) == count &&
                   memcmp(out.idx, again.idx, count * sizeof *out.idx) == 0 &&
                   memcmp(out.val, again.val, count * sizeof *out.val) == 0,
@@ -124,12 +138,14 @@ static void selection_operations(size_t n, size_t offset) {
         for (size_t i = 0; i < n; i++) idx[i] = (uint32_t)(n - 1 - i);
         s.ops->gather_at(&s, idx, n, grad);
         for (size_t i = 0; i < n; i++) CHECK(same_bits(grad[i], x[n - 1 - i]), "gather_at %zu", i);
+        whole.ops->read(&whole, 0, whole.n, all);
         for (size_t i = 0; i < whole.n; i++)
-            CHECK((i >= offset && i < offset + n) || isnan(whole.acc[i]), "outside of the view");
+            CHECK((i >= offset && i < offset + n) || isnan(all[i]), "outside of the view");
     }
     store_view_close(&s), store_close(&whole);
     sparse_close(&out), sparse_close(&again);
-    mem_free(x), mem_free(grad), mem_free(key), mem_free(idx);
+    device_twin_free(device_grad, grad);
+    mem_free(x), mem_free(grad), mem_free(key), mem_free(idx), mem_free(all);
 }
 
 static void selections_body(const void *unused) {
@@ -147,16 +163,19 @@ static void scatter_add_body(const void *unused) {
     float dense[N], wanted[N];
     struct store s;
     struct sparse u;
-    store_open(&s, N, device_find("cpu")), sparse_open(&u, 3);
+    store_open(&s, N, test_device()), sparse_open(&u, 3);
     pattern_fill(NORMAL, dense, N, 1);
     memcpy(wanted, dense, sizeof wanted);
+    float *device_dense = device_twin(dense, N);
     for (size_t i = 0; i < 3; i++) {
         u.idx[i] = (uint32_t)(17 * i), u.val[i] = (float)i + 0.5f;
         wanted[17 * i] += 0.25f * u.val[i];
     }
     u.nnz = 3;
-    s.ops->scatter_add(&s, &u, 0.25f, dense);
+    s.ops->scatter_add(&s, &u, 0.25f, device_dense);
+    device_download(dense, device_dense, N);
     CHECK(memcmp(dense, wanted, sizeof wanted) == 0, "scatter_add");
+    device_twin_free(device_dense, dense);
     sparse_close(&u), store_close(&s);
 }
 
@@ -166,7 +185,7 @@ IN_EVERY_SET(scatter_add, scatter_add_body, NULL)
 static void bad_view(const void *argument) {
     const size_t *range = argument;
     struct store whole, view;
-    store_open(&whole, 100, device_find("cpu"));
+    store_open(&whole, 100, test_device());
     store_view_open(&view, &whole, range[0], range[1]);
     store_close(&whole);
 }
@@ -179,7 +198,7 @@ static void views_stay_inside(void **state) {
 
 static void open_store(const void *n) {
     struct store s;
-    store_open(&s, *(const size_t *)n, device_find("cpu"));
+    store_open(&s, *(const size_t *)n, test_device());
     store_close(&s);
 }
 
@@ -190,6 +209,7 @@ static void lengths_beyond_32_bits_are_refused(void **state) {
 }
 
 int main(void) {
+    test_device_in_children();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(store_operations),
