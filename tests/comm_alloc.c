@@ -5,7 +5,11 @@
  *
  * The child is a copy of a rank that has started MPI, and it leaves by _exit, not by MPI_Abort: starting MPI a thousand
  * times would take minutes. That a rank without memory takes all others with it is tested in comm_ends.c.
- * ranks: 1 */
+ *
+ * On another device than the CPU a copy of a process that has used it must not go on using it: there, that everything
+ * is closed again.
+ * ranks: 1
+ * devices: cuda */
 #include <sys/wait.h>
 
 #include "tests/exchange_rig.h"
@@ -34,19 +38,19 @@ static struct comm *job;
 static void open_below(const struct subject *s) {
     memset(&parts, 0, sizeof parts);
     if (s->kind == STORE || s->kind == SPARSE) return;
-    store_open(&parts.store, N, device_find("cpu"));
+    store_open(&parts.store, N, test_device());
     if (s->kind == EXCHANGE) parts.selector = selector_open(s->select, &parts.store, K, NULL);
 }
 
 static void open_subject(const struct subject *s) {
     static const size_t groups[] = {0, 300, 700};
     struct exchange_setup setup = {.comm = job, .n = N, .k_max = K, .wire = s->wire};
-    if (s->kind == STORE) store_open(&parts.store, N, device_find("cpu"));
+    if (s->kind == STORE) store_open(&parts.store, N, test_device());
     if (s->kind == VIEW) store_view_open(&parts.view, &parts.store, 100, 500);
     if (s->kind == SPARSE) sparse_open(&parts.sparse, N);
     if (s->kind == SELECTOR) parts.selector = selector_open(s->select, &parts.store, K, NULL);
     if (s->kind != EXCHANGE) return;
-    if (s->exchange->sparse) setup.store = &parts.store;
+    if (s->exchange->sparse || !test_device_is_host()) setup.store = &parts.store;
     if (s->exchange->selects) setup.selector = parts.selector;
     if (s->layers) {
         setup.group = groups;
@@ -138,6 +142,8 @@ static long every_allocation(const struct subject *s) {
 /* Open, two steps, close: as many blocks as before. */
 static void nothing_stays(const struct subject *s) {
     static float grad[N];
+    static float *device_grad;
+    if (!device_grad) device_grad = device_twin(grad, N);
     char name[256];
     long before = mem_live();
     describe(s, name, sizeof name);
@@ -146,7 +152,8 @@ static void nothing_stays(const struct subject *s) {
     for (int step = 0; s->kind == EXCHANGE && step < 2; step++) {
         struct exchange_sum sum;
         make_gradient(WHOLE, 0, 1, step, N, grad);
-        assert_true(exchange_run(&parts.exchange, grad, K, &sum));
+        device_fill(device_grad, grad, N);
+        assert_true(exchange_run(&parts.exchange, device_grad, K, &sum));
     }
     close_subject(s);
     close_below(s);
@@ -154,7 +161,8 @@ static void nothing_stays(const struct subject *s) {
 }
 
 static void check(struct subject s) {
-    assert_true(every_allocation(&s) > 0 || (s.exchange && !s.exchange->sparse) || s.kind == VIEW);
+    if (test_device_is_host())
+        assert_true(every_allocation(&s) > 0 || (s.exchange && !s.exchange->sparse) || s.kind == VIEW);
     nothing_stays(&s);
 }
 
@@ -196,5 +204,5 @@ int main(int argc, char **argv) {
         {"all_exchanges", all_exchanges},
         {"exchanges_by_layers", exchanges_by_layers},
     };
-    return mpi_test_main(argc, argv, "comm_alloc", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_alloc", cases, sizeof cases / sizeof cases[0]);
 }

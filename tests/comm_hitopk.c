@@ -1,6 +1,7 @@
 /* comm_hitopk.c: hitopk on emulated nodes of every size against a serial reference, with every selector and wire
  * format.
- * ranks: 1 2 3 4 6 8 9 16 */
+ * ranks: 1 2 3 4 6 8 9 16
+ * devices: cuda ranks 1 4 */
 #include "tests/exchange_rig.h"
 
 static const struct shape {
@@ -186,7 +187,7 @@ static void overflow_is_seen_by_all(struct comm *c) {
                               &(struct exchange_setup){.wire = wires[w]});
                 make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
                 rig.grad[at] = 3e38f;
-                assert_false(exchange_run(&rig.exchange, rig.grad, 30, &rig.sum));
+                assert_false(rig_run(30));
                 assert_int_equal(rig.sum.bad, at);
                 rig_close();
             }
@@ -201,7 +202,7 @@ static void a_gradient_that_is_not_finite(struct comm *c) {
         rig_open(c, exchange_named("hitopk"), exact(), 100, 7, GTOPK_CONSERVE);
         make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
         rig.grad[c->rank + 50] = rig.grad[99] = NAN;
-        assert_false(exchange_run(&rig.exchange, rig.grad, 7, &rig.sum));
+        assert_false(rig_run(7));
         assert_int_equal(rig.sum.bad, c->rank + 50);
         rig_close();
     }
@@ -235,5 +236,5 @@ int main(int argc, char **argv) {
         {"a_gradient_that_is_not_finite", a_gradient_that_is_not_finite},
         {"what_it_costs", what_it_costs},
     };
-    return mpi_test_main(argc, argv, "comm_hitopk", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_hitopk", cases, sizeof cases / sizeof cases[0]);
 }

@@ -1,5 +1,6 @@
 /* comm_micro.c: MiCRO against a serial reference over full vectors; its threshold, its words, its state.
- * ranks: 1 2 3 4 5 7 8 9 16 32 */
+ * ranks: 1 2 3 4 5 7 8 9 16 32
+ * devices: cuda ranks 1 3 4 */
 #include "tests/exchange_rig.h"
 
 enum { P_MAX = 32, STEPS = 9 };
@@ -185,7 +186,7 @@ static void not_a_number(struct comm *c) {
             for (int i = 0; i < N; i++) rig.grad[i] = 1000;
             rig.grad[lowest] = wrong[at % 3];
             rig.grad[lowest + (N - lowest) / 2] = wrong[(at + 1) % 3];
-            assert_false(exchange_run(&rig.exchange, rig.grad, 10, &rig.sum));
+            assert_false(rig_run(10));
             assert_int_equal(rig.sum.bad, lowest);
             rig_close();
         }
@@ -244,5 +245,5 @@ int main(int argc, char **argv) {
         {"a_checkpoint_goes_on_with_the_same_bits", a_checkpoint_goes_on_with_the_same_bits},
         {"the_bound_is_near_three_k", the_bound_is_near_three_k},
     };
-    return mpi_test_main(argc, argv, "comm_micro", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_micro", cases, sizeof cases / sizeof cases[0]);
 }

@@ -2,6 +2,7 @@
  * and wire format; against gtopk-naive; its words, counted by the reference too; a checkpoint. */
 /* ranks: 1 2 3 4 5 7 8 9 16 32 */
 /* faults: 3 7 */
+/* devices: cuda ranks 1 3 4 */
 #include "tests/exchange_rig.h"
 
 #include "tests/exchange_oracle.h"
@@ -625,5 +626,5 @@ int main(int argc, char **argv) {
         {"an_empty_sum", an_empty_sum},
         {"a_checkpoint", a_checkpoint},
     };
-    return mpi_test_main(argc, argv, "comm_oktopk", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_oktopk", cases, sizeof cases / sizeof cases[0]);
 }

@@ -1,6 +1,7 @@
 /* comm_overlap.c: exchanges that run while backward goes on: dense-ovlp against dense, and overlap by layers against
  * the same row run by hand on each group.
- * ranks: 1 2 3 4 6 8 */
+ * ranks: 1 2 3 4 6 8
+ * devices: cuda ranks 1 3 */
 #include "tests/exchange_rig.h"
 
 /* -- a backward pass ------------------------------------------------------------------------------------------- */
@@ -15,19 +16,21 @@ static bool step_with_overlap(enum kind kind, int step, size_t k, enum how how) 
     size_t from = rig.n;
     make_gradient(kind, c->rank, c->size, step, rig.n, whole);
     for (size_t i = 0; i < rig.n; i++) rig.grad[i] = NAN;
+    device_fill(rig.device_grad, rig.grad, rig.n);
     mem_fail_at(1);
-    if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, k);
+    if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.device_grad, k);
     while (from > 0) {
         size_t now = 1 + rng_below(&r, (uint32_t)(rig.n / 3 + 1));
         size_t next = now < from ? from - now : 0;
-        memcpy(rig.grad + next, whole + next, (from - next) * sizeof *whole);
+        test_device()->to_device(rig.device_grad + next, whole + next, (from - next) * sizeof *whole);
         from = next;
         if (how != RANDOMLY_READY) continue;
         exchange_ready(&rig.exchange, from);
         if (rng_below(&r, 4) == 0) usleep(rng_below(&r, 300));
     }
-    bool good = exchange_run(&rig.exchange, rig.grad, k, &rig.sum);
+    bool good = exchange_run(&rig.exchange, rig.device_grad, k, &rig.sum);
     mem_fail_at(0);
+    device_download(rig.grad, rig.device_grad, rig.n);
     return good;
 }
 
@@ -35,7 +38,7 @@ static bool step_with_overlap(enum kind kind, int step, size_t k, enum how how) 
 static void unfold(void) {
     memset(rig.u, 0, sizeof rig.u);
     assert_true((rig.sum.dense != NULL) != (rig.sum.sparse != NULL));
-    if (rig.sum.dense) memcpy(rig.u, rig.sum.dense, rig.n * sizeof *rig.u);
+    if (rig.sum.dense) device_download(rig.u, rig.sum.dense, rig.n);
     if (rig.sum.sparse) assert_true(sparse_valid(rig.sum.sparse, rig.n));
     for (size_t i = 0; rig.sum.sparse && i < rig.sum.sparse->nnz; i++)
         rig.u[rig.sum.sparse->idx[i]] = rig.sum.sparse->val[i];
@@ -79,8 +82,9 @@ static void one_dense_case(struct comm *c, size_t n, size_t bytes, enum kind kin
 
 static void buckets_give_the_dense_sum(struct comm *c) {
     static const size_t lengths[] = {1, 3, 7, 1009};
+    int every = test_device_is_host() ? 1 : 3;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-        for (int b = 0; b < BUCKETS; b++)
+        for (int b = 0; b < BUCKETS; b += every)
             for (enum how how = 0; how < HOWS; how++)
                 for (enum kind kind = 0; kind < KINDS; kind++)
                     if (kind == WHOLE || kind == REAL) one_dense_case(c, lengths[l], bucket_bytes[b], kind, how);
@@ -90,12 +94,13 @@ static void buckets_give_the_dense_sum(struct comm *c) {
 static void hidden_time_is_seen(struct comm *c) {
     open_buckets(c, 1000, 4 * 100);
     make_gradient(WHOLE, c->rank, c->size, 1, 1000, rig.grad);
+    device_fill(rig.device_grad, rig.grad, 1000);
     phase_enter(&rig.phases, PHASE_COMPUTE);
-    exchange_begin(&rig.exchange, rig.grad, 1);
+    exchange_begin(&rig.exchange, rig.device_grad, 1);
     exchange_ready(&rig.exchange, 500);
     assert_int_equal(rig.phases.current, PHASE_COMPUTE);
     usleep(2000);
-    assert_true(exchange_run(&rig.exchange, rig.grad, 1, &rig.sum));
+    assert_true(exchange_run(&rig.exchange, rig.device_grad, 1, &rig.sum));
     assert_int_equal(rig.phases.current, PHASE_COMPUTE);
     assert_true(rig.sum.hidden_seconds >= 0.002);
     assert_true(rig.sum.hidden_seconds < rig.phases.seconds[PHASE_COMPUTE] + rig.phases.seconds[PHASE_COMMUNICATE] +
@@ -104,20 +109,24 @@ static void hidden_time_is_seen(struct comm *c) {
     rig_close();
 }
 
+/* One step over rig.grad of which, where it comes bit by bit, only what begins at `from` is said to be ready. */
+static bool run_ready_at(size_t k, enum how how, size_t from) {
+    device_fill(rig.device_grad, rig.grad, rig.n);
+    if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.device_grad, k);
+    if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, from);
+    return exchange_run(&rig.exchange, rig.device_grad, k, &rig.sum);
+}
+
 static void the_lowest_bad_entry_is_named(struct comm *c) {
     for (enum how how = 0; how < HOWS; how++) {
         open_buckets(c, 100, 4 * 10);
         for (size_t i = 0; i < 100; i++) rig.grad[i] = 1;
         rig.grad[95] = rig.grad[94] = rig.grad[33] = NAN; /* the first bucket: nothing is under way */
-        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, 1);
-        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 80);
-        assert_false(exchange_run(&rig.exchange, rig.grad, 1, &rig.sum));
+        assert_false(run_ready_at(1, how, 80));
         assert_int_equal(rig.sum.bad, 33);
         for (size_t i = 0; i < 100; i++) rig.grad[i] = 1;
         rig.grad[91] = rig.grad[47] = rig.grad[46] = 3e38f;
-        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, 1);
-        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 40);
-        assert_true(exchange_run(&rig.exchange, rig.grad, 1, &rig.sum) == (c->size == 1));
+        assert_true(run_ready_at(1, how, 40) == (c->size == 1));
         if (c->size > 1) assert_int_equal(rig.sum.bad, 46);
         rig_close();
     }
@@ -152,12 +161,10 @@ static const struct selector_ops *selecting_by(void) {
 }
 
 static void open_layers(struct comm *c, const struct exchange_ops *ops, const struct split *s) {
-    rig.comm = c;
-    rig.n = s->n;
-    phases_reset(&rig.phases);
-    store_open(&rig.store, s->n, device_find("cpu"));
+    struct store *store = rig_open_memory(c, ops, s->n);
     rig.selector = selector_open(selecting_by(), &rig.store, s->k, NULL);
     struct exchange_setup setup = {.comm = c,
+                                   .store = store,
                                    .n = s->n,
                                    .k_max = s->k,
                                    .phases = &rig.phases,
@@ -165,7 +172,6 @@ static void open_layers(struct comm *c, const struct exchange_ops *ops, const st
                                    .groups = s->groups,
                                    .wire = travelling,
                                    .oktopk = {.period = 1, .balance_period = 2}};
-    if (ops->sparse) setup.store = &rig.store;
     if (ops->selects) setup.selector = rig.selector;
     exchange_open_layers(&rig.exchange, ops, &setup);
 }
@@ -173,26 +179,34 @@ static void open_layers(struct comm *c, const struct exchange_ops *ops, const st
 /* The same row, once for each group: stores, selectors and exchanges of their own. */
 static struct {
     const struct split *split;
-    struct store store[GROUPS_MAX];
+    struct store store[GROUPS_MAX]; /* where a row has no residual, it stays as it is opened: all zero */
+    struct store bare[GROUPS_MAX];
     struct selector *selector[GROUPS_MAX];
     struct exchange exchange[GROUPS_MAX];
     struct exchange_sum sum[GROUPS_MAX];
     float grad[RIG_N], u[RIG_N], residual[RIG_N], sent[RIG_N];
+    float *device_grad; /* device, [n]: grad itself on the CPU */
     size_t local_nnz, global_nnz, asked;
     double mass_lost;
 } hand;
 
 static void hand_open(struct comm *c, const struct exchange_ops *ops, const struct split *s) {
     hand.split = s;
+    hand.device_grad = device_twin(hand.grad, s->n);
     for (size_t g = 0; g < s->groups; g++) {
         struct exchange_setup setup = {.comm = c,
                                        .n = group_size(s, g),
                                        .k_max = group_k(s, g, s->k),
                                        .wire = travelling,
                                        .oktopk = {.period = 1, .balance_period = 2}};
-        store_open(&hand.store[g], setup.n, device_find("cpu"));
+        store_open(&hand.store[g], setup.n, test_device());
         hand.selector[g] = selector_open(selecting_by(), &hand.store[g], setup.k_max, NULL);
-        if (ops->sparse) setup.store = &hand.store[g];
+        if (ops->sparse) {
+            setup.store = &hand.store[g];
+        } else if (!device_is_host(test_device())) {
+            store_open_bare(&hand.bare[g], setup.n, test_device());
+            setup.store = &hand.bare[g];
+        }
         if (ops->selects) setup.selector = hand.selector[g];
         exchange_open(&hand.exchange[g], ops, &setup);
     }
@@ -203,11 +217,14 @@ static void hand_close(void) {
         exchange_close(&hand.exchange[g]);
         selector_close(hand.selector[g]);
         store_close(&hand.store[g]);
+        store_close(&hand.bare[g]);
     }
+    device_twin_free(hand.device_grad, hand.grad);
 }
 
 static void hand_step(struct comm *c, enum kind kind, int step, size_t k) {
     make_gradient(kind, c->rank, c->size, step, hand.split->n, hand.grad);
+    device_fill(hand.device_grad, hand.grad, hand.split->n);
     memset(hand.u, 0, sizeof hand.u);
     memset(hand.sent, 0, sizeof hand.sent);
     hand.local_nnz = hand.global_nnz = hand.asked = 0;
@@ -215,8 +232,8 @@ static void hand_step(struct comm *c, enum kind kind, int step, size_t k) {
     for (size_t g = hand.split->groups; g-- > 0;) {
         size_t from = hand.split->group[g], n = group_size(hand.split, g);
         struct exchange_sum *s = &hand.sum[g];
-        assert_true(exchange_run(&hand.exchange[g], hand.grad + from, group_k(hand.split, g, k), s));
-        if (s->dense) memcpy(hand.u + from, s->dense, n * sizeof *hand.u);
+        assert_true(exchange_run(&hand.exchange[g], hand.device_grad + from, group_k(hand.split, g, k), s));
+        if (s->dense) device_download(hand.u + from, s->dense, n);
         for (size_t i = 0; s->sparse && i < s->sparse->nnz; i++) hand.u[from + s->sparse->idx[i]] = s->sparse->val[i];
         for (size_t i = 0; s->sent && i < s->sent->nnz; i++) hand.sent[from + s->sent->idx[i]] = s->sent->val[i];
         hand.store[g].ops->read(&hand.store[g], 0, n, hand.residual + from);
@@ -282,7 +299,8 @@ static void groups_give_what_the_row_gives(struct comm *c) {
         for (int s = 0; s < SPLITS; s++)
             for (enum how how = 0; how < HOWS; how++)
                 for (enum kind kind = 0; kind < KINDS; kind++)
-                    if (how == RANDOMLY_READY || (kind == REAL && s == 4))
+                    if (test_device_is_host() ? how == RANDOMLY_READY || (kind == REAL && s == 4)
+                                              : (kind == REAL && s == 4) || (kind == WHOLE && s == 1))
                         one_layers_case(c, exchanges[row], &splits[s], kind, how);
 }
 
@@ -352,14 +370,15 @@ static void hidden_exchange_is_seen(struct comm *c) {
     rig.exchange.setup.hidden_phases = &hidden;
     for (int step = 0; step < 20; step++) {
         make_gradient(REAL, c->rank, c->size, step, rig.n, rig.grad);
+        device_fill(rig.device_grad, rig.grad, rig.n);
         double begin = clock_now();
         phases_restart(&rig.phases);
         phase_enter(&rig.phases, PHASE_COMPUTE);
-        exchange_begin(&rig.exchange, rig.grad, 100);
+        exchange_begin(&rig.exchange, rig.device_grad, 100);
         exchange_ready(&rig.exchange, 500);
         usleep(10000);
         double in_run = clock_now();
-        assert_true(exchange_run(&rig.exchange, rig.grad, 100, &rig.sum));
+        assert_true(exchange_run(&rig.exchange, rig.device_grad, 100, &rig.sum));
         assert_int_equal(rig.phases.current, PHASE_COMPUTE);
         phase_enter(&rig.phases, PHASE_OTHER);
         double end = clock_now(), charged = 0;
@@ -379,10 +398,11 @@ static void a_bad_entry_is_named(struct comm *c) {
         open_layers(c, exchange_named("topka"), &splits[4]);
         make_gradient(WHOLE, c->rank, c->size, 1, rig.n, rig.grad);
         rig.grad[600] = rig.grad[555] = INFINITY;
-        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.grad, 100);
+        device_fill(rig.device_grad, rig.grad, rig.n);
+        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.device_grad, 100);
         if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 400);
         if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 0);
-        assert_false(exchange_run(&rig.exchange, rig.grad, 100, &rig.sum));
+        assert_false(exchange_run(&rig.exchange, rig.device_grad, 100, &rig.sum));
         assert_int_equal(rig.sum.bad, 555);
         rig_close();
     }
@@ -442,7 +462,7 @@ static void everything_is_saved(struct comm *c) {
     struct exchange x;
     void *memory;
     size_t bytes;
-    store_open(&store, s->n, device_find("cpu"));
+    store_open(&store, s->n, test_device());
     struct selector *selector = selector_open(&remembers, &store, s->k, NULL);
     struct exchange_setup setup = {.comm = c, .n = s->n, .k_max = s->k, .store = &store, .selector = selector};
     exchange_open(&x, &keeper, &setup);
@@ -481,5 +501,5 @@ int main(int argc, char **argv) {
         {"audits_pass_through", audits_pass_through},
         {"everything_is_saved", everything_is_saved},
     };
-    return mpi_test_main(argc, argv, "comm_overlap", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_overlap", cases, sizeof cases / sizeof cases[0]);
 }

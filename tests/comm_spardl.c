@@ -1,6 +1,7 @@
 /* comm_spardl.c: SparDL against a serial reference over full vectors, with every wire format; bounds on words and
  * messages; that a selector's memory of each block is saved.
- * ranks: 1 2 3 4 5 7 8 9 16 32 */
+ * ranks: 1 2 3 4 5 7 8 9 16 32
+ * devices: cuda ranks 1 3 4 */
 #include "tests/exchange_rig.h"
 
 enum { P_MAX = 32, STEPS = 4 };
@@ -245,7 +246,7 @@ static void not_a_number(struct comm *c) {
         rig_open(c, exchange_named("spardl"), exact(), 100, 20, GTOPK_CONSERVE);
         make_gradient(REAL, c->rank, c->size, 1, 100, rig.grad);
         rig.grad[at] = rig.grad[99] = NAN; /* the lowest is named */
-        assert_false(exchange_run(&rig.exchange, rig.grad, 20, &rig.sum));
+        assert_false(rig_run(20));
         assert_int_equal(rig.sum.bad, at);
         rig_close();
         several_steps(c, (struct shape){100, 20, true}, WHOLE, wires[0], exact(), 0);
@@ -315,5 +316,5 @@ int main(int argc, char **argv) {
         {"memory_of_the_selectors", memory_of_the_selectors},
         {"the_bound_is_below_four_and_a_half_k", the_bound_is_below_four_and_a_half_k},
     };
-    return mpi_test_main(argc, argv, "comm_spardl", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_spardl", cases, sizeof cases / sizeof cases[0]);
 }

@@ -17,10 +17,7 @@ static void *far_alloc(size_t bytes, const char *what) {
 }
 
 static void open_on(struct comm *c, const char *row, const struct device_ops *device, size_t n, size_t k) {
-    rig.comm = c;
-    rig.n = n;
-    phases_reset(&rig.phases);
-    store_open(&rig.store, n, device_find("cpu"));
+    rig_open_memory(c, exchange_named(row), n);
     rig.store.device = device;
     rig.selector = selector_open(exact(), &rig.store, k, NULL);
     struct exchange_setup setup = {.comm = c,
@@ -93,5 +90,5 @@ static void hitopk(struct comm *c) {
 
 int main(int argc, char **argv) {
     const struct mpi_case cases[] = {{"dense_rows", dense_rows}, {"hitopk", hitopk}};
-    return mpi_test_main(argc, argv, "comm_staging", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_staging", cases, sizeof cases / sizeof cases[0]);
 }

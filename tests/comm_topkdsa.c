@@ -1,6 +1,7 @@
 /* comm_topkdsa.c: TopKDSA against a serial reference and against topka, bit for bit; its dense messages; its words.
  * ranks: 1 2 3 4 5 7 8 9 16 32
- * faults: 3 7 */
+ * faults: 3 7
+ * devices: cuda ranks 1 3 4 */
 #include "tests/exchange_rig.h"
 
 #include "tests/exchange_oracle.h"
@@ -182,5 +183,5 @@ int main(int argc, char **argv) {
         {"dense_messages_are_shorter", dense_messages_are_shorter},
         {"the_lower_end", the_lower_end},
     };
-    return mpi_test_main(argc, argv, "comm_topkdsa", cases, sizeof cases / sizeof cases[0]);
+    return rig_test_main(argc, argv, "comm_topkdsa", cases, sizeof cases / sizeof cases[0]);
 }

@@ -1,10 +1,11 @@
 /* exchange_rig.h: one exchange with everything under it, gradients to feed it, and the checks that hold for every row,
- * for tests under mpirun (mpi_harness.h).
+ * for tests under mpirun (mpi_harness.h), on the device of test_device.h.
  *
  *        rig_open(c, exchange_named("topka"), exact(), n, k_max, GTOPK_CONSERVE);
  *        make_gradient(WHOLE, c->rank, c->size, step, n, rig.grad);
  *        rig_step(k);                 // rig.u, rig.residual: dense copies of what came out
  *        rig_close();
+ *        ... return rig_test_main(argc, argv, "comm_example", cases, 1);
  */
 #ifndef ST_TESTS_EXCHANGE_RIG_H
 #define ST_TESTS_EXCHANGE_RIG_H
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "comm/exchange.h"
+#include "tests/test_device.h"
 
 enum { RIG_N = 1100 }; /* the largest n */
 
@@ -68,29 +70,39 @@ static inline void make_gradient(enum kind kind, int rank, int P, int step, size
 struct rig {
     struct comm *comm;
     size_t n;
-    struct store store;
+    struct store store, bare; /* bare: for rows without a residual where the gradient is not in host memory */
     struct selector *selector;
     struct exchange exchange;
     struct phases phases;
     struct exchange_sum sum;
     float grad[RIG_N], residual[RIG_N], u[RIG_N]; /* [n] */
+    float *device_grad;                           /* device, [n]: grad itself on the CPU */
 };
 static struct rig rig;
+
+/* Gradient and stores. Returns the store that a row of this kind is to get. */
+static inline struct store *rig_open_memory(struct comm *c, const struct exchange_ops *ops, size_t n) {
+    rig.comm = c;
+    rig.n = n;
+    phases_reset(&rig.phases);
+    rig.device_grad = device_twin(rig.grad, n);
+    store_open(&rig.store, n, test_device());
+    if (ops->sparse) return &rig.store;
+    if (device_is_host(test_device())) return NULL;
+    store_open_bare(&rig.bare, n, test_device());
+    return &rig.bare;
+}
 
 /* extra: what else to set up; the fields that every test has are filled in here. */
 static inline void rig_open_with(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select,
                                  size_t n, size_t k_max, const struct exchange_setup *extra) {
-    rig.comm = c;
-    rig.n = n;
-    phases_reset(&rig.phases);
-    store_open(&rig.store, n, device_find("cpu"));
-    rig.selector = selector_open(select, &rig.store, k_max, NULL);
     struct exchange_setup setup = *extra;
+    setup.store = rig_open_memory(c, ops, n);
+    rig.selector = selector_open(select, &rig.store, k_max, NULL);
     setup.comm = c;
     setup.n = n;
     setup.k_max = k_max;
     setup.phases = &rig.phases;
-    if (ops->sparse) setup.store = &rig.store;
     if (ops->selects) setup.selector = rig.selector;
     exchange_open(&rig.exchange, ops, &setup);
 }
@@ -105,6 +117,8 @@ static inline void rig_close(void) {
     exchange_close(&rig.exchange);
     selector_close(rig.selector);
     store_close(&rig.store);
+    store_close(&rig.bare);
+    device_twin_free(rig.device_grad, rig.grad);
 }
 
 static inline const struct selector_ops *exact(void) {
@@ -134,15 +148,22 @@ static inline const struct exchange_ops *exchange_named(const char *name) {
     return NULL;
 }
 
+/* exchange_run over rig.grad, which holds afterwards what the row has left there. */
+static inline bool rig_run(size_t k) {
+    device_fill(rig.device_grad, rig.grad, rig.n);
+    mem_fail_at(1);
+    bool good = exchange_run(&rig.exchange, rig.device_grad, k, &rig.sum);
+    mem_fail_at(0);
+    device_download(rig.grad, rig.device_grad, rig.n);
+    return good;
+}
+
 /* One step from rig.grad; then rig.u and rig.residual hold what it made. Nothing is allocated in it. */
 static inline void rig_step(size_t k) {
-    mem_fail_at(1);
-    bool good = exchange_run(&rig.exchange, rig.grad, k, &rig.sum);
-    mem_fail_at(0);
-    assert_true(good);
+    assert_true(rig_run(k));
     memset(rig.u, 0, sizeof rig.u);
     assert_true((rig.sum.dense != NULL) != (rig.sum.sparse != NULL));
-    if (rig.sum.dense) memcpy(rig.u, rig.sum.dense, rig.n * sizeof(float));
+    if (rig.sum.dense) device_download(rig.u, rig.sum.dense, rig.n);
     if (rig.sum.sparse) {
         const struct sparse *s = rig.sum.sparse;
         assert_int_equal(rig.sum.global_nnz, s->nnz);
@@ -154,9 +175,10 @@ static inline void rig_step(size_t k) {
     rig.store.ops->read(&rig.store, 0, rig.n, rig.residual);
 }
 
+/* Of the step that rig.u comes from. */
 static inline uint64_t hash_of_sum(void) {
     const struct sparse *s = rig.sum.sparse;
-    if (!s) return hash64(0, rig.sum.dense, rig.n * sizeof(float));
+    if (!s) return hash64(0, rig.u, rig.n * sizeof(float));
     return hash64(hash64(s->nnz, s->idx, s->nnz * sizeof *s->idx), s->val, s->nnz * sizeof *s->val);
 }
 
@@ -178,6 +200,12 @@ static inline void conserves(const float *given, const double *summed) {
     static double missing[RIG_N];
     find_missing(given, summed, missing);
     for (size_t i = 0; i < rig.n; i++) assert_true(missing[i] == 0);
+}
+
+/* A test of exchanges: before MPI starts, the device is asked for, which ends the program where there is none. */
+static inline int rig_test_main(int argc, char **argv, const char *group, const struct mpi_case *cases, size_t count) {
+    test_device();
+    return mpi_test_main(argc, argv, group, cases, count);
 }
 
 static inline void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {

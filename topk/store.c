@@ -49,7 +49,7 @@ void store_view_open(struct store *view, struct store *whole, size_t from, size_
 void store_view_move(struct store *view, struct store *whole, size_t from, size_t count) {
     if (from > whole->n || count > whole->n - from)
         die("a view of entries %zu to %zu of %zu", from, from + count, whole->n);
-    view->acc = whole->acc + from;
+    view->acc = whole->acc ? whole->acc + from : NULL; /* of a bare store: bare */
     view->n = count;
 }
 
