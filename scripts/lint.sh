@@ -21,8 +21,11 @@ files() {
 }
 files >"$scratch/all"
 of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
-c_files=$(of '^(base|data|topk|comm|nets|cli|tests)/[^/]*\.[ch]$')
+c_files=$(of '^((base|data|topk|comm|nets|cli|tests)/[^/]*|tests/hostcuda/.*)\.([ch]|cu|cc)$')
 c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
+# What includes headers of the CUDA toolkit: the plugin and its stand-in.
+plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda_|nets/backend_cudnn|tests/hostcuda/)')
+cuda_home=$(command -v nvcc 2>/dev/null) && cuda_home=$(readlink -f "$cuda_home") && cuda_home=${cuda_home%/bin/nvcc}
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 # report NAME: fails when $found is not empty
@@ -90,6 +93,12 @@ awk -F: '
         included = substr($0, RSTART, RLENGTH); sub(/^[^"]*"/, "", included); sub(/".*/, "", included)
         folder = included; sub(/\/.*/, "", folder)
         owner = $1; sub(/\/.*/, "", owner)
+        if ($1 ~ /^tests\/hostcuda\//) { # the libraries under the plugin: itself, and helpers of base
+            if (folder != "base" && included !~ /^tests\/hostcuda\//)
+                print $1 ":" $2 ": the stand-in may not include \"" included "\""
+            next
+        }
+        if ($1 == "base/cuda_kernel.h" && included ~ /^tests\/hostcuda\//) next # what takes the place of CUDA
         if (owner == "tests") { # a test may include what its module may, and helpers of the tests
             owner = $1; sub(/^tests\//, "", owner); sub(/[_.].*/, "", owner)
             if (folder == "tests" || included !~ /\//) next
@@ -106,8 +115,8 @@ awk -F: '
         pattern = ""
         if (header ~ /^mpi\.h/) pattern = "^comm/transport_mpi[a-z_]*\\.[ch]$"
         else if (header ~ /dnnl/) pattern = "^nets/backend_onednn[a-z0-9_]*\\.[ch]$"
-        else if (header ~ /^(cudnn|cublas)/) pattern = "^nets/backend_cudnn\\.c$"
-        else if (header ~ /^cuda/) pattern = "^(nets/backend_cudnn\\.c|.*\\.cu)$"
+        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda/.*)$"
+        else if (header ~ /^(cuda|base\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda_[a-z0-9_]*\\.([ch]|cu)|nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda/.*)$"
         else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data_.*\\.c)$"
         else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data)_.*\\.[ch])$"
         else if (header ~ /^cmocka\.h/) pattern = "^tests/"
@@ -126,16 +135,21 @@ grep -E '^(base|data|topk|comm|nets)/' "$scratch/bare" | grep -Ev '^(base/(error
     grep -v 'format *(printf' >"$found"
 report 'only cli prints (and base/error.c, base/progress.c, a note of topk/kernels.c)'
 
+# -- a kernel works with what the stand-in can emulate, too ----------------------------------------------------------------
+grep -E '^[a-z]+/[^/]*\.cu:' "$scratch/bare" |
+    grep -E -e '#[ \t]*include[ \t]*<(cub|thrust|cooperative_groups|cuda_bf16|cuda_fp16|mma)' -e '<<<' >"$found"
+report 'kernels: launched by LAUNCH(), without CUB, Thrust, cooperative groups'
+
 # -- words and paths that must not be there --------------------------------------------------------------------------------
 # The brackets keep these patterns from finding themselves.
 words='TOD[O]|FIXM[E]|XX[X]|[sS]tu[b]s?|STU[B]|[pP]laceholde[r]s?'
 paths='(^|[^A-Za-z0-9_.])/(wor[k]|roo[t]|hom[e]/[a-z])(/|\>)'
 hosts='[a-z0-9.-]*(artifactor[y]|nexu[s]\.|\.interna[l]\>)[a-z0-9./-]*'
-of '\.(c|h|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/|^[A-Z]+$' | xargs grep -nwE "$words" /dev/null >"$found"
-of '\.(c|h|cu|def|sh|py|gp|md|cff|in|csv|jsonl|txt)$|^Makefile$|^\.ci/' | xargs grep -nE "$paths|$hosts" /dev/null >>"$found"
+of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/|^[A-Z]+$' | xargs grep -nwE "$words" /dev/null >"$found"
+of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in|csv|jsonl|txt)$|^Makefile$|^\.ci/' | xargs grep -nE "$paths|$hosts" /dev/null >>"$found"
 report 'no unfinished-work words, no paths or hosts of one machine'
 
-of '\.(c|h|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/' >"$scratch/text"
+of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/' >"$scratch/text"
 xargs grep -nE '[[:blank:]]+$' /dev/null <"$scratch/text" | cut -c1-120 >"$found"
 while IFS= read -r file; do
     if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then echo "$file: no newline at the end"; fi
@@ -166,10 +180,23 @@ if needs clang 'clang -Wall -Wextra ... -Werror'; then
     for package in ompi-c ompi mpich; do
         [ -n "$mpi" ] || mpi=$(pkg-config --cflags "$package" 2>/dev/null | sed 's/-I/-isystem /g')
     done
+    # clang_pass FLAGS: over the files on stdin
+    clang_pass() {
+        # shellcheck disable=SC2086
+        xargs -P "$jobs" -n 8 clang -fsyntax-only -std=c11 -D_GNU_SOURCE -I. \
+            -DST_VERSION='"0"' -DST_COMMIT='"0"' -DST_CFLAGS='""' \
+            -Wno-unknown-pragmas $warnings "$@" 2>&1 | grep -E '(error|warning):'
+    }
     # shellcheck disable=SC2086
-    printf '%s\n' $c_sources | xargs -P "$jobs" -n 8 clang -fsyntax-only -std=c11 -D_GNU_SOURCE -I. \
-        -DST_VERSION='"0"' -DST_COMMIT='"0"' -DST_CFLAGS='""' \
-        -Wno-unknown-pragmas $warnings $mpi 2>&1 | grep -E '(error|warning):' >"$found"
+    printf '%s\n' $c_sources | grep -vxF "${plugin_sources:-none}" | clang_pass $mpi >"$found"
+    if [ -z "$plugin_sources" ]; then
+        :
+    elif [ -n "$cuda_home" ]; then
+        printf '%s\n' "$plugin_sources" | clang_pass -isystem "$cuda_home/include" >>"$found"
+    else
+        # shellcheck disable=SC2086
+        printf 'skip  clang of %s: there is no CUDA toolkit\n' $plugin_sources
+    fi
     report 'clang, with the warnings of the Makefile'
 fi
 

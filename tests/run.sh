@@ -8,9 +8,14 @@
 #                                 comment of its own, or clang-format may wrap it into the text before.
 #   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
 #
+# This is the list of the CPU. Tests whose source has a line "devices: cuda" (or "devices: cuda ranks 1 3", for fewer P)
+# are run again, with SPARSETRAIN_TEST_DEVICE=cuda:
+#   cuda      where this build and machine have a GPU (sparsetrain list says so), else each is skipped by name;
+#   hostcuda  on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
+#
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
-# was built with, if any), MPIRUN (to start jobs with another mpirun), TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or
-# nothing ran.
+# was built with, if any), DEVICES (which lists: "cpu cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
+# TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or nothing ran.
 #
 # A program that dies, prints fewer results than its plan "1..N" announces, or runs into the timeout counts as one
 # failed test (besides those it reported), and its output is shown.
@@ -19,6 +24,22 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 SAN=${SAN:-}
 export BUILD SAN
+DEVICES=${DEVICES:-cpu cuda hostcuda}
+for device in $DEVICES; do
+    case $device in
+    cpu | cuda | hostcuda) ;;
+    *)
+        echo "DEVICES has \"$device\": there are cpu, cuda and hostcuda" >&2
+        exit 1
+        ;;
+    esac
+done
+listed() { case " $DEVICES " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
+case $BUILD in /*) stand_in=$BUILD ;; *) stand_in=$PWD/$BUILD ;; esac
+stand_in=$stand_in/tests/libsparsetrain_hostcuda.so
+# Each list says for itself where tests run; on the CPU, --device auto finds no GPU either.
+unset SPARSETRAIN_TEST_DEVICE SPARSETRAIN_TEST_EMULATED
+no_plugin=/nonexistent/of-the-cpu-list.so
 if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-2400}; else limit=${TEST_TIMEOUT:-900}; fi
 
 # Several ranks per core on one machine, as any user, without probing for fabrics.
@@ -111,7 +132,7 @@ run() {
     read -r ok bad skips < "$work/tally"
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
     while read -r line; do printf '%s\t%s\t%s\n' "$name" "$label" "$line"; done < "$work/new" >> "$work/skips"
-    printf '%-34s %-6s %4d passed %3d failed %3d skipped %4d s\n' "$name" "$label" "$ok" "$bad" "$skips" "$seconds"
+    printf '%-26s %-14s %4d passed %3d failed %3d skipped %4d s\n' "$name" "$label" "$ok" "$bad" "$skips" "$seconds"
     [ "$bad" -eq 0 ] && return
     echo "---- $name$label ended with status $status; its output:"
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "(stopped after $limit s?)"; fi
@@ -119,14 +140,25 @@ run() {
     echo "----"
 }
 
+# skip_test NAME LABEL REASON: all of a test
+skip_test() {
+    skipped=$((skipped + 1))
+    printf '%s\t%s\t%s\n' "$1" "${2:+ $2}" "$3" >> "$work/skips"
+}
+
 not_built() {
     failed=$((failed + 1))
     echo "$1: $BUILD/tests/$1 is missing: build the tests with 'make check'"
 }
 
+# field NAME FILE: what follows "NAME:" in the first comment line that begins so
+field() { sed -n "s,^[ #/*]*$1: *\([a-z0-9 ]*\).*,\1,p" "$2" | head -n 1; }
+
+# -- the list of the CPU ---------------------------------------------------------------------------------------------------
+export SPARSETRAIN_PLUGIN=$no_plugin
 for source in tests/*_*.c; do
     name=$(basename "$source" .c)
-    wanted "$name" || continue
+    if ! listed cpu || ! wanted "$name"; then continue; fi
     program=$BUILD/tests/$name
     if [ ! -x "$program" ]; then
         not_built "$name"
@@ -134,7 +166,7 @@ for source in tests/*_*.c; do
     fi
     MPIRUN=$(launcher "$program")
     export MPIRUN
-    ranks=$(sed -n 's/^[ /*]*ranks: *\([0-9 ]*\).*/\1/p' "$source" | head -n 1)
+    ranks=$(field ranks "$source")
     if [ -z "$ranks" ] && grep -qE '^#include "tests/(mpi_harness|exchange_rig)\.h"' "$source"; then
         failed=$((failed + 1))
         echo "$name: a test under mpirun without a line that begins with \"ranks:\""
@@ -142,7 +174,7 @@ for source in tests/*_*.c; do
         run "$name" "" "$program"
     elif [ -n "$MPIRUN" ]; then
         for P in $ranks; do run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"; done
-        faults=$(sed -n 's/^[ /*]*faults: *\([0-9 ]*\).*/\1/p' "$source" | head -n 1)
+        faults=$(field faults "$source")
         for P in $faults; do
             SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=200 run "$name" " P=$P!" "$MPIRUN" -np "$P" "$program"
         done
@@ -156,8 +188,70 @@ MPIRUN=$(launcher "$BUILD/sparsetrain")
 export MPIRUN
 for script in tests/cli_*.sh; do
     name=$(basename "$script" .sh)
-    if [ -f "$script" ] && wanted "$name"; then run "$name" "" sh "$script"; fi
+    if listed cpu && [ -f "$script" ] && wanted "$name"; then run "$name" "" sh "$script"; fi
 done
+
+# -- the lists of the other devices ----------------------------------------------------------------------------------------
+# on_device LABEL: every test that is for the device of SPARSETRAIN_TEST_DEVICE
+on_device() {
+    for source in $(device_tests "$SPARSETRAIN_TEST_DEVICE"); do
+        name=$(basename "${source%.*}")
+        program=$BUILD/tests/$name
+        ranks=$(field devices "$source" | sed -n 's/.*ranks *//p')
+        [ -n "$ranks" ] || ranks=$(field ranks "$source")
+        case $source in
+        *.sh) run "$name" " $1" sh "$source" ;;
+        *)
+            if [ ! -x "$program" ]; then
+                not_built "$name"
+                continue
+            fi
+            MPIRUN=$(launcher "$program")
+            export MPIRUN
+            [ -n "$ranks" ] || run "$name" " $1" "$program"
+            for P in $ranks; do run "$name" " $1 P=$P" "$MPIRUN" -np "$P" "$program"; done
+            ;;
+        esac
+    done
+}
+
+# device_tests DEVICE: sources of the wanted tests that are for it
+device_tests() {
+    for source in tests/*_*.c tests/cli_*.sh; do
+        wanted "$(basename "${source%.*}")" || continue
+        case " $(field devices "$source" | sed 's/ranks.*//') " in *" $1 "*) echo "$source" ;; esac
+    done
+}
+
+# The state of a device and, where it cannot be used, the reason, as the program lists them.
+device_state() {
+    "$BUILD/sparsetrain" list 2> /dev/null | awk -v device="$1" '
+        /^Devices/ { inside = 1; next }
+        !inside || found { next }
+        row { sub(/^ */, ""); print "no " $0; found = 1; next }
+        $1 == device && $2 == "yes" { print "yes"; found = 1 }
+        $1 == device && $2 == "no" { row = 1 }
+        END { if (!found) print "no " "sparsetrain list does not say why" }'
+}
+
+unset SPARSETRAIN_PLUGIN
+if listed cuda; then
+    state=$(device_state cuda)
+    if [ "$state" = yes ]; then
+        export SPARSETRAIN_TEST_DEVICE=cuda
+        on_device cuda
+    else
+        for source in $(device_tests cuda); do skip_test "$(basename "${source%.*}")" cuda "${state#no }"; done
+    fi
+fi
+if listed hostcuda && [ -n "$(device_tests cuda)" ]; then
+    if [ -r "$stand_in" ]; then
+        export SPARSETRAIN_PLUGIN="$stand_in" SPARSETRAIN_TEST_DEVICE=cuda SPARSETRAIN_TEST_EMULATED=1
+        on_device hostcuda
+    else
+        skip_test hostcuda "" "no CUDA toolkit"
+    fi
+fi
 
 if [ -s "$work/skips" ]; then
     echo "skipped:"
