@@ -1,6 +1,7 @@
 # sparsetrain. Targets: all (default), check, bench, lint, format, install, uninstall, clean.
 # Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  PREFIX= DESTDIR=
 #         CUDA_ARCH="80 90" (compute capabilities; the last one also for later chips)
+#         CUDNN=dir CUBLAS=dir (folders with include/ and lib/, where the toolkit has none, as those of Python's wheels)
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -41,8 +42,11 @@ has_dnnl := $(call links,oneapi/dnnl/dnnl.h,-ldnnl)
 has_cmocka := $(call have,cmocka)
 nvcc     := $(if $(filter 0,$(CUDA)),,$(shell command -v nvcc 2>/dev/null))
 cuda_home := $(patsubst %/bin/nvcc,%,$(if $(nvcc),$(shell readlink -f $(nvcc))))
-cuda_libs := -L$(cuda_home)/lib64 -lcudnn -lcublas -lcudart_static -lrt
-has_cudnn := $(if $(nvcc),$(call links,cudnn_v9.h,-I$(cuda_home)/include $(cuda_libs) -ldl -lpthread),missing)
+# One that lies outside the toolkit; a wheel has it without the name that -l looks for, so by its file.
+outside   = $(if $(1),-L$(1)/lib -Wl$(comma)-rpath$(comma)$(abspath $(1))/lib) -l$(if $(1),:$(notdir $(lastword $(2) $(sort $(wildcard $(1)/lib/$(2).*)))),$(patsubst lib%.so,%,$(2)))
+cuda_includes := $(patsubst %,-isystem %/include,$(CUDNN) $(CUBLAS) $(cuda_home))
+cuda_libs := $(call outside,$(CUDNN),libcudnn.so) $(call outside,$(CUBLAS),libcublas.so) -L$(cuda_home)/lib64 -lcudart_static -lrt
+has_cudnn := $(if $(nvcc),$(call links,cudnn_v9.h,$(cuda_includes) $(cuda_libs) -ldl -lpthread),missing)
 CUDA_ARCH ?= 80 90
 
 ifeq ($(CUDA),1)
@@ -127,7 +131,7 @@ $(BUILD)/tests/libcrash.so: tests/crashing.c
 last_arch := $(lastword $(CUDA_ARCH))
 gencode   := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(last_arch),code=compute_$(last_arch)
 nvccflags := -std=c++17 -O3 -I. -fmad=false $(gencode) -Xcompiler -fPIC,-Wall,-Wextra,-Wshadow$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings)
-cuda_cflags = $(cflags) -fPIC -isystem $(cuda_home)/include -DST_VERSION='"$(VERSION)"'
+cuda_cflags = $(cflags) -fPIC $(cuda_includes) -DST_VERSION='"$(VERSION)"'
 plugin_objects = $(patsubst %,$(1)/%.o,$(plugin_c) $(plugin_cu))
 
 $(BUILD)/cuda/%.c.o: %.c Makefile
@@ -142,7 +146,7 @@ $(BUILD)/libsparsetrain_cuda.so: $(call plugin_objects,$(BUILD)/cuda)
 # The same sources over a stand-in for the CUDA runtime, cuBLAS and cuDNN in host memory, for tests alone: kernels run
 # under an emulator (tests/hostcuda/).
 hostcuda_c := $(wildcard tests/hostcuda/*.c) $(wildcard tests/hostcuda/*.cc)
-host_cxxflags = -std=c++17 -DST_HOSTCUDA -I. -isystem $(cuda_home)/include -fPIC $(filter-out -O3,$(optimise)) -O2 -ffp-contract=off \
+host_cxxflags = -std=c++17 -DST_HOSTCUDA -I. $(cuda_includes) -fPIC $(filter-out -O3,$(optimise)) -O2 -ffp-contract=off \
                 -Wall -Wextra -Wshadow -Wno-unknown-pragmas $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP
 $(BUILD)/hostcuda/%.c.o: %.c Makefile
 	@mkdir -p $(@D)

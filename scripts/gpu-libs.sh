@@ -62,7 +62,7 @@ keep() { # keep FILE...: with its folders
 }
 keep usr/bin/orterun usr/bin/pkgconf usr/share/openmpi usr/include/oneapi usr/include/libpng16 usr/include/png*.h \
     usr/include/zlib.h usr/include/zconf.h "$libs"/../../include/*-linux-gnu/zconf.h usr/include/cmocka*.h \
-    "$libs"/openmpi/include/mpi*.h "$libs"/openmpi/include/openmpi/mpiext etc/openmpi
+    "$libs"/openmpi/include/mpi*.h "$libs"/openmpi/include/openmpi/mpiext "$libs"/pmix*/share/pmix etc/openmpi
 for name in mpirun mpirun.openmpi; do ln -s orterun "$to/usr/bin/$name"; done
 ln -s pkgconf "$to/usr/bin/pkg-config"
 
@@ -141,8 +141,10 @@ OPAL_PKGDATADIR=\$GPU_LIBS/usr/share/openmpi
 PMIX_PREFIX=\$GPU_LIBS/$pmix
 PMIX_INSTALL_PREFIX=\$PMIX_PREFIX
 : "\${OMPI_MCA_btl_vader_single_copy_mechanism:=none}" # containers rarely let one rank read another's memory
+PMIX_MCA_pcompress_base_silence_warning=1
+: "\${OMPI_MCA_plm:=isolated}"                           # on this machine alone: no ssh is looked for
 export PATH PKG_CONFIG_PATH LIBRARY_PATH LD_LIBRARY_PATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH OPAL_PREFIX OPAL_LIBDIR OPAL_PKGLIBDIR
-export OPAL_SYSCONFDIR OPAL_PKGDATADIR PMIX_PREFIX PMIX_INSTALL_PREFIX OMPI_MCA_btl_vader_single_copy_mechanism
+export OPAL_SYSCONFDIR OPAL_PKGDATADIR PMIX_PREFIX PMIX_INSTALL_PREFIX OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_plm PMIX_MCA_pcompress_base_silence_warning
 unset gpu_libs
 END
 cd "${to%/*}"
