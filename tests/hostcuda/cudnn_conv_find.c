@@ -178,8 +178,9 @@ static cudnnStatus_t try_all(const char *function, cudnnHandle_t handle, const s
 /* The three passes have results of three types with the same fields. */
 #define GIVE(type, algorithm_type)                                                                                     \
     do {                                                                                                               \
-        BAD_UNLESS(returnedAlgoCount &&perfResults &&requestedAlgoCount > 0);                                          \
-        struct conv_choice choices[LISTED];                                                                            \
+        BAD_UNLESS(returnedAlgoCount != NULL && perfResults != NULL);                                                  \
+        BAD_UNLESS(requestedAlgoCount > 0);                                                                            \
+        struct conv_choice choices[LISTED] = {{0}};                                                                    \
         int count = list(&conv, conv.workspace_bytes, choices);                                                        \
         if (count > requestedAlgoCount) count = requestedAlgoCount;                                                    \
         for (int i = 0; i < count; i++)                                                                                \

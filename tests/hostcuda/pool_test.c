@@ -38,7 +38,7 @@ static double weight(const struct trial *t, cudnnPoolingMode_t mode, const doubl
 static void try_pooling(const struct trial *t, cudnnPoolingMode_t mode, bool last, bool is_bf16) {
     cudnnTensorFormat_t format = last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
     cudnnDataType_t type = is_bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
-    cudnnTensorDescriptor_t x_desc, y_desc;
+    cudnnTensorDescriptor_t x_desc = NULL, y_desc = NULL;
     cudnnPoolingDescriptor_t how;
     int n = 0, c = 0, p = 0, q = 0;
     float alpha = 0.5f, beta = -2;
@@ -94,7 +94,7 @@ static void pooling_pools(void **state) {
 static void nan_goes_through_if_asked(void **state) {
     (void)state;
     for (int propagate = 0; propagate < 2; propagate++) {
-        cudnnTensorDescriptor_t x_desc, y_desc;
+        cudnnTensorDescriptor_t x_desc = NULL, y_desc = NULL;
         cudnnPoolingDescriptor_t how;
         float one = 1, zero = 0, y_host[2];
         assert_int_equal(cudnnCreateTensorDescriptor(&x_desc) || cudnnCreateTensorDescriptor(&y_desc), 0);
@@ -121,7 +121,7 @@ static void nan_goes_through_if_asked(void **state) {
 
 static void pooling_refuses(void **state) {
     (void)state;
-    cudnnTensorDescriptor_t x_desc, y_desc;
+    cudnnTensorDescriptor_t x_desc = NULL, y_desc = NULL;
     cudnnPoolingDescriptor_t how;
     float one = 1, zero = 0;
     struct numbers x = rig_numbers(32, false, 1), y = rig_numbers(32, false, 1);

@@ -48,7 +48,7 @@ static void find_weights(struct rig *g) {
     const struct trial *t = &g->t;
     char *seen = calloc(g->w.count, 1);
     size_t total = 0;
-    cudnnTensorDescriptor_t m_desc, b_desc;
+    cudnnTensorDescriptor_t m_desc = NULL, b_desc = NULL;
     assert_int_equal(cudnnCreateTensorDescriptor(&m_desc) || cudnnCreateTensorDescriptor(&b_desc), 0);
     for (int layer = 0; layer < t->layers; layer++)
         for (int id = 0; id < IDS; id++) {

@@ -1,8 +1,7 @@
-/* libraries_test.c: the stand-ins of cuBLAS and of cuDNN's convolutions against plain loops in double, their refusals
- * and their complaints. */
+/* conv_test.c: the convolutions and other operations on tensors of the stand-in for cuDNN against plain loops in
+ * double, their refusals and their complaints. */
 #include "tests/hostcuda/libraries_rig.h"
 
-#include <cublas_v2.h>
 #include <cudnn.h>
 
 /* Sums of up to 500 products of numbers near 1: float errs by 500^0.5 * 2^-24 of a typical sum, 1e-6; a factor of ten.
@@ -10,127 +9,8 @@
 #define TOLERANCE 1.5e-5
 #define TOLERANCE_BF16 (1.0 / 256)
 
-static cublasHandle_t blas;
 static cudnnHandle_t dnn;
 static cudaStream_t stream;
-
-/* -- cuBLAS ---------------------------------------------------------------------------------------------------- */
-
-struct gemm_trial {
-    int m, n, k;
-    bool a_turned, b_turned, bf16_in, bf16_out;
-    float alpha, beta;
-};
-
-static void try_gemm(const struct gemm_trial *t, cublasComputeType_t compute, double tolerance, double at_least) {
-    int a_rows = t->a_turned ? t->k : t->m, a_columns = t->a_turned ? t->m : t->k;
-    int b_rows = t->b_turned ? t->n : t->k, b_columns = t->b_turned ? t->k : t->n;
-    int lda = a_rows + 3, ldb = b_rows + 1, ldc = t->m + 2;
-    struct numbers a = rig_numbers((size_t)(lda * a_columns), t->bf16_in, 1);
-    struct numbers b = rig_numbers((size_t)(ldb * b_columns), t->bf16_in, 1);
-    struct numbers c = rig_numbers((size_t)(ldc * t->n), t->bf16_out, 1);
-    for (int j = 0; j < t->n; j++)
-        for (int i = 0; i < t->m; i++) {
-            double sum = 0;
-            for (int p = 0; p < t->k; p++)
-                sum +=
-                    a.host[t->a_turned ? i * lda + p : p * lda + i] * b.host[t->b_turned ? p * ldb + j : j * ldb + p];
-            c.host[j * ldc + i] = (double)t->alpha * sum + (double)t->beta * c.host[j * ldc + i];
-        }
-    assert_int_equal(cublasGemmEx(blas, t->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                  t->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N, t->m, t->n, t->k, &t->alpha, a.device,
-                                  t->bf16_in ? CUDA_R_16BF : CUDA_R_32F, lda, b.device,
-                                  t->bf16_in ? CUDA_R_16BF : CUDA_R_32F, ldb, &t->beta, c.device,
-                                  t->bf16_out ? CUDA_R_16BF : CUDA_R_32F, ldc, compute, CUBLAS_GEMM_DEFAULT),
-                     CUBLAS_STATUS_SUCCESS);
-    rig_close(&c, tolerance, "gemm");
-    assert_true(rig_error(&c) >= at_least);
-    rig_free(&a);
-    rig_free(&b);
-    rig_free(&c);
-}
-
-static void gemm_multiplies(void **state) {
-    (void)state;
-    const int sizes[][3] = {{1, 1, 1}, {4, 16, 3}, {5, 17, 40}, {33, 6, 100}, {64, 10, 31}, {3, 50, 0}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int kind = 0; kind < 24; kind++) {
-            struct gemm_trial t = {sizes[i][0], sizes[i][1], sizes[i][2],         kind & 1,         kind & 2,
-                                   kind >= 8,   kind >= 16,  kind & 4 ? 0.5f : 1, kind & 4 ? -2 : 0};
-            try_gemm(&t, CUBLAS_COMPUTE_32F, t.bf16_out ? TOLERANCE_BF16 : TOLERANCE, 0);
-        }
-}
-
-static void gemm_rounds_when_asked(void **state) {
-    (void)state;
-    struct gemm_trial t = {20, 20, 50, false, false, false, false, 1, 0};
-    try_gemm(&t, CUBLAS_COMPUTE_32F_FAST_TF32, 1e-3, 2 * TOLERANCE);
-    try_gemm(&t, CUBLAS_COMPUTE_32F_FAST_16BF, 1e-2, 1e-4);
-    assert_int_equal(cublasSetMathMode(blas, CUBLAS_TF32_TENSOR_OP_MATH), 0);
-    try_gemm(&t, CUBLAS_COMPUTE_32F, 1e-3, 2 * TOLERANCE);
-    try_gemm(&t, CUBLAS_COMPUTE_32F_PEDANTIC, TOLERANCE, 0);
-    assert_int_equal(cublasSetMathMode(blas, CUBLAS_DEFAULT_MATH), 0);
-}
-
-static void gemv_multiplies(void **state) {
-    (void)state;
-    for (int turned = 0; turned < 2; turned++) {
-        int m = 13, n = 7, lda = 15, rows = turned ? n : m, columns = turned ? m : n;
-        float alpha = 0.5f, beta = 3;
-        struct numbers a = rig_numbers((size_t)(lda * n), false, 1);
-        struct numbers x = rig_numbers((size_t)(2 * columns), false, 1), y = rig_numbers((size_t)(3 * rows), false, 1);
-        for (int i = 0; i < rows; i++) {
-            double sum = 0;
-            for (int j = 0; j < columns; j++) sum += a.host[turned ? i * lda + j : j * lda + i] * x.host[2 * j];
-            y.host[3 * i] = (double)alpha * sum + (double)beta * y.host[3 * i];
-        }
-        assert_int_equal(cublasSgemv_v2(blas, turned ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, &alpha, a.device, lda, x.device,
-                                        2, &beta, y.device, 3),
-                         0);
-        rig_close(&y, TOLERANCE, "gemv");
-        rig_free(&a);
-        rig_free(&x);
-        rig_free(&y);
-    }
-}
-
-static void gemm_overlapping(void *at) {
-    float one = 1, zero = 0;
-    (void)cublasSgemm_v2(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, at, 2, (float *)at + 8, 2, &zero, at, 2);
-}
-
-static void gemm_beyond(void *at) {
-    float one = 1, zero = 0;
-    (void)cublasSgemm_v2(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, at, 2, (float *)at + 8, 2, &zero,
-                         (float *)at + 29, 2);
-}
-
-static void blas_refuses(void **state) {
-    (void)state;
-    float one = 1, zero = 0;
-    int version = 0;
-    struct numbers x = rig_numbers(32, false, 1);
-    float *at = x.device;
-#define GEMM(handle, op, m, lda, beta, c)                                                                              \
-    cublasSgemm_v2(handle, op, CUBLAS_OP_N, m, 2, 2, &one, at, lda, at + 8, 2, beta, c, 2)
-    assert_int_equal(GEMM(NULL, CUBLAS_OP_N, 2, 2, &zero, at + 16), CUBLAS_STATUS_NOT_INITIALIZED);
-    assert_int_equal(GEMM(blas, CUBLAS_OP_N, -1, 2, &zero, at + 16), CUBLAS_STATUS_INVALID_VALUE);
-    assert_int_equal(GEMM(blas, CUBLAS_OP_N, 2, 1, &zero, at + 16), CUBLAS_STATUS_INVALID_VALUE);
-    assert_int_equal(GEMM(blas, CUBLAS_OP_N, 2, 2, NULL, at + 16), CUBLAS_STATUS_INVALID_VALUE);
-    assert_int_equal(GEMM(blas, CUBLAS_OP_N, 2, 2, &zero, NULL), CUBLAS_STATUS_INVALID_VALUE);
-    assert_int_equal(GEMM(blas, (cublasOperation_t)7, 2, 2, &zero, at + 16), CUBLAS_STATUS_INVALID_VALUE);
-    assert_int_equal(GEMM(blas, CUBLAS_OP_N, 0, 2, &zero, NULL), CUBLAS_STATUS_SUCCESS);
-    assert_int_equal(cublasSetWorkspace_v2(blas, (char *)x.device + 16, 64), CUBLAS_STATUS_INVALID_VALUE);
-    assert_int_equal(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, at, CUDA_R_32F, 2, at + 8, CUDA_R_16BF,
-                                  2, &zero, at + 16, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                     CUBLAS_STATUS_NOT_SUPPORTED);
-    assert_int_equal(cublasGetVersion_v2(blas, &version), 0);
-    assert_int_equal(version, CUBLAS_VERSION);
-    assert_string_equal(cublasGetStatusString(CUBLAS_STATUS_SUCCESS), "the cuBLAS library returned success");
-    rig_complains(gemm_overlapping, x.device, "C on A");
-    rig_complains(gemm_beyond, x.device, "C beyond its block");
-    rig_free(&x);
-}
 
 /* -- convolutions ---------------------------------------------------------------------------------------------- */
 
@@ -390,6 +270,34 @@ static void chance_shows(void **state) {
     }
 }
 
+/* A convolution goes into a graph and runs with it; Find does not. */
+static void find_not_while_capturing(void **state) {
+    (void)state;
+    struct conv_rig g;
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    cudnnConvolutionFwdAlgoPerf_t perf;
+    int count = 0;
+    open_conv(&g, &conv_trials[1], false, false, CUDNN_FMA_MATH);
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), 0);
+    assert_int_equal(cudnnFindConvolutionForwardAlgorithmEx(dnn, g.x_desc, g.x.device, g.w_desc, g.w.device, g.how,
+                                                            g.y_desc, g.y.device, 1, &count, &perf, g.workspace,
+                                                            g.workspace_bytes),
+                     CUDNN_STATUS_NOT_SUPPORTED);
+    assert_int_equal(cudnnGetConvolutionForwardAlgorithm_v7(dnn, g.x_desc, g.w_desc, g.how, g.y_desc, 1, &count, &perf),
+                     0);
+    assert_int_equal(run_conv(&g, 0, 1, 1, 0), CUDNN_STATUS_SUCCESS);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), 0);
+    assert_int_equal(cudaGraphInstantiate(&ready, graph, 0), 0);
+    assert_true(rig_error(&g.y) == 0); /* nothing ran so far */
+    assert_int_equal(cudaGraphLaunch(ready, stream), 0);
+    assert_int_equal(cudaStreamSynchronize(stream), 0);
+    define(&g, 0, 1, 0);
+    rig_close(&g.y, TOLERANCE, "from a graph");
+    assert_int_equal(cudaGraphExecDestroy(ready) || cudaGraphDestroy(graph), 0);
+    close_conv(&g);
+}
+
 static void conv_host_memory(void *rig) {
     struct conv_rig g = *(struct conv_rig *)rig;
     g.x.device = g.x.host;
@@ -453,7 +361,7 @@ static void bias_both_ways(void **state) {
         float alpha = 0.5f, beta = -2;
         cudnnTensorFormat_t format = last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
         cudnnDataType_t type = is_bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
-        cudnnTensorDescriptor_t y_desc, b_desc;
+        cudnnTensorDescriptor_t y_desc = NULL, b_desc = NULL;
         assert_int_equal(cudnnCreateTensorDescriptor(&y_desc) || cudnnCreateTensorDescriptor(&b_desc), 0);
         assert_int_equal(cudnnSetTensor4dDescriptor(y_desc, format, type, n, c, h, w), 0);
         assert_int_equal(cudnnSetTensor4dDescriptor(b_desc, format, type, 1, c, 1, 1), 0);
@@ -487,7 +395,7 @@ static void transform_changes_the_format(void **state) {
     (void)state;
     int n = 2, c = 5, h = 3, w = 4;
     float one = 1, zero = 0;
-    cudnnTensorDescriptor_t from, to;
+    cudnnTensorDescriptor_t from = NULL, to = NULL;
     size_t bytes = 0;
     assert_int_equal(cudnnCreateTensorDescriptor(&from) || cudnnCreateTensorDescriptor(&to), 0);
     assert_int_equal(cudnnSetTensor4dDescriptor(from, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, n, c, h, w), 0);
@@ -506,28 +414,20 @@ static void transform_changes_the_format(void **state) {
 
 static int open_libraries(void **state) {
     (void)state;
-    return cudaStreamCreate(&stream) || cublasCreate_v2(&blas) || cublasSetStream_v2(blas, stream) ||
-           cudnnCreate(&dnn) || cudnnSetStream(dnn, stream);
+    return cudaStreamCreate(&stream) || cudnnCreate(&dnn) || cudnnSetStream(dnn, stream);
 }
 
 static int close_libraries(void **state) {
     (void)state;
-    return cublasDestroy_v2(blas) || cudnnDestroy(dnn) || cudaStreamDestroy(stream);
+    return cudnnDestroy(dnn) || cudaStreamDestroy(stream);
 }
 
 int main(void) {
     const struct CMUnitTest cases[] = {
-        cmocka_unit_test(gemm_multiplies),
-        cmocka_unit_test(gemm_rounds_when_asked),
-        cmocka_unit_test(gemv_multiplies),
-        cmocka_unit_test(blas_refuses),
-        cmocka_unit_test(conv_convolves),
-        cmocka_unit_test(conv_rounds_unless_told),
-        cmocka_unit_test(find_ranks),
-        cmocka_unit_test(chance_shows),
-        cmocka_unit_test(conv_refuses),
-        cmocka_unit_test(bias_both_ways),
-        cmocka_unit_test(transform_changes_the_format),
+        cmocka_unit_test(conv_convolves), cmocka_unit_test(conv_rounds_unless_told),
+        cmocka_unit_test(find_ranks),     cmocka_unit_test(find_not_while_capturing),
+        cmocka_unit_test(chance_shows),   cmocka_unit_test(conv_refuses),
+        cmocka_unit_test(bias_both_ways), cmocka_unit_test(transform_changes_the_format),
     };
     return cmocka_run_group_tests(cases, open_libraries, close_libraries);
 }
