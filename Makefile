@@ -145,7 +145,7 @@ $(BUILD)/libsparsetrain_cuda.so: $(call plugin_objects,$(BUILD)/cuda)
 
 # The same sources over a stand-in for the CUDA runtime, cuBLAS and cuDNN in host memory, for tests alone: kernels run
 # under an emulator (tests/hostcuda/).
-hostcuda_c := $(wildcard tests/hostcuda/*.c) $(wildcard tests/hostcuda/*.cc)
+hostcuda_c := $(filter-out tests/hostcuda/selftest%,$(wildcard tests/hostcuda/*.c tests/hostcuda/*.cc))
 host_cxxflags = -std=c++17 -DST_HOSTCUDA -I. $(cuda_includes) -fPIC $(filter-out -O3,$(optimise)) -O2 -ffp-contract=off \
                 -Wall -Wextra -Wshadow -Wno-unknown-pragmas $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP
 $(BUILD)/hostcuda/%.c.o: %.c Makefile
@@ -158,10 +158,16 @@ $(BUILD)/tests/libsparsetrain_hostcuda.so: $(call plugin_objects,$(BUILD)/hostcu
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CXX) -shared -Wl,-z,lazy $(if $(SAN),-fsanitize=$(SAN)) $^ -lm -lpthread -o $@
 
+# Tests of the stand-in itself.
+standin_objects := $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c))
+$(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/hostcuda_%.c.o $(BUILD)/hostcuda/tests/hostcuda/selftest.cu.o $(standin_objects)
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CXX) $(ldflags) $^ -lcmocka -lm -lpthread -o $@
+
 # Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
 ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
-hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so
+hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/hostcuda_*.c))
 else
 cuda:
 endif
@@ -194,4 +200,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
-           $(call plugin_objects,$(BUILD)/hostcuda) $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c)))
+           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects))

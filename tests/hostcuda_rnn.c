@@ -1,4 +1,4 @@
-/* rnn_test.c: the LSTM of the stand-in for cuDNN against the formulas in double, its gradients against finite
+/* hostcuda_rnn.c: the LSTM of the stand-in for cuDNN against the formulas in double, its gradients against finite
  * differences of those. */
 #include "tests/hostcuda/libraries_rig.h"
 
@@ -340,5 +340,6 @@ int main(void) {
         cmocka_unit_test(lstm_rounds_unless_told),
         cmocka_unit_test(lstm_refuses),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(cases, open_library, close_library);
 }

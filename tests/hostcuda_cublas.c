@@ -1,4 +1,4 @@
-/* cublas_test.c: the stand-in of cuBLAS against plain loops in double, its refusals and its complaints. */
+/* hostcuda_cublas.c: the stand-in of cuBLAS against plain loops in double, its refusals and its complaints. */
 #include "tests/hostcuda/libraries_rig.h"
 
 #include <cublas_v2.h>
@@ -160,5 +160,6 @@ int main(void) {
         cmocka_unit_test(gemv_multiplies),
         cmocka_unit_test(blas_refuses),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(cases, open_library, close_library);
 }

@@ -1,5 +1,5 @@
-/* conv_test.c: the convolutions and other operations on tensors of the stand-in for cuDNN against plain loops in
- * double, their refusals and their complaints. */
+/* hostcuda_convolution.c: the convolutions and other operations on tensors of the stand-in for cuDNN against plain
+ * loops in double, their refusals and their complaints. */
 #include "tests/hostcuda/libraries_rig.h"
 
 #include <cudnn.h>
@@ -429,5 +429,6 @@ int main(void) {
         cmocka_unit_test(chance_shows),   cmocka_unit_test(conv_refuses),
         cmocka_unit_test(bias_both_ways), cmocka_unit_test(transform_changes_the_format),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(cases, open_libraries, close_libraries);
 }

@@ -1,4 +1,4 @@
-/* pool_test.c: pooling of the stand-in for cuDNN against plain loops in double. */
+/* hostcuda_pooling.c: pooling of the stand-in for cuDNN against plain loops in double. */
 #include "tests/hostcuda/libraries_rig.h"
 
 #include <cudnn.h>
@@ -161,5 +161,6 @@ int main(void) {
         cmocka_unit_test(nan_goes_through_if_asked),
         cmocka_unit_test(pooling_refuses),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(cases, open_library, close_library);
 }
