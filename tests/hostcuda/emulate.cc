@@ -312,7 +312,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     sigaction(SIGSEGV, &earlier_action, nullptr); /* the access is repeated, and this time it ends the process */
 }
 
-__attribute__((constructor)) static void catch_faults(void) {
+__attribute__((constructor)) void hostcuda_catch_faults(void) {
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;

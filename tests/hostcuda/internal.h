@@ -114,6 +114,12 @@ cudaError_t hostcuda_capture_wait(cudaStream_t s, cudaEvent_t event);
 /* For calls that may disturb a capture (allocation, synchronous copies): forbidden to this thread now? */
 cudaError_t hostcuda_unsafe_call(void);
 
+/* -- emulate.cc ---------------------------------------------------------------------------------------------------- */
+
+/* Names who follows a bad pointer before the process dies of it; done at the start, and to be done again after somebody
+ * else has set a handler for SIGSEGV. */
+void hostcuda_catch_faults(void);
+
 #ifdef __cplusplus
 }
 #endif
