@@ -313,7 +313,9 @@ static void on_fault(int number, siginfo_t *info, void *context) {
 }
 
 __attribute__((constructor)) void hostcuda_catch_faults(void) {
-    struct sigaction action = {};
+    struct sigaction action = {}, now;
+    sigaction(SIGSEGV, nullptr, &now);
+    if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault) return;
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, &earlier_action);

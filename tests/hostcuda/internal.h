@@ -116,8 +116,8 @@ cudaError_t hostcuda_unsafe_call(void);
 
 /* -- emulate.cc ---------------------------------------------------------------------------------------------------- */
 
-/* Names who follows a bad pointer before the process dies of it; done at the start, and to be done again after somebody
- * else has set a handler for SIGSEGV. */
+/* Names who follows a bad pointer before the process dies of it. Done again with every allocation and every run of
+ * work, for somebody else (MPI, cmocka) may have set a handler of their own, which comes after this one then. */
 void hostcuda_catch_faults(void);
 
 #ifdef __cplusplus

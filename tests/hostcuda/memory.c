@@ -142,6 +142,7 @@ void hostcuda_check_ends(const char *who) {
 
 void hostcuda_memory_open(void) {
     if (open_depth++) return;
+    hostcuda_catch_faults();
     for (size_t i = 0; i < device_blocks.count; i++) protect(&device_blocks.block[i], PROT_READ | PROT_WRITE);
 }
 
@@ -193,6 +194,7 @@ static cudaError_t device_alloc(void **p, size_t bytes) {
     if (bytes == 0) return cudaSuccess;
     if (bytes > capacity() || used[device] + bytes > capacity()) return cudaErrorMemoryAllocation;
     range_reserve();
+    hostcuda_catch_faults();
     const size_t fit = round_up(bytes, FIT), whole = round_up(fit, PAGE), at = find_room(whole + PAGE);
     if (at == RANGE) return cudaErrorMemoryAllocation;
     struct hostcuda_block block = {range + at + whole - fit, bytes, device};
