@@ -26,6 +26,20 @@ static void no_device(void) {
                                                                                                                  : 1);
 }
 
+static void two_small_devices(void) {
+    size_t available[2], total;
+    void *p;
+    setenv("SPARSETRAIN_HOSTCUDA_DEVICES", "2", 1);
+    setenv("SPARSETRAIN_HOSTCUDA_MIB", "1", 1);
+    OK(cudaSetDevice(1));
+    OK(cudaMalloc(&p, 1 << 20));
+    const bool full = cudaMalloc(&p, 1) == cudaErrorMemoryAllocation;
+    OK(cudaMemGetInfo(&available[1], &total));
+    OK(cudaSetDevice(0));
+    OK(cudaMemGetInfo(&available[0], &total));
+    exit(full && total == 1 << 20 && available[0] == total && available[1] == 0 ? 0 : 1);
+}
+
 static void devices_and_errors(void **state) {
     (void)state;
     struct cudaDeviceProp p;
@@ -44,6 +58,7 @@ static void devices_and_errors(void **state) {
     GIVES(cudaErrorMemoryAllocation, cudaGetLastError());
     OK(cudaGetLastError());
     assert_int_equal(child(no_device, said, sizeof said), 0);
+    assert_int_equal(child(two_small_devices, said, sizeof said), 0);
 }
 
 static void device_memory(void **state) {
@@ -310,6 +325,10 @@ static void copies_freed(void) {
     OK(cudaFree(x));
     cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);
 }
+static void copies_onto_itself(void) {
+    float *x = zeros();
+    cudaMemcpy(x, x + 1, 8, cudaMemcpyDeviceToDevice);
+}
 static void fills_too_much(void) {
     cudaMemset(zeros(), 0, (N + 1) * sizeof(float));
 }
@@ -343,6 +362,7 @@ static void misuse_is_found(void **state) {
     dies(host_reads_freed, "the host follows a pointer to device memory");
     dies(copies_too_much, "source: 404 bytes at ");
     dies(copies_freed, "beside all live blocks");
+    dies(copies_onto_itself, "source and destination overlap");
     dies(fills_too_much, "end 4 bytes behind a block of 400 bytes");
     dies(frees_middle, "not the start of a live block");
     dies(frees_twice, "not the start of a live block");
