@@ -30,6 +30,7 @@ void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t
 }
 
 void optimiser_close(struct optimiser *o) {
+    if (o->own) o->ops->close(o);
     if (o->device) o->device->release(o->state);
     *o = (struct optimiser){0};
 }

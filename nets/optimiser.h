@@ -19,6 +19,7 @@ struct optimiser {
     const struct device_ops *device;
     size_t n, n_state;
     float *state; /* device, [n_state]: what a checkpoint must hold (momentum: [n]) */
+    void *own;    /* the row's: scratch that its first step opened, or NULL */
 };
 
 struct optimiser_ops {
@@ -27,6 +28,7 @@ struct optimiser_ops {
     size_t states; /* vectors of n: 1 for momentum SGD */
     /* One step; grad: device, [n]. Returns the index of the first non-finite new parameter, or n. */
     size_t (*step)(struct optimiser *o, float *param, const float *grad, double lr);
+    void (*close)(struct optimiser *o); /* gives `own` back; NULL where there never is any */
 };
 
 extern const struct optimiser_ops *const optimisers[]; /* every row, NULL-terminated */

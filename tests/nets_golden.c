@@ -21,6 +21,7 @@
 #include "nets/net.h"
 #include "nets/optimiser.h"
 #include "tests/golden/resnet20.h"
+#include "tests/test_device.h"
 
 #define SLACK 10.0
 
@@ -47,7 +48,7 @@ static int open_run(void **state) {
     struct err e = {0};
     const struct model_ops *model;
     TABLE_FIND(models, "resnet20", model);
-    struct net_setup setup = {GOLDEN_BATCH, 3, 32, 32, CLASSES, 1, GOLDEN_SEED, device_find("cpu"), PRECISION_F32};
+    struct net_setup setup = {GOLDEN_BATCH, 3, 32, 32, CLASSES, 1, GOLDEN_SEED, test_device(), PRECISION_F32};
     struct run *r = *state = mem_zalloc(1, sizeof *r, "the golden run");
     r->net = net_open(model, &setup, &e);
     const struct optimiser_ops *ops;
@@ -76,10 +77,11 @@ static size_t kept(size_t n, size_t which) {
 }
 
 static void check_gradients(const struct arena *a) {
+    float *grad = device_copy_to_host(test_device(), a->grad, a->n, "gradients");
     assert_int_equal(a->slices, sizeof golden_gradients / sizeof *golden_gradients);
     for (size_t s = 0; s < a->slices; s++) {
         const struct slice *slice = &a->slice[s];
-        const float *g = a->grad + slice->offset;
+        const float *g = grad + slice->offset;
         double sum = 0, squares = 0, norm = golden_gradients[s].norm;
         for (size_t i = 0; i < slice->size; i++) sum += g[i], squares += (double)g[i] * g[i];
         assert_string_equal(slice->name, golden_gradients[s].name);
@@ -89,14 +91,16 @@ static void check_gradients(const struct arena *a) {
             near(g[kept(slice->size, i)], golden_gradients[s].entry[i], fmax(SLACK * range_gradient, 2e-5) * norm,
                  slice->name, kept(slice->size, i));
     }
+    mem_free(grad);
 }
 
 /* when: 0 after the first step, 1 after all. */
 static void check_state(const struct arena *a, int when) {
+    float *statistics = device_copy_to_host(test_device(), a->state, a->n_state, "statistics");
     assert_int_equal(a->state_slices, sizeof golden_state / sizeof *golden_state);
     for (size_t s = 0; s < a->state_slices; s++) {
         const struct slice *slice = &a->state_slice[s];
-        const float *v = a->state + slice->offset;
+        const float *v = statistics + slice->offset;
         const double *entry = golden_state[s].entry[when];
         double sum = 0, tolerance = fmax(SLACK * range_state[when], 1e-5), size = 0;
         for (size_t i = 0; i < slice->size; i++) sum += v[i], size += 1 + fabs((double)v[i]);
@@ -106,6 +110,7 @@ static void check_state(const struct arena *a, int when) {
             near(v[kept(slice->size, i)], entry[i], tolerance * (1 + fabs(entry[i])), slice->name,
                  kept(slice->size, i));
     }
+    mem_free(statistics);
 }
 
 static void ten_steps_match_the_golden_values(void **state) {
@@ -131,6 +136,7 @@ static void ten_steps_match_the_golden_values(void **state) {
 
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    test_device(); /* says so and ends where there is none */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ten_steps_match_the_golden_values, open_run, close_run)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* nets_layers.c: every layer of every backend, forward and backward, against the naive loops of nets_reference.h in
- * double precision; the naive gradients against finite differences; the loss at its edges. */
+/* nets_layers.c: every layer of the backend of every device that answers, in every layout and precision that it has,
+ * forward and backward, against the naive loops of nets_reference.h in double precision; the naive gradients against
+ * finite differences; the loss at its edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +13,20 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "nets/cpu_view.h"
+#include "nets/cuda_index.h"
 #include "tests/nets_reference.h"
 
 /* Sums of up to 600 products of numbers near 1 in float: their rounding errors, 600^0.5 * 2^-24 of the size of a
  * typical sum, reach 1e-6; the tolerance, relative to the largest entry, leaves a factor of ten. */
 #define TOLERANCE 1.5e-5
+/* Factors are cut to 10 bits of mantissa, each wrong by up to 2^-10 of itself; of a sum's errors most cancel. */
+#define TOLERANCE_TF32 3e-3
+/* 7 bits, rounded: weights are wrong by up to 2^-9 of themselves, and so is what is written down. The other factors are
+ * bf16 numbers on both sides. */
+#define TOLERANCE_BF16 1.2e-2
+
+enum { DEVICES_MAX = 8 };
+static const struct device_ops *usable[DEVICES_MAX + 1]; /* devices that answer and have a backend, NULL-terminated */
 
 struct trial {
     enum layer_kind kind;
@@ -147,19 +157,45 @@ static void naive_gradients_are_the_differences(void **state) {
 /* -- backends against the naive loops ---------------------------------------------------------------------------------
  */
 
-/* Where canonical element i of t lies in its layout. */
-static size_t place(const struct tensor *t, size_t i) {
+/* Where canonical element i of t lies in its layout, in elements. */
+static size_t place(const struct device_ops *device, const struct tensor *t, size_t i) {
     if (t->layout == LAYOUT_CANONICAL) return i;
+    size_t channels = (size_t)t->c, positions = (size_t)t->h * (size_t)t->w;
+    size_t n = i / (channels * positions), c = i / positions % channels, position = i % positions;
+    if (!device_is_host(device)) return (n * positions + position) * channels + c;
     struct cpu_view v = cpu_view_of(t);
-    size_t image = i / (v.channels * v.positions), c = i / v.positions % v.channels, position = i % v.positions;
-    return image * v.image + c / v.lanes * v.block + position * v.step + c % v.lanes;
+    return n * v.image + c / v.lanes * v.block + position * v.step + c % v.lanes;
 }
 
-/* Device memory for t, filled from canonical numbers; padding 0, but `junk` where from is NULL. */
+/* On a GPU a layout may also stand for an element type. */
+static bool has_bf16(const struct device_ops *device, const struct tensor *t) {
+    return !device_is_host(device) && t->layout == CUDA_NHWC_BF16;
+}
+
+static void put(const struct device_ops *device, const struct tensor *t, float *host, size_t i, double value) {
+    size_t at = place(device, t, i);
+    if (!has_bf16(device, t)) {
+        host[at] = (float)value;
+        return;
+    }
+    struct bf16 half = bf16_of((float)value);
+    memcpy((char *)host + at * sizeof half, &half, sizeof half);
+}
+
+static double get(const struct device_ops *device, const struct tensor *t, const float *host, size_t i) {
+    size_t at = place(device, t, i);
+    struct bf16 half;
+    if (!has_bf16(device, t)) return host[at];
+    memcpy(&half, (const char *)host + at * sizeof half, sizeof half);
+    return bf16_value(half);
+}
+
+/* Device memory for t, filled from canonical numbers; padding 0, but NaN all over where from is NULL: nobody may rely
+ * on what was there. */
 static float *upload(const struct device_ops *device, const struct tensor *t, const double *from) {
     float *host = mem_zalloc(t->floats, sizeof *host, "a test's tensor");
-    for (size_t i = 0; i < t->floats && !from; i++) host[i] = NAN; /* nobody may rely on what was there */
-    for (size_t i = 0; from && i < ref_floats(t); i++) host[place(t, i)] = (float)from[i];
+    if (!from) memset(host, 0xff, t->floats * sizeof *host);
+    for (size_t i = 0; from && i < ref_floats(t); i++) put(device, t, host, i, from[i]);
     float *made = device->alloc(t->floats * sizeof *host, "a test's tensor");
     device->to_device(made, host, t->floats * sizeof *host);
     mem_free(host);
@@ -168,33 +204,39 @@ static float *upload(const struct device_ops *device, const struct tensor *t, co
 
 static float *upload_flat(const struct device_ops *device, size_t n, const double *from) {
     struct tensor t = {.n = (int)n, .c = 1, .h = 1, .w = 1, .floats = n};
-    return upload(device, &t, from);
+    return n ? upload(device, &t, from) : NULL;
 }
 
-/* Compares device memory with canonical numbers, relative to the largest; padding must be 0. */
+/* Padding, which only the CPU's layouts have, must be 0. */
+static void check_padding(const struct tensor *t, float *host, const char *what) {
+    for (size_t i = 0; i < ref_floats(t); i++) host[place(device_find("cpu"), t, i)] = 0;
+    for (size_t i = 0; i < t->floats; i++)
+        if (host[i] != 0) fail_msg("layout %d: padding of %s[%zu] is %g, not 0", t->layout, what, i, (double)host[i]);
+}
+
+/* Compares device memory with canonical numbers, relative to the largest. */
 static void check_same(const struct device_ops *device, const struct tensor *t, const float *found,
-                       const double *wanted, const struct trial *trial, const char *what) {
+                       const double *wanted, double tolerance, const struct trial *trial, const char *what) {
     size_t n = ref_floats(t);
     float *host = mem_alloc(t->floats, sizeof *host, "a test's tensor");
     device->to_host(host, found, t->floats * sizeof *host);
     double largest = 1e-3;
     for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(wanted[i]));
     for (size_t i = 0; i < n; i++) {
-        double value = host[place(t, i)];
-        if (!(fabs(value - wanted[i]) <= TOLERANCE * largest))
-            fail_msg("kind %d, %dx%dx%dx%d to %d channels, layout %d: %s[%zu] is %.9g, not %.9g", (int)trial->kind,
-                     trial->n, trial->c, trial->h, trial->w, trial->out, t->layout, what, i, value, wanted[i]);
-        host[place(t, i)] = 0;
+        double value = get(device, t, host, i);
+        if (!(fabs(value - wanted[i]) <= tolerance * largest))
+            fail_msg("%s, kind %d, %dx%dx%dx%d to %d channels, layout %d: %s[%zu] is %.9g, not %.9g", device->name,
+                     (int)trial->kind, trial->n, trial->c, trial->h, trial->w, trial->out, t->layout, what, i, value,
+                     wanted[i]);
     }
-    for (size_t i = 0; i < t->floats; i++)
-        if (host[i] != 0) fail_msg("kind %d: padding of %s[%zu] is %g, not 0", (int)trial->kind, what, i, host[i]);
+    if (device_is_host(device)) check_padding(t, host, what);
     mem_free(host);
 }
 
 static void check_flat(const struct device_ops *device, size_t n, const float *found, const double *wanted,
-                       const struct trial *trial, const char *what) {
+                       double tolerance, const struct trial *trial, const char *what) {
     struct tensor t = {.n = (int)n, .c = 1, .h = 1, .w = 1, .floats = n};
-    check_same(device, &t, found, wanted, trial, what);
+    if (n) check_same(device, &t, found, wanted, tolerance, trial, what);
 }
 
 /* new = 0.9 old + 0.1 batch, the variance with one less in the count. */
@@ -209,8 +251,11 @@ static void moved_statistics(const struct naive *v, double *state) {
     }
 }
 
-static struct tensor laid_out(struct tensor t, int layout) {
+static struct tensor laid_out(const struct device_ops *device, struct tensor t, int layout) {
     t.layout = layout;
+    t.floats = ref_floats(&t);
+    if (has_bf16(device, &t)) t.floats = (t.floats + 1) / 2;
+    if (!device_is_host(device)) return t;
     struct cpu_view view = cpu_view_of(&t);
     t.floats = cpu_view_floats(&view);
     return t;
@@ -227,11 +272,12 @@ struct subject {
     float *x_data, *add_data, *param_data, *dy2_data;
 };
 
-static struct subject subject_open(const struct backend_ops *backend, const struct trial *t, struct naive *v,
-                                   int layout) {
-    struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device_find(backend->device)};
-    s.state = backend->open(&(struct backend_setup){.threads = 1});
-    s.x = laid_out(v->r.x, layout);
+static struct subject subject_open(const struct device_ops *device, const struct trial *t, struct naive *v,
+                                   enum precision precision, int layout) {
+    const struct backend_ops *backend = backend_for(device);
+    struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device};
+    s.state = backend->open(&(struct backend_setup){.threads = 1, .precision = precision});
+    s.x = laid_out(device, v->r.x, layout);
     s.y = v->r.y;
     s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.x : NULL, &s.y);
     size_t params = ref_params(&v->r);
@@ -258,47 +304,82 @@ static void subject_close(struct subject *s) {
     for (size_t i = 0; i < sizeof all / sizeof *all - (s->call.dx == s->call.dy); i++) s->device->release(all[i]);
 }
 
-static void one_trial(const struct backend_ops *backend, const struct trial *t, int layout) {
+/* Where a backend keeps activations in bf16, the naive loops get such numbers too. */
+static void cut_to_bf16(struct naive *v) {
+    double *x[] = {v->x, v->add}, *y[] = {v->dy, v->dy2};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < ref_floats(&v->r.x); i++) x[k][i] = bf16_value(bf16_of((float)x[k][i]));
+        for (size_t i = 0; i < ref_floats(&v->r.y); i++) y[k][i] = bf16_value(bf16_of((float)y[k][i]));
+    }
+}
+
+static double tolerance_of(const struct device_ops *device, const struct trial *t, enum precision precision,
+                           const struct tensor *x) {
+    if (t->kind == LAYER_LINEAR) return precision == PRECISION_F32 ? TOLERANCE : TOLERANCE_TF32;
+    if (t->kind == LAYER_CONV && precision == PRECISION_TF32) return TOLERANCE_TF32;
+    if (t->kind == LAYER_CONV && precision == PRECISION_BF16) return TOLERANCE_BF16;
+    return has_bf16(device, x) ? TOLERANCE_BF16 : TOLERANCE;
+}
+
+static void one_trial(const struct device_ops *device, const struct trial *t, enum precision precision, int layout) {
     struct naive v = naive_open(t);
-    struct subject s = subject_open(backend, t, &v, layout);
-    backend->begin(s.state, PASS_TRAIN, false);
+    if (precision == PRECISION_BF16) cut_to_bf16(&v);
+    for (size_t i = 0; i < ref_floats(&v.r.y); i++) v.dsum[i] = v.dy[i] + (t->two_users ? v.dy2[i] : 0);
+    struct subject s = subject_open(device, t, &v, precision, layout);
+    const double tolerance = tolerance_of(device, t, precision, &s.x);
+    s.backend->begin(s.state, PASS_TRAIN, false);
     if (t->kind == LAYER_NORM_RELU) { /* inference first: it must leave the statistics alone */
         ref_forward(&v.r, v.x, v.add, v.param, v.state, v.y);
         s.ops->forward(s.layer, &s.call, false);
-        check_same(s.device, &s.y, s.call.y, v.y, t, "y of inference");
-        check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, t, "running statistics of inference");
+        check_same(s.device, &s.y, s.call.y, v.y, tolerance, t, "y of inference");
+        check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, TOLERANCE, t, "running statistics of inference");
     }
     ref_forward(&v.r, v.x, v.add, v.param, NULL, v.y);
     s.ops->forward(s.layer, &s.call, true);
-    check_same(s.device, &s.y, s.call.y, v.y, t, "y");
+    check_same(s.device, &s.y, s.call.y, v.y, tolerance, t, "y");
     if (t->kind == LAYER_NORM_RELU) {
         moved_statistics(&v, v.state);
-        check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, t, "running statistics");
+        check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, TOLERANCE, t, "running statistics");
     }
     ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
     s.ops->backward(s.layer, &s.call);
-    check_same(s.device, &s.x, s.call.dx, v.dx, t, "dx");
-    if (t->joins) check_same(s.device, &s.x, s.call.dy, v.dadd, t, "dadd");
-    check_flat(s.device, ref_params(&v.r), s.call.dparam, v.dparam, t, "dparam");
+    s.backend->end(s.state);
+    check_same(s.device, &s.x, s.call.dx, v.dx, tolerance, t, "dx");
+    if (t->joins) check_same(s.device, &s.x, s.call.dy, v.dadd, tolerance, t, "dadd");
+    check_flat(s.device, ref_params(&v.r), s.call.dparam, v.dparam, tolerance, t, "dparam");
     subject_close(&s);
     naive_close(&v);
 }
 
+/* Each precision in the canonical layout, in which images come, and in its own. */
+static const struct {
+    enum precision precision;
+    int layout;
+} cuda_kinds[] = {{PRECISION_F32, CUDA_NCHW},
+                  {PRECISION_TF32, CUDA_NCHW},
+                  {PRECISION_TF32, CUDA_NHWC},
+                  {PRECISION_BF16, CUDA_NCHW},
+                  {PRECISION_BF16, CUDA_NHWC_BF16}};
+
+static void trial_on_cpu(const struct device_ops *device, const struct trial *t) {
+    int last = t->kind == LAYER_LINEAR ? CPU_NCHW : CPU_NHWC;
+    for (int layout = CPU_NCHW; layout <= last; layout++) one_trial(device, t, PRECISION_F32, layout);
+}
+
+static void trial_on_gpu(const struct device_ops *device, const struct trial *t) {
+    for (size_t i = 0; i < sizeof cuda_kinds / sizeof *cuda_kinds; i++) {
+        struct err why = {0};
+        if (!backend_for(device)->serves(cuda_kinds[i].precision, &why)) continue; /* main has said so */
+        if (t->kind != LAYER_LINEAR || cuda_kinds[i].layout == LAYOUT_CANONICAL)
+            one_trial(device, t, cuda_kinds[i].precision, cuda_kinds[i].layout);
+    }
+}
+
 static void backends_match_the_naive_loops(void **state) {
     (void)state;
-    struct err why = {0};
-    for (size_t b = 0; backends[b]; b++) {
-        const struct device_ops *device = device_find(backends[b]->device);
-        if (!device || !device->available(&why)) {
-            printf("# SKIP layers of backend %s: %s\n", backends[b]->name, why.text);
-            continue;
-        }
-        bool cpu = strcmp(device->name, "cpu") == 0;
+    for (size_t d = 0; usable[d]; d++)
         for (size_t t = 0; t < sizeof trials / sizeof *trials; t++)
-            for (int layout = CPU_NCHW; layout <= (cpu && trials[t].kind != LAYER_LINEAR ? CPU_NHWC : CPU_NCHW);
-                 layout++)
-                one_trial(backends[b], &trials[t], layout);
-    }
+            (device_is_host(usable[d]) ? trial_on_cpu : trial_on_gpu)(usable[d], &trials[t]);
 }
 
 /* -- the loss
@@ -306,27 +387,37 @@ static void backends_match_the_naive_loops(void **state) {
 
 enum { CLASSES = 5, ROWS = 3 };
 
-static void loss_of(const float *z, const int32_t *label, int valid, float *dz, struct net_result *result) {
+/* z, dz: host, [ROWS][CLASSES]; dz may be NULL, and keeps its rows that do not count. */
+static void loss_of(const struct device_ops *device, const float *z, const int32_t *label, int valid, float *dz,
+                    struct net_result *result) {
+    const size_t bytes = ROWS * CLASSES * sizeof *z;
     const float image[ROWS] = {0};
-    float x[ROWS];
     const struct tensor shape = {.n = ROWS, .c = 1, .h = 1, .w = 1, .floats = ROWS};
-    void *state = backends[0]->open(&(struct backend_setup){.threads = 1});
-    backends[0]->feed(state, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
-    backends[0]->begin(state, PASS_TRAIN, false);
-    backends[0]->loss(state, z, ROWS, CLASSES, dz);
-    backends[0]->end(state);
-    backends[0]->result(state, result);
-    backends[0]->close(state);
+    const struct backend_ops *backend = backend_for(device);
+    float *x = device->alloc(sizeof image, "images"), *logits = device->alloc(bytes, "logits"),
+          *gradient = device->alloc(bytes, "their gradient");
+    device->to_device(logits, z, bytes);
+    if (dz) device->to_device(gradient, dz, bytes);
+    void *state = backend->open(&(struct backend_setup){.threads = 1});
+    backend->feed(state, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+    backend->begin(state, PASS_TRAIN, false);
+    backend->loss(state, logits, ROWS, CLASSES, dz ? gradient : NULL);
+    backend->end(state);
+    backend->result(state, result);
+    backend->close(state);
+    if (dz) device->to_host(dz, gradient, bytes);
+    device->release(x);
+    device->release(logits);
+    device->release(gradient);
 }
 
-static void loss_matches_its_definition(void **state) {
-    (void)state;
+static void loss_matches_its_definition_on(const struct device_ops *device) {
     double *z = random_numbers(ROWS * CLASSES, 20), dz[ROWS * CLASSES];
-    float logits[ROWS * CLASSES], gradient[ROWS * CLASSES];
+    float logits[ROWS * CLASSES], gradient[ROWS * CLASSES] = {0};
     const int32_t label[ROWS] = {0, 4, 2};
     for (int i = 0; i < ROWS * CLASSES; i++) logits[i] = (float)z[i];
     struct net_result result;
-    loss_of(logits, label, ROWS, gradient, &result);
+    loss_of(device, logits, label, ROWS, gradient, &result);
     double loss = ref_loss(z, label, ROWS, CLASSES, dz);
     assert_true(fabs(result.loss - loss) < 1e-12);
     assert_int_equal(result.count, ROWS);
@@ -343,42 +434,79 @@ static void loss_matches_its_definition(void **state) {
     mem_free(z);
 }
 
-static void huge_logits_neither_overflow_nor_vanish(void **state) {
-    (void)state;
-    float z[ROWS * CLASSES] = {1e30f, 0, 0, 0, 0, -3e38f, 3e38f, 0, 0, 0, 1000, 1001, 0, 0, 0}, dz[ROWS * CLASSES];
+static void huge_logits_on(const struct device_ops *device) {
+    float z[ROWS * CLASSES] = {1e30f, 0, 0, 0, 0, -3e38f, 3e38f, 0, 0, 0, 1000, 1001, 0, 0, 0};
+    float dz[ROWS * CLASSES] = {0};
     struct net_result result;
-    loss_of(z, (const int32_t[]){0, 1, 0}, ROWS, dz, &result);
+    loss_of(device, z, (const int32_t[]){0, 1, 0}, ROWS, dz, &result);
     assert_true(fabs(result.loss - log1p(exp(1))) < 1e-12); /* only the third row has any */
     assert_int_equal(result.correct, 2);
     for (int i = 0; i < ROWS * CLASSES; i++) assert_true(isfinite(dz[i]));
-    loss_of(z, (const int32_t[]){1, 1, 1}, ROWS, dz, &result);
+    loss_of(device, z, (const int32_t[]){1, 1, 1}, ROWS, dz, &result);
     assert_true(isfinite(result.loss) && result.loss > 9e29);
 }
 
-static void ties_go_to_the_lower_class(void **state) {
-    (void)state;
+static void ties_on(const struct device_ops *device) {
     const float z[ROWS * CLASSES] = {2, 2, 2, 2, 2, 0, 1, 7, 7, 1, -1, -1, -1, -1, 0};
     struct net_result result;
-    loss_of(z, (const int32_t[]){0, 2, 4}, ROWS, NULL, &result);
+    loss_of(device, z, (const int32_t[]){0, 2, 4}, ROWS, NULL, &result);
     assert_int_equal(result.correct, 3);
-    loss_of(z, (const int32_t[]){1, 3, 4}, ROWS, NULL, &result);
+    loss_of(device, z, (const int32_t[]){1, 3, 4}, ROWS, NULL, &result);
     assert_int_equal(result.correct, 1);
 }
 
-static void rows_that_do_not_count_do_not_count(void **state) {
-    (void)state;
+static void rows_that_do_not_count_on(const struct device_ops *device) {
     const float z[ROWS * CLASSES] = {0, 0, 0, 0, 0, 9, 0, 0, 0, 0, NAN, 1, 1, 1, 1};
     struct net_result result;
-    loss_of(z, (const int32_t[]){3, 0, 0}, 2, NULL, &result);
+    loss_of(device, z, (const int32_t[]){3, 0, 0}, 2, NULL, &result);
     assert_int_equal(result.count, 2);
     assert_int_equal(result.correct, 1);
     assert_true(fabs(result.loss - log(5) - log(1 + 4 * exp(-9))) < 1e-12);
-    loss_of(z, (const int32_t[]){3, 0, 0}, 3, NULL, &result);
+    loss_of(device, z, (const int32_t[]){3, 0, 0}, 3, NULL, &result);
     assert_true(isnan(result.loss));
+}
+
+static void on_each(void (*test)(const struct device_ops *device)) {
+    for (size_t d = 0; usable[d]; d++) test(usable[d]);
+}
+static void loss_matches_its_definition(void **state) {
+    (void)state;
+    on_each(loss_matches_its_definition_on);
+}
+static void huge_logits_neither_overflow_nor_vanish(void **state) {
+    (void)state;
+    on_each(huge_logits_on);
+}
+static void ties_go_to_the_lower_class(void **state) {
+    (void)state;
+    on_each(ties_on);
+}
+static void rows_that_do_not_count_do_not_count(void **state) {
+    (void)state;
+    on_each(rows_that_do_not_count_on);
+}
+
+/* Devices that answer and have a backend; the others, and precisions they lack, are named. */
+static void find_usable(void) {
+    size_t n = 0;
+    for (size_t d = 0; devices[d] && n < DEVICES_MAX; d++) {
+        struct err why = {0};
+        if (!devices[d]->available(&why)) {
+            printf("# SKIP layers on device %s: %s\n", devices[d]->name, why.text);
+            continue;
+        }
+        devices[d]->choose(0, 1);
+        if (!backend_for(devices[d])) continue;
+        usable[n++] = devices[d];
+        for (int p = PRECISION_F32; !device_is_host(devices[d]) && net_precision_names[p]; p++)
+            if (!backend_for(devices[d])->serves((enum precision)p, &why))
+                printf("# SKIP layers in %s: %s\n", net_precision_names[p], why.text);
+    }
 }
 
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    find_usable();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(naive_gradients_are_the_differences),
         cmocka_unit_test(backends_match_the_naive_loops),

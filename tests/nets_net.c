@@ -1,5 +1,6 @@
 /* nets_net.c: whole networks: parameters and their names, initial values, gradients against differences of the loss,
- * evaluation, running statistics, the same bits in every run, and what happens without memory. */
+ * evaluation, running statistics, the same bits in every run, and what happens without memory. On the device that
+ * SPARSETRAIN_TEST_DEVICE names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/table.h"
+#include "nets/backend.h"
 #include "nets/net_build.h"
+#include "nets/optimiser.h"
+#include "tests/test_device.h"
 
 static struct net_setup setup_of(int batch, int side, int threads) {
     return (struct net_setup){.batch = batch,
@@ -26,7 +30,7 @@ static struct net_setup setup_of(int batch, int side, int threads) {
                               .classes = 10,
                               .threads = threads,
                               .seed = 3,
-                              .device = device_find("cpu")};
+                              .device = test_device()};
 }
 
 static struct net *open_model(const struct model_ops *model, struct net_setup setup) {
@@ -41,6 +45,23 @@ static const struct model_ops *resnet20(void) {
     TABLE_FIND(models, "resnet20", model);
     assert_non_null(model);
     return model;
+}
+
+/* Device memory as the host sees it: a copy, to be freed. */
+static float *fetch(const float *data, size_t n) {
+    return device_copy_to_host(test_device(), data, n, "a test's copy");
+}
+static void send(float *data, const float *host, size_t n) {
+    test_device()->to_device(data, host, n * sizeof *host);
+}
+
+/* Two arrays of the device hold the same bits, or not. */
+static bool same_bits(const float *a, const float *b, size_t n) {
+    float *host_a = fetch(a, n), *host_b = fetch(b, n);
+    bool same = memcmp(host_a, host_b, n * sizeof *host_a) == 0;
+    mem_free(host_a);
+    mem_free(host_b);
+    return same;
 }
 
 /* Random images and labels for a net. */
@@ -118,9 +139,10 @@ static void initial_values_are_as_promised(void **state) {
     (void)state;
     struct net *net = open_model(resnet20(), setup_of(2, 32, 1));
     const struct arena *a = &net->arena;
+    float *param = fetch(a->param, a->n), *statistics = fetch(a->state, a->n_state);
     for (size_t s = 0; s < a->slices; s++) {
         const struct slice *slice = &a->slice[s];
-        const float *v = a->param + slice->offset;
+        const float *v = param + slice->offset;
         double mean = 0, squares = 0, size = (double)slice->size;
         for (size_t i = 0; i < slice->size; i++) mean += v[i] / size, squares += (double)v[i] * v[i] / size;
         double want = slice->dims == 1 ? 0 : 2 / (size / (double)slice->dim[0]);
@@ -135,8 +157,10 @@ static void initial_values_are_as_promised(void **state) {
     for (size_t s = 0; s < a->state_slices; s++) {
         const struct slice *slice = &a->state_slice[s];
         float want = strstr(slice->name, "running_var") ? 1 : 0;
-        for (size_t i = 0; i < slice->size; i++) assert_true(a->state[slice->offset + i] == want);
+        for (size_t i = 0; i < slice->size; i++) assert_true(statistics[slice->offset + i] == want);
     }
+    mem_free(param);
+    mem_free(statistics);
     net_close(net);
 }
 
@@ -146,8 +170,8 @@ static void initial_values_depend_on_the_seed_alone(void **state) {
     other_seed.seed = 4;
     struct net *a = open_model(resnet20(), setup_of(2, 32, 1)), *b = open_model(resnet20(), setup_of(5, 32, 2)),
                *c = open_model(resnet20(), other_seed);
-    assert_memory_equal(a->arena.param, b->arena.param, a->arena.n * sizeof(float));
-    assert_memory_not_equal(a->arena.param, c->arena.param, a->arena.n * sizeof(float));
+    assert_true(same_bits(a->arena.param, b->arena.param, a->arena.n));
+    assert_false(same_bits(a->arena.param, c->arena.param, a->arena.n));
     net_close(a);
     net_close(b);
     net_close(c);
@@ -168,23 +192,27 @@ static void gradient_is_the_difference_of_losses(void **state) {
     for (uint64_t trial = 0; trial < 3; trial++) {
         net_forward(net, b.x, b.y, &here);
         net_backward(net);
-        float *kept = mem_alloc(a->n, sizeof *kept, "parameters"), *d = mem_alloc(a->n, sizeof *d, "a direction");
-        memcpy(kept, a->param, a->n * sizeof *kept);
+        float *kept = fetch(a->param, a->n), *grad = fetch(a->grad, a->n), *moved = fetch(a->param, a->n);
+        float *d = mem_alloc(a->n, sizeof *d, "a direction");
         struct rng r = rng_open(23, RNG_TEST, trial);
         double squares = 0, noise = 0, slope = 0;
-        for (size_t i = 0; i < a->n; i++) squares += (double)a->grad[i] * a->grad[i];
-        for (size_t i = 0; i < a->n; i++) d[i] = (float)(a->grad[i] + sqrt(squares / (double)a->n) * rng_normal(&r));
+        for (size_t i = 0; i < a->n; i++) squares += (double)grad[i] * grad[i];
+        for (size_t i = 0; i < a->n; i++) d[i] = (float)(grad[i] + sqrt(squares / (double)a->n) * rng_normal(&r));
         for (size_t i = 0; i < a->n; i++) noise += (double)d[i] * d[i];
-        for (size_t i = 0; i < a->n; i++) slope += (double)a->grad[i] * d[i];
+        for (size_t i = 0; i < a->n; i++) slope += (double)grad[i] * d[i];
         double h = 3e-4 / sqrt(noise);
-        for (size_t i = 0; i < a->n; i++) a->param[i] = (float)(kept[i] + h * d[i]);
+        for (size_t i = 0; i < a->n; i++) moved[i] = (float)(kept[i] + h * d[i]);
+        send(a->param, moved, a->n);
         net_forward(net, b.x, b.y, &above);
-        for (size_t i = 0; i < a->n; i++) a->param[i] = (float)(kept[i] - h * d[i]);
+        for (size_t i = 0; i < a->n; i++) moved[i] = (float)(kept[i] - h * d[i]);
+        send(a->param, moved, a->n);
         net_forward(net, b.x, b.y, &below);
         double difference = (above.loss - below.loss) / net->setup.batch / (2 * h);
         if (fabs(difference / slope - 1) > 0.005) fail_msg("the gradient says %g, differences %g", slope, difference);
-        memcpy(a->param, kept, a->n * sizeof *kept);
+        send(a->param, kept, a->n);
         mem_free(kept);
+        mem_free(grad);
+        mem_free(moved);
         mem_free(d);
     }
     batch_close(&b);
@@ -200,15 +228,15 @@ static void runs_give_the_same_bits(void **state) {
         struct net_result ra, rb;
         net_forward(b, other.x, other.y, &rb); /* a past must not matter */
         net_backward(b);
-        memcpy(b->arena.state, a->arena.state, a->arena.n_state * sizeof(float));
+        test_device()->copy(b->arena.state, a->arena.state, a->arena.n_state * sizeof(float));
         for (int step = 0; step < 2; step++) {
             net_forward(a, one.x, one.y, &ra);
             net_backward(a);
             net_forward(b, one.x, one.y, &rb);
             net_backward(b);
             assert_memory_equal(&ra.loss, &rb.loss, sizeof ra.loss);
-            assert_memory_equal(a->arena.grad, b->arena.grad, a->arena.n * sizeof(float));
-            assert_memory_equal(a->arena.state, b->arena.state, a->arena.n_state * sizeof(float));
+            assert_true(same_bits(a->arena.grad, b->arena.grad, a->arena.n));
+            assert_true(same_bits(a->arena.state, b->arena.state, a->arena.n_state));
         }
         batch_close(&one);
         batch_close(&other);
@@ -224,12 +252,13 @@ static void images_may_change_between_forward_and_backward(void **state) {
     struct net_result r;
     net_forward(net, b.x, b.y, &r);
     net_backward(net);
-    float *grad = mem_alloc(net->arena.n, sizeof *grad, "gradients");
-    memcpy(grad, net->arena.grad, net->arena.n * sizeof *grad);
+    float *grad = fetch(net->arena.grad, net->arena.n);
     net_forward(net, b.x, b.y, &r);
     memset(b.x, 0xff, 2 * 3 * 8 * 8 * sizeof *b.x);
     net_backward(net);
-    assert_memory_equal(grad, net->arena.grad, net->arena.n * sizeof *grad);
+    float *again = fetch(net->arena.grad, net->arena.n);
+    assert_memory_equal(grad, again, net->arena.n * sizeof *grad);
+    mem_free(again);
     mem_free(grad);
     batch_close(&b);
     net_close(net);
@@ -245,8 +274,8 @@ struct witness {
 static void witness_ready(void *context, size_t from) {
     struct witness *w = context;
     assert_true(from < w->from);
-    for (size_t i = from; i < w->from; i++) assert_true(isfinite(w->arena->grad[i]));
-    memcpy(w->seen + from, w->arena->grad + from, (w->from - from) * sizeof *w->seen);
+    test_device()->to_host(w->seen + from, w->arena->grad + from, (w->from - from) * sizeof *w->seen);
+    for (size_t i = from; i < w->from; i++) assert_true(isfinite(w->seen[i]));
     w->from = from;
     w->calls++;
     assert_int_equal(arena_slice_at(w->arena, from)->offset, from); /* never inside a slice */
@@ -263,14 +292,18 @@ static void backward_tells_what_is_final(void **state) {
         struct net_result r;
         struct witness w = {.arena = a, .seen = mem_alloc(a->n, sizeof *w.seen, "gradients"), .from = a->n};
         net_forward(net, b.x, b.y, &r);
-        for (size_t i = 0; i < a->n; i++) a->grad[i] = NAN;
+        for (size_t i = 0; i < a->n; i++) w.seen[i] = NAN;
+        send(a->grad, w.seen, a->n);
         net_backward_with(net, witness_ready, &w);
         assert_int_equal(w.from, 0);
         assert_true(w.calls > a->slices / 4);
-        assert_memory_equal(w.seen, a->grad, a->n * sizeof *w.seen);
-        net_forward(net, b.x, b.y, &r);
-        net_backward(net);
-        assert_memory_equal(w.seen, a->grad, a->n * sizeof *w.seen);
+        for (int pass = 0; pass < 4; pass++) { /* and so it stays, also where passes are recorded and repeated */
+            float *grad = fetch(a->grad, a->n);
+            assert_memory_equal(w.seen, grad, a->n * sizeof *w.seen);
+            mem_free(grad);
+            net_forward(net, b.x, b.y, &r);
+            net_backward(net);
+        }
         mem_free(w.seen);
         batch_close(&b);
         net_close(net);
@@ -283,8 +316,7 @@ static void evaluation_counts_only_valid_images(void **state) {
     struct batch b = batch_open(net, 5);
     struct net_result all, some, changed;
     net_forward(net, b.x, b.y, &all); /* statistics that are not the initial ones */
-    float *statistics = mem_alloc(net->arena.n_state, sizeof *statistics, "statistics");
-    memcpy(statistics, net->arena.state, net->arena.n_state * sizeof *statistics);
+    float *statistics = fetch(net->arena.state, net->arena.n_state);
     net_evaluate(net, b.x, b.y, 4, &all);
     net_evaluate(net, b.x, b.y, 3, &some);
     assert_int_equal(all.count, 4);
@@ -294,7 +326,9 @@ static void evaluation_counts_only_valid_images(void **state) {
     for (size_t i = 3 * image; i < 4 * image; i++) b.x[i] = -b.x[i];
     net_evaluate(net, b.x, b.y, 3, &changed); /* each image on its own, unlike training */
     assert_memory_equal(&some.loss, &changed.loss, sizeof some.loss);
-    assert_memory_equal(statistics, net->arena.state, net->arena.n_state * sizeof *statistics);
+    float *after = fetch(net->arena.state, net->arena.n_state);
+    assert_memory_equal(statistics, after, net->arena.n_state * sizeof *statistics);
+    mem_free(after);
     mem_free(statistics);
     batch_close(&b);
     net_close(net);
@@ -307,12 +341,98 @@ static void statistics_move_in_training_only(void **state) {
     struct net_result r;
     const struct arena *a = &net->arena;
     net_evaluate(net, b.x, b.y, 4, &r);
-    assert_true(a->state[0] == 0 && a->state[16] == 1);
-    float mean[16];
+    float *initial = fetch(a->state, a->n_state);
+    assert_true(initial[0] == 0 && initial[16] == 1);
     net_forward(net, b.x, b.y, &r); /* the same batch again and again: running = (1 - 0.9^t) batch */
-    memcpy(mean, a->state, sizeof mean);
+    float *once = fetch(a->state, a->n_state);
     net_forward(net, b.x, b.y, &r);
-    for (int c = 0; c < 16; c++) assert_true(fabs(a->state[c] - 1.9 * mean[c]) < 1e-6);
+    float *twice = fetch(a->state, a->n_state);
+    for (int c = 0; c < 16; c++) assert_true(fabs(twice[c] - 1.9 * once[c]) < 1e-6);
+    mem_free(initial);
+    mem_free(once);
+    mem_free(twice);
+    batch_close(&b);
+    net_close(net);
+}
+
+/* A net in training, with its optimiser. */
+struct trainee {
+    struct net *net;
+    struct optimiser sgd;
+};
+static struct trainee trainee_open(struct net_setup setup) {
+    struct trainee t = {.net = open_model(resnet20(), setup)};
+    const struct optimiser_ops *ops;
+    TABLE_FIND(optimisers, "sgd", ops);
+    optimiser_open(&t.sgd, ops, t.net->arena.n, setup.device, &(struct optimiser_setup){0.9, 1e-4});
+    return t;
+}
+static void trainee_step(struct trainee *t, const struct batch *b, struct net_result *r) {
+    struct arena *a = &t->net->arena;
+    net_forward(t->net, b->x, b->y, r);
+    net_backward(t->net);
+    assert_int_equal(optimiser_step(&t->sgd, a->param, a->grad, 0.05), a->n);
+}
+static void trainee_close(struct trainee *t) {
+    optimiser_close(&t->sgd);
+    net_close(t->net);
+}
+
+/* One net runs every pass plainly and is evaluated at the end only; the other records passes and repeats them, where
+ * the device does that, and is evaluated after every step. New images, labels and parameters come in all the same. */
+static void repeated_passes_give_the_bits_of_plain_ones(void **state) {
+    (void)state;
+    enum { STEPS = 5 };
+    for (int p = PRECISION_F32; net_precision_names[p]; p++) {
+        struct err why = {0};
+        struct net_setup setup = setup_of(3, 8, 1);
+        setup.precision = (enum precision)p;
+        if (!backend_for(setup.device)->serves(setup.precision, &why)) continue;
+        setenv("SPARSETRAIN_CUDA_GRAPH", "0", 1);
+        struct trainee plain = trainee_open(setup);
+        unsetenv("SPARSETRAIN_CUDA_GRAPH");
+        struct trainee other = trainee_open(setup);
+        struct batch test = batch_open(plain.net, 99);
+        struct net_result a, b;
+        for (uint64_t step = 0; step < STEPS; step++) {
+            struct batch batch = batch_open(plain.net, 30 + step);
+            trainee_step(&plain, &batch, &a);
+            trainee_step(&other, &batch, &b);
+            assert_memory_equal(&a.loss, &b.loss, sizeof a.loss);
+            assert_int_equal(a.correct, b.correct);
+            net_evaluate(other.net, test.x, test.y, (int)step % 3 + 1, &b);
+            assert_int_equal(b.count, step % 3 + 1);
+            batch_close(&batch);
+        }
+        assert_true(same_bits(plain.net->arena.grad, other.net->arena.grad, plain.net->arena.n));
+        assert_true(same_bits(plain.net->arena.param, other.net->arena.param, plain.net->arena.n));
+        assert_true(same_bits(plain.net->arena.state, other.net->arena.state, plain.net->arena.n_state));
+        net_evaluate(plain.net, test.x, test.y, 2, &a);
+        net_evaluate(other.net, test.x, test.y, 2, &b);
+        assert_memory_equal(&a.loss, &b.loss, sizeof a.loss);
+        batch_close(&test);
+        trainee_close(&plain);
+        trainee_close(&other);
+    }
+}
+
+/* The loss of a pass can be asked for when others have been given since. */
+static void a_result_can_be_asked_for_later(void **state) {
+    (void)state;
+    struct net *net = open_model(resnet20(), setup_of(2, 8, 1));
+    struct batch b = batch_open(net, 7);
+    struct net_result at_once, later;
+    net_evaluate(net, b.x, b.y, 2, &at_once);
+    for (int pass = 0; pass < 3; pass++) {
+        net_evaluate(net, b.x, b.y, 2, NULL);
+        net_result(net, &later);
+        assert_memory_equal(&at_once.loss, &later.loss, sizeof later.loss);
+    }
+    net_forward(net, b.x, b.y, &at_once);
+    net_forward(net, b.x, b.y, NULL);
+    net_backward(net);
+    net_result(net, &later);
+    assert_memory_equal(&at_once.loss, &later.loss, sizeof later.loss);
     batch_close(&b);
     net_close(net);
 }
@@ -342,7 +462,7 @@ static void devices_without_backend_are_refused(void **state) {
 
 static void version_names_the_library(void **state) {
     (void)state;
-    assert_non_null(strchr(net_backend_version(device_find("cpu")), '.'));
+    assert_non_null(strchr(net_backend_version(test_device()), '.'));
 }
 
 /* Exit status of a child that opens and closes a net while its nth allocation fails; its words go to `text`. */
@@ -373,6 +493,11 @@ static int child_without_memory(long nth, char *text, size_t size) {
 
 static void no_memory_is_an_end_with_a_line(void **state) {
     (void)state;
+    if (!test_device_is_host()) {
+        printf("# SKIP no_memory_is_an_end_with_a_line: it is the host's memory that runs out, and no GPU outlives a "
+               "fork\n");
+        skip();
+    }
     char text[512];
     long nth = 1;
     for (;; nth += nth < 8 ? 1 : 37) {
@@ -387,6 +512,7 @@ static void no_memory_is_an_end_with_a_line(void **state) {
 
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (!test_device_is_host()) test_device(); /* says so and ends where there is none */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_is_an_end_with_a_line), /* first: it forks, and threads would not follow */
         cmocka_unit_test(models_have_their_parameters),
@@ -399,6 +525,8 @@ int main(void) {
         cmocka_unit_test(backward_tells_what_is_final),
         cmocka_unit_test(evaluation_counts_only_valid_images),
         cmocka_unit_test(statistics_move_in_training_only),
+        cmocka_unit_test(repeated_passes_give_the_bits_of_plain_ones),
+        cmocka_unit_test(a_result_can_be_asked_for_later),
         cmocka_unit_test(inputs_that_are_too_small_are_refused),
         cmocka_unit_test(devices_without_backend_are_refused),
         cmocka_unit_test(version_names_the_library),

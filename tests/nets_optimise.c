@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "nets/optimiser.h"
 #include "nets/schedule.h"
+#include "tests/test_device.h"
 
 enum { N = 10007 };
 
@@ -20,8 +21,18 @@ static struct optimiser sgd(size_t n, double momentum, double decay) {
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, "sgd", ops);
     struct optimiser o;
-    optimiser_open(&o, ops, n, device_find("cpu"), &(struct optimiser_setup){momentum, decay});
+    optimiser_open(&o, ops, n, test_device(), &(struct optimiser_setup){momentum, decay});
     return o;
+}
+
+/* One step on w and g of the host, by way of the device's memory. */
+static size_t step(struct optimiser *o, float *w, const float *g, double lr) {
+    float *param = device_upload(w, o->n), *grad = device_upload(g, o->n);
+    size_t first = optimiser_step(o, param, grad, lr);
+    device_download(w, param, o->n);
+    test_device()->release(param);
+    test_device()->release(grad);
+    return first;
 }
 
 static void sgd_is_its_formula(void **state) {
@@ -32,18 +43,20 @@ static void sgd_is_its_formula(void **state) {
     for (int i = 0; i < N; i++) w64[i] = w[i] = (float)rng_normal(&r);
     struct optimiser o = sgd(N, 0.9, 1e-2);
     assert_int_equal(o.n_state, N);
-    for (int step = 0; step < 5; step++) {
-        double lr = step < 3 ? 0.1 : 0.01;
+    for (int t = 0; t < 5; t++) {
+        double lr = t < 3 ? 0.1 : 0.01;
         for (int i = 0; i < N; i++) {
             g[i] = (float)rng_normal(&r);
             v64[i] = 0.9 * v64[i] + (g[i] + 1e-2 * w64[i]);
             w64[i] -= lr * v64[i];
         }
-        assert_int_equal(optimiser_step(&o, w, g, lr), N);
+        assert_int_equal(step(&o, w, g, lr), N);
+        float *v = device_copy_to_host(test_device(), o.state, N, "the velocity");
         for (int i = 0; i < N; i++) {
             assert_true(fabs(w[i] - w64[i]) < 1e-6);
-            assert_true(fabs(o.state[i] - v64[i]) < 1e-6 * (1 + fabs(v64[i])));
+            assert_true(fabs(v[i] - v64[i]) < 1e-6 * (1 + fabs(v64[i])));
         }
+        mem_free(v);
     }
     optimiser_close(&o);
 }
@@ -52,7 +65,7 @@ static void sgd_without_momentum_and_decay(void **state) {
     (void)state;
     float w[3] = {1, 2, 3}, g[3] = {4, -8, 0};
     struct optimiser o = sgd(3, 0, 0);
-    for (int step = 0; step < 2; step++) assert_int_equal(optimiser_step(&o, w, g, 0.25), 3);
+    for (int i = 0; i < 2; i++) assert_int_equal(step(&o, w, g, 0.25), 3);
     assert_true(w[0] == -1 && w[1] == 6 && w[2] == 3);
     optimiser_close(&o);
 }
@@ -69,8 +82,48 @@ static void sgd_names_the_first_bad_parameter(void **state) {
             memset(g, 0, sizeof g);
             g[places[p]] = bad[b];
             g[N - 1] = bad[b];
-            assert_int_equal(optimiser_step(&o, w, g, 10), places[p]); /* 10 * 3e38 overflows */
+            assert_int_equal(step(&o, w, g, 10), places[p]); /* 10 * 3e38 overflows */
             optimiser_close(&o);
+        }
+}
+
+/* Every device rounds each operation by itself, so all give the bits of the formula in C. */
+static void sgd_rounds_as_written(void **state) {
+    (void)state;
+    static float w[N], v[N], g[N], found[N];
+    struct rng r = rng_open(1, RNG_TEST, 2);
+    const float mu = 0.9f, wd = 5e-4f, lr = 0.1f;
+    for (int i = 0; i < N; i++) found[i] = w[i] = (float)rng_normal(&r);
+    struct optimiser o = sgd(N, 0.9, 5e-4);
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < N; i++) {
+            g[i] = (float)rng_normal(&r);
+            v[i] = mu * v[i] + (g[i] + wd * w[i]);
+            w[i] = w[i] - lr * v[i];
+        }
+        assert_int_equal(step(&o, found, g, 0.1), N);
+        assert_memory_equal(w, found, sizeof w);
+    }
+    optimiser_close(&o);
+}
+
+/* Arrays of any length that begin where no wide access may. */
+static void sgd_takes_any_length_and_place(void **state) {
+    (void)state;
+    enum { MOST = 9 };
+    for (size_t n = 1; n <= MOST; n++)
+        for (size_t shift = 0; shift < 4; shift++) {
+            float w[4 + MOST + 1], g[4 + MOST + 1], wide[4 + MOST + 1];
+            for (size_t i = 0; i < 4 + MOST + 1; i++) w[i] = wide[i] = (float)(i + 1), g[i] = 0.5f;
+            struct optimiser o = sgd(n, 0, 0);
+            float *param = device_upload(w, 4 + MOST + 1), *grad = device_upload(g, 4 + MOST + 1);
+            assert_int_equal(optimiser_step(&o, param + shift, grad + 3 - shift % 2, 2), n);
+            device_download(w, param, 4 + MOST + 1);
+            for (size_t i = 0; i < 4 + MOST + 1; i++)
+                assert_true(w[i] == wide[i] - (i >= shift && i < shift + n ? 1 : 0));
+            optimiser_close(&o);
+            test_device()->release(param);
+            test_device()->release(grad);
         }
 }
 
@@ -135,10 +188,13 @@ static void bad_schedules_are_refused_with_a_line(void **state) {
 
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    test_device(); /* says so and ends where there is none */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sgd_is_its_formula),
         cmocka_unit_test(sgd_without_momentum_and_decay),
         cmocka_unit_test(sgd_names_the_first_bad_parameter),
+        cmocka_unit_test(sgd_rounds_as_written),
+        cmocka_unit_test(sgd_takes_any_length_and_place),
         cmocka_unit_test(steps_are_taken_at_their_epochs),
         cmocka_unit_test(warm_up_ramps_from_one_over_p),
         cmocka_unit_test(bad_schedules_are_refused_with_a_line),
