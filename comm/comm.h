@@ -34,6 +34,9 @@ struct comm {
     struct comm_counters counters[TRAFFIC_COUNT]; /* of a group: its parent's are used */
     struct comm *parent;                          /* NULL for the whole job */
     bool any_thread; /* MPI allows calls from any thread, one at a time (MPI_THREAD_SERIALIZED) */
+    /* MPI takes pointers of CUDA memory, on all ranks: as it says itself, or as SPARSETRAIN_CUDA_AWARE=0 or 1 says.
+     * Only the sums in place (comm_allreduce_f32, comm_iallreduce_f32) are ever given such pointers. */
+    bool device_pointers;
     void *impl;
 };
 

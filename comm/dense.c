@@ -2,10 +2,11 @@
  *
  * Cost per rank (Rabenseifner's reduce-scatter and all-gather, or a ring, which MPI chooses for long vectors):
  * 2 log2(P) alpha + 2n(P-1)/P beta.
- * Restrictions: MPI sums in host memory, so a gradient on another device is staged through a host buffer of n.
- * There is no residual; the store, where there is one, only says on which device the gradient lies.
- * NaN and infinities are looked for in the gradient before the sum, while it is still known whose they are, and in
- * the sum after it, for overflow: two reads of n. */
+ * Restrictions: a gradient on a device whose memory MPI does not take is staged through a host buffer of n, in chunks
+ * of 4 MiB: while one is summed the next comes down and the one before it goes back (then 2 log2(P) alpha for each
+ * chunk). There is no residual; the store, where there is one, only says on which device the gradient lies. NaN and
+ * infinities are looked for in the gradient before the sum, while it is still known whose they are, and in the sum
+ * after it, for overflow: two reads of n. */
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/host_stage.h"
@@ -13,7 +14,7 @@
 
 static void dense_open(struct exchange *x) {
     struct host_stage *stage = x->state = mem_zalloc(1, sizeof *stage, "dense");
-    host_stage_open(stage, &x->setup);
+    host_stage_open(stage, &x->setup, true);
 }
 
 static void dense_close(struct exchange *x) {
@@ -21,13 +22,13 @@ static void dense_close(struct exchange *x) {
     mem_free(x->state);
 }
 
-static void allreduce(struct exchange *x, float *host) {
-    comm_allreduce_f32(x->setup.comm, host, x->setup.n, COMM_SUM);
+static void allreduce(struct exchange *x, float *part, size_t count) {
+    comm_allreduce_f32(x->setup.comm, part, count, COMM_SUM);
 }
 
 static bool dense_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     (void)k;
-    return host_stage_sum(x->state, x, grad, allreduce, sum);
+    return host_stage_sum_parts(x->state, x, grad, allreduce, sum);
 }
 
 static double dense_max_words(const struct cost_case *c) {

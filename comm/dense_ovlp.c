@@ -8,10 +8,12 @@
  * several layers, in the order of backward); the allreduce is MPI's.
  *
  * Cost per rank: with b buckets 2b log2(P) alpha + 2n(P-1)/P beta, of which as much is hidden as backward takes.
- * Restrictions: MPI sums in host memory, so that buckets on another device are staged through a host buffer of n.
- * MPI progresses within its calls only (unless it has a thread of its own): a long layer hides less than it could.
- * At most IN_FLIGHT buckets are under way at once; before one more the oldest is waited for.
- * Deviations: none. The sums differ from dense's by rounding at most: MPI may add in another order for short vectors.
+ * Restrictions: buckets on a device whose memory MPI does not take are staged through a host buffer of n: a bucket's
+ * copy begins when backward has produced it, its allreduce with the first call that comes after that and finds the copy
+ * there (or waits for it), and the sum goes back while others are under way. MPI progresses within its calls only
+ * (unless it has a thread of its own): a long layer hides less than it could. At most IN_FLIGHT buckets are under way
+ * at once; before one more the oldest is waited for. Deviations: none. The sums differ from dense's by rounding at
+ * most: MPI may add in another order for short vectors.
  *
  * NaN and infinities are looked for in each bucket before its sum, while backward has it still in the cache and it is
  * known whose they are, and in its sum, for overflow. Time that a sum was under way before run is hidden_seconds: up to
@@ -22,20 +24,22 @@
 #include "comm/exchange.h"
 #include "comm/host_stage.h"
 #include "comm/peers.h"
-#include "topk/finite.h"
 
-enum { BUCKET_BYTES = 4 << 20, IN_FLIGHT = 32 };
+enum { BUCKET_BYTES = 4 << 20, IN_FLIGHT = 32, COPIES = DEVICE_COPIES / 4 /* at once, each way */ };
 
 struct dense_ovlp {
     struct host_stage stage;
     size_t bucket, buckets; /* floats of one (the first of the vector may have fewer), how many */
 
-    /* the step: buckets are numbered from the end of the vector */
+    /* the step: buckets are numbered from the end of the vector; home <= ended <= begun <= fetched */
     float *grad, *host;   /* [n] the gradient; where MPI finds it */
-    size_t begun, ended;  /* buckets [ended, begun) are under way */
+    size_t fetched;       /* buckets [begun, fetched) are on their way to the host */
+    size_t begun, ended;  /* of buckets [ended, begun) the sum is under way */
+    size_t home;          /* buckets [home, ended) are on their way back */
     size_t bad, overflow; /* lowest NaN or infinity seen in what this rank has, in the sum; n: none */
     double since, hidden; /* when begun last became more than ended; seconds before that in which it was */
     struct comm_request request[IN_FLIGHT]; /* of bucket i at i % IN_FLIGHT */
+    uint32_t down[COPIES], up[COPIES];      /* the copies of bucket i, at i % COPIES */
 };
 
 static void dense_ovlp_open(struct exchange *x) {
@@ -43,7 +47,7 @@ static void dense_ovlp_open(struct exchange *x) {
     size_t n = x->setup.n, bytes = x->setup.bucket_bytes > 0 ? x->setup.bucket_bytes : BUCKET_BYTES;
     d->bucket = bytes < sizeof(float) ? 1 : bytes / sizeof(float);
     d->buckets = n / d->bucket + (n % d->bucket > 0);
-    host_stage_open(&d->stage, &x->setup);
+    host_stage_open(&d->stage, &x->setup, true);
 }
 
 static void dense_ovlp_close(struct exchange *x) {
@@ -61,10 +65,16 @@ static size_t bucket_from(const struct exchange *x, size_t i) {
     return end > bucket ? end - bucket : 0;
 }
 
+/* MPI takes the device's pointers: there are no copies, but a look at the sum would wait for all that backward has
+ * given to the device; so it is left for the end of the step. */
+static bool summed_on_device(const struct dense_ovlp *d) {
+    return d->stage.store && !d->stage.memory;
+}
+
 /* The lowest index in [from, end) of what is not a number; n when there is none. */
 static size_t bad_in(const struct exchange *x, size_t from, size_t end) {
     const struct dense_ovlp *d = x->state;
-    size_t at = first_nonfinite(d->host + from, end - from);
+    size_t at = host_stage_nonfinite(&d->stage, d->host + from, end - from);
     return at < end - from ? from + at : x->setup.n;
 }
 
@@ -72,21 +82,50 @@ static void start_step(struct exchange *x, float *grad) {
     struct dense_ovlp *d = x->state;
     d->grad = grad;
     d->host = host_stage_at(&d->stage, grad);
-    d->begun = d->ended = 0;
+    d->fetched = d->begun = d->ended = d->home = 0;
     d->bad = d->overflow = x->setup.n;
     d->hidden = 0;
 }
 
+/* -- copies; nothing to do where the gradient is summed where it lies ---------------------------------------------- */
+static void fetch_bucket(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    size_t i = d->fetched++, from = bucket_from(x, i), bytes = (bucket_end(x, i) - from) * sizeof *d->host;
+    if (d->stage.device) d->down[i % COPIES] = d->stage.device->to_host_begin(d->host + from, d->grad + from, bytes);
+}
+
+/* Bucket `begun` is there. */
+static void wait_for_copy(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    if (d->stage.device) d->stage.device->wait(d->down[d->begun % COPIES]);
+    if (summed_on_device(d)) d->stage.store->device->sync(); /* MPI does not wait for the device */
+}
+
+/* All but the last `left` buckets that have ended are back. */
+static void wait_for_home(struct exchange *x, size_t left) {
+    struct dense_ovlp *d = x->state;
+    for (; d->home + left < d->ended; d->home++)
+        if (d->stage.device) d->stage.device->wait(d->up[d->home % COPIES]);
+}
+
+static void send_home(struct exchange *x, size_t i) {
+    struct dense_ovlp *d = x->state;
+    size_t from = bucket_from(x, i), bytes = (bucket_end(x, i) - from) * sizeof *d->host;
+    wait_for_home(x, COPIES);
+    if (d->stage.device) d->up[i % COPIES] = d->stage.device->to_device_begin(d->grad + from, d->host + from, bytes);
+}
+
+/* -- sums ---------------------------------------------------------------------------------------------------------- */
 /* The sum of the oldest bucket is there. */
 static void bucket_ended(struct exchange *x) {
     struct dense_ovlp *d = x->state;
-    size_t from = bucket_from(x, d->ended), end = bucket_end(x, d->ended);
+    size_t i = d->ended, from = bucket_from(x, i), end = bucket_end(x, i);
     if (++d->ended == d->begun) d->hidden += clock_now() - d->since;
     phase_enter(x->setup.phases, PHASE_MERGE);
-    size_t bad = bad_in(x, from, end);
+    size_t bad = summed_on_device(d) ? x->setup.n : bad_in(x, from, end);
     if (bad < x->setup.n) d->overflow = bad; /* buckets fall: the last is the lowest */
     phase_enter(x->setup.phases, PHASE_PACK);
-    host_stage_out(&d->stage, d->grad, from, end - from);
+    send_home(x, i);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
 }
 
@@ -97,12 +136,12 @@ static void wait_for_oldest(struct exchange *x) {
     bucket_ended(x);
 }
 
-/* Begins the next bucket, unless it holds what is not a number: then the job is about to end. */
+/* Begins the sum of the next bucket, unless it holds what is not a number: then the job is about to end. */
 static void start_bucket(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t from = bucket_from(x, d->begun), end = bucket_end(x, d->begun);
     phase_enter(x->setup.phases, PHASE_PACK);
-    host_stage_in(&d->stage, d->grad, from, end - from);
+    wait_for_copy(x);
     phase_enter(x->setup.phases, PHASE_SELECT);
     d->bad = bad_in(x, from, end);
     if (d->bad < x->setup.n) return;
@@ -113,13 +152,24 @@ static void start_bucket(struct exchange *x) {
     d->begun++;
 }
 
-/* Looks after the sums under way and begins those whose buckets lie in [from, n). */
+static void start_buckets(struct exchange *x, size_t before) {
+    const struct dense_ovlp *d = x->state;
+    while (d->begun < before && d->bad == x->setup.n) start_bucket(x);
+}
+
+/* Looks after the sums under way, begins those whose copies began in an earlier call, and the copies of buckets that
+ * lie in [from, n). Without copies the sums begin at once. */
 static void progress(struct exchange *x, size_t from) {
     struct dense_ovlp *d = x->state;
     struct comm *c = x->setup.comm;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     while (d->ended < d->begun && comm_test(c, &d->request[d->ended % IN_FLIGHT])) bucket_ended(x);
-    while (d->begun < d->buckets && d->bad == x->setup.n && bucket_from(x, d->begun) >= from) start_bucket(x);
+    start_buckets(x, d->fetched);
+    while (d->fetched < d->buckets && d->bad == x->setup.n && bucket_from(x, d->fetched) >= from) {
+        fetch_bucket(x);
+        if (!d->stage.memory) start_buckets(x, d->fetched);
+        if (d->fetched - d->begun == COPIES) start_buckets(x, d->begun + 1);
+    }
 }
 
 static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
@@ -127,11 +177,15 @@ static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
     start_step(x, grad);
 }
 
-/* The rest of backward up to the bad entry may be worse: the lowest entry is the one to name. */
+/* Takes back the copies under way. The rest of backward up to the bad entry may be worse: the lowest entry is the one
+ * to name. */
 static size_t lowest_bad(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t end = bucket_end(x, d->begun);
-    host_stage_in(&d->stage, d->grad, 0, end);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wait_for_home(x, 0);
+    for (size_t i = d->begun + 1; d->stage.device && i < d->fetched; i++) d->stage.device->wait(d->down[i % COPIES]);
+    if (d->stage.device) d->stage.device->to_host(d->host, d->grad, end * sizeof *d->host);
     return bad_in(x, 0, end);
 }
 
@@ -143,11 +197,16 @@ static bool dense_ovlp_run(struct exchange *x, float *grad, size_t k, struct exc
     if (!x->begun) start_step(x, grad);
     sum->hidden_seconds = d->hidden + (d->begun > d->ended ? clock_now() - d->since : 0);
     progress(x, 0);
+    start_buckets(x, d->fetched);
     if (d->bad < n) {
         sum->bad = lowest_bad(x);
         return false;
     }
     while (d->ended < d->begun) wait_for_oldest(x);
+    phase_enter(x->setup.phases, PHASE_PACK);
+    wait_for_home(x, 0);
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    if (summed_on_device(d)) d->overflow = bad_in(x, 0, n);
     sum->bad = d->overflow;
     sum->dense = grad;
     sum->local_nnz = sum->global_nnz = n;

@@ -15,7 +15,8 @@
  * zero. Conserves: what a rank gives is in the node's sum, and that is delivered or in the owner's residual.
  * Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). What a single rank has in u cannot be
  * told (sum.sent is NULL), since its gradient is added to others before the selection: no local-gradient combination.
- * Sums are made in host memory: a gradient on another device is staged through a host buffer of n. It stays as it is.
+ * Sums are made in host memory: a gradient on another device is staged through a host buffer of n, in chunks that are
+ * looked through while the next one comes. It stays as it is.
  *
  * Shards: the first n mod m have one entry more. k likewise, so that the shares add up to k and k = n takes everything;
  * but where k < m each shard that has entries may send one, or some would never be heard.
@@ -33,7 +34,6 @@
 #include "comm/host_stage.h"
 #include "comm/peers.h"
 #include "comm/shards.h"
-#include "topk/finite.h"
 
 struct hitopk {
     struct shards shards;
@@ -92,8 +92,8 @@ static void hitopk_open(struct exchange *x) {
     int m = t->shards.inside->size;
     size_t most = 0, all = 0;
     if (m > 1) {
-        host_stage_open(&t->stage, &x->setup);
-        t->mine = mem_alloc(t->shards.count, sizeof *t->mine, "the node's sum of a shard");
+        host_stage_open(&t->stage, &x->setup, false);
+        t->mine = mem_pinned_alloc(t->shards.count, sizeof *t->mine, "the node's sum of a shard");
         t->mine_there = t->mine;
         if (t->stage.device)
             t->mine_there = t->stage.device->alloc(t->shards.count * sizeof *t->mine, "the node's sum of a shard");
@@ -125,7 +125,7 @@ static void hitopk_close(struct exchange *x) {
     sparse_gather_close(&t->inside);
     if (t->shards.count > 0) close_shard(t);
     if (t->stage.device) t->stage.device->release(t->mine_there);
-    mem_free(t->mine);
+    mem_pinned_free(t->mine);
     host_stage_close(&t->stage);
     shards_close(&t->shards);
     mem_free(t);
@@ -137,10 +137,7 @@ static const float *sum_on_node(struct exchange *x, float *grad, size_t *bad) {
     size_t n = x->setup.n;
     if (t->shards.inside->size == 1) return grad;
     float *host = host_stage_at(&t->stage, grad);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    host_stage_in(&t->stage, grad, 0, n);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    *bad = first_nonfinite(host, n);
+    *bad = host_stage_fetch(&t->stage, x, grad);
     if (*bad < n) return NULL;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);

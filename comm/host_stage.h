@@ -1,10 +1,11 @@
-/* host_stage.h: the gradient in host memory, where sums over the ranks are made: where it lies already, or, from
- * another device, in a buffer that it passes through.
+/* host_stage.h: the gradient where sums over the ranks are made: in host memory, or, with an MPI that takes pointers of
+ * device memory and a row that leaves the sum to MPI, where it lies. From a device it passes otherwise through a
+ * page-locked buffer, in chunks, so that the copies run beside the looking and the adding.
  *
- *        host_stage_open(&s, &x->setup);
+ *        host_stage_open(&s, &x->setup, false);
  *        float *host = host_stage_at(&s, grad);
- *        host_stage_in(&s, grad, from, count);      // host[from..] is the gradient's
- *        host_stage_out(&s, grad, from, count);     // and back
+ *        bad = host_stage_fetch(&s, x, grad);       // host[0..n-1] is the gradient's; bad == n: all of it is finite
+ *        bad = host_stage_put_back(&s, x, grad);    // and back
  *        host_stage_close(&s);
  */
 #ifndef ST_COMM_HOST_STAGE_H
@@ -13,22 +14,37 @@
 #include "comm/exchange.h"
 
 struct host_stage {
-    const struct device_ops *device; /* NULL: the gradient is in host memory */
-    float *memory;                   /* [n]; NULL where device is */
+    struct store *store;             /* of the device that the gradient lies on; NULL: it is in host memory */
+    const struct device_ops *device; /* of the buffer below; NULL where there is none */
+    float *memory;                   /* [n] page-locked; NULL where sums are made in the gradient itself */
 };
 
-/* setup->store, where there is one, says on which device the gradient lies. */
-void host_stage_open(struct host_stage *s, const struct exchange_setup *setup);
+/* setup->store, where there is one, says on which device the gradient lies. by_mpi: nothing but MPI reads and writes it
+ * between the copies, so that none are needed where MPI takes pointers of device memory. */
+void host_stage_open(struct host_stage *s, const struct exchange_setup *setup, bool by_mpi);
 void host_stage_close(struct host_stage *s);
 
-/* Entries [from, from + count) to host memory and back; nothing to do where they are there. */
+/* Where the sums are made of this gradient; [n]. */
 float *host_stage_at(const struct host_stage *s, float *grad);
-void host_stage_in(const struct host_stage *s, const float *grad, size_t from, size_t count);
-void host_stage_out(const struct host_stage *s, float *grad, size_t from, size_t count);
+
+/* The lowest i with v[i] NaN or infinite; n when there is none. v: a part of what host_stage_at gave. */
+size_t host_stage_nonfinite(const struct host_stage *s, const float *v, size_t n);
+
+/* All of grad to host_stage_at and back, looked through in the order of its entries, each chunk while the next one
+ * comes or goes. Returns the first entry that is NaN or infinite; n when there is none. After an entry that is not
+ * finite nothing more is copied. Time goes to PHASE_PACK, and to PHASE_SELECT (fetch), PHASE_MERGE (put back). */
+size_t host_stage_fetch(const struct host_stage *s, struct exchange *x, const float *grad);
+size_t host_stage_put_back(const struct host_stage *s, struct exchange *x, float *grad);
 
 /* A whole step of a dense exchange: grad = what `add` makes of host[0..n-1], in place. NaN and infinities are looked
  * for before, while it is known whose they are, and after, for overflow: false then, and where in sum->bad. */
 bool host_stage_sum(const struct host_stage *s, struct exchange *x, float *grad,
-                    void (*add)(struct exchange *x, float *host), struct exchange_sum *sum);
+                    void (*add)(struct exchange *x, float *host, size_t count), struct exchange_sum *sum);
+
+/* The same for an `add` that adds up any part of the vector: a staged gradient is summed chunk by chunk (the same ones
+ * on all ranks), while the chunk behind it comes and the one before it goes back. In sum->bad is the lowest entry of
+ * the first chunk in which something is wrong, in this rank's gradient or in the sum. */
+bool host_stage_sum_parts(const struct host_stage *s, struct exchange *x, float *grad,
+                          void (*add)(struct exchange *x, float *host, size_t count), struct exchange_sum *sum);
 
 #endif

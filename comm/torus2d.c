@@ -28,7 +28,7 @@ struct torus2d {
 static void torus2d_open(struct exchange *x) {
     struct torus2d *t = x->state = mem_zalloc(1, sizeof *t, "torus2d");
     shards_open(&t->shards, x->setup.comm, x->setup.n);
-    host_stage_open(&t->stage, &x->setup);
+    host_stage_open(&t->stage, &x->setup, false);
 }
 
 static void torus2d_close(struct exchange *x) {
@@ -39,7 +39,8 @@ static void torus2d_close(struct exchange *x) {
 }
 
 /* Sum over all ranks of v[0..n-1], in place. */
-static void sum_in_two_dimensions(struct exchange *x, float *v) {
+static void sum_in_two_dimensions(struct exchange *x, float *v, size_t n) {
+    (void)n;
     const struct shards *s = &((struct torus2d *)x->state)->shards;
     float *mine = v + s->from;
     comm_reduce_scatter_f32(s->inside, v, s->each, mine, s->scratch);

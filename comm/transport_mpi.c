@@ -6,7 +6,8 @@
  * type (its parts cannot be mixed up with those of the next message), an allreduce or a broadcast as several
  * calls one after the other, an all-gather as a broadcast from each rank.
  *
- * Environment: SPARSETRAIN_NO_SHARED=1 gives every rank memory of its own. For tests: SPARSETRAIN_PART_BYTES=N
+ * Environment: SPARSETRAIN_NO_SHARED=1 gives every rank memory of its own; SPARSETRAIN_CUDA_AWARE=0|1 says whether MPI
+ * takes pointers of CUDA memory, where what it says of itself is wrong. For tests: SPARSETRAIN_PART_BYTES=N
  * lowers the limit, so that short messages go the way of long ones; SPARSETRAIN_SHM_FREE=N stands for the bytes
  * free in /dev/shm; SPARSETRAIN_DELAY=MICROSECONDS has every rank sleep from 0 to so many (at random, but the same in
  * every run) before each send, receive, wait and collective; SPARSETRAIN_SYNC_SENDS=1 lets no send end before its
@@ -20,6 +21,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h> /* MPIX_Query_cuda_support */
+#endif
 
 enum { PART_LIMIT = 1 << 30, POOL_FIRST = 512 };
 
@@ -117,6 +122,26 @@ static void yield_when_crowded(void) {
     if (ranks && atol(ranks) > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
 }
 
+/* What this MPI says of itself; false where it has no such call. */
+static bool says_cuda_aware(void) {
+#if defined(OPEN_MPI) && defined(MPIX_CUDA_AWARE_SUPPORT)
+    return MPIX_Query_cuda_support() == 1;
+#elif defined(MPIX_GPU_SUPPORT_CUDA)
+    int supported = 0;
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) == MPI_SUCCESS && supported;
+#else
+    return false;
+#endif
+}
+
+/* The same on all ranks, since it decides which collectives they call. */
+static bool takes_device_pointers(void) {
+    const char *given = getenv("SPARSETRAIN_CUDA_AWARE");
+    int all = given && *given ? strcmp(given, "1") == 0 : says_cuda_aware();
+    TRY(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce (minimum)");
+    return all;
+}
+
 /* The ranks of `world`, which may be the whole job (parent NULL) or a group of parent's. */
 static struct comm *open_ranks(MPI_Comm world, struct comm *parent) {
     const char *use = parent ? "a group of ranks" : "the transport";
@@ -151,6 +176,7 @@ struct comm *comm_open(int *argc, char ***argv) {
     struct comm *c = open_ranks(MPI_COMM_WORLD, NULL);
     struct transport *t = transport_of(c);
     c->any_thread = provided >= MPI_THREAD_SERIALIZED;
+    c->device_pointers = takes_device_pointers();
     const char *part = getenv("SPARSETRAIN_PART_BYTES");
     t->part = part ? strtoull(part, NULL, 10) : PART_LIMIT;
     if (t->part < 8 || t->part > PART_LIMIT) t->part = PART_LIMIT;
@@ -215,6 +241,7 @@ struct comm *comm_split(struct comm *c, int colour, int key) {
     struct comm *group = open_ranks(world, c);
     struct transport *t = transport_of(group), *job = transport_of(t->job);
     group->any_thread = c->any_thread;
+    group->device_pointers = c->device_pointers;
     t->part = job->part;
     find_nodes(group, c->node);
     job->groups++;
