@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/image.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -22,6 +21,13 @@ struct normal {
     float value[CHANNELS_MAX][256];
 };
 
+/* A batch, and where its bytes are written. */
+struct slot {
+    struct batch batch;
+    uint8_t *pixels;       /* [batch][channels][height][width] */
+    struct image_cut *cut; /* [batch] */
+};
+
 struct loader {
     struct loader_setup setup;
     struct normal normal;
@@ -30,7 +36,7 @@ struct loader {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct batch slot[RING]; /* batch i of this run lies in slot[i % RING] */
+    struct slot slot[RING];  /* batch i of this run lies in slot[i % RING] */
     size_t filled, released; /* batches: made so far, given back so far (under lock) */
     bool lent, stop;         /* the caller holds batch `released`; the thread shall end (under lock) */
 };
@@ -131,9 +137,11 @@ static uint32_t sample_at(struct loader *l, uint64_t position, size_t *epoch) {
     return l->permutation[position % n];
 }
 
-static void fill(struct loader *l, size_t step, struct batch *b) {
+static void fill(struct loader *l, size_t step, struct slot *slot) {
     const struct loader_setup *s = &l->setup;
     const struct dataset *d = s->data;
+    struct batch *b = &slot->batch;
+    size_t image = image_size(d);
     uint64_t first = ((uint64_t)step * (uint64_t)s->size + (uint64_t)s->rank) * (uint64_t)s->batch;
     b->step = step;
     for (int i = 0; i < s->batch; i++) {
@@ -141,8 +149,14 @@ static void fill(struct loader *l, size_t step, struct batch *b) {
         uint32_t sample = sample_at(l, first + (uint64_t)i, &epoch);
         b->index[i] = sample;
         b->y[i] = d->train.labels[sample];
-        sample_out(d, &l->normal, d->train.pixels + sample * image_size(d), cut_of(s->augment, s->seed, epoch, sample),
-                   b->x + (size_t)i * image_size(d));
+        const uint8_t *pixels = d->train.pixels + sample * image;
+        const struct image_cut cut = cut_of(s->augment, s->seed, epoch, sample);
+        if (s->bytes) {
+            memcpy(slot->pixels + (size_t)i * image, pixels, image);
+            slot->cut[i] = cut;
+        } else {
+            sample_out(d, &l->normal, pixels, cut, b->x + (size_t)i * image);
+        }
     }
 }
 
@@ -173,6 +187,29 @@ static void start_thread(struct loader *l) {
     if (code != 0) die("cannot start the thread that prepares batches: %s", strerror(code));
 }
 
+/* Page-locked where a device is in use: the images go there from here. */
+static void slot_open(struct loader *l, struct slot *slot) {
+    size_t batch = (size_t)l->setup.batch, image = image_size(l->setup.data);
+    struct batch *b = &slot->batch;
+    b->y = mem_pinned_alloc(batch, sizeof *b->y, "the labels of a batch");
+    b->index = mem_alloc(batch, sizeof *b->index, "the sample numbers of a batch");
+    if (!l->setup.bytes) {
+        b->x = mem_pinned_alloc(batch * image, sizeof *b->x, "a batch of images");
+        return;
+    }
+    slot->pixels = mem_pinned_alloc(batch * image, 1, "a batch of images");
+    slot->cut = mem_pinned_alloc(batch, sizeof *slot->cut, "the cuts of a batch");
+    b->bytes = (struct image_bytes){slot->pixels, slot->cut, l->normal.value[0]};
+}
+
+static void slot_close(struct slot *slot) {
+    mem_pinned_free(slot->batch.x);
+    mem_pinned_free(slot->batch.y);
+    mem_free(slot->batch.index);
+    mem_pinned_free(slot->pixels);
+    mem_pinned_free(slot->cut);
+}
+
 struct loader *loader_open(const struct loader_setup *setup) {
     const struct dataset *d = setup->data;
     if (setup->batch < 1 || setup->size < 1 || setup->rank < 0 || setup->rank >= setup->size)
@@ -180,16 +217,11 @@ struct loader *loader_open(const struct loader_setup *setup) {
     if (d->train.count == 0 || d->train.count > UINT32_MAX) die("loader_open: %zu training samples", d->train.count);
     if (d->channels > CHANNELS_MAX) die("loader_open: %d channels, at most %d", d->channels, CHANNELS_MAX);
     struct loader *l = mem_zalloc(1, sizeof *l, "the loader");
-    size_t batch = (size_t)setup->batch;
     l->setup = *setup;
     l->epoch = SIZE_MAX; /* none yet */
     l->permutation = mem_alloc(d->train.count, sizeof *l->permutation, "the order of an epoch");
     normal_open(d, &l->normal);
-    for (int i = 0; i < RING; i++) {
-        l->slot[i].x = mem_alloc(batch * image_size(d), sizeof(float), "a batch of images");
-        l->slot[i].y = mem_alloc(batch, sizeof(int32_t), "the labels of a batch");
-        l->slot[i].index = mem_alloc(batch, sizeof(uint32_t), "the sample numbers of a batch");
-    }
+    for (int i = 0; i < RING; i++) slot_open(l, &l->slot[i]);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
     start_thread(l);
@@ -202,7 +234,7 @@ const struct batch *loader_next(struct loader *l) {
     l->lent = true;
     pthread_cond_broadcast(&l->changed);
     while (l->filled == l->released) pthread_cond_wait(&l->changed, &l->lock);
-    const struct batch *b = &l->slot[l->released % RING];
+    const struct batch *b = &l->slot[l->released % RING].batch;
     pthread_mutex_unlock(&l->lock);
     return b;
 }
@@ -216,11 +248,7 @@ void loader_close(struct loader *l) {
     pthread_join(l->thread, NULL);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
-    for (int i = 0; i < RING; i++) {
-        mem_free(l->slot[i].x);
-        mem_free(l->slot[i].y);
-        mem_free(l->slot[i].index);
-    }
+    for (int i = 0; i < RING; i++) slot_close(&l->slot[i]);
     mem_free(l->permutation);
     mem_free(l);
 }

@@ -13,12 +13,15 @@
 #ifndef ST_DATA_LOADER_H
 #define ST_DATA_LOADER_H
 
+#include "base/image.h"
 #include "data/dataset.h"
 
+/* Images either as floats or, with loader_setup.bytes, as they are in the dataset, with what is to be done to them. */
 struct batch {
-    float *x;        /* [batch][channels][height][width], normalised */
-    int32_t *y;      /* [batch] */
-    uint32_t *index; /* [batch] sample numbers, for tests and the contact sheet */
+    float *x;                 /* [batch][channels][height][width], normalised; NULL with bytes */
+    struct image_bytes bytes; /* zero without */
+    int32_t *y;               /* [batch] */
+    uint32_t *index;          /* [batch] sample numbers, for tests and the contact sheet */
     size_t step;
 };
 
@@ -28,6 +31,7 @@ struct loader_setup {
     uint64_t seed;
     size_t first_step; /* where a resumed run goes on */
     bool augment;      /* pad 4, random crop, random horizontal flip */
+    bool bytes;        /* the network cuts and normalises by itself (net_takes_bytes) */
 };
 
 struct loader *loader_open(const struct loader_setup *setup);

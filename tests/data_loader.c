@@ -312,6 +312,49 @@ static void test_batches(void **state) {
     mem_free(x);
 }
 
+/* A plain definition of what base/image.h says of a batch as bytes. */
+static void cut_from_bytes(const struct image_bytes *b, size_t image, int height, int width, float *x) {
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < height; y++)
+            for (int i = 0; i < width; i++) {
+                const struct image_cut *cut = &b->cut[image];
+                int row = y + cut->down, column = (cut->flip ? width - 1 - i : i) + cut->right, value = 0;
+                if (row >= 0 && row < height && column >= 0 && column < width)
+                    value = b->pixels[((image * 3 + (size_t)c) * (size_t)height + (size_t)row) * (size_t)width +
+                                      (size_t)column];
+                *x++ = b->table[c * 256 + value];
+            }
+}
+
+/* Bytes, cuts and table say the same, bit for bit, as the floats of the same batch. */
+static void bytes_are_the_floats(void **state) {
+    struct fixture *f = *state;
+    enum { BATCH = 19 };
+    for (int augment = 0; augment < 2; augment++) {
+        struct loader_setup s = setup_of(&f->d, BATCH, 1, 3);
+        s.augment = augment;
+        struct loader *floats = loader_open(&s);
+        s.bytes = true;
+        struct loader *bytes = loader_open(&s);
+        int moved = 0;
+        for (int step = 0; step < 9; step++) { /* several epochs, the ring of batches twice */
+            const struct batch *a = loader_next(floats), *b = loader_next(bytes);
+            assert_true(a->x && !a->bytes.pixels && !b->x && b->step == a->step);
+            assert_memory_equal(a->y, b->y, BATCH * sizeof *a->y);
+            assert_memory_equal(a->index, b->index, BATCH * sizeof *a->index);
+            for (size_t i = 0; i < BATCH; i++) {
+                float x[IMAGE];
+                cut_from_bytes(&b->bytes, i, 32, 32, x);
+                assert_memory_equal(x, a->x + i * IMAGE, sizeof x);
+                moved += b->bytes.cut[i].down != 0 || b->bytes.cut[i].right != 0 || b->bytes.cut[i].flip != 0;
+            }
+        }
+        assert_true(augment ? moved > 100 : moved == 0);
+        loader_close(floats);
+        loader_close(bytes);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(permutations),       cmocka_unit_test(permutations_are_uniform),
@@ -320,7 +363,7 @@ int main(void) {
         cmocka_unit_test(stops_anywhere),     cmocka_unit_test(augmentation_is_crop_and_flip),
         cmocka_unit_test(plain_samples),      cmocka_unit_test(augmentation_depends_on),
         cmocka_unit_test(no_augmentation),    cmocka_unit_test(shares),
-        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_batches),       cmocka_unit_test(bytes_are_the_floats),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, open_set, close_set);
