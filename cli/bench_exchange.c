@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/device_option.h"
 
 static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {
     if (!exchange_run(&b->exchange, b->grad, b->k, sum))
@@ -21,9 +22,12 @@ void bench_exchange_step(struct bench_case *b, struct exchange_sum *sum) {
 
 static void case_open(struct bench_case *b, struct trace *trace) {
     const struct bench_request *r = b->request;
+    bool host = device_is_host(r->device);
     phases_reset(&b->phases);
     b->phases.trace = trace;
-    b->grad = mem_alloc(b->n, sizeof *b->grad, "the bench's gradient");
+    b->host = mem_pinned_alloc(b->n, sizeof *b->host, "the bench's gradient");
+    b->grad =
+        host ? b->host : r->device->alloc(b->n * sizeof *b->grad, "the bench's gradient (a smaller --n needs less)");
     b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
     struct exchange_setup setup = {.comm = b->comm,
                                    .n = b->n,
@@ -32,10 +36,11 @@ static void case_open(struct bench_case *b, struct trace *trace) {
                                    .oktopk = r->oktopk,
                                    .bucket_bytes = r->bucket_bytes,
                                    .phases = &b->phases};
-    if (b->ops->sparse) {
-        store_open(&b->store, b->n, device_find("cpu"));
-        setup.store = &b->store;
-    }
+    if (b->ops->sparse)
+        store_open(&b->store, b->n, r->device);
+    else if (!host)
+        store_open_bare(&b->store, b->n, r->device);
+    if (b->store.ops) setup.store = &b->store;
     if (b->select) {
         const struct selector_settings settings = {.period = r->oktopk.period, .seed = r->seed};
         b->selector = selector_open(b->select, &b->store, b->k, &settings);
@@ -47,23 +52,39 @@ static void case_open(struct bench_case *b, struct trace *trace) {
 static void case_close(struct bench_case *b) {
     exchange_close(&b->exchange);
     selector_close(b->selector);
-    if (b->ops->sparse) store_close(&b->store);
+    store_close(&b->store);
     mem_free(b->step);
-    mem_free(b->grad);
+    if (b->grad != b->host) b->request->device->release(b->grad);
+    mem_pinned_free(b->host);
+}
+
+/* This rank's gradient of step t to host and grad. */
+static bool make_gradient(struct bench_case *b, struct pattern *p, size_t t, struct err *e) {
+    if (!pattern_gradient(p, t, b->n, b->host, e)) return false;
+    if (b->grad != b->host) b->request->device->to_device(b->grad, b->host, b->n * sizeof *b->grad);
+    return true;
 }
 
 /* One step from b->grad, which all ranks begin together; s: what it took on this rank. What is timed ends with u on
- * this rank; writing u/P into the dense update comes after it, in a phase of its own. */
+ * this rank, and what the device was given done; writing u/P into the dense update comes after it, in a phase of its
+ * own. */
 static void timed_step(struct bench_case *b, struct bench_step *s, struct exchange_sum *sum) {
     struct comm *c = b->comm;
     const struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
+    const struct device_ops *device = b->request->device;
+    device->sync();
     comm_barrier(c);
     phases_restart(&b->phases);
     double begin = b->phases.since;
     exchange_step(b, sum);
+    phase_enter(&b->phases, PHASE_SELECT);
+    device->sync();
     phase_enter(&b->phases, PHASE_OTHER);
     double end = b->phases.since;
     exchange_mean(&b->exchange, sum, b->grad);
+    phase_enter(&b->phases, PHASE_UPDATE);
+    device->sync();
+    phase_enter(&b->phases, PHASE_OTHER);
     const struct comm_counters *after = &c->counters[TRAFFIC_EXCHANGE];
     *s = (struct bench_step){.seconds = end - begin,
                              .sent = (double)(after->bytes_sent - before.bytes_sent) / 4,
@@ -81,14 +102,14 @@ static bool run_steps(struct bench_case *b, struct pattern *p, struct bench_chec
     struct exchange_sum sum;
     size_t steps = r->warmup + r->repeat;
     for (size_t t = 0; t < steps; t++) {
-        if (!pattern_gradient(p, t, b->n, b->grad, e)) return false;
+        if (!make_gradient(b, p, t, e)) return false;
         if (r->check) bench_check_before(check, b);
         timed_step(b, t < r->warmup ? &unused : &b->step[t - r->warmup], &sum);
         if (r->check) bench_check_after(check, b, &sum);
         if (t >= r->warmup) b->global_nnz += (double)sum.global_nnz / (double)r->repeat;
     }
     if (!r->check) return true;
-    if (!pattern_gradient(p, steps, b->n, b->grad, e)) return false;
+    if (!make_gradient(b, p, steps, e)) return false;
     b->wrong = bench_check_step(check, b);
     b->wrong += bench_check_end(check, b);
     return true;
@@ -170,6 +191,7 @@ int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
         if (c->rank == 0) bench_usage();
         return EXIT_DONE;
     }
+    if (!device_option_job("bench: ", r.device_name, c, &r.device, e)) return EXIT_USER;
     if (r.ranks_per_node) comm_set_ranks_per_node(c, r.ranks_per_node, e);
     if (comm_agree(c, e) || !leave_out_unserved(c, &r, e)) return EXIT_USER;
     return measure(c, &r, e);

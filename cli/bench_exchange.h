@@ -29,7 +29,9 @@ struct bench_request {
     size_t ns, densities;
     bool n_given;
     const char *pattern, *trace; /* trace: NULL for none */
-    int ranks_per_node;          /* 0: the nodes there are */
+    const char *device_name;
+    const struct device_ops *device; /* what that is here; bench_exchange sets it */
+    int ranks_per_node;              /* 0: the nodes there are */
     size_t warmup, repeat;
     uint64_t seed;
     bool check, json, phases, help;
@@ -65,7 +67,8 @@ struct bench_case {
     struct selector *selector;
     struct exchange exchange;
     struct phases phases;
-    float *grad;             /* [n] host */
+    float *grad;             /* [n] on the device of the request */
+    float *host;             /* [n] the same in host memory; grad itself where that is the device */
     struct bench_step *step; /* [repeat]: the timed steps of this rank */
     double global_nnz;       /* mean over the timed steps */
     uint64_t wrong;
@@ -88,14 +91,15 @@ struct bench_check {
 
 void bench_check_open(struct bench_check *k, size_t n);
 void bench_check_close(struct bench_check *k);
-/* Before a step: what goes in (grad still holds it). After it: sum, and grad, which now holds the update u/P. */
+/* Before a step: what goes in (host holds it). After it: sum, and grad, which holds the update u/P and is copied to
+ * host. */
 void bench_check_before(struct bench_check *k, const struct bench_case *b);
 void bench_check_after(struct bench_check *k, const struct bench_case *b, const struct exchange_sum *sum);
 /* Collective: the number of entries that violate the equation above, and of ranks whose u had other bits. */
 uint64_t bench_check_end(struct bench_check *k, struct bench_case *b);
 
-/* One more step with b->grad, not timed, held against the definition where the row has one. Collective. Returns the
- * number of wrong entries. A gradient that is not finite ends the job. */
+/* One more step with the gradient in b->grad and b->host, not timed, held against the definition where the row has one.
+ * Collective. Returns the number of wrong entries. A gradient that is not finite ends the job. */
 uint64_t bench_check_step(struct bench_check *k, struct bench_case *b);
 
 /* Runs exchange and mean; dies where entries are not finite. */

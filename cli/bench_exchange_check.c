@@ -25,8 +25,8 @@ void bench_check_close(struct bench_check *k) {
 
 void bench_check_before(struct bench_check *k, const struct bench_case *b) {
     for (size_t i = 0; i < b->n; i++) {
-        k->account[i] += (double)b->grad[i];
-        k->weight[i] += fabsf(b->grad[i]);
+        k->account[i] += (double)b->host[i];
+        k->weight[i] += fabsf(b->host[i]);
     }
     k->steps++;
 }
@@ -36,13 +36,14 @@ void bench_check_before(struct bench_check *k, const struct bench_case *b) {
 void bench_check_after(struct bench_check *k, const struct bench_case *b, const struct exchange_sum *sum) {
     const struct sparse *s = sum->sparse;
     double scale = b->ops->drifts ? 1 : b->comm->size; /* of u over the update */
+    if (b->host != b->grad) b->request->device->to_host(b->host, b->grad, b->n * sizeof *b->host);
     if (s)
         k->hash = hash64(hash64(k->hash + s->nnz, s->idx, s->nnz * sizeof *s->idx), s->val, s->nnz * sizeof *s->val);
     else
-        k->hash = hash64(k->hash, b->grad, b->n * sizeof *b->grad);
+        k->hash = hash64(k->hash, b->host, b->n * sizeof *b->host);
     if (b->comm->rank > 0 && !b->ops->drifts) return;
     for (size_t i = 0; s && i < s->nnz; i++) k->account[s->idx[i]] -= (double)s->val[i];
-    for (size_t i = 0; !s && i < b->n; i++) k->account[i] -= scale * (double)b->grad[i];
+    for (size_t i = 0; !s && i < b->n; i++) k->account[i] -= scale * (double)b->host[i];
 }
 
 /* What is missing of entries [from, from + count), and their tolerance: each addition to a residual and each of a sum
@@ -152,7 +153,7 @@ static void selected_piece(struct selection *s, const float *acc, size_t from, s
 static void result_piece(const struct bench_case *b, const struct exchange_sum *sum, size_t from, size_t count,
                          double *u) {
     const struct sparse *s = sum->sparse;
-    for (size_t i = 0; i < count; i++) u[i] = s ? 0 : (double)b->grad[from + i] * b->comm->size;
+    for (size_t i = 0; i < count; i++) u[i] = s ? 0 : (double)b->host[from + i] * b->comm->size;
     if (!s) return;
     for (size_t at = sparse_lower_bound(s, (uint32_t)from); at < s->nnz && s->idx[at] < from + count; at++)
         u[s->idx[at] - from] = (double)s->val[at];
@@ -164,7 +165,7 @@ static uint64_t wrong_update(const struct bench_case *b, const struct exchange_s
     uint64_t wrong = 0;
     for (size_t i = 0; sum->sparse && i < count; i++) {
         double wanted = u[i] / b->comm->size;
-        wrong += !(fabs((double)b->grad[from + i] - wanted) <= 0x1p-22 * fabs(wanted));
+        wrong += !(fabs((double)b->host[from + i] - wanted) <= 0x1p-22 * fabs(wanted));
     }
     return wrong;
 }
@@ -239,7 +240,7 @@ static void reference_open(struct reference *r, const struct bench_case *b, cons
 static float *accumulated(struct bench_case *b) {
     float *acc = mem_zalloc(b->n, sizeof *acc, "acc of the reference");
     if (b->ops->sparse) b->store.ops->read(&b->store, 0, b->n, acc);
-    for (size_t i = 0; i < b->n; i++) acc[i] += b->grad[i];
+    for (size_t i = 0; i < b->n; i++) acc[i] += b->host[i];
     return acc;
 }
 

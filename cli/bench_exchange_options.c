@@ -25,6 +25,8 @@ static const char usage[] =
     "                         real:FILE      recorded by train --record FILE; n is the file's. Rank r takes recorded\n"
     "                                        rank r mod R of R, r / R steps later; after the last step the first\n"
     "  --ranks-per-node M   take every M consecutive ranks for a node (hitopk, torus2d)\n"
+    "  --device NAME        where gradients and residuals lie: auto, cpu or cuda (default auto: a GPU where there is "
+    "one)\n"
     "  --warmup N           steps before the timed ones (default 3)\n"
     "  --repeat N           timed steps (default 20)\n"
     "  --no-check           leave the verification out; it takes 12 bytes an entry on each rank\n"
@@ -156,15 +158,16 @@ static bool set_value(struct bench_request *r, const char *option, const char *t
     if (strcmp(option, "--density") == 0) return set_density(r, text, e);
     if (strcmp(option, "--pattern") == 0) return set_text(&r->pattern, text, option, e);
     if (strcmp(option, "--trace") == 0) return set_text(&r->trace, text, option, e);
+    if (strcmp(option, "--device") == 0) return set_text(&r->device_name, text, option, e);
     if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
     return set_whole(r, option, text, e);
 }
 
 static bool takes_value(const char *option) {
-    static const char *const names[] = {"--algo",          "--select",  "--wire",          "--n",
-                                        "--density",       "--pattern", "--trace",         "--oktopk-off",
-                                        "--warmup",        "--repeat",  "--tau-prime",     "--tau",
-                                        "--oktopk-bucket", "--seed",    "--overlap-bytes", "--ranks-per-node"};
+    static const char *const names[] = {
+        "--algo",          "--select",         "--wire",   "--n",         "--density", "--pattern",       "--trace",
+        "--oktopk-off",    "--warmup",         "--repeat", "--tau-prime", "--tau",     "--oktopk-bucket", "--seed",
+        "--overlap-bytes", "--ranks-per-node", "--device"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], option) == 0) return true;
     return false;
@@ -205,6 +208,7 @@ bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e) 
                                 .ns = 3,
                                 .wire = wires[0],
                                 .pattern = "uniform",
+                                .device_name = "auto",
                                 .warmup = 3,
                                 .repeat = 20,
                                 .seed = 1,

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/bench_exchange.h"
+#include "cli/device_option.h"
 #include "cli/median.h"
 #include "cli/version.h"
 #include "topk/kernels.h"
@@ -106,6 +107,11 @@ void bench_print_head(const struct bench_request *r, const struct comm *c, const
     printf("# bench: %d rank%s on %d node%s%s; %s; sparsetrain %s (commit %s), %s kernels\n", c->size,
            c->size == 1 ? "" : "s", c->nodes, c->nodes == 1 ? "" : "s", r->ranks_per_node ? " (emulated)" : "",
            comm_library(), version_number(), version_commit(), topk_kernels()->name);
+    if (!device_is_host(r->device)) {
+        char *text = device_option_text(r->device);
+        printf("# device %s: %s%s\n", r->device->label(), text, c->device_pointers ? "; MPI takes its pointers" : "");
+        mem_free(text);
+    }
     printf("# pattern %s", r->pattern);
     if (p->kind == PATTERN_REAL)
         printf(" (%llu steps of %llu ranks%s)", (unsigned long long)p->steps, (unsigned long long)p->ranks,
@@ -205,6 +211,8 @@ static void print_json_row(const struct bench_case *b, const struct row *row) {
     json_number(&j, "outside", row->outside);
     json_number(&j, "update_s", row->phase[PHASE_UPDATE]);
     json_number(&j, "select_s", row->select);
+    json_string(&j, "device", b->request->device->label());
+    json_string(&j, "device_about", b->request->device->describe());
     json_string(&j, "version", version_number());
     json_string(&j, "commit", version_commit());
     json_string(&j, "library", comm_library());

@@ -1,7 +1,8 @@
 /* bench_net.c: images a second of one process: forward, backward and the SGD step on random images that stay in
- * memory; no exchange, no input. Every batch size is measured in each round, in turn, so that a machine whose speed
- * wanders slows all alike; the row gives the median round. What is timed is checked: the loss of the batch, which
- * never changes, must have become smaller by the end. */
+ * memory; no exchange, no input (on a GPU the images go there in every step, as bytes, as in training). Every batch
+ * size is measured in each round, in turn, so that a machine whose speed wanders slows all alike; the row gives the
+ * median round. What is timed is checked: the loss of the batch, which never changes, must have become smaller by the
+ * end. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/rng.h"
 #include "base/table.h"
 #include "cli/bench_net.h"
+#include "cli/device_option.h"
 #include "cli/median.h"
 #include "nets/net.h"
 #include "nets/optimiser.h"
@@ -24,6 +26,9 @@ struct request {
     const struct model_ops *model;
     int batch[BATCHES_MAX], batches;
     int steps, repeat, threads; /* steps of a round, rounds, threads of the backend */
+    const char *device_name;
+    const struct device_ops *device;
+    enum precision precision;
     bool json;
 };
 
@@ -31,20 +36,26 @@ struct request {
 struct bench {
     struct net *net;
     struct optimiser optimiser;
-    float *x;                /* [batch][3][32][32] */
+    float *x;                /* [batch][3][32][32]; NULL where the net takes bytes: */
+    uint8_t *pixels;         /* [batch][3][32][32] */
+    struct image_cut *cut;   /* [batch] */
+    float *table;            /* [3][256] */
     int32_t *y;              /* [batch] */
     double *rate;            /* [repeat] images/s */
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
 };
 
 static const char usage[] =
-    "usage: sparsetrain bench net [--model NAME] [--batch LIST] [--steps N] [--repeat N] [--threads N] [--json]\n"
+    "usage: sparsetrain bench net [--model NAME] [--batch LIST] [--device NAME] [--precision NAME] [--steps N]\n"
+    "                             [--repeat N] [--threads N] [--json]\n"
     "Images a second of forward, backward and SGD step on random 32x32 images, one process.\n"
     "  --model NAME     (default resnet20; sparsetrain list shows them)\n"
     "  --batch LIST     images a step, with commas between (default 32,128)\n"
+    "  --device NAME    auto, cpu or cuda (default auto: a GPU where one can be used)\n"
+    "  --precision NAME of a GPU: f32, tf32 or bf16 (default f32)\n"
     "  --steps N        steps of a round (default 10)\n"
     "  --repeat N       rounds; the median is printed (default 7)\n"
-    "  --threads N      of the backend (default 1)\n"
+    "  --threads N      of the CPU backend (default 1)\n"
     "  --json           one JSON object per row instead of the table\n";
 
 /* A whole number from 1 to `most` at *at, which moves behind it. */
@@ -79,8 +90,28 @@ static bool set_model(struct request *r, const char *name, struct err *e) {
     return r->model || err_set(e, "bench net: there is no model %s; sparsetrain list shows them", name);
 }
 
+static bool set_precision(struct request *r, const char *name, struct err *e) {
+    return net_precision_parse(name, &r->precision) ||
+           err_set(e, "bench net: there is no precision %.100s; there are f32, tf32, bf16", name);
+}
+
+/* An option whose value is no number. */
+static bool set_named(struct request *r, const char *option, const char *value, struct err *e) {
+    if (strcmp(option, "--model") == 0) return set_model(r, value, e);
+    if (strcmp(option, "--batch") == 0) return set_batches(r, value, e);
+    if (strcmp(option, "--precision") == 0) return set_precision(r, value, e);
+    r->device_name = value; /* --device */
+    return true;
+}
+
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    *r = (struct request){.model = models[0], .batch = {32, 128}, .batches = 2, .steps = 10, .repeat = 7, .threads = 1};
+    *r = (struct request){.model = models[0],
+                          .batch = {32, 128},
+                          .batches = 2,
+                          .steps = 10,
+                          .repeat = 7,
+                          .threads = 1,
+                          .device_name = "auto"};
     for (int i = 1; i < argc; i++) {
         const char *option = argv[i];
         if (strcmp(option, "--json") == 0) {
@@ -88,18 +119,38 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
             continue;
         }
         const char *value = argv[++i];
-        bool model = strcmp(option, "--model") == 0, batch = strcmp(option, "--batch") == 0;
+        static const char *const named[] = {"--model", "--batch", "--precision", "--device"};
+        bool known = false;
+        for (size_t j = 0; j < sizeof named / sizeof *named; j++) known |= strcmp(option, named[j]) == 0;
         int *number = strcmp(option, "--steps") == 0     ? &r->steps
                       : strcmp(option, "--repeat") == 0  ? &r->repeat
                       : strcmp(option, "--threads") == 0 ? &r->threads
                                                          : NULL;
-        if (!model && !batch && !number)
-            return err_set(e, "bench net: unknown option %s; --help shows them all", option);
+        if (!known && !number) return err_set(e, "bench net: unknown option %s; --help shows them all", option);
         if (!value) return err_set(e, "bench net: %s needs a value", option);
-        bool ok = model ? set_model(r, value, e) : batch ? set_batches(r, value, e) : single(option, value, number, e);
+        bool ok = known ? set_named(r, option, value, e) : single(option, value, number, e);
         if (!ok) return false;
     }
     return true;
+}
+
+/* Random images as the net takes them, floats of about the same distribution either way; random labels. */
+static void make_images(struct bench *b) {
+    size_t images = (size_t)b->net->setup.batch, values = images * CHANNELS * SIDE * SIDE;
+    struct rng rng = rng_open(1, RNG_TEST, 0);
+    b->y = mem_pinned_alloc(images, sizeof *b->y, "the bench's labels");
+    if (net_takes_bytes(b->net)) {
+        b->pixels = mem_pinned_alloc(values, 1, "the bench's images");
+        b->cut = mem_pinned_alloc(images, sizeof *b->cut, "the bench's images");
+        b->table = mem_alloc(CHANNELS * 256, sizeof *b->table, "the values of the bench's bytes");
+        memset(b->cut, 0, images * sizeof *b->cut);
+        for (int i = 0; i < CHANNELS * 256; i++) b->table[i] = ((float)(i % 256) - 127.5f) / 74;
+        for (size_t i = 0; i < values; i++) b->pixels[i] = (uint8_t)rng_below(&rng, 256);
+    } else {
+        b->x = mem_pinned_alloc(values, sizeof *b->x, "the bench's images");
+        for (size_t i = 0; i < values; i++) b->x[i] = (float)rng_normal(&rng);
+    }
+    for (size_t i = 0; i < images; i++) b->y[i] = (int32_t)rng_below(&rng, CLASSES);
 }
 
 static bool bench_open(struct bench *b, const struct request *r, int batch, struct err *e) {
@@ -110,18 +161,14 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
                               .classes = CLASSES,
                               .threads = r->threads,
                               .seed = 1,
-                              .device = device_find("cpu")};
+                              .device = r->device,
+                              .precision = r->precision};
     *b = (struct bench){.net = net_open(r->model, &setup, e)};
     if (!b->net) return false;
-    size_t images = (size_t)batch, floats = images * CHANNELS * SIDE * SIDE;
     optimiser_open(&b->optimiser, optimisers[0], b->net->arena.n, setup.device,
                    &(struct optimiser_setup){.momentum = 0.9, .weight_decay = 1e-4});
-    b->x = mem_alloc(floats, sizeof *b->x, "the bench's images");
-    b->y = mem_alloc(images, sizeof *b->y, "the bench's labels");
     b->rate = mem_alloc((size_t)r->repeat, sizeof *b->rate, "the bench's times");
-    struct rng rng = rng_open(1, RNG_TEST, 0);
-    for (size_t i = 0; i < floats; i++) b->x[i] = (float)rng_normal(&rng);
-    for (size_t i = 0; i < images; i++) b->y[i] = (int32_t)rng_below(&rng, CLASSES);
+    make_images(b);
     return true;
 }
 
@@ -129,23 +176,44 @@ static void bench_close(struct bench *b) {
     if (!b->net) return;
     optimiser_close(&b->optimiser);
     net_close(b->net);
-    mem_free(b->x);
-    mem_free(b->y);
+    mem_pinned_free(b->x);
+    mem_pinned_free(b->pixels);
+    mem_pinned_free(b->cut);
+    mem_pinned_free(b->y);
+    mem_free(b->table);
     mem_free(b->rate);
 }
 
+/* As in training: the loss is looked at when the step has been given to the device. */
 static void step(struct bench *b) {
     struct net_result result;
-    net_forward(b->net, b->x, b->y, &result);
+    if (b->x)
+        net_forward(b->net, b->x, b->y, NULL);
+    else
+        net_forward_bytes(b->net, &(struct image_bytes){b->pixels, b->cut, b->table}, b->y, NULL);
     net_backward(b->net);
     optimiser_step(&b->optimiser, b->net->arena.param, b->net->arena.grad, 0.01);
+    net_result(b->net, &result);
     b->loss = result.loss / result.count;
 }
 
 static void one_round(struct bench *b, int steps, int number) {
+    const struct device_ops *device = b->net->setup.device;
+    device->sync();
     double begin = clock_now();
     for (int i = 0; i < steps; i++) step(b);
+    device->sync();
     b->rate[number] = steps * b->net->setup.batch / (clock_now() - begin);
+}
+
+static void print_head(const struct request *r) {
+    char *device =
+        device_is_host(r->device) ? mem_printf("%s", net_backend_version(r->device)) : device_option_text(r->device);
+    printf("# net: forward, backward, SGD step; %s%s%s, %d rounds of %d steps\n"
+           "# model     batch  threads   images/s       least         most    ms/step  wrong\n",
+           device, r->precision == PRECISION_F32 ? "" : "; ",
+           r->precision == PRECISION_F32 ? "" : net_precision_names[r->precision], r->repeat, r->steps);
+    mem_free(device);
 }
 
 /* Prints a row; returns the number of wrong results: 1 when training has not made the loss smaller. */
@@ -162,7 +230,10 @@ static int print_row(const struct bench *b, const struct request *r) {
     json_object(&j, NULL);
     json_string(&j, "bench", "net");
     json_string(&j, "model", r->model->name);
-    json_string(&j, "backend", net_backend_version(device_find("cpu")));
+    json_string(&j, "device", r->device->label());
+    json_string(&j, "device_about", r->device->describe());
+    json_string(&j, "backend", net_backend_version(r->device));
+    json_string(&j, "precision", net_precision_names[r->precision]);
     json_integer(&j, "batch", b->net->setup.batch);
     json_integer(&j, "threads", r->threads);
     json_integer(&j, "steps", r->steps);
@@ -187,7 +258,8 @@ int bench_net(int argc, char **argv) {
     struct err e = {0};
     struct bench bench[BATCHES_MAX] = {0};
     if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    if (!parse(argc, argv, &r, &e)) return fail(&e);
+    if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, &r.device, &e))
+        return fail(&e);
     bool opened = true;
     for (int i = 0; opened && i < r.batches; i++) opened = bench_open(&bench[i], &r, r.batch[i], &e);
     for (int i = 0; opened && i < r.batches; i++) { /* warm-up */
@@ -197,10 +269,7 @@ int bench_net(int argc, char **argv) {
     }
     for (int round = 0; opened && round < r.repeat; round++)
         for (int i = 0; i < r.batches; i++) one_round(&bench[i], r.steps, round);
-    if (opened && !r.json)
-        printf("# net: forward, backward, SGD step; %s, %d rounds of %d steps\n"
-               "# model     batch  threads   images/s       least         most    ms/step  wrong\n",
-               net_backend_version(device_find("cpu")), r.repeat, r.steps);
+    if (opened && !r.json) print_head(&r);
     int wrong = 0;
     for (int i = 0; opened && i < r.batches; i++) wrong += print_row(&bench[i], &r);
     for (int i = 0; i < r.batches; i++) bench_close(&bench[i]);

@@ -1,5 +1,6 @@
 /* bench_select.c: how long it takes to add a gradient to the residual and select about k entries, against the two
- * passes that bound it from below: acc += grad, and a read of acc. Steps as in training: each has another gradient, and
+ * passes that bound it from below: acc += grad, and a read of acc; on a device also how long the selection alone takes,
+ * without the accumulation, against that read. Steps as in training: each has another gradient, and
  * what was selected is taken out. The three passes run in turn, step after step, so that a machine whose speed wanders
  * slows all alike. A last step, not timed, is compared entry by entry with a plain definition (columns as in
  * nccl-tests). */
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cli/device_option.h"
 #include "cli/median.h"
 #include "topk/kernels.h"
 
@@ -26,14 +28,17 @@ enum {
 /* Arrays of one n. */
 struct arrays {
     size_t n;
-    float *grad;  /* [n + GRADIENTS * SHIFT] */
-    float *plain; /* [n]: what the plain passes work on */
+    const struct device_ops *device;
+    float *grad;        /* [n + GRADIENTS * SHIFT], device */
+    float *host;        /* the same, host; grad itself where that is the device */
+    float *check;       /* [n] host: what a check adds up in; the memory of plain where that is the host's */
+    struct store plain; /* what the plain passes work on */
     struct store store;
 };
 
 /* Seconds of each timed step. */
 struct times {
-    double select[SELECT_REPEAT_MAX], accumulate[SELECT_REPEAT_MAX], scan[SELECT_REPEAT_MAX];
+    double select[SELECT_REPEAT_MAX], accumulate[SELECT_REPEAT_MAX], scan[SELECT_REPEAT_MAX], alone[SELECT_REPEAT_MAX];
     bool reevaluated[SELECT_REPEAT_MAX];
 };
 
@@ -41,6 +46,7 @@ struct row {
     size_t n, k, wrong, missed;
     double density;
     double select, least, accumulate, scan; /* [s], medians and the least of ordinary steps */
+    double alone;                           /* [s], median of the selection without accumulation; NaN: not measured */
     double mean;                            /* [s], of all steps */
     double reevaluated;                     /* [s], median of the steps with a new exact threshold; NaN: none */
     double found;                           /* entries per step, mean */
@@ -57,28 +63,41 @@ static void fill(float *x, size_t n) {
     }
 }
 
-static void arrays_open(struct arrays *a, size_t n) {
-    a->n = n;
-    a->grad = mem_alloc(n + GRADIENTS * SHIFT, sizeof *a->grad, "the bench's gradient");
-    a->plain = mem_alloc(n, sizeof *a->plain, "the bench's plain array");
-    fill(a->grad, n + GRADIENTS * SHIFT);
-    store_open(&a->store, n, device_find("cpu"));
+static void arrays_open(struct arrays *a, size_t n, const struct device_ops *device) {
+    size_t floats = n + GRADIENTS * SHIFT;
+    *a = (struct arrays){.n = n, .device = device};
+    a->host = mem_alloc(floats, sizeof *a->host, "the bench's gradient");
+    fill(a->host, floats);
+    store_open(&a->plain, n, device);
+    store_open(&a->store, n, device);
+    if (device_is_host(device)) {
+        a->grad = a->host;
+        a->check = a->plain.acc;
+        return;
+    }
+    a->grad = device->alloc(floats * sizeof *a->grad, "the bench's gradient (a smaller --n needs less)");
+    device->to_device(a->grad, a->host, floats * sizeof *a->grad);
+    a->check = mem_alloc(n, sizeof *a->check, "what the bench's check adds up");
 }
 
 static void arrays_close(struct arrays *a) {
     store_close(&a->store);
-    mem_free(a->grad);
-    mem_free(a->plain);
+    if (a->check != a->plain.acc) mem_free(a->check);
+    if (a->grad != a->host) a->device->release(a->grad);
+    store_close(&a->plain);
+    mem_free(a->host);
 }
 
-static const float *gradient(const struct arrays *a, size_t step) {
-    return a->grad + step * 37 % GRADIENTS * SHIFT; /* neighbours in time are not neighbours in memory */
+/* Where in grad a step's gradient begins: neighbours in time are not neighbours in memory. */
+static size_t gradient_at(size_t step) {
+    return step * 37 % GRADIENTS * SHIFT;
 }
 
 /* The residual of a run that has gone on for a while: three gradients at once. */
 static void restore(struct arrays *a) {
-    for (size_t i = 0; i < a->n; i++) a->plain[i] = 3 * a->grad[i + 5];
-    a->store.ops->write(&a->store, 0, a->n, a->plain);
+    for (size_t i = 0; i < a->n; i++) a->check[i] = 3 * a->host[i + 5];
+    a->store.ops->write(&a->store, 0, a->n, a->check);
+    if (a->check != a->plain.acc) a->plain.ops->write(&a->plain, 0, a->n, a->check);
 }
 
 static void run(struct selector *s, const float *grad, size_t k, struct sparse *out) {
@@ -86,36 +105,46 @@ static void run(struct selector *s, const float *grad, size_t k, struct sparse *
     if (!selector_run(s, grad, k, out, &bad)) die("entry %zu of the bench's data is not finite", bad);
 }
 
+/* The time when the device has done all that it was given. */
+static double done(const struct arrays *a) {
+    a->device->sync();
+    return clock_now();
+}
+
 static void one_step(struct arrays *a, struct selector *s, size_t k, size_t step, struct sparse *out, struct times *t,
                      size_t at) {
-    const struct topk_kernels *kernels = topk_kernels();
-    const float *grad = gradient(a, step);
-    double begin = clock_now();
-    kernels->accumulate(a->plain, grad, a->n);
-    double accumulated = clock_now();
+    const float *grad = a->grad + gradient_at(step);
+    double begin = done(a);
+    a->plain.ops->accumulate(&a->plain, grad);
+    double accumulated = done(a);
     run(s, grad, k, out);
-    double selected = clock_now();
-    kernels->count(a->plain, a->n, KEY_INFINITE);
-    t->scan[at] = clock_now() - selected;
+    double selected = done(a);
+    a->plain.ops->count(&a->plain, KEY_INFINITE);
+    double scanned = done(a);
+    if (!device_is_host(a->device)) {
+        a->store.ops->select(&a->store, magnitude_key(s->stats.threshold), out); /* again what it has just found */
+        t->alone[at] = done(a) - scanned;
+    }
+    t->scan[at] = scanned - selected;
     t->select[at] = selected - accumulated;
     t->accumulate[at] = accumulated - begin;
     t->reevaluated[at] = s->stats.reevaluated;
     a->store.ops->zero_at(&a->store, out->idx, out->nnz);
 }
 
-/* The definition of the k largest of a->plain + grad, ties to the lower index, entry by entry. missed: of these, not
+/* The definition of the k largest of acc + grad (host), ties to the lower index, entry by entry. missed: of these, not
  * returned. wrong: returned with another value or below the stated threshold, or not of these where `exact`. */
-static void compare(const struct arrays *a, const float *grad, const struct selector *s, const struct sparse *out,
-                    struct row *row) {
+static void compare(const struct arrays *a, const float *acc, const float *grad, const struct selector *s,
+                    const struct sparse *out, struct row *row) {
     uint32_t *key = mem_alloc(a->n, sizeof *key, "keys of the reference"), least = magnitude_key(s->stats.threshold);
-    for (size_t i = 0; i < a->n; i++) key[i] = magnitude_key(a->plain[i] + grad[i]);
+    for (size_t i = 0; i < a->n; i++) key[i] = magnitude_key(acc[i] + grad[i]);
     uint32_t kth = key_kth_largest(key, a->n, row->k);
     mem_free(key);
     memcpy(&row->exact, &kth, sizeof kth);
     size_t ties = row->k, at = 0, extra = 0;
-    for (size_t i = 0; i < a->n; i++) ties -= magnitude_key(a->plain[i] + grad[i]) > kth;
+    for (size_t i = 0; i < a->n; i++) ties -= magnitude_key(acc[i] + grad[i]) > kth;
     for (size_t i = 0; i < a->n; i++) {
-        float value = a->plain[i] + grad[i];
+        float value = acc[i] + grad[i];
         uint32_t own = magnitude_key(value);
         bool returned = at < out->nnz && out->idx[at] == i, among = own > kth || (own == kth && ties > 0);
         ties -= own == kth && ties > 0;
@@ -130,7 +159,7 @@ static void compare(const struct arrays *a, const float *grad, const struct sele
     if (strcmp(s->ops->name, "exact") == 0) row->wrong += row->missed + extra;
 }
 
-static void summarise(struct times *t, size_t repeat, struct row *row) {
+static void summarise(struct times *t, size_t repeat, bool alone, struct row *row) {
     double *renewed = mem_alloc(repeat, sizeof *renewed, "times of the bench"), sum = 0;
     size_t ordinary = 0, anew = 0;
     for (size_t i = 0; i < repeat; i++) {
@@ -146,6 +175,7 @@ static void summarise(struct times *t, size_t repeat, struct row *row) {
     row->least = ordinary ? t->select[0] : renewed[0];
     row->accumulate = median(t->accumulate, repeat);
     row->scan = median(t->scan, repeat);
+    row->alone = alone ? median(t->alone, repeat) : NAN;
     mem_free(renewed);
 }
 
@@ -164,10 +194,10 @@ static struct row measure(struct arrays *a, double density, const struct selecto
         one_step(a, s, row.k, step, &out, t, step - WARM_UP);
         row.found += (double)out.nnz / (double)r->repeat;
     }
-    summarise(t, r->repeat, &row);
-    a->store.ops->read(&a->store, 0, a->n, a->plain);
-    run(s, gradient(a, step), row.k, &out);
-    compare(a, gradient(a, step), s, &out, &row);
+    summarise(t, r->repeat, !device_is_host(a->device), &row);
+    a->store.ops->read(&a->store, 0, a->n, a->check);
+    run(s, a->grad + gradient_at(step), row.k, &out);
+    compare(a, a->check, a->host + gradient_at(step), s, &out, &row);
     row.threshold = s->stats.threshold;
     sparse_close(&out);
     selector_close(s);
@@ -185,6 +215,8 @@ static void print_json(const struct row *r, const struct select_request *request
     json_integer(&j, "k", (int64_t)r->k);
     json_string(&j, "selector", r->selector);
     json_string(&j, "kernels", topk_kernels()->name);
+    json_string(&j, "device", request->device->label());
+    json_string(&j, "device_about", request->device->describe());
     json_integer(&j, "repeat", (int64_t)request->repeat);
     json_number(&j, "median_s", r->select);
     json_number(&j, "min_s", r->least);
@@ -195,6 +227,8 @@ static void print_json(const struct row *r, const struct select_request *request
     json_number(&j, "ratio_accumulate", r->select / r->accumulate);
     json_number(&j, "ratio_accumulate_mean", r->mean / r->accumulate);
     json_number(&j, "ratio_scan", r->select / r->scan);
+    json_number(&j, "select_alone_s", r->alone);
+    json_number(&j, "ratio_select_alone_scan", r->alone / r->scan);
     json_number(&j, "found_mean", r->found);
     json_number(&j, "threshold", (double)r->threshold);
     json_number(&j, "threshold_exact", (double)r->exact);
@@ -210,24 +244,32 @@ static void print_row(const struct row *r, const struct select_request *request)
         print_json(r, request);
         return;
     }
-    char anew[32] = "-";
+    char anew[32] = "-", alone[48] = "";
     if (!isnan(r->reevaluated)) snprintf(anew, sizeof anew, "%.3f", r->reevaluated * 1e3);
     double off = r->exact != 0 ? 100 * ((double)r->threshold / (double)r->exact - 1) : 0;
-    printf("%11zu %9g %9zu  %-10s %9.3f %9.3f %9s %9.3f %8.3f %7.2f %7.2f %7.2f %8.3f %+9.2f %7.2f %6zu\n", r->n,
+    if (!isnan(r->alone)) snprintf(alone, sizeof alone, " %9.3f %7.2f", r->alone * 1e3, r->alone / r->scan);
+    printf("%11zu %9g %9zu  %-10s %9.3f %9.3f %9s %9.3f %8.3f %7.2f %7.2f %7.2f%s %8.3f %+9.2f %7.2f %6zu\n", r->n,
            r->density, r->k, r->selector, r->select * 1e3, r->mean * 1e3, anew, r->accumulate * 1e3, r->scan * 1e3,
-           r->select / r->accumulate, r->mean / r->accumulate, r->select / r->scan, r->found / (double)r->k, off,
+           r->select / r->accumulate, r->mean / r->accumulate, r->select / r->scan, alone, r->found / (double)r->k, off,
            100 * (double)r->missed / (double)r->k, r->wrong);
 }
 
 static void print_head(const struct select_request *request) {
+    bool host = device_is_host(request->device);
+    char *where = host ? mem_printf("one thread, %s kernels", topk_kernels()->name)
+                       : mem_printf("%s: %s", request->device->label(), request->device->describe());
     printf(
-        "# select: accumulate and select, one thread, %s kernels; %zu steps after %d\n"
+        "# select: accumulate and select, %s; %zu steps after %d\n"
         "# median, mean: of ordinary steps, of all; renew: median of steps that found an exact threshold anew\n"
         "# /accum, mean/a, /scan: over the median of a plain acc += grad, of a read scan, in the same steps\n"
+        "%s"
         "# found/k: mean over the steps; thr%%: threshold off the exact one; miss%%: of the k largest, not returned\n"
         "#         n   density         k  selector   median/ms   mean/ms  renew/ms  accum/ms  scan/ms  /accum  "
-        "mean/a   /scan  found/k      thr%%   miss%%  wrong\n",
-        topk_kernels()->name, request->repeat, (int)WARM_UP);
+        "mean/a   /scan%s  found/k      thr%%   miss%%  wrong\n",
+        where, request->repeat, (int)WARM_UP,
+        host ? "" : "# alone: median of the selection without the accumulation; al/scan: over that of the read scan\n",
+        host ? "" : "  alone/ms al/scan");
+    mem_free(where);
 }
 
 /* Gradient, plain array, residual, keys of the check: 4 bytes per entry each, sidco's candidates, and the lists. */
@@ -255,7 +297,8 @@ int bench_select(int argc, char **argv) {
     struct select_request request;
     struct err e = {0};
     if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(select_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    if (!select_parse(argc, argv, &request, &e) || !fits(&request, &e)) {
+    if (!select_parse(argc, argv, &request, &e) ||
+        !device_option_alone("bench select: ", request.device_name, &request.device, &e) || !fits(&request, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return EXIT_USER;
     }
@@ -263,7 +306,7 @@ int bench_select(int argc, char **argv) {
     size_t wrong = 0;
     for (size_t i = 0; i < request.n_count; i++) {
         struct arrays a;
-        arrays_open(&a, (size_t)request.n[i]);
+        arrays_open(&a, (size_t)request.n[i], request.device);
         for (size_t d = 0; d < request.density_count; d++)
             for (size_t s = 0; s < request.row_count; s++) {
                 struct row row = measure(&a, request.density[d], request.row[s], &request);

@@ -19,6 +19,8 @@ struct select_request {
     size_t repeat; /* timed steps */
     int period;    /* of reuse; 0: its default */
     bool json;
+    const char *device_name;
+    const struct device_ops *device; /* what that is here; bench_select sets it */
 };
 
 extern const char select_usage[];

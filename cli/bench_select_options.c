@@ -6,15 +6,17 @@
 
 const char select_usage[] =
     "usage: sparsetrain bench select [--select LIST|all] [--n LIST|MIN:MAX:FACTOR] [--density LIST] [--repeat N]\n"
-    "                                [--period N] [--json]\n"
+    "                                [--period N] [--device NAME] [--json]\n"
     "Steps of accumulate, select about k = density * n, take out what was selected, one thread, next to a plain\n"
-    "acc += grad and a read scan of the same length. LIST: values with commas between them.\n"
+    "acc += grad and a read scan of the same length (on a GPU also: what is selected alone). LIST: values with commas "
+    "between them.\n"
     "  --select LIST    selectors (default all; `sparsetrain list` names them)\n"
     "  --n LIST         gradient lengths (default 1000000,14728266; VGG-16 has 14728266, BERT 133547324);\n"
     "                   MIN:MAX:FACTOR: MIN, MIN * FACTOR, ... up to MAX. 18 bytes of memory per entry and more\n"
     "  --density LIST   shares selected (default 0.001,0.02)\n"
     "  --repeat N       timed steps, each with all three passes in turn (default 40)\n"
     "  --period N       steps between exact thresholds of reuse (default 32)\n"
+    "  --device NAME    auto, cpu or cuda (default auto: a GPU where one can be used)\n"
     "  --json           one JSON object per row instead of the table\n";
 
 static const struct selector_ops *selector_called(const char *name, size_t length) {
@@ -49,6 +51,10 @@ static bool parse_option(const char *option, const char *value, struct select_re
                              periods = {"bench select", option, 1, 1e9, true};
     double x = 0;
     if (strcmp(option, "--select") == 0) return parse_rows(value, r, e);
+    if (strcmp(option, "--device") == 0) {
+        r->device_name = value;
+        return true;
+    }
     if (strcmp(option, "--density") == 0)
         return numbers_list(&shares, value, r->density, SELECT_LIST_MAX, &r->density_count, e);
     if (strcmp(option, "--n") == 0) return numbers_sweep(&lengths, value, r->n, SELECT_LIST_MAX, &r->n_count, e);
@@ -63,9 +69,13 @@ static bool parse_option(const char *option, const char *value, struct select_re
 }
 
 bool select_parse(int argc, char **argv, struct select_request *r, struct err *e) {
-    const char *const options[] = {"--select", "--n", "--density", "--repeat", "--period"};
-    *r = (struct select_request){
-        .n = {1000000, 14728266}, .density = {0.001, 0.02}, .n_count = 2, .density_count = 2, .repeat = 40};
+    const char *const options[] = {"--select", "--n", "--density", "--repeat", "--period", "--device"};
+    *r = (struct select_request){.n = {1000000, 14728266},
+                                 .density = {0.001, 0.02},
+                                 .n_count = 2,
+                                 .density_count = 2,
+                                 .repeat = 40,
+                                 .device_name = "auto"};
     parse_rows("all", r, e);
     for (int i = 1; i < argc; i++) {
         bool known = false;

@@ -19,8 +19,8 @@ static void average_state(struct run *r) {
 void run_evaluate(struct run *r, double *loss, double *accuracy) {
     const struct net_setup *s = &r->net->setup;
     size_t batch = (size_t)s->batch, image = (size_t)s->channels * (size_t)s->height * (size_t)s->width, from, to;
-    float *x = mem_alloc(batch * image, sizeof *x, "a test batch");
-    int32_t *y = mem_alloc(batch, sizeof *y, "the labels of a test batch");
+    float *x = mem_pinned_alloc(batch * image, sizeof *x, "a test batch");
+    int32_t *y = mem_pinned_alloc(batch, sizeof *y, "the labels of a test batch");
     double sum[3] = {0, 0, 0}; /* loss, correct, images */
     float *own = run_average_begin(r);
     average_state(r);
@@ -38,6 +38,6 @@ void run_evaluate(struct run *r, double *loss, double *accuracy) {
     *loss = sum[0] / sum[2];
     *accuracy = sum[1] / sum[2];
     run_average_end(r, own);
-    mem_free(x);
-    mem_free(y);
+    mem_pinned_free(x);
+    mem_pinned_free(y);
 }

@@ -20,7 +20,7 @@ static void list_devices(void) {
     for (size_t i = 0; devices[i]; i++) {
         struct err why = {0};
         bool usable = devices[i]->available(&why);
-        row(devices[i]->name, usable ? "yes" : "no", devices[i]->summary, usable ? NULL : why.text);
+        row(devices[i]->name, usable ? "yes" : "no", devices[i]->summary, usable ? devices[i]->describe() : why.text);
     }
 }
 

@@ -59,6 +59,8 @@ static void write_header(struct run *r) {
     json_integer(j, "nodes", r->comm->nodes);
     json_string(j, "host", comm_host());
     json_integer(j, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    json_string(j, "device", r->net->setup.device->label());
+    json_string(j, "device_about", r->net->setup.device->describe());
     json_integer(j, "steps", (int64_t)r->steps);
     json_integer(j, "parameters", (int64_t)r->n);
     json_integer(j, "train_images", (int64_t)r->data.train.count);
@@ -70,7 +72,7 @@ static void write_header(struct run *r) {
     json_boolean(j, "data_shared", r->data_memory.shared);
     if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
     options_json(&r->options, j);
-    version_json(j);
+    version_json(j, r->net->setup.device);
     end_row(&r->log);
 }
 

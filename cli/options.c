@@ -393,6 +393,12 @@ void options_setup(const struct options *o, struct exchange_setup *setup) {
     setup->bucket_bytes = (size_t)o->overlap_bytes;
 }
 
+enum precision options_precision(const struct options *o) {
+    enum precision precision;
+    if (!net_precision_parse(o->precision, &precision)) die("no precision %s", o->precision);
+    return precision;
+}
+
 bool options_drift(const struct options *o) {
     return o->local_update || options_exchange(o)->drifts;
 }

@@ -34,7 +34,7 @@ struct options {
     double lr, lr_warmup, momentum, weight_decay;
     char lr_schedule[OPTION_TEXT_MAX], optimiser[OPTION_TEXT_MAX];
     int64_t seed;
-    char device[OPTION_TEXT_MAX];
+    char device[OPTION_TEXT_MAX], precision[OPTION_TEXT_MAX];
     int64_t threads;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
     int64_t checkpoint_every, check_replicas, audit, record_every;
@@ -106,6 +106,9 @@ const struct model_ops *options_model(const struct options *o);
 
 /* What the options say of the exchange: wire format, Ok-Topk's settings, rule of gtopk, bucket size. */
 void options_setup(const struct options *o, struct exchange_setup *setup);
+
+/* --precision, which the table has checked. */
+enum precision options_precision(const struct options *o);
 
 /* Do the replicas differ between two averages of the parameters? */
 bool options_drift(const struct options *o);

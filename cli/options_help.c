@@ -124,6 +124,9 @@ void options_man(FILE *stream) {
     fputs(".SH ENVIRONMENT\n.TP\n.B SPARSETRAIN_DATA\nwhere datasets are looked for (else build/data)\n"
           ".TP\n.B SPARSETRAIN_SIMD\ngeneric, avx2 or avx512: the instruction set of the selection (default: the best "
           "there is)\n"
+          ".TP\n.B SPARSETRAIN_PLUGIN\nthe file that serves \\-\\-device cuda (else libsparsetrain_cuda.so, beside the "
+          "program or in ../lib/sparsetrain)\n"
+          ".TP\n.B SPARSETRAIN_CUDA_AWARE\n0 or 1: whether MPI takes pointers of CUDA memory (else as it says itself)\n"
           ".SH EXIT STATUS\n0 done; 1 system error; 2 user's mistake; 3 NaN or infinity in training; 4 stopped by a "
           "signal.\n",
           stream);

@@ -1,6 +1,7 @@
 /* options_table.c: the one table of options. See options.h. */
 #include <math.h>
 
+#include "cli/device_option.h"
 #include "cli/exchange_options.h"
 #include "cli/options.h"
 #include "nets/optimiser.h"
@@ -17,8 +18,8 @@ static const char *model_name(size_t i) {
 static const char *optimiser_name(size_t i) {
     return optimisers[i] ? optimisers[i]->name : NULL;
 }
-static const char *device_name(size_t i) {
-    return i == 0 ? "auto" : devices[i - 1] ? devices[i - 1]->name : NULL;
+static const char *precision_name(size_t i) {
+    return net_precision_names[i];
 }
 
 static const char *overlap_name(size_t i) {
@@ -115,8 +116,12 @@ const struct option_row option_table[] = {
     {"seed", "N", OPTION_INTEGER, RULE_RUN, training_group, "1",
      "of the initial parameters, the order of the samples and their augmentation", AT(seed), 0, HUGE_COUNT},
 
-    {"device", "NAME", OPTION_CHOICE, RULE_RUN, machine_group, "auto", "where the network runs", AT(device),
-     .choice = device_name},
+    {"device", "NAME", OPTION_CHOICE, RULE_RUN, machine_group, "auto",
+     "where the network runs; auto takes a GPU where one can be used", AT(device), .choice = device_option_name},
+    {"precision", "NAME", OPTION_CHOICE, RULE_RUN, machine_group, "f32",
+     "in which a GPU computes activations and products (tf32: 10-bit mantissas; parameters, gradients and sums stay "
+     "f32)",
+     AT(precision), .choice = precision_name},
     {"threads", "N", OPTION_INTEGER, RULE_RUN, machine_group, "1",
      "threads of the CPU backend on each rank; more ranks are faster than more threads", AT(threads), 1, 1024},
 

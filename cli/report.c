@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+#include "cli/device_option.h"
+
 static void human_bytes(char *text, size_t size, double bytes) {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t u = 0;
@@ -13,8 +16,16 @@ static void human_bytes(char *text, size_t size, double bytes) {
     snprintf(text, size, bytes < 10 && u ? "%.2f %s" : "%.0f %s", bytes, unit[u]);
 }
 
+static void say_device(struct run *r, const struct device_ops *device) {
+    char *text = device_option_text(device);
+    log_say(r, "  device    %s; %s%s", text, r->options.precision,
+            r->comm->device_pointers ? "; MPI takes its pointers" : "");
+    mem_free(text);
+}
+
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
+    const struct device_ops *device = r->net->setup.device;
     char exchange[192], memory[32];
     human_bytes(memory, sizeof memory, (double)r->data.bytes);
     size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
@@ -27,9 +38,9 @@ void report_begin(struct run *r) {
     if (r->drifts)
         snprintf(exchange + used, sizeof exchange - used, "%s; parameters averaged every %lld steps",
                  o->local_update ? ", local update" : "", (long long)o->average_every);
-    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n,
-            r->net->setup.device->name, r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes,
-            r->comm->nodes > 1 ? "s" : "");
+    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n, device->label(),
+            r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes, r->comm->nodes > 1 ? "s" : "");
+    if (!device_is_host(device)) say_device(r, device);
     log_say(r, "  data      %s: %zu training and %zu test images from %s (%s %s)", r->data.ops->name,
             r->data.train.count, r->data.test.count, r->data.source, memory,
             r->data_memory.shared ? "once per node" : "on each rank");

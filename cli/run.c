@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "cli/checkpoint.h"
+#include "cli/device_option.h"
 #include "cli/version.h"
 
 double run_epoch(const struct run *r, size_t steps) {
@@ -85,18 +86,6 @@ static bool plan_length(struct run *r, struct err *e) {
     return lr_parse(o->lr_schedule, epochs, &r->lr, e);
 }
 
-static bool open_device(struct run *r, const struct device_ops **device, struct err *e) {
-    bool any = strcmp(r->options.device, "auto") == 0;
-    const struct device_ops *gpu = device_find("cuda");
-    struct err why = {0};
-    if (any && gpu && gpu->available(&why))
-        *device = gpu;
-    else
-        *device = device_find(any ? "cpu" : r->options.device);
-    if (!(*device)->available(&why)) return err_set(e, "--device %s cannot be used: %s", r->options.device, why.text);
-    return true;
-}
-
 static bool open_net(struct run *r, const struct device_ops *device, struct err *e) {
     const struct options *o = &r->options;
     const struct net_setup setup = {.batch = (int)o->batch,
@@ -106,7 +95,8 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
                                     .classes = r->data.classes,
                                     .threads = (int)o->threads,
                                     .seed = (uint64_t)o->seed,
-                                    .device = device};
+                                    .device = device,
+                                    .precision = options_precision(o)};
     r->net = net_open(options_model(o), &setup, e);
     if (comm_agree(r->comm, e)) return false;
     r->n = r->net->arena.n;
@@ -205,7 +195,8 @@ static void open_loader(struct run *r) {
                                        .size = r->comm->size,
                                        .seed = (uint64_t)r->options.seed,
                                        .first_step = r->step,
-                                       .augment = !r->options.no_augment};
+                                       .augment = !r->options.no_augment,
+                                       .bytes = net_takes_bytes(r->net)};
     r->loader = loader_open(&setup);
 }
 
@@ -263,8 +254,8 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     options_resolve(&r->options, e);
     if (comm_agree(r->comm, e) || !open_data(r, e)) return false;
     plan_length(r, e);
-    open_device(r, &device, e);
-    if (comm_agree(r->comm, e) || !open_net(r, device, e)) return false;
+    if (comm_agree(r->comm, e) || !device_option_job("", r->options.device, r->comm, &device, e)) return false;
+    if (!open_net(r, device, e)) return false;
     open_exchange(r, device, e);
     if (comm_agree(r->comm, e)) return false;
     draw_id(r);

@@ -2,11 +2,12 @@
 #ifndef ST_CLI_VERSION_H
 #define ST_CLI_VERSION_H
 
+#include "base/device.h"
 #include "base/json.h"
 
 const char *version_number(void); /* "0.1.0" */
 const char *version_commit(void);
-void version_print(void);          /* `sparsetrain --version` */
-void version_json(struct json *j); /* "versions": {...} */
+void version_print(void);                                           /* `sparsetrain --version` */
+void version_json(struct json *j, const struct device_ops *device); /* "versions": {...}; backend: of this device */
 
 #endif

@@ -49,9 +49,9 @@ size_t arena_add_state(struct arena *a, const char *name, const char *suffix, si
 
 void arena_open(struct arena *a, const struct device_ops *device) {
     a->device = device;
-    a->param = device->alloc(a->n * sizeof(float), "the parameters");
-    a->grad = device->alloc(a->n * sizeof(float), "the gradients");
-    a->state = device->alloc(a->n_state * sizeof(float), "the running statistics");
+    a->param = device->alloc(a->n * sizeof(float), "the parameters (--model says how many)");
+    a->grad = device->alloc(a->n * sizeof(float), "the gradients (--model says how many)");
+    a->state = device->alloc(a->n_state * sizeof(float), "the running statistics (--model says how many)");
     device->zero(a->param, a->n * sizeof(float));
     device->zero(a->grad, a->n * sizeof(float));
     device->zero(a->state, a->n_state * sizeof(float));

@@ -85,7 +85,7 @@ class Peer:
 
 
 def ours(binary, batch, steps):
-    command = [binary, "bench", "net", "--batch", str(batch), "--steps", str(steps), "--repeat", "1", "--json"]
+    command = [binary, "bench", "net", "--device", "cpu", "--batch", str(batch), "--steps", str(steps), "--repeat", "1", "--json"]
     row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     if row["wrong"]:
         sys.exit("bench-peer.py: the bench's own check failed")

@@ -28,7 +28,7 @@ MEDIANS = ("median_s", "mean_s", "accumulate_s", "ratio_accumulate", "ratio_accu
 
 def ours(options, n, density):
     """The rows of one run, in the order of the table of selectors."""
-    command = [options.binary, "bench", "select", "--select", options.select, "--n", n, "--density", density,
+    command = [options.binary, "bench", "select", "--device", "cpu", "--select", options.select, "--n", n, "--density", density,
                "--repeat", str(options.repeat), "--json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]

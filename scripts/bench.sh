@@ -102,8 +102,8 @@ for part in $parts; do
     exchange)
         echo
         echo '== every exchange, 8 ranks (targets: words within the bounds, at most 10% outside selection, merging and MPI)'
-        "$MPIRUN" -np 8 "$binary" bench --algo all --n 14728266 --density 0.01 --repeat 5 --phases || status=1
-        "$MPIRUN" -np 8 "$binary" bench --algo hitopk,torus2d --ranks-per-node 4 --n 14728266 --density 0.01 --repeat 5 \
+        "$MPIRUN" -np 8 "$binary" bench --device cpu --algo all --n 14728266 --density 0.01 --repeat 5 --phases || status=1
+        "$MPIRUN" -np 8 "$binary" bench --device cpu --algo hitopk,torus2d --ranks-per-node 4 --n 14728266 --density 0.01 --repeat 5 \
             --phases || status=1
         ;;
     train)

@@ -91,7 +91,7 @@ start 3 bench $quick --n 1000,2000 --json
 check "--json: one object a row, nothing else" [ "$(grep -c '^{"bench":"exchange","algo":"[a-z0-9-]*",.*}$' "$W/out")" -eq $((2 * algos)) ]
 check "--json: no other lines" [ "$(wc -l < "$W/out")" -eq $((2 * algos)) ]
 for key in select wire pattern n k density ranks ranks_per_node nodes median_s p99_s min_s mean_s algbw busbw words_sent_max words_sent_mean \
-    words_received_max words_received_mean messages_sent_max bound_words ratio_bound local_nnz global_nnz wrong phases select_s version commit library outside; do
+    words_received_max words_received_mean messages_sent_max bound_words ratio_bound local_nnz global_nnz wrong phases select_s device device_about version commit library outside; do
     [ "$(grep -c "\"$key\":" "$W/out")" -eq $((2 * algos)) ] || not_ok "--json has $key" "in $(grep -c "\"$key\":" "$W/out") rows"
 done
 json_lines "every row is JSON" "$W/out"
@@ -128,6 +128,8 @@ for p in 1 3; do
     mistake $p 'there are: dense, ' --algo topka,nothing
     mistake $p 'there are: exact' --select nothing
     mistake $p 'there are: coo32' --wire nothing
+    mistake $p '--device has no "nothing"; there are: auto, cpu' --device nothing
+    SPARSETRAIN_PLUGIN=$W/none.so mistake $p 'none.so, which cannot be read' --device cuda
     mistake $p 'there are: uniform, clustered, layers:MODEL, real:FILE' --pattern nothing
     mistake $p 'no model "nothing"' --pattern layers:nothing
     mistake $p 'has its own' --pattern layers:resnet20 --n 100

@@ -43,7 +43,7 @@ static void case_open(struct bench_case *b, struct comm *c, const struct exchang
     request = (struct bench_request){.wire = wires[0], .repeat = 1, .check = true};
     *b = (struct bench_case){.comm = c, .request = &request, .ops = ops, .n = N, .k = K};
     TABLE_FIND(selectors, "exact", b->select);
-    b->grad = mem_alloc(N, sizeof *b->grad, "gradient");
+    b->host = b->grad = mem_alloc(N, sizeof *b->grad, "gradient");
     phases_reset(&b->phases);
     store_open(&b->store, N, device_find("cpu"));
     b->selector = selector_open(b->select, &b->store, K, NULL);

@@ -11,8 +11,8 @@ start 1 bench net $quick
 check "bench net exits with 0" [ $? -eq 0 ]
 check "a row for each batch size, none wrong" [ "$(awk '!/^#/ { printf "%s %s %s, ", $1, $2, $NF }' "$W/out")" = "resnet20 4 0, resnet20 8 0, " ]
 # shellcheck disable=SC2086
-start 1 bench net $quick --model resnet20 --threads 2 --json
-check "the options are in the JSON" [ "$(grep -c '^{"bench":"net","model":"resnet20",.*"threads":2,"steps":1,"repeat":2,.*"wrong":0}$' "$W/out") $(wc -l < "$W/out")" = "2 2" ]
+start 1 bench net $quick --model resnet20 --threads 2 --device cpu --precision f32 --json
+check "the options are in the JSON" [ "$(grep -c '^{"bench":"net","model":"resnet20","device":"cpu",.*"precision":"f32",.*"threads":2,"steps":1,"repeat":2,.*"wrong":0}$' "$W/out") $(wc -l < "$W/out")" = "2 2" ]
 
 # -- mistakes --------------------------------------------------------------------------------------------------------
 # wrong TEXT ARGS...: status 2, nothing but one line on stderr, which has TEXT in it
@@ -36,4 +36,7 @@ wrong "whole numbers from 1 to 10000" --repeat 0
 wrong "whole numbers from 1 to 10000" --threads -1
 wrong "--batch needs a value" --batch
 wrong "unknown option --bogus" --bogus 1
+wrong '--device has no "abacus"; there are: auto, cpu, cuda' --device abacus
+wrong "there is no precision f8" --precision f8
+wrong "--precision bf16 needs a GPU" --device cpu --precision bf16
 finish

@@ -22,8 +22,9 @@ run $small
 check "every selector has a row" [ "$(rows)" -eq "$("$PROGRAM" list | sed -n '/^Selectors/,/^$/p' | grep -c '^  [a-z]')" ]
 check "none of them is wrong" sh -c "! grep -v '^#' '$W/out' | grep -qv ' 0\$'"
 # shellcheck disable=SC2086
-run $small --select reuse,exact --json
+run $small --select reuse,exact --device cpu --json
 check "--select chooses, in this order" sh -c "head -n 1 '$W/out' | grep -q '\"selector\":\"reuse\"' && tail -n 1 '$W/out' | grep -q '\"selector\":\"exact\"'"
+check "the device is in the JSON" sh -c "[ \$(grep -c '\"device\":\"cpu\"' '$W/out') -eq 2 ]"
 if command -v python3 >/dev/null 2>&1; then
     check "every row is JSON and right" python3 -c "
 import json, sys
@@ -48,6 +49,7 @@ check "and its column is empty" [ "$(grep -v '^#' "$W/out" | awk '{ print $7 }')
 refused "an unknown selector" '"best"' --select exact,best
 refused "an empty selector" '""' --select exact,
 refused "no selector" '--select needs a value' --select
+refused "an unknown device" '--device has no "abacus"' --device abacus
 refused "an unknown option" '--fast' --fast
 refused "n of 0" '--n 0' --n 0
 refused "n beyond 32 bits" '--n 4294967296' --n 4294967296

@@ -38,6 +38,7 @@ for p in 1 2 3 4 5 7 8; do
 done
 log=$W/run-gtopk-4/run.jsonl
 check "the log begins with a header" sh -c "head -n 1 '$log' | grep -q '^{\"type\":\"header\",\"schema\":1'"
+check "the header says which device" sh -c "head -n 1 '$log' | grep -q '\"device\":\"[a-z]*\",\"device_about\":\"[^\"]' && head -n 1 '$log' | grep -q '\"precision\":\"f32\"'"
 check "the log ends with a summary" sh -c "tail -n 1 '$log' | grep -q '\"replicas_identical\":true'"
 check "gtopk sends less than dense" [ "$(json "$log" summary bytes_sent_per_step | cut -d. -f1)" -lt "$(json "$log" summary dense_bytes_per_step | cut -d. -f1)" ]
 json_lines "every row is JSON" "$log"
@@ -94,6 +95,8 @@ for p in 1 3; do
     mistake $p 'broken.tar.gz' --data "cifar10:$W/broken.tar.gz" --out "$W/new"
     mistake $p 'more than the' --data synthetic:16x16 --batch 128 --out "$W/new"
     SPARSETRAIN_PLUGIN=$W/none.so mistake $p 'none.so, which cannot be read' --data synthetic:16x16 --batch 2 --device cuda --out "$W/new"
+    mistake $p '--precision tf32 needs a GPU' --data synthetic:16x16 --batch 2 --device cpu --precision tf32 --out "$W/new"
+    mistake $p '--precision has no "f64"; there are: f32, tf32, bf16' --precision f64 --out "$W/new"
     mistake $p '/proc/nowhere' --data synthetic:64x16 --batch 2 --steps 1 --out /proc/nowhere
     mistake $p 'already holds a run' --data synthetic:64x16 --batch 2 --steps 1 --out "$W/run-gtopk-2"
     mistake $p 'there is no verb' trian
@@ -113,6 +116,17 @@ differently 'lr=0.2 where rank 1 has lr=0.3' "$small --lr 0.2" "$small --lr 0.3"
 differently 'batch=4 where rank 1 has batch=8' "$small" "--data synthetic:256x40 --batch 8 --steps 6 --eval-every 0"
 differently '--wrong' "$small" "$small --wrong"
 differently 'quiet=no where rank 1 has quiet=yes' "$small" "$small --quiet"
+
+# A GPU on some nodes only: nobody trains, or every rank on the CPU, without a word.
+stand_in=$PWD/$BUILD/tests/libsparsetrain_hostcuda.so
+if [ -r "$stand_in" ]; then
+    # shellcheck disable=SC2086
+    timeout 120 "$MPIRUN" -np 1 env SPARSETRAIN_PLUGIN="$stand_in" "$PROGRAM" $small --device auto : \
+        -np 2 env SPARSETRAIN_PLUGIN="$W/none.so" "$PROGRAM" $small --device auto > "$W/out" 2> "$W/err" < /dev/null
+    check "ranks of which some have a GPU" told $? 'can use no GPU, others can'
+else
+    skip "ranks of which some have a GPU" "the stand-in for CUDA is not built (no CUDA toolkit)"
+fi
 
 # NaN: the learning rate makes the run explode; status 3 and a line that names step, rank and slice.
 for p in 1 3; do
