@@ -17,57 +17,22 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 os.environ.pop("OPENBLAS_CORETYPE", None)  # a leftover of other machines: it can halve PyTorch's matrix products
 
+sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
-    from torch import nn
     from torch.nn import functional
+
+    from peer_models import open_model
 except ImportError:
     print("skipped: torch is not installed")
     sys.exit(0)
-
-
-class Block(nn.Module):
-    """Two 3x3 convolutions and a shortcut without parameters (option A)."""
-
-    def __init__(self, before, after, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(after)
-        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(after)
-        self.stride, self.pad = stride, (after - before) // 2
-
-    def forward(self, x):
-        y = functional.relu(self.bn1(self.conv1(x)), inplace=True)
-        y = self.bn2(self.conv2(y))
-        if self.stride != 1:
-            x = functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.pad, self.pad))
-        return functional.relu(y + x, inplace=True)
-
-
-class ResNet20(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        widths = [16] * 4 + [32] * 3 + [64] * 3
-        self.blocks = nn.Sequential(*(Block(a, b, 1 if a == b else 2) for a, b in zip(widths, widths[1:])))
-        self.linear = nn.Linear(64, 10)
-
-    def forward(self, x):
-        x = functional.relu(self.bn1(self.conv1(x)), inplace=True)
-        x = self.blocks(x)
-        return self.linear(functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
 class Peer:
     """PyTorch at one batch size in one layout."""
 
     def __init__(self, batch, layout):
-        torch.manual_seed(1)
-        self.model = ResNet20().to(memory_format=layout)
-        count = sum(p.numel() for p in self.model.parameters())
-        assert count == 269722, count
+        self.model = open_model("resnet20").to(memory_format=layout)
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
         self.x = torch.randn(batch, 3, 32, 32).to(memory_format=layout)
         self.y = torch.randint(0, 10, (batch,))

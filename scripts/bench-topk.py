@@ -18,8 +18,11 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 os.environ.pop("OPENBLAS_CORETYPE", None)  # a leftover of other machines: a peer must run at its best
 
+sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
+
+    from peer_models import magnitudes
 except ImportError:
     torch = None
 
@@ -37,13 +40,6 @@ def ours(options, n, density):
     if done.returncode:
         sys.exit(f"bench-topk.py: {' '.join(command)} failed")
     return rows
-
-
-def magnitudes(n):
-    """[n]: normal numbers whose scale wanders from layer to layer, as in `sparsetrain bench select`."""
-    torch.manual_seed(1)
-    layer = torch.exp(2.0 * ((torch.arange(n) // 16384) % 64) / 64.0)
-    return (torch.randn(n) * layer * 3e-3).abs()
 
 
 def theirs(x, k):

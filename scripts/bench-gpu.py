@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""bench-gpu.py BINARY topk|net [OPTION...]: sparsetrain next to PyTorch on one GPU, now; one JSON object per row.
+
+topk   the selectors of `bench select`, accumulation included, next to torch.topk on |x|.
+net    forward, backward and SGD step of `bench net`, next to PyTorch: eager in f32 (NCHW), with tf32 (NHWC), with bf16
+       (autocast, NHWC), and compiled by torch.compile with each of --compile.
+
+Ours and theirs run in turn, round after round, so that clocks that change slow all alike; a row gives the medians, and
+the medians of the rounds' ratios. What the time (--seconds) does not suffice for is named in a row of its own.
+--device cpu: the same on the CPU, to try the script. Without PyTorch: sparsetrain's own rows."""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True  # the checkout stays as it is
+try:
+    import torch
+    from torch.nn import functional
+
+    from peer_models import magnitudes, open_model
+except ImportError:
+    torch = None
+
+BEGIN = time.monotonic()
+# What our precisions are held against: PyTorch's variant of the same arithmetic.
+EAGER = {"f32": "eager-f32", "tf32": "eager-tf32", "bf16": "eager-bf16"}
+SKIPPED_MAX = 300  # characters of a reason
+
+
+def left(options):
+    return options.seconds - (time.monotonic() - BEGIN)
+
+
+def say(row):
+    print(json.dumps(row), flush=True)
+
+
+def not_done(options, what, why):
+    say({"bench": "gpu_" + options.part, "skipped": what, "why": str(why).splitlines()[0][:SKIPPED_MAX] if str(why) else
+         type(why).__name__})
+
+
+def run(options, *arguments):
+    """Rows of one run of ours."""
+    command = [options.binary, "bench", *arguments, "--device", options.our_device, "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=max(5, left(options)))
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or any(row["wrong"] for row in rows):
+        last = (done.stderr.strip().splitlines() or ["its own check failed"])[-1]
+        raise RuntimeError(f"bench {' '.join(arguments)}: status {done.returncode}: {last}")
+    return rows
+
+
+def seconds_of(options, work):
+    """Seconds of work(), all of it done."""
+    if options.device == "cuda":
+        torch.cuda.synchronize()
+    begin = time.perf_counter()
+    work()
+    if options.device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+# -- torch.topk ---------------------------------------------------------------------------------------------------------
+
+def topk_rows(options, n, density):
+    rounds, peer = [], []
+    x = magnitudes(n, options.device) if torch else None
+    for _ in range(options.rounds):
+        if rounds and left(options) < 0:
+            break
+        rounds.append(run(options, "select", "--select", options.select, "--n", str(n), "--density", density,
+                          "--repeat", str(options.steps)))
+        if torch:
+            k = rounds[-1][0]["k"]
+            torch.topk(x, k, sorted=False)
+            peer.append(statistics.median(seconds_of(options, lambda: torch.topk(x, k, sorted=False))
+                                          for _ in range(5)))
+    for mine in zip(*rounds):
+        numbers = {key for key, value in mine[0].items() if isinstance(value, float)}
+        row = {key: statistics.median(m[key] for m in mine) if key in numbers and all(m[key] is not None for m in mine)
+               else value for key, value in mine[0].items()}
+        row.update({
+            "bench": "gpu_topk",
+            "peer": "PyTorch " + torch.__version__ if torch else None,
+            "peer_s": statistics.median(peer) if peer else None,
+            "ratio_peer": statistics.median(s / m["mean_s"] for s, m in zip(peer, mine)) if peer else None,
+            "rounds": len(rounds),
+        })
+        say(row)
+
+
+def topk(options):
+    for n in (int(text) for text in options.n.split(",")):
+        for density in options.density.split(","):
+            if left(options) < 5:
+                not_done(options, f"n {n}, density {density}", "no time left")
+                continue
+            try:
+                topk_rows(options, n, density)
+            except Exception as error:  # the other rows are wanted all the same
+                not_done(options, f"n {n}, density {density}", error)
+                options.failed = True
+
+
+# -- training -----------------------------------------------------------------------------------------------------------
+
+class Peer:
+    """PyTorch at one batch size in one variant: eager-f32, eager-tf32, eager-bf16, compiled-MODE (tf32, NHWC)."""
+
+    def __init__(self, options, batch, variant):
+        self.options, self.batch, self.variant = options, batch, variant
+        layout = torch.contiguous_format if variant == "eager-f32" else torch.channels_last
+        self.model = open_model(options.model).to(options.device, memory_format=layout)
+        self.x = torch.randn(batch, 3, 32, 32, device=options.device).to(memory_format=layout)
+        self.y = torch.randint(0, 10, (batch,), device=options.device)
+        compiled = variant.startswith("compiled-")
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4,
+                                         **({"fused": True} if compiled and options.device == "cuda" else {}))
+        self.loss = self.loss_of
+        if compiled:
+            mode = variant[len("compiled-"):]
+            self.loss = torch.compile(self.loss_of, mode=None if mode == "default" else mode, dynamic=False)
+        self.rate(3)
+
+    def loss_of(self):
+        with torch.autocast(self.options.device, torch.bfloat16, enabled=self.variant == "eager-bf16"):
+            return functional.cross_entropy(self.model(self.x), self.y)
+
+    def steps(self, count):
+        for _ in range(count):
+            self.optimiser.zero_grad(set_to_none=True)
+            self.loss().backward()
+            self.optimiser.step()
+
+    def rate(self, count):
+        """Images a second over these steps."""
+        short = self.variant != "eager-f32"
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = short
+        return count * self.batch / seconds_of(self.options, lambda: self.steps(count))
+
+
+class Late(Exception):
+    """A peer took longer than there was time for."""
+
+
+def late(_number, _frame):
+    raise Late("longer than there was time for")
+
+
+def open_peers(options, batches):
+    """{(batch, variant): Peer}: all eager ones, then the compiled ones as long as time suffices."""
+    peers = {}
+    # On a CPU PyTorch's bf16 wants instructions that not all have.
+    eager = [v for v in EAGER.values() if options.device == "cuda" or v != "eager-bf16"]
+    variants = [*eager, *("compiled-" + mode for mode in options.compile.split(",") if mode)]
+    signal.signal(signal.SIGALRM, late)
+    for variant in variants:
+        for batch in (b for b in batches if not variant.startswith("compiled-") or b in options.compile_batches):
+            # A quarter of the time is for measuring.
+            limit = int(left(options) - 0.25 * options.seconds)
+            if limit < 2:
+                not_done(options, f"{variant}, batch {batch}", "no time left")
+                continue
+            signal.alarm(limit)
+            try:
+                peers[batch, variant] = Peer(options, batch, variant)
+            except Exception as error:  # a compiler that is not there, or the alarm: the other variants are wanted
+                not_done(options, f"{variant}, batch {batch}", error)
+            finally:
+                signal.alarm(0)
+    return peers
+
+
+def ours(options, precision, batches):
+    """{batch: images a second} of one run."""
+    extra = ["--precision", precision] if options.has_precision else []
+    rows = run(options, "net", "--model", options.model, "--batch", ",".join(map(str, batches)), "--steps",
+               str(options.steps), "--repeat", "1", *extra)
+    return {row["batch"]: row["images_per_s"] for row in rows}, rows[0]["backend"]
+
+
+def measure(options, batches, peers):
+    """Rounds of everything in turn: ({(batch, precision): rates}, {(batch, variant): rates}, backend)."""
+    mine, theirs, backend = {}, {key: [] for key in peers}, ""
+    for number in range(options.rounds):
+        if number and left(options) < 0:
+            break
+        for precision in list(options.precision):
+            try:
+                rates, backend = ours(options, precision, batches)
+            except Exception as error:
+                not_done(options, f"sparsetrain in {precision}", error)
+                options.precision.remove(precision)
+                options.failed = True
+                continue
+            for batch, rate in rates.items():
+                mine.setdefault((batch, precision), []).append(rate)
+        for key, peer in peers.items():
+            theirs[key].append(peer.rate(options.steps))
+    return mine, theirs, backend
+
+
+def ratio(a, b):
+    return statistics.median(x / y for x, y in zip(a, b))
+
+
+def net(options):
+    batches = [int(text) for text in options.batch.split(",")]
+    if torch and options.device == "cuda":
+        torch.backends.cudnn.benchmark = True  # a peer must run at its best
+    peers = open_peers(options, batches) if torch else {}
+    mine, theirs, backend = measure(options, batches, peers)
+    for (batch, precision), rates in mine.items():
+        eager = theirs.get((batch, EAGER[precision]))
+        compiled = {v: r for (b, v), r in theirs.items() if b == batch and v.startswith("compiled-") and r}
+        best = max(compiled, key=lambda v: statistics.median(compiled[v]), default=None)
+        say({
+            "bench": "gpu_net",
+            "model": options.model,
+            "batch": batch,
+            "precision": precision,
+            "backend": backend,
+            "peer": "PyTorch " + torch.__version__ if torch else None,
+            "images_per_s": statistics.median(rates),
+            "least_images_per_s": min(rates),
+            "most_images_per_s": max(rates),
+            "peer_images_per_s": {v: statistics.median(r) for (b, v), r in theirs.items() if b == batch and r},
+            "eager": EAGER[precision],
+            "ratio_eager": ratio(rates, eager) if eager else None,
+            "compiled": best,
+            "ratio_compiled": ratio(rates, compiled[best]) if best else None,
+            "rounds": len(rates),
+            "steps": options.steps,
+        })
+
+
+def lacks_precision(options):
+    shown = subprocess.run([options.binary, "bench", "net", "--help"], stdout=subprocess.PIPE, text=True).stdout
+    return "--precision" not in shown
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("part", choices=("topk", "net"))
+    parser.add_argument("--device", default="cuda", help="of PyTorch (default cuda)")
+    parser.add_argument("--our-device", help="of sparsetrain (default: as PyTorch's)")
+    parser.add_argument("--seconds", type=float, default=120, help="about how long this may take")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=50, help="of a round")
+    parser.add_argument("--select", default="all")
+    parser.add_argument("--n", default="14728266,133547324")
+    parser.add_argument("--density", default="0.001,0.01")
+    parser.add_argument("--model", default="resnet20")
+    parser.add_argument("--batch", default="32,128,1024")
+    parser.add_argument("--precision", default="f32,tf32,bf16")
+    parser.add_argument("--compile", default="default,reduce-overhead,max-autotune", help="modes; empty: none")
+    parser.add_argument("--compile-batches", default="128")
+    options = parser.parse_args()
+    options.our_device = options.our_device or options.device
+    options.precision = options.precision.split(",")
+    options.compile_batches = [int(text) for text in options.compile_batches.split(",") if text]
+    options.failed = False
+    if torch and options.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("bench-gpu.py: this PyTorch sees no GPU")
+    if options.part == "net":
+        options.has_precision = not lacks_precision(options)
+        if not options.has_precision:
+            options.precision = ["f32"]
+    if not torch:
+        not_done(options, "PyTorch", "torch is not installed")
+    (topk if options.part == "topk" else net)(options)
+    sys.stdout.flush()
+    # Compilers' worker processes are not waited for.
+    os._exit(1 if options.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
