@@ -1,4 +1,4 @@
-/* selftest_runtime.c: the stand-in's runtime: memory that the host cannot touch, work that nobody waited for stays
+/* hostcuda_runtime.c: the stand-in's runtime: memory that the host cannot touch, work that nobody waited for stays
  * undone, graphs, and each misuse in a child that must die of it. */
 #include "tests/hostcuda/selftest_support.h"
 

@@ -1,4 +1,4 @@
-/* selftest_kernels.c: the emulator runs kernels as a GPU would: each result against a loop. */
+/* hostcuda_kernels.c: the emulator runs kernels as a GPU would: each result against a loop. */
 #include "tests/hostcuda/selftest_support.h"
 
 static unsigned inputs[256];
