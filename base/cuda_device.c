@@ -163,8 +163,7 @@ static _Noreturn void no_memory(size_t bytes, const char *what) {
 void *cuda_alloc(size_t bytes, const char *what) {
     void *block;
     attach();
-    if (bytes == 0) return NULL;
-    cudaError_t error = cudaMalloc(&block, bytes);
+    cudaError_t error = cudaMalloc(&block, bytes > 0 ? bytes : 1);
     if (error == cudaErrorMemoryAllocation) no_memory(bytes, what);
     CUDA_CALL(error);
     return block;

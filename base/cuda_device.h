@@ -30,7 +30,8 @@ unsigned cuda_grid(unsigned each, size_t most);
  * given so far is done. */
 void cuda_wait(void);
 
-/* Device memory that dies with a hint when there is none; `what` names the use. NULL for 0 bytes. */
+/* Device memory that dies with a hint when there is none; `what` names the use. 0 bytes give a pointer,
+ * too. */
 void *cuda_alloc(size_t bytes, const char *what);
 void cuda_free(void *block);
 
