@@ -300,6 +300,7 @@ static void not_finite(struct model *m) {
               first);
     }
     refill(m, false);
+    CHECK(m->view.ops->first_nonfinite(&m->view, grad_of(m), m->n) == m->n, "n %zu: all are finite again", m->n);
 }
 
 /* Of nothing there is nothing. */

@@ -25,12 +25,17 @@ static __device__ __forceinline__ void write_pairs(const struct compaction &c, s
     }
 }
 
-template <bool ADD, bool SUMS> static __global__ void __launch_bounds__(TILE_THREADS, 4) compact(struct compaction c) {
+/* Blocks of a multiprocessor: as many as there are registers for, as a tile waits for those before it. */
+enum { BLOCKS_ADDING = 4, BLOCKS_READING = 6 };
+
+template <bool ADD, bool SUMS>
+static __global__ void __launch_bounds__(TILE_THREADS, ADD ? BLOCKS_ADDING : BLOCKS_READING)
+    compact(struct compaction c) {
     __shared__ uint32_t of_warp[TILE_WARPS], before_tile, ticket;
     __shared__ struct sums sums_of_warp[SUMS ? TILE_WARPS : 1];
     const struct span s = span_of(c.acc, c.n);
     const uint32_t tiles = span_tiles(s), warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    const uint32_t key = c.key_at ? min(*c.key_at, KEY_NOT_FINITE) : c.key;
+    const uint32_t key = c.key_at ? *c.key_at : c.key;
     uint32_t next = 0;
     if (threadIdx.x == 0) ticket = tile_taken(&c.words->ticket, tiles);
     __syncthreads();
@@ -65,7 +70,7 @@ template <bool ADD, bool SUMS> static __global__ void __launch_bounds__(TILE_THR
 }
 
 extern "C" void store_launch_compaction(const struct compaction *c) {
-    const unsigned grid = cuda_grid(4, span_tiles(span_of(c->acc, c->n)));
+    const unsigned grid = cuda_grid(c->grad ? BLOCKS_ADDING : BLOCKS_READING, span_tiles(span_of(c->acc, c->n)));
     if (c->grad && c->sums.sum)
         LAUNCH((compact<true, true>), grid, TILE_THREADS, 0, cuda_stream(), *c);
     else if (c->grad)

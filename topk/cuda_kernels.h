@@ -41,8 +41,8 @@ struct tile_sums {
     uint32_t *count, *max_key;
 };
 
-/* One read of acc[n] (with grad: acc += grad, one read and one write), the entries with a key >= `key`, or the key at
- * key_at (at most KEY_NOT_FINITE), to idx and val in index order, the first cap of them; answer->count and words->count
+/* One read of acc[n] (with grad: acc += grad, one read and one write), the entries with a key >= `key`, or >= *key_at
+ * unless that is NULL, to idx and val in index order, the first cap of them; answer->count and words->count
  * are how many there are. sums.sum not NULL: the moments of all entries to *answer. */
 struct compaction {
     float *acc;
