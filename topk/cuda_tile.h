@@ -47,15 +47,18 @@ template <bool ADD>
 static __device__ __forceinline__ void piece_whole(float *x, const float *y, struct span s, uint32_t tile, piece &p) {
     float *from = x - s.shift;
     const float *more = ADD ? y - s.shift : nullptr;
-    const bool alike = (uintptr_t)more % sizeof(float4) == 0;
     float4 a[TILE_ROWS], b[TILE_ROWS];
 #pragma unroll
-    for (uint32_t row = 0; row < TILE_ROWS; row++) {
-        const uint64_t quad = quad_of(tile, threadIdx.x, row);
-        a[row] = load_streaming(reinterpret_cast<const float4 *>(from) + quad);
-        if (ADD && alike) b[row] = load_streaming(reinterpret_cast<const float4 *>(more) + quad);
-        if (ADD && !alike) {
-            const float *one = more + quad * QUAD;
+    for (uint32_t row = 0; row < TILE_ROWS; row++)
+        a[row] = load_streaming(reinterpret_cast<const float4 *>(from) + quad_of(tile, threadIdx.x, row));
+    if (ADD && (uintptr_t)more % sizeof(float4) == 0) {
+#pragma unroll
+        for (uint32_t row = 0; row < TILE_ROWS; row++)
+            b[row] = load_streaming(reinterpret_cast<const float4 *>(more) + quad_of(tile, threadIdx.x, row));
+    } else if (ADD) {
+#pragma unroll
+        for (uint32_t row = 0; row < TILE_ROWS; row++) {
+            const float *one = more + quad_of(tile, threadIdx.x, row) * QUAD;
             b[row] = make_float4(__ldg(one), __ldg(one + 1), __ldg(one + 2), __ldg(one + 3));
         }
     }
