@@ -164,6 +164,8 @@ $(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/hostcuda_%.c.o $(BUILD)/hostc
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CXX) $(ldflags) $^ -lcmocka -lm -lpthread -o $@
 
+$(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o
+
 # Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
 ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
@@ -200,4 +202,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
-           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects))
+           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o)

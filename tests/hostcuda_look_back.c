@@ -5,6 +5,9 @@
 
 #include "topk/cuda_index.h"
 
+/* before[32]: what each lane of a warp gets from tiles_before. */
+void launch_look_back(uint64_t *words, uint32_t launch, uint32_t tile, uint32_t own, uint32_t *before);
+
 enum { TILES = 300, LAUNCH_NOW = 7 };
 
 static uint32_t random_state = 1;
@@ -27,7 +30,7 @@ static void check(uint32_t tile, uint32_t sums, uint32_t most) {
     }
     uint64_t *device = device_of(words, sizeof words);
     uint32_t *answers = device_new(sizeof found);
-    launch_look_back(device, LAUNCH_NOW, tile, own, answers, NULL);
+    launch_look_back(device, LAUNCH_NOW, tile, own, answers);
     OK(cudaGetLastError());
     device_read(found, answers, sizeof found);
     device_read(after, device, sizeof after);

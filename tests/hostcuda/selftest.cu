@@ -3,7 +3,6 @@
 #include "base/cuda_kernel.h"
 
 #include "tests/hostcuda/selftest.h"
-#include "topk/cuda_tile.h"
 
 static const unsigned FULL = 0xffffffffu;
 
@@ -220,13 +219,4 @@ static __global__ void write_at(float *x, ptrdiff_t at) {
 }
 void launch_write_at(float *x, ptrdiff_t at, cudaStream_t stream) {
     LAUNCH(write_at, 1, 1, 0, stream, x, at);
-}
-
-static __global__ void look_back(uint64_t *words, uint32_t launch, uint32_t tile, uint32_t own, uint32_t *before) {
-    const uint32_t found = tiles_before(words, launch, tile, own);
-    before[threadIdx.x] = found;
-}
-void launch_look_back(uint64_t *words, uint32_t launch, uint32_t tile, uint32_t own, uint32_t *before,
-                      cudaStream_t stream) {
-    LAUNCH(look_back, 1, 32, 0, stream, words, launch, tile, own, before);
 }

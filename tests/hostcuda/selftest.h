@@ -37,10 +37,6 @@ void launch_numbers(unsigned *out, cudaStream_t stream);
 /* A launch with this configuration of a kernel that does nothing; allow: the shared memory it asks for first. */
 void launch_nothing(unsigned grid, unsigned block, size_t shared, int allow, cudaStream_t stream);
 
-/* before[32]: what each lane of a warp gets from tiles_before (topk/cuda_tile.h). */
-void launch_look_back(uint64_t *words, uint32_t launch, uint32_t tile, uint32_t own, uint32_t *before,
-                      cudaStream_t stream);
-
 /* Kernels with a mistake. */
 void launch_barrier_after_end(unsigned *x, cudaStream_t stream);   /* half of the block ends, half waits */
 void launch_two_barriers(unsigned *x, cudaStream_t stream);        /* the halves of a block wait at different ones */
