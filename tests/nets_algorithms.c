@@ -1,0 +1,236 @@
+/* nets_algorithms.c: the file in which the CUDA backend remembers measured algorithms: it is written once, read by the
+ * next process, shared by processes that start together, and a broken, missing or forbidden one costs nothing but a
+ * measurement. Skipped on devices that keep no such file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/table.h"
+#include "nets/net.h"
+#include "tests/test_device.h"
+
+enum { SHAPES = 6, TEXT_MAX = 1 << 16 };
+
+static char folder[64];
+
+/* One child opens a net and runs it; the loss in bits, or 1 where something went wrong. A process that has used a GPU
+ * may not fork, so everything is done in children. */
+static pid_t start_child(int answer) {
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) return child;
+    struct err e = {0};
+    const struct model_ops *model;
+    TABLE_FIND(models, "resnet20", model);
+    struct net_setup setup = {2, 3, 8, 8, 10, 1, 3, test_device(), PRECISION_F32};
+    static float x[2 * 3 * 8 * 8];
+    const int32_t y[2] = {1, 7};
+    for (int i = 0; i < 2 * 3 * 8 * 8; i++) x[i] = (float)(i % 17) / 8 - 1;
+    struct net *net = net_open(model, &setup, &e);
+    struct net_result r;
+    if (!net) _exit(1);
+    net_forward(net, x, y, &r);
+    net_backward(net);
+    net_evaluate(net, x, y, 2, &r); /* waits for backward too */
+    bool written = write(answer, &r.loss, sizeof r.loss) == sizeof r.loss;
+    net_close(net);
+    _exit(written ? 0 : 1);
+}
+
+/* Children at the same time; all must come to one loss, which is returned. */
+static double run_children(int count) {
+    int ends[2];
+    double loss = 0, other;
+    pid_t child[4];
+    assert_int_equal(pipe(ends), 0);
+    for (int i = 0; i < count; i++) child[i] = start_child(ends[1]);
+    close(ends[1]);
+    for (int i = 0; i < count; i++) {
+        int status;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(read(ends[0], &other, sizeof other), sizeof other);
+        if (i > 0) assert_memory_equal(&loss, &other, sizeof loss);
+        loss = other;
+    }
+    close(ends[0]);
+    return loss;
+}
+
+/* The one file in the folder; false: there is none. */
+static bool find_file(char path[512]) {
+    DIR *d = opendir(folder);
+    bool found = false;
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (entry->d_name[0] != '.') {
+            assert_false(found);
+            found = true;
+            snprintf(path, 512, "%s/%.255s", folder, entry->d_name);
+        }
+    if (d) closedir(d);
+    return found;
+}
+
+static void read_file(char text[TEXT_MAX]) {
+    char path[512];
+    assert_true(find_file(path));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t got = fread(text, 1, TEXT_MAX - 1, file);
+    text[got] = 0;
+    fclose(file);
+}
+
+static void write_file(const char *text) {
+    char path[512];
+    assert_true(find_file(path));
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    fclose(file);
+}
+
+static int lines_of(const char *text) {
+    int lines = 0;
+    for (; (text = strchr(text, '\n')); text++) lines++;
+    return lines;
+}
+
+static int fresh_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/sparsetrain-algorithms-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    return setenv("SPARSETRAIN_CACHE", folder, 1);
+}
+
+static int remove_folder(void **state) {
+    char path[512];
+    (void)state;
+    if (find_file(path)) unlink(path);
+    return rmdir(folder);
+}
+
+/* ResNet-20 has 6 shapes of convolutions, of three passes each but for the first layer, whose dx nobody wants. */
+static void shapes_are_measured_once(void **state) {
+    static char text[TEXT_MAX], again[TEXT_MAX];
+    (void)state;
+    double loss = run_children(1);
+    read_file(text);
+    assert_int_equal(lines_of(text), 3 * SHAPES - 1);
+    double second = run_children(1);
+    assert_memory_equal(&loss, &second, sizeof loss);
+    read_file(again);
+    assert_string_equal(text, again);
+}
+
+static void processes_share_the_work(void **state) {
+    static char text[TEXT_MAX];
+    (void)state;
+    run_children(3);
+    read_file(text);
+    assert_int_equal(lines_of(text), 3 * SHAPES - 1);
+}
+
+/* What is no line, or names no algorithm, is measured again; what is whole is kept. */
+static void damage_costs_a_measurement_and_no_more(void **state) {
+    static char text[TEXT_MAX], damaged[TEXT_MAX], after[TEXT_MAX];
+    (void)state;
+    double loss = run_children(1), other;
+    read_file(text);
+    char *half = strchr(text + strlen(text) / 2, '\n') + 1, first[256];
+    snprintf(first, sizeof first, "%.*s", (int)(strstr(text, " = ") - text), text);
+    const char *const junk[] = {"", "\n\n = \n = 1 1\nforward f32 = 99999999999 1\n\x01\xff\n", "no end of line"};
+    for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
+        snprintf(damaged, sizeof damaged, "%s%s", half, junk[i]);
+        write_file(damaged);
+        other = run_children(1);
+        assert_memory_equal(&loss, &other, sizeof loss);
+        read_file(after);
+        assert_non_null(strstr(after, first));
+        assert_memory_equal(after, half, strlen(half));
+    }
+    const char *const wrong[] = {"-1 3", "77 3", "0 77", "0 0"}; /* the last: products that f32 does not take */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(damaged, sizeof damaged, "%s = %s\n%s", first, wrong[i], strchr(text, '\n') + 1);
+        write_file(damaged);
+        other = run_children(1);
+        assert_memory_equal(&loss, &other, sizeof loss);
+        read_file(after);
+        assert_int_equal(lines_of(after), 3 * SHAPES); /* a better line after the wrong one */
+        other = run_children(1);
+        read_file(damaged);
+        assert_string_equal(after, damaged); /* which is what counts from then on */
+    }
+}
+
+static void no_place_is_no_error(void **state) {
+    (void)state;
+    double loss = run_children(1), other;
+    const char *const places[] = {"/proc/no/such/place", "/dev/null/beyond"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        setenv("SPARSETRAIN_CACHE", places[i], 1);
+        other = run_children(1);
+        assert_memory_equal(&loss, &other, sizeof loss);
+    }
+}
+
+/* $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain, else $HOME/.cache/sparsetrain */
+static void the_place_is_as_documented(void **state) {
+    (void)state;
+    char above[64], path[512];
+    snprintf(above, sizeof above, "%s", folder);
+    const char *const below[2][3] = {{"XDG_CACHE_HOME", "HOME", "/sparsetrain"},
+                                     {"HOME", "XDG_CACHE_HOME", "/.cache/sparsetrain"}};
+    char *kept[2];
+    for (int i = 0; i < 2; i++) kept[i] = getenv(below[i][0]) ? mem_printf("%s", getenv(below[i][0])) : NULL;
+    unsetenv("SPARSETRAIN_CACHE");
+    for (int i = 0; i < 2; i++) {
+        setenv(below[i][0], above, 1);
+        unsetenv(below[i][1]);
+        run_children(1);
+        snprintf(folder, sizeof folder, "%.40s%s", above, below[i][2]);
+        assert_true(find_file(path));
+        unlink(path);
+        rmdir(folder);
+    }
+    snprintf(folder, sizeof folder, "%.40s/.cache", above);
+    rmdir(folder);
+    for (int i = 0; i < 2; i++) {
+        if (kept[i])
+            setenv(below[i][0], kept[i], 1);
+        else
+            unsetenv(below[i][0]);
+        mem_free(kept[i]);
+    }
+    snprintf(folder, sizeof folder, "%s", above);
+}
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    test_device_in_children();
+    if (strcmp(test_device_name(), "cuda") != 0) {
+        printf("# SKIP nets_algorithms: device %s remembers no algorithms\n1..0\n", test_device_name());
+        return 0;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(shapes_are_measured_once, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(processes_share_the_work, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(damage_costs_a_measurement_and_no_more, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(no_place_is_no_error, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
