@@ -16,7 +16,7 @@ static void norm_memory(struct cuda_norm *norm) {
     struct cuda_norm_memory *m = &norm->memory;
     m->r = block;
     m->partial = m->r + c;
-    m->a = (float *)(m->partial + 2 * c * parts);
+    m->a = (float *)(void *)(m->partial + 2 * c * parts);
     m->b = m->a + c;
     m->mean = m->b + c;
     m->p = m->mean + c;

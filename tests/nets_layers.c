@@ -462,8 +462,50 @@ static void rows_that_do_not_count_on(const struct device_ops *device) {
     assert_int_equal(result.count, 2);
     assert_int_equal(result.correct, 1);
     assert_true(fabs(result.loss - log(5) - log(1 + 4 * exp(-9))) < 1e-12);
+    float dz[ROWS * CLASSES];
+    for (int i = 0; i < ROWS * CLASSES; i++) dz[i] = 7;
+    loss_of(device, z, (const int32_t[]){3, 0, 0}, 2, dz, &result);
+    for (int i = 0; i < ROWS * CLASSES; i++) assert_int_equal(dz[i] == 7, i >= 2 * CLASSES); /* and are let alone */
     loss_of(device, z, (const int32_t[]){3, 0, 0}, 3, NULL, &result);
     assert_true(isnan(result.loss));
+}
+
+/* A GPU computes a whole pass twice, the second time recording it, and then repeats it: with the labels and logits of
+ * that time. A pass that is watched, and one of another kind, is computed all the same. */
+static void repeated_on(const struct device_ops *device) {
+    if (device_is_host(device)) return;
+    const struct backend_ops *backend = backend_for(device);
+    const float image[ROWS] = {0};
+    const struct tensor shape = {.n = ROWS, .c = 1, .h = 1, .w = 1, .floats = ROWS};
+    float *x = device->alloc(sizeof image, "images"), z[ROWS * CLASSES];
+    float *logits = device->alloc(sizeof z, "logits");
+    void *state = backend->open(&(struct backend_setup){.threads = 1});
+    for (int pass = 0; pass < 6; pass++) {
+        struct net_result found, wanted;
+        const int32_t label[ROWS] = {pass % CLASSES, 2, 4};
+        const int valid = 1 + pass % ROWS;
+        const bool whole = pass != 4;
+        for (int i = 0; i < ROWS * CLASSES; i++) z[i] = (float)((i * 7 + pass * 3) % 11) / 4;
+        device->to_device(logits, z, sizeof z);
+        backend->feed(state, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+        bool computes = backend->begin(state, PASS_INFER, whole);
+        assert_int_equal(computes, pass < 2 || !whole);
+        if (computes) {
+            backend->loss(state, logits, ROWS, CLASSES, NULL);
+            backend->end(state);
+        }
+        backend->result(state, &found);
+        loss_of(device, z, label, valid, NULL, &wanted);
+        assert_memory_equal(&found.loss, &wanted.loss, sizeof found.loss);
+        assert_int_equal(found.correct, wanted.correct);
+        assert_int_equal(found.count, valid);
+    }
+    assert_true(backend->begin(state, PASS_TRAIN, true));
+    backend->loss(state, logits, ROWS, CLASSES, NULL);
+    backend->end(state);
+    backend->close(state);
+    device->release(x);
+    device->release(logits);
 }
 
 static void on_each(void (*test)(const struct device_ops *device)) {
@@ -484,6 +526,12 @@ static void ties_go_to_the_lower_class(void **state) {
 static void rows_that_do_not_count_do_not_count(void **state) {
     (void)state;
     on_each(rows_that_do_not_count_on);
+}
+
+static void whole_passes_are_recorded_and_repeated(void **state) {
+    (void)state;
+    unsetenv("SPARSETRAIN_CUDA_GRAPH");
+    on_each(repeated_on);
 }
 
 /* Devices that answer and have a backend; the others, and precisions they lack, are named. */
@@ -514,6 +562,7 @@ int main(void) {
         cmocka_unit_test(huge_logits_neither_overflow_nor_vanish),
         cmocka_unit_test(ties_go_to_the_lower_class),
         cmocka_unit_test(rows_that_do_not_count_do_not_count),
+        cmocka_unit_test(whole_passes_are_recorded_and_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
