@@ -33,8 +33,7 @@ void cublas_check(cublasStatus_t status, const char *call, const char *file, int
            call, cublasGetStatusString(status));
 }
 
-/* -- tensors ---------------------------------------------------------------------------------------------------------
- */
+/* -- tensors ------------------------------------------------------------------------------------------------------ */
 
 enum cuda_layout cudnn_layout(enum precision precision) {
     switch (precision) {
@@ -73,8 +72,7 @@ void cudnn_lay_out(struct tensor *y, int layout) {
     y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);
 }
 
-/* -- the row ---------------------------------------------------------------------------------------------------------
- */
+/* -- the row ------------------------------------------------------------------------------------------------------ */
 
 static const char *version(void) {
     static char text[64];
@@ -138,8 +136,7 @@ static void close_backend(void *backend) {
     mem_free(b);
 }
 
-/* -- passes ----------------------------------------------------------------------------------------------------------
- */
+/* -- passes ------------------------------------------------------------------------------------------------------- */
 
 /* The loss of this pass, if it has one, is with the host once this event has come. */
 static void pass_given(struct cudnn_backend *b) {
@@ -178,8 +175,7 @@ static void end(void *backend) {
     pass_given(b);
 }
 
-/* -- the loss --------------------------------------------------------------------------------------------------------
- */
+/* -- the loss ----------------------------------------------------------------------------------------------------- */
 
 static void loss(void *backend, const float *logits, int n, int classes, float *dlogits) {
     struct cudnn_backend *b = backend;

@@ -34,8 +34,7 @@ struct cudnn_algorithms {
 
 static const char *const pass_names[CONV_PASSES] = {"forward", "data", "filter"};
 
-/* -- the file --------------------------------------------------------------------------------------------------------
- */
+/* -- the file ----------------------------------------------------------------------------------------------------- */
 
 static char *folder_of_cache(void) {
     const char *own = getenv("SPARSETRAIN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -156,8 +155,7 @@ void cudnn_algorithms_close(struct cudnn_algorithms *all) {
     mem_free(all);
 }
 
-/* -- measurement -----------------------------------------------------------------------------------------------------
- */
+/* -- measurement -------------------------------------------------------------------------------------------------- */
 
 /* What the three passes report, under one name. */
 struct finding {
@@ -166,10 +164,26 @@ struct finding {
     size_t memory;
 };
 
-/* Products of the precision that was asked for? CUDNN_DEFAULT_MATH may round the factors of f32 to TF32. */
+/* Products of the precision that was asked for? CUDNN_DEFAULT_MATH may round the factors of f32 to TF32, and
+ * CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION to half precision. */
 static bool math_fits(enum precision precision, int math) {
     if (precision == PRECISION_F32) return math == CUDNN_FMA_MATH;
     return math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH || math == CUDNN_TENSOR_OP_MATH;
+}
+
+/* Measured under CUDNN_FMA_MATH, an algorithm without tensor cores may still be reported as one of the default kind: it
+ * is asked for by the stricter name. */
+static int math_asked_for(enum precision precision, int math) {
+    return precision == PRECISION_F32 && math == CUDNN_DEFAULT_MATH ? CUDNN_FMA_MATH : math;
+}
+
+/* Winograd's algorithm over tiles of 4 x 4 loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016, Table 4):
+ * not what f32 is asked for. */
+static bool rounds_well(enum precision precision, enum conv_pass pass, int algorithm) {
+    static const int coarse[CONV_PASSES] = {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
+                                            CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED,
+                                            CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED};
+    return precision != PRECISION_F32 || algorithm != coarse[pass];
 }
 
 static cudnnStatus_t workspace_of(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
@@ -262,22 +276,24 @@ static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum 
     cuda_wait();
     void *memory[] = {s.x, s.w, s.y, s.workspace};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
-    for (int i = 0; i < count && best.algorithm < 0; i++)
-        if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, findings[i].math))
-            best = (struct entry){.algorithm = findings[i].algorithm, .math = findings[i].math};
+    for (int i = 0; i < count && best.algorithm < 0; i++) {
+        const int math = math_asked_for(b->precision, findings[i].math);
+        if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, math) &&
+            rounds_well(b->precision, pass, findings[i].algorithm))
+            best = (struct entry){.algorithm = findings[i].algorithm, .math = math};
+    }
     if (best.algorithm < 0)
         die("cuDNN has no reproducible algorithm for the convolution %s; try another --precision", key);
     snprintf(best.key, sizeof best.key, "%s", key);
     return best;
 }
 
-/* -- the choice ------------------------------------------------------------------------------------------------------
- */
+/* -- the choice --------------------------------------------------------------------------------------------------- */
 
 /* Sets the choice in the window; false: this version of the library does not know it. */
 static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct entry *e,
                 struct conv_choice *choice) {
-    if (!math_fits(b->precision, e->math)) return false;
+    if (!math_fits(b->precision, e->math) || !rounds_well(b->precision, pass, e->algorithm)) return false;
     *choice = (struct conv_choice){.algorithm = e->algorithm, .math = e->math};
     set_math(c, pass, e->math);
     return workspace_of(b, c, pass, e->algorithm, &choice->workspace) == CUDNN_STATUS_SUCCESS &&

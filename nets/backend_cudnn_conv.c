@@ -24,8 +24,7 @@ static bool is_canonical(const struct convolution *c) {
     return c->conv.x.layout == LAYOUT_CANONICAL;
 }
 
-/* -- opening ---------------------------------------------------------------------------------------------------------
- */
+/* -- opening ------------------------------------------------------------------------------------------------------ */
 
 static void describe_tensor(cudnnTensorDescriptor_t *desc, const struct tensor *t) {
     CUDNN_CALL(cudnnCreateTensorDescriptor(desc));
@@ -104,8 +103,7 @@ static void close_convolution(void *layer) {
     mem_free(c);
 }
 
-/* -- weights ---------------------------------------------------------------------------------------------------------
- */
+/* -- weights ------------------------------------------------------------------------------------------------------ */
 
 /* May cuDNN work on the arena's weights themselves? A slice may begin at any multiple of 4 bytes. */
 static bool in_place(const struct convolution *c, const float *slice) {
@@ -134,8 +132,7 @@ static void give_weights(const struct convolution *c, float *dparam) {
                                cudnn_is_bf16(&v->x));
 }
 
-/* -- passes ----------------------------------------------------------------------------------------------------------
- */
+/* -- passes ------------------------------------------------------------------------------------------------------- */
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;

@@ -5,8 +5,7 @@
 #include "nets/cuda_layers.h"
 #include "nets/cuda_norm.h"
 
-/* -- normalisation ---------------------------------------------------------------------------------------------------
- */
+/* -- normalisation ------------------------------------------------------------------------------------------------ */
 
 /* One block for all of a layer's memory: first what has doubles. */
 static void norm_memory(struct cuda_norm *norm) {

@@ -39,8 +39,7 @@ ST_HD float bf16_value(struct bf16 from) {
     return value;
 }
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- */
+/* -- places ------------------------------------------------------------------------------------------------------- */
 
 /* A tensor as the kernels see it. */
 struct cuda_shape {
@@ -76,8 +75,7 @@ ST_HD uint32_t cuda_weight_place(uint32_t at, uint32_t in, uint32_t window) {
     return (out * in + c) * window + (row - out * window);
 }
 
-/* -- augmentation ----------------------------------------------------------------------------------------------------
- */
+/* -- augmentation ------------------------------------------------------------------------------------------------- */
 
 /* Which pixel of a channel [height][width] becomes output pixel (y, x) of it (struct image_cut: shifted, then
  * mirrored); -1: black. */
@@ -88,8 +86,7 @@ ST_HD int32_t cuda_cut_source(int32_t height, int32_t width, int32_t down, int32
     return row * width + column;
 }
 
-/* -- shortcut: y (i, j) = x (stride i, stride j), `before` zero channels first ----------------------------------------
- */
+/* -- shortcut: y (i, j) = x (stride i, stride j), `before` zero channels first ------------------------------------ */
 
 /* The place in x that element e of y is copied from; false: none, it is zero. */
 ST_HD bool cuda_shortcut_source(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride,

@@ -17,8 +17,7 @@ static uint32_t count_of(const cuda_shape *s) {
     return s->images * s->channels * s->positions;
 }
 
-/* -- layouts ---------------------------------------------------------------------------------------------------------
- */
+/* -- layouts ------------------------------------------------------------------------------------------------------ */
 
 template <class T> static __global__ void to_last(cuda_shape shape, uint32_t n, const float *from, T *to) {
     cuda_shape canonical = shape;
@@ -44,8 +43,7 @@ static __global__ void weights_from_last(uint32_t n, uint32_t in, uint32_t windo
     FOR_EACH(i, n) to[cuda_weight_place(i, in, window)] = load(from[i]);
 }
 
-/* -- shortcut and average --------------------------------------------------------------------------------------------
- */
+/* -- shortcut and average ----------------------------------------------------------------------------------------- */
 
 template <class T>
 static __global__ void shortcut_forward(cuda_shape x, cuda_shape y, uint32_t stride, uint32_t n, const T *from, T *to) {
@@ -85,8 +83,7 @@ template <class T> static __global__ void average_backward(cuda_shape x, uint32_
     }
 }
 
-/* -- bias ------------------------------------------------------------------------------------------------------------
- */
+/* -- bias --------------------------------------------------------------------------------------------------------- */
 
 static __global__ void bias_add(uint32_t n, uint32_t columns, const float *b, float *y) {
     FOR_EACH(i, n) y[i] += b[i % columns];
@@ -103,8 +100,7 @@ static __global__ void bias_gradient(uint32_t rows, uint32_t columns, const floa
     }
 }
 
-/* -- launchers -------------------------------------------------------------------------------------------------------
- */
+/* -- launchers ---------------------------------------------------------------------------------------------------- */
 
 /* The kernel for elements of type T where the tensors `a` and `b` hold them. */
 #define LAUNCH_FOR(kernel, bf16_elements, n, ...)                                                                      \

@@ -15,7 +15,12 @@
 #define EPSILON 1e-5
 #define MOMENTUM 0.1 /* weight of the batch in the running statistics */
 
-enum { THREADS = CUDA_WALK_THREADS, WARP = 32, SUM_BLOCKS = 2, APPLY_BLOCKS = 8 /* on each multiprocessor */ };
+enum {
+    THREADS = CUDA_WALK_THREADS,
+    WARP = 32,
+    BLOCKS_EACH = 4, /* on each multiprocessor: as many as fit at once, whatever the kernel */
+    SUM_STEPS = 4    /* of a thread at least, so that the parts to be added up in the end are not too many */
+};
 
 /* What a thread is in its walk; see cuda_index.h. */
 struct walker {
@@ -41,8 +46,7 @@ static __device__ __forceinline__ void of_channels(const cuda_walk &w, const wal
     for (int l = 0; l < V; l++) mine[l] = array[cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l)];
 }
 
-/* -- sums ------------------------------------------------------------------------------------------------------------
- */
+/* -- sums --------------------------------------------------------------------------------------------------------- */
 
 /* The threads' sums, over the rows of the block, to partial[channel][0 or 1][part]. */
 template <int V, bool LAST>
@@ -82,12 +86,17 @@ static __device__ bool is_last(unsigned *done) {
     return last;
 }
 
-/* A channel's parts added up by a warp, the same on every lane. */
-static __device__ double sum_parts(const double *part) {
-    double sum = 0;
-    for (uint32_t i = threadIdx.x % WARP; i < gridDim.x; i += WARP) sum += __ldcg(part + i);
-    for (int by = WARP / 2; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
-    return sum;
+/* A channel's parts added up by a warp, the same on every lane: sums 0 and 1. */
+static __device__ void sum_parts(const double *part, double *one, double *two) {
+    *one = *two = 0;
+    for (uint32_t i = threadIdx.x % WARP; i < gridDim.x; i += WARP) {
+        *one += __ldcg(part + i);
+        *two += __ldcg(part + gridDim.x + i);
+    }
+    for (int by = WARP / 2; by > 0; by /= 2) {
+        *one += __shfl_xor_sync(0xffffffffu, *one, by);
+        *two += __shfl_xor_sync(0xffffffffu, *two, by);
+    }
 }
 
 /* a and b of y = a x + b */
@@ -112,8 +121,8 @@ static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memo
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
     for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
-        const double *part = m.partial + (size_t)c * 2 * gridDim.x;
-        const double sum = sum_parts(part), squares = sum_parts(part + gridDim.x);
+        double sum, squares;
+        sum_parts(m.partial + (size_t)c * 2 * gridDim.x, &sum, &squares);
         if (threadIdx.x % WARP != 0) continue;
         const double mean = load(x[first_of(w, c)]) + sum / count;
         double m2 = squares - sum * sum / count;
@@ -179,17 +188,17 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* -- backward --------------------------------------------------------------------------------------------------------
- */
+/* -- backward ----------------------------------------------------------------------------------------------------- */
 
 /* The last block: gradients of scale and shift, and p and q of dx = a g + p x + q. */
 static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &m, const float *param, float *dparam) {
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
     for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
-        const double *part = m.partial + (size_t)c * 2 * gridDim.x;
-        const double sum = sum_parts(part), dot = sum_parts(part + gridDim.x), r = m.r[c], a = param[c] * r;
+        double sum, dot;
+        sum_parts(m.partial + (size_t)c * 2 * gridDim.x, &sum, &dot);
         if (threadIdx.x % WARP != 0) continue;
+        const double r = m.r[c], a = param[c] * r;
         dparam[c] = (float)(dot * r);
         dparam[channels + c] = (float)sum;
         const double slope = -a * r * r * dot / count;
@@ -260,8 +269,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* -- launchers -------------------------------------------------------------------------------------------------------
- */
+/* -- launchers ---------------------------------------------------------------------------------------------------- */
 
 extern "C" void cuda_norm_plan(struct cuda_norm *norm, const struct cuda_shape *shape, bool is_bf16, bool joins) {
     *norm = cuda_norm{};
@@ -270,33 +278,34 @@ extern "C" void cuda_norm_plan(struct cuda_norm *norm, const struct cuda_shape *
     norm->joins = joins;
 }
 
-/* Blocks in x so that there are about `each` on every multiprocessor, and none without a step. */
-static unsigned parts_of(const cuda_walk *w, unsigned each) {
-    const size_t most = ((size_t)w->steps + w->rows - 1) / w->rows;
-    const unsigned parts = (cuda_grid(each, SIZE_MAX) + w->slabs - 1) / w->slabs;
-    return parts < most ? parts : (unsigned)most;
+/* Blocks in x: BLOCKS_EACH on every multiprocessor together with those in y, but none whose threads have fewer than
+ * `least` steps. */
+static unsigned parts_of(const cuda_walk *w, uint32_t least) {
+    const uint32_t each = w->rows * least, most = (w->steps + each - 1) / each;
+    const unsigned parts = (cuda_grid(BLOCKS_EACH, SIZE_MAX) + w->slabs - 1) / w->slabs;
+    return parts < most ? parts : most;
 }
 
 extern "C" size_t cuda_norm_parts(const struct cuda_norm *norm) {
-    return parts_of(&norm->walk, SUM_BLOCKS);
+    return parts_of(&norm->walk, SUM_STEPS);
 }
 
 /* One of the six kinds of tensors: element type, elements at once, whether channels come last. */
 template <class T, int V, bool LAST> struct norm_of {
-    static dim3 grid(const cuda_norm *n, unsigned each) { return dim3(parts_of(&n->walk, each), n->walk.slabs); }
+    static dim3 grid(const cuda_norm *n, uint32_t least) { return dim3(parts_of(&n->walk, least), n->walk.slabs); }
     static size_t shared() { return 2 * (LAST ? V : 1) * THREADS * sizeof(double); }
 
     static void forward(const cuda_norm *n, const void *x, const void *add, void *y, const float *param, float *state,
                         bool training) {
         const uint32_t channels = n->walk.shape.channels;
         if (training)
-            LAUNCH((moments<T, V, LAST>), grid(n, SUM_BLOCKS), THREADS, shared(), cuda_stream(), n->walk, n->memory,
+            LAUNCH((moments<T, V, LAST>), grid(n, SUM_STEPS), THREADS, shared(), cuda_stream(), n->walk, n->memory,
                    (const T *)x, param, state);
         else
             LAUNCH(inference_scale, (channels + THREADS - 1) / THREADS, THREADS, 0, cuda_stream(), n->memory, channels,
                    param, (const float *)state);
         CUDA_CALL(cudaGetLastError());
-        LAUNCH((apply<T, V, LAST>), grid(n, APPLY_BLOCKS), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
+        LAUNCH((apply<T, V, LAST>), grid(n, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
                (const T *)add, (T *)y);
         CUDA_CALL(cudaGetLastError());
     }
@@ -304,12 +313,12 @@ template <class T, int V, bool LAST> struct norm_of {
     template <bool MASKED>
     static void backward(const cuda_norm *n, const void *x, const void *y, void *dy, const void *dy2, void *dx,
                          const float *param, float *dparam) {
-        LAUNCH((gradient_sums<T, V, LAST, MASKED>), grid(n, SUM_BLOCKS), THREADS, shared(), cuda_stream(), n->walk,
+        LAUNCH((gradient_sums<T, V, LAST, MASKED>), grid(n, SUM_STEPS), THREADS, shared(), cuda_stream(), n->walk,
                n->memory, (const T *)x, (const T *)y, (T *)dy, (const T *)dy2, param, dparam);
         CUDA_CALL(cudaGetLastError());
         if (!dx) return;
-        LAUNCH((gradient<T, V, LAST, MASKED>), grid(n, APPLY_BLOCKS), THREADS, 0, cuda_stream(), n->walk, n->memory,
-               (const T *)x, (const T *)dy, (T *)dx);
+        LAUNCH((gradient<T, V, LAST, MASKED>), grid(n, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
+               (const T *)dy, (T *)dx);
         CUDA_CALL(cudaGetLastError());
     }
 };

@@ -113,8 +113,7 @@ static void naive_close(struct naive *v) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) mem_free(all[i]);
 }
 
-/* -- naive gradients against finite differences ----------------------------------------------------------------------
- */
+/* -- naive gradients against finite differences ------------------------------------------------------------------- */
 
 /* sum dy y: a loss whose gradient with respect to y is dy. */
 static double weighted(struct naive *v) {
@@ -154,8 +153,7 @@ static void naive_gradients_are_the_differences(void **state) {
     }
 }
 
-/* -- backends against the naive loops ---------------------------------------------------------------------------------
- */
+/* -- backends against the naive loops ----------------------------------------------------------------------------- */
 
 /* Where canonical element i of t lies in its layout, in elements. */
 static size_t place(const struct device_ops *device, const struct tensor *t, size_t i) {
