@@ -25,7 +25,8 @@ void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t
                     const struct optimiser_setup *setup) {
     ops = for_device(ops, device);
     *o = (struct optimiser){.ops = ops, .setup = *setup, .device = device, .n = n, .n_state = n * ops->states};
-    o->state = device->alloc(o->n_state * sizeof(float), "the optimiser's state (--model and --optimiser say how much)");
+    o->state =
+        device->alloc(o->n_state * sizeof(float), "the optimiser's state (--model and --optimiser say how much)");
     device->zero(o->state, o->n_state * sizeof(float));
 }
 

@@ -84,6 +84,7 @@ check "a run records its gradients" [ $? -eq 0 ]
 # -- the benches -------------------------------------------------------------------------------------------------------
 # all_right NAME: every row of the last table ends with 0 wrong, and there are some
 all_right() {
+    # shellcheck disable=SC2016 # the dollars are awk's
     check "$1" awk '/^[# ]*#/ { next } NF > 5 { rows++; if ($NF != 0) bad = 1 } END { exit bad || !rows }' "$W/out"
 }
 start 3 bench --device "$device" --n 1000,5 --density 0.01,1 --warmup 1 --repeat 1
@@ -107,7 +108,7 @@ fi
 precisions=f32
 [ "$device" = cpu ] || precisions="f32 tf32 bf16"
 for precision in $precisions; do
-    start 1 bench net --device "$device" --precision $precision --batch 2 --steps 1 --repeat 1 --json
+    start 1 bench net --device "$device" --precision "$precision" --batch 2 --steps 1 --repeat 1 --json
     status=$?
     check "bench net in $precision" sh -c "[ $status -eq 0 ] && grep -q '\"device\":\"$label\".*\"precision\":\"$precision\".*\"wrong\":0' '$W/out'"
 done
