@@ -60,7 +60,7 @@ keep() { # keep FILE...: with its folders
         cp -aL "$file" "$to/${file%/*}/"
     done
 }
-keep usr/bin/orterun usr/bin/pkgconf usr/share/openmpi usr/include/oneapi usr/include/libpng16 usr/include/png*.h \
+keep usr/bin/orterun usr/bin/orted usr/bin/pkgconf usr/share/openmpi usr/include/oneapi usr/include/libpng16 usr/include/png*.h \
     usr/include/zlib.h usr/include/zconf.h "$libs"/../../include/*-linux-gnu/zconf.h usr/include/cmocka*.h \
     "$libs"/openmpi/include/mpi*.h "$libs"/openmpi/include/openmpi/mpiext "$libs"/pmix*/share/pmix etc/openmpi
 for name in mpirun mpirun.openmpi; do ln -s orterun "$to/usr/bin/$name"; done
@@ -97,6 +97,7 @@ for file in "$libs"/pmix*/lib/pmix/*.so; do
     with_needs "$file"
 done
 with_needs usr/bin/orterun
+with_needs usr/bin/orted
 with_needs usr/bin/pkgconf
 # What the build links: the name for the linker points at the library that is loaded later.
 for name in mpi dnnl png16 png z cmocka; do
