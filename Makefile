@@ -71,7 +71,7 @@ libs_nets := -ldnnl
 
 quiet     = $(if $(filter 1,$(V)),,@printf '  %-3s %s\n' $(1) $(2);)
 
-.PHONY: all programs check bench lint format install uninstall clean report cuda
+.PHONY: all programs tests check bench lint format install uninstall clean report cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: report programs
@@ -87,7 +87,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(call quiet,CC,$@)$(CC) $(cflags) -c $< -o $@
 $(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
 $(BUILD)/obj/base/plugin.o $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
-commit := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+# A copy without git may say in the file COMMIT what it is a copy of.
+commit := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)
 
 # version.o is made again when the commit changes
 $(BUILD)/commit: FORCE
@@ -166,6 +167,11 @@ $(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/hostcuda_%.c.o $(BUILD)/hostc
 
 $(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o
 
+# What scripts/gpu-check.sh holds the plugin against; CUB takes a while to compile.
+$(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu
+	@mkdir -p $(@D)
+	$(call quiet,NVC,$@)$(nvcc) -O3 -std=c++17 $(gencode) -Xcompiler -Wall,-Wextra$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings) $< -o $@
+
 # Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
 ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
@@ -175,7 +181,8 @@ cuda:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-check: programs $(tests) $(hostcuda) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
+tests: programs $(tests) $(hostcuda) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
+check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
 bench: programs
 	BUILD='$(BUILD)' sh scripts/bench.sh

@@ -30,6 +30,10 @@ except ImportError:
 BEGIN = time.monotonic()
 # What our precisions are held against: PyTorch's variant of the same arithmetic.
 EAGER = {"f32": "eager-f32", "tf32": "eager-tf32", "bf16": "eager-bf16"}
+# PyTorch brings its own libraries, so that ours must not stand before them: they have a variable of their own.
+OUR_ENVIRONMENT = dict(os.environ)
+if "OUR_LIBRARY_PATH" in os.environ:
+    OUR_ENVIRONMENT["LD_LIBRARY_PATH"] = os.environ["OUR_LIBRARY_PATH"]
 SKIPPED_MAX = 300  # characters of a reason
 
 
@@ -49,7 +53,7 @@ def not_done(options, what, why):
 def run(options, *arguments):
     """Rows of one run of ours."""
     command = [options.binary, "bench", *arguments, "--device", options.our_device, "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=OUR_ENVIRONMENT,
                           timeout=max(5, left(options)))
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or any(row["wrong"] for row in rows):
@@ -244,7 +248,8 @@ def net(options):
 
 
 def lacks_precision(options):
-    shown = subprocess.run([options.binary, "bench", "net", "--help"], stdout=subprocess.PIPE, text=True).stdout
+    shown = subprocess.run([options.binary, "bench", "net", "--help"], stdout=subprocess.PIPE, text=True,
+                           env=OUR_ENVIRONMENT).stdout
     return "--precision" not in shown
 
 

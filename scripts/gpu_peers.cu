@@ -176,7 +176,7 @@ static void row(size_t asked, int repeat, const cudaDeviceProp &about) {
     printf("{\"bench\":\"gpu_peers\",\"gpu\":\"%s\",\"n\":%zu,\"repeat\":%d,\"launch_s\":%.4g,\"round_trip_s\":%.4g,"
            "\"read_s\":%.4g,\"accumulate_s\":%.4g,\"copy_s\":%.4g,\"sort_s\":%.4g,\"read_bytes_per_s\":%.4g,"
            "\"accumulate_bytes_per_s\":%.4g,\"copy_bytes_per_s\":%.4g,\"wrong\":%llu}\n",
-           about.name, n, repeat, median(seconds[0]), median(trip), median(seconds[1]), median(seconds[2]),
+           about.name, asked, repeat, median(seconds[0]), median(trip), median(seconds[1]), median(seconds[2]),
            median(seconds[3]), median(seconds[4]), 4.0 * n / median(seconds[1]), 12.0 * n / median(seconds[2]),
            8.0 * n / median(seconds[3]), count);
     fflush(stdout);

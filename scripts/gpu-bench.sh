@@ -1,0 +1,200 @@
+# shellcheck shell=sh
+# gpu-bench.sh: sourced by gpu-check.sh after gpu-steps.sh: the steps that measure (bench, sanitize, converge).
+# shellcheck disable=SC2154,SC2034
+
+# -- bench -----------------------------------------------------------------------------------------------------------------
+step_bench() {
+    lengths=14728266,133547324 densities=0.001,0.01 batches=32,128,1024 repeat=40 rounds=3 peer=cuda modes=default,reduce-overhead,max-autotune
+    [ "$quick" = 0 ] || { repeat=16 rounds=1 modes=reduce-overhead; }
+    if [ "$dry" = 1 ]; then
+        lengths=4000,5000 densities=0.01 batches=2 repeat=2 rounds=1 peer=cpu modes=
+    fi
+    bench_select
+    bench_net
+    bench_train
+}
+# bench_python PART SECONDS OPTION...: rows of bench-gpu.py
+bench_python() {
+    part=$1 seconds=$2
+    [ "$2" -lt "$(remaining)" ] || seconds=$(remaining)
+    shift 2
+    [ -n "$python" ] || { verdict bench LATE "$part: python3 is not here"; return; }
+    peer_environment timeout -k 5 $((seconds > 0 ? seconds + 20 : 1)) "$python" scripts/bench-gpu.py "$program" "$part" --device "$peer" \
+        --our-device cuda --seconds "$seconds" --rounds "$rounds" "$@" >"$scratch/python-rows" 2>"$scratch/python.log" || {
+        tail -n 5 "$scratch/python.log"
+        verdict bench FAIL "bench-gpu.py $part ended badly (the rows that it gave are kept)"
+    }
+    grep '^{' "$scratch/python-rows"
+}
+skipped_rows() { # skipped_rows FILE: what the rows say was left out, by name
+    sed -n 's/.*"skipped": "\([^"]*\)", "why": "\([^"]*\)".*/\1: \2/p' "$1" | while read -r line; do verdict bench NOTE "left out: $line"; done
+}
+bench_select() {
+    rows=$scratch/rows-bench-select
+    : >"$rows"
+    gpu_peers before
+    bench_python topk $(($(remaining) / 3)) --n "$lengths" --density "$densities" --steps "$repeat" --select all >>"$rows"
+    gpu_peers after
+    skipped_rows "$rows"
+    grep -v '"skipped"' "$rows" | awk -v dry="$dry" "$number"'
+        # The floor: acc += grad of the same length, and a launch that is waited for; the median of what was measured.
+        /"gpu_peers"/ { n = number("n"); add[n] = number("accumulate_s"); trip = number("round_trip_s"); read[n] = number("read_s"); copy[n] = number("copy_s"); sort[n] = number("sort_s") }
+        /"gpu_topk"/ { row[++rows] = $0 }
+        END {
+            for (n in add) printf "n %d: read %.1f us, acc += grad %.1f us, copy %.1f us, radix sort %.1f us, launch and wait %.1f us\n", n, 1e6 * read[n], 1e6 * add[n], 1e6 * copy[n], 1e6 * sort[n], 1e6 * trip
+            for (r = 1; r <= rows; r++) {
+                $0 = row[r]; n = number("n"); name = text("selector"); t = number("median_s"); alone = number("select_alone_s"); topk = number("ratio_peer"); sorted = ""
+                line = sprintf("%-8s n %d density %g: %.1f us", name, n, number("density"), 1e6 * t)
+                if (n in add) {
+                    over = (t - trip) / add[n]; sorted = sprintf(", %.1f x faster than a radix sort", sort[n] / t)
+                    line = line sprintf(", less a launch %.2f x acc += grad", over)
+                    if (name == "reuse") line = line sprintf(" (target 1.3: %s)", over <= 1.3 ? "reached" : "missed")
+                    if (name == "exact") line = line sprintf(" (target 2.5: %s)", over <= 2.5 ? "reached" : "missed")
+                    line = line sprintf("; of it launch %.0f%%, floor %.0f%%, the rest %.0f%%", 100 * trip / t, 100 * add[n] / t, 100 * (1 - (trip + add[n]) / t))
+                }
+                if (alone != "-") line = line sprintf("; selection alone %.1f us", 1e6 * alone)
+                if (topk != "-") {
+                    line = line sprintf("; %.1f x faster than torch.topk", topk)
+                    if (name == "exact") line = line sprintf(" (target 5: %s)", topk >= 5 ? "reached" : "missed")
+                }
+                print line sorted
+            }
+        }' | report_lines
+    results bench-select
+}
+report_lines() { while read -r line; do verdict bench NOTE "$line"; done; }
+gpu_peers() { # gpu_peers WHEN
+    [ "$dry" = 0 ] || return 0
+    within "$BUILD/tests/gpu_peers" --n "$lengths" --repeat "$repeat" | sed "s/^{/{\"when\":\"$1\",/" >>"$rows"
+    grep '"gpu_peers"' "$rows" | grep -qv '"wrong":0}' && verdict bench FAIL 'gpu_peers: wrong results'
+    return 0
+}
+bench_net() {
+    rows=$scratch/rows-bench-net
+    : >"$rows"
+    models=resnet20
+    if "$program" list | grep -q '^  vgg16 *yes'; then models="vgg16 resnet20"; fi
+    for model in $models; do
+        share=$((($(remaining) - 30) * 9 / 10))
+        [ "$model" = resnet20 ] || share=$((share / 4))
+        steps=50
+        [ "$dry" = 0 ] || steps=1
+        bench_python net $share --model "$model" --batch "$batches" --compile "$modes" --steps $steps >>"$rows"
+    done
+    skipped_rows "$rows"
+    grep '"images_per_s"' "$rows" | awk "$number"'{
+        model = text("model"); batch = number("batch"); eager = number("ratio_eager"); compiled = number("ratio_compiled")
+        line = sprintf("%s batch %d %s: %.0f images/s", model, batch, text("precision"), number("images_per_s"))
+        goal = batch != 128 ? 0 : model == "resnet20" ? 3 : model == "vgg16" ? 1.3 : 0
+        if (eager != "-") line = line sprintf(", %.2f x PyTorch %s", eager, text("eager")) (goal ? sprintf(" (target %g: %s)", goal, eager >= goal ? "reached" : "missed") : "")
+        goal = batch == 128 && model == "resnet20" ? 1.2 : 0
+        if (compiled != "-") line = line sprintf(", %.2f x %s", compiled, text("compiled")) (goal ? sprintf(" (target %g: %s)", goal, compiled >= goal ? "reached" : "missed") : "")
+        print line }' | report_lines
+    results bench-net
+}
+# Where a step of training goes: the phases of whole runs.
+bench_train() {
+    rows=$scratch/rows-bench-train
+    : >"$rows"
+    train_options='--data synthetic:20000x64 --batch 128' steps=200 rank_counts='1 4'
+    if [ "$dry" = 1 ]; then train_options='--data synthetic:16x8 --batch 2' steps=2 rank_counts=1; fi
+    for ranks in $rank_counts; do
+        for algo in dense gtopk; do
+            name=train-$algo-$ranks
+            train cuda f32 "$algo" "$ranks" "$steps" "$name" || { verdict bench LATE "training with $algo on $ranks ranks: status $?"; continue; }
+            sed -n "s/^{\"type\":\"summary\",/{\"algo\":\"$algo\",\"ranks\":$ranks,/p" "$scratch/$name/run.jsonl" >>"$rows"
+        done
+    done
+    awk "$number"'{
+        line = sprintf("training, %s, P = %d: %.0f images/s, step %.2f ms:", text("algo"), number("ranks"), number("images_per_second"), 1e3 * number("step_seconds"))
+        count = split("compute select pack communicate merge update io other", phase, " ")
+        for (i = 1; i <= count; i++) all += number(phase[i])
+        for (i = 1; i <= count; i++) line = line sprintf(" %s %.0f%%", phase[i], all ? 100 * number(phase[i]) / all : 0)
+        all = 0; print line }' "$rows" | report_lines
+    results bench-train
+}
+
+# -- sanitize ----------------------------------------------------------------------------------------------------------------
+step_sanitize() {
+    sanitizer=$(command -v compute-sanitizer || find "$cuda_home/" -maxdepth 3 -name compute-sanitizer -perm -1 2>/dev/null | head -n 1)
+    [ "$dry" = 0 ] || { verdict sanitize NOTE 'skipped: a dry run has no GPU'; return; }
+    [ -n "$sanitizer" ] || { verdict sanitize NOTE 'skipped: compute-sanitizer is not here'; return; }
+    within "$sanitizer" "$BUILD/tests/gpu_peers" --n 4096 --repeat 1 >"$scratch/sanitizer" 2>&1 || {
+        verdict sanitize NOTE "skipped: compute-sanitizer does not work here: $(grep -m 1 -iE 'error|support' "$scratch/sanitizer" | cut -c 1-200)"
+        return
+    }
+    : >"$scratch/rows-sanitize"
+    SPARSETRAIN_TEST_DEVICE=cuda
+    export SPARSETRAIN_TEST_DEVICE
+    one_step="$program --device cuda --data synthetic:16x8 --batch 4 --steps 1 --eval-every 0 --quiet"
+    for tool in memcheck racecheck initcheck; do
+        sanitized "$tool" topk_store "$BUILD/tests/topk_store"
+        # shellcheck disable=SC2086 # options
+        sanitized "$tool" training_step $one_step
+        sanitized "$tool" nets_layers "$BUILD/tests/nets_layers"
+        sanitized "$tool" topk_rows "$BUILD/tests/topk_rows"
+    done
+    unset SPARSETRAIN_TEST_DEVICE
+    results sanitize
+}
+# sanitized TOOL NAME COMMAND...: for at most a third of what is left
+sanitized() {
+    tool=$1 name=$2
+    shift 2
+    most=$((($(remaining) + 2) / 3))
+    [ $most -gt 2 ] || { verdict sanitize LATE "$tool $name: no time"; return; }
+    sanitize_began=$(date +%s)
+    timeout -k 5 $most "$sanitizer" --tool "$tool" "$@" >"$scratch/sanitizer" 2>&1
+    status=$?
+    found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p; s/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$scratch/sanitizer" | tail -n 1)
+    printf '{"tool":"%s","program":"%s","errors":%s,"status":%d,"seconds":%d}\n' "$tool" "$name" "${found:-null}" $status \
+        $(($(date +%s) - sanitize_began)) >>"$scratch/rows-sanitize"
+    if [ $status -eq 124 ]; then verdict sanitize LATE "$tool $name: stopped after $most s"
+    elif [ "${found:-1}" = 0 ]; then verdict sanitize PASS "$tool $name"
+    else
+        verdict sanitize FAIL "$tool $name: ${found:-unknown} errors, status $status"
+        grep '=========' "$scratch/sanitizer" | head -n 30
+    fi
+}
+
+# -- converge ----------------------------------------------------------------------------------------------------------------
+# Goes on where the runs in $runs were; stops them, with a checkpoint, when the time is over.
+step_converge() {
+    algos='dense gtopk' ranks=4
+    if [ "$dry" = 1 ]; then
+        ranks=2
+    elif ! "$program" list | grep -q '^  cifar10 *yes' && [ "$data" = cifar10 ]; then
+        verdict converge LATE 'no CIFAR-10 in build/data; --data cifar10:WHERE names another place'
+        return
+    fi
+    for algo in $algos; do
+        run=$runs/$algo
+        completed "$run" && continue
+        # What the program needs to write its checkpoint and end
+        seconds=$(($(remaining) - 15))
+        [ $seconds -gt 10 ] || { verdict converge LATE "$algo: no time in this call"; continue; }
+        set -- --algo "$algo" --device cuda --data "$data"
+        [ "$dry" = 0 ] || set -- --algo "$algo" --device cuda --data synthetic:16x8 --batch 2 --epochs 1
+        if [ -n "$(find "$run" -name model.ckpt 2>/dev/null)" ]; then set -- --resume "$run"
+        else
+            rm -rf "$run"
+            set -- "$@" --out "$run"
+        fi
+        mkdir -p "$runs"
+        timeout -s USR1 -k 14 $seconds "$MPIRUN" -np $ranks "$program" "$@" --quiet 2>&1 | tail -n 20
+    done
+    : >"$scratch/rows-converge"
+    for algo in $algos; do
+        if [ ! -f "$runs/$algo/run.jsonl" ]; then
+            late converge || verdict converge FAIL "$algo: there is no run"
+            continue
+        fi
+        sed -n "s/^{\"type\":\"\(eval\|summary\)\",/{\"algo\":\"$algo\",\"ranks\":$ranks,\"row\":\"\1\",/p" "$runs/$algo/run.jsonl" >>"$scratch/rows-converge"
+        accuracy=$(awk "$number"'/"type":"eval"/ { e = number("epoch"); a = number("test_accuracy") } END { printf "epoch %.1f, test accuracy %.2f%%", e, 100 * a }' "$runs/$algo/run.jsonl")
+        if completed "$runs/$algo"; then verdict converge PASS "$algo: $accuracy, completed"; else verdict converge LATE "$algo: $accuracy; call again to go on"; fi
+    done
+    results converge
+    if ! command -v gnuplot >/dev/null 2>&1; then verdict converge NOTE 'plots: gnuplot is not here; sh scripts/plot.sh RUN... draws them elsewhere'
+    elif [ "$dry" = 0 ]; then sh scripts/plot.sh "$runs/dense" "$runs/gtopk" --out "$out/gpu-converge" || true; fi
+}
+completed() { grep -q '"type":"summary".*"completed":true' "$1/run.jsonl" 2>/dev/null; }

@@ -1,0 +1,228 @@
+# shellcheck shell=sh
+# gpu-steps.sh: sourced by gpu-check.sh: what its steps do, and how results are written. Each step knows when it must end
+# (step_end); what it did not come to is named. Variables that gpu-check.sh sets: BUILD program scratch out label gpu
+# driver capability dry quick data runs said.
+# shellcheck disable=SC2154,SC2034
+
+# -- time, verdicts, results -----------------------------------------------------------------------------------------------
+remaining() { echo $((step_end - $(date +%s))); }
+# within COMMAND...: stopped at the end of the step, with status 124
+within() {
+    within_seconds=$(remaining)
+    [ "$within_seconds" -gt 0 ] || return 124
+    timeout -k 5 "$within_seconds" "$@"
+}
+# verdict STEP PASS|FAIL|LATE|NOTE TEXT: a line now and in the summary. LATE: not all of it was done.
+verdict() {
+    printf '%-4s  %-9s %s\n' "$2" "$1" "$3" | tee -a "$scratch/summary"
+    echo "$2" >>"$scratch/verdict-$1"
+}
+failed() { grep -q FAIL "$scratch/verdict-$1" 2>/dev/null; }
+late() { grep -q LATE "$scratch/verdict-$1" 2>/dev/null; }
+
+escaped() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g'; }
+# results NAME: gpu-NAME.json from the rows (one JSON object a line) in $scratch/rows-NAME
+results() {
+    [ -s "$scratch/rows-$1" ] || return 0
+    {
+        printf '{"device":"%s","machine":"%s","gpu":"%s","driver":"%s","cuda":"%s","cudnn":"%s","commit":"%s",' "$label" \
+            "$(escaped "$machine")" "$(escaped "$gpu")" "$(escaped "$driver")" "$cuda_version" "$cudnn_version" "$commit"
+        printf '"date":"%s","command":"%s","rows":[\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(escaped "$command")"
+        sed '$!s/$/,/' "$scratch/rows-$1"
+        echo ']}'
+    } >"$out/gpu-$1.json"
+    echo "   written: gpu-$1.json ($(wc -l <"$scratch/rows-$1") rows)"
+}
+# What awk needs to read a number or a text out of a row.
+# shellcheck disable=SC2016 # dollars of awk
+number='function number(key) {
+    if (!match($0, "\"" key "\": ?[-+0-9.eE]+")) return "-"
+    value = substr($0, RSTART, RLENGTH); sub(/^[^:]*: ?/, "", value)
+    return value + 0
+}
+function text(key) {
+    if (!match($0, "\"" key "\": ?\"[^\"]*\"")) return "-"
+    value = substr($0, RSTART, RLENGTH); sub(/^[^:]*: ?"/, "", value); sub(/"$/, "", value)
+    return value
+}'
+
+# -- what is here ----------------------------------------------------------------------------------------------------------
+find_tools() {
+    jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+    nvcc=$(command -v nvcc || find /usr/local/cuda/bin -name nvcc 2>/dev/null | head -n 1)
+    [ -n "$nvcc" ] && PATH=$PATH:${nvcc%/nvcc} && export PATH
+    cuda_home=${nvcc:+$(readlink -f "$nvcc")} && cuda_home=${cuda_home%/bin/nvcc}
+    cuda_version=$([ -z "$nvcc" ] || "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+    python='' torch=''
+    for candidate in python3 /usr/bin/python3; do
+        candidate=$(command -v "$candidate") || continue
+        python=${python:-$candidate}
+        torch=$(peer_environment "$candidate" -c 'import torch; print(torch.__version__)' 2>/dev/null) && python=$candidate && break
+    done
+    compiler=
+    command -v cc >/dev/null 2>&1 || compiler="CC=gcc"
+    find_cuda_libraries
+    machine="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $jobs cores"
+    commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)
+    # Folders of this machine do not belong into results.
+    command=$(printf '%s' "$said" | sed 's#--\(libs\|out\|runs\) [^ ]*/#--\1 #g; s#--data \([a-z0-9]*\):[^ ]*/#--data \1:#g')
+}
+# PyTorch's own environment, and in it ours for the programs of ours that it starts.
+peer_environment() {
+    env LD_LIBRARY_PATH="$PEER_LIBRARY_PATH" OUR_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" "$@"
+}
+# cuDNN and cuBLAS of the toolkit, or those of Python's packages
+find_cuda_libraries() {
+    cudnn='' cublas='' where=$cuda_home
+    [ -n "$cuda_home" ] || return 0
+    set -- "$cuda_home"/lib64/libcublas.so*
+    [ -e "$1" ] || cublas=$(python_package libcublas.so cublas_v2.h)
+    set -- "$cuda_home"/lib64/libcudnn.so* /usr/lib/*/libcudnn.so*
+    if [ ! -e "$1" ] && [ ! -e "${2:-/}" ]; then cudnn=$(python_package libcudnn.so cudnn.h) where=$cudnn; fi
+    for header in "$where/include/cudnn_version.h" /usr/include/cudnn_version.h /usr/include/*/cudnn_version.h; do
+        [ -r "$header" ] && break
+    done
+    cudnn_version=$(awk '$2 ~ /^CUDNN_(MAJOR|MINOR|PATCHLEVEL)$/ { v = v (v == "" ? "" : ".") $3 } END { print v }' "$header" 2>/dev/null)
+    LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64${cublas:+:$cublas/lib}${cudnn:+:$cudnn/lib}
+    export LD_LIBRARY_PATH
+}
+# python_package LIBRARY HEADER: the folder of the nvidia package with lib/LIBRARY* and include/HEADER
+python_package() {
+    [ -z "$python" ] || "$python" - "$@" <<'END' 2>/dev/null
+import glob, os, sys
+import nvidia
+for folder in nvidia.__path__:
+    for header in sorted(glob.glob(os.path.join(folder, "*", "include", sys.argv[2]))):
+        found = os.path.dirname(os.path.dirname(header))
+        if glob.glob(os.path.join(found, "lib", sys.argv[1] + "*")):
+            print(found)
+            sys.exit()
+END
+}
+describe() {
+    echo "machine  $machine"
+    echo "gpu      $gpu, driver $driver"
+    echo "tools    CUDA ${cuda_version:-none}, cuDNN ${cudnn_version:-none}${cudnn:+ (of Python)}, PyTorch ${torch:-none}"
+    echo "commit   $commit"
+    [ "$dry" = 0 ] || echo "dry run  on the stand-in for CUDA: nothing here is a measurement"
+}
+on_gpu() { "$program" list 2>/dev/null | sed -n '/^Devices/,$p' | grep -q '^  cuda *yes'; }
+
+# -- build -----------------------------------------------------------------------------------------------------------------
+step_build() {
+    if [ "$dry" = 0 ]; then
+        # shellcheck disable=SC2086 # a word or none
+        within make --no-print-directory -j"$jobs" $compiler CUDA=1 CUDA_ARCH="$capability" CUDNN="$cudnn" CUBLAS="$cublas" \
+            report tests "$BUILD/tests/gpu_peers" >"$scratch/build.log" 2>&1
+        status=$?
+        grep -v '^  [A-Z]' "$scratch/build.log" | tail -n 60
+        [ $status -eq 0 ] || { verdict build FAIL "make ended with status $status"; return; }
+    fi
+    if [ ! -x "$program" ]; then verdict build FAIL "no $program"
+    elif ! on_gpu; then verdict build FAIL "the program cannot use it: $("$program" list | grep -A 3 '^  cuda  *no' | tail -n 1 | sed 's/^ *//')"
+    else verdict build PASS "CUDA $cuda_version, cuDNN $cudnn_version, capability $capability"; fi
+}
+
+# -- test ------------------------------------------------------------------------------------------------------------------
+# Four parts of the list side by side: most of a test is not the GPU's work.
+step_test() {
+    groups='topk_ comm_ nets_ cli_'
+    if [ "$dry" = 1 ]; then groups=topk_sparse; fi # on the CPU: what the stand-in runs of the list takes minutes
+    for group in $groups; do
+        patterns=$group
+        [ "$group" != cli_ ] || patterns='cli_ base_ data_'
+        # shellcheck disable=SC2086 # a list of words
+        (SPARSETRAIN_PLUGIN='' DEVICES=$test_devices TEST_TIMEOUT=$(remaining) within sh tests/run.sh $patterns \
+            >"$scratch/test-$group" 2>&1; echo $? >"$scratch/test-$group-status") &
+    done
+    wait
+    for group in $groups; do cat "$scratch/test-$group"; done >"$scratch/tests"
+    grep -E 'failed|^---|^not ok|^#|skipped' "$scratch/tests" | head -n 300
+    for group in $groups; do
+        status=$(cat "$scratch/test-$group-status")
+        [ "$status" -ne 124 ] || verdict test LATE "$group was stopped after $(tail -n 1 "$scratch/test-$group" | cut -c 1-60)"
+    done
+    awk -v device="$test_devices" '/^[a-z]+_[a-z0-9_]* .* passed .* failed .* skipped/ {
+        name = $1; label = $0; sub(/^[^ ]* */, "", label); sub(/ *[0-9]* passed.*/, "", label)
+        match($0, /[0-9]+ passed/); ok = substr($0, RSTART, RLENGTH) + 0
+        match($0, /[0-9]+ failed/); bad = substr($0, RSTART, RLENGTH) + 0
+        match($0, /[0-9]+ skipped/); skips = substr($0, RSTART, RLENGTH) + 0
+        printf "{\"test\":\"%s\",\"label\":\"%s\",\"passed\":%d,\"failed\":%d,\"skipped\":%d,\"seconds\":%d}\n", name, label, ok, bad, skips, $(NF - 1)
+    }' "$scratch/tests" >"$scratch/rows-test"
+    totals=$(awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 } END { print p + 0, f + 0, s + 0 }' "$scratch/tests")
+    results test
+    # shellcheck disable=SC2086 # three words
+    set -- $totals
+    if [ "$2" -gt 0 ] || [ "$1" -eq 0 ]; then verdict test FAIL "$1 passed, $2 failed, $3 skipped"
+    else verdict test PASS "$1 passed, $2 failed, $3 skipped"; fi
+}
+
+# -- compare ---------------------------------------------------------------------------------------------------------------
+# train DEVICE PRECISION ALGO P STEPS NAME: a run in $scratch/NAME; more options in $train_options
+train() {
+    case $3 in dense) sparse= ;; *) sparse='--density 0.01 --density-warmup none' ;; esac
+    [ "$1" = cpu ] || sparse="$sparse --precision $2"
+    # shellcheck disable=SC2086 # options
+    within "$MPIRUN" -np "$4" "$program" --device "$1" --algo "$3" $sparse $train_options --steps "$5" --eval-every 0 \
+        --quiet --out "$scratch/$6" >"$scratch/train.log" 2>&1
+}
+# Tolerances, relative to 1 + loss: of the first step (one forward pass), and of all of them. Training multiplies a
+# difference in the last bits from step to step, so the learning rate is small: two instruction sets of one CPU (oneDNN
+# with ONEDNN_MAX_CPU_ISA=AVX2 and without) come 1e-8 and 1e-4 apart with it, 1e-2 with one twenty times as large.
+tolerances() { # tolerances PRECISION: first, all
+    case $1 in f32) echo 1e-5 2e-3 ;; tf32) echo 1e-2 5e-2 ;; bf16) echo 5e-2 2e-1 ;; esac
+}
+# compare_losses CPU-RUN GPU-RUN PRECISION ALGO P: a row; status 1 when the losses are too far apart
+compare_losses() {
+    # shellcheck disable=SC2046 # two words
+    set -- "$@" $(tolerances "$3")
+    awk -v precision="$3" -v algo="$4" -v ranks="$5" -v near="$6" -v far="$7" -v steps="$steps" "$number"'
+        !/^\{"type":"step"/ { next }
+        FNR == NR { cpu[++n] = number("loss"); next }
+        { gpu[++m] = number("loss") }
+        END {
+            pass = n == steps && m == steps
+            for (i = 1; i <= n && i <= m; i++) {
+                if (cpu[i] == "-" || gpu[i] == "-") { pass = 0; continue } # not finite
+                d = cpu[i] - gpu[i]; if (d < 0) d = -d
+                d /= 1 + cpu[i]
+                if (i == 1) first = d
+                if (d > most) most = d
+                a = a (i > 1 ? "," : "") cpu[i]; b = b (i > 1 ? "," : "") gpu[i]
+            }
+            if (first > near || most > far) pass = 0
+            printf "{\"algo\":\"%s\",\"ranks\":%d,\"precision\":\"%s\",\"steps\":%d,\"first_difference\":%.3g,\"most_difference\":%.3g,", algo, ranks, precision, m, first, most
+            printf "\"first_tolerance\":%s,\"tolerance\":%s,\"cpu_loss\":[%s],\"gpu_loss\":[%s],\"pass\":%s}\n", near, far, a, b, pass ? "true" : "false"
+            exit !pass
+        }' "$1/run.jsonl" "$2/run.jsonl" >>"$scratch/rows-compare"
+}
+step_compare() {
+    rank_counts='1 4' steps=20 precisions='f32 tf32 bf16'
+    train_options='--data synthetic:1024x64 --batch 64 --lr 0.001 --lr-warmup 0 --lr-schedule constant'
+    [ "$quick" = 0 ] || rank_counts=4
+    if [ "$dry" = 1 ]; then
+        rank_counts=2 steps=2 precisions=f32
+        train_options='--data synthetic:16x8 --batch 2 --lr 0.001 --lr-warmup 0 --lr-schedule constant'
+    fi
+    for ranks in $rank_counts; do
+        for algo in dense gtopk; do
+            reference=cpu-$algo-$ranks
+            train cpu f32 "$algo" "$ranks" "$steps" "$reference" || { not_trained "$?" "$algo on $ranks ranks of the CPU"; continue; }
+            for precision in $precisions; do
+                what="$algo, P = $ranks, $precision"
+                train cuda "$precision" "$algo" "$ranks" "$steps" "$reference-$precision" || { not_trained "$?" "$what"; continue; }
+                if compare_losses "$scratch/$reference" "$scratch/$reference-$precision" "$precision" "$algo" "$ranks"; then word=PASS
+                else word=FAIL; fi
+                verdict compare $word "$what: $(tail -n 1 "$scratch/rows-compare" | awk "$number"'{
+                    printf "losses differ by %.2g at first, %.2g over %d steps (at most %g, %g)", number("first_difference"),
+                        number("most_difference"), number("steps"), number("first_tolerance"), number("tolerance") }')"
+            done
+        done
+    done
+    results compare
+}
+not_trained() { # not_trained STATUS WHAT
+    if [ "$1" -eq 124 ]; then verdict compare LATE "$2: no time"; return; fi
+    verdict compare FAIL "$2: the run ended with status $1: $(grep 'sparsetrain: ' "$scratch/train.log" | head -n 1 | cut -c 1-300)"
+    tail -n 20 "$scratch/train.log"
+}
