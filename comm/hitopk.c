@@ -131,19 +131,21 @@ static void hitopk_close(struct exchange *x) {
     mem_free(t);
 }
 
-/* Step 1: the node's sum of this rank's shard. Returns where it is on the device; NULL: *bad is not a number. */
-static const float *sum_on_node(struct exchange *x, float *grad, size_t *bad) {
+/* Step 1: the node's sum of this rank's shard, which is then at *there on the device (nowhere, if the shard is empty).
+ * False: grad[*bad] is not a number. */
+static bool sum_on_node(struct exchange *x, float *grad, const float **there, size_t *bad) {
     struct hitopk *t = x->state;
     size_t n = x->setup.n;
-    if (t->shards.inside->size == 1) return grad;
+    *there = t->shards.inside->size == 1 ? grad : t->mine_there;
+    if (t->shards.inside->size == 1) return true;
     float *host = host_stage_at(&t->stage, grad);
     *bad = host_stage_fetch(&t->stage, x, grad);
-    if (*bad < n) return NULL;
+    if (*bad < n) return false;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);
     phase_enter(x->setup.phases, PHASE_PACK);
     if (t->stage.device) t->stage.device->to_device(t->mine_there, t->mine, t->shards.count * sizeof *t->mine);
-    return t->mine_there;
+    return true;
 }
 
 /* k entries, all zero but an infinity at `bad`: a message that every rank will stumble over. */
@@ -215,8 +217,8 @@ static const struct sparse *all_shards(struct exchange *x, const struct sparse *
 
 static bool hitopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct hitopk *t = x->state;
-    const float *gradient = sum_on_node(x, grad, &sum->bad);
-    if (!gradient) return false;
+    const float *gradient;
+    if (!sum_on_node(x, grad, &gradient, &sum->bad)) return false;
     bool known = x->setup.selector->ops->exact_count && x->setup.wire->fixed;
     if (!known) sum->extra_words = 2 * (t->shards.across->size - 1); /* lengths go first */
     if (t->shards.count > 0) {
