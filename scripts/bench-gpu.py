@@ -75,44 +75,53 @@ def seconds_of(options, work):
 
 # -- torch.topk ---------------------------------------------------------------------------------------------------------
 
-def topk_rows(options, n, density):
-    rounds, peer = [], []
+def topk_rounds(options, n):
+    """The rows of each round, and {density: seconds of torch.topk in each round}."""
+    rounds, peer = [], {}
     x = magnitudes(n, options.device) if torch else None
     for _ in range(options.rounds):
         if rounds and left(options) < 0:
             break
-        rounds.append(run(options, "select", "--select", options.select, "--n", str(n), "--density", density,
+        rounds.append(run(options, "select", "--select", options.select, "--n", str(n), "--density", options.density,
                           "--repeat", str(options.steps)))
-        if torch:
-            k = rounds[-1][0]["k"]
+        for density, k in {row["density"]: row["k"] for row in rounds[-1]}.items() if torch else ():
             torch.topk(x, k, sorted=False)
-            peer.append(statistics.median(seconds_of(options, lambda: torch.topk(x, k, sorted=False))
-                                          for _ in range(5)))
-    for mine in zip(*rounds):
-        numbers = {key for key, value in mine[0].items() if isinstance(value, float)}
-        row = {key: statistics.median(m[key] for m in mine) if key in numbers and all(m[key] is not None for m in mine)
-               else value for key, value in mine[0].items()}
-        row.update({
-            "bench": "gpu_topk",
-            "peer": "PyTorch " + torch.__version__ if torch else None,
-            "peer_s": statistics.median(peer) if peer else None,
-            "ratio_peer": statistics.median(s / m["mean_s"] for s, m in zip(peer, mine)) if peer else None,
-            "rounds": len(rounds),
-        })
-        say(row)
+            times = [seconds_of(options, lambda: torch.topk(x, k, sorted=False)) for _ in range(5)]
+            peer.setdefault(density, []).append(statistics.median(times))
+    return rounds, peer
+
+
+def middle(rows):
+    """One row with the medians of what was measured."""
+    return {key: statistics.median(row[key] for row in rows)
+            if all(isinstance(row[key], float) for row in rows) else value for key, value in rows[0].items()}
 
 
 def topk(options):
     for n in (int(text) for text in options.n.split(",")):
-        for density in options.density.split(","):
-            if left(options) < 5:
-                not_done(options, f"n {n}, density {density}", "no time left")
-                continue
-            try:
-                topk_rows(options, n, density)
-            except Exception as error:  # the other rows are wanted all the same
-                not_done(options, f"n {n}, density {density}", error)
-                options.failed = True
+        if left(options) < 5:
+            not_done(options, f"n {n}", "no time left")
+            continue
+        try:
+            rounds, peer = topk_rounds(options, n)
+        except Exception as error:  # the other rows are wanted all the same
+            not_done(options, f"n {n}", error)
+            options.failed = True
+            continue
+        for mine in zip(*rounds):
+            theirs = peer.get(mine[0]["density"])
+            say({
+                **middle(mine),
+                "bench": "gpu_topk",
+                "peer": "PyTorch " + torch.__version__ if torch else None,
+                "peer_s": statistics.median(theirs) if theirs else None,
+                "ratio_peer": ratio(theirs, [row["mean_s"] for row in mine]) if theirs else None,
+                "rounds": len(rounds),
+            })
+
+
+def ratio(a, b):
+    return statistics.median(x / y for x, y in zip(a, b))
 
 
 # -- training -----------------------------------------------------------------------------------------------------------
@@ -211,10 +220,6 @@ def measure(options, batches, peers):
         for key, peer in peers.items():
             theirs[key].append(peer.rate(options.steps))
     return mine, theirs, backend
-
-
-def ratio(a, b):
-    return statistics.median(x / y for x, y in zip(a, b))
 
 
 def net(options):

@@ -98,10 +98,15 @@ trap 'exit 130' INT TERM
 # PyTorch starts with the libraries that it finds without us.
 PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 if [ -n "$libs" ]; then
-    if [ -f "$libs" ]; then
-        mkdir "$scratch/libs"
-        tar -xJf "$libs" -C "$scratch/libs" || refuse "cannot unpack $libs"
-        libs=$(find "$scratch/libs" -maxdepth 2 -name env.sh)
+    if [ -f "$libs" ]; then # unpacked once, so that what was built with it stays built
+        archive=$libs libs=$(absolute "$BUILD")/libs
+        if [ ! -e "$libs/done" ] || [ -n "$(find "$archive" -newer "$libs/done")" ]; then
+            rm -rf "$libs"
+            mkdir -p "$libs"
+            tar -xJf "$archive" -C "$libs" || refuse "cannot unpack $archive"
+            touch "$libs/done"
+        fi
+        libs=$(find "$libs" -maxdepth 2 -name env.sh)
         libs=${libs%/env.sh}
     fi
     [ -f "$libs/env.sh" ] || refuse "--libs holds no env.sh; scripts/gpu-libs.sh makes such a folder"
