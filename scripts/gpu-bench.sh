@@ -59,7 +59,7 @@ bench_select() {
                 if (alone != "-") line = line sprintf("; selection alone %.1f us", 1e6 * alone)
                 if (topk != "-") {
                     line = line sprintf("; %.1f x faster than torch.topk", topk)
-                    if (name == "exact") line = line sprintf(" (target 5: %s)", topk >= 5 ? "reached" : "missed")
+                    if (name == "exact" && !dry) line = line sprintf(" (target 5: %s)", topk >= 5 ? "reached" : "missed")
                 }
                 print line sorted
             }
