@@ -142,7 +142,7 @@ $(BUILD)/cuda/%.cu.o: %.cu Makefile
 	@mkdir -p $(@D)
 	$(call quiet,NVC,$@)$(nvcc) $(nvccflags) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 $(BUILD)/libsparsetrain_cuda.so: $(call plugin_objects,$(BUILD)/cuda)
-	$(call quiet,LD,$@)$(CC) -shared -Wl,-z,lazy $^ $(cuda_libs) -ldl -lpthread -o $@
+	$(call quiet,LD,$@)$(CC) -shared -Wl,-z,lazy $^ $(cuda_libs) -ldl -lpthread -lstdc++ -lm -o $@
 
 # The same sources over a stand-in for the CUDA runtime, cuBLAS and cuDNN in host memory, for tests alone: kernels run
 # under an emulator (tests/hostcuda/).

@@ -126,6 +126,10 @@ void options_man(FILE *stream) {
           "there is)\n"
           ".TP\n.B SPARSETRAIN_PLUGIN\nthe file that serves \\-\\-device cuda (else libsparsetrain_cuda.so, beside the "
           "program or in ../lib/sparsetrain)\n"
+          ".TP\n.B SPARSETRAIN_CACHE\nthe folder in which \\-\\-device cuda remembers the convolution algorithms that "
+          "it has measured (else $XDG_CACHE_HOME/sparsetrain or ~/.cache/sparsetrain)\n"
+          ".TP\n.B SPARSETRAIN_CUDA_GRAPH\n0: \\-\\-device cuda launches every kernel by itself instead of repeating "
+          "recorded passes\n"
           ".TP\n.B SPARSETRAIN_CUDA_AWARE\n0 or 1: whether MPI takes pointers of CUDA memory (else as it says itself)\n"
           ".SH EXIT STATUS\n0 done; 1 system error; 2 user's mistake; 3 NaN or infinity in training; 4 stopped by a "
           "signal.\n",

@@ -6,7 +6,8 @@
  * (range_...); ours, which adds up in another order, may be ten times as far. A floor stands under the ranges that
  * happened to be tiny: 1e-5 for losses and running statistics, 2e-5 of a slice's norm for gradients. Mistakes worth the
  * name (a wrong epsilon, a biased variance, a missing weight decay) show in the first steps, where the tolerance is
- * 1e-5. */
+ * 1e-5.
+ * devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

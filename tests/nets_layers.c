@@ -1,6 +1,7 @@
-/* nets_layers.c: every layer of the backend of every device that answers, in every layout and precision that it has,
- * forward and backward, against the naive loops of nets_reference.h in double precision; the naive gradients against
- * finite differences; the loss at its edges. */
+/* nets_layers.c: every layer of the device's backend, in every layout and precision that it has, forward and backward,
+ * against the naive loops of nets_reference.h in double precision; the naive gradients against finite differences; the
+ * loss at its edges.
+ * devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "nets/cpu_view.h"
 #include "nets/cuda_index.h"
 #include "tests/nets_reference.h"
+#include "tests/test_device.h"
 
 /* Sums of up to 600 products of numbers near 1 in float: their rounding errors, 600^0.5 * 2^-24 of the size of a
  * typical sum, reach 1e-6; the tolerance, relative to the largest entry, leaves a factor of ten. */
@@ -24,9 +26,6 @@
 /* 7 bits, rounded: weights are wrong by up to 2^-9 of themselves, and so is what is written down. The other factors are
  * bf16 numbers on both sides. */
 #define TOLERANCE_BF16 1.2e-2
-
-enum { DEVICES_MAX = 8 };
-static const struct device_ops *usable[DEVICES_MAX + 1]; /* devices that answer and have a backend, NULL-terminated */
 
 struct trial {
     enum layer_kind kind;
@@ -375,9 +374,9 @@ static void trial_on_gpu(const struct device_ops *device, const struct trial *t)
 
 static void backends_match_the_naive_loops(void **state) {
     (void)state;
-    for (size_t d = 0; usable[d]; d++)
-        for (size_t t = 0; t < sizeof trials / sizeof *trials; t++)
-            (device_is_host(usable[d]) ? trial_on_cpu : trial_on_gpu)(usable[d], &trials[t]);
+    const struct device_ops *device = test_device();
+    for (size_t t = 0; t < sizeof trials / sizeof *trials; t++)
+        (device_is_host(device) ? trial_on_cpu : trial_on_gpu)(device, &trials[t]);
 }
 
 /* -- the loss
@@ -396,20 +395,22 @@ static void loss_of(const struct device_ops *device, const float *z, const int32
           *gradient = device->alloc(bytes, "their gradient");
     device->to_device(logits, z, bytes);
     if (dz) device->to_device(gradient, dz, bytes);
-    void *state = backend->open(&(struct backend_setup){.threads = 1});
-    backend->feed(state, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
-    backend->begin(state, PASS_TRAIN, false);
-    backend->loss(state, logits, ROWS, CLASSES, dz ? gradient : NULL);
-    backend->end(state);
-    backend->result(state, result);
-    backend->close(state);
+    void *opened = backend->open(&(struct backend_setup){.threads = 1});
+    backend->feed(opened, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+    backend->begin(opened, PASS_TRAIN, false);
+    backend->loss(opened, logits, ROWS, CLASSES, dz ? gradient : NULL);
+    backend->end(opened);
+    backend->result(opened, result);
+    backend->close(opened);
     if (dz) device->to_host(dz, gradient, bytes);
     device->release(x);
     device->release(logits);
     device->release(gradient);
 }
 
-static void loss_matches_its_definition_on(const struct device_ops *device) {
+static void loss_matches_its_definition(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
     double *z = random_numbers(ROWS * CLASSES, 20), dz[ROWS * CLASSES];
     float logits[ROWS * CLASSES], gradient[ROWS * CLASSES] = {0};
     const int32_t label[ROWS] = {0, 4, 2};
@@ -432,7 +433,9 @@ static void loss_matches_its_definition_on(const struct device_ops *device) {
     mem_free(z);
 }
 
-static void huge_logits_on(const struct device_ops *device) {
+static void huge_logits_neither_overflow_nor_vanish(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
     float z[ROWS * CLASSES] = {1e30f, 0, 0, 0, 0, -3e38f, 3e38f, 0, 0, 0, 1000, 1001, 0, 0, 0};
     float dz[ROWS * CLASSES] = {0};
     struct net_result result;
@@ -444,7 +447,9 @@ static void huge_logits_on(const struct device_ops *device) {
     assert_true(isfinite(result.loss) && result.loss > 9e29);
 }
 
-static void ties_on(const struct device_ops *device) {
+static void ties_go_to_the_lower_class(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
     const float z[ROWS * CLASSES] = {2, 2, 2, 2, 2, 0, 1, 7, 7, 1, -1, -1, -1, -1, 0};
     struct net_result result;
     loss_of(device, z, (const int32_t[]){0, 2, 4}, ROWS, NULL, &result);
@@ -453,7 +458,9 @@ static void ties_on(const struct device_ops *device) {
     assert_int_equal(result.correct, 1);
 }
 
-static void rows_that_do_not_count_on(const struct device_ops *device) {
+static void rows_that_do_not_count_do_not_count(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
     const float z[ROWS * CLASSES] = {0, 0, 0, 0, 0, 9, 0, 0, 0, 0, NAN, 1, 1, 1, 1};
     struct net_result result;
     loss_of(device, z, (const int32_t[]){3, 0, 0}, 2, NULL, &result);
@@ -470,14 +477,17 @@ static void rows_that_do_not_count_on(const struct device_ops *device) {
 
 /* A GPU computes a whole pass twice, the second time recording it, and then repeats it: with the labels and logits of
  * that time. A pass that is watched, and one of another kind, is computed all the same. */
-static void repeated_on(const struct device_ops *device) {
-    if (device_is_host(device)) return;
+static void whole_passes_are_recorded_and_repeated(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
+    if (device_is_host(device)) return; /* it computes every pass */
+    unsetenv("SPARSETRAIN_CUDA_GRAPH");
     const struct backend_ops *backend = backend_for(device);
     const float image[ROWS] = {0};
     const struct tensor shape = {.n = ROWS, .c = 1, .h = 1, .w = 1, .floats = ROWS};
     float *x = device->alloc(sizeof image, "images"), z[ROWS * CLASSES];
     float *logits = device->alloc(sizeof z, "logits");
-    void *state = backend->open(&(struct backend_setup){.threads = 1});
+    void *opened = backend->open(&(struct backend_setup){.threads = 1});
     for (int pass = 0; pass < 6; pass++) {
         struct net_result found, wanted;
         const int32_t label[ROWS] = {pass % CLASSES, 2, 4};
@@ -485,74 +495,39 @@ static void repeated_on(const struct device_ops *device) {
         const bool whole = pass != 4;
         for (int i = 0; i < ROWS * CLASSES; i++) z[i] = (float)((i * 7 + pass * 3) % 11) / 4;
         device->to_device(logits, z, sizeof z);
-        backend->feed(state, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
-        bool computes = backend->begin(state, PASS_INFER, whole);
+        backend->feed(opened, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+        bool computes = backend->begin(opened, PASS_INFER, whole);
         assert_int_equal(computes, pass < 2 || !whole);
         if (computes) {
-            backend->loss(state, logits, ROWS, CLASSES, NULL);
-            backend->end(state);
+            backend->loss(opened, logits, ROWS, CLASSES, NULL);
+            backend->end(opened);
         }
-        backend->result(state, &found);
+        backend->result(opened, &found);
         loss_of(device, z, label, valid, NULL, &wanted);
         assert_memory_equal(&found.loss, &wanted.loss, sizeof found.loss);
         assert_int_equal(found.correct, wanted.correct);
         assert_int_equal(found.count, valid);
     }
-    assert_true(backend->begin(state, PASS_TRAIN, true));
-    backend->loss(state, logits, ROWS, CLASSES, NULL);
-    backend->end(state);
-    backend->close(state);
+    assert_true(backend->begin(opened, PASS_TRAIN, true));
+    backend->loss(opened, logits, ROWS, CLASSES, NULL);
+    backend->end(opened);
+    backend->close(opened);
     device->release(x);
     device->release(logits);
 }
 
-static void on_each(void (*test)(const struct device_ops *device)) {
-    for (size_t d = 0; usable[d]; d++) test(usable[d]);
-}
-static void loss_matches_its_definition(void **state) {
-    (void)state;
-    on_each(loss_matches_its_definition_on);
-}
-static void huge_logits_neither_overflow_nor_vanish(void **state) {
-    (void)state;
-    on_each(huge_logits_on);
-}
-static void ties_go_to_the_lower_class(void **state) {
-    (void)state;
-    on_each(ties_on);
-}
-static void rows_that_do_not_count_do_not_count(void **state) {
-    (void)state;
-    on_each(rows_that_do_not_count_on);
-}
-
-static void whole_passes_are_recorded_and_repeated(void **state) {
-    (void)state;
-    unsetenv("SPARSETRAIN_CUDA_GRAPH");
-    on_each(repeated_on);
-}
-
-/* Devices that answer and have a backend; the others, and precisions they lack, are named. */
-static void find_usable(void) {
-    size_t n = 0;
-    for (size_t d = 0; devices[d] && n < DEVICES_MAX; d++) {
+/* Precisions that the device lacks are named. */
+static void name_what_is_left_out(const struct device_ops *device) {
+    for (int p = PRECISION_F32; !device_is_host(device) && net_precision_names[p]; p++) {
         struct err why = {0};
-        if (!devices[d]->available(&why)) {
-            printf("# SKIP layers on device %s: %s\n", devices[d]->name, why.text);
-            continue;
-        }
-        devices[d]->choose(0, 1);
-        if (!backend_for(devices[d])) continue;
-        usable[n++] = devices[d];
-        for (int p = PRECISION_F32; !device_is_host(devices[d]) && net_precision_names[p]; p++)
-            if (!backend_for(devices[d])->serves((enum precision)p, &why))
-                printf("# SKIP layers in %s: %s\n", net_precision_names[p], why.text);
+        if (!backend_for(device)->serves((enum precision)p, &why))
+            printf("# SKIP layers in %s: %s\n", net_precision_names[p], why.text);
     }
 }
 
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    find_usable();
+    name_what_is_left_out(test_device());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(naive_gradients_are_the_differences),
         cmocka_unit_test(backends_match_the_naive_loops),

@@ -1,6 +1,6 @@
 /* nets_net.c: whole networks: parameters and their names, initial values, gradients against differences of the loss,
- * evaluation, running statistics, the same bits in every run, and what happens without memory. On the device that
- * SPARSETRAIN_TEST_DEVICE names. */
+ * evaluation, running statistics, the same bits in every run, and what happens without memory.
+ * devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

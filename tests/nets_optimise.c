@@ -1,4 +1,5 @@
-/* nets_optimise.c: optimisers against their formulas, learning-rate schedules against theirs. */
+/* nets_optimise.c: optimisers against their formulas, learning-rate schedules against theirs.
+ * devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

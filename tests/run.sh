@@ -58,6 +58,7 @@ export UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-tests.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
+export SPARSETRAIN_CACHE="$work/cache" # not the user's
 trap 'exit 1' HUP INT TERM
 : > "$work/skips"
 passed=0 failed=0 skipped=0
