@@ -155,7 +155,8 @@ static _Noreturn void no_memory(size_t bytes, const char *what) {
     size_t free_bytes = 0, all = 0;
     (void)cudaGetLastError();
     (void)cudaMemGetInfo(&free_bytes, &all);
-    die("the GPU has no memory for %s: %.1f MiB were asked for, %.1f of its %.1f MiB are free, and %d rank%s on it",
+    die("the GPU has no memory for %s: %.1f MiB were asked for, %.1f of its %.1f MiB are free, and %d rank%s on it; a "
+        "smaller --batch needs less",
         what, (double)bytes / mib, (double)free_bytes / mib, (double)all / mib, gpu.ranks,
         gpu.ranks == 1 ? " is" : "s are");
 }

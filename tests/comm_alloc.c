@@ -142,8 +142,7 @@ static long every_allocation(const struct subject *s) {
 /* Open, two steps, close: as many blocks as before. */
 static void nothing_stays(const struct subject *s) {
     static float grad[N];
-    static float *device_grad;
-    if (!device_grad) device_grad = device_twin(grad, N);
+    float *device_grad = device_twin(grad, N);
     char name[256];
     long before = mem_live();
     describe(s, name, sizeof name);
@@ -158,6 +157,7 @@ static void nothing_stays(const struct subject *s) {
     close_subject(s);
     close_below(s);
     if (mem_live() != before) fail_msg("%s: %ld blocks are left", name, mem_live() - before);
+    device_twin_free(device_grad, grad);
 }
 
 static void check(struct subject s) {
