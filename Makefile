@@ -170,18 +170,19 @@ $(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/hostcuda_look_back.cu
 # What scripts/gpu-check.sh holds the plugin against; CUB takes a while to compile.
 $(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu
 	@mkdir -p $(@D)
-	$(call quiet,NVC,$@)$(nvcc) -O3 -std=c++17 $(gencode) -Xcompiler -Wall,-Wextra$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings) $< -o $@
+	$(call quiet,NVC,$@)$(nvcc) -O3 -std=c++17 -arch=sm_$(last_arch) -Xcompiler -Wall,-Wextra$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings) $< -o $@
 
 # Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
 ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
 hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/hostcuda_*.c))
+gpu_peers := $(if $(SAN),,$(BUILD)/tests/gpu_peers)
 else
 cuda:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-tests: programs $(tests) $(hostcuda) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
+tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
 bench: programs
