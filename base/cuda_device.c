@@ -155,10 +155,11 @@ static _Noreturn void no_memory(size_t bytes, const char *what) {
     size_t free_bytes = 0, all = 0;
     (void)cudaGetLastError();
     (void)cudaMemGetInfo(&free_bytes, &all);
-    die("the GPU has no memory for %s: %.1f MiB were asked for, %.1f of its %.1f MiB are free, and %d rank%s on it; a "
-        "smaller --batch needs less",
+    die("the GPU has no memory for %s: %.1f MiB were asked for, %.1f of its %.1f MiB are free, and %d rank%s on it%s",
         what, (double)bytes / mib, (double)free_bytes / mib, (double)all / mib, gpu.ranks,
-        gpu.ranks == 1 ? " is" : "s are");
+        gpu.ranks == 1 ? " is" : "s are",
+        strchr(what, '(') ? ""
+                          : "; a smaller --batch, or fewer ranks on a GPU, need less"); /* what may say it better */
 }
 
 void *cuda_alloc(size_t bytes, const char *what) {

@@ -81,8 +81,19 @@ static const char *version(void) {
     return text;
 }
 
+/* cuDNN's interface grows within a major version: a library as new as the headers, or newer, has what we call. */
+static bool fits(struct err *why) {
+    size_t found = cudnnGetVersion();
+    if (found / 10000 == CUDNN_MAJOR && found >= CUDNN_VERSION) return true;
+    return err_set(
+        why,
+        "%s is installed, but the plugin was built with cuDNN %d.%d.%d: install that or a later %d.x, or build again",
+        version(), CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL, CUDNN_MAJOR);
+}
+
 static bool serves(enum precision precision, struct err *why) {
     int device, major, minor;
+    if (!fits(why)) return false;
     if (precision == PRECISION_F32) return true;
     cuda_stream(); /* makes this rank's GPU the current one */
     CUDA_CALL(cudaGetDevice(&device));
