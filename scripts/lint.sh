@@ -24,7 +24,7 @@ of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
 c_files=$(of '^((base|data|topk|comm|nets|cli|tests)/[^/]*|tests/hostcuda/.*)\.([ch]|cu|cc)$')
 c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
 # What includes headers of the CUDA toolkit: the plugin and its stand-in.
-plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda_|nets/backend_cudnn|tests/hostcuda/)')
+plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda_|nets/backend_cudnn|tests/hostcuda[/_])')
 cuda_home=$(command -v nvcc 2>/dev/null) && cuda_home=$(readlink -f "$cuda_home") && cuda_home=${cuda_home%/bin/nvcc}
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
@@ -115,8 +115,8 @@ awk -F: '
         pattern = ""
         if (header ~ /^mpi\.h/) pattern = "^comm/transport_mpi[a-z_]*\\.[ch]$"
         else if (header ~ /dnnl/) pattern = "^nets/backend_onednn[a-z0-9_]*\\.[ch]$"
-        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda/.*)$"
-        else if (header ~ /^(cuda|base\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda_[a-z0-9_]*\\.([ch]|cu)|nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda/.*)$"
+        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
+        else if (header ~ /^(cuda|base\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda_[a-z0-9_]*\\.([ch]|cu)|nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
         else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data_.*\\.c)$"
         else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data)_.*\\.[ch])$"
         else if (header ~ /^cmocka\.h/) pattern = "^tests/"
