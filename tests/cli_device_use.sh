@@ -44,6 +44,14 @@ on_the_cpu() {
         export SPARSETRAIN_HOSTCUDA_DEVICES=0
         without_gpu "a plugin without a GPU" "this machine shows no NVIDIA GPU"
         unset SPARSETRAIN_HOSTCUDA_DEVICES
+        for old in "SPARSETRAIN_HOSTCUDA_CAPABILITY=75 has compute capability 7.5; 8.0 or later is needed" \
+            "SPARSETRAIN_HOSTCUDA_CUDNN=80907 cuDNN 8.9.7 is installed, but the plugin was built with cuDNN 9"; do
+            export "${old%% *}"
+            start 1 list
+            check "list says: ${old#* }" told_why no "${old#* }"
+            check "--device cuda: ${old#* }" unmade "$W/new" silent mistaken "${old#* }" 1 $tiny --steps 1 --device cuda --out "$W/new"
+            unset "${old%%=*}"
+        done
     else
         skip "a plugin without a GPU" "no CUDA toolkit, so no stand-in was built"
     fi

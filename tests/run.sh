@@ -255,7 +255,8 @@ if listed cuda; then
 fi
 if listed hostcuda && [ -n "$(device_tests cuda)" ]; then
     if [ -r "$stand_in" ]; then
-        export SPARSETRAIN_PLUGIN="$stand_in" SPARSETRAIN_TEST_DEVICE=cuda SPARSETRAIN_TEST_EMULATED=1
+        # A program that ends well and has not given all device memory back has failed.
+        export SPARSETRAIN_PLUGIN="$stand_in" SPARSETRAIN_TEST_DEVICE=cuda SPARSETRAIN_TEST_EMULATED=1 SPARSETRAIN_HOSTCUDA_LEAKS=1
         on_device hostcuda
     else
         skip_test hostcuda "" "no CUDA toolkit"

@@ -305,8 +305,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     return cudaSuccess;
 }
 
-/* At the end of the process: what was not given back. */
-__attribute__((destructor)) static void report_leaks(void) {
+/* At the end of a process that succeeded: what was not given back. */
+static void report_leaks(int status, void *unused) {
+    (void)unused;
+    if (status != 0) return;
     for (size_t i = 0; i < device_blocks.count; i++)
         fprintf(stderr, "hostcuda: %zu bytes of device memory at %p were not freed\n", device_blocks.block[i].bytes,
                 (void *)device_blocks.block[i].start);
@@ -315,4 +317,8 @@ __attribute__((destructor)) static void report_leaks(void) {
         fflush(NULL);
         _exit(97);
     }
+}
+
+__attribute__((constructor)) static void watch_leaks(void) {
+    on_exit(report_leaks, NULL);
 }

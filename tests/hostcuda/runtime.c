@@ -103,6 +103,12 @@ int hostcuda_device(void) {
     return current_device;
 }
 
+/* Compute capability, in tenths: SPARSETRAIN_HOSTCUDA_CAPABILITY, else that of an H200. */
+static int capability(void) {
+    const char *text = getenv("SPARSETRAIN_HOSTCUDA_CAPABILITY");
+    return text ? atoi(text) : 90;
+}
+
 cudaError_t cudaGetDeviceCount(int *count) {
     *count = hostcuda_devices();
     return hostcuda_answer(*count ? cudaSuccess : cudaErrorNoDevice);
@@ -171,10 +177,10 @@ static bool attribute(enum cudaDeviceAttr which, int *value) {
         *value = 32;
         break;
     case cudaDevAttrComputeCapabilityMajor:
-        *value = 9;
+        *value = capability() / 10;
         break;
     case cudaDevAttrComputeCapabilityMinor:
-        *value = 0;
+        *value = capability() % 10;
         break;
     case cudaDevAttrL2CacheSize:
         *value = 50 << 20;
@@ -222,7 +228,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     memcpy(p->maxThreadsDim, (int[3]){1024, 1024, 64}, sizeof p->maxThreadsDim);
     memcpy(p->maxGridSize, (int[3]){2147483647, 65535, 65535}, sizeof p->maxGridSize);
     p->totalConstMem = 65536;
-    p->major = 9;
+    p->major = capability() / 10;
+    p->minor = capability() % 10;
     p->multiProcessorCount = HOSTCUDA_MULTIPROCESSORS;
     p->l2CacheSize = 50 << 20;
     p->memoryBusWidth = 64;
