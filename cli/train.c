@@ -16,28 +16,10 @@ static _Noreturn void not_finite(const struct run *r, const char *what, size_t i
                r->comm->rank, what, kept);
 }
 
-static void start_forward(struct run *r, const struct batch *b) {
-    if (b->x)
-        net_forward(r->net, b->x, b->y, NULL);
-    else
-        net_forward_bytes(r->net, &b->bytes, b->y, NULL);
-}
-
-static void ready_for_nobody(void *context, size_t from) {
-    (void)context, (void)from;
-}
-
-/* When the loss is no number the gradient often tells where; without a trace there, the loss alone is named. On a
- * device the exchange has written into the gradient by now, or is still at it: the step is computed again from the same
- * parameters, layer by layer (a pass that the backend recorded would write to the old place), into memory that the
- * job's end frees. */
-static _Noreturn void loss_not_finite(struct run *r, const struct batch *b) {
-    struct arena *a = &r->net->arena;
-    if (!device_is_host(a->device)) {
-        a->grad = a->device->alloc(r->n * sizeof *a->grad, "the gradient of a loss that is no number");
-        start_forward(r, b);
-    }
-    net_backward_with(r->net, ready_for_nobody, NULL);
+/* When the loss is no number the gradient often tells where; without a trace there, the loss alone is named. */
+static _Noreturn void loss_not_finite(const struct run *r) {
+    const struct arena *a = &r->net->arena;
+    if (device_is_host(a->device)) net_backward(r->net); /* others have it, see take_loss */
     float *grad = device_copy_to_host(a->device, a->grad, r->n, "a copy of the gradient");
     for (size_t i = 0; i < r->n; i++)
         if (!isfinite(grad[i])) not_finite(r, "the loss and the gradient", i);
@@ -53,20 +35,23 @@ static const struct batch *next_batch(struct run *r) {
     return loader_next(r->loader);
 }
 
-static void take_loss(struct run *r, const struct batch *b) {
+/* On the CPU after forward. A device is given the backward pass before anybody asks it for the loss. */
+static void take_loss(struct run *r) {
     struct net_result result;
     net_result(r->net, &result);
-    if (!isfinite(result.loss)) loss_not_finite(r, b);
+    if (!isfinite(result.loss)) loss_not_finite(r);
     r->row.loss = result.loss;
     r->row.correct = result.correct;
     r->row.images = result.count;
 }
 
-/* A device is given the backward pass before anybody asks for the loss: see exchange. */
 static void forward(struct run *r, const struct batch *b) {
     phase_enter(&r->phases, PHASE_COMPUTE);
-    start_forward(r, b);
-    if (device_is_host(r->net->arena.device)) take_loss(r, b);
+    if (b->x)
+        net_forward(r->net, b->x, b->y, NULL);
+    else
+        net_forward_bytes(r->net, &b->bytes, b->y, NULL);
+    if (device_is_host(r->net->arena.device)) take_loss(r);
 }
 
 static void gradient_ready(void *run, size_t from) {
@@ -77,6 +62,7 @@ static void gradient_ready(void *run, size_t from) {
 /* What communication an algorithm can hide behind backward begins here. Without any, the time that a device still needs
  * is computing's, not that of whoever waits for it first. */
 static void backward(struct run *r) {
+    const struct device_ops *device = r->net->arena.device;
     bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
     r->exchange_now = dense ? &r->dense_start : &r->exchange;
     r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, (size_t)run_epoch(r, r->step)) : 1;
@@ -89,16 +75,15 @@ static void backward(struct run *r) {
     if (r->exchange_now->ops->begin && !r->recording) {
         exchange_begin(r->exchange_now, r->net->arena.grad, k);
         net_backward_with(r->net, gradient_ready, r);
-        return;
+    } else {
+        net_backward(r->net);
+        device->sync();
     }
-    net_backward(r->net);
-    if (!device_is_host(r->net->arena.device)) r->net->arena.device->sync();
+    if (!device_is_host(device)) take_loss(r);
 }
 
-static bool record(struct run *r, const struct batch *b, struct err *e) {
-    if (!r->recording) return true;
-    take_loss(r, b); /* nothing is recorded of a step that ends the run */
-    return record_step(&r->record, r->step, r->net->arena.grad, e);
+static bool record(struct run *r, struct err *e) {
+    return !r->recording || record_step(&r->record, r->step, r->net->arena.grad, e);
 }
 
 /* What was selected, and by which threshold. */
@@ -117,13 +102,12 @@ static void note_sum(struct run *r, const struct exchange_sum *sum) {
     if (stats->audited) r->row.exact_threshold = (double)stats->exact;
 }
 
-static void exchange(struct run *r, const struct batch *b) {
+static void exchange(struct run *r) {
     struct exchange *x = r->exchange_now;
     struct exchange_sum sum;
     phase_enter(&r->phases, PHASE_OTHER);
-    bool good = exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum);
-    take_loss(r, b); /* a loss that is no number is what a bad gradient comes from */
-    if (!good) not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
+    if (!exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum))
+        not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
     if (r->options.local_update && x->ops->sparse)
         exchange_combine(x, &sum, r->net->arena.grad);
     else
@@ -213,8 +197,8 @@ bool run_train(struct run *r, int *status, struct err *e) {
         const struct batch *b = next_batch(r);
         forward(r, b);
         backward(r);
-        if (!record(r, b, e)) return false;
-        exchange(r, b);
+        if (!record(r, e)) return false;
+        exchange(r);
         optimise(r);
         if (!finish_step(r, must_meet, &stop, e)) return false;
         if ((must_meet || stop) && !between_steps(r, stop, e)) return false;
