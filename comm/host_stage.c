@@ -13,7 +13,7 @@ void host_stage_open(struct host_stage *s, const struct exchange_setup *setup, b
     *s = (struct host_stage){0};
     if (!setup->store || device_is_host(setup->store->device)) return;
     s->store = setup->store;
-    if (by_mpi && setup->comm->device_pointers) return;
+    if (by_mpi && (setup->comm->device_pointers || setup->comm->size == 1)) return;
     s->device = setup->store->device;
     s->memory = mem_pinned_alloc(setup->n, sizeof *s->memory, "the gradient on its way from the device");
 }

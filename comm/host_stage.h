@@ -20,7 +20,7 @@ struct host_stage {
 };
 
 /* setup->store, where there is one, says on which device the gradient lies. by_mpi: nothing but MPI reads and writes it
- * between the copies, so that none are needed where MPI takes pointers of device memory. */
+ * between the copies, so that none are needed where MPI takes pointers of device memory, or has nothing to add. */
 void host_stage_open(struct host_stage *s, const struct exchange_setup *setup, bool by_mpi);
 void host_stage_close(struct host_stage *s);
 

@@ -89,11 +89,16 @@ static bool run_far(float *far, size_t n) {
     return good;
 }
 
+/* With one rank MPI has nothing to add: rows that leave the sum to it stage nothing. */
+static size_t first_staged(const struct comm *c) {
+    return c->size == 1 ? 2 : 0;
+}
+
 static void dense_rows(struct comm *c) {
     static const size_t lengths[] = {1, 50, 1009, 1 << 20, (1 << 20) + 1, LONG};
     static float want[LONG], far[LONG], host[LONG];
     const struct device_ops device = far_device();
-    for (size_t row = 0; row < ROWS; row++)
+    for (size_t row = first_staged(c); row < ROWS; row++)
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
             size_t n = lengths[l];
             make_all(c, n, host, want);
@@ -107,7 +112,7 @@ static void dense_rows(struct comm *c) {
             }
             close_on();
         }
-    assert_true(most_under_way > 1); /* a copy goes on while another one is used */
+    assert_true(most_under_way > (c->size > 1)); /* a copy goes on while another one is used */
 }
 
 /* Each rank's own lowest entry that is no number is named by the rank; of a sum that overflows, the lowest by all. */
@@ -115,7 +120,7 @@ static void bad_entries(struct comm *c) {
     static float far[LONG], host[LONG];
     static const size_t lengths[] = {100, LONG};
     const struct device_ops device = far_device();
-    for (size_t row = 0; row < ROWS; row++)
+    for (size_t row = first_staged(c); row < ROWS; row++)
         for (size_t l = 0; l < 2; l++) {
             size_t n = lengths[l], own = n / 2 + (size_t)c->rank; /* of LONG in the second chunk */
             open_on(c, rows[row], &device, n, 1, n);
