@@ -7,7 +7,8 @@
  * as they were.
  *
  *      kind              forward                                     parameters             state
- *      LAYER_CONV        y = w * x, square window, no bias           w [c_y][c_x][k][k]     -
+ *      LAYER_CONV        y = w * x [+ b], square window              w [c_y][c_x][k][k]     -
+ *                                                                    [, b [c_y]]
  *      LAYER_NORM_RELU   y = max(0, norm(x) [+ add])                 scale [c], shift [c]   mean [c], variance [c]
  *      LAYER_SHORTCUT    y = x at every stride-th row and column,    -                      -
  *                        as many zero channels before as after
@@ -41,6 +42,7 @@ struct layer_spec {
     enum layer_kind kind;
     int kernel, stride, pad; /* of a convolution's window, in pixels; LAYER_SHORTCUT: stride */
     bool wants_dx;           /* somebody asks for the gradient of x */
+    bool bias;               /* LAYER_CONV: has one */
 };
 
 /* What comes in with a pass. */

@@ -2,10 +2,11 @@
  * by the algorithm that backend_cudnn_algorithms.c chose. The arena's weights are [out][in][window] floats. In NCHW
  * they are that to cuDNN too; else they are copied to [out][window][in] in the element type of the activations before
  * the forward pass, whose copy the backward pass uses again, and their gradients are copied back. Images in the
- * canonical layout are copied to that of the backend where it has another. */
+ * canonical layout are copied to that of the backend where it has another. A bias is added by a pass of its own. */
 #include "base/mem.h"
 #include "nets/backend_cudnn.h"
 #include "nets/backend_cudnn_algorithms.h"
+#include "nets/cuda_bias.h"
 #include "nets/cuda_layers.h"
 
 enum { ALIGNMENT = 16 }; /* bytes: what cuDNN wants of the arrays it gets */
@@ -18,6 +19,9 @@ struct convolution {
     void *x, *dx;          /* where recast: copies in the backend's layout */
     void *w, *dw;          /* weights and their gradient as cuDNN wants them */
     size_t w_bytes;
+    bool has_bias;
+    size_t weights_size; /* floats: where the bias begins in the parameters */
+    struct cuda_bias bias;
 };
 
 static bool is_canonical(const struct convolution *c) {
@@ -73,6 +77,18 @@ static void make_room(struct convolution *c) {
         c->dx = cuda_alloc(c->conv.x.floats * sizeof(float), "gradients of images in another layout");
 }
 
+static void open_bias(struct convolution *c, const struct layer_spec *spec) {
+    const struct cuda_shape y = cudnn_shape(&c->conv.y);
+    c->has_bias = spec->bias;
+    c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->kernel * (size_t)spec->kernel;
+    if (!c->has_bias) return;
+    cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
+    const size_t bytes = y.channels * cuda_bias_parts(&c->bias) * sizeof(double) + sizeof(unsigned);
+    c->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
+    c->bias.done = (unsigned *)(void *)(c->bias.partial + y.channels * cuda_bias_parts(&c->bias));
+    CUDA_CALL(cudaMemsetAsync(c->bias.done, 0, sizeof *c->bias.done, cuda_stream()));
+}
+
 static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
                               const struct tensor *add, struct tensor *y) {
     (void)add;
@@ -89,6 +105,7 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     describe(&c->conv);
     choose(c);
     make_room(c);
+    open_bias(c, spec);
     return c;
 }
 
@@ -98,7 +115,7 @@ static void close_convolution(void *layer) {
     CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.y_desc));
     CUDNN_CALL(cudnnDestroyFilterDescriptor(c->conv.w_desc));
     for (int pass = 0; pass < CONV_PASSES; pass++) CUDNN_CALL(cudnnDestroyConvolutionDescriptor(c->conv.window[pass]));
-    void *memory[] = {c->x, c->dx, c->w, c->dw};
+    void *memory[] = {c->x, c->dx, c->w, c->dw, c->bias.partial};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     mem_free(c);
 }
@@ -149,6 +166,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     CUDNN_CALL(cudnnConvolutionForward(c->backend->cudnn, &one, v->x_desc, x, v->w_desc, w, v->window[CONV_FORWARD],
                                        (cudnnConvolutionFwdAlgo_t)choice->algorithm, c->backend->workspace,
                                        choice->workspace, &zero, v->y_desc, call->y));
+    if (c->has_bias) cuda_bias_forward(&c->bias, call->param + c->weights_size, call->y);
 }
 
 static void backward_filter(struct convolution *c, const struct layer_call *call) {
@@ -180,6 +198,7 @@ static void backward_data(struct convolution *c, const struct layer_call *call) 
 static void backward(void *layer, const struct layer_call *call) {
     struct convolution *c = layer;
     backward_filter(c, call);
+    if (c->has_bias) cuda_bias_backward(&c->bias, call->dy, call->dparam + c->weights_size);
     if (c->wants_dx) backward_data(c, call);
 }
 

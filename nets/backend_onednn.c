@@ -30,7 +30,7 @@ static enum cpu_layout preferred_layout(const struct onednn *b) {
     shim_desc_open(&w, 4, w_size, dnnl_format_tag_any);
     shim_desc xd = shim_desc_of(&x), wd = shim_desc_of(&w);
     dnnl_primitive_desc_t forward, data;
-    shim_convolution_forward(&forward, b->engine, xd, wd, xd, &window, b->attr);
+    shim_convolution_forward(&forward, b->engine, xd, wd, NULL, xd, &window, b->attr);
     shim_convolution_data(&data, b->engine, xd, wd, xd, &window, b->attr, forward);
     enum cpu_layout layout;
     if (!onednn_layout_of(dnnl_primitive_desc_query_md(data, dnnl_query_diff_src_md, 0), size, &layout))

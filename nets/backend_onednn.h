@@ -27,7 +27,7 @@ bool onednn_layout_of(shim_desc desc, const dnnl_dims_t size, enum cpu_layout *l
 
 /* A primitive and its arguments. Their addresses are given at each run, but handed to the library only when they
  * change, for that can cost a pass over the padding. */
-enum { ONEDNN_ARGS_MAX = 4 };
+enum { ONEDNN_ARGS_MAX = 5 };
 struct onednn_step {
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t arg[ONEDNN_ARGS_MAX];

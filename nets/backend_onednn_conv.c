@@ -1,13 +1,15 @@
 /* backend_onednn_conv.c: convolutions by oneDNN. The library chooses the layout of the weights for each of the three
  * passes; they are kept canonical in the arena and copied on the way, which is cheap: weights are few beside
  * activations (ResNet-20, batch 32: 1.5 ms of a step of 85). Activations are taken as they lie, but for the images of
- * the first layer, which may be wanted in another layout than the canonical one they come in. */
+ * the first layer, which may be wanted in another layout than the canonical one they come in. A bias lies one way only:
+ * the library takes it from the arena. */
 #include "base/mem.h"
 #include "nets/backend_onednn.h"
 
 struct convolution {
     struct onednn *backend;
     bool reordered;                                    /* x is copied before use */
+    size_t weights_size;                               /* floats: where the bias begins in the parameters */
     struct onednn_step take_x, forward, data, weights; /* the passes */
     struct onednn_step take_w, take_w_data, give_w;    /* weights between the arena and the library's layouts */
     float *x, *w, *w_data, *dw;                        /* in those layouts */
@@ -22,8 +24,9 @@ static float *memory_of(shim_desc desc, const char *what) {
 /* Descriptors a convolution is made from. */
 struct plan {
     dnnl_dims_t x_size, w_size, y_size;
-    shim_own_desc x, x_any, w, w_any, y;
+    shim_own_desc x, x_any, w, w_any, b, y;
     struct shim_window window;
+    bool has_bias;
 };
 
 static void plan_open(struct plan *p, const struct onednn *b, const struct layer_spec *spec, const struct tensor *x,
@@ -32,12 +35,18 @@ static void plan_open(struct plan *p, const struct onednn *b, const struct layer
     *p = (struct plan){.x_size = {x->n, x->c, x->h, x->w},
                        .w_size = {y->c, x->c, k, k},
                        .y_size = {y->n, y->c, y->h, y->w},
+                       .has_bias = spec->bias,
                        .window = {.stride = {stride, stride}, .pad = {pad, pad}}};
     shim_desc_open(&p->x, 4, p->x_size, onednn_tag((enum cpu_layout)x->layout));
     shim_desc_open(&p->x_any, 4, p->x_size, dnnl_format_tag_any);
     shim_desc_open(&p->w, 4, p->w_size, dnnl_oihw);
     shim_desc_open(&p->w_any, 4, p->w_size, dnnl_format_tag_any);
+    shim_desc_open(&p->b, 1, (const dnnl_dims_t){y->c}, dnnl_a);
     shim_desc_open(&p->y, 4, p->y_size, onednn_tag(b->layout));
+}
+
+static shim_desc bias_of(const struct plan *p) {
+    return p->has_bias ? shim_desc_of(&p->b) : NULL;
 }
 
 static void plan_close(struct plan *p) {
@@ -45,14 +54,16 @@ static void plan_close(struct plan *p) {
     shim_desc_close(&p->x_any);
     shim_desc_close(&p->w);
     shim_desc_close(&p->w_any);
+    shim_desc_close(&p->b);
     shim_desc_close(&p->y);
 }
 
-/* A pass's primitive: its own descriptors of three arguments, in the order they are given at each run. */
-static void open_pass(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made, const int what[3],
-                      const shim_desc desc[3]) {
+/* A pass's primitive: its own descriptors of its arguments, in the order they are given at each run. The last one, the
+ * bias or its gradient, is NULL where there is none. */
+static void open_pass(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made, const int what[4],
+                      const shim_desc desc[4]) {
     onednn_step_open(b, s, made);
-    for (int i = 0; i < 3; i++) onednn_step_arg(b, s, what[i], desc[i]);
+    for (int i = 0; i < 4 && desc[i]; i++) onednn_step_arg(b, s, what[i], desc[i]);
 }
 
 static shim_desc source_of(dnnl_primitive_desc_t made) {
@@ -72,8 +83,8 @@ static void open_forward(struct convolution *c, struct plan *p, dnnl_primitive_d
         c->x = memory_of(x, "reordered images");
         onednn_reorder_open(b, &c->take_x, shim_desc_of(&p->x), x);
     }
-    open_pass(b, &c->forward, made, (const int[3]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
-              (const shim_desc[3]){x, w, shim_desc_of(&p->y)});
+    open_pass(b, &c->forward, made, (const int[4]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
+              (const shim_desc[4]){x, w, shim_desc_of(&p->y), bias_of(p)});
 }
 
 static void open_data(struct convolution *c, struct plan *p, dnnl_primitive_desc_t made) {
@@ -81,8 +92,8 @@ static void open_data(struct convolution *c, struct plan *p, dnnl_primitive_desc
     shim_desc w = weights_of(made);
     c->w_data = memory_of(w, "weights of a convolution, for the gradient of its input");
     onednn_reorder_open(b, &c->take_w_data, shim_desc_of(&p->w), w);
-    open_pass(b, &c->data, made, (const int[3]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
-              (const shim_desc[3]){shim_desc_of(&p->y), w, shim_desc_of(&p->x)});
+    open_pass(b, &c->data, made, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
+              (const shim_desc[4]){shim_desc_of(&p->y), w, shim_desc_of(&p->x), NULL});
 }
 
 static void open_weights(struct convolution *c, struct plan *p, dnnl_primitive_desc_t made) {
@@ -90,8 +101,9 @@ static void open_weights(struct convolution *c, struct plan *p, dnnl_primitive_d
     shim_desc x = source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
     c->dw = memory_of(dw, "gradient of a convolution's weights");
     onednn_reorder_open(b, &c->give_w, dw, shim_desc_of(&p->w));
-    open_pass(b, &c->weights, made, (const int[3]){DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS},
-              (const shim_desc[3]){x, shim_desc_of(&p->y), dw});
+    open_pass(b, &c->weights, made,
+              (const int[4]){DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS},
+              (const shim_desc[4]){x, shim_desc_of(&p->y), dw, bias_of(p)});
 }
 
 static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
@@ -99,14 +111,16 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     (void)add;
     struct convolution *c = mem_zalloc(1, sizeof *c, "a convolution");
     struct onednn *b = c->backend = backend;
+    c->weights_size = (size_t)y->c * (size_t)x->c * (size_t)spec->kernel * (size_t)spec->kernel;
     struct plan p;
     plan_open(&p, b, spec, x, y);
     bool first = x->layout == CPU_NCHW; /* then the library may wish for another layout */
     shim_desc w_any = shim_desc_of(&p.w_any), yd = shim_desc_of(&p.y);
     dnnl_primitive_desc_t forward, data, weights;
-    shim_convolution_forward(&forward, b->engine, first ? shim_desc_of(&p.x_any) : shim_desc_of(&p.x), w_any, yd,
-                             &p.window, b->attr);
-    shim_convolution_weights(&weights, b->engine, source_of(forward), w_any, yd, &p.window, b->attr, forward);
+    shim_convolution_forward(&forward, b->engine, first ? shim_desc_of(&p.x_any) : shim_desc_of(&p.x), w_any,
+                             bias_of(&p), yd, &p.window, b->attr);
+    shim_convolution_weights(&weights, b->engine, source_of(forward), w_any, bias_of(&p), yd, &p.window, b->attr,
+                             forward);
     if (spec->wants_dx) {
         shim_convolution_data(&data, b->engine, shim_desc_of(&p.x), w_any, yd, &p.window, b->attr, forward);
         open_data(c, &p, data);
@@ -129,13 +143,13 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     onednn_step_run(c->backend, &c->take_w, (const void *[]){call->param, c->w});
     if (c->reordered) onednn_step_run(c->backend, &c->take_x, (const void *[]){call->x, c->x});
     const float *x = c->reordered ? c->x : call->x;
-    onednn_step_run(c->backend, &c->forward, (const void *[]){x, c->w, call->y});
+    onednn_step_run(c->backend, &c->forward, (const void *[]){x, c->w, call->y, call->param + c->weights_size});
 }
 
 static void backward(void *layer, const struct layer_call *call) {
     struct convolution *c = layer;
     const float *x = c->reordered ? c->x : call->x;
-    onednn_step_run(c->backend, &c->weights, (const void *[]){x, call->dy, c->dw});
+    onednn_step_run(c->backend, &c->weights, (const void *[]){x, call->dy, c->dw, call->dparam + c->weights_size});
     onednn_step_run(c->backend, &c->give_w, (const void *[]){c->dw, call->dparam});
     if (!c->w_data) return;
     onednn_step_run(c->backend, &c->take_w_data, (const void *[]){call->param, c->w_data});

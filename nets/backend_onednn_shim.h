@@ -37,11 +37,12 @@ static inline void shim_desc_open(shim_own_desc *own, int dims, const dnnl_dims_
 static inline void shim_desc_close(shim_own_desc *own) {
     ONEDNN(dnnl_memory_desc_destroy(*own));
 }
+/* bias: NULL where there is none; dbias likewise. */
 static inline void shim_convolution_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x, shim_desc w,
-                                            shim_desc y, const struct shim_window *at,
+                                            shim_desc bias, shim_desc y, const struct shim_window *at,
                                             const_dnnl_primitive_attr_t attr) {
     ONEDNN(dnnl_convolution_forward_primitive_desc_create(made, engine, dnnl_forward_training, dnnl_convolution_direct,
-                                                          x, w, NULL, y, at->stride, shim_no_dilation, at->pad, at->pad,
+                                                          x, w, bias, y, at->stride, shim_no_dilation, at->pad, at->pad,
                                                           attr));
 }
 static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc dx, shim_desc w,
@@ -52,9 +53,9 @@ static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engin
                                                                 attr));
 }
 static inline void shim_convolution_weights(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
-                                            shim_desc dw, shim_desc dy, const struct shim_window *at,
+                                            shim_desc dw, shim_desc dbias, shim_desc dy, const struct shim_window *at,
                                             const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
-    ONEDNN(dnnl_convolution_backward_weights_primitive_desc_create(made, engine, dnnl_convolution_direct, x, dw, NULL,
+    ONEDNN(dnnl_convolution_backward_weights_primitive_desc_create(made, engine, dnnl_convolution_direct, x, dw, dbias,
                                                                    dy, at->stride, shim_no_dilation, at->pad, at->pad,
                                                                    forward, attr));
 }
@@ -74,10 +75,10 @@ static inline void shim_desc_close(shim_own_desc *own) {
     (void)own;
 }
 static inline void shim_convolution_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x, shim_desc w,
-                                            shim_desc y, const struct shim_window *at,
+                                            shim_desc bias, shim_desc y, const struct shim_window *at,
                                             const_dnnl_primitive_attr_t attr) {
     dnnl_convolution_desc_t op;
-    ONEDNN(dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, x, w, NULL, y,
+    ONEDNN(dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y,
                                               at->stride, at->pad, at->pad));
     ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, NULL));
 }
@@ -90,10 +91,10 @@ static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engin
     ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
 }
 static inline void shim_convolution_weights(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
-                                            shim_desc dw, shim_desc dy, const struct shim_window *at,
+                                            shim_desc dw, shim_desc dbias, shim_desc dy, const struct shim_window *at,
                                             const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
     dnnl_convolution_desc_t op;
-    ONEDNN(dnnl_convolution_backward_weights_desc_init(&op, dnnl_convolution_direct, x, dw, NULL, dy, at->stride,
+    ONEDNN(dnnl_convolution_backward_weights_desc_init(&op, dnnl_convolution_direct, x, dw, dbias, dy, at->stride,
                                                        at->pad, at->pad));
     ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
 }

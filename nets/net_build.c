@@ -43,16 +43,31 @@ int build_input(struct net *net) {
     return add_tensor(net, (struct tensor){.n = s->batch, .c = s->channels, .h = s->height, .w = s->width}, -1);
 }
 
-int build_conv(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad) {
+/* Places at which a window of `kernel` fits into `in` pixels and the padding on both sides. */
+static int places_of(int in, const struct layer_spec *spec) {
+    return (in + 2 * spec->pad - spec->kernel) / spec->stride + 1;
+}
+
+static int add_conv(struct net *net, const char *name, int x, int channels, const struct layer_spec *spec) {
     struct tensor in = shape_of(net, x), y = in;
     y.c = channels;
-    y.h = (in.h + 2 * pad - kernel) / stride + 1;
-    y.w = (in.w + 2 * pad - kernel) / stride + 1;
-    struct layer_spec spec = {.kind = LAYER_CONV, .kernel = kernel, .stride = stride, .pad = pad};
-    int made = add_layer(net, name, spec, x, BUILD_NONE, y);
-    size_t dim[4] = {(size_t)channels, (size_t)in.c, (size_t)kernel, (size_t)kernel};
+    y.h = places_of(in.h, spec);
+    y.w = places_of(in.w, spec);
+    int made = add_layer(net, name, *spec, x, BUILD_NONE, y);
+    size_t dim[4] = {(size_t)channels, (size_t)in.c, (size_t)spec->kernel, (size_t)spec->kernel};
     arena_add(&net->arena, name, "weight", 4, dim);
+    if (spec->bias) arena_add(&net->arena, name, "bias", 1, dim);
     return made;
+}
+
+int build_conv(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad) {
+    struct layer_spec spec = {.kind = LAYER_CONV, .kernel = kernel, .stride = stride, .pad = pad};
+    return add_conv(net, name, x, channels, &spec);
+}
+
+int build_conv_bias(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad) {
+    struct layer_spec spec = {.kind = LAYER_CONV, .kernel = kernel, .stride = stride, .pad = pad, .bias = true};
+    return add_conv(net, name, x, channels, &spec);
 }
 
 int build_norm_relu(struct net *net, const char *name, int x, int add) {

@@ -20,6 +20,8 @@ enum { BUILD_NONE = -1 };
 int build_input(struct net *net);
 /* Convolution without bias; window kernel x kernel. Slice NAME.weight. */
 int build_conv(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad);
+/* With bias. Slices NAME.weight, NAME.bias. */
+int build_conv_bias(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad);
 /* max(0, norm(x) + add); add may be BUILD_NONE. Slices NAME.weight, NAME.bias; state NAME.running_mean,
  * NAME.running_var. */
 int build_norm_relu(struct net *net, const char *name, int x, int add);

@@ -32,34 +32,39 @@ struct trial {
     int n, c, h, w; /* of x */
     int out;        /* channels of y */
     int kernel, stride, pad;
-    bool joins, two_users;
+    bool joins, two_users, bias;
 };
 
 static const struct trial trials[] = {
     /* kind          n  c  h  w  out k s p */
-    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false},
-    {LAYER_CONV, 1, 16, 8, 8, 16, 3, 1, 1, false, false},
-    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false},
-    {LAYER_CONV, 2, 32, 8, 8, 64, 3, 2, 1, false, false},
-    {LAYER_CONV, 2, 64, 5, 5, 64, 3, 1, 1, false, false},
-    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false},
-    {LAYER_CONV, 2, 16, 5, 5, 20, 1, 1, 0, false, false},
-    {LAYER_CONV, 1, 4, 11, 11, 8, 5, 2, 2, false, false},
-    {LAYER_NORM_RELU, 4, 16, 8, 8, 16, 0, 0, 0, false, false},
-    {LAYER_NORM_RELU, 3, 16, 5, 7, 16, 0, 0, 0, true, false},
-    {LAYER_NORM_RELU, 2, 32, 4, 4, 32, 0, 0, 0, false, true},
-    {LAYER_NORM_RELU, 2, 32, 20, 15, 32, 0, 0, 0, true, true},
-    {LAYER_NORM_RELU, 1, 10, 3, 3, 10, 0, 0, 0, true, true},
-    {LAYER_NORM_RELU, 5, 1, 1, 1, 1, 0, 0, 0, false, false},
-    {LAYER_NORM_RELU, 1, 6, 33, 31, 6, 0, 0, 0, false, true},
-    {LAYER_SHORTCUT, 2, 16, 8, 8, 32, 0, 2, 0, false, false},
-    {LAYER_SHORTCUT, 1, 32, 7, 9, 64, 0, 2, 0, false, false},
-    {LAYER_SHORTCUT, 3, 5, 5, 5, 9, 0, 3, 0, false, false},
-    {LAYER_SHORTCUT, 2, 6, 4, 3, 6, 0, 1, 0, false, false},
-    {LAYER_AVERAGE, 3, 64, 8, 8, 64, 0, 0, 0, false, false},
-    {LAYER_AVERAGE, 1, 10, 5, 3, 10, 0, 0, 0, false, false},
-    {LAYER_LINEAR, 4, 64, 1, 1, 10, 0, 0, 0, false, false},
-    {LAYER_LINEAR, 1, 3, 2, 5, 7, 0, 0, 0, false, false},
+    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false, false},
+    {LAYER_CONV, 1, 16, 8, 8, 16, 3, 1, 1, false, false, false},
+    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false, false},
+    {LAYER_CONV, 2, 32, 8, 8, 64, 3, 2, 1, false, false, false},
+    {LAYER_CONV, 2, 64, 5, 5, 64, 3, 1, 1, false, false, false},
+    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false, false},
+    {LAYER_CONV, 2, 16, 5, 5, 20, 1, 1, 0, false, false, false},
+    {LAYER_CONV, 1, 4, 11, 11, 8, 5, 2, 2, false, false, false},
+    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false, true},
+    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false, true},
+    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false, true},
+    {LAYER_CONV, 5, 64, 11, 13, 24, 3, 1, 1, false, false, true},
+    {LAYER_CONV, 2, 3, 4, 4, 1, 1, 1, 0, false, false, true},
+    {LAYER_NORM_RELU, 4, 16, 8, 8, 16, 0, 0, 0, false, false, false},
+    {LAYER_NORM_RELU, 3, 16, 5, 7, 16, 0, 0, 0, true, false, false},
+    {LAYER_NORM_RELU, 2, 32, 4, 4, 32, 0, 0, 0, false, true, false},
+    {LAYER_NORM_RELU, 2, 32, 20, 15, 32, 0, 0, 0, true, true, false},
+    {LAYER_NORM_RELU, 1, 10, 3, 3, 10, 0, 0, 0, true, true, false},
+    {LAYER_NORM_RELU, 5, 1, 1, 1, 1, 0, 0, 0, false, false, false},
+    {LAYER_NORM_RELU, 1, 6, 33, 31, 6, 0, 0, 0, false, true, false},
+    {LAYER_SHORTCUT, 2, 16, 8, 8, 32, 0, 2, 0, false, false, false},
+    {LAYER_SHORTCUT, 1, 32, 7, 9, 64, 0, 2, 0, false, false, false},
+    {LAYER_SHORTCUT, 3, 5, 5, 5, 9, 0, 3, 0, false, false, false},
+    {LAYER_SHORTCUT, 2, 6, 4, 3, 6, 0, 1, 0, false, false, false},
+    {LAYER_AVERAGE, 3, 64, 8, 8, 64, 0, 0, 0, false, false, false},
+    {LAYER_AVERAGE, 1, 10, 5, 3, 10, 0, 0, 0, false, false, false},
+    {LAYER_LINEAR, 4, 64, 1, 1, 10, 0, 0, 0, false, false, false},
+    {LAYER_LINEAR, 1, 3, 2, 5, 7, 0, 0, 0, false, false, false},
 };
 
 /* The naive side of a trial; all arrays canonical. */
@@ -76,7 +81,7 @@ static double *random_numbers(size_t n, uint64_t stream) {
 }
 
 static struct naive naive_open(const struct trial *t) {
-    struct naive v = {.r = {.spec = {t->kind, t->kernel, t->stride, t->pad, true},
+    struct naive v = {.r = {.spec = {t->kind, t->kernel, t->stride, t->pad, true, t->bias},
                             .x = {.n = t->n, .c = t->c, .h = t->h, .w = t->w},
                             .y = {.n = t->n, .c = t->out, .h = t->h, .w = t->w},
                             .joins = t->joins}};

@@ -24,7 +24,7 @@ static inline size_t ref_params(const struct reference *r) {
     size_t in = (size_t)r->x.c, out = (size_t)r->y.c, k = (size_t)r->spec.kernel;
     switch (r->spec.kind) {
     case LAYER_CONV:
-        return out * in * k * k;
+        return out * in * k * k + (r->spec.bias ? out : 0);
     case LAYER_NORM_RELU:
         return 2 * in;
     case LAYER_LINEAR:
@@ -34,14 +34,17 @@ static inline size_t ref_params(const struct reference *r) {
     }
 }
 
-/* y(n,o,i,j) = sum w(o,c,a,b) x(n, c, s i + a - p, s j + b - p); dy given: its gradients instead. */
+/* y(n,o,i,j) = sum w(o,c,a,b) x(n, c, s i + a - p, s j + b - p) [+ b(o)]; dy given: its gradients instead. */
 static inline void ref_conv(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
                             double *dx, double *dw) {
     const int k = r->spec.kernel, s = r->spec.stride, p = r->spec.pad;
+    const size_t bias = (size_t)r->y.c * (size_t)r->x.c * (size_t)k * (size_t)k;
     for (int n = 0; n < r->y.n; n++)
         for (int o = 0; o < r->y.c; o++)
             for (int i = 0; i < r->y.h; i++)
-                for (int j = 0; j < r->y.w; j++)
+                for (int j = 0; j < r->y.w; j++) {
+                    if (r->spec.bias && y) y[ref_at(&r->y, n, o, i, j)] += w[bias + (size_t)o];
+                    if (r->spec.bias && dw) dw[bias + (size_t)o] += dy[ref_at(&r->y, n, o, i, j)];
                     for (int c = 0; c < r->x.c; c++)
                         for (int a = 0; a < k; a++)
                             for (int b = 0; b < k; b++) {
@@ -55,6 +58,7 @@ static inline void ref_conv(const struct reference *r, const double *x, const do
                                 if (dx) dx[from] += w[weight] * dy[to];
                                 if (dw) dw[weight] += x[from] * dy[to];
                             }
+                }
 }
 
 /* Mean and biased variance of channel c. */
