@@ -1,28 +1,13 @@
-/* rng.c: see rng.h. Philox4x32-10: ten rounds; the counter is multiplied, swapped and keyed, the key bumped by
- * Weyl constants (Salmon et al. 2011, Section 3.3 and Table 2). */
+/* rng.c: see rng.h; the block function is in philox.h, which kernels include too. */
 #include "base/rng.h"
 
 #include <math.h>
 
-static const uint32_t multiplier[2] = {0xD2511F53u, 0xCD9E8D57u};
-static const uint32_t weyl[2] = {0x9E3779B9u, 0xBB67AE85u};
+#include "base/philox.h"
 
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)multiplier[0] * c0, p1 = (uint64_t)multiplier[1] * c2;
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)p1;
-        c3 = (uint32_t)p0;
-        k0 += weyl[0];
-        k1 += weyl[1];
-    }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
+    struct philox_block made = philox_block_of(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+    for (int i = 0; i < 4; i++) out[i] = made.word[i];
 }
 
 struct rng rng_open(uint64_t seed, enum rng_stream stream, uint64_t index) {

@@ -14,6 +14,19 @@
  *                        as many zero channels before as after
  *      LAYER_AVERAGE     y = mean of x over its positions            -                      -
  *      LAYER_LINEAR      y = w x + b                                 w [c_y][c_x], b [c_y]  -
+ *      LAYER_POOL        y = max of x over each square window        -                      -
+ *      LAYER_DROPOUT     y = x m / (1 - p), m 0 or 1; inference: x   -                      -
+ *      LAYER_EMBEDDING   y [row] = w [token of the row]              w [tokens][c_y]        -
+ *
+ * LAYER_POOL: padding never wins, so that every window must hold a pixel; NaN does. The gradient of a window goes to
+ * its largest element: of several equal ones to one of them, on the CPU the first by rows, on a GPU the one that
+ * cuDNN's deterministic pooling takes, which its manual does not name.
+ *
+ * LAYER_DROPOUT: the mask m is a function of seed, step, layer and canonical index alone (dropout.h), so every device
+ * drops the same elements, and nothing is kept for the backward pass.
+ *
+ * LAYER_EMBEDDING: x holds tokens (LAYOUT_TOKENS), each less than the vocabulary, as net.c has made sure. dw is dense;
+ * the rows of equal tokens are added up in their order.
  *
  * Two users of one tensor each write a gradient of it. Only the layer LAYER_NORM_RELU adds them up, inside its own
  * pass over dy; so only its y may have two users (net_build.c watches over that).
@@ -28,29 +41,49 @@
 #include "base/image.h"
 #include "nets/net.h"
 
-enum { LAYOUT_CANONICAL = 0 }; /* [n][c][h][w], row-major, in every backend; other codes are the backend's own */
+/* In every backend; other codes are the backend's own. */
+enum {
+    LAYOUT_CANONICAL = 0, /* [n][c][h][w], row-major */
+    LAYOUT_TOKENS = -1    /* [n] int32_t in place of floats: an input of LAYER_EMBEDDING */
+};
 
 struct tensor {
-    int n, c, h, w; /* images, channels, height, width (after LAYER_AVERAGE h = w = 1) */
-    int layout;     /* set by the `open` of the layer that writes it; the input of the net is canonical */
+    int n, c, h, w; /* images or rows, channels, height, width (after LAYER_AVERAGE and of rows h = w = 1) */
+    int layout;     /* set by the `open` of the layer that writes it; the input of the net is canonical
+                     * or tokens */
     size_t floats;  /* of memory, with padding; likewise */
 };
 
-enum layer_kind { LAYER_CONV, LAYER_NORM_RELU, LAYER_SHORTCUT, LAYER_AVERAGE, LAYER_LINEAR, LAYER_KINDS };
+enum layer_kind {
+    LAYER_CONV,
+    LAYER_NORM_RELU,
+    LAYER_SHORTCUT,
+    LAYER_AVERAGE,
+    LAYER_LINEAR,
+    LAYER_POOL,
+    LAYER_DROPOUT,
+    LAYER_EMBEDDING,
+    LAYER_KINDS
+};
 
 struct layer_spec {
     enum layer_kind kind;
-    int kernel, stride, pad; /* of a convolution's window, in pixels; LAYER_SHORTCUT: stride */
+    int kernel, stride, pad; /* of a window, in pixels; LAYER_SHORTCUT: stride */
     bool wants_dx;           /* somebody asks for the gradient of x */
     bool bias;               /* LAYER_CONV: has one */
+    double drop;             /* LAYER_DROPOUT: p, 0 <= p < 1 */
+    int vocabulary;          /* LAYER_EMBEDDING: tokens */
+    int number;              /* of the layer in its net, from 0: no two LAYER_DROPOUT have the same masks */
 };
 
 /* What comes in with a pass. */
 struct net_input {
     const float *x;                  /* host, [n][c][h][w], normalised; or NULL, and: */
-    const struct image_bytes *bytes; /* of a backend that takes_bytes */
+    const struct image_bytes *bytes; /* of a backend that takes_bytes; or */
+    const int32_t *token;            /* host, [n], where the input is of LAYOUT_TOKENS */
     const int32_t *label;            /* host, [n] */
-    int valid;                       /* images that count, the first ones */
+    int valid;                       /* images or rows that count, the first ones */
+    uint64_t step;                   /* training passes before this one: LAYER_DROPOUT */
 };
 
 enum net_pass { PASS_TRAIN, PASS_BACKWARD, PASS_INFER, NET_PASSES };
@@ -58,6 +91,7 @@ enum net_pass { PASS_TRAIN, PASS_BACKWARD, PASS_INFER, NET_PASSES };
 struct backend_setup {
     int threads;
     enum precision precision;
+    uint64_t dropout_seed;
 };
 
 /* The arrays of one call, all on the device. */
@@ -94,8 +128,8 @@ struct backend_ops {
     bool (*serves)(enum precision precision, struct err *why);
     void *(*open)(const struct backend_setup *setup);
     void (*close)(void *backend);
-    /* Takes the input of the next pass: images to x (device, canonical), whose shape is given; labels and valid are
-     * kept for loss. The host memory may be used again. */
+    /* Takes the input of the next pass: images or tokens to x (device), whose layout and shape is given; labels and
+     * valid are kept for loss, step for dropout. The host memory may be used again. */
     void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
     /* Around the calls of a pass: this thread now works for this net. False: the backend has just repeated the same
      * pass of earlier, which it recorded; the layers are not to be called, nor `end`. whole: nobody needs to know when

@@ -119,6 +119,7 @@ static void *open_backend(const struct backend_setup *setup) {
     struct cudnn_backend *b = mem_zalloc(1, sizeof *b, "the CUDA backend");
     const char *graphs = getenv("SPARSETRAIN_CUDA_GRAPH");
     b->precision = setup->precision;
+    b->dropout_seed = setup->dropout_seed;
     b->graphs = !graphs || strcmp(graphs, "0") != 0;
     open_libraries(b);
     b->algorithms = cudnn_algorithms_open();
@@ -235,7 +236,10 @@ const struct backend_ops backend_cudnn = {
               [LAYER_NORM_RELU] = &cudnn_normalisation,
               [LAYER_SHORTCUT] = &cudnn_shortcut,
               [LAYER_AVERAGE] = &cudnn_average,
-              [LAYER_LINEAR] = &cudnn_linear},
+              [LAYER_LINEAR] = &cudnn_linear,
+              [LAYER_POOL] = &cudnn_pooling,
+              [LAYER_DROPOUT] = &cudnn_dropout,
+              [LAYER_EMBEDDING] = &cudnn_embedding},
     .loss = loss,
     .result = last_result,
     .optimisers = cuda_optimisers,

@@ -37,12 +37,14 @@ struct cudnn_recording {
     cudaGraphExec_t graph; /* or NULL */
 };
 
-/* What comes in with a batch, in one piece of memory: labels and the number of rows that count, cuts, images. Two of
- * them, so that one is filled while the other is on its way. */
+/* What comes in with a batch, in one piece of memory: labels, the number of rows that count and that of the step, cuts,
+ * images. Two of them, so that one is filled while the other is on its way. */
 struct cudnn_staging {
     char *host, *device;
     cudaEvent_t uploaded, taken; /* the host's piece may be filled again; the device's likewise */
 };
+
+enum { FEED_EXTRA = 3 };
 
 struct cudnn_feed {
     cudaStream_t stream; /* of the uploads, which run beside the passes */
@@ -52,13 +54,15 @@ struct cudnn_feed {
     float *table;          /* device, [channels][256]: values of bytes */
     const float *uploaded; /* what the table was made from */
     int rows;              /* labels of a batch */
-    int32_t *label;        /* device, [rows + 1]: the labels of this pass and how many count */
+    int32_t *label;        /* device, [rows + FEED_EXTRA]: the labels of this pass, how many count, the two halves of
+                            * the step's number, the lower first */
 };
 
 struct cudnn_algorithms;
 
 struct cudnn_backend {
     enum precision precision;
+    uint64_t dropout_seed;
     cudnnHandle_t cudnn;
     cublasHandle_t cublas;
     void *cublas_workspace;
@@ -95,6 +99,15 @@ void cudnn_feed(void *backend, const struct net_input *input, const struct tenso
 
 /* backend_cudnn_conv.c, backend_cudnn_layers.c */
 extern const struct layer_ops cudnn_convolution, cudnn_normalisation, cudnn_shortcut, cudnn_average, cudnn_linear;
+
+/* backend_cudnn_dropout.c */
+extern const struct layer_ops cudnn_dropout;
+
+/* backend_cudnn_embedding.c */
+extern const struct layer_ops cudnn_embedding;
+
+/* backend_cudnn_pool.c */
+extern const struct layer_ops cudnn_pooling;
 
 /* cuda_sgd.c */
 extern const struct optimiser_ops cuda_optimiser_sgd;

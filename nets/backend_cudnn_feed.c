@@ -25,7 +25,7 @@ static size_t aligned(size_t bytes) {
 static struct places places_of(const struct tensor *shape) {
     struct places p;
     size_t n = (size_t)shape->n;
-    p.cuts = aligned((n + 1) * sizeof(int32_t));
+    p.cuts = aligned((n + FEED_EXTRA) * sizeof(int32_t));
     p.images = p.cuts + aligned(n * sizeof(struct image_cut));
     p.end = p.images + shape->floats * sizeof(float);
     return p;
@@ -69,7 +69,7 @@ static void make_room(struct cudnn_feed *feed, const struct tensor *shape, size_
         feed->staging[i].host = mem_pinned_alloc(bytes, 1, "a batch on its way to the GPU");
         feed->staging[i].device = cuda_alloc(bytes, "a batch that has come to the GPU");
     }
-    feed->label = cuda_alloc(((size_t)shape->n + 1) * sizeof *feed->label, "the labels of a batch");
+    feed->label = cuda_alloc(((size_t)shape->n + FEED_EXTRA) * sizeof *feed->label, "the labels of a batch");
     feed->rows = shape->n;
     feed->bytes = bytes;
 }
@@ -82,14 +82,20 @@ static void need_table(struct cudnn_feed *feed, const float *table, int channels
     feed->uploaded = table;
 }
 
-/* Puts the batch into a piece of the host's; returns how many bytes of images. */
+/* What is copied as it is; NULL: bytes, which become floats on the device. */
+static const void *plain(const struct net_input *input) {
+    return input->token ? (const void *)input->token : (const void *)input->x;
+}
+
+/* Puts the batch into a piece of the host's; returns how many bytes of images or tokens. */
 static size_t fill(char *host, const struct places *at, const struct net_input *input, const struct tensor *shape) {
     const size_t n = (size_t)shape->n, elements = shape->floats; /* the input is canonical: no padding */
-    const int32_t valid = input->valid;
-    memcpy(host, input->label, n * sizeof valid);
-    memcpy(host + n * sizeof valid, &valid, sizeof valid);
-    if (input->x) {
-        memcpy(host + at->images, input->x, elements * sizeof *input->x);
+    const int32_t extra[FEED_EXTRA] = {input->valid, (int32_t)(uint32_t)input->step,
+                                       (int32_t)(uint32_t)(input->step >> 32)};
+    memcpy(host, input->label, n * sizeof *extra);
+    memcpy(host + n * sizeof *extra, extra, sizeof extra);
+    if (plain(input)) { /* a token is as large as a float */
+        memcpy(host + at->images, plain(input), elements * sizeof *input->x);
         return elements * sizeof *input->x;
     }
     memcpy(host + at->cuts, input->bytes->cut, n * sizeof *input->bytes->cut);
@@ -102,9 +108,9 @@ static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, c
                  const struct net_input *input, const struct tensor *shape, float *x) {
     const struct cuda_shape images = cudnn_shape(shape);
     cudaStream_t stream = cuda_stream();
-    CUDA_CALL(cudaMemcpyAsync(feed->label, s->device, ((size_t)feed->rows + 1) * sizeof *feed->label,
+    CUDA_CALL(cudaMemcpyAsync(feed->label, s->device, ((size_t)feed->rows + FEED_EXTRA) * sizeof *feed->label,
                               cudaMemcpyDeviceToDevice, stream));
-    if (input->x)
+    if (plain(input))
         CUDA_CALL(
             cudaMemcpyAsync(x, s->device + at->images, shape->floats * sizeof *x, cudaMemcpyDeviceToDevice, stream));
     else
@@ -118,7 +124,7 @@ void cudnn_feed(void *backend, const struct net_input *input, const struct tenso
     const struct places at = places_of(shape);
     cudaStream_t stream = cuda_stream();
     make_room(feed, shape, at.end);
-    if (!input->x) need_table(feed, input->bytes->table, shape->c);
+    if (!plain(input)) need_table(feed, input->bytes->table, shape->c);
     struct cudnn_staging *s = &feed->staging[feed->next++ % 2];
     CUDA_CALL(cudaEventSynchronize(s->uploaded)); /* waits only where two batches are on their way already */
     const size_t bytes = fill(s->host, &at, input, shape);

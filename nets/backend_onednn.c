@@ -9,6 +9,7 @@
 #include "nets/backend_onednn.h"
 #include "nets/cpu_layers.h"
 #include "nets/cpu_norm.h"
+#include "nets/cpu_pool.h"
 
 /* -- the engine -----------------------------------------------------------------------------------------------------
  */
@@ -61,6 +62,7 @@ static void end(void *backend) {
 static void *open_backend(const struct backend_setup *setup) {
     struct onednn *b = mem_zalloc(1, sizeof *b, "the oneDNN backend");
     b->threads = setup->threads;
+    b->dropout_seed = setup->dropout_seed;
     begin(b, PASS_TRAIN, true); /* primitives are made for a number of threads */
     ONEDNN(dnnl_engine_create(&b->engine, dnnl_cpu, 0));
     ONEDNN(dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags));
@@ -109,10 +111,11 @@ static void norm_close(void *layer) {
 }
 static const struct layer_ops normalisation = {norm_open, norm_forward, norm_backward, norm_close};
 
-/* Shortcut, average and linear layer remember no more than their shapes. */
+/* Shortcut, pooling, average and linear layer remember no more than their shapes. */
 struct plain {
     struct cpu_view x, y;
     size_t stride;
+    struct cpu_window window;
 };
 
 static void *plain_open(const struct layer_spec *spec, const struct tensor *x, struct tensor *y,
@@ -121,11 +124,13 @@ static void *plain_open(const struct layer_spec *spec, const struct tensor *x, s
     l->x = cpu_view_of(x);
     l->y = shape_as(y, layout);
     l->stride = (size_t)spec->stride;
+    l->window = (struct cpu_window){spec->kernel, spec->stride, spec->pad};
     return l;
 }
 
-static void *shortcut_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
-                           const struct tensor *add, struct tensor *y) {
+/* y in the layout of x. */
+static void *same_layout_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                              const struct tensor *add, struct tensor *y) {
     (void)backend, (void)add;
     return plain_open(spec, x, y, (enum cpu_layout)x->layout);
 }
@@ -138,7 +143,18 @@ static void shortcut_backward(void *layer, const struct layer_call *call) {
     const struct plain *l = layer;
     if (call->dx) cpu_shortcut_backward(&l->x, &l->y, l->stride, call->dy, call->dx);
 }
-static const struct layer_ops shortcut = {shortcut_open, shortcut_forward, shortcut_backward, mem_free};
+static const struct layer_ops shortcut = {same_layout_open, shortcut_forward, shortcut_backward, mem_free};
+
+static void pool_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct plain *l = layer;
+    cpu_pool_forward(&l->x, &l->y, &l->window, call->x, call->y);
+}
+static void pool_backward(void *layer, const struct layer_call *call) {
+    const struct plain *l = layer;
+    if (call->dx) cpu_pool_backward(&l->x, &l->y, &l->window, call);
+}
+static const struct layer_ops pooling = {same_layout_open, pool_forward, pool_backward, mem_free};
 
 static void *canonical_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
                             const struct tensor *add, struct tensor *y) {
@@ -197,18 +213,20 @@ static void linear_backward(void *layer, const struct layer_call *call) {
 }
 static const struct layer_ops linear = {linear_open, linear_forward, linear_backward, mem_free};
 
-/* The images are copied: the caller may fill x anew while backward still needs them. */
+/* Images or tokens are copied: the caller may fill x anew while backward still needs them. */
 static void feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
     struct onednn *b = backend;
-    if (!input->x) die("the CPU takes images that are normalised already");
+    const void *from = input->token ? (const void *)input->token : (const void *)input->x;
+    if (!from) die("the CPU takes images that are normalised already");
     if (b->labels != shape->n) {
         mem_free(b->label);
         b->label = mem_alloc((size_t)shape->n, sizeof *b->label, "the labels of a batch");
         b->labels = shape->n;
     }
-    memcpy(x, input->x, shape->floats * sizeof *x);
+    memcpy(x, from, shape->floats * sizeof *x); /* a token is as large as a float */
     memcpy(b->label, input->label, (size_t)shape->n * sizeof *b->label);
     b->valid = input->valid;
+    b->step = input->step;
 }
 
 static void loss(void *backend, const float *logits, int n, int classes, float *dlogits) {
@@ -235,7 +253,10 @@ const struct backend_ops backend_onednn = {
               [LAYER_NORM_RELU] = &normalisation,
               [LAYER_SHORTCUT] = &shortcut,
               [LAYER_AVERAGE] = &average,
-              [LAYER_LINEAR] = &linear},
+              [LAYER_LINEAR] = &linear,
+              [LAYER_POOL] = &pooling,
+              [LAYER_DROPOUT] = &onednn_dropout,
+              [LAYER_EMBEDDING] = &onednn_embedding},
     .loss = loss,
     .result = last_result,
 };

@@ -16,7 +16,8 @@ struct onednn {
     enum cpu_layout layout; /* of all activations of this net */
     int32_t *label;         /* [labels], as fed; the first `valid` count */
     int labels, valid;
-    struct net_result result; /* of the last loss */
+    uint64_t dropout_seed, step; /* step: as fed */
+    struct net_result result;    /* of the last loss */
 };
 
 /* The library's name for a layout of 4-dimensional activations. */
@@ -46,5 +47,11 @@ void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const 
 void onednn_step_close(struct onednn_step *s);
 
 extern const struct layer_ops onednn_convolution;
+
+/* backend_onednn_dropout.c */
+extern const struct layer_ops onednn_dropout;
+
+/* backend_onednn_embedding.c */
+extern const struct layer_ops onednn_embedding;
 
 #endif

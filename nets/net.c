@@ -5,11 +5,14 @@
 #include "nets/net_build.h"
 #include "nets/net_impl.h"
 
+int net_rows(const struct net_setup *setup) {
+    return setup->batch * (setup->sequence > 1 ? setup->sequence : 1);
+}
+
 /* Backends choose the layouts of tensors layer by layer, from the input on. */
 static void open_layers(struct net *net) {
     struct net_impl *m = net_impl(net);
     struct tensor *input = &m->tensor[0].shape;
-    input->layout = LAYOUT_CANONICAL;
     input->floats = (size_t)input->n * (size_t)input->c * (size_t)input->h * (size_t)input->w;
     for (int i = 0; i < m->layers; i++) {
         struct net_layer *l = &m->layer[i];
@@ -37,7 +40,7 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     }
     arena_open(&net->arena, setup->device);
     arena_initialise(&net->arena, setup->seed);
-    m->backend_state = backend->open(&(struct backend_setup){setup->threads, setup->precision});
+    m->backend_state = backend->open(&(struct backend_setup){setup->threads, setup->precision, setup->dropout_seed});
     open_layers(net);
     net_plan(net);
     return net;
@@ -75,11 +78,23 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
     };
 }
 
-/* Images to logits to loss. */
-static void run_forward(struct net *net, const struct net_input *input, bool training, struct net_result *result) {
+static void check_input(const struct net *net, const struct net_input *input) {
+    const int vocabulary = net_impl(net)->vocabulary;
+    if ((input->token != NULL) != (vocabulary > 0))
+        die("model %s takes %s", net->model->name, vocabulary ? "tokens" : "images");
+    for (int i = 0; input->token && i < net_rows(&net->setup); i++)
+        if (input->token[i] < 0 || input->token[i] >= vocabulary)
+            die("token %d in row %d: the vocabulary has %d", (int)input->token[i], i, vocabulary);
+}
+
+/* Images or tokens to logits to loss. */
+static void run_forward(struct net *net, struct net_input input, bool training, struct net_result *result) {
     struct net_impl *m = net_impl(net);
     const struct net_tensor *logits = &m->tensor[m->logits];
-    m->backend->feed(m->backend_state, input, &m->tensor[0].shape, m->tensor[0].data);
+    check_input(net, &input);
+    input.step = m->step;
+    if (training) m->step++;
+    m->backend->feed(m->backend_state, &input, &m->tensor[0].shape, m->tensor[0].data);
     if (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
         for (int i = 0; i < m->layers; i++) {
             struct net_layer *l = &m->layer[i];
@@ -98,16 +113,24 @@ void net_result(struct net *net, struct net_result *result) {
     m->backend->result(m->backend_state, result);
 }
 
+void net_set_step(struct net *net, uint64_t step) {
+    net_impl(net)->step = step;
+}
+
 bool net_takes_bytes(const struct net *net) {
     return net_impl(net)->backend->takes_bytes;
 }
 
 void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result) {
-    run_forward(net, &(struct net_input){.x = x, .label = y, .valid = net->setup.batch}, true, result);
+    run_forward(net, (struct net_input){.x = x, .label = y, .valid = net_rows(&net->setup)}, true, result);
 }
 
 void net_forward_bytes(struct net *net, const struct image_bytes *bytes, const int32_t *y, struct net_result *result) {
-    run_forward(net, &(struct net_input){.bytes = bytes, .label = y, .valid = net->setup.batch}, true, result);
+    run_forward(net, (struct net_input){.bytes = bytes, .label = y, .valid = net_rows(&net->setup)}, true, result);
+}
+
+void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y, struct net_result *result) {
+    run_forward(net, (struct net_input){.token = token, .label = y, .valid = net_rows(&net->setup)}, true, result);
 }
 
 void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context) {
@@ -130,5 +153,10 @@ void net_backward(struct net *net) {
 }
 
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result) {
-    run_forward(net, &(struct net_input){.x = x, .label = y, .valid = valid}, false, result);
+    run_forward(net, (struct net_input){.x = x, .label = y, .valid = valid}, false, result);
+}
+
+void net_evaluate_tokens(struct net *net, const int32_t *token, const int32_t *y, int valid,
+                         struct net_result *result) {
+    run_forward(net, (struct net_input){.token = token, .label = y, .valid = valid}, false, result);
 }

@@ -28,19 +28,21 @@ extern const char *const net_precision_names[]; /* by enum precision, NULL-termi
 bool net_precision_parse(const char *name, enum precision *precision);
 
 struct net_setup {
-    int batch;                   /* images a step on this rank, >= 1 */
+    int batch;                   /* images, or streams, a step on this rank, >= 1 */
     int channels, height, width; /* of an input image */
     int classes;
     int threads;   /* of the backend on this rank, >= 1 */
     uint64_t seed; /* of the initial parameters */
     const struct device_ops *device;
     enum precision precision;
+    int sequence;          /* steps in time of a window of each stream, whose rows are net_rows; 0 or 1: images */
+    uint64_t dropout_seed; /* of the masks; ranks that shall drop different elements have different ones */
 };
 
 struct net_result {
-    double loss; /* sum over the images of the softmax cross-entropy [nats] */
-    int correct; /* images whose largest logit is the label's (ties: the lower class wins) */
-    int count;   /* images */
+    double loss; /* sum over the rows of the softmax cross-entropy [nats] */
+    int correct; /* rows whose largest logit is the label's (ties: the lower class wins) */
+    int count;   /* rows */
 };
 
 struct model_ops {
@@ -63,17 +65,27 @@ struct net {
     void *impl; /* layers, activations, backend: net.c's own */
 };
 
+/* Rows of x, labels and logits: images; or, step of time by step of time, a row of each stream: sequence * batch. */
+int net_rows(const struct net_setup *setup);
+
 /* Parameters are initialised (a function of setup.seed alone: He-normal weights, BN scale 1 and shift 0,
  * biases 0), running means 0 and variances 1. NULL on a user's mistake. */
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e);
 void net_close(struct net *net);
 
-/* x: host, [batch][channels][height][width] float, normalised; y: host, [batch], 0 <= y < classes. Where a device works
+/* The number of the next training pass, which dropout draws its masks from: 0 in a fresh net, and net_forward* counts
+ * on. For runs that are resumed. */
+void net_set_step(struct net *net, uint64_t step);
+
+/* x: host, [rows][channels][height][width] float, normalised; y: host, [rows], 0 <= y < classes. Where a device works
  * beside the host, these return while it is still at work, unless they have something to bring (result not NULL). */
 void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result);
 /* The same from bytes, augmented and normalised on the device; only where net_takes_bytes says yes. */
 void net_forward_bytes(struct net *net, const struct image_bytes *bytes, const int32_t *y, struct net_result *result);
 bool net_takes_bytes(const struct net *net);
+/* The same from tokens, host, [rows], for a net that begins with build_tokens. One outside the vocabulary ends the
+ * job. */
+void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y, struct net_result *result);
 /* Of the last forward pass; for a caller that gave no result then. */
 void net_result(struct net *net, struct net_result *result);
 /* The same, and after each layer that has parameters, from the last to the first: ready(context, from) where
@@ -81,9 +93,10 @@ void net_result(struct net *net, struct net_result *result);
 void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context);
 void net_backward(struct net *net); /* after net_forward; overwrites all of arena.grad */
 
-/* Inference mode (running statistics). Only the first `valid` of the batch images count; the rest of x
- * and y is still read. */
+/* Inference mode (running statistics). Only the first `valid` rows of the batch count; the rest of x and y is still
+ * read. */
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result);
+void net_evaluate_tokens(struct net *net, const int32_t *token, const int32_t *y, int valid, struct net_result *result);
 
 /* "oneDNN 2.6.3": the library that computes on this device, for --version and logs. */
 const char *net_backend_version(const struct device_ops *device);

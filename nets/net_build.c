@@ -25,6 +25,8 @@ static int add_layer(struct net *net, const char *name, struct layer_spec spec, 
     struct net_impl *m = net_impl(net);
     if (m->layers == NET_LAYERS_MAX) die("layer %s: a net has at most %d layers", name, NET_LAYERS_MAX);
     use(m, x, name);
+    if (m->tensor[x].shape.layout == LAYOUT_TOKENS && spec.kind != LAYER_EMBEDDING)
+        die("layer %s: its input holds tokens", name);
     if (add != BUILD_NONE) use(m, add, name);
     if (y.c < 1 || y.h < 1 || y.w < 1) die("layer %s: its output is empty", name);
     spec.wants_dx = m->tensor[x].maker >= 0;
@@ -40,7 +42,22 @@ static struct tensor shape_of(const struct net *net, int x) {
 
 int build_input(struct net *net) {
     const struct net_setup *s = &net->setup;
-    return add_tensor(net, (struct tensor){.n = s->batch, .c = s->channels, .h = s->height, .w = s->width}, -1);
+    return add_tensor(net, (struct tensor){.n = net_rows(s), .c = s->channels, .h = s->height, .w = s->width}, -1);
+}
+
+int build_tokens(struct net *net) {
+    struct tensor tokens = {.n = net_rows(&net->setup), .c = 1, .h = 1, .w = 1, .layout = LAYOUT_TOKENS};
+    return add_tensor(net, tokens, -1);
+}
+
+int build_embedding(struct net *net, const char *name, int x, int vocabulary, int features) {
+    struct layer_spec spec = {.kind = LAYER_EMBEDDING, .vocabulary = vocabulary};
+    struct tensor in = shape_of(net, x), y = {.n = in.n, .c = features, .h = 1, .w = 1};
+    if (in.layout != LAYOUT_TOKENS || vocabulary < 1) die("layer %s: an embedding of something else than tokens", name);
+    int made = add_layer(net, name, spec, x, BUILD_NONE, y);
+    arena_add(&net->arena, name, "weight", 2, (const size_t[]){(size_t)vocabulary, (size_t)features});
+    net_impl(net)->vocabulary = vocabulary;
+    return made;
 }
 
 /* Places at which a window of `kernel` fits into `in` pixels and the padding on both sides. */
@@ -92,6 +109,21 @@ int build_shortcut(struct net *net, int x, int channels, int stride) {
     y.h = (y.h + stride - 1) / stride;
     y.w = (y.w + stride - 1) / stride;
     return add_layer(net, "shortcut", (struct layer_spec){.kind = LAYER_SHORTCUT, .stride = stride}, x, BUILD_NONE, y);
+}
+
+int build_pool(struct net *net, const char *name, int x, int kernel, int stride, int pad) {
+    struct layer_spec spec = {.kind = LAYER_POOL, .kernel = kernel, .stride = stride, .pad = pad};
+    struct tensor in = shape_of(net, x), y = in;
+    if (pad >= kernel) die("layer %s: a window of %d with padding %d may hold no pixel", name, kernel, pad);
+    y.h = places_of(in.h, &spec);
+    y.w = places_of(in.w, &spec);
+    return add_layer(net, name, spec, x, BUILD_NONE, y);
+}
+
+int build_dropout(struct net *net, const char *name, int x, double drop) {
+    struct layer_spec spec = {.kind = LAYER_DROPOUT, .drop = drop, .number = net_impl(net)->layers};
+    if (!(drop >= 0 && drop < 1)) die("layer %s: elements dropped with probability %g", name, drop);
+    return add_layer(net, name, spec, x, BUILD_NONE, shape_of(net, x));
 }
 
 int build_average(struct net *net, int x) {

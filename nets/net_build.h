@@ -16,8 +16,12 @@
 
 enum { BUILD_NONE = -1 };
 
-/* The images: setup.batch x channels x height x width. */
+/* The images: net_rows(&net->setup) x channels x height x width. */
 int build_input(struct net *net);
+/* Tokens: net_rows(&net->setup) of them. For build_embedding alone. */
+int build_tokens(struct net *net);
+/* Row `token` of the weights for each token: [n][features][1][1]. Slice NAME.weight [vocabulary][features]. */
+int build_embedding(struct net *net, const char *name, int x, int vocabulary, int features);
 /* Convolution without bias; window kernel x kernel. Slice NAME.weight. */
 int build_conv(struct net *net, const char *name, int x, int channels, int kernel, int stride, int pad);
 /* With bias. Slices NAME.weight, NAME.bias. */
@@ -27,6 +31,10 @@ int build_conv_bias(struct net *net, const char *name, int x, int channels, int 
 int build_norm_relu(struct net *net, const char *name, int x, int add);
 /* Option A of He et al.: x at every stride-th row and column, zero channels added evenly on both sides. */
 int build_shortcut(struct net *net, int x, int channels, int stride);
+/* Largest value of each window kernel x kernel; pad < kernel. */
+int build_pool(struct net *net, const char *name, int x, int kernel, int stride, int pad);
+/* x with each element 0 with probability `drop`, the others divided by 1 - drop; x itself in inference. */
+int build_dropout(struct net *net, const char *name, int x, double drop);
 /* Mean over all positions: [n][c][1][1]. */
 int build_average(struct net *net, int x);
 /* Slices NAME.weight [features][c h w], NAME.bias. */

@@ -36,7 +36,9 @@ struct net_impl {
     struct net_layer layer[NET_LAYERS_MAX];
     struct net_tensor tensor[NET_LAYERS_MAX + 1];
     int layers, tensors;
-    int logits; /* tensor */
+    int logits;     /* tensor */
+    int vocabulary; /* of the tokens that come in; 0: none do */
+    uint64_t step;  /* number of the next training pass */
     struct net_slot slot[NET_LAYERS_MAX];
     int slots;
     float *activations, *gradients; /* device: all tensors; all slots */

@@ -49,7 +49,14 @@ static int open_run(void **state) {
     struct err e = {0};
     const struct model_ops *model;
     TABLE_FIND(models, "resnet20", model);
-    struct net_setup setup = {GOLDEN_BATCH, 3, 32, 32, CLASSES, 1, GOLDEN_SEED, test_device(), PRECISION_F32};
+    struct net_setup setup = {.batch = GOLDEN_BATCH,
+                              .channels = 3,
+                              .height = 32,
+                              .width = 32,
+                              .classes = CLASSES,
+                              .threads = 1,
+                              .seed = GOLDEN_SEED,
+                              .device = test_device()};
     struct run *r = *state = mem_zalloc(1, sizeof *r, "the golden run");
     r->net = net_open(model, &setup, &e);
     const struct optimiser_ops *ops;

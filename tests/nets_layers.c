@@ -29,42 +29,62 @@
 
 struct trial {
     enum layer_kind kind;
-    int n, c, h, w; /* of x */
-    int out;        /* channels of y */
-    int kernel, stride, pad;
+    int n, c, h, w;          /* of x */
+    int out;                 /* channels of y */
+    int kernel, stride, pad; /* LAYER_EMBEDDING: kernel is the vocabulary */
     bool joins, two_users, bias;
+    double drop;
+    int sequence; /* LAYER_LSTM: steps, n / sequence streams */
 };
+
+/* Dropout's: of the net, of the layer, of the pass. The step has an upper half. */
+enum { DROPOUT_SEED = 77, DROPOUT_LAYER = 5 };
+static const uint64_t dropout_step = 3 + (2ull << 32);
 
 static const struct trial trials[] = {
     /* kind          n  c  h  w  out k s p */
-    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false, false},
-    {LAYER_CONV, 1, 16, 8, 8, 16, 3, 1, 1, false, false, false},
-    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false, false},
-    {LAYER_CONV, 2, 32, 8, 8, 64, 3, 2, 1, false, false, false},
-    {LAYER_CONV, 2, 64, 5, 5, 64, 3, 1, 1, false, false, false},
-    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false, false},
-    {LAYER_CONV, 2, 16, 5, 5, 20, 1, 1, 0, false, false, false},
-    {LAYER_CONV, 1, 4, 11, 11, 8, 5, 2, 2, false, false, false},
-    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false, true},
-    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false, true},
-    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false, true},
-    {LAYER_CONV, 5, 64, 11, 13, 24, 3, 1, 1, false, false, true},
-    {LAYER_CONV, 2, 3, 4, 4, 1, 1, 1, 0, false, false, true},
-    {LAYER_NORM_RELU, 4, 16, 8, 8, 16, 0, 0, 0, false, false, false},
-    {LAYER_NORM_RELU, 3, 16, 5, 7, 16, 0, 0, 0, true, false, false},
-    {LAYER_NORM_RELU, 2, 32, 4, 4, 32, 0, 0, 0, false, true, false},
-    {LAYER_NORM_RELU, 2, 32, 20, 15, 32, 0, 0, 0, true, true, false},
-    {LAYER_NORM_RELU, 1, 10, 3, 3, 10, 0, 0, 0, true, true, false},
-    {LAYER_NORM_RELU, 5, 1, 1, 1, 1, 0, 0, 0, false, false, false},
-    {LAYER_NORM_RELU, 1, 6, 33, 31, 6, 0, 0, 0, false, true, false},
-    {LAYER_SHORTCUT, 2, 16, 8, 8, 32, 0, 2, 0, false, false, false},
-    {LAYER_SHORTCUT, 1, 32, 7, 9, 64, 0, 2, 0, false, false, false},
-    {LAYER_SHORTCUT, 3, 5, 5, 5, 9, 0, 3, 0, false, false, false},
-    {LAYER_SHORTCUT, 2, 6, 4, 3, 6, 0, 1, 0, false, false, false},
-    {LAYER_AVERAGE, 3, 64, 8, 8, 64, 0, 0, 0, false, false, false},
-    {LAYER_AVERAGE, 1, 10, 5, 3, 10, 0, 0, 0, false, false, false},
-    {LAYER_LINEAR, 4, 64, 1, 1, 10, 0, 0, 0, false, false, false},
-    {LAYER_LINEAR, 1, 3, 2, 5, 7, 0, 0, 0, false, false, false},
+    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false, false, 0, 0},
+    {LAYER_CONV, 1, 16, 8, 8, 16, 3, 1, 1, false, false, false, 0, 0},
+    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false, false, 0, 0},
+    {LAYER_CONV, 2, 32, 8, 8, 64, 3, 2, 1, false, false, false, 0, 0},
+    {LAYER_CONV, 2, 64, 5, 5, 64, 3, 1, 1, false, false, false, 0, 0},
+    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false, false, 0, 0},
+    {LAYER_CONV, 2, 16, 5, 5, 20, 1, 1, 0, false, false, false, 0, 0},
+    {LAYER_CONV, 1, 4, 11, 11, 8, 5, 2, 2, false, false, false, 0, 0},
+    {LAYER_CONV, 2, 3, 9, 7, 16, 3, 1, 1, false, false, true, 0, 0},
+    {LAYER_CONV, 3, 16, 7, 9, 32, 3, 2, 1, false, false, true, 0, 0},
+    {LAYER_CONV, 1, 5, 6, 4, 10, 3, 1, 1, false, false, true, 0, 0},
+    {LAYER_CONV, 5, 64, 11, 13, 24, 3, 1, 1, false, false, true, 0, 0},
+    {LAYER_CONV, 2, 3, 4, 4, 1, 1, 1, 0, false, false, true, 0, 0},
+    {LAYER_NORM_RELU, 4, 16, 8, 8, 16, 0, 0, 0, false, false, false, 0, 0},
+    {LAYER_NORM_RELU, 3, 16, 5, 7, 16, 0, 0, 0, true, false, false, 0, 0},
+    {LAYER_NORM_RELU, 2, 32, 4, 4, 32, 0, 0, 0, false, true, false, 0, 0},
+    {LAYER_NORM_RELU, 2, 32, 20, 15, 32, 0, 0, 0, true, true, false, 0, 0},
+    {LAYER_NORM_RELU, 1, 10, 3, 3, 10, 0, 0, 0, true, true, false, 0, 0},
+    {LAYER_NORM_RELU, 5, 1, 1, 1, 1, 0, 0, 0, false, false, false, 0, 0},
+    {LAYER_NORM_RELU, 1, 6, 33, 31, 6, 0, 0, 0, false, true, false, 0, 0},
+    {LAYER_POOL, 2, 16, 8, 8, 16, 2, 2, 0, false, false, false, 0, 0},
+    {LAYER_POOL, 3, 5, 7, 9, 5, 2, 2, 0, false, false, false, 0, 0},
+    {LAYER_POOL, 1, 20, 9, 5, 20, 3, 2, 1, false, false, false, 0, 0},
+    {LAYER_POOL, 2, 3, 5, 6, 3, 3, 1, 2, false, false, false, 0, 0},
+    {LAYER_POOL, 2, 7, 1, 1, 7, 1, 1, 0, false, false, false, 0, 0},
+    {LAYER_POOL, 1, 2, 11, 4, 2, 4, 3, 3, false, false, false, 0, 0},
+    {LAYER_DROPOUT, 2, 16, 5, 3, 16, 0, 0, 0, false, false, false, 0.5, 0},
+    {LAYER_DROPOUT, 3, 5, 7, 1, 5, 0, 0, 0, false, false, false, 0.2, 0},
+    {LAYER_DROPOUT, 1, 20, 9, 9, 20, 0, 0, 0, false, false, false, 0.65, 0},
+    {LAYER_DROPOUT, 70, 33, 1, 1, 33, 0, 0, 0, false, false, false, 0.35, 0},
+    {LAYER_DROPOUT, 1, 2, 1, 1, 2, 0, 0, 0, false, false, false, 0, 0},
+    {LAYER_EMBEDDING, 300, 1, 1, 1, 5, 7, 0, 0, false, false, false, 0, 0},
+    {LAYER_EMBEDDING, 37, 1, 1, 1, 301, 50, 0, 0, false, false, false, 0, 0},
+    {LAYER_EMBEDDING, 1, 1, 1, 1, 3, 1, 0, 0, false, false, false, 0, 0},
+    {LAYER_SHORTCUT, 2, 16, 8, 8, 32, 0, 2, 0, false, false, false, 0, 0},
+    {LAYER_SHORTCUT, 1, 32, 7, 9, 64, 0, 2, 0, false, false, false, 0, 0},
+    {LAYER_SHORTCUT, 3, 5, 5, 5, 9, 0, 3, 0, false, false, false, 0, 0},
+    {LAYER_SHORTCUT, 2, 6, 4, 3, 6, 0, 1, 0, false, false, false, 0, 0},
+    {LAYER_AVERAGE, 3, 64, 8, 8, 64, 0, 0, 0, false, false, false, 0, 0},
+    {LAYER_AVERAGE, 1, 10, 5, 3, 10, 0, 0, 0, false, false, false, 0, 0},
+    {LAYER_LINEAR, 4, 64, 1, 1, 10, 0, 0, 0, false, false, false, 0, 0},
+    {LAYER_LINEAR, 1, 3, 2, 5, 7, 0, 0, 0, false, false, false, 0, 0},
 };
 
 /* The naive side of a trial; all arrays canonical. */
@@ -80,12 +100,38 @@ static double *random_numbers(size_t n, uint64_t stream) {
     return v;
 }
 
+/* No two equal values in any window of up to 4 x 4, and all of them exact in bf16: which of several largest gets the
+ * gradient is not for all backends to say. */
+static void fill_without_ties(const struct tensor *t, double *x) {
+    struct rng r = rng_open(11, RNG_TEST, 30);
+    double level[16];
+    for (size_t i = 0; i < ref_floats(t); i++) {
+        int place = (int)(i % (size_t)(t->h * t->w)), row = place / t->w, column = place % t->w;
+        for (int k = 0; k < 16 && place == 0; k++) { /* a new plane: shuffled again, inside out */
+            uint32_t other = rng_below(&r, (uint32_t)k + 1);
+            level[k] = level[other];
+            level[other] = 8 * k - 64;
+        }
+        x[i] = level[row % 4 * 4 + column % 4] + rng_below(&r, 8);
+    }
+}
+
 static struct naive naive_open(const struct trial *t) {
-    struct naive v = {.r = {.spec = {t->kind, t->kernel, t->stride, t->pad, true, t->bias},
+    struct naive v = {.r = {.spec = {.kind = t->kind,
+                                     .kernel = t->kernel,
+                                     .stride = t->stride,
+                                     .pad = t->pad,
+                                     .wants_dx = t->kind != LAYER_EMBEDDING,
+                                     .bias = t->bias,
+                                     .drop = t->drop,
+                                     .vocabulary = t->kernel,
+                                     .number = DROPOUT_LAYER},
+                            .dropout_seed = DROPOUT_SEED,
+                            .step = dropout_step,
                             .x = {.n = t->n, .c = t->c, .h = t->h, .w = t->w},
                             .y = {.n = t->n, .c = t->out, .h = t->h, .w = t->w},
                             .joins = t->joins}};
-    if (t->kind == LAYER_CONV) {
+    if (t->kind == LAYER_CONV || t->kind == LAYER_POOL) {
         v.r.y.h = (t->h + 2 * t->pad - t->kernel) / t->stride + 1;
         v.r.y.w = (t->w + 2 * t->pad - t->kernel) / t->stride + 1;
     } else if (t->kind == LAYER_SHORTCUT) {
@@ -97,6 +143,9 @@ static struct naive naive_open(const struct trial *t) {
     size_t x = ref_floats(&v.r.x), y = ref_floats(&v.r.y), params = ref_params(&v.r), channels = (size_t)t->c;
     v.x = random_numbers(x, 1);
     for (size_t i = 0; t->kind == LAYER_NORM_RELU && i < x; i++) v.x[i] = (float)(3 + 2 * v.x[i]); /* a mean to lose */
+    if (t->kind == LAYER_POOL) fill_without_ties(&v.r.x, v.x);
+    for (size_t i = 0; t->kind == LAYER_EMBEDDING && i < x; i++)
+        v.x[i] = i == 0 ? t->kernel - 1 : (int)(100 * fabs(v.x[i])) % t->kernel; /* tokens, the last one among them */
     v.add = random_numbers(x, 2);
     v.param = random_numbers(params, 3);
     v.state = random_numbers(2 * channels, 4);
@@ -150,7 +199,7 @@ static void naive_gradients_are_the_differences(void **state) {
         struct naive v = naive_open(&trials[t]);
         ref_forward(&v.r, v.x, v.add, v.param, NULL, v.y);
         ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
-        check_differences(&v, v.x, ref_floats(&v.r.x), v.dx, "dx");
+        if (v.r.spec.wants_dx) check_differences(&v, v.x, ref_floats(&v.r.x), v.dx, "dx");
         if (v.r.joins) check_differences(&v, v.add, ref_floats(&v.r.x), v.dadd, "dadd");
         check_differences(&v, v.param, ref_params(&v.r), v.dparam, "dparam");
         naive_close(&v);
@@ -161,7 +210,7 @@ static void naive_gradients_are_the_differences(void **state) {
 
 /* Where canonical element i of t lies in its layout, in elements. */
 static size_t place(const struct device_ops *device, const struct tensor *t, size_t i) {
-    if (t->layout == LAYOUT_CANONICAL) return i;
+    if (t->layout == LAYOUT_CANONICAL || t->layout == LAYOUT_TOKENS) return i;
     size_t channels = (size_t)t->c, positions = (size_t)t->h * (size_t)t->w;
     size_t n = i / (channels * positions), c = i / positions % channels, position = i % positions;
     if (!device_is_host(device)) return (n * positions + position) * channels + c;
@@ -176,6 +225,11 @@ static bool has_bf16(const struct device_ops *device, const struct tensor *t) {
 
 static void put(const struct device_ops *device, const struct tensor *t, float *host, size_t i, double value) {
     size_t at = place(device, t, i);
+    if (t->layout == LAYOUT_TOKENS) {
+        const int32_t token = (int32_t)value;
+        memcpy(host + at, &token, sizeof token);
+        return;
+    }
     if (!has_bf16(device, t)) {
         host[at] = (float)value;
         return;
@@ -278,7 +332,8 @@ static struct subject subject_open(const struct device_ops *device, const struct
                                    enum precision precision, int layout) {
     const struct backend_ops *backend = backend_for(device);
     struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device};
-    s.state = backend->open(&(struct backend_setup){.threads = 1, .precision = precision});
+    s.state =
+        backend->open(&(struct backend_setup){.threads = 1, .precision = precision, .dropout_seed = DROPOUT_SEED});
     s.x = laid_out(device, v->r.x, layout);
     s.y = v->r.y;
     s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.x : NULL, &s.y);
@@ -310,7 +365,8 @@ static void subject_close(struct subject *s) {
 static void cut_to_bf16(struct naive *v) {
     double *x[] = {v->x, v->add}, *y[] = {v->dy, v->dy2};
     for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < ref_floats(&v->r.x); i++) x[k][i] = bf16_value(bf16_of((float)x[k][i]));
+        for (size_t i = 0; v->r.spec.kind != LAYER_EMBEDDING && i < ref_floats(&v->r.x); i++)
+            x[k][i] = bf16_value(bf16_of((float)x[k][i]));
         for (size_t i = 0; i < ref_floats(&v->r.y); i++) y[k][i] = bf16_value(bf16_of((float)y[k][i]));
     }
 }
@@ -323,13 +379,29 @@ static double tolerance_of(const struct device_ops *device, const struct trial *
     return has_bf16(device, x) ? TOLERANCE_BF16 : TOLERANCE;
 }
 
+/* What comes with a pass and matters to some layer: the number of the step. */
+static void feed_step(const struct subject *s) {
+    const struct tensor shape = {.n = 1, .c = 1, .h = 1, .w = 1, .floats = 1};
+    const float image = 0;
+    const int32_t label = 0;
+    float *x = s->device->alloc(sizeof image, "an image");
+    s->backend->feed(s->state, &(struct net_input){.x = &image, .label = &label, .valid = 1, .step = dropout_step},
+                     &shape, x);
+    s->device->release(x);
+}
+
 static void one_trial(const struct device_ops *device, const struct trial *t, enum precision precision, int layout) {
     struct naive v = naive_open(t);
     if (precision == PRECISION_BF16) cut_to_bf16(&v);
     for (size_t i = 0; i < ref_floats(&v.r.y); i++) v.dsum[i] = v.dy[i] + (t->two_users ? v.dy2[i] : 0);
     struct subject s = subject_open(device, t, &v, precision, layout);
     const double tolerance = tolerance_of(device, t, precision, &s.x);
+    feed_step(&s);
     s.backend->begin(s.state, PASS_TRAIN, false);
+    if (t->kind == LAYER_DROPOUT) {
+        s.ops->forward(s.layer, &s.call, false);
+        check_same(s.device, &s.y, s.call.y, v.x, 0, t, "y of inference");
+    }
     if (t->kind == LAYER_NORM_RELU) { /* inference first: it must leave the statistics alone */
         ref_forward(&v.r, v.x, v.add, v.param, v.state, v.y);
         s.ops->forward(s.layer, &s.call, false);
@@ -346,7 +418,7 @@ static void one_trial(const struct device_ops *device, const struct trial *t, en
     ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
     s.ops->backward(s.layer, &s.call);
     s.backend->end(s.state);
-    check_same(s.device, &s.x, s.call.dx, v.dx, tolerance, t, "dx");
+    if (v.r.spec.wants_dx) check_same(s.device, &s.x, s.call.dx, v.dx, tolerance, t, "dx");
     if (t->joins) check_same(s.device, &s.x, s.call.dy, v.dadd, tolerance, t, "dadd");
     check_flat(s.device, ref_params(&v.r), s.call.dparam, v.dparam, tolerance, t, "dparam");
     subject_close(&s);
@@ -363,8 +435,17 @@ static const struct {
                   {PRECISION_BF16, CUDA_NCHW},
                   {PRECISION_BF16, CUDA_NHWC_BF16}};
 
+/* Rows of numbers, not images: in the canonical layout alone. */
+static bool has_rows(const struct trial *t) {
+    return t->kind == LAYER_LINEAR;
+}
+
 static void trial_on_cpu(const struct device_ops *device, const struct trial *t) {
-    int last = t->kind == LAYER_LINEAR ? CPU_NCHW : CPU_NHWC;
+    if (t->kind == LAYER_EMBEDDING) {
+        one_trial(device, t, PRECISION_F32, LAYOUT_TOKENS);
+        return;
+    }
+    int last = has_rows(t) ? CPU_NCHW : CPU_NHWC;
     for (int layout = CPU_NCHW; layout <= last; layout++) one_trial(device, t, PRECISION_F32, layout);
 }
 
@@ -372,9 +453,50 @@ static void trial_on_gpu(const struct device_ops *device, const struct trial *t)
     for (size_t i = 0; i < sizeof cuda_kinds / sizeof *cuda_kinds; i++) {
         struct err why = {0};
         if (!backend_for(device)->serves(cuda_kinds[i].precision, &why)) continue; /* main has said so */
-        if (t->kind != LAYER_LINEAR || cuda_kinds[i].layout == LAYOUT_CANONICAL)
+        if (cuda_kinds[i].layout == LAYOUT_CANONICAL && t->kind == LAYER_EMBEDDING)
+            one_trial(device, t, cuda_kinds[i].precision, LAYOUT_TOKENS);
+        else if (cuda_kinds[i].layout == LAYOUT_CANONICAL || (!has_rows(t) && t->kind != LAYER_EMBEDDING))
             one_trial(device, t, cuda_kinds[i].precision, cuda_kinds[i].layout);
     }
+}
+
+/* What is special about a largest value. On the CPU the first of several gets the gradient; NaN passes on everywhere.
+ */
+static void pooling_knows_ties_and_nan_in(const struct device_ops *device, enum precision precision, int layout) {
+    const struct trial t = {LAYER_POOL, 2, 18, 6, 5, 18, 3, 2, 1, false, false, false, 0, 0};
+    struct naive v = naive_open(&t);
+    for (size_t i = 0; i < ref_floats(&v.r.x); i++) v.x[i] = (double)(i * 7 % 11 % 3) - 2;
+    struct subject s = subject_open(device, &t, &v, precision, layout);
+    s.backend->begin(s.state, PASS_TRAIN, false);
+    ref_forward(&v.r, v.x, NULL, v.param, NULL, v.y);
+    s.ops->forward(s.layer, &s.call, true);
+    check_same(device, &s.y, s.call.y, v.y, 0, &t, "y of ties");
+    ref_backward(&v.r, v.x, v.y, v.param, v.dy, v.dx, v.dadd, v.dparam);
+    s.ops->backward(s.layer, &s.call);
+    if (device_is_host(device)) check_same(device, &s.x, s.call.dx, v.dx, TOLERANCE, &t, "dx of ties");
+    float *x = mem_zalloc(s.x.floats, sizeof *x, "a test's tensor"), *y = mem_alloc(s.y.floats, sizeof *y, "another");
+    for (size_t i = 0; i < ref_floats(&v.r.x); i++) put(device, &s.x, x, i, v.x[i] = i % 41 == 7 ? NAN : v.x[i]);
+    device->to_device(s.x_data, x, s.x.floats * sizeof *x);
+    ref_forward(&v.r, v.x, NULL, v.param, NULL, v.y);
+    s.ops->forward(s.layer, &s.call, true);
+    device->to_host(y, s.call.y, s.y.floats * sizeof *y);
+    for (size_t i = 0; i < ref_floats(&v.r.y); i++)
+        assert_int_equal(isnan(get(device, &s.y, y, i)) != 0, isnan(v.y[i]) != 0);
+    s.backend->end(s.state);
+    mem_free(x);
+    mem_free(y);
+    subject_close(&s);
+    naive_close(&v);
+}
+
+static void pooling_knows_ties_and_nan(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
+    for (int layout = CPU_NCHW; device_is_host(device) && layout <= CPU_NHWC; layout++)
+        pooling_knows_ties_and_nan_in(device, PRECISION_F32, layout);
+    for (size_t i = 0; !device_is_host(device) && i < sizeof cuda_kinds / sizeof *cuda_kinds; i++)
+        if (backend_for(device)->serves(cuda_kinds[i].precision, &(struct err){0}))
+            pooling_knows_ties_and_nan_in(device, cuda_kinds[i].precision, cuda_kinds[i].layout);
 }
 
 static void backends_match_the_naive_loops(void **state) {
@@ -536,6 +658,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(naive_gradients_are_the_differences),
         cmocka_unit_test(backends_match_the_naive_loops),
+        cmocka_unit_test(pooling_knows_ties_and_nan),
         cmocka_unit_test(loss_matches_its_definition),
         cmocka_unit_test(huge_logits_neither_overflow_nor_vanish),
         cmocka_unit_test(ties_go_to_the_lower_class),

@@ -6,12 +6,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "nets/backend.h"
 
 struct reference {
     struct layer_spec spec;
     struct tensor x, y; /* shapes only */
     bool joins;         /* LAYER_NORM_RELU: a second tensor is added */
+    uint64_t dropout_seed, step;
 };
 
 static inline size_t ref_floats(const struct tensor *t) {
@@ -27,6 +29,8 @@ static inline size_t ref_params(const struct reference *r) {
         return out * in * k * k + (r->spec.bias ? out : 0);
     case LAYER_NORM_RELU:
         return 2 * in;
+    case LAYER_EMBEDDING:
+        return out * (size_t)r->spec.vocabulary;
     case LAYER_LINEAR:
         return out * in * (size_t)r->x.h * (size_t)r->x.w + out;
     default:
@@ -140,6 +144,46 @@ static inline void ref_average(const struct reference *r, const double *x, doubl
             }
 }
 
+/* The largest of the window; backward to the first one by rows. */
+static inline void ref_pool(const struct reference *r, const double *x, double *y, const double *dy, double *dx) {
+    const int k = r->spec.kernel, s = r->spec.stride, p = r->spec.pad;
+    for (size_t plane = 0; plane < (size_t)r->y.n * (size_t)r->y.c; plane++)
+        for (int i = 0; i < r->y.h; i++)
+            for (int j = 0; j < r->y.w; j++) {
+                const size_t to = (plane * (size_t)r->y.h + (size_t)i) * (size_t)r->y.w + (size_t)j;
+                size_t best = SIZE_MAX;
+                for (int row = s * i - p; row < s * i - p + k; row++)
+                    for (int column = s * j - p; column < s * j - p + k; column++) {
+                        if (row < 0 || row >= r->x.h || column < 0 || column >= r->x.w) continue;
+                        size_t at = (plane * (size_t)r->x.h + (size_t)row) * (size_t)r->x.w + (size_t)column;
+                        if (best == SIZE_MAX || (!isnan(x[best]) && !(x[at] <= x[best]))) best = at;
+                    }
+                if (y) y[to] = x[best];
+                if (dx) dx[best] += dy[to];
+            }
+}
+
+/* What element i is multiplied by: word i % 4 of a block of Philox. */
+static inline double ref_dropout_factor(const struct reference *r, size_t i) {
+    const uint32_t counter[4] = {(uint32_t)(i / 4), RNG_DROPOUT + 256 * (uint32_t)r->spec.number, (uint32_t)r->step,
+                                 (uint32_t)(r->step >> 32)};
+    const uint32_t key[2] = {(uint32_t)r->dropout_seed, (uint32_t)(r->dropout_seed >> 32)};
+    uint32_t word[4];
+    philox4x32(counter, key, word);
+    return word[i % 4] * 0x1p-32 < r->spec.drop ? 0 : 1 / (1 - r->spec.drop);
+}
+
+/* y(row) = w(x(row)), x holding tokens; dy given: the gradient of w. */
+static inline void ref_embedding(const struct reference *r, const double *x, const double *w, double *y,
+                                 const double *dy, double *dw) {
+    const size_t features = (size_t)r->y.c;
+    for (size_t row = 0; row < (size_t)r->x.n; row++)
+        for (size_t f = 0; f < features; f++) {
+            if (y) y[row * features + f] = w[(size_t)x[row] * features + f];
+            if (dw) dw[(size_t)x[row] * features + f] += dy[row * features + f];
+        }
+}
+
 static inline void ref_linear(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
                               double *dx, double *dw) {
     size_t in = ref_floats(&r->x) / (size_t)r->x.n, out = (size_t)r->y.c;
@@ -172,6 +216,15 @@ static inline void ref_forward(const struct reference *r, const double *x, const
     case LAYER_AVERAGE:
         ref_average(r, x, y, NULL, NULL);
         break;
+    case LAYER_POOL:
+        ref_pool(r, x, y, NULL, NULL);
+        break;
+    case LAYER_EMBEDDING:
+        ref_embedding(r, x, param, y, NULL, NULL);
+        break;
+    case LAYER_DROPOUT:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = x[i] * ref_dropout_factor(r, i);
+        break;
     default:
         ref_linear(r, x, param, y, NULL, NULL, NULL);
         break;
@@ -196,6 +249,15 @@ static inline void ref_backward(const struct reference *r, const double *x, cons
         break;
     case LAYER_AVERAGE:
         ref_average(r, x, NULL, dy, dx);
+        break;
+    case LAYER_POOL:
+        ref_pool(r, x, NULL, dy, dx);
+        break;
+    case LAYER_EMBEDDING:
+        ref_embedding(r, x, param, NULL, dy, dparam);
+        break;
+    case LAYER_DROPOUT:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dy[i] * ref_dropout_factor(r, i);
         break;
     default:
         ref_linear(r, x, param, NULL, dy, dx, dparam);
