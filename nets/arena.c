@@ -34,10 +34,15 @@ static void set_name(struct slice *s, const char *name, const char *suffix) {
     if (length < 0 || (size_t)length >= sizeof s->name) die("the slice name %s.%s is too long", name, suffix);
 }
 
-size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim) {
+static struct slice slice_of(int dims, const size_t *dim) {
     struct slice s = {.dims = dims, .size = 1};
-    set_name(&s, name, suffix);
     for (int i = 0; i < dims; i++) s.size *= s.dim[i] = dim[i];
+    return s;
+}
+
+size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim) {
+    struct slice s = slice_of(dims, dim);
+    set_name(&s, name, suffix);
     return append(&a->slice, &a->slices, &a->n, &s);
 }
 
@@ -47,14 +52,22 @@ size_t arena_add_state(struct arena *a, const char *name, const char *suffix, si
     return append(&a->state_slice, &a->state_slices, &a->n_state, &s);
 }
 
+size_t arena_add_carry(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim) {
+    struct slice s = slice_of(dims, dim);
+    set_name(&s, name, suffix);
+    return append(&a->carry_slice, &a->carry_slices, &a->n_carry, &s);
+}
+
 void arena_open(struct arena *a, const struct device_ops *device) {
     a->device = device;
     a->param = device->alloc(a->n * sizeof(float), "the parameters (--model says how many)");
     a->grad = device->alloc(a->n * sizeof(float), "the gradients (--model says how many)");
     a->state = device->alloc(a->n_state * sizeof(float), "the running statistics (--model says how many)");
+    a->carry = device->alloc(a->n_carry * sizeof(float), "the states of the streams (a smaller --batch needs less)");
     device->zero(a->param, a->n * sizeof(float));
     device->zero(a->grad, a->n * sizeof(float));
     device->zero(a->state, a->n_state * sizeof(float));
+    device->zero(a->carry, a->n_carry * sizeof(float));
 }
 
 void arena_close(struct arena *a) {
@@ -62,9 +75,11 @@ void arena_close(struct arena *a) {
         a->device->release(a->param);
         a->device->release(a->grad);
         a->device->release(a->state);
+        a->device->release(a->carry);
     }
     mem_free(a->slice);
     mem_free(a->state_slice);
+    mem_free(a->carry_slice);
     *a = (struct arena){0};
 }
 
@@ -73,15 +88,26 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+/* Of an LSTM: weight_ih, weight_hh, bias_ih, bias_hh, with 4 hidden rows each. */
+static bool is_recurrent(const struct slice *s) {
+    return ends_with(s->name, "_ih") || ends_with(s->name, "_hh");
+}
+
 /* Weights of two and more dimensions [out][in]...: normal with standard deviation sqrt(2 / fan_in), fan_in = entries
- * per output (He et al., "Delving deep into rectifiers", ICCV 2015, eq. 10). A weight of one dimension is a scale. */
+ * per output (He et al., "Delving deep into rectifiers", ICCV 2015, eq. 10). A weight of one dimension is a scale.
+ * What an LSTM has is uniform in +-1 / sqrt(hidden), as PyTorch has it. */
 static void initial(float *value, const struct slice *s, uint64_t seed, size_t number) {
+    struct rng r = rng_open(seed, RNG_INIT, number);
+    if (is_recurrent(s)) {
+        double bound = 1 / sqrt((double)s->dim[0] / 4);
+        for (size_t i = 0; i < s->size; i++) value[i] = (float)(bound * (2 * rng_uniform(&r) - 1));
+        return;
+    }
     if (!ends_with(s->name, ".weight") || s->dims == 1) {
         float all = s->dims == 1 && ends_with(s->name, ".weight") ? 1 : 0;
         for (size_t i = 0; i < s->size; i++) value[i] = all;
         return;
     }
-    struct rng r = rng_open(seed, RNG_INIT, number);
     double deviation = sqrt(2.0 / ((double)s->size / (double)s->dim[0]));
     for (size_t i = 0; i < s->size; i++) value[i] = (float)(deviation * rng_normal(&r));
 }

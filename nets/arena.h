@@ -7,6 +7,10 @@
  *
  * `state` holds what is neither trained nor exchanged but belongs to the model: the running mean and
  * variance of each batch normalisation. Each rank has its own; evaluation averages them over ranks first.
+ *
+ * `carry` is what belongs to the streams that a rank reads, and goes from one window of them to the next: hidden and
+ * cell states of LSTMs. Each rank has its own; it is neither exchanged nor averaged, and a run that is resumed needs it
+ * back.
  */
 #ifndef ST_NETS_ARENA_H
 #define ST_NETS_ARENA_H
@@ -35,6 +39,10 @@ struct arena {
     size_t n_state;
     struct slice *state_slice;
     size_t state_slices;
+    float *carry; /* device, [n_carry] */
+    size_t n_carry;
+    struct slice *carry_slice;
+    size_t carry_slices;
 };
 
 /* The slice that holds entry `index` of param or grad. index < n. */

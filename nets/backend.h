@@ -17,6 +17,7 @@
  *      LAYER_POOL        y = max of x over each square window        -                      -
  *      LAYER_DROPOUT     y = x m / (1 - p), m 0 or 1; inference: x   -                      -
  *      LAYER_EMBEDDING   y [row] = w [token of the row]              w [tokens][c_y]        -
+ *      LAYER_LSTM        y [step] = h of the step                    see below              -
  *
  * LAYER_POOL: padding never wins, so that every window must hold a pixel; NaN does. The gradient of a window goes to
  * its largest element: of several equal ones to one of them, on the CPU the first by rows, on a GPU the one that
@@ -27,6 +28,14 @@
  *
  * LAYER_EMBEDDING: x holds tokens (LAYOUT_TOKENS), each less than the vocabulary, as net.c has made sure. dw is dense;
  * the rows of equal tokens are added up in their order.
+ *
+ * LAYER_LSTM: rows are steps of time, each a row of every stream (spec.sequence steps, B streams, H = c_y):
+ *      i, f, o = sigmoid(sum), g = tanh(sum), sum = w_ih x + b_ih + w_hh h' + b_hh       gates in the order i, f, g, o
+ *      c = f c' + i g,  y = h = o tanh(c)                                            h', c': those of the step before
+ * Parameters w_ih [4 H][c_x], w_hh [4 H][H], b_ih [4 H], b_hh [4 H]. Before the first step h' and c' are the layer's
+ * carry, hidden [B][H] and cell [B][H], which every forward pass, also of inference, leaves as they are after the last.
+ * No gradient goes into them: backpropagation through time ends with the window. Backward comes once after a forward
+ * pass of training.
  *
  * Two users of one tensor each write a gradient of it. Only the layer LAYER_NORM_RELU adds them up, inside its own
  * pass over dy; so only its y may have two users (net_build.c watches over that).
@@ -63,6 +72,7 @@ enum layer_kind {
     LAYER_POOL,
     LAYER_DROPOUT,
     LAYER_EMBEDDING,
+    LAYER_LSTM,
     LAYER_KINDS
 };
 
@@ -73,6 +83,7 @@ struct layer_spec {
     bool bias;               /* LAYER_CONV: has one */
     double drop;             /* LAYER_DROPOUT: p, 0 <= p < 1 */
     int vocabulary;          /* LAYER_EMBEDDING: tokens */
+    int sequence;            /* LAYER_LSTM: steps of time, >= 1; x.n is a multiple of it */
     int number;              /* of the layer in its net, from 0: no two LAYER_DROPOUT have the same masks */
 };
 
@@ -101,6 +112,7 @@ struct layer_call {
     const float *param; /* the layer's slices, one after the other */
     float *dparam;      /* overwritten by backward */
     float *state;       /* likewise; training updates it */
+    float *carry;       /* likewise; every forward pass updates it */
     /* Backward: dy is overwritten. LAYER_NORM_RELU leaves the gradient of `add` in it, and its dx is dy itself
      * where nothing joins (each element is read before it is written). */
     float *dy;

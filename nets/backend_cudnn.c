@@ -105,6 +105,9 @@ static bool serves(enum precision precision, struct err *why) {
 }
 
 static void open_libraries(struct cudnn_backend *b) {
+    /* cuDNN's recurrent networks have cuBLAS work on several streams, which then gives the same bits every time only
+     * with workspaces of a fixed number and size (cuBLAS's manual, "Results reproducibility"). The user's own stays. */
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0);
     CUDNN_CALL(cudnnCreate(&b->cudnn));
     CUDNN_CALL(cudnnSetStream(b->cudnn, cuda_stream()));
     CUBLAS_CALL(cublasCreate(&b->cublas));
@@ -239,7 +242,8 @@ const struct backend_ops backend_cudnn = {
               [LAYER_LINEAR] = &cudnn_linear,
               [LAYER_POOL] = &cudnn_pooling,
               [LAYER_DROPOUT] = &cudnn_dropout,
-              [LAYER_EMBEDDING] = &cudnn_embedding},
+              [LAYER_EMBEDDING] = &cudnn_embedding,
+              [LAYER_LSTM] = &cudnn_lstm},
     .loss = loss,
     .result = last_result,
     .optimisers = cuda_optimisers,

@@ -106,6 +106,9 @@ extern const struct layer_ops cudnn_dropout;
 /* backend_cudnn_embedding.c */
 extern const struct layer_ops cudnn_embedding;
 
+/* backend_cudnn_lstm.c */
+extern const struct layer_ops cudnn_lstm;
+
 /* backend_cudnn_pool.c */
 extern const struct layer_ops cudnn_pooling;
 

@@ -181,19 +181,14 @@ static void *linear_open(void *backend, const struct layer_spec *spec, const str
     return canonical_open(backend, spec, x, add, y);
 }
 
-/* C [m][n] = op(A) op(B) over k, row-major. */
-static void product(char ta, char tb, size_t m, size_t n, size_t k, const float *A, const float *B, float *C) {
-    dnnl_dim_t M = (dnnl_dim_t)m, N = (dnnl_dim_t)n, K = (dnnl_dim_t)k;
-    ONEDNN(dnnl_sgemm(ta, tb, M, N, K, 1, A, ta == 'N' ? K : M, B, tb == 'N' ? N : K, 0, C, N));
-}
-
 /* y = x w^T + b */
 static void linear_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct plain *l = layer;
     size_t N = l->x.images, I = l->x.image, O = l->y.image;
     const float *b = call->param + O * I;
-    product('N', 'T', N, O, I, call->x, call->param, call->y);
+    onednn_product(false, true, N, O, I, call->x, call->param, 0, call->y);
+#pragma omp parallel for schedule(static)
     for (size_t n = 0; n < N; n++)
         for (size_t o = 0; o < O; o++) call->y[n * O + o] += b[o];
 }
@@ -202,14 +197,9 @@ static void linear_forward(void *layer, const struct layer_call *call, bool trai
 static void linear_backward(void *layer, const struct layer_call *call) {
     const struct plain *l = layer;
     size_t N = l->x.images, I = l->x.image, O = l->y.image;
-    float *db = call->dparam + O * I;
-    product('T', 'N', O, I, N, call->dy, call->x, call->dparam);
-    for (size_t o = 0; o < O; o++) {
-        double sum = 0;
-        for (size_t n = 0; n < N; n++) sum += call->dy[n * O + o];
-        db[o] = (float)sum;
-    }
-    if (call->dx) product('N', 'N', N, I, O, call->dy, call->param, call->dx);
+    onednn_product(true, false, O, I, N, call->dy, call->x, 0, call->dparam);
+    cpu_column_sums(N, O, call->dy, call->dparam + O * I);
+    if (call->dx) onednn_product(false, false, N, I, O, call->dy, call->param, 0, call->dx);
 }
 static const struct layer_ops linear = {linear_open, linear_forward, linear_backward, mem_free};
 
@@ -256,7 +246,8 @@ const struct backend_ops backend_onednn = {
               [LAYER_LINEAR] = &linear,
               [LAYER_POOL] = &pooling,
               [LAYER_DROPOUT] = &onednn_dropout,
-              [LAYER_EMBEDDING] = &onednn_embedding},
+              [LAYER_EMBEDDING] = &onednn_embedding,
+              [LAYER_LSTM] = &onednn_lstm},
     .loss = loss,
     .result = last_result,
 };

@@ -51,6 +51,13 @@ extern const struct layer_ops onednn_convolution;
 /* backend_onednn_dropout.c */
 extern const struct layer_ops onednn_dropout;
 
+/* C [m][n] = op(A) op(B) + beta C over k, row-major; turn_...: op is the transpose. */
+void onednn_product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, const float *B, float beta,
+                    float *C);
+
+/* backend_onednn_lstm.c */
+extern const struct layer_ops onednn_lstm;
+
 /* backend_onednn_embedding.c */
 extern const struct layer_ops onednn_embedding;
 

@@ -1,4 +1,4 @@
-/* backend_onednn_step.c: primitives with their arguments, see backend_onednn.h. */
+/* backend_onednn_step.c: primitives with their arguments, and matrix products; see backend_onednn.h. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -79,6 +79,13 @@ void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const 
         place(s, i, at);
     }
     ONEDNN(dnnl_primitive_execute(s->primitive, b->stream, s->args, s->arg));
+}
+
+void onednn_product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, const float *B, float beta,
+                    float *C) {
+    dnnl_dim_t M = (dnnl_dim_t)m, N = (dnnl_dim_t)n, K = (dnnl_dim_t)k;
+    ONEDNN(dnnl_sgemm(turn_a ? 'T' : 'N', turn_b ? 'T' : 'N', M, N, K, 1, A, turn_a ? M : K, B, turn_b ? K : N, beta, C,
+                      N));
 }
 
 void onednn_step_close(struct onednn_step *s) {

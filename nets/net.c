@@ -72,6 +72,7 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
         .param = net->arena.param + l->param,
         .dparam = net->arena.grad + l->param,
         .state = net->arena.state + l->state,
+        .carry = net->arena.carry + l->carry,
         .dy = slot_data(m, l->dy_at),
         .dy2 = slot_data(m, l->dy2_at),
         .dx = slot_data(m, l->dx_at),
@@ -115,6 +116,10 @@ void net_result(struct net *net, struct net_result *result) {
 
 void net_set_step(struct net *net, uint64_t step) {
     net_impl(net)->step = step;
+}
+
+void net_carry_reset(struct net *net) {
+    net->arena.device->zero(net->arena.carry, net->arena.n_carry * sizeof(float));
 }
 
 bool net_takes_bytes(const struct net *net) {

@@ -68,14 +68,18 @@ struct net {
 /* Rows of x, labels and logits: images; or, step of time by step of time, a row of each stream: sequence * batch. */
 int net_rows(const struct net_setup *setup);
 
-/* Parameters are initialised (a function of setup.seed alone: He-normal weights, BN scale 1 and shift 0,
- * biases 0), running means 0 and variances 1. NULL on a user's mistake. */
+/* Parameters are initialised (a function of setup.seed alone: He-normal weights, BN scale 1 and shift 0, LSTMs uniform
+ * in
+ * +-1 / sqrt(hidden), biases 0), running means 0 and variances 1, carry 0. NULL on a user's mistake. */
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e);
 void net_close(struct net *net);
 
 /* The number of the next training pass, which dropout draws its masks from: 0 in a fresh net, and net_forward* counts
  * on. For runs that are resumed. */
 void net_set_step(struct net *net, uint64_t step);
+
+/* The streams begin anew: net->arena.carry becomes 0. */
+void net_carry_reset(struct net *net);
 
 /* x: host, [rows][channels][height][width] float, normalised; y: host, [rows], 0 <= y < classes. Where a device works
  * beside the host, these return while it is still at work, unless they have something to bring (result not NULL). */
@@ -93,8 +97,8 @@ void net_result(struct net *net, struct net_result *result);
 void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context);
 void net_backward(struct net *net); /* after net_forward; overwrites all of arena.grad */
 
-/* Inference mode (running statistics). Only the first `valid` rows of the batch count; the rest of x and y is still
- * read. */
+/* Inference mode (running statistics); the streams' carry moves on all the same. Only the first `valid` rows of the
+ * batch count; the rest of x and y is still read. */
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result);
 void net_evaluate_tokens(struct net *net, const int32_t *token, const int32_t *y, int valid, struct net_result *result);
 

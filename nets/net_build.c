@@ -31,7 +31,12 @@ static int add_layer(struct net *net, const char *name, struct layer_spec spec, 
     if (y.c < 1 || y.h < 1 || y.w < 1) die("layer %s: its output is empty", name);
     spec.wants_dx = m->tensor[x].maker >= 0;
     struct net_layer *l = &m->layer[m->layers];
-    *l = (struct net_layer){.spec = spec, .x = x, .add = add, .param = net->arena.n, .state = net->arena.n_state};
+    *l = (struct net_layer){.spec = spec,
+                            .x = x,
+                            .add = add,
+                            .param = net->arena.n,
+                            .state = net->arena.n_state,
+                            .carry = net->arena.n_carry};
     snprintf(l->name, sizeof l->name, "%s", name);
     return l->y = add_tensor(net, y, m->layers++);
 }
@@ -124,6 +129,22 @@ int build_dropout(struct net *net, const char *name, int x, double drop) {
     struct layer_spec spec = {.kind = LAYER_DROPOUT, .drop = drop, .number = net_impl(net)->layers};
     if (!(drop >= 0 && drop < 1)) die("layer %s: elements dropped with probability %g", name, drop);
     return add_layer(net, name, spec, x, BUILD_NONE, shape_of(net, x));
+}
+
+int build_lstm(struct net *net, const char *name, int x, int hidden) {
+    const struct net_setup *s = &net->setup;
+    struct layer_spec spec = {.kind = LAYER_LSTM, .sequence = s->sequence > 1 ? s->sequence : 1};
+    struct tensor in = shape_of(net, x), y = {.n = in.n, .c = hidden, .h = 1, .w = 1};
+    int made = add_layer(net, name, spec, x, BUILD_NONE, y);
+    const size_t H = (size_t)hidden, ih[2] = {4 * H, (size_t)in.c * (size_t)in.h * (size_t)in.w}, hh[2] = {4 * H, H};
+    const size_t streams[2] = {(size_t)s->batch, H};
+    arena_add(&net->arena, name, "weight_ih", 2, ih);
+    arena_add(&net->arena, name, "weight_hh", 2, hh);
+    arena_add(&net->arena, name, "bias_ih", 1, ih);
+    arena_add(&net->arena, name, "bias_hh", 1, hh);
+    arena_add_carry(&net->arena, name, "hidden", 2, streams);
+    arena_add_carry(&net->arena, name, "cell", 2, streams);
+    return made;
 }
 
 int build_average(struct net *net, int x) {

@@ -35,6 +35,9 @@ int build_shortcut(struct net *net, int x, int channels, int stride);
 int build_pool(struct net *net, const char *name, int x, int kernel, int stride, int pad);
 /* x with each element 0 with probability `drop`, the others divided by 1 - drop; x itself in inference. */
 int build_dropout(struct net *net, const char *name, int x, double drop);
+/* One layer of an LSTM over the steps of setup.sequence; x: rows. Slices NAME.weight_ih [4 hidden][features],
+ * NAME.weight_hh [4 hidden][hidden], NAME.bias_ih, NAME.bias_hh; carry NAME.hidden, NAME.cell [batch][hidden]. */
+int build_lstm(struct net *net, const char *name, int x, int hidden);
 /* Mean over all positions: [n][c][1][1]. */
 int build_average(struct net *net, int x);
 /* Slices NAME.weight [features][c h w], NAME.bias. */

@@ -18,10 +18,10 @@ struct net_tensor {
 struct net_layer {
     char name[SLICE_NAME_MAX];
     struct layer_spec spec;
-    int x, add, y;            /* tensors; add: BUILD_NONE where nothing joins */
-    size_t param, state;      /* offsets in the arena */
-    void *self;               /* the backend's */
-    int dy_at, dy2_at, dx_at; /* slots, -1: none */
+    int x, add, y;              /* tensors; add: BUILD_NONE where nothing joins */
+    size_t param, state, carry; /* offsets in the arena */
+    void *self;                 /* the backend's */
+    int dy_at, dy2_at, dx_at;   /* slots, -1: none */
 };
 
 /* A piece of memory that holds gradients of one tensor after the other. */
@@ -50,11 +50,12 @@ static inline struct net_impl *net_impl(const struct net *net) {
 
 /* arena.c: append a slice without memory yet; returns its offset. */
 size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim);
+size_t arena_add_carry(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim);
 size_t arena_add_state(struct arena *a, const char *name, const char *suffix, size_t size);
 /* Memory for all slices, zeroed. */
 void arena_open(struct arena *a, const struct device_ops *device);
 void arena_close(struct arena *a);
-/* He-normal weights, scales 1, the rest 0; state: variances 1. */
+/* He-normal weights, scales 1, what LSTMs have uniform, the rest 0; state: variances 1. */
 void arena_initialise(struct arena *a, uint64_t seed);
 
 /* net_plan.c: give every tensor its memory; the layers are open. */

@@ -77,6 +77,11 @@ static const struct trial trials[] = {
     {LAYER_EMBEDDING, 300, 1, 1, 1, 5, 7, 0, 0, false, false, false, 0, 0},
     {LAYER_EMBEDDING, 37, 1, 1, 1, 301, 50, 0, 0, false, false, false, 0, 0},
     {LAYER_EMBEDDING, 1, 1, 1, 1, 3, 1, 0, 0, false, false, false, 0, 0},
+    {LAYER_LSTM, 6, 5, 1, 1, 7, 0, 0, 0, false, false, false, 0, 3},
+    {LAYER_LSTM, 1, 1, 1, 1, 1, 0, 0, 0, false, false, false, 0, 1},
+    {LAYER_LSTM, 4, 33, 1, 1, 10, 0, 0, 0, false, false, false, 0, 1},
+    {LAYER_LSTM, 9, 3, 2, 1, 13, 0, 0, 0, false, false, false, 0, 9},
+    {LAYER_LSTM, 10, 20, 1, 1, 259, 0, 0, 0, false, false, false, 0, 5},
     {LAYER_SHORTCUT, 2, 16, 8, 8, 32, 0, 2, 0, false, false, false, 0, 0},
     {LAYER_SHORTCUT, 1, 32, 7, 9, 64, 0, 2, 0, false, false, false, 0, 0},
     {LAYER_SHORTCUT, 3, 5, 5, 5, 9, 0, 3, 0, false, false, false, 0, 0},
@@ -91,6 +96,7 @@ static const struct trial trials[] = {
 struct naive {
     struct reference r;
     double *x, *add, *param, *state, *y, *dy, *dy2, *dsum, *dx, *dadd, *dparam;
+    double *carry, *carried; /* before and after */
 };
 
 static double *random_numbers(size_t n, uint64_t stream) {
@@ -116,6 +122,11 @@ static void fill_without_ties(const struct tensor *t, double *x) {
     }
 }
 
+/* Rows of numbers, not images: in the canonical layout alone. */
+static bool has_rows(const struct trial *t) {
+    return t->kind == LAYER_LINEAR || t->kind == LAYER_LSTM;
+}
+
 static struct naive naive_open(const struct trial *t) {
     struct naive v = {.r = {.spec = {.kind = t->kind,
                                      .kernel = t->kernel,
@@ -125,6 +136,7 @@ static struct naive naive_open(const struct trial *t) {
                                      .bias = t->bias,
                                      .drop = t->drop,
                                      .vocabulary = t->kernel,
+                                     .sequence = t->sequence,
                                      .number = DROPOUT_LAYER},
                             .dropout_seed = DROPOUT_SEED,
                             .step = dropout_step,
@@ -137,7 +149,7 @@ static struct naive naive_open(const struct trial *t) {
     } else if (t->kind == LAYER_SHORTCUT) {
         v.r.y.h = (t->h + t->stride - 1) / t->stride;
         v.r.y.w = (t->w + t->stride - 1) / t->stride;
-    } else if (t->kind == LAYER_AVERAGE || t->kind == LAYER_LINEAR) {
+    } else if (t->kind == LAYER_AVERAGE || has_rows(t)) {
         v.r.y.h = v.r.y.w = 1;
     }
     size_t x = ref_floats(&v.r.x), y = ref_floats(&v.r.y), params = ref_params(&v.r), channels = (size_t)t->c;
@@ -158,11 +170,18 @@ static struct naive naive_open(const struct trial *t) {
     v.dx = random_numbers(x, 8);
     v.dadd = random_numbers(x, 9);
     v.dparam = random_numbers(params, 10);
+    for (size_t i = 0; t->kind == LAYER_LSTM && i < params; i++)
+        v.param[i] *= 1.5 / sqrt(t->out); /* gates are in between */
+    v.carry = random_numbers(ref_carry(&v.r), 31);
+    v.carried = random_numbers(ref_carry(&v.r), 32);
+    v.r.carry = v.carry;
+    v.r.carried = v.carried;
     return v;
 }
 
 static void naive_close(struct naive *v) {
-    double *all[] = {v->x, v->add, v->param, v->state, v->y, v->dy, v->dy2, v->dsum, v->dx, v->dadd, v->dparam};
+    double *all[] = {v->x,    v->add, v->param, v->state,  v->y,     v->dy,     v->dy2,
+                     v->dsum, v->dx,  v->dadd,  v->dparam, v->carry, v->carried};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) mem_free(all[i]);
 }
 
@@ -346,6 +365,7 @@ static struct subject subject_open(const struct device_ops *device, const struct
     s.call.y = upload(s.device, &s.y, NULL);
     s.call.dparam = upload_flat(s.device, params, NULL);
     s.call.state = upload_flat(s.device, 2 * (size_t)t->c, v->state);
+    s.call.carry = upload_flat(s.device, ref_carry(&v->r), v->carry);
     s.call.dy = upload(s.device, &s.y, v->dy);
     s.call.dy2 = t->two_users ? s.dy2_data : NULL;
     bool in_place = t->kind == LAYER_NORM_RELU && !t->joins;
@@ -355,7 +375,7 @@ static struct subject subject_open(const struct device_ops *device, const struct
 
 static void subject_close(struct subject *s) {
     float *all[] = {s->x_data,      s->add_data,   s->param_data, s->dy2_data, s->call.y,
-                    s->call.dparam, s->call.state, s->call.dy,    s->call.dx};
+                    s->call.dparam, s->call.state, s->call.carry, s->call.dy,  s->call.dx};
     s->ops->close(s->layer);
     s->backend->close(s->state);
     for (size_t i = 0; i < sizeof all / sizeof *all - (s->call.dx == s->call.dy); i++) s->device->release(all[i]);
@@ -373,7 +393,7 @@ static void cut_to_bf16(struct naive *v) {
 
 static double tolerance_of(const struct device_ops *device, const struct trial *t, enum precision precision,
                            const struct tensor *x) {
-    if (t->kind == LAYER_LINEAR) return precision == PRECISION_F32 ? TOLERANCE : TOLERANCE_TF32;
+    if (has_rows(t)) return precision == PRECISION_F32 ? TOLERANCE : TOLERANCE_TF32;
     if (t->kind == LAYER_CONV && precision == PRECISION_TF32) return TOLERANCE_TF32;
     if (t->kind == LAYER_CONV && precision == PRECISION_BF16) return TOLERANCE_BF16;
     return has_bf16(device, x) ? TOLERANCE_BF16 : TOLERANCE;
@@ -402,6 +422,14 @@ static void one_trial(const struct device_ops *device, const struct trial *t, en
         s.ops->forward(s.layer, &s.call, false);
         check_same(s.device, &s.y, s.call.y, v.x, 0, t, "y of inference");
     }
+    if (t->kind == LAYER_LSTM) { /* inference gives the same and moves the carry on; back with it */
+        ref_forward(&v.r, v.x, v.add, v.param, NULL, v.y);
+        s.ops->forward(s.layer, &s.call, false);
+        check_same(s.device, &s.y, s.call.y, v.y, tolerance, t, "y of inference");
+        check_flat(s.device, ref_carry(&v.r), s.call.carry, v.carried, tolerance, t, "carry of inference");
+        s.device->release(s.call.carry);
+        s.call.carry = upload_flat(s.device, ref_carry(&v.r), v.carry);
+    }
     if (t->kind == LAYER_NORM_RELU) { /* inference first: it must leave the statistics alone */
         ref_forward(&v.r, v.x, v.add, v.param, v.state, v.y);
         s.ops->forward(s.layer, &s.call, false);
@@ -415,6 +443,7 @@ static void one_trial(const struct device_ops *device, const struct trial *t, en
         moved_statistics(&v, v.state);
         check_flat(s.device, 2 * (size_t)t->c, s.call.state, v.state, TOLERANCE, t, "running statistics");
     }
+    check_flat(s.device, ref_carry(&v.r), s.call.carry, v.carried, tolerance, t, "carry");
     ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
     s.ops->backward(s.layer, &s.call);
     s.backend->end(s.state);
@@ -434,11 +463,6 @@ static const struct {
                   {PRECISION_TF32, CUDA_NHWC},
                   {PRECISION_BF16, CUDA_NCHW},
                   {PRECISION_BF16, CUDA_NHWC_BF16}};
-
-/* Rows of numbers, not images: in the canonical layout alone. */
-static bool has_rows(const struct trial *t) {
-    return t->kind == LAYER_LINEAR;
-}
 
 static void trial_on_cpu(const struct device_ops *device, const struct trial *t) {
     if (t->kind == LAYER_EMBEDDING) {

@@ -4,6 +4,7 @@
 #define ST_TESTS_NETS_REFERENCE_H
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -14,6 +15,8 @@ struct reference {
     struct tensor x, y; /* shapes only */
     bool joins;         /* LAYER_NORM_RELU: a second tensor is added */
     uint64_t dropout_seed, step;
+    const double *carry; /* LAYER_LSTM: [2][streams][hidden] before the window */
+    double *carried;     /* after it */
 };
 
 static inline size_t ref_floats(const struct tensor *t) {
@@ -21,6 +24,12 @@ static inline size_t ref_floats(const struct tensor *t) {
 }
 static inline size_t ref_at(const struct tensor *t, int n, int c, int i, int j) {
     return (((size_t)n * (size_t)t->c + (size_t)c) * (size_t)t->h + (size_t)i) * (size_t)t->w + (size_t)j;
+}
+static inline size_t ref_streams(const struct reference *r) {
+    return r->spec.kind == LAYER_LSTM ? (size_t)r->x.n / (size_t)r->spec.sequence : 0;
+}
+static inline size_t ref_carry(const struct reference *r) {
+    return 2 * ref_streams(r) * (size_t)r->y.c;
 }
 static inline size_t ref_params(const struct reference *r) {
     size_t in = (size_t)r->x.c, out = (size_t)r->y.c, k = (size_t)r->spec.kernel;
@@ -31,6 +40,8 @@ static inline size_t ref_params(const struct reference *r) {
         return 2 * in;
     case LAYER_EMBEDDING:
         return out * (size_t)r->spec.vocabulary;
+    case LAYER_LSTM:
+        return 4 * out * (in * (size_t)r->x.h * (size_t)r->x.w + out + 2);
     case LAYER_LINEAR:
         return out * in * (size_t)r->x.h * (size_t)r->x.w + out;
     default:
@@ -199,6 +210,84 @@ static inline void ref_linear(const struct reference *r, const double *x, const 
         }
 }
 
+static inline double ref_sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+/* The places of the parameters of gate k, unit j: row k hidden + j of w_ih and w_hh, and of the biases after them. */
+struct ref_lstm_row {
+    size_t ih, hh, b_ih, b_hh;
+};
+static inline struct ref_lstm_row ref_lstm_row(size_t inputs, size_t hidden, size_t row) {
+    const size_t w_hh = 4 * hidden * inputs, b_ih = w_hh + 4 * hidden * hidden;
+    return (struct ref_lstm_row){row * inputs, w_hh + row * hidden, b_ih + row, b_ih + 4 * hidden + row};
+}
+
+static inline void ref_lstm_step(size_t I, size_t H, const double *x, const double *w, const double *h, const double *c,
+                                 double *gate, double *h_after, double *c_after) {
+    for (size_t row = 0; row < 4 * H; row++) {
+        const struct ref_lstm_row at = ref_lstm_row(I, H, row);
+        double sum = w[at.b_ih] + w[at.b_hh];
+        for (size_t i = 0; i < I; i++) sum += w[at.ih + i] * x[i];
+        for (size_t i = 0; i < H; i++) sum += w[at.hh + i] * h[i];
+        gate[row] = row / H == 2 ? tanh(sum) : ref_sigmoid(sum);
+    }
+    for (size_t j = 0; j < H; j++) {
+        c_after[j] = gate[H + j] * c[j] + gate[j] * gate[2 * H + j];
+        h_after[j] = gate[3 * H + j] * tanh(c_after[j]);
+    }
+}
+
+/* dh, dc: gradients of the state after the step; left as those of the state before it. */
+static inline void ref_lstm_step_back(size_t I, size_t H, const double *x, const double *w, const double *h,
+                                      const double *c, const double *gate, const double *c_after, double *dh,
+                                      double *dc, double *dx, double *dw) {
+    double *before = calloc(H, sizeof *before);
+    for (size_t j = 0; j < H; j++) {
+        const double i = gate[j], f = gate[H + j], g = gate[2 * H + j], o = gate[3 * H + j], t = tanh(c_after[j]);
+        const double cell = dc[j] + dh[j] * o * (1 - t * t);
+        const double sum[4] = {cell * g * i * (1 - i), cell * c[j] * f * (1 - f), cell * i * (1 - g * g),
+                               dh[j] * t * o * (1 - o)};
+        dc[j] = cell * f;
+        for (size_t k = 0; k < 4; k++) {
+            const struct ref_lstm_row at = ref_lstm_row(I, H, k * H + j);
+            dw[at.b_ih] += sum[k];
+            dw[at.b_hh] += sum[k];
+            for (size_t m = 0; m < I; m++) dw[at.ih + m] += sum[k] * x[m], dx[m] += sum[k] * w[at.ih + m];
+            for (size_t m = 0; m < H; m++) dw[at.hh + m] += sum[k] * h[m], before[m] += sum[k] * w[at.hh + m];
+        }
+    }
+    memcpy(dh, before, H * sizeof *dh);
+    free(before);
+}
+
+/* One stream after the other; dy given: its gradients, too. */
+static inline void ref_lstm(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
+                            double *dx, double *dw) {
+    const size_t T = (size_t)r->spec.sequence, B = ref_streams(r), H = (size_t)r->y.c;
+    const size_t I = ref_floats(&r->x) / (size_t)r->x.n;
+    double *gate = calloc(T * 4 * H + 2 * (T + 1) * H + 2 * H, sizeof *gate);
+    double *c = gate + T * 4 * H, *h = c + (T + 1) * H, *dh = h + (T + 1) * H, *dc = dh + H;
+    for (size_t b = 0; b < B; b++) {
+        memcpy(h, r->carry + b * H, H * sizeof *h);
+        memcpy(c, r->carry + (B + b) * H, H * sizeof *c);
+        for (size_t t = 0; t < T; t++) {
+            ref_lstm_step(I, H, x + (t * B + b) * I, w, h + t * H, c + t * H, gate + t * 4 * H, h + (t + 1) * H,
+                          c + (t + 1) * H);
+            if (y) memcpy(y + (t * B + b) * H, h + (t + 1) * H, H * sizeof *y);
+        }
+        memcpy(r->carried + b * H, h + T * H, H * sizeof *h);
+        memcpy(r->carried + (B + b) * H, c + T * H, H * sizeof *c);
+        memset(dh, 0, 2 * H * sizeof *dh);
+        for (size_t t = T; dy && t-- > 0;) {
+            for (size_t j = 0; j < H; j++) dh[j] += dy[(t * B + b) * H + j];
+            ref_lstm_step_back(I, H, x + (t * B + b) * I, w, h + t * H, c + t * H, gate + t * 4 * H, c + (t + 1) * H,
+                               dh, dc, dx + (t * B + b) * I, dw);
+        }
+    }
+    free(gate);
+}
+
 /* y is overwritten. state: NULL in training mode. */
 static inline void ref_forward(const struct reference *r, const double *x, const double *add, const double *param,
                                const double *state, double *y) {
@@ -221,6 +310,9 @@ static inline void ref_forward(const struct reference *r, const double *x, const
         break;
     case LAYER_EMBEDDING:
         ref_embedding(r, x, param, y, NULL, NULL);
+        break;
+    case LAYER_LSTM:
+        ref_lstm(r, x, param, y, NULL, NULL, NULL);
         break;
     case LAYER_DROPOUT:
         for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = x[i] * ref_dropout_factor(r, i);
@@ -255,6 +347,9 @@ static inline void ref_backward(const struct reference *r, const double *x, cons
         break;
     case LAYER_EMBEDDING:
         ref_embedding(r, x, param, NULL, dy, dparam);
+        break;
+    case LAYER_LSTM:
+        ref_lstm(r, x, param, NULL, dy, dx, dparam);
         break;
     case LAYER_DROPOUT:
         for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dy[i] * ref_dropout_factor(r, i);
