@@ -1,11 +1,12 @@
-/* cuda_loss.cu: see cuda_loss.h. In double, as nets/cpu_layers.c does it. A thread per row, for classes are few; the
- * block that is done last adds the rows up, in one order whichever block that is. */
+/* cuda_loss.cu: see cuda_loss.h. In double, as nets/cpu_layers.c does it. A thread per row where classes are few, else
+ * a block per row, whose threads share the classes; the block that is done last adds the rows up, in one order
+ * whichever block that is. */
 #include "nets/cuda_loss.h"
 
 #include "base/cuda_device.h"
 #include "base/cuda_kernel.h"
 
-enum { THREADS = 128, BLOCKS_EACH = 8 };
+enum { THREADS = 128, BLOCKS_EACH = 8, FEW = 64 /* classes for one thread */ };
 
 /* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / n */
 static __device__ double loss_of_row(const float *z, int classes, int label, int n, float *dz, int *best) {
@@ -42,16 +43,9 @@ static __device__ void add_up(const cuda_loss_call &k, int valid) {
     if (threadIdx.x == 0) *k.result = cuda_loss_result{losses[0], corrects[0], valid};
 }
 
-static __global__ void rows(cuda_loss_call k) {
+/* All blocks: the last one of them adds up. */
+static __device__ void finish(const cuda_loss_call &k, int valid) {
     __shared__ bool last;
-    const int valid = k.label[k.n];
-    for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
-        const size_t row = (size_t)i * (size_t)k.classes;
-        int best;
-        k.row_loss[i] =
-            loss_of_row(k.logits + row, k.classes, k.label[i], k.n, k.dlogits ? k.dlogits + row : NULL, &best);
-        k.row_correct[i] = best == k.label[i];
-    }
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -63,8 +57,77 @@ static __global__ void rows(cuda_loss_call k) {
     if (last) add_up(k, valid);
 }
 
+static __global__ void rows(cuda_loss_call k) {
+    const int valid = k.label[k.n];
+    for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
+        const size_t row = (size_t)i * (size_t)k.classes;
+        int best;
+        k.row_loss[i] =
+            loss_of_row(k.logits + row, k.classes, k.label[i], k.n, k.dlogits ? k.dlogits + row : NULL, &best);
+        k.row_correct[i] = best == k.label[i];
+    }
+    finish(k, valid);
+}
+
+/* The best class: the largest value, of equal ones the lowest class. All threads begin with class 0, so that nothing is
+ * larger where that is NaN, as where one thread goes through all classes. */
+static __device__ int best_of_block(const float *z, int classes) {
+    __shared__ int best[THREADS];
+    int mine = 0;
+    for (int c = (int)threadIdx.x; c < classes; c += THREADS)
+        if (z[c] > z[mine]) mine = c;
+    best[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            const int one = best[threadIdx.x], other = best[threadIdx.x + half];
+            if (z[other] > z[one] || (z[other] == z[one] && other < one)) best[threadIdx.x] = other;
+        }
+        __syncthreads();
+    }
+    const int found = best[0];
+    __syncthreads(); /* before the next row's */
+    return found;
+}
+
+static __device__ double sum_of_block(double mine) {
+    __shared__ double sum[THREADS];
+    sum[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) sum[threadIdx.x] += sum[threadIdx.x + half];
+        __syncthreads();
+    }
+    const double found = sum[0];
+    __syncthreads();
+    return found;
+}
+
+static __global__ void wide_rows(cuda_loss_call k) {
+    const int valid = k.label[k.n];
+    for (int i = (int)blockIdx.x; i < valid; i += (int)gridDim.x) {
+        const float *z = k.logits + (size_t)i * (size_t)k.classes;
+        const int label = k.label[i], best = best_of_block(z, k.classes);
+        const double top = z[best];
+        double mine = 0;
+        for (int c = (int)threadIdx.x; c < k.classes; c += THREADS) mine += exp(z[c] - top);
+        const double sum = sum_of_block(mine);
+        float *dz = k.dlogits ? k.dlogits + (size_t)i * (size_t)k.classes : NULL;
+        for (int c = (int)threadIdx.x; dz && c < k.classes; c += THREADS)
+            dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / k.n);
+        if (threadIdx.x == 0) {
+            k.row_loss[i] = log(sum) - (z[label] - top);
+            k.row_correct[i] = best == label;
+        }
+    }
+    finish(k, valid);
+}
+
 extern "C" void cuda_loss(const struct cuda_loss_call *loss) {
-    const unsigned grid = cuda_grid(BLOCKS_EACH, ((size_t)loss->n + THREADS - 1) / THREADS);
-    LAUNCH(rows, grid, THREADS, 0, cuda_stream(), *loss);
+    const size_t n = (size_t)loss->n;
+    if (loss->classes > FEW)
+        LAUNCH(wide_rows, cuda_grid(BLOCKS_EACH, n), THREADS, 0, cuda_stream(), *loss);
+    else
+        LAUNCH(rows, cuda_grid(BLOCKS_EACH, (n + THREADS - 1) / THREADS), THREADS, 0, cuda_stream(), *loss);
     CUDA_CALL(cudaGetLastError());
 }

@@ -626,6 +626,58 @@ static void rows_that_do_not_count_do_not_count(void **state) {
     assert_true(isnan(result.loss));
 }
 
+/* Many classes, which a GPU shares among the threads of a block: against the definition, with ties at the top. */
+static void many_classes_on(const struct device_ops *device) {
+    enum { MANY = 1003, MANY_ROWS = 70 };
+    const struct backend_ops *backend = backend_for(device);
+    const struct tensor shape = {.n = MANY_ROWS, .c = 1, .h = 1, .w = 1, .floats = MANY_ROWS};
+    const size_t n = (size_t)MANY * MANY_ROWS;
+    double *z = random_numbers(n, 21), *dz = random_numbers(n, 22);
+    float *host = mem_zalloc(n, sizeof *host, "logits"), image[MANY_ROWS] = {0};
+    int32_t label[MANY_ROWS];
+    for (int i = 0; i < MANY_ROWS; i++) {
+        label[i] = i * 331 % MANY;
+        if (i % 2) z[i * MANY + label[i]] = 9;                     /* the largest */
+        if (i % 4 == 1) z[i * MANY + (label[i] + 500) % MANY] = 9; /* and another one, sometimes before it */
+    }
+    int wanted = 0;
+    for (int i = 0; i < MANY_ROWS; i++) {
+        int best = 0;
+        for (int c = 1; c < MANY; c++)
+            if (z[i * MANY + c] > z[i * MANY + best]) best = c;
+        wanted += best == label[i];
+    }
+    for (size_t i = 0; i < n; i++) host[i] = (float)z[i];
+    float *x = device->alloc(sizeof image, "images"), *logits = device->alloc(n * sizeof *host, "logits"),
+          *gradient = device->alloc(n * sizeof *host, "their gradient");
+    device->to_device(logits, host, n * sizeof *host);
+    void *opened = backend->open(&(struct backend_setup){.threads = 2});
+    backend->feed(opened, &(struct net_input){.x = image, .label = label, .valid = MANY_ROWS}, &shape, x);
+    backend->begin(opened, PASS_TRAIN, false);
+    backend->loss(opened, logits, MANY_ROWS, MANY, gradient);
+    backend->end(opened);
+    struct net_result result;
+    backend->result(opened, &result);
+    backend->close(opened);
+    device->to_host(host, gradient, n * sizeof *host);
+    double loss = ref_loss(z, label, MANY_ROWS, MANY, dz);
+    assert_true(wanted > MANY_ROWS / 4 && wanted < MANY_ROWS / 2);
+    assert_int_equal(result.correct, wanted);
+    assert_true(fabs(result.loss - loss) < 1e-9);
+    for (size_t i = 0; i < n; i++) assert_true(fabs(host[i] - dz[i]) < 1e-9);
+    device->release(x);
+    device->release(logits);
+    device->release(gradient);
+    mem_free(host);
+    mem_free(z);
+    mem_free(dz);
+}
+
+static void losses_of_many_classes_match_the_definition(void **state) {
+    (void)state;
+    many_classes_on(test_device());
+}
+
 /* A GPU computes a whole pass twice, the second time recording it, and then repeats it: with the labels and logits of
  * that time. A pass that is watched, and one of another kind, is computed all the same. */
 static void whole_passes_are_recorded_and_repeated(void **state) {
@@ -687,6 +739,7 @@ int main(void) {
         cmocka_unit_test(huge_logits_neither_overflow_nor_vanish),
         cmocka_unit_test(ties_go_to_the_lower_class),
         cmocka_unit_test(rows_that_do_not_count_do_not_count),
+        cmocka_unit_test(losses_of_many_classes_match_the_definition),
         cmocka_unit_test(whole_passes_are_recorded_and_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
