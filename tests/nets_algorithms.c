@@ -35,9 +35,14 @@ static pid_t start_child(int answer) {
     struct err e = {0};
     const struct model_ops *model;
     TABLE_FIND(models, "resnet20", model);
-    struct net_setup setup = {
-        .batch = 2, .channels = 3, .height = 8, .width = 8, .classes = 10, .threads = 1, .seed = 3};
-    setup.device = test_device();
+    struct net_setup setup = {.batch = 2,
+                              .channels = 3,
+                              .height = 8,
+                              .width = 8,
+                              .classes = 10,
+                              .threads = 1,
+                              .seed = 3,
+                              .device = test_device()};
     static float x[2 * 3 * 8 * 8];
     const int32_t y[2] = {1, 7};
     for (int i = 0; i < 2 * 3 * 8 * 8; i++) x[i] = (float)(i % 17) / 8 - 1;
