@@ -262,6 +262,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     share_parameters(r);
     r->checkpoint_last = SIZE_MAX;
     if (from->options && !checkpoint_load(r, from, e)) return false;
+    net_set_step(r->net, r->step);
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
                 r->step, r->steps);
