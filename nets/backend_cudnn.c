@@ -72,6 +72,14 @@ void cudnn_lay_out(struct tensor *y, int layout) {
     y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);
 }
 
+void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes) {
+    if (bytes <= b->workspace_bytes) return;
+    cuda_wait();
+    cuda_free(b->workspace);
+    b->workspace = cuda_alloc(bytes, "the workspace of the layers");
+    b->workspace_bytes = bytes;
+}
+
 /* -- the row ------------------------------------------------------------------------------------------------------ */
 
 static const char *version(void) {

@@ -66,7 +66,7 @@ struct cudnn_backend {
     cudnnHandle_t cudnn;
     cublasHandle_t cublas;
     void *cublas_workspace;
-    void *workspace; /* of all convolutions, which run one after the other; grown by their `open` */
+    void *workspace; /* of all layers, which run one after the other; grown by their `open` */
     size_t workspace_bytes;
     struct cudnn_algorithms *algorithms;
     struct cudnn_feed feed;
@@ -91,6 +91,8 @@ bool cudnn_is_bf16(const struct tensor *t);
 struct cuda_shape cudnn_shape(const struct tensor *t);
 /* Gives y this layout, and its size. */
 void cudnn_lay_out(struct tensor *y, int layout);
+/* From here on the workspace has at least as many bytes. Where it lies may change: to be asked for at each use. */
+void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes);
 
 /* backend_cudnn_feed.c */
 void cudnn_feed_open(struct cudnn_feed *feed);

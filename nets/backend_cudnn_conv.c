@@ -51,19 +51,11 @@ static void describe(struct conv *c) {
     }
 }
 
-static void need_workspace(struct cudnn_backend *b, size_t bytes) {
-    if (bytes <= b->workspace_bytes) return;
-    cuda_wait();
-    cuda_free(b->workspace);
-    b->workspace = cuda_alloc(bytes, "the workspace of convolutions");
-    b->workspace_bytes = bytes;
-}
-
 static void choose(struct convolution *c) {
     for (int pass = 0; pass < CONV_PASSES; pass++) {
         if (pass == CONV_DATA && !c->wants_dx) continue;
         c->choice[pass] = cudnn_choose(c->backend, &c->conv, (enum conv_pass)pass);
-        need_workspace(c->backend, c->choice[pass].workspace);
+        cudnn_need_workspace(c->backend, c->choice[pass].workspace);
     }
 }
 

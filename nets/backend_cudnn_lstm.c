@@ -30,8 +30,7 @@ struct lstm {
     size_t weight_bytes, workspace_bytes, reserve_bytes;
     float *weights, *dweights; /* weight spaces */
     float *reserve;            /* from a forward pass of training to its backward pass */
-    float *workspace;
-    float *states; /* [4][state_floats]: hidden and cell before the window, and after it */
+    float *states;             /* [4][state_floats]: hidden and cell before the window, and after it */
     size_t state_floats;
     float *dx; /* where nobody asks for it: the library writes it all the same */
 };
@@ -109,7 +108,7 @@ static void make_room(struct lstm *l, bool wants_dx) {
     l->state_floats = (l->streams * l->hidden + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     l->weights = cuda_alloc(l->weight_bytes, "the weights of an LSTM");
     l->dweights = cuda_alloc(l->weight_bytes, "the gradients of an LSTM's weights");
-    l->workspace = cuda_alloc(l->workspace_bytes, "the workspace of an LSTM");
+    cudnn_need_workspace(l->backend, l->workspace_bytes);
     l->reserve = cuda_alloc(l->reserve_bytes, "what an LSTM keeps for its gradients");
     l->states = cuda_alloc(4 * l->state_floats * sizeof *l->states, "the states of an LSTM");
     if (!wants_dx)
@@ -144,7 +143,7 @@ static void close_lstm(void *layer) {
     CUDNN_CALL(cudnnDestroyTensorDescriptor(l->state));
     CUDNN_CALL(cudnnDestroyRNNDescriptor(l->net));
     CUDNN_CALL(cudnnDestroyDropoutDescriptor(l->dropout));
-    float *memory[] = {l->weights, l->dweights, l->workspace, l->reserve, l->states, l->dx};
+    float *memory[] = {l->weights, l->dweights, l->reserve, l->states, l->dx};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     mem_free(l);
 }
@@ -170,7 +169,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     copy(cell, call->carry + state, state);
     CUDNN_CALL(cudnnRNNForward(l->backend->cudnn, l->net, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
                                NULL, l->x, call->x, l->y, call->y, l->state, hidden, hidden_after, l->state, cell,
-                               cell_after, l->weight_bytes, l->weights, l->workspace_bytes, l->workspace,
+                               cell_after, l->weight_bytes, l->weights, l->workspace_bytes, l->backend->workspace,
                                training ? l->reserve_bytes : 0, training ? l->reserve : NULL));
     copy(call->carry, hidden_after, state);
     copy(call->carry + state, cell_after, state);
@@ -182,12 +181,12 @@ static void backward(void *layer, const struct layer_call *call) {
     const float *hidden = state_of(l, 0), *cell = state_of(l, 1);
     CUDNN_CALL(cudnnRNNBackwardData_v8(l->backend->cudnn, l->net, NULL, l->y, call->y, call->dy, l->x,
                                        l->dx ? l->dx : call->dx, l->state, hidden, NULL, NULL, l->state, cell, NULL,
-                                       NULL, l->weight_bytes, l->weights, l->workspace_bytes, l->workspace,
+                                       NULL, l->weight_bytes, l->weights, l->workspace_bytes, l->backend->workspace,
                                        l->reserve_bytes, l->reserve));
     CUDA_CALL(cudaMemsetAsync(l->dweights, 0, l->weight_bytes, cuda_stream()));
     CUDNN_CALL(cudnnRNNBackwardWeights_v8(l->backend->cudnn, l->net, CUDNN_WGRAD_MODE_ADD, NULL, l->x, call->x,
                                           l->state, hidden, l->y, call->y, l->weight_bytes, l->dweights,
-                                          l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve));
+                                          l->workspace_bytes, l->backend->workspace, l->reserve_bytes, l->reserve));
     for (int i = 0; i < l->parts; i++)
         copy(call->dparam + l->part[i].arena, l->dweights + l->part[i].space, l->part[i].size);
 }
