@@ -32,12 +32,6 @@
 
 #define SHARED_DYNAMIC(type, name) type *name = static_cast<type *>(hostcuda_shared_dynamic())
 
-static inline uint64_t load_acquire(const uint64_t *word) {
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-static inline void store_release(uint64_t *word, uint64_t value) {
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
 static inline uint64_t load_relaxed(const uint64_t *word) {
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
@@ -56,18 +50,8 @@ static inline void store_relaxed(uint64_t *word, uint64_t value) {
     extern __shared__ __align__(16) unsigned char st_shared_dynamic[];                                                 \
     type *name = reinterpret_cast<type *>(st_shared_dynamic)
 
-/* A word with which blocks of one grid tell each other that what they wrote before it may be read. */
-static __device__ __forceinline__ uint64_t load_acquire(const uint64_t *word) {
-    uint64_t value;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-    return value;
-}
-
-static __device__ __forceinline__ void store_release(uint64_t *word, uint64_t value) {
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
-}
-
-/* The same where the word itself is all that there is to tell: no fence, which would wait for other writes. */
+/* A word with which blocks of one grid tell each other something, where the word itself is all that there is to tell:
+ * no fence, which would wait for other writes. */
 static __device__ __forceinline__ uint64_t load_relaxed(const uint64_t *word) {
     uint64_t value;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
@@ -88,6 +72,21 @@ static __device__ __forceinline__ float4 load_streaming(const float4 *from) {
 }
 static __device__ __forceinline__ void store_streaming(float4 *to, float4 value) {
     __stcs(to, value);
+}
+
+/* Have all other blocks of the grid come here before this one? Then what they had written may be read, with __ldcg.
+ * *done is 0 when the kernel begins, and again when it ends. Reached by all threads of every block, once. */
+static __device__ __forceinline__ bool block_is_last(uint32_t *done) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(done, 1u) == gridDim.x * gridDim.y - 1;
+        if (last) *done = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
 }
 
 #endif

@@ -43,20 +43,6 @@ static __device__ void add_up(const cuda_loss_call &k, int valid) {
     if (threadIdx.x == 0) *k.result = cuda_loss_result{losses[0], corrects[0], valid};
 }
 
-/* All blocks: the last one of them adds up. */
-static __device__ void finish(const cuda_loss_call &k, int valid) {
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(k.done, 1u) == gridDim.x - 1;
-        if (last) *k.done = 0;
-    }
-    __syncthreads();
-    __threadfence();
-    if (last) add_up(k, valid);
-}
-
 static __global__ void rows(cuda_loss_call k) {
     const int valid = k.label[k.n];
     for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
@@ -66,7 +52,7 @@ static __global__ void rows(cuda_loss_call k) {
             loss_of_row(k.logits + row, k.classes, k.label[i], k.n, k.dlogits ? k.dlogits + row : NULL, &best);
         k.row_correct[i] = best == k.label[i];
     }
-    finish(k, valid);
+    if (block_is_last(k.done)) add_up(k, valid);
 }
 
 /* The best class: the largest value, of equal ones the lowest class. All threads begin with class 0, so that nothing is
@@ -120,7 +106,7 @@ static __global__ void wide_rows(cuda_loss_call k) {
             k.row_correct[i] = best == label;
         }
     }
-    finish(k, valid);
+    if (block_is_last(k.done)) add_up(k, valid);
 }
 
 extern "C" void cuda_loss(const struct cuda_loss_call *loss) {

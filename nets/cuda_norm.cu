@@ -4,100 +4,14 @@
  * twice as many passes over memory in f32.
  *
  * Two launches each way. The first sums over each channel, cut into parts over many blocks; whichever block is done
- * last adds up the parts, in their order, and turns the sums into coefficients. The second applies these. A thread adds
- * up in float, all beyond it in double; no order depends on which block came when. Sums of squares are taken around the
- * channel's first value, so that a mean far from 0 costs no digits. */
+ * last adds up the parts, in their order, and turns the sums into coefficients. The second applies these. Sums of
+ * squares are taken around the channel's first value, so that a mean far from 0 costs no digits. */
 #include "nets/cuda_norm.h"
 
-#include "base/cuda_device.h"
-#include "nets/cuda_values.h"
+#include "nets/cuda_walk.h"
 
 #define EPSILON 1e-5
 #define MOMENTUM 0.1 /* weight of the batch in the running statistics */
-
-enum {
-    THREADS = CUDA_WALK_THREADS,
-    WARP = 32,
-    BLOCKS_EACH = 4, /* on each multiprocessor: as many as fit at once, whatever the kernel */
-    SUM_STEPS = 4    /* of a thread at least, so that the parts to be added up in the end are not too many */
-};
-
-/* What a thread is in its walk; see cuda_index.h. */
-struct walker {
-    uint32_t column, row, slab, first, stride;
-    bool takes_part;
-};
-
-static __device__ __forceinline__ walker walker_of(const cuda_walk &w) {
-    walker me;
-    me.column = threadIdx.x % w.columns;
-    me.row = threadIdx.x / w.columns;
-    me.slab = blockIdx.y;
-    me.first = blockIdx.x * w.rows + me.row;
-    me.stride = gridDim.x * w.rows;
-    me.takes_part = cuda_walk_takes_part(&w, me.slab, threadIdx.x);
-    return me;
-}
-
-/* The `V` numbers of array [c] that belong to the elements of a thread's vectors. */
-template <int V>
-static __device__ __forceinline__ void of_channels(const cuda_walk &w, const walker &me, const float *array,
-                                                   float (&mine)[V]) {
-    for (int l = 0; l < V; l++) mine[l] = array[cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l)];
-}
-
-/* -- sums --------------------------------------------------------------------------------------------------------- */
-
-/* The threads' sums, over the rows of the block, to partial[channel][0 or 1][part]. */
-template <int V, bool LAST>
-static __device__ void sum_block(const cuda_walk &w, const walker &me, const float (&one)[V], const float (&two)[V],
-                                 double *partial) {
-    constexpr int LANES = LAST ? V : 1; /* channels of a vector */
-    SHARED_DYNAMIC(double, sums);       /* [2][LANES][THREADS] */
-    double *mine = sums + threadIdx.x, *mine_two = mine + LANES * THREADS;
-    for (int l = 0; l < LANES; l++) mine[l * THREADS] = one[l], mine_two[l * THREADS] = two[l];
-    for (int l = LANES; l < V; l++) mine[0] += one[l], mine_two[0] += two[l];
-    __syncthreads();
-    for (uint32_t half = THREADS / 2; half > 0; half /= 2) {
-        if (me.row < half && me.row + half < w.rows)
-            for (int i = 0; i < 2 * LANES; i++) mine[i * THREADS] += mine[i * THREADS + half * w.columns];
-        __syncthreads();
-    }
-    if (me.row > 0 || !me.takes_part) return;
-    for (int l = 0; l < LANES; l++) {
-        const uint32_t channel = cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l);
-        double *to = partial + (size_t)channel * 2 * gridDim.x + blockIdx.x;
-        to[0] = mine[l * THREADS];
-        to[gridDim.x] = mine_two[l * THREADS];
-    }
-}
-
-/* Is this the block that is done last? What the others wrote before may be read then. */
-static __device__ bool is_last(unsigned *done) {
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(done, 1u) == gridDim.x * gridDim.y - 1;
-        if (last) *done = 0;
-    }
-    __syncthreads();
-    __threadfence();
-    return last;
-}
-
-/* A channel's parts added up by a warp, the same on every lane: sums 0 and 1. */
-static __device__ void sum_parts(const double *part, double *one, double *two) {
-    *one = *two = 0;
-    for (uint32_t i = threadIdx.x % WARP; i < gridDim.x; i += WARP) {
-        *one += __ldcg(part + i);
-        *two += __ldcg(part + gridDim.x + i);
-    }
-    for (int by = WARP / 2; by > 0; by /= 2) {
-        *one += __shfl_xor_sync(0xffffffffu, *one, by);
-        *two += __shfl_xor_sync(0xffffffffu, *two, by);
-    }
-}
 
 /* a and b of y = a x + b */
 static __device__ void set_scale(const cuda_norm_memory &m, uint32_t channels, uint32_t c, double mean, double variance,
@@ -121,9 +35,10 @@ static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memo
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
     for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
-        double sum, squares;
-        sum_parts(m.partial + (size_t)c * 2 * gridDim.x, &sum, &squares);
+        double both[2];
+        sum_parts<2>(m.partial, c, both);
         if (threadIdx.x % WARP != 0) continue;
+        const double sum = both[0], squares = both[1];
         const double mean = load(x[first_of(w, c)]) + sum / count;
         double m2 = squares - sum * sum / count;
         if (m2 < 0) m2 = 0; /* by rounding; NaN stays */
@@ -134,12 +49,12 @@ static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memo
     }
 }
 
-/* one = sum (x - first), two = sum (x - first)^2 */
+/* Sums of x - first and (x - first)^2. */
 template <class T, int V, bool LAST>
 static __global__ void __launch_bounds__(THREADS)
     moments(cuda_walk w, cuda_norm_memory m, const T *x, const float *param, float *state) {
     const walker me = walker_of(w);
-    float one[V] = {}, two[V] = {};
+    float sum[2][V] = {};
     if (me.takes_part) {
         float pivot[V];
         for (int l = 0; l < V; l++)
@@ -149,13 +64,13 @@ static __global__ void __launch_bounds__(THREADS)
             const vector_of<T, V> v = from[cuda_walk_place(&w, me.slab, me.column, i)];
             for (int l = 0; l < V; l++) {
                 const float apart = load(v.value[l]) - pivot[l];
-                one[l] += apart;
-                two[l] = __fmaf_rn(apart, apart, two[l]);
+                sum[0][l] += apart;
+                sum[1][l] = __fmaf_rn(apart, apart, sum[1][l]);
             }
         }
     }
-    sum_block<V, LAST>(w, me, one, two, m.partial);
-    if (is_last(m.done)) batch_statistics(w, m, x, param, state);
+    sum_block<2, V, LAST>(w, me, sum, m.partial);
+    if (block_is_last(m.done)) batch_statistics(w, m, x, param, state);
 }
 
 static __global__ void inference_scale(cuda_norm_memory m, uint32_t channels, const float *param, const float *state) {
@@ -195,9 +110,10 @@ static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
     for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
-        double sum, dot;
-        sum_parts(m.partial + (size_t)c * 2 * gridDim.x, &sum, &dot);
+        double both[2];
+        sum_parts<2>(m.partial, c, both);
         if (threadIdx.x % WARP != 0) continue;
+        const double sum = both[0], dot = both[1];
         const double r = m.r[c], a = param[c] * r;
         dparam[c] = (float)(dot * r);
         dparam[channels + c] = (float)sum;
@@ -207,7 +123,7 @@ static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &
     }
 }
 
-/* one = sum g, two = sum g (x - mean).
+/* Sums of g and g (x - mean).
  * MASKED: g = dy where a x + b > 0, not written down but computed twice; else g = dy [+ dy2] where y > 0, left in dy.
  */
 template <class T, int V, bool LAST, bool MASKED>
@@ -216,7 +132,7 @@ static __global__ void __launch_bounds__(THREADS)
                   float *dparam) {
     typedef vector_of<T, V> vector;
     const walker me = walker_of(w);
-    float one[V] = {}, two[V] = {};
+    float sum[2][V] = {};
     if (me.takes_part) {
         float a[V], b[V], mean[V];
         of_channels(w, me, m.a, a);
@@ -233,14 +149,14 @@ static __global__ void __launch_bounds__(THREADS)
                 const float t = MASKED ? __fmaf_rn(value, a[l], b[l]) : load(open.value[l]);
                 if (!MASKED && dy2) g.value[l] = stored<T>(load(g.value[l]) + load(other.value[l]));
                 if (!(t > 0)) g.value[l] = stored<T>(0.0f);
-                one[l] += load(g.value[l]);
-                two[l] = __fmaf_rn(load(g.value[l]), value - mean[l], two[l]);
+                sum[0][l] += load(g.value[l]);
+                sum[1][l] = __fmaf_rn(load(g.value[l]), value - mean[l], sum[1][l]);
             }
             if (!MASKED) ((vector *)dy)[at] = g;
         }
     }
-    sum_block<V, LAST>(w, me, one, two, m.partial);
-    if (is_last(m.done)) set_gradient(w, m, param, dparam);
+    sum_block<2, V, LAST>(w, me, sum, m.partial);
+    if (block_is_last(m.done)) set_gradient(w, m, param, dparam);
 }
 
 /* dx = a g + p x + q;  MASKED: g = dy where a x + b > 0, else g = dy. dx may be dy. */
@@ -278,34 +194,23 @@ extern "C" void cuda_norm_plan(struct cuda_norm *norm, const struct cuda_shape *
     norm->joins = joins;
 }
 
-/* Blocks in x: BLOCKS_EACH on every multiprocessor together with those in y, but none whose threads have fewer than
- * `least` steps. */
-static unsigned parts_of(const cuda_walk *w, uint32_t least) {
-    const uint32_t each = w->rows * least, most = (w->steps + each - 1) / each;
-    const unsigned parts = (cuda_grid(BLOCKS_EACH, SIZE_MAX) + w->slabs - 1) / w->slabs;
-    return parts < most ? parts : most;
-}
-
 extern "C" size_t cuda_norm_parts(const struct cuda_norm *norm) {
-    return parts_of(&norm->walk, SUM_STEPS);
+    return walk_parts(&norm->walk, SUM_STEPS);
 }
 
-/* One of the six kinds of tensors: element type, elements at once, whether channels come last. */
+/* One of the six kinds of tensors. */
 template <class T, int V, bool LAST> struct norm_of {
-    static dim3 grid(const cuda_norm *n, uint32_t least) { return dim3(parts_of(&n->walk, least), n->walk.slabs); }
-    static size_t shared() { return 2 * (LAST ? V : 1) * THREADS * sizeof(double); }
-
     static void forward(const cuda_norm *n, const void *x, const void *add, void *y, const float *param, float *state,
                         bool training) {
         const uint32_t channels = n->walk.shape.channels;
         if (training)
-            LAUNCH((moments<T, V, LAST>), grid(n, SUM_STEPS), THREADS, shared(), cuda_stream(), n->walk, n->memory,
-                   (const T *)x, param, state);
+            LAUNCH((moments<T, V, LAST>), walk_grid(&n->walk, SUM_STEPS), THREADS, (sum_block_shared<2, V, LAST>()),
+                   cuda_stream(), n->walk, n->memory, (const T *)x, param, state);
         else
             LAUNCH(inference_scale, (channels + THREADS - 1) / THREADS, THREADS, 0, cuda_stream(), n->memory, channels,
                    param, (const float *)state);
         CUDA_CALL(cudaGetLastError());
-        LAUNCH((apply<T, V, LAST>), grid(n, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
+        LAUNCH((apply<T, V, LAST>), walk_grid(&n->walk, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
                (const T *)add, (T *)y);
         CUDA_CALL(cudaGetLastError());
     }
@@ -313,42 +218,27 @@ template <class T, int V, bool LAST> struct norm_of {
     template <bool MASKED>
     static void backward(const cuda_norm *n, const void *x, const void *y, void *dy, const void *dy2, void *dx,
                          const float *param, float *dparam) {
-        LAUNCH((gradient_sums<T, V, LAST, MASKED>), grid(n, SUM_STEPS), THREADS, shared(), cuda_stream(), n->walk,
-               n->memory, (const T *)x, (const T *)y, (T *)dy, (const T *)dy2, param, dparam);
+        LAUNCH((gradient_sums<T, V, LAST, MASKED>), walk_grid(&n->walk, SUM_STEPS), THREADS,
+               (sum_block_shared<2, V, LAST>()), cuda_stream(), n->walk, n->memory, (const T *)x, (const T *)y, (T *)dy,
+               (const T *)dy2, param, dparam);
         CUDA_CALL(cudaGetLastError());
         if (!dx) return;
-        LAUNCH((gradient<T, V, LAST, MASKED>), grid(n, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
-               (const T *)dy, (T *)dx);
+        LAUNCH((gradient<T, V, LAST, MASKED>), walk_grid(&n->walk, 1), THREADS, 0, cuda_stream(), n->walk, n->memory,
+               (const T *)x, (const T *)dy, (T *)dx);
         CUDA_CALL(cudaGetLastError());
     }
 };
 
-#define FOR_KIND(n, call)                                                                                              \
-    do {                                                                                                               \
-        const bool wide = (n)->walk.vector > 1, last = (n)->walk.shape.last;                                           \
-        if ((n)->is_bf16 && wide)                                                                                      \
-            norm_of<bf16, 8, true>::call;                                                                              \
-        else if ((n)->is_bf16)                                                                                         \
-            norm_of<bf16, 1, true>::call;                                                                              \
-        else if (last && wide)                                                                                         \
-            norm_of<float, 4, true>::call;                                                                             \
-        else if (last)                                                                                                 \
-            norm_of<float, 1, true>::call;                                                                             \
-        else if (wide)                                                                                                 \
-            norm_of<float, 4, false>::call;                                                                            \
-        else                                                                                                           \
-            norm_of<float, 1, false>::call;                                                                            \
-    } while (0)
-
 extern "C" void cuda_norm_forward(const struct cuda_norm *norm, const void *x, const void *add, void *y,
                                   const float *param, float *state, bool training) {
-    FOR_KIND(norm, forward(norm, x, norm->joins ? add : NULL, y, param, state, training));
+    WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16,
+                  forward(norm, x, norm->joins ? add : NULL, y, param, state, training));
 }
 
 extern "C" void cuda_norm_backward(const struct cuda_norm *norm, const void *x, const void *y, void *dy,
                                    const void *dy2, void *dx, const float *param, float *dparam) {
     if (!norm->joins && !dy2)
-        FOR_KIND(norm, backward<true>(norm, x, y, dy, dy2, dx, param, dparam));
+        WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16, backward<true>(norm, x, y, dy, dy2, dx, param, dparam));
     else
-        FOR_KIND(norm, backward<false>(norm, x, y, dy, dy2, dx, param, dparam));
+        WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16, backward<false>(norm, x, y, dy, dy2, dx, param, dparam));
 }

@@ -154,20 +154,6 @@ static __device__ __forceinline__ uint32_t tile_taken(uint32_t *ticket, uint32_t
     return taken;
 }
 
-/* Have all other blocks come here before? Then what they wrote may be read (with __ldcg). `done` is 0 again. */
-static __device__ __forceinline__ bool block_is_last(uint32_t *done) {
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(done, 1u) == gridDim.x - 1;
-        if (last) *done = 0;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
-}
-
 /* -- moments --------------------------------------------------------------------------------------------------------
  */
 

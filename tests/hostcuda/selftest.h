@@ -28,7 +28,7 @@ void launch_shuffles(unsigned *out, double *wide, const unsigned *x, cudaStream_
 void launch_counters(unsigned *count, float *sum, unsigned long long *large, cudaStream_t stream);
 /* out[BLOCK_COUNTS][96]: __syncthreads_count, _or, _and of conditions on the thread's number. */
 void launch_block_counts(int *out, cudaStream_t stream);
-/* sum[block] = sum of 1..block+1, handed from block to block by load_acquire and store_release; ticket: 0. */
+/* sum[block] = sum of 1..block+1, handed from block to block by load_relaxed and store_relaxed; ticket: 0. */
 void launch_chain(uint64_t *sum, unsigned *ticket, unsigned blocks, cudaStream_t stream);
 /* to[i] = from[i] * (double_it ? 2 : 1), i < 4 n; templates. */
 void launch_copy(float *to, const float *from, unsigned n, int double_it, cudaStream_t stream);
