@@ -177,7 +177,7 @@ static int math_asked_for(enum precision precision, int math) {
     return precision == PRECISION_F32 && math == CUDNN_DEFAULT_MATH ? CUDNN_FMA_MATH : math;
 }
 
-/* Winograd's algorithm over tiles of 4 x 4 loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016, Table 4):
+/* Winograd's algorithm over tiles of 4 x 4 loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016):
  * not what f32 is asked for. */
 static bool rounds_well(enum precision precision, enum conv_pass pass, int algorithm) {
     static const int coarse[CONV_PASSES] = {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
