@@ -112,13 +112,14 @@ ST_HD bool cuda_shortcut_target(const struct cuda_shape *x, const struct cuda_sh
     return true;
 }
 
-/* -- walks over channels ---------------------------------------------------------------------------------------------
+/* -- walks over channels ------------------------------------------------------------------------------------------ */
+
+/* A normalisation reads its tensor in vectors of `vector` elements and keeps a thread on the same channels all the way.
  *
- * A normalisation reads its tensor in vectors of `vector` elements and keeps a thread on the same channels all the way:
+ * Channels last: a vector holds as many channels of one position. `columns` vectors side by side are taken by the
+ * threads of a row, all vectors of a position by `slabs` blocks in y; a step is a position.
  *
- *      channels last    a vector holds as many channels of one position; `columns` vectors side by side are taken by
- * the threads of a row, `slabs` blocks in y by all vectors of a position; a step is a position else             a
- * vector holds as many positions of one channel, which is the slab; a step is a vector of it
+ * Else: a vector holds as many positions of one channel, which is the slab; a step is a vector of it.
  *
  * Thread t of block (part, slab) has column t % columns and takes steps part * rows + t / columns, + parts * rows, ...
  */
