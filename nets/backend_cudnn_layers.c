@@ -48,8 +48,7 @@ static void norm_close(void *layer) {
 }
 const struct layer_ops cudnn_normalisation = {norm_open, norm_forward, norm_backward, norm_close};
 
-/* -- shortcut and average: they remember no more than their shapes
- * ------------------------------------------------------ */
+/* -- shortcut and average: they remember no more than their shapes ------------------------------------------------- */
 
 struct plain {
     struct cuda_shape x, y;
@@ -99,8 +98,7 @@ static void average_backward(void *layer, const struct layer_call *call) {
 }
 const struct layer_ops cudnn_average = {average_open, average_forward, average_backward, mem_free};
 
-/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O]
- * ----------------------------------------------------------------- */
+/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] ------------------------------------------------------------- */
 
 struct linear {
     const struct cudnn_backend *backend;

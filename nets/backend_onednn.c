@@ -172,8 +172,7 @@ static void average_backward(void *layer, const struct layer_call *call) {
 }
 static const struct layer_ops average = {canonical_open, average_forward, average_backward, mem_free};
 
-/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O]
- * ------------------------------------------------------------------- */
+/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] ------------------------------------------------------------- */
 
 static void *linear_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
                          struct tensor *y) {

@@ -78,8 +78,7 @@ static __global__ void inference_scale(cuda_norm_memory m, uint32_t channels, co
         set_scale(m, channels, c, state[c], state[channels + c], param);
 }
 
-/* -- forward: y = max(0, a x + b [+ add]); NaN stays NaN
- * --------------------------------------------------------------- */
+/* -- forward: y = max(0, a x + b [+ add]); NaN stays NaN ----------------------------------------------------------- */
 
 template <class T, int V, bool LAST>
 static __global__ void __launch_bounds__(THREADS)

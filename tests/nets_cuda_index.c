@@ -26,8 +26,7 @@ static const uint32_t sizes[][4] = {{1, 1, 1, 1},  {2, 3, 5, 7},    {3, 16, 4, 4
                                     {1, 40, 2, 3}, {1, 2056, 1, 2}, {2, 7, 9, 31}, {1, 257, 1, 3}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* -- bf16
- * --------------------------------------------------------------------------------------------------------------- */
+/* -- bf16 ---------------------------------------------------------------------------------------------------------- */
 
 static float float_of(uint32_t bits) {
     float value;
@@ -71,8 +70,7 @@ static void bf16_keeps_what_is_special(void **state) {
     assert_int_equal(bf16_of(float_of(0x3f808001u)).bits, 0x3f81);
 }
 
-/* -- places
- * ------------------------------------------------------------------------------------------------------------- */
+/* -- places -------------------------------------------------------------------------------------------------------- */
 
 static void places_and_elements_belong_together(void **state) {
     (void)state;
@@ -104,8 +102,7 @@ static void weights_are_turned(void **state) {
     }
 }
 
-/* -- augmentation and shortcuts
- * ----------------------------------------------------------------------------------------- */
+/* -- augmentation and shortcuts ------------------------------------------------------------------------------------ */
 
 /* An image moved, then mirrored, in two steps on arrays. */
 static void cuts_are_shifts_and_mirrors(void **state) {
@@ -159,8 +156,7 @@ static void shortcuts_are_their_own_inverse(void **state) {
         }
 }
 
-/* -- walks over channels
- * ------------------------------------------------------------------------------------------------ */
+/* -- walks over channels ------------------------------------------------------------------------------------------- */
 
 /* One block's threads walk; every element they meet is counted, and must be of the channel that the walk says. */
 static void walk_block(const struct cuda_walk *w, uint32_t part, uint32_t parts, uint32_t slab, uint8_t *met) {

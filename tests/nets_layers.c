@@ -530,8 +530,7 @@ static void backends_match_the_naive_loops(void **state) {
         (device_is_host(device) ? trial_on_cpu : trial_on_gpu)(device, &trials[t]);
 }
 
-/* -- the loss
- * ----------------------------------------------------------------------------------------------------------- */
+/* -- the loss ------------------------------------------------------------------------------------------------------ */
 
 enum { CLASSES = 5, ROWS = 3 };
 

@@ -83,8 +83,7 @@ static void batch_close(struct batch *b) {
     mem_free(b->y);
 }
 
-/* -- parameters
- * ------------------------------------------------------------------------------------------------------------ */
+/* -- parameters ---------------------------------------------------------------------------------------------------- */
 
 static void check_slices(const struct slice *slice, size_t slices, size_t n) {
     size_t next = 0;
@@ -177,8 +176,7 @@ static void initial_values_depend_on_the_seed_alone(void **state) {
     net_close(c);
 }
 
-/* -- passes
- * ------------------------------------------------------------------------------------------------------------------ */
+/* -- passes -------------------------------------------------------------------------------------------------------- */
 
 /* (loss(w + h d) - loss(w - h d)) / 2h = gradient . d, along the gradient plus as much noise, the whole net at once.
  * The kinks of the ReLU that w passes on its way make an error that falls with h; below h |d| = 3e-4, where it is a
@@ -437,8 +435,7 @@ static void a_result_can_be_asked_for_later(void **state) {
     net_close(net);
 }
 
-/* -- mistakes
- * ---------------------------------------------------------------------------------------------------------------- */
+/* -- mistakes ------------------------------------------------------------------------------------------------------ */
 
 static void inputs_that_are_too_small_are_refused(void **state) {
     (void)state;
