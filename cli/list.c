@@ -20,7 +20,8 @@ static void list_devices(void) {
     for (size_t i = 0; devices[i]; i++) {
         struct err why = {0};
         bool usable = devices[i]->available(&why);
-        row(devices[i]->name, usable ? "yes" : "no", devices[i]->summary, usable ? devices[i]->describe() : why.text);
+        const char *more = !usable ? why.text : device_is_host(devices[i]) ? NULL : devices[i]->describe();
+        row(devices[i]->name, usable ? "yes" : "no", devices[i]->summary, more);
     }
 }
 
