@@ -1,6 +1,6 @@
 /* cli_bytes.c: images that go to a device as bytes become the floats that the loader makes of them, bit by bit, and
  * batches that follow each other fast do not get mixed up. Skipped where the device's backend takes no bytes.
- * devices: cuda */
+ * devices: cuda only */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* nets_algorithms.c: the file in which the CUDA backend remembers measured algorithms: it is written once, read by the
  * next process, shared by processes that start together, and a broken, missing or forbidden one costs nothing but a
  * measurement. Skipped on devices that keep no such file.
- * devices: cuda */
+ * devices: cuda only */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
 #                                 comment of its own, or clang-format may wrap it into the text before.
 #   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
 #
-# This is the list of the CPU. Tests whose source has a line "devices: cuda" (or "devices: cuda ranks 1 3", for fewer P)
-# are run again, with SPARSETRAIN_TEST_DEVICE=cuda:
+# This is the list of the CPU. Tests whose source has a line "devices: cuda" (or "devices: cuda ranks 1 3", for fewer P;
+# with "only", those are no tests of the CPU) are run again, with SPARSETRAIN_TEST_DEVICE=cuda:
 #   cuda      where this build and machine have a GPU (sparsetrain list says so), else each is skipped by name;
 #   hostcuda  on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
 #
@@ -160,6 +160,7 @@ export SPARSETRAIN_PLUGIN=$no_plugin
 for source in tests/*_*.c; do
     name=$(basename "$source" .c)
     if ! listed cpu || ! wanted "$name"; then continue; fi
+    case " $(field devices "$source") " in *' only '*) continue ;; esac
     program=$BUILD/tests/$name
     case $name in
     hostcuda_*) # the stand-in's own tests
