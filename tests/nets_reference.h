@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/rng.h"
 #include "nets/backend.h"
 
@@ -372,6 +373,14 @@ static inline double ref_loss(const double *z, const int32_t *label, int n, int 
         loss -= z[i * classes + label[i]] - top - log(sum);
     }
     return loss;
+}
+
+/* Fresh memory: n normal numbers, a function of `stream`; floats, so that the other side can have the same. */
+static inline double *random_numbers(size_t n, uint64_t stream) {
+    double *v = mem_alloc(n, sizeof *v, "a test's numbers");
+    struct rng r = rng_open(11, RNG_TEST, stream);
+    for (size_t i = 0; i < n; i++) v[i] = (float)rng_normal(&r);
+    return v;
 }
 
 #endif
