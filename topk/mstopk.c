@@ -8,16 +8,18 @@
  * Returns: exactly k. These are the k largest but for the run, which may miss some of equal or nearly equal magnitude
  * (the paper: 99% agree); with one huge outlier the interval never closes and the run is most of the result.
  * Cost: one pass that accumulates, sums and compacts candidates by a guessed key: 12 bytes per entry. Counts at or
- * above that key are taken among the candidates; below it the answer "more than k" is known. Only when the guess was
- * wrong, or the lower threshold stays below it, is acc read again (30 counts, or the entries between the thresholds, at
- * worst).
+ * above that key are taken among the candidates, each time among those alone that the thresholds found so far leave
+ * open; below it the answer "more than k" is known. Only when the guess was wrong, or the lower threshold stays below
+ * it, is acc read again (30 counts, or the entries between the thresholds, at worst).
  *
  * Deviations: none in the result, except that before any threshold let k or fewer pass, the paper's upper threshold is
  * 0 (everything), here infinity (nothing), as its k1 = 0 means. The paper keeps a threshold only where the count got
  * nearer; the same set passes where it did not. */
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/simd.h"
 #include "topk/candidates.h"
+#include "topk/kernels.h"
 #include "topk/selector.h"
 
 enum { COUNTS = 30, CHUNK = 65536 };
@@ -25,6 +27,7 @@ enum { COUNTS = 30, CHUNK = 65536 };
 struct mstopk {
     uint64_t step;       /* what a checkpoint keeps: the run's start is drawn from (seed, step) */
     struct sparse chunk; /* [min(n, CHUNK)]: entries of a part of acc */
+    uint32_t *key;       /* [capacity]: of the candidates that further counts may tell apart */
 };
 
 /* The thresholds that were found. */
@@ -33,6 +36,7 @@ struct interval {
     bool complete;     /* if this is so */
     uint32_t from, to; /* more than k entries have a key >= from (or from is 0), k or fewer one >= to: */
     size_t above;      /* so many */
+    size_t open;       /* of `key`: candidates in [from, to) */
 };
 
 /* Of the entries with a key in [from, to), in index order: the run that stays; how many of all of them were seen. */
@@ -43,11 +47,13 @@ struct run {
 static void mstopk_open(struct selector *s) {
     struct mstopk *x = s->state = mem_zalloc(1, sizeof *x, "the mstopk selector");
     sparse_open(&x->chunk, s->store->n < CHUNK ? s->store->n : CHUNK);
+    x->key = mem_alloc(selector_capacity(s->ops, s->store->n, s->k_max), sizeof *x->key, "keys of a selection");
 }
 
 static void mstopk_close(struct selector *s) {
     struct mstopk *x = s->state;
     sparse_close(&x->chunk);
+    mem_free(x->key);
     mem_free(x);
 }
 
@@ -57,10 +63,18 @@ static void *mstopk_saved(struct selector *s, size_t *bytes) {
     return &x->step;
 }
 
-/* How many entries reach `key`; where these are more than k, perhaps fewer than all of them, but more than k. */
+SIMD_CLONES static size_t keys_reaching(const uint32_t *key, size_t n, uint32_t least) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) count += key[i] >= least;
+    return count;
+}
+
+/* How many entries reach `key`, which lies in [from, to]; where these are more than k, perhaps fewer than all of them,
+ * but more than k. */
 static size_t count_at(struct selector *s, size_t k, uint32_t key, const struct sparse *out, const struct interval *v) {
+    const struct mstopk *x = s->state;
     if (key >= KEY_INFINITE) return 0;
-    if (v->complete && key >= v->guess) return candidates_count(out, key);
+    if (v->complete && key >= v->guess) return v->above + keys_reaching(x->key, v->open, key);
     if (v->complete && out->nnz > k) return out->nnz;
     return s->store->ops->count(s->store, key);
 }
@@ -68,10 +82,13 @@ static size_t count_at(struct selector *s, size_t k, uint32_t key, const struct 
 /* threshold = mean + ratio (max - mean), ratio halving its interval from [0, 1] */
 static void search(struct selector *s, size_t k, const struct moments *m, const struct sparse *out,
                    struct interval *v) {
+    uint32_t *open = ((struct mstopk *)s->state)->key;
     double mean = m->sum_abs / (double)m->count, span = (double)key_value(m->max_key) - mean, low = 0, high = 1;
     v->from = 0;
     v->to = KEY_INFINITE;
     v->above = 0;
+    v->open = v->complete ? out->nnz : 0;
+    for (size_t i = 0; i < v->open; i++) open[i] = magnitude_key(out->val[i]);
     for (int i = 0; i < COUNTS; i++) {
         double ratio = low + (high - low) / 2;
         uint32_t key = key_reaching(mean + ratio * span);
@@ -84,6 +101,7 @@ static void search(struct selector *s, size_t k, const struct moments *m, const 
             v->to = key;
             v->above = count;
         }
+        v->open = topk_kernels()->filter_keys(open, v->open, v->from, v->to - v->from);
     }
 }
 
