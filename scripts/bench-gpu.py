@@ -195,9 +195,8 @@ def open_peers(options, batches):
 
 def ours(options, precision, batches):
     """{batch: images a second} of one run."""
-    extra = ["--precision", precision] if options.has_precision else []
     rows = run(options, "net", "--model", options.model, "--batch", ",".join(map(str, batches)), "--steps",
-               str(options.steps), "--repeat", "1", *extra)
+               str(options.steps), "--repeat", "1", "--precision", precision)
     return {row["batch"]: row["images_per_s"] for row in rows}, rows[0]["backend"]
 
 
@@ -252,12 +251,6 @@ def net(options):
         })
 
 
-def lacks_precision(options):
-    shown = subprocess.run([options.binary, "bench", "net", "--help"], stdout=subprocess.PIPE, text=True,
-                           env=OUR_ENVIRONMENT).stdout
-    return "--precision" not in shown
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
@@ -282,10 +275,6 @@ def main():
     options.failed = False
     if torch and options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("bench-gpu.py: this PyTorch sees no GPU")
-    if options.part == "net":
-        options.has_precision = not lacks_precision(options)
-        if not options.has_precision:
-            options.precision = ["f32"]
     if not torch:
         not_done(options, "PyTorch", "torch is not installed")
     (topk if options.part == "topk" else net)(options)
