@@ -14,7 +14,7 @@ const char *device_option_name(size_t i);
 bool device_option_alone(const char *verb, const char *name, const struct device_ops **device, struct err *e);
 
 /* For a job; collective. All ranks get the same row; auto where some nodes have a GPU and others none is refused,
- * naming one of these, since falling back to the CPU would be a hundred times slower without a word. To be called
+ * naming one of these, since the whole job would fall back to the speed of the CPU without a word. To be called
  * before comm_set_ranks_per_node: the ranks of a real node share its devices. */
 bool device_option_job(const char *verb, const char *name, struct comm *c, const struct device_ops **device,
                        struct err *e);
