@@ -67,6 +67,15 @@ struct cuda_shape cudnn_shape(const struct tensor *t) {
                                .last = t->layout != CUDA_NCHW};
 }
 
+cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t) {
+    cudnnTensorDescriptor_t desc;
+    CUDNN_CALL(cudnnCreateTensorDescriptor(&desc));
+    CUDNN_CALL(cudnnSetTensor4dDescriptor(desc, t->layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
+                                          cudnn_is_bf16(t) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, t->n, t->c, t->h,
+                                          t->w));
+    return desc;
+}
+
 void cudnn_lay_out(struct tensor *y, int layout) {
     y->layout = layout;
     y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);

@@ -89,6 +89,8 @@ enum cuda_layout cudnn_layout(enum precision precision);
 bool cudnn_is_bf16(const struct tensor *t);
 /* t as kernels see it; dies where it has too many elements for 32 bits. */
 struct cuda_shape cudnn_shape(const struct tensor *t);
+/* t as cuDNN sees it; the caller's to destroy. */
+cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t);
 /* Gives y this layout, and its size. */
 void cudnn_lay_out(struct tensor *y, int layout);
 /* From here on the workspace has at least as many bytes. Where it lies may change: to be asked for at each use. */

@@ -30,16 +30,9 @@ static bool is_canonical(const struct convolution *c) {
 
 /* -- opening ------------------------------------------------------------------------------------------------------ */
 
-static void describe_tensor(cudnnTensorDescriptor_t *desc, const struct tensor *t) {
-    CUDNN_CALL(cudnnCreateTensorDescriptor(desc));
-    CUDNN_CALL(cudnnSetTensor4dDescriptor(*desc, t->layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
-                                          cudnn_is_bf16(t) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, t->n, t->c, t->h,
-                                          t->w));
-}
-
 static void describe(struct conv *c) {
-    describe_tensor(&c->x_desc, &c->x);
-    describe_tensor(&c->y_desc, &c->y);
+    c->x_desc = cudnn_describe(&c->x);
+    c->y_desc = cudnn_describe(&c->y);
     CUDNN_CALL(cudnnCreateFilterDescriptor(&c->w_desc));
     CUDNN_CALL(cudnnSetFilter4dDescriptor(c->w_desc, cudnn_is_bf16(&c->x) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT,
                                           c->x.layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,

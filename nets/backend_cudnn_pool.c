@@ -9,13 +9,6 @@ struct pooling {
     cudnnTensorDescriptor_t x, y;
 };
 
-static void describe(cudnnTensorDescriptor_t *desc, const struct tensor *t) {
-    CUDNN_CALL(cudnnCreateTensorDescriptor(desc));
-    CUDNN_CALL(cudnnSetTensor4dDescriptor(*desc, t->layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
-                                          cudnn_is_bf16(t) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, t->n, t->c, t->h,
-                                          t->w));
-}
-
 static void *open_pooling(void *backend, const struct layer_spec *spec, const struct tensor *x,
                           const struct tensor *add, struct tensor *y) {
     (void)add;
@@ -23,8 +16,8 @@ static void *open_pooling(void *backend, const struct layer_spec *spec, const st
     p->backend = backend;
     cudnn_lay_out(y, x->layout);
     (void)cudnn_shape(x), (void)cudnn_shape(y); /* neither is too large */
-    describe(&p->x, x);
-    describe(&p->y, y);
+    p->x = cudnn_describe(x);
+    p->y = cudnn_describe(y);
     CUDNN_CALL(cudnnCreatePoolingDescriptor(&p->window));
     CUDNN_CALL(cudnnSetPooling2dDescriptor(p->window, CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_PROPAGATE_NAN,
                                            spec->kernel, spec->kernel, spec->pad, spec->pad, spec->stride,
