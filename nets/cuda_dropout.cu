@@ -42,7 +42,7 @@ static __global__ void drop_last(dropout how, const uint32_t *step, cuda_shape s
 
 extern "C" void cuda_dropout(const struct dropout *how, const uint32_t *step, const struct cuda_shape *shape,
                              const void *from, void *to, bool is_bf16) {
-    const uint32_t n = shape->images * shape->channels * shape->positions;
+    const uint32_t n = cuda_elements(shape);
     const size_t threads = shape->last ? (size_t)n : (size_t)n / SIDE_BY_SIDE + 1;
     const unsigned grid = cuda_grid(BLOCKS_EACH, (threads + THREADS - 1) / THREADS);
     if (!shape->last)

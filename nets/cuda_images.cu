@@ -21,7 +21,7 @@ static __global__ void images(cuda_shape shape, uint32_t n, const uint8_t *pixel
 
 extern "C" void cuda_images(const struct cuda_shape *shape, const uint8_t *pixels, const struct image_cut *cut,
                             const float *table, float *x) {
-    const uint32_t n = shape->images * shape->channels * shape->positions;
+    const uint32_t n = cuda_elements(shape);
     LAUNCH(images, cuda_grid(BLOCKS_EACH, ((size_t)n + THREADS - 1) / THREADS), THREADS, 0, cuda_stream(), *shape, n,
            pixels, cut, table, x);
     CUDA_CALL(cudaGetLastError());

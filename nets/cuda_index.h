@@ -47,6 +47,10 @@ struct cuda_shape {
     bool last;                                           /* channels last: [n][h][w][c], else [n][c][h][w] */
 };
 
+ST_HD uint32_t cuda_elements(const struct cuda_shape *s) {
+    return s->images * s->channels * s->positions;
+}
+
 struct cuda_element {
     uint32_t image, channel, position;
 };

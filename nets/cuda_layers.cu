@@ -13,10 +13,6 @@ static unsigned grid_of(uint32_t n) {
     return cuda_grid(BLOCKS_EACH, ((size_t)n + THREADS - 1) / THREADS);
 }
 
-static uint32_t count_of(const cuda_shape *s) {
-    return s->images * s->channels * s->positions;
-}
-
 /* -- layouts ------------------------------------------------------------------------------------------------------ */
 
 template <class T> static __global__ void to_last(cuda_shape shape, uint32_t n, const float *from, T *to) {
@@ -116,12 +112,12 @@ static __global__ void bias_gradient(uint32_t rows, uint32_t columns, const floa
     } while (0)
 
 extern "C" void cuda_to_last(const struct cuda_shape *shape, const float *from, void *to, bool is_bf16) {
-    const uint32_t n = count_of(shape);
+    const uint32_t n = cuda_elements(shape);
     LAUNCH_FOR(to_last, is_bf16, n, *shape, n, from, (T *)to);
 }
 
 extern "C" void cuda_from_last(const struct cuda_shape *shape, const void *from, float *to, bool is_bf16) {
-    const uint32_t n = count_of(shape);
+    const uint32_t n = cuda_elements(shape);
     LAUNCH_FOR(from_last, is_bf16, n, *shape, n, (const T *)from, to);
 }
 
@@ -139,13 +135,13 @@ extern "C" void cuda_weights_from_last(uint32_t out, uint32_t in, uint32_t windo
 
 extern "C" void cuda_shortcut_forward(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride,
                                       const void *from, void *to, bool is_bf16) {
-    const uint32_t n = count_of(y);
+    const uint32_t n = cuda_elements(y);
     LAUNCH_FOR(shortcut_forward, is_bf16, n, *x, *y, stride, n, (const T *)from, (T *)to);
 }
 
 extern "C" void cuda_shortcut_backward(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride,
                                        const void *dy, void *dx, bool is_bf16) {
-    const uint32_t n = count_of(x);
+    const uint32_t n = cuda_elements(x);
     LAUNCH_FOR(shortcut_backward, is_bf16, n, *x, *y, stride, n, (const T *)dy, (T *)dx);
 }
 
@@ -155,7 +151,7 @@ extern "C" void cuda_average_forward(const struct cuda_shape *x, const void *fro
 }
 
 extern "C" void cuda_average_backward(const struct cuda_shape *x, const float *dy, void *dx, bool is_bf16) {
-    const uint32_t n = count_of(x);
+    const uint32_t n = cuda_elements(x);
     LAUNCH_FOR(average_backward, is_bf16, n, *x, n, dy, (T *)dx);
 }
 
