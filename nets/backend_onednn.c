@@ -43,6 +43,13 @@ static enum cpu_layout preferred_layout(const struct onednn *b) {
     return layout;
 }
 
+struct cpu_view onednn_lay_out(struct tensor *y, int layout) {
+    y->layout = layout;
+    struct cpu_view view = cpu_view_of(y);
+    y->floats = cpu_view_floats(&view);
+    return view;
+}
+
 static bool serves(enum precision precision, struct err *why) {
     if (precision == PRECISION_F32) return true;
     return err_set(why, "--precision %s needs a GPU (--device cuda); the CPU computes in f32",
@@ -85,19 +92,11 @@ static void close_backend(void *backend) {
 /* -- layers over the loops of cpu_*.c ---------------------------------------------------------------------------------
  */
 
-/* y in this layout, and its view. */
-static struct cpu_view shape_as(struct tensor *y, enum cpu_layout layout) {
-    y->layout = (int)layout;
-    struct cpu_view view = cpu_view_of(y);
-    y->floats = cpu_view_floats(&view);
-    return view;
-}
-
 static void *norm_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
                        struct tensor *y) {
     (void)backend, (void)spec;
     if (add && add->layout != x->layout) die("a normalisation joins tensors of layouts %d, %d", x->layout, add->layout);
-    struct cpu_view view = shape_as(y, (enum cpu_layout)x->layout);
+    struct cpu_view view = onednn_lay_out(y, x->layout);
     return cpu_norm_open(&view, add != NULL);
 }
 static void norm_forward(void *layer, const struct layer_call *call, bool training) {
@@ -118,11 +117,10 @@ struct plain {
     struct cpu_window window;
 };
 
-static void *plain_open(const struct layer_spec *spec, const struct tensor *x, struct tensor *y,
-                        enum cpu_layout layout) {
+static void *plain_open(const struct layer_spec *spec, const struct tensor *x, struct tensor *y, int layout) {
     struct plain *l = mem_zalloc(1, sizeof *l, "a layer");
     l->x = cpu_view_of(x);
-    l->y = shape_as(y, layout);
+    l->y = onednn_lay_out(y, layout);
     l->stride = (size_t)spec->stride;
     l->window = (struct cpu_window){spec->kernel, spec->stride, spec->pad};
     return l;
@@ -132,7 +130,7 @@ static void *plain_open(const struct layer_spec *spec, const struct tensor *x, s
 static void *same_layout_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
                               const struct tensor *add, struct tensor *y) {
     (void)backend, (void)add;
-    return plain_open(spec, x, y, (enum cpu_layout)x->layout);
+    return plain_open(spec, x, y, x->layout);
 }
 static void shortcut_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;

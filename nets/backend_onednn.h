@@ -26,6 +26,9 @@ dnnl_format_tag_t onednn_tag(enum cpu_layout layout);
 /* Which of our layouts a descriptor of these dimensions is; false when it is none of them. */
 bool onednn_layout_of(shim_desc desc, const dnnl_dims_t size, enum cpu_layout *layout);
 
+/* Gives y this layout, and its size; returns its view. */
+struct cpu_view onednn_lay_out(struct tensor *y, int layout);
+
 /* A primitive and its arguments. Their addresses are given at each run, but handed to the library only when they
  * change, for that can cost a pass over the padding. */
 enum { ONEDNN_ARGS_MAX = 5 };

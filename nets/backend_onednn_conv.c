@@ -131,9 +131,7 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     ONEDNN(dnnl_primitive_desc_destroy(weights));
     ONEDNN(dnnl_primitive_desc_destroy(forward));
     plan_close(&p);
-    y->layout = (int)b->layout;
-    struct cpu_view view = cpu_view_of(y);
-    y->floats = cpu_view_floats(&view);
+    (void)onednn_lay_out(y, (int)b->layout);
     return c;
 }
 

@@ -24,9 +24,7 @@ static void *open_dropout(void *backend, const struct layer_spec *spec, const st
     struct dropping *l = mem_zalloc(1, sizeof *l, "a dropout layer");
     l->backend = backend;
     l->how = dropout_of(l->backend->dropout_seed, spec->number, spec->drop);
-    l->view = cpu_view_of(x);
-    y->layout = x->layout;
-    y->floats = cpu_view_floats(&l->view);
+    l->view = onednn_lay_out(y, x->layout);
     return l;
 }
 

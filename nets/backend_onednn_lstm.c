@@ -46,8 +46,7 @@ static void *open_lstm(void *backend, const struct layer_spec *spec, const struc
     l->bias = mem_alloc(4 * l->hidden, sizeof(float), "the biases of an LSTM");
     l->dh = mem_alloc(l->streams * l->hidden, sizeof(float), "the gradients of an LSTM's states");
     l->dc = mem_alloc(l->streams * l->hidden, sizeof(float), "the gradients of an LSTM's states");
-    y->layout = LAYOUT_CANONICAL;
-    y->floats = (size_t)y->n * l->hidden;
+    (void)onednn_lay_out(y, LAYOUT_CANONICAL);
     return l;
 }
 
