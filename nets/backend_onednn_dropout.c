@@ -50,10 +50,11 @@ static void drop_run(const struct dropping *l, size_t first, size_t n, const flo
     }
 }
 
-/* In the canonical layout one run, cut for the threads; else one for each channel of each image. */
+/* One run, cut for the threads, where places follow the canonical order (step 1: NCHW, or one channel); else one for
+ * each channel of each image. */
 static void drop(const struct dropping *l, const float *from, float *to) {
     const struct cpu_view *v = &l->view;
-    if (v->image == v->channels * v->positions && v->lanes == 1 && v->step == 1) {
+    if (v->step == 1) {
         size_t all = v->images * v->image, cut = 64 * PIECE;
 #pragma omp parallel for schedule(static)
         for (size_t at = 0; at < all; at += cut)
@@ -63,7 +64,7 @@ static void drop(const struct dropping *l, const float *from, float *to) {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < v->images * v->blocks * v->lanes; i++) {
         size_t n = i / (v->blocks * v->lanes), c = i % (v->blocks * v->lanes);
-        size_t at = n * v->image + c / v->lanes * v->block + c % v->lanes;
+        size_t at = cpu_view_place(v, n, c, 0);
         if (c < v->channels)
             drop_run(l, (n * v->channels + c) * v->positions, v->positions, from + at, to + at, v->step);
         else

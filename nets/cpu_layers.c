@@ -7,11 +7,6 @@
 #include "base/mem.h"
 #include "base/simd.h"
 
-/* Address of (image, channel, position) in a view. */
-static size_t place(const struct cpu_view *v, size_t image, size_t channel, size_t position) {
-    return image * v->image + channel / v->lanes * v->block + position * v->step + channel % v->lanes;
-}
-
 /* How many channels from a multiple of this number on lie side by side in both views, after `before` channels. */
 static size_t run_of(const struct cpu_view *x, const struct cpu_view *y, size_t before) {
     size_t run = x->lanes < y->lanes ? x->lanes : y->lanes; /* powers of two */
@@ -35,8 +30,8 @@ static void shortcut_image(const struct cpu_view *x, const struct cpu_view *y, s
     size_t before = (y->channels - x->channels) / 2, run = run_of(x, y, before);
     for (size_t c = 0; c < x->channels; c += run) {
         for (size_t i = 0; i < y->height; i++) {
-            size_t big = place(x, image, c, i * stride * x->width);
-            size_t small = place(y, image, c + before, i * y->width);
+            size_t big = cpu_view_place(x, image, c, i * stride * x->width);
+            size_t small = cpu_view_place(y, image, c + before, i * y->width);
             for (size_t j = 0; j < y->width; j++, big += stride * x->step, small += y->step)
                 copy_run(to + (backward ? big : small), from + (backward ? small : big), run);
         }
@@ -66,7 +61,7 @@ void cpu_average_forward(const struct cpu_view *x, const float *from, float *y) 
 #pragma omp parallel for schedule(static)
     for (size_t n = 0; n < x->images; n++) {
         for (size_t c = 0; c < x->channels; c++) {
-            const float *at = from + place(x, n, c, 0);
+            const float *at = from + cpu_view_place(x, n, c, 0);
             float sum = 0;
             for (size_t i = 0; i < x->positions; i++) sum += at[i * x->step];
             y[n * x->channels + c] = sum * share;
@@ -79,7 +74,7 @@ void cpu_average_backward(const struct cpu_view *x, const float *dy, float *dx) 
 #pragma omp parallel for schedule(static)
     for (size_t n = 0; n < x->images; n++) {
         for (size_t c = 0; c < x->blocks * x->lanes; c++) {
-            float *at = dx + place(x, n, c, 0), value = c < x->channels ? dy[n * x->channels + c] * share : 0;
+            float *at = dx + cpu_view_place(x, n, c, 0), value = c < x->channels ? dy[n * x->channels + c] * share : 0;
             for (size_t i = 0; i < x->positions; i++) at[i * x->step] = value;
         }
     }

@@ -25,6 +25,11 @@ struct cpu_view {
 /* t->layout is one of enum cpu_layout. */
 struct cpu_view cpu_view_of(const struct tensor *t);
 
+/* Where an element lies. */
+static inline size_t cpu_view_place(const struct cpu_view *v, size_t image, size_t channel, size_t position) {
+    return image * v->image + channel / v->lanes * v->block + position * v->step + channel % v->lanes;
+}
+
 /* Floats of memory, padding included. */
 size_t cpu_view_floats(const struct cpu_view *v);
 
