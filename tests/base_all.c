@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +19,7 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "tests/in_child.h"
 
 /* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
 static void philox_known_answers(void **state) {
@@ -146,27 +146,6 @@ static void memory_is_aligned_and_zeroed(void **state) {
     mem_free(text);
     /* The kernel counts pages in batches: the two may differ by some of them. */
     assert_true(mem_resident() > 0 && mem_resident_peak() + (1 << 20) > mem_resident());
-}
-
-/* Runs f in a child; its exit status, and what it wrote to stderr. */
-static int in_child(void (*f)(void), char *output, size_t size) {
-    int pipes[2];
-    assert_int_equal(pipe(pipes), 0);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(pipes[1], STDERR_FILENO);
-        f();
-        _exit(99);
-    }
-    close(pipes[1]);
-    size_t used = 0;
-    for (ssize_t n; used + 1 < size && (n = read(pipes[0], output + used, size - 1 - used)) > 0;) used += (size_t)n;
-    output[used] = '\0';
-    close(pipes[0]);
-    int status;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static void dies(void) {

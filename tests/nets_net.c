@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -20,6 +18,7 @@
 #include "nets/backend.h"
 #include "nets/net_build.h"
 #include "nets/optimiser.h"
+#include "tests/in_child.h"
 #include "tests/test_device.h"
 
 static struct net_setup setup_of(int batch, int side, int threads) {
@@ -462,30 +461,15 @@ static void version_names_the_library(void **state) {
     assert_non_null(strchr(net_backend_version(test_device()), '.'));
 }
 
-/* Exit status of a child that opens and closes a net while its nth allocation fails; its words go to `text`. */
-static int child_without_memory(long nth, char *text, size_t size) {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        mem_fail_at(nth);
-        struct err e = {0};
-        struct net_setup setup = setup_of(1, 8, 1);
-        struct net *net = net_open(resnet20(), &setup, &e);
-        mem_fail_at(0);
-        net_close(net);
-        _exit(EXIT_DONE);
-    }
-    close(ends[1]);
-    ssize_t got = read(ends[0], text, size - 1);
-    text[got > 0 ? got : 0] = 0;
-    close(ends[0]);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+static long failing; /* the allocation that fails */
+
+static void open_and_close(void) {
+    mem_fail_at(failing);
+    struct err e = {0};
+    struct net_setup setup = setup_of(1, 8, 1);
+    struct net *net = net_open(resnet20(), &setup, &e);
+    mem_fail_at(0);
+    net_close(net);
 }
 
 static void no_memory_is_an_end_with_a_line(void **state) {
@@ -496,15 +480,14 @@ static void no_memory_is_an_end_with_a_line(void **state) {
         skip();
     }
     char text[512];
-    long nth = 1;
-    for (;; nth += nth < 8 ? 1 : 37) {
-        int status = child_without_memory(nth, text, sizeof text);
-        if (status == EXIT_DONE) break;
+    for (failing = 1;; failing += failing < 8 ? 1 : 37) {
+        int status = in_child(open_and_close, text, sizeof text);
+        if (status == IN_CHILD_RETURNED) break;
         assert_int_equal(status, EXIT_SYSTEM);
         assert_non_null(strstr(text, "no memory for"));
         assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
     }
-    assert_true(nth > 100); /* the layers' memory was reached */
+    assert_true(failing > 100); /* the layers' memory was reached */
 }
 
 int main(void) {
