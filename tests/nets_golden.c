@@ -85,7 +85,7 @@ static size_t kept(size_t n, size_t which) {
 }
 
 static void check_gradients(const struct arena *a) {
-    float *grad = device_copy_to_host(test_device(), a->grad, a->n, "gradients");
+    float *grad = device_fetch(a->grad, a->n);
     assert_int_equal(a->slices, sizeof golden_gradients / sizeof *golden_gradients);
     for (size_t s = 0; s < a->slices; s++) {
         const struct slice *slice = &a->slice[s];
@@ -104,7 +104,7 @@ static void check_gradients(const struct arena *a) {
 
 /* when: 0 after the first step, 1 after all. */
 static void check_state(const struct arena *a, int when) {
-    float *statistics = device_copy_to_host(test_device(), a->state, a->n_state, "statistics");
+    float *statistics = device_fetch(a->state, a->n_state);
     assert_int_equal(a->state_slices, sizeof golden_state / sizeof *golden_state);
     for (size_t s = 0; s < a->state_slices; s++) {
         const struct slice *slice = &a->state_slice[s];

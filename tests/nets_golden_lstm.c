@@ -63,7 +63,7 @@ static void check(const float *value, size_t n, const struct golden *golden, con
 }
 
 static void check_gradients(const struct arena *a, int which) {
-    float *grad = device_copy_to_host(test_device(), a->grad, a->n, "gradients");
+    float *grad = device_fetch(a->grad, a->n);
     assert_int_equal(sizeof golden_gradients / sizeof *golden_gradients, a->slices);
     for (size_t i = 0; i < a->slices; i++) {
         assert_string_equal(golden_gradients[i].name, a->slice[i].name);
@@ -73,7 +73,7 @@ static void check_gradients(const struct arena *a, int which) {
 }
 
 static void check_carry(const struct arena *a) {
-    float *carry = device_copy_to_host(test_device(), a->carry, a->n_carry, "states");
+    float *carry = device_fetch(a->carry, a->n_carry);
     assert_int_equal(sizeof golden_carry / sizeof *golden_carry, a->carry_slices);
     for (size_t i = 0; i < a->carry_slices; i++) {
         assert_string_equal(golden_carry[i].name, a->carry_slice[i].name);

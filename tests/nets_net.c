@@ -46,23 +46,6 @@ static const struct model_ops *resnet20(void) {
     return model;
 }
 
-/* Device memory as the host sees it: a copy, to be freed. */
-static float *fetch(const float *data, size_t n) {
-    return device_copy_to_host(test_device(), data, n, "a test's copy");
-}
-static void send(float *data, const float *host, size_t n) {
-    test_device()->to_device(data, host, n * sizeof *host);
-}
-
-/* Two arrays of the device hold the same bits, or not. */
-static bool same_bits(const float *a, const float *b, size_t n) {
-    float *host_a = fetch(a, n), *host_b = fetch(b, n);
-    bool same = memcmp(host_a, host_b, n * sizeof *host_a) == 0;
-    mem_free(host_a);
-    mem_free(host_b);
-    return same;
-}
-
 /* Random images and labels for a net. */
 struct batch {
     float *x;
@@ -137,7 +120,7 @@ static void initial_values_are_as_promised(void **state) {
     (void)state;
     struct net *net = open_model(resnet20(), setup_of(2, 32, 1));
     const struct arena *a = &net->arena;
-    float *param = fetch(a->param, a->n), *statistics = fetch(a->state, a->n_state);
+    float *param = device_fetch(a->param, a->n), *statistics = device_fetch(a->state, a->n_state);
     for (size_t s = 0; s < a->slices; s++) {
         const struct slice *slice = &a->slice[s];
         const float *v = param + slice->offset;
@@ -168,8 +151,8 @@ static void initial_values_depend_on_the_seed_alone(void **state) {
     other_seed.seed = 4;
     struct net *a = open_model(resnet20(), setup_of(2, 32, 1)), *b = open_model(resnet20(), setup_of(5, 32, 2)),
                *c = open_model(resnet20(), other_seed);
-    assert_true(same_bits(a->arena.param, b->arena.param, a->arena.n));
-    assert_false(same_bits(a->arena.param, c->arena.param, a->arena.n));
+    assert_true(device_same_bits(a->arena.param, b->arena.param, a->arena.n));
+    assert_false(device_same_bits(a->arena.param, c->arena.param, a->arena.n));
     net_close(a);
     net_close(b);
     net_close(c);
@@ -189,7 +172,8 @@ static void gradient_is_the_difference_of_losses(void **state) {
     for (uint64_t trial = 0; trial < 3; trial++) {
         net_forward(net, b.x, b.y, &here);
         net_backward(net);
-        float *kept = fetch(a->param, a->n), *grad = fetch(a->grad, a->n), *moved = fetch(a->param, a->n);
+        float *kept = device_fetch(a->param, a->n), *grad = device_fetch(a->grad, a->n),
+              *moved = device_fetch(a->param, a->n);
         float *d = mem_alloc(a->n, sizeof *d, "a direction");
         struct rng r = rng_open(23, RNG_TEST, trial);
         double squares = 0, noise = 0, slope = 0;
@@ -199,14 +183,14 @@ static void gradient_is_the_difference_of_losses(void **state) {
         for (size_t i = 0; i < a->n; i++) slope += (double)grad[i] * d[i];
         double h = 3e-4 / sqrt(noise);
         for (size_t i = 0; i < a->n; i++) moved[i] = (float)(kept[i] + h * d[i]);
-        send(a->param, moved, a->n);
+        device_fill(a->param, moved, a->n);
         net_forward(net, b.x, b.y, &above);
         for (size_t i = 0; i < a->n; i++) moved[i] = (float)(kept[i] - h * d[i]);
-        send(a->param, moved, a->n);
+        device_fill(a->param, moved, a->n);
         net_forward(net, b.x, b.y, &below);
         double difference = (above.loss - below.loss) / net->setup.batch / (2 * h);
         if (fabs(difference / slope - 1) > 0.005) fail_msg("the gradient says %g, differences %g", slope, difference);
-        send(a->param, kept, a->n);
+        device_fill(a->param, kept, a->n);
         mem_free(kept);
         mem_free(grad);
         mem_free(moved);
@@ -232,8 +216,8 @@ static void runs_give_the_same_bits(void **state) {
             net_forward(b, one.x, one.y, &rb);
             net_backward(b);
             assert_memory_equal(&ra.loss, &rb.loss, sizeof ra.loss);
-            assert_true(same_bits(a->arena.grad, b->arena.grad, a->arena.n));
-            assert_true(same_bits(a->arena.state, b->arena.state, a->arena.n_state));
+            assert_true(device_same_bits(a->arena.grad, b->arena.grad, a->arena.n));
+            assert_true(device_same_bits(a->arena.state, b->arena.state, a->arena.n_state));
         }
         batch_close(&one);
         batch_close(&other);
@@ -249,11 +233,11 @@ static void images_may_change_between_forward_and_backward(void **state) {
     struct net_result r;
     net_forward(net, b.x, b.y, &r);
     net_backward(net);
-    float *grad = fetch(net->arena.grad, net->arena.n);
+    float *grad = device_fetch(net->arena.grad, net->arena.n);
     net_forward(net, b.x, b.y, &r);
     memset(b.x, 0xff, 2 * 3 * 8 * 8 * sizeof *b.x);
     net_backward(net);
-    float *again = fetch(net->arena.grad, net->arena.n);
+    float *again = device_fetch(net->arena.grad, net->arena.n);
     assert_memory_equal(grad, again, net->arena.n * sizeof *grad);
     mem_free(again);
     mem_free(grad);
@@ -290,12 +274,12 @@ static void backward_tells_what_is_final(void **state) {
         struct witness w = {.arena = a, .seen = mem_alloc(a->n, sizeof *w.seen, "gradients"), .from = a->n};
         net_forward(net, b.x, b.y, &r);
         for (size_t i = 0; i < a->n; i++) w.seen[i] = NAN;
-        send(a->grad, w.seen, a->n);
+        device_fill(a->grad, w.seen, a->n);
         net_backward_with(net, witness_ready, &w);
         assert_int_equal(w.from, 0);
         assert_true(w.calls > a->slices / 4);
         for (int pass = 0; pass < 4; pass++) { /* and so it stays, also where passes are recorded and repeated */
-            float *grad = fetch(a->grad, a->n);
+            float *grad = device_fetch(a->grad, a->n);
             assert_memory_equal(w.seen, grad, a->n * sizeof *w.seen);
             mem_free(grad);
             net_forward(net, b.x, b.y, &r);
@@ -313,7 +297,7 @@ static void evaluation_counts_only_valid_images(void **state) {
     struct batch b = batch_open(net, 5);
     struct net_result all, some, changed;
     net_forward(net, b.x, b.y, &all); /* statistics that are not the initial ones */
-    float *statistics = fetch(net->arena.state, net->arena.n_state);
+    float *statistics = device_fetch(net->arena.state, net->arena.n_state);
     net_evaluate(net, b.x, b.y, 4, &all);
     net_evaluate(net, b.x, b.y, 3, &some);
     assert_int_equal(all.count, 4);
@@ -323,7 +307,7 @@ static void evaluation_counts_only_valid_images(void **state) {
     for (size_t i = 3 * image; i < 4 * image; i++) b.x[i] = -b.x[i];
     net_evaluate(net, b.x, b.y, 3, &changed); /* each image on its own, unlike training */
     assert_memory_equal(&some.loss, &changed.loss, sizeof some.loss);
-    float *after = fetch(net->arena.state, net->arena.n_state);
+    float *after = device_fetch(net->arena.state, net->arena.n_state);
     assert_memory_equal(statistics, after, net->arena.n_state * sizeof *statistics);
     mem_free(after);
     mem_free(statistics);
@@ -338,12 +322,12 @@ static void statistics_move_in_training_only(void **state) {
     struct net_result r;
     const struct arena *a = &net->arena;
     net_evaluate(net, b.x, b.y, 4, &r);
-    float *initial = fetch(a->state, a->n_state);
+    float *initial = device_fetch(a->state, a->n_state);
     assert_true(initial[0] == 0 && initial[16] == 1);
     net_forward(net, b.x, b.y, &r); /* the same batch again and again: running = (1 - 0.9^t) batch */
-    float *once = fetch(a->state, a->n_state);
+    float *once = device_fetch(a->state, a->n_state);
     net_forward(net, b.x, b.y, &r);
-    float *twice = fetch(a->state, a->n_state);
+    float *twice = device_fetch(a->state, a->n_state);
     for (int c = 0; c < 16; c++) assert_true(fabs(twice[c] - 1.9 * once[c]) < 1e-6);
     mem_free(initial);
     mem_free(once);
@@ -401,9 +385,9 @@ static void repeated_passes_give_the_bits_of_plain_ones(void **state) {
             assert_int_equal(b.count, step % 3 + 1);
             batch_close(&batch);
         }
-        assert_true(same_bits(plain.net->arena.grad, other.net->arena.grad, plain.net->arena.n));
-        assert_true(same_bits(plain.net->arena.param, other.net->arena.param, plain.net->arena.n));
-        assert_true(same_bits(plain.net->arena.state, other.net->arena.state, plain.net->arena.n_state));
+        assert_true(device_same_bits(plain.net->arena.grad, other.net->arena.grad, plain.net->arena.n));
+        assert_true(device_same_bits(plain.net->arena.param, other.net->arena.param, plain.net->arena.n));
+        assert_true(device_same_bits(plain.net->arena.state, other.net->arena.state, plain.net->arena.n_state));
         net_evaluate(plain.net, test.x, test.y, 2, &a);
         net_evaluate(other.net, test.x, test.y, 2, &b);
         assert_memory_equal(&a.loss, &b.loss, sizeof a.loss);

@@ -52,7 +52,7 @@ static void sgd_is_its_formula(void **state) {
             w64[i] -= lr * v64[i];
         }
         assert_int_equal(step(&o, w, g, lr), N);
-        float *v = device_copy_to_host(test_device(), o.state, N, "the velocity");
+        float *v = device_fetch(o.state, N);
         for (int i = 0; i < N; i++) {
             assert_true(fabs(w[i] - w64[i]) < 1e-6);
             assert_true(fabs(v[i] - v64[i]) < 1e-6 * (1 + fabs(v64[i])));

@@ -76,18 +76,6 @@ static struct window window_of(int first, int steps) {
     return w;
 }
 
-static float *fetch(const float *data, size_t n) {
-    return device_copy_to_host(test_device(), data, n, "a test's copy");
-}
-
-static bool same_bits(const float *a, const float *b, size_t n) {
-    float *host_a = fetch(a, n), *host_b = fetch(b, n);
-    bool same = memcmp(host_a, host_b, n * sizeof *host_a) == 0;
-    mem_free(host_a);
-    mem_free(host_b);
-    return same;
-}
-
 /* -- slices ------------------------------------------------------------------------------------------------------- */
 
 static void slices_are_the_promised_ones(void **state) {
@@ -137,7 +125,7 @@ static void lstms_begin_uniform(void **state) {
     (void)state;
     struct net *net = open_model(STEPS);
     const struct arena *a = &net->arena;
-    float *param = fetch(a->param, a->n);
+    float *param = device_fetch(a->param, a->n);
     for (size_t s = 1; s < 9; s++) {
         const struct slice *slice = &a->slice[s];
         double bound = 1 / sqrt(s < 5 ? HIDDEN1 : HIDDEN2), n = (double)slice->size, mean = 0, squares = 0;
@@ -179,10 +167,10 @@ static void gradient_is_the_difference_of_losses(void **state) {
     (void)state;
     struct net *net = open_model(STEPS);
     struct arena *a = &net->arena;
-    float *param = fetch(a->param, a->n), *d = mem_zalloc(a->n, sizeof *d, "a direction");
+    float *param = device_fetch(a->param, a->n), *d = mem_zalloc(a->n, sizeof *d, "a direction");
     loss_at(net, param, d, 0);
     net_backward(net);
-    float *grad = fetch(a->grad, a->n);
+    float *grad = device_fetch(a->grad, a->n);
     struct rng r = rng_open(23, RNG_TEST, 0);
     for (size_t s = 0; s < a->slices; s++) {
         const size_t begin = a->slice[s].offset, end = begin + a->slice[s].size;
@@ -220,7 +208,7 @@ static void two_windows_are_one_of_twice_the_length(void **state) {
     double first = evaluated(net, 0, STEPS), second = evaluated(net, STEPS, STEPS),
            both = evaluated(other, 0, 2 * STEPS);
     assert_true(fabs(first + second - both) < 1e-5);
-    float *a = fetch(net->arena.carry, n), *b = fetch(other->arena.carry, n);
+    float *a = device_fetch(net->arena.carry, n), *b = device_fetch(other->arena.carry, n);
     for (size_t i = 0; i < n; i++) assert_true(fabsf(a[i] - b[i]) < 1e-6f);
     net_carry_reset(net);
     double fresh = evaluated(net, STEPS, STEPS); /* the states do matter */
@@ -237,7 +225,7 @@ static void a_reset_is_a_new_beginning(void **state) {
     double first = evaluated(net, 0, STEPS);
     evaluated(net, STEPS, STEPS);
     net_carry_reset(net);
-    float *carry = fetch(net->arena.carry, net->arena.n_carry);
+    float *carry = device_fetch(net->arena.carry, net->arena.n_carry);
     for (size_t i = 0; i < net->arena.n_carry; i++) assert_true(carry[i] == 0);
     double again = evaluated(net, 0, STEPS);
     assert_memory_equal(&first, &again, sizeof first);
@@ -256,7 +244,8 @@ static void training_carries_as_inference_does(void **state) {
     net_forward_tokens(net, w.token, w.label, &r);
     double loss = evaluated(other, 0, STEPS);
     assert_true(fabs(loss - r.loss) < 1e-5);
-    float *a = fetch(net->arena.carry, net->arena.n_carry), *b = fetch(other->arena.carry, net->arena.n_carry);
+    float *a = device_fetch(net->arena.carry, net->arena.n_carry),
+          *b = device_fetch(other->arena.carry, net->arena.n_carry);
     for (size_t i = 0; i < net->arena.n_carry; i++) assert_true(fabsf(a[i] - b[i]) < 1e-6f && a[i] != 0);
     mem_free(a);
     mem_free(b);
@@ -311,8 +300,8 @@ static void runs_give_the_same_bits(void **state) {
         for (int i = 0; i < 4; i++) {
             double one = trained(a, i * STEPS), other = trained(b, i * STEPS);
             assert_memory_equal(&one, &other, sizeof one);
-            assert_true(same_bits(a->arena.grad, b->arena.grad, a->arena.n));
-            assert_true(same_bits(a->arena.carry, b->arena.carry, a->arena.n_carry));
+            assert_true(device_same_bits(a->arena.grad, b->arena.grad, a->arena.n));
+            assert_true(device_same_bits(a->arena.carry, b->arena.carry, a->arena.n_carry));
         }
         net_close(a);
         net_close(b);
@@ -324,13 +313,13 @@ static void a_run_can_be_resumed(void **state) {
     (void)state;
     struct net *a = open_model(STEPS), *b = open_model(STEPS);
     for (int i = 0; i < 3; i++) trained(a, i * STEPS);
-    float *carry = fetch(a->arena.carry, a->arena.n_carry);
-    test_device()->to_device(b->arena.carry, carry, a->arena.n_carry * sizeof *carry);
+    float *carry = device_fetch(a->arena.carry, a->arena.n_carry);
+    device_fill(b->arena.carry, carry, a->arena.n_carry);
     net_set_step(b, 3);
     for (int i = 3; i < 5; i++) {
         double one = trained(a, i * STEPS), other = trained(b, i * STEPS);
         assert_memory_equal(&one, &other, sizeof one);
-        assert_true(same_bits(a->arena.grad, b->arena.grad, a->arena.n));
+        assert_true(device_same_bits(a->arena.grad, b->arena.grad, a->arena.n));
     }
     mem_free(carry);
     net_close(a);
@@ -353,16 +342,17 @@ static void repeated_passes_give_the_bits_of_plain_ones(void **state) {
         for (int i = 0; i < 5; i++) {
             double one = trained(plain, i * STEPS), two = trained(other, i * STEPS);
             assert_memory_equal(&one, &two, sizeof one);
-            assert_true(same_bits(plain->arena.grad, other->arena.grad, plain->arena.n));
-            float *param = fetch(plain->arena.param, plain->arena.n), *grad = fetch(plain->arena.grad, plain->arena.n);
+            assert_true(device_same_bits(plain->arena.grad, other->arena.grad, plain->arena.n));
+            float *param = device_fetch(plain->arena.param, plain->arena.n),
+                  *grad = device_fetch(plain->arena.grad, plain->arena.n);
             for (size_t k = 0; k < plain->arena.n; k++) param[k] -= 0.3f * grad[k];
-            test_device()->to_device(plain->arena.param, param, plain->arena.n * sizeof *param);
-            test_device()->to_device(other->arena.param, param, plain->arena.n * sizeof *param);
+            device_fill(plain->arena.param, param, plain->arena.n);
+            device_fill(other->arena.param, param, plain->arena.n);
             mem_free(param);
             mem_free(grad);
             one = evaluated(plain, 50 + i, STEPS), two = evaluated(other, 50 + i, STEPS);
             assert_memory_equal(&one, &two, sizeof one);
-            assert_true(same_bits(plain->arena.carry, other->arena.carry, plain->arena.n_carry));
+            assert_true(device_same_bits(plain->arena.carry, other->arena.carry, plain->arena.n_carry));
         }
         net_close(plain);
         net_close(other);

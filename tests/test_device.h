@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/device.h"
+#include "base/mem.h"
 
 static inline const char *test_device_name(void) {
     const char *name = getenv("SPARSETRAIN_TEST_DEVICE");
@@ -92,6 +93,20 @@ static inline void device_fill(float *device, const float *host, size_t count) {
 }
 static inline void device_download(float *host, const float *device, size_t count) {
     if (device != host) test_device()->to_host(host, device, count * sizeof *host);
+}
+
+/* Fresh memory of the host with what the device holds. */
+static inline float *device_fetch(const float *device, size_t count) {
+    return device_copy_to_host(test_device(), device, count, "a test's copy");
+}
+
+/* Do two vectors of the device hold the same bits? */
+static inline bool device_same_bits(const float *a, const float *b, size_t count) {
+    float *host_a = device_fetch(a, count), *host_b = device_fetch(b, count);
+    bool same = memcmp(host_a, host_b, count * sizeof *host_a) == 0;
+    mem_free(host_a);
+    mem_free(host_b);
+    return same;
 }
 
 /* `host` itself where the device's memory is the host's, else a copy of it on the device. */
