@@ -304,7 +304,7 @@ static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum 
 static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct entry *e,
                 struct conv_choice *choice) {
     if (!math_fits(b->precision, e->math) || !rounds_well(b->precision, pass, e->algorithm)) return false;
-    *choice = (struct conv_choice){.algorithm = e->algorithm, .math = e->math};
+    choice->algorithm = e->algorithm;
     set_math(c, pass, e->math);
     return workspace_of(b, c, pass, e->algorithm, &choice->workspace) == CUDNN_STATUS_SUCCESS &&
            choice->workspace <= WORKSPACE_LIMIT;

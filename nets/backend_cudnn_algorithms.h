@@ -24,7 +24,6 @@ struct conv {
 
 struct conv_choice {
     int algorithm; /* of the enumeration of its pass */
-    int math;      /* cudnnMathType_t */
     size_t workspace;
 };
 
