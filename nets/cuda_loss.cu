@@ -20,27 +20,30 @@ static __device__ double loss_of_row(const float *z, int classes, int label, int
     return log(sum) - (z[label] - top);
 }
 
-/* The last block: rows t, t + THREADS, ... by thread t, then the threads' sums by halves. */
-static __device__ void add_up(const cuda_loss_call &k, int valid) {
-    __shared__ double losses[THREADS];
-    __shared__ int corrects[THREADS];
-    double sum = 0;
-    int correct = 0;
-    for (int i = (int)threadIdx.x; i < valid; i += THREADS) {
-        sum += __ldcg(k.row_loss + i);
-        correct += __ldcg(k.row_correct + i);
-    }
-    losses[threadIdx.x] = sum;
-    corrects[threadIdx.x] = correct;
+/* The same on every thread: their numbers added up by halves. */
+static __device__ double sum_of_block(double mine) {
+    __shared__ double sum[THREADS];
+    sum[threadIdx.x] = mine;
     __syncthreads();
     for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) {
-            losses[threadIdx.x] += losses[threadIdx.x + half];
-            corrects[threadIdx.x] += corrects[threadIdx.x + half];
-        }
+        if (threadIdx.x < half) sum[threadIdx.x] += sum[threadIdx.x + half];
         __syncthreads();
     }
-    if (threadIdx.x == 0) *k.result = cuda_loss_result{losses[0], corrects[0], valid};
+    const double found = sum[0];
+    __syncthreads();
+    return found;
+}
+
+/* The last block: rows t, t + THREADS, ... by thread t, then the threads' sums. Hits are few enough to be exact. */
+static __device__ void add_up(const cuda_loss_call &k, int valid) {
+    double loss = 0, correct = 0;
+    for (int i = (int)threadIdx.x; i < valid; i += THREADS) {
+        loss += __ldcg(k.row_loss + i);
+        correct += __ldcg(k.row_correct + i);
+    }
+    loss = sum_of_block(loss);
+    correct = sum_of_block(correct);
+    if (threadIdx.x == 0) *k.result = cuda_loss_result{loss, (int)correct, valid};
 }
 
 static __global__ void rows(cuda_loss_call k) {
@@ -73,19 +76,6 @@ static __device__ int best_of_block(const float *z, int classes) {
     }
     const int found = best[0];
     __syncthreads(); /* before the next row's */
-    return found;
-}
-
-static __device__ double sum_of_block(double mine) {
-    __shared__ double sum[THREADS];
-    sum[threadIdx.x] = mine;
-    __syncthreads();
-    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) sum[threadIdx.x] += sum[threadIdx.x + half];
-        __syncthreads();
-    }
-    const double found = sum[0];
-    __syncthreads();
     return found;
 }
 
