@@ -120,6 +120,11 @@ struct layer_call {
     float *dx;        /* NULL unless spec.wants_dx */
 };
 
+/* x of LAYOUT_TOKENS. */
+static inline const int32_t *layer_tokens(const struct layer_call *call) {
+    return (const int32_t *)(const void *)call->x;
+}
+
 struct optimiser_ops;
 
 struct layer_ops {

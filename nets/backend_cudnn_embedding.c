@@ -18,21 +18,17 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
     return l;
 }
 
-static const int32_t *tokens_of(const struct layer_call *call) {
-    return (const int32_t *)(const void *)call->x;
-}
-
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct embedding *l = layer;
-    cuda_embedding_forward(l->rows, l->features, tokens_of(call), call->param, call->y);
+    cuda_embedding_forward(l->rows, l->features, layer_tokens(call), call->param, call->y);
 }
 
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const size_t bytes = (size_t)l->vocabulary * l->features * sizeof *call->dparam;
     CUDA_CALL(cudaMemsetAsync(call->dparam, 0, bytes, cuda_stream()));
-    cuda_embedding_backward(l->rows, l->features, tokens_of(call), call->dy, call->dparam);
+    cuda_embedding_backward(l->rows, l->features, layer_tokens(call), call->dy, call->dparam);
 }
 
 const struct layer_ops cudnn_embedding = {open_embedding, forward, backward, mem_free};

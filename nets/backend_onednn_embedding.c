@@ -22,14 +22,10 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
     return l;
 }
 
-static const int32_t *tokens_of(const struct layer_call *call) {
-    return (const int32_t *)(const void *)call->x;
-}
-
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct embedding *l = layer;
-    const int32_t *token = tokens_of(call);
+    const int32_t *token = layer_tokens(call);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < l->rows; i++)
         memcpy(call->y + i * l->features, call->param + (size_t)token[i] * l->features, l->features * sizeof(float));
@@ -41,7 +37,7 @@ SIMD_CLONES static void add_columns(float *to, const float *from, size_t n) {
 
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
-    const int32_t *token = tokens_of(call);
+    const int32_t *token = layer_tokens(call);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < l->vocabulary; i++) memset(call->dparam + i * l->features, 0, l->features * sizeof(float));
 #pragma omp parallel for schedule(static)
