@@ -131,33 +131,61 @@ size_t hostcudnn_conv_bytes(const struct convolution *v, char which) {
     return width * (size_t)v->k * (size_t)(v->c / v->groups) * (size_t)v->r * (size_t)v->s;
 }
 
-/* -- running ------------------------------------------------------------------------------------------------- */
+char hostcudnn_conv_out(const struct convolution *v) {
+    return v->pass == CONV_FORWARD ? 'y' : v->pass == CONV_DATA ? 'x' : 'w';
+}
 
-/* The memory of a call: three tensors by name, the output the one that v->out points at, and the workspace. */
-static void check_memory(const char *function, const struct convolution *v) {
-    const struct {
-        const char *name;
-        const void *at;
-        size_t bytes;
-    } tensors[3] = {{"x", v->pass == CONV_DATA ? v->out : v->x, hostcudnn_conv_bytes(v, 'x')},
-                    {"w", v->pass == CONV_FILTER ? v->out : v->filter, hostcudnn_conv_bytes(v, 'w')},
-                    {"y", v->pass == CONV_FORWARD ? v->out : v->y, hostcudnn_conv_bytes(v, 'y')}};
-    int out = v->pass == CONV_FORWARD ? 2 : v->pass == CONV_DATA ? 0 : 1;
+void hostcudnn_conv_memory(struct convolution *conv, const void *x, const void *filter, const void *y, void *workspace,
+                           size_t workspace_bytes) {
+    conv->x = x;
+    conv->filter = filter;
+    conv->y = y;
+    conv->out = (void *)(uintptr_t)(conv->pass == CONV_FORWARD ? y : conv->pass == CONV_DATA ? x : filter);
+    conv->workspace = workspace;
+    conv->workspace_bytes = workspace_bytes;
+}
+
+/* The three tensors by name. */
+struct tensor {
+    const char *name;
+    const void *at;
+    size_t bytes;
+};
+
+static void tensors_of(const struct convolution *v, struct tensor tensors[3]) {
+    tensors[0] = (struct tensor){"x", v->x, hostcudnn_conv_bytes(v, 'x')};
+    tensors[1] = (struct tensor){"w", v->filter, hostcudnn_conv_bytes(v, 'w')};
+    tensors[2] = (struct tensor){"y", v->y, hostcudnn_conv_bytes(v, 'y')};
+}
+
+void hostcudnn_conv_need(const char *function, const struct convolution *v) {
+    struct tensor tensors[3];
+    tensors_of(v, tensors);
     for (int i = 0; i < 3; i++) {
         hostcudnn_need(function, tensors[i].name, tensors[i].at, tensors[i].bytes);
         hostcudnn_apart(function, v->workspace, v->workspace_bytes, tensors[i].name, tensors[i].at, tensors[i].bytes);
-        if (i != out)
-            hostcudnn_apart(function, v->out, tensors[out].bytes, tensors[i].name, tensors[i].at, tensors[i].bytes);
     }
     if (v->workspace) hostcudnn_need(function, "workspace", v->workspace, v->workspace_bytes);
+}
+
+/* -- running ------------------------------------------------------------------------------------------------- */
+
+/* Ends the program if the output overlaps one of the two inputs. */
+static void output_apart(const char *function, const struct convolution *v) {
+    struct tensor tensors[3];
+    char out = hostcudnn_conv_out(v);
+    tensors_of(v, tensors);
+    for (int i = 0; i < 3; i++)
+        if (*tensors[i].name != out)
+            hostcudnn_apart(function, v->out, hostcudnn_conv_bytes(v, out), tensors[i].name, tensors[i].at,
+                            tensors[i].bytes);
 }
 
 /* The second half of the three calls; conv->workspace_bytes is what the caller offers. */
 static cudnnStatus_t launch(const char *function, cudnnHandle_t handle, struct convolution *conv, int algorithm,
                             const void *alpha, const void *beta) {
     BAD_UNLESS(alpha && beta);
-    BAD_UNLESS(conv->out && (conv->pass == CONV_DATA || conv->x) && (conv->pass == CONV_FILTER || conv->filter) &&
-               (conv->pass == CONV_FORWARD || conv->y));
+    BAD_UNLESS(conv->x && conv->filter && conv->y);
     struct conv_choice choice = hostcudnn_conv_choice(conv, algorithm);
     if (choice.status != CUDNN_STATUS_SUCCESS)
         return hostcudnn_fail(choice.status, "%s: algorithm %d is not there for this convolution", function, algorithm);
@@ -165,7 +193,8 @@ static cudnnStatus_t launch(const char *function, cudnnHandle_t handle, struct c
     BAD_UNLESS(conv->workspace || choice.memory == 0);
     conv->workspace_bytes = choice.memory; /* what is used of it */
     if (choice.memory == 0) conv->workspace = NULL;
-    check_memory(function, conv);
+    hostcudnn_conv_need(function, conv);
+    output_apart(function, conv);
     conv->disturbed = !choice.deterministic;
     memcpy(&conv->alpha, alpha, sizeof conv->alpha); /* host memory: computing in float, they are floats */
     memcpy(&conv->beta, beta, sizeof conv->beta);
@@ -181,11 +210,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha, c
     struct convolution conv;
     BAD_UNLESS(handle);
     PASS_ON(hostcudnn_conv_check(&conv, CONV_FORWARD, xDesc, wDesc, convDesc, yDesc));
-    conv.x = x;
-    conv.filter = w;
-    conv.out = y;
-    conv.workspace = workSpace;
-    conv.workspace_bytes = workSpaceSizeInBytes;
+    hostcudnn_conv_memory(&conv, x, w, y, workSpace, workSpaceSizeInBytes);
     return launch(__func__, handle, &conv, (int)algo, alpha, beta);
 }
 
@@ -198,11 +223,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alp
     struct convolution conv;
     BAD_UNLESS(handle);
     PASS_ON(hostcudnn_conv_check(&conv, CONV_DATA, dxDesc, wDesc, convDesc, dyDesc));
-    conv.filter = w;
-    conv.y = dy;
-    conv.out = dx;
-    conv.workspace = workSpace;
-    conv.workspace_bytes = workSpaceSizeInBytes;
+    hostcudnn_conv_memory(&conv, dx, w, dy, workSpace, workSpaceSizeInBytes);
     return launch(__func__, handle, &conv, (int)algo, alpha, beta);
 }
 
@@ -216,11 +237,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
     struct convolution conv;
     BAD_UNLESS(handle);
     PASS_ON(hostcudnn_conv_check(&conv, CONV_FILTER, xDesc, dwDesc, convDesc, dyDesc));
-    conv.x = x;
-    conv.y = dy;
-    conv.out = dw;
-    conv.workspace = workSpace;
-    conv.workspace_bytes = workSpaceSizeInBytes;
+    hostcudnn_conv_memory(&conv, x, dw, dy, workSpace, workSpaceSizeInBytes);
     return launch(__func__, handle, &conv, (int)algo, alpha, beta);
 }
 

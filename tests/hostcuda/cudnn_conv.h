@@ -17,7 +17,7 @@ struct convolution {
     int pad[2], stride[2], dilation[2]; /* vertical, horizontal */
     /* forward: x and w give y; data: w and dy give dx; filter: x and dy give dw */
     const void *x, *filter, *y;
-    void *out; /* one of the three */
+    void *out; /* that one of the three which the pass writes */
     float alpha, beta;
     bool disturbed; /* by a non-deterministic algorithm */
     void *workspace;
@@ -39,10 +39,19 @@ cudnnStatus_t hostcudnn_conv_check(struct convolution *conv, enum conv_pass pass
                                    const struct cudnnFilterStruct *w, const struct cudnnConvolutionStruct *how,
                                    const struct cudnnTensorStruct *y);
 
+/* Fills in the pointers but checks none of them; x, filter and y: or their gradients. */
+void hostcudnn_conv_memory(struct convolution *conv, const void *x, const void *filter, const void *y, void *workspace,
+                           size_t workspace_bytes);
+
+/* Ends the program unless the three tensors and the workspace, if any, are device memory and the workspace overlaps
+ * none of them. */
+void hostcudnn_conv_need(const char *function, const struct convolution *conv);
+
 /* Is the algorithm there for this convolution, what workspace does it need, does it give the same bits every time? */
 struct conv_choice hostcudnn_conv_choice(const struct convolution *conv, int algorithm);
 
 size_t hostcudnn_conv_bytes(const struct convolution *conv, char which); /* of 'x', 'w' or 'y' */
+char hostcudnn_conv_out(const struct convolution *conv);                 /* which of them the pass writes */
 
 void hostcudnn_conv_run(const void *convolution);
 

@@ -156,21 +156,11 @@ static void fill(const void *argument) {
 
 /* Trying the algorithms leaves garbage, here NaNs, in the output and in the workspace. */
 static cudnnStatus_t try_all(const char *function, cudnnHandle_t handle, const struct convolution *v) {
-    size_t x = hostcudnn_conv_bytes(v, 'x'), w = hostcudnn_conv_bytes(v, 'w'), y = hostcudnn_conv_bytes(v, 'y');
-    size_t out = v->pass == CONV_FORWARD ? y : v->pass == CONV_DATA ? x : w;
-    BAD_UNLESS(v->out && (v->pass == CONV_DATA || v->x) && (v->pass == CONV_FILTER || v->filter) &&
-               (v->pass == CONV_FORWARD || v->y));
+    BAD_UNLESS(v->x && v->filter && v->y);
     BAD_UNLESS(v->workspace || v->workspace_bytes == 0);
     SUPPORTED_IF(!hostcuda_capturing(handle->stream));
-    hostcudnn_need(function, "x", v->pass == CONV_DATA ? v->out : v->x, x);
-    hostcudnn_need(function, "w", v->pass == CONV_FILTER ? v->out : v->filter, w);
-    hostcudnn_need(function, "y", v->pass == CONV_FORWARD ? v->out : v->y, y);
-    if (v->workspace) hostcudnn_need(function, "workspace", v->workspace, v->workspace_bytes);
-    hostcudnn_apart(function, v->workspace, v->workspace_bytes, "the output", v->out, out);
-    hostcudnn_apart(function, v->workspace, v->workspace_bytes, "x", v->x, v->x ? x : 0);
-    hostcudnn_apart(function, v->workspace, v->workspace_bytes, "w", v->filter, v->filter ? w : 0);
-    hostcudnn_apart(function, v->workspace, v->workspace_bytes, "y", v->y, v->y ? y : 0);
-    struct filling f = {{v->out, v->workspace}, {out, v->workspace_bytes}};
+    hostcudnn_conv_need(function, v);
+    struct filling f = {{v->out, v->workspace}, {hostcudnn_conv_bytes(v, hostcudnn_conv_out(v)), v->workspace_bytes}};
     hostcuda_enqueue(handle->stream, fill, &f, sizeof f);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -270,11 +260,7 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t handle, const
     struct convolution conv;
     BAD_UNLESS(handle);
     PASS_ON(hostcudnn_conv_check(&conv, CONV_FORWARD, xDesc, wDesc, convDesc, yDesc));
-    conv.x = x;
-    conv.filter = w;
-    conv.out = y;
-    conv.workspace = workSpace;
-    conv.workspace_bytes = workSpaceSizeInBytes;
+    hostcudnn_conv_memory(&conv, x, w, y, workSpace, workSpaceSizeInBytes);
     PASS_ON(try_all(__func__, handle, &conv));
     GIVE(cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t);
 }
@@ -289,11 +275,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t handle, 
     struct convolution conv;
     BAD_UNLESS(handle);
     PASS_ON(hostcudnn_conv_check(&conv, CONV_DATA, dxDesc, wDesc, convDesc, dyDesc));
-    conv.filter = w;
-    conv.y = dy;
-    conv.out = dx;
-    conv.workspace = workSpace;
-    conv.workspace_bytes = workSpaceSizeInBytes;
+    hostcudnn_conv_memory(&conv, dx, w, dy, workSpace, workSpaceSizeInBytes);
     PASS_ON(try_all(__func__, handle, &conv));
     GIVE(cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t);
 }
@@ -308,11 +290,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t handle
     struct convolution conv;
     BAD_UNLESS(handle);
     PASS_ON(hostcudnn_conv_check(&conv, CONV_FILTER, xDesc, dwDesc, convDesc, dyDesc));
-    conv.x = x;
-    conv.y = y;
-    conv.out = dw;
-    conv.workspace = workSpace;
-    conv.workspace_bytes = workSpaceSizeInBytes;
+    hostcudnn_conv_memory(&conv, x, dw, y, workSpace, workSpaceSizeInBytes);
     PASS_ON(try_all(__func__, handle, &conv));
     GIVE(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t);
 }
