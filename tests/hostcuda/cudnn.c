@@ -130,16 +130,7 @@ bool hostcudnn_packed(const struct cudnnTensorStruct *t, cudnnTensorFormat_t for
     return true;
 }
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensorDesc) {
-    BAD_UNLESS(tensorDesc);
-    *tensorDesc = calloc(1, sizeof **tensorDesc);
-    return *tensorDesc ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc) {
-    free(tensorDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+CREATE_AND_DESTROY(Tensor)
 
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t dataType, int nbDims,
                                          const int dimA[], const int strideA[]) {
@@ -217,16 +208,7 @@ size_t hostcudnn_filter_count(const struct cudnnFilterStruct *w) {
     return count;
 }
 
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filterDesc) {
-    BAD_UNLESS(filterDesc);
-    *filterDesc = calloc(1, sizeof **filterDesc);
-    return *filterDesc ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc) {
-    free(filterDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+CREATE_AND_DESTROY(Filter)
 
 cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc, cudnnDataType_t dataType,
                                          cudnnTensorFormat_t format, int nbDims, const int filterDimA[]) {

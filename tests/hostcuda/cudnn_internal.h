@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "tests/hostcuda/gemm.h"
 #include "tests/hostcuda/hostcuda.h"
@@ -68,6 +69,18 @@ cudnnStatus_t hostcudnn_fail(cudnnStatus_t status, const char *format, ...) __at
         cudnnStatus_t status_ = (call);                                                                                \
         if (status_ != CUDNN_STATUS_SUCCESS) return status_;                                                           \
     } while (0)
+
+/* cudnnCreate<name>Descriptor, which sets nothing yet, and cudnnDestroy<name>Descriptor. */
+#define CREATE_AND_DESTROY(name)                                                                                       \
+    cudnnStatus_t cudnnCreate##name##Descriptor(cudnn##name##Descriptor_t *descriptor) {                               \
+        BAD_UNLESS(descriptor);                                                                                        \
+        *descriptor = calloc(1, sizeof **descriptor);                                                                  \
+        return *descriptor ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                \
+    }                                                                                                                  \
+    cudnnStatus_t cudnnDestroy##name##Descriptor(cudnn##name##Descriptor_t descriptor) {                               \
+        free(descriptor);                                                                                              \
+        return CUDNN_STATUS_SUCCESS;                                                                                   \
+    }
 
 /* Ends the program unless [p, p + bytes) is device memory, aligned. */
 void hostcudnn_need(const char *function, const char *argument, const void *p, size_t bytes);

@@ -16,16 +16,7 @@ struct pooling {
     bool disturbed;
 };
 
-cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t *poolingDesc) {
-    BAD_UNLESS(poolingDesc);
-    *poolingDesc = calloc(1, sizeof **poolingDesc);
-    return *poolingDesc ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t poolingDesc) {
-    free(poolingDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+CREATE_AND_DESTROY(Pooling)
 
 cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t poolingDesc, cudnnPoolingMode_t mode,
                                           cudnnNanPropagation_t maxpoolingNanOpt, int windowHeight, int windowWidth,

@@ -3,7 +3,6 @@
  * Source: the cuDNN 9 API documentation and cudnn_adv_v9.h. */
 #include "tests/hostcuda/cudnn_rnn.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DROPOUT_STATE_BYTES = 196608 };
@@ -31,16 +30,7 @@ struct cudnnRNNDataStruct {
 
 /* -- dropout ----------------------------------------------------------------------------------------------------- */
 
-cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *dropoutDesc) {
-    BAD_UNLESS(dropoutDesc);
-    *dropoutDesc = calloc(1, sizeof **dropoutDesc);
-    return *dropoutDesc ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc) {
-    free(dropoutDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+CREATE_AND_DESTROY(Dropout)
 
 cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *sizeInBytes) {
     BAD_UNLESS(handle && sizeInBytes);
@@ -62,16 +52,7 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cu
 
 /* -- the network ------------------------------------------------------------------------------------------------- */
 
-cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *rnnDesc) {
-    BAD_UNLESS(rnnDesc);
-    *rnnDesc = calloc(1, sizeof **rnnDesc);
-    return *rnnDesc ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t rnnDesc) {
-    free(rnnDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+CREATE_AND_DESTROY(RNN)
 
 cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnnDesc, cudnnRNNAlgo_t algo, cudnnRNNMode_t cellMode,
                                        cudnnRNNBiasMode_t biasMode, cudnnDirectionMode_t dirMode,
@@ -140,16 +121,7 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
 
 /* -- the data ---------------------------------------------------------------------------------------------------- */
 
-cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *rnnDataDesc) {
-    BAD_UNLESS(rnnDataDesc);
-    *rnnDataDesc = calloc(1, sizeof **rnnDataDesc);
-    return *rnnDataDesc ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc) {
-    free(rnnDataDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+CREATE_AND_DESTROY(RNNData)
 
 cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc, cudnnDataType_t dataType,
                                         cudnnRNNDataLayout_t layout, int maxSeqLength, int batchSize, int vectorSize,
