@@ -2,14 +2,11 @@
  * loops in double, their refusals and their complaints. */
 #include "tests/hostcuda/libraries_rig.h"
 
-#include <cudnn.h>
-
 /* Sums of up to 500 products of numbers near 1: float errs by 500^0.5 * 2^-24 of a typical sum, 1e-6; a factor of ten.
  * A result rounded to bf16 errs by 2^-9. */
 #define TOLERANCE 1.5e-5
 #define TOLERANCE_BF16 (1.0 / 256)
 
-static cudnnHandle_t dnn;
 static cudaStream_t stream;
 
 /* -- convolutions ---------------------------------------------------------------------------------------------- */
@@ -413,13 +410,11 @@ static void transform_changes_the_format(void **state) {
 }
 
 static int open_libraries(void **state) {
-    (void)state;
-    return cudaStreamCreate(&stream) || cudnnCreate(&dnn) || cudnnSetStream(dnn, stream);
+    return cudaStreamCreate(&stream) || rig_open_cudnn(state) || cudnnSetStream(dnn, stream);
 }
 
 static int close_libraries(void **state) {
-    (void)state;
-    return cudnnDestroy(dnn) || cudaStreamDestroy(stream);
+    return rig_close_cudnn(state) || cudaStreamDestroy(stream);
 }
 
 int main(void) {

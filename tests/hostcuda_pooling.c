@@ -1,10 +1,6 @@
 /* hostcuda_pooling.c: pooling of the stand-in for cuDNN against plain loops in double. */
 #include "tests/hostcuda/libraries_rig.h"
 
-#include <cudnn.h>
-
-static cudnnHandle_t dnn;
-
 struct trial {
     int n, c, h, w, window, stride, pad;
 };
@@ -145,16 +141,6 @@ static void pooling_refuses(void **state) {
     assert_int_equal(cudnnDestroyPoolingDescriptor(how), 0);
 }
 
-static int open_library(void **state) {
-    (void)state;
-    return (int)cudnnCreate(&dnn);
-}
-
-static int close_library(void **state) {
-    (void)state;
-    return (int)cudnnDestroy(dnn);
-}
-
 int main(void) {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(pooling_pools),
@@ -162,5 +148,5 @@ int main(void) {
         cmocka_unit_test(pooling_refuses),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(cases, open_library, close_library);
+    return cmocka_run_group_tests(cases, rig_open_cudnn, rig_close_cudnn);
 }

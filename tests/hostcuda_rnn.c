@@ -2,12 +2,8 @@
  * differences of those. */
 #include "tests/hostcuda/libraries_rig.h"
 
-#include <cudnn.h>
-
 #define TOLERANCE 1e-5
 enum { MOST_LAYERS = 3, IDS = 8 };
-
-static cudnnHandle_t dnn;
 
 struct trial {
     int layers, inputs, hidden, steps, batch;
@@ -324,16 +320,6 @@ static void lstm_refuses(void **state) {
     close_rig(&g);
 }
 
-static int open_library(void **state) {
-    (void)state;
-    return (int)cudnnCreate(&dnn);
-}
-
-static int close_library(void **state) {
-    (void)state;
-    return (int)cudnnDestroy(dnn);
-}
-
 int main(void) {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(lstm_learns),
@@ -341,5 +327,5 @@ int main(void) {
         cmocka_unit_test(lstm_refuses),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(cases, open_library, close_library);
+    return cmocka_run_group_tests(cases, rig_open_cudnn, rig_close_cudnn);
 }

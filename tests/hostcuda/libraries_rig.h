@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <cuda_runtime_api.h>
+#include <cudnn.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -102,6 +103,19 @@ static inline void rig_complains(void (*misuse)(void *), void *argument, const c
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)) fail_msg("%s: no complaint", what);
+}
+
+/* The handle of the tests of cuDNN, and what opens and closes it around a group of them. */
+static cudnnHandle_t dnn;
+
+static inline int rig_open_cudnn(void **state) {
+    (void)state;
+    return (int)cudnnCreate(&dnn);
+}
+
+static inline int rig_close_cudnn(void **state) {
+    (void)state;
+    return (int)cudnnDestroy(dnn);
 }
 
 #endif
