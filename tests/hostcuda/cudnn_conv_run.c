@@ -77,14 +77,10 @@ static void interleaved_columns(const struct convolution *v, float *columns, flo
                     move(columns, image + meeting(v, first + row, ox, r, s) * v->c, channels, 1, back);
 }
 
-static struct matrix turned(struct matrix a) {
-    return (struct matrix){a.at, a.across, a.down};
-}
-
 /* C += A B, computed as its transpose where that makes the second factor contiguous. */
 static void product(bool turn, int m, int n, int k, struct matrix a, struct matrix b, struct matrix c) {
     if (turn)
-        hostcuda_gemm((size_t)n, (size_t)m, (size_t)k, turned(b), turned(a), turned(c));
+        hostcuda_gemm((size_t)n, (size_t)m, (size_t)k, hostcuda_turned(b), hostcuda_turned(a), hostcuda_turned(c));
     else
         hostcuda_gemm((size_t)m, (size_t)n, (size_t)k, a, b, c);
 }
@@ -104,7 +100,7 @@ static void run_band(const struct convolution *v, const struct scratch *t, int g
         v->channels_last ? interleaved_columns : planar_columns;
     if (v->pass == CONV_DATA) {
         memset(t->columns, 0, (size_t)t->taps * (size_t)pixels * sizeof *t->columns);
-        product(v->channels_last, t->taps, pixels, outputs, turned(w), y, col);
+        product(v->channels_last, t->taps, pixels, outputs, hostcuda_turned(w), y, col);
         columns(v, t->columns, image, first, rows, true);
         return;
     }
@@ -112,7 +108,7 @@ static void run_band(const struct convolution *v, const struct scratch *t, int g
     if (v->pass == CONV_FORWARD)
         product(v->channels_last, outputs, pixels, t->taps, w, col, y);
     else
-        product(!v->channels_last, outputs, t->taps, pixels, y, turned(col), w);
+        product(!v->channels_last, outputs, t->taps, pixels, y, hostcuda_turned(col), w);
 }
 
 static void zero(float *at, size_t count) {

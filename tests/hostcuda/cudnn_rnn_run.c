@@ -110,10 +110,6 @@ static struct matrix stacked(const float *weights, struct lstm_place first) {
 static struct matrix rows_of(const float *at, int width) {
     return (struct matrix){(float *)(uintptr_t)at, width, 1};
 }
-static struct matrix turned(struct matrix a) {
-    return (struct matrix){a.at, a.across, a.down};
-}
-
 static float sigmoid(float x) {
     return 1 / (1 + expf(-x));
 }
@@ -167,13 +163,13 @@ static void layer_forward(const struct lstm *net, int layer, const float *x, con
     float *in = rounded(net, x, rows * (size_t)w.columns);
     float *h0 = first_state(net, net->hx, layer), *c0 = first_state(net, net->cx, layer);
     start_gates(net, layer, rows, k.gates);
-    hostcuda_gemm(rows, width, (size_t)w.columns, rows_of(in, w.columns), turned(stacked(weights, w)),
+    hostcuda_gemm(rows, width, (size_t)w.columns, rows_of(in, w.columns), hostcuda_turned(stacked(weights, w)),
                   rows_of(k.gates, (int)width));
     for (int t = 0; t < net->steps; t++) {
         size_t at = (size_t)t * count;
         float *before = rounded(net, t ? k.h + at - count : h0, count), *gates = k.gates + at * GATES;
         hostcuda_gemm((size_t)net->batch, width, (size_t)net->hidden, rows_of(before, net->hidden),
-                      turned(stacked(weights, r)), rows_of(gates, (int)width));
+                      hostcuda_turned(stacked(weights, r)), rows_of(gates, (int)width));
         cell(net, gates, t ? k.c + at - count : c0, k.c + at, k.h + at);
         free(before);
     }
@@ -289,10 +285,10 @@ static void layer_weights(const struct lstm *net, int layer, const float *x) {
     memcpy(before + count, k.h, (size_t)(net->steps - 1) * count * sizeof *before);
     float *sums = rounded(net, k.gates, rows * width), *in = rounded(net, x, rows * (size_t)w.columns);
     float *last = rounded(net, before, rows * (size_t)net->hidden);
-    hostcuda_gemm(width, (size_t)w.columns, rows, turned(rows_of(sums, (int)width)), rows_of(in, w.columns),
+    hostcuda_gemm(width, (size_t)w.columns, rows, hostcuda_turned(rows_of(sums, (int)width)), rows_of(in, w.columns),
                   stacked(net->dweights, w));
-    hostcuda_gemm(width, (size_t)net->hidden, rows, turned(rows_of(sums, (int)width)), rows_of(last, net->hidden),
-                  stacked(net->dweights, r));
+    hostcuda_gemm(width, (size_t)net->hidden, rows, hostcuda_turned(rows_of(sums, (int)width)),
+                  rows_of(last, net->hidden), stacked(net->dweights, r));
     for (int id = 0; id < 2 * GATES; id++) {
         ptrdiff_t bias = hostcudnn_lstm_place(net, layer, id).bias;
         for (int j = 0; bias >= 0 && j < net->hidden; j++) {

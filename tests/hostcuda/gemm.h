@@ -14,6 +14,10 @@ struct matrix {
     ptrdiff_t down, across;
 };
 
+static inline struct matrix hostcuda_turned(struct matrix a) {
+    return (struct matrix){a.at, a.across, a.down};
+}
+
 /* C += A B, where A is m x k, B is k x n and C is m x n; C overlaps neither A nor B. A and B are only read. */
 void hostcuda_gemm(size_t m, size_t n, size_t k, struct matrix a, struct matrix b, struct matrix c);
 
