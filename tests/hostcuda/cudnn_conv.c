@@ -253,7 +253,7 @@ struct bias_gradient {
 /* db[k] = alpha * sum over n, h, w of dy[n][k][h][w] + beta * db[k], any strides. */
 static void sum_bias(const void *argument) {
     const struct bias_gradient *b = argument;
-    const int *size = b->dy.size, *stride = b->dy.stride;
+    const int *size = b->dy.size;
     bool is_bf16 = b->dy.type == CUDNN_DATA_BFLOAT16;
     size_t width = hostcudnn_width(b->dy.type);
     for (int k = 0; k < size[1]; k++) {
@@ -261,10 +261,9 @@ static void sum_bias(const void *argument) {
         for (int n = 0; n < size[0]; n++)
             for (int h = 0; h < size[2]; h++)
                 for (int w = 0; w < size[3]; w++) {
-                    size_t at = (size_t)n * (size_t)stride[0] + (size_t)k * (size_t)stride[1] +
-                                (size_t)h * (size_t)stride[2] + (size_t)w * (size_t)stride[3];
                     float value;
-                    hostcuda_widen(&value, (const char *)b->from + at * width, is_bf16, 1, ROUND_NOT);
+                    hostcuda_widen(&value, (const char *)b->from + hostcudnn_at(&b->dy, n, k, h, w) * width, is_bf16, 1,
+                                   ROUND_NOT);
                     sum += value;
                 }
         hostcuda_blend((char *)b->to + (size_t)k * width, is_bf16, &sum, 1, b->alpha, b->beta);

@@ -93,6 +93,12 @@ size_t hostcudnn_bytes(const struct cudnnTensorStruct *t); /* from the first to 
 size_t hostcudnn_filter_count(const struct cudnnFilterStruct *w);
 bool hostcudnn_is_real(cudnnDataType_t type); /* float or bf16: what the computations here know */
 
+/* Where entry (n, c, h, w) of a 4-d tensor stands, in numbers. */
+static inline size_t hostcudnn_at(const struct cudnnTensorStruct *t, int n, int c, int h, int w) {
+    return (size_t)n * (size_t)t->stride[0] + (size_t)c * (size_t)t->stride[1] + (size_t)h * (size_t)t->stride[2] +
+           (size_t)w * (size_t)t->stride[3];
+}
+
 /* Is the 4-d tensor fully packed in this format? Strides of dimensions of size 1 do not count. */
 bool hostcudnn_packed(const struct cudnnTensorStruct *t, cudnnTensorFormat_t format);
 

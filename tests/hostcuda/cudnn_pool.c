@@ -64,9 +64,8 @@ static void fetch(float *plane, const void *at, const struct cudnnTensorStruct *
     size_t width = hostcudnn_width(t->type);
     for (int h = 0; h < t->size[2]; h++)
         for (int w = 0; w < t->size[3]; w++) {
-            size_t i = (size_t)n * (size_t)t->stride[0] + (size_t)c * (size_t)t->stride[1] +
-                       (size_t)h * (size_t)t->stride[2] + (size_t)w * (size_t)t->stride[3];
-            hostcuda_widen(plane++, (const char *)at + i * width, t->type == CUDNN_DATA_BFLOAT16, 1, ROUND_NOT);
+            hostcuda_widen(plane++, (const char *)at + hostcudnn_at(t, n, c, h, w) * width,
+                           t->type == CUDNN_DATA_BFLOAT16, 1, ROUND_NOT);
         }
 }
 
@@ -75,9 +74,8 @@ static void store(const float *plane, void *at, const struct cudnnTensorStruct *
     size_t width = hostcudnn_width(t->type);
     for (int h = 0; h < t->size[2]; h++)
         for (int w = 0; w < t->size[3]; w++) {
-            size_t i = (size_t)n * (size_t)t->stride[0] + (size_t)c * (size_t)t->stride[1] +
-                       (size_t)h * (size_t)t->stride[2] + (size_t)w * (size_t)t->stride[3];
-            hostcuda_blend((char *)at + i * width, t->type == CUDNN_DATA_BFLOAT16, plane++, 1, alpha, beta);
+            hostcuda_blend((char *)at + hostcudnn_at(t, n, c, h, w) * width, t->type == CUDNN_DATA_BFLOAT16, plane++, 1,
+                           alpha, beta);
         }
 }
 
