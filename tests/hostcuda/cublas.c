@@ -74,18 +74,11 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static void need_memory(const char *function, const char *argument, const void *p, size_t bytes, size_t alignment) {
-    const char *wrong = hostcuda_range(p, bytes);
-    if (wrong) hostcuda_complain("%s: %s (%p, %zu bytes): %s", function, argument, p, bytes, wrong);
-    if ((uintptr_t)p % alignment)
-        hostcuda_complain("%s: %s (%p) is not aligned to %zu bytes", function, argument, p, alignment);
-}
-
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes) {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!workspace && bytes) return CUBLAS_STATUS_INVALID_VALUE;
     if ((uintptr_t)workspace % WORKSPACE_ALIGNMENT) return CUBLAS_STATUS_INVALID_VALUE;
-    if (workspace) need_memory("cublasSetWorkspace", "workspace", workspace, bytes, WORKSPACE_ALIGNMENT);
+    if (workspace) hostcuda_need("cublasSetWorkspace", "workspace", workspace, bytes, WORKSPACE_ALIGNMENT);
     handle->workspace = workspace;
     handle->workspace_bytes = bytes;
     return CUBLAS_STATUS_SUCCESS;
@@ -127,15 +120,11 @@ static size_t extent(int rows, int columns, int ld, cudaDataType type) {
     return ((size_t)(columns - 1) * (size_t)ld + (size_t)rows) * width(type);
 }
 
-static bool overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
-    return (const char *)p < (const char *)q + q_bytes && (const char *)q < (const char *)p + p_bytes;
-}
-
 static void check_input(const char *function, const char *name, const struct operand *x, const void *c,
                         size_t c_bytes) {
     size_t bytes = extent(x->rows, x->columns, x->ld, x->type);
-    need_memory(function, name, x->at, bytes, width(x->type));
-    if (overlap(x->at, bytes, c, c_bytes)) hostcuda_complain("%s: the output overlaps %s", function, name);
+    hostcuda_need(function, name, x->at, bytes, width(x->type));
+    hostcuda_apart(function, c, c_bytes, name, x->at, bytes);
 }
 
 static bool no_operation(cublasOperation_t op) {
@@ -185,14 +174,14 @@ static cublasStatus_t launch(cublasHandle_t handle, const char *function, struct
     if (p->m == 0 || p->n == 0) return CUBLAS_STATUS_SUCCESS;
     if (!p->c) return CUBLAS_STATUS_INVALID_VALUE;
     size_t c_bytes = extent(p->m, p->n, p->ldc, p->c_type);
-    need_memory(function, "C", p->c, c_bytes, width(p->c_type));
+    hostcuda_need(function, "C", p->c, c_bytes, width(p->c_type));
     if (p->k > 0 && p->alpha != 0) {
         if (!p->a.at || !p->b.at) return CUBLAS_STATUS_INVALID_VALUE;
         check_input(function, "A", &p->a, p->c, c_bytes);
         check_input(function, "B", &p->b, p->c, c_bytes);
     }
     if (handle->workspace) { /* checked again: it may have been freed since it was set */
-        need_memory(function, "workspace", handle->workspace, handle->workspace_bytes, WORKSPACE_ALIGNMENT);
+        hostcuda_need(function, "workspace", handle->workspace, handle->workspace_bytes, WORKSPACE_ALIGNMENT);
         p->workspace = handle->workspace;
         p->workspace_bytes = handle->workspace_bytes;
     }
@@ -299,10 +288,10 @@ cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, in
     struct matrix_times_vector p = {.rows = (size_t)(turned ? n : m), .columns = (size_t)(turned ? m : n)};
     size_t x_bytes = ((p.columns - 1) * (size_t)incx + 1) * sizeof *x;
     size_t y_bytes = ((p.rows - 1) * (size_t)incy + 1) * sizeof *y;
-    need_memory("cublasSgemv", "y", y, y_bytes, sizeof *y);
-    need_memory("cublasSgemv", "x", x, x_bytes, sizeof *x);
+    hostcuda_need("cublasSgemv", "y", y, y_bytes, sizeof *y);
+    hostcuda_need("cublasSgemv", "x", x, x_bytes, sizeof *x);
     check_input("cublasSgemv", "A", &a, y, y_bytes);
-    if (overlap(x, x_bytes, y, y_bytes)) hostcuda_complain("cublasSgemv: the output overlaps x");
+    hostcuda_apart("cublasSgemv", y, y_bytes, "x", x, x_bytes);
     p.a.at = (float *)(uintptr_t)A;
     p.a.down = turned ? lda : 1;
     p.a.across = turned ? 1 : lda;

@@ -26,20 +26,6 @@ void cudnnGetLastErrorString(char *message, size_t max_size) {
     last_error[0] = 0;
 }
 
-void hostcudnn_need(const char *function, const char *argument, const void *p, size_t bytes) {
-    const char *wrong = hostcuda_range(p, bytes);
-    if (wrong) hostcuda_complain("%s: %s (%p, %zu bytes): %s", function, argument, p, bytes, wrong);
-    if ((uintptr_t)p % HOSTCUDNN_ALIGNMENT)
-        hostcuda_complain("%s: %s (%p) is not aligned to %d bytes", function, argument, p, HOSTCUDNN_ALIGNMENT);
-}
-
-void hostcudnn_apart(const char *function, const void *output, size_t output_bytes, const char *argument,
-                     const void *input, size_t input_bytes) {
-    const char *out = output, *in = input;
-    if (out && in && out < in + input_bytes && in < out + output_bytes)
-        hostcuda_complain("%s: the output overlaps %s", function, argument);
-}
-
 /* -- library and handle -------------------------------------------------------------------------------------- */
 
 size_t cudnnGetVersion(void) {

@@ -163,7 +163,7 @@ void hostcudnn_conv_need(const char *function, const struct convolution *v) {
     tensors_of(v, tensors);
     for (int i = 0; i < 3; i++) {
         hostcudnn_need(function, tensors[i].name, tensors[i].at, tensors[i].bytes);
-        hostcudnn_apart(function, v->workspace, v->workspace_bytes, tensors[i].name, tensors[i].at, tensors[i].bytes);
+        hostcuda_apart(function, v->workspace, v->workspace_bytes, tensors[i].name, tensors[i].at, tensors[i].bytes);
     }
     if (v->workspace) hostcudnn_need(function, "workspace", v->workspace, v->workspace_bytes);
 }
@@ -177,8 +177,8 @@ static void output_apart(const char *function, const struct convolution *v) {
     tensors_of(v, tensors);
     for (int i = 0; i < 3; i++)
         if (*tensors[i].name != out)
-            hostcudnn_apart(function, v->out, hostcudnn_conv_bytes(v, out), tensors[i].name, tensors[i].at,
-                            tensors[i].bytes);
+            hostcuda_apart(function, v->out, hostcudnn_conv_bytes(v, out), tensors[i].name, tensors[i].at,
+                           tensors[i].bytes);
 }
 
 /* The second half of the three calls; conv->workspace_bytes is what the caller offers. */
@@ -282,7 +282,7 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alp
     SUPPORTED_IF(dbDesc->size[1] == 1 || dbDesc->stride[1] == 1);
     hostcudnn_need(__func__, "dy", dy, hostcudnn_bytes(dyDesc));
     hostcudnn_need(__func__, "db", db, hostcudnn_bytes(dbDesc));
-    hostcudnn_apart(__func__, db, hostcudnn_bytes(dbDesc), "dy", dy, hostcudnn_bytes(dyDesc));
+    hostcuda_apart(__func__, db, hostcudnn_bytes(dbDesc), "dy", dy, hostcudnn_bytes(dyDesc));
     struct bias_gradient b = {.dy = *dyDesc, .from = dy, .to = db};
     memcpy(&b.alpha, alpha, sizeof b.alpha);
     memcpy(&b.beta, beta, sizeof b.beta);

@@ -60,7 +60,7 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha, cons
     SUPPORTED_IF(hostcudnn_is_real(xDesc->type));
     hostcudnn_need(__func__, "x", x, hostcudnn_bytes(xDesc));
     hostcudnn_need(__func__, "y", y, hostcudnn_bytes(yDesc));
-    hostcudnn_apart(__func__, y, hostcudnn_bytes(yDesc), "x", x, hostcudnn_bytes(xDesc));
+    hostcuda_apart(__func__, y, hostcudnn_bytes(yDesc), "x", x, hostcudnn_bytes(xDesc));
     struct sum_of_two s = {.from = *xDesc, .to = *yDesc, .a = x, .c = y};
     scales(&s, alpha, beta);
     hostcuda_enqueue(handle->stream, add, &s, sizeof s);
@@ -75,7 +75,7 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void *alpha, const cudn
     SUPPORTED_IF(aDesc->type == cDesc->type && hostcudnn_is_real(aDesc->type));
     hostcudnn_need(__func__, "A", A, hostcudnn_bytes(aDesc));
     hostcudnn_need(__func__, "C", C, hostcudnn_bytes(cDesc));
-    hostcudnn_apart(__func__, C, hostcudnn_bytes(cDesc), "A", A, hostcudnn_bytes(aDesc));
+    hostcuda_apart(__func__, C, hostcudnn_bytes(cDesc), "A", A, hostcudnn_bytes(aDesc));
     struct sum_of_two s = {.from = *aDesc, .to = *cDesc, .a = A, .c = C};
     for (int d = 0; d < aDesc->dims; d++) {
         BAD_UNLESS(aDesc->size[d] == cDesc->size[d] || aDesc->size[d] == 1);

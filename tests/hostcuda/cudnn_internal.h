@@ -83,10 +83,9 @@ cudnnStatus_t hostcudnn_fail(cudnnStatus_t status, const char *format, ...) __at
     }
 
 /* Ends the program unless [p, p + bytes) is device memory, aligned. */
-void hostcudnn_need(const char *function, const char *argument, const void *p, size_t bytes);
-/* Ends the program if the output overlaps the input. */
-void hostcudnn_apart(const char *function, const void *output, size_t output_bytes, const char *argument,
-                     const void *input, size_t input_bytes);
+static inline void hostcudnn_need(const char *function, const char *argument, const void *p, size_t bytes) {
+    hostcuda_need(function, argument, p, bytes, HOSTCUDNN_ALIGNMENT);
+}
 
 size_t hostcudnn_width(cudnnDataType_t type);              /* bytes of one number */
 size_t hostcudnn_bytes(const struct cudnnTensorStruct *t); /* from the first to the last number */

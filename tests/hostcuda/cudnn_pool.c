@@ -204,7 +204,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
     PASS_ON(check(poolingDesc, xDesc, yDesc));
     hostcudnn_need(__func__, "x", x, hostcudnn_bytes(xDesc));
     hostcudnn_need(__func__, "y", y, hostcudnn_bytes(yDesc));
-    hostcudnn_apart(__func__, y, hostcudnn_bytes(yDesc), "x", x, hostcudnn_bytes(xDesc));
+    hostcuda_apart(__func__, y, hostcudnn_bytes(yDesc), "x", x, hostcudnn_bytes(xDesc));
     struct pooling p = {.how = *poolingDesc, .x = *xDesc, .y = *yDesc, .x_at = x, .out = y};
     memcpy(&p.alpha, alpha, sizeof p.alpha);
     memcpy(&p.beta, beta, sizeof p.beta);
@@ -226,9 +226,9 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
     hostcudnn_need(__func__, "dy", dy, y_bytes);
     hostcudnn_need(__func__, "x", x, x_bytes);
     hostcudnn_need(__func__, "dx", dx, x_bytes);
-    hostcudnn_apart(__func__, dx, x_bytes, "y", y, y_bytes);
-    hostcudnn_apart(__func__, dx, x_bytes, "dy", dy, y_bytes);
-    hostcudnn_apart(__func__, dx, x_bytes, "x", x, x_bytes);
+    hostcuda_apart(__func__, dx, x_bytes, "y", y, y_bytes);
+    hostcuda_apart(__func__, dx, x_bytes, "dy", dy, y_bytes);
+    hostcuda_apart(__func__, dx, x_bytes, "x", x, x_bytes);
     struct pooling p = {.how = *poolingDesc, .x = *xDesc, .y = *yDesc, .x_at = x, .dy_at = dy, .out = dx};
     /* Where windows overlap, the plain maximum adds their gradients in any order. */
     p.disturbed =

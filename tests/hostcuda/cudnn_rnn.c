@@ -204,13 +204,13 @@ static cudnnStatus_t check_spaces(const char *function, struct lstm *net, const 
     BAD_UNLESS(workspace && workspace_bytes >= workspace_of(net));
     hostcudnn_need(function, "weightSpace", weights, weight_bytes);
     hostcudnn_need(function, "workSpace", workspace, workspace_bytes);
-    hostcudnn_apart(function, workspace, workspace_bytes, "weightSpace", weights, weight_bytes);
+    hostcuda_apart(function, workspace, workspace_bytes, "weightSpace", weights, weight_bytes);
     net->workspace = workspace;
     net->workspace_bytes = workspace_of(net);
     if (!needs_reserve) return CUDNN_STATUS_SUCCESS;
     BAD_UNLESS(reserve && reserve_bytes >= hostcudnn_lstm_reserve(net) * sizeof(float));
     hostcudnn_need(function, "reserveSpace", reserve, reserve_bytes);
-    hostcudnn_apart(function, workspace, workspace_bytes, "reserveSpace", reserve, reserve_bytes);
+    hostcuda_apart(function, workspace, workspace_bytes, "reserveSpace", reserve, reserve_bytes);
     net->reserve = reserve;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -219,7 +219,7 @@ static cudnnStatus_t check_spaces(const char *function, struct lstm *net, const 
 static void need_data(const char *function, const char *name, const struct lstm *net, const void *at, int width) {
     size_t bytes = sizeof(float) * (size_t)net->steps * (size_t)net->batch * (size_t)width;
     hostcudnn_need(function, name, at, bytes);
-    hostcudnn_apart(function, net->workspace, net->workspace_bytes, name, at, bytes);
+    hostcuda_apart(function, net->workspace, net->workspace_bytes, name, at, bytes);
 }
 
 /* States of all layers; NULL is fine. */
@@ -252,8 +252,8 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc
     need_data(__func__, "x", &net, x, net.inputs);
     need_data(__func__, "y", &net, y, net.hidden);
     size_t rows = (size_t)net.steps * (size_t)net.batch;
-    hostcudnn_apart(__func__, y, rows * (size_t)net.hidden * sizeof(float), "x", x,
-                    rows * (size_t)net.inputs * sizeof(float));
+    hostcuda_apart(__func__, y, rows * (size_t)net.hidden * sizeof(float), "x", x,
+                   rows * (size_t)net.inputs * sizeof(float));
     need_state(__func__, "hx", &net, hx);
     need_state(__func__, "hy", &net, hy);
     need_state(__func__, "cx", &net, cx);

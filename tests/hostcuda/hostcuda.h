@@ -13,8 +13,7 @@
  *            for (size_t i = 0; i < s->n; i++) s->x[i] *= s->by;
  *        }
  *        ...
- *        const char *wrong = hostcuda_range(x, n * sizeof *x);
- *        if (wrong) hostcuda_complain("scale: x: %s", wrong);
+ *        hostcuda_need("scale", "x", x, n * sizeof *x, sizeof *x);
  *        hostcuda_enqueue(stream, run_scale, &(struct scale){x, n, by}, sizeof(struct scale));
  */
 #ifndef ST_TESTS_HOSTCUDA_H
@@ -39,6 +38,13 @@ const char *hostcuda_range(const void *p, size_t bytes);
 
 /* "hostcuda: ..." on stderr, then abort(): for misuse whose outcome the real library leaves undefined. */
 void hostcuda_complain(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* For the arguments of a function: complains unless hostcuda_range finds nothing wrong and p is aligned. */
+void hostcuda_need(const char *function, const char *argument, const void *p, size_t bytes, size_t alignment);
+
+/* Complains if the output overlaps the input; NULL overlaps nothing. */
+void hostcuda_apart(const char *function, const void *output, size_t output_bytes, const char *argument,
+                    const void *input, size_t input_bytes);
 
 /* Is the stream being captured into a graph? */
 bool hostcuda_capturing(cudaStream_t stream);

@@ -117,6 +117,20 @@ const char *hostcuda_range(const void *p, size_t bytes) {
     return wrong;
 }
 
+void hostcuda_need(const char *function, const char *argument, const void *p, size_t bytes, size_t alignment) {
+    const char *wrong = hostcuda_range(p, bytes);
+    if (wrong) hostcuda_complain("%s: %s (%p, %zu bytes): %s", function, argument, p, bytes, wrong);
+    if ((uintptr_t)p % alignment)
+        hostcuda_complain("%s: %s (%p) is not aligned to %zu bytes", function, argument, p, alignment);
+}
+
+void hostcuda_apart(const char *function, const void *output, size_t output_bytes, const char *argument,
+                    const void *input, size_t input_bytes) {
+    const char *out = output, *in = input;
+    if (out && in && out < in + input_bytes && in < out + output_bytes)
+        hostcuda_complain("%s: the output overlaps %s", function, argument);
+}
+
 /* -- accessible or not --------------------------------------------------------------------------------------------- */
 
 static void protect(const struct hostcuda_block *b, int how) {
