@@ -4,12 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-static cudaStream_t stream_of(const struct CUevent_st *event) {
-    cudaStream_t s = hostcuda_next_stream(NULL);
-    while (s && s->id != event->stream) s = hostcuda_next_stream(s);
-    return s; /* NULL: destroyed, so all of its work is done */
-}
-
 static void drop(cudaEvent_t event) {
     if (--event->references == 0) free(event);
 }
@@ -87,7 +81,7 @@ static cudaError_t event_wait(cudaEvent_t event, bool query) {
     if (event->recorded && event->captured) {
         error = cudaErrorCapturedEvent;
     } else if (event->recorded) {
-        cudaStream_t s = stream_of(event);
+        cudaStream_t s = hostcuda_stream_by_id(event->stream);
         if (query && hostcuda_pending(s, event->seq)) error = cudaErrorNotReady;
         hostcuda_run_until(s, event->seq);
     }
@@ -108,7 +102,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     if (!start->recorded || !end->recorded || start->captured || end->captured ||
         (start->flags | end->flags) & cudaEventDisableTiming)
         error = cudaErrorInvalidResourceHandle;
-    else if (hostcuda_pending(stream_of(start), start->seq) || hostcuda_pending(stream_of(end), end->seq))
+    else if (hostcuda_pending(hostcuda_stream_by_id(start->stream), start->seq) ||
+             hostcuda_pending(hostcuda_stream_by_id(end->stream), end->seq))
         error = cudaErrorNotReady;
     else
         *ms = (float)(end->ms - start->ms);

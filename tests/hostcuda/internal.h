@@ -92,6 +92,7 @@ struct CUevent_st {
 
 cudaStream_t hostcuda_stream(cudaStream_t handle); /* with the default stream resolved; complains if it is none */
 cudaStream_t hostcuda_next_stream(cudaStream_t s); /* all of them, from NULL to NULL */
+cudaStream_t hostcuda_stream_by_id(uint64_t id);   /* NULL: destroyed, so all of its work is done */
 
 /* May work be enqueued there now? A stream whose capture went wrong takes none, nor does the legacy stream while a
  * stream that it would wait for is captured. */

@@ -52,7 +52,7 @@ static cudaStream_t legacy_stream(int device) {
     return stream_new(device, false, true);
 }
 
-static cudaStream_t stream_by_id(uint64_t id) {
+cudaStream_t hostcuda_stream_by_id(uint64_t id) {
     cudaStream_t s = streams;
     while (s && s->id != id) s = s->next;
     return s;
@@ -139,7 +139,7 @@ void hostcuda_run_until(cudaStream_t s, uint64_t seq) {
         s->first = item->next;
         if (!s->first) s->end = &s->first;
         run_implicit(s, item->seq);
-        if (item->wait_stream) hostcuda_run_until(stream_by_id(item->wait_stream), item->wait_seq);
+        if (item->wait_stream) hostcuda_run_until(hostcuda_stream_by_id(item->wait_stream), item->wait_seq);
         if (item->run) item->run(item->argument);
         free(item);
     }
