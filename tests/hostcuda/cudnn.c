@@ -32,9 +32,6 @@ size_t cudnnGetVersion(void) {
     const char *text = getenv("SPARSETRAIN_HOSTCUDA_CUDNN"); /* of a library that is not the one of the headers */
     return text ? (size_t)atoi(text) : CUDNN_VERSION;
 }
-size_t cudnnGetCudartVersion(void) {
-    return CUDART_VERSION;
-}
 
 #define TEXT_OF(status)                                                                                                \
     case status:                                                                                                       \
@@ -167,19 +164,6 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDes
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t *dataType, int *n,
-                                         int *c, int *h, int *w, int *nStride, int *cStride, int *hStride,
-                                         int *wStride) {
-    BAD_UNLESS(tensorDesc && tensorDesc->dims == 4);
-    int *const sizes[] = {n, c, h, w}, *const strides[] = {nStride, cStride, hStride, wStride};
-    if (dataType) *dataType = tensorDesc->type;
-    for (int d = 0; d < 4; d++) {
-        if (sizes[d]) *sizes[d] = tensorDesc->size[d];
-        if (strides[d]) *strides[d] = tensorDesc->stride[d];
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
 cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensorDesc, size_t *size) {
     BAD_UNLESS(tensorDesc && size && tensorDesc->dims > 0);
     *size = hostcudnn_bytes(tensorDesc);
@@ -187,12 +171,6 @@ cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensorDesc
 }
 
 /* -- filters ------------------------------------------------------------------------------------------------- */
-
-size_t hostcudnn_filter_count(const struct cudnnFilterStruct *w) {
-    size_t count = 1;
-    for (int d = 0; d < w->dims; d++) count *= (size_t)w->size[d];
-    return count;
-}
 
 CREATE_AND_DESTROY(Filter)
 
@@ -222,7 +200,8 @@ cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc, cud
 
 cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t filterDesc, size_t *size) {
     BAD_UNLESS(filterDesc && size && filterDesc->dims > 0);
-    *size = hostcudnn_filter_count(filterDesc) * hostcudnn_width(filterDesc->type);
+    *size = hostcudnn_width(filterDesc->type);
+    for (int d = 0; d < filterDesc->dims; d++) *size *= (size_t)filterDesc->size[d];
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -89,8 +89,7 @@ static inline void hostcudnn_need(const char *function, const char *argument, co
 
 size_t hostcudnn_width(cudnnDataType_t type);              /* bytes of one number */
 size_t hostcudnn_bytes(const struct cudnnTensorStruct *t); /* from the first to the last number */
-size_t hostcudnn_filter_count(const struct cudnnFilterStruct *w);
-bool hostcudnn_is_real(cudnnDataType_t type); /* float or bf16: what the computations here know */
+bool hostcudnn_is_real(cudnnDataType_t type);              /* float or bf16: what the computations here know */
 
 /* Where entry (n, c, h, w) of a 4-d tensor stands, in numbers. */
 static inline size_t hostcudnn_at(const struct cudnnTensorStruct *t, int n, int c, int h, int w) {

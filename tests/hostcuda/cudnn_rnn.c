@@ -32,12 +32,6 @@ struct cudnnRNNDataStruct {
 
 CREATE_AND_DESTROY(Dropout)
 
-cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *sizeInBytes) {
-    BAD_UNLESS(handle && sizeInBytes);
-    *sizeInBytes = DROPOUT_STATE_BYTES;
-    return CUDNN_STATUS_SUCCESS;
-}
-
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cudnnHandle_t handle, float dropout,
                                         void *states, size_t stateSizeInBytes, unsigned long long seed) {
     (void)seed; /* of masks that are never drawn here */

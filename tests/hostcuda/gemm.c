@@ -37,7 +37,7 @@ static uint32_t round_bits(uint32_t bits, unsigned drop) {
     return (bits + half - 1u + odd) & ~((1u << drop) - 1u);
 }
 
-float hostcuda_round(float value, enum rounding how) {
+static float rounded(float value, enum rounding how) {
     if (how == ROUND_NOT) return value;
     return float_of(round_bits(bits_of(value), how == ROUND_TF32 ? 13 : 16));
 }
@@ -53,7 +53,7 @@ uint16_t hostcuda_to_bf16(float value) {
 void hostcuda_widen(float *to, const void *from, bool is_bf16, size_t count, enum rounding how) {
     const uint16_t *words = from;
     const float *floats = from;
-    for (size_t i = 0; i < count; i++) to[i] = hostcuda_round(is_bf16 ? hostcuda_from_bf16(words[i]) : floats[i], how);
+    for (size_t i = 0; i < count; i++) to[i] = rounded(is_bf16 ? hostcuda_from_bf16(words[i]) : floats[i], how);
 }
 
 void hostcuda_blend(void *to, bool is_bf16, const float *from, size_t count, float alpha, float beta) {

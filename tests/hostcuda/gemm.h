@@ -28,7 +28,6 @@ enum rounding {
     ROUND_BF16, /* to 7 bits of mantissa */
 };
 
-float hostcuda_round(float value, enum rounding how);
 float hostcuda_from_bf16(uint16_t word);
 uint16_t hostcuda_to_bf16(float value); /* to nearest, ties to even */
 
