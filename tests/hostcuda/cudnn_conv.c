@@ -137,10 +137,11 @@ char hostcudnn_conv_out(const struct convolution *v) {
 
 void hostcudnn_conv_memory(struct convolution *conv, const void *x, const void *filter, const void *y, void *workspace,
                            size_t workspace_bytes) {
+    char out = hostcudnn_conv_out(conv);
     conv->x = x;
     conv->filter = filter;
     conv->y = y;
-    conv->out = (void *)(uintptr_t)(conv->pass == CONV_FORWARD ? y : conv->pass == CONV_DATA ? x : filter);
+    conv->out = (void *)(uintptr_t)(out == 'y' ? y : out == 'x' ? x : filter);
     conv->workspace = workspace;
     conv->workspace_bytes = workspace_bytes;
 }
