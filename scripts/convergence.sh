@@ -126,10 +126,10 @@ about_data() {
 }
 about_training() {
     clip=$(number "$first" header clip-norm)
-    case $clip in 0 | '') clip='' ;; *) clip="the mean gradient clipped to norm $clip ($(text "$first" header clip-at))," ;; esac
+    case $clip in 0 | '') clip='' ;; *) clip="the mean gradient clipped to norm $clip ($(text "$first" header clip-at)), " ;; esac
+    case $warmup in gtopk) known=' (epochs at 0.25, 0.0725, 0.015, 0.004 first)' ;; none) known='' ;; *) known=' (epochs at these densities first)' ;; esac
     echo "Learning rate $(number "$first" header lr) ramped up over the first $(number "$first" header lr-warmup) epochs (schedule $(text "$first" header lr-schedule))," \
-        "momentum $(number "$first" header momentum), weight decay $(number "$first" header weight-decay), $clip density $density, warm-up: $warmup" \
-        "(gtopk: epochs at 0.25, 0.0725, 0.015, 0.004 first)."
+        "momentum $(number "$first" header momentum), weight decay $(number "$first" header weight-decay), ${clip}density $density, warm-up: $warmup$known."
 }
 table() {
     if [ $data = ptb ]; then
