@@ -46,7 +46,7 @@ void error_set_abort(void (*abort_all)(int status));
 _Noreturn void die_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* "sparsetrain: message" on stderr (one line), then every rank ends with `status`. For errors that one
- * rank meets in the middle of a step, where the others cannot be asked. Ranks above 0 wait a moment
+ * rank meets in the middle of a step, where the others cannot be asked. Ranks above 0 wait some seconds
  * first, so that of several ranks with the same trouble only the lowest is heard. */
 _Noreturn void die_status(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
