@@ -13,7 +13,7 @@ step_bench() {
     bench_net
     bench_train
 }
-# bench_python PART SECONDS OPTION...: rows of bench-gpu.py
+# bench_python PART SECONDS OPTION...: the rows of bench-gpu.py, added to the file $rows
 bench_python() {
     part=$1 seconds=$2
     [ "$2" -lt "$(remaining)" ] || seconds=$(remaining)
@@ -24,7 +24,7 @@ bench_python() {
         tail -n 5 "$scratch/python.log"
         verdict bench FAIL "bench-gpu.py $part ended badly (the rows that it gave are kept)"
     }
-    grep '^{' "$scratch/python-rows"
+    grep '^{.*}$' "$scratch/python-rows" >>"$rows"
 }
 skipped_rows() { # skipped_rows FILE: what the rows say was left out, by name
     sed -n 's/.*"skipped": "\([^"]*\)", "why": "\([^"]*\)".*/\1: \2/p' "$1" | while read -r line; do verdict bench NOTE "left out: $line"; done
@@ -33,7 +33,7 @@ bench_select() {
     rows=$scratch/rows-bench-select
     : >"$rows"
     gpu_peers before
-    bench_python topk $(($(remaining) * 2 / 5)) --n "$lengths" --density "$densities" --steps "$repeat" --select all >>"$rows"
+    bench_python topk $(($(remaining) * 2 / 5)) --n "$lengths" --density "$densities" --steps "$repeat" --select all
     gpu_peers after
     skipped_rows "$rows"
     grep -v '"skipped"' "$rows" | awk -v dry="$dry" "$number"'
@@ -90,7 +90,7 @@ bench_net() {
             set -- --batch 20 --compile ''
             [ "$dry" = 0 ] || set -- --batch 2 --compile '' --hidden 8
         fi
-        bench_python net $share --model "$model" --steps $steps "$@" >>"$rows"
+        bench_python net $share --model "$model" --steps $steps "$@"
     done
     skipped_rows "$rows"
     grep -E '"(images|words)_per_s"' "$rows" | awk "$number"'{

@@ -39,6 +39,7 @@ mkdir "$W/bin" "$W/no-data"
 printf '#!/bin/sh\necho none\n' >"$W/bin/nvidia-smi"
 chmod +x "$W/bin/nvidia-smi"
 (
+    # shellcheck disable=SC2030 # this path is for here alone
     export PATH="$W/bin:$PATH" SPARSETRAIN_DATA="$W/no-data" BUILD
     check_run --only converge --models vgg16,lstm --out "$W/late" --runs "$W/none"
 )
@@ -78,6 +79,25 @@ else
     check "every selector has rows" [ "$(grep -c '"gpu_topk"' "$(result bench-select)")" -eq $((2 * $(names_of SELECTOR topk/selectors.def | wc -l))) ]
     check "the summary has the steps" [ "$(sed -n '/^== summary/,$p' "$W/log" | awk '$1 ~ /PASS|NOTE/ { print $2 }' | sort -u | wc -l)" -eq 6 ]
     check "paths do not stay in results" sh -c "! grep -qF '$W' '$W'/out/gpu-*.json"
+    # A measurement that ends badly: what it gave is kept, what was said of it does not come among the rows.
+    mkdir "$W/ill"
+    cat >"$W/ill/python3" <<'END'
+#!/bin/sh
+if [ "$1" = -c ]; then exit 0; fi
+echo '{"bench": "gpu_net", "skipped": "all", "why": "ill"}'
+echo '{"bench": "gp'
+echo broken >&2
+exit 1
+END
+    chmod +x "$W/ill/python3"
+    # shellcheck disable=SC2031 # the subshell above has a PATH of its own
+    env PATH="$W/ill:$PATH" timeout 1200 sh scripts/gpu-check.sh --dry-run --only bench --budget 1100 --out "$W/kept" >"$W/log" 2>&1 </dev/null
+    ended_badly() { # ended_badly NAME COUNT: as many rows, all of them whole
+        grep -q '^FAIL  bench  .*ended badly' "$W/log" && [ "$(sed '1d;$d;s/,$//' "$W/kept/gpu-$1.json" | grep -cx '{.*}')" -eq "$2" ] &&
+            [ "$(wc -l <"$W/kept/gpu-$1.json")" -eq $(($2 + 2)) ]
+    }
+    check "a measurement that ends badly leaves whole rows" ended_badly bench-select 1
+    check "for each model" ended_badly bench-net "$(names_of MODEL nets/models.def | wc -l)"
     check_run --dry-run --only converge --models lstm,resnet20 --budget 1100 --out "$W/out" --runs "$W/runs"
     check "completed runs are not repeated" sh -c "grep -c 'completed' '$W/log' | grep -qx 8 && cat '$W'/runs/*/*/run.jsonl | grep -c '\"header\"' | grep -qx 4"
     check_run --dry-run --only compare --budget 0 --out "$W/out"
