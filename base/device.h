@@ -18,6 +18,9 @@ struct backend_ops;
 struct device_ops {
     const char *name;    /* what --device takes */
     const char *summary; /* for `sparsetrain list` */
+    /* Its pointers lead to no arrays: no network runs on it, MPI never takes them, --device auto
+     * leaves it out. */
+    bool no_arrays;
 
     /* Can this build on this machine use it? If not, *why says what is missing and how to get it. Everything below is
      * called after it has said yes, by device_find's caller or in device_choose. */

@@ -191,7 +191,7 @@ int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
         if (c->rank == 0) bench_usage();
         return EXIT_DONE;
     }
-    if (!device_option_job("bench: ", r.device_name, c, &r.device, e)) return EXIT_USER;
+    if (!device_option_job("bench: ", r.device_name, DEVICE_EXCHANGES, c, &r.device, e)) return EXIT_USER;
     if (r.ranks_per_node) comm_set_ranks_per_node(c, r.ranks_per_node, e);
     if (comm_agree(c, e) || !leave_out_unserved(c, &r, e)) return EXIT_USER;
     return measure(c, &r, e);

@@ -332,7 +332,7 @@ int bench_net(int argc, char **argv) {
     struct err e = {0};
     struct bench bench[BATCHES_MAX] = {0};
     if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, &r.device, &e))
+    if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, DEVICE_TRAINS, &r.device, &e))
         return fail(&e);
     bool opened = true;
     for (int i = 0; opened && i < r.batches; i++) opened = bench_open(&bench[i], &r, r.batch[i], &e);

@@ -298,7 +298,8 @@ int bench_select(int argc, char **argv) {
     struct err e = {0};
     if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(select_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!select_parse(argc, argv, &request, &e) ||
-        !device_option_alone("bench select: ", request.device_name, &request.device, &e) || !fits(&request, &e)) {
+        !device_option_alone("bench select: ", request.device_name, DEVICE_EXCHANGES, &request.device, &e) ||
+        !fits(&request, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return EXIT_USER;
     }

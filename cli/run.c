@@ -330,7 +330,8 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     options_resolve(&r->options, e);
     if (comm_agree(r->comm, e) || !open_data(r, e)) return false;
     plan_length(r, e);
-    if (comm_agree(r->comm, e) || !device_option_job("", r->options.device, r->comm, &device, e)) return false;
+    if (comm_agree(r->comm, e) || !device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e))
+        return false;
     if (!open_net(r, device, e)) return false;
     open_exchange(r, device, e);
     if (comm_agree(r->comm, e)) return false;

@@ -25,7 +25,7 @@ const char *version_commit(void) {
 /* What comes from plugins has versions of its own, where it can be used. */
 static void print_device(const struct device_ops *device) {
     struct err why = {0};
-    if (device_is_host(device) || !device->available(&why)) return;
+    if (device_is_host(device) || device->no_arrays || !device->available(&why)) return;
     char *text = device_option_text(device);
     printf("%-9s %s\n", device->name, text);
     mem_free(text);

@@ -12,8 +12,9 @@ void host_stage_open(struct host_stage *s, const struct exchange_setup *setup, b
     *s = (struct host_stage){0};
     if (!setup->store || device_is_host(setup->store->device)) return;
     s->store = setup->store;
-    if (by_mpi && (setup->comm->device_pointers || setup->comm->size == 1)) return;
-    s->device = setup->store->device;
+    const struct device_ops *device = setup->store->device;
+    if (by_mpi && (setup->comm->size == 1 || (setup->comm->device_pointers && !device->no_arrays))) return;
+    s->device = device;
     s->memory = mem_pinned_alloc(setup->n, sizeof *s->memory, "the gradient on its way from the device");
 }
 

@@ -235,6 +235,26 @@ static void device_pointers(struct comm *c) {
     c->device_pointers = before;
 }
 
+/* Pointers that lead to no arrays are not for MPI, whatever pointers it takes. */
+static void devices_without_arrays(struct comm *c) {
+    static float want[50], grad[50];
+    struct device_ops device = counting_device();
+    bool before = c->device_pointers;
+    if (c->size == 1) return; /* nothing is to be sent */
+    device.no_arrays = true;
+    c->device_pointers = true;
+    for (size_t row = 0; row < 2; row++) {
+        copies = 0;
+        open_on(c, rows[row], &device, 50, 1, 0);
+        make_all(c, 50, grad, want);
+        assert_true(run_far(grad, 50));
+        assert_memory_equal(grad, want, 50 * sizeof *grad);
+        assert_true(copies > 0);
+        close_on();
+    }
+    c->device_pointers = before;
+}
+
 /* Rank 0 says that MPI takes such pointers, the others that it does not: all must think the same. A group thinks as the
  * job does. */
 static void all_ranks_agree(struct comm *c) {
@@ -248,10 +268,9 @@ static void all_ranks_agree(struct comm *c) {
 int main(int argc, char **argv) {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK") : getenv("PMI_RANK");
     setenv("SPARSETRAIN_CUDA_AWARE", rank && strcmp(rank, "0") != 0 ? "0" : "1", 1);
-    const struct mpi_case cases[] = {{"all_ranks_agree", all_ranks_agree},
-                                     {"dense_rows", dense_rows},
-                                     {"bad_entries", bad_entries},
-                                     {"hitopk", hitopk},
-                                     {"device_pointers", device_pointers}};
+    const struct mpi_case cases[] = {
+        {"all_ranks_agree", all_ranks_agree}, {"dense_rows", dense_rows},
+        {"bad_entries", bad_entries},         {"hitopk", hitopk},
+        {"device_pointers", device_pointers}, {"devices_without_arrays", devices_without_arrays}};
     return rig_test_main(argc, argv, "comm_staging", cases, sizeof cases / sizeof cases[0]);
 }
