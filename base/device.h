@@ -1,5 +1,6 @@
 /* device.h: the memory of a device, the one thing topk and nets share. A row per device in devices.def;
- * the CPU row is device_cpu.c; the CUDA row is device_cuda.c, which loads the plugin that has the rest of it.
+ * the CPU row is device_cpu.c; the CUDA row is device_cuda.c, which loads the plugin that has the rest of it; the row
+ * for simulations, which keeps lists in place of arrays, is device_sparse.c.
  *
  * Work given to a device is done in the order in which it was given, by whichever thread; a call returns when host
  * memory may be used again, not when the device is done, unless it brings something to the host. */
@@ -18,7 +19,7 @@ struct backend_ops;
 struct device_ops {
     const char *name;    /* what --device takes */
     const char *summary; /* for `sparsetrain list` */
-    /* Its pointers lead to no arrays: no network runs on it, MPI never takes them, --device auto
+    /* Its pointers lead to no arrays (device_sparse.c): no network runs on it, MPI never takes them, --device auto
      * leaves it out. */
     bool no_arrays;
 
