@@ -3,6 +3,7 @@
 #include "base/simd.h"
 #include "topk/finite.h"
 #include "topk/kernels.h"
+#include "topk/moments.h"
 #include "topk/sample.h"
 #include "topk/selector.h"
 
@@ -84,27 +85,10 @@ static uint32_t kth_key(struct store *s, size_t k) {
     return high << LOW_BITS | bin_of(count, mask + 1, &k);
 }
 
-/* Lanes 0..15 pairwise: ((0 + 8) + (4 + 12)) + ... */
-static double fold(double lane[MOMENT_LANES]) {
-    for (size_t half = MOMENT_LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++) lane[j] += lane[j + half];
-    return lane[0];
-}
-
-static struct moments folded(struct moment_lanes *lanes) {
-    struct moments m = {.count = lanes->count, .max_key = lanes->max_key};
-    if (m.max_key >= KEY_INFINITE)
-        return m; /* sums would differ in the sign of a NaN from one kernel set to the next */
-    m.sum = fold(lanes->sum);
-    m.sum_abs = fold(lanes->sum_abs);
-    m.sum_square = fold(lanes->sum_square);
-    return m;
-}
-
 static void moments_above(struct store *s, uint32_t key, struct moments *m) {
     struct moment_lanes lanes;
     topk_kernels()->moments(s->acc, s->n, key, &lanes);
-    *m = folded(&lanes);
+    *m = moments_folded(&lanes);
 }
 
 static size_t accumulate_select_moments(struct store *s, const float *grad, uint32_t key, struct sparse *out,
@@ -112,7 +96,7 @@ static size_t accumulate_select_moments(struct store *s, const float *grad, uint
     struct moment_lanes lanes;
     size_t count = topk_kernels()->accumulate_compact_moments(s->acc, grad, s->n, 0, key, out->idx, out->val,
                                                               out->cap + ROOM, &lanes);
-    *m = folded(&lanes);
+    *m = moments_folded(&lanes);
     return finish(out, count);
 }
 
