@@ -9,7 +9,7 @@
  * On another device than the CPU a copy of a process that has used it must not go on using it: there, that everything
  * is closed again.
  * ranks: 1
- * devices: cuda */
+ * devices: cuda sparse */
 #include <sys/wait.h>
 
 #include "tests/exchange_rig.h"

@@ -2,7 +2,8 @@
  * row against a serial reference, over shapes and gradients chosen to be awkward.
  * ranks: 1 2 3 4 5 6 7 8 9 16 32
  * faults: 2 3 7
- * devices: cuda ranks 1 3 4 */
+ * devices: cuda sparse ranks 1 3 4
+ * sparse ranks: 1 2 3 4 5 7 8 */
 #include "tests/exchange_rig.h"
 
 #include "comm/peers.h"

@@ -1,7 +1,7 @@
 /* comm_overlap.c: exchanges that run while backward goes on: dense-ovlp against dense, and overlap by layers against
  * the same row run by hand on each group.
  * ranks: 1 2 3 4 6 8
- * devices: cuda ranks 1 3 */
+ * devices: cuda sparse ranks 1 3 */
 #include "tests/exchange_rig.h"
 
 /* -- dense-ovlp ------------------------------------------------------------------------------------------------- */

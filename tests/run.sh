@@ -8,13 +8,15 @@
 #                                 comment of its own, or clang-format may wrap it into the text before.
 #   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
 #
-# This is the list of the CPU. Tests whose source has a line "devices: cuda" (or "devices: cuda ranks 1 3", for fewer P;
-# with "only", those are no tests of the CPU) are run again, with SPARSETRAIN_TEST_DEVICE=cuda:
+# This is the list of the CPU. Tests whose source has a line "devices: cuda sparse", or with one of the two names (or
+# "devices: cuda ranks 1 3", for fewer P, or for one device by a line "sparse ranks: 1 2 5"; with "only", those are no
+# tests of the CPU) are run again, with SPARSETRAIN_TEST_DEVICE set to that name:
+#   sparse    on the device that keeps lists of what is not zero, on any machine;
 #   cuda      where this build and machine have a GPU (sparsetrain list says so), else each is skipped by name;
-#   hostcuda  on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
+#   hostcuda  those for cuda on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
-# was built with, if any), DEVICES (which lists: "cpu cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
+# was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
 # TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or nothing ran.
 #
 # A program that dies, prints fewer results than its plan "1..N" announces, or runs into the timeout counts as one
@@ -24,12 +26,12 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 SAN=${SAN:-}
 export BUILD SAN
-DEVICES=${DEVICES:-cpu cuda hostcuda}
+DEVICES=${DEVICES:-cpu sparse cuda hostcuda}
 for device in $DEVICES; do
     case $device in
-    cpu | cuda | hostcuda) ;;
+    cpu | sparse | cuda | hostcuda) ;;
     *)
-        echo "DEVICES has \"$device\": there are cpu, cuda and hostcuda" >&2
+        echo "DEVICES has \"$device\": there are cpu, sparse, cuda and hostcuda" >&2
         exit 1
         ;;
     esac
@@ -207,7 +209,8 @@ on_device() {
     for source in $(device_tests "$SPARSETRAIN_TEST_DEVICE"); do
         name=$(basename "${source%.*}")
         program=$BUILD/tests/$name
-        ranks=$(field devices "$source" | sed -n 's/.*ranks *//p')
+        ranks=$(field "$SPARSETRAIN_TEST_DEVICE ranks" "$source")
+        [ -n "$ranks" ] || ranks=$(field devices "$source" | sed -n 's/.*ranks *//p')
         [ -n "$ranks" ] || ranks=$(field ranks "$source")
         case $source in
         *.sh) run "$name" " $1" sh "$source" ;;
@@ -244,7 +247,11 @@ device_state() {
         END { if (!found) print "no " "sparsetrain list does not say why" }'
 }
 
-unset SPARSETRAIN_PLUGIN
+if listed sparse; then
+    export SPARSETRAIN_TEST_DEVICE=sparse
+    on_device sparse
+fi
+unset SPARSETRAIN_PLUGIN SPARSETRAIN_TEST_DEVICE
 if listed cuda; then
     state=$(device_state cuda)
     if [ "$state" = yes ]; then

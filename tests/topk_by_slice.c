@@ -1,7 +1,7 @@
 /* topk_by_slice.c: selectors by slices: for every row of the table, what comes out is what the row returns for each
  * slice alone, end to end; its sizes, statistics, errors and memory. In every kernel set.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

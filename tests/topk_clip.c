@@ -1,6 +1,6 @@
 /* topk_clip.c: the norm of a gradient and clipping to a limit, against plain sums and against PyTorch.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

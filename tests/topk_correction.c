@@ -1,7 +1,7 @@
 /* topk_correction.c: momentum correction and masking on one device, against plain loops. (On all ranks, with an
  * exchange behind them: comm_correction.c.)
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

@@ -2,7 +2,7 @@
  * and places of every alignment, lists too short for what is selected, what lies around a vector, values that are hard
  * for selections, and the state that a store keeps from one call to the next.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

@@ -2,7 +2,7 @@
  * double. Sums in another order may put a threshold on the other side of an entry that it all but hits; such steps
  * are not compared, and counted, so that they stay few where data have no ties.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

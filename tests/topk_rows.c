@@ -1,7 +1,7 @@
 /* topk_rows.c: what every selector of the table promises, whatever its idea: over shapes and inputs that are hard, in
  * steps with error feedback, for every kernel set. What each of them selects is the matter of topk_naive.c.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

@@ -1,6 +1,6 @@
 /* topk_select.c: the selectors against sorting, over inputs that are hard for selections.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 

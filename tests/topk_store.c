@@ -1,6 +1,6 @@
 /* topk_store.c: the operations of the gradient store, one by one.
  *
- * devices: cuda
+ * devices: cuda sparse
  */
 #include "tests/topk_reference.h"
 
