@@ -16,7 +16,7 @@ const char select_usage[] =
     "  --density LIST   shares selected (default 0.001,0.02)\n"
     "  --repeat N       timed steps, each with all three passes in turn (default 40)\n"
     "  --period N       steps between exact thresholds of reuse (default 32)\n"
-    "  --device NAME    auto, cpu or cuda (default auto: a GPU where one can be used)\n"
+    "  --device NAME    auto, cpu, cuda or sparse (default auto: a GPU where one can be used)\n"
     "  --json           one JSON object per row instead of the table\n";
 
 static const struct selector_ops *selector_called(const char *name, size_t length) {
