@@ -309,6 +309,10 @@ bool options_clip_local(const struct options *o) {
     return o->clip_norm > 0 && strcmp(o->clip_at, "local") == 0;
 }
 
+bool options_record_selected(const struct options *o) {
+    return o->record[0] && strcmp(o->record_what, "selected") == 0;
+}
+
 bool options_drift(const struct options *o) {
     return o->local_update || options_exchange(o)->drifts;
 }

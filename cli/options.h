@@ -41,7 +41,7 @@ struct options {
     int64_t threads;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
     int64_t checkpoint_every, check_replicas, audit, log_slices, record_every;
-    char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
+    char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
     double eval_every;
     bool quiet;
     char progress[OPTION_TEXT_MAX];
@@ -115,6 +115,9 @@ enum precision options_precision(const struct options *o);
 
 /* --clip-at local: each rank's own gradient, before it is exchanged. */
 bool options_clip_local(const struct options *o);
+
+/* --record-what selected: the entries that every rank puts into the exchange. */
+bool options_record_selected(const struct options *o);
 
 /* Do the replicas differ between two averages of the parameters? */
 bool options_drift(const struct options *o);

@@ -80,9 +80,22 @@ static bool check_average(struct options *o, struct err *e) {
     return true;
 }
 
+/* Selected entries are those of algorithms in which a rank sends all that it selected, as it selected it. */
+static bool check_record(const struct options *o, struct err *e) {
+    static const char *const sends_all[] = {"topka", "topkdsa", "gaussiank"};
+    if (!only_where(o, o->record[0], NAMES("record-every", "record-what"), "without --record", e)) return false;
+    if (!options_record_selected(o)) return true;
+    for (size_t i = 0; i < sizeof sends_all / sizeof *sends_all; i++)
+        if (strcmp(o->algo, sends_all[i]) == 0) return true;
+    return err_set(e,
+                   "--record-what selected cannot be combined with --algo %s: it needs one that sends all that a rank "
+                   "has selected: topka, topkdsa or gaussiank",
+                   o->algo);
+}
+
 static bool check_output(const struct options *o, struct err *e) {
     if (!o->out[0] && !o->resume[0] && !refuse_if_given(o, "checkpoint-every", "without --out", e)) return false;
-    if (!o->record[0] && !refuse_if_given(o, "record-every", "without --record", e)) return false;
+    if (!check_record(o, e)) return false;
     if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
         return err_set(e, "--quiet and --progress %s contradict each other; give one of them", o->progress);
     return true;

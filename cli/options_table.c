@@ -37,6 +37,11 @@ static const char *clip_name(size_t i) {
     return names[i];
 }
 
+static const char *record_name(size_t i) {
+    static const char *const names[] = {"gradients", "selected", NULL};
+    return names[i];
+}
+
 static const char *residual_name(size_t i) {
     static const char *const names[] = {"conserve", "paper", NULL};
     return names[i];
@@ -193,6 +198,10 @@ const struct option_row option_table[] = {
      HUGE_COUNT},
     {"record", "FILE", OPTION_TEXT, RULE_LOCAL, output_group, NULL,
      "write the gradients of all ranks to FILE, for sparsetrain bench --pattern real:FILE", AT(record)},
+    {"record-what", "WHAT", OPTION_CHOICE, RULE_LOCAL, output_group, "gradients",
+     "what --record writes: whole gradients, or the entries that every rank selected (topka, topkdsa, gaussiank), for "
+     "sparsetrain fit and bench --pattern selected:FILE",
+     AT(record_what), .choice = record_name},
     {"record-every", "N", OPTION_INTEGER, RULE_LOCAL, output_group, "1", "of every N-th step", AT(record_every), 1,
      HUGE_COUNT},
     {"trace", "FILE", OPTION_TEXT, RULE_LOCAL, output_group, NULL,

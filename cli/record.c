@@ -10,7 +10,13 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-static const char magic[8] = {'S', 'T', 'R', 'A', 'I', 'N', 'G', 'R'};
+/* By what a file holds: gradients, selected entries. */
+static const struct {
+    char magic[8];
+    const char *what, *made_by;
+} kinds[2] = {
+    {{'S', 'T', 'R', 'A', 'I', 'N', 'G', 'R'}, "recorded gradients", "train --record FILE"},
+    {{'S', 'T', 'R', 'A', 'I', 'N', 'S', 'E'}, "recorded selections", "train --record FILE --record-what selected"}};
 enum { BYTE_ORDER_MARK = 0x01020304, TAG_GRADIENT = 911 };
 #define SLICES_MAX 1000000u
 
@@ -32,7 +38,7 @@ static size_t row_bytes(size_t n) {
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
-static bool cannot_write(const struct record *r, struct err *e) {
+bool record_cannot_write(const struct record *r, struct err *e) {
     return err_set(e, "cannot write the gradients to %s: %s", r->path, strerror(errno));
 }
 
@@ -43,15 +49,17 @@ static void write_head(struct record *r, const struct record_about *about, struc
                                .ranks = (uint64_t)r->comm->size,
                                .slices = about->slices,
                                .batch = about->batch};
-    memcpy(head.magic, magic, sizeof magic);
+    memcpy(head.magic, kinds[about->selected].magic, sizeof head.magic);
     snprintf(head.model, sizeof head.model, "%s", about->model);
     snprintf(head.data, sizeof head.data, "%s", about->data);
-    size_t bytes = about->slices * sizeof *about->slice;
-    uint32_t crc = crc32_of(crc32_of(0, &head, sizeof head), about->slice, bytes);
+    size_t bytes = about->slices * sizeof *about->slice, more = about->selected ? sizeof about->selection : 0;
+    uint32_t crc = crc32_of(crc32_of(0, &head, sizeof head), &about->selection, more);
+    crc = crc32_of(crc, about->slice, bytes);
     bool good = fwrite(&head, sizeof head, 1, r->file) == 1 &&
+                (more == 0 || fwrite(&about->selection, more, 1, r->file) == 1) &&
                 (bytes == 0 || fwrite(about->slice, bytes, 1, r->file) == 1) &&
                 fwrite(&crc, sizeof crc, 1, r->file) == 1 && fflush(r->file) == 0;
-    if (!good) cannot_write(r, e);
+    if (!good) record_cannot_write(r, e);
 }
 
 /* Rank 0. O_EXCL: gradients of another run are not to be lost by a slip. */
@@ -67,7 +75,7 @@ static void create(struct record *r, const char *path, const struct record_about
     }
     if (file >= 0) r->file = fdopen(file, "wb");
     if (!r->file)
-        cannot_write(r, e);
+        record_cannot_write(r, e);
     else
         write_head(r, about, e);
 }
@@ -79,10 +87,9 @@ bool record_open(struct record *r, struct comm *c, const char *path, const struc
     snprintf(r->path, sizeof r->path, "%s", path);
     if (c->rank == 0) create(r, path, about, e);
     r->open = !comm_agree(c, e);
-    if (r->open)
+    if (r->open && !about->selected)
         r->stage = mem_alloc(about->n, sizeof *r->stage, "a gradient on its way to the record file");
-    else if (r->file)
-        fclose(r->file);
+    if (!r->open && r->file) fclose(r->file);
     c->traffic = traffic;
     return r->open;
 }
@@ -121,7 +128,7 @@ bool record_step(struct record *r, uint64_t step, const float *grad, struct err 
         host = r->stage;
     }
     if (c->rank == 0) {
-        if (!write_rows(r, step, host)) cannot_write(r, e);
+        if (!write_rows(r, step, host)) record_cannot_write(r, e);
     } else {
         comm_recv(c, 0, TAG_GRADIENT, &ready, sizeof ready);
         comm_send(c, 0, TAG_GRADIENT, host, bytes);
@@ -137,6 +144,7 @@ void record_close(struct record *r) {
     if (r->file) fclose(r->file);
     if (r->file && r->steps == 0) remove(r->path);
     mem_free(r->stage);
+    sparse_close(&r->entries);
     *r = (struct record){0};
 }
 
@@ -144,8 +152,12 @@ void record_close(struct record *r) {
 
 static bool check_head(const struct record_reader *in, struct err *e) {
     const struct record_head *head = &in->head;
-    if (memcmp(head->magic, magic, sizeof magic) != 0)
-        return err_set(e, "%s is not a file of recorded gradients (train --record FILE makes one)", in->path);
+    if (memcmp(head->magic, kinds[!in->selected].magic, sizeof head->magic) == 0)
+        return err_set(e, "%s holds %s, not %s (%s makes those)", in->path, kinds[!in->selected].what,
+                       kinds[in->selected].what, kinds[in->selected].made_by);
+    if (memcmp(head->magic, kinds[in->selected].magic, sizeof head->magic) != 0)
+        return err_set(e, "%s is not a file of %s (%s makes one)", in->path, kinds[in->selected].what,
+                       kinds[in->selected].made_by);
     if (head->byte_order != BYTE_ORDER_MARK)
         return err_set(e, "the gradients in %s were recorded on a machine of the other byte order", in->path);
     if (head->version != RECORD_VERSION)
@@ -160,11 +172,12 @@ static bool read_slices(struct record_reader *in, struct err *e) {
     struct record_head *head = &in->head;
     uint64_t total = 0;
     uint32_t crc;
-    size_t bytes = head->slices * sizeof *in->slice;
+    size_t bytes = head->slices * sizeof *in->slice, more = in->selected ? sizeof in->selection : 0;
     in->slice = mem_alloc(head->slices + 1, sizeof *in->slice, "the layers of a record file");
-    if (fread(in->slice, 1, bytes, in->file) != bytes || fread(&crc, sizeof crc, 1, in->file) != 1)
+    if (fread(&in->selection, 1, more, in->file) != more || fread(in->slice, 1, bytes, in->file) != bytes ||
+        fread(&crc, sizeof crc, 1, in->file) != 1)
         return err_set(e, "%s is truncated within its head", in->path);
-    if (crc != crc32_of(crc32_of(0, head, sizeof *head), in->slice, bytes))
+    if (crc != crc32_of(crc32_of(crc32_of(0, head, sizeof *head), &in->selection, more), in->slice, bytes))
         return err_set(e, "%s is damaged: the checksum of its head is wrong", in->path);
     for (size_t i = 0; i < head->slices; i++) {
         in->slice[i].name[RECORD_SLICE_MAX - 1] = '\0';
@@ -172,37 +185,55 @@ static bool read_slices(struct record_reader *in, struct err *e) {
     }
     head->model[RECORD_TEXT_MAX - 1] = head->data[RECORD_TEXT_MAX - 1] = '\0';
     if (head->slices && total != head->n) return err_set(e, "%s is damaged: its layers do not add up", in->path);
+    const struct record_selection *s = &in->selection;
+    if (in->selected && !(s->k >= 1 && s->k <= head->n && s->density > 0 && s->density <= 1))
+        return err_set(e, "%s is damaged: its head makes no sense", in->path);
     return true;
 }
 
-static bool read_head(struct record_reader *in, struct err *e) {
+static bool read_head(struct record_reader *in, size_t *rest, struct err *e) {
     struct stat info;
     if (fstat(fileno(in->file), &info) != 0 || !S_ISREG(info.st_mode))
         return err_set(e, "%s is not a regular file", in->path);
     if (fread(&in->head, sizeof in->head, 1, in->file) != 1) {
-        if (info.st_size >= 8 && memcmp(in->head.magic, magic, sizeof magic) == 0)
+        const char *magic = kinds[in->selected].magic;
+        if (info.st_size >= 8 && memcmp(in->head.magic, magic, sizeof in->head.magic) == 0)
             return err_set(e, "%s is truncated within its head", in->path);
-        return err_set(e, "%s is not a file of recorded gradients (train --record FILE makes one)", in->path);
+        return err_set(e, "%s is not a file of %s (%s makes one)", in->path, kinds[in->selected].what,
+                       kinds[in->selected].made_by);
     }
     if (!check_head(in, e) || !read_slices(in, e)) return false;
     in->n = (size_t)in->head.n;
     in->ranks = (size_t)in->head.ranks;
-    in->first = sizeof in->head + in->head.slices * sizeof *in->slice + sizeof(uint32_t);
-    size_t rest = (size_t)info.st_size - in->first, step = in->ranks * row_bytes(in->n);
-    in->steps = rest / step;
-    in->incomplete = rest % step != 0;
-    if (in->steps == 0)
-        return err_set(e, "%s holds no complete step%s", in->path,
-                       in->incomplete ? ": it is truncated, or the run that recorded it was killed in its first" : "");
+    in->first = (size_t)ftello(in->file);
+    *rest = (size_t)info.st_size - in->first;
     return true;
 }
 
-bool record_read_open(struct record_reader *in, const char *path, struct err *e) {
+bool record_read_head(struct record_reader *in, const char *path, bool selected, size_t *bytes, struct err *e) {
     memset(in, 0, sizeof *in);
+    in->selected = selected;
     snprintf(in->path, sizeof in->path, "%s", path);
     in->file = fopen(path, "rbe");
-    if (!in->file) return err_set(e, "cannot read recorded gradients from %s: %s", path, strerror(errno));
-    if (read_head(in, e)) return true;
+    if (!in->file) return err_set(e, "cannot read %s from %s: %s", kinds[selected].what, path, strerror(errno));
+    if (read_head(in, bytes, e)) return true;
+    record_read_close(in);
+    return false;
+}
+
+bool record_no_step(const struct record_reader *in, struct err *e) {
+    return err_set(e, "%s holds no complete step%s", in->path,
+                   in->incomplete ? ": it is truncated, or the run that recorded it was killed in its first" : "");
+}
+
+bool record_read_open(struct record_reader *in, const char *path, struct err *e) {
+    size_t rest;
+    if (!record_read_head(in, path, false, &rest, e)) return false;
+    size_t step = in->ranks * row_bytes(in->n);
+    in->steps = rest / step;
+    in->incomplete = rest % step != 0;
+    if (in->steps > 0) return true;
+    record_no_step(in, e);
     record_read_close(in);
     return false;
 }
@@ -223,5 +254,7 @@ bool record_read(struct record_reader *in, size_t step, size_t rank, float *grad
 void record_read_close(struct record_reader *in) {
     if (in->file) fclose(in->file);
     mem_free(in->slice);
+    mem_free(in->row);
+    mem_free(in->at);
     memset(in, 0, sizeof *in);
 }

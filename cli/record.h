@@ -1,5 +1,6 @@
 /* record.h: `train --record FILE`: the gradients of every rank of a real run in one file, and their reading for
- * `bench --pattern real:FILE`.
+ * `bench --pattern real:FILE`; or, with --record-what selected, the entries that every rank put into the exchange, for
+ * `--pattern selected:FILE` and `sparsetrain fit`.
  *
  * Writing. All three calls are collective; the answer is the same on every rank:
  *
@@ -8,8 +9,11 @@
  *        if (!record_step(&record, step, grad, &e)) ...                // grad: device, [n]; after backward, before the
  *        record_close(&record);                                        // exchange, which may overwrite it
  *
- * In a step that is recorded exchange_begin must be left out: with it the gradient is being summed in place while
- * backward still runs. (exchange_run then does the whole, to the same bits.)
+ * With about.selected, after the exchange, record_selected_step(&record, step, k, sum.sent, &e) in place of
+ * record_step.
+ *
+ * In a step whose gradient is recorded exchange_begin must be left out: with it the gradient is being summed in place
+ * while backward still runs. (exchange_run then does the whole, to the same bits.) Selected entries need no such care.
  *
  * Rank 0 writes; the others send it their gradients as control traffic. A file that exists is not overwritten. A run
  * that is killed leaves a file whose last step may be incomplete: readers leave that step out.
@@ -21,6 +25,12 @@
  *        if (!record_read(&in, step, rank, grad, &e)) ...              // grad: [in.n]; its checksum is verified
  *        record_read_close(&in);
  *
+ * and of selected entries:
+ *
+ *        if (!record_selected_open(&in, path, &e)) ...
+ *        sparse_open(&s, in.most);
+ *        if (!record_selected_read(&in, step, rank, &s, &e)) ...
+ *
  * The file, all numbers in the byte order of the machine, which the head names:
  *
  *        struct record_head                   fixed size, below
@@ -30,6 +40,12 @@
  *            uint64_t step                    steps completed before it
  *            uint32_t rank, crc               CRC-32 of step, rank and the gradient
  *            float gradient[n]                mean over the rank's mini-batch
+ *
+ * A file of selected entries has struct record_selection behind the head (in the checksum too), and its rows are
+ *
+ *            struct record_row                fixed size, below
+ *            uint32_t index[nnz]              strictly increasing, below n
+ *            float value[nnz]                 as this rank sent them
  */
 #ifndef ST_CLI_RECORD_H
 #define ST_CLI_RECORD_H
@@ -39,6 +55,7 @@
 
 #include "base/device.h"
 #include "comm/comm.h"
+#include "topk/sparse.h"
 
 enum { RECORD_VERSION = 1, RECORD_TEXT_MAX = 128, RECORD_SLICE_MAX = 48 };
 
@@ -54,6 +71,19 @@ struct record_head {
     char model[RECORD_TEXT_MAX], data[RECORD_TEXT_MAX]; /* as --model and --data had them */
 };
 
+/* What the run asked for in the steps after any warm-up of the density. */
+struct record_selection {
+    uint64_t k;
+    double density;
+};
+
+/* What stands before the selected entries of a rank. */
+struct record_row {
+    uint64_t step, k, nnz;  /* k: asked for in this step */
+    uint32_t rank, crc;     /* crc: of the entries */
+    uint32_t row_crc, zero; /* row_crc: of this row with 0 in its place */
+};
+
 /* What the gradients are of. */
 struct record_about {
     size_t n;
@@ -62,6 +92,8 @@ struct record_about {
     const struct record_slice *slice; /* [slices]; may be NULL with slices = 0 */
     size_t slices;
     const struct device_ops *device; /* of the gradient given to record_step; NULL: host memory */
+    bool selected;                   /* the entries that were selected, not whole gradients; then: */
+    struct record_selection selection;
 };
 
 struct record {
@@ -69,8 +101,9 @@ struct record {
     const struct device_ops *device;
     FILE *file; /* rank 0 */
     char path[1024];
-    size_t n, steps; /* steps recorded so far */
-    float *stage;    /* [n] host */
+    size_t n, steps;       /* steps recorded so far */
+    float *stage;          /* [n] host; NULL for selected entries */
+    struct sparse entries; /* rank 0: those of another rank; grows */
     bool open;
 };
 
@@ -78,6 +111,7 @@ struct record {
 bool record_open(struct record *r, struct comm *c, const char *path, const struct record_about *about, struct err *e);
 /* False: the file could not be written on (a full disk). */
 bool record_step(struct record *r, uint64_t step, const float *grad, struct err *e);
+bool record_selected_step(struct record *r, uint64_t step, size_t k, const struct sparse *sent, struct err *e);
 /* A file without one step is removed. Nothing happens when r is zero. */
 void record_close(struct record *r);
 
@@ -89,6 +123,12 @@ struct record_reader {
     size_t n, ranks, steps;     /* steps: complete ones */
     bool incomplete;            /* another one was begun but not finished: it is left out */
     size_t first;               /* where the first step begins [bytes] */
+
+    bool selected; /* of a file of selected entries: */
+    struct record_selection selection;
+    struct record_row *row; /* [steps * ranks] as they come in the file */
+    size_t *at;             /* [steps * ranks]: where their entries begin [bytes] */
+    size_t most;            /* entries of the longest */
 };
 
 /* False: missing, no record file, another version or byte order, damaged, or without one complete step. */
@@ -96,5 +136,15 @@ bool record_read_open(struct record_reader *in, const char *path, struct err *e)
 /* step < in->steps (the step-th in the file), rank < in->ranks. False: damaged. */
 bool record_read(struct record_reader *in, size_t step, size_t rank, float *grad, struct err *e);
 void record_read_close(struct record_reader *in);
+
+/* The same for a file of selected entries; out->cap >= in->most. */
+bool record_selected_open(struct record_reader *in, const char *path, struct err *e);
+bool record_selected_read(struct record_reader *in, size_t step, size_t rank, struct sparse *out, struct err *e);
+
+/* -- shared by record.c and record_selected.c ---------------------------------------------------------------------- */
+/* Reads everything before the first step; *bytes: what is behind it. False: closed. */
+bool record_read_head(struct record_reader *in, const char *path, bool selected, size_t *bytes, struct err *e);
+bool record_no_step(const struct record_reader *in, struct err *e);
+bool record_cannot_write(const struct record *r, struct err *e); /* errno says why */
 
 #endif

@@ -287,13 +287,16 @@ static bool open_record(struct run *r, struct err *e) {
         snprintf(slice[i].name, sizeof slice[i].name, "%.47s", a->slice[i].name);
         slice[i].size = a->slice[i].size;
     }
+    const struct record_selection selection = {density_to_k(r->options.density, r->n - r->exempts), r->options.density};
     const struct record_about about = {.n = r->n,
                                        .model = r->options.model,
                                        .data = r->options.data,
                                        .batch = (size_t)r->options.batch,
                                        .slice = slice,
                                        .slices = a->slices,
-                                       .device = a->device};
+                                       .device = a->device,
+                                       .selected = options_record_selected(&r->options),
+                                       .selection = selection};
     bool good = record_open(&r->record, r->comm, r->options.record, &about, e);
     mem_free(slice);
     return good;

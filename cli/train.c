@@ -75,7 +75,7 @@ static void backward(struct run *r) {
     r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
     if (r->selector) r->selector->audit = due(r, r->options.audit);
     r->counting = due(r, r->options.log_slices);
-    r->recording = r->record.open && r->step % (size_t)r->options.record_every == 0;
+    r->recording = r->record.open && due(r, r->options.record_every) && !options_record_selected(&r->options);
     r->corrected = r->n;
     /* A recorded or counted gradient is wanted as backward leaves it: nothing may be exchanged meanwhile. */
     if (r->exchange_now->ops->begin && !r->recording && !r->counting) {
@@ -90,6 +90,12 @@ static void backward(struct run *r) {
 
 static bool record(struct run *r, struct err *e) {
     return !r->recording || record_step(&r->record, r->step, r->net->arena.grad, e);
+}
+
+/* Dense steps select nothing. */
+static bool record_sent(struct run *r, struct err *e) {
+    bool wanted = options_record_selected(&r->options) && r->sent && due(r, r->options.record_every);
+    return !wanted || record_selected_step(&r->record, r->step, (size_t)r->row.k, r->sent, e);
 }
 
 /* What was selected, and by which threshold. */
@@ -117,6 +123,7 @@ static void exchange(struct run *r) {
     gradient_before(r, 0);
     if (!exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum))
         not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
+    r->sent = sum.sparse ? sum.sent : NULL;
     slices_sum(r, &sum);
     gradient_delivered(r, &sum);
     if (r->options.local_update && x->ops->sparse)
@@ -210,6 +217,7 @@ bool run_train(struct run *r, int *status, struct err *e) {
         backward(r);
         if (!record(r, e)) return false;
         exchange(r);
+        if (!record_sent(r, e)) return false;
         optimise(r);
         if (!finish_step(r, must_meet, &stop, e)) return false;
         if ((must_meet || stop) && !between_steps(r, stop, e)) return false;
