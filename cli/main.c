@@ -10,6 +10,7 @@
 #include "cli/bench_select.h"
 #include "cli/bench_wire.h"
 #include "cli/data_show.h"
+#include "cli/fit.h"
 #include "cli/list.h"
 #include "cli/predict.h"
 #include "cli/report.h"
@@ -94,10 +95,19 @@ static const struct {
     const char *first, *second;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"list", NULL, verb_list},         {"man", NULL, verb_man},       {"help", NULL, verb_help},
-    {"--help", NULL, verb_help},       {"-h", NULL, verb_help},       {"version", NULL, verb_version},
-    {"--version", NULL, verb_version}, {"data", "show", data_show},   {"bench", "select", bench_select},
-    {"bench", "net", bench_net},       {"bench", "wire", bench_wire}, {"predict", NULL, predict},
+    {"list", NULL, verb_list},
+    {"man", NULL, verb_man},
+    {"help", NULL, verb_help},
+    {"--help", NULL, verb_help},
+    {"-h", NULL, verb_help},
+    {"version", NULL, verb_version},
+    {"--version", NULL, verb_version},
+    {"data", "show", data_show},
+    {"bench", "select", bench_select},
+    {"bench", "net", bench_net},
+    {"bench", "wire", bench_wire},
+    {"predict", NULL, predict},
+    {"fit", NULL, fit},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all

@@ -16,6 +16,7 @@ static const char *const verbs[][2] = {
     {"bench wire", "size and speed of the wire formats on this machine (bench wire --help)"},
     {"p2p", "time messages between ranks, fit the network's alpha and beta: mpirun -np 2 sparsetrain p2p --out FILE"},
     {"predict", "what each algorithm costs on a network, without running it: --net FILE|1gbe|... (predict --help)"},
+    {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)"},
     {"man", "this text as a manual page"},
 };
 

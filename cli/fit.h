@@ -1,0 +1,8 @@
+/* fit.h: `sparsetrain fit RECORDING [--out PROFILE]`: from the selected entries of a recorded run to a model of how the
+ * ranks' selections overlap (profile.h). No MPI. */
+#ifndef ST_CLI_FIT_H
+#define ST_CLI_FIT_H
+
+int fit(int argc, char **argv);
+
+#endif
