@@ -20,12 +20,16 @@ void bench_exchange_step(struct bench_case *b, struct exchange_sum *sum) {
     exchange_mean(&b->exchange, sum, b->grad);
 }
 
-static void case_open(struct bench_case *b, struct trace *trace) {
+/* A list of entries goes to another device through the store, for which nobody needs n floats here; the verification
+ * does. */
+static void case_open(struct bench_case *b, struct pattern *p, struct trace *trace) {
     const struct bench_request *r = b->request;
-    bool host = device_is_host(r->device);
+    bool host = device_is_host(r->device), by_entries = !host && b->ops->sparse && pattern_has_entries(p);
     phases_reset(&b->phases);
     b->phases.trace = trace;
-    b->host = mem_pinned_alloc(b->n, sizeof *b->host, "the bench's gradient");
+    pattern_case(p, b->n, b->k);
+    if (by_entries) sparse_open(&b->entries, p->room);
+    if (!by_entries || r->check) b->host = mem_pinned_alloc(b->n, sizeof *b->host, "the bench's gradient");
     b->grad =
         host ? b->host : r->device->alloc(b->n * sizeof *b->grad, "the bench's gradient (a smaller --n needs less)");
     b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
@@ -56,10 +60,20 @@ static void case_close(struct bench_case *b) {
     mem_free(b->step);
     if (b->grad != b->host) b->request->device->release(b->grad);
     mem_pinned_free(b->host);
+    sparse_close(&b->entries);
+}
+
+/* The same from a list of its entries. */
+static bool make_from_entries(struct bench_case *b, struct pattern *p, size_t t, struct err *e) {
+    if (!pattern_entries(p, t, b->n, &b->entries, e)) return false;
+    b->store.ops->scatter(&b->store, &b->entries, 1, b->grad);
+    if (b->host) b->request->device->to_host(b->host, b->grad, b->n * sizeof *b->host);
+    return true;
 }
 
 /* This rank's gradient of step t to host and grad. */
 static bool make_gradient(struct bench_case *b, struct pattern *p, size_t t, struct err *e) {
+    if (b->entries.idx) return make_from_entries(b, p, t, e);
     if (!pattern_gradient(p, t, b->n, b->host, e)) return false;
     if (b->grad != b->host) b->request->device->to_device(b->grad, b->host, b->n * sizeof *b->grad);
     return true;
@@ -117,7 +131,7 @@ static bool run_steps(struct bench_case *b, struct pattern *p, struct bench_chec
 
 static bool run_case(struct bench_case *b, struct pattern *p, struct trace *trace, struct err *e) {
     struct bench_check check = {0};
-    case_open(b, trace);
+    case_open(b, p, trace);
     if (b->request->check) bench_check_open(&check, b->n);
     bool good = run_steps(b, p, &check, e);
     bench_check_close(&check);
@@ -144,12 +158,14 @@ static bool leave_out_unserved(struct comm *c, struct bench_request *r, struct e
 static bool run_all(struct comm *c, const struct bench_request *r, struct pattern *p, struct trace *trace,
                     size_t *wrong_rows, struct err *e) {
     size_t rows = 0, above_bound = 0;
+    bool own_n = p->n && !(p->scales && r->n_given), own_density = p->density > 0 && !r->density_given;
     bench_print_head(r, c, p);
-    for (size_t i = 0; i < (p->n ? 1 : r->ns); i++)
-        for (size_t d = 0; d < r->densities; d++)
+    for (size_t i = 0; i < (own_n ? 1 : r->ns); i++)
+        for (size_t d = 0; d < (own_density ? 1 : r->densities); d++)
             for (size_t a = 0; a < r->algos; a++) {
-                struct bench_case b = {.comm = c, .request = r, .ops = r->algo[a], .density = r->density[d]};
-                b.n = p->n ? p->n : (size_t)r->n[i];
+                struct bench_case b = {.comm = c, .request = r, .ops = r->algo[a]};
+                b.density = own_density ? p->density : r->density[d];
+                b.n = own_n ? p->n : (size_t)r->n[i];
                 b.k = density_to_k(b.density, b.n);
                 b.select = bench_selector(r, b.ops);
                 if (!run_case(&b, p, trace, e)) return false;

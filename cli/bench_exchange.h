@@ -27,7 +27,7 @@ struct bench_request {
     const struct wire_ops *wire;
     double n[BENCH_LIST_MAX], density[BENCH_LIST_MAX];
     size_t ns, densities;
-    bool n_given;
+    bool n_given, density_given;
     const char *pattern, *trace; /* trace: NULL for none */
     const char *device_name;
     const struct device_ops *device; /* what that is here; bench_exchange sets it */
@@ -68,7 +68,8 @@ struct bench_case {
     struct exchange exchange;
     struct phases phases;
     float *grad;             /* [n] on the device of the request */
-    float *host;             /* [n] the same in host memory; grad itself where that is the device */
+    float *host;             /* [n] the same in host memory; grad itself where that is the device; NULL: not needed */
+    struct sparse entries;   /* of the pattern, where the gradient is made of them on the device */
     struct bench_step *step; /* [repeat]: the timed steps of this rank */
     double global_nnz;       /* mean over the timed steps */
     uint64_t wrong;

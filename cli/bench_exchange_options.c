@@ -17,13 +17,17 @@ static const char usage[] =
     "  --select NAME        selector of all algorithms that take one (default: each one's own)\n"
     "  --wire NAME          wire format of sparse vectors (default coo32)\n"
     "  --n LIST             gradient lengths, or MIN:MAX:FACTOR (default 65536:4194304:8)\n"
-    "  --density LIST       shares selected, k = density n (default 0.01)\n"
+    "  --density LIST       shares selected, k = density n (default 0.01, of selected: and fitted: the recorded "
+    "run's)\n"
     "  --pattern NAME       the gradients (default uniform):\n"
     "                         uniform        independent normal numbers\n"
     "                         clustered      large entries in runs that the ranks largely share\n"
     "                         layers:MODEL   scales of a model's layers, heavy-tailed; n is the model's\n"
     "                         real:FILE      recorded by train --record FILE; n is the file's. Rank r takes recorded\n"
     "                                        rank r mod R of R, r / R steps later; after the last step the first\n"
+    "                         selected:FILE  recorded by train --record FILE --record-what selected, likewise\n"
+    "                         fitted:PROFILE drawn as sparsetrain fit found recorded ones to be; --n and --density\n"
+    "                                        scale them (default: those of the profile)\n"
     "  --ranks-per-node M   take every M consecutive ranks for a node (hitopk, torus2d)\n"
     "  --device NAME        where gradients and residuals lie: auto, cpu, cuda or sparse (lists of what is not zero; "
     "default\n"
@@ -68,6 +72,7 @@ static bool set_n(struct bench_request *r, const char *text, struct err *e) {
 
 static bool set_density(struct bench_request *r, const char *text, struct err *e) {
     const struct number_rule rule = {"bench", "--density", NUMBER_ABOVE_0, 1, false};
+    r->density_given = true;
     return numbers_list(&rule, text, r->density, BENCH_LIST_MAX, &r->densities, e);
 }
 
@@ -191,7 +196,8 @@ const struct selector_ops *bench_selector(const struct bench_request *r, const s
 }
 
 static bool complete(struct bench_request *r, struct err *e) {
-    bool recorded = strncmp(r->pattern, "real:", 5) == 0 || strncmp(r->pattern, "layers:", 7) == 0;
+    bool recorded = strncmp(r->pattern, "real:", 5) == 0 || strncmp(r->pattern, "layers:", 7) == 0 ||
+                    strncmp(r->pattern, "selected:", 9) == 0;
     if (recorded && r->n_given)
         return err_set(e, "bench: --n cannot be chosen with --pattern %.200s, which has its own; leave it out",
                        r->pattern);

@@ -113,7 +113,7 @@ void bench_print_head(const struct bench_request *r, const struct comm *c, const
         mem_free(text);
     }
     printf("# pattern %s", r->pattern);
-    if (p->kind == PATTERN_REAL)
+    if (p->kind == PATTERN_REAL || p->kind == PATTERN_SELECTED)
         printf(" (%llu steps of %llu ranks%s)", (unsigned long long)p->steps, (unsigned long long)p->ranks,
                p->incomplete ? "; an incomplete last step is left out" : "");
     printf(", wire %s; %zu timed steps after %zu; %s\n", r->wire->name, r->repeat, r->warmup,

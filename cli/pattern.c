@@ -49,25 +49,16 @@ static inline float normal_of(const float *quantile, uint32_t word) {
     return word >> 31 ? -z : z;
 }
 
-/* Word i of a sequence: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), whose state is a counter, so that any place of
- * the sequence is as near as the first. */
-static inline uint64_t word_at(uint64_t key, uint64_t i) {
-    uint64_t x = key + (i + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* out[0..n-1]: independent normal numbers, a function of (seed, rank, step, index). */
 static void fill_normal(const struct pattern *p, size_t step, size_t n, float *out) {
     const uint64_t what[3] = {p->seed, (uint64_t)p->comm->rank, step};
     uint64_t key = hash64(0, what, sizeof what);
     for (size_t i = 0; i + 1 < n; i += 2) {
-        uint64_t word = word_at(key, i / 2);
+        uint64_t word = hash_word(key, i / 2);
         out[i] = normal_of(p->quantile, (uint32_t)word);
         out[i + 1] = normal_of(p->quantile, (uint32_t)(word >> 32));
     }
-    if (n % 2) out[n - 1] = normal_of(p->quantile, (uint32_t)word_at(key, n / 2));
+    if (n % 2) out[n - 1] = normal_of(p->quantile, (uint32_t)hash_word(key, n / 2));
 }
 
 /* -- shapes -------------------------------------------------------------------------------------------------------- */
@@ -99,9 +90,16 @@ static void shape_layers(const struct pattern *p, size_t n, float *grad) {
 
 /* -- recorded gradients -------------------------------------------------------------------------------------------- */
 
+size_t pattern_recorded_step(const struct pattern *p, size_t step, int rank) {
+    return (step + (size_t)rank / (size_t)p->ranks) % (size_t)p->steps;
+}
+
+size_t pattern_recorded_rank(const struct pattern *p, int rank) {
+    return (size_t)rank % (size_t)p->ranks;
+}
+
 static bool read_recorded(struct pattern *p, size_t step, int rank, float *grad, struct err *e) {
-    size_t r = (size_t)rank, R = (size_t)p->ranks;
-    return record_read(&p->file, (step + r / R) % (size_t)p->steps, r % R, grad, e);
+    return record_read(&p->file, pattern_recorded_step(p, step, rank), pattern_recorded_rank(p, rank), grad, e);
 }
 
 /* Rank 0 reads for all: the file need not be visible to the others. */
@@ -129,8 +127,18 @@ static bool replay(struct pattern *p, size_t step, float *grad, struct err *e) {
     return good;
 }
 
+/* A list of entries as a vector. */
+static bool spread_entries(struct pattern *p, size_t step, size_t n, float *grad, struct err *e) {
+    if (!p->entries.idx) sparse_open(&p->entries, p->room);
+    if (!pattern_entries(p, step, n, &p->entries, e)) return false;
+    memset(grad, 0, n * sizeof *grad);
+    for (size_t i = 0; i < p->entries.nnz; i++) grad[p->entries.idx[i]] = p->entries.val[i];
+    return true;
+}
+
 bool pattern_gradient(struct pattern *p, size_t step, size_t n, float *grad, struct err *e) {
     if (p->kind == PATTERN_REAL) return replay(p, step, grad, e);
+    if (pattern_has_entries(p)) return spread_entries(p, step, n, grad, e);
     fill_normal(p, step, n, grad);
     if (p->kind == PATTERN_CLUSTERED) shape_clusters(p, step, n, grad);
     if (p->kind == PATTERN_LAYERS) shape_layers(p, n, grad);
@@ -181,13 +189,15 @@ static void open_recorded(struct pattern *p, const char *path, struct err *e) {
 /* What rank 0 found, to all. */
 static void share(struct pattern *p) {
     struct comm *c = p->comm;
-    uint64_t found[5] = {p->n, p->slices, p->ranks, p->steps, p->incomplete};
+    uint64_t found[6] = {p->n, p->slices, p->ranks, p->steps, p->incomplete, p->room};
     comm_bcast(c, 0, found, sizeof found);
+    comm_bcast(c, 0, &p->density, sizeof p->density);
     p->n = (size_t)found[0];
     p->slices = found[1];
     p->ranks = found[2];
     p->steps = found[3];
     p->incomplete = found[4] != 0;
+    p->room = (size_t)found[5];
     if (!p->slices) return;
     if (c->rank > 0) p->slice = mem_zalloc((size_t)p->slices, sizeof *p->slice, "the slices of a pattern");
     comm_bcast(c, 0, p->slice, (size_t)p->slices * sizeof *p->slice);
@@ -198,10 +208,9 @@ static bool find_kind(struct pattern *p, const char *text, const char **where, s
         const char *name;
         enum pattern_kind kind;
         bool takes;
-    } rows[] = {{"uniform", PATTERN_UNIFORM, false},
-                {"clustered", PATTERN_CLUSTERED, false},
-                {"layers", PATTERN_LAYERS, true},
-                {"real", PATTERN_REAL, true}};
+    } rows[] = {{"uniform", PATTERN_UNIFORM, false},  {"clustered", PATTERN_CLUSTERED, false},
+                {"layers", PATTERN_LAYERS, true},     {"real", PATTERN_REAL, true},
+                {"selected", PATTERN_SELECTED, true}, {"fitted", PATTERN_FITTED, true}};
     size_t length = strcspn(text, ":");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strlen(rows[i].name) != length || strncmp(rows[i].name, text, length) != 0) continue;
@@ -210,20 +219,29 @@ static bool find_kind(struct pattern *p, const char *text, const char **where, s
         p->kind = rows[i].kind;
         return true;
     }
-    return err_set(e, "--pattern has no \"%.200s\"; there are: uniform, clustered, layers:MODEL, real:FILE", text);
+    return err_set(
+        e,
+        "--pattern has no \"%.200s\"; there are: uniform, clustered, layers:MODEL, real:FILE, selected:FILE, "
+        "fitted:PROFILE",
+        text);
 }
 
 bool pattern_open(struct pattern *p, struct comm *c, const char *text, uint64_t seed, struct err *e) {
     const char *where = "";
+    char *profile = NULL;
     enum traffic traffic = c->traffic;
     *p = (struct pattern){.comm = c, .seed = seed};
     c->traffic = TRAFFIC_CONTROL;
     bool known = find_kind(p, text, &where, e);
     if (known && c->rank == 0 && p->kind == PATTERN_LAYERS) find_slices(p, where, e);
     if (known && c->rank == 0 && p->kind == PATTERN_REAL) open_recorded(p, where, e);
+    if (known && c->rank == 0 && p->kind == PATTERN_SELECTED) pattern_open_selected(p, where, e);
+    if (known && c->rank == 0 && p->kind == PATTERN_FITTED) profile = profile_load(where, e);
     bool good = !comm_agree(c, e);
     if (good) share(p);
-    if (good && p->kind != PATTERN_REAL) p->quantile = make_quantiles();
+    if (good && p->kind == PATTERN_FITTED) good = pattern_share_profile(p, profile, where, e);
+    if (good && p->kind < PATTERN_REAL) p->quantile = make_quantiles();
+    mem_free(profile);
     c->traffic = traffic;
     return good;
 }
@@ -233,5 +251,9 @@ void pattern_close(struct pattern *p) {
     mem_free(p->slice);
     mem_free(p->quantile);
     mem_free(p->stage);
+    draw_close(&p->draw);
+    profile_close(&p->profile);
+    sparse_close(&p->entries);
+    sparse_close(&p->other);
     memset(p, 0, sizeof *p);
 }

@@ -92,6 +92,18 @@ check "bench exits with 0" [ $? -eq 0 ]
 all_right "bench: nothing is wrong"
 start 2 bench --device "$device" --algo dense,topka --warmup 0 --repeat 1 --pattern "real:$W/kept"
 check "bench replays what was recorded" [ $? -eq 0 ]
+# shellcheck disable=SC2086
+start 2 --device "$device" $small $short --algo topka $sparse --quiet --record "$W/selected" --record-what selected
+check "a run records what was selected" [ $? -eq 0 ]
+start 1 fit "$W/selected" --out "$W/profile"
+for pattern in "selected:$W/selected" "fitted:$W/profile"; do
+    start 2 bench --device "$device" --algo dense,topka,gtopk --warmup 1 --repeat 2 --pattern "$pattern"
+    check "bench with ${pattern%%:*} entries exits with 0" [ $? -eq 0 ]
+    all_right "bench with ${pattern%%:*} entries: nothing is wrong"
+    global=$(awk '$3 == "topka" { print $(NF - 1) }' "$W/out")
+    start 2 bench --device "$device" --algo topka --warmup 1 --repeat 2 --pattern "$pattern" --no-check
+    check "unverified, of the same entries ($global)" [ "$global" = "$(awk '$3 == "topka" { print $(NF - 1) }' "$W/out")" ]
+done
 start 2 bench --device "$device" --algo topka --n 1000 --warmup 0 --repeat 1 --json
 check "bench says which device" grep -q "\"device\":\"$label\"" "$W/out"
 start 1 bench select --device "$device" --n 3000,17 --density 0.01,1 --repeat 2

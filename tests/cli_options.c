@@ -122,6 +122,9 @@ static void exchange_mistakes(void **state) {
     says("--algo gtopk --ranks-per-node 2", "without an algorithm that goes by nodes");
     says("--algo hitopk --ranks-per-node 0", "out of range");
     says("--algo gtopk --record-every 2", "without --record");
+    says("--algo topka --record-what selected", "--record-what has no effect without --record");
+    says("--algo gtopk --record x --record-what selected", "--algo gtopk: it needs one that sends all that a rank");
+    says("--algo topka --record x --record-what all", "there are: gradients, selected");
     says("--algo gtopk --wire zip", "--wire has no \"zip\"; there are: coo32");
     says("--algo gtopk --overlap sometimes", "there are: none, layers");
 }

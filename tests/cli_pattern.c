@@ -107,6 +107,140 @@ static void layers_are_those_of_the_model(struct comm *c) {
     pattern_close(&p);
 }
 
+/* -- drawn from a profile -------------------------------------------------------------------------------------------
+ */
+
+enum { FITTED_N = 70000 };
+
+/* A profile in a file of rank 0's; `line` replaces the first line that begins with its first word. */
+static char profile_path[64];
+static void write_profile(struct comm *c, const char *line) {
+    static const char *const lines[] = {
+        "sparsetrain-profile 1",
+        "model m",
+        "data d:e",
+        "n 70000",
+        "ranks 2",
+        "steps 3",
+        "distance 4",
+        "k 700",
+        "density 0.01",
+        "q 0.5",
+        "h 0.8",
+        "fixed h",
+        "sign_agreement 0.8",
+        "persistence 0.6",
+        "tail 0 1 2 3 4 5 6 7 8 9 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 "
+        "10 10 10 10 10",
+        "union 1 700 700",
+        "union 2 1200 1201.5",
+        "slice 60000 0.5 a b",
+        "slice 9990 0.49 c",
+        "slice 10 0.01 d"};
+    mpi_test_path(c, "profile", profile_path);
+    if (c->rank == 0) {
+        FILE *f = fopen(profile_path, "w");
+        assert_non_null(f);
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+            size_t word = strcspn(lines[i], " ") + 1;
+            bool here = line && strncmp(lines[i], line, word) == 0;
+            fprintf(f, "%s\n", here ? line : lines[i]);
+            if (here) line = NULL;
+        }
+        fclose(f);
+    }
+    comm_barrier(c);
+}
+
+static struct pattern opened_profile(struct comm *c, uint64_t seed) {
+    char text[96];
+    snprintf(text, sizeof text, "fitted:%s", profile_path);
+    return opened(c, text, seed);
+}
+
+static void drawn_is_a_function_of_seed_rank_and_step(struct comm *c) {
+    write_profile(c, NULL);
+    struct pattern p = opened_profile(c, 1), again = opened_profile(c, 1), seeded = opened_profile(c, 2);
+    struct sparse a, b;
+    struct err e = {0};
+    assert_int_equal(p.n, FITTED_N);
+    assert_true(p.scales && p.density == 0.01);
+    pattern_case(&p, FITTED_N, 700);
+    pattern_case(&again, 500, 5);
+    pattern_case(&again, FITTED_N, 700);
+    pattern_case(&seeded, FITTED_N, 700);
+    sparse_open(&a, p.room);
+    sparse_open(&b, p.room);
+    assert_true(pattern_entries(&p, 3, FITTED_N, &a, &e));
+    assert_true(sparse_valid(&a, FITTED_N));
+    assert_true(a.nnz > 700 && a.nnz < 1050); /* 875 and 5 deviations */
+    fill(&p, 3, FITTED_N, grad);
+    for (size_t i = 0, next = 0; i < FITTED_N; i++) {
+        bool in = next < a.nnz && a.idx[next] == i;
+        assert_true(grad[i] == (in ? a.val[next] : 0));
+        next += in;
+    }
+    assert_true(pattern_entries(&again, 3, FITTED_N, &b, &e));
+    assert_int_equal(a.nnz, b.nnz);
+    assert_memory_equal(a.idx, b.idx, a.nnz * sizeof *a.idx);
+    assert_memory_equal(a.val, b.val, a.nnz * sizeof *a.val);
+    assert_true(pattern_entries(&again, 4, FITTED_N, &b, &e));
+    assert_true(a.nnz != b.nnz || memcmp(a.idx, b.idx, a.nnz * sizeof *a.idx) != 0);
+    assert_true(pattern_entries(&seeded, 3, FITTED_N, &b, &e));
+    assert_true(a.nnz != b.nnz || memcmp(a.idx, b.idx, a.nnz * sizeof *a.idx) != 0);
+    uint64_t hash = hash64(0, a.idx, a.nnz * sizeof *a.idx), all[8] = {0};
+    comm_allgather(c, &hash, sizeof hash, all);
+    for (int r = 0; r < c->size; r++) assert_true(r == c->rank || all[r] != hash);
+    draw_entries(&p.draw, (uint64_t)(c->rank + 1) % (uint64_t)c->size, 3, &b); /* any rank draws for any other */
+    assert_true(hash64(0, b.idx, b.nnz * sizeof *b.idx) == all[(c->rank + 1) % c->size]);
+    sparse_close(&a);
+    sparse_close(&b);
+    pattern_close(&p);
+    pattern_close(&again);
+    pattern_close(&seeded);
+    comm_barrier(c);
+    if (c->rank == 0) remove(profile_path);
+}
+
+/* Every line of a profile, damaged in one way or another. The same on all ranks, which see the file through rank 0. */
+static void damaged_profiles_are_told(struct comm *c) {
+    static const char *const cases[][2] = {
+        {"sparsetrain-profile 2", "line 1: this program reads profiles of version 1"},
+        {"n x", "line 4: what stands behind n makes no sense"},
+        {"n 70001", "do not add up to n"},
+        {"ranks 1", "behind ranks"},
+        {"ranks 3", "a line union for each number of ranks"},
+        {"steps 0", "behind steps"},
+        {"distance -1", "behind distance"},
+        {"k 0", "behind k"},
+        {"k 70001", "behind k"},
+        {"density 1.5", "behind density"},
+        {"q nan", "behind q"},
+        {"q 1.1", "behind q"},
+        {"h 0.4", "behind h"},
+        {"fixed q", "behind fixed"},
+        {"sign_agreement 2", "behind sign_agreement"},
+        {"persistence ", "behind persistence"},
+        {"tail 0 1 2", "behind tail"},
+        {"union 3 1 1", "behind union"},
+        {"slice 60000", "behind slice"},
+        {"slice 60000 0.9 a", "shares of the slices do not add up to 1"},
+        {"slice 300 0.5 a", "behind slice"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pattern p;
+        struct err e = {0};
+        char text[96];
+        write_profile(c, cases[i][0]);
+        snprintf(text, sizeof text, "fitted:%s", profile_path);
+        assert_false(pattern_open(&p, c, text, 1, &e));
+        if (!strstr(e.text, cases[i][1])) fail_msg("%s: \"%s\"", cases[i][0], e.text);
+        assert_null(strchr(e.text, '\n'));
+        pattern_close(&p);
+        comm_barrier(c);
+    }
+    if (c->rank == 0) remove(profile_path);
+}
+
 static void mistakes_are_told(struct comm *c) {
     static const char *const cases[][2] = {{"", "there are: uniform"},
                                            {"uni", "there are: uniform"},
@@ -119,6 +253,13 @@ static void mistakes_are_told(struct comm *c) {
                                            {"real:/tmp", "not a regular file"},
                                            {"real:/dev/null", "not a regular"},
                                            {"real:Makefile", "recorded gradie"},
+                                           {"selected", "selected:FILE"},
+                                           {"selected:/nowhere/x", "/nowhere/x"},
+                                           {"selected:Makefile", "recorded selections"},
+                                           {"fitted", "fitted:PROFILE"},
+                                           {"fitted:/nowhere/x", "cannot read the profile /nowhere/x"},
+                                           {"fitted:/tmp", "is no profile"},
+                                           {"fitted:Makefile", "is no profile"},
                                            {"clustered:", "there are:"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pattern p;
@@ -130,10 +271,13 @@ static void mistakes_are_told(struct comm *c) {
 }
 
 int main(int argc, char **argv) {
-    const struct mpi_case cases[] = {{"is_a_function_of_seed_rank_and_step", is_a_function_of_seed_rank_and_step},
-                                     {"uniform_is_normally_distributed", uniform_is_normally_distributed},
-                                     {"clustered_is_shared_by_the_ranks", clustered_is_shared_by_the_ranks},
-                                     {"layers_are_those_of_the_model", layers_are_those_of_the_model},
-                                     {"mistakes_are_told", mistakes_are_told}};
+    const struct mpi_case cases[] = {
+        {"is_a_function_of_seed_rank_and_step", is_a_function_of_seed_rank_and_step},
+        {"uniform_is_normally_distributed", uniform_is_normally_distributed},
+        {"clustered_is_shared_by_the_ranks", clustered_is_shared_by_the_ranks},
+        {"layers_are_those_of_the_model", layers_are_those_of_the_model},
+        {"drawn_is_a_function_of_seed_rank_and_step", drawn_is_a_function_of_seed_rank_and_step},
+        {"damaged_profiles_are_told", damaged_profiles_are_told},
+        {"mistakes_are_told", mistakes_are_told}};
     return mpi_test_main(argc, argv, "cli_pattern", cases, sizeof cases / sizeof *cases);
 }

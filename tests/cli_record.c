@@ -1,6 +1,7 @@
 /* cli_record.c: recorded gradients: what is written is what is read; whatever breaks off or is damaged is refused in
- * one line, an incomplete last step is left out; the pattern real:FILE hands them to other numbers of ranks.
- * ranks: 1 3 4 */
+ * one line, an incomplete last step is left out; the pattern real:FILE hands them to other numbers of ranks. The same
+ * of recorded selections and selected:FILE. */
+/* ranks: 1 3 4 */
 #include "tests/mpi_harness.h"
 
 #include "cli/pattern.h"
@@ -181,11 +182,204 @@ static void replays_to_other_numbers_of_ranks(struct comm *c) {
     remove_file(c);
 }
 
+/* -- selected entries ---------------------------------------------------------------------------------------------- */
+
+/* Rank r selects other numbers of entries in other steps, none at all in some. */
+static struct sparse selection_of(size_t step, int rank) {
+    static uint32_t idx[N];
+    static float val[N];
+    struct sparse s = {idx, val, 0, N};
+    for (uint32_t i = (uint32_t)rank + 1; (step + (size_t)rank) % 3 != 1 && i < N; i += 40 + (uint32_t)step, s.nnz++) {
+        idx[s.nnz] = i;
+        val[s.nnz] = value_of(step, rank, i);
+    }
+    return s;
+}
+
+enum { FIRST_SELECTED = FIRST_ROW + (int)sizeof(struct record_selection), ROW = (int)sizeof(struct record_row) };
+
+static void write_selected(struct comm *c) {
+    struct record r;
+    struct err e = {0};
+    const struct record_about about = {.n = N,
+                                       .model = "m",
+                                       .data = "d:e",
+                                       .batch = 7,
+                                       .slice = slices,
+                                       .slices = 2,
+                                       .selected = true,
+                                       .selection = {25, 0.025}};
+    mpi_test_path(c, "selected", path);
+    assert_true(record_open(&r, c, path, &about, &e));
+    for (size_t s = 0; s < STEPS; s++) {
+        struct sparse sent = selection_of(s, c->rank);
+        assert_true(record_selected_step(&r, 5 * s, 20 + s, &sent, &e));
+    }
+    assert_int_equal(r.steps, STEPS);
+    record_close(&r);
+    comm_barrier(c);
+}
+
+static void is_selection(const struct sparse *got, size_t step, int rank) {
+    struct sparse s = selection_of(step, rank);
+    assert_int_equal(got->nnz, s.nnz);
+    assert_memory_equal(got->idx, s.idx, s.nnz * sizeof *s.idx);
+    assert_memory_equal(got->val, s.val, s.nnz * sizeof *s.val);
+}
+
+static void reads_what_was_selected(struct comm *c) {
+    write_selected(c);
+    if (c->rank == 0) {
+        struct record_reader in;
+        struct err e = {0};
+        struct sparse s;
+        assert_true(record_selected_open(&in, path, &e));
+        assert_int_equal(in.n, N);
+        assert_int_equal(in.ranks, c->size);
+        assert_int_equal(in.steps, STEPS);
+        assert_false(in.incomplete);
+        assert_int_equal(in.selection.k, 25);
+        assert_true(in.selection.density == 0.025);
+        assert_string_equal(in.slice[1].name, "linear.bias");
+        sparse_open(&s, in.most);
+        for (size_t t = STEPS; t-- > 0;)
+            for (int r = 0; r < c->size; r++) {
+                assert_int_equal(in.row[t * in.ranks + (size_t)r].step, 5 * t);
+                assert_int_equal(in.row[t * in.ranks + (size_t)r].k, 20 + t);
+                assert_true(record_selected_read(&in, t, (size_t)r, &s, &e));
+                is_selection(&s, t, r);
+            }
+        sparse_close(&s);
+        record_read_close(&in);
+        assert_false(record_read_open(&in, path, &e));
+        assert_non_null(strstr(e.text, "holds recorded selections, not recorded gradients"));
+    }
+    remove_file(c);
+    write_file(c);
+    if (c->rank == 0) {
+        struct record_reader in;
+        struct err e = {0};
+        assert_false(record_selected_open(&in, path, &e));
+        assert_non_null(strstr(e.text, "holds recorded gradients, not recorded selections"));
+    }
+    remove_file(c);
+}
+
+/* Opens the file and reads all of it; the line of whatever is wrong. */
+static struct err read_selected(void) {
+    struct record_reader in;
+    struct err e = {0};
+    struct sparse s;
+    if (!record_selected_open(&in, path, &e)) return e;
+    sparse_open(&s, in.most);
+    for (size_t i = 0; i < in.steps * in.ranks && !e.text[0]; i++)
+        record_selected_read(&in, i / in.ranks, i % in.ranks, &s, &e);
+    sparse_close(&s);
+    record_read_close(&in);
+    return e;
+}
+
+/* Any byte of the file, wherever it lies: one line. */
+static void damage_of_selections_is_found(struct comm *c) {
+    write_selected(c);
+    if (c->rank == 0) {
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, 0, SEEK_END), 0);
+        long length = ftell(f);
+        for (long at = 0; at < length; at += at < FIRST_SELECTED + 2 * ROW ? 1 : 7) {
+            assert_int_equal(fseek(f, at, SEEK_SET), 0);
+            int was = fgetc(f);
+            change(at, (unsigned char)(was ^ 0x41));
+            struct err e = read_selected();
+            if (!e.text[0] || strchr(e.text, '\n')) fail_msg("byte %ld: \"%s\"", at, e.text);
+            change(at, (unsigned char)was);
+        }
+        fclose(f);
+        assert_int_equal(read_selected().text[0], 0);
+    }
+    remove_file(c);
+}
+
+static void any_length_of_selections_is_understood(struct comm *c) {
+    write_selected(c);
+    if (c->rank == 0) {
+        long ends[STEPS + 1] = {FIRST_SELECTED}, length;
+        for (size_t s = 0; s < STEPS; s++) {
+            ends[s + 1] = ends[s];
+            for (int r = 0; r < c->size; r++) ends[s + 1] += ROW + 8 * (long)selection_of(s, r).nnz;
+        }
+        for (length = ends[STEPS]; length >= 0; length -= length > FIRST_SELECTED ? 3 : 50) {
+            struct record_reader in;
+            struct err e = {0};
+            size_t complete = 0;
+            assert_int_equal(truncate(path, length), 0);
+            while (complete < STEPS && ends[complete + 1] <= length) complete++;
+            assert_int_equal(record_selected_open(&in, path, &e), complete > 0);
+            if (complete == 0)
+                assert_true(strstr(e.text, "truncated") || strstr(e.text, "not a file") ||
+                            strstr(e.text, "no complete step"));
+            if (complete == 0) continue;
+            assert_int_equal(in.steps, complete);
+            assert_int_equal(in.incomplete, length != ends[complete]);
+            record_read_close(&in);
+        }
+    }
+    remove_file(c);
+}
+
+/* As lists and as vectors. */
+static void replays_selections(struct comm *c) {
+    int recorders = c->size > 1 ? 2 : 1;
+    struct comm *group = comm_split(c, c->rank < recorders, c->rank);
+    if (c->rank < recorders) write_selected(group);
+    comm_split_close(group);
+    comm_bcast(c, 0, path, sizeof path);
+    comm_barrier(c);
+    struct pattern p;
+    struct err e = {0};
+    struct sparse out;
+    char text[96];
+    float grad[N];
+    snprintf(text, sizeof text, "selected:%s", path);
+    assert_true(pattern_open(&p, c, text, 1, &e));
+    assert_true(pattern_has_entries(&p));
+    assert_int_equal(p.n, N);
+    assert_int_equal(p.steps, STEPS);
+    assert_true(p.density == 0.025);
+    pattern_case(&p, N, 25);
+    sparse_open(&out, p.room);
+    for (size_t t = 0; t < 2 * STEPS + 1; t++) {
+        size_t step = (t + (size_t)(c->rank / recorders)) % STEPS;
+        assert_true(pattern_entries(&p, t, N, &out, &e));
+        is_selection(&out, step, c->rank % recorders);
+        assert_true(pattern_gradient(&p, t, N, grad, &e));
+        struct sparse s = selection_of(step, c->rank % recorders);
+        for (size_t i = 0, next = 0; i < N; i++) {
+            bool in = next < s.nnz && s.idx[next] == i;
+            assert_true(grad[i] == (in ? s.val[next] : 0));
+            next += in;
+        }
+    }
+    pattern_close(&p); /* what it has read of so short a file it would not read again */
+    if (c->rank == 0) change(FIRST_SELECTED + ROW + 1, 9);
+    assert_true(pattern_open(&p, c, text, 1, &e));
+    assert_false(pattern_entries(&p, 0, N, &out, &e));
+    assert_non_null(strstr(e.text, "damaged"));
+    sparse_close(&out);
+    pattern_close(&p);
+    remove_file(c);
+}
+
 int main(int argc, char **argv) {
     const struct mpi_case cases[] = {{"reads_what_was_written", reads_what_was_written},
                                      {"does_not_overwrite", does_not_overwrite},
                                      {"damage_is_found", damage_is_found},
                                      {"any_length_is_understood", any_length_is_understood},
-                                     {"replays_to_other_numbers_of_ranks", replays_to_other_numbers_of_ranks}};
+                                     {"replays_to_other_numbers_of_ranks", replays_to_other_numbers_of_ranks},
+                                     {"reads_what_was_selected", reads_what_was_selected},
+                                     {"damage_of_selections_is_found", damage_of_selections_is_found},
+                                     {"any_length_of_selections_is_understood", any_length_of_selections_is_understood},
+                                     {"replays_selections", replays_selections}};
     return mpi_test_main(argc, argv, "cli_record", cases, sizeof cases / sizeof *cases);
 }
