@@ -112,31 +112,31 @@ static void layers_are_those_of_the_model(struct comm *c) {
 
 enum { FITTED_N = 70000 };
 
+#define TEN_TIMES(x) x x x x x x x x x x
+#define TAIL "tail 0 1 2" TEN_TIMES(" 3") TEN_TIMES(" 4") TEN_TIMES(" 5")
 /* A profile in a file of rank 0's; `line` replaces the first line that begins with its first word. */
 static char profile_path[64];
 static void write_profile(struct comm *c, const char *line) {
-    static const char *const lines[] = {
-        "sparsetrain-profile 1",
-        "model m",
-        "data d:e",
-        "n 70000",
-        "ranks 2",
-        "steps 3",
-        "distance 4",
-        "k 700",
-        "density 0.01",
-        "q 0.5",
-        "h 0.8",
-        "fixed h",
-        "sign_agreement 0.8",
-        "persistence 0.6",
-        "tail 0 1 2 3 4 5 6 7 8 9 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 "
-        "10 10 10 10 10",
-        "union 1 700 700",
-        "union 2 1200 1201.5",
-        "slice 60000 0.5 a b",
-        "slice 9990 0.49 c",
-        "slice 10 0.01 d"};
+    static const char *const lines[] = {"sparsetrain-profile 1",
+                                        "model m",
+                                        "data d:e",
+                                        "n 70000",
+                                        "ranks 2",
+                                        "steps 3",
+                                        "distance 4",
+                                        "k 700",
+                                        "density 0.01",
+                                        "q 0.5",
+                                        "h 0.8",
+                                        "fixed h",
+                                        "sign_agreement 0.8",
+                                        "persistence 0.6",
+                                        TAIL,
+                                        "union 1 700 700",
+                                        "union 2 1200 1201.5",
+                                        "slice 60000 0.5 a b",
+                                        "slice 9990 0.49 c",
+                                        "slice 10 0.01 d"};
     mpi_test_path(c, "profile", profile_path);
     if (c->rank == 0) {
         FILE *f = fopen(profile_path, "w");
