@@ -133,11 +133,12 @@ static double deviation(double expected, size_t slices, double T) {
     return sqrt(expected / T + (double)slices);
 }
 
-static void draws_overlap_as_expected(size_t n, size_t k, double q, double h) {
+/* Closes the profile. */
+static void draws_overlap_as_expected(struct profile p, size_t n, size_t k) {
     const double T = k < 10000 ? 10 : 2;
     static const size_t shown[] = {1, 2, 3, 4, 5, 7, 8, RANKS};
-    struct profile p = profile_with(q, h);
     double mean[RANKS] = {0}, size[RANKS];
+    size_t slices = p.slices;
     struct draw d;
     struct sparse s;
     draw_open(&d, &p, n, k, 3);
@@ -150,7 +151,7 @@ static void draws_overlap_as_expected(size_t n, size_t k, double q, double h) {
     close_to(draw_union(&d, 1), (double)k, 1e-6 * (double)k);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double expected = draw_union(&d, (double)shown[i]);
-        close_to(mean[shown[i] - 1], expected, 5 * deviation(expected, SLICES, T));
+        close_to(mean[shown[i] - 1], expected, 5 * deviation(expected, slices, T));
     }
     sparse_close(&s);
     draw_close(&d);
@@ -158,16 +159,28 @@ static void draws_overlap_as_expected(size_t n, size_t k, double q, double h) {
 
 static void drawn_unions_are_as_expected(void **state) {
     (void)state;
-    for (int m = 0; m < MODELS; m++) draws_overlap_as_expected(N, 3000, models[m][0], models[m][1]);
+    for (int m = 0; m < MODELS; m++) draws_overlap_as_expected(profile_with(models[m][0], models[m][1]), N, 3000);
 }
 
 static void scaled_draws_are_as_expected(void **state) {
     (void)state;
-    draws_overlap_as_expected(10 * N + 7, 3000, 0.4, 0.6);
-    draws_overlap_as_expected(N / 10, 300, 0.4, 0.6);
-    draws_overlap_as_expected(N, 30000, 0.4, 0.6); /* two slices are full */
-    draws_overlap_as_expected(N, 60000, 0.4, 0.6); /* all with a share are, and more is wanted */
-    draws_overlap_as_expected(3, 1, 0.4, 0.6);
+    draws_overlap_as_expected(profile_with(0.4, 0.6), 10 * N + 7, 3000);
+    draws_overlap_as_expected(profile_with(0.4, 0.6), N / 10, 300);
+    draws_overlap_as_expected(profile_with(0.4, 0.6), N, 30000); /* two slices are full */
+    draws_overlap_as_expected(profile_with(0.4, 0.6), N, 60000); /* all with a share are, and more is wanted */
+    draws_overlap_as_expected(profile_with(0.4, 0.6), 3, 1);
+}
+
+/* 400 biases of 16 entries, in which a sixth of an entry is hot: in most of them there is none at a time. */
+static void small_slices_overlap_as_expected(void **state) {
+    (void)state;
+    enum { MANY = 400 };
+    struct profile p = profile_with(0.5, 0.6);
+    mem_free(p.slice);
+    p.slice = mem_zalloc(MANY, sizeof *p.slice, "slices");
+    for (p.slices = 0; p.slices < MANY; p.slices++) p.slice[p.slices] = (struct profile_slice){16, 1.0 / MANY, "bias"};
+    p.n = MANY * 16;
+    draws_overlap_as_expected(p, MANY * 16, 110);
 }
 
 /* All of them: what scatters the entries over the slices is a permutation of each. */
@@ -444,6 +457,7 @@ int main(void) {
                                        cmocka_unit_test(exact_unions_are_fitted),
                                        cmocka_unit_test(drawn_unions_are_as_expected),
                                        cmocka_unit_test(scaled_draws_are_as_expected),
+                                       cmocka_unit_test(small_slices_overlap_as_expected),
                                        cmocka_unit_test(density_1_is_every_entry),
                                        cmocka_unit_test(entries_are_as_the_profile_says),
                                        cmocka_unit_test(fit_finds_the_profile),
