@@ -8,6 +8,11 @@ static size_t capacity(size_t nnz) {
     return ENTRY * nnz;
 }
 
+static double expected_bytes(double entries, double density) {
+    (void)density;
+    return ENTRY * entries;
+}
+
 static size_t encode(const struct sparse *s, size_t from, size_t to, void *message) {
     (void)from, (void)to;
     if (s->nnz == 0) return 0;
@@ -36,6 +41,7 @@ const struct wire_ops wire_coo32 = {
     .in_place = true,
     .fixed = true,
     .capacity = capacity,
+    .expected_bytes = expected_bytes,
     .encode = encode,
     .decode = decode,
 };

@@ -41,6 +41,21 @@ double cost_seconds(const struct cost *c, const struct network *net) {
            c->node_words * net->node_beta;
 }
 
+/* Of what a message has in coo32, 8 bytes an entry, to what it has in this format. */
+static double words_more(const struct cost_entries *s, const struct wire_ops *wire) {
+    if (s->messages == 0) return 0;
+    return s->messages * (wire->expected_bytes(s->entries, s->density) / 4 - 2 * s->entries);
+}
+
+void cost_in_format(const struct cost *coo32, const struct wire_ops *wire, struct cost *to) {
+    *to = *coo32;
+    to->words += words_more(&coo32->sparse, wire);
+    to->node_words += words_more(&coo32->node_sparse, wire);
+    if (wire->fixed || coo32->sparse.messages == 0) return;
+    to->alphas += coo32->size_alphas;
+    to->words += coo32->size_words;
+}
+
 /* -- files ----------------------------------------------------------------------------------------- */
 enum { LINE = 512, NUMBERS = 4 };
 

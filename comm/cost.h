@@ -5,6 +5,10 @@
  * alpha: start-up time of a message [s]; beta: time of a 4-byte word [s]; the node_ ones inside a node, where an
  * algorithm tells the two apart (hitopk, torus2d; all others see one flat network). Counted along the longest path,
  * in coo32 words, as the papers do (gTop-k Table I, Ok-Topk Table 1). Selection and merging are not in it.
+ *
+ *        ops->cost(&c, &cost);                             // as the papers have it
+ *        cost_in_format(&cost, wire, &cost);               // the same step with --wire
+ *        double seconds = cost_seconds(&cost, &net);
  */
 #ifndef ST_COMM_COST_H
 #define ST_COMM_COST_H
@@ -12,10 +16,21 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "comm/wire.h"
+
+/* The sparse vectors among the words of a cost line: so many messages of so many entries, whose indices lie so densely
+ * in the range of a message; 2 messages entries words of coo32. Means, so no whole numbers. */
+struct cost_entries {
+    double messages, entries, density;
+};
 
 struct cost {
     double alphas, words;           /* between nodes, or everywhere for a flat algorithm */
     double node_alphas, node_words; /* inside a node */
+    /* What a wire format changes: of words and of node_words; no messages: nothing of it travels in a format. */
+    struct cost_entries sparse, node_sparse;
+    /* What is added where the length of a message does not follow from the number of its entries. */
+    double size_alphas, size_words;
 };
 
 /* What a cost depends on. */
@@ -32,6 +47,9 @@ struct network {
 };
 
 double cost_seconds(const struct cost *c, const struct network *net);
+
+/* *to: what the step of *coo32 (a row's cost line) costs with this format, in words of 4 bytes. to may be coo32. */
+void cost_in_format(const struct cost *coo32, const struct wire_ops *wire, struct cost *to);
 
 /* The built-in networks, NULL-name-terminated: 1gbe (gTop-k's), 10gbe, 25gbe, 100gbe, aries (Ok-Topk's). */
 extern const struct network networks[];

@@ -6,6 +6,7 @@
 #include "comm/gather_sum.h"
 
 #include "base/mem.h"
+#include "comm/peers.h"
 #include "comm/wire.h"
 
 void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup) {
@@ -85,6 +86,15 @@ void gather_sum_run(struct gather_sum *g, const struct sparse *local) {
     }
     phase_enter(g->setup->phases, PHASE_MERGE);
     sparse_sum(g->part, (size_t)P, g->setup->n, &g->sum, g->scratch);
+}
+
+void gather_sum_cost(const struct cost_case *c, struct cost *cost) {
+    double others = c->P - 1, k = (double)c->k;
+    *cost = (struct cost){.alphas = ceil_log2(c->P),
+                          .words = gather_sum_words(c->k, c->P),
+                          .sparse = {others, k, k / (double)c->n},
+                          .size_alphas = ceil_log2(c->P),
+                          .size_words = 2 * others};
 }
 
 double gather_sum_words(size_t k, int P) {

@@ -36,5 +36,7 @@ void gather_sum_close(struct gather_sum *g);
 
 /* Words that any one rank sends, and receives: 2k(P-1). */
 double gather_sum_words(size_t k, int P);
+/* The cost line above, and what the sizes of the messages add to it where they are not known. */
+void gather_sum_cost(const struct cost_case *c, struct cost *cost);
 
 #endif

@@ -20,7 +20,10 @@ static double gaussiank_max_words(const struct cost_case *c) {
 }
 
 static void gaussiank_cost(const struct cost_case *c, struct cost *cost) {
-    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = gaussiank_max_words(c)};
+    topka_cost(c, cost);
+    cost->alphas += cost->size_alphas; /* with any format */
+    cost->words += cost->size_words;
+    cost->size_alphas = cost->size_words = 0;
 }
 
 extern const struct exchange_ops exchange_gaussiank;

@@ -223,7 +223,8 @@ static double gtopk_max_words(const struct cost_case *c) {
 }
 
 static void gtopk_cost(const struct cost_case *c, struct cost *cost) {
-    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = 4.0 * (double)c->k * ceil_log2(c->P)};
+    double messages = 2.0 * ceil_log2(c->P), k = (double)c->k;
+    *cost = (struct cost){.alphas = messages, .words = 2 * k * messages, .sparse = {messages, k, k / (double)c->n}};
 }
 
 extern const struct exchange_ops exchange_gtopk;

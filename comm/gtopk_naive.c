@@ -71,7 +71,7 @@ static double gtopk_naive_max_words(const struct cost_case *c) {
 }
 
 static void gtopk_naive_cost(const struct cost_case *c, struct cost *cost) {
-    *cost = (struct cost){.alphas = ceil_log2(c->P), .words = gtopk_naive_max_words(c)};
+    gather_sum_cost(c, cost);
 }
 
 extern const struct exchange_ops exchange_gtopk_naive;

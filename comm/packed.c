@@ -5,6 +5,7 @@
  *
  * bf16 is the upper half of an f32: 8 bits of significand, the same range. Rounded to nearest, ties to even, and to the
  * largest finite value instead of an infinity, so that value - rounded is a finite f32 without error. */
+#include <math.h>
 #include <string.h>
 
 #include "base/simd.h"
@@ -23,6 +24,19 @@ static size_t capacity_bf16(size_t nnz) {
 }
 static size_t capacity_f32(size_t nnz) {
     return nnz ? sizeof(uint32_t) * (HEADER + nnz + packed_index_words_max(nnz)) : 0;
+}
+
+/* Less than one entry on average: mostly no message at all. */
+static double expected(double entries, double density, double value_bytes) {
+    if (entries < 1) return entries > 0 ? entries * expected(1, density, value_bytes) : 0;
+    double values = ceil(value_bytes * entries / sizeof(uint32_t));
+    return sizeof(uint32_t) * (HEADER + values + packed_index_words_expected(entries, density));
+}
+static double expected_bf16(double entries, double density) {
+    return expected(entries, density, sizeof(uint16_t));
+}
+static double expected_f32(double entries, double density) {
+    return expected(entries, density, sizeof(float));
 }
 
 /* The bits of a value, rounded; without branches, so that the loop below becomes vector instructions. */
@@ -137,6 +151,7 @@ const struct wire_ops wire_packed = {
     .paper = "Rice and Plaunt 1971; Zukowski et al., ICDE 2006 (outliers)",
     .rounds = true,
     .capacity = capacity_bf16,
+    .expected_bytes = expected_bf16,
     .encode = encode_bf16,
     .decode = decode_bf16,
     .round = round_bf16,
@@ -147,6 +162,7 @@ const struct wire_ops wire_packed_f32 = {
     .summary = "gaps of indices in Rice's code, values as they are; about 5 bytes an entry",
     .paper = "Rice and Plaunt 1971; Zukowski et al., ICDE 2006 (outliers)",
     .capacity = capacity_f32,
+    .expected_bytes = expected_f32,
     .encode = encode_f32,
     .decode = decode_f32,
 };

@@ -10,6 +10,7 @@
  * per second through vectorization", 2015 (arXiv 1209.2137). */
 #include "comm/packed_index.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/simd.h"
@@ -44,6 +45,31 @@ static size_t block_words(struct shape s, size_t c) {
 
 size_t packed_index_words_max(size_t nnz) {
     return nnz + (nnz + 31) / 32 + (nnz + BLOCK - 1) / BLOCK;
+}
+
+/* -- what to expect -------------------------------------------------------------------------------------- */
+/* The width that width_for takes for gaps of this mean, and the mean of their heights: a gap is g with probability
+ * p (1-p)^g, so that with q = (1-p)^(2^w) a height is h with probability (1-q) q^h, and its mean q / (1-q). */
+static uint32_t usual_width(double density, double *height) {
+    double mean = (1 - density) / density;
+    uint32_t width = 0;
+    while (width < WIDTH_MAX && mean / exp2(width) > 1 + mean / exp2(width + 1)) width++;
+    double log_q = log1p(-density) * exp2(width); /* -infinity where every index is taken: no heights */
+    *height = exp(log_q) / -expm1(log_q);
+    return width;
+}
+
+/* ceil(bits / 32) for a number of bits that varies. */
+static double words_for(double bits) {
+    return bits <= 32 ? 1 : bits / 32 + 0.5;
+}
+
+double packed_index_words_expected(double entries, double density) {
+    double height, full = floor(entries / BLOCK), rest = entries - full * BLOCK;
+    uint32_t width = usual_width(density, &height);
+    double words = full * (1 + BLOCK * width / 32.0 + words_for(BLOCK * (1 + height)));
+    if (rest > 0) words += 1 + ceil(rest * width / 32) + words_for(rest * (1 + height));
+    return words;
 }
 
 static inline uint32_t low_mask(uint32_t width) {

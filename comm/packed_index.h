@@ -24,6 +24,10 @@
 /* Most words for nnz indices. */
 size_t packed_index_words_max(size_t nnz);
 
+/* Words to expect for so many entries (>= 1; a mean) at random places, an index being one with probability `density`,
+ * in (0, 1]. */
+double packed_index_words_expected(double entries, double density);
+
 /* idx: [nnz], increasing, >= from. words: [packed_index_words_max(nnz)]. Returns the words written. */
 size_t packed_index_encode(const uint32_t *idx, size_t nnz, size_t from, uint32_t *words);
 

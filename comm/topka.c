@@ -60,7 +60,7 @@ double topka_max_words(const struct cost_case *c) {
 }
 
 void topka_cost(const struct cost_case *c, struct cost *cost) {
-    *cost = (struct cost){.alphas = ceil_log2(c->P), .words = topka_max_words(c)};
+    gather_sum_cost(c, cost);
 }
 
 extern const struct exchange_ops exchange_topka;

@@ -236,11 +236,12 @@ static double topkdsa_max_words(const struct cost_case *c) {
     return c->P == 1 ? 0 : (sends > receives ? sends : receives) + 2 * (P - 1);
 }
 
-/* The upper end of the interval. */
+/* The upper end of the interval: what is gathered is dense. */
 static void topkdsa_cost(const struct cost_case *c, struct cost *cost) {
-    double P = c->P;
+    double P = c->P, k = (double)c->k, n = (double)c->n;
     *cost = (struct cost){.alphas = c->P == 1 ? 0 : P + 2.0 * ceil_log2(c->P),
-                          .words = (2 * (double)c->k + (double)c->n) * (P - 1) / P};
+                          .words = (2 * k + n) * (P - 1) / P,
+                          .sparse = {P - 1, k / P, k / n}};
 }
 
 extern const struct exchange_ops exchange_topkdsa;

@@ -9,6 +9,11 @@ const struct wire_ops *const wires[] = {
 #include "comm/wires.def"
     NULL};
 
+double wire_entry_bytes(const struct wire_ops *w, double density) {
+    const double entries = 1 << 20;
+    return w->expected_bytes(entries, density) / entries;
+}
+
 /* The entries of cut (of these indices, [count]) that are not 0, to the end of error. */
 static void keep_changed(struct sparse *error, const uint32_t *idx, const float *cut, size_t count) {
     size_t changed = 0, at = error->nnz;

@@ -28,6 +28,9 @@ struct wire_ops {
     bool fixed;    /* the length follows from the number of entries: wire_capacity(w, nnz), to the byte */
     /* Most bytes of a message of nnz entries, whatever they are. Grows with nnz; a multiple of 4. */
     size_t (*capacity)(size_t nnz);
+    /* For the cost model: bytes to expect of a message of so many entries at random places, of which an index is one
+     * with probability `density`, in (0, 1]. entries: a mean, so any number >= 0; 0: no bytes. */
+    double (*expected_bytes)(double entries, double density);
     /* s: indices in [from, to), as wire_round left it. message: 4-byte aligned. Returns the bytes. */
     size_t (*encode)(const struct sparse *s, size_t from, size_t to, void *message);
     /* view = the vector in this message; buffer (not in_place: sparse_open'd; else unused) may hold its arrays.
@@ -47,6 +50,9 @@ extern const struct wire_ops *const wires[]; /* every row, NULL-terminated; the 
 static inline size_t wire_capacity(const struct wire_ops *w, size_t nnz) {
     return w->capacity(nnz);
 }
+
+/* Bytes of an entry of a long message, see expected_bytes. */
+double wire_entry_bytes(const struct wire_ops *w, double density);
 
 /* s->val rounded in place; *error: what was cut off (s - rounded), entries that changed only, in index order.
  * error->cap >= s->nnz, or error NULL where nobody wants it. Exact: rounded + error == the old value. */
