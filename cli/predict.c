@@ -1,5 +1,5 @@
 /* predict.c: the cost lines of all exchanges as numbers: gTop-k's Table I and Ok-Topk's Table 1 for a given network,
- * and the numbers of ranks from which one algorithm overtakes another. */
+ * and the numbers of ranks from which one algorithm overtakes another; with --best, whom to take. */
 #include "cli/predict.h"
 
 #include <math.h>
@@ -9,8 +9,9 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/numbers.h"
+#include "cli/predict_best.h"
 #include "cli/predict_rows.h"
-#include "comm/exchange.h"
+#include "comm/best.h"
 #include "topk/selector.h"
 
 enum { LIST_MAX = 32, SEARCH_TO = 4096, SHOWN = 6 };
@@ -26,13 +27,15 @@ struct request {
     int ranks_per_node;
     double compute; /* [s] a step; 0: not given */
     const struct exchange_ops *against;
+    const struct wire_ops *wire; /* NULL with wire_given: all */
     const char *rows;
-    bool json;
+    bool wire_given, against_given, best, json;
 };
 
 static const char usage[] =
     "usage: sparsetrain predict --net FILE|NAME [--p LIST] [--n LIST] [--density LIST] [--ranks-per-node M]\n"
-    "                           [--against ALGO] [--compute SECONDS] [--rows FILE] [--json]\n"
+    "                           [--against ALGO] [--wire NAME|all] [--compute SECONDS] [--rows FILE] [--json]\n"
+    "       sparsetrain predict --best --net FILE|NAME [--p LIST] ...\n"
     "What a step of every exchange costs by the alpha-beta model, and from how many ranks on one is faster than\n"
     "another. Selection and merging are not in it, nor what overlaps with computing. LIST: numbers with commas\n"
     "between them.\n"
@@ -42,6 +45,10 @@ static const char usage[] =
     "  --density LIST      shares of the gradient that are exchanged (default 0.001)\n"
     "  --ranks-per-node M  for hitopk and torus2d, which use the network inside a node too (default 1)\n"
     "  --against ALGO      whom the others are to overtake (default dense)\n"
+    "  --wire NAME|all     the format of sparse vectors (default coo32); all: for each algorithm that in which it is\n"
+    "                      fastest\n"
+    "  --best              every algorithm in every format (or in that of --wire), the fastest first: what train\n"
+    "                      --algo auto would try. With several P: the first of each\n"
     "  --compute SECONDS   forward and backward of a step: adds the time of the whole step and its efficiency\n"
     "  --rows FILE         rows of sparsetrain bench --json: measured and predicted side by side\n"
     "  --json              one JSON object per line instead of the tables\n";
@@ -63,8 +70,15 @@ static bool take(const char *option, const char *value, struct request *r, struc
     if (strcmp(option, "--n") == 0) return take_list(&lengths, value, &r->n, e);
     if (strcmp(option, "--density") == 0) return take_list(&shares, value, &r->density, e);
     if (strcmp(option, "--against") == 0) {
+        r->against_given = true;
         TABLE_FIND(exchanges, value, r->against);
         return r->against ? true : err_set(e, "predict: there is no algorithm %.60s; sparsetrain list has all", value);
+    }
+    if (strcmp(option, "--wire") == 0) {
+        r->wire_given = true;
+        TABLE_FIND(wires, value, r->wire);
+        return r->wire || strcmp(value, "all") == 0 ||
+               err_set(e, "predict: there is no wire format %.60s; sparsetrain list has all", value);
     }
     if (strcmp(option, "--rows") == 0) {
         r->rows = value;
@@ -82,6 +96,10 @@ static bool check(const struct request *r, bool shape, struct err *e) {
                           "--out");
     if (r->rows && shape)
         return err_set(e, "predict: the rows say what n, k and P are; leave out the options for them");
+    if (r->rows && (r->wire_given || r->best))
+        return err_set(e, "predict: --rows holds what was measured, in the format of each row; leave out %s",
+                       r->best ? "--best" : "--wire");
+    if (r->best && r->against_given) return err_set(e, "predict: --best ranks all of them; leave out --against");
     for (size_t i = 0; !r->rows && i < r->p.count; i++)
         if (fmod(r->p.x[i], r->ranks_per_node) != 0)
             return err_set(e, "predict: --ranks-per-node %d does not divide %.0f ranks (--p)", r->ranks_per_node,
@@ -97,17 +115,18 @@ static void default_p(struct request *r) {
 }
 
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    static const char *const valued[] = {"--net",     "--p",       "--n",   "--density", "--ranks-per-node",
-                                         "--against", "--compute", "--rows"};
+    static const char *const valued[] = {"--net",     "--p",       "--n",    "--density", "--ranks-per-node",
+                                         "--against", "--compute", "--wire", "--rows"};
     bool shape = false; /* an option that does not go with --rows */
     *r = (struct request){.ranks_per_node = 1};
     TABLE_FIND(exchanges, "dense", r->against);
     r->n = (struct list){{25000000}, 1};
     r->density = (struct list){{0.001}, 1};
+    r->wire = wires[0];
     for (int i = 1; i < argc; i++) {
         size_t v = 0;
-        if (strcmp(argv[i], "--json") == 0) {
-            r->json = true;
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--best") == 0) {
+            *(argv[i][2] == 'j' ? &r->json : &r->best) = true;
             continue;
         }
         while (v < sizeof valued / sizeof *valued && strcmp(argv[i], valued[v]) != 0) v++;
@@ -119,6 +138,7 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
         i++;
     }
     if (r->p.count == 0) default_p(r);
+    if (r->best && !r->wire_given) r->wire = NULL;
     return check(r, shape, e);
 }
 
@@ -127,9 +147,26 @@ static struct cost_case make_case(const struct request *r, double n, double dens
     return (struct cost_case){(size_t)n, density_to_k(density, (size_t)n), P, r->ranks_per_node};
 }
 
+/* The cost of a step in the format that was asked for, or in the fastest one; returns which (NULL: it takes none). */
+static const struct wire_ops *cost_of(const struct request *r, const struct exchange_ops *ops,
+                                      const struct cost_case *c, struct cost *cost) {
+    const struct wire_ops *best = NULL;
+    struct cost coo32, now;
+    ops->cost(c, &coo32);
+    *cost = coo32;
+    for (size_t w = 0; best_takes_format(ops) && wires[w]; w++) {
+        if (r->wire && wires[w] != r->wire) continue;
+        cost_in_format(&coo32, wires[w], &now);
+        if (best && cost_seconds(&now, &r->net) >= cost_seconds(cost, &r->net)) continue;
+        best = wires[w];
+        *cost = now;
+    }
+    return best;
+}
+
 static double seconds_of(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c) {
     struct cost cost;
-    ops->cost(c, &cost);
+    cost_of(r, ops, c, &cost);
     return cost_seconds(&cost, &r->net);
 }
 
@@ -145,9 +182,11 @@ static const struct exchange_ops *fastest(const struct request *r, const struct 
 /* -- the table ------------------------------------------------------------------------------------- */
 static void print_cost(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c, bool best) {
     struct cost cost;
-    ops->cost(c, &cost);
+    const struct wire_ops *wire = cost_of(r, ops, c, &cost);
     double seconds = cost_seconds(&cost, &r->net);
-    printf("%6d  %-12s %9.0f %13.0f", c->P, ops->name, cost.alphas, cost.words);
+    printf("%6d  %-12s", c->P, ops->name);
+    if (r->wire_given) printf(" %-10s", wire ? wire->name : "-");
+    printf(" %9.0f %13.0f", cost.alphas, cost.words);
     if (r->ranks_per_node > 1) printf(" %9.0f %13.0f", cost.node_alphas, cost.node_words);
     printf(" %12.6f", seconds);
     if (r->compute > 0) printf(" %12.6f %9.1f%%", r->compute + seconds, 100 * r->compute / (r->compute + seconds));
@@ -157,7 +196,7 @@ static void print_cost(const struct request *r, const struct exchange_ops *ops, 
 static void json_cost(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c, bool best) {
     struct cost cost;
     struct json j;
-    ops->cost(c, &cost);
+    const struct wire_ops *wire = cost_of(r, ops, c, &cost);
     json_open(&j);
     json_object(&j, NULL);
     json_string(&j, "predict", "cost");
@@ -174,6 +213,10 @@ static void json_cost(const struct request *r, const struct exchange_ops *ops, c
     json_number(&j, "seconds", cost_seconds(&cost, &r->net));
     if (r->compute > 0) json_number(&j, "compute_s", r->compute);
     json_boolean(&j, "fastest", best);
+    if (wire)
+        json_string(&j, "wire", wire->name);
+    else
+        json_null(&j, "wire");
     json_end(&j);
     puts(json_text(&j));
     json_close(&j);
@@ -181,8 +224,9 @@ static void json_cost(const struct request *r, const struct exchange_ops *ops, c
 
 static void print_costs(const struct request *r, double n, double density) {
     if (!r->json) {
-        printf("\nn %.0f, density %g, k %zu\n%6s  %-12s %9s %13s", n, density, make_case(r, n, density, 1).k, "P",
-               "algorithm", "alphas", "words");
+        printf("\nn %.0f, density %g, k %zu\n%6s  %-12s", n, density, make_case(r, n, density, 1).k, "P", "algorithm");
+        if (r->wire_given) printf(" %-10s", "format");
+        printf(" %9s %13s", "alphas", "words");
         if (r->ranks_per_node > 1) printf(" %9s %13s", "in node", "words in node");
         printf(" %12s", "seconds");
         if (r->compute > 0) printf(" %12s %10s", "step", "efficiency");
@@ -293,6 +337,14 @@ static void print_network(const struct request *r) {
     printf("\n%s%s", r->net.source, *r->net.source ? "\n" : "");
 }
 
+static void rank_all(const struct request *r, double n, double density) {
+    const struct predict_best b = {.net = &r->net, .only = r->wire, .compute = r->compute, .json = r->json};
+    struct cost_case c[LIST_MAX];
+    for (size_t i = 0; i < r->p.count; i++) c[i] = make_case(r, n, density, (int)r->p.x[i]);
+    if (!r->json) printf("\nn %.0f, density %g, k %zu\n", n, density, c[0].k);
+    predict_best(&b, c, r->p.count);
+}
+
 int predict(int argc, char **argv) {
     static struct request r; /* large */
     struct err e = {0};
@@ -305,6 +357,10 @@ int predict(int argc, char **argv) {
     if (ok && r.rows) ok = predict_rows(r.rows, &r.net, r.json, &e);
     for (size_t i = 0; ok && !r.rows && i < r.n.count; i++) {
         for (size_t d = 0; d < r.density.count; d++) {
+            if (r.best) {
+                rank_all(&r, r.n.x[i], r.density.x[d]);
+                continue;
+            }
             print_costs(&r, r.n.x[i], r.density.x[d]);
             print_crossovers(&r, r.n.x[i], r.density.x[d]);
         }

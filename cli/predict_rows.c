@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "comm/exchange.h"
+#include "comm/best.h"
 
 enum { ALGO = 32, KEY = 64 };
 
@@ -22,7 +22,7 @@ enum { N, K, RANKS, RANKS_PER_NODE, MEDIAN, SELECT, NUMBERS };
 static const char *const number_keys[NUMBERS] = {"n", "k", "ranks", "ranks_per_node", "median_s", "select_s"};
 
 struct row {
-    char algo[ALGO];
+    char algo[ALGO], wire[ALGO]; /* wire: empty where it is not there */
     double number[NUMBERS];
 };
 
@@ -75,9 +75,9 @@ static const char *take_value(const char *at, const char *key, struct row *row) 
     char text[KEY];
     double x;
     if (*at == '"') {
-        bool algo = strcmp(key, "algo") == 0;
-        if (algo && *row->algo) return NULL;
-        return algo ? take_string(at, row->algo, sizeof row->algo) : take_string(at, text, sizeof text);
+        char *to = strcmp(key, "algo") == 0 ? row->algo : strcmp(key, "wire") == 0 ? row->wire : NULL;
+        if (to && *to) return NULL;
+        return to ? take_string(at, to, ALGO) : take_string(at, text, sizeof text);
     }
     if (*at == '{' || *at == '[') return pass_nested(at);
     static const char *const words[] = {"true", "false", "null"};
@@ -119,9 +119,9 @@ static bool whole(double x, double least, double most) {
     return x >= least && x <= most && x == floor(x);
 }
 
-/* where: "FILE:LINE". *ops: the row's algorithm. */
-static bool check_row(const struct row *row, const char *where, const struct exchange_ops **ops, struct cost_case *c,
-                      struct err *e) {
+/* where: "FILE:LINE". *ops, *wire: the row's algorithm and format. */
+static bool check_row(const struct row *row, const char *where, const struct exchange_ops **ops,
+                      const struct wire_ops **wire, struct cost_case *c, struct err *e) {
     static const char hint[] = "; is this file from sparsetrain bench --json?";
     const double *x = row->number;
     double per_node = isnan(x[RANKS_PER_NODE]) ? 1 : x[RANKS_PER_NODE];
@@ -130,6 +130,8 @@ static bool check_row(const struct row *row, const char *where, const struct exc
             return err_set(e, "%s: the row has no number \"%s\"%s", where, number_keys[i], hint);
     TABLE_FIND(exchanges, row->algo, *ops);
     if (!*ops) return err_set(e, "%s: there is no algorithm \"%s\"", where, row->algo);
+    if (*row->wire) TABLE_FIND(wires, row->wire, *wire);
+    if (*row->wire && !*wire) return err_set(e, "%s: there is no wire format \"%s\"", where, row->wire);
     if (!whole(x[N], 1, 4294967295.0) || !whole(x[K], 1, x[N]))
         return err_set(e, "%s: n = %g, k = %g: whole numbers 1 <= k <= n < 2^32 are needed", where, x[N], x[K]);
     if (!whole(x[RANKS], 1, 1e6) || !whole(per_node, 1, x[RANKS]) || fmod(x[RANKS], per_node) != 0)
@@ -180,20 +182,20 @@ static bool take_row(const char *line, const char *where, const struct network *
                      struct err *e) {
     struct row row;
     struct cost_case c;
-    struct cost cost;
     const struct exchange_ops *ops = NULL;
+    const struct wire_ops *wire = wires[0];
     const char *wrong = parse_line(line, &row);
     if (wrong)
         return err_set(e, "%s: no JSON object (at column %zu); rows of sparsetrain bench --json are needed", where,
                        (size_t)(wrong - line) + 1);
     *used = *row.algo != 0;
     if (!*used) return true;
-    if (!check_row(&row, where, &ops, &c, e)) return false;
-    ops->cost(&c, &cost);
+    if (!check_row(&row, where, &ops, &wire, &c, e)) return false;
+    double predicted = best_seconds(ops, wire, &c, net);
     if (json)
-        json_row(&row, &c, net, cost_seconds(&cost, net));
+        json_row(&row, &c, net, predicted);
     else
-        print_row(&row, &c, cost_seconds(&cost, net));
+        print_row(&row, &c, predicted);
     return true;
 }
 

@@ -60,6 +60,57 @@ json_lines "every line is JSON" "$W/out"
 start 3 predict --net 1gbe --p 4 --json
 check "under mpirun it speaks once" [ "$(grep -c '"cost".*"topka"' "$W/out")" -eq 1 ]
 
+# -- wire formats ----------------------------------------------------------------------------------------------------
+start 1 predict --net 1gbe --p 4,16 --wire packed
+# format P ALGO, words P ALGO: of a table with the column of formats
+format() { awk -v p="$1" -v algo="$2" '$1 == p && $2 == algo { print $3 }' "$W/out"; }
+words() { awk -v p="$1" -v algo="$2" '$1 == p && $2 == algo { print $5 }' "$W/out"; }
+check "--wire: who takes it" [ "$(format 16 gtopk) $(format 16 micro) $(format 16 dense)" = "packed - -" ]
+check "--wire: who does not costs what it did" [ "$(words 16 micro)" = 70312 ]
+# about 28 bits an entry: the entropy of its index, 11.4 bits, and 16 of the value
+fewer() { awk -v words="$(words 16 gtopk)" -v bits="$1" 'BEGIN { packed = 400000 / 64 * bits; exit !(words > packed && words < 1.02 * packed) }'; }
+check "--wire packed: gtopk's 16 k words become 28 bits an entry" fewer 27.5
+start 1 predict --net 1gbe --p 16 --wire packed --json
+check "--wire in JSON" grep -q '"algo":"gtopk",.*"wire":"packed"}$' "$W/out"
+start 1 predict --net 1gbe --n 269722 --p 4 --wire all
+check "--wire all: each in its fastest format" [ "$(format 4 topka) $(format 4 spardl)" = "coo32 packed" ]
+
+# The model against what really passes: words a step of bench, in coo32 and packed, and of predict.
+# sent ALGO: the mean that a rank sent, from rows of bench
+sent() { sed -n "s/.*\"algo\":\"$1\".*\"words_sent_mean\":\([0-9.]*\).*/\1/p" "$W/out"; }
+# predicted ALGO WIRE: words of a row of predict --best
+predicted() { sed -n "s/.*\"algo\":\"$1\",\"wire\":\"$2\".*\"words\":\([0-9.e+]*\),.*/\1/p" "$W/out"; }
+for P in 2 4; do
+    start "$P" bench --algo topka,spardl --select exact --n 300000:300000:2 --density 0.01 --wire packed --repeat 4 --json
+    for algo in topka spardl; do sent $algo > "$W/sent-$algo"; done
+    start 1 predict --best --net 1gbe --p "$P" --n 300000 --density 0.01 --json
+    for algo in topka spardl; do
+        check "$algo packed on $P ranks: words within 3% of the model" awk -v a="$(cat "$W/sent-$algo")" -v b="$(predicted $algo packed)" \
+            'BEGIN { exit !(a > 0 && b > 0 && a / b > 0.97 && a / b < 1.03) }'
+    done
+done
+
+# -- the best --------------------------------------------------------------------------------------------------------
+start 1 predict --best --net 1gbe --n 14728266 --p 32 --compute 0.097
+check "--best exits with 0" [ $? -eq 0 ]
+# place N: its algorithm and format
+place() { awk -v place="$1" '$1 == place && NF > 5 { print $2, $3 }' "$W/out"; }
+check "--best: the winner" [ "$(place 1)" = "spardl packed" ]
+check "--best: marked once" [ "$(grep -c ' best$' "$W/out")" -eq 1 ]
+in_order() { awk '$1 ~ /^[0-9]+$/ && NF > 5 { if ($6 + 0 < last + 0 || $1 != ++rows) exit 1; last = $6 } END { exit rows != 28 }' "$W/out"; }
+check "--best: 28 rows, the fastest first" in_order
+check "--best: who drifts has no place" grep -q '^ *-  fedavg .*replicas drift$' "$W/out"
+check "--best --compute: efficiency" grep -q '^ *26  dense .* 1.031657 *1.128657 *8.6%$' "$W/out"
+start 1 predict --best --wire coo32 --net 1gbe --n 14728266 --p 32
+check "--best --wire: only that format" [ "$(place 1)$(grep -c packed "$W/out")" = "spardl coo320" ]
+start 1 predict --best --net 1gbe --n 14728266 --p 2,4,32
+check "--best: of several P the winner of each" [ "$(awk '$1 ~ /^[0-9]+$/ { printf "%s %s %s;", $1, $2, $3 }' "$W/out")" = "2 topka packed;4 spardl packed;32 spardl packed;" ]
+start 1 predict --best --net 1gbe --n 14728266 --p 4,32 --json
+check "--best: JSON of the winners" [ "$(grep -c '"predict":"best".*"place":1,.*"best":true,"next_algo":' "$W/out")" -eq 2 ]
+json_lines "--best: every line is JSON" "$W/out"
+start 1 predict --best --net 1gbe --n 14728266 --p 32 --json
+check "--best: JSON of all" [ "$(grep -c '"predict":"best"' "$W/out") $(grep -c '"best":true' "$W/out")" = "29 1" ]
+
 # -- network files ---------------------------------------------------------------------------------------------------
 printf '# mine\nname slow\nalpha 1\nbeta 0\nnode_alpha 0\nnode_beta 0\n' > "$W/net"
 start 1 predict --net "$W/net" --p 16
@@ -82,6 +133,9 @@ check "measured twice the prediction: ratio 2" [ "$(columns topka)" = "12.544 - 
 check "selection is taken off first: ratio 1" [ "$(columns gtopk)" = "27.888 10.000 17.888 17.888 1" ]
 check "no ratio where nothing is predicted" [ "$(columns dense)" = "0.001 0.000 0.001 0.000 -" ]
 check "lines of other benches are counted" grep -q '^2 lines without an algorithm' "$W/out"
+{ sed -n 1p "$W/rows" | sed 's/"note"/"wire":"packed","note"/'; } > "$W/packed"
+start 1 predict --net 1gbe --rows "$W/packed"
+check "rows in another format are predicted in it" [ "$(columns topka | awk '{ print ($4 > 4 && $4 < 4.2) }')" = 1 ]
 start 1 predict --net 1gbe --rows "$W/rows" --json
 check "rows as JSON" grep -q '"algo":"gtopk","n":25000000,"k":25000,"ranks":16,"ranks_per_node":16,"median_s":0.027888,"select_s":0.01,.*"ratio":1' "$W/out"
 
@@ -122,6 +176,10 @@ wrong "an unknown algorithm" "no algorithm nosuch" --net 1gbe --against nosuch
 wrong "an option without its value" "--p needs a value" --net 1gbe --p
 wrong "an unknown option" "unknown option --ranks" --net 1gbe --ranks 4
 wrong "rows and P" "leave out" --net 1gbe --rows "$W/rows" --p 4
+wrong "an unknown format" "no wire format nosuch" --net 1gbe --wire nosuch
+wrong "rows and a format" "leave out --wire" --net 1gbe --rows "$W/rows" --wire packed
+wrong "rows and the best" "leave out --best" --net 1gbe --rows "$W/rows" --best
+wrong "the best against one" "leave out --against" --net 1gbe --best --against topka
 wrong "rows that are not there" "$W/none" --net 1gbe --rows "$W/none"
 
 # bad_row NAME TEXT ROW: the second line of a file of rows
@@ -142,6 +200,7 @@ bad_row "a number in quotes is none" "no number \"n\"" "{\"algo\":\"topka\",\"n\
 bad_row "n twice" "no JSON object" "{\"algo\":\"topka\",\"n\":5,$good}"
 bad_row "a row without a time" "no number \"median_s\"" '{"algo":"topka","n":100,"k":10,"ranks":4}'
 bad_row "an unknown algorithm in a row" "no algorithm \"x\"" "{\"algo\":\"x\",$good}"
+bad_row "an unknown format in a row" "no wire format \"x\"" "{\"algo\":\"topka\",\"wire\":\"x\",$good}"
 bad_row "k above n" "k = 101" '{"algo":"topka","n":100,"k":101,"ranks":4,"median_s":1}'
 bad_row "no ranks" "0 ranks" '{"algo":"topka","n":100,"k":10,"ranks":0,"median_s":1}'
 bad_row "ranks per node that do not divide" "4 ranks, 3 on a node" "{\"algo\":\"topka\",$good,\"ranks_per_node\":3}"

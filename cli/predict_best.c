@@ -1,0 +1,155 @@
+/* predict_best.c: see predict_best.h. The decision is comm/best.c's, the same as that of train --algo auto, which then
+ * tries the first ones. */
+#include "cli/predict_best.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+
+static const char *format_of(const struct candidate *x) {
+    return x->wire ? x->wire->name : "-";
+}
+
+static void cost_of(const struct candidate *x, const struct cost_case *c, struct cost *cost) {
+    x->ops->cost(c, cost);
+    if (x->wire) cost_in_format(cost, x->wire, cost);
+}
+
+/* Part of a step that is computing. */
+static double efficiency(const struct predict_best *b, const struct candidate *x) {
+    return b->compute / (b->compute + x->seconds);
+}
+
+/* The ranking of those that keep the replicas equal, and behind it (from *drifting on) the others. */
+static size_t rank(const struct predict_best *b, const struct cost_case *c, struct candidate *list, size_t *drifting) {
+    struct candidate all[BEST_MAX];
+    size_t count = best_rank(c, 1, b->net, b->only, NULL, all), kept = 0;
+    for (int drifts = 0; drifts < 2; drifts++) {
+        if (drifts) *drifting = kept;
+        for (size_t i = 0; i < count; i++)
+            if (all[i].ops->drifts == (drifts == 1)) list[kept++] = all[i];
+    }
+    return count;
+}
+
+/* The first of another algorithm; NULL: there is none. */
+static const struct candidate *next_other(const struct candidate *list, size_t count) {
+    for (size_t i = 1; i < count; i++)
+        if (list[i].ops != list[0].ops) return &list[i];
+    return NULL;
+}
+
+/* -- JSON ------------------------------------------------------------------------------------------ */
+static void json_format(struct json *j, const char *key, const struct candidate *x) {
+    if (x && x->wire)
+        json_string(j, key, x->wire->name);
+    else
+        json_null(j, key);
+}
+
+static void json_next(struct json *j, const struct candidate *next) {
+    if (!next) return;
+    json_string(j, "next_algo", next->ops->name);
+    json_format(j, "next_wire", next);
+    json_number(j, "next_seconds", next->seconds);
+}
+
+/* place: 1 is the best; 0: none, since it drifts. */
+static void json_row(const struct predict_best *b, const struct cost_case *c, const struct candidate *x, size_t place,
+                     const struct candidate *next) {
+    struct cost cost;
+    struct json j;
+    cost_of(x, c, &cost);
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "predict", "best");
+    json_string(&j, "net", b->net->name);
+    json_string(&j, "algo", x->ops->name);
+    json_format(&j, "wire", x);
+    json_integer(&j, "n", (int64_t)c->n);
+    json_integer(&j, "k", (int64_t)c->k);
+    json_integer(&j, "ranks", c->P);
+    json_integer(&j, "ranks_per_node", c->ranks_per_node);
+    if (place > 0)
+        json_integer(&j, "place", (int64_t)place);
+    else
+        json_null(&j, "place");
+    json_number(&j, "alphas", cost.alphas);
+    json_number(&j, "words", cost.words);
+    json_number(&j, "node_alphas", cost.node_alphas);
+    json_number(&j, "node_words", cost.node_words);
+    json_number(&j, "seconds", x->seconds);
+    if (b->compute > 0) json_number(&j, "compute_s", b->compute);
+    if (b->compute > 0) json_number(&j, "efficiency", efficiency(b, x));
+    json_boolean(&j, "best", place == 1);
+    json_next(&j, next);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+/* -- tables ---------------------------------------------------------------------------------------- */
+static void print_step(const struct predict_best *b, const struct candidate *x) {
+    printf(" %12.6f", x->seconds);
+    if (b->compute > 0) printf(" %12.6f %9.1f%%", b->compute + x->seconds, 100 * efficiency(b, x));
+}
+
+static void print_head(const struct predict_best *b, const char *first, const char *middle) {
+    printf("%6s  %-12s %-10s%s %12s", first, "algorithm", "format", middle, "seconds");
+    if (b->compute > 0) printf(" %12s %10s", "step", "efficiency");
+}
+
+static void show_ranking(const struct predict_best *b, const struct cost_case *c) {
+    struct candidate list[BEST_MAX];
+    size_t drifting, count = rank(b, c, list, &drifting);
+    if (!b->json) {
+        printf("%d rank%s\n", c->P, c->P > 1 ? "s" : "");
+        print_head(b, "place", "    alphas         words");
+        putchar('\n');
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t place = i < drifting ? i + 1 : 0;
+        struct cost cost;
+        if (b->json) {
+            json_row(b, c, &list[i], place, NULL);
+            continue;
+        }
+        cost_of(&list[i], c, &cost);
+        if (place > 0)
+            printf("%6zu", place);
+        else
+            printf("%6s", "-");
+        printf("  %-12s %-10s %9.0f %13.0f", list[i].ops->name, format_of(&list[i]), cost.alphas + cost.node_alphas,
+               cost.words + cost.node_words);
+        print_step(b, &list[i]);
+        puts(place == 1 ? "  best" : place == 0 ? "  replicas drift" : "");
+    }
+}
+
+static void show_winners(const struct predict_best *b, const struct cost_case *cases, size_t count) {
+    struct candidate list[BEST_MAX];
+    if (!b->json) {
+        print_head(b, "P", "");
+        puts("  before");
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t drifting;
+        rank(b, &cases[i], list, &drifting);
+        const struct candidate *next = next_other(list, drifting);
+        if (b->json) {
+            json_row(b, &cases[i], &list[0], 1, next);
+            continue;
+        }
+        printf("%6d  %-12s %-10s", cases[i].P, list[0].ops->name, format_of(&list[0]));
+        print_step(b, &list[0]);
+        if (next) printf("  %s %s, %.6f", next->ops->name, format_of(next), next->seconds);
+        putchar('\n');
+    }
+}
+
+void predict_best(const struct predict_best *b, const struct cost_case *cases, size_t count) {
+    if (count == 1)
+        show_ranking(b, cases);
+    else
+        show_winners(b, cases, count);
+}

@@ -1,0 +1,64 @@
+/* best.c: see best.h. */
+#include "comm/best.h"
+
+#include <math.h>
+
+bool best_takes_format(const struct exchange_ops *ops) {
+    return ops->selects;
+}
+
+double best_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
+                    const struct network *net) {
+    struct cost cost;
+    ops->cost(c, &cost);
+    if (wire) cost_in_format(&cost, wire, &cost);
+    return cost_seconds(&cost, net);
+}
+
+/* Into its place, behind those that are as fast. */
+static void insert(struct candidate *list, size_t count, struct candidate new) {
+    size_t at = count;
+    for (; at > 0 && list[at - 1].seconds > new.seconds; at--) list[at] = list[at - 1];
+    list[at] = new;
+}
+
+size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
+                 const bool *allowed, struct candidate *list) {
+    size_t listed = 0;
+    for (size_t i = 0; exchanges[i]; i++) {
+        const struct exchange_ops *ops = exchanges[i];
+        bool format = best_takes_format(ops);
+        if (allowed && !allowed[i]) continue;
+        for (size_t w = 0; wires[w]; w++) {
+            if (format && only && wires[w] != only) continue;
+            if (!format && w > 0) break;
+            struct candidate new = {.ops = ops, .wire = format ? wires[w] : NULL, .measured = NAN};
+            for (size_t c = 0; c < count; c++) new.seconds += best_seconds(ops, new.wire, &cases[c], net);
+            if (listed == BEST_MAX) die("more than %d algorithms and formats", BEST_MAX);
+            insert(list, listed++, new);
+        }
+    }
+    return listed;
+}
+
+size_t best_to_try(const struct candidate *list, size_t count, size_t tries, size_t *chosen) {
+    bool one_algorithm = true;
+    if (tries > count) tries = count;
+    for (size_t i = 0; i < tries; i++) {
+        chosen[i] = i;
+        one_algorithm &= list[i].ops == list[0].ops;
+    }
+    if (tries < 2 || !one_algorithm) return tries;
+    for (size_t i = tries; i < count && one_algorithm; i++) {
+        one_algorithm = list[i].ops == list[0].ops;
+        if (!one_algorithm) chosen[tries - 1] = i;
+    }
+    return tries;
+}
+
+const struct candidate *best_measured(const struct candidate *list, const size_t *chosen, size_t tries) {
+    const struct candidate *best = NULL;
+    for (size_t i = 0; i < tries; i++)
+        if (!best || list[chosen[i]].measured < best->measured) best = &list[chosen[i]];
+    return best;
+}
