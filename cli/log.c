@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/auto.h"
 #include "cli/run.h"
 #include "cli/signals.h"
 #include "cli/version.h"
@@ -84,8 +85,16 @@ static void write_header(struct run *r) {
     json_string(j, "data_crc32", crc);
     json_boolean(j, "data_shared", r->data_memory.shared);
     if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
+    if (r->choice) json_string(j, "algo_asked", "auto");
     options_json(&r->options, j);
     version_json(j, r->net->setup.device);
+    end_row(&r->log);
+}
+
+/* Of --algo auto: what was chosen, and why. */
+static void write_choice(struct run *r) {
+    if (!r->choice) return;
+    auto_json(r->choice, begin_row(&r->log, "auto"));
     end_row(&r->log);
 }
 
@@ -228,6 +237,7 @@ bool log_open(struct run *r, struct err *e) {
         l->show = strcmp(how, "bar") == 0 || (strcmp(how, "auto") == 0 && on_terminal()) ? SHOW_BAR : SHOW_LINES;
     progress_open(&l->bar, stdout, (double)(r->steps - r->first_step));
     write_header(r);
+    write_choice(r);
     return log_flush(r, e);
 }
 

@@ -34,16 +34,28 @@ bool options_given(const struct options *o, const char *name) {
     return o->given[row_number(find_row(name, strlen(name)))];
 }
 
+static void set_default(struct options *o, const struct option_row *row) {
+    struct err e = {0};
+    if (row->standard && !options_set(o, row, row->standard, &e)) die("default of --%s: %s", row->name, e.text);
+    if (row->standard) return;
+    if (row->type == OPTION_INTEGER) *(int64_t *)value_of(o, row) = -1;
+    if (row->type == OPTION_REAL) *(double *)value_of(o, row) = NAN;
+    if (row->type == OPTION_TEXT || row->type == OPTION_CHOICE) *(char *)value_of(o, row) = '\0';
+}
+
 void options_default(struct options *o) {
     memset(o, 0, sizeof *o);
-    for (size_t i = 0; i < option_rows; i++) {
-        const struct option_row *row = &option_table[i];
-        struct err e = {0};
-        if (row->standard && !options_set(o, row, row->standard, &e)) die("default of --%s: %s", row->name, e.text);
-        if (row->standard) continue;
-        if (row->type == OPTION_INTEGER) *(int64_t *)value_of(o, row) = -1;
-        if (row->type == OPTION_REAL) *(double *)value_of(o, row) = NAN;
-    }
+    for (size_t i = 0; i < option_rows; i++) set_default(o, &option_table[i]);
+}
+
+void options_reset(struct options *o, const char *name) {
+    const struct option_row *row = find_row(name, strlen(name));
+    set_default(o, row);
+    o->given[row_number(row)] = false;
+}
+
+bool options_auto(const struct options *o) {
+    return strcmp(o->algo, "auto") == 0;
 }
 
 /* "dense, topka, gtopk" */
@@ -227,6 +239,11 @@ static bool resume_value(struct options *o, const struct option_row *row, const 
     }
     options_value(o, row, now);
     if (strcmp(now, text) == 0 || may_change(row)) return true;
+    if (strcmp(row->name, "algo") == 0 && options_auto(o)) { /* the first row: before those that depend on it */
+        if (!options_set(o, row, text, e)) return false;
+        options_drop_unused(o);
+        return true;
+    }
     return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
                    row->name, text, now, row->name);
 }

@@ -46,6 +46,7 @@ struct options {
     bool quiet;
     char progress[OPTION_TEXT_MAX];
     bool given[OPTIONS_MAX]; /* by row: was it on the command line? */
+    bool lenient;            /* the algorithm was not asked for by name: see options_candidate */
 };
 
 enum option_type { OPTION_FLAG, OPTION_INTEGER, OPTION_REAL, OPTION_TEXT, OPTION_CHOICE };
@@ -84,6 +85,22 @@ bool options_set(struct options *o, const struct option_row *row, const char *te
  * learning rate of the model, selector of the algorithm) and refuses contradictions. */
 bool options_resolve(struct options *o, struct err *e);
 
+/* --algo auto, as long as nothing has been chosen; options_exchange is then NULL. */
+bool options_auto(const struct options *o);
+
+/* *out: these options (resolved, with --algo auto) as if this row, and this format where it takes one (NULL: as they
+ * are), had been asked for by name. Parameters that the row has no use for, as --density with dense, fall back to their
+ * defaults; what else it could not go with is refused, and so are rows that lose gradient or let replicas drift by
+ * themselves: false, one line in *e. */
+bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
+                       struct options *out, struct err *e);
+
+/* Back to its default, as if not given. */
+void options_reset(struct options *o, const char *name);
+
+/* Of options whose --algo was auto and is now a row: those parameters back to their defaults that it has no use for. */
+void options_drop_unused(struct options *o);
+
 /* One option's value as text that options_set reads back to the same value. */
 void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]);
 
@@ -91,7 +108,7 @@ void options_value(const struct options *o, const struct option_row *row, char t
 char *options_text(const struct options *o, enum option_rule rule);
 
 /* Takes from such a text every value that was not given on the command line; a given one that differs is refused. The
- * length of the run (epochs, steps) may change. */
+ * length of the run (epochs, steps) may change, and --algo auto is content with the text's. */
 bool options_resume(struct options *o, const char *text, struct err *e);
 
 /* "config": {...} with typed values. */

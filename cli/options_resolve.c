@@ -7,13 +7,27 @@
 #include "cli/exchange_options.h"
 #include "cli/options.h"
 
+/* Parameters, of an algorithm or a part of it: given beside --algo auto they are for whom they concern. All others say
+ * how to train, which --algo auto leaves to the user. */
+static bool is_parameter(const char *name) {
+    static const char *const names[] = {
+        "select",     "audit",          "wire",          "density",   "density-warmup", "tau",           "dense-steps",
+        "oktopk-off", "gtopk-residual", "overlap-bytes", "tau-prime", "oktopk-bucket",  "ranks-per-node"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
 /* An option that would be without effect is a mistake of the user's about what will run. */
-static bool refuse_if_given(const struct options *o, const char *name, const char *why, struct err *e) {
-    return !options_given(o, name) || err_set(e, "--%s has no effect %s; leave it out", name, why);
+static bool refuse_if_given(struct options *o, const char *name, const char *why, struct err *e) {
+    if (!options_given(o, name)) return true;
+    if (!o->lenient || !is_parameter(name)) return err_set(e, "--%s has no effect %s; leave it out", name, why);
+    options_reset(o, name);
+    return true;
 }
 
 /* Options that mean something only in some company: where `meant` is false, giving one of the names is a mistake. */
-static bool only_where(const struct options *o, bool meant, const char *const *names, const char *why, struct err *e) {
+static bool only_where(struct options *o, bool meant, const char *const *names, const char *why, struct err *e) {
     for (; !meant && *names; names++)
         if (!refuse_if_given(o, *names, why, e)) return false;
     return true;
@@ -81,7 +95,7 @@ static bool check_average(struct options *o, struct err *e) {
 }
 
 /* Selected entries are those of algorithms in which a rank sends all that it selected, as it selected it. */
-static bool check_record(const struct options *o, struct err *e) {
+static bool check_record(struct options *o, struct err *e) {
     static const char *const sends_all[] = {"topka", "topkdsa", "gaussiank"};
     if (!only_where(o, o->record[0], NAMES("record-every", "record-what"), "without --record", e)) return false;
     if (!options_record_selected(o)) return true;
@@ -93,7 +107,7 @@ static bool check_record(const struct options *o, struct err *e) {
                    o->algo);
 }
 
-static bool check_output(const struct options *o, struct err *e) {
+static bool check_output(struct options *o, struct err *e) {
     if (!o->out[0] && !o->resume[0] && !refuse_if_given(o, "checkpoint-every", "without --out", e)) return false;
     if (!check_record(o, e)) return false;
     if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
@@ -136,7 +150,10 @@ static bool resolve_training(struct options *o, const struct model_reference *re
     fill(&o->clip_norm, ref->clip_norm);
     fill(&o->epochs, ref->epochs);
     fill(&o->density, ref->density);
-    if (!only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e)) return false;
+    return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
+}
+
+static bool check_clip(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
     if (x->drifts && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e)) return false;
     bool early = x->begin || strcmp(o->overlap, "layers") == 0;
@@ -149,7 +166,7 @@ static bool resolve_training(struct options *o, const struct model_reference *re
 }
 
 /* DGC's momentum on each rank. */
-static bool check_correction(const struct options *o, struct err *e) {
+static bool check_correction(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
     if (!only_where(o, o->momentum_correction, NAMES("momentum-masking"), "without --momentum-correction", e))
         return false;
@@ -189,12 +206,59 @@ static bool resolve_data(struct options *o, const struct model_ops *model, struc
                           : "take --data cifar10 or synthetic, or --model lstm");
 }
 
+static bool resolve_exchange(struct options *o, struct err *e) {
+    return check_clip(o, e) && check_exchange(o, e) && check_average(o, e) && check_correction(o, e);
+}
+
+/* Is there a row that goes with these options? What all refuse for the same reason is refused in their words. */
+static bool check_auto(const struct options *o, struct err *e) {
+    struct density_schedule d = {.target = o->density};
+    struct oktopk_setup oktopk;
+    struct err first = {0};
+    const char *of = NULL;
+    bool same = true;
+    if (!oktopk_leave_out(o->oktopk_off, &oktopk, e) || !density_parse_warmup(o->density_warmup, &d, e)) return false;
+    for (size_t i = 0; exchanges[i]; i++) {
+        struct options with;
+        struct err why = {0};
+        if (options_candidate(o, exchanges[i], NULL, &with, &why)) return true;
+        if (exchanges[i]->drifts) continue; /* not for these options */
+        same &= !of || strcmp(why.text, first.text) == 0;
+        if (!of || exchanges[i]->sparse) first = why, of = exchanges[i]->name;
+    }
+    return same ? err_set(e, "%s", first.text)
+                : err_set(e, "--algo auto finds no algorithm for these options; of %s: %.300s", of, first.text);
+}
+
 bool options_resolve(struct options *o, struct err *e) {
     const struct model_ops *model = options_model(o);
     struct lr_schedule schedule = {0};
     if (options_given(o, "steps") && options_given(o, "epochs"))
         return err_set(e, "--steps and --epochs both set the length of the run; give one of them");
     return resolve_model(o, model, e) && resolve_data(o, model, e) && resolve_training(o, &model->reference, e) &&
-           lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_exchange(o, e) && check_average(o, e) &&
-           check_correction(o, e) && check_output(o, e);
+           lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_output(o, e) &&
+           (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
+}
+
+bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
+                       struct options *out, struct err *e) {
+    *out = *o;
+    strcpy(out->algo, x->name);
+    if (wire) strcpy(out->wire, wire->name);
+    if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
+    if (!x->conserves) return err_set(e, "%s loses gradient", x->name);
+    out->lenient = true;
+    /* Twice: what was dropped gets its default from the model. */
+    bool good = options_resolve(out, e) && options_resolve(out, e);
+    out->lenient = false;
+    if (good && strcmp(out->gtopk_residual, "paper") == 0)
+        return err_set(e, "with --gtopk-residual paper %s loses gradient", x->name);
+    return good;
+}
+
+void options_drop_unused(struct options *o) {
+    struct err ignored = {0};
+    o->lenient = true;
+    check_exchange(o, &ignored);
+    o->lenient = false;
 }

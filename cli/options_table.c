@@ -6,8 +6,11 @@
 #include "cli/options.h"
 #include "nets/optimiser.h"
 
+/* And, behind them, their judge. */
 static const char *exchange_name(size_t i) {
-    return exchanges[i] ? exchanges[i]->name : NULL;
+    size_t rows = 0;
+    while (exchanges[rows]) rows++;
+    return i < rows ? exchanges[i]->name : i == rows ? "auto" : NULL;
 }
 static const char *selector_name(size_t i) {
     return selectors[i] ? selectors[i]->name : NULL;
@@ -61,7 +64,9 @@ static const char exchange_group[] = "Gradient exchange", model_group[] = "Model
                   training_group[] = "Training", machine_group[] = "Machine", output_group[] = "Output and checkpoints";
 
 const struct option_row option_table[] = {
-    {"algo", "NAME", OPTION_CHOICE, RULE_RUN, exchange_group, "dense", "how gradients become one sum over the ranks",
+    {"algo", "NAME", OPTION_CHOICE, RULE_RUN, exchange_group, "dense",
+     "how gradients become one sum over the ranks; auto: the fastest on this network, for this model and density: "
+     "predicted, tried at the start, and logged (docs/exchanges.md)",
      AT(algo), .choice = exchange_name},
     {"select", "NAME", OPTION_CHOICE, RULE_RUN, exchange_group, NULL,
      "which entries leave a rank (default: the algorithm's own)", AT(select), .choice = selector_name},
@@ -85,7 +90,9 @@ const struct option_row option_table[] = {
      "much",
      AT(gtopk_residual), .choice = residual_name},
     {"wire", "FORMAT", OPTION_CHOICE, RULE_RUN, exchange_group, "coo32",
-     "how sparse vectors travel; what a format rounds off stays in the residual", AT(wire), .choice = wire_name},
+     "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
+     "given)",
+     AT(wire), .choice = wire_name},
     {"tau-prime", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "32",
      "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)", AT(tau_prime), 1,
      HUGE_STEPS},

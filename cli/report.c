@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/auto.h"
 #include "cli/device_option.h"
 
 static void human_bytes(char *text, size_t size, double bytes) {
@@ -65,6 +66,13 @@ static void say_training(struct run *r) {
             r->steps, rows, run_epoch(r, r->steps), o->lr, method, o->weight_decay, dropout, (long long)o->seed);
 }
 
+static void say_choice(struct run *r) {
+    if (!r->choice) return;
+    char *text = auto_text(r->choice);
+    log_say(r, "  auto      %s", text);
+    mem_free(text);
+}
+
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
     const struct device_ops *device = r->net->setup.device;
@@ -87,6 +95,7 @@ void report_begin(struct run *r) {
             r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes, r->comm->nodes > 1 ? "s" : "");
     if (!device_is_host(device)) say_device(r, device);
     say_data(r);
+    say_choice(r);
     log_say(r, "  exchange  %s", exchange);
     say_training(r);
     if (o->out[0]) log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);

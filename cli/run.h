@@ -56,6 +56,8 @@ struct run {
     bool counting;                     /* --log-slices: the step under way is due */
     struct slice_counts *slice_counts; /* of it; NULL without */
 
+    struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
+
     size_t n;                            /* parameters */
     size_t step, first_step, steps;      /* done; done when this process began; length of the run */
     size_t windows;                      /* of an epoch of a text: so many steps; 0: images */
@@ -76,6 +78,13 @@ void run_close(struct run *r);
 double run_epoch(const struct run *r, size_t steps);
 /* What is counted: "image" or "word". */
 const char *run_sample(const struct run *r);
+
+/* Everything between a gradient and its sum, as the options say, which name an algorithm (exchange_open.c). Collective;
+ * the same result on all ranks. Closed, it can be opened again, with other options. */
+bool run_open_exchange(struct run *r, const struct device_ops *device, struct err *e);
+/* Of that only which entries are exempt from selection, and the groups of --overlap layers. */
+bool run_cut_gradient(struct run *r, struct err *e);
+void run_close_exchange(struct run *r);
 
 /* The loop (train.c). EXIT_DONE or EXIT_STOPPED; false: a user's mistake met on the way (a full disk). */
 bool run_train(struct run *r, int *status, struct err *e);

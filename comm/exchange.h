@@ -108,7 +108,7 @@ struct exchange_ops {
     bool (*run)(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum);
     void (*close)(struct exchange *x);
     /* Bound on the 4-byte words (of coo32) that any one rank sends, and on those it receives, in one step, when the
-     * selector keeps to k; and the cost line of the file's head. */
+     * selector keeps to k; and the cost line of the file's head, with what of it a wire format changes. */
     double (*max_words)(const struct cost_case *c);
     void (*cost)(const struct cost_case *c, struct cost *cost);
     /* What must survive a checkpoint besides residual and selector: see selector.h; NULL: nothing. */

@@ -239,6 +239,123 @@ static void warmup_mistakes(void **state) {
 }
 
 /* Each row's echo reads back to the same value. */
+/* -- --algo auto ------------------------------------------------------------------------------------------ */
+static const struct exchange_ops *row_named(const char *name) {
+    for (size_t i = 0; exchanges[i]; i++)
+        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* Which rows go with this command line, as "+name" of each; what it resolves to with one of them is what it would
+ * resolve to with that row asked for by name. */
+static void candidates(const char *line, char names[512]) {
+    static struct options o, with, named;
+    char by_name[1024];
+    assert_string_equal(parse(&o, line), "");
+    assert_true(options_auto(&o));
+    names[0] = '\0';
+    for (size_t i = 0; exchanges[i]; i++) {
+        struct err e = {0};
+        if (!options_candidate(&o, exchanges[i], wires[0], &with, &e)) {
+            assert_true(e.text[0] != '\0');
+            continue;
+        }
+        assert_false(with.lenient || options_auto(&with));
+        snprintf(names + strlen(names), 512 - strlen(names), "+%s", exchanges[i]->name);
+        if (strstr(line, "--density")) continue; /* by name, dense refuses it */
+        snprintf(by_name, sizeof by_name, "--algo %s%s", exchanges[i]->name, line + strlen("--algo auto"));
+        assert_string_equal(parse(&named, by_name), "");
+        char *chosen = options_text(&with, RULE_RUN), *asked = options_text(&named, RULE_RUN);
+        assert_string_equal(chosen, asked);
+        mem_free(chosen);
+        mem_free(asked);
+    }
+}
+
+static void auto_chooses_among(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *names;
+    } cases[] = {
+        {"--algo auto",
+         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --density 0.1 --tau 3 --wire packed --select reuse --overlap-bytes 99",
+         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --local-update", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+micro+spardl"},
+        {"--algo auto --dense-slices 1d", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --select-scope layer", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk"},
+        {"--algo auto --overlap layers",
+         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --momentum-correction --momentum-masking",
+         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+micro+spardl"},
+        {"--algo auto --clip-norm 1 --clip-at local",
+         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --gtopk-residual paper --density 0.1",
+         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+oktopk+hitopk+micro+spardl"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char names[512];
+        candidates(cases[i].line, names);
+        assert_string_equal(names, cases[i].names);
+    }
+}
+
+static void auto_gives_parameters_to_whom_they_concern(void **state) {
+    (void)state;
+    static struct options o, with;
+    struct err e = {0};
+    assert_string_equal(
+        parse(&o, "--algo auto --density 0.1 --density-warmup 0.3 --select reuse --tau 3 --ranks-per-node 2"), "");
+    assert_true(options_candidate(&o, row_named("oktopk"), wires[1], &with, &e));
+    assert_true(with.density == 0.1 && with.tau == 3 && with.ranks_per_node == -1);
+    assert_string_equal(with.select, "reuse");
+    assert_string_equal(with.wire, wires[1]->name);
+    assert_string_equal(with.density_warmup, "0.3");
+    assert_true(options_candidate(&o, row_named("hitopk"), NULL, &with, &e));
+    assert_true(with.tau == 64 && with.ranks_per_node == 2);
+    assert_true(options_candidate(&o, row_named("dense"), NULL, &with, &e));
+    assert_true(with.density == 0.001 && with.tau == 64 && with.ranks_per_node == -1);
+    assert_string_equal(with.select, "");
+    assert_string_equal(with.density_warmup, "gtopk");
+    assert_string_equal(parse(&o, "--algo auto"), "");
+    assert_true(options_candidate(&o, row_named("gaussiank"), NULL, &with, &e));
+    assert_string_equal(with.select, "gaussian"); /* each its own */
+}
+
+static void auto_mistakes(void **state) {
+    (void)state;
+    says("--algo auto --average-every 5", "--average-every has no effect without --local-update or --algo fedavg");
+    says("--algo auto --momentum-masking", "--momentum-masking has no effect without --momentum-correction");
+    says("--algo auto --local-update --momentum-correction", "finds no algorithm for these options; of ");
+    says("--algo auto --oktopk-off x", "--oktopk-off has no \"x\"");
+    says("--algo auto --density-warmup x", "density warm-up");
+    says("--algo auto --checkpoint-every 3", "--checkpoint-every has no effect without --out");
+    says("--algo auto --steps 3 --epochs 2", "give one of them");
+    says("--algo dense --density 0.1", "--density has no effect with --algo dense"); /* by name as ever */
+}
+
+/* A checkpoint has the algorithm that was taken; --algo auto beside --resume is content with it. */
+static void auto_resumes(void **state) {
+    (void)state;
+    static struct options o, with, resumed;
+    struct err e = {0};
+    const char *line = "--algo auto --density 0.1 --tau 3";
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(parse(&o, line), "");
+        assert_true(options_candidate(&o, row_named(i ? "dense" : "oktopk"), NULL, &with, &e));
+        char *text = options_text(&with, RULE_RUN);
+        options_default(&resumed);
+        assert_true(options_parse(&resumed, 6, (char *[]){"--algo", "auto", "--density", "0.1", "--tau", "3"}, 0, &e));
+        assert_true(options_resume(&resumed, text, &e));
+        assert_true(options_resolve(&resumed, &e));
+        char *again = options_text(&resumed, RULE_RUN);
+        assert_string_equal(again, text);
+        mem_free(text);
+        mem_free(again);
+    }
+}
+
 static void the_echo_reads_back(void **state) {
     (void)state;
     struct options o, back;
@@ -320,6 +437,10 @@ int main(void) {
         cmocka_unit_test(model_mistakes),
         cmocka_unit_test(technique_mistakes),
         cmocka_unit_test(warmup_mistakes),
+        cmocka_unit_test(auto_chooses_among),
+        cmocka_unit_test(auto_gives_parameters_to_whom_they_concern),
+        cmocka_unit_test(auto_mistakes),
+        cmocka_unit_test(auto_resumes),
         cmocka_unit_test(the_echo_reads_back),
         cmocka_unit_test(help_and_man_name_every_row),
         cmocka_unit_test(resuming_takes_values_over),
