@@ -129,6 +129,10 @@ $(BUILD)/tests/libcrash.so: tests/crashing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 
+# The switch of scripts/netlab.sh, which builds it when it is needed; Linux only.
+$(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/libbase.a
+	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
+
 # -- CUDA plugin: loaded by the program where a GPU answers. fmad=false: sums and products round as on the CPU ---
 last_arch := $(lastword $(CUDA_ARCH))
 gencode   := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(last_arch),code=compute_$(last_arch)
@@ -183,7 +187,7 @@ cuda:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so)
+tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so) $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
 bench: programs
@@ -210,5 +214,5 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
+-include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
            $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o)

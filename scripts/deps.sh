@@ -1,6 +1,6 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|fuzz|mpich|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the packages
-# that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
+# deps.sh [build|test|lint|data|fuzz|mpich|netlab|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
+# packages that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
 set -u
@@ -26,11 +26,13 @@ fuzzer   | clang libclang-rt-dev   | clang compiler-rt | clang compiler-rt | cla
 format   | clang-format            | clang-tools-extra | clang   | clang-tools       | clang-format
 cppcheck | cppcheck                | cppcheck       | cppcheck   | cppcheck          | cppcheck
 shellck  | shellcheck              | ShellCheck     | shellcheck | ShellCheck        | shellcheck
+iproute  | iproute2                | iproute        | iproute2   | iproute2          |
 '
 build='cc cxx make pkgconf mpirun mpi png zlib dnnl'
 data='xz curl'
 check="cmocka gnuplot $data"
 lint='clang format cppcheck shellck'
+netlab='iproute'
 
 needs=
 for group in "${@:-build}"; do
@@ -41,9 +43,10 @@ for group in "${@:-build}"; do
     lint) needs="$needs $lint" ;;
     fuzz) needs="$needs fuzzer" ;;
     mpich) needs="$needs mpich" ;;
-    all) needs="$needs $build $check $lint" ;;
+    netlab) needs="$needs $netlab" ;;
+    all) needs="$needs $build $check $lint $netlab" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|fuzz|mpich|all]..." >&2
+        echo "usage: deps.sh [build|test|lint|data|fuzz|mpich|netlab|all]..." >&2
         exit 2
         ;;
     esac
@@ -82,6 +85,7 @@ missing() {
     fuzzer) ! links_fuzzer ;;
     mpich) ! { has mpirun.mpich || has mpichversion; } || ! pkg-config --exists mpich 2>/dev/null ;;
     shellck) ! has shellcheck ;;
+    iproute) [ "$(uname -s)" = Linux ] && ! has ip ;; # network namespaces are Linux's
     *) ! has "$1" ;;
     esac
 }
