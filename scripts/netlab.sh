@@ -227,13 +227,15 @@ up() {
 # another round trip and bends the line alpha + beta m.
 eager=4194304
 
-# Sets MPIRUN, before anything is made.
+# Sets MPIRUN and what tells it to start ranks through the agent: before anything is made. Open MPI 5 has a launcher with
+# options of its own.
 find_mpirun() {
     # shellcheck source=scripts/mpi-env.sh
     . "$top/scripts/mpi-env.sh"
     case $("$MPIRUN" --version 2>/dev/null) in
-    *'(Open MPI) 4.'* | *'(OpenRTE) 4.'*) ;;
-    *) refuse "$MPIRUN is not the mpirun of Open MPI 4, the only one that this script can start ranks with" ;;
+    *'(Open MPI) 4.'* | *'(OpenRTE) 4.'*) own=--mca launcher=rsh folder=orte_tmpdir_base device=oob_tcp_if_include ;;
+    *'(Open MPI) 5.'*) own=--prtemca launcher=ssh folder=prte_tmpdir_base device=prte_if_include ;;
+    *) refuse "$MPIRUN is not the mpirun of Open MPI 4 or 5; no other can start ranks in a lab" ;;
     esac
 }
 
@@ -248,10 +250,10 @@ forward() {
 # is not ignored by a command that a shell starts in the background.
 in_lab() {
     hosts=$(nodes | tr '\n' ',')
-    set -- ip netns exec "$tag-sw" "$MPIRUN" --mca plm rsh --mca plm_rsh_agent "sh $state/agent" --mca plm_rsh_no_tree_spawn 1 \
-        --mca orte_tmpdir_base "$state/tmp" --mca oob_tcp_if_include eth0 --host "${hosts%,}" -np "$p" --map-by node \
-        --bind-to none --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include eth0 --mca btl_tcp_eager_limit $eager \
-        --mca btl_tcp_rndv_eager_limit $eager "$@"
+    set -- --host "${hosts%,}" -np "$p" --map-by node --bind-to none --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include eth0 \
+        --mca btl_tcp_eager_limit $eager --mca btl_tcp_rndv_eager_limit $eager "$@"
+    set -- ip netns exec "$tag-sw" "$MPIRUN" "$own" plm "$launcher" "$own" "plm_${launcher}_agent" "sh $state/agent" \
+        "$own" "plm_${launcher}_no_tree_spawn" 1 "$own" "$folder" "$state/tmp" "$own" "$device" eth0 "$@"
     job='' interrupted=''
     trap 'forward TERM' HUP INT TERM
     trap 'forward USR1' USR1

@@ -72,8 +72,8 @@ possible() {
     command -v ip >/dev/null || return
     why="this is not root"
     [ "$(id -u)" = 0 ] || return
-    why="the MPI here is not Open MPI 4"
-    "$MPIRUN" --version 2>/dev/null | grep -qE '\((Open MPI|OpenRTE)\) 4\.' || return
+    why="the MPI here is neither Open MPI 4 nor 5"
+    "$MPIRUN" --version 2>/dev/null | grep -qE '\((Open MPI|OpenRTE)\) [45]\.' || return
     why="no network namespaces or tun devices can be made here"
     [ -c /dev/net/tun ] && ip netns add $probe 2>/dev/null || return
     ip -n $probe tuntap add dev probe mode tun 2>/dev/null
