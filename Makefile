@@ -24,7 +24,7 @@ plugin_cu := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.cu))
 sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c))
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c))
+tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c tests/netlab_*.c))
 
 # -- libraries: pkg-config for every one that has a file; oneDNN 2.x has none, so it is found by linking ----
 ifeq ($(MPI),auto)
@@ -115,6 +115,7 @@ libs_of_data := data base
 libs_of_topk := topk base
 libs_of_comm := comm topk base
 libs_of_nets := nets base
+libs_of_netlab := base
 libs_of_cli  := data nets comm topk base
 module_of = $(firstword $(subst _, ,$(notdir $(1))))
 cli_parts = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(call sources_of,cli)))
@@ -124,13 +125,15 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $$(foreach m,$$(libs_of_$$(call module_
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $(filter %.o,$^) $(filter %.a,$^) $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -lcmocka -o $@
 
+$(BUILD)/tests/netlab_links: $(BUILD)/obj/scripts/netlab_links.o
+
 # Loaded before the program by the test that kills it in the middle of a write.
 $(BUILD)/tests/libcrash.so: tests/crashing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 
 # The switch of scripts/netlab.sh, which builds it when it is needed; Linux only.
-$(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/libbase.a
+$(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/obj/scripts/netlab_links.o $(BUILD)/libbase.a
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
 # -- CUDA plugin: loaded by the program where a GPU answers. fmad=false: sums and products round as on the CPU ---

@@ -21,7 +21,7 @@ files() {
 }
 files >"$scratch/all"
 of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
-c_files=$(of '^((base|data|topk|comm|nets|cli|tests)/[^/]*|tests/hostcuda/.*)\.([ch]|cu|cc)$|^scripts/[^/]*\.c$')
+c_files=$(of '^((base|data|topk|comm|nets|cli|tests)/[^/]*|tests/hostcuda/.*)\.([ch]|cu|cc)$|^scripts/[^/]*\.[ch]$')
 c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
 # What includes headers of the CUDA toolkit: the plugin and its stand-in.
 plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda_|nets/backend_cudnn|tests/hostcuda[/_])')
@@ -88,7 +88,7 @@ awk -F: '
     BEGIN {
         may["base"] = "base"; may["data"] = "base data"; may["topk"] = "base topk"
         may["comm"] = "base topk comm"; may["nets"] = "base nets"; may["cli"] = "base data topk comm nets cli"
-        may["scripts"] = "base"
+        may["scripts"] = "base scripts"
     }
     match($0, /#[ \t]*include[ \t]*"[^"]*"/) {
         included = substr($0, RSTART, RLENGTH); sub(/^[^"]*"/, "", included); sub(/".*/, "", included)

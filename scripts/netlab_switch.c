@@ -4,29 +4,20 @@
  *
  * Every namespace has a tun device eth0, made and given its address by the caller: 10.77.0.1 for the first node, and so
  * on; 10.77.0.254 for the launcher. What a namespace sends is read here and written, at its time, into the device of
- * the namespace it is for. A packet of w bytes that node s hands over at time t for node d:
- *
- *     leaves      e = max(t, end of the last one from s) + w / rate            the wire from s to the switch
- *     arrives     a = e + delay                                                its last byte; enters the queue of d
- *     is there    max(a, end of the last one to d + w / rate)                  the wire from the switch to d
- *
- * The two directions of a link know nothing of each other (full duplex). The switch passes a packet on while it still
- * comes in (cut-through), so that a lone packet pays for its length once: alpha + beta m. Where several senders meet,
- * the wire to d is shared in the order of arrival, and what would wait behind more than BUFFER bytes is dropped, as by
- * the buffer of a switch's port. A sender is held back instead: its device is read no further than AHEAD, the
- * rest waits in its own network card's queue. Packets from and to the launcher, whose network is no part of what is
- * emulated, go straight through.
+ * the namespace it is for. scripts/netlab_links.h says when that is. A sender is held back by not reading its device:
+ * the rest waits there, as in the queue of a network card. Packets from and to the launcher, whose network is no part
+ * of what is emulated, go straight through.
  *
  * tun rather than tap: no ARP, no broadcasts. TCP hands over segments of up to 64 KiB in one piece (TSO; vnet_hdr says
- * where to cut) and they stay in one piece, which is what keeps the processor's share small; w counts each of the
- * packets that a card would cut it into, headers, preamble and gap included. Checksums are left out: nothing is lost
- * between two writes to memory.
+ * where to cut) and they stay in one piece, which is what keeps the processor's share small; on the wire it counts as
+ * the packets that a card would make of it. Checksums are left out: nothing is lost in
+ * memory.
  *
  * Time. The loop sleeps in ppoll until the next packet is due, with a slack of 1 ns instead of the kernel's 50 us, and
  * never spins: on two cores that are busy with ranks a spinning switch would take half of what it serves. In exchange
  * a packet is late by the time of one wake-up; a real-time priority (where the kernel grants it) keeps that short.
- * Lateness does not lower the rate as long as it stays under AHEAD: due times follow from the formulas above, not from
- * when the loop came round. SIGUSR1 appends a line of totals to LOG; SIGTERM does so and ends. */
+ * Lateness does not lower the rate as long as it stays under LINKS_AHEAD: due times follow from the links' formulas,
+ * not from when the loop came round. SIGUSR1 appends a line of totals to LOG; SIGTERM does so and ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -49,71 +40,22 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "scripts/netlab_links.h"
 
-enum { PORTS_MAX = 65, LAUNCHER_ADDRESS = 254, READS = 16 };
-enum { BUFFER = 4 << 20 };               /* of each port to a node [bytes], as the packet buffers of small switches */
-enum { PACKET_MAX = 65536 + 64 };        /* a segment of TCP and its vnet_hdr [bytes] */
-enum { FRAME = 14 + 4 + 8 + 12 };        /* Ethernet around a packet: header, checksum, preamble, gap [bytes] */
-enum { PROTOCOL = 9, DESTINATION = 16 }; /* where these lie in an IPv4 header */
-#define AHEAD 2e-3                       /* how much of a sender's wire may be booked [s] */
-
-struct packet {
-    struct packet *next;
-    double due;           /* [s]: when it arrives; then, when it is there */
-    double wire;          /* what it takes on a wire [bytes] */
-    size_t to, bytes;     /* port; length of data */
-    unsigned char data[]; /* vnet_hdr, then IPv4 */
-};
-
-/* First in, first out; due times never fall from head to tail. */
-struct queue {
-    struct packet *head, *tail;
-};
-
-struct port {
-    int tun;
-    double sends_until, receives_until; /* when its two wires are free again [s] */
-    struct queue flight;                /* from this node, on their way to the ports they are for */
-    struct queue inbound;               /* to this node, on its wire or waiting for it */
-    double waiting;                     /* of inbound [bytes on the wire] */
-};
+enum { PORTS_MAX = LINKS_NODES_MAX + 1, LAUNCHER_ADDRESS = 254, READS = 16 };
+enum { PACKET_MAX = 65536 + 64 }; /* a segment of TCP and its vnet_hdr [bytes] */
+enum { DESTINATION = 16 };        /* where the address lies in an IPv4 header */
 
 struct lab {
-    size_t ports;       /* the launcher's is the last */
-    double rate, delay; /* [bytes/s], [s] */
-    struct port port[PORTS_MAX];
-    /* Totals for the log. */
-    size_t delivered, dropped;     /* packets between nodes */
+    size_t ports; /* the launcher's is the last */
+    int tun[PORTS_MAX];
+    struct links links;
+    /* Totals for the log: packets between nodes. */
+    size_t delivered, lost;
     double late_sum, late_longest; /* of those delivered [s] */
 };
 
-/* -- queues ---------------------------------------------------------------------------------------- */
-static void push(struct queue *q, struct packet *p) {
-    p->next = NULL;
-    if (q->head)
-        q->tail->next = p;
-    else
-        q->head = p;
-    q->tail = p;
-}
-
-static struct packet *pop(struct queue *q) {
-    struct packet *p = q->head;
-    q->head = p->next;
-    return p;
-}
-
 /* -- a packet's way --------------------------------------------------------------------------------- */
-/* Bytes on the wire of a packet that TCP has perhaps left to the card to cut: every piece repeats the headers. */
-static double wire_bytes(const struct virtio_net_hdr *cut, const unsigned char *ip, size_t bytes) {
-    if (cut->gso_type == VIRTIO_NET_HDR_GSO_NONE || cut->gso_size == 0) return (double)(bytes + FRAME);
-    size_t header = (size_t)(ip[0] & 15) * 4;
-    if (header + 12 < bytes) header += (size_t)(ip[header + 12] >> 4) * 4; /* TCP's own length */
-    size_t payload = bytes > header ? bytes - header : 0;
-    size_t pieces = (payload + cut->gso_size - 1) / cut->gso_size;
-    return (double)(payload + pieces * (header + FRAME));
-}
-
 /* The port that has this address; `ports`: none. */
 static size_t port_of(const struct lab *l, const unsigned char *ip, size_t bytes) {
     static const unsigned char net[] = {10, 77, 0};
@@ -124,14 +66,13 @@ static size_t port_of(const struct lab *l, const unsigned char *ip, size_t bytes
 }
 
 static void hand_over(struct lab *l, size_t to, const void *data, size_t bytes) {
-    if (write(l->port[to].tun, data, bytes) != (ssize_t)bytes) l->dropped++;
+    if (write(l->tun[to], data, bytes) != (ssize_t)bytes) l->lost++;
 }
 
 /* What a namespace sent, onto its wire. Returns false when there is nothing to read. */
 static bool take(struct lab *l, size_t from) {
     static unsigned char data[PACKET_MAX];
-    struct port *sender = &l->port[from];
-    ssize_t got = read(sender->tun, data, sizeof data);
+    ssize_t got = read(l->tun[from], data, sizeof data);
     if (got < (ssize_t)sizeof(struct virtio_net_hdr)) return false;
     struct virtio_net_hdr cut;
     memcpy(&cut, data, sizeof cut);
@@ -142,54 +83,30 @@ static bool take(struct lab *l, size_t from) {
         hand_over(l, to, data, bytes);
         return true;
     }
-    struct packet *p = mem_alloc(1, sizeof *p + bytes, "a packet");
-    p->wire = wire_bytes(&cut, ip, bytes - sizeof cut);
+    struct packet *p = links_packet(bytes);
+    p->from = from;
     p->to = to;
-    p->bytes = bytes;
+    p->wire = links_wire_bytes(ip, bytes - sizeof cut, cut.gso_type == VIRTIO_NET_HDR_GSO_NONE ? 0 : cut.gso_size);
     memcpy(p->data, data, bytes);
-    sender->sends_until = fmax(clock_now(), sender->sends_until) + p->wire / l->rate;
-    p->due = sender->sends_until + l->delay;
-    push(&sender->flight, p);
+    links_send(&l->links, p, clock_now());
     return true;
 }
 
-/* The port whose packet in flight arrives first; NULL: none flies. */
-static struct port *first_to_arrive(struct lab *l) {
-    struct port *first = NULL;
-    for (struct port *p = l->port; p < l->port + l->ports; p++)
-        if (p->flight.head && (!first || p->flight.head->due < first->flight.head->due)) first = p;
-    return first;
-}
-
-/* Packets that have arrived by now, in that order, into the queues of the nodes they are for. */
-static void arrive(struct lab *l, double now) {
-    struct port *from;
-    while ((from = first_to_arrive(l)) && from->flight.head->due <= now) {
-        struct packet *p = pop(&from->flight);
-        struct port *to = &l->port[p->to];
-        if (to->waiting + p->wire > BUFFER) {
-            l->dropped++;
-            mem_free(p);
-            continue;
-        }
-        p->due = to->receives_until = fmax(p->due, to->receives_until + p->wire / l->rate);
-        to->waiting += p->wire;
-        push(&to->inbound, p);
-    }
-}
-
-static void deliver(struct lab *l, size_t to, double now) {
-    struct port *port = &l->port[to];
-    while (port->inbound.head && port->inbound.head->due <= now) {
-        struct packet *p = pop(&port->inbound);
-        hand_over(l, to, p->data, p->bytes);
-        port->waiting -= p->wire;
+static void deliver(struct lab *l) {
+    struct packet *p;
+    while ((p = links_due(&l->links, clock_now()))) {
         double late = clock_now() - p->due;
+        hand_over(l, p->to, p->data, p->bytes);
         l->delivered++;
         l->late_sum += late;
         l->late_longest = fmax(l->late_longest, late);
         mem_free(p);
     }
+}
+
+/* From its device; the launcher has no wire that could be full. */
+static bool may_send(const struct lab *l, size_t port, double now) {
+    return port == l->ports - 1 || links_ready(&l->links, port, now);
 }
 
 /* -- the loop --------------------------------------------------------------------------------------- */
@@ -202,37 +119,24 @@ static void on_signal(int signal) {
         ended = 1;
 }
 
-/* Which devices are to be read, and when there is something to do even if none has anything (INFINITY: never). */
-static double plan(const struct lab *l, double now, struct pollfd *watched) {
-    double wake = INFINITY;
-    for (size_t i = 0; i < l->ports; i++) {
-        const struct port *p = &l->port[i];
-        bool full = p->sends_until - now >= AHEAD;
-        watched[i] = (struct pollfd){.fd = p->tun, .events = full ? 0 : POLLIN};
-        if (full) wake = fmin(wake, p->sends_until - AHEAD / 2);
-        if (p->flight.head) wake = fmin(wake, p->flight.head->due);
-        if (p->inbound.head) wake = fmin(wake, p->inbound.head->due);
-    }
-    return wake;
-}
-
 static void log_totals(const struct lab *l) {
     double count = l->delivered > 0 ? (double)l->delivered : 1;
     printf(
         "totals: %zu packets, %zu dropped, late by %.0f us on average and %.0f us at most, %.2f s of processor time\n",
-        l->delivered, l->dropped, 1e6 * l->late_sum / count, 1e6 * l->late_longest, (double)clock() / CLOCKS_PER_SEC);
+        l->delivered, l->links.dropped + l->lost, 1e6 * l->late_sum / count, 1e6 * l->late_longest,
+        (double)clock() / CLOCKS_PER_SEC);
     fflush(stdout);
 }
 
 /* Signals are let in only while it sleeps, so that none comes between a look at the flags and the sleep. */
 static void serve(struct lab *l, const sigset_t *asleep) {
     while (!ended) {
+        deliver(l);
         struct pollfd watched[PORTS_MAX];
         double now = clock_now();
-        arrive(l, now);
-        for (size_t i = 0; i < l->ports; i++) deliver(l, i, now);
-        now = clock_now();
-        double wait = fmax(plan(l, now, watched) - now, 0);
+        for (size_t i = 0; i < l->ports; i++)
+            watched[i] = (struct pollfd){.fd = l->tun[i], .events = may_send(l, i, now) ? POLLIN : 0};
+        double wait = fmax(links_wake(&l->links, now) - now, 0);
         struct timespec limit = {0};
         if (isfinite(wait)) limit = (struct timespec){(time_t)wait, (long)(1e9 * (wait - floor(wait)))};
         int ready = ppoll(watched, l->ports, isfinite(wait) ? &limit : NULL, asleep);
@@ -242,13 +146,9 @@ static void serve(struct lab *l, const sigset_t *asleep) {
         }
         for (size_t i = 0; i < l->ports && ready > 0; i++) {
             if (!(watched[i].revents & POLLIN)) continue;
-            for (int n = 0; n < READS && l->port[i].sends_until - clock_now() < AHEAD && take(l, i); n++) continue;
+            for (int n = 0; n < READS && may_send(l, i, clock_now()) && take(l, i); n++) continue;
         }
     }
-}
-
-static void empty(struct queue *q) {
-    while (q->head) mem_free(pop(q));
 }
 
 /* -- start ------------------------------------------------------------------------------------------ */
@@ -319,19 +219,14 @@ int main(int argc, char **argv) {
     static struct lab l;
     if (argc < FIRST + 2 || argc > FIRST + PORTS_MAX)
         die_status(EXIT_USER, "usage: netlab-switch RATE DELAY LOG NODE... LAUNCHER (see scripts/netlab.sh)");
-    l.rate = number(argv[RATE], 1) / 8;
-    l.delay = number(argv[DELAY], 0) * 1e-9;
     l.ports = (size_t)(argc - FIRST);
-    for (size_t i = 0; i < l.ports; i++) l.port[i].tun = attach(argv[FIRST + i]);
+    links_open(&l.links, l.ports - 1, number(argv[RATE], 1) / 8, number(argv[DELAY], 0) * 1e-9);
+    for (size_t i = 0; i < l.ports; i++) l.tun[i] = attach(argv[FIRST + i]);
     sigset_t asleep;
     catch_signals(&asleep);
     detach(argv[LOG]);
     serve(&l, &asleep);
     log_totals(&l);
-    for (size_t i = 0; i < l.ports; i++) {
-        empty(&l.port[i].flight);
-        empty(&l.port[i].inbound);
-        close(l.port[i].tun);
-    }
+    links_close(&l.links);
     return EXIT_DONE;
 }
