@@ -153,6 +153,7 @@ remove() {
             sleep 0.05
         done
         for space in $(spaces); do ip netns del "$space"; done
+        if [ -n "$(spaces)" ]; then return 1; fi # ip has said why; what is known of it stays, for another try
     fi
     rm -rf "$state/tmp" "$state/agent" "$state/log" "$state/p2p" "$state/lab"
     rmdir "$state"
@@ -189,13 +190,13 @@ exec ip netns exec "$space" unshare --uts sh -c '
 AGENT
 }
 
+in_build() { case $build in /*) echo "$build/$1" ;; *) echo "$top/$build/$1" ;; esac; }
 build_switch() {
-    switch=$top/$build/netlab-switch
+    switch=$(in_build netlab-switch)
     case $build in
-    /*) switch=$build/netlab-switch ;;
-    */san-*) [ -x "$switch" ] && return ;; # made by make SAN=... tests
+    */san-*) if [ -x "$switch" ]; then return; fi ;; # made by make SAN=... tests
     esac
-    why=$(env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -s -C "$top" BUILD="$build" SAN= "${switch#"$top"/}" 2>&1) ||
+    why=$(env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -s -C "$top" BUILD="$build" SAN= "$build/netlab-switch" 2>&1) ||
         refuse "the switch does not build: make $build/netlab-switch"
 }
 
@@ -288,8 +289,7 @@ with_lab() {
 }
 
 # -- check -----------------------------------------------------------------------------------------------------------
-program=$top/$build/sparsetrain
-case $build in /*) program=$build/sparsetrain ;; esac
+program=$(in_build sparsetrain)
 
 # fitted KEY: of the line through the times, from the output of sparsetrain p2p --json
 fitted() { sed -n 's/.*"bench":"p2p-fit".*"'"$1"'":\([-+0-9.eE]*\).*/\1/p' "$state/p2p" | head -n 1; }

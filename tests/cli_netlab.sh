@@ -7,7 +7,8 @@
 . tests/tap.sh
 export SPARSETRAIN_NETLAB="$W/lab"
 export OMPI_MCA_odls_base_sigkill_timeout=0 # our ranks have nothing to save when they are told to end
-trap 'sh scripts/netlab.sh down; rm -rf "$W"' EXIT
+all_down() { for folder in lab other; do SPARSETRAIN_NETLAB=$W/$folder sh scripts/netlab.sh down; done; }
+trap 'all_down; rm -rf "$W"' EXIT
 mark=7654.$$ # seconds that our ranks want to sleep: how we know their processes again
 echo "$mark" >"$W/mark"
 printf '%s\n' "$W/lab" "$mark" >"$W/ours"
@@ -15,7 +16,7 @@ printf '%s\n' "$W/lab" "$mark" >"$W/ours"
 # lab ARGUMENT...: netlab.sh, its number in $W/pid; commands from the folder $first come before others
 first=
 lab() {
-    PATH=${first:+$first:}$PATH timeout 60 sh -c 'echo $$ >"$1"; shift; exec sh scripts/netlab.sh "$@"' lab "$W/pid" "$@" >"$W/out" 2>"$W/err" </dev/null
+    PATH=${first:+$first:}$PATH timeout 120 sh -c 'echo $$ >"$1"; shift; exec sh scripts/netlab.sh "$@"' lab "$W/pid" "$@" >"$W/out" 2>"$W/err" </dev/null
 }
 # refused TEXT ARGUMENT...: status 2, one line, which contains TEXT
 refused() {
