@@ -225,6 +225,8 @@ int main(int argc, char **argv) {
     sigset_t asleep;
     catch_signals(&asleep);
     detach(argv[LOG]);
+    printf("links: %.9g bytes/s, %.9g s\n", l.links.rate, l.links.delay);
+    fflush(stdout);
     serve(&l, &asleep);
     log_totals(&l);
     links_close(&l.links);
