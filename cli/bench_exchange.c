@@ -204,7 +204,7 @@ int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     bench_parse(&r, argc, argv, e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (r.help) {
-        if (c->rank == 0) bench_usage();
+        if (c->rank == 0) fputs(bench_usage, stdout);
         return EXIT_DONE;
     }
     if (!device_option_job("bench: ", r.device_name, DEVICE_EXCHANGES, c, &r.device, e)) return EXIT_USER;

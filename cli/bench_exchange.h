@@ -41,7 +41,7 @@ struct bench_request {
 
 /* False: one line in *e. */
 bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e);
-void bench_usage(void);
+extern const char bench_usage[]; /* --help */
 
 /* The selector that this algorithm gets; NULL where it takes none. */
 const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops);

@@ -7,7 +7,7 @@
 #include "cli/exchange_options.h"
 #include "cli/numbers.h"
 
-static const char usage[] =
+const char bench_usage[] =
     "usage: mpirun -np P sparsetrain bench [OPTIONS]\n"
     "Gradient exchange without training: every algorithm at every length and density, timed and verified.\n"
     "A step accumulates a gradient (a new one each step) into the residual, selects and exchanges, until u is there.\n"
@@ -59,10 +59,6 @@ static const char usage[] =
     "Verified: sum of gradients = sum of u + residuals, entry by entry over all steps; u bit-identical on all ranks; "
     "dense,\n"
     "topka, topkdsa, gaussiank, gtopk-naive, and at P = 1 all, against their definition. Exit status 1 when wrong.\n";
-
-void bench_usage(void) {
-    fputs(usage, stdout);
-}
 
 static bool set_n(struct bench_request *r, const char *text, struct err *e) {
     const struct number_rule rule = {"bench", "--n", 1, UINT32_MAX, true};

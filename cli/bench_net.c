@@ -48,7 +48,7 @@ struct bench {
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
 };
 
-static const char usage[] =
+const char net_usage[] =
     "usage: sparsetrain bench net [--model NAME] [--batch LIST] [--hidden N] [--sequence N] [--device NAME]\n"
     "                             [--precision NAME] [--steps N] [--repeat N] [--threads N] [--json]\n"
     "Images or words a second of forward, backward and SGD step, one process: random 32x32 images, or random words.\n"
@@ -331,7 +331,7 @@ int bench_net(int argc, char **argv) {
     struct request r;
     struct err e = {0};
     struct bench bench[BATCHES_MAX] = {0};
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(net_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, DEVICE_TRAINS, &r.device, &e))
         return fail(&e);
     bool opened = true;

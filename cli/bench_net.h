@@ -6,4 +6,6 @@
  * options follow. Returns an exit status. */
 int bench_net(int argc, char **argv);
 
+extern const char net_usage[]; /* --help */
+
 #endif

@@ -20,7 +20,7 @@ struct request {
     const char *out;
 };
 
-static const char usage[] =
+const char p2p_usage[] =
     "usage: mpirun -np P sparsetrain p2p [--sizes MIN:MAX:FACTOR] [--repeat N] [--pairs first|all] [--out FILE] "
     "[--json]\n"
     "Ping-pong between two ranks, the others asleep; fits the time of a message of m 4-byte words by alpha + beta m.\n"
@@ -205,7 +205,7 @@ int bench_p2p(struct comm *c, int argc, char **argv, struct err *e) {
     struct request r;
     struct ping_pair *pair;
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        if (c->rank == 0) fputs(usage, stdout);
+        if (c->rank == 0) fputs(p2p_usage, stdout);
         return EXIT_DONE;
     }
     if (parse(argc, argv, &r, e) && c->size < 2) err_set(e, "p2p: two ranks are needed: mpirun -np 2 sparsetrain p2p");

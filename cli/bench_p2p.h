@@ -8,4 +8,6 @@
 /* A verb that needs MPI (main.c): the status of the program; EXIT_USER with one line in *e. */
 int bench_p2p(struct comm *c, int argc, char **argv, struct err *e);
 
+extern const char p2p_usage[]; /* --help */
+
 #endif

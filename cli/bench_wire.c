@@ -46,7 +46,7 @@ struct work {
     struct times *times; /* [formats] */
 };
 
-static const char usage[] =
+const char wire_usage[] =
     "usage: sparsetrain bench wire [--n N] [--density LIST] [--repeat R] [--json]\n"
     "Size and speed of every wire format (--wire) on one core, entries at random places and in clusters.\n"
     "  --n N            gradient length (default 14728266: VGG-16)\n"
@@ -255,7 +255,7 @@ int bench_wire(int argc, char **argv) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return EXIT_USER;
     }
-    if (request.help) return fputs(usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
+    if (request.help) return fputs(wire_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!request.json)
         printf(
             "# wire: one thread, medians of %zu rounds; GB/s: bytes of coo32 (8 an entry) per second\n"

@@ -6,4 +6,6 @@
  * follow. Returns an exit status. */
 int bench_wire(int argc, char **argv);
 
+extern const char wire_usage[]; /* --help */
+
 #endif

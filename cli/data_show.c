@@ -15,12 +15,18 @@ struct show {
     bool test, plain;
 };
 
-static void usage(void) {
-    fputs("sparsetrain data show --png FILE [--data NAME[:WHERE]] [--test] [--no-augment] [--seed N]\n"
-          "                      [--columns N] [--rows N] [--zoom N]\n"
-          "writes a labelled contact sheet of the first images of epoch 0 as the network sees them\n",
-          stdout);
-}
+const char data_show_usage[] =
+    "usage: sparsetrain data show --png FILE [--data NAME[:WHERE]] [--test] [--no-augment] [--seed N]\n"
+    "                             [--columns N] [--rows N] [--zoom N]\n"
+    "Writes a labelled contact sheet of the first images of epoch 0 as the network sees them.\n"
+    "  --png FILE           the picture to write\n"
+    "  --data NAME[:WHERE]  the dataset (default cifar10; sparsetrain list shows them)\n"
+    "  --test               images of the test set, which are never augmented\n"
+    "  --no-augment         the images as they are: no random crop, no flip\n"
+    "  --seed N             of order and augmentation (default 1)\n"
+    "  --columns N          images side by side (default 10)\n"
+    "  --rows N             lines of images (default 6)\n"
+    "  --zoom N             points of the picture for one of an image (default 3)\n";
 
 static bool number(const char *name, const char *text, long low, long high, long *value, struct err *e) {
     char *end;
@@ -93,7 +99,7 @@ int data_show(int argc, char **argv) {
     struct err e = {0};
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) {
-            usage();
+            fputs(data_show_usage, stdout);
             return EXIT_DONE;
         }
     if (!parse(&s, argc, argv, &e) || !show(&s, &e)) {

@@ -5,4 +5,6 @@
 /* argv[1...]: the options; returns an exit status. */
 int data_show(int argc, char **argv);
 
+extern const char data_show_usage[]; /* --help */
+
 #endif

@@ -6,7 +6,7 @@
 
 #include "cli/profile.h"
 
-static const char usage[] =
+const char fit_usage[] =
     "usage: sparsetrain fit RECORDING [--out PROFILE]\n"
     "From the entries that the ranks of a run selected (train --record RECORDING --record-what selected, on 2 ranks "
     "or\n"
@@ -82,7 +82,7 @@ int fit(int argc, char **argv) {
     struct err e = {0};
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
+            fputs(fit_usage, stdout);
             return EXIT_DONE;
         }
     if (parse(&r, argc, argv, &e) && run(&r, &e)) return EXIT_DONE;

@@ -5,4 +5,6 @@
 
 int fit(int argc, char **argv);
 
+extern const char fit_usage[]; /* --help */
+
 #endif

@@ -9,6 +9,7 @@
 #include "cli/bench_p2p.h"
 #include "cli/bench_select.h"
 #include "cli/bench_wire.h"
+#include "cli/completion.h"
 #include "cli/data_show.h"
 #include "cli/fit.h"
 #include "cli/list.h"
@@ -78,6 +79,18 @@ static int verb_man(int argc, char **argv) {
     return EXIT_DONE;
 }
 
+static int verb_bash(int argc, char **argv) {
+    (void)argc, (void)argv;
+    completion_bash(stdout);
+    return EXIT_DONE;
+}
+
+static int verb_zsh(int argc, char **argv) {
+    (void)argc, (void)argv;
+    completion_zsh(stdout);
+    return EXIT_DONE;
+}
+
 static int verb_help(int argc, char **argv) {
     (void)argc, (void)argv;
     options_help(stdout);
@@ -108,6 +121,8 @@ static const struct {
     {"bench", "wire", bench_wire},
     {"predict", NULL, predict},
     {"fit", NULL, fit},
+    {"completion", "bash", verb_bash},
+    {"completion", "zsh", verb_zsh},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all

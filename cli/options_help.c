@@ -2,23 +2,9 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/verbs.h"
 
 enum { HELP_COLUMN = 28, HELP_WIDTH = 100 };
-
-static const char *const verbs[][2] = {
-    {"[train]", "train a network (the verb may be left out)"},
-    {"list",
-     "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here"},
-    {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]"},
-    {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)"},
-    {"bench select", "time the selectors on this machine (bench select --help)"},
-    {"bench net", "time a network on this machine (bench net --help)"},
-    {"bench wire", "size and speed of the wire formats on this machine (bench wire --help)"},
-    {"p2p", "time messages between ranks, fit the network's alpha and beta: mpirun -np 2 sparsetrain p2p --out FILE"},
-    {"predict", "what each algorithm costs on a network, without running it: --net FILE|1gbe|... (predict --help)"},
-    {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)"},
-    {"man", "this text as a manual page"},
-};
 
 /* Words of `text` from `column` on, wrapped; later lines begin at HELP_COLUMN. */
 static void wrap(FILE *stream, const char *text, size_t column) {
@@ -66,11 +52,11 @@ void options_help(FILE *stream) {
           "  mpirun -np 4 sparsetrain --algo gtopk --out runs/first\n\n",
           stream);
     fputs("Verbs\n", stream);
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    for (size_t i = 0; i < verb_rows; i++) {
         char left[64];
-        snprintf(left, sizeof left, "  sparsetrain %s", verbs[i][0]);
+        snprintf(left, sizeof left, "  sparsetrain %s", verb_table[i].words);
         fprintf(stream, "%-*s", HELP_COLUMN, left);
-        wrap(stream, verbs[i][1], HELP_COLUMN);
+        wrap(stream, verb_table[i].summary, HELP_COLUMN);
     }
     const char *group = "";
     for (size_t i = 0; i < option_rows; i++) {
@@ -109,11 +95,11 @@ void options_man(FILE *stream) {
           "exchanges\n"
           ".SH SYNOPSIS\n.B mpirun \\-np\n.I P\n.B sparsetrain\n[\\fIoptions\\fR]\n.SH VERBS\n",
           stream);
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    for (size_t i = 0; i < verb_rows; i++) {
         fputs(".TP\n.B sparsetrain ", stream);
-        roff(stream, verbs[i][0]);
+        roff(stream, verb_table[i].words);
         fputc('\n', stream);
-        roff(stream, verbs[i][1]);
+        roff(stream, verb_table[i].summary);
         fputc('\n', stream);
     }
     const char *group = "";

@@ -32,7 +32,7 @@ struct request {
     bool wire_given, against_given, best, json;
 };
 
-static const char usage[] =
+const char predict_usage[] =
     "usage: sparsetrain predict --net FILE|NAME [--p LIST] [--n LIST] [--density LIST] [--ranks-per-node M]\n"
     "                           [--against ALGO] [--wire NAME|all] [--compute SECONDS] [--rows FILE] [--json]\n"
     "       sparsetrain predict --best --net FILE|NAME [--p LIST] ...\n"
@@ -349,7 +349,7 @@ int predict(int argc, char **argv) {
     static struct request r; /* large */
     struct err e = {0};
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
+        fputs(predict_usage, stdout);
         return EXIT_DONE;
     }
     bool ok = parse(argc, argv, &r, &e);

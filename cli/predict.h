@@ -4,4 +4,6 @@
 
 int predict(int argc, char **argv); /* a verb without MPI (main.c) */
 
+extern const char predict_usage[]; /* --help */
+
 #endif

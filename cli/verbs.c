@@ -1,0 +1,38 @@
+/* verbs.c: see verbs.h. */
+#include "cli/verbs.h"
+
+#include "cli/bench_exchange.h"
+#include "cli/bench_net.h"
+#include "cli/bench_p2p.h"
+#include "cli/bench_select.h"
+#include "cli/bench_wire.h"
+#include "cli/data_show.h"
+#include "cli/fit.h"
+#include "cli/predict.h"
+
+const struct verb_row verb_table[] = {
+    {"train", "train a network (the verb may be left out)", NULL},
+    {"list",
+     "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here",
+     NULL},
+    {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]",
+     data_show_usage},
+    {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)",
+     bench_usage},
+    {"bench select", "time the selectors on this machine (bench select --help)", select_usage},
+    {"bench net", "time a network on this machine (bench net --help)", net_usage},
+    {"bench wire", "size and speed of the wire formats on this machine (bench wire --help)", wire_usage},
+    {"p2p", "time messages between ranks, fit the network's alpha and beta: mpirun -np 2 sparsetrain p2p --out FILE",
+     p2p_usage},
+    {"predict", "what each algorithm costs on a network, without running it: --net FILE|1gbe|... (predict --help)",
+     predict_usage},
+    {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)",
+     fit_usage},
+    {"man", "this text as a manual page", NULL},
+    {"completion bash", "completion of verbs, options and names for bash; make install puts it where bash looks", NULL},
+    {"completion zsh", "the same for zsh", NULL},
+    {"version", "version, commit, libraries, compiler", NULL},
+    {"help", "this text", NULL},
+};
+
+const size_t verb_rows = sizeof verb_table / sizeof *verb_table;
