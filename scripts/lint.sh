@@ -160,6 +160,16 @@ report 'no blanks at line ends, a newline at the end of every file'
 # -- shell -----------------------------------------------------------------------------------------------------------------
 if needs shellcheck 'shellcheck'; then
     of '\.sh$|^\.ci/run$' | xargs shellcheck -x -f gcc >"$found" 2>&1
+    # Jobs as they are written, in every shape.
+    jobs_of() { # OPTION...
+        sh scripts/slurm/generate.sh --model vgg16 --nodes 2 --ranks-per-node 4 --out "$scratch/jobs" "$@" >/dev/null &&
+            shellcheck -s sh -f gcc "$scratch"/jobs/*.sbatch "$scratch/jobs/submit.sh"
+    }
+    {
+        jobs_of --program sparsetrain --algos 'dense gtopk'
+        jobs_of --program sparsetrain --algos oktopk --launcher mpirun --modules 'openmpi cuda' --serial --time 1:00:00 --sparse '--wire packed'
+        jobs_of --container image.sif --algos topka --gpus-per-node 4 --cpus-per-rank 2 --density 0.01 -- --data "it's here"
+    } >>"$found" 2>&1
     report 'shellcheck'
 fi
 

@@ -1,0 +1,308 @@
+#!/bin/sh
+# generate.sh: writes Slurm jobs, one for each algorithm, that train the same model on the same nodes; a job that runs into
+# its time limit, or whose node fails, goes on from its last checkpoint, to the same bits as without the interruption.
+#
+#   sh scripts/slurm/generate.sh --model vgg16 --algos "dense topka gtopk oktopk" --nodes 4 --ranks-per-node 4 [OPTION...]
+#       [-- SPARSETRAIN OPTION...]
+#
+#   --model NAME          the network; --algos "NAME ..." the algorithms (sparsetrain list shows both)
+#   --nodes N             nodes of each job; --ranks-per-node M ranks on each
+#   --epochs E            length of the runs, --density RHO of the sparse ones (both: as the program has it)
+#   --out DIR             where to (runs/slurm-MODEL-pRANKS); both here and on the nodes
+#   --partition P --account A --qos Q --time T --gpus-per-node G --cpus-per-rank C
+#                         as sbatch takes them; with G the networks run on GPUs
+#   --launcher srun|mpirun
+#                         what starts the ranks (srun); --pmi TYPE: srun --mpi=TYPE (pmix; pmi2 for many an MPICH)
+#   --modules "NAME ..."  loaded by each job
+#   --container IMAGE     an Apptainer image that has the program (scripts/container)
+#   --program PATH        the program, as the nodes see it (build/sparsetrain of this clone, else the installed one)
+#   --sparse "OPTION ..." of the program, for the sparse algorithms alone, as "--wire packed"; what stands behind -- is for all
+#   --serial              one job at a time
+#
+# Written: DIR/ALGO.sbatch, DIR/submit.sh (submits all, then the collecting job), DIR/collect.sbatch (table and plots, also by
+# hand: sh DIR/collect.sbatch). $SPARSETRAIN_DATA is where the data lie, as the nodes see it; it is written into the jobs.
+# Exit 2, with one line, when something is wrong.
+set -eu
+LC_ALL=C
+export LC_ALL
+scripts=$(cd "$(dirname "$0")/.." && pwd)
+
+fail() {
+    printf 'generate.sh: %s\n' "$*" >&2
+    exit 2
+}
+usage='usage: sh scripts/slurm/generate.sh --model M --algos "A B ..." --nodes N --ranks-per-node M [OPTION...]; --help has all'
+
+model='' algos='' nodes='' per_node='' epochs='' density='' out='' partition='' account='' qos='' time='' gpus='' cpus=1
+launcher=srun pmi=pmix modules='' container='' program='' serial='' sparse=''
+while [ $# -gt 0 ]; do
+    option=$1
+    case $option in
+    --serial)
+        serial=yes
+        shift
+        continue
+        ;;
+    -h | --help)
+        sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    --)
+        shift
+        break
+        ;;
+    --*) ;;
+    *) fail "what is \"$option\"? $usage" ;;
+    esac
+    [ -n "${2:-}" ] || fail "$option needs a value, or is no option; $usage"
+    case $option in
+    --model) model=$2 ;;
+    --algos) algos=$2 ;;
+    --nodes) nodes=$2 ;;
+    --ranks-per-node) per_node=$2 ;;
+    --epochs) epochs=$2 ;;
+    --density) density=$2 ;;
+    --out) out=$2 ;;
+    --partition) partition=$2 ;;
+    --account) account=$2 ;;
+    --qos) qos=$2 ;;
+    --time) time=$2 ;;
+    --gpus-per-node) gpus=$2 ;;
+    --cpus-per-rank) cpus=$2 ;;
+    --launcher) launcher=$2 ;;
+    --pmi) pmi=$2 ;;
+    --modules) modules=$2 ;;
+    --container) container=$2 ;;
+    --program) program=$2 ;;
+    --sparse) sparse=$2 ;;
+    *) fail "there is no option $option; $usage" ;;
+    esac
+    shift 2
+done
+
+# -- what was asked for, checked ---------------------------------------------------------------------------------------
+# whole OPTION VALUE, word OPTION VALUE CHARACTERS...: refuses anything else
+whole() {
+    case $2 in
+    '' | 0* | *[!0-9]*) fail "$1 wants a whole number above 0, not \"$2\"" ;;
+    esac
+}
+word() {
+    printf '%s\n' "$2" | grep -qxE "[A-Za-z0-9$3]+" || fail "$1 \"$2\" holds characters that cannot stand in a job: letters, digits and $3 can"
+}
+[ -n "$model" ] || fail "--model is needed; $usage"
+[ -n "$algos" ] || fail "--algos is needed; $usage"
+whole --nodes "$nodes"
+whole --ranks-per-node "$per_node"
+whole --cpus-per-rank "$cpus"
+[ -z "$gpus" ] || word --gpus-per-node "$gpus" '_:.-'
+[ -z "$time" ] || word --time "$time" ':-'
+for pair in "partition=$partition" "account=$account" "qos=$qos" "pmi=$pmi" "epochs=$epochs" "density=$density"; do
+    [ -z "${pair#*=}" ] || word "--${pair%%=*}" "${pair#*=}" '_.,+@-'
+done
+[ -z "$modules" ] || word --modules "$modules" ' _.,+@/-'
+case $launcher in srun | mpirun) ;; *) fail "--launcher is srun or mpirun, not \"$launcher\"" ;; esac
+ranks=$((nodes * per_node))
+out=${out:-runs/slurm-$model-p$ranks}
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+word --out "$out" '_.,+@/-'
+[ -z "$container" ] || [ -z "$program" ] || fail "--container has its own program; leave --program out"
+if [ -n "$container" ]; then
+    case $container in /* | *://*) ;; *) container=$PWD/$container ;; esac
+    program=sparsetrain
+elif [ -z "$program" ]; then
+    program=$(cd "$scripts/.." && pwd)/${BUILD:-build}/sparsetrain
+    [ -x "$program" ] || program=$(command -v sparsetrain) || fail "there is no program: build it first (make), or give --program or --container"
+else
+    case $program in */*) case $program in /*) ;; *) program=$PWD/$program ;; esac ;; esac
+fi
+
+# What an option takes, as the program says, where it can be asked here.
+names_of() { "$program" completion bash | sed -n "s/^ *'train --$1') echo 'words \(.*\)' ;;/\1/p"; }
+known() { # OPTION-HERE OPTION-THERE NAME
+    printf '%s\n' "$3" | grep -qxE '[a-z0-9-]+' || fail "$1: \"$3\" is no name"
+    if [ -n "$container" ] || ! command -v "$program" >/dev/null 2>&1; then return 0; fi
+    names=$(names_of "$2")
+    case " $names " in *" $3 "*) ;; *) fail "$1 has no \"$3\"; there are: $names" ;; esac
+}
+known --model model "$model"
+seen=
+for algo in $algos; do
+    known --algos algo "$algo"
+    case " $seen " in *" $algo "*) fail "--algos names $algo twice" ;; esac
+    seen="$seen $algo"
+done
+for option in "$@" $sparse; do
+    case ${option%%=*} in
+    --model | --algo | --out | --resume) fail "$option is set by the jobs themselves; leave it out" ;;
+    --device) [ -z "$gpus" ] || fail "--gpus-per-node sets --device; leave one of them out" ;;
+    esac
+done
+data=${SPARSETRAIN_DATA:-}
+if [ -z "$data" ] && [ -d "$scripts/../build/data" ]; then data=$(cd "$scripts/../build/data" && pwd); fi
+case $data in '' | /*) ;; *) data=$PWD/$data ;; esac
+[ -z "$data" ] || word SPARSETRAIN_DATA "$data" '_.,+@/-'
+mkdir -p "$out/logs" 2>/dev/null || fail "cannot make $out/logs; give another directory with --out"
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+# Words as the shell reads them back.
+quoted() {
+    for text in "$@"; do
+        case $text in
+        *[!A-Za-z0-9_.,:+@%/=-]*) printf " '%s'" "$(printf '%s' "$text" | sed "s/'/'\\\\''/g")" ;;
+        *) printf ' %s' "$text" ;;
+        esac
+    done
+}
+
+# header NAME LOG: what sbatch reads of every job
+header() {
+    # Without a login shell many clusters have no `module`.
+    if [ -n "$modules" ]; then echo '#!/bin/sh -l'; else echo '#!/bin/sh'; fi
+    echo "#SBATCH --job-name=$1"
+    [ -z "$partition" ] || echo "#SBATCH --partition=$partition"
+    [ -z "$account" ] || echo "#SBATCH --account=$account"
+    [ -z "$qos" ] || echo "#SBATCH --qos=$qos"
+    echo "#SBATCH --output=$out/logs/$2-%j.log"
+    echo '#SBATCH --open-mode=append'
+}
+prepare() {
+    [ -z "$modules" ] || echo "module load $modules || exit 2"
+    [ -z "$data" ] || printf 'SPARSETRAIN_DATA=%s\nexport SPARSETRAIN_DATA\n' "$data"
+}
+
+# How the ranks are started; the options of the program follow.
+launch() {
+    # shellcheck disable=SC2016 # for the job
+    case $launcher in
+    srun) printf 'srun --ntasks=%d --ntasks-per-node=%d --cpus-per-task=%d --mpi=%s --kill-on-bad-exit=1' "$ranks" "$per_node" "$cpus" "$pmi" ;;
+    mpirun) printf '"${MPIRUN:-mpirun}" -np %d' "$ranks" ;; # which asks Slurm for the nodes
+    esac
+    if [ -n "$container" ]; then
+        printf ' apptainer exec%s --bind %s%s%s' "${gpus:+ --nv}" "$out" "${data:+,$data}" "$(quoted "$container")"
+    fi
+    quoted "$program"
+}
+
+# options ALGO: of the program, the same for a run and for its continuation
+options() {
+    algo=$1
+    shift
+    set -- --model "$model" --algo "$algo" ${epochs:+--epochs "$epochs"} ${gpus:+--device cuda} "$@"
+    [ "$cpus" -eq 1 ] || set -- "$@" --threads "$cpus"
+    case $algo in
+    dense | dense-ovlp | torus2d | fedavg) ;;
+    *)
+        # shellcheck disable=SC2086 # words
+        set -- "$@" ${density:+--density "$density"} $sparse
+        ;;
+    esac
+    quoted "$@"
+}
+
+job() {
+    algo=$1
+    shift
+    header "$model-$algo" "$algo"
+    cat <<JOB
+#SBATCH --nodes=$nodes
+#SBATCH --ntasks-per-node=$per_node
+#SBATCH --cpus-per-task=$cpus
+${gpus:+#SBATCH --gpus-per-node=$gpus
+}${time:+#SBATCH --time=$time
+}#SBATCH --requeue
+#SBATCH --signal=B:USR1@120
+# $model with --algo $algo on $nodes node(s) of $per_node rank(s), made by scripts/slurm/generate.sh. Submitted again after any end, it
+# goes on from the last checkpoint; when all is done it ends at once.
+JOB
+    prepare
+    printf 'set -u\nrun=%s\n' "$out/$algo"
+    cat <<'JOB'
+
+completed() { grep -q '"type":"summary".*"completed":true' "$run/run.jsonl" 2>/dev/null; }
+checkpoint() { find "$run" -name model.ckpt 2>/dev/null | sort | tail -n 1; }
+if completed; then
+    echo "$run is complete"
+    exit 0
+fi
+begun=$(checkpoint)
+if [ -n "$begun" ]; then
+    set -- --resume "$run"
+else # a run that never came to a checkpoint has nothing to go on from
+    rm -rf "$run"
+    set -- --out "$run"
+fi
+
+# Two minutes before the time limit Slurm sends USR1 to this script; the launcher passes it on to the ranks, which write a
+# checkpoint and end with status 4. A signal interrupts wait, so it is asked again.
+told=0 step=''
+trap 'told=$((told + 1)); [ -z "$step" ] || kill -USR1 "$step" 2>/dev/null' USR1
+JOB
+    printf '%s%s "$@" &\n' "$(launch)" "$(options "$algo" "$@")"
+    cat <<'JOB'
+step=$!
+status=0 heard=-1
+[ "$told" -eq 0 ] || kill -USR1 "$step"
+while [ "$heard" -ne "$told" ]; do
+    heard=$told
+    wait "$step"
+    ended=$?
+    [ "$ended" -eq 127 ] || status=$ended
+done
+
+# Back into the queue, where the time was too short and the run got on; a mistake (2) or a NaN (3) would come back too.
+if [ "$told" -gt 0 ] && ! completed && [ "$status" -ne 2 ] && [ "$status" -ne 3 ] && [ "$(checkpoint)" != "$begun" ]; then
+    echo "stopped by the time limit at $(checkpoint); back into the queue"
+    scontrol requeue "$SLURM_JOB_ID" && exit 0
+    echo "scontrol cannot requeue the job: submit it again to go on" >&2
+fi
+exit "$status"
+JOB
+}
+
+collect() {
+    header "$model-collect" collect
+    echo '#SBATCH --ntasks=1'
+    echo '#SBATCH --time=15'
+    echo '# The table and the plots of all runs, as far as they got; by hand: sh collect.sbatch'
+    prepare
+    # shellcheck disable=SC2086 # words
+    echo "exec sh $scripts/slurm/collect.sh $out$(quoted $algos)"
+}
+
+submit() {
+    cat <<'SUBMIT'
+#!/bin/sh
+# submit.sh: submits one job for each algorithm and, after all of them, the one that collects; made by
+# scripts/slurm/generate.sh. Jobs of runs that are complete end at once.
+set -eu
+cd "$(dirname "$0")"
+command -v sbatch >/dev/null 2>&1 || {
+    echo "submit.sh: there is no sbatch here; run it where jobs are submitted" >&2
+    exit 2
+}
+after=''
+SUBMIT
+    echo '# shellcheck disable=SC2043 # there may be one alone'
+    # shellcheck disable=SC2086 # words
+    echo "for algo in$(quoted $algos); do"
+    # shellcheck disable=SC2016 # for the script that is written
+    if [ -n "$serial" ]; then
+        echo '    id=$(sbatch --parsable ${after:+--dependency="afterany:$after"} "$algo.sbatch")'
+        echo '    after=${id%%;*}'
+    else
+        echo '    id=$(sbatch --parsable "$algo.sbatch")'
+        echo '    after=${after:+$after:}${id%%;*}'
+    fi
+    cat <<'SUBMIT'
+    echo "$algo: job ${id%%;*}"
+done
+id=$(sbatch --parsable --dependency="afterany:$after" collect.sbatch)
+echo "table and plots: job ${id%%;*}"
+SUBMIT
+}
+
+for algo in $algos; do job "$algo" "$@" >"$out/$algo.sbatch"; done
+collect >"$out/collect.sbatch"
+submit >"$out/submit.sh"
+echo "wrote$(for algo in $algos; do printf ' %s.sbatch' "$algo"; done) collect.sbatch submit.sh to $out; submit with: sh $out/submit.sh"

@@ -1,0 +1,197 @@
+#!/bin/sh
+# cli_slurm.sh: jobs of scripts/slurm/generate.sh, run for real under a Slurm of a few lines: a USR1 in the middle leads to a
+# checkpoint and back into the queue, the second run goes on to the same bits; srun and mpirun, a container, the submitting
+# and the collecting script; and what is refused.
+. tests/tap.sh
+fake=$W/slurm
+mkdir "$fake"
+real_mpirun=$(command -v "$MPIRUN")
+export MPIRUN="$real_mpirun"
+# sbatch: remembers the job and its dependency, prints its number. scontrol, module: remember what they were told.
+cat > "$fake/sbatch" << 'FAKE'
+#!/bin/sh
+touch "$FAKE_STATE/queue"
+id=$((100 + $(wc -l < "$FAKE_STATE/queue")))
+after=
+for word in "$@"; do
+    case $word in --dependency=*) after=${word#--dependency=} ;; --parsable) ;; *) script=$word ;; esac
+done
+[ -f "$script" ] || exit 1
+echo "$id $script${after:+ $after}" >> "$FAKE_STATE/queue"
+echo "$id;cluster"
+FAKE
+cat > "$fake/scontrol" << 'FAKE'
+#!/bin/sh
+echo "$*" >> "$FAKE_STATE/scontrol"
+[ -z "${FAKE_REFUSES:-}" ]
+FAKE
+cat > "$fake/module" << 'FAKE'
+#!/bin/sh
+echo "$*" >> "$FAKE_STATE/module"
+FAKE
+# srun starts the ranks and passes USR1 on to them, as mpirun does.
+cat > "$fake/srun" << 'FAKE'
+#!/bin/sh
+echo "$*" >> "$FAKE_STATE/srun"
+for word in "$@"; do
+    case $word in
+    --ntasks=*) ranks=${word#--ntasks=} ;;
+    --*) ;;
+    *) break ;;
+    esac
+    shift
+done
+exec "$MPIRUN" -np "$ranks" "$@"
+FAKE
+cat > "$fake/apptainer" << 'FAKE'
+#!/bin/sh
+echo "$*" >> "$FAKE_STATE/apptainer"
+while [ "$1" != image.sif ] && [ "${1##*/}" != image.sif ]; do shift; done
+shift
+exec "$@"
+FAKE
+chmod +x "$fake"/*
+FAKE_STATE=$W/state
+export FAKE_STATE
+mkdir "$FAKE_STATE"
+PATH=$fake:$(dirname "$PROGRAM"):$PATH
+SPARSETRAIN_DATA=$W/data
+export PATH SPARSETRAIN_DATA
+mkdir "$SPARSETRAIN_DATA"
+
+generate() { sh scripts/slurm/generate.sh --program "$PROGRAM" "$@" > "$W/out" 2> "$W/err"; }
+small="--data synthetic:512x64 --batch 4 --steps 30 --eval-every 0 --checkpoint-every 4"
+
+# run_job FILE [RUN]: as Slurm runs it; with RUN, a USR1 to the script alone when that run has done a few steps; its status
+run_job() {
+    SLURM_JOB_ID=77 sh "$1" > "$W/out" 2> "$W/err" < /dev/null &
+    job=$!
+    if [ $# -gt 1 ]; then
+        for _ in $(seq 200); do
+            grep -q '"type":"step"' "$2/run.jsonl" 2> /dev/null && break
+            sleep 0.05
+        done
+        kill -USR1 $job
+    fi
+    wait $job
+}
+
+# -- the whole of it, with each launcher -------------------------------------------------------------------------------
+# shellcheck disable=SC2086
+start 2 --model resnet20 --algo gtopk --density 0.01 --density-warmup none $small --out "$W/alone"
+want=$(hash_of "$W/alone")
+check "a run without Slurm" [ -n "$want" ]
+for launcher in srun mpirun; do
+    rm -f "$FAKE_STATE"/*
+    jobs=$W/$launcher
+    # shellcheck disable=SC2086
+    check "$launcher: jobs are written" generate --model resnet20 --algos "dense gtopk" --nodes 1 --ranks-per-node 2 --density 0.01 \
+        --launcher $launcher --out "$jobs" --modules "openmpi png" --time 0:30:00 --sparse "--density-warmup none" -- $small
+    check "$launcher: with the signal before the end of the time" grep -q '^#SBATCH --signal=B:USR1@120$' "$jobs/gtopk.sbatch"
+    run_job "$jobs/gtopk.sbatch" "$jobs/gtopk"
+    status=$?
+    stopped=$(find "$jobs/gtopk" -name model.ckpt | wc -l)
+    check "$launcher: USR1 ends the job well (status $status)" [ $status -eq 0 ]
+    check "$launcher: with a checkpoint, before the end" sh -c "[ $stopped -gt 0 ] && ! grep -q '\"completed\":true' '$jobs/gtopk/run.jsonl'"
+    check "$launcher: and it is back in the queue" [ "$(cat "$FAKE_STATE/scontrol" 2> /dev/null)" = 'requeue 77' ]
+    check "$launcher: the modules were loaded" [ "$(cat "$FAKE_STATE/module")" = 'load openmpi png' ]
+    run_job "$jobs/gtopk.sbatch"
+    status=$?
+    check "$launcher: the second run comes to the end (status $status)" [ $status -eq 0 ]
+    why="hash $(hash_of "$jobs/gtopk"), wanted $want"
+    if [ "$(hash_of "$jobs/gtopk")" = "$want" ]; then ok "$launcher: to the same bits"; else not_ok "$launcher: to the same bits" "$why"; fi
+    run_job "$jobs/gtopk.sbatch"
+    check "$launcher: a third has nothing to do" grep -q 'is complete' "$W/out"
+    check "$launcher: it was requeued once" [ "$(wc -l < "$FAKE_STATE/scontrol")" -eq 1 ]
+done
+
+# -- what does not go back into the queue ------------------------------------------------------------------------------
+rm -f "$FAKE_STATE"/*
+# shellcheck disable=SC2086
+generate --model resnet20 --algos "dense gtopk" --nodes 1 --ranks-per-node 2 --density 0.01 --out "$W/wrong" --sparse "--density-warmup none" -- $small --lr 1e6 --lr-warmup 0
+run_job "$W/wrong/gtopk.sbatch"
+status=$?
+check "a run that explodes ends with its status, 3, not $status" [ $status -eq 3 ]
+check "and is not started again" [ ! -e "$FAKE_STATE/scontrol" ]
+check "srun got ranks, ranks of a node, threads, the kind of PMI" grep -q '^--ntasks=2 --ntasks-per-node=2 --cpus-per-task=1 --mpi=pmix ' "$FAKE_STATE/srun"
+# shellcheck disable=SC2086
+generate --model resnet20 --algos dense --nodes 1 --ranks-per-node 2 --out "$W/refused" -- $small
+FAKE_REFUSES=yes
+export FAKE_REFUSES
+run_job "$W/refused/dense.sbatch" "$W/refused/dense"
+status=$?
+unset FAKE_REFUSES
+check "where scontrol refuses: the program's status, 4, not $status, and what to do" sh -c "[ $status -eq 4 ] && grep -q 'submit it again' '$W/err'"
+
+# -- a container -------------------------------------------------------------------------------------------------------------
+# shellcheck disable=SC2086
+sh scripts/slurm/generate.sh --container image.sif --model resnet20 --algos gtopk --nodes 1 --ranks-per-node 2 --gpus-per-node 1 \
+    --out "$W/boxed" -- --data synthetic:64x16 --batch 4 --steps 2 > "$W/out" 2> "$W/err"
+sed -i 's/ --device cuda//' "$W/boxed/gtopk.sbatch" # there is none
+run_job "$W/boxed/gtopk.sbatch"
+status=$?
+check "in a container (status $status)" grep -q '"completed":true' "$W/boxed/gtopk/run.jsonl"
+check "with the GPU, the runs and the data inside" grep -q -e "^exec --nv --bind $W/boxed,$W/data $PWD/image.sif sparsetrain " "$FAKE_STATE/apptainer"
+
+# -- submitting and collecting ---------------------------------------------------------------------------------------------
+rm -f "$FAKE_STATE"/*
+check "submit.sh" sh "$W/srun/submit.sh"
+cat > "$W/wanted" << 'QUEUE'
+100 dense.sbatch
+101 gtopk.sbatch
+102 collect.sbatch afterany:100:101
+QUEUE
+check "all at once, then the collecting job" cmp -s "$W/wanted" "$FAKE_STATE/queue"
+rm -f "$FAKE_STATE"/*
+generate --model resnet20 --algos "dense gtopk" --nodes 1 --ranks-per-node 2 --out "$W/serial" --serial
+check "submit.sh of --serial" sh "$W/serial/submit.sh"
+cat > "$W/wanted" << 'QUEUE'
+100 dense.sbatch
+101 gtopk.sbatch afterany:100
+102 collect.sbatch afterany:101
+QUEUE
+check "one after the other" cmp -s "$W/wanted" "$FAKE_STATE/queue"
+mkdir "$W/none"
+for tool in dirname sh; do ln -s "$(command -v $tool)" "$W/none/$tool"; done
+PATH=$W/none sh "$W/srun/submit.sh" > "$W/out" 2> "$W/err"
+status=$?
+check "without sbatch: one line, status 2" sh -c "[ $status -eq 2 ] && [ \$(wc -l < '$W/err') -eq 1 ] && grep -q 'no sbatch here' '$W/err'"
+run_job "$W/srun/collect.sbatch"
+check "the table has the finished run and its rate" grep -q '^| gtopk | complete | 2 on 1 | 30 | accuracy [0-9.]*% | [0-9.]* | [0-9.]* | [0-9.]* |$' "$W/srun/table.md"
+check "and says which has not begun" grep -q "srun/dense: no step yet" "$W/err"
+if command -v gnuplot > /dev/null 2>&1; then
+    check "with plots" [ -s "$W/srun/plots/loss.png" ]
+else
+    skip "with plots" "gnuplot is not installed"
+fi
+
+# -- mistakes -----------------------------------------------------------------------------------------------------------------
+# refuses TEXT OPTION...: one line with the text, status 2
+refuses() {
+    r_text=$1
+    shift
+    generate "$@"
+    r_status=$?
+    why="status $r_status: $(cat "$W/err")"
+    [ $r_status -eq 2 ] && [ "$(wc -l < "$W/err")" -eq 1 ] && grep -qF -e "$r_text" "$W/err"
+}
+sized="--nodes 2 --ranks-per-node 2 --out $W/new"
+# shellcheck disable=SC2086
+{
+    check "no model" refuses '--model is needed' --algos dense $sized
+    check "no algorithms" refuses '--algos is needed' --model vgg16 $sized
+    check "a model that is not" refuses '--model has no "vgg17"; there are: resnet20' --model vgg17 --algos dense $sized
+    check "an algorithm that is not" refuses '--algos has no "oktop"; there are: dense' --model vgg16 --algos "dense oktop" $sized
+    check "one twice" refuses 'dense twice' --model vgg16 --algos "dense dense" $sized
+    check "no nodes" refuses '--nodes wants a whole number' --model vgg16 --algos dense --ranks-per-node 2
+    check "nodes that are none" refuses '--nodes wants a whole number above 0, not "two"' --model vgg16 --algos dense --nodes two --ranks-per-node 2
+    check "a launcher that is not" refuses 'srun or mpirun' --model vgg16 --algos dense $sized --launcher mpiexec
+    check "an unknown option" refuses 'there is no option --mode' --mode vgg16 --algos dense $sized
+    check "an option without its value" refuses '--time needs a value' --model vgg16 --algos dense $sized --time
+    check "a word that is no option" refuses 'what is "vgg16"?' vgg16
+    check "what the jobs set themselves" refuses '--out is set by the jobs' --model vgg16 --algos dense $sized -- --out here
+    check "a partition with a blank" refuses 'cannot stand in a job' --model vgg16 --algos dense $sized --partition 'a b'
+    check "a place where nothing can be made" refuses 'cannot make' --model vgg16 --algos dense --nodes 1 --ranks-per-node 1 --out /proc/nowhere
+}
+check "nothing was written" [ ! -e "$W/new" ]
+finish
