@@ -201,19 +201,35 @@ format:
 	clang-format -i $(wildcard */*.c */*.h */*.cu tests/hostcuda/*.*)
 
 # -- installation --------------------------------------------------------------------------------------------
-bindir = $(DESTDIR)$(PREFIX)/bin
-plugindir = $(DESTDIR)$(PREFIX)/lib/sparsetrain
-mandir = $(DESTDIR)$(PREFIX)/share/man/man1
-docdir = $(DESTDIR)$(PREFIX)/share/doc/sparsetrain
+root      = $(DESTDIR)$(PREFIX)
+bindir    = $(root)/bin
+plugindir = $(root)/lib/sparsetrain
+docdir    = $(root)/share/doc/sparsetrain
+# Scripts that serve an installed program as well as a clone.
+scriptdir = $(root)/share/sparsetrain/scripts
+scripts  := $(addprefix scripts/,plot.sh plot.gp mpi-env.sh fetch-data.sh slurm/generate.sh slurm/collect.sh)
+# Made by the program from its tables, and what other scripts ask of an installation: VERB, a verb's words:where
+made     := man:share/man/man1/sparsetrain.1 completion_bash:share/bash-completion/completions/sparsetrain \
+            completion_zsh:share/zsh/site-functions/_sparsetrain
+pc        = $(root)/lib/pkgconfig/sparsetrain.pc
+verb_of   = $(subst _, ,$(firstword $(subst :, ,$(1))))
+file_of   = $(root)/$(lastword $(subst :, ,$(1)))
+define newline
+
+
+endef
 install: programs
-	install -d $(bindir) $(mandir) $(docdir)
+	install -d $(bindir) $(docdir) $(scriptdir)/slurm $(dir $(pc))
 	install -m 755 $(BUILD)/sparsetrain $(bindir)/sparsetrain
 	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
-	$(BUILD)/sparsetrain man > $(mandir)/sparsetrain.1
+	$(foreach m,$(made),install -d $(dir $(call file_of,$(m))) && $(BUILD)/sparsetrain $(call verb_of,$(m)) > $(call file_of,$(m))$(newline)	)
+	$(foreach s,$(scripts),install -m 644 $(s) $(scriptdir)/$(patsubst scripts/%,%,$(s))$(newline)	)
+	sed -e 's/@VERSION@/$(VERSION)/' -e 's/@COMMIT@/$(commit)/' -e 's/@MPI@/$(mpi_pkg)/' -e 's/@MPI_VERSION@/$(shell pkg-config --modversion $(mpi_pkg))/' \
+	    -e "s/@FEATURES@/onednn$$([ ! -f $(BUILD)/libsparsetrain_cuda.so ] || echo ' cuda')/" scripts/sparsetrain.pc.in > $(pc)
 	install -m 644 README.md LICENSE CITATION.cff CHANGELOG.md $(docdir)
 uninstall:
-	rm -f $(bindir)/sparsetrain $(mandir)/sparsetrain.1
-	rm -rf $(docdir) $(plugindir)
+	rm -f $(bindir)/sparsetrain $(pc) $(foreach m,$(made),$(call file_of,$(m)))
+	rm -rf $(docdir) $(plugindir) $(root)/share/sparsetrain
 clean:
 	rm -rf $(BUILD)
 

@@ -8,7 +8,7 @@
 #   wikitext2  WikiText-2 (Merity et al. 2016), from a mirror alone  -> DEST/wikitext-2/wiki.{train,valid,test}.tokens
 #   all        cifar10 and ptb, which have a public address
 #
-#   --dest DIR    where to (build/data of this checkout)
+#   --dest DIR    where to (build/data of this checkout; without one, $SPARSETRAIN_DATA, else build/data right here)
 #   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, wikitext-2.tar.xz and MD5SUMS. Without the
 #                 option ../shared/data beside the checkout is taken when it is there.
 #
@@ -35,6 +35,7 @@ usage='usage: sh scripts/fetch-data.sh cifar10|ptb|wikitext2|all [--mirror DIR] 
 what=''
 mirror=''
 dest=$root/build/data
+[ -f "$root/Makefile" ] || dest=${SPARSETRAIN_DATA:-build/data}
 while [ $# -gt 0 ]; do
     case $1 in
     cifar10 | ptb | wikitext2 | all)
