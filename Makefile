@@ -224,7 +224,7 @@ install: programs
 	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
 	$(foreach m,$(made),install -d $(dir $(call file_of,$(m))) && $(BUILD)/sparsetrain $(call verb_of,$(m)) > $(call file_of,$(m))$(newline)	)
 	$(foreach s,$(scripts),install -m 644 $(s) $(scriptdir)/$(patsubst scripts/%,%,$(s))$(newline)	)
-	sed -e 's/@VERSION@/$(VERSION)/' -e 's/@COMMIT@/$(commit)/' -e 's/@MPI@/$(mpi_pkg)/' -e 's/@MPI_VERSION@/$(shell pkg-config --modversion $(mpi_pkg))/' \
+	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@COMMIT@/$$($(BUILD)/sparsetrain version | sed -n '1s/.*(commit \(.*\))/\1/p')/" -e 's/@MPI@/$(mpi_pkg)/' -e 's/@MPI_VERSION@/$(shell pkg-config --modversion $(mpi_pkg))/' \
 	    -e "s/@FEATURES@/onednn$$([ ! -f $(BUILD)/libsparsetrain_cuda.so ] || echo ' cuda')/" scripts/sparsetrain.pc.in > $(pc)
 	install -m 644 README.md LICENSE CITATION.cff CHANGELOG.md $(docdir)
 uninstall:
