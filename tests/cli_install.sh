@@ -179,6 +179,8 @@ if command -v gnuplot > /dev/null 2>&1; then
 else
     skip "plot.sh draws from its installed place" "gnuplot is not installed"
 fi
+SPARSETRAIN_DATA=$W/put sh "$root/share/sparsetrain/scripts/fetch-data.sh" wikitext2 > "$W/out" 2> "$W/err"
+check "fetch-data.sh goes by SPARSETRAIN_DATA there" grep -qF "into $W/put/wikitext-2 by hand" "$W/err"
 check "mpi-env.sh names a launcher" sh -c "unset MPIRUN; . '$root/share/sparsetrain/scripts/mpi-env.sh'; command -v \"\$MPIRUN\" > /dev/null"
 
 # -- uninstall ---------------------------------------------------------------------------------------------------------------

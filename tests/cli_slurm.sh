@@ -60,7 +60,7 @@ export PATH SPARSETRAIN_DATA
 mkdir "$SPARSETRAIN_DATA"
 
 generate() { sh scripts/slurm/generate.sh --program "$PROGRAM" "$@" > "$W/out" 2> "$W/err"; }
-small="--data synthetic:512x64 --batch 4 --steps 30 --eval-every 0 --checkpoint-every 4"
+small="--data synthetic:512x64 --batch 4 --steps 48 --eval-every 0 --checkpoint-every 4"
 
 # run_job FILE [RUN]: as Slurm runs it; with RUN, a USR1 to the script alone when that run has done a few steps; its status
 run_job() {
@@ -157,7 +157,7 @@ PATH=$W/none sh "$W/srun/submit.sh" > "$W/out" 2> "$W/err"
 status=$?
 check "without sbatch: one line, status 2" sh -c "[ $status -eq 2 ] && [ \$(wc -l < '$W/err') -eq 1 ] && grep -q 'no sbatch here' '$W/err'"
 run_job "$W/srun/collect.sbatch"
-check "the table has the finished run and its rate" grep -q '^| gtopk | complete | 2 on 1 | 30 | accuracy [0-9.]*% | [0-9.]* | [0-9.]* | [0-9.]* |$' "$W/srun/table.md"
+check "the table has the finished run and its rate" grep -q '^| gtopk | complete | 2 on 1 | 48 | accuracy [0-9.]*% | [0-9.]* | [0-9.]* | [0-9.]* |$' "$W/srun/table.md"
 check "and says which has not begun" grep -q "srun/dense: no step yet" "$W/err"
 if command -v gnuplot > /dev/null 2>&1; then
     check "with plots" [ -s "$W/srun/plots/loss.png" ]
