@@ -101,11 +101,11 @@ if command -v bash > /dev/null 2>&1; then
     check "bash: every model" offers sparsetrain --model '' gives $(names_of MODEL nets/models.def)
     check "bash: every dataset" offers sparsetrain --data '' gives $(names_of DATASET data/datasets.def)
     check "bash: every optimiser" offers sparsetrain --optimiser '' gives $(names_of OPTIMISER nets/optimisers.def)
-    check "bash: every device" offers sparsetrain bench select --device '' gives auto cpu cuda
+    check "bash: every device" offers sparsetrain bench select --device '' gives auto cpu cuda sparse
     check "bash: a list goes on after its comma" offers sparsetrain bench --algo dense,ok gives dense,oktopk
     check "bash: networks" offers sparsetrain predict --net 1 gives 100gbe 10gbe 1gbe
     check "bash: what a usage text spells out" offers sparsetrain p2p --pairs '' gives first all
-    check "bash: values that a usage text names below the option" offers sparsetrain bench --pattern '' gives uniform clustered layers: real:
+    check "bash: values that a usage text names below the option" offers sparsetrain bench --pattern '' gives uniform clustered layers: real: selected: fitted:
     check "bash: verbs" offers sparsetrain p gives p2p predict
     check "bash: the second word of a verb" offers sparsetrain bench '' gives select net wire
     check "bash: options of that verb" offers sparsetrain bench select --per gives --period
@@ -162,7 +162,7 @@ COMPLETE
         done
     }
     # shellcheck disable=SC2086,SC2116 # on one line
-    check "zsh: options of train, with or without the verb" shown_by_zsh sparsetrain --al gives '--algo=[how gradients' ":NAME:($(echo $algos))"
+    check "zsh: options of train, with or without the verb" shown_by_zsh sparsetrain --al gives '--algo=[how gradients' ":NAME:($(echo $algos) auto)"
     check "zsh: verbs with what they do" shown_by_zsh sparsetrain '' gives 'predict:what each' 'train:train a network'
     check "zsh: a verb of two words" shown_by_zsh sparsetrain bench select --pe gives '--period[steps between' '_sequence compadd - all exact'
     check "zsh: its second word" shown_by_zsh sparsetrain bench '' gives 'select:time the' 'wire:size'
