@@ -19,15 +19,18 @@ void phases_reset(struct phases *t) {
 }
 
 void phases_restart(struct phases *t) {
-    struct trace *trace = t->trace;
+    const struct phases kept = *t;
     phases_reset(t);
-    t->trace = trace;
+    t->trace = kept.trace;
+    t->spend = kept.spend;
+    t->spender = kept.spender;
 }
 
 enum phase phase_enter(struct phases *t, enum phase next) {
     if (!t) return PHASE_OTHER;
-    double now = clock_now();
     enum phase left = t->current;
+    if (t->spend && left != next) t->spend(t->spender, left);
+    double now = clock_now();
     t->seconds[left] += now - t->since;
     if (t->trace) trace_add(t->trace, left, t->since, now);
     t->since = now;

@@ -38,11 +38,15 @@ struct phases {
     double seconds[PHASE_COUNT]; /* since phases_reset */
     double since;                /* when the current phase began */
     enum phase current;
+    /* Called when a phase is left for another, before the clock is read: what it spends is charged to the phase left.
+     * For simulations, in which local work takes no time of its own. NULL: nothing. */
+    void (*spend)(void *spender, enum phase left);
+    void *spender;
 };
 
 /* All zero, in PHASE_OTHER from now. */
 void phases_reset(struct phases *t);
-/* The same, but t->trace is kept. */
+/* The same, but t->trace and t->spend are kept. */
 void phases_restart(struct phases *t);
 
 /* Charges the time since the last call to the current phase, makes `next` the current one and returns

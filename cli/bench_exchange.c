@@ -27,9 +27,13 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
     bool host = device_is_host(r->device), by_entries = !host && b->ops->sparse && pattern_has_entries(p);
     phases_reset(&b->phases);
     b->phases.trace = trace;
+    bench_costs_open(b);
     pattern_case(p, b->n, b->k);
     if (by_entries) sparse_open(&b->entries, p->room);
-    if (!by_entries || r->check) b->host = mem_pinned_alloc(b->n, sizeof *b->host, "the bench's gradient");
+    if (!r->check && !b->ops->sparse && host) b->host = comm_unread_alloc(b->n * sizeof *b->host);
+    b->unread = b->host != NULL;
+    if (!b->unread && (!by_entries || r->check))
+        b->host = mem_pinned_alloc(b->n, sizeof *b->host, "the bench's gradient");
     b->grad =
         host ? b->host : r->device->alloc(b->n * sizeof *b->grad, "the bench's gradient (a smaller --n needs less)");
     b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
@@ -59,7 +63,10 @@ static void case_close(struct bench_case *b) {
     store_close(&b->store);
     mem_free(b->step);
     if (b->grad != b->host) b->request->device->release(b->grad);
-    mem_pinned_free(b->host);
+    if (b->unread)
+        comm_unread_free(b->host);
+    else
+        mem_pinned_free(b->host);
     sparse_close(&b->entries);
 }
 
@@ -71,15 +78,17 @@ static bool make_from_entries(struct bench_case *b, struct pattern *p, size_t t,
     return true;
 }
 
-/* This rank's gradient of step t to host and grad. */
+/* This rank's gradient of step t to host and grad. Zeros stay what they are through every sum. */
 static bool make_gradient(struct bench_case *b, struct pattern *p, size_t t, struct err *e) {
+    if (b->unread) return true;
     if (b->entries.idx) return make_from_entries(b, p, t, e);
     if (!pattern_gradient(p, t, b->n, b->host, e)) return false;
     if (b->grad != b->host) b->request->device->to_device(b->grad, b->host, b->n * sizeof *b->grad);
     return true;
 }
 
-/* One step from b->grad, which all ranks begin together; s: what it took on this rank. What is timed ends with u on
+/* One step from b->grad, which all ranks begin together; s: what it took on this rank. What is timed begins when
+ * backward, where there is one, has ended, and ends with u on
  * this rank, and what the device was given done; writing u/P into the dense update comes after it, in a phase of its
  * own. */
 static void timed_step(struct bench_case *b, struct bench_step *s, struct exchange_sum *sum) {
@@ -89,6 +98,9 @@ static void timed_step(struct bench_case *b, struct bench_step *s, struct exchan
     device->sync();
     comm_barrier(c);
     phases_restart(&b->phases);
+    bench_costs_restart(b);
+    double start = b->phases.since;
+    bench_compute(b);
     double begin = b->phases.since;
     exchange_step(b, sum);
     phase_enter(&b->phases, PHASE_SELECT);
@@ -101,6 +113,7 @@ static void timed_step(struct bench_case *b, struct bench_step *s, struct exchan
     phase_enter(&b->phases, PHASE_OTHER);
     const struct comm_counters *after = &c->counters[TRAFFIC_EXCHANGE];
     *s = (struct bench_step){.seconds = end - begin,
+                             .whole = end - start,
                              .sent = (double)(after->bytes_sent - before.bytes_sent) / 4,
                              .received = (double)(after->bytes_received - before.bytes_received) / 4,
                              .messages = (double)(after->messages_sent - before.messages_sent),
@@ -201,7 +214,7 @@ static int measure(struct comm *c, const struct bench_request *r, struct err *e)
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
-    bench_parse(&r, argc, argv, e);
+    if (bench_parse(&r, argc, argv, e)) bench_costs_check(&r, e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (r.help) {
         if (c->rank == 0) fputs(bench_usage, stdout);

@@ -3,6 +3,7 @@
  *
  *        bench_exchange.c          the verb: opens a case (algorithm, n, k), runs its steps
  *        bench_exchange_options.c  the command line
+ *        bench_exchange_costs.c    computing around a step, and costs of local work in a simulation
  *        bench_exchange_check.c    the verification
  *        bench_exchange_print.c    statistics, table, JSON
  */
@@ -36,7 +37,10 @@ struct bench_request {
     uint64_t seed;
     bool check, json, phases, help;
     struct oktopk_setup oktopk;
-    size_t bucket_bytes; /* dense-ovlp; 0: its default */
+    size_t bucket_bytes;           /* dense-ovlp; 0: its default */
+    double compute;                /* forward and backward of a step [s]; 0: none */
+    double select_cost, word_cost; /* in a simulation [s], [s per 4-byte word received]; below 0: not given */
+    const char *network;           /* what rows call it; NULL: nothing */
 };
 
 /* False: one line in *e. */
@@ -48,7 +52,8 @@ const struct selector_ops *bench_selector(const struct bench_request *r, const s
 
 /* -- one case: an algorithm at one n and density, and what was measured -------------------------------------------- */
 struct bench_step {
-    double seconds;            /* of this rank */
+    double seconds;            /* of this rank, without forward and backward */
+    double whole;              /* with them [s] */
     double phase[PHASE_COUNT]; /* [s] */
     double sent, received;     /* 4-byte words */
     double messages;           /* sent */
@@ -70,11 +75,24 @@ struct bench_case {
     float *grad;             /* [n] on the device of the request */
     float *host;             /* [n] the same in host memory; grad itself where that is the device; NULL: not needed */
     struct sparse entries;   /* of the pattern, where the gradient is made of them on the device */
+    bool unread;             /* the gradient is zero and in memory that holds no vector (comm_unread_alloc) */
     struct bench_step *step; /* [repeat]: the timed steps of this rank */
     double global_nnz;       /* mean over the timed steps */
     uint64_t wrong;
     bool above_bound; /* words over the bound */
+    bool selected;    /* this step's selection was charged */
+    uint64_t charged; /* bytes received when packing and merging were charged last */
 };
+
+/* -- time that local work takes (bench_exchange_costs.c) ----------------------------------------------------------- */
+/* False: one line in *e. */
+bool bench_costs_check(const struct bench_request *r, struct err *e);
+/* Hooks the costs of this case to its phases; for rows with `sparse` in a simulation. */
+void bench_costs_open(struct bench_case *b);
+/* A step begins. */
+void bench_costs_restart(struct bench_case *b);
+/* The forward and backward pass before an exchange, where one was asked for; overlap begins in it. */
+void bench_compute(struct bench_case *b);
 
 /* -- verification (bench_exchange_check.c) ------------------------------------------------------------------------- */
 /* Whatever the algorithm is, the sum over all steps and ranks of what went in must be what came out and what is left:

@@ -44,6 +44,11 @@ const char bench_usage[] =
     "  --oktopk-bucket N    oktopk: messages in flight at once while regions are reduced (default 4)\n"
     "  --oktopk-off LIST    oktopk: techniques to leave out: regions, rotation, overlap, balance\n"
     "  --overlap-bytes B    dense-ovlp: bytes of one allreduce (default 4194304)\n"
+    "  --compute SECONDS    each step begins with so long a forward and backward pass (1/3 and 2/3; the rank sleeps)\n"
+    "  --network NAME       what the rows of --json call the network (any text)\n"
+    "  --select-cost S, --word-cost S   in a simulation (docs/simulation.md), for sparse algorithms: seconds of "
+    "selection\n"
+    "                       a step, and of packing and merging a 4-byte word received (default 0)\n"
     "\n"
     "Columns: n, k; algorithm; median, 99th percentile and minimum of the timed steps; algbw = 4n bytes / median;\n"
     "effbw = the bytes that an allreduce of the dense gradient moves per rank, 4n 2(P-1)/P, / median (so for dense "
@@ -135,6 +140,17 @@ static bool set_whole(struct bench_request *r, const char *option, const char *t
                 {"--tau", 1, 1e9, NULL, &r->oktopk.balance_period},
                 {"--oktopk-bucket", 1, 4096, NULL, &r->oktopk.bucket},
                 {"--overlap-bytes", 4, 1e15, &r->bucket_bytes, NULL}};
+    const struct {
+        const char *name;
+        double least;
+        double *seconds;
+    } times[] = {{"--compute", NUMBER_ABOVE_0, &r->compute},
+                 {"--select-cost", 0, &r->select_cost},
+                 {"--word-cost", 0, &r->word_cost}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        const struct number_rule rule = {"bench", option, times[i].least, 1e6, false};
+        if (strcmp(times[i].name, option) == 0) return numbers_one(&rule, text, times[i].seconds, e);
+    }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, option) != 0) continue;
         const struct number_rule rule = {"bench", option, rows[i].least, rows[i].most, true};
@@ -160,16 +176,19 @@ static bool set_value(struct bench_request *r, const char *option, const char *t
     if (strcmp(option, "--density") == 0) return set_density(r, text, e);
     if (strcmp(option, "--pattern") == 0) return set_text(&r->pattern, text, option, e);
     if (strcmp(option, "--trace") == 0) return set_text(&r->trace, text, option, e);
+    if (strcmp(option, "--network") == 0) return set_text(&r->network, text, option, e);
     if (strcmp(option, "--device") == 0) return set_text(&r->device_name, text, option, e);
     if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
     return set_whole(r, option, text, e);
 }
 
 static bool takes_value(const char *option) {
-    static const char *const names[] = {
-        "--algo",          "--select",         "--wire",   "--n",         "--density", "--pattern",       "--trace",
-        "--oktopk-off",    "--warmup",         "--repeat", "--tau-prime", "--tau",     "--oktopk-bucket", "--seed",
-        "--overlap-bytes", "--ranks-per-node", "--device"};
+    static const char *const names[] = {"--algo",          "--select",  "--wire",          "--n",
+                                        "--density",       "--pattern", "--trace",         "--oktopk-off",
+                                        "--warmup",        "--repeat",  "--tau-prime",     "--tau",
+                                        "--oktopk-bucket", "--seed",    "--overlap-bytes", "--ranks-per-node",
+                                        "--device",        "--compute", "--select-cost",   "--word-cost",
+                                        "--network"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], option) == 0) return true;
     return false;
@@ -215,6 +234,8 @@ bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e) 
                                 .warmup = 3,
                                 .repeat = 20,
                                 .seed = 1,
+                                .select_cost = -1,
+                                .word_cost = -1,
                                 .check = true};
     set_algos(r, "all", e);
     for (int i = 1; i < argc; i++) {

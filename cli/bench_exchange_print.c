@@ -19,9 +19,10 @@ struct row {
     double sent_max, sent_mean, received_max, received_mean, messages_max;
     double bound, ratio; /* ratio: NaN where nothing may pass */
     double local_nnz;
-    double phase[PHASE_COUNT], total; /* mean over ranks and steps; their sum without the update */
+    double phase[PHASE_COUNT], total; /* mean over ranks and steps; their sum without compute and update */
     double outside;                   /* part of the total that is not select, merge or communicate */
     double select;                    /* median over the steps of the mean over the ranks */
+    double whole;                     /* median of the steps with forward and backward */
 };
 
 /* The slowest rank of each step. */
@@ -34,6 +35,9 @@ static void time_statistics(const struct bench_case *b, struct row *row) {
     row->median = median(t, steps);
     row->least = t[0];
     row->p99 = t[(size_t)ceil(0.99 * (double)steps) - 1];
+    for (size_t i = 0; i < steps; i++) t[i] = b->step[i].whole;
+    comm_allreduce_f64(b->comm, t, steps, COMM_MAX);
+    row->whole = median(t, steps);
     mem_free(t);
 }
 
@@ -84,7 +88,7 @@ static void phase_statistics(const struct bench_case *b, struct row *row) {
         for (int p = 0; p < PHASE_COUNT; p++) row->phase[p] += b->step[i].phase[p] / count;
     comm_allreduce_f64(b->comm, row->phase, PHASE_COUNT, COMM_SUM);
     for (int p = 0; p < PHASE_COUNT; p++) row->total += row->phase[p];
-    row->total -= row->phase[PHASE_UPDATE];
+    row->total -= row->phase[PHASE_UPDATE] + row->phase[PHASE_COMPUTE];
     double inside = row->phase[PHASE_SELECT] + row->phase[PHASE_MERGE] + row->phase[PHASE_COMMUNICATE];
     row->outside = row->total > 0 ? 1 - inside / row->total : 0;
 }
@@ -139,6 +143,13 @@ static const char *brief(double x, char text[16]) {
     return text;
 }
 
+static void print_compute(const struct bench_case *b, const struct row *row) {
+    double compute = b->request->compute;
+    if (compute > 0)
+        printf("# %19s compute %.3f ms, step with it %.3f ms: efficiency %.1f%%\n", "", compute * 1e3, row->whole * 1e3,
+               100 * compute / row->whole);
+}
+
 static void print_table_row(const struct bench_case *b, const struct row *row) {
     char text[7][16], ratio[16] = "-";
     if (!isnan(row->ratio)) snprintf(ratio, sizeof ratio, "%.3f", row->ratio);
@@ -147,6 +158,7 @@ static void print_table_row(const struct bench_case *b, const struct row *row) {
            row->algbw * 1e-9, row->busbw * 1e-9, brief(row->sent_max, text[0]), brief(row->sent_mean, text[1]),
            brief(row->received_max, text[2]), brief(row->received_mean, text[3]), brief(row->bound, text[4]), ratio,
            brief(row->local_nnz, text[5]), brief(b->global_nnz, text[6]), (unsigned long long)b->wrong);
+    print_compute(b, row);
     if (!b->request->phases) return;
     static const enum phase shown[] = {PHASE_SELECT, PHASE_PACK, PHASE_COMMUNICATE, PHASE_MERGE, PHASE_OTHER};
     printf("# %19s", "");
@@ -196,6 +208,21 @@ static void json_measured(struct json *j, const struct row *row) {
     json_number(j, "local_nnz", row->local_nnz);
 }
 
+/* Only what was asked for, or what a simulation needs to be understood. resident_bytes: of all ranks. */
+static void json_setting(struct json *j, const struct bench_request *r, const struct row *row) {
+    if (r->compute > 0) {
+        json_number(j, "compute_s", r->compute);
+        json_number(j, "step_s", row->whole);
+        json_number(j, "efficiency", r->compute / row->whole);
+    }
+    if (r->network) json_string(j, "network", r->network);
+    if (!comm_simulated()) return;
+    json_boolean(j, "simulated", true);
+    json_number(j, "select_cost_s", fmax(0, r->select_cost));
+    json_number(j, "word_cost_s", fmax(0, r->word_cost));
+    json_integer(j, "resident_bytes", (int64_t)mem_resident_peak());
+}
+
 static void print_json_row(const struct bench_case *b, const struct row *row) {
     struct json j;
     json_open(&j);
@@ -211,6 +238,7 @@ static void print_json_row(const struct bench_case *b, const struct row *row) {
     json_number(&j, "outside", row->outside);
     json_number(&j, "update_s", row->phase[PHASE_UPDATE]);
     json_number(&j, "select_s", row->select);
+    json_setting(&j, b->request, row);
     json_string(&j, "device", b->request->device->label());
     json_string(&j, "device_about", b->request->device->describe());
     json_string(&j, "version", version_number());

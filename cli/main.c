@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "cli/bench_exchange.h"
@@ -22,6 +23,7 @@
 /* Under a launcher, the rank that it gave this process; 0 without one. For verbs that need no MPI. */
 static int launcher_rank(void) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    if (comm_simulated()) return comm_simulated_rank();
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = getenv(variables[i]);
         if (value) return atoi(value);
@@ -195,3 +197,17 @@ int main(int argc, char **argv) {
     }
     return train(argc, argv, named ? 2 : 1);
 }
+
+#ifdef ST_LOADER
+/* build/sparsetrain-sim is a library for smpirun. Somebody who starts it as a program comes here: it names what Linux
+ * is to load it with, and the Makefile makes this function its start. The C library has not been told of a main. */
+_Noreturn void simulation_by_hand(void);
+extern const char loader[];
+const char loader[] __attribute__((section(".interp"))) = ST_LOADER;
+void simulation_by_hand(void) {
+    static const char text[] =
+        "sparsetrain: this program runs in a simulation: start it by scripts/simulate.sh or, for "
+        "one verb, smpirun (docs/simulation.md)\n";
+    _exit(write(STDERR_FILENO, text, sizeof text - 1) > 0 ? EXIT_USER : EXIT_SYSTEM);
+}
+#endif

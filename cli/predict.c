@@ -51,7 +51,7 @@ const char predict_usage[] =
     "                      --algo auto would try. With several P: the first of each\n"
     "  --compute SECONDS   forward and backward of a step: adds the time of the whole step and its efficiency\n"
     "  --rows FILE         rows of sparsetrain bench --json: measured and predicted side by side\n"
-    "  --json              one JSON object per line instead of the tables\n";
+    "  --json              one JSON object per line instead of the tables, the network [s, s/word] first\n";
 
 /* -- options --------------------------------------------------------------------------------------- */
 static bool take_list(const struct number_rule *rule, const char *text, struct list *list, struct err *e) {
@@ -328,8 +328,27 @@ static void print_crossovers(const struct request *r, double n, double density) 
     }
 }
 
+static void json_network(const struct network *net) {
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "predict", "network");
+    json_string(&j, "net", net->name);
+    json_number(&j, "alpha", net->alpha);
+    json_number(&j, "beta", net->beta);
+    json_number(&j, "node_alpha", net->node_alpha);
+    json_number(&j, "node_beta", net->node_beta);
+    json_string(&j, "source", net->source);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
 static void print_network(const struct request *r) {
-    if (r->json) return;
+    if (r->json) {
+        json_network(&r->net);
+        return;
+    }
     printf("network %s: alpha %.4g us, beta %.4g ns/word", r->net.name, r->net.alpha * 1e6, r->net.beta * 1e9);
     if (r->ranks_per_node > 1)
         printf("; inside a node of %d ranks alpha %.4g us, beta %.4g ns/word", r->ranks_per_node,

@@ -37,6 +37,7 @@ struct comm {
     /* MPI takes pointers of CUDA memory, on all ranks: as it says itself, or as SPARSETRAIN_CUDA_AWARE=0 or 1 says.
      * Only the sums in place (comm_allreduce_f32, comm_iallreduce_f32) are ever given such pointers. */
     bool device_pointers;
+    bool begins_sums; /* comm_iallreduce_f32 is as good as it should be (not in a simulation) */
     void *impl;
 };
 
@@ -52,6 +53,20 @@ const char *comm_library(void);
 
 /* Node name of this rank, for logs. */
 const char *comm_host(void);
+
+/* -- simulation (SimGrid): the ranks are coroutines of one process, and the time they see is the network's alone ------
+ */
+/* This rank, before comm_open too; -1: this is no simulation. */
+int comm_simulated_rank(void);
+static inline bool comm_simulated(void) {
+    return comm_simulated_rank() >= 0;
+}
+/* Lets so much computing pass on this rank: in a simulation as simulated time, else as sleep, no shorter. */
+void comm_compute(struct comm *c, double seconds);
+/* Simulation: memory for vectors whose contents do not matter, zero at first. All such memory of all ranks is the same
+ * MiB over and over, so that it takes next to no room. Real runs have none: NULL. */
+void *comm_unread_alloc(size_t bytes);
+void comm_unread_free(void *memory);
 
 /* -- groups ---------------------------------------------------------------------------------------- */
 /* The ranks that give the same colour, in the order of key (then of rank). Collective over c, which must outlive
@@ -86,7 +101,7 @@ size_t comm_sendrecv(struct comm *c, int dest, const void *data, size_t bytes, i
                      int tag);
 
 /* -- collectives over all ranks -------------------------------------------------------------------- */
-void comm_barrier(struct comm *c);
+void comm_barrier(struct comm *c); /* in a simulation all ranks leave it at the same instant */
 void comm_bcast(struct comm *c, int root, void *data, size_t bytes);
 void comm_gather(struct comm *c, int root, const void *mine, size_t bytes,
                  void *all); /* all: [size * bytes] at root, else NULL */

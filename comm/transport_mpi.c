@@ -1,5 +1,6 @@
-/* transport_mpi.c: comm.h over MPI, start and end, groups, messages between two ranks. Works with Open MPI and
- * MPICH. transport_mpi_collective.c and transport_mpi_shared.c have the rest; no other file includes mpi.h.
+/* transport_mpi.c: comm.h over MPI, start and end, groups, messages between two ranks. Works with Open MPI,
+ * MPICH and, simulated, SimGrid. transport_mpi_collective.c, transport_mpi_shared.c and transport_mpi_sim.c have the
+ * rest; no other file includes mpi.h.
  *
  * Idea: every call is one MPI call, a check of its result and an addition to the counters. MPI counts are
  * ints, so more than PART_LIMIT bytes go in another way: a point-to-point message as ONE message of a derived
@@ -177,6 +178,7 @@ struct comm *comm_open(int *argc, char ***argv) {
     struct transport *t = transport_of(c);
     c->any_thread = provided >= MPI_THREAD_SERIALIZED;
     c->device_pointers = takes_device_pointers();
+    c->begins_sums = !SIMULATED; /* SimGrid's MPI_Iallreduce sends every rank's vector to every other: no such sum */
     const char *part = getenv("SPARSETRAIN_PART_BYTES");
     t->part = part ? strtoull(part, NULL, 10) : PART_LIMIT;
     if (t->part < 8 || t->part > PART_LIMIT) t->part = PART_LIMIT;
@@ -206,21 +208,25 @@ _Noreturn void comm_abort(int status) {
     fflush(NULL);
     MPI_Initialized(&started);
     MPI_Finalized(&ended);
-    if (started && !ended) MPI_Abort(MPI_COMM_WORLD, status);
+    /* All ranks of a simulation are this process; MPI_Abort would end it with status 0. */
+    if (started && !ended && !SIMULATED) MPI_Abort(MPI_COMM_WORLD, status);
     _exit(status);
 }
 
-/* Open MPI says "Open MPI v4.1.4, package: ...", MPICH "MPICH Version:\t4.0.2\nMPICH Release date: ...". */
+/* Open MPI says "Open MPI v4.1.4, package: ...", MPICH "MPICH Version:\t4.0.2\nMPICH Release date: ...", SimGrid
+ * "SMPI Version 3.32. Copyright ...". */
 const char *comm_library(void) {
     static char name[64];
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "", version[32] = "";
-    int length;
+    int length, major, minor;
     if (name[0]) return name;
     MPI_Get_library_version(text, &length);
     if (sscanf(text, "Open MPI v%31[^, ]", version) == 1)
         snprintf(name, sizeof name, "Open MPI %s", version);
     else if (sscanf(text, "MPICH Version: %31s", version) == 1)
         snprintf(name, sizeof name, "MPICH %s", version);
+    else if (sscanf(text, "SMPI Version %d.%d", &major, &minor) == 2)
+        snprintf(name, sizeof name, "SimGrid %d.%d", major, minor);
     else
         snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ",\n"), text);
     return name;
@@ -242,6 +248,7 @@ struct comm *comm_split(struct comm *c, int colour, int key) {
     struct transport *t = transport_of(group), *job = transport_of(t->job);
     group->any_thread = c->any_thread;
     group->device_pointers = c->device_pointers;
+    group->begins_sums = c->begins_sums;
     t->part = job->part;
     find_nodes(group, c->node);
     job->groups++;
@@ -302,7 +309,13 @@ static size_t received_bytes(struct comm *c, int rc, MPI_Status *status, int sou
     if (rc != MPI_SUCCESS) MPI_Error_class(rc, &class);
     if (class == MPI_ERR_TRUNCATE) die("rank %d sent a message of more than the expected %zu bytes", source, capacity);
     TRY(rc, "receiving from rank %d", source);
-    TRY(MPI_Get_elements_x(status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
+    if (SIMULATED) { /* SimGrid has no MPI_Get_elements_x, and counts in ints everywhere */
+        int count = 0;
+        TRY(MPI_Get_count(status, MPI_BYTE, &count), "MPI_Get_count");
+        bytes = count;
+    } else {
+        TRY(MPI_Get_elements_x(status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
+    }
     transport_count_received(c, 1, (size_t)bytes);
     return (size_t)bytes;
 }

@@ -8,6 +8,13 @@
 #include "base/rng.h"
 #include "comm/comm.h"
 
+/* Is this SimGrid's MPI (smpicc), whose ranks are coroutines of one process in simulated time? */
+#ifdef SMPI_H
+#define SIMULATED true
+#else
+#define SIMULATED false
+#endif
+
 enum { POOL_BLOCK = 64 };
 
 /* One outstanding non-blocking call of MPI. */
@@ -37,6 +44,7 @@ struct transport {
     struct slot *free_slots;
     struct slot_block *blocks;
     struct faults faults;
+    void *meeting; /* transport_meet's own */
 };
 
 static inline struct transport *transport_of(const struct comm *c) {
@@ -61,6 +69,9 @@ void transport_delay(const struct comm *c);
 /* Both count for the job, also when c is a group. */
 void transport_count_sent(const struct comm *c, size_t messages, size_t bytes);
 void transport_count_received(const struct comm *c, size_t messages, size_t bytes);
+
+/* What a simulation does beside MPI_Barrier, so that all ranks leave it at the same instant; nothing in real runs. */
+void transport_meet(struct transport *t);
 
 /* A slot from the job's pool, for groups too; it returns there when its request ends. */
 struct slot *transport_take_slot(const struct comm *c, MPI_Datatype type);

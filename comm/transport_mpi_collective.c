@@ -22,6 +22,7 @@ void comm_barrier(struct comm *c) {
     size_t messages = (size_t)ceil_log2(c->size);
     transport_delay(c);
     TRY(MPI_Barrier(transport_of(c)->world), "MPI_Barrier");
+    transport_meet(transport_of(c));
     transport_count_sent(c, messages, 0);
     transport_count_received(c, messages, 0);
 }

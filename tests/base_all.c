@@ -114,6 +114,40 @@ static void json_text_is_right(void **state) {
     json_close(&j);
 }
 
+/* What a phase is made to spend as it is left is charged to it, once, and not where it goes over into itself. */
+struct spendings {
+    int of[PHASE_COUNT];
+    double last; /* when the last ended [s] */
+};
+
+static void spend_a_while(void *spender, enum phase left) {
+    struct spendings *s = spender;
+    double end = clock_now() + 1e-5;
+    s->of[left]++;
+    while ((s->last = clock_now()) < end) {
+    }
+}
+
+static void what_a_phase_spends_is_charged_to_it(void **state) {
+    (void)state;
+    struct spendings s = {{0}, 0};
+    struct phases t;
+    phases_reset(&t);
+    t.spend = spend_a_while;
+    t.spender = &s;
+    phases_restart(&t); /* keeps both */
+    phase_enter(&t, PHASE_SELECT);
+    phase_enter(&t, PHASE_SELECT);
+    phase_enter(&t, PHASE_MERGE);
+    assert_true(t.since >= s.last);
+    assert_int_equal(s.of[PHASE_OTHER], 1);
+    assert_int_equal(s.of[PHASE_SELECT], 1);
+    assert_int_equal(s.of[PHASE_MERGE], 0);
+    assert_true(t.seconds[PHASE_SELECT] >= 1e-5);
+    phases_reset(&t);
+    assert_true(!t.spend);
+}
+
 static void phases_cut_time_without_gaps(void **state) {
     (void)state;
     struct phases t;
@@ -240,6 +274,7 @@ int main(void) {
         cmocka_unit_test(checksums),
         cmocka_unit_test(json_text_is_right),
         cmocka_unit_test(phases_cut_time_without_gaps),
+        cmocka_unit_test(what_a_phase_spends_is_charged_to_it),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(ways_to_end),
         cmocka_unit_test(first_error_wins),

@@ -55,6 +55,7 @@ check "nothing is faster than nothing" grep -q '^  gtopk  *nowhere$' "$W/out"
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
 start 1 predict --net 1gbe --p 4 --json
+check "the network comes first" sh -c "head -n 1 '$W/out' | grep -q '^{\"predict\":\"network\",\"net\":\"1gbe\",\"alpha\":0.000436,\"beta\":3.6e-08,\"node_alpha\":1e-06,\"node_beta\":2e-10,\"source\":\"measured'"
 check "a JSON row" grep -q '"predict":"cost","net":"1gbe","algo":"topka","n":25000000,"k":25000,"ranks":4,"ranks_per_node":1,"alphas":2,"words":150000,"node_alphas":0,"node_words":0,"seconds":0.006272' "$W/out"
 json_lines "every line is JSON" "$W/out"
 start 3 predict --net 1gbe --p 4 --json

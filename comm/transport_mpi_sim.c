@@ -1,0 +1,82 @@
+/* transport_mpi_sim.c: comm.h over MPI: what a simulation (SimGrid SMPI, `make sim`) has, and what stands for it in
+ * real runs. docs/simulation.md says how it is used.
+ *
+ * A simulated rank is a coroutine of one process, with a copy of the program and its variables of its own. Time passes
+ * in MPI calls, as the network's model says, and in comm_compute; whatever else a rank does takes none. */
+#include <errno.h>
+#include <math.h>
+#include <time.h>
+
+#include "comm/transport_mpi.h"
+
+#ifdef SMPI_H
+
+#include <simgrid/actor.h>
+#include <simgrid/barrier.h>
+
+/* SimGrid numbers its actors from 1 in the order of the ranks. */
+int comm_simulated_rank(void) {
+    return (int)sg_actor_self_get_pid() - 1;
+}
+
+void comm_compute(struct comm *c, double seconds) {
+    (void)c;
+    if (seconds > 0) smpi_execute(seconds);
+}
+
+void *comm_unread_alloc(size_t bytes) {
+    return SMPI_SHARED_MALLOC(bytes);
+}
+
+void comm_unread_free(void *memory) {
+    SMPI_SHARED_FREE(memory);
+}
+
+/* The ranks leave MPI_Barrier some alphas apart, as real ones do, but here that would be the same ranks each time. The
+ * first rank makes a barrier of SimGrid's own, which takes no time; its address is good on all ranks, and it lasts as
+ * long as the simulation. */
+void transport_meet(struct transport *t) {
+    int rank, size;
+    if (!t->meeting) {
+        MPI_Comm_rank(t->world, &rank);
+        MPI_Comm_size(t->world, &size);
+        if (rank == 0) t->meeting = sg_barrier_init((unsigned)size);
+        TRY(MPI_Bcast(&t->meeting, sizeof t->meeting, MPI_BYTE, 0, t->world), "MPI_Bcast of a barrier");
+    }
+    sg_barrier_wait(t->meeting);
+}
+
+#else
+
+int comm_simulated_rank(void) {
+    return -1;
+}
+
+/* Until a time on the clock, so that a signal does not cut it short. */
+void comm_compute(struct comm *c, double seconds) {
+    (void)c;
+    if (!(seconds > 0)) return;
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double whole = floor(seconds);
+    end.tv_sec += (time_t)whole;
+    end.tv_nsec += (long)ceil((seconds - whole) * 1e9);
+    for (; end.tv_nsec >= 1000000000; end.tv_nsec -= 1000000000) end.tv_sec++;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) {
+    }
+}
+
+void *comm_unread_alloc(size_t bytes) {
+    (void)bytes;
+    return NULL;
+}
+
+void comm_unread_free(void *memory) {
+    (void)memory;
+}
+
+void transport_meet(struct transport *t) {
+    (void)t;
+}
+
+#endif
