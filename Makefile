@@ -1,4 +1,4 @@
-# sparsetrain. Targets: all (default), check, bench, lint, format, install, uninstall, clean.
+# sparsetrain. Targets: all (default), sim, check, bench, lint, format, install, uninstall, clean.
 # Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  PREFIX= DESTDIR=
 #         CUDA_ARCH="80 90" (compute capabilities; the last one also for later chips)
 #         CUDNN=dir CUBLAS=dir (folders with include/ and lib/, where the toolkit has none, as those of Python's wheels)
@@ -48,6 +48,7 @@ cuda_includes := $(patsubst %,-isystem %/include,$(CUDNN) $(CUBLAS) $(cuda_home)
 cuda_libs := $(call outside,$(CUDNN),libcudnn.so) $(call outside,$(CUBLAS),libcublas.so) -L$(cuda_home)/lib64 -lcudart_static -lrt
 has_cudnn := $(if $(nvcc),$(call links,cudnn_v9.h,$(cuda_includes) $(cuda_libs) -ldl -lpthread),missing)
 CUDA_ARCH ?= 80 90
+smpicc   := $(and $(shell command -v smpirun 2>/dev/null),$(shell command -v smpicc 2>/dev/null))
 
 ifeq ($(CUDA),1)
 missing_cuda := $(if $(nvcc),,nvcc) $(if $(filter found,$(has_cudnn)),,cuDNN-9)
@@ -72,14 +73,14 @@ libs_nets := -ldnnl
 
 quiet     = $(if $(filter 1,$(V)),,@printf '  %-3s %s\n' $(1) $(2);)
 
-.PHONY: all programs tests check bench lint format install uninstall clean report cuda
+.PHONY: all programs sim tests check bench lint format install uninstall clean report cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: report programs
 programs: $(BUILD)/sparsetrain cuda
 
 report:
-	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)  cuDNN $(has_cudnn)"
+	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)  cuDNN $(has_cudnn)  SimGrid $(if $(smpicc),found,missing)"
 	@test -z "$(strip $(missing))" || { echo "missing: install $(strip $(missing)) (sh scripts/deps.sh does it on Debian and Ubuntu)" >&2; exit 1; }
 
 # -- rules ---------------------------------------------------------------------------------------------------
@@ -189,6 +190,27 @@ else
 cuda:
 endif
 
+# -- the same program over a simulated cluster: a library that smpirun loads once for each rank (docs/simulation.md) ----------
+# What smpicc puts before every file gives the program the simulated clock; memory stays the C library's.
+sim_cflags = $(cflags) -g0 -DSMPI_NO_OVERRIDE_MALLOC -fmacro-prefix-map=$(CURDIR)/= $(sim_includes) -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
+sim_includes = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(filter -I%,$(shell $(smpicc) -show -c))))
+# Where the kernel looks for what starts a program: with it the library, started by hand, can say what it is.
+sim_loader = $(shell readelf -l /bin/sh 2>/dev/null | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+sim_objects := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(sources))
+$(BUILD)/sim/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,SIM,$@)$(smpicc) $(sim_cflags) -c $< -o $@
+$(BUILD)/sim/obj/cli/main.o: sim_cflags += $(if $(sim_loader),-DST_LOADER='"$(sim_loader)"')
+$(BUILD)/sim/obj/cli/version.o: $(BUILD)/commit
+$(BUILD)/sparsetrain-sim: $(sim_objects)
+	$(call quiet,LD,$@)$(smpicc) -fopenmp -s -Wl,-Bsymbolic $(if $(sim_loader),-Wl$(comma)-e$(comma)simulation_by_hand) $^ $(libs_nets) $(libs_data) $(libs_base) $(LDFLAGS) -o $@
+ifneq ($(smpicc),)
+sim: $(BUILD)/sparsetrain-sim
+else
+sim:
+	@echo "make sim: SimGrid is missing: install libsimgrid-dev (sh scripts/deps.sh sim does it on Debian and Ubuntu)" >&2; exit 1
+endif
+
 # -- checks --------------------------------------------------------------------------------------------------
 tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so) $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
@@ -234,4 +256,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
-           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o)
+           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|fuzz|mpich|netlab|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
+# deps.sh [build|test|lint|data|fuzz|mpich|sim|netlab|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
 # packages that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -13,6 +13,7 @@ make     | make                    | make           | make       | make         
 pkgconf  | pkg-config              | pkgconf-pkg-config | pkgconf | pkg-config       | pkgconf
 mpirun   | openmpi-bin             | openmpi        | openmpi    | openmpi           | open-mpi
 mpi      | libopenmpi-dev          | openmpi-devel  | openmpi    | openmpi-devel     | open-mpi
+simgrid  | libsimgrid-dev          | simgrid-devel  | simgrid    | simgrid           | simgrid
 mpich    | mpich libmpich-dev      | mpich-devel    | mpich      | mpich-devel       | mpich
 png      | libpng-dev              | libpng-devel   | libpng     | libpng16-devel    | libpng
 zlib     | zlib1g-dev              | zlib-devel     | zlib       | zlib-devel        | zlib
@@ -43,10 +44,11 @@ for group in "${@:-build}"; do
     lint) needs="$needs $lint" ;;
     fuzz) needs="$needs fuzzer" ;;
     mpich) needs="$needs mpich" ;;
+    sim) needs="$needs simgrid" ;;
     netlab) needs="$needs $netlab" ;;
-    all) needs="$needs $build $check $lint $netlab" ;;
+    all) needs="$needs $build $check $lint simgrid $netlab" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|fuzz|mpich|netlab|all]..." >&2
+        echo "usage: deps.sh [build|test|lint|data|fuzz|mpich|sim|netlab|all]..." >&2
         exit 2
         ;;
     esac
@@ -83,6 +85,7 @@ missing() {
     curl) ! has curl && ! has wget ;;
     format) ! has clang-format ;;
     fuzzer) ! links_fuzzer ;;
+    simgrid) ! { has smpicc && has smpirun; } ;;
     mpich) ! { has mpirun.mpich || has mpichversion; } || ! pkg-config --exists mpich 2>/dev/null ;;
     shellck) ! has shellcheck ;;
     iproute) [ "$(uname -s)" = Linux ] && ! has ip ;; # network namespaces are Linux's
