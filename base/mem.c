@@ -127,6 +127,9 @@ size_t mem_resident_peak(void) {
 size_t mem_resident_shared(void) {
     return proc_line("/proc/self/status", "RssShmem:");
 }
+size_t mem_resident_private(void) {
+    return proc_line("/proc/self/status", "RssAnon:");
+}
 size_t mem_available(void) {
     return proc_line("/proc/meminfo", "MemAvailable:");
 }

@@ -36,7 +36,8 @@ long mem_live(void);
  * unknown). */
 size_t mem_resident(void);
 size_t mem_resident_peak(void);
-size_t mem_resident_shared(void); /* the part of it that is shared memory, such as the dataset of a node */
+size_t mem_resident_shared(void);  /* the part of it that is shared memory, such as the dataset of a node */
+size_t mem_resident_private(void); /* the part that is neither shared nor of a file */
 
 /* Bytes of this machine that can be had without swapping, as Linux says; 0 where unknown. */
 size_t mem_available(void);

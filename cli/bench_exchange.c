@@ -30,7 +30,7 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
     bench_costs_open(b);
     pattern_case(p, b->n, b->k);
     if (by_entries) sparse_open(&b->entries, p->room);
-    if (!r->check && !b->ops->sparse && host) b->host = comm_unread_alloc(b->n * sizeof *b->host);
+    if (!r->check && !b->ops->sparse && host) b->host = comm_unread_alloc(b->comm, b->n * sizeof *b->host);
     b->unread = b->host != NULL;
     if (!b->unread && (!by_entries || r->check))
         b->host = mem_pinned_alloc(b->n, sizeof *b->host, "the bench's gradient");
@@ -64,7 +64,7 @@ static void case_close(struct bench_case *b) {
     mem_free(b->step);
     if (b->grad != b->host) b->request->device->release(b->grad);
     if (b->unread)
-        comm_unread_free(b->host);
+        comm_unread_free(b->comm, b->host);
     else
         mem_pinned_free(b->host);
     sparse_close(&b->entries);

@@ -23,6 +23,7 @@ struct row {
     double outside;                   /* part of the total that is not select, merge or communicate */
     double select;                    /* median over the steps of the mean over the ranks */
     double whole;                     /* median of the steps with forward and backward */
+    size_t memory;                    /* simulation, rank 0: bytes of all ranks, whose cases are all still open */
 };
 
 /* The slowest rank of each step. */
@@ -95,7 +96,7 @@ static void phase_statistics(const struct bench_case *b, struct row *row) {
 
 static void statistics(const struct bench_case *b, struct row *row) {
     double bytes = 4 * (double)b->n, P = b->comm->size;
-    *row = (struct row){0};
+    *row = (struct row){.memory = comm_simulated() ? mem_resident_private() : 0};
     time_statistics(b, row);
     traffic_statistics(b, row);
     phase_statistics(b, row);
@@ -208,7 +209,7 @@ static void json_measured(struct json *j, const struct row *row) {
     json_number(j, "local_nnz", row->local_nnz);
 }
 
-/* Only what was asked for, or what a simulation needs to be understood. resident_bytes: of all ranks. */
+/* Only what was asked for, or what a simulation needs to be understood. memory_bytes: of all ranks. */
 static void json_setting(struct json *j, const struct bench_request *r, const struct row *row) {
     if (r->compute > 0) {
         json_number(j, "compute_s", r->compute);
@@ -220,7 +221,7 @@ static void json_setting(struct json *j, const struct bench_request *r, const st
     json_boolean(j, "simulated", true);
     json_number(j, "select_cost_s", fmax(0, r->select_cost));
     json_number(j, "word_cost_s", fmax(0, r->word_cost));
-    json_integer(j, "resident_bytes", (int64_t)mem_resident_peak());
+    json_integer(j, "memory_bytes", (int64_t)row->memory);
 }
 
 static void print_json_row(const struct bench_case *b, const struct row *row) {

@@ -63,10 +63,10 @@ static inline bool comm_simulated(void) {
 }
 /* Lets so much computing pass on this rank: in a simulation as simulated time, else as sleep, no shorter. */
 void comm_compute(struct comm *c, double seconds);
-/* Simulation: memory for vectors whose contents do not matter, zero at first. All such memory of all ranks is the same
- * MiB over and over, so that it takes next to no room. Real runs have none: NULL. */
-void *comm_unread_alloc(size_t bytes);
-void comm_unread_free(void *memory);
+/* Simulation: memory for one vector whose contents do not matter, zero at first. It is the same MiB over and over, on
+ * all ranks, so that it takes next to no room. Real runs have none: NULL. */
+void *comm_unread_alloc(struct comm *c, size_t bytes);
+void comm_unread_free(struct comm *c, void *memory);
 
 /* -- groups ---------------------------------------------------------------------------------------- */
 /* The ranks that give the same colour, in the order of key (then of rank). Collective over c, which must outlive

@@ -45,6 +45,8 @@ struct transport {
     struct slot_block *blocks;
     struct faults faults;
     void *meeting; /* transport_meet's own */
+    char *unread;  /* comm_unread_alloc's vector, and its bytes; NULL: none */
+    size_t unread_bytes;
 };
 
 static inline struct transport *transport_of(const struct comm *c) {
@@ -72,6 +74,10 @@ void transport_count_received(const struct comm *c, size_t messages, size_t byte
 
 /* What a simulation does beside MPI_Barrier, so that all ranks leave it at the same instant; nothing in real runs. */
 void transport_meet(struct transport *t);
+
+/* What to sum data with: MPI_IN_PLACE. SimGrid copies all of such a vector first, so that one whose contents do not
+ * matter is summed from other such memory. */
+const void *transport_sum_from(const struct comm *c, const void *data);
 
 /* A slot from the job's pool, for groups too; it returns there when its request ends. */
 struct slot *transport_take_slot(const struct comm *c, MPI_Datatype type);

@@ -110,8 +110,8 @@ static void allreduce(struct comm *c, void *data, size_t count, size_t width, MP
     transport_delay(c);
     for (size_t at = 0; at < count; at += limit) {
         int now = (int)(count - at < limit ? count - at : limit);
-        TRY(MPI_Allreduce(MPI_IN_PLACE, (char *)data + at * width, now, type, mpi_op, t->world), "MPI_Allreduce (%s)",
-            names[op]);
+        void *to = (char *)data + at * width;
+        TRY(MPI_Allreduce(transport_sum_from(c, to), to, now, type, mpi_op, t->world), "MPI_Allreduce (%s)", names[op]);
     }
     count_allreduce(c, count * width);
 }

@@ -1,0 +1,263 @@
+#!/bin/sh
+# simulate.sh: `sparsetrain bench` on a simulated cluster (SimGrid), for one number of ranks after the other; rows as JSON
+# lines. docs/simulation.md says what is simulated and what is not. BUILD names the build folder (make sim builds there).
+set -u
+
+usage() {
+    cat <<'END'
+usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
+       simulate.sh --calibrate [--net NAME|FILE]
+  --net NAME|FILE      1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p --out
+  --p LIST             ranks, with commas between them
+  --ranks-per-node M   every M ranks share a node and its link to the others (default 1)
+  --algo LIST          algorithms (default gtopk; all: every one)
+  --n N                entries of the gradient (default 1000000)
+  --density RHO        share selected (default 0.001)
+  --wire NAME, --select NAME, --pattern TEXT, --device NAME   as for sparsetrain bench
+  --compute S          forward and backward of a step [s]
+  --select-cost S      selection of a step of a sparse algorithm [s]
+  --word-cost S        packing and merging, for each 4-byte word received [s]
+  --steps N            timed steps (default 5, after 2 that are not)
+  --scale S            an S-th of the entries over an S-th of the bandwidth: about the same times in less memory
+  --check              verify the sums (20 bytes an entry and rank more; a dense gradient is then a real one)
+  --out FILE           add the rows to this file (default: standard output)
+  --force              run also what seems not to fit into memory
+  --calibrate          measure alpha and beta by sparsetrain p2p, compare; exit status 1 when one is off by 1%
+Wall time and memory of each P go to standard error. Exit status 2: a mistake in the options.
+END
+}
+fail() {
+    echo "simulate.sh: $1" >&2
+    exit 2
+}
+
+net='' ranks='' per_node=1 algos=gtopk n=1000000 n_given='' density=0.001 pattern=uniform device='' word_cost=''
+steps=5 scale=1 out='' check='' force='' calibrate='' bench=''
+# The program is given its options as one text that is cut at blanks (by smpirun too), so none may hold one.
+plain() { case $1 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "$2 \"$1\": letters, digits and _.,:/+=@%- only, please" ;; esac; }
+while [ $# -gt 0 ]; do
+    case $1 in
+    --help | -h) usage && exit 0 ;;
+    --check) check=yes ;;
+    --force) force=yes ;;
+    --calibrate) calibrate=yes ;;
+    --)
+        shift
+        for word in "$@"; do
+            plain "$word" --
+            bench="$bench $word"
+        done
+        break
+        ;;
+    --*)
+        [ $# -gt 1 ] || fail "$1 needs a value, or is no option; --help shows them all"
+        plain "$2" "$1"
+        case $1 in
+        --net) net=$2 ;;
+        --p) ranks=$2 ;;
+        --ranks-per-node) per_node=$2 ;;
+        --algo) algos=$2 ;;
+        --n) n=$2 n_given=yes ;;
+        --density) density=$2 ;;
+        --pattern) pattern=$2 ;;
+        --device) device=$2 ;;
+        --steps) steps=$2 ;;
+        --scale) scale=$2 ;;
+        --word-cost) word_cost=$2 ;;
+        --out) out=$2 ;;
+        --wire | --select | --compute | --select-cost) bench="$bench $1 $2" ;;
+        *) fail "unknown option $1; --help shows them all" ;;
+        esac
+        shift
+        ;;
+    *) fail "unknown word \"$1\"; --help shows the options" ;;
+    esac
+    shift
+done
+
+number() { # number NAME TEXT LEAST [whole]
+    awk -v x="$2" -v least="$3" -v whole="${4:-}" 'BEGIN {
+        good = x ~ /^[0-9]+$/ || (whole == "" && x ~ /^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$/)
+        exit !(good && x + 0 >= least) }' || fail "$1 $2: a ${4:-}${4:+ }number from $3 on is needed"
+}
+number --ranks-per-node "$per_node" 1 whole
+number --steps "$steps" 1 whole
+number --scale "$scale" 1
+[ -z "$word_cost" ] || number --word-cost "$word_cost" 0
+[ -n "$calibrate" ] || [ -n "$net" ] || fail "--net is needed: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file"
+[ -n "$calibrate" ] || [ -n "$ranks" ] || fail "--p is needed: how many ranks, as 4,8,16"
+for P in $(echo "$ranks" | tr , ' '); do
+    number --p "$P" 1 whole
+    [ $((P % per_node)) -eq 0 ] || fail "--ranks-per-node $per_node does not divide the $P ranks of --p"
+done
+case $pattern in
+layers:* | real:*)
+    [ -z "$n_given" ] || fail "--n cannot be chosen with --pattern $pattern, which has its own; leave it out"
+    [ "$scale" = 1 ] || fail "--scale cannot shorten the gradients of --pattern $pattern"
+    n=''
+    ;;
+*) number --n "$n" 1 whole ;;
+esac
+
+root=$(dirname "$0")/..
+program=${BUILD:-$root/build}/sparsetrain-sim
+command -v smpirun >/dev/null 2>&1 || fail "smpirun is not installed (SimGrid): sh scripts/deps.sh sim, then make sim"
+[ -f "$program" ] || fail "$program is not there; build it: make sim"
+case $program in /*) ;; *) program=$(pwd)/$program ;; esac
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-simulate.XXXXXX") || exit 1
+running=''
+trap 'rm -rf "$scratch"' EXIT
+trap '[ -z "$running" ] || kill "$running" 2>/dev/null; exit 130' INT TERM
+
+# platform P M ALPHA BETA NODE_ALPHA NODE_BETA: $scratch/platform.xml, and which rank is where. A message between two
+# ranks goes over two links of half the latency each; all can send and receive at full speed at once. With several
+# ranks a node it passes the links of the two ranks and those of their nodes.
+platform() {
+    awk -v P="$1" -v M="$2" -v alpha="$3" -v beta="$4" -v node_alpha="$5" -v node_beta="$6" '
+    function link(beta, alpha) {
+        return sprintf("bandwidth=\"%.17gBps\" latency=\"%.17gs\"", beta > 0 ? 4 / beta : 1e18, alpha > 0 ? alpha / 2 : 0)
+    }
+    function ranks(id, from, count, beta, alpha,   text) {
+        text = link(beta, alpha)
+        sub(/bandwidth/, "bw", text)
+        sub(/latency/, "lat", text)
+        printf "<cluster id=\"%s\" prefix=\"rank-\" suffix=\"\" radical=\"%d-%d\" speed=\"10Gf\" %s ", id, from, from + count - 1, text
+        print "sharing_policy=\"SPLITDUPLEX\"/>"
+    }
+    BEGIN {
+        print "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">"
+        if (M == 1) ranks("ranks", 0, P, beta, alpha)
+        else {
+            print "<zone id=\"cluster\" routing=\"Floyd\">"
+            for (i = 0; i < P / M; i++) ranks("node-" i, i * M, M, node_beta, node_alpha)
+            print "<zone id=\"switch\" routing=\"None\"><router id=\"hub\"/></zone>"
+            for (i = 0; i < P / M; i++)
+                printf "<link id=\"cable-%d\" %s sharing_policy=\"SPLITDUPLEX\"/>\n", i, link(beta, alpha - node_alpha)
+            for (i = 0; i < P / M; i++) {
+                gateway = "rank-node-" i "_router"
+                printf "<zoneRoute src=\"node-%d\" dst=\"switch\" gw_src=\"%s\" gw_dst=\"hub\" symmetrical=\"NO\">", i, gateway
+                printf "<link_ctn id=\"cable-%d\" direction=\"UP\"/></zoneRoute>\n", i
+                printf "<zoneRoute src=\"switch\" dst=\"node-%d\" gw_src=\"hub\" gw_dst=\"%s\" symmetrical=\"NO\">", i, gateway
+                printf "<link_ctn id=\"cable-%d\" direction=\"DOWN\"/></zoneRoute>\n", i
+            }
+            print "</zone>"
+        }
+        print "</platform>"
+    }' >"$scratch/platform.xml"
+    awk -v P="$1" 'BEGIN { for (r = 0; r < P; r++) print "rank-" r }' >"$scratch/hosts"
+}
+
+# simulate P ARGS...: the program's standard output to $scratch/stdout, its status. The network is alpha and beta and
+# nothing else (CM02 without its factors), the collectives are those that Open MPI chooses, local work takes no time.
+# Messages up to `eager` bytes leave without waiting for their receiver.
+eager=65536
+simulate() {
+    simulate_p=$1
+    shift
+    # one thread a rank: they run one after the other
+    OMP_NUM_THREADS=1 smpirun -quiet -np "$simulate_p" -platform "$scratch/platform.xml" -hostfile "$scratch/hosts" \
+        --cfg=network/model:CM02 --cfg=network/TCP-gamma:0 --cfg=network/crosstraffic:no \
+        --cfg=network/latency-factor:1 --cfg=network/bandwidth-factor:1 --cfg=network/weight-S:0 \
+        --cfg=smpi/host-speed:10Gf --cfg=smpi/simulate-computation:no --cfg=smpi/cpu-threshold:0 \
+        --cfg=smpi/grow-injected-times:no --cfg=smpi/coll-selector:ompi --cfg=smpi/send-is-detached-thresh:"$eager" \
+        --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
+        "$program" "$@" >"$scratch/stdout" </dev/null &
+    running=$!
+    wait "$running"
+    simulate_status=$?
+    running=''
+    return $simulate_status
+}
+
+# find_network NAME|FILE: its four numbers and name, as the program knows them
+find_network() {
+    platform 1 1 1e-6 1e-9 1e-6 1e-9
+    simulate 1 predict --net "$1" --p 2 --json || exit 2
+    network=$(head -n 1 "$scratch/stdout")
+    alpha=$(value alpha) beta=$(value beta) node_alpha=$(value node_alpha) node_beta=$(value node_beta)
+    name=$(printf '%s\n' "$network" | sed 's/.*"net":"\([^"]*\)".*/\1/' | tr -c 'A-Za-z0-9_.\n-' _)
+}
+value() { printf '%s\n' "$network" | sed 's/.*"'"$1"'":\([^,}]*\).*/\1/'; }
+
+# -- calibration: does the simulated network have the alpha and the beta that it was given? -------------------------------------
+# compare WHERE ALPHA BETA: against the fit in the row $network
+compare() {
+    awk -v where="$name, $1" -v a="$2" -v b="$3" -v found_a="$(value alpha_s)" -v found_b="$(value beta_s)" 'BEGIN {
+        off_a = found_a / a - 1; off_b = found_b / b - 1
+        printf "%-24s alpha %.5g us of %.5g (%+.3f%%), beta %.5g ns/word of %.5g (%+.3f%%)\n", where, found_a * 1e6, a * 1e6,
+            100 * off_a, found_b * 1e9, b * 1e9, 100 * off_b
+        exit !(off_a < 0.01 && off_a > -0.01 && off_b < 0.01 && off_b > -0.01) }' || off=yes
+}
+if [ -n "$calibrate" ]; then
+    off=''
+    quick='--repeat 2 --sizes 4:16M:4' # simulated times do not wander
+    # shellcheck disable=SC2086 # a list of options
+    for each in ${net:-1gbe 10gbe 25gbe 100gbe aries}; do
+        find_network "$each"
+        platform 2 1 "$alpha" "$beta" "$node_alpha" "$node_beta"
+        given_alpha=$alpha given_beta=$beta
+        simulate 2 p2p --json $quick || exit 1
+        network=$(grep '"p2p-fit"' "$scratch/stdout")
+        compare "between nodes" "$given_alpha" "$given_beta"
+        # ranks 0, 1 on the first node, 2, 3 on the second; pairs in order
+        platform 4 2 "$given_alpha" "$given_beta" "$node_alpha" "$node_beta"
+        simulate 4 p2p --json --pairs all $quick || exit 1
+        network=$(grep '"p2p-fit"' "$scratch/stdout" | sed -n 1p)
+        compare "inside a node of 2" "$node_alpha" "$node_beta"
+        network=$(grep '"p2p-fit"' "$scratch/stdout" | sed -n 2p)
+        compare "between nodes of 2" "$given_alpha" "$given_beta"
+    done
+    [ -z "$off" ] || {
+        echo "simulate.sh: off by 1% or more" >&2
+        exit 1
+    }
+    exit 0
+fi
+
+# -- rows -------------------------------------------------------------------------------------------------------------------
+# What P ranks need, in bytes, and what there is: "NEEDED AVAILABLE FITS". On each rank the program's own part and, for a
+# sparse algorithm, residual and gradient, and what it gathers, at most some bytes for each of the k entries of all ranks.
+# A device of its own kind has its gradients in another way, which nobody knows here.
+memory() {
+    sparse=yes
+    case ",$algos," in *[a-z0-9],[a-z]*) ;; ,dense,) sparse='' ;; esac
+    each=0
+    [ -z "$sparse" ] || each=8
+    [ -z "$check" ] || each=28
+    case $device in '' | auto | cpu | cuda) ;; *) each=0 ;; esac
+    awk -v P="$1" -v n="${n:-0}" -v scale="$scale" -v density="$density" -v each="$each" '
+        BEGIN { per_rank = 2e6 + n / scale * (each + (each ? 16 * density * P : 0)); needed = P * per_rank }
+        $1 == "MemAvailable:" { available = $2 * 1024 }
+        END { printf "%.1f %.1f %d\n", needed / 1e9, available / 1e9, !available || needed < available }' /proc/meminfo
+}
+
+find_network "$net"
+[ -z "$n" ] || n_here=$(awk -v n="$n" -v s="$scale" 'BEGIN { m = int(n / s + 0.5); print m < 1 ? 1 : m }')
+[ -z "$word_cost" ] || bench="$bench --word-cost $(awk -v c="$word_cost" -v s="$scale" 'BEGIN { printf "%.17g", c * s }')"
+[ -z "$n" ] || bench="--n $n_here $bench"
+[ -z "$device" ] || bench="--device $device $bench"
+[ -n "$check" ] || bench="--no-check $bench"
+[ "$per_node" = 1 ] || bench="--ranks-per-node $per_node $bench"
+eager=$(awk -v s="$scale" 'BEGIN { printf "%d", 65536 / s }')
+slower() { awk -v beta="$1" -v s="$scale" 'BEGIN { printf "%.17g", beta * s }'; }
+
+for P in $(echo "$ranks" | tr , ' '); do
+    # shellcheck disable=SC2046 # three numbers
+    set -- $(memory "$P")
+    if [ "${3:-1}" = 0 ] && [ -z "$force" ]; then
+        fail "P = $P would need about $1 GB of memory and $2 GB are free; take a smaller --n, --scale, or --force"
+    fi
+    platform "$P" "$per_node" "$alpha" "$(slower "$beta")" "$node_alpha" "$(slower "$node_beta")"
+    began=$(date +%s)
+    # shellcheck disable=SC2086 # a list of options
+    simulate "$P" bench --json --network "$name" --algo "$algos" --density "$density" --pattern "$pattern" --warmup 2 \
+        --repeat "$steps" $bench
+    status=$?
+    grep '^{' "$scratch/stdout" | if [ "$scale" = 1 ]; then cat; else sed 's/}$/,"scale":'"$scale"'}/'; fi >"$scratch/rows"
+    if [ -n "$out" ]; then cat "$scratch/rows" >>"$out"; else cat "$scratch/rows"; fi || exit 1
+    most=$(sed -n 's/.*"memory_bytes":\([0-9]*\).*/\1/p' "$scratch/rows" | sort -n | tail -n 1)
+    awk -v P="$P" -v s=$(($(date +%s) - began)) -v m="${most:-0}" 'BEGIN {
+        printf "# P = %d: %d s of wall time, %.2f GB of memory\n", P, s, m / 1e9 }' >&2
+    [ "$status" -eq 0 ] || exit "$status"
+done
