@@ -75,7 +75,7 @@ struct bench_case {
     float *grad;             /* [n] on the device of the request */
     float *host;             /* [n] the same in host memory; grad itself where that is the device; NULL: not needed */
     struct sparse entries;   /* of the pattern, where the gradient is made of them on the device */
-    bool unread;             /* the gradient is zero and in memory that holds no vector (comm_unread_alloc) */
+    bool unread;             /* the gradient is nothing, in memory that holds no vector (comm_unread_alloc) */
     struct bench_step *step; /* [repeat]: the timed steps of this rank */
     double global_nnz;       /* mean over the timed steps */
     uint64_t wrong;

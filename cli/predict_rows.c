@@ -137,7 +137,7 @@ static bool check_row(const struct row *row, const char *where, const struct exc
     if (!whole(x[RANKS], 1, 1e6) || !whole(per_node, 1, x[RANKS]) || fmod(x[RANKS], per_node) != 0)
         return err_set(e, "%s: %g ranks, %g on a node: whole numbers are needed, the second a divisor of the first",
                        where, x[RANKS], per_node);
-    if (!(x[MEDIAN] > 0) || x[SELECT] < 0) return err_set(e, "%s: times must be positive", where);
+    if (x[MEDIAN] < 0 || x[SELECT] < 0) return err_set(e, "%s: times must not be negative", where);
     *c = (struct cost_case){(size_t)x[N], (size_t)x[K], (int)x[RANKS], (int)per_node};
     return true;
 }
