@@ -212,7 +212,8 @@ sim:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so) $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
+tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so $(if $(smpicc),sim)) \
+       $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
 bench: programs

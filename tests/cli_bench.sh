@@ -96,6 +96,16 @@ for key in select wire pattern n k density ranks ranks_per_node nodes median_s p
 done
 json_lines "every row is JSON" "$W/out"
 
+# -- computing -------------------------------------------------------------------------------------------------------
+check "without --compute there is none of it" sh -c "! grep -q 'compute_s\|step_s\|efficiency\|simulated\|network' '$W/out'"
+start 3 bench $quick --algo dense,dense-ovlp,gtopk --n 2000 --compute 0.03 --network "a b" --json
+check "--compute: three rows, all right" [ "$? $(grep -c '"wrong":0,.*"compute_s":0.03,"step_s":[0-9.e-]*,"efficiency":[0-9.e-]*,"network":"a b",' "$W/out")" = "0 3" ]
+fields() { sed -n "s/.*\"median_s\":\([^,]*\),.*\"phases\":{.*\"compute\":\([^,]*\),.*\"compute_s\":\([^,]*\),\"step_s\":\([^,]*\),\"efficiency\":\([^,]*\),.*/\1 \2 \3 \4 \5/p" "$W/out"; }
+check "a step is not shorter than its computing" sh -c "[ \"\$(echo '$(fields)' | awk '\$4 >= \$3 && \$1 > 0 && \$2 >= \$3' | wc -l)\" -eq 3 ]"
+check "efficiency = compute / step" sh -c "echo '$(fields)' | awk '{ d = \$3 / \$4 - \$5; if (d > 1e-9 || d < -1e-9) exit 1 }'"
+right "a table with --compute" 1 2 bench $quick --algo topka --n 2000 --compute 0.001
+check "says it under the row" grep -q '^# *compute 1.000 ms, step with it [0-9.]* ms: efficiency [0-9.]*%$' "$W/out"
+
 # -- recorded gradients -----------------------------------------------------------------------------------------------
 small="--data synthetic:64x16 --batch 4 --steps 5 --eval-every 0 --quiet"
 start 2 $small --algo gtopk --record "$W/record" --record-every 2
@@ -146,6 +156,11 @@ for p in 1 3; do
     mistake $p 'no "speed"' --oktopk-off speed
     mistake $p 'there is no bench "nothing"' nothing
     mistake $p '/nowhere/trace' --trace /nowhere/trace
+    for seconds in 0 -1 x ''; do mistake $p 'above 0' --compute "$seconds"; done
+    for seconds in -1 x; do mistake $p 'from 0 to' --select-cost $seconds; done
+    mistake $p '--select-cost is for simulations' --select-cost 0
+    mistake $p '--word-cost is for simulations' --word-cost 1e-9 --compute 1
+    mistake $p '--network wants a value' --network ''
 done
 mistake 3 'do not divide' --ranks-per-node 2
 mistake 4 'do not divide' --ranks-per-node 8

@@ -1,0 +1,115 @@
+#!/bin/sh
+# cli_simulate.sh: the program on simulated clusters: the networks have the alpha and beta they were given; steps take what
+# the algorithms' formulas, worked out here once more, say; injected times are where they belong; every rank has variables
+# of its own; every mistake: one line, exit status 2. Simulated times are exact, the same on every machine: nothing here
+# depends on how fast this one is.
+. tests/tap.sh
+name="the program on simulated clusters"
+skip_all() {
+    skip "$name" "$1"
+    finish
+    exit
+}
+[ -z "${SAN:-}" ] || skip_all "not in a build with sanitizers"
+command -v smpirun > /dev/null || skip_all "smpirun is not installed (sh scripts/deps.sh sim)"
+[ -f "$BUILD/sparsetrain-sim" ] || skip_all "$BUILD/sparsetrain-sim was not built (make sim)"
+
+# simulated ARGS...: simulate.sh; rows to $W/out, the rest to $W/err; its status
+simulated() { timeout 300 sh scripts/simulate.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
+# value KEY [ALGO]: of the row, or of this algorithm's row
+value() { grep "\"algo\":\"${2:-}" "$W/out" | sed -n "s/.*\"$1\":\([^,}]*\)[,}].*/\1/p" | head -n 1; }
+# about MEASURED FORMULA: equal to 0.1% (a message carries a few bytes more than its words)
+about() {
+    why="$1 is not $2"
+    [ -n "$1" ] && awk "BEGIN { r = ($1) / ($2); exit !(r > 0.999 && r < 1.001) }"
+}
+
+# -- the network -----------------------------------------------------------------------------------------------------------
+check "alpha and beta of five networks, between and inside nodes, to 1%" simulated --calibrate
+check "fifteen fits" [ "$(grep -c ' alpha .* beta ' "$W/out")" -eq 15 ]
+printf 'name slow\nalpha 0.5\nbeta 1e-4\nnode_alpha 0.125\nnode_beta 0\n' > "$W/net"
+simulated --net "$W/net" --p 1,2 --algo dense --n 100000 --steps 1
+check "a network of a file, one rank and two: 2 alpha + n beta" about "$(sed 1d "$W/out" | sed 's/.*"median_s":\([^,]*\).*/\1/')" "2 * 0.5 + 100000 * 1e-4"
+
+# -- algorithms, on 1gbe: alpha 436 us, beta 36 ns a word ------------------------------------------------------------------
+A=436e-6 B=3.6e-8
+for P in 2 4 8; do
+    log=$(awk "BEGIN { print log($P) / log(2) }")
+    simulated --net 1gbe --p $P --algo dense,topka --n 100000 --density 0.01 --steps 2
+    check "dense, P = $P: 2 log P alpha + 2 n (P-1)/P beta" about "$(value median_s dense)" "2 * $log * $A + 200000 * ($P - 1) / $P * $B"
+    check "topka, P = $P: log P alpha + 2 k (P-1) beta" about "$(value median_s topka)" "$log * $A + 2000 * ($P - 1) * $B"
+    simulated --net 1gbe --p $P --algo gtopk --n 1000 --density 0.001 --steps 2
+    check "gtopk, P = $P, k = 1: up a tree, down a broadcast: 2 log P (alpha + 2 k beta)" about "$(value median_s)" "2 * $log * ($A + 2 * $B)"
+done
+simulated --net 1gbe --p 2 --algo gtopk --n 100000 --density 0.1 --steps 2
+check "gtopk, P = 2, k = 10000: 2 (alpha + 2 k beta)" about "$(value median_s)" "2 * ($A + 20000 * $B)"
+simulated --net 1gbe --p 4 --ranks-per-node 2 --algo torus2d --n 100000 --steps 2
+check "torus2d, two nodes of 2: inside, then both halves over one cable" about "$(value median_s)" "2 * $A + 100000 * $B + 2 * (1e-6 + 50000 * 2e-10)"
+check "the row says how many nodes" [ "$(value nodes) $(value ranks_per_node)" = "2 2" ]
+
+# -- what is injected ------------------------------------------------------------------------------------------------------
+costs="--compute 0.3 --select-cost 0.02 --word-cost 1e-5"
+# shellcheck disable=SC2086 # a list of options
+simulated --net 1gbe --p 2 --algo topka,dense --n 100000 --density 0.01 --steps 2 $costs
+step="0.02 + 2000 * 1e-5 + $A + 2000 * $B"
+check "selection and 2000 words that came in" about "$(value median_s topka)" "$step"
+check "they are charged to their phases" about "$(value select topka | sed 's/"exact"//')$(value select_s topka)" 0.02
+check "and to merging and packing" about "$(value merge topka) + $(value pack topka)" "2000 * 1e-5"
+check "the whole step" about "$(value step_s topka)" "0.3 + $step"
+check "efficiency" about "$(value efficiency topka)" "0.3 / (0.3 + $step)"
+check "a dense step has none of it" about "$(value median_s dense)" "2 * $A + 100000 * $B"
+check "the row says so" [ "$(value simulated topka) $(value compute_s topka) $(value select_cost_s topka) $(value word_cost_s topka) $(value network topka)" = 'true 0.3 0.02 1e-05 "1gbe"' ]
+json_lines "every row is JSON" "$W/out"
+simulated --net 1gbe --p 4 --algo dense,spardl --n 1000000 --density 0.01 --steps 2 --word-cost 1e-8
+whole="$(value median_s dense) $(value median_s spardl)"
+simulated --net 1gbe --p 4 --algo dense,spardl --n 1000000 --density 0.01 --steps 2 --word-cost 1e-8 --scale 10 --out "$W/rows"
+cp "$W/rows" "$W/out"
+check "a tenth of the entries over a tenth of the bandwidth: the same dense step" about "$(value median_s dense)" "${whole% *}"
+near() { awk "BEGIN { r = ($1) / ($2); exit !(r > 0.99 && r < 1.01) }"; }
+check "and nearly the same sparse one" near "$(value median_s spardl)" "${whole#* }"
+check "the row says what was scaled" [ "$(value n dense) $(value scale dense)" = "100000 10" ]
+check "wall time and memory are said" grep -q '^# P = 4: [0-9]* s of wall time, [0-9.]* GB of memory' "$W/err"
+
+# -- ranks -----------------------------------------------------------------------------------------------------------------
+for P in 4 5 64; do
+    simulated --net 10gbe --p $P --algo all --n 500 --density 0.02 --steps 1 --check
+    check "all algorithms are right on $P ranks" [ "$? $(grep -c '"checked":true,"wrong":0,' "$W/out")" = "0 $(($(names_of EXCHANGE comm/exchanges.def | grep -c .) - 1))" ]
+done
+check "dense-ovlp is left out, with the reason" grep -q 'dense-ovlp is left out: .*all-to-all' "$W/err"
+
+# -- mistakes --------------------------------------------------------------------------------------------------------------
+# wrong NAME TEXT ARGS...
+wrong() {
+    wrong_name=$1 wrong_text=$2
+    shift 2
+    simulated "$@"
+    status=$?
+    check "$wrong_name" sh -c "[ $status -eq 2 ] && [ \$(grep -c . '$W/err') -le \${lines:-1} ] && [ ! -s '$W/out' ] && grep -q -e '$wrong_text' '$W/err'"
+}
+wrong "no network" "--net is needed" --p 4
+wrong "no ranks" "--p is needed" --net 1gbe
+wrong "an unknown network" "there is no network nosuch" --net nosuch --p 4
+wrong "ranks that are no number" "--p x" --net 1gbe --p 4,x
+wrong "nodes that do not divide" "does not divide the 6 ranks" --net 1gbe --p 4,6 --ranks-per-node 4
+wrong "an unknown option" "unknown option --bogus" --net 1gbe --p 4 --bogus 1
+wrong "an option without its value" "--n needs a value" --net 1gbe --p 4 --n
+wrong "a blank in a value" "only, please" --net 1gbe --p 4 --pattern "real:my file"
+wrong "a length and a model" "has its own" --net 1gbe --p 4 --pattern layers:resnet20 --n 100
+wrong "a model that is to be scaled" "cannot shorten" --net 1gbe --p 4 --pattern layers:resnet20 --scale 2
+wrong "a scale below 1" "from 1 on" --net 1gbe --p 4 --scale 0.5
+wrong "more than fits into memory" "would need about" --net 1gbe --p 100000 --n 4000000000
+export lines=2 # with the line about wall time
+wrong "an unknown algorithm" "there are: dense, " --net 1gbe --p 2 --algo nosuch
+wrong "a bench option that does not exist" "unknown option --bogus" --net 1gbe --p 2 -- --bogus
+wrong "dense-ovlp" "dense-ovlp cannot be simulated" --net 1gbe --p 2 --algo dense-ovlp
+if readelf -l "$BUILD/sparsetrain-sim" 2> /dev/null | grep -q 'interpreter'; then
+    "$BUILD/sparsetrain-sim" bench > "$W/out" 2> "$W/err"
+    status=$?
+    check "started by hand it says how it is started" sh -c "[ $status -eq 2 ] && [ \$(wc -l < '$W/err') -eq 1 ] && grep -q 'smpirun' '$W/err'"
+else
+    skip "started by hand it says how it is started" "the library has no loader of its own here"
+fi
+for option in --select-cost --word-cost; do
+    check "$option in a real run" silent mistaken "$option is for simulations" 2 bench --n 100 $option 1
+done
+finish
