@@ -114,7 +114,7 @@ report 'folders include only from those below them'
 awk -F: '
     function door(header, path,   pattern) {
         pattern = ""
-        if (header ~ /^mpi\.h/) pattern = "^comm/transport_mpi[a-z_]*\\.[ch]$"
+        if (header ~ /^(mpi\.h|smpi\/|simgrid\/)/) pattern = "^comm/transport_mpi[a-z_]*\\.[ch]$"
         else if (header ~ /dnnl/) pattern = "^nets/backend_onednn[a-z0-9_]*\\.[ch]$"
         else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
         else if (header ~ /^(cuda|base\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda_[a-z0-9_]*\\.([ch]|cu)|nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"

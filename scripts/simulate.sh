@@ -217,17 +217,17 @@ fi
 
 # -- rows -------------------------------------------------------------------------------------------------------------------
 # What P ranks need, in bytes, and what there is: "NEEDED AVAILABLE FITS". On each rank the program's own part and, for a
-# sparse algorithm, residual and gradient, and what it gathers, at most some bytes for each of the k entries of all ranks.
-# A device of its own kind has its gradients in another way, which nobody knows here.
+# sparse algorithm, residual and gradient, and what it gathers: some bytes for each of the k entries of all ranks (16 for
+# topka, the most of several that were measured; oktopk has many messages under way). A device of its own kind has its
+# gradients in another way, which nobody knows here.
 memory() {
-    sparse=yes
-    case ",$algos," in *[a-z0-9],[a-z]*) ;; ,dense,) sparse='' ;; esac
-    each=0
-    [ -z "$sparse" ] || each=8
-    [ -z "$check" ] || each=28
+    each=8 gathered=16
+    case ",$algos," in *,oktopk,* | *,all,*) gathered=64 ;; esac
     case $device in '' | auto | cpu | cuda) ;; *) each=0 ;; esac
-    awk -v P="$1" -v n="${n:-0}" -v scale="$scale" -v density="$density" -v each="$each" '
-        BEGIN { per_rank = 2e6 + n / scale * (each + (each ? 16 * density * P : 0)); needed = P * per_rank }
+    [ "$algos" != dense ] || each=0 gathered=0
+    [ -z "$check" ] || each=$((each + 20))
+    awk -v P="$1" -v n="${n:-0}" -v scale="$scale" -v density="$density" -v each="$each" -v gathered="$gathered" '
+        BEGIN { needed = P * (2e6 + n / scale * (each + gathered * density * P)) }
         $1 == "MemAvailable:" { available = $2 * 1024 }
         END { printf "%.1f %.1f %d\n", needed / 1e9, available / 1e9, !available || needed < available }' /proc/meminfo
 }
