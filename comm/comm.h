@@ -37,7 +37,6 @@ struct comm {
     /* MPI takes pointers of CUDA memory, on all ranks: as it says itself, or as SPARSETRAIN_CUDA_AWARE=0 or 1 says.
      * Only the sums in place (comm_allreduce_f32, comm_iallreduce_f32) are ever given such pointers. */
     bool device_pointers;
-    bool begins_sums; /* comm_iallreduce_f32 is as good as it should be (not in a simulation) */
     void *impl;
 };
 

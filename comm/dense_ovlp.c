@@ -222,14 +222,6 @@ static void dense_ovlp_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){.alphas = 2 * buckets * ceil_log2(c->P), .words = dense_ovlp_max_words(c)};
 }
 
-/* In a simulation the sums of a step would have to be made without the ranks, which compute meanwhile; SimGrid's do not
- * do that at the cost of an allreduce. */
-static bool dense_ovlp_serves(const struct comm *c, struct err *e) {
-    if (c->begins_sums) return true;
-    return err_set(e, "dense-ovlp cannot be simulated: SimGrid's MPI_Iallreduce is all-to-all; take dense, and with it "
-                      "max(backward, dense) for the overlap");
-}
-
 extern const struct exchange_ops exchange_dense_ovlp;
 const struct exchange_ops exchange_dense_ovlp = {
     .name = "dense-ovlp",
@@ -243,7 +235,6 @@ const struct exchange_ops exchange_dense_ovlp = {
     .ready = progress,
     .run = dense_ovlp_run,
     .close = dense_ovlp_close,
-    .serves = dense_ovlp_serves,
     .max_words = dense_ovlp_max_words,
     .cost = dense_ovlp_cost,
 };

@@ -1,6 +1,6 @@
 /* transport_mpi.c: comm.h over MPI, start and end, groups, messages between two ranks. Works with Open MPI,
- * MPICH and, simulated, SimGrid. transport_mpi_collective.c, transport_mpi_shared.c and transport_mpi_sim.c have the
- * rest; no other file includes mpi.h.
+ * MPICH and, simulated, SimGrid. transport_mpi_collective.c, transport_mpi_sums.c, transport_mpi_shared.c and
+ * transport_mpi_sim.c have the rest; no other file includes mpi.h.
  *
  * Idea: every call is one MPI call, a check of its result and an addition to the counters. MPI counts are
  * ints, so more than PART_LIMIT bytes go in another way: a point-to-point message as ONE message of a derived
@@ -178,7 +178,6 @@ struct comm *comm_open(int *argc, char ***argv) {
     struct transport *t = transport_of(c);
     c->any_thread = provided >= MPI_THREAD_SERIALIZED;
     c->device_pointers = takes_device_pointers();
-    c->begins_sums = !SIMULATED; /* SimGrid's MPI_Iallreduce sends every rank's vector to every other: no such sum */
     const char *part = getenv("SPARSETRAIN_PART_BYTES");
     t->part = part ? strtoull(part, NULL, 10) : PART_LIMIT;
     if (t->part < 8 || t->part > PART_LIMIT) t->part = PART_LIMIT;
@@ -194,6 +193,7 @@ void comm_close(struct comm *c) {
     if (!c) return;
     struct transport *t = transport_of(c);
     error_set_abort(NULL);
+    transport_sums_close(t);
     MPI_Comm_free(&t->local);
     MPI_Finalize();
     for (struct slot_block *block = t->blocks, *next; block; block = next) {
@@ -248,7 +248,6 @@ struct comm *comm_split(struct comm *c, int colour, int key) {
     struct transport *t = transport_of(group), *job = transport_of(t->job);
     group->any_thread = c->any_thread;
     group->device_pointers = c->device_pointers;
-    group->begins_sums = c->begins_sums;
     t->part = job->part;
     find_nodes(group, c->node);
     job->groups++;
@@ -347,6 +346,7 @@ struct slot *transport_take_slot(const struct comm *c, MPI_Datatype type) {
     struct slot *slot = t->free_slots;
     t->free_slots = slot->next;
     slot->type = type;
+    slot->sum = NULL;
     slot->next = NULL;
     return slot;
 }
@@ -405,7 +405,7 @@ size_t comm_wait(struct comm *c, struct comm_request *request) {
     int rc = MPI_SUCCESS;
     transport_delay(c);
     for (struct slot *slot = slots_of(request); slot && rc == MPI_SUCCESS; slot = slot->next)
-        rc = MPI_Wait(&slot->request, &status);
+        rc = transport_wait(slot, &status);
     return finish_request(c, request, rc, &status);
 }
 
@@ -414,7 +414,7 @@ bool comm_test(struct comm *c, struct comm_request *request) {
     int rc = MPI_SUCCESS, done = 1;
     /* One that has ended is MPI_REQUEST_NULL from then on, which counts as done. */
     for (struct slot *slot = slots_of(request); slot && done && rc == MPI_SUCCESS; slot = slot->next)
-        rc = MPI_Test(&slot->request, &done, &status);
+        rc = transport_test(slot, &done, &status);
     if (!done && rc == MPI_SUCCESS) return false;
     finish_request(c, request, rc, &status);
     return true;

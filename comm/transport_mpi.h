@@ -20,8 +20,9 @@ enum { POOL_BLOCK = 64 };
 /* One outstanding non-blocking call of MPI. */
 struct slot {
     MPI_Request request;
-    MPI_Datatype type; /* to be freed after the wait; MPI_BYTE: nothing to free */
-    struct slot *next; /* of the same comm_request (a long sum is several calls); in the list of free ones */
+    MPI_Datatype type;     /* to be freed after the wait; MPI_BYTE: nothing to free */
+    struct sum_begun *sum; /* in a simulation, in place of request; NULL: request */
+    struct slot *next;     /* of the same comm_request (a long sum is several calls); in the list of free ones */
 };
 struct slot_block {
     struct slot slot[POOL_BLOCK];
@@ -44,8 +45,9 @@ struct transport {
     struct slot *free_slots;
     struct slot_block *blocks;
     struct faults faults;
-    void *meeting; /* transport_meet's own */
-    char *unread;  /* comm_unread_alloc's vector, and its bytes; NULL: none */
+    void *meeting;             /* transport_meet's own */
+    struct sum_engine *engine; /* transport_sum_begin's */
+    char *unread;              /* comm_unread_alloc's vector, and its bytes; NULL: none */
     size_t unread_bytes;
 };
 
@@ -78,6 +80,12 @@ void transport_meet(struct transport *t);
 /* What to sum data with: MPI_IN_PLACE. SimGrid copies all of such a vector first, so that one whose contents do not
  * matter is summed from other such memory. */
 const void *transport_sum_from(const struct comm *c, const void *data);
+
+/* comm_iallreduce_f32 of what MPI takes at once, and the two ways in which whatever a slot stands for ends. */
+void transport_sum_begin(struct comm *c, float *data, size_t count, struct slot *slot);
+void transport_sums_close(struct transport *t);
+int transport_wait(struct slot *slot, MPI_Status *status);
+int transport_test(struct slot *slot, int *done, MPI_Status *status);
 
 /* A slot from the job's pool, for groups too; it returns there when its request ends. */
 struct slot *transport_take_slot(const struct comm *c, MPI_Datatype type);

@@ -134,8 +134,7 @@ void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_
     do { /* also an empty vector makes one call */
         size_t now = count - at < limit ? count - at : limit;
         struct slot *slot = *link = transport_take_slot(c, MPI_BYTE);
-        TRY(MPI_Iallreduce(MPI_IN_PLACE, data + at, (int)now, MPI_FLOAT, MPI_SUM, t->world, &slot->request),
-            "MPI_Iallreduce of %zu floats", now);
+        transport_sum_begin(c, data + at, now, slot);
         link = &slot->next;
         at += now;
     } while (at < count);

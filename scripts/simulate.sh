@@ -162,11 +162,14 @@ simulate() {
         --cfg=smpi/host-speed:10Gf --cfg=smpi/simulate-computation:no --cfg=smpi/cpu-threshold:0 \
         --cfg=smpi/grow-injected-times:no --cfg=smpi/coll-selector:ompi --cfg=smpi/send-is-detached-thresh:"$eager" \
         --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
-        "$program" "$@" >"$scratch/stdout" </dev/null &
+        "$program" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null &
     running=$!
     wait "$running"
     simulate_status=$?
     running=''
+    cat "$scratch/stderr" >&2
+    # ranks that wait for each other for ever end a simulation with status 0
+    if grep -q 'Deadlock detected' "$scratch/stderr"; then simulate_status=1; fi
     return $simulate_status
 }
 
@@ -218,11 +221,11 @@ fi
 # -- rows -------------------------------------------------------------------------------------------------------------------
 # What P ranks need, in bytes, and what there is: "NEEDED AVAILABLE FITS". On each rank the program's own part and, for a
 # sparse algorithm, residual and gradient, and what it gathers: some bytes for each of the k entries of all ranks (16 for
-# topka, the most of several that were measured; oktopk has many messages under way). A device of its own kind has its
+# topka, the most of several that were measured; oktopk has more messages under way). A device of its own kind has its
 # gradients in another way, which nobody knows here.
 memory() {
     each=8 gathered=16
-    case ",$algos," in *,oktopk,* | *,all,*) gathered=64 ;; esac
+    case ",$algos," in *,oktopk,* | *,all,*) gathered=32 ;; esac
     case $device in '' | auto | cpu | cuda) ;; *) each=0 ;; esac
     [ "$algos" != dense ] || each=0 gathered=0
     [ -z "$check" ] || each=$((each + 20))
