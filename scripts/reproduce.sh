@@ -1,0 +1,131 @@
+#!/bin/sh
+# reproduce.sh ID...|all|list [--quick] [--to DIR] [--epochs E] [--keep]: makes the tables and figures of the papers again.
+# For each ID, whose script scripts/reproduce/ID.sh says what the paper shows, what runs, on what hardware and how long, and
+# what counts as agreement: rows, a figure and comparison.csv in results/measured/ID; then the report over all of them
+# (scripts/report.sh). Interrupted, it goes on where it was; an ID whose data, tool or device is missing is skipped.
+#   list        the IDs, each with its hardware and its minutes
+#   --quick     reduced sizes, to see that everything works; in build/reproduce-quick, never in results/measured
+#   --to DIR    where the results go instead
+#   --epochs E  length of the convergence runs instead of the paper's, which take days on CPUs
+#   --keep      jobs that another commit of the program finished count, too
+# Exit status: 0, also where a result disagrees with a paper or an ID is skipped; 1 when an ID failed; 2 for a mistake.
+set -u
+LC_ALL=C
+export LC_ALL
+cd "$(dirname "$0")/.." || exit 1
+scripts=scripts/reproduce
+
+mistake() {
+    printf 'reproduce.sh: %s\n' "$*" >&2
+    exit 2
+}
+# The IDs in the order of the report.
+ids() { sed -n '/^[a-z]/p' $scripts/ids; }
+# head_line ID FIELD: what the script's head says there
+shows() { sed -n '2s/^# [^:]*: *//p' "$scripts/$1.sh"; }
+field() { sed -n "/^[^#]/q; s/^# $2: *//p" "$scripts/$1.sh"; }
+
+list() {
+    printf '%-18s %s\n%-18s %s\n' ID 'what it shows' '' 'hardware | time'
+    for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(shows "$id")" '' "$(field "$id" needs)" "$(field "$id" takes)"; done
+}
+
+wanted='' quick='' to='' epochs='' keep='' options=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) quick=1 options="$options --quick" ;;
+    --keep) keep=1 ;;
+    --to | --epochs)
+        [ $# -gt 1 ] || mistake "$1 needs a value"
+        case $1 in
+        --to) to=$2 ;;
+        --epochs)
+            case $2 in
+            '' | *[!0-9.]* | *.*.* | .) mistake "--epochs $2: a number of epochs above 0, as 10 or 0.5" ;;
+            esac
+            epochs=$2
+            ;;
+        esac
+        options="$options $1 $2"
+        shift
+        ;;
+    -h | --help)
+        sed -n '2,12s/^# //p' "$0"
+        exit 0
+        ;;
+    -*) mistake "unknown option $1; the options are --quick, --to DIR, --epochs E, --keep" ;;
+    *) wanted="$wanted $1" ;;
+    esac
+    shift
+done
+[ -n "$wanted" ] || mistake "which ID? sh scripts/reproduce.sh list names them; all runs all"
+case $wanted in
+' list')
+    list
+    exit 0
+    ;;
+' all') wanted=$(ids) ;;
+*)
+    for id in $wanted; do
+        ids | grep -qxF -- "$id" || mistake "there is no ID $id; there are: $(ids | paste -s -d ' ' -), and all"
+    done
+    ;;
+esac
+[ -x "${BUILD:-build}/sparsetrain" ] || mistake "${BUILD:-build}/sparsetrain is not there; build it first: make"
+if [ -z "$to" ]; then
+    if [ -n "$quick" ]; then to=build/reproduce-quick; else to=results/measured; fi
+elif [ -n "$quick" ] && [ "$(cd "$to" 2>/dev/null && pwd -P)" = "$(cd results/measured && pwd -P)" ]; then
+    mistake "--quick does not write to results/measured, which holds full results"
+fi
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-reproduce.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+export REPRODUCE_QUICK="$quick" REPRODUCE_TO="$to" REPRODUCE_EPOCHS="$epochs" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
+
+# What the rows of an ID say: "yes no" counts.
+rows() {
+    awk "$(cat $scripts/csv.awk)"'
+        NR > 1 { csv_split($0, field); count[field[9]]++ }
+        END { print count["yes"] + 0, count["no"] + 0 }' "$to/$1/comparison.csv"
+}
+reproduced=0 disagree=0 uncompared=0 skipped=0 failed=0
+say() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
+: >"$scratch/summary"
+for id in $wanted; do
+    rm -f "$scratch/why"
+    REPRODUCE_WHY="$scratch/why" sh "$scripts/$id.sh"
+    status=$?
+    case $status in
+    0)
+        counts=$(rows "$id")
+        yes=${counts% *} no=${counts#* }
+        if [ "$no" -gt 0 ]; then
+            disagree=$((disagree + 1))
+            say disagrees "$id: $no of $((yes + no)) comparisons do not agree ($to/$id/comparison.csv)"
+        elif [ "$yes" -gt 0 ]; then
+            reproduced=$((reproduced + 1))
+            say reproduced "$id: all of $yes comparisons agree"
+        else
+            uncompared=$((uncompared + 1))
+            say uncompared "$id: nothing of it is compared ($to/$id/comparison.csv says why)"
+        fi
+        ;;
+    77)
+        skipped=$((skipped + 1))
+        say skipped "$id: $(cat "$scratch/why" 2>/dev/null)"
+        ;;
+    13[0-9] | 14[0-9]) exit $status ;; # a signal: everything ends
+    *)
+        failed=$((failed + 1))
+        say failed "$id: exit status $status"
+        ;;
+    esac
+done
+if [ -f scripts/report.sh ]; then sh scripts/report.sh --from "$to" || failed=$((failed + 1)); fi
+printf '%d reproduced, %d disagree, %d skipped, %d failed' $reproduced $disagree $skipped $failed
+[ $uncompared = 0 ] || printf ', %d without a comparison' $uncompared
+printf '\n'
+cat "$scratch/summary"
+[ $failed = 0 ]

@@ -1,0 +1,59 @@
+#!/bin/sh
+# gtopk-table1: communication costs of dense, topka and gtopk, predicted against counted
+# paper: Table I: a step costs dense 2(P-1) alpha + 2(P-1)/P m beta, topka log2(P) alpha + 2(P-1)k beta, gtopk
+#     2 log2(P) alpha + 4k log2(P) beta (m: entries of the gradient; k: entries a rank selects; P: ranks, a power of two)
+# runs: sparsetrain bench on P = 2 to 8 ranks over real MPI, m = 14728266 (VGG-16; quick: 100000), density 0.001, with the
+#     words that pass counted; where P is no power of two, the formulas take log2(P) rounded up
+# needs: any machine; 8 ranks share its cores
+# takes: full: not yet measured; quick: not yet measured
+# agrees: words counted on the busiest rank are the paper's bandwidth term to 0.01%; start-ups of the program's cost model
+#     (kind model) equal the paper's latency term. dense and topka are MPI's own collectives, opaque to a count, so their
+#     words are those of the standard algorithm (kind model, too). gtopk's longest path is rank 0: it receives through the
+#     tree and then sends down it, so what it sent and what it received add up
+. scripts/reproduce/lib.sh
+
+n=$(pick 14728266 100000) # m in the paper
+density=0.001
+k=$(calc "int($n * $density)")
+ranks='2 3 4 5 6 7 8'
+printf 'alpha 1\nbeta 0\nnode_alpha 1\nnode_beta 0\n' >"$out/alpha.net" # a network where seconds are start-ups
+job model.jsonl "$program" predict --net "$out/alpha.net" --p 2,3,4,5,6,7,8 --n "$n" --density $density --json
+for P in $ranks; do
+    mpi_job "p$P.jsonl" "$P" bench --device cpu --algo dense,topka,gtopk --n "$n" --density $density --repeat "$(pick 5 3)" --json
+done
+
+# words ALGO P: those of the busiest rank's path in a step
+words() {
+    awk -v algo="$1" "$json_awk$newline"'
+        json("algo") == algo {
+            sent = json("words_sent_max"); received = json("words_received_max")
+            print algo == "gtopk" ? sent + received : (sent > received ? sent : received)
+        }' "$out/p$2.jsonl"
+}
+# start_ups ALGO P: of the program's cost model
+start_ups() {
+    awk -v algo="$1" -v P="$2" "$json_awk$newline"'json("algo") == algo && json("ranks") == P { print json("alphas") }' "$out/model.jsonl"
+}
+for algo in dense topka gtopk; do
+    source=$(published gtopk-costs.csv source algorithm=$algo)
+    latency=$(published gtopk-costs.csv latency_alpha algorithm=$algo)
+    bandwidth=$(published gtopk-costs.csv bandwidth_beta algorithm=$algo)
+    why='' kind=model
+    [ $algo != gtopk ] || kind=real
+    [ $algo != dense ] || why="ours is MPI's allreduce, taken to need $(published oktopk-costs.csv latency_alpha algorithm=dense) as in Ok-Topk's Table 1"
+    for P in $ranks; do
+        paper=$(formula "$bandwidth" "$P" "$n" "$k") ours=$(words $algo "$P")
+        row "$algo P=$P" "bandwidth term $bandwidth" words "$paper" "$source" "$ours" $kind "within 0.01%"
+        row "$algo P=$P" "latency term $latency" start-ups "$(formula "$latency" "$P" "$n" "$k")" "$source" "$(start_ups $algo "$P")" model equal "$why"
+        printf '%s %s %s %s\n' $algo "$P" "$paper" "$ours"
+    done
+done >"$out/words.dat"
+for column in 3 4; do
+    for algo in dense topka gtopk; do
+        awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/words.dat" |
+            block "$algo, $(if [ $column = 3 ]; then echo "Table I"; else echo counted; fi)"
+    done
+done >"$out/figure.dat"
+figure figure.png "$out/figure.dat" lines.gp published=3 paired=yes logy=10 title="Words on the longest path of a step, m = $n, density $density" \
+    xlabel='P [ranks]' ylabel='4-byte words'
+finish

@@ -1,0 +1,344 @@
+# shellcheck shell=sh
+# lib.sh: sourced by the scripts of this folder, which scripts/reproduce.sh starts at the top of the tree. What every ID
+# needs: jobs that run once, published numbers, rows of comparison, a figure, and the page that says how it was made.
+#
+#     . scripts/reproduce/lib.sh
+#     need_data cifar10
+#     mpi_job p4.jsonl 4 bench --algo gtopk --n "$(pick 14728266 100000)" --json
+#     paper=$(published gtopk-throughput.csv gtopk_images_per_s model=VGG-16)
+#     row VGG-16 throughput images/s "$paper" "$(published gtopk-throughput.csv source model=VGG-16)" "$ours" real 'within 10%'
+#     finish
+#
+# From reproduce.sh, all with defaults: REPRODUCE_QUICK (1: reduced sizes), REPRODUCE_TO (folder of the results),
+# REPRODUCE_RUNS (folder of what is too large to be kept), REPRODUCE_KEEP (1: what another commit finished counts),
+# REPRODUCE_EPOCHS (length of convergence runs), REPRODUCE_WHY (file that gets the reason of a skip).
+#
+# What stands in $out afterwards:
+#     comparison.csv   item, quantity, unit, paper, paper_source, ours, kind, rule, agrees, note   (agree.awk: the rules)
+#     jobs.tsv         file, commit of the program, seconds, command: one line for each job that is finished
+#     about.txt        "key: value": what this is, command, commit, machine, date; README.md says the same to people
+#     figure.png       and the rows of all jobs
+set -eu
+LC_ALL=C
+export LC_ALL
+id=$(basename "$0" .sh)
+library=scripts/reproduce
+program=${BUILD:-build}/sparsetrain
+quick=${REPRODUCE_QUICK:-}
+if [ "$quick" = 1 ]; then
+    out=${REPRODUCE_TO:-build/reproduce-quick}/$id
+    runs=${REPRODUCE_RUNS:-$out/runs}
+else
+    quick=
+    out=${REPRODUCE_TO:-results/measured}/$id
+    runs=${REPRODUCE_RUNS:-runs/reproduce/$id}
+fi
+tab=$(printf '\t')
+json_awk=$(cat $library/json.awk) csv_awk=$(cat $library/csv.awk) agree_awk=$(cat $library/agree.awk)
+newline='
+'
+status_skipped=77 # as Automake has it
+# shellcheck source=scripts/mpi-env.sh
+. scripts/mpi-env.sh
+
+note() { printf '%s: %s\n' "$id" "$*" >&2; }
+fail() {
+    note "$*"
+    exit 1
+}
+# skip WHY: this ID cannot run here; says why and what to do
+skip() {
+    note "skipped: $*"
+    [ -z "${REPRODUCE_WHY:-}" ] || printf '%s\n' "$*" >"$REPRODUCE_WHY"
+    exit $status_skipped
+}
+# pick FULL QUICK: the one of this mode
+pick() { if [ -n "$quick" ]; then printf '%s' "$2"; else printf '%s' "$1"; fi; }
+
+# -- what must be there ------------------------------------------------------------------------------------------------
+need_tool() { # need_tool NAME WHAT-TO-DO
+    command -v "$1" >/dev/null 2>&1 || skip "$1 is not installed: $2"
+}
+need_file() { # need_file PATH WHAT-TO-DO
+    [ -f "$1" ] || skip "$1 is not there: $2"
+}
+need_root() { # need_root WHAT-FOR
+    [ "$(id -u)" = 0 ] || skip "$1 needs root: run it as root"
+}
+need_data() { # need_data NAME: a dataset that the program finds
+    "$program" list 2>/dev/null | grep -q "^  $1  *yes " ||
+        skip "the dataset $1 is not there: sh scripts/fetch-data.sh $1, or SPARSETRAIN_DATA=DIR"
+}
+have_gpu() { "$program" list 2>/dev/null | grep -q '^  cuda  *yes '; }
+need_gpu() { have_gpu || skip "no GPU that the program can use: sparsetrain list says why"; }
+have_netlab() { [ -f scripts/netlab.sh ] && [ "$(id -u)" = 0 ]; }
+
+[ -x "$program" ] || fail "$program is not there; build it first: make"
+commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+mkdir -p "$out"
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+# A command as a person types it: the launcher by its name, blanks in quotes.
+shown() {
+    shown_line=
+    for shown_word in "$@"; do
+        [ "$shown_word" != "$MPIRUN" ] || shown_word=mpirun
+        case $shown_word in
+        *[!A-Za-z0-9_./:=,@%+-]* | '') shown_word="'$shown_word'" ;;
+        esac
+        shown_line="$shown_line $shown_word"
+    done
+    printf '%s' "${shown_line# }"
+}
+# finished FILE COMMAND-LINE: is there a line for this job, of this commit or, with --keep, any?
+finished() {
+    [ -f "$out/$1" ] && [ -f "$out/jobs.tsv" ] &&
+        JOB=$1 COMMIT=$commit LINE=$2 KEEP=${REPRODUCE_KEEP:-} awk -F '\t' '
+            $1 == ENVIRON["JOB"] && $4 == ENVIRON["LINE"] && ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { found = 1 }
+            END { exit !found }' "$out/jobs.tsv"
+}
+# mark FILE SECONDS COMMAND-LINE: this job is finished; takes the place of its older line
+mark() {
+    if [ -f "$out/jobs.tsv" ]; then
+        JOB=$1 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/jobs.tsv" >"$out/.jobs"
+    else
+        : >"$out/.jobs"
+    fi
+    printf '%s\t%s\t%s\t%s\n' "$1" "$commit" "$2" "$3" >>"$out/.jobs"
+    mv "$out/.jobs" "$out/jobs.tsv"
+}
+used='' # files of the jobs that this run asked for
+# job FILE COMMAND...: its standard output becomes $out/FILE. Not repeated once it is finished; a file is whole or not there.
+job() { try_job "$@" || fail "$why"; }
+# try_job: the same, but one that fails returns, with the reason in $why, and the rows that need it go without
+try_job() {
+    job_file=$1
+    shift
+    used="$used $job_file"
+    job_line=$(shown "$@")
+    if finished "$job_file" "$job_line"; then
+        note "have $job_file"
+        return 0
+    fi
+    note "$job_line"
+    job_start=$(date +%s)
+    rm -f "$out/$job_file"
+    if "$@" >"$out/.part" 2>"$out/.errors" </dev/null; then job_status=0; else job_status=$?; fi
+    if [ $job_status -gt 128 ]; then exit $job_status; fi # a signal: everything ends
+    if [ $job_status -gt 0 ]; then
+        why="status $job_status of $job_line: $(grep . "$out/.errors" | tail -n 3 | tr '\n' ' ')"
+        return 1
+    fi
+    mv "$out/.part" "$out/$job_file"
+    rm -f "$out/.errors"
+    mark "$job_file" $(($(date +%s) - job_start)) "$job_line"
+}
+# mpi_job FILE P ARGUMENT...: the program on P ranks
+mpi_job() {
+    mpi_file=$1 mpi_ranks=$2
+    shift 2
+    job "$mpi_file" "$MPIRUN" -np "$mpi_ranks" "$program" "$@"
+}
+# train FILE P OPTION...: a run of sparsetrain train; its log with about a thousand of its steps becomes $out/FILE. One
+# that was interrupted goes on from its last checkpoint; $runs/FILE.run is its directory.
+train() {
+    train_file=$1 train_ranks=$2
+    shift 2
+    used="$used $train_file"
+    train_run=$runs/$train_file.run
+    train_line=$(shown "$MPIRUN" -np "$train_ranks" "$program" train "$@")
+    if finished "$train_file" "$train_line"; then
+        note "have $train_file"
+        return 0
+    fi
+    note "$train_line"
+    train_start=$(date +%s)
+    same_run || rm -rf "$train_run" "$train_run".*
+    mkdir -p "$runs"
+    printf '%s\n%s\n' "$commit" "$train_line" >"$train_run.mark"
+    if grep -q '"type":"summary".*"completed":true' "$train_run/run.jsonl" 2>/dev/null; then
+        set --
+    elif [ -n "$(find "$train_run" -name model.ckpt 2>/dev/null)" ]; then
+        set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" --progress lines
+    else
+        rm -rf "$train_run" "$train_run.record"
+        set -- "$MPIRUN" -np "$train_ranks" "$program" train "$@" --out "$train_run" --progress lines
+    fi
+    if [ $# -gt 0 ]; then
+        "$@" >"$train_run.log" 2>&1 </dev/null || {
+            train_status=$?
+            tail -n 5 "$train_run.log" >&2
+            fail "status $train_status of: $train_line"
+        }
+    fi
+    keep_log "$train_run/run.jsonl" >"$out/.part"
+    mv "$out/.part" "$out/$train_file"
+    mark "$train_file" $(($(date +%s) - train_start)) "$train_line"
+}
+# Is what stands in $train_run the beginning of this very run?
+same_run() {
+    [ "$(sed -n 2p "$train_run.mark" 2>/dev/null)" = "$train_line" ] &&
+        { [ "${REPRODUCE_KEEP:-}" = 1 ] || [ "$(sed -n 1p "$train_run.mark")" = "$commit" ]; }
+}
+# The log of a run without what belongs to one machine, and of many steps about a thousand: every so many of them, an odd
+# number, that the steps of a period of 32 or 64 are all met.
+keep_log() {
+    keep_every=$(awk '/^{"type":"step"/ { n++ } END { e = int(n / 1000) + 1; print e + (e % 2 == 0) }' "$1")
+    grep -v '"type":"checkpoint"' "$1" |
+        awk -v every="$keep_every" '/^{"type":"step"/ { if (steps++ % every) next } { print }' |
+        sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"data":"\([a-z0-9-]*\):/[^"]*"|"data":"\1"|; s|"host":"[^"]*"|"host":"-"|'
+}
+# of FILE TYPE KEY: the last such value in a log in $out; in_log PATH ...: in any log
+of() { in_log "$out/$1" "$2" "$3"; }
+in_log() {
+    awk -v type="$2" -v key="$3" "$json_awk"'
+        $0 ~ "^{\"type\":\"" type "\"" { value = json(key) }
+        END { print value }' "$1"
+}
+# curve FILE TYPE Y [FACTOR]: epoch and Y from the rows of this type, for `block`; what precedes the first step is left out
+curve() {
+    awk -v type="$2" -v key="$3" -v factor="${4:-1}" "$json_awk"'
+        $0 ~ "^{\"type\":\"" type "\"" && json("step") > 0 && json(key) != "" { print json("epoch"), factor * json(key) }' "$out/$1"
+}
+
+# -- comparison --------------------------------------------------------------------------------------------------------
+# published FILE COLUMN [NAME=VALUE]...: that column of the one row of results/published/FILE where the others are so
+published() {
+    published_file=results/published/$1 published_column=$2
+    shift 2
+    published_where=
+    for published_pair in "$@"; do published_where="$published_where$published_pair$tab"; done
+    WHERE=$published_where awk -v column="$published_column" "$csv_awk"'
+        BEGIN { wanted = split(ENVIRON["WHERE"], where, "\t") - 1 }
+        {
+            csv_split($0, field)
+            if (NR == 1) {
+                for (i in field) at[field[i]] = i
+                if (!(column in at)) exit
+                next
+            }
+            for (i = 1; i <= wanted; i++) {
+                name = where[i]
+                sub(/=.*/, "", name)
+                if (!(name in at) || field[at[name]] != substr(where[i], length(name) + 2)) next
+            }
+            found++
+            value = field[at[column]]
+        }
+        END {
+            if (found != 1) exit 1
+            print value
+        }' "$published_file" || fail "$published_file has no single row with $published_column where $published_where"
+}
+printf 'item,quantity,unit,paper,paper_source,ours,kind,rule,agrees,note\n' >"$out/.comparison"
+# row ITEM QUANTITY UNIT PAPER SOURCE OURS KIND RULE [NOTE]: one line of the comparison. PAPER and OURS may be empty; KIND is
+# real, emulated, simulated or model; the rules are those of agree.awk.
+row() {
+    case $# in 8 | 9) ;; *) fail "row wants 8 or 9 fields, not $#: $*" ;; esac
+    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$8 NOTE=${9:-} \
+        awk "$csv_awk$newline$agree_awk"'
+            BEGIN {
+                count = split("ITEM QUANTITY UNIT PAPER SOURCE OURS KIND RULE", name, " ")
+                if (ENVIRON["KIND"] !~ /^(real|emulated|simulated|model)$/) exit 1
+                agreed = agrees(ENVIRON["RULE"], ENVIRON["PAPER"], ENVIRON["OURS"])
+                if (agreed == "?") exit 1
+                for (i = 1; i <= count; i++) line = line csv_field(ENVIRON[name[i]]) ","
+                print line agreed "," csv_field(ENVIRON["NOTE"])
+            }' >>"$out/.comparison" </dev/null || fail "cannot decide on this row: $*"
+}
+# yes_no COMMAND...: "yes" when it succeeds: for rules of shape
+yes_no() { if "$@"; then echo yes; else echo no; fi; }
+# calc EXPRESSION: a number by awk, with log2, ceil_log2 (of a number of ranks) and abs
+calc() {
+    awk "function log2(x) { return log(x) / log(2) }
+         function abs(x) { return x < 0 ? -x : x }
+         function ceil_log2(p,   l) { while (2 ^ l < p) l++; return l + 0 }
+         BEGIN { printf \"%.10g\", $1 }" </dev/null
+}
+# formula TEXT P N K: a cost formula as the papers print it (2n(P-1)/P, 4k*log2(P)) there; log2 rounded up, m is n
+formula() {
+    formula_text=$(printf '%s' "$1" | sed 's/log2(P)/L/g; :again
+        s/\([0-9knmPL)]\)\([knmPL(]\)/\1*\2/; t again
+        s/L/ceil_log2(P)/g')
+    calc "0 * (P = $2) + 0 * (n = m = $3) + 0 * (k = $4) + $formula_text"
+}
+# holds EXPRESSION: is it true?
+holds() { [ "$(calc "($1) ? 1 : 0")" = 1 ]; }
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+# block NAME: a series for lines.gp: this name, then x and y from standard input
+block() {
+    printf '"%s"\n' "$1"
+    cat
+    printf '\n\n'
+}
+# figure FILE.png DATA SCRIPT.gp NAME=VALUE...: draws $out/FILE.png from DATA by scripts/reproduce/SCRIPT.gp with these
+# gnuplot variables, all texts; a machine without gnuplot keeps its numbers and is told.
+figure() {
+    figure_file=$1 figure_data=$2 figure_script=$3
+    shift 3
+    if ! command -v gnuplot >/dev/null 2>&1; then
+        note "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"
+        return 0
+    fi
+    figure_set="out='$out/$figure_file'; data='$figure_data'; blocks='$(grep -c '^"' "$figure_data")'"
+    for figure_pair in "$@"; do
+        figure_value=$(printf '%s' "${figure_pair#*=}" | sed "s/'/''/g")
+        case $quick$figure_pair in 1title=*) figure_value="$figure_value (quick)" ;; esac
+        figure_set="$figure_set; ${figure_pair%%=*}='$figure_value'"
+    done
+    LC_ALL=C.UTF-8 gnuplot -e "$figure_set" "$library/$figure_script" || fail "gnuplot could not draw $figure_file"
+}
+
+# -- the end -----------------------------------------------------------------------------------------------------------
+# head FIELD: what the head of this script says under "# FIELD: ", its lines that go on joined
+head_of() {
+    awk -v field="$1" '
+        /^#!/ { next }
+        !/^#/ { exit }
+        { text = substr($0, 3) }
+        NR == 2 && field == "shows" { sub(/^[^:]*: */, "", text); print text; exit }
+        text ~ "^" field ": " { sub(/^[a-z]*: */, "", text); line = text; inside = 1; next }
+        inside && text ~ /^ / { sub(/^ */, "", text); line = line " " text; next }
+        { inside = 0 }
+        END { if (line != "") print line }' "$library/$id.sh"
+}
+machine() {
+    machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+    machine_memory=$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo 2>/dev/null)
+    printf '%s, %s cores, %s, %s, %s' "${machine_cpu:-$(uname -m)}" "$(getconf _NPROCESSORS_ONLN)" "$machine_memory" \
+        "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
+    if have_gpu; then printf ', %s' "$("$program" list | sed -n '/^  cuda /{n;s/^ *//p;}')"; fi
+}
+# finish: puts the comparison in its place and says how all of this was made
+finish() {
+    mv "$out/.comparison" "$out/comparison.csv"
+    finish_jobs=$out/.used
+    for finish_file in $used; do
+        JOB=$finish_file awk -F '\t' '$1 == ENVIRON["JOB"]' "$out/jobs.tsv"
+    done >"$finish_jobs"
+    finish_command="sh scripts/reproduce.sh $id${REPRODUCE_OPTIONS:-}"
+    {
+        printf 'id: %s\nshows: %s\n' "$id" "$(head_of shows)"
+        for finish_field in paper runs needs takes agrees; do printf '%s: %s\n' $finish_field "$(head_of $finish_field)"; done
+        printf 'mode: %s\ncommand: %s\n' "$(pick full quick)" "$finish_command"
+        printf 'commit: %s\n' "$(cut -f 2 "$finish_jobs" | sort -u | paste -s -d ' ' -)"
+        printf 'machine: %s\ndate: %s\n' "$(machine)" "$(date -u +%Y-%m-%d)"
+        printf 'seconds: %s\n' "$(awk -F '\t' '{ s += $3 } END { print s + 0 }' "$finish_jobs")"
+    } >"$out/about.txt"
+    finish_page >"$out/README.md"
+    rm -f "$finish_jobs"
+    note "done: $out"
+}
+about() { sed -n "s/^$1: //p" "$out/about.txt"; }
+# shellcheck disable=SC2016 # backquotes are marks of Markdown
+finish_page() {
+    printf '# %s: %s\n\n' "$id" "$(about shows)"
+    printf 'Made by `%s` on %s, %s s of jobs.\n' "$(about command)" "$(about date)" "$(about seconds)"
+    [ -z "$quick" ] || printf 'Quick: reduced sizes, which show that everything works and not what the paper measured.\n'
+    printf 'Machine: %s.\n\n' "$(about machine)"
+    printf -- '- Paper: %s\n- What runs: %s\n- Agreement: %s\n\n' "$(about paper)" "$(about runs)" "$(about agrees)"
+    printf '`comparison.csv` holds the paper'"'"'s numbers beside ours. The jobs, each at its commit of the program:\n\n'
+    printf '| file | commit | seconds | command |\n|---|---|---|---|\n'
+    awk -F '\t' '{ gsub(/\|/, "\\|", $4); printf "| `%s` | %s | %s | `%s` |\n", $1, $2, $3, $4 }' "$finish_jobs"
+}

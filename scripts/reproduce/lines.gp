@@ -1,0 +1,44 @@
+# lines.gp: a figure of curves; `figure FILE.png lines.gp NAME=VALUE...` of lib.sh calls it with these variables, all texts:
+#     out, data, blocks     the picture; the file of series: blocks with two blank lines between, the first line of each
+#                           its name in quotes, then x and y; how many there are
+#     published             the first so many series are the paper's printed numbers: hollow points (default 0)
+#     paired                yes: each in the colour of ours that stands as many places further (default no)
+#     title, xlabel, ylabel
+#     logx, logy            the base of a logarithmic axis (default: linear)
+#     xrange, yrange        as "0:100" (default: what the data need)
+#     with                  how our series are drawn (default linespoints)
+#     key                   where the legend stands (default "outside right top")
+set encoding utf8
+set datafile missing "-"
+if (!exists("published")) published = "0"
+if (!exists("with")) with = "linespoints"
+if (!exists("key")) key = "outside right top"
+if (!exists("paired")) paired = "no"
+papers = int(published)
+count = int(blocks)
+
+# Okabe and Ito's colours, as in scripts/plot.gp.
+array palette[8] = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x000000, 0x999999]
+colour(i) = palette[(i < papers || paired eq "no" ? i : i - papers) % 8 + 1]
+
+set border 3 lc rgb 0x404040 lw 1.2
+set tics out nomirror scale 0.6 tc rgb 0x202020
+set grid lc rgb 0xd8d8d8 lw 1 lt 1
+set samples 400
+eval "set key ".key." samplen 2 spacing 1.15 tc rgb 0x202020"
+set title title font ',18'
+set xlabel xlabel
+set ylabel ylabel
+if (exists("logx")) eval "set logscale x ".logx
+if (exists("logy")) eval "set logscale y ".logy
+if (exists("logx")) eval "set format x '".logx."^{%L}'"
+if (exists("logy")) eval "set format y '".logy."^{%L}'"
+if (exists("xrange")) eval "set xrange [".xrange."]"
+if (exists("yrange")) eval "set yrange [".yrange."]"
+
+set terminal pngcairo noenhanced size 1200,700 font "Sans,15" linewidth 1.5
+if (exists("logx") || exists("logy")) set terminal pngcairo enhanced size 1200,700 font "Sans,15" linewidth 1.5
+set output out
+ours = with eq "lines" ? "lines lw 2.2" : with." lw 2.2 pt 7 ps 0.5"
+eval "plot for [i=papers:count-1] data index i using 1:2 with ".ours." lc rgb colour(i) title columnheader(1) noenhanced, \
+    for [i=0:papers-1] data index i using 1:2 with points lw 2 pt 6 ps 2 lc rgb colour(i) title columnheader(1) noenhanced"
