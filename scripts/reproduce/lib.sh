@@ -167,6 +167,8 @@ train() {
     if [ $# -gt 0 ]; then
         "$@" >"$train_run.log" 2>&1 </dev/null || {
             train_status=$?
+            # 4: stopped by a signal, after a checkpoint
+            if [ $train_status -gt 128 ] || [ $train_status = 4 ]; then exit 130; fi
             tail -n 5 "$train_run.log" >&2
             fail "status $train_status of: $train_line"
         }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# gtopk-fig1: convergence of naive gTop-k on ResNet-20
+# paper: Fig. 1: ResNet-20 on CIFAR-10 with 4 workers, of whose sum only the k = 0.001 m largest entries update the model,
+#     converges as with dense gradients
+# runs: training with --algo gtopk-naive and dense on 4 ranks, 140 epochs of CIFAR-10, batch 128 a rank (quick: 6 epochs of
+#     1600 made-up images, batch 16)
+# needs: CIFAR-10; days on CPUs, hours on a GPU (--epochs E cuts it)
+# takes: full: not yet measured; quick: not yet measured
+# agrees: test accuracy at the end at most 1 percentage point below dense (our reading of the curves' closeness)
+. scripts/reproduce/training.sh
+
+cifar dense.jsonl resnet20 --algo dense
+cifar gtopk-naive.jsonl resnet20 --algo gtopk-naive --density 0.001
+row 'ResNet-20, P = 4' 'test accuracy, gtopk-naive over dense' 'percentage points' '' 'Fig. 1' "$(points gtopk-naive.jsonl dense.jsonl)" real \
+    "$(rule_in_full 'at least -1')"
+for algo in dense gtopk-naive; do
+    row 'ResNet-20, P = 4' "training loss of $algo falls" '' '' 'Fig. 1' "$(falls $algo.jsonl)" real 'shape: lower in the last epoch than in the first'
+done
+two_figures resnet20 'ResNet-20, 4 ranks' dense.jsonl=dense gtopk-naive.jsonl='gtopk-naive, density 0.001'
+finish

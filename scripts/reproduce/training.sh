@@ -1,0 +1,84 @@
+# shellcheck shell=sh
+# training.sh: sourced after lib.sh by the IDs that train: the gTop-k paper's configuration in full, a few epochs of made-up
+# data in quick mode, on 4 ranks as in its Section IV-B.
+#
+#     cifar gtopk.jsonl resnet20 --algo gtopk --density 0.001
+#     words gtopk.jsonl --algo gtopk --density 0.005
+#
+# The first epochs have the paper's densities (the program's default), then the one that is given.
+# shellcheck source=scripts/reproduce/lib.sh
+. scripts/reproduce/lib.sh
+
+# The model's name in the paper's tables.
+model_of() {
+    case $1 in
+    resnet20) echo ResNet-20 ;;
+    vgg16) echo VGG-16 ;;
+    lstm) echo LSTM-PTB ;;
+    esac
+}
+setting() { published gtopk-models.csv "$2" model="$(model_of "$1")"; }
+training_ranks=$(published gtopk-settings.csv value quantity=ranks_of_convergence_runs)
+full_epochs() { if [ -n "${REPRODUCE_EPOCHS:-}" ]; then echo "$REPRODUCE_EPOCHS"; else setting "$1" epochs; fi; }
+
+# cifar FILE MODEL OPTION...: quick: 6 epochs of made-up images, of which 4 are the warm-up
+cifar() {
+    cifar_file=$1 cifar_model=$2
+    shift 2
+    if [ -n "$quick" ]; then
+        case $cifar_model in
+        resnet20) cifar_data=synthetic:1600x400 cifar_batch=16 ;;
+        *) # thirty steps of VGG-16 would jump about at a rate of 0.1
+            cifar_data=synthetic:160x32 cifar_batch=8
+            set -- --lr 0.02 "$@"
+            ;;
+        esac
+        cifar_epochs=${REPRODUCE_EPOCHS:-6}
+    else
+        need_data cifar10
+        cifar_data=cifar10
+        cifar_batch=$(setting "$cifar_model" batch_per_gpu)
+        cifar_epochs=$(full_epochs "$cifar_model")
+    fi
+    train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "$cifar_batch" --epochs "$cifar_epochs" "$@"
+}
+# words FILE OPTION...: LSTM-PTB with 1500 features and 20 streams a rank, as in the code of the paper (its Table III has
+# 100); quick: 40 features, a made-up language
+words() {
+    words_file=$1
+    shift
+    if [ -n "$quick" ]; then
+        set -- --data synthetic-text:40000x4000x4000 --hidden 40 --batch 10 --epochs "${REPRODUCE_EPOCHS:-6}" "$@"
+    else
+        need_data ptb
+        words_epochs=$(full_epochs lstm)
+        set -- --data ptb --hidden 1500 --batch 20 --epochs "$words_epochs" "$@"
+    fi
+    train "$words_file" "$training_ranks" --model lstm "$@"
+}
+# Where the text compares the ends of two runs: the rule in full, none in quick mode, which trains too little for it.
+rule_in_full() { pick "$1" none; }
+# points FILE FILE: test accuracy of the first at its end over that of the second [percentage points]
+points() {
+    points_first=$(of "$1" summary test_accuracy) points_second=$(of "$2" summary test_accuracy)
+    calc "100 * ($points_first - $points_second)"
+}
+# two_figures MODEL TITLE FILE=NAME...: loss and test accuracy (perplexity) of these runs against epochs
+two_figures() {
+    two_model=$1 two_title=$2
+    shift 2
+    case $two_model in
+    lstm) two_key=valid_perplexity two_factor=1 two_label='validation perplexity' two_name=perplexity ;;
+    *) two_key=test_accuracy two_factor=100 two_label='top-1 test accuracy [%]' two_name=accuracy ;;
+    esac
+    for two_pair in "$@"; do
+        curve "${two_pair%%=*}" eval train_loss | block "${two_pair#*=}" >&3
+        curve "${two_pair%%=*}" eval $two_key $two_factor | block "${two_pair#*=}" >&4
+    done 3>"$out/loss-$two_model.dat" 4>"$out/$two_name-$two_model.dat"
+    figure "loss-$two_model.png" "$out/loss-$two_model.dat" lines.gp title="$two_title" xlabel=epoch ylabel='training loss [nats]' yrange='0:*'
+    figure "$two_name-$two_model.png" "$out/$two_name-$two_model.dat" lines.gp title="$two_title" xlabel=epoch ylabel="$two_label" yrange='0:*'
+}
+# falls FILE: is the mean training loss lower in the last epoch than in the first?
+falls() {
+    curve "$1" eval train_loss | awk 'NR == 1 { first = $2 } { last = $2 } END { print (NR > 1 && last < first ? "yes" : "no") }'
+}
