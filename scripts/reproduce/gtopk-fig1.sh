@@ -12,7 +12,7 @@
 cifar dense.jsonl resnet20 --algo dense
 cifar gtopk-naive.jsonl resnet20 --algo gtopk-naive --density 0.001
 row 'ResNet-20, P = 4' 'test accuracy, gtopk-naive over dense' 'percentage points' '' 'Fig. 1' "$(points gtopk-naive.jsonl dense.jsonl)" real \
-    "$(rule_in_full 'at least -1')"
+    'full: at least -1'
 for algo in dense gtopk-naive; do
     row 'ResNet-20, P = 4' "training loss of $algo falls" '' '' 'Fig. 1' "$(falls $algo.jsonl)" real 'shape: lower in the last epoch than in the first'
 done

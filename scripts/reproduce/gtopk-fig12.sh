@@ -21,7 +21,7 @@ for model in resnet20 vgg16; do
         set -- "$@" "$model-$density.jsonl=density $density"
     done
     row "$item" "test accuracy, density $lowest over 0.005" 'percentage points' '' "$source" "$(points "$model-$lowest.jsonl" $model-0.005.jsonl)" real \
-        "$(rule_in_full 'at least -2')"
+        'full: at least -2'
     two_figures $model "$item, gtopk" "$@"
 done
 finish

@@ -14,7 +14,7 @@ words gtopk.jsonl --algo gtopk --density "$(setting lstm density_after_warmup)"
 # above GTOPK DENSE: how far the first perplexity lies above the second [%]
 above() { calc "100 * ($1 / $2 - 1)"; }
 row 'LSTM-PTB, P = 4' 'validation perplexity, gtopk over dense' % '' 'Fig. 7' \
-    "$(above "$(of gtopk.jsonl summary valid_perplexity)" "$(of dense.jsonl summary valid_perplexity)")" real "$(rule_in_full 'at most 5')"
+    "$(above "$(of gtopk.jsonl summary valid_perplexity)" "$(of dense.jsonl summary valid_perplexity)")" real 'full: at most 5'
 for algo in dense gtopk; do
     row 'LSTM-PTB, P = 4' "training loss of $algo falls" '' '' 'Fig. 7' "$(falls $algo.jsonl)" real 'shape: lower in the last epoch than in the first'
 done

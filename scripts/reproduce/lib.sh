@@ -107,6 +107,10 @@ mark() {
     printf '%s\t%s\t%s\t%s\n' "$1" "$commit" "$2" "$3" >>"$out/.jobs"
     mv "$out/.jobs" "$out/jobs.tsv"
 }
+# last_words FILE: what a program said when it failed: its own lines, or else the last ones (launchers add theirs)
+last_words() {
+    { grep '^[a-z.]*: ' "$1" || grep . "$1" || true; } | tail -n 3 | paste -s -d ' ' -
+}
 used='' # files of the jobs that this run asked for
 # job FILE COMMAND...: its standard output becomes $out/FILE. Not repeated once it is finished; a file is whole or not there.
 job() { try_job "$@" || fail "$why"; }
@@ -126,7 +130,7 @@ try_job() {
     if "$@" >"$out/.part" 2>"$out/.errors" </dev/null; then job_status=0; else job_status=$?; fi
     if [ $job_status -gt 128 ]; then exit $job_status; fi # a signal: everything ends
     if [ $job_status -gt 0 ]; then
-        why="status $job_status of $job_line: $(grep . "$out/.errors" | tail -n 3 | tr '\n' ' ')"
+        why="status $job_status of $job_line: $(last_words "$out/.errors")"
         return 1
     fi
     mv "$out/.part" "$out/$job_file"
@@ -169,8 +173,7 @@ train() {
             train_status=$?
             # 4: stopped by a signal, after a checkpoint
             if [ $train_status -gt 128 ] || [ $train_status = 4 ]; then exit 130; fi
-            tail -n 5 "$train_run.log" >&2
-            fail "status $train_status of: $train_line"
+            fail "status $train_status of $train_line: $(last_words "$train_run.log")"
         }
     fi
     keep_log "$train_run/run.jsonl" >"$out/.part"
@@ -234,10 +237,18 @@ published() {
 }
 printf 'item,quantity,unit,paper,paper_source,ours,kind,rule,agrees,note\n' >"$out/.comparison"
 # row ITEM QUANTITY UNIT PAPER SOURCE OURS KIND RULE [NOTE]: one line of the comparison. PAPER and OURS may be empty; KIND is
-# real, emulated, simulated or model; the rules are those of agree.awk.
+# real, emulated, simulated or model; the rules are those of agree.awk, and "full: RULE" is RULE in full and none in quick
+# mode, for what reduced sizes cannot decide.
 row() {
     case $# in 8 | 9) ;; *) fail "row wants 8 or 9 fields, not $#: $*" ;; esac
-    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$8 NOTE=${9:-} \
+    row_rule=${8#full: } row_note=${9:-}
+    case $quick$8 in
+    '1full: '*)
+        row_note="${row_note:+$row_note; }not compared in quick mode (in full: $row_rule)"
+        row_rule=none
+        ;;
+    esac
+    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$row_rule NOTE=$row_note \
         awk "$csv_awk$newline$agree_awk"'
             BEGIN {
                 count = split("ITEM QUANTITY UNIT PAPER SOURCE OURS KIND RULE", name, " ")

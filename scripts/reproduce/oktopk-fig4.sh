@@ -37,10 +37,10 @@ exact=$(statistic exact) gaussian=$(statistic gaussian) beyond=$(statistic beyon
 reused=$(of step.jsonl step threshold_mean) exact_mean=$(of step.jsonl step threshold_exact_mean)
 item="$(model_of $model), $((steps % tau)) steps after"
 row "$item" 'reused threshold over the exact one, less 1' % '' 'Fig. 4a, Section 3.1.3' "$(calc "100 * ($reused / $exact_mean - 1)")" real \
-    "$(rule_in_full 'between -10 and 10')"
-row "$item" 'Gaussian threshold over the exact one' '' '' 'Fig. 4a, Section 3.1.3' "$(calc "$gaussian / $exact")" real "$(rule_in_full 'at least 1')"
+    'full: between -10 and 10'
+row "$item" 'Gaussian threshold over the exact one' '' '' 'Fig. 4a, Section 3.1.3' "$(calc "$gaussian / $exact")" real 'full: at least 1'
 row "$item" 'entries beyond the Gaussian threshold, of k' '' '' 'Fig. 4a, Section 3.1.3' "$(calc "$beyond / int($density * $n)")" real \
-    "$(rule_in_full 'at most 1')"
+    'full: at most 1'
 row 'LSTM (AN4), BERT' 'distribution' '' '' 'Fig. 4b, 4c' '' real none 'skipped: sparsetrain has no such model'
 
 top=$(awk '/^bin/ && $3 > m { m = $3 } END { print m }' "$out/histogram.txt")

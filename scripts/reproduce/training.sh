@@ -21,7 +21,9 @@ setting() { published gtopk-models.csv "$2" model="$(model_of "$1")"; }
 training_ranks=$(published gtopk-settings.csv value quantity=ranks_of_convergence_runs)
 full_epochs() { if [ -n "${REPRODUCE_EPOCHS:-}" ]; then echo "$REPRODUCE_EPOCHS"; else setting "$1" epochs; fi; }
 
-# cifar FILE MODEL OPTION...: quick: 6 epochs of made-up images, of which 4 are the warm-up
+# cifar FILE MODEL OPTION...: quick: 6 epochs of made-up images, of which 4 are the warm-up. $batch_of_rank, where it is set,
+# instead of the paper's batch
+batch_of_rank=
 cifar() {
     cifar_file=$1 cifar_model=$2
     shift 2
@@ -40,7 +42,8 @@ cifar() {
         cifar_batch=$(setting "$cifar_model" batch_per_gpu)
         cifar_epochs=$(full_epochs "$cifar_model")
     fi
-    train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "$cifar_batch" --epochs "$cifar_epochs" "$@"
+    train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "${batch_of_rank:-$cifar_batch}" \
+        --epochs "$cifar_epochs" "$@"
 }
 # words FILE OPTION...: LSTM-PTB with 1500 features and 20 streams a rank, as in the code of the paper (its Table III has
 # 100); quick: 40 features, a made-up language
@@ -56,8 +59,6 @@ words() {
     fi
     train "$words_file" "$training_ranks" --model lstm "$@"
 }
-# Where the text compares the ends of two runs: the rule in full, none in quick mode, which trains too little for it.
-rule_in_full() { pick "$1" none; }
 # points FILE FILE: test accuracy of the first at its end over that of the second [percentage points]
 points() {
     points_first=$(of "$1" summary test_accuracy) points_second=$(of "$2" summary test_accuracy)
@@ -81,4 +82,18 @@ two_figures() {
 # falls FILE: is the mean training loss lower in the last epoch than in the first?
 falls() {
     curve "$1" eval train_loss | awk 'NR == 1 { first = $2 } { last = $2 } END { print (NR > 1 && last < first ? "yes" : "no") }'
+}
+# sensitivity MODEL BATCH QUANTITY: Fig. 13 and 14: gtopk against topka on 32 ranks with so many images each
+sensitivity() {
+    sensitivity_paper=$(published gtopk-text.csv value subject="$(model_of "$1") gtopk against topka" quantity="$3")
+    sensitivity_source=$(published gtopk-text.csv source subject="$(model_of "$1") gtopk against topka" quantity="$3")
+    training_ranks=$(pick 32 8)
+    batch_of_rank=$(pick "$2" 4)
+    REPRODUCE_EPOCHS=${REPRODUCE_EPOCHS:-$(pick 120 6)}
+    for sensitivity_algo in topka gtopk; do
+        cifar "$1-$sensitivity_algo.jsonl" "$1" --algo $sensitivity_algo --density 0.001
+    done
+    row "$(model_of "$1"), P = $training_ranks, batch $batch_of_rank a rank" 'test accuracy, topka over gtopk (paper: about)' 'percentage points' \
+        "$sensitivity_paper" "$sensitivity_source" "$(points "$1-topka.jsonl" "$1-gtopk.jsonl")" real 'full: at most'
+    two_figures "$1" "$(model_of "$1"), $training_ranks ranks" "$1-topka.jsonl=topka" "$1-gtopk.jsonl=gtopk"
 }
