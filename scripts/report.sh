@@ -53,15 +53,16 @@ plain() { sed 's/[*_|<>\\]/\\&/g'; }
 papers() { sed -n 's/^= //p' $library/ids; }
 ids_of() { PAPER=$1 awk '/^= / { inside = substr($0, 3) == ENVIRON["PAPER"] } inside && /^[a-z]/' $library/ids; }
 
-# yes, no, n/a, and the kinds of the rows, as "yes no none kind, kind"
+# How many rows agree and how many do not, and the kinds of those that have a number of ours: "yes no kind, kind"
 counts() {
     awk "$csv_awk"'
         NR > 1 {
             csv_split($0, field); n[field[9]]++
-            if (!(field[7] in seen)) kinds = kinds (kinds == "" ? "" : ", ") field[7]
+            if (field[6] == "" || field[7] in seen) next
+            kinds = kinds (kinds == "" ? "" : ", ") field[7]
             seen[field[7]] = 1
         }
-        END { print n["yes"] + 0, n["no"] + 0, n["n/a"] + 0, kinds }' "$from/$1/comparison.csv"
+        END { print n["yes"] + 0, n["no"] + 0, kinds }' "$from/$1/comparison.csv"
 }
 # The verdict on an ID in words, from its counts and, for what does not agree, its rows.
 verdict() {
@@ -89,6 +90,15 @@ rows() {
             gsub(/[*_|<>\\]/, "\\\\&", text)
             return text == "" ? " " : text
         }
+        # A number with more digits than anyone reads; comparison.csv has them all.
+        function number(text,   x, size) {
+            if (text !~ /^-?[0-9]*[.][0-9][0-9][0-9]+$/) return cell(text)
+            x = text + 0
+            size = x < 0 ? -x : x
+            text = sprintf(size >= 1000 ? "%.1f" : size >= 1 ? "%.3f" : "%.4g", x)
+            if (text ~ /[.]/ && text !~ /e/) sub(/[.]?0+$/, "", text)
+            return text
+        }
         NR == FNR { if (FNR > 1) { csv_split($0, field); if (field[10] != "") noted = 1 } next }
         FNR == 1 {
             print "| item | quantity | paper | where | ours | kind | rule | agrees |" (noted ? " note |" : "")
@@ -98,7 +108,7 @@ rows() {
         {
             csv_split($0, field)
             printf "| %s | %s | %s | %s | %s | %s | %s | %s |", cell(field[1]), cell(field[2] (field[3] == "" ? "" : " [" field[3] "]")), \
-                cell(field[4]), cell(field[5]), cell(field[6]), field[7], cell(field[8]), field[9] == "no" ? "**no**" : field[9]
+                number(field[4]), cell(field[5]), number(field[6]), field[7], cell(field[8]), field[9] == "no" ? "**no**" : field[9]
             print noted ? " " cell(field[10]) " |" : ""
         }' "$from/$1/comparison.csv" "$from/$1/comparison.csv"
 }
@@ -124,10 +134,10 @@ summary_line() {
         printf '| [%s](#%s) | %s | | no results yet | |\n' "$1" "$1" "$(shows "$1" | plain)"
         return
     fi
-    # shellcheck disable=SC2046 # three numbers and the kinds
+    # shellcheck disable=SC2046 # two numbers and the kinds
     set -- "$1" $(counts "$1")
-    name=$1 yes=$2 no=$3
-    shift 4
+    name=$1 yes=$2 no=$3 compared=$(($2 + $3))
+    shift 3
     printf '%s %s\n' "$yes" "$no" >>"$scratch/counts"
     if [ "$no" -gt 0 ]; then
         agreed='**no**'
@@ -136,7 +146,8 @@ summary_line() {
     else
         agreed=n/a
     fi
-    printf '| [%s](#%s) | %s | %s | %s of %s | %s |\n' "$name" "$name" "$(shows "$name" | plain)" "$*" "$yes" $((yes + no)) "$agreed"
+    if [ $compared -gt 0 ]; then compared="$yes of $compared"; else compared='none is made'; fi
+    printf '| [%s](#%s) | %s | %s | %s | %s |\n' "$name" "$name" "$(shows "$name" | plain)" "$*" "$compared" "$agreed"
 }
 
 : >"$scratch/counts"
@@ -146,7 +157,7 @@ done >"$scratch/summary"
 {
     printf '# The papers'"'"' results, made again with sparsetrain\n\n'
     awk -v all="$(wc -l <"$scratch/summary")" '{ n++; yes += $1; no += $2; if ($2) bad++; else if ($1) good++ }
-        END { printf "Of %d IDs %d have results: %d agree in everything that is compared, %d do not; %d of %d single comparisons agree. ", all, n, good, bad, yes, yes + no }' "$scratch/counts"
+        END { printf "IDs: %d; with results: %d; of these agree in all that is compared: %d; do not: %d. Single comparisons: %d, of which agree: %d. ", all, n, good, bad, yes + no, yes }' "$scratch/counts"
     printf 'Every row says how our number came about: **real**, timed or counted on real processes over what the machine has; **emulated**, real processes and real TCP over a network that is slowed down; '
     printf '**simulated**, the same program under SimGrid; **model**, computed from a cost formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; '
     printf 'the papers'"'"' numbers are those of `results/published/`.\n\n'

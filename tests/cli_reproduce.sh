@@ -240,6 +240,7 @@ cat >> "$F/gtopk-table1/comparison.csv" << 'END'
 first <item>,"time, all|some",ms,1,Table I,1.005,emulated,within 1%,yes,"a ""note"" & more"
 second,2*k words,words,2,Table I,3,simulated,equal,no,
 third,steps,,7,Table I,7,model,equal,yes,
+fourth,speed,,133333.3333,Table I,0.0123456789,real,none,n/a,
 END
 printf 'VGG-16,parameters,,14728266,Table 2,14728266,real,equal,yes,\n' >> "$F/oktopk-table2/comparison.csv"
 printf 'cpu,time,s,,Fig. 6,,real,none,n/a,skipped: no GPU\n' >> "$F/mstopk-fig6/comparison.csv"
@@ -261,7 +262,9 @@ check "Markdown: the rows, with kind and agreement" has "$md" \
     '| first \<item\> | time, all\|some [ms] | 1 | Table I | 1.005 | emulated | within 1% | yes |' \
     '| second | 2\*k words [words] | 2 | Table I | 3 | simulated | equal | **no** |' '| third | steps | 7 | Table I | 7 | model | equal | yes |' \
     '| VGG-16 | parameters | 14728266 | Table 2 | 14728266 | real | equal | yes |'
-check "Markdown: the summary" has "$md" '| [gtopk-table1](#gtopk-table1) |' '| emulated, simulated, model | 2 of 3 | **no** |' '| real | 1 of 1 | yes |' '| real | 0 of 0 | n/a |'
+check "Markdown: numbers as far as they are read" has "$md" '| fourth | speed | 133333.3 | Table I | 0.01235 | real | none | n/a |'
+check "Markdown: the summary" has "$md" '| [gtopk-table1](#gtopk-table1) |' '| emulated, simulated, model, real | 2 of 3 | **no** |' '| real | 1 of 1 | yes |' '|  | none is made | n/a |' \
+    'IDs: '"$(printf '%s\n' "$ids" | wc -l)"'; with results: 3; of these agree in all that is compared: 1; do not: 1. Single comparisons: 4, of which agree: 3.'
 check "Markdown: agreement in words" has "$md" '**No full agreement:** 2 of 3 comparisons agree. These do not: second, 2\*k words.' \
     '**Agreement:** the one comparison agrees.' 'Nothing here is compared with the paper.'
 check "Markdown: command, commit, machine" has "$md" '`sh scripts/reproduce.sh gtopk-table1` (full) at commit abc123 on 2026-01-01' 'Machine: a machine.'

@@ -16,8 +16,7 @@ for model in resnet20 vgg16; do
     set --
     for density in "$lowest" 0.001 0.005; do
         cifar "$model-$density.jsonl" $model --algo gtopk --density "$density"
-        row "$item" "training loss at density $density falls" '' '' "$source" "$(falls "$model-$density.jsonl")" real \
-            'shape: lower in the last epoch than in the first'
+        learns "$item" "$source" "$model-$density.jsonl" "density $density"
         set -- "$@" "$model-$density.jsonl=density $density"
     done
     row "$item" "test accuracy, density $lowest over 0.005" 'percentage points' '' "$source" "$(points "$model-$lowest.jsonl" $model-0.005.jsonl)" real \

@@ -18,7 +18,7 @@ for model in resnet20 vgg16; do
     row "$item" 'test accuracy, gtopk over dense' 'percentage points' '' 'Fig. 5' "$(points $model-gtopk.jsonl $model-dense.jsonl)" real \
         "full: at least $least"
     for algo in dense gtopk; do
-        row "$item" "training loss of $algo falls" '' '' 'Fig. 5' "$(falls $model-$algo.jsonl)" real 'shape: lower in the last epoch than in the first'
+        learns "$item" 'Fig. 5' $model-$algo.jsonl $algo
     done
     two_figures $model "$item" $model-dense.jsonl=dense $model-gtopk.jsonl='gtopk, density 0.001'
 done
