@@ -1,0 +1,77 @@
+#!/bin/sh
+# gtopk-fig9: time of topka and gtopk against the ranks and against the length of the gradient
+# paper: Fig. 9, computed in the paper from Table I with alpha = 0.436 ms and beta = 3.6e-5 ms: left, m = 25e6, P = 4 to 128: topka
+#     slightly faster on few ranks, much slower from 16 on; right, P = 32, more and more parameters; density 0.001
+# runs: sparsetrain bench in simulation of that network (simulate.sh --net 1gbe), so that messages really wait for each other; as
+#     a fifth of the entries over a fifth of the bandwidth (--scale 5), to fit into memory (quick: m = 1e6, P = 4 to 32;
+#     P = 8)
+# needs: SimGrid (sh scripts/deps.sh sim, make sim); 6 GB of memory in full
+# takes: full: not yet measured; quick: not yet measured
+# agrees: simulated times within 15% of what Table I says; topka is 1.3 times as slow as gtopk or worse from the paper's P on
+. scripts/reproduce/lib.sh
+
+need_file scripts/simulate.sh 'it comes with the simulated clusters'
+need_tool smpirun 'sh scripts/deps.sh sim'
+need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+
+density=0.001
+scale=$(pick 5 1)
+alpha=$(published gtopk-settings.csv value quantity=alpha version=both)
+beta=$(published gtopk-settings.csv value quantity=beta version=later)
+# simulated FILE P M: both algorithms there
+simulated() {
+    job "$1" sh scripts/simulate.sh --net 1gbe --p "$2" --algo topka,gtopk --n "$3" --density $density --scale "$scale" --steps 3
+}
+# ms FILE ALGO P: simulated time of a step
+ms() {
+    awk -v algo="$2" -v P="$3" "$json_awk$newline"'json("algo") == algo && json("ranks") == P { print 1000 * json("median_s") }' "$out/$1"
+}
+# table ALGO P M: the time by Table I [ms]
+table() {
+    table_k=$(calc "int($3 * $density)")
+    table_latency=$(published gtopk-costs.csv latency_alpha algorithm="$1")
+    table_bandwidth=$(published gtopk-costs.csv bandwidth_beta algorithm="$1")
+    calc "$alpha * $(formula "$table_latency" "$2" "$3" "$table_k") + $beta * $(formula "$table_bandwidth" "$2" "$3" "$table_k")"
+}
+# point SIDE FILE P M X: rows and points of both algorithms there
+point() {
+    for algo in topka gtopk; do
+        paper=$(table $algo "$3" "$4") ours=$(ms "$2" $algo "$3")
+        row "$algo, P = $3, m = $4" 'time of a step' ms "$paper" 'Fig. 9: Table I, Section IV-C' "$ours" simulated 'within 15%'
+        printf '%s %s %s %s\n' $algo "$5" "$paper" "$ours" >>"$out/$1.points"
+    done
+}
+# draw SIDE TITLE XLABEL LOGX
+draw() {
+    for column in 3 4; do
+        for algo in topka gtopk; do
+            awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/$1.points" |
+                block "$algo, $(if [ $column = 3 ]; then echo 'Table I'; else echo simulated; fi)"
+        done
+    done >"$out/$1.dat"
+    figure "$1.png" "$out/$1.dat" lines.gp published=2 paired=yes title="$2" xlabel="$3" ylabel='time [ms]' "$4" yrange='0:*' \
+        key='inside left top reverse Left'
+}
+
+m=$(pick 25000000 1000000)
+: >"$out/left.points"
+for P in $(pick '4 8 16 32 64 128' '4 8 16 32'); do
+    simulated "p$P.jsonl" "$P" "$m"
+    point left "p$P.jsonl" "$P" "$m" "$P"
+done
+draw left "Against the ranks, m = $m, density $density" 'P [ranks]' logx=2
+
+from=$(published gtopk-text.csv value subject='cost model')
+worse=$(awk '$1 == "topka" { topka[$2] = $4 } $1 == "gtopk" && topka[$2] >= 1.3 * $4 { print $2; exit }' "$out/left.points")
+row "m = $m" 'P from which topka is much worse than gtopk (by 1.3)' ranks "$from" "$(published gtopk-text.csv source subject='cost model')" "$worse" simulated \
+    'full: equal'
+
+P=$(pick 32 8)
+: >"$out/right.points"
+for m in $(pick '5000000 10000000 25000000 50000000 100000000' '250000 500000 1000000'); do
+    simulated "m$m.jsonl" "$P" "$m"
+    point right "m$m.jsonl" "$P" "$m" "$(calc "$m / 1e6")"
+done
+draw right "Against the length, P = $P, density $density" 'm [million parameters]' with=linespoints
+rm -f "$out/left.points" "$out/right.points"
+finish
