@@ -41,16 +41,18 @@ point() {
         printf '%s %s %s %s\n' $algo "$5" "$paper" "$ours" >>"$out/$1.points"
     done
 }
-# draw SIDE TITLE XLABEL LOGX
+# draw SIDE TITLE XLABEL NAME=VALUE...
 draw() {
+    draw_side=$1 draw_title=$2 draw_label=$3
+    shift 3
     for column in 3 4; do
         for algo in topka gtopk; do
-            awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/$1.points" |
+            awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/$draw_side.points" |
                 block "$algo, $(if [ $column = 3 ]; then echo 'Table I'; else echo simulated; fi)"
         done
-    done >"$out/$1.dat"
-    figure "$1.png" "$out/$1.dat" lines.gp published=2 paired=yes title="$2" xlabel="$3" ylabel='time [ms]' "$4" yrange='0:*' \
-        key='inside left top reverse Left'
+    done >"$out/$draw_side.dat"
+    figure "$draw_side.png" "$out/$draw_side.dat" lines.gp published=2 paired=yes title="$draw_title" xlabel="$draw_label" ylabel='time [ms]' \
+        yrange='0:*' key='inside left top reverse Left' "$@"
 }
 
 m=$(pick 25000000 1000000)
@@ -59,7 +61,7 @@ for P in $(pick '4 8 16 32 64 128' '4 8 16 32'); do
     simulated "p$P.jsonl" "$P" "$m"
     point left "p$P.jsonl" "$P" "$m" "$P"
 done
-draw left "Against the ranks, m = $m, density $density" 'P [ranks]' logx=2
+draw left "Against the ranks, m = $m, density $density" 'P [ranks]' logx=2 xformat=%g
 
 from=$(published gtopk-text.csv value subject='cost model')
 worse=$(awk '$1 == "topka" { topka[$2] = $4 } $1 == "gtopk" && topka[$2] >= 1.3 * $4 { print $2; exit }' "$out/left.points")
@@ -72,6 +74,6 @@ for m in $(pick '5000000 10000000 25000000 50000000 100000000' '250000 500000 10
     simulated "m$m.jsonl" "$P" "$m"
     point right "m$m.jsonl" "$P" "$m" "$(calc "$m / 1e6")"
 done
-draw right "Against the length, P = $P, density $density" 'm [million parameters]' with=linespoints
+draw right "Against the length, P = $P, density $density" 'm [million parameters]'
 rm -f "$out/left.points" "$out/right.points"
 finish

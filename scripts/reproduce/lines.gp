@@ -5,6 +5,7 @@
 #     paired                yes: each in the colour of ours that stands as many places further (default no)
 #     title, xlabel, ylabel
 #     logx, logy            the base of a logarithmic axis (default: linear)
+#     xformat               of the numbers on the x axis (default: powers on a logarithmic one)
 #     xrange, yrange        as "0:100" (default: what the data need)
 #     with                  how our series are drawn (default linespoints)
 #     key                   where the legend stands (default "outside right top")
@@ -33,6 +34,7 @@ if (exists("logx")) eval "set logscale x ".logx
 if (exists("logy")) eval "set logscale y ".logy
 if (exists("logx")) eval "set format x '".logx."^{%L}'"
 if (exists("logy")) eval "set format y '".logy."^{%L}'"
+if (exists("xformat")) set format x xformat
 if (exists("xrange")) eval "set xrange [".xrange."]"
 if (exists("yrange")) eval "set yrange [".yrange."]"
 

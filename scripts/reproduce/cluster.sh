@@ -1,0 +1,51 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034 # what the IDs use
+# cluster.sh: sourced after lib.sh by the IDs of gTop-k's cluster of 32 nodes on 1 Gbit/s Ethernet: a step of its four models in
+# simulation (simulate.sh), computing for as long as one GPU of the paper does (v1, Table VI). The paper does not print how
+# long its GPUs select, so selection takes no time here: ours is communication alone.
+#
+#     weak vgg16 32        # vgg16-p32.jsonl: dense, topka and gtopk
+#     step_seconds vgg16 32 gtopk
+. scripts/reproduce/lib.sh
+
+need_file scripts/simulate.sh 'it comes with the simulated clusters'
+need_tool smpirun 'sh scripts/deps.sh sim'
+need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+
+models='vgg16 resnet20 alexnet resnet50'
+algos='dense topka gtopk'
+# model_is MODEL: sets name (in the paper's tables), n (parameters), scale (an S-th of the entries over an S-th of the
+# bandwidth, for memory and time). VGG-16 and ResNet-20 as sparsetrain counts them; AlexNet and ResNet-50 as usual for 1000
+# classes, which the paper does not print.
+model_is() {
+    case $1 in
+    vgg16) name=VGG-16 n=14728266 scale=$(pick 5 50) ;;
+    resnet20) name=ResNet-20 n=269722 scale=1 ;;
+    alexnet) name=AlexNet n=61100840 scale=$(pick 20 100) ;;
+    resnet50) name=ResNet-50 n=25557032 scale=$(pick 10 50) ;;
+    esac
+    compute=$(published gtopk-single-gpu.csv iteration_s model="$name")
+    batch=$(published gtopk-single-gpu.csv batch model="$name")
+}
+cluster_density=$(published gtopk-models.csv density_after_warmup model=VGG-16)
+# weak MODEL P: the batch of a GPU stays what it is
+weak() {
+    model_is "$1"
+    job "$1-p$2.jsonl" sh scripts/simulate.sh --net 1gbe --p "$2" --algo dense,topka,gtopk --n "$n" --density "$cluster_density" --scale "$scale" \
+        --compute "$compute" --steps 3
+}
+# step_seconds MODEL P ALGO: computing and exchange [s]
+step_seconds() {
+    awk -v algo="$3" "$json_awk$newline"'json("algo") == algo { print json("step_s") }' "$out/$1-p$2.jsonl"
+}
+# table_seconds P ALGO: a step by Table I on the paper's alpha and beta, for the model of the last model_is
+table_seconds() {
+    table_alpha=$(published gtopk-settings.csv value quantity=alpha version=both)
+    table_beta=$(published gtopk-settings.csv value quantity=beta version=later)
+    table_k=$(calc "int($n * $cluster_density)")
+    table_latency=$(published gtopk-costs.csv latency_alpha algorithm="$2")
+    table_bandwidth=$(published gtopk-costs.csv bandwidth_beta algorithm="$2")
+    calc "$compute + ($table_alpha * $(formula "$table_latency" "$1" "$n" "$table_k") + $table_beta * $(formula "$table_bandwidth" "$1" "$n" "$table_k")) / 1000"
+}
+# Images a second of 32 GPUs as the paper measured them, for the model of the last model_is.
+measured_throughput() { published gtopk-throughput.csv "$1_images_per_s" model="$name"; }
