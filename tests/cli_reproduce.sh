@@ -154,6 +154,8 @@ check "a cost formula as it is printed" says "1500 4000 76500 7 8 9" \
     'for f in "2k(P-1)/P" "2k*log2(P)" "(2k+n)(P-1)/P"; do printf "%s " "$(formula "$f" 4 100000 1000)"; done
      printf "%s %s %s\n" "$(formula "2(P-1)-5" 7 1 1)" "$(formula "P+2*log2(P)" 4 1 1)" "$(formula "3log2(P)" 8 1 1)"'
 check "a rule for full runs alone is none in quick mode" says 'n/a' 'row a b "" 1 d 2 real "full: equal" && cut -d , -f 9 "$out/.comparison" | tail -n 1'
+check "in a full run that was cut short the note says so" says 'yes,after 3 epochs' \
+    'quick=; shortened="after 3 epochs"; row a b "" 2 d 2 real "full: equal" && cut -d , -f 9,10 "$out/.comparison" | tail -n 1'
 check "and none that nobody knows is let through" fails "cannot decide" 'quick=; row a b "" 1 d 2 real "full: near"'
 check "a row with a rule that nobody knows" fails "cannot decide" 'row a b c 1 d 2 real near'
 check "a row of an unknown kind" fails "cannot decide" 'row a b c 1 d 2 imagined equal'

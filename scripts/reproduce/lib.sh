@@ -34,6 +34,7 @@ else
     runs=${REPRODUCE_RUNS:-runs/reproduce/$id}
 fi
 tab=$(printf '\t')
+shortened='' # a text, where runs are shorter than the paper's: goes into the notes of rows with "full: RULE"
 json_awk=$(cat $library/json.awk) csv_awk=$(cat $library/csv.awk) agree_awk=$(cat $library/agree.awk)
 newline='
 '
@@ -247,6 +248,7 @@ row() {
         row_note="${row_note:+$row_note; }not compared in quick mode (in full: $row_rule)"
         row_rule=none
         ;;
+    'full: '*) [ -z "$shortened" ] || row_note="${row_note:+$row_note; }$shortened" ;;
     esac
     ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$row_rule NOTE=$row_note \
         awk "$csv_awk$newline$agree_awk"'

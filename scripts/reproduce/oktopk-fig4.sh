@@ -11,6 +11,7 @@
 # agrees: reused threshold within 10% of the exact one (means over ranks; our reading of "very close"); Gaussian threshold above
 #     the exact one, and fewer than k entries beyond it
 . scripts/reproduce/training.sh
+shortened='' # --epochs does not matter here
 
 density=0.01
 tau=$(published oktopk-models.csv tau_prime model=VGG-16)
