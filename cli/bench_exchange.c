@@ -221,7 +221,7 @@ int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     if (bench_parse(&r, argc, argv, e)) bench_costs_check(&r, e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (r.help) {
-        if (c->rank == 0) fputs(bench_usage, stdout);
+        if (c->rank == 0) printf("%s%s", bench_usage, bench_usage_columns);
         return EXIT_DONE;
     }
     if (!device_option_job("bench: ", r.device_name, DEVICE_EXCHANGES, c, &r.device, e)) return EXIT_USER;

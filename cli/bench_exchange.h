@@ -45,7 +45,7 @@ struct bench_request {
 
 /* False: one line in *e. */
 bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e);
-extern const char bench_usage[]; /* --help */
+extern const char bench_usage[], bench_usage_columns[]; /* --help: the options, and what is printed */
 
 /* The selector that this algorithm gets; NULL where it takes none. */
 const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops);

@@ -17,8 +17,7 @@ const char bench_usage[] =
     "  --select NAME        selector of all algorithms that take one (default: each one's own)\n"
     "  --wire NAME          wire format of sparse vectors (default coo32)\n"
     "  --n LIST             gradient lengths, or MIN:MAX:FACTOR (default 65536:4194304:8)\n"
-    "  --density LIST       shares selected, k = density n (default 0.01, of selected: and fitted: the recorded "
-    "run's)\n"
+    "  --density LIST       shares selected, k = density n (default 0.01; selected: and fitted: that of their run)\n"
     "  --pattern NAME       the gradients (default uniform):\n"
     "                         uniform        independent normal numbers\n"
     "                         clustered      large entries in runs that the ranks largely share\n"
@@ -29,9 +28,8 @@ const char bench_usage[] =
     "                         fitted:PROFILE drawn as sparsetrain fit found recorded ones to be; --n and --density\n"
     "                                        scale them (default: those of the profile)\n"
     "  --ranks-per-node M   take every M consecutive ranks for a node (hitopk, torus2d)\n"
-    "  --device NAME        where gradients and residuals lie: auto, cpu, cuda or sparse (lists of what is not zero; "
-    "default\n"
-    "                       auto: a GPU where there is one)\n"
+    "  --device NAME        where gradients and residuals lie: auto (default: a GPU where there is one), cpu, cuda,\n"
+    "                       or sparse (lists of what is not zero)\n"
     "  --warmup N           steps before the timed ones (default 3)\n"
     "  --repeat N           timed steps (default 20)\n"
     "  --no-check           leave the verification out; it takes 12 bytes an entry on each rank\n"
@@ -46,24 +44,22 @@ const char bench_usage[] =
     "  --overlap-bytes B    dense-ovlp: bytes of one allreduce (default 4194304)\n"
     "  --compute SECONDS    each step begins with so long a forward and backward pass (1/3 and 2/3; the rank sleeps)\n"
     "  --network NAME       what the rows of --json call the network (any text)\n"
-    "  --select-cost S, --word-cost S   in a simulation (docs/simulation.md), for sparse algorithms: seconds of "
-    "selection\n"
-    "                       a step, and of packing and merging a 4-byte word received (default 0)\n"
+    "  --select-cost S, --word-cost S   in a simulation (docs/simulation.md), for sparse algorithms: seconds of\n"
+    "                       selection a step, and of packing and merging a 4-byte word received (default 0)\n";
+
+const char bench_usage_columns[] =
     "\n"
     "Columns: n, k; algorithm; median, 99th percentile and minimum of the timed steps; algbw = 4n bytes / median;\n"
-    "effbw = the bytes that an allreduce of the dense gradient moves per rank, 4n 2(P-1)/P, / median (so for dense "
-    "the\n"
-    "bandwidth of the wire, for others that which dense would need); 4-byte words that a rank sent and received in a\n"
-    "step: the most over ranks and steps, and the mean; bound: the most words that the algorithm's cost line allows "
-    "when\n"
-    "the selector keeps to k; ratio: words to bound; local: entries that a rank put in, global: entries of the sum, "
-    "both\n"
-    "means; wrong: entries that fail the verification.\n"
+    "effbw = the bytes that an allreduce of the dense gradient moves per rank, 4n 2(P-1)/P, / median (so for dense\n"
+    "the bandwidth of the wire, for others that which dense would need); 4-byte words that a rank sent and received\n"
+    "in a step: the most over ranks and steps, and the mean; bound: the most words that the algorithm's cost line\n"
+    "allows when the selector keeps to k; ratio: words to bound; local: entries that a rank put in, global: entries\n"
+    "of the sum, both means; wrong: entries that fail the verification.\n"
     "With --phases and --json: seconds a step in select, pack, communicate, merge and other, mean over ranks, and\n"
     "`outside`: the share that is not select, merge or communicate; and the time of writing u/P after it (update).\n"
-    "Verified: sum of gradients = sum of u + residuals, entry by entry over all steps; u bit-identical on all ranks; "
-    "dense,\n"
-    "topka, topkdsa, gaussiank, gtopk-naive, and at P = 1 all, against their definition. Exit status 1 when wrong.\n";
+    "Verified: sum of gradients = sum of u + residuals, entry by entry over all steps; u bit-identical on all ranks;\n"
+    "dense, topka, topkdsa, gaussiank, gtopk-naive, and at P = 1 all, against their definition. Exit status 1 when\n"
+    "wrong.\n";
 
 static bool set_n(struct bench_request *r, const char *text, struct err *e) {
     const struct number_rule rule = {"bench", "--n", 1, UINT32_MAX, true};
