@@ -279,20 +279,20 @@ static void auto_chooses_among(void **state) {
         const char *line, *names;
     } cases[] = {
         {"--algo auto",
-         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
         {"--algo auto --density 0.1 --tau 3 --wire packed --select reuse --overlap-bytes 99",
-         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --local-update", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+micro+spardl"},
-        {"--algo auto --dense-slices 1d", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --select-scope layer", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk"},
+         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --local-update", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+micro+spardl"},
+        {"--algo auto --dense-slices 1d", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
+        {"--algo auto --select-scope layer", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk"},
         {"--algo auto --overlap layers",
-         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
         {"--algo auto --momentum-correction --momentum-masking",
-         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+micro+spardl"},
+         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+micro+spardl"},
         {"--algo auto --clip-norm 1 --clip-at local",
-         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+oktopk+hitopk+micro+spardl"},
+         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
         {"--algo auto --gtopk-residual paper --density 0.1",
-         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+oktopk+hitopk+micro+spardl"},
+         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk-rd+oktopk+hitopk+micro+spardl"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char names[512];

@@ -31,6 +31,14 @@ static size_t covered(const struct slicing *s) {
     return all;
 }
 
+/* Exchanges that send k entries, however many were selected. */
+static bool cuts_to_k(const struct exchange_ops *ops) {
+    static const char *const names[] = {"gtopk", "gtopk-rd", "oktopk"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(ops->name, names[i]) == 0) return true;
+    return false;
+}
+
 /* Sum over the slices of max(1, floor(k n_i / N)), n_i at most; by division, as the formula says. */
 static size_t naive_asks(const struct slicing *s, size_t k) {
     size_t asks = 0, all = covered(s);
@@ -108,7 +116,7 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, const 
         size_t asked = rig.selector->stats.asked;
         if (!layers) assert_int_equal(asked, naive_asks(s, k));
         assert_int_equal(rig.selector->stats.audited, step == 1);
-        bool cuts = strcmp(ops->name, "gtopk") == 0 || strcmp(ops->name, "oktopk") == 0;
+        bool cuts = cuts_to_k(ops);
         if (select->exact_count && !layers) assert_int_equal(rig.sum.local_nnz, cuts && k < asked ? k : asked);
         if (strncmp(ops->name, "gtopk", 5) == 0 && !layers) assert_true(rig.sum.global_nnz <= k);
         all_ranks_hold_the_same(hash_of_sum());
@@ -250,7 +258,7 @@ static void the_bound_knows_what_is_asked_for(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++) {
         const struct exchange_ops *ops = exchanges[row];
         if (!serves(ops)) continue;
-        bool cuts = strcmp(ops->name, "gtopk") == 0 || strcmp(ops->name, "oktopk") == 0; /* they send k */
+        bool cuts = cuts_to_k(ops);
         struct cost_case sends = {s->n, cuts ? 3 : 8, c->size, c->local_size};
         open_by_slice(c, ops, exact(), NULL, s, false);
         assert_true(exchange_max_words(&rig.exchange, 3) == ops->max_words(&sends));

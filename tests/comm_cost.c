@@ -77,6 +77,8 @@ static void papers_tables(void **state) {
                     alphas = log, least = most = 2 * k * (P - 1);
                 else if (strcmp(name, "gtopk") == 0)
                     alphas = 2.0 * log, least = most = 4 * k * log;
+                else if (strcmp(name, "gtopk-rd") == 0)
+                    alphas = log, least = most = 2 * k * log;
                 else if (strcmp(name, "topkdsa") == 0)
                     alphas = P + 2.0 * log, least = 4 * k * part, most = (2 * k + n) * part;
                 else if (strcmp(name, "gaussiank") == 0)

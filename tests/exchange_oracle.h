@@ -118,4 +118,29 @@ static inline void oracle_gtopk(struct oracle *o, int k, bool conserve) {
     }
 }
 
+/* What a merge cut off goes, where its index is in u, to one of the ranks base, base + 1, ... base + holders - 1. */
+static inline void oracle_keep_share(struct oracle *o, const struct oracle_vector *cut, int base, int holders) {
+    for (int i = 0; i < o->n; i++)
+        if (cut->there[i] && o->u.there[i]) o->acc[base + i % holders][i] += cut->value[i];
+}
+
+/* The merges of oracle_gtopk, which are those of each of the ranks that double; another residual. */
+static inline void oracle_gtopk_rd(struct oracle *o, int k) {
+    int Q = 1;
+    while (2 * Q <= o->P) Q *= 2;
+    oracle_select(o, k);
+    memset(oracle_merges, 0, sizeof oracle_merges);
+    memcpy(oracle_node, o->sent, sizeof oracle_node);
+    for (int r = Q; r < o->P; r++) oracle_merge(o, r - Q, r, k);
+    for (int stride = 1; stride < Q; stride *= 2)
+        for (int r = 0; r < Q; r += 2 * stride) oracle_merge(o, r, r + stride, k);
+    o->u = oracle_node[0];
+    oracle_deliver(o);
+    memset(oracle_merges, 0, sizeof oracle_merges);
+    for (int r = Q; r < o->P; r++) oracle_keep_share(o, &oracle_dropped[r - Q][oracle_merges[r - Q]++], r - Q, 1);
+    for (int stride = 1; stride < Q; stride *= 2)
+        for (int r = 0; r < Q; r += 2 * stride)
+            oracle_keep_share(o, &oracle_dropped[r][oracle_merges[r]++], r, 2 * stride);
+}
+
 #endif
