@@ -39,7 +39,8 @@ static void one_rank_costs_nothing(void **state) {
     }
 }
 
-/* More ranks never cost less. With one rank a node nothing passes inside nodes. */
+/* More ranks never cost less, but that recursive doubling is done with fewer messages where all ranks double (P a power
+ * of two) than where one is folded in. With one rank a node nothing passes inside nodes. */
 static void more_ranks_cost_more(void **state) {
     (void)state;
     for (size_t i = 0; exchanges[i]; i++) {
@@ -48,6 +49,8 @@ static void more_ranks_cost_more(void **state) {
             for (int P = 1; P <= 520; P++) {
                 struct cost now = cost_of(exchanges[i], cases[c], P, 1);
                 assert_true(isfinite(now.alphas) && isfinite(now.words));
+                bool doubles = strcmp(exchanges[i]->name, "gtopk-rd") == 0 && (P & (P - 1)) == 0;
+                if (doubles && P > 2) last = cost_of(exchanges[i], cases[c], P / 2, 1);
                 if (now.alphas < last.alphas || now.words < last.words * (1 - 1e-12))
                     fail_msg("%s from P = %d to %d: %g to %g alpha, %g to %g words", exchanges[i]->name, P - 1, P,
                              last.alphas, now.alphas, last.words, now.words);
