@@ -17,6 +17,9 @@ usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
   --compute S          forward and backward of a step [s]
   --select-cost S      selection of a step of a sparse algorithm [s]
   --word-cost S        packing and merging, for each 4-byte word received [s]
+  --costs FILE         these three from a table of measure-costs.sh, for each algorithm its own; those given as well win
+  --model NAME, --on DEVICE   with --costs: of this model (its n, too), on this device of the table
+  --compute-on DEVICE  with --costs: computing on another one, as p102-100, the GPU of the gTop-k paper
   --steps N            timed steps (default 5, after 2 that are not)
   --scale S            an S-th of the entries over an S-th of the bandwidth: about the same times in less memory
   --check              verify the sums (20 bytes an entry and rank more; a dense gradient is then a real one)
@@ -33,6 +36,7 @@ fail() {
 
 net='' ranks='' per_node=1 algos=gtopk n=1000000 n_given='' density=0.001 pattern=uniform device='' word_cost=''
 steps=5 scale=1 out='' check='' force='' calibrate='' bench=''
+costs='' model='' on='' compute_on='' wire=coo32 select='' given='' # given: of the three times, those on the command line
 # The program is given its options as one text that is cut at blanks (by smpirun too), so none may hold one.
 plain() { case $1 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "$2 \"$1\": letters, digits and _.,:/+=@%- only, please" ;; esac; }
 while [ $# -gt 0 ]; do
@@ -63,9 +67,16 @@ while [ $# -gt 0 ]; do
         --device) device=$2 ;;
         --steps) steps=$2 ;;
         --scale) scale=$2 ;;
-        --word-cost) word_cost=$2 ;;
+        --word-cost) word_cost=$2 given="$given word" ;;
         --out) out=$2 ;;
-        --wire | --select | --compute | --select-cost) bench="$bench $1 $2" ;;
+        --costs) costs=$2 ;;
+        --model) model=$2 ;;
+        --on) on=$2 ;;
+        --compute-on) compute_on=$2 ;;
+        --wire) wire=$2 bench="$bench $1 $2" ;;
+        --select) select=$2 bench="$bench $1 $2" ;;
+        --compute) given="$given compute" bench="$bench $1 $2" ;;
+        --select-cost) given="$given select" bench="$bench $1 $2" ;;
         *) fail "unknown option $1; --help shows them all" ;;
         esac
         shift
@@ -90,8 +101,21 @@ for P in $(echo "$ranks" | tr , ' '); do
     number --p "$P" 1 whole
     [ $((P % per_node)) -eq 0 ] || fail "--ranks-per-node $per_node does not divide the $P ranks of --p"
 done
+if [ -n "$costs" ]; then
+    [ -f "$costs" ] || fail "--costs $costs: there is no such file; sh scripts/measure-costs.sh makes one"
+    case $model,$on in ,* | *,) fail "--costs needs --model NAME and --on DEVICE" ;; esac
+    number --density "$density" 0 # a list is for all algorithms alike
+    [ -z "$n_given" ] || fail "--n cannot be chosen with --costs, whose model has its own; leave it out"
+    case $pattern in
+    "layers:$model") ;;
+    layers:*) fail "--pattern $pattern is of another model than the times of --model $model" ;;
+    esac
+    [ -n "$compute_on" ] || compute_on=$on
+elif [ -n "$model$on$compute_on" ]; then
+    fail "--model, --on and --compute-on name rows of --costs FILE, which is missing"
+fi
 case $pattern in
-layers:* | real:*)
+layers:* | real:* | selected:*)
     [ -z "$n_given" ] || fail "--n cannot be chosen with --pattern $pattern, which has its own; leave it out"
     [ "$scale" = 1 ] || fail "--scale cannot shorten the gradients of --pattern $pattern"
     n=''
@@ -235,32 +259,71 @@ memory() {
         END { printf "%.1f %.1f %d\n", needed / 1e9, available / 1e9, !available || needed < available }' /proc/meminfo
 }
 
+# What the table has for one algorithm: "n compute select word".
+from_table() {
+    wanted=''
+    for each in compute select word; do case "$given " in *" $each "*) ;; *) wanted="$wanted $each" ;; esac done
+    awk -v table="$costs" -v root="$root" -v model="$model" -v on="$on" -v compute_on="$compute_on" -v algo="$1" -v selector="$select" \
+        -v wire="$wire" -v density="$density" -v per_node="$per_node" -v wanted="$wanted" -f "$root/scripts/costs.awk" "$costs"
+}
+groups=$algos # what runs at once: all algorithms, or each with times of its own
+if [ -n "$costs" ]; then
+    [ "$algos" != all ] || algos=$(from_table all) || fail "$algos"
+    groups=$(echo "$algos" | tr , ' ')
+    for algo in $groups; do # all mistakes before the first run
+        row=$(from_table "$algo") || fail "$row"
+        [ -z "$n" ] || n=${row%% *}
+    done
+    case $row in "$n - "*) case $given in *compute*) ;; *)
+        echo "# $costs has no computing of $model on $compute_on: these steps begin with the exchange (--compute S, --compute-on DEVICE)" >&2
+        ;; esac ;; esac
+fi
+
 find_network "$net"
 [ -z "$n" ] || n_here=$(awk -v n="$n" -v s="$scale" 'BEGIN { m = int(n / s + 0.5); print m < 1 ? 1 : m }')
-[ -z "$word_cost" ] || bench="$bench --word-cost $(awk -v c="$word_cost" -v s="$scale" 'BEGIN { printf "%.17g", c * s }')"
+# of a word of a shorter gradient, more
+scaled() { awk -v c="$1" -v s="$scale" 'BEGIN { printf "%.17g", c * s }'; }
+[ -z "$word_cost" ] || bench="$bench --word-cost $(scaled "$word_cost")"
 [ -z "$n" ] || bench="--n $n_here $bench"
 [ -z "$device" ] || bench="--device $device $bench"
 [ -n "$check" ] || bench="--no-check $bench"
 [ "$per_node" = 1 ] || bench="--ranks-per-node $per_node $bench"
 eager=$(awk -v s="$scale" 'BEGIN { printf "%d", 65536 / s }')
-slower() { awk -v beta="$1" -v s="$scale" 'BEGIN { printf "%.17g", beta * s }'; }
 
-for P in $(echo "$ranks" | tr , ' '); do
+# costs_of ALGO: the options that give it its times
+costs_of() {
+    # shellcheck disable=SC2046 # four words
+    set -- $(from_table "$1")
+    [ "$2" = - ] || printf ' --compute %s' "$2"
+    [ "$3" = - ] || printf ' --select-cost %s' "$3"
+    [ "$4" = - ] || printf ' --word-cost %s' "$(scaled "$4")"
+}
+# What simulate.sh knows of a row and the program does not.
+described=''
+[ "$scale" = 1 ] || described=",\"scale\":$scale"
+[ -z "$costs" ] || described="$described,\"model\":\"$model\",\"on\":\"$on\",\"compute_on\":\"$compute_on\""
+# run P ALGOS: rows of these algorithms
+run() {
     # shellcheck disable=SC2046 # three numbers
-    set -- $(memory "$P")
-    if [ "${3:-1}" = 0 ] && [ -z "$force" ]; then
-        fail "P = $P would need about $1 GB of memory and $2 GB are free; take a smaller --n, --scale, or --force"
+    set -- "$1" "$2" $(memory "$1")
+    if [ "${5:-1}" = 0 ] && [ -z "$force" ]; then
+        fail "P = $1 would need about $3 GB of memory and $4 GB are free; take a smaller --n, --scale, or --force"
     fi
-    platform "$P" "$per_node" "$alpha" "$(slower "$beta")" "$node_alpha" "$(slower "$node_beta")"
+    platform "$1" "$per_node" "$alpha" "$(scaled "$beta")" "$node_alpha" "$(scaled "$node_beta")"
     began=$(date +%s)
+    times=''
+    [ -z "$costs" ] || times=$(costs_of "$2")
     # shellcheck disable=SC2086 # a list of options
-    simulate "$P" bench --json --network "$name" --algo "$algos" --density "$density" --pattern "$pattern" --warmup 2 \
-        --repeat "$steps" $bench
+    simulate "$1" bench --json --network "$name" --algo "$2" --density "$density" --pattern "$pattern" --warmup 2 \
+        --repeat "$steps" $bench $times
     status=$?
-    grep '^{' "$scratch/stdout" | if [ "$scale" = 1 ]; then cat; else sed 's/}$/,"scale":'"$scale"'}/'; fi >"$scratch/rows"
+    grep '^{' "$scratch/stdout" | sed 's/}$/'"$(printf '%s' "$described" | sed 's/[\/&]/\\&/g')"'}/' >"$scratch/rows"
     if [ -n "$out" ]; then cat "$scratch/rows" >>"$out"; else cat "$scratch/rows"; fi || exit 1
     most=$(sed -n 's/.*"memory_bytes":\([0-9]*\).*/\1/p' "$scratch/rows" | sort -n | tail -n 1)
-    awk -v P="$P" -v s=$(($(date +%s) - began)) -v m="${most:-0}" 'BEGIN {
-        printf "# P = %d: %d s of wall time, %.2f GB of memory\n", P, s, m / 1e9 }' >&2
+    awk -v P="$1" -v algo="${costs:+, $2}" -v s=$(($(date +%s) - began)) -v m="${most:-0}" 'BEGIN {
+        printf "# P = %d%s: %d s of wall time, %.2f GB of memory\n", P, algo, s, m / 1e9 }' >&2
     [ "$status" -eq 0 ] || exit "$status"
+}
+for P in $(echo "$ranks" | tr , ' '); do
+    for algos in $groups; do run "$P" "$algos"; done
 done

@@ -1,0 +1,294 @@
+#!/bin/sh
+# measure-costs.sh: what local work takes on this machine, as a table for simulations of clusters of such machines
+# (simulate.sh --costs; docs/simulation.md says what the columns are). For each model: computing of a step (bench net),
+# selection (bench select), packing and merging for each word received (bench on 2 ranks or 4, by algorithm and wire).
+# Nothing else should run meanwhile. Interrupted, it goes on where it was: what is finished stands in build/costs/.
+set -u
+LC_ALL=C
+export LC_ALL
+
+usage() {
+    cat <<'END'
+usage: measure-costs.sh [OPTIONS]
+  --device NAME    cpu or cuda (default cpu): one core, or one GPU, a rank
+  --out FILE       the table (default results/measured/costs/costs.csv); its rows of other devices stay
+  --models LIST    of resnet20, vgg16, lstm, alexnet, resnet50, bert (default all)
+  --density LIST   shares selected (default 0.001,0.01,0.02)
+  --wire LIST      wire formats (default coo32,packed)
+  --ranks LIST     on how many ranks words are timed (default 2, and 4 where there are 4 cores; hitopk: 4)
+  --profile FILE   of sparsetrain fit: how gradients of ranks overlap (default: of a short training run on made-up images)
+  --jobs DIR       where the output of finished jobs lies (default build/costs/DEVICE)
+  --quick          short gradients, small batches, to see that it works; to build/costs-quick/costs.csv
+BUILD names the build folder. Exit status: 0; 1 when something failed, which the rows then lack; 2 for a mistake.
+END
+}
+mistake() {
+    echo "measure-costs.sh: $1" >&2
+    exit 2
+}
+say() { echo "measure-costs.sh: $*" >&2; }
+
+device=cpu out='' models=resnet20,vgg16,lstm,alexnet,resnet50,bert densities=0.001,0.01,0.02 wires=coo32,packed ranks='' jobs='' profile='' quick=''
+command="sh scripts/measure-costs.sh$([ $# -eq 0 ] || printf ' %s' "$@")"
+while [ $# -gt 0 ]; do
+    case $1 in
+    --help | -h) usage && exit 0 ;;
+    --quick) quick=yes ;;
+    --*)
+        [ $# -gt 1 ] || mistake "$1 needs a value, or is no option; --help shows them all"
+        case $2 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) mistake "$1 \"$2\": letters, digits and _.,:/+=@%- only, please" ;; esac
+        case $1 in
+        --device) device=$2 ;;
+        --out) out=$2 ;;
+        --models) models=$2 ;;
+        --density) densities=$2 ;;
+        --wire) wires=$2 ;;
+        --ranks) ranks=$2 ;;
+        --jobs) jobs=$2 ;;
+        --profile) profile=$2 ;;
+        *) mistake "unknown option $1; --help shows them all" ;;
+        esac
+        shift
+        ;;
+    *) mistake "unknown word \"$1\"; --help shows the options" ;;
+    esac
+    shift
+done
+cores=$(getconf _NPROCESSORS_ONLN)
+[ -n "$ranks" ] || ranks=2$([ "$cores" -lt 4 ] || echo ,4)
+for P in $(echo "$ranks" | tr , ' '); do
+    case $P in *[!0-9]* | 0 | 1) mistake "--ranks $ranks: whole numbers from 2 on, as 2,4" ;; esac
+done
+case $device in cpu | cuda) ;; *) mistake "--device $device: cpu or cuda" ;; esac
+[ -z "$profile" ] || [ -f "$profile" ] || mistake "there is no file $profile"
+case $profile in '' | /*) ;; *) profile=$(pwd)/$profile ;; esac
+case $jobs in '' | /*) ;; *) jobs=$(pwd)/$jobs ;; esac
+case $out in '' | /*) ;; *) out=$(pwd)/$out ;; esac
+cd "$(dirname "$0")/.." || exit 1
+build=${BUILD:-build}
+program=$build/sparsetrain
+[ -x "$program" ] || mistake "$program is not there; build it first: make"
+if [ -z "$out" ]; then
+    if [ -n "$quick" ]; then out=$build/costs-quick/costs.csv; else out=results/measured/costs/costs.csv; fi
+elif [ -n "$quick" ]; then
+    folder=$(dirname "$out")
+    while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+    case $(cd "$folder" && pwd -P)/ in
+    "$(pwd -P)/results/measured/"*) mistake "--quick does not write to results/measured, which holds full results" ;;
+    esac
+fi
+raw=${jobs:-$build/costs${quick:+-quick}/$device}
+# shellcheck source=scripts/mpi-env.sh
+. scripts/mpi-env.sh
+
+json_awk=$(cat scripts/reproduce/json.awk)
+newline='
+'
+# named HEADING: the names under it in the program's list
+named() { "$program" list | awk -v heading="$1" '/^[A-Z]/ { inside = index($0, heading) == 1 } inside && /^  [a-z]/ { print $1 }'; }
+list() { paste -s -d , -; }
+# Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
+uncharged='dense dense-ovlp torus2d fedavg'
+charged=$(named 'Gradient exchanges' | grep -vxF -e "$(echo "$uncharged" | tr ' ' '\n')")
+# hitopk is a row of its own: it wants nodes. micro has no selector: what it does instead is timed in its own steps.
+on_any_ranks=$(printf '%s\n' "$charged" | grep -vx hitopk | list)
+selectors=$(named Selectors | grep -vx reuse | list)
+renewal=32 # steps between exact thresholds of reuse, the default of the program
+
+# model_is MODEL: sets n (of the zoo: as the program says; AlexNet and ResNet-50 as usual for 1000 classes; BERT of the
+# Ok-Topk paper), reference (row of the gTop-k paper's single GPUs), net (options of bench net; none: not in the zoo)
+model_is() {
+    n='' reference='' net=''
+    case $1 in
+    resnet20 | vgg16 | lstm) n=$("$program" list | sed -n "s/^  $1 .* \([0-9,]*\) parameters.*/\1/p" | tr -d ,) ;;
+    alexnet) n=61100840 reference=AlexNet ;;
+    resnet50) n=25557032 reference=ResNet-50 ;;
+    bert) n=$(awk -F , '$2 == "BERT" { print $3 }' results/published/oktopk-models.csv) ;;
+    *) mistake "there is no model $1; there are: resnet20, vgg16, lstm, alexnet, resnet50, bert" ;;
+    esac
+    steps='--steps 1 --repeat 3'
+    [ "$device" = cpu ] || steps='--steps 10 --repeat 7'
+    case $1 in
+    resnet20) reference=ResNet-20 net="--batch $(batch 128) --steps 5 --repeat 5" ;;
+    vgg16) reference=VGG-16 net="--batch $(batch 128) $steps" ;;
+    lstm) net=$steps && [ -z "$quick" ] || net="--hidden 200 --batch 4 $steps" ;;
+    esac
+    [ -z "$quick" ] || [ "$n" -le 200000 ] || n=200000
+    # short gradients are measured more often
+    if [ "$n" -lt 5000000 ]; then repeat=40 word_steps=10; elif [ "$n" -lt 30000000 ]; then repeat=10 word_steps=5; else repeat=5 word_steps=2; fi
+    [ -z "$quick" ] || repeat=3 word_steps=3
+}
+batch() { if [ -n "$quick" ]; then echo 4; else echo "$1"; fi; }
+models=$(echo "$models" | tr , ' ')
+for model in $models; do model_is "$model"; done
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-costs.XXXXXX") || exit 1
+mkdir -p "$raw"
+running='' failed=0 began=$(date +%s)
+end() {
+    [ -z "$running" ] || kill "$running" 2>/dev/null
+    exit "$1"
+}
+trap 'rm -rf "$scratch"' EXIT
+trap 'end 130' INT
+trap 'end 143' TERM
+# job FILE COMMAND...: its standard output becomes $raw/FILE, whole or not at all; not again once it is finished. Its
+# last line is the command, at its commit.
+job() {
+    job_file=$raw/$1
+    shift
+    job_line="# $commit: $*"
+    [ "$(tail -n 1 "$job_file" 2>/dev/null)" != "$job_line" ] || return 0
+    say "$*"
+    rm -f "$job_file"
+    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null &
+    running=$!
+    wait "$running"
+    job_status=$?
+    running=''
+    [ $job_status -le 128 ] || exit $job_status # a signal: everything ends
+    if [ $job_status -gt 0 ]; then
+        say "status $job_status: $(grep '^sparsetrain: ' "$scratch/err" || tail -n 3 "$scratch/err")"
+        failed=$((failed + 1))
+        return 1
+    fi
+    echo "$job_line" >>"$scratch/out"
+    mv "$scratch/out" "$job_file"
+}
+
+# Which device that is; nothing is measured where it cannot be used.
+"$program" bench select --n 1000 --density 0.1 --select exact --repeat 1 --device "$device" --json >"$scratch/device" 2>"$scratch/err" ||
+    mistake "$(sed 's/^sparsetrain: //' "$scratch/err")"
+device_is() { awk "$json_awk$newline"'{ print json("'"$1"'") }' "$scratch/device"; }
+label=$(device_is device)
+awk '$1 > 0.5 { exit 1 }' /proc/loadavg 2>/dev/null || say "something else runs here (load $(cut -d ' ' -f 1 /proc/loadavg)): these times will be too long"
+
+# How gradients of different ranks overlap: of 20 steps on synthetic images, the same on every machine.
+if [ -z "$profile" ]; then
+    profile=$raw/profile
+    train="--model resnet20 --data synthetic --batch $(batch 32) --algo topka --density 0.01 --density-warmup none --steps 20 --eval-every 0"
+    if [ ! -f "$profile" ]; then
+        rm -rf "$raw/recorded" "$raw/run" "$raw/recording.txt"
+        # shellcheck disable=SC2086 # a list of options
+        job recording.txt "$MPIRUN" -np 4 "$program" train --device cpu $train --record "$raw/recorded" --record-what selected \
+            --record-every 5 --progress none --out "$raw/run" || exit 1
+        "$program" fit "$raw/recorded" --out "$scratch/profile" >"$scratch/out" || exit 1
+        mv "$scratch/profile" "$profile"
+        rm -rf "$raw/recorded" "$raw/run"
+    fi
+fi
+
+# Gradients of words: on the CPU as lists of what is not zero, for time and memory; packing and merging are the same.
+lists=$device
+[ "$device" = cuda ] || lists=sparse
+# words FILE P WIRE OPTION...
+words() {
+    words_file=$1 words_p=$2 words_wire=$3
+    shift 3
+    job "$words_file" "$MPIRUN" -np "$words_p" "$program" bench --json --no-check --device "$lists" --pattern "fitted:$profile" --n "$n" \
+        --density "$densities" --wire "$words_wire" --warmup 1 --repeat "$word_steps" "$@"
+}
+# hitopk sums vectors of n floats in host memory: 4 ranks of about this many bytes an entry
+fits() { awk -v n="$n" '$1 == "MemAvailable:" { exit !($2 * 1024 > 4 * 16 * n) }' /proc/meminfo; }
+for model in $models; do
+    model_is "$model"
+    # shellcheck disable=SC2086 # a list of options
+    [ -z "$net" ] || job "net-$model.jsonl" "$program" bench net --json --device "$device" --model "$model" $net
+    job "select-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select "$selectors" --repeat "$repeat"
+    # a new threshold every 8 steps, so that a few steps have some of both kinds
+    job "renew-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select reuse --period 8 --repeat 16
+    job "micro-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
+        --density "$densities" --algo micro --warmup 1 --repeat 3
+    for wire in $(echo "$wires" | tr , ' '); do
+        for P in $(echo "$ranks" | tr , ' '); do words "words-$model-$wire-p$P.jsonl" "$P" "$wire" --algo "$on_any_ranks"; done
+        if fits; then
+            words "hitopk-$model-$wire.jsonl" 4 "$wire" --algo hitopk --ranks-per-node 2
+        else
+            say "hitopk is left out for $model: too little memory is free"
+        fi
+    done
+done
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+# rows KIND: standard input: rows of the program's, as rows of the table
+rows() {
+    awk -v kind="$1" -v model="$model" -v n="$n" -v device="$label" -v renewal="$renewal" "$json_awk$newline"'
+        function row(what, algorithm, selector, wire, density, batch, ranks, seconds, rate, source) {
+            printf "%s,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", model, n, device, what, algorithm, selector, wire, density, batch,
+                ranks, seconds == "" ? "" : sprintf("%.6g", seconds), rate == "" ? "" : sprintf("%.6g", rate), source
+        }
+        /^#/ { next }
+        kind == "net" {
+            words = json("words_per_s")
+            rate = words != "" ? words : json("images_per_s")
+            row("compute", "", "", "", "", json("batch"), "", json("batch") * (words != "" ? json("sequence") : 1) / rate, rate,
+                "bench net")
+        }
+        kind == "select" { row("select", "", json("selector"), "", json("density"), "", "", json("median_s"), "", "bench select") }
+        kind == "renew" {
+            row("select", "", "reuse", "", json("density"), "", "", ((renewal - 1) * json("median_s") + json("reevaluated_s")) / renewal,
+                "", "bench select: (" renewal - 1 " median_s + reevaluated_s) / " renewal)
+        }
+        kind == "micro" { row("select", "micro", "", "", json("density"), "", json("ranks"), json("select_s"), "", "bench: select_s") }
+        kind == "words" && json("words_received_mean") > 0 {
+            row("word", json("algo"), json("select"), json("wire"), json("density"), "", json("ranks"),
+                (json("pack") + json("merge")) / json("words_received_mean"), "", "bench: (phases.pack + phases.merge) / words_received_mean")
+        }'
+}
+# Rows of a job that is finished; of one that failed there are none.
+of_job() { [ ! -f "$raw/$2" ] || rows "$1" <"$raw/$2"; }
+of_model() {
+    model=$1
+    model_is "$model"
+    if [ -n "$net" ]; then of_job net "net-$model.jsonl"; else printf '%s,%s,%s,compute,,,,,,,,,not in the zoo\n' "$model" "$n" "$label"; fi
+    of_job select "select-$model.jsonl"
+    of_job renew "renew-$model.jsonl"
+    of_job micro "micro-$model.jsonl"
+    for wire in $(echo "$wires" | tr , ' '); do
+        for P in $(echo "$ranks" | tr , ' '); do of_job words "words-$model-$wire-p$P.jsonl"; done
+        of_job words "hitopk-$model-$wire.jsonl"
+    done
+    for algo in $uncharged; do printf '%s,%s,%s,word,%s,,,,,,0,,not charged\n' "$model" "$n" "$label" "$algo"; done
+}
+# The GPU of the gTop-k paper: its numbers stay where they are.
+published=results/published/gtopk-single-gpu.csv
+of_paper() {
+    model_is "$1"
+    [ -z "$reference" ] || printf '%s,%s,p102-100,compute,,,,,,,,,%s model=%s\n' "$1" "$n" $published "$reference"
+}
+machine() {
+    machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+    printf '%s, %s, %s' "${machine_cpu:-$(uname -m)}" "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
+    [ "$label" = cpu ] || printf ', %s' "$(device_is device_about)"
+}
+old=/dev/null
+[ ! -f "$out" ] || old=$out
+# of_others HEADS: what the table has of other devices: its lines about them, or its rows
+of_others() {
+    awk -F , -v mine="$label" -v heads="$1" '
+        /^# [a-z0-9]* [a-z]*: / { split($0, word, " "); if (heads && word[2] != mine) print; next }
+        /^#/ || $1 == "model" { next }
+        !heads && $3 != mine && $3 != "p102-100" { print }' "$old"
+}
+{
+    echo '# What local work takes, for simulate.sh --costs (docs/simulation.md has the columns). Made by scripts/measure-costs.sh:'
+    of_others 1
+    echo "# $label command: $command"
+    echo "# $label commit: $commit"
+    echo "# $label date: $(date -u +%Y-%m-%d)"
+    echo "# $label machine: $(machine)"
+    echo "# $label cores: $cores"
+    [ -z "$quick" ] || echo "# $label mode: quick (short gradients and small batches, which nothing follows from)"
+    echo model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source
+    of_others ''
+    for each in $models; do of_model "$each"; done
+    for each in resnet20 vgg16 alexnet resnet50; do of_paper "$each"; done
+} >"$scratch/table" || exit 1
+mkdir -p "$(dirname "$out")" && cp "$scratch/table" "$out" || exit 1
+say "wrote $out: $(grep -c ",$label," "$out") rows of $label, after $(($(date +%s) - began)) s"
+[ $failed = 0 ] || {
+    say "$failed jobs failed; what they would have measured is not in it"
+    exit 1
+}
