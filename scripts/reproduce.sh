@@ -21,13 +21,12 @@ mistake() {
 }
 # The IDs in the order of the report.
 ids() { sed -n '/^[a-z]/p' $scripts/ids; }
-# head_line ID FIELD: what the script's head says there
-shows() { sed -n '2s/^# [^:]*: *//p' "$scripts/$1.sh"; }
-field() { sed -n "/^[^#]/q; s/^# $2: *//p" "$scripts/$1.sh"; }
+# field ID FIELD: what the script's head says there
+field() { awk -v field="$2" -f "$scripts/head.awk" "$scripts/$1.sh"; }
 
 list() {
     printf '%-18s %s\n%-18s %s\n' ID 'what it shows' '' 'hardware | time'
-    for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(shows "$id")" '' "$(field "$id" needs)" "$(field "$id" takes)"; done
+    for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(field "$id" shows)" '' "$(field "$id" needs)" "$(field "$id" takes)"; done
 }
 
 wanted='' quick='' to='' epochs='' keep='' options=''

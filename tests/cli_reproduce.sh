@@ -41,6 +41,12 @@ listed() { # and every script that is an ID is in the list of them
 }
 check "every script of an ID stands in ids" listed
 
+artifact() { # docs/ARTIFACT.md has every ID, and what their heads say now
+    for id in $ids; do grep -qxF "#### $id" docs/ARTIFACT.md || { why="$id is not in docs/ARTIFACT.md: sh scripts/artifact.sh"; return 1; }; done
+    why=$(sh scripts/artifact.sh --check 2>&1)
+}
+check "the artifact appendix is up to date" artifact
+
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 check "an unknown ID: all are named" refused "$(printf '%s' "$ids" | tr '\n' ' ')" gtopk-fig99
 check "one unknown ID among others" refused "there is no ID nothing" gtopk-table1 nothing

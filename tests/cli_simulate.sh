@@ -1,8 +1,8 @@
 #!/bin/sh
 # cli_simulate.sh: the program on simulated clusters: the networks have the alpha and beta they were given; steps take what
-# the algorithms' formulas, worked out here once more, say; injected times are where they belong; every rank has variables
-# of its own; every mistake: one line, exit status 2. Simulated times are exact, the same on every machine: nothing here
-# depends on how fast this one is.
+# the algorithms' formulas, worked out here once more, say; injected times are where they belong, also those of a table;
+# every rank has variables of its own; every mistake: one line, exit status 2. Simulated times are exact, the same on every
+# machine: nothing here depends on how fast this one is.
 . tests/tap.sh
 name="the program on simulated clusters"
 skip_all() {
@@ -81,6 +81,49 @@ for P in 4 7 64; do
     check "all algorithms are right on $P ranks" [ "$? $(grep -c '"checked":true,"wrong":0,' "$W/out")" = "0 $(names_of EXCHANGE comm/exchanges.def | grep -c .)" ]
 done
 
+# -- times from a table ----------------------------------------------------------------------------------------------------
+cat > "$W/costs.csv" << 'END'
+# cpu cores: 2
+model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source
+vgg16,100000,cpu,compute,,,,,128,,0.3,426.667,bench net
+vgg16,100000,cpu,select,,exact,,0.01,,,0.02,,bench select
+vgg16,100000,cpu,select,,mstopk,,0.01,,,0.08,,bench select
+vgg16,100000,cpu,select,micro,,,0.01,,2,0.05,,bench
+vgg16,100000,cpu,word,topka,exact,coo32,0.01,,2,1e-5,,bench
+vgg16,100000,cpu,word,topka,exact,coo32,0.01,,4,5e-5,,bench
+vgg16,100000,cpu,word,topka,exact,packed,0.01,,2,2e-5,,bench
+vgg16,100000,cpu,word,gtopk,exact,coo32,0.01,,2,3e-6,,bench
+vgg16,100000,cpu,word,micro,,coo32,0.01,,2,1e-6,,bench
+vgg16,100000,cpu,word,hitopk,mstopk,coo32,0.01,,4,1e-9,,bench
+vgg16,100000,cpu,word,dense,,,,,,0,,not charged
+bert,200000,cpu,compute,,,,,,,,,not in the zoo
+bert,200000,cpu,word,dense,,,,,,0,,not charged
+vgg16,100000,p102-100,compute,,,,,,,,,results/published/gtopk-single-gpu.csv model=VGG-16
+END
+from_costs() { simulated --net 1gbe --costs "$W/costs.csv" --model vgg16 --on cpu --density 0.01 --steps 2 "$@"; }
+# charged ALGO: compute, select and word of its row
+charged() { echo "$(value compute_s "$1") $(value select_cost_s "$1") $(value word_cost_s "$1")"; }
+from_costs --p 2 --algo topka,dense
+check "each step takes what the table says" about "$(value step_s topka)" "0.3 + 0.02 + 2000 * 1e-5 + $A + 2000 * $B"
+check "a dense one nothing but computing" about "$(value step_s dense)" "0.3 + 2 * $A + 100000 * $B"
+check "n is the model's, and the row says which" [ "$(value n topka) $(value model topka) $(value on topka) $(value compute_on topka)" = '100000 "vgg16" "cpu" "cpu"' ]
+json_lines "still JSON" "$W/out"
+from_costs --p 4 --ranks-per-node 4 --algo all
+check "all: every algorithm of the table, each with its own" [ "$(charged gtopk), $(charged micro), $(charged dense)" = "0.3 0.02 3e-06, 0.3 0.05 1e-06, 0.3 0 0" ]
+check "hitopk selects in its part of the gradient" [ "$(charged hitopk)" = "0.3 0.02 1e-09" ]
+check "of two numbers of ranks the one with a core for each" [ "$(charged topka)" = "0.3 0.02 1e-05" ]
+check "five rows" [ "$(grep -c . "$W/out")" -eq 5 ]
+from_costs --p 2 --algo topka --wire packed --select mstopk --scale 2
+check "wire format, selector; a word of half the entries" [ "$(charged topka) $(value n topka) $(value scale topka)" = "0.3 0.08 4e-05 50000 2" ]
+from_costs --p 2 --algo topka --compute 1 --select-cost 2 --word-cost 0.5
+check "what is given wins" [ "$(charged topka)" = "1 2 0.5" ]
+from_costs --p 2 --algo topka --word-cost 0 --wire packed-f32
+check "and need not be in the table" [ "$? $(charged topka)" = "0 0.3 0.02 0" ]
+from_costs --p 2 --algo topka --compute-on p102-100
+check "computing of a published table, by reference" [ "$(charged topka)" = "0.097 0.02 1e-05" ]
+from_costs --p 2 --algo dense --model bert
+check "no computing of this model: said, and the exchange alone" [ "$? $(value n dense) $(value step_s dense)$(grep -c 'has no computing of bert on cpu' "$W/err")" = "0 200000 1" ]
+
 # -- mistakes --------------------------------------------------------------------------------------------------------------
 # wrong NAME TEXT ARGS...
 wrong() {
@@ -101,6 +144,26 @@ wrong "a blank in a value" "only, please" --net 1gbe --p 4 --pattern "real:my fi
 wrong "a length and a model" "has its own" --net 1gbe --p 4 --pattern layers:resnet20 --n 100
 wrong "a model that is to be scaled" "cannot shorten" --net 1gbe --p 4 --pattern layers:resnet20 --scale 2
 wrong "a scale below 1" "from 1 on" --net 1gbe --p 4 --scale 0.5
+table="--net 1gbe --p 2 --costs $W/costs.csv --density 0.01"
+# lacks NAME TEXT OPTION...: what is not in the table, and what is there
+# shellcheck disable=SC2086 # a list of options
+lacks() { lacks_name=$1 lacks_text=$2 && shift 2 && wrong "$lacks_name" "$lacks_text" $table "$@"; }
+lacks "a model that the table lacks" "no model lstm; it has: vgg16, bert" --model lstm --on cpu
+lacks "a device that it lacks" "no device cuda for vgg16; it has: cpu, p102-100" --model vgg16 --on cuda
+lacks "a device that has computing alone" "no row word for vgg16 on p102-100; it has: compute" --model vgg16 --on p102-100
+lacks "one that is to compute" "no device cuda for vgg16" --model vgg16 --on cpu --compute-on cuda
+lacks "an algorithm that it lacks" "no algorithm oktopk for vgg16 on cpu; it has: topka, gtopk, micro, hitopk, dense" --model vgg16 --on cpu --algo dense,oktopk
+lacks "a wire format that it lacks" "no wire format packed of gtopk for vgg16 on cpu; it has: coo32" --model vgg16 --on cpu --wire packed
+lacks "a density that it lacks" "no density 0.02 of gtopk for vgg16 on cpu; it has: 0.01" --model vgg16 --on cpu --density 0.02
+lacks "a selector that it lacks" "no selector dgc for vgg16 on cpu; it has: exact, mstopk" --model vgg16 --on cpu --select dgc
+lacks "a table without --on" "needs --model NAME and --on DEVICE" --model vgg16
+lacks "a table and a length" "whose model has its own" --model vgg16 --on cpu --n 5
+lacks "a table and two densities" "--density 0.01,0.02" --model vgg16 --on cpu --density 0.01,0.02
+lacks "a table and the layers of another model" "of another model" --model vgg16 --on cpu --pattern layers:resnet20
+wrong "a model without a table" "of --costs FILE" --net 1gbe --p 2 --model vgg16
+wrong "a table that is not there" "there is no such file" --net 1gbe --p 2 --model vgg16 --on cpu --costs "$W/nothing"
+wrong "a file that is no table" "is no table of measure-costs.sh" --net 1gbe --p 2 --model vgg16 --on cpu --costs README.md
+wrong "a length and a recording" "has its own" --net 1gbe --p 4 --pattern selected:recording --n 100
 wrong "more than fits into memory" "would need about" --net 1gbe --p 100000 --n 4000000000
 export lines=2 # with the line about wall time
 wrong "an unknown algorithm" "there are: dense, " --net 1gbe --p 2 --algo nosuch

@@ -307,17 +307,7 @@ figure() {
 
 # -- the end -----------------------------------------------------------------------------------------------------------
 # head FIELD: what the head of this script says under "# FIELD: ", its lines that go on joined
-head_of() {
-    awk -v field="$1" '
-        /^#!/ { next }
-        !/^#/ { exit }
-        { text = substr($0, 3) }
-        NR == 2 && field == "shows" { sub(/^[^:]*: */, "", text); print text; exit }
-        text ~ "^" field ": " { sub(/^[a-z]*: */, "", text); line = text; inside = 1; next }
-        inside && text ~ /^ / { sub(/^ */, "", text); line = line " " text; next }
-        { inside = 0 }
-        END { if (line != "") print line }' "$library/$id.sh"
-}
+head_of() { awk -v field="$1" -f "$library/head.awk" "$library/$id.sh"; }
 machine() {
     machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
     machine_memory=$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo 2>/dev/null)

@@ -1,0 +1,77 @@
+#!/bin/sh
+# artifact.sh [--check]: writes the part of docs/ARTIFACT.md between its two marks again: each claim with its command,
+# hardware, time and what is expected, from the heads of scripts/reproduce/ID.sh; and the evidence that is kept in
+# results/measured, with the time that its logs name. --check: status 1 when what stands there is out of date.
+set -u
+LC_ALL=C
+export LC_ALL
+cd "$(dirname "$0")/.." || exit 1
+page=docs/ARTIFACT.md library=scripts/reproduce
+begin='<!-- made by sh scripts/artifact.sh: begin -->' end='<!-- made by sh scripts/artifact.sh: end -->'
+case ${1:-} in
+'' | --check) ;;
+*)
+    sed -n '2,4s/^# //p' "$0" >&2
+    exit 2
+    ;;
+esac
+
+# plain: text of a head, so that Markdown shows it as it is
+plain() { sed 's/[*_|<>\\]/\\&/g'; }
+head_of() { awk -v field="$2" -f $library/head.awk "$library/$1.sh" | plain; }
+# Minutes of the runs whose logs are in this folder: wall_seconds of their last lines, added up; nothing where there are none.
+minutes() {
+    cat "$1"/*.jsonl 2>/dev/null | awk "$(cat $library/json.awk)"'
+        /^\{"type":"summary"/ { seconds += json("wall_seconds") }
+        END { if (seconds) printf "%.0f min by its logs", seconds / 60 }'
+}
+# shellcheck disable=SC2016 # backquotes are marks of Markdown
+claims() {
+    sed '/^#/d; /^$/d' $library/ids | while IFS= read -r id; do
+        case $id in
+        '= '*)
+            printf '\n### %s\n' "$(printf '%s' "${id#= }" | plain)"
+            continue
+            ;;
+        esac
+        printf '\n#### %s\n\n' "$id"
+        printf -- '- Shows: %s\n- Claim: %s\n' "$(head_of "$id" shows)" "$(head_of "$id" paper)"
+        printf -- '- Command: `sh scripts/reproduce.sh %s` (`--quick`: reduced sizes)\n' "$id"
+        printf -- '- What runs: %s\n- Hardware: %s\n- Time: %s\n' "$(head_of "$id" runs)" "$(head_of "$id" needs)" "$(head_of "$id" takes)"
+        printf -- '- Look at: `results/measured/%s/comparison.csv`, columns `paper`, `ours`, `kind`, `agrees`, and the figure beside it, where there is one\n' "$id"
+        printf -- '- Expected: %s\n' "$(head_of "$id" agrees)"
+    done
+}
+# shellcheck disable=SC2016
+kept() {
+    printf '\n### Training on real data, kept with the repository\n\n| in `results/measured/` | made by | time |\n|---|---|---|\n'
+    for folder in results/measured/*/; do
+        folder=${folder%/}
+        [ ! -f "$library/${folder##*/}.sh" ] || continue
+        made=$(sed -n 's/^Made by \(`[^`]*`\).*/\1/p' "$folder/README.md" 2>/dev/null | head -n 1 | sed 's/|/\\|/g')
+        took=$(minutes "$folder")
+        if [ -n "$made" ] && [ -n "$took" ]; then printf '| `%s` | %s | %s |\n' "${folder##*/}" "$made" "$took"; fi
+    done
+}
+scratch=$(mktemp "${TMPDIR:-/tmp}/sparsetrain-artifact.XXXXXX") || exit 1
+trap 'rm -f "$scratch"' EXIT
+trap 'exit 130' INT TERM
+{
+    awk -v mark="$begin" '{ print } $0 == mark { exit }' $page
+    claims
+    kept
+    printf '\n'
+    awk -v mark="$end" '$0 == mark { after = 1 } after' $page
+} >"$scratch"
+[ "$(grep -cxF -e "$begin" -e "$end" "$scratch")" = 2 ] || {
+    echo "artifact.sh: $page lacks one of its marks: $begin, $end" >&2
+    exit 1
+}
+if [ "${1:-}" = --check ]; then
+    cmp -s "$scratch" $page || {
+        echo "artifact.sh: $page is out of date; sh scripts/artifact.sh writes it" >&2
+        exit 1
+    }
+else
+    cat "$scratch" >$page
+fi
