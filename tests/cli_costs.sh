@@ -64,7 +64,11 @@ check "all other times are above 0" [ "$(awk -F , '/^#/ || $1 == "model" || $13 
 from_rows() {
     why=$(awk -v words="$W/jobs/words-bert-coo32-p2.jsonl" -v renewed="$W/jobs/renew-bert.jsonl" -F , "$(cat scripts/reproduce/json.awk)"'
         BEGIN {
-            while ((getline < words) > 0) if (json("algo") == "gtopk") word = (json("pack") + json("merge")) / json("words_received_mean")
+            while ((getline < words) > 0) if (json("algo") == "gtopk") w[++rounds] = (json("pack") + json("merge")) / json("words_received_mean")
+            if (rounds != 3) print rounds " rounds"
+            most = w[1] > w[2] ? w[1] : w[2]
+            least = w[1] > w[2] ? w[2] : w[1]
+            word = w[3] > most ? most : w[3] < least ? least : w[3]
             while ((getline < renewed) > 0) if (/^{/) renew = (31 * json("median_s") + json("reevaluated_s")) / 32
         }
         function far(x, y) { return !(x > 0.99999 * y && x < 1.00001 * y) }
