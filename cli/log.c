@@ -321,6 +321,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_number(j, "density_real", (nnz.sum / P + row->exempt_nnz) / (double)r->n);
     json_number(j, "mass_lost", mass.sum);
     if (r->selector) write_thresholds(j, row, P, stride);
+    if (!isnan(row->xi)) json_number(j, "xi", row->xi);
     if (r->exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
     write_spread(j, "bytes_sent", sent, P);
     write_spread(j, "bytes_received", received, P);

@@ -31,6 +31,7 @@ struct row {
     double gradient_norm;                            /* of what --clip-norm clips, before; 0 without */
     double selected, threshold, exact_threshold;     /* NaN where there is none */
     double global_threshold, global_exact_threshold; /* 0 where there is none */
+    double xi;                                       /* of --log-xi, on rank 0; NaN where there is none */
     double hidden_seconds;                           /* of communication, behind backward */
     double bytes_sent, bytes_received, messages_sent, messages_received;
     double seconds, phase[PHASE_COUNT];

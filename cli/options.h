@@ -40,7 +40,7 @@ struct options {
     char device[OPTION_TEXT_MAX], precision[OPTION_TEXT_MAX];
     int64_t threads;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
-    int64_t checkpoint_every, check_replicas, audit, log_slices, record_every;
+    int64_t checkpoint_every, check_replicas, audit, log_slices, log_xi, record_every;
     char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
     double eval_every;
     bool quiet;

@@ -58,7 +58,7 @@ static bool check_exchange(struct options *o, struct err *e) {
              x->drifts ? "exchanges no gradients" : "sends every entry");
     if (!only_where(o, x->sparse,
                     NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
-                          "wire", "local-update", "momentum-correction", "momentum-masking"),
+                          "wire", "local-update", "momentum-correction", "momentum-masking", "log-xi"),
                     why, e))
         return false;
     bool is_oktopk = strcmp(o->algo, "oktopk") == 0, layers = strcmp(o->overlap, "layers") == 0;

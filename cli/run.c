@@ -161,6 +161,7 @@ static bool open_exchange(struct run *r, const struct device_ops *device, struct
     if (options_auto(o) && !auto_choose(r, device, e)) return false;
     if (!run_open_exchange(r, device, e)) return false;
     if (o->log_slices > 0) slices_open(r);
+    if (o->log_xi > 0 && r->sparse) xi_open(&r->xi, r->comm, r->n);
     return true;
 }
 
@@ -300,6 +301,7 @@ void run_close(struct run *r) {
     log_close(r);
     run_close_exchange(r);
     slices_close(r);
+    xi_close(&r->xi);
     auto_close(r->choice);
     optimiser_close(&r->optimiser);
     net_close(r->net);

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/record.h"
 #include "cli/trace_file.h"
+#include "cli/xi.h"
 #include "comm/density.h"
 #include "comm/exchange.h"
 #include "data/loader.h"
@@ -55,6 +56,8 @@ struct run {
     size_t exempts;
     bool counting;                     /* --log-slices: the step under way is due */
     struct slice_counts *slice_counts; /* of it; NULL without */
+    bool measuring;                    /* --log-xi: the step under way is due */
+    struct xi xi;                      /* zero without */
 
     struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
 

@@ -76,9 +76,10 @@ static void backward(struct run *r) {
     if (r->selector) r->selector->audit = due(r, r->options.audit);
     r->counting = due(r, r->options.log_slices);
     r->recording = r->record.open && due(r, r->options.record_every) && !options_record_selected(&r->options);
+    r->measuring = r->exchange_now->ops->sparse && due(r, r->options.log_xi);
     r->corrected = r->n;
-    /* A recorded or counted gradient is wanted as backward leaves it: nothing may be exchanged meanwhile. */
-    if (r->exchange_now->ops->begin && !r->recording && !r->counting) {
+    /* A gradient that is looked at is wanted as backward leaves it: nothing may be exchanged meanwhile. */
+    if (r->exchange_now->ops->begin && !r->recording && !r->counting && !r->measuring) {
         exchange_begin(r->exchange_now, r->net->arena.grad, k);
         net_backward_with(r->net, gradient_ready, r);
     } else {
@@ -121,10 +122,12 @@ static void exchange(struct run *r) {
     phase_enter(&r->phases, PHASE_OTHER);
     slices_gradient(r);
     gradient_before(r, 0);
+    if (r->measuring) xi_before(&r->xi, &r->store, r->net->arena.grad, r->exempt, r->exempts);
     if (!exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum))
         not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
     r->sent = sum.sparse ? sum.sent : NULL;
     slices_sum(r, &sum);
+    r->row.xi = r->measuring ? xi_after(&r->xi, (size_t)r->row.k, sum.sparse) : NAN;
     gradient_delivered(r, &sum);
     if (r->options.local_update && x->ops->sparse)
         exchange_combine(x, &sum, r->net->arena.grad);

@@ -38,6 +38,32 @@ has "--audit logs the exact global threshold of oktopk" "$whole" threshold_globa
 resumes "--audit of every group of layers" 2 --algo topka --select dgc --audit 4 --overlap layers --overlap-bytes 300000 $sparse
 check "only in its steps" [ "$(grep -c threshold_exact_mean "$whole/run.jsonl")" -eq 3 ]
 
+# -- xi of Assumption 1 ------------------------------------------------------------------------------------------------
+# xis DIR: its values, one a line
+xis() { sed -n 's/^{"type":"step".*"xi":\([-0-9.e+a-z]*\),.*/\1/p' "$1/run.jsonl"; }
+sent() { sed -n 's/^{"type":"step".*"bytes_sent_mean":\([0-9.e+]*\),.*"messages_sent_mean":\([0-9.e+]*\),.*/\1 \2/p' "$1/run.jsonl"; }
+# all_xis DIR COUNT CONDITION: there are COUNT of them, and for each $1 CONDITION holds
+all_xis() {
+    why="xi in $1: $(xis "$1" | tr '\n' ' ')"
+    xis "$1" | awk -v count="$2" "!($3) { wrong = 1 } END { exit wrong || NR != count }"
+}
+resumes "--log-xi of oktopk" 3 --algo oktopk --log-xi 4 $sparse
+check "a positive number in steps 1, 5 and 9" all_xis "$whole" 3 '$1 > 0 && $1 < 30'
+check "steps 1, 5 and 9" [ "$(sed -n 's/^{"type":"step","step":\([0-9]*\),.*"xi":.*/\1/p' "$whole/run.jsonl" | paste -s -d ' ' -)" = "1 5 9" ]
+start 3 $common --algo oktopk $sparse --out "$W/without-xi"
+check "--log-xi does not change the run" [ "$(hash_of "$whole")" = "$(hash_of "$W/without-xi")" ]
+check "every step counts its traffic" [ "$(sent "$whole" | grep -c .)" -eq 12 ]
+check "nor what is counted as the algorithm's" [ "$(sent "$whole")" = "$(sent "$W/without-xi")" ]
+check "without it the log has none" all_xis "$W/without-xi" 0 1
+resumes "--log-xi with --overlap layers" 3 --algo gtopk --overlap layers --overlap-bytes 100000 --log-xi 1 $sparse
+check "--overlap layers: in every step" all_xis "$whole" 12 '$1 > 0 && $1 < 30'
+start 1 $common --algo topka $sparse --log-xi 1 --out "$W/alone"
+check "one rank: its k largest are those of the sum" all_xis "$W/alone" 12 '$1 == 0'
+start 3 $common --algo oktopk --density 1 --density-warmup none --log-xi 3 --out "$W/everything"
+check "density 1: nothing is left out" all_xis "$W/everything" 4 '$1 >= 0 && $1 < 1e-5'
+start 2 $common --algo topka $sparse --dense-steps 5 --dense-slices bn,bias --log-xi 1 --out "$W/dense-first"
+check "none in dense steps" all_xis "$W/dense-first" 7 '$1 > 0 && $1 < 30'
+
 # -- gradients recorded in training, and a trace ---------------------------------------------------------------------------
 check "--record and --trace with overlap" start 3 $common --out "$W/traced" --algo gtopk --overlap layers --overlap-bytes 100000 $sparse \
     --record "$W/gradients" --record-every 4 --trace "$W/trace.json"
@@ -58,6 +84,9 @@ refuses "density 0" 2 "must be above 0" --algo gtopk --density 0
 refuses "density above 1" 2 "at most 1" --algo gtopk --density 1.5
 refuses "density that is no number" 2 "wants a number" --algo gtopk --density nan
 refuses "a selector with micro" 2 "in its own way" --algo micro --select exact
+refuses "--log-xi with dense" 2 "--log-xi has no effect with --algo dense, which sends every entry" --algo dense --log-xi 2
+refuses "--log-xi with fedavg" 2 "--log-xi has no effect with --algo fedavg" --algo fedavg --log-xi 2
+refuses "--log-xi below 0" 2 "log-xi" --algo topka --log-xi -1
 refuses "a record that exists" 2 "gradients" --algo gtopk --record "$W/gradients"
 refuses "a trace that cannot be written" 2 "no/such" --algo gtopk --trace "$W/no/such/trace.json"
 refuses "an unknown wire format" 2 "there are: coo32" --algo gtopk --wire zip
