@@ -15,7 +15,8 @@ set style histogram rowstacked
 set style fill solid 1.0 noborder
 set boxwidth 0.7 relative
 set bmargin 4
-set xrange [-0.6:*]
+stats data using 2 every ::1 nooutput
+set xrange [-0.6:STATS_records-0.4]
 set yrange [0:*]
 if (exists("yrange")) eval "set yrange [".yrange."]"
 set title title font ',18'

@@ -187,11 +187,11 @@ same_run() {
         { [ "${REPRODUCE_KEEP:-}" = 1 ] || [ "$(sed -n 1p "$train_run.mark")" = "$commit" ]; }
 }
 # The log of a run without what belongs to one machine, and of many steps about a thousand: every so many of them, an odd
-# number, that the steps of a period of 32 or 64 are all met.
+# number, that the steps of a period of 32 or 64 are all met; and all with xi, which are few.
 keep_log() {
     keep_every=$(awk '/^{"type":"step"/ { n++ } END { e = int(n / 1000) + 1; print e + (e % 2 == 0) }' "$1")
     grep -v '"type":"checkpoint"' "$1" |
-        awk -v every="$keep_every" '/^{"type":"step"/ { if (steps++ % every) next } { print }' |
+        awk -v every="$keep_every" '/^{"type":"step"/ { if (steps++ % every && !/"xi":/) next } { print }' |
         sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"data":"\([a-z0-9-]*\):/[^"]*"|"data":"\1"|; s|"host":"[^"]*"|"host":"-"|'
 }
 # of FILE TYPE KEY: the last such value in a log in $out; in_log PATH ...: in any log

@@ -36,7 +36,7 @@ done
 for algo in topka dense torus2d hitopk; do
     case $algo in
     topka) name='topka (NaiveAG)' ;;
-    dense) name='dense (for TreeAR)' ;;
+    dense) name='dense (for TreeAR; as torus2d)' ;;
     torus2d) name='torus2d (2DTAR)' ;;
     hitopk) name='hitopk (HiTopKComm)' ;;
     esac

@@ -50,10 +50,10 @@ for P in $ranks; do
     done
 done
 for off in regions balance; do
-    case $off in regions) about='equal over balanced regions' ;; *) about='direct over balanced all-gather' ;; esac
+    case $off in regions) about='equal regions' ;; *) about='direct all-gather' ;; esac
     awk -v off=$off '$1 == off { print $2, $3 }' "$out/points" | block "$about"
 done >"$out/figure.dat"
 rm -f "$out/points"
-figure figure.png "$out/figure.dat" lines.gp title="Ok-Topk without balancing, simulated Aries, n = $n" xlabel='P [ranks]' ylabel='time over that with it' \
+figure figure.png "$out/figure.dat" lines.gp title="Ok-Topk without balancing, n = $n, simulated" xlabel='P [ranks]' ylabel='time over that with balancing' \
     logx=2 xformat=%g yrange='0:*'
 finish

@@ -1,0 +1,56 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154 # what the IDs use; what lib.sh has
+# aries.sh: sourced by the IDs of VGG-16 on Ok-Topk's machine, Piz Daint: one P100 a node, Cray Aries between them, batch 16 a
+# GPU, density 2%. A step is computing and input, selection, communication:
+#   communication  simulated (simulate.sh --net aries: 1.3 us, 9607 MB/s; the paper states neither), packing and merging in no time
+#   selection      measured here on the GPU, or else on one CPU core, of n entries: `exact` for what the paper gives torch.topk
+#                  (topka, topkdsa, gtopk), `gaussian` for gaussiank, the mean over a period of `reuse` for oktopk
+#   computing, io  not printed in the paper: what it can be at most, the whole step of Ok-Topk on 16 GPUs: the shortest time in
+#                  Fig. 9a (Ok-Topk is the fastest, Section 5.4.1) over the steps of 160 epochs
+#
+#     weak 16                     # the jobs
+#     communication oktopk 16     # [s], beyond computing: of dense-ovlp what is not hidden
+#     selection oktopk            # [s]
+#     step_seconds oktopk 16      # [s]
+need_file scripts/simulate.sh 'it comes with the simulated clusters'
+need_tool smpirun 'sh scripts/deps.sh sim'
+need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+
+algos='dense dense-ovlp topka topkdsa gtopk gaussiank oktopk'
+density=0.02
+n=$(published oktopk-models.csv parameters model=VGG-16)
+scale=$(pick 5 50)
+fastest_label=4 # in Fig. 9a; of Fig. 9b the third
+all_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
+fastest_minutes=$(published oktopk-fig9.csv runtime_min gpus=16 label=$fastest_label)
+# steps_of P: of one epoch of CIFAR-10
+steps_of() { calc "50000 / $(published oktopk-text.csv value model=VGG-16 gpus="$1" quantity='global batch')"; }
+compute=$(calc "60 * $fastest_minutes / ($all_epochs * $(steps_of 16))")
+if have_gpu; then select_device=cuda; else select_device=cpu; fi
+
+# weak P: oktopk through a period of its regions (tau = 64; quick: 16 steps)
+weak() {
+    # the buckets of dense-ovlp shrink with the gradient
+    weak_bytes=$((4194304 / scale / 4 * 4))
+    job "p$1.jsonl" sh scripts/simulate.sh --net aries --p "$1" --algo dense,dense-ovlp,topka,topkdsa,gtopk,gaussiank --n "$n" --density $density \
+        --scale "$scale" --compute "$compute" --steps "$(pick 5 3)" -- --overlap-bytes $weak_bytes
+    job "oktopk-p$1.jsonl" sh scripts/simulate.sh --net aries --p "$1" --algo oktopk --n "$n" --density $density --scale "$scale" \
+        --compute "$compute" --steps "$(pick 64 16)"
+}
+measure_selection() {
+    job select.jsonl "$program" bench select --device "$select_device" --select exact,reuse,gaussian --n "$n" --density $density --repeat "$(pick 64 8)" --json
+}
+communication() {
+    case $1 in oktopk) communication_file=oktopk-p$2.jsonl ;; *) communication_file=p$2.jsonl ;; esac
+    awk -v algo="$1" "$json_awk$newline"'json("algo") == algo { print json("mean_s") }' "$out/$communication_file"
+}
+selection() {
+    case $1 in
+    dense*) echo 0 && return ;;
+    gaussiank) selector=gaussian key=median_s ;;
+    oktopk) selector=reuse key=mean_s ;;
+    *) selector=exact key=median_s ;;
+    esac
+    awk -v selector="$selector" -v key="$key" "$json_awk$newline"'json("selector") == selector { print json(key) }' "$out/select.jsonl"
+}
+step_seconds() { calc "$compute + $(selection "$1") + $(communication "$1" "$2")"; }
