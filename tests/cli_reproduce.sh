@@ -147,6 +147,7 @@ says() { # says TEXT PROGRAM: it prints exactly that
     [ "$(cat "$W/out")" = "$1" ]
 }
 check "a published number by its row" says 1317 'published gtopk-single-gpu.csv images_per_s model=VGG-16'
+check "a label without a name" says 25.3 'published oktopk-fig9.csv runtime_min gpus=32 label=3'
 check "two conditions" says 13.2 'published oktopk-text.csv value model=VGG-16 subject="topkdsa and topka"'
 fails() { # fails TEXT PROGRAM
     in_id "$2" && return 1
@@ -166,6 +167,25 @@ check "and none that nobody knows is let through" fails "cannot decide" 'quick=;
 check "a row with a rule that nobody knows" fails "cannot decide" 'row a b c 1 d 2 real near'
 check "a row of an unknown kind" fails "cannot decide" 'row a b c 1 d 2 imagined equal'
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
+# 2500 steps, of which 100 have xi, and rows of other types.
+awk 'BEGIN {
+    print "{\"type\":\"header\",\"host\":\"here\"}"
+    for (i = 1; i <= 2500; i++) printf "{\"type\":\"step\",\"step\":%d,%s\"seconds\":1}\n", i, i % 25 ? "" : "\"xi\":2,"
+    print "{\"type\":\"summary\"}"
+}' > "$W/long.jsonl"
+# every third step, beginning with the first: 834, of them 34 with xi; and the other 66
+check "of a long log steps are left out, but none with xi" says "900 100 834 2" \
+    'keep_log '"$W/long.jsonl"' > "$out/kept"
+     printf "%s %s %s %s\n" "$(grep -c "\"step\":" "$out/kept")" "$(grep -c "\"xi\":" "$out/kept")" \
+         "$(awk "/\"type\":\"step\"/ { gsub(/[^0-9]*\"step\":|,.*/, \"\"); n += \$0 % 3 == 1 } END { print n }" "$out/kept")" "$(grep -c "header\|summary" "$out/kept")"'
+# Fig. 8 and 9 of Ok-Topk: 46.5 minutes over 160 epochs of 50000/256 steps are 89.28 ms of computing
+check "a step on the simulated Aries is computing, selection of the right kind and communication" says "0.10228 0.10348 0.19058 0.28928 0.07" \
+    'need_file() { :; }; need_tool() { :; }; . scripts/reproduce/aries.sh
+     printf "{\"algo\":\"%s\",\"median_s\":9,\"mean_s\":%s}\n" topka 0.003 gaussiank 0.0042 dense-ovlp 0.2 > "$out/p16.jsonl"
+     printf "{\"algo\":\"oktopk\",\"median_s\":9,\"mean_s\":0.0013}\n" > "$out/oktopk-p16.jsonl"
+     printf "{\"selector\":\"%s\",\"median_s\":%s,\"mean_s\":%s}\n" exact 0.01 7 reuse 8 0.1 gaussian 0.01 6 > "$out/select.jsonl"
+     for algo in topka gaussiank oktopk dense-ovlp; do printf "%s " "$(step_seconds $algo 16)"; done
+     calc "$(steps_of 16) - $(steps_of 32) - 97.58625"; echo'
 skipping() {
     in_id "$1"
     [ $? -eq 77 ] && grep -qF -- "$2" "$W/why"
