@@ -4,7 +4,7 @@
 # GPU, density 2%. A step is computing and input, selection, communication:
 #   communication  simulated (simulate.sh --net aries: 1.3 us, 9607 MB/s; the paper states neither), packing and merging in no time
 #   selection      measured here on the GPU, or else on one CPU core, of n entries: `exact` for what the paper gives torch.topk
-#                  (topka, topkdsa, gtopk), `gaussian` for gaussiank, the mean over a period of `reuse` for oktopk
+#                  (topka, topkdsa, gtopk), `gaussian` for gaussiank, `reuse` for oktopk with an `exact` in each tau' steps; medians
 #   computing, io  not printed in the paper: what it can be at most, the whole step of Ok-Topk on 16 GPUs: the shortest time in
 #                  Fig. 9a (Ok-Topk is the fastest, Section 5.4.1) over the steps of 160 epochs
 #
@@ -18,6 +18,7 @@ need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
 
 algos='dense dense-ovlp topka topkdsa gtopk gaussiank oktopk'
 density=0.02
+tau_prime=$(published oktopk-models.csv tau_prime model=VGG-16)
 n=$(published oktopk-models.csv parameters model=VGG-16)
 scale=$(pick 5 50)
 fastest_label=4 # in Fig. 9a; of Fig. 9b the third
@@ -47,10 +48,12 @@ communication() {
 selection() {
     case $1 in
     dense*) echo 0 && return ;;
-    gaussiank) selector=gaussian key=median_s ;;
-    oktopk) selector=reuse key=mean_s ;;
-    *) selector=exact key=median_s ;;
+    gaussiank) of_selector gaussian ;;
+    oktopk) calc "(($tau_prime - 1) * $(of_selector reuse) + $(of_selector exact)) / $tau_prime" ;;
+    *) of_selector exact ;;
     esac
-    awk -v selector="$selector" -v key="$key" "$json_awk$newline"'json("selector") == selector { print json(key) }' "$out/select.jsonl"
+}
+of_selector() {
+    awk -v selector="$1" "$json_awk$newline"'json("selector") == selector { print json("median_s") }' "$out/select.jsonl"
 }
 step_seconds() { calc "$compute + $(selection "$1") + $(communication "$1" "$2")"; }
