@@ -19,7 +19,9 @@ stats data using 2 every ::1 nooutput
 set xrange [-0.6:STATS_records-0.4]
 set yrange [0:*]
 if (exists("yrange")) eval "set yrange [".yrange."]"
-set title title font ',18'
+# over the whole width: a title over the curves alone would be cut off beside a wide legend
+set label 1 title at screen 0.5, screen 0.95 center noenhanced font ',18'
+set tmargin 3.5
 set ylabel ylabel
 set terminal pngcairo noenhanced size 1200,700 font "Sans,15" linewidth 1.5
 set output out

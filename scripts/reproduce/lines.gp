@@ -27,7 +27,9 @@ set tics out nomirror scale 0.6 tc rgb 0x202020
 set grid lc rgb 0xd8d8d8 lw 1 lt 1
 set samples 400
 eval "set key ".key." samplen 2 spacing 1.15 tc rgb 0x202020"
-set title title font ',18'
+# over the whole width: a title over the curves alone would be cut off beside a wide legend
+set label 1 title at screen 0.5, screen 0.95 center noenhanced font ',18'
+set tmargin 3.5
 set xlabel xlabel
 set ylabel ylabel
 if (exists("logx")) eval "set logscale x ".logx
