@@ -49,7 +49,7 @@ same_by_name "one rank: the bits of --algo dense" "$W/p1" 1
 for P in 2 3 4; do
     runs "$P ranks take the fastest of three" "$W/p$P" $P --algo auto $sparse
     check "$P ranks: three are tried, two algorithms at least" [ "$(rows "$W/p$P" tried | wc -l) $(rows "$W/p$P" tried | cut -d ' ' -f 1 | sort -u | wc -l | sed 's/3/2/')" = "3 2" ]
-    check "$P ranks: everything is predicted" [ "$(rows "$W/p$P" predicted | wc -l)" -eq 28 ]
+    check "$P ranks: everything is predicted" [ "$(rows "$W/p$P" predicted | wc -l)" -eq 31 ]
     fastest=$(rows "$W/p$P" tried | sed 's/\([^ ]* [^ ]*\).*"median_s":\([^,]*\),.*/\2 \1/' | sort -g | head -n 1 | cut -d ' ' -f 2-)
     check "$P ranks: the fastest of them is taken" [ "$fastest" = "$(taken "$W/p$P")" ]
     asked=
