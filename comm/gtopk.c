@@ -28,7 +28,7 @@
 #include "comm/peers.h"
 #include "comm/wire.h"
 
-enum { TAG_UP = 300, TAG_DOWN = 400, ROUNDS_MAX = 31 };
+enum { TAG_UP = 300, TAG_DOWN = 400 };
 
 struct gtopk {
     struct sparse local;      /* [selector.room]: what this rank selected */
@@ -137,15 +137,20 @@ static void send_up(struct exchange *x, struct sparse *sum, size_t k) {
     comm_send(c, peer, TAG_UP + t->rounds, t->outbox, t->outbox_bytes);
 }
 
-/* The result to all that this rank received from, the largest subtree first. Returns how many sends to wait for. */
-static int send_down(struct exchange *x, const void *message, size_t bytes, struct comm_request *sends) {
+/* The result to all that this rank received from, the largest subtree first, one after the other: side by side they
+ * would share this rank's link, and the largest subtree, which has the longest way yet to go, would get it as late as
+ * the last one. Returns whether the last send is still under way. */
+static bool send_down(struct exchange *x, const void *message, size_t bytes, struct comm_request *last) {
     struct gtopk *t = x->state;
-    int count = 0;
+    bool sending = false;
     for (int round = t->rounds - 1; round >= 0; round--) {
         struct tree_step step = tree_bcast_step(x->setup.comm->size, x->setup.comm->rank, round);
-        if (step.role == TREE_SEND) comm_isend(x->setup.comm, step.peer, TAG_DOWN, message, bytes, &sends[count++]);
+        if (step.role != TREE_SEND) continue;
+        if (sending) comm_wait(x->setup.comm, last);
+        comm_isend(x->setup.comm, step.peer, TAG_DOWN, message, bytes, last);
+        sending = true;
     }
-    return count;
+    return sending;
 }
 
 /* GTOPK_CONSERVE: all that was selected has left this rank, what its merges and the format cut off stays here. */
@@ -182,14 +187,14 @@ static double keep_as_published(struct exchange *x, const struct sparse *u) {
 static const struct sparse *finish(struct exchange *x, const struct sparse *sum, struct exchange_sum *out) {
     struct gtopk *t = x->state;
     struct comm *c = x->setup.comm;
-    struct comm_request sends[ROUNDS_MAX];
+    struct comm_request last;
     bool conserve = x->setup.gtopk_residual == GTOPK_CONSERVE, waits = c->rank > 0;
     unsigned char *message = waits ? t->inbox[0] : t->outbox;
     size_t bytes = t->outbox_bytes;
     if (waits && conserve) keep_dropped(x);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (waits) bytes = comm_wait(c, &t->next);
-    int count = send_down(x, message, bytes, sends);
+    bool sending = send_down(x, message, bytes, &last);
     if (!waits && conserve) keep_dropped(x);
     if (waits) {
         phase_enter(x->setup.phases, PHASE_PACK);
@@ -199,7 +204,7 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
     if (!conserve) out->mass_lost = keep_as_published(x, sum);
     out->sent = conserve ? &t->local : &t->delivered;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    for (int i = 0; i < count; i++) comm_wait(c, &sends[i]);
+    if (sending) comm_wait(c, &last);
     return sum;
 }
 
