@@ -1,0 +1,351 @@
+#!/bin/sh
+# scaling.sh: the scaling study: who wins on which network at which number of ranks, by the cost model and in simulation
+# (scripts/simulate.sh), how far what is ours is ahead of what is published, and whether the aims on 1 Gbit/s are reached.
+# docs/reproduce.md says what stands where. Times in simulation do not depend on the machine or its load.
+# shellcheck disable=SC2016 # programs for awk
+set -eu
+LC_ALL=C
+export LC_ALL
+usage() {
+    cat <<'END'
+usage: scaling.sh [OPTIONS]
+  --quick            a small map and a few of the aims, in minutes; to build/scaling-quick
+  --only WHAT        map: simulate the map; aims: simulate the aims; page: write the page of what is there
+                     (default: all three)
+  --p LIST           simulate at these numbers of ranks, rising (default 4,8,16,32,64,128,256; the model goes to 1024)
+  --nets LIST, --models LIST, --densities LIST   simulate these alone; what is left out of the map is by the model
+  --costs FILE       measured selection and merging, a line for each model: model,select_s,word_s,source (default:
+                     costs.csv in the folder of the rows, where it is): the aims with and without them
+  --out DIR          the rows (default results/measured/scaling)
+  --page FILE        the page (default results/scaling.md; with --out beside DIR's rows)
+  --plan             say how much is left to simulate and end
+A run that is interrupted goes on where it was: rows that are there are not simulated again. To begin anew, remove DIR.
+END
+}
+fail() {
+    printf 'scaling.sh: %s\n' "$*" >&2
+    exit 2
+}
+note() { printf 'scaling.sh: %s\n' "$*" >&2; }
+
+cd "$(dirname "$0")/.."
+quick='' only='' plan_only='' out='' page='' costs='' command="sh scripts/scaling.sh"
+ranks=4,8,16,32,64,128,256 nets='' models='' densities=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --help | -h) usage && exit 0 ;;
+    --quick) quick=1 ;;
+    --plan) plan_only=1 ;;
+    --only | --p | --nets | --models | --densities | --costs | --out | --page)
+        [ $# -gt 1 ] || fail "$1 needs a value; --help shows the options"
+        case $2 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "$1 \"$2\": letters, digits and _.,:/+=@%- only, please" ;; esac
+        case $1 in
+        --only) only=$2 ;;
+        --p) ranks=$2 ;;
+        --nets) nets=$2 ;;
+        --models) models=$2 ;;
+        --densities) densities=$2 ;;
+        --costs) costs=$2 ;;
+        --out) out=$2 ;;
+        --page) page=$2 ;;
+        esac
+        shift
+        ;;
+    *) fail "unknown option $1; --help shows them all" ;;
+    esac
+    shift
+done
+case $only in '' | map | aims | page) ;; *) fail "--only $only: map, aims or page" ;; esac
+[ -z "$costs" ] || [ -f "$costs" ] || fail "--costs: there is no file $costs"
+
+map_p=4,8,16,32,64,128,256,512,1024 map_densities=0.001,0.01,0.02 map_nets=1gbe,10gbe,25gbe,100gbe
+if [ -n "$quick" ]; then
+    command="$command --quick"
+    : "${out:=build/scaling-quick}"
+    [ "$ranks" != 4,8,16,32,64,128,256 ] || ranks=4,8
+    : "${densities:=0.001}" "${models:=ResNet-20,VGG-16}"
+fi
+if [ -z "$page" ]; then
+    if [ -z "$out" ]; then page=results/scaling.md; else page=$out/scaling.md; fi
+fi
+: "${out:=results/measured/scaling}" "${nets:=$map_nets}" "${densities:=$map_densities}"
+[ -n "$costs" ] || [ ! -f "$out/costs.csv" ] || costs=$out/costs.csv
+for p in $(echo "$ranks" | tr , ' '); do
+    case $p in '' | *[!0-9]*) fail "--p $ranks: whole numbers with commas between them" ;; esac
+    case ",$map_p," in *",$p,"*) ;; *) fail "--p $p: the map has $map_p" ;; esac
+done
+
+program=${BUILD:-build}/sparsetrain
+folder=scripts/scaling
+published=results/published profiles=results/measured/profiles
+simulate=${SCALING_SIMULATE:-sh scripts/simulate.sh} # a test has its own
+json_awk=$(cat scripts/reproduce/json.awk) csv_awk=$(cat scripts/reproduce/csv.awk)
+newline='
+'
+[ -x "$program" ] || fail "$program is not there; build it first: make"
+if [ "$only" != page ] && [ -z "${SCALING_SIMULATE:-}${plan_only:-}" ]; then
+    command -v smpirun >/dev/null 2>&1 || fail "smpirun is not installed (SimGrid): sh scripts/deps.sh sim, then make sim; --only page needs neither"
+    [ -f "${BUILD:-build}/sparsetrain-sim" ] || fail "${BUILD:-build}/sparsetrain-sim is not there; build it: make sim"
+fi
+commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+mkdir -p "$out"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-scaling.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+
+# -- what there is: models, networks, the cost model ------------------------------------------------------------------------
+# published_value FILE COLUMN NAME VALUE: that column of the row with NAME = VALUE
+published_value() {
+    awk -v column="$2" -v name="$3" -v value="$4" "$csv_awk"'
+        { csv_split($0, f) }
+        NR == 1 { for (i in f) at[f[i]] = i; next }
+        f[at[name]] == value { print f[at[column]]; exit }' "$published/$1"
+}
+# model_n NAME: parameters, as the program and the papers count them; AlexNet's and ResNet-50's as usual for 1000 classes
+model_n() {
+    case $1 in
+    ResNet-20) echo 269722 ;;
+    LSTM-PTB) echo 66034000 ;;
+    VGG-16 | BERT) published_value oktopk-models.csv parameters model "$1" ;;
+    AlexNet) echo 61100840 ;;
+    ResNet-50) echo 25557032 ;;
+    *) fail "no model $1: there are ResNet-20, VGG-16, LSTM-PTB and BERT" ;;
+    esac
+}
+map_models=ResNet-20,VGG-16,LSTM-PTB,BERT
+: "${models:=$map_models}"
+# profile_of MODEL DENSITY: the fitted gradients that are nearest: of this model, or of one of its kind; of this density, or
+# of the next lower one
+profile_of() {
+    case $1 in
+    ResNet-20 | ResNet-50) profile=resnet20-p8 ;;
+    VGG-16 | AlexNet) profile=vgg16-p8 ;;
+    *) profile=lstm-ptb-p8 ;;
+    esac
+    for profile_density in "$2" 0.01 0.001; do
+        if [ -f "$profiles/$profile-$profile_density" ]; then
+            echo "$profiles/$profile-$profile_density"
+            return
+        fi
+    done
+    fail "no profile $profiles/$profile-*: it comes with the tree, and its folder says how it was made"
+}
+
+# networks.csv: a network is the twin of an earlier one with the same alpha/beta
+networks() {
+    echo net,alpha,beta,twin,factor
+    for net in $(echo $map_nets | tr , ' '); do "$program" predict --json --net "$net" --p 2 | head -n 1; done |
+        awk "$json_awk$newline"'
+            {
+                net = json("net"); alpha = json("alpha"); beta = json("beta"); twin = ""; factor = 1
+                for (i = 1; i <= count; i++) {
+                    off = alpha / beta / (alphas[i] / betas[i]) - 1
+                    if (off < 1e-9 && off > -1e-9) { twin = names[i]; factor = alpha / alphas[i]; break }
+                }
+                names[++count] = net; alphas[count] = alpha; betas[count] = beta
+                printf "%s,%s,%s,%s,%.17g\n", net, alpha, beta, twin, factor
+            }'
+}
+# predicted.csv: the cost model in every cell; fedavg exchanges no gradients
+predictions() {
+    echo net,model,n,density,k,P,wire,algo,takes,seconds
+    lengths='' names=''
+    for model in $(echo $map_models | tr , ' '); do
+        length=$(model_n "$model")
+        lengths=$lengths${lengths:+,}$length names="$names $length=$model"
+    done
+    for net in $(echo $map_nets | tr , ' '); do
+        for density in $(echo $map_densities | tr , ' '); do
+            for wire in coo32 packed; do
+                "$program" predict --json --net "$net" --p $map_p --n "$lengths" --density "$density" --wire $wire |
+                    awk -v names="$names" -v density="$density" -v wire=$wire "$json_awk$newline"'
+                        BEGIN { count = split(names, pair, " "); for (i = 1; i <= count; i++) { split(pair[i], at, "="); name[at[1]] = at[2] } }
+                        json("predict") == "cost" && json("algo") != "fedavg" {
+                            takes = json("wire") != ""
+                            if (takes || wire == "coo32")
+                                print json("net") "," name[json("n")] "," json("n") "," density "," json("k") "," json("ranks") "," \
+                                    wire "," json("algo") "," takes + 0 "," json("seconds")
+                        }'
+            done
+        done
+    done
+}
+networks >"$scratch/networks.csv"
+predictions >"$scratch/predicted.csv"
+
+# -- rows -------------------------------------------------------------------------------------------------------------------
+row_head=net,model,n,density,P,wire,algo,seconds,words_sent_max,local_nnz,global_nnz,scale,run_n,run_k,job
+aims_head=model,n,density,P,wire,algo,compute_s,select_s,word_s,step_s,words_sent_max,scale,job
+# whole FILE HEAD: makes the file, or takes off a last line that an interruption has cut
+whole() {
+    if [ -s "$1" ]; then
+        [ -z "$(tail -c 1 "$1")" ] || sed -i '$d' "$1"
+    else
+        echo "$2" >"$1"
+    fi
+}
+whole "$out/simulated.csv" $row_head
+whole "$out/aims.csv" $aims_head
+whole "$out/jobs.tsv" "job	commit	seconds	command"
+
+# run_job ARGUMENT...: simulate.sh; its rows to $scratch/rows, and a line to jobs.tsv, whose number is $job
+run_job() {
+    job=$(wc -l <"$out/jobs.tsv")
+    job_start=$(date +%s)
+    if $simulate "$@" >"$scratch/rows" 2>"$scratch/errors" </dev/null; then job_status=0; else job_status=$?; fi
+    [ $job_status -le 128 ] || exit $job_status # a signal
+    [ $job_status -eq 0 ] || {
+        note "left out, status $job_status of simulate.sh $*: $(tail -n 1 "$scratch/errors")"
+        return 1
+    }
+    printf '%s\t%s\t%s\tsh scripts/simulate.sh %s\n' "$job" "$commit" $(($(date +%s) - job_start)) "$*" >"$scratch/job"
+}
+# study PROGRAM.awk ASSIGNMENT...: over all tables
+study() {
+    study_program=$1
+    shift
+    awk -v simulated_p="$ranks" "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$scratch/networks.csv" \
+        table=predicted "$scratch/predicted.csv" table=simulated "$out/simulated.csv"
+}
+# chosen: of a plan, what --nets, --models and --densities ask for
+chosen() { awk -F , -v nets=",$nets," -v models=",$models," -v densities=",$densities," 'index(nets, "," $1 ",") && index(models, "," $2 ",") && index(densities, "," $4 ",")'; }
+plan() { study plan.awk -v plan_p="$1" -v small="${quick:+1024}" | chosen; }
+
+# simulate_map P: everything of the plan of this P
+simulate_map() {
+    plan "$1" >"$scratch/plan"
+    map_jobs=$(wc -l <"$scratch/plan") map_at=0
+    while IFS=, read -r net model n density k p wire algo scale seconds; do
+        map_at=$((map_at + 1))
+        note "P = $p, $map_at of $map_jobs: $net, $model, density $density, $wire: $algo (about $seconds s)"
+        list=$(echo "$algo" | tr ' ' ,)
+        set -- --net "$net" --p "$p" --algo "$list" --wire "$wire"
+        if [ "$algo" = micro ]; then
+            # Its words follow from k and P alone, but every partition must have its share of entries, which drawn
+            # gradients do not have: independent numbers, ten times k of them.
+            set -- "$@" --n $((10 * k)) --density 0.1
+        else
+            set -- "$@" --n "$n" --density "$density" --pattern "fitted:$(profile_of "$model" "$density")" --device sparse
+        fi
+        [ "$scale" = 1 ] || set -- "$@" --scale "$scale"
+        run_job "$@" --steps 2 -- --warmup 1 || continue
+        awk -v head="$net,$model,$n,$density,$p,$wire" -v job="$job" "$json_awk$newline"'
+            { print head "," json("algo") "," json("mean_s") "," json("words_sent_max") "," json("local_nnz") "," json("global_nnz") "," \
+                (json("scale") == "" ? 1 : json("scale")) "," json("n") "," json("k") "," job }' "$scratch/rows" >"$scratch/lines"
+        cat "$scratch/job" >>"$out/jobs.tsv"
+        cat "$scratch/lines" >>"$out/simulated.csv"
+    done <"$scratch/plan"
+}
+
+# -- the aims: weak scaling on 1gbe with the step times of the gTop-k paper's GPU ---------------------------------------------
+# aim_jobs: model, P, algorithm, wire, the most entries a rank selects (scale)
+aim_jobs() {
+    if [ -n "$quick" ]; then
+        printf 'VGG-16 32 %s\n' 'topka coo32 1024' 'gtopk coo32 1024' 'gtopk-rd packed 1024' 'spardl packed 1024'
+        return
+    fi
+    for model in VGG-16 ResNet-20 AlexNet ResNet-50; do
+        for p in 32 256; do
+            # dense: entries of the gradient, which nobody reads
+            printf '%s %s %s\n' "$model" $p 'dense - 3000000' "$model" $p "topka coo32 $((p == 32 ? 8192 : 1024))" "$model" $p "gtopk coo32 16384" \
+                "$model" $p 'gtopk-rd coo32 16384' "$model" $p 'gtopk-rd packed 16384' "$model" $p 'spardl coo32 16384' "$model" $p 'spardl packed 16384'
+        done
+    done
+}
+# cost_of MODEL COLUMN: of the table of --costs
+cost_of() {
+    awk -v model="$1" -v column="$2" "$csv_awk"'
+        /^#/ { next }
+        { csv_split($0, f) }
+        !head { head = 1; for (i in f) at[f[i]] = i; next }
+        f[at["model"]] == model { print f[at[column]]; exit }' "$costs"
+}
+has_aim() { # has_aim MODEL P WIRE ALGO SELECT WORD
+    awk -F , -v want="$1,$2,$3,$4" -v select_s="$5" -v word_s="$6" '
+        $1 "," $4 "," $5 "," $6 == want && $8 == select_s && $9 == word_s { found = 1 } END { exit !found }' "$out/aims.csv"
+}
+# simulate_aims SELECT WORD-COLUMN: communication alone (none none), or with the costs of the table
+simulate_aims() {
+    aim_jobs | while read -r model p algo wire most; do
+        n=$(model_n "$model")
+        compute=$(published_value gtopk-single-gpu.csv iteration_s model "$model")
+        select_s=0 word_s=0
+        if [ "$1" = costs ]; then
+            select_s=$(cost_of "$model" select_s) word_s=$(cost_of "$model" word_s)
+            case ,$select_s,$word_s, in *,,*) continue ;; esac # not in the table
+            [ "$algo" != dense ] || continue # nothing is charged to it
+        fi
+        [ "$wire" != - ] || wire=coo32
+        if has_aim "$model" "$p" "$wire" "$algo" "$select_s" "$word_s"; then continue; fi
+        note "aims: $model, P = $p, $algo $wire, selection $select_s s"
+        set -- --net 1gbe --p "$p" --algo "$algo" --wire "$wire" --n "$n" --density 0.001 --compute "$compute"
+        if [ "$algo" = dense ]; then
+            scale=$(awk -v n="$n" -v most="$most" 'BEGIN { s = n / most; printf "%.6g", (s > 1 ? s : 1) }')
+        else
+            scale=$(awk -v n="$n" -v most="$most" 'BEGIN { s = int(n * 0.001) / most; printf "%.6g", (s > 1 ? s : 1) }')
+            set -- "$@" --pattern "fitted:$(profile_of "$model" 0.001)" --device sparse
+        fi
+        [ "$scale" = 1 ] || set -- "$@" --scale "$scale"
+        if [ "$select_s,$word_s" != 0,0 ]; then set -- "$@" --select-cost "$select_s" --word-cost "$word_s"; fi
+        run_job "$@" --steps 2 -- --warmup 1 || continue
+        awk -v head="$model,$n,0.001,$p,$wire,$algo,$compute,$select_s,$word_s" -v scale="$scale" -v job="$job" "$json_awk$newline"'
+            { print head "," json("step_s") "," json("words_sent_max") "," scale "," job }' "$scratch/rows" >"$scratch/lines"
+        cat "$scratch/job" >>"$out/jobs.tsv"
+        cat "$scratch/lines" >>"$out/aims.csv"
+    done
+}
+
+left=$(plan '' | awk -F , '{ jobs++; s += $10 } END { printf "%d simulations, about %.0f minutes of one core", jobs, s / 60 }')
+note "left of the map: $left (as the model has it; what falls behind is left out on the way)"
+[ -z "$plan_only" ] || exit 0
+if [ -z "$only" ] || [ "$only" = aims ]; then
+    simulate_aims none
+    [ -z "$costs" ] || simulate_aims costs
+fi
+if [ -z "$only" ] || [ "$only" = map ]; then
+    for p in $(echo "$ranks" | tr , ' '); do simulate_map "$p"; done
+fi
+study cells.awk >"$out/.cells" && mv "$out/.cells" "$out/cells.csv"
+
+# -- the page ---------------------------------------------------------------------------------------------------------------
+machine() {
+    machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+    printf '%s, %s cores, %s' "${machine_cpu:-$(uname -m)}" "$(getconf _NPROCESSORS_ONLN)" "$(uname -sr)"
+}
+# picture FILE.png TITLE COLUMN WIRE [SHADES]: of cells.csv; COLUMN 9: the winner, 18: how far ahead
+picture() {
+    awk -F , -v column="$3" -v wire="$4" -v names="$names" '
+        BEGIN { count = split(names, list, " "); for (i = 1; i <= count; i++) code[list[i]] = i - 1 }
+        NR == 1 { next }
+        !($1 in net) { net[$1] = nets++ }
+        !($2 in model) { model[$2] = models++ }
+        !($4 in density) { density[$4] = densities++ }
+        $7 == wire { print 3 * model[$2] + density[$4], log($6) / log(2), net[$1], (column == 9 ? code[$9] : $column), $8 == "simulated" }' "$out/cells.csv" >"$scratch/map.dat"
+    LC_ALL=C.UTF-8 gnuplot -e "out='$out/$1'; data='$scratch/map.dat'; title='$2'; names='$names'; shades='${5:-no}'; models='$(echo $map_models | tr , ' ')'; densities='$(echo $map_densities | tr , ' ')'; networks='$(echo $map_nets | tr , ' ')'" $folder/map.gp ||
+        note "gnuplot could not draw $1"
+}
+if command -v gnuplot >/dev/null 2>&1; then
+    names=$(awk -F , 'NR > 1 { n[$9]++ } END { for (i in n) print n[i], i }' "$out/cells.csv" | sort -rn | awk '{ printf "%s%s", (NR > 1 ? " " : ""), $2 }')
+    picture winners-coo32.png 'The fastest exchange, in coo32 alone' 9 coo32
+    picture winners-packed.png 'The fastest exchange, in any wire format' 9 packed
+    picture ahead.png 'The best of ours against the best published algorithm' 18 packed yes
+else
+    note "no pictures: gnuplot is not installed: sh scripts/deps.sh test"
+fi
+case $out in
+"$(dirname "$page")"/*) pictures=${out#"$(dirname "$page")"/}/ ;;
+"$(dirname "$page")") pictures='' ;;
+*) pictures=$(cd "$out" && pwd -P)/ ;;
+esac
+commits=$(awk -F '\t' 'NR > 1 { print $2 }' "$out/jobs.tsv" | sort -u | paste -s -d ' ' -)
+seconds=$(awk -F '\t' '{ s += $3 } END { print s + 0 }' "$out/jobs.tsv")
+{
+    printf 'command: %s\ncommit: %s\nmachine: %s\ndate: %s\nseconds: %s\n' "$command" "${commits:-$commit}" "$(machine)" "$(date -u +%Y-%m-%d)" "$seconds"
+} >"$out/about.txt"
+awk -v simulated_p="$ranks" -v command="$command" -v commits="${commits:-$commit}" -v machine="$(machine)" -v seconds="$seconds" -v pictures="$pictures" \
+    -v costs="${costs:+1}" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
+    table=simulated "$out/simulated.csv" table=cells "$out/cells.csv" table=aims "$out/aims.csv" table=single $published/gtopk-single-gpu.csv \
+    table=throughput $published/gtopk-throughput.csv >"$scratch/page"
+mkdir -p "$(dirname "$page")"
+mv "$scratch/page" "$page"
+note "the page: $page"

@@ -1,0 +1,108 @@
+# study.awk: what plan.awk, cells.awk and page.awk share: the tables of the scaling study, read before what they do.
+#
+#     awk -v simulated_p=4,8,16 -f study.awk -f cells.awk table=networks networks.csv table=predicted predicted.csv \
+#         table=simulated simulated.csv
+#
+# networks.csv   net, alpha [s], beta [s/word], twin, factor: a network whose alpha/beta is that of an earlier one is its
+#                twin: every time of it is the twin's times factor, so it is not simulated again
+# predicted.csv  net, model, n, density, k, P, wire, algo, takes (1: a wire format changes it), seconds: by the cost model
+# simulated.csv  net, model, n, density, P, wire, algo, seconds, ...: mean of the simulated steps
+#
+# A cell is a net, model, density and P; in each wire format (coo32, packed) it has a winner.
+# A published algorithm in the format of its paper, coo32: what others have proposed. Ours is gtopk-rd in any format, and
+# every algorithm in a format of ours. micro and the dense ones have no format of their own and stay what they are.
+BEGIN {
+    FS = ","
+    OFS = ","
+    steps_p = split(simulated_p, p_simulated, ",")
+    for (i = 1; i <= steps_p; i++) place_of_p[p_simulated[i]] = i
+    # What is simulated. Not: gtopk-naive and hitopk (one rank a node), which send what topka sends; gaussiank, which does
+    # so with one more gathering; what is dense, which by the model is far behind in every cell (the page says
+    # how far).
+    split("topka topkdsa gtopk gtopk-rd oktopk micro spardl", list, " ")
+    for (i in list) simulable[list[i]] = 1
+}
+FNR == 1 { next }
+table == "networks" {
+    nets[++net_count] = $1
+    alpha_of[$1] = $2
+    beta_of[$1] = $3
+    twin[$1] = $4
+    factor[$1] = $5
+}
+table == "predicted" {
+    if (!(($1, $2, $4, $6) in seen_cell)) {
+        seen_cell[$1, $2, $4, $6] = 1
+        cell_net[++cells] = $1
+        cell_model[cells] = $2
+        cell_n[cells] = $3
+        cell_density[cells] = $4
+        cell_k[cells] = $5
+        cell_p[cells] = $6
+    }
+    if (!($8 in seen_algo)) {
+        seen_algo[$8] = 1
+        algos[++algo_count] = $8
+        takes[$8] = $9
+    }
+    predicted[$1, $2, $4, $6, $7, $8] = $10
+}
+table == "simulated" { simulated[$1, $2, $4, $5, $6, $7] = $8 }
+
+function is_published(wire, algo) { return algo != "gtopk-rd" && (wire == "coo32" || !takes[algo]) }
+# Seconds of a step by the model; "": there is none
+function model_s(net, model, density, P, wire, algo,   key) {
+    key = net SUBSEP model SUBSEP density SUBSEP P SUBSEP (takes[algo] ? wire : "coo32") SUBSEP algo
+    return key in predicted ? predicted[key] : ""
+}
+# ... in simulation
+function simulated_s(net, model, density, P, wire, algo,   key) {
+    key = model SUBSEP density SUBSEP P SUBSEP (takes[algo] ? wire : "coo32") SUBSEP algo
+    if (twin[net] != "") return (twin[net] SUBSEP key) in simulated ? simulated[twin[net], key] * factor[net] : ""
+    return (net SUBSEP key) in simulated ? simulated[net, key] : ""
+}
+function seconds_of(kind, net, model, density, P, wire, algo) {
+    if (kind == "simulated") return simulated_s(net, model, density, P, wire, algo)
+    return model_s(net, model, density, P, wire, algo)
+}
+# The fastest of a kind in a format: best_algo, and its seconds are returned ("": none). who: "all", "published", "ours".
+# Of equal ones that of the shorter name, for what a paper builds on another paper comes later and is called longer.
+function best_of(kind, who, net, model, density, P, wire,   i, s, least) {
+    least = ""
+    best_algo = ""
+    for (i = 1; i <= algo_count; i++) {
+        if (who == "published" && !is_published(wire, algos[i]) || who == "ours" && is_published(wire, algos[i])) continue
+        if ((s = seconds_of(kind, net, model, density, P, wire, algos[i])) == "") continue
+        if (least == "" || s < least || s == least && length(algos[i]) < length(best_algo)) {
+            least = s
+            best_algo = algos[i]
+        }
+    }
+    return least
+}
+# Is this algorithm to be simulated in this cell? At the first P all are. Then those that were not far behind at the P
+# before (what falls behind as P grows goes on to do so), and those that the model holds to be among the first.
+function is_wanted(net, model, density, P, wire, algo,   before, s, published, best, lead) {
+    if (!(algo in simulable) || !takes[algo] && wire != "coo32" || !(P in place_of_p)) return 0
+    if (place_of_p[P] == 1) return 1
+    published = is_published(wire, algo)
+    s = model_s(net, model, density, P, wire, algo)
+    if (s <= 1.3 * best_of("model", "all", net, model, density, P, wire)) return 1
+    if (published && s <= 1.3 * best_of("model", "published", net, model, density, P, wire)) return 1
+    before = p_simulated[place_of_p[P] - 1]
+    best = best_of("simulated", "all", net, model, density, before, wire)
+    lead = best_of("simulated", "published", net, model, density, before, "coo32")
+    s = simulated_s(net, model, density, before, wire, algo)
+    if (best == "") { # nothing is known of the P before: as the model says, for an estimate
+        s = model_s(net, model, density, P, wire, algo)
+        return s <= 1.9 * best_of("model", "all", net, model, density, P, wire)
+    }
+    return s != "" && (s <= 1.9 * best || published && s <= 1.5 * lead)
+}
+# Has everything been simulated that is to be?
+function is_simulated(net, model, density, P, wire,   i) {
+    if (!(P in place_of_p)) return 0
+    for (i = 1; i <= algo_count; i++)
+        if (is_wanted(net, model, density, P, wire, algos[i]) && simulated_s(net, model, density, P, wire, algos[i]) == "") return 0
+    return 1
+}
