@@ -264,13 +264,14 @@ has_aim() { # has_aim MODEL P WIRE ALGO SELECT WORD
     awk -F , -v want="$1,$2,$3,$4" -v select_s="$5" -v word_s="$6" '
         $1 "," $4 "," $5 "," $6 == want && $8 == select_s && $9 == word_s { found = 1 } END { exit !found }' "$out/aims.csv"
 }
-# simulate_aims SELECT WORD-COLUMN: communication alone (none none), or with the costs of the table
+# simulate_aims none|costs: communication alone, or with the costs of the table
 simulate_aims() {
+    aims_with=$1
     aim_jobs | while read -r model p algo wire most; do
         n=$(model_n "$model")
         compute=$(published_value gtopk-single-gpu.csv iteration_s model "$model")
         select_s=0 word_s=0
-        if [ "$1" = costs ]; then
+        if [ "$aims_with" = costs ]; then
             select_s=$(cost_of "$model" select_s) word_s=$(cost_of "$model" word_s)
             case ,$select_s,$word_s, in *,,*) continue ;; esac # not in the table
             [ "$algo" != dense ] || continue # nothing is charged to it

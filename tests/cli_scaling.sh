@@ -1,0 +1,230 @@
+#!/bin/sh
+# cli_scaling.sh: scripts/scaling.sh: who wins, who is ahead, crossovers, twins and what is still to be simulated, on rows that the
+# test makes; interruptions; the page. Nothing is simulated: a program that answers from a table stands in for simulate.sh.
+# shellcheck disable=SC2016 # programs for other shells and awks
+. tests/tap.sh
+folder=scripts/scaling
+
+# -- the tables by hand: two networks of which the second is the first ten times as fast, one model, P = 4, 8, 16 ------------------
+cat > "$W/networks.csv" << 'END'
+net,alpha,beta,twin,factor
+slow,1,0.1,,1
+fast,0.1,0.01,slow,0.1
+END
+# predicted NET FACTOR: seconds of each algorithm and format at P = 4, 8, 16
+predicted() {
+    awk -v net="$1" -v factor="$2" 'BEGIN {
+        split("dense topka topkdsa gtopk gtopk-rd oktopk micro spardl", algo, " ")
+        #         P = 4, coo32 and packed; then 8; then 16
+        split("90 90 90 90 90 90", t1, " "); split("2 1.5 6 5 20 15", t2, " "); split("9 9 30 30 90 90", t3, " "); split("4 3 6 4.5 8 6", t4, " ")
+        split("2.1 1.6 3 2 4 3", t5, " "); split("9 9 20 20 50 50", t6, " "); split("6 6 7 7 8 8", t7, " "); split("4 3.5 4 3.5 4.5 2.5", t8, " ")
+        for (a = 1; a <= 8; a++)
+            for (p = 0; p < 3; p++)
+                for (w = 1; w <= 2; w++) {
+                    takes = algo[a] != "dense" && algo[a] != "micro"
+                    if (w == 2 && !takes) continue
+                    i = 2 * p + w
+                    t = a == 1 ? t1[i] : a == 2 ? t2[i] : a == 3 ? t3[i] : a == 4 ? t4[i] : a == 5 ? t5[i] : a == 6 ? t6[i] : a == 7 ? t7[i] : t8[i]
+                    printf "%s,net,1000000,0.01,10000,%d,%s,%s,%d,%g\n", net, 4 * 2 ^ p, w == 1 ? "coo32" : "packed", algo[a], takes, t * factor
+                }
+    }'
+}
+{
+    echo net,model,n,density,k,P,wire,algo,takes,seconds
+    predicted slow 1
+    predicted fast 0.1
+} > "$W/predicted.csv"
+head=net,model,n,density,P,wire,algo,seconds,words_sent_max,local_nnz,global_nnz,scale,run_n,run_k,job
+echo $head > "$W/none.csv"
+study() { # study PROGRAM SIMULATED ASSIGNMENT...
+    study_program=$1 study_rows=$2
+    shift 2
+    awk -v simulated_p=4,8 "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$W/networks.csv" table=predicted "$W/predicted.csv" \
+        table=simulated "$study_rows"
+}
+# cell NET P WIRE: kind, winner, its seconds, published, ours, its format, ahead
+cell() { awk -F , -v net="$1" -v P="$2" -v wire="$3" '$1 == net && $6 == P && $7 == wire { print $8, $9, $10, $13, $15, $16, $18 }' "$W/cells"; }
+is_cell() { # is_cell NET P WIRE TEXT
+    why="$(cell "$1" "$2" "$3")"
+    [ "$why" = "$4" ]
+}
+
+study cells.awk "$W/none.csv" > "$W/cells"
+check "nothing simulated: every cell is by the model" [ "$(awk -F , '$8 == "model"' "$W/cells" | grep -c .)" -eq 12 ]
+check "by the model, coo32: the winner is published, ours is behind" is_cell slow 4 coo32 'model topka 2 topka gtopk-rd coo32 0.9524'
+check "in packed, topka is ours" is_cell slow 4 packed 'model topka 1.5 topka topka packed 1.333'
+check "another winner at P = 8" is_cell slow 8 coo32 'model gtopk-rd 3 spardl gtopk-rd coo32 1.333'
+check "what is published is compared in coo32" is_cell slow 16 packed 'model spardl 2.5 spardl spardl packed 1.8'
+
+plan() { study plan.awk "$@" | sort; }
+of_plan() { # of_plan P WIRE: the algorithms of all jobs, sorted
+    awk -F , -v P="$1" -v wire="$2" '$6 == P && $7 == wire { print $8 }' "$W/plan" | tr ' ' '\n' | sort | paste -s -d ' ' -
+}
+plan "$W/none.csv" -v plan_p=4 > "$W/plan"
+check "at the first P all are simulated" [ "$(of_plan 4 coo32)" = "gtopk gtopk-rd micro oktopk spardl topka topkdsa" ]
+check "in packed all that take it" [ "$(of_plan 4 packed)" = "gtopk gtopk-rd oktopk spardl topka topkdsa" ]
+check "but nothing of a twin" [ "$(grep -c '^fast' "$W/plan")" -eq 0 ]
+check "micro has a job of its own, all others share one" [ "$(grep -c . "$W/plan") $(grep -c ',micro,1,' "$W/plan")" = "3 1" ]
+check "long selections are scaled to 4096 entries" [ "$(grep -c ',2.44141,' "$W/plan")" -eq 2 ]
+check "no P that is not asked for" [ "$(plan "$W/none.csv" -v plan_p=16 | grep -c .)" -eq 0 ]
+
+# In simulation gtopk-rd is faster than topka at P = 4.
+row() { printf 'slow,net,1000000,0.01,%s,%s,%s,%s,1,1,1,1,1,1,1\n' "$1" "$2" "$3" "$4"; }
+{
+    echo $head
+    row 4 coo32 topka 2.5; row 4 coo32 topkdsa 30; row 4 coo32 gtopk 4; row 4 coo32 gtopk-rd 2; row 4 coo32 oktopk 3; row 4 coo32 micro 5; row 4 coo32 spardl 4.2
+    row 4 packed topka 1.8; row 4 packed topkdsa 30; row 4 packed gtopk 3; row 4 packed gtopk-rd 1; row 4 packed oktopk 2.5; row 4 packed spardl 3.6
+} > "$W/four.csv"
+study cells.awk "$W/four.csv" > "$W/cells"
+check "simulated: the winner, the best published, how far ahead" is_cell slow 4 coo32 'simulated gtopk-rd 2 topka gtopk-rd coo32 1.25'
+check "packed against coo32" is_cell slow 4 packed 'simulated gtopk-rd 1 topka gtopk-rd packed 2.5'
+check "a twin has the same times a tenth" is_cell fast 4 packed 'simulated gtopk-rd 0.1 topka gtopk-rd packed 2.5'
+check "what is not simulated stays with the model" is_cell slow 8 coo32 'model gtopk-rd 3 spardl gtopk-rd coo32 1.333'
+grep -v ',micro,' "$W/four.csv" > "$W/part.csv"
+study cells.awk "$W/part.csv" > "$W/cells"
+check "one that is missing leaves the cell to the model" is_cell slow 4 coo32 'model topka 2 topka gtopk-rd coo32 0.9524'
+check "in both formats" is_cell slow 4 packed 'model topka 1.5 topka topka packed 1.333'
+plan "$W/part.csv" -v plan_p=4 > "$W/plan"
+check "and is all that is to be simulated" [ "$(grep -c . "$W/plan") $(of_plan 4 coo32)" = "1 micro" ]
+plan "$W/four.csv" -v plan_p=8 > "$W/plan"
+check "at the next P: who was near, or is by the model" [ "$(of_plan 8 coo32)" = "gtopk-rd oktopk spardl topka" ]
+check "in packed" [ "$(of_plan 8 packed)" = "gtopk-rd topka" ]
+
+# -- the script: what it asks of simulate.sh, interruptions, the page -------------------------------------------------------------
+cat > "$W/simulate" << END
+#!/bin/sh
+echo "\$*" >> "$W/log"
+if [ -f "$W/stop" ] && [ "\$(wc -l < "$W/log")" -ge "\$(cat "$W/stop")" ]; then echo '{"algo":"half'; exit 143; fi
+while [ \$# -gt 0 ]; do
+    case \$1 in --algo) algos=\$2 ;; --wire) wire=\$2 ;; --p) p=\$2 ;; --n) n=\$2 ;; --compute) compute=\$2 ;; esac
+    shift
+done
+for algo in \$(echo "\$algos" | tr , ' '); do
+    awk -v algo=\$algo -v wire=\$wire -v p=\$p -v n=\$n -v compute=\${compute:-0} '\$1 == algo && \$2 == wire {
+        printf "{\"algo\":\"%s\",\"n\":%s,\"k\":9,\"mean_s\":%g,\"words_sent_max\":5,\"local_nnz\":9,\"global_nnz\":9,\"step_s\":%g}\n", algo, n, \$3 * p, compute + \$3 * p }' "$W/times"
+done
+END
+cat > "$W/times" << 'END'
+topka coo32 0.001
+topka packed 0.0009
+topkdsa coo32 0.1
+topkdsa packed 0.1
+gtopk coo32 0.002
+gtopk packed 0.002
+gtopk-rd coo32 0.0008
+gtopk-rd packed 0.0004
+oktopk coo32 0.1
+oktopk packed 0.1
+micro coo32 0.1
+spardl coo32 0.1
+spardl packed 0.1
+dense coo32 1
+END
+: > "$W/log"
+scaling() { # scaling OPTION...: in $W/lab; its status
+    SCALING_SIMULATE="sh $W/simulate" sh scripts/scaling.sh --out "$W/lab" "$@" > "$W/out" 2> "$W/err" < /dev/null
+}
+small='--only map --nets 1gbe --models ResNet-20 --densities 0.001 --p 4,8'
+calls() { grep -c . "$W/log"; }
+if [ ! -f results/measured/profiles/resnet20-p8-0.001 ]; then
+    not_ok "the profiles are there" "results/measured/profiles/resnet20-p8-0.001 is missing"
+    finish
+    exit
+fi
+echo 2 > "$W/stop"
+# shellcheck disable=SC2086 # a list of options
+scaling $small
+check "interrupted: the status of the signal" [ $? -eq 143 ]
+check "what was finished is there, and nothing of the rest" [ "$(grep -c . "$W/lab/simulated.csv") $(grep -c . "$W/lab/jobs.tsv")" = "7 2" ]
+rm "$W/stop"
+printf '1gbe,ResNet-20,2697' >> "$W/lab/simulated.csv" # as if the machine had gone off in the middle of a line
+# shellcheck disable=SC2086
+scaling $small
+status=$?
+why="status $status: $(tail -n 2 "$W/err")"
+check "it goes on" [ $status -eq 0 ]
+check "the first job is not repeated" [ "$(grep -c -- '--p 4 --algo topka,topkdsa,gtopk,gtopk-rd,oktopk,spardl --wire coo32' "$W/log")" -eq 1 ]
+check "a line that was cut is gone" [ "$(awk -F , 'NF != 15' "$W/lab/simulated.csv" | grep -c .)" -eq 0 ]
+check "every algorithm once" [ -z "$(cut -d , -f 1-7 "$W/lab/simulated.csv" | sort | uniq -d)" ]
+check "what fell behind at P = 4 is not simulated at 8" [ "$(grep -cE '^1gbe,ResNet-20,269722,0.001,8,coo32,(oktopk|topkdsa|micro),' "$W/lab/simulated.csv")" -eq 0 ]
+check "drawn gradients, held by what is not zero" grep -q -- '--density 0.001 --pattern fitted:results/measured/profiles/resnet20-p8-0.001 --device sparse --steps 2' "$W/log"
+check "micro over ten times k numbers" grep -q -- '--algo micro --wire coo32 --n 2690 --density 0.1 --steps 2' "$W/log"
+before=$(calls)
+# shellcheck disable=SC2086
+scaling $small
+check "once more: nothing runs" [ "$(calls)" -eq "$before" ]
+jobs() { # every row's job is in jobs.tsv, with its command
+    why=$(awk -F '\t' 'NR == FNR { command[$1] = $4; next } FNR > 1 && !(command[$15] ~ ("--net " $1 " --p " $5 " ") && command[$15] ~ $7) { print "no job of " $0 }' "$W/lab/jobs.tsv" FS=, "$W/lab/simulated.csv")
+    [ -z "$why" ]
+}
+check "every row names its command" jobs
+page=$W/lab/scaling.md
+has() {
+    why="not in it: $1"
+    grep -qF -- "$1" "$page"
+}
+check "the page: the map says who wins and by how much" has '| 1gbe | ResNet-20 | gtopk-rd 2.50 | gtopk-rd 2.50 | gtopk-rd 1.14 (m) |'
+check "the page: crossovers" has '| 1gbe | ResNet-20 | 0.001 | gtopk-rd everywhere | gtopk-rd everywhere |'
+check "the page: nothing is behind" has 'In no cell of the map is the best of ours, in any format, behind'
+check "the page: simulated over predicted" grep -q '^| gtopk-rd | coo32 | 2 | [0-9.]* | [0-9.]* | [0-9.]* |' "$page"
+check "the page says where it comes from" has "at commit $("$PROGRAM" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p') on "
+check "about.txt" [ "$(grep -cE '^(command: sh scripts/scaling.sh|commit: [0-9a-f]|machine: .|seconds: [0-9])' "$W/lab/about.txt")" -eq 4 ]
+if command -v gnuplot > /dev/null 2>&1; then
+    check "three pictures" [ "$(for p in winners-coo32 winners-packed ahead; do head -c 4 "$W/lab/$p.png" | grep -c PNG; done | paste -s -d + -)" = 1+1+1 ]
+else
+    skip "three pictures" "gnuplot is not installed"
+fi
+
+# Ours behind: a published algorithm that is faster than all.
+rm "$W/lab/simulated.csv"
+sed 's/^topka coo32.*/topka coo32 0.0002/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
+# shellcheck disable=SC2086
+scaling $small
+check "behind: loudly, and in which cell" has '**Ours is behind the best published algorithm in 2 cells of the map:**'
+check "behind: the two times" has '- 1gbe, ResNet-20, density 0.001, P = 4: gtopk-rd (packed) 1.6 ms, topka 0.8 ms (simulated)'
+check "behind: bold in the map" has '| 1gbe | ResNet-20 | topka **0.50** | topka **0.50** |'
+check "another winner than the model's, with the reason" grep -q '^| gtopk-rd | topka | [24] | .*all-gather of MPI' "$page"
+
+# The aims
+printf 'model,select_s,word_s,source\nVGG-16,0.002,1e-9,a test\n' > "$W/costs"
+: > "$W/log"
+scaling --only aims --costs "$W/costs"
+check "aims: each algorithm at two P, and once more with costs where there are any" [ "$(calls) $(grep -c -- '--select-cost 0.002 --word-cost 1e-9' "$W/log") $(grep -c . "$W/lab/aims.csv")" = "68 12 69" ]
+check "aims: the paper's step times" [ "$(grep -c -- '--n 14728266 .*--compute 0.097 ' "$W/log") $(grep -c -- '--compute 4.842 ' "$W/log")" = "26 14" ]
+check "aims: reached or not, of the best of ours" has '| VGG-16 | 32 | 93.0% | 88.3% | gtopk-rd, packed | **no** | 0.3% |'
+check "aims: not reached, loudly" grep -q '^\*\*Not reached:\*\* .*VGG-16 at P = 32 (88.3%)' "$page"
+check "aims: reached" has '| ResNet-50 | 32 | 93.0% | 99.7% | gtopk-rd, packed | yes |'
+check "aims: the paper's measurement beside its own model" has '| VGG-16 | dense | 1.0% | 8.4% | 0.3% | 10.1 s | 1.15 s |'
+scaling --only aims --costs "$W/costs"
+check "aims: nothing twice" [ "$(calls)" -eq 68 ]
+
+# -- mistakes ------------------------------------------------------------------------------------------------------------------
+wrong() { # wrong NAME TEXT OPTION...
+    wrong_name=$1 wrong_text=$2
+    shift 2
+    scaling "$@"
+    wrong_status=$?
+    why="status $wrong_status: $(head -c 300 "$W/err")"
+    if [ $wrong_status -eq 2 ] && grep -qF -- "$wrong_text" "$W/err"; then ok "$wrong_name"; else not_ok "$wrong_name" "$why"; fi
+}
+wrong "an unknown option" "unknown option --fast" --fast
+wrong "an option without a value" "--p needs a value" --p
+wrong "a P that the map has not" "--p 5: the map has 4," --p 4,5
+wrong "--only of nothing" "map, aims or page" --only all
+wrong "no table of costs" "there is no file" --costs "$W/nothing"
+unbuilt() {
+    BUILD=$W/nothing scaling --plan
+    [ $? -eq 2 ] && grep -qF 'build it first: make' "$W/err"
+}
+check "no program" unbuilt
+# no simulation: a PATH without smpirun
+mkdir "$W/bin"
+for tool in sh awk sed cat dirname mkdir mktemp rm head tail wc cut tr grep; do ln -s "$(command -v $tool)" "$W/bin/$tool"; done
+without() {
+    PATH=$W/bin sh scripts/scaling.sh --out "$W/lab" "$@" > "$W/out" 2> "$W/err" < /dev/null
+    without_status=$?
+    why="status $without_status: $(head -c 300 "$W/err")"
+    [ $without_status -eq 2 ] && grep -qF 'smpirun is not installed (SimGrid): sh scripts/deps.sh sim' "$W/err"
+}
+check "no SimGrid: what to do" without --only map
+finish
