@@ -165,6 +165,7 @@ wrong "a table that is not there" "there is no such file" --net 1gbe --p 2 --mod
 wrong "a file that is no table" "is no table of measure-costs.sh" --net 1gbe --p 2 --model vgg16 --on cpu --costs README.md
 wrong "a length and a recording" "has its own" --net 1gbe --p 4 --pattern selected:recording --n 100
 wrong "more than fits into memory" "would need about" --net 1gbe --p 100000 --n 4000000000
+wrong "more than fits of what is not zero" "would need about" --net 1gbe --p 1024 --n 1000000000 --density 0.01 --algo gtopk,topka --device sparse
 export lines=2 # with the line about wall time
 wrong "an unknown algorithm" "there are: dense, " --net 1gbe --p 2 --algo nosuch
 wrong "a bench option that does not exist" "unknown option --bogus" --net 1gbe --p 2 -- --bogus
