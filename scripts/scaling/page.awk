@@ -203,7 +203,7 @@ function reason(algo) {
     if (algo == "topka") return "an all-gather of our own with log2(P) start-ups, as the line has it"
     if (algo == "topkdsa") return "the line is its upper end (all of n gathered); and messages to all ranks wait together for their start-up"
     if (algo == "oktopk") return "the line has 6k words, its bound, of which about 4k are sent, and 2P start-ups, which here pass at the same time; new thresholds and regions, every 32 and 64 steps, are not in these steps"
-    if (algo == "micro") return "an all-gather and an allreduce of MPI: for long vectors rings, with P-1 start-ups and more instead of log2(P)"
+    if (algo == "micro") return "an all-gather and an allreduce of MPI, which are better than the line for short vectors (recursive doubling) and worse for long ones (rings, with P-1 start-ups and more)"
     return ""
 }
 function ratios(   a, key, part, list, count, wire, w) {
@@ -221,7 +221,7 @@ function ratios(   a, key, part, list, count, wire, w) {
             }
             if (!count) continue
             sort(list, count)
-            print "| " algos[a] " | " wire " | " count " | " sprintf("%.2f | %.2f | %.2f", list[1], list[int((count + 1) / 2)], list[count]) " | " (w == 1 ? reason(algos[a]) : "") " |"
+            print "| " algos[a] " | " wire " | " count " | " sprintf("%.2f | %.2f | %.2f", list[1], list[int((count + 1) / 2)], list[count]) " | " (w == 1 ? reason(algos[a]) : "as in coo32; and indices that cluster take fewer bits than evenly spread ones, which the line has") " |"
         }
 }
 # Where the simulated winner is another than the predicted one
@@ -267,7 +267,7 @@ END {
     } else print "With selection and merging: no table of measured costs was given (`scaling.sh --costs FILE`), so nothing of them is in these numbers.\n"
     print "What the paper measured is far below its own cost model: its throughputs at 32 GPUs over 32 times that of one, beside that model with its alpha and beta, and the simulation, which is to be held against the model:\n"
     against_the_paper()
-    print "\nThe aims are held against our simulated numbers. They are no comparison with the measured column: what slowed the paper's steps down beyond its cost model is not in the simulation.\n"
+    print "\nThe paper's model has a ring for dense, 2(P-1) start-ups; the allreduce that is simulated takes 2 log2(P). The aims are held against our simulated numbers. They are no comparison with the measured column: what slowed the paper's steps down beyond its cost model is not in the simulation.\n"
     print "### Who wins, in any format\n"
     print "The fastest of all in coo32 or packed, and by what factor the best of ours is faster than the best published algorithm (in coo32); in bold where it is behind. " \
         "10gbe and 100gbe have the same alpha/beta: every time of one is that of the other times a constant, and one of them was simulated.\n"
@@ -308,5 +308,5 @@ END {
         "takes " sprintf("%.1f", dense_behind()) " times as long as the best or more in every cell; and what was far behind at the number of ranks before. Long selections ran at an S-th of the entries over an S-th of the bandwidth (`scale` in the rows). " \
         "Gradients are drawn as ranks of real runs had them (`results/measured/profiles`); models without a profile have that of the nearest model. micro ran over independent numbers, for its times follow from k and P alone.\n"
     print "### How this was made\n"
-    print "`" command "`, " seconds " s of simulation, at commit " commits " on " machine " (simulated times are the same on every machine). In `" pictures "`: `simulated.csv` (a row an algorithm and cell), `aims.csv`, `cells.csv` (what the map shows), `jobs.tsv` (the command of each row)."
+    print "`" command "`, " seconds " s of simulation, at commit " commits " on " machine " (simulated times are the same on every machine). " (pictures == "" ? "Beside this page" : "In `" pictures "`") ": `simulated.csv` (a row an algorithm and cell), `aims.csv`, `cells.csv` (what the map shows), `jobs.tsv` (the command of each row)."
 }
