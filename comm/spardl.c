@@ -149,16 +149,16 @@ static void spardl_close(struct exchange *x) {
 }
 
 /* -- one message ------------------------------------------------------------------------------------------ */
-/* All receives of the step at once, so that a message is not kept waiting for room. */
-static void post_receives(struct exchange *x) {
+/* The receive of round i, not before that of the round before is done: a rank that is ahead (in a format of varying
+ * length bags differ) would else share this rank's link with the message that is waited for. */
+static void post_receive(struct exchange *x, int i) {
     struct spardl *t = x->state;
+    if (i == 2 * t->rounds) return;
+    struct round *round = &t->round[i];
+    size_t most = bag_budget(x, t->k, round->bag.receive, round->bag.count);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    for (int i = 0; i < 2 * t->rounds; i++) {
-        struct round *round = &t->round[i];
-        size_t most = bag_budget(x, t->k, round->bag.receive, round->bag.count);
-        comm_irecv(x->setup.comm, round->bag.from, TAG + i, round->inbox, wire_capacity(x->setup.wire, most),
-                   &round->receive);
-    }
+    comm_irecv(x->setup.comm, round->bag.from, TAG + i, round->inbox, wire_capacity(x->setup.wire, most),
+               &round->receive);
 }
 
 static void send_bag(struct exchange *x, int i, struct comm_request *request) {
@@ -181,6 +181,7 @@ static void receive_bag(struct exchange *x, int i, void (*take)(struct exchange 
     size_t from, to, count = 0;
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     size_t bytes = comm_wait(x->setup.comm, &round->receive);
+    post_receive(x, i + 1);
     phase_enter(x->setup.phases, PHASE_PACK);
     range_of(x, bag->receive, bag->count, &from, &to);
     buffer.cap = bag_budget(x, t->k, bag->receive, bag->count);
@@ -304,7 +305,7 @@ static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchang
     int P = x->setup.comm->size;
     t->k = k;
     if (!block_select_run(&t->select, grad, k, &t->local, &sum->bad)) return false;
-    post_receives(x);
+    post_receive(x, 0);
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->zero_at(store, t->local.idx, t->local.nnz);
     t->dropped.nnz = 0;
