@@ -81,10 +81,11 @@ function best_of(kind, who, net, model, density, P, wire,   i, s, least) {
     return least
 }
 # Is this algorithm to be simulated in this cell? At the first P all are. Then those that were not far behind at the P
-# before (what falls behind as P grows goes on to do so), and those that the model holds to be among the first.
+# before (what falls behind as P grows goes on to do so), and those that the model holds to be among the first; and gtopk-rd,
+# which in coo32 is all that is ours.
 function is_wanted(net, model, density, P, wire, algo,   before, s, published, best, lead) {
     if (!(algo in simulable) || !takes[algo] && wire != "coo32" || !(P in place_of_p)) return 0
-    if (place_of_p[P] == 1) return 1
+    if (place_of_p[P] == 1 || algo == "gtopk-rd") return 1
     published = is_published(wire, algo)
     s = model_s(net, model, density, P, wire, algo)
     if (s <= 1.3 * best_of("model", "all", net, model, density, P, wire)) return 1
