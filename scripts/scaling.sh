@@ -338,8 +338,19 @@ case $out in
 "$(dirname "$page")") pictures='' ;;
 *) pictures=$(cd "$out" && pwd -P)/ ;;
 esac
-commits=$(awk -F '\t' 'NR > 1 { print $2 }' "$out/jobs.tsv" | sort -u | paste -s -d ' ' -)
-seconds=$(awk -F '\t' '{ s += $3 } END { print s + 0 }' "$out/jobs.tsv")
+# of the jobs whose rows are still there
+jobs_of() { # jobs_of COLUMN of jobs.tsv
+    awk -v column="$1" -v simulated="$out/simulated.csv" -v aims="$out/aims.csv" '
+        BEGIN {
+            FS = ","
+            while ((getline <simulated) > 0) used[$15] = 1
+            while ((getline <aims) > 0) used[$13] = 1
+            FS = "\t"
+        }
+        $1 in used && FNR > 1 { print $column }' "$out/jobs.tsv"
+}
+commits=$(jobs_of 2 | sort -u | paste -s -d ' ' -)
+seconds=$(jobs_of 3 | awk '{ s += $1 } END { print s + 0 }')
 {
     printf 'command: %s\ncommit: %s\nmachine: %s\ndate: %s\nseconds: %s\n' "$command" "${commits:-$commit}" "$(machine)" "$(date -u +%Y-%m-%d)" "$seconds"
 } >"$out/about.txt"
