@@ -204,12 +204,12 @@ run_job() {
 study() {
     study_program=$1
     shift
-    awk -v simulated_p="$ranks" "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$scratch/networks.csv" \
+    awk -v simulated_p="$ranks" -v small="${quick:+1024}" "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$scratch/networks.csv" \
         table=predicted "$scratch/predicted.csv" table=simulated "$out/simulated.csv"
 }
 # chosen: of a plan, what --nets, --models and --densities ask for
 chosen() { awk -F , -v nets=",$nets," -v models=",$models," -v densities=",$densities," 'index(nets, "," $1 ",") && index(models, "," $2 ",") && index(densities, "," $4 ",")'; }
-plan() { study plan.awk -v plan_p="$1" -v small="${quick:+1024}" | chosen; }
+plan() { study plan.awk -v plan_p="$1" | chosen; }
 
 # simulate_map P: everything of the plan of this P
 simulate_map() {
@@ -354,6 +354,11 @@ seconds=$(jobs_of 3 | awk '{ s += $1 } END { print s + 0 }')
 {
     printf 'command: %s\ncommit: %s\nmachine: %s\ndate: %s\nseconds: %s\n' "$command" "${commits:-$commit}" "$(machine)" "$(date -u +%Y-%m-%d)" "$seconds"
 } >"$out/about.txt"
+{
+    printf '# The scaling study\n\nMade by `%s` on %s, %s s of simulation at commit %s. Machine: %s.\n\n' "$command" "$(date -u +%Y-%m-%d)" "$seconds" "${commits:-$commit}" "$(machine)"
+    printf '`simulated.csv` and `aims.csv` hold a row for each simulation, `jobs.tsv` the command of each row (by its job), `cells.csv` what the map shows.\n'
+    printf 'The page is `scaling.md`; docs/reproduce.md says more.\n'
+} >"$out/README.md"
 awk -v simulated_p="$ranks" -v command="$command" -v commits="${commits:-$commit}" -v machine="$(machine)" -v seconds="$seconds" -v pictures="$pictures" \
     -v costs="${costs:+1}" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
     table=simulated "$out/simulated.csv" table=cells "$out/cells.csv" table=aims "$out/aims.csv" table=single $published/gtopk-single-gpu.csv \

@@ -129,19 +129,23 @@ function map(wire, density,   n, m, p, c, line, text) {
 # Differences of less than half a percent are none: a message carries 16 bytes beside its words.
 function is_ours_ahead(c) { return field[c, 18] >= 0.995 }
 
-# The stretches of P in which one algorithm wins: "gtopk-rd 4 to 64, spardl from 128"
-function stretches(net, model, density, wire,   p, c, w, text, from, last, kind, changes) {
+# The stretches of P in which one algorithm wins: "gtopk-rd 4 to 64, spardl from 128"; with (m) where all of a stretch is by
+# the model
+function stretches(net, model, density, wire,   p, c, w, text, from, last, simulated_any) {
     last = ""
     for (p = 1; p <= p_count + 1; p++) {
-        w = p > p_count ? "" : winner_of(at[net, model, density, p_of[p], wire])
-        if (w == last) continue
-        if (last != "") {
-            text = text (text == "" ? "" : ", ") last (from == 1 && p > p_count ? " everywhere" : p > p_count ? " from " p_of[from] : \
-                p - 1 == from ? " at " p_of[from] : " " p_of[from] " to " p_of[p - 1])
-            changes++
+        c = p > p_count ? 0 : at[net, model, density, p_of[p], wire]
+        w = c ? winner_of(c) : ""
+        if (w != last) {
+            if (last != "") {
+                text = text (text == "" ? "" : ", ") last (from == 1 && !c ? " everywhere" : !c ? " from " p_of[from] : \
+                    p - 1 == from ? " at " p_of[from] : " " p_of[from] " to " p_of[p - 1]) (simulated_any ? "" : " (m)")
+            }
+            last = w
+            from = p
+            simulated_any = 0
         }
-        last = w
-        from = p
+        if (c && kind_of(c) == "simulated") simulated_any = 1
     }
     return text
 }
@@ -286,7 +290,7 @@ END {
     }
     print "![Who wins, in coo32](" pictures "winners-coo32.png)\n"
     print "### Crossovers\n"
-    print "Where the winner changes, of the numbers of ranks in the map.\n"
+    print "Where the winner changes, of the numbers of ranks in the map. A change with (m) comes with the step from simulation to model, and may be no more than the difference of the two.\n"
     crossovers()
     print "\n### Ahead of the best published algorithm\n"
     print "Seconds of the best published algorithm over those of the best of ours:\n"
@@ -305,7 +309,7 @@ END {
     print ""
     disagreements()
     print "\nNot simulated: gtopk-naive and hitopk, which send what topka sends; gaussiank, which does so with one gathering more; what is dense, which by the model " \
-        "takes " sprintf("%.1f", dense_behind()) " times as long as the best or more in every cell; and what was far behind at the number of ranks before. Long selections ran at an S-th of the entries over an S-th of the bandwidth (`scale` in the rows). " \
+        "takes " sprintf("%.1f", dense_behind()) " times as long as the best or more in every cell; what was far behind at the number of ranks before; and what would need more than 10 GB. Long selections ran at an S-th of the entries over an S-th of the bandwidth (`scale` in the rows). " \
         "Gradients are drawn as ranks of real runs had them (`results/measured/profiles`); models without a profile have that of the nearest model. micro ran over independent numbers, for its times follow from k and P alone.\n"
     print "### How this was made\n"
     print "`" command "`, " seconds " s of simulation, at commit " commits " on " machine " (simulated times are the same on every machine). " (pictures == "" ? "Beside this page" : "In `" pictures "`") ": `simulated.csv` (a row an algorithm and cell), `aims.csv`, `cells.csv` (what the map shows), `jobs.tsv` (the command of each row)."

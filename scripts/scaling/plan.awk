@@ -1,13 +1,6 @@
 # plan.awk: what is yet to be simulated at P = plan_p ("": at every P), after study.awk. A job a line:
 #     net, model, n, density, k, P, wire, algorithms (blanks between), scale, estimated seconds of one core
-# Algorithms that run at the same scale share a job. scale S: an S-th of the entries over an S-th of the bandwidth, where
-# k/S entries are still enough: 16 a rank, so that they can be divided among the ranks, and 4096, so that MPI chooses the
-# same collectives; 16384 for micro, whose allreduce it chooses by k.
-function least_k(algo, P) {
-    if (small) return small
-    if (algo == "micro") return 16384
-    return algo ~ /^gtopk/ || 16 * P < 4096 ? 4096 : 16 * P
-}
+# Algorithms that run at the same scale (study.awk: least_k) share a job.
 # Seconds of one core for three steps, as measured here (P = 64 and 256), to tell minutes from hours.
 function job_seconds(algo, P, k,   rank) {
     if (algo == "gtopk-rd") rank = 2.5e-3 + k * 0.08e-6 * log(P) / log(2)
@@ -30,8 +23,7 @@ END {
                 a = algos[i]
                 if (!is_wanted(net, cell_model[c], cell_density[c], P, wire, a)) continue
                 if (simulated_s(net, cell_model[c], cell_density[c], P, wire, a) != "") continue
-                k = least_k(a, P)
-                if (k > cell_k[c]) k = cell_k[c]
+                k = least_k(a, P, cell_k[c])
                 scale = sprintf("%.6g", cell_k[c] / k)
                 # micro runs over other gradients, so on its own
                 if (a == "micro") scale = scale " "

@@ -39,6 +39,7 @@ table == "predicted" {
         cell_density[cells] = $4
         cell_k[cells] = $5
         cell_p[cells] = $6
+        k_of[$2, $4] = $5
     }
     if (!($8 in seen_algo)) {
         seen_algo[$8] = 1
@@ -80,11 +81,25 @@ function best_of(kind, who, net, model, density, P, wire,   i, s, least) {
     }
     return least
 }
+# A cell is simulated at an S-th of the entries over an S-th of the bandwidth, where k/S entries are still enough: 16 a rank, so
+# that they can be divided among the ranks, and 4096, so that MPI chooses the same collectives; 16384 for micro, whose
+# allreduce it chooses by k.
+function least_k(algo, P, k,   least) {
+    least = small ? small : algo == "micro" ? 16384 : algo ~ /^gtopk/ || 16 * P < 4096 ? 4096 : 16 * P
+    return k < least ? k : least
+}
+# Would it fit into 10 GB? By what simulate.sh takes for the device sparse.
+function fits(algo, P, k,   gathered) {
+    gathered = algo == "topka" ? 22 : algo == "oktopk" ? 25 : algo == "topkdsa" ? 55 : 0
+    k = least_k(algo, P, k)
+    return P * (2e6 + k * (200 + gathered * P)) < 1e10
+}
 # Is this algorithm to be simulated in this cell? At the first P all are. Then those that were not far behind at the P
 # before (what falls behind as P grows goes on to do so), and those that the model holds to be among the first; and gtopk-rd,
 # which in coo32 is all that is ours.
 function is_wanted(net, model, density, P, wire, algo,   before, s, published, best, lead) {
     if (!(algo in simulable) || !takes[algo] && wire != "coo32" || !(P in place_of_p)) return 0
+    if (!fits(algo, P, k_of[model, density])) return 0
     if (place_of_p[P] == 1 || algo == "gtopk-rd") return 1
     published = is_published(wire, algo)
     s = model_s(net, model, density, P, wire, algo)
