@@ -301,7 +301,7 @@ END {
     lead("packed", "model", 18)
     lead("coo32", "simulated", 18)
     lead("coo32", "model", 18)
-    print ""
+    print "\nIn coo32 alone ours is gtopk-rd and nothing else, so behind means there that a published algorithm is the better one; what we have for it is the other format.\n"
     behind()
     print "\n### Simulation and cost model\n"
     print "Simulated seconds over predicted ones, of everything that was simulated:\n"
