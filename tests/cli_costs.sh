@@ -2,25 +2,12 @@
 # cli_costs.sh: scripts/measure-costs.sh in quick mode: what rows its table has and where their numbers come from, what an
 # interruption leaves, rows of other devices, jobs that fail, every mistake. What a time is, nobody asks here.
 . tests/tap.sh
-. scripts/mpi-env.sh
-real_mpirun=$MPIRUN
-# A launcher that notes each job, and at the one whose number stands in $W/stop ends as a signal ends it.
-cat > "$W/mpirun" << END
-#!/bin/sh
-echo "\$*" >> "$W/log"
-if [ -f "$W/stop" ] && [ "\$(wc -l < "$W/log")" -ge "\$(cat "$W/stop")" ]; then echo half of a file; exit 143; fi
-exec "$real_mpirun" "\$@"
-END
-chmod +x "$W/mpirun"
-MPIRUN=$W/mpirun
-export MPIRUN
-: > "$W/log"
+note_launches
 table=$W/out/costs.csv
 # measured ARG...: measure-costs.sh in quick mode; its status
 measured() {
     BUILD=$BUILD timeout 300 sh scripts/measure-costs.sh --quick --out "$table" --jobs "$W/jobs" --density 0.01 --ranks 2 "$@" > "$W/out.txt" 2> "$W/err" < /dev/null
 }
-calls() { wc -l < "$W/log"; }
 # rows COLUMN VALUE...: how many rows of the table are so
 rows() {
     awk -F , 'BEGIN { for (i = 1; i < ARGC - 1; i += 2) { want[ARGV[i]] = ARGV[i + 1]; ARGV[i] = ARGV[i + 1] = "" } }

@@ -194,22 +194,9 @@ check "a tool that is missing skips" skipping 'need_tool no-such-tool "install i
 SPARSETRAIN_DATA=$W/nodata check "data that are missing skip" skipping 'need_data cifar10' 'sh scripts/fetch-data.sh cifar10'
 
 # -- one ID from end to end, and what an interruption leaves ---------------------------------------------------------------
-# A launcher that notes each job, and at the one whose number stands in $W/stop ends as a signal ends it.
-. scripts/mpi-env.sh
-real_mpirun=$MPIRUN
-cat > "$W/mpirun" << END
-#!/bin/sh
-echo "\$*" >> "$W/log"
-if [ -f "$W/stop" ] && [ "\$(wc -l < "$W/log")" -ge "\$(cat "$W/stop")" ]; then echo half of a file; exit 143; fi
-exec "$real_mpirun" "\$@"
-END
-chmod +x "$W/mpirun"
-MPIRUN=$W/mpirun
-export MPIRUN
-calls() { grep -c . "$W/log"; }
+note_launches
 of_ranks() { grep -c -- "^-np $1 " "$W/log"; }
 
-: > "$W/log"
 echo 3 > "$W/stop"
 reproduce gtopk-table1 --quick --to "$W/quick"
 check "interrupted: the status of the signal" [ $? -eq 143 ]

@@ -93,7 +93,9 @@ static inline void oracle_merge(struct oracle *o, int to, int from, int k) {
     oracle_cut(&oracle_node[to], o->n, k, &oracle_dropped[to][oracle_merges[to]++]);
 }
 
-static inline void oracle_gtopk(struct oracle *o, int k, bool conserve) {
+/* Selects and merges up the tree: u, and in oracle_dropped[r], in their order, what the merges at r cut off. Returns
+ * how many ranks, a power of two, the tree has; each of the others was merged into one of them first. */
+static inline int oracle_tree(struct oracle *o, int k) {
     int Q = 1;
     while (2 * Q <= o->P) Q *= 2;
     oracle_select(o, k);
@@ -103,6 +105,11 @@ static inline void oracle_gtopk(struct oracle *o, int k, bool conserve) {
     for (int stride = 1; stride < Q; stride *= 2)
         for (int r = 0; r < Q; r += 2 * stride) oracle_merge(o, r, r + stride, k);
     o->u = oracle_node[0];
+    return Q;
+}
+
+static inline void oracle_gtopk(struct oracle *o, int k, bool conserve) {
+    oracle_tree(o, k);
     if (!conserve) oracle_deliver(o);
     for (int r = 0; r < o->P; r++) {
         for (int i = 0; conserve && i < o->n; i++)
@@ -124,17 +131,9 @@ static inline void oracle_keep_share(struct oracle *o, const struct oracle_vecto
         if (cut->there[i] && o->u.there[i]) o->acc[base + i % holders][i] += cut->value[i];
 }
 
-/* The merges of oracle_gtopk, which are those of each of the ranks that double; another residual. */
+/* Each of the ranks that double makes the merges of the tree; another residual. */
 static inline void oracle_gtopk_rd(struct oracle *o, int k) {
-    int Q = 1;
-    while (2 * Q <= o->P) Q *= 2;
-    oracle_select(o, k);
-    memset(oracle_merges, 0, sizeof oracle_merges);
-    memcpy(oracle_node, o->sent, sizeof oracle_node);
-    for (int r = Q; r < o->P; r++) oracle_merge(o, r - Q, r, k);
-    for (int stride = 1; stride < Q; stride *= 2)
-        for (int r = 0; r < Q; r += 2 * stride) oracle_merge(o, r, r + stride, k);
-    o->u = oracle_node[0];
+    int Q = oracle_tree(o, k);
     oracle_deliver(o);
     memset(oracle_merges, 0, sizeof oracle_merges);
     for (int r = Q; r < o->P; r++) oracle_keep_share(o, &oracle_dropped[r - Q][oracle_merges[r - Q]++], r - Q, 1);

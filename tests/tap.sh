@@ -140,3 +140,20 @@ json_lines() {
 json() {
     sed -n "s/^{\"type\":\"$2\".*\"$3\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$1" | tail -n 1
 }
+
+# note_launches: from here on MPIRUN notes each job, a line in $W/log, and at the one whose number stands in $W/stop ends
+# as a signal ends it. calls: how many jobs there were.
+note_launches() {
+    . scripts/mpi-env.sh
+    : > "$W/log"
+    cat > "$W/mpirun" << END
+#!/bin/sh
+echo "\$*" >> "$W/log"
+if [ -f "$W/stop" ] && [ "\$(wc -l < "$W/log")" -ge "\$(cat "$W/stop")" ]; then echo half of a file; exit 143; fi
+exec "$MPIRUN" "\$@"
+END
+    chmod +x "$W/mpirun"
+    MPIRUN=$W/mpirun
+    export MPIRUN
+}
+calls() { wc -l < "$W/log"; }
