@@ -203,6 +203,18 @@ static void open_direct(struct comm *c, const char *row, const struct device_ops
     rig.store.ops = ops;
 }
 
+/* The sum is right, and made of copies of what the device holds. */
+static void sums_in_host_memory(struct comm *c, const char *name, const struct device_ops *device) {
+    static float want[50], grad[50];
+    copies = 0;
+    open_on(c, name, device, 50, 1, 0);
+    make_all(c, 50, grad, want);
+    assert_true(run_far(grad, 50));
+    assert_memory_equal(grad, want, 50 * sizeof *grad);
+    assert_true(copies > 0);
+    close_on();
+}
+
 /* The rows that leave the sum to MPI copy nothing, wait for the device before MPI reads, and look for what is not
  * finite on the device. */
 static void device_pointers(struct comm *c) {
@@ -226,32 +238,18 @@ static void device_pointers(struct comm *c) {
         close_on();
     }
     assert_int_equal(copies, 0);
-    open_on(c, "torus2d", &device, 50, 1, 0); /* sums by itself: in host memory all the same */
-    make_all(c, 50, grad, want);
-    assert_true(run_far(grad, 50));
-    assert_memory_equal(grad, want, 50 * sizeof *grad);
-    assert_true(copies > 0);
-    close_on();
+    sums_in_host_memory(c, "torus2d", &device); /* by itself: there all the same */
     c->device_pointers = before;
 }
 
 /* Pointers that lead to no arrays are not for MPI, whatever pointers it takes. */
 static void devices_without_arrays(struct comm *c) {
-    static float want[50], grad[50];
     struct device_ops device = counting_device();
     bool before = c->device_pointers;
     if (c->size == 1) return; /* nothing is to be sent */
     device.no_arrays = true;
     c->device_pointers = true;
-    for (size_t row = 0; row < 2; row++) {
-        copies = 0;
-        open_on(c, rows[row], &device, 50, 1, 0);
-        make_all(c, 50, grad, want);
-        assert_true(run_far(grad, 50));
-        assert_memory_equal(grad, want, 50 * sizeof *grad);
-        assert_true(copies > 0);
-        close_on();
-    }
+    for (size_t row = 0; row < 2; row++) sums_in_host_memory(c, rows[row], &device);
     c->device_pointers = before;
 }
 

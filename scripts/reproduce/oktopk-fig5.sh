@@ -16,21 +16,7 @@
 
 tau=$(published oktopk-models.csv tau_prime model=VGG-16)
 every=$(pick 65 3)
-xi_images() { # xi_images FILE DENSITY
-    if [ -n "$quick" ]; then
-        model=resnet20 ranks=4
-        set -- "$1" "$2" --data synthetic:1600x160 --batch 16 --epochs "${REPRODUCE_EPOCHS:-4}"
-    else
-        need_data cifar10
-        model=vgg16 ranks=$(published oktopk-text.csv gpus model=VGG-16 subject='topkdsa and topka')
-        batch=$(published oktopk-models.csv batch_per_gpu model=VGG-16)
-        epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
-        set -- "$1" "$2" --data cifar10 --batch "$batch" --epochs "${REPRODUCE_EPOCHS:-$epochs}"
-    fi
-    images_file=$1 images_density=$2
-    shift 2
-    train "$images_file" "$ranks" --model $model --algo oktopk --density "$images_density" --density-warmup none --tau-prime "$tau" --log-xi "$every" "$@"
-}
+xi_images() { oktopk_images "$1" 4 --algo oktopk --density "$2" --tau-prime "$tau" --log-xi "$every"; } # xi_images FILE DENSITY
 xi_words() { words "$1" --algo oktopk --density "$2" --density-warmup none --tau-prime "$tau" --log-xi "$every"; }
 # mean_xi FILE FROM TO: over this part of the run;  largest_xi FILE
 mean_xi() {

@@ -14,17 +14,8 @@
 
 density=0.01
 tau=$(published oktopk-models.csv tau_prime model=VGG-16)
-if [ -n "$quick" ]; then
-    model=resnet20 ranks=4
-    set -- --data synthetic:1600x160 --batch 16 --epochs "${REPRODUCE_EPOCHS:-6}"
-else
-    need_data cifar10
-    model=vgg16 ranks=$(published oktopk-text.csv gpus model=VGG-16 subject='topkdsa and topka')
-    batch=$(published oktopk-models.csv batch_per_gpu model=VGG-16)
-    set -- --data cifar10 --batch "$batch" --epochs "${REPRODUCE_EPOCHS:-160}"
-fi
-train gaussiank.jsonl "$ranks" --model $model --algo gaussiank --density $density --density-warmup none "$@"
-train oktopk.jsonl "$ranks" --model $model --algo oktopk --density $density --density-warmup none --tau-prime "$tau" "$@"
+oktopk_images gaussiank.jsonl 6 --algo gaussiank --density $density
+oktopk_images oktopk.jsonl 6 --algo oktopk --density $density --tau-prime "$tau"
 
 # deviation FILE KEY: mean of |count - k| / k [%];  mean_count FILE KEY: mean of count / k
 over_steps() {

@@ -14,16 +14,7 @@ subject='topkdsa and topka'
 density=0.01
 paper=$(published oktopk-text.csv value model=VGG-16 subject="$subject")
 source=$(published oktopk-text.csv source model=VGG-16 subject="$subject")
-if [ -n "$quick" ]; then
-    model=resnet20 ranks=4
-    set -- --data synthetic:1600x160 --batch 16 --epochs "${REPRODUCE_EPOCHS:-4}"
-else
-    need_data cifar10
-    model=vgg16 ranks=$(published oktopk-text.csv gpus model=VGG-16 subject="$subject")
-    batch=$(published oktopk-models.csv batch_per_gpu model=VGG-16)
-    set -- --data cifar10 --batch "$batch" --epochs "${REPRODUCE_EPOCHS:-160}"
-fi
-train topkdsa.jsonl "$ranks" --model $model --algo topkdsa --density $density --density-warmup none "$@"
+oktopk_images topkdsa.jsonl 4 --algo topkdsa --density $density
 n=$(of topkdsa.jsonl header parameters)
 mean=$(awk "$json_awk$newline"'/^{"type":"step"/ { c++; sum += json("global_nnz") } END { print sum / c }' "$out/topkdsa.jsonl")
 item="$(model_of $model), P = $ranks, density $density"

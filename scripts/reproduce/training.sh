@@ -105,3 +105,18 @@ sensitivity() {
         "$sensitivity_paper" "$sensitivity_source" "$(points "$1-topka.jsonl" "$1-gtopk.jsonl")" real 'full: at most'
     two_figures "$1" "$(model_of "$1"), $training_ranks ranks" "$1-topka.jsonl=topka" "$1-gtopk.jsonl=gtopk"
 }
+# oktopk_images FILE EPOCHS OPTION...: the run of the Ok-Topk paper's VGG-16 on 16 GPUs (quick: ResNet-20 on 4 ranks, so many
+# epochs of made-up images). Sets model and ranks.
+oktopk_images() {
+    images_file=$1
+    if [ -n "$quick" ]; then
+        model=resnet20 ranks=4 images_data=synthetic:1600x160 images_batch=16 images_epochs=$2
+    else
+        need_data cifar10
+        model=vgg16 ranks=$(published oktopk-text.csv gpus model=VGG-16 subject='topkdsa and topka')
+        images_data=cifar10 images_batch=$(published oktopk-models.csv batch_per_gpu model=VGG-16)
+        images_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
+    fi
+    shift 2
+    train "$images_file" "$ranks" --model $model "$@" --density-warmup none --data $images_data --batch "$images_batch" --epochs "${REPRODUCE_EPOCHS:-$images_epochs}"
+}
