@@ -9,10 +9,11 @@
  * Source: Yoon and Oh, "MiCRO: Near-Zero Cost Gradient Sparsification for Scaling and Accelerating Distributed DNN
  * Training", HiPC 2023 (arXiv 2310.00967).
  *
- * Cost: 3 log2(P) alpha + 3k(P-1)/P beta: an all-gather of k/P indices of each rank, and an allreduce of k values. The
- * indices come in blocks of one size, a count first, so that one all-gather will do; the blocks have room for c/32
- * entries more than the share c = ceil(k/P). So no step has more than 33/32 of 3k(P-1)/P words and about 2P on top,
- * which is within 3.2k(P-1)/P for k >= 20 P.
+ * Cost: 3 log2(P) alpha + 3k(P-1)/P beta: an all-gather of k/P indices of each rank, and an allreduce of k values, as a
+ * reduce-scatter and an all-gather. All three are comm.h's, in log2(P) rounds each; at these lengths MPI's own are
+ * rings of P - 1 messages. The indices come in blocks of one size, a count first, so that one all-gather will do; the
+ * blocks have room for c/32 entries more than the share c = ceil(k/P). So no step has more than 33/32 of 3k(P-1)/P
+ * words and about 4P on top, which is within 3.2k(P-1)/P for k >= 40 P.
  *
  * Threshold: multiplied by 1.005 when more than the rank's share of k have reached it, by 0.995 when fewer. It is set
  * to the exact magnitude of that rank in the partition in the first step, and again where fewer than half the share or
@@ -25,8 +26,8 @@
  * NaN and infinities: in the partitions of other ranks the pass that accumulates selects what is not finite, which
  * costs nothing where there is nothing; in the own partition such entries reach every threshold.
  *
- * Restrictions: the wire formats do not apply: indices travel as u32, and values as f32, because MPI adds them up.
- * The order of the sum is that of MPI_Allreduce, the same on all ranks.
+ * Restrictions: the wire formats do not apply: indices travel as u32, and values as f32, because they are added up on
+ * the way. Each is summed on one rank, in the order of comm_reduce_scatter_f32.
  * Deviations: the starting points of the threshold and the limit of what is sent, as above; counts and indices are
  * gathered at once. With k < P some ranks have a share of 0; the partitions take turns at the others. */
 #include <math.h>
@@ -55,6 +56,9 @@ struct micro {
     struct sparse u;     /* [P largest_block] */
     struct sparse sent;  /* [P largest_block]: this rank's values at u's indices */
     uint32_t *blocks;    /* [P][1 + largest_block]: number of indices, indices */
+    size_t *each;        /* [P]: bytes of the blocks, or of the parts of u's values that the ranks sum */
+    size_t *parts;       /* [P]: entries of these parts */
+    float *sums;         /* scratch of the reduce-scatter */
     uint32_t *keys;      /* [ROOM largest_block] */
 };
 
@@ -62,6 +66,15 @@ struct micro {
 static size_t largest_block(size_t k, int P) {
     size_t share = (k + (size_t)P - 1) / (size_t)P;
     return share + share / 32;
+}
+
+/* Sets `parts` and `each` for nnz values; where this rank's part begins. */
+static size_t set_parts(struct micro *t, const struct comm *c, size_t nnz) {
+    for (int r = 0; r < c->size; r++) {
+        t->parts[r] = even_part(nnz, c->size, r);
+        t->each[r] = t->parts[r] * sizeof(float);
+    }
+    return even_cut(nnz, c->size, c->rank);
 }
 
 static void micro_open(struct exchange *x) {
@@ -76,10 +89,17 @@ static void micro_open(struct exchange *x) {
     sparse_open(&t->sent, all);
     t->blocks = mem_zalloc(P, (1 + most) * sizeof *t->blocks, "indices of all ranks");
     t->keys = mem_alloc(ROOM * most, sizeof *t->keys, "keys of a selection");
+    t->each = mem_alloc(P, sizeof *t->each, "lengths of messages");
+    t->parts = mem_alloc(P, sizeof *t->parts, "lengths of messages");
+    set_parts(t, x->setup.comm, all);
+    t->sums = mem_alloc(comm_reduce_scatter_scratch(x->setup.comm, t->parts), sizeof *t->sums, "sums of values");
 }
 
 static void micro_close(struct exchange *x) {
     struct micro *t = x->state;
+    mem_free(t->sums);
+    mem_free(t->parts);
+    mem_free(t->each);
     mem_free(t->keys);
     mem_free(t->blocks);
     sparse_close(&t->sent);
@@ -197,7 +217,8 @@ static void gather_blocks(struct exchange *x, size_t words) {
     block[0] = (uint32_t)t->local.nnz;
     for (size_t i = 0; i < t->local.nnz; i++) block[1 + i] = (uint32_t)(t->begin + t->local.idx[i]);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    comm_allgather(c, block, words * sizeof *block, t->blocks);
+    for (int r = 0; r < c->size; r++) t->each[r] = words * sizeof *block;
+    comm_allgatherv(c, block, t->each[c->rank], t->blocks, t->each);
 }
 
 /* The indices of all blocks in order, into u. The partitions are taken in order, whoever owns them in this step. */
@@ -222,6 +243,7 @@ static void join_blocks(struct exchange *x, size_t words) {
 static void sum_values(struct exchange *x) {
     struct micro *t = x->state;
     struct store *store = x->setup.store;
+    struct comm *c = x->setup.comm;
     size_t nnz = t->sent.nnz = t->u.nnz;
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->gather_at(store, t->u.idx, nnz, t->u.val);
@@ -230,7 +252,9 @@ static void sum_values(struct exchange *x) {
     memcpy(t->sent.idx, t->u.idx, nnz * sizeof *t->u.idx);
     memcpy(t->sent.val, t->u.val, nnz * sizeof *t->u.val);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    comm_allreduce_f32(x->setup.comm, t->u.val, nnz, COMM_SUM);
+    float *mine = t->u.val + set_parts(t, c, nnz);
+    comm_reduce_scatter_f32(c, t->u.val, t->parts, mine, t->sums);
+    comm_allgatherv(c, mine, t->each[c->rank], t->u.val, t->each);
 }
 
 static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
@@ -253,10 +277,11 @@ static void *micro_saved(struct exchange *x, size_t *bytes) {
     return &t->turn;
 }
 
-/* (P-1) blocks of c + c/32 indices, c = ceil(k/P), and their counts; 2(P-1)/P of the values, at most k + k/32. */
+/* (P-1) blocks of c + c/32 indices, c = ceil(k/P), and their counts; twice P-1 parts of the values, at most k + k/32.
+ */
 static double micro_max_words(const struct cost_case *c) {
-    double others = c->P - 1, values = (double)c->k * 33 / 32;
-    return others * (1 + (double)largest_block(c->k, c->P)) + 2 * others / c->P * values;
+    double others = c->P - 1, part = ceil(floor((double)c->k * 33 / 32) / c->P);
+    return others * (1 + (double)largest_block(c->k, c->P) + 2 * part);
 }
 
 static void micro_cost(const struct cost_case *c, struct cost *cost) {
