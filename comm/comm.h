@@ -100,7 +100,7 @@ size_t comm_sendrecv(struct comm *c, int dest, const void *data, size_t bytes, i
                      int tag);
 
 /* -- collectives over all ranks -------------------------------------------------------------------- */
-void comm_barrier(struct comm *c); /* in a simulation all ranks leave it at the same instant */
+void comm_barrier(struct comm *c); /* in a simulation and on one machine all ranks leave it at the same instant */
 void comm_bcast(struct comm *c, int root, void *data, size_t bytes);
 void comm_gather(struct comm *c, int root, const void *mine, size_t bytes,
                  void *all); /* all: [size * bytes] at root, else NULL */

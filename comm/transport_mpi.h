@@ -45,7 +45,8 @@ struct transport {
     struct slot *free_slots;
     struct slot_block *blocks;
     struct faults faults;
-    void *meeting;             /* transport_meet's own */
+    void *meeting;             /* transport_meet's own, in a simulation; and */
+    double lap;                /* in real runs: seconds that agreeing on a start takes */
     struct sum_engine *engine; /* transport_sum_begin's */
     char *unread;              /* comm_unread_alloc's vector, and its bytes; NULL: none */
     size_t unread_bytes;
@@ -74,7 +75,7 @@ void transport_delay(const struct comm *c);
 void transport_count_sent(const struct comm *c, size_t messages, size_t bytes);
 void transport_count_received(const struct comm *c, size_t messages, size_t bytes);
 
-/* What a simulation does beside MPI_Barrier, so that all ranks leave it at the same instant; nothing in real runs. */
+/* After MPI_Barrier: all ranks go on at the same instant, in a simulation and where they share a clock. */
 void transport_meet(struct transport *t);
 
 /* What to sum data with: MPI_IN_PLACE. SimGrid copies all of such a vector first, so that one whose contents do not

@@ -5,8 +5,10 @@
  * in MPI calls, as the network's model says, and in comm_compute; whatever else a rank does takes none. */
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "comm/transport_mpi.h"
 
 #ifdef SMPI_H
@@ -64,8 +66,7 @@ int comm_simulated_rank(void) {
 }
 
 /* Until a time on the clock, so that a signal does not cut it short. */
-void comm_compute(struct comm *c, double seconds) {
-    (void)c;
+static void sleep_for(double seconds) {
     if (!(seconds > 0)) return;
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -75,6 +76,11 @@ void comm_compute(struct comm *c, double seconds) {
     for (; end.tv_nsec >= 1000000000; end.tv_nsec -= 1000000000) end.tv_sec++;
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) {
     }
+}
+
+void comm_compute(struct comm *c, double seconds) {
+    (void)c;
+    sleep_for(seconds);
 }
 
 void *comm_unread_alloc(struct comm *c, size_t bytes) {
@@ -91,8 +97,21 @@ const void *transport_sum_from(const struct comm *c, const void *data) {
     return MPI_IN_PLACE;
 }
 
+/* The ranks leave MPI_Barrier up to log2(P) alphas apart, which a network of slow messages would add to every step that
+ * begins after it. Ranks of one machine have one clock: they agree on an instant at which the slowest will have heard
+ * of it, going by the longest that agreeing has taken so far, and wait for it. Clocks that differ by more than the
+ * barrier explains are those of several machines, and MPI_Barrier is then all there is. */
 void transport_meet(struct transport *t) {
-    (void)t;
+    enum { LATEST, EARLIEST, LAP, COUNT };
+    const double slack = 1e-3, last_bit = 1e-4; /* [s]; a sleep may end late by the second, about */
+    double now = clock_now(), all[COUNT];
+    const double mine[COUNT] = {[LATEST] = now, [EARLIEST] = -now, [LAP] = t->lap};
+    TRY(MPI_Allreduce(mine, all, COUNT, MPI_DOUBLE, MPI_MAX, t->world), "MPI_Allreduce of clocks");
+    double after = clock_now(), wait = 2 * all[LAP], start = all[LATEST] + wait;
+    t->lap = fmax(after - now, t->lap / 2);
+    if (all[LATEST] + all[EARLIEST] > wait + slack) return;
+    sleep_for(start - after - last_bit);
+    while (clock_now() < start) sched_yield();
 }
 
 #endif
