@@ -2,9 +2,9 @@
  * MiCRO.
  *
  * Idea: [0, n) is cut into P exclusive partitions, each of which belongs to one rank in every step and moves on by one
- * rank from step to step. A rank chooses entries in its own partition only, by a threshold of its own; so the chosen
- * indices of different ranks never meet (no "build-up" of the union) and selecting is work over n/P. All ranks then
- * learn all chosen indices and add up what they hold there, whether large or small.
+ * rank from step to step. A rank chooses entries in its own partition only, by a threshold; so the chosen indices of
+ * different ranks never meet (no "build-up" of the union) and selecting is work over n/P. All ranks then learn all
+ * chosen indices and add up what they hold there, whether large or small.
  *
  * Source: Yoon and Oh, "MiCRO: Near-Zero Cost Gradient Sparsification for Scaling and Accelerating Distributed DNN
  * Training", HiPC 2023 (arXiv 2310.00967).
@@ -29,7 +29,9 @@
  * Restrictions: the wire formats do not apply: indices travel as u32, and values as f32, because they are added up on
  * the way. Each is summed on one rank, in the order of comm_reduce_scatter_f32.
  * Deviations: the starting points of the threshold and the limit of what is sent, as above; counts and indices are
- * gathered at once. With k < P some ranks have a share of 0; the partitions take turns at the others. */
+ * gathered at once. In the paper a rank keeps its threshold when its partition changes; but partitions of different
+ * layers have different scales, and a factor of 1.005 would take hundreds of steps from one to the other. With k < P
+ * some ranks have a share of 0; the partitions take turns at the others. */
 #include <math.h>
 
 #include "base/mem.h"
@@ -41,21 +43,24 @@
 enum { ROOM = 4 };
 
 /* What survives a checkpoint. */
-struct turn {
+struct turns {
     uint64_t step;
-    float threshold;
-    uint32_t unused;
+    float threshold[]; /* [P]: of the partitions */
 };
 
+/* What comes from each rank before its indices [words]. */
+enum { HEAD_COUNT, HEAD_THRESHOLD, HEAD };
+
 struct micro {
-    struct turn turn;
+    struct turns *turns;
     struct store view;   /* of the part of the store that is being worked on */
-    size_t begin, end;   /* this rank's partition in this step */
+    int mine;            /* this rank's partition in this step, */
+    size_t begin, end;   /* [begin, end) */
     struct sparse local; /* [ROOM largest_block]: what this rank has chosen; indices count from `begin` */
     struct sparse wrong; /* [1]: the first entry of another partition that is not finite */
     struct sparse u;     /* [P largest_block] */
     struct sparse sent;  /* [P largest_block]: this rank's values at u's indices */
-    uint32_t *blocks;    /* [P][1 + largest_block]: number of indices, indices */
+    uint32_t *blocks;    /* [P][HEAD + largest_block]: number of indices, bits of the threshold, indices */
     size_t *each;        /* [P]: bytes of the blocks, or of the parts of u's values that the ranks sum */
     size_t *parts;       /* [P]: entries of these parts */
     float *sums;         /* scratch of the reduce-scatter */
@@ -77,17 +82,22 @@ static size_t set_parts(struct micro *t, const struct comm *c, size_t nnz) {
     return even_cut(nnz, c->size, c->rank);
 }
 
+static size_t turns_bytes(const struct exchange *x) {
+    return sizeof(struct turns) + (size_t)x->setup.comm->size * sizeof(float);
+}
+
 static void micro_open(struct exchange *x) {
     struct micro *t = x->state = mem_zalloc(1, sizeof *t, "micro");
     size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
     size_t most = largest_block(x->setup.k_max, x->setup.comm->size), all = sparse_sum_capacity(n, P, most);
-    t->turn.threshold = INFINITY; /* nothing passes: the first step looks for it */
+    t->turns = mem_zalloc(1, turns_bytes(x), "thresholds");
+    for (size_t p = 0; p < P; p++) t->turns->threshold[p] = INFINITY; /* nothing passes: its first step looks for it */
     store_view_open(&t->view, x->setup.store, 0, n);
     sparse_open(&t->local, ROOM * most);
     sparse_open(&t->wrong, 1);
     sparse_open(&t->u, all);
     sparse_open(&t->sent, all);
-    t->blocks = mem_zalloc(P, (1 + most) * sizeof *t->blocks, "indices of all ranks");
+    t->blocks = mem_zalloc(P, (HEAD + most) * sizeof *t->blocks, "indices of all ranks");
     t->keys = mem_alloc(ROOM * most, sizeof *t->keys, "keys of a selection");
     t->each = mem_alloc(P, sizeof *t->each, "lengths of messages");
     t->parts = mem_alloc(P, sizeof *t->parts, "lengths of messages");
@@ -107,6 +117,7 @@ static void micro_close(struct exchange *x) {
     sparse_close(&t->wrong);
     sparse_close(&t->local);
     store_view_close(&t->view);
+    mem_free(t->turns);
     mem_free(t);
 }
 
@@ -145,6 +156,10 @@ static bool accumulate_own(struct exchange *x, const float *grad, uint32_t key, 
     return false;
 }
 
+static float *own_threshold(struct micro *t) {
+    return &t->turns->threshold[t->mine];
+}
+
 /* To t->local the partition's entries from its share-th largest on, 1 <= share < its length, and that magnitude as the
  * new threshold. Where so many are equal to it that they find no room, those above it; where there are none, the first.
  */
@@ -153,7 +168,7 @@ static void start_again(struct exchange *x, size_t share) {
     const struct store_ops *ops = t->view.ops;
     store_view_move(&t->view, x->setup.store, t->begin, t->end - t->begin);
     uint32_t key = key_not_zero(ops->kth_key(&t->view, share));
-    t->turn.threshold = key_value(key);
+    *own_threshold(t) = key_value(key);
     if (ops->select(&t->view, key, &t->local) <= t->local.cap) return;
     if (ops->select(&t->view, key + 1, &t->local) > 0) return;
     ops->select(&t->view, key, &t->local);
@@ -171,18 +186,20 @@ static size_t share_of(const struct exchange *x, size_t k) {
 /* The magnitude of the share-th largest as the new threshold, where all that passed the old one are in t->local. */
 static void raise_threshold(struct exchange *x, size_t share) {
     struct micro *t = x->state;
-    t->turn.threshold = key_value(sparse_kth_key(&t->local, share, t->keys));
+    *own_threshold(t) = key_value(sparse_kth_key(&t->local, share, t->keys));
 }
 
-/* threshold = threshold * 1.005 where count > share, * 0.995 where count < share; afresh where it is far off. */
-static void follow(struct exchange *x, size_t count, size_t share) {
+/* threshold = threshold * 1.005 where count > share, * 0.995 where count < share; afresh where it is far off, and not
+ * already so low that all but zeros have passed. */
+static void follow(struct exchange *x, uint32_t key, size_t count, size_t share) {
     struct micro *t = x->state;
-    if (2 * count < share || count > t->local.cap)
+    bool far_below = 2 * count < share && key > key_not_zero(0);
+    if (far_below || count > t->local.cap)
         start_again(x, share);
     else if (count > 2 * share)
         raise_threshold(x, share);
     else if (count != share)
-        t->turn.threshold *= count > share ? 1.005f : 0.995f;
+        *own_threshold(t) *= count > share ? 1.005f : 0.995f;
 }
 
 static uint32_t key_of_threshold(float threshold) {
@@ -193,16 +210,16 @@ static uint32_t key_of_threshold(float threshold) {
 static bool choose(struct exchange *x, const float *grad, size_t k, size_t *bad) {
     struct micro *t = x->state;
     const struct comm *c = x->setup.comm;
-    int mine = (int)((t->turn.step + (uint64_t)c->rank) % (uint64_t)c->size);
-    t->begin = even_cut(x->setup.n, c->size, mine);
-    t->end = even_cut(x->setup.n, c->size, mine + 1);
+    t->mine = (int)((t->turns->step + (uint64_t)c->rank) % (uint64_t)c->size);
+    t->begin = even_cut(x->setup.n, c->size, t->mine);
+    t->end = even_cut(x->setup.n, c->size, t->mine + 1);
     size_t share = share_of(x, k), count;
     bool all = share == t->end - t->begin, none = share == 0;
-    uint32_t key = none ? KEY_INFINITE : all ? 0 : key_of_threshold(t->turn.threshold);
+    uint32_t key = none ? KEY_INFINITE : all ? 0 : key_of_threshold(*own_threshold(t));
     if (!accumulate_other(x, grad, 0, t->begin, bad)) return false;
     if (!accumulate_own(x, grad, key, &count, bad)) return false;
     if (!accumulate_other(x, grad, t->end, x->setup.n, bad)) return false;
-    if (!all && !none) follow(x, count, share);
+    if (!all && !none) follow(x, key, count, share);
     sparse_keep_top(&t->local, share + share / 32, NULL, t->keys);
     return true;
 }
@@ -214,26 +231,29 @@ static void gather_blocks(struct exchange *x, size_t words) {
     struct comm *c = x->setup.comm;
     uint32_t *block = t->blocks + (size_t)c->rank * words;
     phase_enter(x->setup.phases, PHASE_PACK);
-    block[0] = (uint32_t)t->local.nnz;
-    for (size_t i = 0; i < t->local.nnz; i++) block[1 + i] = (uint32_t)(t->begin + t->local.idx[i]);
+    block[HEAD_COUNT] = (uint32_t)t->local.nnz;
+    memcpy(&block[HEAD_THRESHOLD], own_threshold(t), sizeof(float));
+    for (size_t i = 0; i < t->local.nnz; i++) block[HEAD + i] = (uint32_t)(t->begin + t->local.idx[i]);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int r = 0; r < c->size; r++) t->each[r] = words * sizeof *block;
     comm_allgatherv(c, block, t->each[c->rank], t->blocks, t->each);
 }
 
-/* The indices of all blocks in order, into u. The partitions are taken in order, whoever owns them in this step. */
+/* The indices of all blocks in order, into u, and the partitions' thresholds. The partitions are taken in order,
+ * whoever owns them in this step. */
 static void join_blocks(struct exchange *x, size_t words) {
     struct micro *t = x->state;
-    int P = x->setup.comm->size, turns = (int)(t->turn.step % (uint64_t)P);
+    int P = x->setup.comm->size, turns = (int)(t->turns->step % (uint64_t)P);
     phase_enter(x->setup.phases, PHASE_MERGE);
     t->u.nnz = 0;
     for (int part = 0; part < P; part++) {
         int owner = (part + P - turns) % P;
         uint32_t *block = t->blocks + (size_t)owner * words;
-        const struct sparse s = {.idx = block + 1, .nnz = block[0], .cap = words - 1};
+        const struct sparse s = {.idx = block + HEAD, .nnz = block[HEAD_COUNT], .cap = words - HEAD};
         if (!sparse_valid(&s, even_cut(x->setup.n, P, part + 1)) ||
             (s.nnz > 0 && s.idx[0] < even_cut(x->setup.n, P, part)))
             die("rank %d sent indices that do not increase or are not in its partition", owner);
+        memcpy(&t->turns->threshold[part], &block[HEAD_THRESHOLD], sizeof(float));
         memcpy(t->u.idx + t->u.nnz, s.idx, s.nnz * sizeof *s.idx);
         t->u.nnz += s.nnz;
     }
@@ -259,12 +279,12 @@ static void sum_values(struct exchange *x) {
 
 static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct micro *t = x->state;
-    size_t words = 1 + largest_block(k, x->setup.comm->size);
+    size_t words = HEAD + largest_block(k, x->setup.comm->size);
     if (!choose(x, grad, k, &sum->bad)) return false;
     gather_blocks(x, words);
     join_blocks(x, words);
     sum_values(x);
-    t->turn.step++;
+    t->turns->step++;
     sum->sparse = &t->u;
     sum->sent = &t->sent;
     sum->local_nnz = t->u.nnz; /* a rank puts in what it holds at all the indices */
@@ -273,15 +293,16 @@ static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange
 
 static void *micro_saved(struct exchange *x, size_t *bytes) {
     struct micro *t = x->state;
-    *bytes = sizeof t->turn;
-    return &t->turn;
+    *bytes = turns_bytes(x);
+    return t->turns;
 }
 
-/* (P-1) blocks of c + c/32 indices, c = ceil(k/P), and their counts; twice P-1 parts of the values, at most k + k/32.
+/* (P-1) blocks of c + c/32 indices, c = ceil(k/P), with counts and thresholds; twice P-1 parts of the values, at most k
+ * + k/32.
  */
 static double micro_max_words(const struct cost_case *c) {
     double others = c->P - 1, part = ceil(floor((double)c->k * 33 / 32) / c->P);
-    return others * (1 + (double)largest_block(c->k, c->P) + 2 * part);
+    return others * (HEAD + (double)largest_block(c->k, c->P) + 2 * part);
 }
 
 static void micro_cost(const struct cost_case *c, struct cost *cost) {

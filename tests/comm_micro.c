@@ -17,7 +17,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static struct reference {
     int n, P, step, k_max;
     float acc[P_MAX][RIG_N]; /* residual, plus the gradient within a step */
-    float threshold[P_MAX];
+    float threshold[P_MAX];  /* of the partitions */
     bool chosen[RIG_N];
 } ref;
 
@@ -34,10 +34,11 @@ static int larger_first(const void *a, const void *b) {
     return i - j;
 }
 
-/* What rank r chooses in [begin, end), as a list of indices from large to small. */
-static int reference_choose(int r, int begin, int end, int share, int *order) {
+/* What rank r chooses in a partition, as a list of indices from large to small. */
+static int reference_choose(int r, int part, int share, int *order) {
+    int begin = (int)((long)part * ref.n / ref.P), end = (int)((long)(part + 1) * ref.n / ref.P);
     int length = end - begin, count = 0, most = share + share / 32, strictly = 0;
-    float *threshold = &ref.threshold[r];
+    float *threshold = &ref.threshold[part];
     for (int i = 0; i < length; i++) order[i] = begin + i;
     sorting = ref.acc[r];
     qsort(order, (size_t)length, sizeof *order, larger_first);
@@ -65,7 +66,7 @@ static void reference_step(int k) {
         int begin = (int)((long)part * ref.n / ref.P), end = (int)((long)(part + 1) * ref.n / ref.P);
         int share = (int)((long)(r + 1) * k / ref.P - (long)r * k / ref.P);
         if (k == ref.n || share > end - begin) share = end - begin;
-        int count = share == 0 ? 0 : reference_choose(r, begin, end, share, order);
+        int count = share == 0 ? 0 : reference_choose(r, part, share, order);
         for (int i = 0; i < count; i++) ref.chosen[order[i]] = true;
     }
     ref.step++;
@@ -206,7 +207,7 @@ static uint64_t run_steps(struct comm *c, int from, int to) {
 }
 
 static void a_checkpoint_goes_on_with_the_same_bits(struct comm *c) {
-    static unsigned char kept[64];
+    static unsigned char kept[8 + 4 * P_MAX];
     float residual[500];
     size_t bytes, bytes_again;
     rig_open(c, exchange_named("micro"), exact(), 500, 60, GTOPK_CONSERVE);
@@ -229,7 +230,7 @@ static void the_bound_is_near_three_k(struct comm *c) {
     const struct exchange_ops *ops = exchange_named("micro");
     (void)c;
     for (int P = 1; P <= 1024; P = P < 70 ? P + 1 : 2 * P - 3) {
-        for (size_t k = 40 * (size_t)P; k < 120 * (size_t)P; k += 1 + (size_t)P / 70) {
+        for (size_t k = 50 * (size_t)P; k < 150 * (size_t)P; k += 1 + (size_t)P / 70) {
             double words = ops->max_words(&(struct cost_case){1 << 20, k, P, 1}), unit = (double)k * (P - 1) / P;
             assert_true(words <= 3.2 * unit && words >= 3 * unit);
         }
