@@ -14,8 +14,9 @@ usage: scaling.sh [OPTIONS]
                      (default: all three)
   --p LIST           simulate at these numbers of ranks, rising (default 4,8,16,32,64,128,256; the model goes to 1024)
   --nets LIST, --models LIST, --densities LIST   simulate these alone; what is left out of the map is by the model
-  --costs FILE       measured selection and merging, a line for each model: model,select_s,word_s,source (default:
-                     costs.csv in the folder of the rows, where it is): the aims with and without them
+  --costs FILE       a table of measure-costs.sh (default results/measured/costs/costs.csv, where it is): the aims without
+                     and with the selection, packing and merging of each algorithm; none: without alone
+  --on DEVICE        of this device of the table (default cpu)
   --out DIR          the rows (default results/measured/scaling)
   --page FILE        the page (default results/scaling.md; with --out beside DIR's rows)
   --plan             say how much is left to simulate and end
@@ -29,14 +30,14 @@ fail() {
 note() { printf 'scaling.sh: %s\n' "$*" >&2; }
 
 cd "$(dirname "$0")/.."
-quick='' only='' plan_only='' out='' page='' costs='' command="sh scripts/scaling.sh"
+quick='' only='' plan_only='' out='' page='' costs='' on=cpu command="sh scripts/scaling.sh"
 ranks=4,8,16,32,64,128,256 nets='' models='' densities=''
 while [ $# -gt 0 ]; do
     case $1 in
     --help | -h) usage && exit 0 ;;
     --quick) quick=1 ;;
     --plan) plan_only=1 ;;
-    --only | --p | --nets | --models | --densities | --costs | --out | --page)
+    --only | --p | --nets | --models | --densities | --costs | --on | --out | --page)
         [ $# -gt 1 ] || fail "$1 needs a value; --help shows the options"
         case $2 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "$1 \"$2\": letters, digits and _.,:/+=@%- only, please" ;; esac
         case $1 in
@@ -46,6 +47,7 @@ while [ $# -gt 0 ]; do
         --models) models=$2 ;;
         --densities) densities=$2 ;;
         --costs) costs=$2 ;;
+        --on) on=$2 ;;
         --out) out=$2 ;;
         --page) page=$2 ;;
         esac
@@ -56,7 +58,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case $only in '' | map | aims | page) ;; *) fail "--only $only: map, aims or page" ;; esac
-[ -z "$costs" ] || [ -f "$costs" ] || fail "--costs: there is no file $costs"
+case $costs in '' | none) ;; *) [ -f "$costs" ] || fail "--costs: there is no file $costs" ;; esac
 
 map_p=4,8,16,32,64,128,256,512,1024 map_densities=0.001,0.01,0.02 map_nets=1gbe,10gbe,25gbe,100gbe
 if [ -n "$quick" ]; then
@@ -69,7 +71,12 @@ if [ -z "$page" ]; then
     if [ -z "$out" ]; then page=results/scaling.md; else page=$out/scaling.md; fi
 fi
 : "${out:=results/measured/scaling}" "${nets:=$map_nets}" "${densities:=$map_densities}"
-[ -n "$costs" ] || [ ! -f "$out/costs.csv" ] || costs=$out/costs.csv
+table=results/measured/costs/costs.csv
+[ -n "$costs" ] || [ ! -f $table ] || costs=$table
+[ "$costs" != none ] || costs=''
+if [ -n "$costs" ] && ! grep -q "^[^#,]*,[0-9]*,$on,select," "$costs"; then
+    fail "--on $on: $costs has no selection on it; it has: $(awk -F , '!/^#/ && $4 == "select" && !seen[$3]++ { print $3 }' "$costs" | paste -s -d ' ' -)"
+fi
 for p in $(echo "$ranks" | tr , ' '); do
     case $p in '' | *[!0-9]*) fail "--p $ranks: whole numbers with commas between them" ;; esac
     case ",$map_p," in *",$p,"*) ;; *) fail "--p $p: the map has $map_p" ;; esac
@@ -252,13 +259,10 @@ aim_jobs() {
         done
     done
 }
-# cost_of MODEL COLUMN: of the table of --costs
-cost_of() {
-    awk -v model="$1" -v column="$2" "$csv_awk"'
-        /^#/ { next }
-        { csv_split($0, f) }
-        !head { head = 1; for (i in f) at[f[i]] = i; next }
-        f[at["model"]] == model { print f[at[column]]; exit }' "$costs"
+# costs_of MODEL ALGO WIRE: "SELECT WORD" [s] of the table; nothing where it lacks them
+costs_of() {
+    awk -v table="$costs" -v root=. -v model="$(echo "$1" | tr -d - | tr '[:upper:]' '[:lower:]')" -v on="$on" -v compute_on="$on" -v algo="$2" -v selector= \
+        -v wire="$3" -v density=0.001 -v per_node=1 -v wanted='select word' -f scripts/costs.awk "$costs" 2>/dev/null | awk 'NF == 4 { print $3, $4 }'
 }
 has_aim() { # has_aim MODEL P WIRE ALGO SELECT WORD
     awk -F , -v want="$1,$2,$3,$4" -v select_s="$5" -v word_s="$6" '
@@ -272,9 +276,10 @@ simulate_aims() {
         compute=$(published_value gtopk-single-gpu.csv iteration_s model "$model")
         select_s=0 word_s=0
         if [ "$aims_with" = costs ]; then
-            select_s=$(cost_of "$model" select_s) word_s=$(cost_of "$model" word_s)
-            case ,$select_s,$word_s, in *,,*) continue ;; esac # not in the table
             [ "$algo" != dense ] || continue # nothing is charged to it
+            local_work=$(costs_of "$model" "$algo" "$wire")
+            [ -n "$local_work" ] || continue # not in the table
+            select_s=${local_work% *} word_s=${local_work#* }
         fi
         [ "$wire" != - ] || wire=coo32
         if has_aim "$model" "$p" "$wire" "$algo" "$select_s" "$word_s"; then continue; fi
@@ -360,7 +365,7 @@ seconds=$(jobs_of 3 | awk '{ s += $1 } END { print s + 0 }')
     printf 'The page is `scaling.md`; docs/reproduce.md says more.\n'
 } >"$out/README.md"
 awk -v simulated_p="$ranks" -v command="$command" -v commits="${commits:-$commit}" -v machine="$(machine)" -v seconds="$seconds" -v pictures="$pictures" \
-    -v costs="${costs:+1}" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
+    -v costs="$costs" -v on="$on" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
     table=simulated "$out/simulated.csv" table=cells "$out/cells.csv" table=aims "$out/aims.csv" table=single $published/gtopk-single-gpu.csv \
     table=throughput $published/gtopk-throughput.csv >"$scratch/page"
 mkdir -p "$(dirname "$page")"

@@ -186,17 +186,26 @@ check "behind: bold in the map" has '| 1gbe | ResNet-20 | topka coo32 **0.50** |
 check "another winner than the model's, with the reason" grep -q '^| gtopk-rd | topka | [24] | .*all-gather of our own' "$page"
 
 # The aims
-printf 'model,select_s,word_s,source\nVGG-16,0.002,1e-9,a test\n' > "$W/costs"
+{
+    echo model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source
+    echo vgg16,14728266,gpu,select,,exact,,0.001,,,0.002,,a test
+    for algo in gtopk gtopk-rd spardl; do
+        echo vgg16,14728266,gpu,word,$algo,exact,coo32,0.001,,2,1e-9,,a test
+        echo vgg16,14728266,gpu,word,$algo,exact,packed,0.001,,2,3e-9,,a test
+    done
+} > "$W/costs"
 : > "$W/log"
-scaling --only aims --costs "$W/costs"
-check "aims: each algorithm at two P, and once more with costs where there are any" [ "$(calls) $(grep -c -- '--select-cost 0.002 --word-cost 1e-9' "$W/log") $(grep -c . "$W/lab/aims.csv")" = "68 12 69" ]
-check "aims: the paper's step times" [ "$(grep -c -- '--n 14728266 .*--compute 0.097 ' "$W/log") $(grep -c -- '--compute 4.842 ' "$W/log")" = "26 14" ]
+scaling --only aims --costs "$W/costs" --on gpu
+charged() { grep -c -- "--select-cost 0.002 --word-cost $1" "$W/log"; }
+check "aims: each algorithm at two P, and once more with its costs where there are any" [ "$(calls) $(charged 1e-9) $(charged 3e-9) $(grep -c . "$W/lab/aims.csv")" = "66 6 4 67" ]
+check "aims: the paper's step times" [ "$(grep -c -- '--n 14728266 .*--compute 0.097 ' "$W/log") $(grep -c -- '--compute 4.842 ' "$W/log")" = "24 14" ]
 check "aims: reached or not, of the best of ours" has '| VGG-16 | 32 | 93.0% | 88.3% | gtopk-rd, packed | **no** | 0.3% |'
 check "aims: not reached, loudly" grep -q '^\*\*Not reached:\*\* .*VGG-16 at P = 32 (88.3%)' "$page"
 check "aims: reached" has '| ResNet-50 | 32 | 93.0% | 99.7% | gtopk-rd, packed | yes |'
 check "aims: the paper's measurement beside its own model" has '| VGG-16 | dense | 1.0% | 8.4% | 0.3% | 10.1 s | 1.15 s |'
-scaling --only aims --costs "$W/costs"
-check "aims: nothing twice" [ "$(calls)" -eq 68 ]
+scaling --only aims --costs "$W/costs" --on gpu
+check "aims: nothing twice" [ "$(calls)" -eq 66 ]
+check "aims: with costs, of which table" has "as measured on the device gpu (\`$W/costs\`;"
 
 # -- mistakes ------------------------------------------------------------------------------------------------------------------
 wrong() { # wrong NAME TEXT OPTION...
@@ -211,6 +220,7 @@ wrong "an unknown option" "unknown option --fast" --fast
 wrong "an option without a value" "--p needs a value" --p
 wrong "a P that the map has not" "--p 5: the map has 4," --p 4,5
 wrong "--only of nothing" "map, aims or page" --only all
+wrong "a device that the table has not" "has no selection on it; it has: gpu" --costs "$W/costs" --on cpu
 wrong "no table of costs" "there is no file" --costs "$W/nothing"
 unbuilt() {
     BUILD=$W/nothing scaling --plan
