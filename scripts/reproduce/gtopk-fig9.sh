@@ -4,7 +4,8 @@
 #     slightly faster on few ranks, much slower from 16 on; right, P = 32, more and more parameters; density 0.001
 # runs: sparsetrain bench in simulation of that network (simulate.sh --net 1gbe), so that messages really wait for each other; as
 #     a fifth of the entries over a fifth of the bandwidth (--scale 5), to fit into memory (quick: m = 1e6, P = 4 to 32;
-#     P = 8). topka's all-gather is our own, of log2 P rounds
+#     P = 8). topka's all-gather is our own, of log2 P rounds. gtopk's messages of up to 64 KiB (m = 5e6) leave without
+#     waiting and share their sender's link (docs/simulation.md, Limits)
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); 6 GB of memory in full
 # takes: full: not yet measured; quick: not yet measured
 # agrees: simulated times within 15% of what Table I says; topka is 1.3 times as slow as gtopk or worse from the paper's P on
