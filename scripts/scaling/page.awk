@@ -210,7 +210,7 @@ function reason(algo) {
     if (algo == "topka") return "an all-gather of our own with log2(P) start-ups, as the line has it"
     if (algo == "topkdsa") return "the line is its upper end (all of n gathered); and messages to all ranks wait together for their start-up"
     if (algo == "oktopk") return "the line has 6k words, its bound, of which about 4k are sent, and 2P start-ups, which here pass at the same time; new thresholds and regions, every 32 and 64 steps, are not in these steps; where a cell is scaled, its counts and histograms, which do not shrink, weigh S times too much (seen at P = 128 and 256)"
-    if (algo == "micro") return "an all-gather and an allreduce of MPI, which are better than the line for short vectors (recursive doubling) and worse for long ones (rings, with P-1 start-ups and more)"
+    if (algo == "micro") return "all-gathers and a reduce-scatter of our own with log2(P) start-ups, as the line has it; blocks have room for a 32nd more"
     return ""
 }
 function ratios(   a, key, part, list, count, wire, w) {

@@ -82,10 +82,9 @@ function best_of(kind, who, net, model, density, P, wire,   i, s, least) {
     return least
 }
 # A cell is simulated at an S-th of the entries over an S-th of the bandwidth, where k/S entries are still enough: 16 a rank, so
-# that they can be divided among the ranks, and 4096, so that MPI chooses the same collectives; 16384 for micro, whose
-# allreduce it chooses by k.
+# that they can be divided among the ranks, and 4096, so that MPI chooses the same collectives.
 function least_k(algo, P, k,   least) {
-    least = small ? small : algo == "micro" ? 16384 : algo ~ /^gtopk/ || 16 * P < 4096 ? 4096 : 16 * P
+    least = small ? small : algo ~ /^gtopk/ || 16 * P < 4096 ? 4096 : 16 * P
     return k < least ? k : least
 }
 # Would it fit into 10 GB? By what simulate.sh takes for the device sparse.
