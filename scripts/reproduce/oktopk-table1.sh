@@ -9,8 +9,8 @@
 # takes: full: not yet measured; quick: not yet measured
 # agrees: words counted on the busiest rank are the paper's bandwidth term to 1%, or lie in its interval (Ok-Topk: the mean
 #     over ranks and steps, as the paper counts); Gaussiank selects another number than k, so its term takes the mean of
-#     that, and its words are the mean, too. Start-ups of the program's cost model (kind model) equal the paper's latency term. dense and topka are
-#     MPI's own collectives, opaque to a count: their words are those of the standard algorithm (kind model, too).
+#     that, and its words are the mean, too. Start-ups of the program's cost model (kind model) equal the paper's latency term. dense is
+#     MPI's own collective, opaque to a count: its words are those of the standard algorithm (kind model, too).
 #     gtopk's longest path is rank 0, which first receives and then sends: both add up
 . scripts/reproduce/lib.sh
 
@@ -43,7 +43,7 @@ for algo in $algos; do
     latency=$(published oktopk-costs.csv latency_alpha algorithm="$algo")
     least=$(published oktopk-costs.csv bandwidth_beta_least algorithm="$algo")
     most=$(published oktopk-costs.csv bandwidth_beta_most algorithm="$algo")
-    case $algo in dense | topka) kind=model ;; *) kind=real ;; esac
+    case $algo in dense) kind=model ;; *) kind=real ;; esac
     for P in $ranks; do
         ours=$(counted "$algo" "p$P.jsonl")
         selected=$k
