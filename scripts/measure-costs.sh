@@ -118,7 +118,8 @@ model_is() {
     # that was disturbed is a large part of a mean.
     rounds=3
     if [ "$n" -lt 5000000 ]; then repeat=40 word_steps=20; elif [ "$n" -lt 30000000 ]; then repeat=10 word_steps=3; else repeat=5 word_steps=2 rounds=1; fi
-    [ -z "$quick" ] || repeat=3 word_steps=2
+    settle=20
+    [ -z "$quick" ] || repeat=3 word_steps=2 settle=2
 }
 batch() { if [ -n "$quick" ]; then echo 4; else echo "$1"; fi; }
 models=$(echo "$models" | tr , ' ')
@@ -202,8 +203,9 @@ for model in $models; do
     job "select-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select "$selectors" --repeat "$repeat"
     # a new threshold every 8 steps, so that a few steps have some of both kinds
     job "renew-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select reuse --period 8 --repeat 16
+    # in its first steps residuals grow so fast that micro looks for its thresholds anew
     job "micro-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
-        --density "$densities" --algo micro --warmup 1 --repeat 3
+        --density "$densities" --algo micro --warmup $settle --repeat 5
     for wire in $(echo "$wires" | tr , ' '); do
         for P in $(echo "$ranks" | tr , ' '); do words "words-$model-$wire-p$P.jsonl" "$P" "$wire" "$on_any_ranks"; done
         if fits; then

@@ -55,10 +55,10 @@ for P in $(pick '4 8' 4); do
     for algo in $(echo "$dense" | tr , ' '); do compare "$P" "$algo" 200000 "dense-p$P.jsonl"; done
 done
 {
-    awk '$1 > most { most = $1 } END { for (i = 0; i <= 150; i++) print most * i / 150, most * i / 150 }' "$out"/points-p* | block 'the same'
     for P in $(pick '4 8' 4); do sort -n "$out/points-p$P" | block "P = $P"; done
+    awk '$1 > most { most = $1 } END { print 0, 0; print most, most }' "$out"/points-p* | block 'the same'
 } >"$out/figure.dat"
 rm -f "$out"/points-p*
-figure figure.png "$out/figure.dat" lines.gp with=points title="A step of each algorithm, $slower times slower than on 1 Gbit/s Ethernet" \
+figure figure.png "$out/figure.dat" lines.gp published="$(pick 2 1)" with=lines title="A step of each algorithm, $slower times slower than on 1 Gbit/s Ethernet" \
     xlabel='emulated network, real processes [ms]' ylabel='simulated [ms]' key='inside left top reverse Left'
 finish
