@@ -11,15 +11,15 @@
  *
  * Cost: 3 log2(P) alpha + 3k(P-1)/P beta: an all-gather of k/P indices of each rank, and an allreduce of k values, as a
  * reduce-scatter and an all-gather. All three are comm.h's, in log2(P) rounds each; at these lengths MPI's own are
- * rings of P - 1 messages. The indices come in blocks of one size, a count first, so that one all-gather will do; the
- * blocks have room for c/32 entries more than the share c = ceil(k/P). So no step has more than 33/32 of 3k(P-1)/P
- * words and about 4P on top, which is within 3.2k(P-1)/P for k >= 40 P.
+ * rings of P - 1 messages. The indices come in blocks of one size, a count and a threshold first, so that one
+ * all-gather will do; the blocks have room for c/32 entries more than the share c = ceil(k/P). So no step has more than
+ * 33/32 of 3k(P-1)/P words and about 5P on top, which is within 3.2k(P-1)/P for k >= 50 P.
  *
- * Threshold: multiplied by 1.005 when more than the rank's share of k have reached it, by 0.995 when fewer. It is set
- * to the exact magnitude of that rank in the partition in the first step, and again where fewer than half the share or
- * more than twice as many pass (partitions of different layers have different scales, and a factor of 1.005 would take
- * hundreds of steps from one to the other). At most 1/32 more than the share is sent, the largest of what has passed.
- * Zeros are never chosen, except where a rank's share is its whole partition.
+ * Threshold: each partition has one, which goes with it from rank to rank. It is multiplied by 1.005 when more than the
+ * rank's share of k have reached it, by 0.995 when fewer. It is set to the exact magnitude of that rank in the
+ * partition when that is chosen from for the first time, and again where fewer than half the share or more than twice
+ * as many pass. At most 1/32 more than the share is sent, the largest of what has passed. Zeros are never chosen,
+ * except where a rank's share is its whole partition.
  *
  * Residual: acc, with zeros at u's indices, on every rank. Conserves.
  *
@@ -297,9 +297,7 @@ static void *micro_saved(struct exchange *x, size_t *bytes) {
     return t->turns;
 }
 
-/* (P-1) blocks of c + c/32 indices, c = ceil(k/P), with counts and thresholds; twice P-1 parts of the values, at most k
- * + k/32.
- */
+/* P-1 blocks of c + c/32 indices, c = ceil(k/P), with counts and thresholds; twice P-1 parts of k + k/32 values. */
 static double micro_max_words(const struct cost_case *c) {
     double others = c->P - 1, part = ceil(floor((double)c->k * 33 / 32) / c->P);
     return others * (HEAD + (double)largest_block(c->k, c->P) + 2 * part);

@@ -45,8 +45,8 @@ struct transport {
     struct slot *free_slots;
     struct slot_block *blocks;
     struct faults faults;
-    void *meeting;             /* transport_meet's own, in a simulation; and */
-    double lap;                /* in real runs: seconds that agreeing on a start takes */
+    void *meeting;             /* transport_meet's own in a simulation */
+    double lap;                /* and in real runs: seconds that agreeing on a start takes */
     struct sum_engine *engine; /* transport_sum_begin's */
     char *unread;              /* comm_unread_alloc's vector, and its bytes; NULL: none */
     size_t unread_bytes;
