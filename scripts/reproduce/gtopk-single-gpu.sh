@@ -5,7 +5,7 @@
 # runs: sparsetrain bench net at batch 128: forward, backward and update of one process, on the CPU (one thread; quick: batch
 #     8) and, where there is one, on the GPU
 # needs: any machine; a GPU for numbers that can be compared
-# takes: full: not yet measured; quick: not yet measured
+# takes: full: 29 s; quick: 2 s
 # agrees: a GPU of today is at least as fast as the paper's. A CPU is shown without a claim
 . scripts/reproduce/lib.sh
 

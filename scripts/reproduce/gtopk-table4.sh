@@ -5,7 +5,7 @@
 # runs: the same steps in simulation of that network (simulate.sh), computing for as long as the paper's GPU, at an S-th of the
 #     entries over an S-th of the bandwidth (S = 5, 1, 20, 10; quick: 50, 1, 100, 50)
 # needs: SimGrid (sh scripts/deps.sh sim, make sim)
-# takes: full: not yet measured; quick: not yet measured
+# takes: full: 34 s; quick: 8 s
 # agrees: with the paper's measurements, throughputs and their ratios: within 25%; with its cost model: within 15%. Both stand in
 #     the table, since they are far apart
 . scripts/reproduce/cluster.sh

@@ -8,7 +8,7 @@
 #     GB/s and 5 us (nominal: the paper prints neither latency nor NVLink's rate). Open MPI's allreduce of long vectors
 #     sums the nearest ranks first, so that dense sends as little between nodes as torus2d
 # needs: SimGrid (sh scripts/deps.sh sim, make sim)
-# takes: full: not yet measured; quick: not yet measured
+# takes: full: 2 min; quick: 14 s
 # agrees: hitopk takes less time than each of the others at each length
 . scripts/reproduce/lib.sh
 

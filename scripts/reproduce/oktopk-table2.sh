@@ -4,7 +4,7 @@
 # runs: one step of training on made-up images, whose log counts the parameters of the network; LSTM on AN4 and BERT are
 #     not among the models of this program (sparsetrain list), so their rows have no number of ours
 # needs: any machine
-# takes: full: not yet measured; quick: not yet measured (the same)
+# takes: full: 2 s; quick: 3 s
 # agrees: the numbers are equal
 . scripts/reproduce/lib.sh
 
