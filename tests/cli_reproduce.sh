@@ -167,6 +167,22 @@ check "and none that nobody knows is let through" fails "cannot decide" 'quick=;
 check "a row with a rule that nobody knows" fails "cannot decide" 'row a b c 1 d 2 real near'
 check "a row of an unknown kind" fails "cannot decide" 'row a b c 1 d 2 imagined equal'
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
+# What another ID beside this one has finished, at this commit and with this very command line
+mkdir -p "$W/lab/neighbour"
+echo theirs > "$W/lab/neighbour/there.txt"
+neighbour() { # neighbour COMMIT COMMAND-LINE
+    printf 'there.txt\t%s\t7\t%s\n' "$1" "$2" > "$W/lab/neighbour/jobs.tsv"
+    rm -rf "$W/lab/gtopk-table1"
+}
+commit=$("$BUILD"/sparsetrain --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+neighbour "$commit" "sh -c 'exit 9'"
+check "a job that another ID has finished is taken from there" says "theirs 7 1" 'job here.txt sh -c "exit 9"
+    awk -v text="$(cat "$out/here.txt")" -F "\t" "\$1 == \"here.txt\" { print text, \$3, \$2 == \"$commit\" }" "$out/jobs.tsv"'
+neighbour anothercommit "sh -c 'exit 9'"
+check "not of another commit" fails "status 9" 'job here.txt sh -c "exit 9"'
+neighbour "$commit" "sh -c 'exit 9' --record x"
+check "nor where files beside its output are wanted" fails "status 9" 'job here.txt sh -c "exit 9" --record x'
+rm -r "$W/lab/neighbour"
 # 2500 steps, of which 100 have xi, and rows of other types.
 awk 'BEGIN {
     print "{\"type\":\"header\",\"host\":\"here\"}"

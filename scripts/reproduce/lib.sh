@@ -98,6 +98,29 @@ finished() {
             $1 == ENVIRON["JOB"] && $4 == ENVIRON["LINE"] && ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { found = 1 }
             END { exit !found }' "$out/jobs.tsv"
 }
+# borrow FILE COMMAND-LINE: the same job of another ID beside this one, where it is finished: its file, and its line. Not of
+# runs that record, which leave more than this file.
+borrow() {
+    case $2 in *' --record'*) return 1 ;; esac
+    for borrow_jobs in "${out%/*}"/*/jobs.tsv; do
+        borrow_from=${borrow_jobs%/*}
+        [ -f "$borrow_jobs" ] && [ "$borrow_from" != "$out" ] || continue
+        borrow_line=$(COMMIT=$commit LINE=$2 KEEP=${REPRODUCE_KEEP:-} awk -F '\t' '
+            $4 == ENVIRON["LINE"] && ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { print; exit }' "$borrow_jobs")
+        borrow_file=${borrow_line%%"$tab"*}
+        [ -n "$borrow_line" ] && [ -f "$borrow_from/$borrow_file" ] || continue
+        cp "$borrow_from/$borrow_file" "$out/.part"
+        mv "$out/.part" "$out/$1"
+        borrow_line=${borrow_line#*"$tab"}
+        (
+            commit=${borrow_line%%"$tab"*} borrow_line=${borrow_line#*"$tab"}
+            mark "$1" "${borrow_line%%"$tab"*}" "$2"
+        )
+        note "have $1 from ${borrow_from##*/}"
+        return 0
+    done
+    return 1
+}
 # mark FILE SECONDS COMMAND-LINE: this job is finished; takes the place of its older line
 mark() {
     if [ -f "$out/jobs.tsv" ]; then
@@ -125,6 +148,7 @@ try_job() {
         note "have $job_file"
         return 0
     fi
+    if borrow "$job_file" "$job_line"; then return 0; fi
     note "$job_line"
     job_start=$(date +%s)
     rm -f "$out/$job_file"
@@ -156,6 +180,7 @@ train() {
         note "have $train_file"
         return 0
     fi
+    if borrow "$train_file" "$train_line"; then return 0; fi
     note "$train_line"
     train_start=$(date +%s)
     same_run || rm -rf "$train_run" "$train_run".*
