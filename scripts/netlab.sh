@@ -9,7 +9,8 @@
 #   netlab.sh status                                      what is up; exit status 1 when nothing is
 #   netlab.sh down                                        removes all of it; twice does no harm
 #
-# The exit status of run and check is the program's; 2 for a mistake, 1 for what the system refused.
+# The exit status of run and check is the program's; 2 for a mistake, 1 for what the system refused. What a run or check
+# leaves behind that is killed (SIGKILL), the next one removes.
 #
 # A lab is the folder $SPARSETRAIN_NETLAB (/run/sparsetrain-netlab: only root writes there, and it is emptied when the
 # namespaces vanish, too), which `up` makes first and `down` removes last, and the namespaces named in its file `lab`.
@@ -125,9 +126,13 @@ requirements() {
 }
 
 # -- the lab that is up ----------------------------------------------------------------------------------------------
-# Sets tag, p, rate, delay, bits, ns from the lab's file; fails when there is no lab.
+# Sets tag, p, rate, delay, bits, ns, owner from the lab's file; fails when there is no lab.
 read_lab() {
-    [ -f "$state/lab" ] && read -r tag p rate delay bits ns <"$state/lab" && [ -n "$ns" ]
+    [ -f "$state/lab" ] && read -r tag p rate delay bits ns owner <"$state/lab" && [ -n "$ns" ]
+}
+# Is this lab one that a run or check made for itself (its process is the owner) before it was killed and could not remove it?
+forsaken() {
+    [ -n "$owner" ] && ! grep -qas 'netlab\.sh' "/proc/$owner/cmdline"
 }
 spaces() { ip netns list 2>/dev/null | sed -n "s/^\($tag-[a-z0-9]*\).*/\1/p"; }
 nodes() {
@@ -204,7 +209,14 @@ build_switch() {
 
 up() {
     requirements
-    if read_lab; then refuse "a lab is up already (P = $p, $rate, $delay): netlab.sh down removes it"; fi
+    wanted="$p $rate $delay $bits $ns"
+    if read_lab; then
+        forsaken || refuse "a lab is up already (P = $p, $rate, $delay): netlab.sh down removes it"
+        (remove) || exit 1
+        # shellcheck disable=SC2086 # five words
+        set -- $wanted
+        p=$1 rate=$2 delay=$3 bits=$4 ns=$5
+    fi
     build_switch
     why=$(mkdir -m 700 "$state" 2>&1) || {
         [ -d "$state" ] && refuse "$state is there already: of a lab that is just going up, or netlab.sh down removes it"
@@ -214,7 +226,9 @@ up() {
     [ -z "$(spaces)" ] || tag=$tag$(date +%s) # left by a process of our number whose folder was lost
     trap 'remove; exit 130' INT
     trap 'remove; exit 143' HUP TERM
-    { echo "$tag $p $rate $delay $bits $ns" >"$state/lab" && mkdir "$state/tmp" && write_agent; } || fail "cannot write to $state"
+    owner=
+    [ "$verb" = up ] || owner=$$
+    { echo "$tag $p $rate $delay $bits $ns $owner" >"$state/lab" && mkdir "$state/tmp" && write_agent; } || fail "cannot write to $state"
     address=0
     for space in $(nodes) "$tag-sw"; do
         address=$((address + 1))

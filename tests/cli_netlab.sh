@@ -200,6 +200,14 @@ check "killed, it leaves its lab" [ -e "$W/lab" ]
 known
 lab down
 check "which down removes" nothing_left
+rm -f "$W"/runs-*
+lab run --p 2 -- sh -c "$rank_0""kill -KILL \$(cat '$W/pid'); exec sleep $mark"
+known
+lab run --p 3 -- true
+status=$?
+check "or the next run, in a lab of its own" sh -c "[ $status -eq 0 ] && ! grep -q netlab.sh '$W/err'"
+known
+check "after which nothing is left" nothing_left
 
 # A system that fails in the middle of up: the ninth use of ip goes wrong, or Ctrl-C comes then.
 real=$(command -v ip)
