@@ -21,7 +21,7 @@ setting() { published gtopk-models.csv "$2" model="$(model_of "$1")"; }
 training_ranks=$(published gtopk-settings.csv value quantity=ranks_of_convergence_runs)
 full_epochs() { if [ -n "${REPRODUCE_EPOCHS:-}" ]; then echo "$REPRODUCE_EPOCHS"; else setting "$1" epochs; fi; }
 
-[ -z "${REPRODUCE_EPOCHS:-}" ] || shortened="after $REPRODUCE_EPOCHS epochs, which is not the paper's length"
+[ -z "${REPRODUCE_EPOCHS:-}" ] || shortened="with --epochs $REPRODUCE_EPOCHS, which is not the paper's length"
 
 # cifar FILE MODEL OPTION...: quick: 6 epochs of made-up images, of which 4 are the warm-up. $batch_of_rank, where it is set,
 # instead of the paper's batch
