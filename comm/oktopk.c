@@ -25,8 +25,8 @@
  * global threshold is found anew that lets more than 3k/2 pass, or more than k when with them some rank would send or
  * receive more than the bound; data are evened out then, too, not only at 4 times the mean; where a region got more
  * than 3/2 of the mean, the next step makes new ones (all from k = 16 P on).
- * - so is one that was found for another k (beyond a quarter), and one that lets nothing pass though there is
- * something; one that lets more or less than k by a quarter pass is moved (oktopk_cut.c).
+ * - so is one that was found for another k (beyond a quarter), and one that lets fewer than k/2 pass though there is
+ * more; one that lets more or less than k by a quarter pass is moved (oktopk_cut.c).
  * - the learning rate is not folded into acc. A rank that selected fewer entries than there are ranks votes for equal
  *   regions. Sums have one order, whatever the switches for rotation and buckets.
  * - data are not moved where that would not make the largest share smaller. */

@@ -128,9 +128,12 @@ static bool stale_regions(const struct oktopk *t, size_t k, int P) {
 }
 
 /* More than 3k/2 might break the bound on words, and more than k where the loads are uneven; no threshold at all cannot
- * be nudged; and an empty sum of something is of no use. */
+ * be nudged; an empty sum of something is of no use. And fewer than k/2 are too few to be left to nudges: early in the
+ * training of a large model on many ranks what is left below the threshold is a cliff, where a percent less lets k
+ * pass and ten percent several k, so that every second step would deliver a fraction of k. */
 static bool serves(const struct oktopk *t, uint64_t count, size_t k, int P) {
     if (count == 0) return !t->something;
+    if (2 * count < (uint64_t)k && t->saved->key > 0) return false;
     if (count > k && beyond_bound(t, count, k, P)) return false;
     return 2 * count <= 3 * (uint64_t)k && (t->saved->key > 0 || 4 * count <= 5 * (uint64_t)k);
 }

@@ -132,7 +132,7 @@ static void find_threshold(struct reference *f, int k) {
 
 static int passing(struct reference *f) {
     int count = 0;
-    long one[ORACLE_P];
+    long one[ORACLE_P] = {0};
     for (int i = 0; i < f->o.n; i++) count += f->o.u.there[i] && fabsf(f->o.u.value[i]) >= f->threshold;
     for (int r = 0; r < f->o.P; r++) one[r] = 1;
     all_gather_words(f, one, 3);
@@ -168,7 +168,8 @@ static void cut_sums(struct reference *f, int k) {
     f->stale = k >= 16 * o->P && 2 * most * o->P > 3 * all;
     if (due) find_threshold(f, k);
     int count = passing(f);
-    if (!due && ((count == 0 && there > 0) || 2 * count > 3 * k || (f->threshold == 0 && 4 * count > 5 * k) ||
+    bool too_few = count == 0 ? there > 0 : 2 * count < k && f->threshold > 0;
+    if (!due && (too_few || 2 * count > 3 * k || (f->threshold == 0 && 4 * count > 5 * k) ||
                  (count > k && beyond_bound(f, k, count, split)))) {
         find_threshold(f, k);
         count = passing(f);
