@@ -104,31 +104,30 @@ borrow() {
     case $2 in *' --record'*) return 1 ;; esac
     for borrow_jobs in "${out%/*}"/*/jobs.tsv; do
         borrow_from=${borrow_jobs%/*}
-        [ -f "$borrow_jobs" ] && [ "$borrow_from" != "$out" ] || continue
+        if [ ! -f "$borrow_jobs" ] || [ "$borrow_from" = "$out" ]; then continue; fi
         borrow_line=$(COMMIT=$commit LINE=$2 KEEP=${REPRODUCE_KEEP:-} awk -F '\t' '
             $4 == ENVIRON["LINE"] && ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { print; exit }' "$borrow_jobs")
         borrow_file=${borrow_line%%"$tab"*}
-        [ -n "$borrow_line" ] && [ -f "$borrow_from/$borrow_file" ] || continue
+        if [ -z "$borrow_line" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
         cp "$borrow_from/$borrow_file" "$out/.part"
         mv "$out/.part" "$out/$1"
         borrow_line=${borrow_line#*"$tab"}
-        (
-            commit=${borrow_line%%"$tab"*} borrow_line=${borrow_line#*"$tab"}
-            mark "$1" "${borrow_line%%"$tab"*}" "$2"
-        )
+        borrow_commit=${borrow_line%%"$tab"*}
+        borrow_line=${borrow_line#*"$tab"}
+        mark "$1" "${borrow_line%%"$tab"*}" "$2" "$borrow_commit"
         note "have $1 from ${borrow_from##*/}"
         return 0
     done
     return 1
 }
-# mark FILE SECONDS COMMAND-LINE: this job is finished; takes the place of its older line
+# mark FILE SECONDS COMMAND-LINE [COMMIT]: this job is finished; takes the place of its older line
 mark() {
     if [ -f "$out/jobs.tsv" ]; then
         JOB=$1 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/jobs.tsv" >"$out/.jobs"
     else
         : >"$out/.jobs"
     fi
-    printf '%s\t%s\t%s\t%s\n' "$1" "$commit" "$2" "$3" >>"$out/.jobs"
+    printf '%s\t%s\t%s\t%s\n' "$1" "${4:-$commit}" "$2" "$3" >>"$out/.jobs"
     mv "$out/.jobs" "$out/jobs.tsv"
 }
 # last_words FILE: what a program said when it failed: its own lines, or else the last ones (launchers add theirs)
