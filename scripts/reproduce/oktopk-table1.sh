@@ -6,7 +6,7 @@
 #     63 of independent normal gradients, between Ok-Topk's evaluations of thresholds at 32 and 64; a second row has its
 #     mean over 64 steps with them. Where P is no power of two, the formulas take log2(P) rounded up
 # needs: any machine; 8 ranks share its cores
-# takes: full: not yet measured; quick: 14 s
+# takes: full: 39 min, a third of it beside other work; quick: 14 s
 # agrees: words counted on the busiest rank are the paper's bandwidth term to 1%, or lie in its interval (Ok-Topk: the mean
 #     over ranks and steps, as the paper counts); Gaussiank selects another number than k, so its term takes the mean of
 #     that, and its words are the mean, too. Start-ups of the program's cost model (kind model) equal the paper's latency term. dense is
