@@ -209,14 +209,11 @@ build_switch() {
 
 up() {
     requirements
-    wanted="$p $rate $delay $bits $ns"
-    if read_lab; then
+    ( # which keeps what is asked for from what that lab is
+        read_lab || exit 0
         forsaken || refuse "a lab is up already (P = $p, $rate, $delay): netlab.sh down removes it"
-        (remove) || exit 1
-        # shellcheck disable=SC2086 # five words
-        set -- $wanted
-        p=$1 rate=$2 delay=$3 bits=$4 ns=$5
-    fi
+        remove
+    ) || exit
     build_switch
     why=$(mkdir -m 700 "$state" 2>&1) || {
         [ -d "$state" ] && refuse "$state is there already: of a lab that is just going up, or netlab.sh down removes it"
