@@ -91,12 +91,19 @@ shown() {
     done
     printf '%s' "${shown_line# }"
 }
-# finished FILE COMMAND-LINE: is there a line for this job, of this commit or, with --keep, any?
-finished() {
-    [ -f "$out/$1" ] && [ -f "$out/jobs.tsv" ] &&
-        JOB=$1 COMMIT=$commit LINE=$2 KEEP=${REPRODUCE_KEEP:-} awk -F '\t' '
-            $1 == ENVIRON["JOB"] && $4 == ENVIRON["LINE"] && ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { found = 1 }
-            END { exit !found }' "$out/jobs.tsv"
+# line_of JOBS COMMAND-LINE [FILE]: the line of such a job (with this file) in that jobs.tsv, of this commit or, with --keep, any
+line_of() {
+    COMMIT=$commit LINE=$2 JOB=${3:-} KEEP=${REPRODUCE_KEEP:-} awk -F '\t' '
+        $4 == ENVIRON["LINE"] && (ENVIRON["JOB"] == "" || $1 == ENVIRON["JOB"]) &&
+            ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { print; exit }' "$1"
+}
+# have FILE COMMAND-LINE: is this job finished, here or by another ID?
+have() {
+    if [ ! -f "$out/$1" ] || [ ! -f "$out/jobs.tsv" ] || [ -z "$(line_of "$out/jobs.tsv" "$2" "$1")" ]; then
+        borrow "$1" "$2"
+        return
+    fi
+    note "have $1"
 }
 # borrow FILE COMMAND-LINE: the same job of another ID beside this one, where it is finished: its file, and its line. Not of
 # runs that record, which leave more than this file.
@@ -105,16 +112,13 @@ borrow() {
     for borrow_jobs in "${out%/*}"/*/jobs.tsv; do
         borrow_from=${borrow_jobs%/*}
         if [ ! -f "$borrow_jobs" ] || [ "$borrow_from" = "$out" ]; then continue; fi
-        borrow_line=$(COMMIT=$commit LINE=$2 KEEP=${REPRODUCE_KEEP:-} awk -F '\t' '
-            $4 == ENVIRON["LINE"] && ($2 == ENVIRON["COMMIT"] || ENVIRON["KEEP"] == 1) { print; exit }' "$borrow_jobs")
-        borrow_file=${borrow_line%%"$tab"*}
-        if [ -z "$borrow_line" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
+        IFS=$tab read -r borrow_file borrow_commit borrow_seconds borrow_rest <<LINE
+$(line_of "$borrow_jobs" "$2")
+LINE
+        if [ -z "$borrow_rest" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
         cp "$borrow_from/$borrow_file" "$out/.part"
         mv "$out/.part" "$out/$1"
-        borrow_line=${borrow_line#*"$tab"}
-        borrow_commit=${borrow_line%%"$tab"*}
-        borrow_line=${borrow_line#*"$tab"}
-        mark "$1" "${borrow_line%%"$tab"*}" "$2" "$borrow_commit"
+        mark "$1" "$borrow_seconds" "$2" "$borrow_commit"
         note "have $1 from ${borrow_from##*/}"
         return 0
     done
@@ -143,11 +147,7 @@ try_job() {
     shift
     used="$used $job_file"
     job_line=$(shown "$@")
-    if finished "$job_file" "$job_line"; then
-        note "have $job_file"
-        return 0
-    fi
-    if borrow "$job_file" "$job_line"; then return 0; fi
+    if have "$job_file" "$job_line"; then return 0; fi
     note "$job_line"
     job_start=$(date +%s)
     rm -f "$out/$job_file"
@@ -175,11 +175,7 @@ train() {
     used="$used $train_file"
     train_run=$runs/$train_file.run
     train_line=$(shown "$MPIRUN" -np "$train_ranks" "$program" train "$@")
-    if finished "$train_file" "$train_line"; then
-        note "have $train_file"
-        return 0
-    fi
-    if borrow "$train_file" "$train_line"; then return 0; fi
+    if have "$train_file" "$train_line"; then return 0; fi
     note "$train_line"
     train_start=$(date +%s)
     same_run || rm -rf "$train_run" "$train_run".*

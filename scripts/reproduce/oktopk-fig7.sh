@@ -43,18 +43,18 @@ direct=$(interval 'balanced against direct allgatherv')
 rm -f "$out"/points-*
 for kind in clustered lstm; do
     case $kind in
-    clustered) pattern=clustered of='' ;;
-    lstm) pattern=fitted:results/measured/profiles/lstm-ptb-p8-$density of=lstm- ;;
+    clustered) pattern=clustered prefix='' ;;
+    lstm) pattern=fitted:results/measured/profiles/lstm-ptb-p8-$density prefix=lstm- ;;
     esac
     for P in $ranks; do
         item="BERT's n, $kind, P = $P"
-        run "${of}whole" "$P" "$pattern"
-        run "${of}regions" "$P" "$pattern" regions
-        run "${of}both" "$P" "$pattern" regions,balance
-        ours=$(calc "$(seconds "${of}regions" "$P") / $(seconds "${of}whole" "$P")")
+        run "${prefix}whole" "$P" "$pattern"
+        run "${prefix}regions" "$P" "$pattern" regions
+        run "${prefix}both" "$P" "$pattern" regions,balance
+        ours=$(calc "$(seconds "${prefix}regions" "$P") / $(seconds "${prefix}whole" "$P")")
         row "$item" 'equal regions over balanced ones' x "$naive" "$source" "$ours" simulated 'full: in range'
         printf '%s %s\n' "$P" "$ours" >>"$out/points-$kind-regions"
-        ours=$(calc "$(seconds "${of}both" "$P") / $(seconds "${of}regions" "$P")")
+        ours=$(calc "$(seconds "${prefix}both" "$P") / $(seconds "${prefix}regions" "$P")")
         if holds "abs($ours - 1) < 1e-6"; then
             row "$item" 'all-gather without balancing over with, equal regions' x "$direct" "$source" '' simulated none \
                 'no rank ever held four times the mean: balancing did not act'
