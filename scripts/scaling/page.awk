@@ -84,15 +84,14 @@ function aims_of(costs,   m, i, P, model, goal, ours, alone, line, list, a, any,
             ours = best_aim(model, P, costs)
             if (ours == "") continue
             any++
+            line = "| " model " | " P " | " percent(goal) " | " percent(ours) " | " best_name " | " (ours >= goal ? "yes" : "**no**") " |"
             if (ours < goal) {
                 missed[costs] = missed[costs] (missed[costs] == "" ? "" : "; ") model " at P = " P " (" percent(ours) ")"
                 alone = best_aim(model, P, 0)
                 if (costs && alone >= goal)
                     missed[costs] = missed[costs] sprintf(": the aim leaves %.1f ms for selecting, packing and merging, which take %.1f ms", \
                         beside(model, goal) - beside(model, alone), beside(model, ours) - beside(model, alone))
-                best_aim(model, P, costs) # its name, again
             }
-            line = "| " model " | " P " | " percent(goal) " | " percent(ours) " | " best_name " | " (ours >= goal ? "yes" : "**no**") " |"
             split("dense topka gtopk spardl", list, " ")
             for (a = 1; a <= 4; a++) {
                 charged = list[a] == "dense" ? 0 : costs # nothing is charged to it
