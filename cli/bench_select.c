@@ -128,7 +128,7 @@ static void one_step(struct arrays *a, struct selector *s, size_t k, size_t step
     t->scan[at] = scanned - selected;
     t->select[at] = selected - accumulated;
     t->accumulate[at] = accumulated - begin;
-    t->reevaluated[at] = s->stats.reevaluated;
+    t->reevaluated[at] = s->stats.evaluated != 0;
     a->store.ops->zero_at(&a->store, out->idx, out->nnz);
 }
 

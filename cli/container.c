@@ -12,7 +12,7 @@
 #include "base/mem.h"
 
 static const char magic[8] = {'S', 'T', 'R', 'A', 'I', 'N', 'C', 'K'};
-enum { FORMAT_VERSION = 2, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
+enum { FORMAT_VERSION = 3, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
 
 struct head {
     char magic[8];

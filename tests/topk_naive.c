@@ -28,8 +28,10 @@ struct rig {
 
 extern const struct selector_ops selector_reuse, selector_gaussian, selector_mstopk, selector_dgc, selector_sidco;
 
+static enum reuse_rule rule; /* of reuse */
+
 static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, size_t k) {
-    *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k), .settings = {.period = 5, .seed = 77}};
+    *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k), .settings = {.period = 5, .rule = rule, .seed = 77}};
     store_open(&r->store, n, test_device());
     r->selector = selector_open(ops, &r->store, k, &r->settings);
     sparse_open(&r->out, r->cap);
@@ -271,35 +273,50 @@ static void check_sidco(struct rig *r, size_t k, struct stages *s) {
 /* -- reuse ---------------------------------------------------------------------------------------------------- */
 
 struct old_threshold {
-    double t;
+    struct track track;
     size_t k, uses;
 };
 
+/* Which reason there is for an exact threshold; 0: none. */
+static unsigned reason_for(const struct rig *r, size_t k, const struct old_threshold *old) {
+    if (old->k == 0 || old->uses >= 5) return EVALUATED_DUE;
+    if ((double)k < 0.75 * (double)old->k || (double)k > 1.25 * (double)old->k) return EVALUATED_K;
+    if (r->settings.rule == REUSE_PAPER) return 0;
+    size_t passing = count_from(r, (double)key_value(old->track.key));
+    if (2 * passing < k && old->track.key > 1) return EVALUATED_FEW;
+    return 2 * passing > 3 * k ? EVALUATED_MANY : 0;
+}
+
+static size_t count_from_key(const struct rig *r, uint32_t key) {
+    return count_from(r, (double)key_value(key));
+}
+
 static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
-    bool anew = old->t == 0 || old->uses >= 5 || (double)k < 0.75 * (double)old->k || (double)k > 1.25 * (double)old->k;
-    double t = (double)r->selector->stats.threshold;
-    if (!anew) {
-        size_t passing = count_from(r, old->t);
-        anew = passing == 0 || passing > 2 * k || 4 * passing < k;
-    }
-    CHECK(anew == r->selector->stats.reevaluated, "%s: a new threshold %d", r->what, anew);
+    struct track *track = &old->track;
+    unsigned reason = reason_for(r, k, old);
+    CHECK(reason == r->selector->stats.evaluated, "%s: evaluated %u", r->what, reason);
     r->compared++;
-    if (anew) {
+    old->uses++;
+    if (reason) {
         double kth = magnitude(r, k - 1) > 0 ? magnitude(r, k - 1) : (double)FLT_TRUE_MIN;
         size_t passing = count_from(r, kth);
+        uint32_t key = magnitude_key((float)kth);
         check_threshold(r, kth, 0);
         check_first(r, passing > r->cap ? k : passing);
-        *old = (struct old_threshold){kth, k, 1};
+        track_found(track, key, old->k == 0 || reason == EVALUATED_K);
+        track_spacing(track, passing > r->cap ? k : passing, count_from_key(r, track_above(track, key)));
+        if (r->settings.rule == REUSE_PAPER) track->key = key;
+        old->k = k, old->uses = 1;
         return;
     }
-    check_threshold(r, old->t, 0);
-    size_t passing = count_from(r, t);
+    size_t passing = count_from_key(r, track->key);
+    if (passing > r->cap) { /* REUSE_PAPER alone: the largest that there is room for */
+        check_first(r, r->cap);
+        return;
+    }
+    check_threshold(r, (double)key_value(track->key), 0);
     check_first(r, passing);
-    double ratio = (double)passing / (double)k, next = t * pow(ratio, 1.0 / 16);
-    if (ratio >= 0.75 && ratio <= 1.25) next = t;
-    old->t = (double)(float)next; /* the smallest float that is not below it */
-    if (old->t < next) old->t = (double)nextafterf((float)next, INFINITY);
-    old->uses++;
+    if (r->settings.rule == REUSE_GUARDED) track_counted(track, k, passing, count_from_key(r, track_probe(track)));
 }
 
 /* -- all of them over all inputs ------------------------------------------------------------------------------ */
@@ -352,10 +369,10 @@ static void place(struct rig *r, double threshold, size_t passing) {
     r->store.ops->write(&r->store, 0, r->n, r->x);
 }
 
-/* Counts at and around the bounds where the threshold stays, is nudged, or is found anew. */
+/* Counts at and around the bounds where a threshold is led, or found anew, or lets more pass than there is room for. */
 static void reuse_at_its_bounds(void) {
     enum { K = 100 };
-    const size_t bounds[] = {0, 1, K / 4, 3 * K / 4, K, 5 * K / 4, 2 * K, selector_capacity(&selector_reuse, 9001, K)};
+    const size_t bounds[] = {0, 1, K / 2, K, 3 * K / 2, selector_capacity(&selector_reuse, 9001, K)};
     for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++)
         for (size_t around = 0; around < 3; around++) {
             struct rig r;
@@ -365,16 +382,19 @@ static void reuse_at_its_bounds(void) {
             snprintf(r.what, sizeof r.what, "reuse, %zu pass", passing);
             memset(r.grad, 0, r.n * sizeof *r.grad);
             place(&r, 1, K), step(&r, K), check_reuse(&r, K, &old);
-            place(&r, old.t, passing), step(&r, K), check_reuse(&r, K, &old);
-            place(&r, old.t, K), step(&r, K), check_reuse(&r, K, &old);
+            place(&r, (double)key_value(old.track.key), passing), step(&r, K), check_reuse(&r, K, &old);
+            place(&r, (double)key_value(old.track.key), K), step(&r, K), check_reuse(&r, K, &old);
             rig_close(&r);
         }
 }
 
 static void reuse_body(const void *unused) {
     (void)unused;
-    every_input(&selector_reuse);
-    reuse_at_its_bounds();
+    for (rule = REUSE_GUARDED; rule <= REUSE_PAPER; rule++) {
+        every_input(&selector_reuse);
+        reuse_at_its_bounds();
+    }
+    rule = REUSE_GUARDED;
 }
 static void every_input_body(const void *ops) {
     every_input(ops);

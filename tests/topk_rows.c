@@ -260,7 +260,7 @@ static uint64_t hashed_step(struct rig *r, size_t k, uint64_t seed) {
     uint64_t hash = hash64(seed, r->out.idx, r->out.nnz * sizeof *r->out.idx);
     hash = hash64(hash, r->out.val, r->out.nnz * sizeof *r->out.val);
     hash = hash64(hash, &stats->threshold, sizeof stats->threshold);
-    return hash64(hash, &stats->reevaluated, sizeof stats->reevaluated);
+    return hash64(hash, &stats->evaluated, sizeof stats->evaluated);
 }
 
 /* 2m steps at a stretch, and m steps, what `saved` names written to another selector, m steps. */

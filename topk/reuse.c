@@ -6,29 +6,27 @@
  * Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning", PPoPP 2022, section 3.1.3 and
  * Algorithm 1, lines 2-4 (tau' = 32 for VGG-16 and LSTM, 128 for BERT).
  *
- * Returns: all >= threshold, k/4 to 2k of them unless ties forbid. Zeros never leave.
+ * settings.rule REUSE_PAPER is Algorithm 1 to the letter: in the steps between, the threshold stays, whatever passes.
+ * REUSE_GUARDED, the default, returns k/2 to 3k/2 entries unless ties forbid:
+ * - the threshold of the next step is led by the counts of this one (track.h): what is left below a threshold ends in
+ *   a cliff, and it moves from step to step, so that one that stays soon lets through next to nothing or several k.
+ * - where fewer than k/2 or more than 3k/2 pass all the same, the exact threshold is found in that same step: among
+ *   those that passed, or by one more read when they are too few.
+ * Under both rules it is found anew when k has left [3k/4, 5k/4] of the k that it was found for (a density schedule),
+ * which the paper does not know, and zeros never leave.
  * Cost: 12 bytes per entry, the floor for any error feedback; a step that finds its threshold costs as much as `exact`.
  *
- * Deviations from the paper, which says nothing of thresholds that no longer serve:
- * - when the count has left [3k/4, 5k/4], the next step's threshold is multiplied by (count/k)^(1/16). So little
- * because error feedback takes the tail away at the threshold: what is left ends in a cliff, and a few percent up or
- * down let through next to nothing or several k in the very next step, though in the long run the count goes as
- * threshold^-2.
- * - when more than 2k entries pass, fewer than k/4, or k has left [3k/4, 5k/4] of the k that the threshold was found
- * for (a density schedule), the exact threshold is found in that same step: among those that passed, or by one more
- * read when they are too few.
- * - when so many are equal that even the exact threshold lets more pass than there is room for, k of them leave. */
-#include <math.h>
-
+ * Capacity: 8 k_max entries and more. Where more pass (REUSE_PAPER, or ties), the largest so many leave; of ties alone
+ * k. */
 #include "base/mem.h"
 #include "topk/candidates.h"
 #include "topk/selector.h"
 
 /* What a checkpoint keeps. */
 struct memory {
-    uint64_t k;    /* what the threshold was found for */
-    uint32_t key;  /* the threshold; 0: none yet */
-    uint32_t uses; /* steps that it served */
+    uint64_t k;         /* what the threshold was found for */
+    struct track track; /* REUSE_PAPER: its key alone */
+    uint64_t uses;      /* steps that it served, the one that found it included */
 };
 
 struct reuse {
@@ -38,7 +36,8 @@ struct reuse {
 
 static void reuse_open(struct selector *s) {
     struct reuse *r = s->state = mem_zalloc(1, sizeof *r, "the reusing selector");
-    cut_open(&r->cut, selector_capacity(s->ops, s->store->n, s->k_max), s->k_max);
+    size_t cap = selector_capacity(s->ops, s->store->n, s->k_max);
+    cut_open(&r->cut, cap, cap);
 }
 
 static void reuse_close(struct selector *s) {
@@ -53,69 +52,95 @@ static void *reuse_saved(struct selector *s, size_t *bytes) {
     return &r->memory;
 }
 
-/* From now on the threshold is `key`, found for k. */
-static void renew(struct selector *s, size_t k, uint32_t key) {
-    struct reuse *r = s->state;
-    r->memory = (struct memory){.k = k, .key = key};
-    s->stats.reevaluated = true;
+static bool literal(const struct selector *s) {
+    return s->settings.rule == REUSE_PAPER;
+}
+
+/* The exact threshold of this step is `key`. */
+static void renew(struct selector *s, size_t k, uint32_t key, unsigned reason) {
+    struct memory *m = &((struct reuse *)s->state)->memory;
+    track_found(&m->track, key, (reason & EVALUATED_K) || m->k == 0);
+    if (literal(s)) m->track.key = key;
+    m->k = k;
+    m->uses = 1;
+    s->stats.evaluated = reason;
+    s->stats.threshold = key_value(key);
 }
 
 /* out holds candidates, k at least: the exact threshold is among them. */
-static void renew_among(struct selector *s, size_t k, struct sparse *out) {
+static void renew_among(struct selector *s, size_t k, struct sparse *out, unsigned reason) {
     struct reuse *r = s->state;
     uint32_t key = key_not_zero(sparse_kth_key(out, k, r->cut.keys));
     candidates_filter(out, key);
-    renew(s, k, key);
+    renew(s, k, key, reason);
 }
 
 /* As `exact`, but all that reach the k-th magnitude stay. grad: NULL when acc is complete. */
-static bool evaluate(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+static bool evaluate(struct selector *s, const float *grad, size_t k, unsigned reason, struct sparse *out,
+                     size_t *bad) {
     struct reuse *r = s->state;
     struct store *store = s->store;
     uint32_t key = key_at_most_infinite(store->ops->guess_key(store, grad, k));
     size_t count = grad ? store->ops->accumulate_select(store, grad, key, out) : store->ops->select(store, key, out);
     if (!candidates_finite(out, bad)) return false;
     if (k <= count && count <= out->cap) {
-        renew_among(s, k, out);
+        renew_among(s, k, out, reason);
         return true;
     }
     key = key_not_zero(key_at_most_infinite(store->ops->kth_key(store, k)));
     count = store->ops->select(store, key, out);
     if (!candidates_finite(out, bad)) return false;
-    renew(s, k, key);
+    renew(s, k, key, reason);
     return count <= out->cap || cut_ties(store, key, k, &r->cut, out, bad);
 }
 
-/* With the threshold there is. Sets the next step's. */
-static bool reuse_threshold(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
-    struct memory *m = &((struct reuse *)s->state)->memory;
-    size_t count = s->store->ops->accumulate_select(s->store, grad, m->key, out);
-    if (!candidates_finite(out, bad)) return false;
-    if (count > out->cap || 4 * count < k) return evaluate(s, NULL, k, out, bad);
-    if (count > 2 * k) {
-        renew_among(s, k, out);
-    } else if (4 * count < 3 * k || 4 * count > 5 * k) {
-        double root = sqrt(sqrt(sqrt(sqrt((double)count / (double)k))));
-        m->key = key_not_zero(key_reaching((double)key_value(m->key) * root));
-    }
+/* REUSE_PAPER: with the threshold there is, whatever passes. */
+static bool keep_threshold(struct selector *s, size_t count, struct sparse *out, size_t *bad) {
+    struct reuse *r = s->state;
+    if (count <= out->cap) return true;
+    bool good = select_top(s->store, out->cap, &r->cut, out, bad);
+    s->stats.threshold = key_value(candidates_least(out));
+    return good;
+}
+
+/* REUSE_GUARDED: where the threshold that there is does not serve, an exact one; else it leads to the next. */
+static bool lead_threshold(struct selector *s, size_t k, size_t count, struct sparse *out, size_t *bad) {
+    struct track *track = &((struct reuse *)s->state)->memory.track;
+    if (count > out->cap) return evaluate(s, NULL, k, EVALUATED_MANY, out, bad);
+    if (2 * count < k && track->key > 1) return evaluate(s, NULL, k, EVALUATED_FEW, out, bad);
+    if (2 * count > 3 * k)
+        renew_among(s, k, out, EVALUATED_MANY);
+    else
+        track_counted(track, k, count, candidates_count(out, track_probe(track)));
     return true;
 }
 
-static bool reuse_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+static bool with_threshold(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     struct memory *m = &((struct reuse *)s->state)->memory;
-    uint32_t period = s->settings.period > 0 ? (uint32_t)s->settings.period : 32, key = m->key;
-    bool other_k = 4 * k < 3 * m->k || 4 * k > 5 * m->k, due = key == 0 || m->uses >= period || other_k;
-    if (!(due ? evaluate : reuse_threshold)(s, grad, k, out, bad)) return false;
-    s->stats.threshold = key_value(s->stats.reevaluated ? m->key : key);
+    uint64_t period = s->settings.period > 0 ? (uint64_t)s->settings.period : 32;
     m->uses++;
+    if (m->k == 0 || m->uses > period) return evaluate(s, grad, k, EVALUATED_DUE, out, bad);
+    if (!track_serves_k(m->k, k)) return evaluate(s, grad, k, EVALUATED_K, out, bad);
+    s->stats.threshold = key_value(m->track.key);
+    size_t count = s->store->ops->accumulate_select(s->store, grad, m->track.key, out);
+    if (!candidates_finite(out, bad)) return false;
+    return literal(s) ? keep_threshold(s, count, out, bad) : lead_threshold(s, k, count, out, bad);
+}
+
+static bool reuse_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    struct track *track = &((struct reuse *)s->state)->memory.track;
+    if (!with_threshold(s, grad, k, out, bad)) return false;
+    uint32_t above = track_above(track, magnitude_key(s->stats.threshold));
+    if (s->stats.evaluated) track_spacing(track, out->nnz, candidates_count(out, above));
     return true;
 }
 
 extern const struct selector_ops selector_reuse;
 const struct selector_ops selector_reuse = {
     .name = "reuse",
-    .summary = "all at or above an exact threshold that is found every 32 steps",
+    .summary = "all at or above a threshold that is exact every 32 steps and led by counts between",
     .paper = "Li & Hoefler, PPoPP 2022 (Ok-Topk), section 3.1.3",
+    .capacity = candidates_wide_capacity,
     .open = reuse_open,
     .run = reuse_run,
     .close = reuse_close,

@@ -13,6 +13,14 @@ const struct selector_ops *const selectors[] = {
 #include "topk/selectors.def"
     NULL};
 
+const char *const reuse_rule_names[] = {"guarded", "paper"};
+
+enum reuse_rule reuse_rule_named(const char *name) {
+    for (int i = 0; i <= REUSE_PAPER; i++)
+        if (strcmp(name, reuse_rule_names[i]) == 0) return (enum reuse_rule)i;
+    die("no rule %s of reused thresholds", name);
+}
+
 struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max,
                                const struct selector_settings *settings) {
     if (k_max < 1 || k_max > store->n) die("selector %s: k = %zu is not in 1..%zu", ops->name, k_max, store->n);
@@ -98,6 +106,6 @@ void selector_stats_add(struct selector_stats *all, const struct selector_stats 
     all->exact = first || part->exact < all->exact ? part->exact : all->exact;
     all->asked += part->asked;
     all->found += part->found;
-    all->reevaluated |= part->reevaluated;
+    all->evaluated |= part->evaluated;
     all->exact_passes += part->exact_passes;
 }

@@ -9,19 +9,30 @@
 #define ST_TOPK_SELECTOR_H
 
 #include "topk/store.h"
+#include "topk/track.h"
 
 struct selector_ops;
 
+/* What happens to a threshold between two exact ones: see reuse.c, and comm/oktopk_cut.c for Ok-Topk's global one. */
+enum reuse_rule {
+    REUSE_GUARDED, /* it is led by the counts, and found anew where they leave [k/2, 3k/2] */
+    REUSE_PAPER    /* it stays, whatever passes (Ok-Topk, Algorithm 1) */
+};
+
+extern const char *const reuse_rule_names[REUSE_PAPER + 1];
+enum reuse_rule reuse_rule_named(const char *name); /* dies of another name */
+
 struct selector_settings {
-    int period;    /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: the row's default, 32 */
-    uint64_t seed; /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
+    int period;           /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: the row's default, 32 */
+    enum reuse_rule rule; /* reuse */
+    uint64_t seed;        /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
 };
 
 /* Of the last run. */
 struct selector_stats {
     size_t asked, found;
     float threshold;     /* smallest magnitude that could pass; 0: everything */
-    bool reevaluated;    /* reuse: this step found the exact threshold */
+    unsigned evaluated;  /* reuse: this step found the exact threshold; why: flags EVALUATED_* (track.h) */
     bool audited;        /* the next two hold, for this step */
     float exact;         /* magnitude of the k-th largest of acc */
     size_t exact_passes; /* entries of acc at or above it: k, and ties */

@@ -1,0 +1,85 @@
+/* track.c: see track.h. */
+#include "topk/track.h"
+
+#include "topk/sparse.h"
+
+/* Distances in keys: at first 3%; never more than a half, which is the whole of a binade's lower part. */
+enum { SHIFT_FIRST = 18, SHIFT_MAX = 22 };
+
+const char *const evaluated_names[EVALUATED_REASONS] = {"due", "k", "few", "many", "words"};
+
+/* A threshold that zeros do not reach and every finite magnitude may. */
+static uint32_t in_range(int64_t key) {
+    return key < 1 ? 1 : key >= (int64_t)KEY_INFINITE ? KEY_INFINITE - 1 : (uint32_t)key;
+}
+
+static int64_t within(int64_t value, int64_t most) {
+    return value > most ? most : value < -most ? -most : value;
+}
+
+/* `actual` is what the threshold should have been: an eighth of the surprise is taken for a change of its trend. What is
+ * further off than four distances is a jump, which says no more of the trend than that; nor is there a trend of more
+ * than that in a step, or it would have to be unlearned where the slope has become steep. */
+static void learn(struct track *t, int64_t actual) {
+    const int64_t far = (int64_t)4 << t->shift, fast = (int64_t)1 << SHIFT_MAX;
+    t->trend = within(t->trend + within(actual - (int64_t)t->key, far) / 8, far < fast ? far : fast);
+}
+
+void track_found(struct track *t, uint32_t key, bool afresh) {
+    if (afresh || key == 0 || t->key <= 1) /* under 1, all there was passed: no measure of anything */
+        *t = (struct track){.key = key, .shift = SHIFT_FIRST};
+    else
+        learn(t, key);
+    if (key > 0) t->key = in_range((int64_t)key + t->trend);
+}
+
+uint32_t track_above(const struct track *t, uint32_t key) {
+    return in_range((int64_t)key + ((int64_t)1 << t->shift));
+}
+
+void track_spacing(struct track *t, size_t count, size_t above) {
+    size_t between = count - above;
+    if (2 * between > count && t->shift > 0)
+        t->shift--;
+    else if (8 * between < count && t->shift < SHIFT_MAX)
+        t->shift++;
+}
+
+/* Linear between the counts, and not more than four times their distance: beyond it the slope is a guess. */
+void track_counted(struct track *t, size_t k, size_t count, size_t above) {
+    const int64_t apart = (int64_t)1 << t->shift, between = (int64_t)(count - above);
+    const int64_t surplus = (int64_t)count - (int64_t)k;
+    const int64_t way = within(surplus * apart / (between + 1), 4 * apart);
+    learn(t, (int64_t)t->key + way);
+    t->key = in_range((int64_t)t->key + way / 4 + t->trend);
+    track_spacing(t, count, above);
+}
+
+uint32_t track_rung(const struct track *t, int rung) {
+    if (t->key == 0) return 0;
+    return in_range((int64_t)t->key + (rung - TRACK_CENTRE) * ((int64_t)1 << t->shift));
+}
+
+int track_nearest(const uint64_t *count, size_t k) {
+    int best = TRACK_CENTRE;
+    uint64_t least = UINT64_MAX;
+    for (int j = 0; j < TRACK_RUNGS; j++) {
+        int i = TRACK_CENTRE + (j % 2 ? -(j + 1) / 2 : j / 2); /* from the centre outwards */
+        uint64_t off = count[i] > k ? count[i] - k : k - count[i];
+        if (off < least) least = off, best = i;
+    }
+    return best;
+}
+
+/* Two rungs about the chosen one are to be a factor between 1.4 and 2 apart in entries. */
+void track_took(struct track *t, int rung, const uint64_t *count) {
+    uint64_t below = count[rung > 0 ? rung - 1 : rung] + 1, above = count[rung < TRACK_RUNGS - 1 ? rung + 1 : rung] + 1;
+    uint32_t key = track_rung(t, rung);
+    if (t->key == 0) return;
+    learn(t, key);
+    t->key = in_range((int64_t)key + t->trend);
+    if (below > 2 * above && t->shift > 0)
+        t->shift--;
+    else if (5 * below < 7 * above && t->shift < SHIFT_MAX)
+        t->shift++;
+}
