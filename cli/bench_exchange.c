@@ -52,7 +52,8 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
         store_open_bare(&b->store, b->n, r->device);
     if (b->store.ops) setup.store = &b->store;
     if (b->select) {
-        const struct selector_settings settings = {.period = r->oktopk.period, .seed = r->seed};
+        const struct selector_settings settings = {
+            .period = r->oktopk.period, .rule = r->oktopk.thresholds, .seed = r->seed};
         b->selector = selector_open(b->select, &b->store, b->k, &settings);
         setup.selector = b->selector;
     }

@@ -38,6 +38,7 @@ const char bench_usage[] =
     "  --json               one JSON object per row instead of the table\n"
     "  --trace FILE         a Chrome trace of the phases of every rank\n"
     "  --tau-prime N        selector reuse, oktopk: steps between exact thresholds (default 32)\n"
+    "  --oktopk-thresholds RULE   between them: guarded (default), led by the counts; paper, as they are\n"
     "  --tau N              oktopk: steps between new region boundaries (default 64)\n"
     "  --oktopk-bucket N    oktopk: messages in flight at once while regions are reduced (default 4)\n"
     "  --oktopk-off LIST    oktopk: techniques to leave out: regions, rotation, overlap, balance\n"
@@ -117,6 +118,15 @@ static bool set_wire(struct bench_request *r, const char *text, struct err *e) {
     return r->wire != NULL;
 }
 
+static bool set_thresholds(struct bench_request *r, const char *text, struct err *e) {
+    for (int i = 0; i <= REUSE_PAPER; i++) {
+        if (strcmp(text, reuse_rule_names[i]) != 0) continue;
+        r->oktopk.thresholds = (enum reuse_rule)i;
+        return true;
+    }
+    return err_set(e, "bench: --oktopk-thresholds has no \"%.100s\"; there are: guarded, paper", text);
+}
+
 static bool set_text(const char **to, const char *text, const char *option, struct err *e) {
     *to = text;
     return *text || err_set(e, "bench: %s wants a value, not an empty text", option);
@@ -174,17 +184,23 @@ static bool set_value(struct bench_request *r, const char *option, const char *t
     if (strcmp(option, "--trace") == 0) return set_text(&r->trace, text, option, e);
     if (strcmp(option, "--network") == 0) return set_text(&r->network, text, option, e);
     if (strcmp(option, "--device") == 0) return set_text(&r->device_name, text, option, e);
+    if (strcmp(option, "--oktopk-thresholds") == 0) return set_thresholds(r, text, e);
     if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
     return set_whole(r, option, text, e);
 }
 
 static bool takes_value(const char *option) {
-    static const char *const names[] = {"--algo",          "--select",  "--wire",          "--n",
-                                        "--density",       "--pattern", "--trace",         "--oktopk-off",
-                                        "--warmup",        "--repeat",  "--tau-prime",     "--tau",
-                                        "--oktopk-bucket", "--seed",    "--overlap-bytes", "--ranks-per-node",
-                                        "--device",        "--compute", "--select-cost",   "--word-cost",
-                                        "--network"};
+    static const char *const names[] = {"--algo",          "--select",
+                                        "--wire",          "--n",
+                                        "--density",       "--pattern",
+                                        "--trace",         "--oktopk-off",
+                                        "--warmup",        "--repeat",
+                                        "--tau-prime",     "--tau",
+                                        "--oktopk-bucket", "--seed",
+                                        "--overlap-bytes", "--ranks-per-node",
+                                        "--device",        "--compute",
+                                        "--select-cost",   "--word-cost",
+                                        "--network",       "--oktopk-thresholds"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], option) == 0) return true;
     return false;

@@ -284,12 +284,36 @@ static void write_spread(struct json *j, const char *name, struct spread s, int 
     json_number(j, key, s.max);
 }
 
+/* For each reason how many ranks evaluated an exact threshold in this step. */
+static void write_evaluated(struct json *j, const struct row *row, int P, size_t stride) {
+    json_object(j, "evaluated_local");
+    for (int i = 0; i < EVALUATED_REASONS; i++) {
+        int ranks = 0;
+        for (int r = 0; r < P; r++) ranks += ((unsigned)row[(size_t)r * stride].evaluated >> i & 1) != 0;
+        if (ranks > 0) json_integer(j, evaluated_names[i], ranks);
+    }
+    json_end(j);
+}
+
+/* Why the global one was; "" in a step that used the one before. */
+static void write_global_evaluated(struct json *j, unsigned flags) {
+    char text[64] = "";
+    for (int i = 0; i < EVALUATED_REASONS; i++) {
+        if (!(flags >> i & 1)) continue;
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "", evaluated_names[i]);
+    }
+    json_string(j, "evaluated_global", text);
+}
+
 /* What the selectors did: counts before anything was cut, thresholds, and the exact one in steps of --audit. */
-static void write_thresholds(struct json *j, const struct row *row, int P, size_t stride) {
+static void write_thresholds(const struct run *r, struct json *j, const struct row *row, int P, size_t stride) {
     write_spread(j, "selected", over_ranks(row, P, stride, offsetof(struct row, selected)), P);
     write_spread(j, "threshold", over_ranks(row, P, stride, offsetof(struct row, threshold)), P);
     if (!isnan(row->exact_threshold))
         write_spread(j, "threshold_exact", over_ranks(row, P, stride, offsetof(struct row, exact_threshold)), P);
+    if (strcmp(r->options.select, "reuse") == 0) write_evaluated(j, row, P, stride);
+    if (strcmp(r->options.algo, "oktopk") == 0) write_global_evaluated(j, (unsigned)row->global_evaluated);
     if (row->global_threshold > 0) json_number(j, "threshold_global", row->global_threshold);
     if (row->global_exact_threshold > 0) json_number(j, "threshold_global_exact", row->global_exact_threshold);
 }
@@ -320,7 +344,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_integer(j, "global_nnz", (int64_t)row->global_nnz);
     json_number(j, "density_real", (nnz.sum / P + row->exempt_nnz) / (double)r->n);
     json_number(j, "mass_lost", mass.sum);
-    if (r->selector) write_thresholds(j, row, P, stride);
+    if (r->selector) write_thresholds(r, j, row, P, stride);
     if (!isnan(row->xi)) json_number(j, "xi", row->xi);
     if (r->exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
     write_spread(j, "bytes_sent", sent, P);

@@ -310,8 +310,10 @@ void options_setup(const struct options *o, struct exchange_setup *setup) {
     struct err e = {0};
     TABLE_FIND(wires, o->wire, setup->wire);
     setup->gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
-    setup->oktopk = (struct oktopk_setup){
-        .period = (int)o->tau_prime, .balance_period = (int)o->tau, .bucket = (int)o->oktopk_bucket};
+    setup->oktopk = (struct oktopk_setup){.period = (int)o->tau_prime,
+                                          .balance_period = (int)o->tau,
+                                          .bucket = (int)o->oktopk_bucket,
+                                          .thresholds = reuse_rule_named(o->oktopk_thresholds)};
     if (!oktopk_leave_out(o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
     setup->bucket_bytes = (size_t)o->overlap_bytes;
 }

@@ -11,8 +11,9 @@
  * how to train, which --algo auto leaves to the user. */
 static bool is_parameter(const char *name) {
     static const char *const names[] = {
-        "select",     "audit",          "wire",          "density",   "density-warmup", "tau",           "dense-steps",
-        "oktopk-off", "gtopk-residual", "overlap-bytes", "tau-prime", "oktopk-bucket",  "ranks-per-node"};
+        "select",    "audit",         "wire",           "density",          "density-warmup",
+        "tau",       "dense-steps",   "oktopk-off",     "gtopk-residual",   "overlap-bytes",
+        "tau-prime", "oktopk-bucket", "ranks-per-node", "oktopk-thresholds"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
@@ -46,7 +47,7 @@ static bool check_selector(struct options *o, const struct exchange_ops *x, stru
             x->name);
     if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
     bool reuses = strcmp(o->algo, "oktopk") == 0 || (x->selects && strcmp(o->select, "reuse") == 0);
-    return only_where(o, reuses, NAMES("tau-prime"), "without --select reuse or --algo oktopk", e);
+    return only_where(o, reuses, NAMES("tau-prime", "oktopk-thresholds"), "without --select reuse or --algo oktopk", e);
 }
 
 static bool check_exchange(struct options *o, struct err *e) {

@@ -50,6 +50,10 @@ static const char *residual_name(size_t i) {
     return names[i];
 }
 
+static const char *thresholds_name(size_t i) {
+    return i <= REUSE_PAPER ? reuse_rule_names[i] : NULL;
+}
+
 static const char *progress_name(size_t i) {
     static const char *const names[] = {"auto", "bar", "lines", "none", NULL};
     return names[i];
@@ -96,6 +100,10 @@ const struct option_row option_table[] = {
     {"tau-prime", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "32",
      "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)", AT(tau_prime), 1,
      HUGE_STEPS},
+    {"oktopk-thresholds", "RULE", OPTION_CHOICE, RULE_RUN, exchange_group, "guarded",
+     "selector reuse and oktopk, between two exact thresholds: guarded leads them by the counts, to k/2..3k/2; paper "
+     "uses them as they are, whatever passes",
+     AT(oktopk_thresholds), .choice = thresholds_name},
     {"tau", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "64", "oktopk: steps between new region boundaries", AT(tau),
      1, HUGE_STEPS},
     {"oktopk-bucket", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "4",

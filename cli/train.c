@@ -108,11 +108,14 @@ static void note_sum(struct run *r, const struct exchange_sum *sum) {
     r->row.hidden_seconds = sum->hidden_seconds;
     r->row.global_threshold = (double)sum->threshold;
     r->row.global_exact_threshold = (double)sum->exact_threshold;
+    r->row.global_evaluated = sum->evaluated;
+    r->row.evaluated = 0;
     r->row.threshold = r->row.exact_threshold = r->row.selected = NAN;
     if (!r->selector || !r->exchange_now->ops->selects) return;
     const struct selector_stats *stats = &r->selector->stats;
     r->row.selected = (double)stats->found;
     r->row.threshold = (double)stats->threshold;
+    r->row.evaluated = stats->evaluated;
     if (stats->audited) r->row.exact_threshold = (double)stats->exact;
 }
 

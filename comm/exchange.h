@@ -37,13 +37,14 @@ enum gtopk_residual {
 
 /* Ok-Topk's parameters, and its techniques, each of which can be left out (the ablations of its Figure 7). */
 struct oktopk_setup {
-    int period;            /* tau': steps between exact thresholds, local and global (32) */
-    int balance_period;    /* tau: steps between new region boundaries (64) */
-    int bucket;            /* receives in flight at once in split-and-reduce (4) */
-    bool even_regions;     /* left out: boundaries at the selected indices; regions are n/P each */
-    bool same_destination; /* left out: rotation; every rank sends to 0, 1, 2, ... */
-    bool no_overlap;       /* left out: bucketing; one message after the other, summed before the next */
-    bool direct_gather;    /* left out: evening out before the all-gather */
+    int period;                 /* tau': steps between exact thresholds, local and global (32) */
+    int balance_period;         /* tau: steps between new region boundaries (64) */
+    int bucket;                 /* receives in flight at once in split-and-reduce (4) */
+    enum reuse_rule thresholds; /* the global one between exact ones; the local one's rule is the selector's */
+    bool even_regions;          /* left out: boundaries at the selected indices; regions are n/P each */
+    bool same_destination;      /* left out: rotation; every rank sends to 0, 1, 2, ... */
+    bool no_overlap;            /* left out: bucketing; one message after the other, summed before the next */
+    bool direct_gather;         /* left out: evening out before the all-gather */
 };
 
 struct exchange_setup {
@@ -79,6 +80,7 @@ struct exchange_sum {
     double mass_lost;            /* sum of |v| this rank dropped that is neither in u nor in a residual */
     float threshold;             /* of the global selection, where there is one (oktopk); else 0 */
     float exact_threshold;       /* the exact one, when the selector's audit was asked for; else 0 */
+    unsigned evaluated;          /* why that threshold was found anew in this step: flags EVALUATED_* (topk/track.h) */
     double extra_words;          /* at most so many more words than max_words in this step, because thresholds or
                                   * boundaries were evaluated anew, message sizes that vary were gathered first, or
                                   * entries tie or crowd (see the row) */

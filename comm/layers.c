@@ -183,6 +183,7 @@ static void add_sums(struct exchange *x, struct exchange_sum *sum) {
         sum->global_nnz += s->global_nnz;
         sum->mass_lost += s->mass_lost;
         sum->extra_words += s->extra_words;
+        sum->evaluated |= s->evaluated;
         sum->threshold = i == 0 ? s->threshold : smaller(sum->threshold, s->threshold);
         sum->exact_threshold = i == 0 ? s->exact_threshold : smaller(sum->exact_threshold, s->exact_threshold);
         sent = sent && s->sent;

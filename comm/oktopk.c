@@ -9,7 +9,7 @@
  * Algorithms 1 and 2. The steps are in oktopk_split.c, oktopk_cut.c and oktopk_gather.c.
  *
  * Cost per rank: (2P + 2 log2(P)) alpha + 6k (P-1)/P beta at most, and about 4k (P-1)/P where nothing has to be evened
- * out. Like the paper's, the bound leaves out the gathering of the counts (3 (P-1) words) and takes the regions to be
+ * out. Like the paper's, the bound leaves out the gathering of the counts (11 (P-1) words) and takes the regions to be
  * balanced. extra_words says what a step may need beyond it: for new thresholds and regions, and where entries crowd in
  * regions that are out of date, or tie at the threshold.
  * Residual: acc without the entries that were sent and whose index is in u. Conserves: an index that stays is delivered
@@ -18,15 +18,20 @@
  * keeps and takes their errors. sent holds what this rank sent, not the errors that it took as an owner.
  * Restrictions: none; any P, any selector, any wire format.
  *
- * Deviations from the paper:
+ * Thresholds: setup.oktopk.thresholds (--oktopk-thresholds), and the selector's rule of the same name for the local one.
+ * REUSE_PAPER is Algorithm 1 to the letter: exact every tau' steps, else the last one, and what passes is sent, be it more
+ * than the bound on words allows (extra_words says by how much). With REUSE_GUARDED, the default,
+ * - the thresholds are led by the counts, to k/2..3k/2, and found anew in the same step where that fails
+ * (oktopk_cut.c, topk/reuse.c);
+ * - a selection of more than k entries is cut to its k largest;
+ * - of the global thresholds one is taken, or found anew, with which no rank sends or receives more than the bound; data
+ * are evened out then, too, not only at 4 times the mean; where a region got more than 3/2 of the mean, the next step
+ * makes new ones (all from k = 16 P on).
+ * Under both, thresholds are found anew when k has changed by more than a quarter (a density schedule).
+ *
+ * Deviations from the paper, besides:
  * - the exact global threshold comes from a distributed radix selection instead of gathering all sums at all ranks,
- *   which costs more than the bound. All entries equal to the threshold stay.
- * - the bound on words is kept where estimates fail: a selection of more than k entries is cut to its k largest; a
- * global threshold is found anew that lets more than 3k/2 pass, or more than k when with them some rank would send or
- * receive more than the bound; data are evened out then, too, not only at 4 times the mean; where a region got more
- * than 3/2 of the mean, the next step makes new ones (all from k = 16 P on).
- * - so is one that was found for another k (beyond a quarter), and one that lets fewer than k/2 pass though there is
- * more; one that lets more or less than k by a quarter pass is moved (oktopk_cut.c).
+ * which costs more than the bound. All entries equal to the threshold stay.
  * - the learning rate is not folded into acc. A rank that selected fewer entries than there are ranks votes for equal
  *   regions. Sums have one order, whatever the switches for rotation and buckets.
  * - data are not moved where that would not make the largest share smaller. */
@@ -98,7 +103,7 @@ static void oktopk_open(struct exchange *x) {
     open_vectors(x, cap, most);
     open_messages(x, cap, most);
     t->count = mem_alloc(P, sizeof *t->count, "entry counts");
-    t->load = mem_alloc(P, 3 * sizeof *t->load, "entry counts");
+    t->load = mem_alloc(P, OKTOPK_LOAD * sizeof *t->load, "entry counts");
     t->first = mem_zalloc(P + 1, sizeof *t->first, "places of entries");
     t->each = mem_alloc(P, sizeof *t->each, "message sizes");
     t->histogram = mem_alloc(1024, sizeof *t->histogram, "a histogram of magnitudes");
@@ -139,7 +144,7 @@ static double oktopk_max_words(const struct cost_case *c) {
 static double extra_words(const struct exchange *x, size_t k) {
     const struct oktopk *t = x->state;
     const struct comm *c = x->setup.comm;
-    double most = t->sent > t->received ? t->sent : t->received, counts = 3.0 * (c->size - 1);
+    double most = t->sent > t->received ? t->sent : t->received, counts = oktopk_count_words(x);
     double bound = oktopk_max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
     return t->extra + (most + counts > bound ? most + counts - bound : 0);
 }
@@ -148,7 +153,7 @@ static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchang
     struct oktopk *t = x->state;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
     t->sent = t->received = t->extra = 0;
-    sparse_keep_top(&t->local, k, NULL, t->u.idx);
+    if (!oktopk_literal(x)) sparse_keep_top(&t->local, k, NULL, t->u.idx);
     phase_enter(x->setup.phases, PHASE_PACK);
     wire_round(x->setup.wire, &t->local, &t->error);
     oktopk_regions(x);
@@ -163,6 +168,7 @@ static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchang
     sum->sent = &t->delivered;
     sum->local_nnz = t->local.nnz;
     sum->threshold = key_value(t->key);
+    sum->evaluated = t->evaluated;
     if (x->setup.selector->audit) sum->exact_threshold = t->exact;
     sum->extra_words = extra_words(x, k);
     return true;

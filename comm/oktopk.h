@@ -6,17 +6,18 @@
 #include "comm/exchange.h"
 #include "comm/peers.h"
 #include "comm/regions.h"
+#include "topk/track.h"
 
 enum { OKTOPK_TAG_SPLIT = 600, OKTOPK_TAG_EVEN = 601 };
 
 /* What a checkpoint keeps; the same on all ranks. */
 struct oktopk_saved {
-    uint64_t step;    /* steps done */
-    uint64_t k;       /* what the threshold was found for; 0: there is none yet */
-    uint64_t uses;    /* steps that it served */
-    uint64_t key;     /* the next step's global threshold as a magnitude key */
-    uint64_t stale;   /* 1: the regions' loads differed too much; the next step makes new ones */
-    uint64_t bound[]; /* [P + 1]: region r is [bound[r], bound[r+1]) */
+    uint64_t step;      /* steps done */
+    uint64_t k;         /* what the threshold was found for; 0: there is none yet */
+    uint64_t uses;      /* steps that it served */
+    struct track track; /* the next step's global threshold (REUSE_PAPER: its key alone) */
+    uint64_t stale;     /* 1: the regions' loads differed too much; the next step makes new ones */
+    uint64_t bound[];   /* [P + 1]: region r is [bound[r], bound[r+1]) */
 };
 
 struct oktopk {
@@ -43,12 +44,13 @@ struct oktopk {
     struct comm_request *send;    /* [P] */
     int sends;                    /* of them, under way */
 
-    uint32_t *count;         /* [P]: how many entries each rank keeps; OKTOPK_BELOW: none of those that it has */
-    uint32_t *load;          /* [3 P]: of each rank count, and entries that it sent and received in split and reduce */
+    uint32_t *count;         /* [P]: how many entries each rank keeps */
+    uint32_t *load;          /* [P]: blocks of OKTOPK_LOAD: see there */
     uint64_t *first;         /* [P + 1]: rank r holds entries first[r]..first[r+1]-1 of u */
     bool something;          /* some rank has entries */
     bool beyond;             /* some rank would go beyond the bound if all gathered what they have */
     uint32_t key;            /* the threshold of this step */
+    unsigned evaluated;      /* why it was evaluated in this step: flags EVALUATED_* (topk/track.h) */
     float exact;             /* the exact one, in steps that are audited */
     uint64_t *histogram;     /* [1024]: two bins in each word */
     size_t *each;            /* [P]: bytes */
@@ -58,13 +60,26 @@ struct oktopk {
     double sent, received; /* words of this step by the algorithm's own count, evaluations left out */
     double extra;          /* words of the evaluations */
 };
+
+/* What the ranks tell each other before the all-gather: how many of a rank's sums reach each rung of thresholds about
+ * the expected one (track.h), and how many entries it sent and received in split and reduce. In place of the first
+ * count OKTOPK_BELOW: it has sums, and none reaches even that. */
+enum { OKTOPK_SENT = TRACK_RUNGS, OKTOPK_RECEIVED, OKTOPK_LOAD };
 #define OKTOPK_BELOW UINT32_MAX
 
 /* With fewer entries than this for each rank, chance decides about loads, and the start-up times about the cost: what
  * keeps the words within their bound is left alone. */
 enum { OKTOPK_WORTH = 16 };
 
-/* Words of an allreduce of `words` words. */
+/* Algorithm 1 to the letter: thresholds stay for tau' steps, and nothing is done for the bound on words. */
+static inline bool oktopk_literal(const struct exchange *x) {
+    return x->setup.oktopk.thresholds == REUSE_PAPER;
+}
+
+/* Words of the gathering of counts; of an allreduce of `words` words. */
+static inline double oktopk_count_words(const struct exchange *x) {
+    return (double)OKTOPK_LOAD * (x->setup.comm->size - 1);
+}
 static inline double oktopk_allreduce_words(const struct exchange *x, double words) {
     double P = x->setup.comm->size;
     return 2 * (P - 1) / P * words;

@@ -22,6 +22,12 @@ for wire in $(names_of WIRE comm/wires.def); do
     resumes "--wire $wire resumes to the same bits" 3 --algo gtopk --wire "$wire" $sparse
 done
 resumes "oktopk with short periods and without two techniques" 4 --algo oktopk --tau 4 --tau-prime 3 --oktopk-off rotation,balance $sparse
+resumes "--oktopk-thresholds paper" 4 --algo oktopk --tau-prime 5 --oktopk-thresholds paper $sparse
+# steps_with PATTERN: the steps whose row has it
+steps_with() { sed -n "s/^{\"type\":\"step\",\"step\":\([0-9]*\),.*$1.*/\1/p" "$whole/run.jsonl" | paste -s -d ' ' -; }
+check "it evaluates every 5 steps, globally" [ "$(steps_with '"evaluated_global":"due"')" = "1 6 11" ]
+check "and on all ranks" [ "$(steps_with '"evaluated_local":{"due":4}')" = "1 6 11" ]
+check "and in no step between" [ "$(steps_with '"evaluated_local":{},"evaluated_global":""')" = "2 3 4 5 7 8 9 10 12" ]
 resumes "hitopk on emulated nodes" 4 --algo hitopk --ranks-per-node 2 $sparse
 resumes "torus2d on emulated nodes" 4 --algo torus2d --ranks-per-node 2
 resumes "--local-update with averages" 3 --algo gtopk --local-update --average-every 4 $sparse

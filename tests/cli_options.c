@@ -108,6 +108,8 @@ static void exchange_mistakes(void **state) {
     says("--algo topka --tau 5", "--tau has no effect without --algo oktopk");
     says("--algo topka --oktopk-off balance", "without --algo oktopk");
     says("--algo topka --tau-prime 5", "without --select reuse or --algo oktopk");
+    says("--algo topka --oktopk-thresholds paper", "without --select reuse or --algo oktopk");
+    says("--algo oktopk --oktopk-thresholds old", "there are: guarded, paper");
     says("--algo oktopk --oktopk-off balance,speed",
          "--oktopk-off has no \"speed\"; it takes none, or some of regions");
     says("--algo oktopk --oktopk-off balance,", "--oktopk-off has no \"\"");
@@ -140,6 +142,10 @@ static void exchange_options_arrive(void **state) {
     assert_true(setup.oktopk.period == 3 && setup.oktopk.balance_period == 7 && setup.oktopk.bucket == 2);
     assert_true(setup.oktopk.same_destination && setup.oktopk.direct_gather);
     assert_false(setup.oktopk.even_regions || setup.oktopk.no_overlap);
+    assert_true(setup.oktopk.thresholds == REUSE_GUARDED);
+    assert_string_equal(parse(&o, "--algo oktopk --oktopk-thresholds paper --select exact"), "");
+    options_setup(&o, &setup);
+    assert_true(setup.oktopk.thresholds == REUSE_PAPER);
     assert_string_equal(setup.wire->name, "coo32");
     assert_int_equal(setup.bucket_bytes, 4194304);
     assert_string_equal(parse(&o, "--algo topka --select reuse --tau-prime 128 --wire packed"), "");

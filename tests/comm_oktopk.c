@@ -6,6 +6,7 @@
 #include "tests/exchange_rig.h"
 
 #include "tests/exchange_oracle.h"
+#include "topk/track.h"
 
 static const struct shape {
     size_t n, k;
@@ -23,6 +24,7 @@ static const struct oktopk_setup setups[] = {
     {.period = 3, .balance_period = 2, .no_overlap = true},
     {.period = 3, .balance_period = 2, .direct_gather = true, .even_regions = true},
     {.period = 3, .even_regions = true, .same_destination = true, .no_overlap = true, .direct_gather = true},
+    {.period = 3, .balance_period = 2, .thresholds = REUSE_PAPER},
     {0},
 };
 enum { SETUPS = sizeof setups / sizeof setups[0] };
@@ -34,9 +36,10 @@ struct reference {
     const struct wire_ops *w;
     int step, k_of_threshold, uses;
     bool stale, beyond; /* regions; the bound on words */
-    float threshold;
+    struct track track;
     int bound[ORACLE_P + 1];
     float used;                                      /* the threshold of the last step */
+    unsigned evaluated;                              /* why it was found anew, if it was */
     double sent[ORACLE_P], received[ORACLE_P], more; /* words of the last step; those of evaluations */
     long moved;                                      /* entries moved to even out, in all steps */
 };
@@ -118,73 +121,105 @@ static int by_size(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void find_threshold(struct reference *f, int k) {
+static void find_threshold(struct reference *f, int k, unsigned reason) {
     float size[ORACLE_N];
     int count = 0, P = f->o.P;
     for (int i = 0; i < f->o.n; i++)
         if (f->o.u.there[i]) size[count++] = fabsf(f->o.u.value[i]);
     qsort(size, (size_t)count, sizeof *size, by_size);
-    f->threshold = count < k ? 0 : size[k - 1];
+    f->used = count < k ? 0 : size[k - 1];
+    track_found(&f->track, magnitude_key(f->used), f->k_of_threshold == 0 || reason == EVALUATED_K);
     f->k_of_threshold = k;
     f->uses = 0;
     f->more += 2.0 * (P - 1) / P * (count < k ? 2048 : 4096);
+    f->evaluated = reason;
 }
 
-static int passing(struct reference *f) {
+/* All sums that reach the threshold: how many, and [P] in each region. */
+static int passing(const struct reference *f, float threshold, long *has) {
     int count = 0;
-    long one[ORACLE_P] = {0};
-    for (int i = 0; i < f->o.n; i++) count += f->o.u.there[i] && fabsf(f->o.u.value[i]) >= f->threshold;
-    for (int r = 0; r < f->o.P; r++) one[r] = 1;
-    all_gather_words(f, one, 3);
+    memset(has, 0, ORACLE_P * sizeof *has);
+    for (int i = 0; i < f->o.n; i++) {
+        if (!f->o.u.there[i] || fabsf(f->o.u.value[i]) < threshold) continue;
+        has[owner_of(f, i)]++;
+        count++;
+    }
     return count;
 }
 
+/* The words in which the ranks tell each other their counts: nine thresholds', and what was sent and received. */
+static void gather_counts(struct reference *f) {
+    long one[ORACLE_P] = {0};
+    for (int r = 0; r < f->o.P; r++) one[r] = 1;
+    all_gather_words(f, one, 11);
+}
+
 /* From k = 16 P on: would a rank go beyond the bound? split[0], split[1]: entries sent and received so far, [P]. */
-static bool beyond_bound(const struct reference *f, int k, int count, double split[2][ORACLE_P]) {
+static bool beyond_bound(const struct reference *f, int k, float threshold, double split[2][ORACLE_P]) {
     int P = f->o.P;
-    long has[ORACLE_P] = {0};
+    long has[ORACLE_P];
     bool beyond = false;
-    for (int i = 0; i < f->o.n; i++) has[owner_of(f, i)] += f->o.u.there[i] && fabsf(f->o.u.value[i]) >= f->threshold;
+    int count = passing(f, threshold, has);
     for (int r = 0; r < P; r++) {
-        double bound = 6.0 * k * (P - 1) / P - 3.0 * (P - 1);
+        double bound = 6.0 * k * (P - 1) / P - 11.0 * (P - 1);
         beyond |= 2 * split[0][r] + 2.0 * (double)all_gather_sends(has, P, r) > bound;
         beyond |= 2 * split[1][r] + 2.0 * (double)(count - has[r]) > bound;
     }
     return beyond && k >= 16 * P;
 }
 
+/* Of nine thresholds about the expected one that whose count is nearest to k, or a higher one within the bound on
+ * words; f->used. Returns why none will do, or 0. */
+static unsigned choose_threshold(struct reference *f, int k, double split[2][ORACLE_P]) {
+    uint64_t total[TRACK_RUNGS];
+    long has[ORACLE_P];
+    int there = passing(f, 0, has);
+    for (int i = 0; i < TRACK_RUNGS; i++) total[i] = (uint64_t)passing(f, key_value(track_rung(&f->track, i)), has);
+    int i = track_nearest(total, (size_t)k);
+    if (total[0] == 0) {
+        f->used = key_value(track_rung(&f->track, i));
+        return there > 0 ? EVALUATED_FEW : 0;
+    }
+    if (f->track.key == 0) {
+        f->used = 0;
+        return 4 * there > 5 * k ? EVALUATED_MANY : 0;
+    }
+    if (2 * total[i] > 3 * (uint64_t)k) return EVALUATED_MANY;
+    for (; (int)total[i] > k && beyond_bound(f, k, key_value(track_rung(&f->track, i)), split); i++)
+        if (i == TRACK_RUNGS - 1) return EVALUATED_WORDS;
+    if (2 * total[i] < (uint64_t)k) return EVALUATED_FEW;
+    f->used = key_value(track_rung(&f->track, i));
+    track_took(&f->track, i, total);
+    return 0;
+}
+
 static void cut_sums(struct reference *f, int k) {
     struct oracle *o = &f->o;
-    bool due = f->uses >= f->use.period || 4 * k < 3 * f->k_of_threshold || 4 * k > 5 * f->k_of_threshold;
-    int there = 0;
+    bool literal = f->use.thresholds == REUSE_PAPER;
     double split[2][ORACLE_P], most = 0, all = 0;
-    for (int i = 0; i < o->n; i++) there += o->u.there[i];
     for (int r = 0; r < o->P; r++) {
         split[0][r] = f->sent[r] / 2;
         split[1][r] = f->received[r] / 2;
         most = fmax(most, split[1][r]);
         all += split[1][r];
     }
-    f->stale = k >= 16 * o->P && 2 * most * o->P > 3 * all;
-    if (due) find_threshold(f, k);
-    int count = passing(f);
-    bool too_few = count == 0 ? there > 0 : 2 * count < k && f->threshold > 0;
-    if (!due && (too_few || 2 * count > 3 * k || (f->threshold == 0 && 4 * count > 5 * k) ||
-                 (count > k && beyond_bound(f, k, count, split)))) {
-        find_threshold(f, k);
-        count = passing(f);
-        due = true;
+    f->stale = !literal && k >= 16 * o->P && 2 * most * o->P > 3 * all;
+    f->evaluated = 0;
+    if (f->k_of_threshold == 0 || f->uses >= f->use.period)
+        find_threshold(f, k, EVALUATED_DUE);
+    else if (4 * k < 3 * f->k_of_threshold || 4 * k > 5 * f->k_of_threshold)
+        find_threshold(f, k, EVALUATED_K);
+    gather_counts(f);
+    unsigned reason = f->evaluated || literal ? 0 : choose_threshold(f, k, split);
+    if (reason) {
+        find_threshold(f, k, reason);
+        gather_counts(f);
     }
-    f->beyond = beyond_bound(f, k, count, split);
+    if (literal && f->evaluated) f->track.key = magnitude_key(f->used);
+    f->beyond = !literal && beyond_bound(f, k, f->used, split);
     f->uses++;
-    f->used = f->threshold;
     for (int i = 0; i < o->n; i++)
-        if (o->u.there[i] && fabsf(o->u.value[i]) < f->threshold) o->u.there[i] = false, o->u.value[i] = 0;
-    if (due || count == 0 || (4 * count >= 3 * k && 4 * count <= 5 * k)) return;
-    double ratio = fmin(fmax((double)count / k, 1.0 / 256), 256);
-    double next = (double)f->threshold * sqrt(sqrt(sqrt(ratio)));
-    f->threshold = (float)next;
-    if ((double)f->threshold < next) f->threshold = nextafterf(f->threshold, INFINITY);
+        if (o->u.there[i] && fabsf(o->u.value[i]) < f->used) o->u.there[i] = false, o->u.value[i] = 0;
 }
 
 /* Only the words: where the entries of u lie does not change what they are. */
@@ -264,6 +299,7 @@ static void agrees(const struct reference *f) {
     for (size_t i = 0; i < delivered; i++)
         assert_true(rig.sum.sent->val[i] == sent->value[rig.sum.sent->idx[i]] && o->u.there[rig.sum.sent->idx[i]]);
     assert_true(rig.sum.threshold == f->used);
+    assert_int_equal(rig.sum.evaluated, f->evaluated);
 }
 
 /* The transport's count is the reference's, but for rounding down in each of the evaluations' allreduces. */
@@ -372,7 +408,8 @@ static void a_selector_of_varying_count(struct comm *c) {
                         f.o.sent[r].there[i] = fabsf(f.o.acc[r][i]) >= 6;
                         f.o.sent[r].value[i] = f.o.sent[r].there[i] ? f.o.acc[r][i] : 0;
                     }
-                for (int r = 0; r < c->size; r++) cut_selection(&f.o.sent[r], f.o.n, (int)shape.k);
+                for (int r = 0; setups[u].thresholds != REUSE_PAPER && r < c->size; r++)
+                    cut_selection(&f.o.sent[r], f.o.n, (int)shape.k);
                 reference_step(&f, (int)shape.k);
                 agrees(&f);
                 same_words(&f, before, shape.k);
@@ -540,23 +577,26 @@ static void a_step_of_size(struct comm *c, float size, bool on_one, size_t k) {
 }
 
 /* Much smaller: nothing passes. Much larger, and the ranks' selections do not overlap: too much passes. In the end the
- * k last always stay, and the words say when it took a new threshold. */
+ * largest stay, between k/2 and 3k/2 of them and, where a threshold was found anew, k; the words say when it was. */
 static void thresholds_are_found_anew(struct comm *c) {
     enum { N = 300, K = 20 };
     const struct {
         float size;
-        bool anew;
-    } steps[] = {{1024, true}, {1024, false}, {1, true}, {1, false}, {4096, true}, {4100, false}, {0.125f, true}};
+        unsigned anew;
+    } steps[] = {{1024, EVALUATED_DUE},  {1024, 0}, {1, EVALUATED_FEW},     {1, 0},
+                 {4096, EVALUATED_MANY}, {4100, 0}, {0.125f, EVALUATED_FEW}};
     for (int on_one = 0; on_one < 2; on_one++) {
         open_with(c, exact(), (struct shape){N, K, true}, &(struct oktopk_setup){.balance_period = 100}, wires[0]);
         for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
             float size = steps[step].size * (on_one ? 1 : (float)c->size);
             a_step_of_size(c, steps[step].size, on_one, K);
-            assert_int_equal(rig.sum.global_nnz, K);
-            for (size_t i = 0; i < N; i++) assert_true(rig.u[i] == (i < N - K ? 0 : size * (float)(i + 1)));
             /* the same indices everywhere: no more than k can pass */
-            bool anew = steps[step].anew && (on_one || steps[step].size != 4096);
-            if (c->size > 1) assert_true((rig.sum.extra_words >= 2048) == anew);
+            unsigned anew = on_one || steps[step].anew != EVALUATED_MANY ? steps[step].anew : 0;
+            size_t kept = rig.sum.global_nnz;
+            if (c->size > 1 || anew != EVALUATED_MANY) assert_int_equal(rig.sum.evaluated, anew);
+            assert_in_range(kept, anew ? K : K / 2, anew ? K : 3 * K / 2);
+            for (size_t i = 0; i < N; i++) assert_true(rig.u[i] == (i < N - kept ? 0 : size * (float)(i + 1)));
+            if (c->size > 1) assert_true((rig.sum.extra_words >= 2048) == (anew != 0));
         }
         rig_close();
     }
@@ -572,7 +612,7 @@ static void an_empty_sum(struct comm *c) {
     for (int step = 0; step < 3; step++) {
         a_step_of_size(c, 0, false, K);
         assert_int_equal(rig.sum.global_nnz, 0);
-        assert_true(rig.sum.threshold == before && rig.sum.extra_words == 0);
+        assert_true(rig.sum.threshold == before && rig.sum.evaluated == 0 && rig.sum.extra_words < 2048);
     }
     a_step_of_size(c, 7, false, K);
     assert_int_equal(rig.sum.global_nnz, K);
