@@ -129,7 +129,7 @@ static void it_follows_a_cliff(void **state) {
                 for (int i = 0; i < TRACK_RUNGS; i++)
                     counts[i] = (uint64_t)fmin(crowd(k, edge, steep, track_rung(&rung, i)), 1e15);
                 int taken = track_nearest(counts, (size_t)k);
-                if (settled) assert_true(counts[taken] > k / 2 && counts[taken] < 1.5 * k);
+                if (settled) assert_true((double)counts[taken] > k / 2 && (double)counts[taken] < 1.5 * k);
                 track_took(&rung, taken, counts);
             }
         }

@@ -17,8 +17,8 @@ static int64_t within(int64_t value, int64_t most) {
     return value > most ? most : value < -most ? -most : value;
 }
 
-/* `actual` is what the threshold should have been: an eighth of the surprise is taken for a change of its trend. What is
- * further off than four distances is a jump, which says no more of the trend than that; nor is there a trend of more
+/* `actual` is what the threshold should have been: an eighth of the surprise is taken for a change of its trend. What
+ * is further off than four distances is a jump, which says no more of the trend than that; nor is there a trend of more
  * than that in a step, or it would have to be unlearned where the slope has become steep. */
 static void learn(struct track *t, int64_t actual) {
     const int64_t far = (int64_t)4 << t->shift, fast = (int64_t)1 << SHIFT_MAX;
