@@ -1,7 +1,6 @@
 /* log.c: see log.h; the file's schema is docs/run-jsonl.md. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +13,7 @@
 #include "cli/signals.h"
 #include "cli/version.h"
 
-static const double meeting_seconds = 0.25, line_seconds = 5;
+static const double meeting_seconds = 0.25;
 
 /* -- the file -------------------------------------------------------------------------------------------------- */
 
@@ -166,57 +165,6 @@ static bool open_file(struct run *r, struct err *e) {
     return true;
 }
 
-/* -- the terminal ---------------------------------------------------------------------------------------------- */
-
-/* mpirun gives its processes a pseudo-terminal even when its own output goes to a file; what counts is where the
- * launcher writes. */
-static bool on_terminal(void) {
-    if (!isatty(STDOUT_FILENO)) return false;
-    char link[64], target[256];
-    snprintf(link, sizeof link, "/proc/%ld/fd/1", (long)getppid());
-    ssize_t length = readlink(link, target, sizeof target - 1);
-    if (length < 0) return false;
-    target[length] = '\0';
-    return strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0;
-}
-
-void log_say(struct run *r, const char *format, ...) {
-    if (r->comm->rank != 0 || r->options.quiet) return;
-    progress_clear(&r->log.bar);
-    va_list args;
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    putchar('\n');
-    fflush(stdout);
-}
-
-static void show_progress(struct run *r, double now) {
-    struct log *l = &r->log;
-    struct totals *t = &l->totals;
-    if (l->show == SHOW_NOTHING || t->recent_seconds <= 0) return;
-    if (l->show == SHOW_LINES && now - l->last_line < line_seconds) return;
-    char note[160], quality[48];
-    double loss = t->loss / t->loss_samples;
-    if (r->text)
-        snprintf(quality, sizeof quality, "perplexity %.1f", exp(loss));
-    else
-        snprintf(quality, sizeof quality, "accuracy %.1f%%", 100 * t->correct / t->loss_samples);
-    snprintf(note, sizeof note, "step %zu/%zu  epoch %.2f  loss %.3f  %s  %.0f %ss/s", r->step, r->steps,
-             run_epoch(r, r->step), loss, quality, t->recent_samples / t->recent_seconds, run_sample(r));
-    if (l->show == SHOW_BAR) {
-        progress_show(&l->bar, (double)(r->step - r->first_step), note);
-    } else {
-        printf("%s\n", note);
-        fflush(stdout);
-    }
-    /* The rate is that of the last seconds, not of the whole run. */
-    if (now - l->last_line >= line_seconds) {
-        l->last_line = now;
-        t->recent_samples = t->recent_seconds = 0;
-    }
-}
-
 /* -- life ------------------------------------------------------------------------------------------------------ */
 
 bool log_open(struct run *r, struct err *e) {
@@ -232,10 +180,7 @@ bool log_open(struct run *r, struct err *e) {
     json_open(&l->json);
     if (first && r->options.out[0]) open_file(r, e);
     if (comm_agree(r->comm, e)) return false;
-    const char *how = r->options.progress;
-    if (first && !r->options.quiet && strcmp(how, "none") != 0)
-        l->show = strcmp(how, "bar") == 0 || (strcmp(how, "auto") == 0 && on_terminal()) ? SHOW_BAR : SHOW_LINES;
-    progress_open(&l->bar, stdout, (double)(r->steps - r->first_step));
+    log_terminal_open(r);
     write_header(r);
     write_choice(r);
     return log_flush(r, e);
@@ -392,7 +337,7 @@ static bool meet(struct run *r, bool *stop, struct err *e) {
         if (l->file && (fflush(l->file) != 0 || ferror(l->file)))
             d.failed = (uint32_t)!err_set(e, "cannot write %s: %s; the last complete checkpoint is kept", l->path,
                                           strerror(errno));
-        show_progress(r, now);
+        log_progress(r, now);
         double fit = meeting_seconds / (each > 1e-9 ? each : 1e-9);
         d.interval = fit < 1 ? 1 : fit > LOG_ROWS ? LOG_ROWS : (uint64_t)fit;
         l->meeting_time = now;
@@ -423,20 +368,6 @@ static void write_scores(const struct run *r, const struct scores *scores, struc
     json_number(j, "valid_perplexity", exp(scores->valid_loss));
 }
 
-static void say_scores(struct run *r, const struct scores *scores, double train_loss) {
-    char where[64], train[48] = "";
-    snprintf(where, sizeof where, "epoch %.2f  step %zu", run_epoch(r, r->step), r->step);
-    if (r->log.totals.loss_samples > 0)
-        snprintf(train, sizeof train, r->text ? "  train perplexity %.2f" : "  train loss %.3f",
-                 r->text ? exp(train_loss) : train_loss);
-    if (r->text)
-        log_say(r, "%s%s  valid perplexity %.2f  test perplexity %.2f", where, train, exp(scores->valid_loss),
-                exp(scores->test_loss));
-    else
-        log_say(r, "%s%s  test loss %.3f  test accuracy %.2f%%", where, train, scores->test_loss,
-                100 * scores->test_accuracy);
-}
-
 void log_eval(struct run *r, const struct scores *scores, double seconds) {
     struct totals *t = &r->log.totals;
     struct json *j = begin_row(&r->log, "eval");
@@ -448,7 +379,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     json_number(j, "train_seconds", t->seconds);
     json_number(j, "seconds", seconds);
     end_row(&r->log);
-    say_scores(r, scores, train_loss);
+    log_say_scores(r, scores, train_loss);
     t->loss = t->loss_samples = t->correct = 0;
 }
 

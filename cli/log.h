@@ -90,7 +90,15 @@ double log_dense_bytes(const struct run *r);
 /* Rank 0: flushes and fsyncs; false when the disk is full. */
 bool log_flush(struct run *r, struct err *e);
 
-/* One line on the terminal (rank 0, not with --quiet). */
+/* -- the terminal (log_terminal.c), of rank 0 ---------------------------------------------------------------------- */
+/* Bar, lines or nothing, as --progress says and the terminal is. */
+void log_terminal_open(struct run *r);
+
+/* One line, not with --quiet. */
 void log_say(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What there is to see of the step that was just taken in; [s] now. */
+void log_progress(struct run *r, double now);
+void log_say_scores(struct run *r, const struct scores *scores, double train_loss);
 
 #endif
