@@ -6,13 +6,23 @@
 #include "base/mem.h"
 #include "cli/run.h"
 
-static void average_state(struct run *r) {
+static float *statistics(const struct run *r) {
     const struct arena *a = &r->net->arena;
-    if (r->comm->size == 1 || a->n_state == 0) return;
-    float *state = device_copy_to_host(a->device, a->state, a->n_state, "the batch-norm statistics");
-    comm_allreduce_f32(r->comm, state, a->n_state, COMM_SUM);
-    for (size_t i = 0; i < a->n_state; i++) state[i] /= (float)r->comm->size;
+    return device_copy_to_host(a->device, a->state, a->n_state, "the batch-norm statistics");
+}
+
+static void put_statistics(struct run *r, const float *state) {
+    const struct arena *a = &r->net->arena;
     a->device->to_device(a->state, state, a->n_state * sizeof *state);
+}
+
+static void average_state(struct run *r) {
+    const size_t n = r->net->arena.n_state;
+    if (r->comm->size == 1 || n == 0) return;
+    float *state = statistics(r);
+    comm_allreduce_f32(r->comm, state, n, COMM_SUM);
+    for (size_t i = 0; i < n; i++) state[i] /= (float)r->comm->size;
+    put_statistics(r, state);
     mem_free(state);
 }
 
@@ -88,12 +98,14 @@ static void score_text(struct run *r, struct scores *scores) {
                               .valid_loss = valid.value[0] / valid.value[2]};
 }
 
-void run_evaluate(struct run *r, struct scores *scores) {
-    float *own = run_average_begin(r);
+void run_evaluate(struct run *r, bool keep, struct scores *scores) {
+    float *own = run_average_begin(r), *state = keep ? statistics(r) : NULL;
     average_state(r);
     if (r->text)
         score_text(r, scores);
     else
         score_images(r, scores);
     run_average_end(r, own);
+    if (state) put_statistics(r, state);
+    mem_free(state);
 }

@@ -84,6 +84,7 @@ static void write_header(struct run *r) {
     json_string(j, "data_crc32", crc);
     json_boolean(j, "data_shared", r->data_memory.shared);
     if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
+    if (run_is_prefix(r)) json_integer(j, "stops_at", (int64_t)r->stop);
     if (r->choice) json_string(j, "algo_asked", "auto");
     options_json(&r->options, j);
     version_json(j, r->net->setup.device);
@@ -123,6 +124,14 @@ static bool is_row(const char *line, const char *type) {
     return strncmp(line, begins, strlen(begins)) == 0;
 }
 
+/* Rows after the checkpoint go, and the last evaluation where it is all that is left to do: both are made again. So is
+ * the summary; and a killed process may have left half a line. */
+static bool kept(const struct run *r, const char *line) {
+    const long long step = row_step(line), first = (long long)r->first_step;
+    bool again = step > first || (is_row(line, "eval") && step == first && r->stop == r->first_step);
+    return strchr(line, '\n') && !is_row(line, "summary") && !again;
+}
+
 /* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
 static bool keep_rows(struct run *r, struct err *e) {
     struct log *l = &r->log;
@@ -134,11 +143,8 @@ static bool keep_rows(struct run *r, struct err *e) {
     char *line = NULL;
     size_t size = 0;
     bool good = new != NULL;
-    while (good && getline(&line, &size, old) > 0) {
-        bool whole = strchr(line, '\n') != NULL; /* a killed process may have left half a line */
-        if (whole && !is_row(line, "summary") && row_step(line) <= (long long)r->first_step)
-            good = fputs(line, new) >= 0;
-    }
+    while (good && getline(&line, &size, old) > 0)
+        if (kept(r, line)) good = fputs(line, new) >= 0;
     free(line);
     fclose(old);
     if (new) good = fclose(new) == 0 && good;
@@ -415,7 +421,7 @@ double log_dense_bytes(const struct run *r) {
     return 8.0 * (double)r->n * (P - 1) / P;
 }
 
-void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
+void log_summary(struct run *r, uint64_t parameters_hash) {
     struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1;
     double memory[2] = {(double)mem_resident_peak(), (double)(mem_resident() - mem_resident_shared())};
@@ -426,7 +432,9 @@ void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
     struct json *j = begin_row(&r->log, "summary");
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
-    json_boolean(j, "completed", completed);
+    json_boolean(j, "completed", r->step == r->steps);
+    json_boolean(j, "prefix", run_is_prefix(r) && r->step == r->stop);
+    json_number(j, "run_epochs", run_epoch(r, r->steps));
     write_scores(r, &r->last, j);
     json_number(j, "start_loss", r->log.start.test_loss);
     json_number(j, "start_accuracy", r->log.start.test_accuracy);
@@ -443,7 +451,10 @@ void log_summary(struct run *r, uint64_t parameters_hash, bool completed) {
     json_number(j, "global_nnz_per_step", t->global_nnz / steps);
     json_number(j, "mass_lost", t->mass_lost);
     json_string(j, "parameters_hash", hash);
-    json_boolean(j, "replicas_identical", true); /* run_check_replicas has ended the job otherwise */
+    if (run_replicas_same(r))
+        json_boolean(j, "replicas_identical", true); /* run_check_replicas has ended the job otherwise */
+    else
+        json_null(j, "replicas_identical");
     json_number(j, "memory_peak_max", memory[0]);
     json_number(j, "memory_private_max", memory[1]);
     json_integer(j, "data_bytes", (int64_t)r->data.bytes);

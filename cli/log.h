@@ -78,7 +78,7 @@ bool log_step(struct run *r, bool meet, bool *stop, struct err *e);
 
 void log_eval(struct run *r, const struct scores *scores, double seconds);
 void log_checkpoint(struct run *r, const char *path, double seconds);
-void log_summary(struct run *r, uint64_t parameters_hash, bool completed);
+void log_summary(struct run *r, uint64_t parameters_hash);
 
 /* The row of --log-slices (slices.c): for each slice, sums over the ranks of [nonzero, sent], and entries of the sum;
  * NaN where there is none. */

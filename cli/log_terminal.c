@@ -42,7 +42,7 @@ void log_progress(struct run *r, double now) {
         snprintf(quality, sizeof quality, "perplexity %.1f", exp(loss));
     else
         snprintf(quality, sizeof quality, "accuracy %.1f%%", 100 * t->correct / t->loss_samples);
-    snprintf(note, sizeof note, "step %zu/%zu  epoch %.2f  loss %.3f  %s  %.0f %ss/s", r->step, r->steps,
+    snprintf(note, sizeof note, "step %zu/%zu  epoch %.2f  loss %.3f  %s  %.0f %ss/s", r->step, r->stop,
              run_epoch(r, r->step), loss, quality, t->recent_samples / t->recent_seconds, run_sample(r));
     if (l->show == SHOW_BAR) {
         progress_show(&l->bar, (double)(r->step - r->first_step), note);
@@ -76,5 +76,5 @@ void log_terminal_open(struct run *r) {
     const char *how = r->options.progress;
     if (r->comm->rank == 0 && !r->options.quiet && strcmp(how, "none") != 0)
         l->show = strcmp(how, "bar") == 0 || (strcmp(how, "auto") == 0 && on_terminal()) ? SHOW_BAR : SHOW_LINES;
-    progress_open(&l->bar, stdout, (double)(r->steps - r->first_step));
+    progress_open(&l->bar, stdout, (double)(r->stop - r->first_step));
 }

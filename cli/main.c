@@ -44,7 +44,7 @@ static int user_error(struct comm *c, const struct err *e) {
 static int finish(struct run *r, int status) {
     uint64_t hash = run_check_replicas(r);
     struct err e = {0};
-    log_summary(r, hash, status == EXIT_DONE);
+    log_summary(r, hash);
     if (!log_flush(r, &e) || !run_write_trace(r, &e)) return user_error(r->comm, &e);
     report_end(r, status);
     run_close(r);

@@ -33,7 +33,7 @@ struct options {
     int64_t hidden, bptt;
     double dropout;
     bool no_augment;
-    double epochs;
+    double epochs, stop_at;
     int64_t steps, batch;
     double lr, lr_warmup, momentum, weight_decay, beta1, beta2, epsilon, clip_norm;
     char clip_at[OPTION_TEXT_MAX], lr_schedule[OPTION_TEXT_MAX], optimiser[OPTION_TEXT_MAX];
@@ -54,7 +54,7 @@ enum option_type { OPTION_FLAG, OPTION_INTEGER, OPTION_REAL, OPTION_TEXT, OPTION
 
 enum option_rule {
     RULE_RUN,  /* part of what the run computes: the same on all ranks, and a resumed run keeps it */
-    RULE_LOCAL /* only how the run is watched or where its files go */
+    RULE_LOCAL /* only how the run is watched, how far it goes now, or where its files go */
 };
 
 struct option_row {

@@ -151,6 +151,10 @@ const struct option_row option_table[] = {
      AT(epochs), 0, 1e9, .above_min = true},
     {"steps", "N", OPTION_INTEGER, RULE_RUN, training_group, NULL, "length of the run in steps, instead of --epochs",
      AT(steps), 1, HUGE_COUNT},
+    {"stop-at", "E", OPTION_REAL, RULE_LOCAL, training_group, NULL,
+     "stop after the first E epochs of the run, whose schedules stay those of the whole; evaluated and with a "
+     "checkpoint, from which --resume goes on",
+     AT(stop_at), 0, 1e9, .above_min = true},
     {"batch", "B", OPTION_INTEGER, RULE_RUN, training_group, NULL,
      "images, or streams of text, a step on each rank (default: 128, lstm 20)", AT(batch), 1, 65536},
     {"optimiser", "NAME", OPTION_CHOICE, RULE_RUN, training_group, "sgd", "from the mean gradient to new parameters",

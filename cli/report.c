@@ -53,17 +53,35 @@ static void method_text(const struct options *o, char *text, size_t size) {
                  o->clip_norm);
 }
 
-static void say_training(struct run *r) {
+/* "first 6 of 140 epochs" */
+static void prefix_text(const struct run *r, char *text, size_t size) {
     const struct options *o = &r->options;
-    char method[128], rows[64], dropout[48] = "";
-    method_text(o, method, sizeof method);
+    snprintf(text, size, "first %.6g of %.6g epochs", o->stop_at, o->steps > 0 ? run_epoch(r, r->steps) : o->epochs);
+}
+
+/* "54688 steps of 1 x 128 images = 140.00 epochs", or how many of them */
+static void length_text(const struct run *r, char *text, size_t size) {
+    const struct options *o = &r->options;
+    char rows[64], prefix[64];
     if (r->text)
         snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch, (long long)o->bptt);
     else
         snprintf(rows, sizeof rows, "%d x %lld images", r->comm->size, (long long)o->batch);
+    prefix_text(r, prefix, sizeof prefix);
+    if (run_is_prefix(r))
+        snprintf(text, size, "%s: %zu of %zu steps of %s", prefix, r->stop, r->steps, rows);
+    else
+        snprintf(text, size, "%zu steps of %s = %.2f epochs", r->steps, rows, run_epoch(r, r->steps));
+}
+
+static void say_training(struct run *r) {
+    const struct options *o = &r->options;
+    char method[128], length[160], dropout[48] = "";
+    method_text(o, method, sizeof method);
+    length_text(r, length, sizeof length);
     if (o->dropout > 0) snprintf(dropout, sizeof dropout, "dropout %g, ", o->dropout);
-    log_say(r, "  training  %zu steps of %s = %.2f epochs, learning rate %g, %s, weight decay %g, %sseed %lld",
-            r->steps, rows, run_epoch(r, r->steps), o->lr, method, o->weight_decay, dropout, (long long)o->seed);
+    log_say(r, "  training  %s, learning rate %g, %s, weight decay %g, %sseed %lld", length, o->lr, method,
+            o->weight_decay, dropout, (long long)o->seed);
 }
 
 static void say_choice(struct run *r) {
@@ -158,6 +176,8 @@ static void say_next(struct run *r) {
     const struct options *o = &r->options;
     char command[1400];
     log_say(r, "Next:");
+    snprintf(command, sizeof command, "mpirun -np %d %.200s --resume %s", r->comm->size, r->program, o->out);
+    if (run_is_prefix(r) && o->out[0]) say_command(r, command, "the rest of this run");
     if (r->data.ops->built_in && r->text)
         say_command(r, "sh scripts/fetch-data.sh ptb", "the real text");
     else if (r->data.ops->built_in)
@@ -175,9 +195,11 @@ static void say_next(struct run *r) {
 }
 
 static void say_stopped(struct run *r) {
+    char goal[48] = "";
+    if (run_is_prefix(r)) snprintf(goal, sizeof goal, " --stop-at %.17g", r->options.stop_at);
     if (r->options.out[0])
-        log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d %s --resume %s", r->step,
-                r->steps, r->comm->size, r->program, r->options.out);
+        log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d %s --resume %s%s", r->step,
+                r->steps, r->comm->size, r->program, r->options.out, goal);
     else
         log_say(r, "Stopped by a signal after step %zu of %zu. Nothing was saved, since there is no --out.", r->step,
                 r->steps);
@@ -203,13 +225,20 @@ void report_end(struct run *r, int status) {
     log_say(r, "%s", "");
     log_say(r, "                      %12s %12s", "start", "end");
     say_scores(r);
-    log_say(r, "  %-19s %.0f on %d rank%s", r->text ? "words a second" : "images a second",
-            t->seconds > 0 ? t->samples / t->seconds : 0, r->comm->size, r->comm->size > 1 ? "s" : "");
-    say_phases(r);
-    say_hidden(r);
-    say_bytes(r);
+    if (t->steps > 0) { /* none where a run resumes at its end */
+        log_say(r, "  %-19s %.0f on %d rank%s", r->text ? "words a second" : "images a second",
+                t->seconds > 0 ? t->samples / t->seconds : 0, r->comm->size, r->comm->size > 1 ? "s" : "");
+        say_phases(r);
+        say_hidden(r);
+        say_bytes(r);
+    }
     say_memory(r);
-    log_say(r, "  replicas            identical, bit for bit");
+    if (run_replicas_same(r)) log_say(r, "  replicas            identical, bit for bit");
+    if (run_is_prefix(r)) {
+        char prefix[64];
+        prefix_text(r, prefix, sizeof prefix);
+        log_say(r, "  this was            the %s, as --stop-at asked", prefix);
+    }
     log_say(r, "%s", "");
     say_next(r);
 }

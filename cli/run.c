@@ -101,6 +101,20 @@ static bool plan_windows(struct run *r, struct err *e) {
         o->data, words, (long long)o->batch, r->comm->size, (long long)o->bptt, text_least(streams, (int)o->bptt));
 }
 
+/* The steps that so many epochs take. */
+static size_t steps_of(double epochs, double per_epoch) {
+    return (size_t)ceil(epochs * per_epoch - 1e-9);
+}
+
+/* --stop-at, of a run of so many epochs. */
+static bool plan_stop(struct run *r, double epochs, double per_epoch, struct err *e) {
+    const double at = r->options.stop_at;
+    r->stop = isnan(at) ? r->steps : steps_of(at, per_epoch);
+    if (isnan(at) || r->stop <= r->steps) return true;
+    return err_set(e, "--stop-at %g is beyond the end of the run, which has %.6g epochs; leave it out, or give more %s",
+                   at, epochs, r->options.steps > 0 ? "--steps" : "--epochs");
+}
+
 static bool plan_length(struct run *r, struct err *e) {
     struct options *o = &r->options;
     double per_epoch = (double)r->data.train.count / ((double)o->batch * r->comm->size);
@@ -109,11 +123,11 @@ static bool plan_length(struct run *r, struct err *e) {
     if (!r->text && (size_t)o->batch * (size_t)r->comm->size > r->data.train.count)
         return err_set(e, "--batch %lld on %d ranks is more than the %zu training images; use a smaller --batch",
                        (long long)o->batch, r->comm->size, r->data.train.count);
-    r->steps = o->steps > 0 ? (size_t)o->steps : (size_t)ceil(o->epochs * per_epoch - 1e-9);
+    r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
     double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
     r->lr.base = o->lr;
     r->lr.warmup = o->lr_warmup;
-    return lr_parse(o->lr_schedule, epochs, &r->lr, e);
+    return plan_stop(r, epochs, per_epoch, e) && lr_parse(o->lr_schedule, epochs, &r->lr, e);
 }
 
 /* Every rank drops elements of its own. */
@@ -271,6 +285,9 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
                 r->step, r->steps);
+    else if (r->step > r->stop)
+        err_set(e, "the run has done %zu steps already, more than the %zu of --stop-at %g; give a later one, or none",
+                r->step, r->stop, r->options.stop_at);
     if (comm_agree(r->comm, e) || !open_extras(r, e) || !log_open(r, e) || !write_vocabulary(r, e)) return false;
     open_loader(r);
     return true;
@@ -308,12 +325,20 @@ void run_close(struct run *r) {
     comm_shared_close(r->comm, &r->data_memory);
 }
 
+bool run_is_prefix(const struct run *r) {
+    return r->stop < r->steps;
+}
+
+bool run_replicas_same(const struct run *r) {
+    return !r->drifts || r->averaged_at == r->step;
+}
+
 uint64_t run_check_replicas(struct run *r) {
     const struct arena *a = &r->net->arena;
     float *param = device_copy_to_host(a->device, a->param, r->n, "a copy of the parameters");
     uint64_t mine = hash64(0, param, r->n * sizeof *param), low = mine, high = mine, first = mine;
     mem_free(param);
-    if (r->drifts && r->averaged_at != r->step) return first;
+    if (!run_replicas_same(r)) return first;
     comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
     comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
     comm_bcast(r->comm, 0, &first, sizeof first);

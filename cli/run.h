@@ -63,6 +63,7 @@ struct run {
 
     size_t n;                            /* parameters */
     size_t step, first_step, steps;      /* done; done when this process began; length of the run */
+    size_t stop;                         /* the last step to take now: before the end with --stop-at */
     size_t windows;                      /* of an epoch of a text: so many steps; 0: images */
     size_t eval_next, checkpoint_last;   /* next step to evaluate after; last step with a checkpoint on the disk */
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
@@ -93,8 +94,9 @@ void run_close_exchange(struct run *r);
 bool run_train(struct run *r, int *status, struct err *e);
 
 /* Averages the batch-norm statistics over the ranks, then runs the test set, each rank its share; of a text the
- * validation split too. The states of the streams are afterwards what they were (evaluate.c). */
-void run_evaluate(struct run *r, struct scores *scores);
+ * validation split too. The states of the streams are afterwards what they were, and with `keep` the statistics, too
+ * (evaluate.c). */
+void run_evaluate(struct run *r, bool keep, struct scores *scores);
 
 /* What happens to a gradient beside the exchange (gradient.c).
  *
@@ -124,8 +126,12 @@ void run_average(struct run *r);
 float *run_average_begin(struct run *r);
 void run_average_end(struct run *r, float *own);
 
-/* Do all ranks hold the same parameters? (Not asked between two averages of a run that drifts.) Ends the job naming the
- * first rank that differs. Returns their hash. */
+/* Did --stop-at end the run, or will it, before its end? */
+bool run_is_prefix(const struct run *r);
+
+/* Must all ranks hold the same parameters now? Not between two averages of a run that drifts. */
+bool run_replicas_same(const struct run *r);
+/* Do they, where they must? Ends the job naming the first rank that differs. Returns their hash. */
 uint64_t run_check_replicas(struct run *r);
 
 #endif

@@ -173,9 +173,10 @@ static bool finish_step(struct run *r, bool must_meet, bool *stop, struct err *e
     return log_step(r, must_meet, stop, e);
 }
 
-static void evaluate(struct run *r) {
+/* `beside`: one that the run has only because it stops here: what it goes on with later must not know. */
+static void evaluate(struct run *r, bool beside) {
     double begin = clock_now();
-    run_evaluate(r, &r->last);
+    run_evaluate(r, beside, &r->last);
     log_eval(r, &r->last, clock_now() - begin);
     if (r->step == 0) r->log.start = r->last;
 }
@@ -191,14 +192,14 @@ static size_t next_evaluation(const struct run *r) {
 
 /* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
 static bool between_steps(struct run *r, bool stop, struct err *e) {
-    bool stopped = stop && r->step < r->steps; /* a signal in the last step comes too late to stop anything */
-    bool evaluated = r->step == r->eval_next && !stopped;
-    if (evaluated) evaluate(r);
+    bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
+    bool last = r->step == r->stop, evaluated = (last || r->step == r->eval_next) && !stopped;
+    if (evaluated) evaluate(r, r->step != r->eval_next);
     if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
     if (due(r, r->options.check_replicas)) run_check_replicas(r);
     bool wanted = r->options.checkpoint_every > 0 ? due(r, r->options.checkpoint_every) : evaluated;
-    bool last = stop || r->step == r->steps;
-    if (r->options.out[0] && (wanted || last) && r->checkpoint_last != r->step && !checkpoint_write(r, e)) return false;
+    wanted |= stop || last;
+    if (r->options.out[0] && wanted && r->checkpoint_last != r->step && !checkpoint_write(r, e)) return false;
     phases_restart(&r->phases);
     return true;
 }
@@ -206,17 +207,17 @@ static bool between_steps(struct run *r, bool stop, struct err *e) {
 static bool meeting_needed(const struct run *r) {
     size_t next = r->step + 1;
     int64_t c = r->options.checkpoint_every, check = r->options.check_replicas;
-    return next == r->steps || next == r->eval_next || (c > 0 && (int64_t)next % c == 0) ||
+    return next == r->stop || next == r->eval_next || (c > 0 && (int64_t)next % c == 0) ||
            (check > 0 && (int64_t)next % check == 0);
 }
 
 bool run_train(struct run *r, int *status, struct err *e) {
     bool stop = false;
     r->comm->traffic = TRAFFIC_CONTROL;
-    if (r->step == 0) evaluate(r);
+    if (r->step == 0 || r->step == r->stop) evaluate(r, r->step > 0);
     r->eval_next = next_evaluation(r);
     phases_restart(&r->phases);
-    while (r->step < r->steps && !stop) {
+    while (r->step < r->stop && !stop) {
         bool must_meet = meeting_needed(r);
         const struct batch *b = next_batch(r);
         forward(r, b);
@@ -228,6 +229,6 @@ bool run_train(struct run *r, int *status, struct err *e) {
         if (!finish_step(r, must_meet, &stop, e)) return false;
         if ((must_meet || stop) && !between_steps(r, stop, e)) return false;
     }
-    *status = r->step < r->steps ? EXIT_STOPPED : EXIT_DONE;
+    *status = r->step < r->stop ? EXIT_STOPPED : EXIT_DONE;
     return true;
 }

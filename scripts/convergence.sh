@@ -1,14 +1,14 @@
 #!/bin/sh
-# convergence.sh [--model M] [--hidden H] [--batch B] [--epochs E] [--algos "A B ..."] [--ranks P] [--density RHO]
-# [--density-warmup LIST] [--runs DIR] [--to DIR] [-- OPTION...]: trains a model on its real data once per algorithm in the
-# configuration of the gTop-k paper (ResNet-20 and VGG-16 on CIFAR-10 at density 0.001 after its warm-up, the LSTM on Penn
-# Treebank at 0.005), and leaves in results/measured what can be published: each run's log with every tenth step, a table,
-# plots, and a README with command, commit and machine. Images: batch 32 on each of 4 ranks; LSTM: 20 streams, 200 hidden
-# features; all unless options say otherwise. A run that was interrupted goes on where it was; a finished one is not
-# repeated.
+# convergence.sh [--model M] [--hidden H] [--batch B] [--epochs E] [--stop-at E] [--algos "A B ..."] [--ranks P]
+# [--density RHO] [--density-warmup LIST] [--runs DIR] [--to DIR] [-- OPTION...]: trains a model on its real data once per
+# algorithm in the configuration of the gTop-k paper (ResNet-20 and VGG-16 on CIFAR-10 at density 0.001 after its warm-up,
+# the LSTM on Penn Treebank at 0.005), and leaves in results/measured what can be published: each run's log with every
+# tenth step, a table, plots, and a README with command, commit and machine. Images: batch 32 on each of 4 ranks; LSTM: 20
+# streams, 200 hidden features; all unless options say otherwise. --stop-at: the first epochs of such a run. A run that was
+# interrupted, or stopped there, goes on where it was; what is finished is not repeated.
 set -eu
 cd "$(dirname "$0")/.."
-model=resnet20 hidden='' batch='' epochs=10 algos='dense topka gtopk' ranks=4 density='' warmup=gtopk runs='' to=''
+model=resnet20 hidden='' batch='' epochs=10 stop='' algos='dense topka gtopk' ranks=4 density='' warmup=gtopk runs='' to=''
 said='sh scripts/convergence.sh'
 for word in "$@"; do
     case $word in
@@ -22,6 +22,7 @@ while [ $# -gt 0 ]; do
     --hidden) hidden=$2 ;;
     --batch) batch=$2 ;;
     --epochs) epochs=$2 ;;
+    --stop-at) stop=$2 ;;
     --algos) algos=$2 ;;
     --ranks) ranks=$2 ;;
     --density) density=$2 ;;
@@ -73,11 +74,18 @@ program=${BUILD:-build}/sparsetrain
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
 
+number() { sed -n "/^{\"type\":\"$2\"/s/.*\"$3\":\\([-+0-9.eE]*\\).*/\\1/p" "$runs/$1/run.jsonl" | tail -n 1; }
+# finished ALGO: its run is complete, or was stopped where it should be, or later
+finished() {
+    grep -q '"type":"summary".*"completed":true' "$runs/$1/run.jsonl" 2>/dev/null && return
+    [ -n "$stop" ] && grep -q '"type":"summary".*"prefix":true' "$runs/$1/run.jsonl" 2>/dev/null &&
+        awk -v at="$(number "$1" summary epoch)" -v stop="$stop" 'BEGIN { exit !(at >= stop - 1e-9) }'
+}
 for algo in $algos; do
     run=$runs/$algo
-    if grep -q '"type":"summary".*"completed":true' "$run/run.jsonl" 2>/dev/null; then continue; fi
+    if finished "$algo"; then continue; fi
     if [ -n "$(find "$run" -name model.ckpt 2>/dev/null)" ]; then
-        "$MPIRUN" -np "$ranks" "$program" --resume "$run"
+        "$MPIRUN" -np "$ranks" "$program" --resume "$run" ${stop:+--stop-at "$stop"}
         continue
     fi
     rm -rf "$run"
@@ -90,12 +98,11 @@ for algo in $algos; do
     esac
     # shellcheck disable=SC2086 # options
     "$MPIRUN" -np "$ranks" "$program" --model "$model" --algo "$algo" $sparse --data $data --batch "$batch" \
-        --epochs "$epochs" --out "$run" "$@"
+        --epochs "$epochs" ${stop:+--stop-at "$stop"} --out "$run" "$@"
 done
 
 # -- what is kept --------------------------------------------------------------------------------------------------
 mkdir -p "$to"
-number() { sed -n "/^{\"type\":\"$2\"/s/.*\"$3\":\\([-+0-9.eE]*\\).*/\\1/p" "$runs/$1/run.jsonl" | tail -n 1; }
 text() { sed -n "/^{\"type\":\"$2\"/s/.*\"$3\":\"\\([^\"]*\\)\".*/\\1/p" "$runs/$1/run.jsonl" | tail -n 1; }
 # Bytes that a rank sent over the whole run: the steps' means added up.
 sent() {
@@ -128,6 +135,11 @@ about_training() {
     clip=$(number "$first" header clip-norm)
     case $clip in 0 | '') clip='' ;; *) clip="the mean gradient clipped to norm $clip ($(text "$first" header clip-at)), " ;; esac
     case $warmup in gtopk) known=' (epochs at 0.25, 0.0725, 0.015, 0.004 first)' ;; none) known='' ;; *) known=' (epochs at these densities first)' ;; esac
+    whole=$(number "$first" summary run_epochs)
+    if grep -q '"type":"summary".*"prefix":true' "$runs/$first/run.jsonl"; then
+        echo "The first $(number "$first" summary epoch | awk '{ printf "%.4g", $1 }') of $(echo "$whole" | awk '{ printf "%.4g", $1 }') epochs:" \
+            "the schedules below are those of the whole run."
+    fi
     echo "Learning rate $(number "$first" header lr) ramped up over the first $(number "$first" header lr-warmup) epochs (schedule $(text "$first" header lr-schedule))," \
         "momentum $(number "$first" header momentum), weight decay $(number "$first" header weight-decay), ${clip}density $density, warm-up: $warmup$known."
 }
