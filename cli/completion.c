@@ -117,6 +117,7 @@ static void from_table(const struct option_row *row, struct offer *o) {
     copy(o->name, sizeof o->name, row->name, strlen(row->name));
     if (row->argument) copy(o->argument, sizeof o->argument, row->argument, strlen(row->argument));
     append(o->about, sizeof o->about, row->help, strlen(row->help));
+    if (row->infinite) add_word(o, row->infinite, strlen(row->infinite));
 }
 
 static bool plain(struct offer *o, const char *name, const char *about) {

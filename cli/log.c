@@ -128,7 +128,8 @@ static bool is_row(const char *line, const char *type) {
  * the summary; and a killed process may have left half a line. */
 static bool kept(const struct run *r, const char *line) {
     const long long step = row_step(line), first = (long long)r->first_step;
-    bool again = step > first || (is_row(line, "eval") && step == first && r->stop == r->first_step);
+    bool again =
+        step > first || (is_row(line, "eval") && step == first && r->stop == r->first_step && run_evaluates(r));
     return strchr(line, '\n') && !is_row(line, "summary") && !again;
 }
 

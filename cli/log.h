@@ -58,7 +58,7 @@ struct log {
     size_t count, interval; /* rows not yet gathered; rows until the next meeting */
     double meeting_time;    /* when the last meeting was [s] */
     struct totals totals;
-    struct scores start;     /* of the evaluation before the first step */
+    struct scores start;     /* of the evaluation before the first step; NaN without one */
     double private_memory;   /* resident bytes of the largest rank without shared memory; set by log_summary */
     double begin, last_line; /* [s] */
     enum { SHOW_NOTHING, SHOW_LINES, SHOW_BAR } show;

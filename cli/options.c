@@ -70,6 +70,10 @@ static void list_choices(const struct option_row *row, char *text, size_t size) 
 static bool set_number(const struct option_row *row, const char *text, double *value, struct err *e) {
     char *end;
     errno = 0;
+    if (row->infinite && strcmp(text, row->infinite) == 0) {
+        *value = INFINITY;
+        return true;
+    }
     *value = strtod(text, &end);
     while (isspace((unsigned char)*end)) end++;
     if (end == text || *end || isnan(*value)) return err_set(e, "--%s wants a number, not \"%s\"", row->name, text);
@@ -183,6 +187,10 @@ bool options_parse(struct options *o, int argc, char **argv, int first, struct e
     return true;
 }
 
+static bool is_infinite(const struct options *o, const struct option_row *row) {
+    return row->infinite && isinf(*(const double *)const_value_of(o, row));
+}
+
 void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]) {
     const void *value = const_value_of(o, row);
     int digits = 6;
@@ -196,6 +204,7 @@ void options_value(const struct options *o, const struct option_row *row, char t
     case OPTION_REAL:
         do snprintf(text, OPTION_TEXT_MAX, "%.*g", digits, *(const double *)value);
         while (strtod(text, NULL) != *(const double *)value && ++digits <= 17);
+        if (is_infinite(o, row)) strcpy(text, row->infinite);
         break;
     case OPTION_TEXT:
     case OPTION_CHOICE:
@@ -283,7 +292,10 @@ void options_json(const struct options *o, struct json *j) {
             json_integer(j, row->name, *(const int64_t *)value);
             break;
         case OPTION_REAL:
-            json_number(j, row->name, *(const double *)value);
+            if (is_infinite(o, row))
+                json_string(j, row->name, row->infinite);
+            else
+                json_number(j, row->name, *(const double *)value);
             break;
         case OPTION_TEXT:
         case OPTION_CHOICE:

@@ -68,6 +68,7 @@ struct option_row {
     double min, max;                 /* of numbers, inclusive ... */
     bool above_min;                  /* ... but min itself is not allowed */
     const char *(*choice)(size_t i); /* of choices: the i-th name, NULL past the end */
+    const char *infinite;            /* of reals: the word for infinity; NULL: that is no value */
 };
 
 extern const struct option_row option_table[];

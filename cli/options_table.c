@@ -208,8 +208,9 @@ const struct option_row option_table[] = {
      "compare the parameters of all ranks, bit for bit, every N steps (0: only at the end)", AT(check_replicas), 0,
      HUGE_COUNT},
     {"eval-every", "E", OPTION_REAL, RULE_RUN, output_group, "1",
-     "evaluate on the test set, or on the validation and test texts, every E epochs (0: only at start and end)",
-     AT(eval_every), 0, 1e9},
+     "evaluate on the test set, or on the validation and test texts, every E epochs (0: only at start and end; never: "
+     "not even then)",
+     AT(eval_every), 0, 1e9, .infinite = "never"},
     {"audit", "N", OPTION_INTEGER, RULE_LOCAL, output_group, "0",
      "log the exact threshold beside the selector's every N steps", AT(audit), 0, HUGE_COUNT},
     {"log-slices", "N", OPTION_INTEGER, RULE_LOCAL, output_group, "0",

@@ -189,7 +189,9 @@ static void say_next(struct run *r) {
     snprintf(command, sizeof command, "sh scripts/plot.sh %s", o->out);
     if (o->out[0])
         say_command(r, command,
-                    r->text ? "loss, perplexity and time split as PNG" : "loss, accuracy and time split as PNG");
+                    !run_evaluates(r) ? "loss and time split as PNG"
+                    : r->text         ? "loss, perplexity and time split as PNG"
+                                      : "loss, accuracy and time split as PNG");
     snprintf(command, sizeof command, "%.200s list; %.200s --help", r->program, r->program);
     say_command(r, command, "everything else");
 }
@@ -205,8 +207,22 @@ static void say_stopped(struct run *r) {
                 r->steps);
 }
 
+/* Of a run that is never evaluated there is the mean over its steps. */
+static void say_unscored(struct run *r) {
+    const struct totals *t = &r->log.totals;
+    if (t->loss_samples > 0)
+        log_say(r, r->text ? "  train perplexity    %12.2f" : "  train loss          %12.3f",
+                r->text ? exp(t->loss / t->loss_samples) : t->loss / t->loss_samples);
+    log_say(r, "  not evaluated       --eval-every never");
+}
+
 static void say_scores(struct run *r) {
     const struct scores *start = &r->log.start, *end = &r->last;
+    if (!run_evaluates(r)) {
+        say_unscored(r);
+        return;
+    }
+    log_say(r, "                      %12s %12s", "start", "end");
     if (r->text) {
         log_say(r, "  valid perplexity    %12.2f %12.2f", exp(start->valid_loss), exp(end->valid_loss));
         log_say(r, "  test perplexity     %12.2f %12.2f", exp(start->test_loss), exp(end->test_loss));
@@ -223,7 +239,6 @@ void report_end(struct run *r, int status) {
         return;
     }
     log_say(r, "%s", "");
-    log_say(r, "                      %12s %12s", "start", "end");
     say_scores(r);
     if (t->steps > 0) { /* none where a run resumes at its end */
         log_say(r, "  %-19s %.0f on %d rank%s", r->text ? "words a second" : "images a second",

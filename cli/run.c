@@ -299,6 +299,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->options = *o;
     r->program = program;
     r->comm = c;
+    r->last = r->log.start = (struct scores){NAN, NAN, NAN};
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
     bool good = open_all(r, &from, e);
@@ -323,6 +324,10 @@ void run_close(struct run *r) {
     optimiser_close(&r->optimiser);
     net_close(r->net);
     comm_shared_close(r->comm, &r->data_memory);
+}
+
+bool run_evaluates(const struct run *r) {
+    return !isinf(r->options.eval_every);
 }
 
 bool run_is_prefix(const struct run *r) {

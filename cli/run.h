@@ -71,7 +71,7 @@ struct run {
     struct trace_file trace;             /* --trace */
     struct row row;                      /* of the step under way */
     struct log log;
-    struct scores last; /* of the last evaluation */
+    struct scores last; /* of the last evaluation; NaN before one */
 };
 
 /* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). */
@@ -125,6 +125,9 @@ void run_average(struct run *r);
  * happens where the replicas are the same. What begin returns, end takes. */
 float *run_average_begin(struct run *r);
 void run_average_end(struct run *r, float *own);
+
+/* Is it ever evaluated? Not with --eval-every never. */
+bool run_evaluates(const struct run *r);
 
 /* Did --stop-at end the run, or will it, before its end? */
 bool run_is_prefix(const struct run *r);

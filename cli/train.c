@@ -181,9 +181,11 @@ static void evaluate(struct run *r, bool beside) {
     if (r->step == 0) r->log.start = r->last;
 }
 
-/* The first step at or after the next multiple of --eval-every epochs; the end where there is none. */
+/* The first step at or after the next multiple of --eval-every epochs; the end where there is none. Beyond it: never.
+ */
 static size_t next_evaluation(const struct run *r) {
     double every = r->options.eval_every;
+    if (!run_evaluates(r)) return SIZE_MAX;
     if (every <= 0) return r->steps;
     double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, r->step) / every + 1e-9) + 1;
     double step = ceil(multiple * every * per_epoch - 1e-6);
@@ -193,7 +195,8 @@ static size_t next_evaluation(const struct run *r) {
 /* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
 static bool between_steps(struct run *r, bool stop, struct err *e) {
     bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
-    bool last = r->step == r->stop, evaluated = (last || r->step == r->eval_next) && !stopped;
+    bool last = r->step == r->stop, due_now = r->step == r->eval_next || (last && run_evaluates(r));
+    bool evaluated = due_now && !stopped;
     if (evaluated) evaluate(r, r->step != r->eval_next);
     if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
     if (due(r, r->options.check_replicas)) run_check_replicas(r);
@@ -214,7 +217,7 @@ static bool meeting_needed(const struct run *r) {
 bool run_train(struct run *r, int *status, struct err *e) {
     bool stop = false;
     r->comm->traffic = TRAFFIC_CONTROL;
-    if (r->step == 0 || r->step == r->stop) evaluate(r, r->step > 0);
+    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop)) evaluate(r, r->step > 0);
     r->eval_next = next_evaluation(r);
     phases_restart(&r->phases);
     while (r->step < r->stop && !stop) {

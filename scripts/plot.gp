@@ -1,8 +1,8 @@
 # plot.gp: the pictures of scripts/plot.sh, which calls
 #     gnuplot -e "dir='...'; out='...'; runs=N; name1='...'; ...; steps_max=; loss_max=; time_max=; bar_width=;
-#             quality='accuracy'" plot.gp
-# dir/loss-I: step, loss, smoothed loss;  dir/accuracy-I: epoch, test accuracy [%] or, where quality
-# is 'perplexity', validation perplexity;  dir/time: one row per run, name and
+#             quality='accuracy'; scored='1 2 ...'" plot.gp        (quality empty: no picture of it)
+# dir/loss-I: step, loss, smoothed loss;  dir/accuracy-I, for the runs I of `scored`: epoch, test accuracy [%] or, where
+# quality is 'perplexity', validation perplexity;  dir/time: one row per run, name and
 # then milliseconds per step of each phase, their sum, the run's number from 0, with the phases' names in the first line.
 
 set encoding utf8
@@ -32,13 +32,13 @@ loss_panel = "\
 accuracy_panel = "\
     set title 'Test accuracy' font ',19'; set xlabel 'epoch'; set ylabel 'top-1 [%]'; \
     set xrange [0:*]; set yrange [0:100]; eval key_where('bottom'); \
-    plot for [i=1:runs] file('accuracy', i) using 1:2 with linespoints lw 2.6 dt dash(i) pt 7 ps 0.8 lc rgb colour(i) \
-         title name(i); "
+    plot for [s in scored] file('accuracy', s + 0) using 1:2 with linespoints lw 2.6 dt dash(s + 0) pt 7 ps 0.8 \
+         lc rgb colour(s + 0) title name(s + 0); "
 perplexity_panel = "\
     set title 'Validation perplexity' font ',19'; set xlabel 'epoch'; set ylabel 'perplexity'; \
     set xrange [0:*]; set yrange [*:*]; eval key_where('top'); \
-    plot for [i=1:runs] file('accuracy', i) using 1:2 with linespoints lw 2.6 dt dash(i) pt 7 ps 0.8 lc rgb colour(i) \
-         title name(i); "
+    plot for [s in scored] file('accuracy', s + 0) using 1:2 with linespoints lw 2.6 dt dash(s + 0) pt 7 ps 0.8 \
+         lc rgb colour(s + 0) title name(s + 0); "
 time_panel = "\
     set title 'Time per step' font ',19'; unset xlabel; set ylabel 'mean over ranks [ms]'; \
     set xrange [-0.6:runs-0.4]; set yrange [0:time_max]; set key outside right top reverse Left invert samplen 1; \
@@ -50,8 +50,10 @@ time_panel = "\
 set terminal pngcairo noenhanced size (runs > 6 ? 1400 : 1200),750 font "Sans,16" linewidth 1.5
 set output out."/loss.png"
 eval loss_panel
-set output out."/".quality.".png"
-if (quality eq 'perplexity') { eval perplexity_panel } else { eval accuracy_panel }
+if (quality ne '') {
+    set output out."/".quality.".png"
+    if (quality eq 'perplexity') { eval perplexity_panel } else { eval accuracy_panel }
+}
 if (bar_width < 160) { bar_width = 160 }
 wide = 420 + bar_width * runs
 set terminal pngcairo noenhanced size (wide < 900 ? 900 : wide),750 font "Sans,16" linewidth 1.5

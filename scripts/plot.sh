@@ -1,7 +1,8 @@
 #!/bin/sh
 # plot.sh RUN... [--out DIR]: draws from run.jsonl of one or more runs (directories, or the files themselves):
 #   loss.png      training loss against steps, every step and smoothed
-#   accuracy.png  test accuracy against epochs; of runs on a text perplexity.png: validation perplexity
+#   accuracy.png  test accuracy against epochs; of runs on a text perplexity.png: validation perplexity. Not of runs that
+#                 were not evaluated
 #   time.png      where the time of a step goes, one bar per run
 # DIR: by default the run's own directory, of several runs runs/plots. Needs gnuplot and nothing else.
 set -eu
@@ -29,7 +30,7 @@ while [ $# -gt 0 ]; do
         ;;
     --out=*) out=${1#--out=} ;;
     -h | --help)
-        sed -n '2,6s/^# //p' "$0"
+        sed -n '2,7s/^# //p' "$0"
         exit 0
         ;;
     -*) fail "unknown option $1; the options are --out DIR" ;;
@@ -70,7 +71,7 @@ extract() { # extract I
         }
         BEGIN { phases = split("compute io select pack communicate merge update other", phase, " ") }
         /^\{"type":"header"/ {
-            name = string("algo"); ranks = number("ranks")
+            name = string("algo"); text = number("valid_words") != "-"
             if (name !~ /^(dense|dense-ovlp|torus2d|fedavg)$/) name = name ", ρ = " number("density")
         }
         /^\{"type":"step"/ {
@@ -78,8 +79,7 @@ extract() { # extract I
             for (i = 1; i <= phases; i++) total[i] += number(phase[i])
         }
         /^\{"type":"eval"/ {
-            epoch[++m] = number("epoch"); accuracy[m] = 100 * number("test_accuracy")
-            if (number("valid_perplexity") != "-") { text = 1; accuracy[m] = number("valid_perplexity") }
+            epoch[++m] = number("epoch"); accuracy[m] = text ? number("valid_perplexity") : 100 * number("test_accuracy")
         }
         END {
             if (!n) exit 1
@@ -96,9 +96,7 @@ extract() { # extract I
             for (i = 1; i <= m; i++) {
                 if (text && epoch[i] == 0) continue # the whole vocabulary: it would leave no room for the rest
                 print epoch[i], accuracy[i] >accuracies
-                shown = 1
             }
-            if (!shown) print 0, "-" >accuracies
             print (text ? "perplexity" : "accuracy") >kind
             for (i = 1; i <= phases; i++) printf "%s%.6f", (i == 1 ? "" : " "), 1000 * total[i] / n >times
             for (i = 1; i <= phases; i++) all += total[i]
@@ -117,6 +115,17 @@ quality=$(cat "$scratch"/kind-* | sort -u)
 case $quality in
 *?accuracy* | *accuracy?*) fail "some of these runs are on images and some on a text; draw them apart" ;;
 esac
+
+scored=
+i=1
+while [ $i -le $count ]; do
+    [ ! -s "$scratch/accuracy-$i" ] || scored="$scored $i"
+    i=$((i + 1))
+done
+if [ -z "$scored" ]; then
+    echo "plot.sh: there is no evaluation to draw, so no $quality.png" >&2
+    quality=
+fi
 
 # Runs that share a name are told apart by their directories.
 i=1
@@ -144,6 +153,6 @@ limits=$(cat "$scratch"/range-* | awk '$1 > s { s = $1 } $2 > l { l = $2 }
 # A bar must be as wide as the longest line below it.
 widest=$(sed '1d; s/^"//; s/" .*//; s/\\n/\
 /g' "$scratch/time" | awk '{ if (length($0) > w) w = length($0) } END { print 40 + 10 * w }')
-limits="$limits bar_width=$widest; quality='$quality';"
+limits="$limits bar_width=$widest; quality='$quality'; scored='$scored';"
 LC_ALL=C.UTF-8 gnuplot -e "dir='$scratch'; out='$out'; runs=$count; $names $limits" "$here/plot.gp"
-for picture in loss "$quality" time; do echo "$out/$picture.png"; done
+for picture in loss $quality time; do echo "$out/$picture.png"; done

@@ -106,6 +106,7 @@ if command -v bash > /dev/null 2>&1; then
     check "bash: networks" offers sparsetrain predict --net 1 gives 100gbe 10gbe 1gbe
     check "bash: what a usage text spells out" offers sparsetrain p2p --pairs '' gives first all
     check "bash: values that a usage text names below the option" offers sparsetrain bench --pattern '' gives uniform clustered layers: real: selected: fitted:
+    check "bash: a word in place of a number" offers sparsetrain --eval-every '' gives never
     check "bash: verbs" offers sparsetrain p gives p2p predict
     check "bash: the second word of a verb" offers sparsetrain bench '' gives select net wire
     check "bash: options of that verb" offers sparsetrain bench select --per gives --period

@@ -61,6 +61,8 @@ static void values_arrive(void **state) {
     assert_non_null(options_dataset(o.data, &where));
     assert_string_equal(where, "100x20");
     assert_true(options_given(&o, "steps") && !options_given(&o, "lr"));
+    assert_string_equal(parse(&o, "--eval-every never"), "");
+    assert_true(isinf(o.eval_every));
 }
 
 static void mistakes_get_one_line(void **state) {
@@ -78,6 +80,9 @@ static void mistakes_get_one_line(void **state) {
     says("--lr 0", "out of range");
     says("--lr -1", "out of range");
     says("--lr inf", "out of range");
+    says("--lr never", "wants a number");
+    says("--eval-every inf", "out of range");
+    says("--eval-every Never", "wants a number");
     says("--batch 0", "out of range");
     says("--batch 1.5", "whole number");
     says("--batch 99999999999999999999999", "out of range");
@@ -366,7 +371,8 @@ static void auto_resumes(void **state) {
 static void the_echo_reads_back(void **state) {
     (void)state;
     struct options o, back;
-    assert_string_equal(parse(&o, "--algo gtopk --lr 0.30000000000000004 --density 1e-05 --out some/dir --no-augment"),
+    assert_string_equal(parse(&o, "--algo gtopk --lr 0.30000000000000004 --density 1e-05 --out some/dir --no-augment "
+                                  "--eval-every never"),
                         "");
     options_default(&back);
     for (size_t i = 0; i < option_rows; i++) {
@@ -378,7 +384,7 @@ static void the_echo_reads_back(void **state) {
         options_value(&back, &option_table[i], again);
         assert_string_equal(text, again);
     }
-    assert_true(back.lr == o.lr && back.density == o.density && back.no_augment);
+    assert_true(back.lr == o.lr && back.density == o.density && back.no_augment && isinf(back.eval_every));
 }
 
 static void help_and_man_name_every_row(void **state) {

@@ -66,6 +66,34 @@ start 4 $small --algo gtopk --gtopk-residual paper --density-warmup 0.25 --out "
 check "the published residual rule logs the gradient that it loses" awk "BEGIN { exit !($(json "$W/paper/run.jsonl" summary mass_lost) > 0) }"
 check "the default rule loses nothing" awk "BEGIN { exit !($(json "$W/run-gtopk-4/run.jsonl" summary mass_lost) == 0) }"
 
+# -- no evaluation at all ---------------------------------------------------------------------------------------------
+never="--data synthetic:256x40 --batch 4 --steps 6 --eval-every never --algo gtopk"
+# shellcheck disable=SC2086
+start 2 $never --out "$W/never"
+check "--eval-every never trains" [ $? -eq 0 ]
+log=$W/never/run.jsonl
+check "and evaluates nothing" sh -c "[ \$(grep -c '\"type\":\"step\"' '$log') -eq 6 ] && ! grep -q '\"type\":\"eval\"' '$log'"
+check "the same bits as with evaluations" [ "$(hash_of "$W/never")" = "$(hash_of "$W/run-gtopk-2")" ]
+check "the log says never, and no scores" sh -c "head -n 1 '$log' | grep -q '\"eval-every\":\"never\"' && tail -n 1 '$log' | grep -q '\"test_loss\":null,\"test_accuracy\":null,\"start_loss\":null,\"start_accuracy\":null'"
+json_lines "every row of it is JSON" "$log"
+check "the report says so" sh -c "grep -q '^  not evaluated ' '$W/out' && grep -q '^  train loss  *[0-9]' '$W/out' && ! grep -q 'nan\|test loss' '$W/out'"
+start 2 --resume "$W/never" --steps 8
+check "resumed it stays so" sh -c "[ \$(grep -c '\"type\":\"step\"' '$log') -eq 8 ] && ! grep -q '\"type\":\"eval\"' '$log'"
+start 2 --resume "$W/never" --eval-every never
+check "also where nothing is left to do" [ -n "$(hash_of "$W/never")" ]
+check "and is refused another interval" mistaken "made with --eval-every never, not 1" 2 --resume "$W/never" --eval-every 1
+start 1 --model lstm --hidden 8 --bptt 4 --batch 2 --data synthetic-text:200x40x40 --steps 4 --eval-every never --out "$W/text-never"
+check "a text's report says so" grep -q '^  train perplexity  *[0-9]' "$W/out"
+if command -v gnuplot > /dev/null 2>&1; then
+    # shellcheck disable=SC2016 # for the other shell
+    check "its plots have no scores" sh -c 'cd "$1" && sh "$2/scripts/plot.sh" text-never > out 2> err && [ "$(grep -c png out)" -eq 2 ] && grep -q "no perplexity.png" err && [ ! -e text-never/perplexity.png ]' sh "$W" "$PWD"
+    # shellcheck disable=SC2016
+    check "beside one that has, the other is drawn" sh -c 'cd "$1" && sh "$2/scripts/plot.sh" never run-gtopk-2 --out plots > out 2> err && [ -s plots/accuracy.png ] && [ ! -s err ]' sh "$W" "$PWD"
+else
+    skip "its plots have no scores" "gnuplot is not installed"
+    skip "beside one that has, the other is drawn" "gnuplot is not installed"
+fi
+
 # -- mistakes -------------------------------------------------------------------------------------------------------
 # mistake P PART ARGS...: status 2, one line of ours which contains PART, nothing on stdout, no $W/new
 mistake() {
