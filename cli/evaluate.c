@@ -44,23 +44,30 @@ static struct sums evaluate_images(struct run *r) {
     int32_t *y = mem_pinned_alloc(batch, sizeof *y, "the labels of a test batch");
     struct sums sums = {{0, 0, 0}};
     loader_share(r->data.test.count, r->comm->rank, r->comm->size, &from, &to);
+    log_evaluation_begin(r, (to - from + batch - 1) / batch);
     for (; from < to; from += batch) {
         int valid = (int)(to - from < batch ? to - from : batch);
         struct net_result result;
         loader_fill_test(&r->data, from, valid, s->batch, x, y);
         net_evaluate(r->net, x, y, valid, &result);
         add(&sums, &result);
+        log_evaluation_unit(r);
     }
     mem_pinned_free(x);
     mem_pinned_free(y);
     return sums;
 }
 
+static size_t windows_of(const struct run *r, const struct text_set *text) {
+    const struct net_setup *s = &r->net->setup;
+    return text_eval_windows(text->count, s->batch, r->comm->size, s->sequence);
+}
+
 /* Every word but the first, once; the states go on from window to window within a stream. */
 static struct sums evaluate_text(struct run *r, const struct text_set *text) {
     const struct net_setup *s = &r->net->setup;
     const int rank = r->comm->rank, size = r->comm->size;
-    size_t rows = (size_t)net_rows(s), windows = text_eval_windows(text->count, s->batch, size, s->sequence);
+    size_t rows = (size_t)net_rows(s), windows = windows_of(r, text);
     int32_t *token = mem_pinned_alloc(rows, sizeof *token, "a window of a text");
     int32_t *y = mem_pinned_alloc(rows, sizeof *y, "a window of a text");
     struct sums sums = {{0, 0, 0}};
@@ -71,6 +78,7 @@ static struct sums evaluate_text(struct run *r, const struct text_set *text) {
         if (valid == 0) break;
         net_evaluate_tokens(r->net, token, y, valid, &result);
         add(&sums, &result);
+        log_evaluation_unit(r);
     }
     mem_pinned_free(token);
     mem_pinned_free(y);
@@ -88,6 +96,7 @@ static void score_images(struct run *r, struct scores *scores) {
 static void score_text(struct run *r, struct scores *scores) {
     const struct arena *a = &r->net->arena;
     float *carry = device_copy_to_host(a->device, a->carry, a->n_carry, "the states of the streams");
+    log_evaluation_begin(r, windows_of(r, &r->data.valid_text) + windows_of(r, &r->data.test_text));
     struct sums valid = evaluate_text(r, &r->data.valid_text), test = evaluate_text(r, &r->data.test_text);
     a->device->to_device(a->carry, carry, a->n_carry * sizeof *carry);
     mem_free(carry);

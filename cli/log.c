@@ -195,7 +195,7 @@ bool log_open(struct run *r, struct err *e) {
 
 void log_close(struct run *r) {
     struct log *l = &r->log;
-    progress_clear(&l->bar);
+    log_terminal_close(r);
     if (l->file) fclose(l->file);
     mem_free(l->rows);
     mem_free(l->all);
@@ -306,6 +306,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_number(j, "seconds", seconds.max);
     write_phases(j, phase);
     end_row(l);
+    if (t->steps == 0) t->first_seconds = seconds.max;
     t->steps++;
     t->samples += samples.sum;
     t->seconds += seconds.max;
@@ -378,6 +379,7 @@ static void write_scores(const struct run *r, const struct scores *scores, struc
 void log_eval(struct run *r, const struct scores *scores, double seconds) {
     struct totals *t = &r->log.totals;
     struct json *j = begin_row(&r->log, "eval");
+    r->log.eval_seconds = seconds;
     double train_loss = t->loss_samples > 0 ? t->loss / t->loss_samples : scores->test_loss;
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));

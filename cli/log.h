@@ -43,6 +43,7 @@ struct totals {
     double steps, samples, seconds;                   /* samples of all ranks; seconds: slowest rank of each step */
     double phase[PHASE_COUNT];                        /* mean over ranks */
     double bytes_sent, bytes_received, messages_sent; /* mean over ranks */
+    double first_seconds;                             /* of the first step, in which much is done once */
     double hidden_seconds;                            /* mean over ranks */
     double local_nnz, global_nnz, mass_lost;          /* nnz: mean over ranks; mass: all ranks */
     double loss, loss_samples, correct;               /* since the last evaluation */
@@ -61,8 +62,17 @@ struct log {
     struct scores start;     /* of the evaluation before the first step; NaN without one */
     double private_memory;   /* resident bytes of the largest rank without shared memory; set by log_summary */
     double begin, last_line; /* [s] */
+    double eval_seconds;     /* that the last evaluation took; 0 before one */
     enum { SHOW_NOTHING, SHOW_LINES, SHOW_BAR } show;
     struct progress bar;
+    int terminal;    /* the launcher's, for its width; -1: there is none */
+    double patience; /* what takes longer [s] is spoken of; for tests $SPARSETRAIN_PATIENCE, else 3 */
+    bool said_left;  /* how long the run will take */
+    struct {
+        double begin; /* [s] */
+        size_t units, done;
+        bool said;
+    } evaluation; /* the one under way: so many batches or windows on this rank */
 };
 
 /* Opens OUT/run.jsonl with its header (rank 0); with --resume into the same directory keeps the rows up to the
@@ -93,12 +103,16 @@ bool log_flush(struct run *r, struct err *e);
 /* -- the terminal (log_terminal.c), of rank 0 ---------------------------------------------------------------------- */
 /* Bar, lines or nothing, as --progress says and the terminal is. */
 void log_terminal_open(struct run *r);
+void log_terminal_close(struct run *r);
 
 /* One line, not with --quiet. */
 void log_say(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* What there is to see of the step that was just taken in; [s] now. */
 void log_progress(struct run *r, double now);
+/* An evaluation begins, of so many batches or windows on this rank; one more of them is done. */
+void log_evaluation_begin(struct run *r, size_t units);
+void log_evaluation_unit(struct run *r);
 void log_say_scores(struct run *r, const struct scores *scores, double train_loss);
 
 #endif

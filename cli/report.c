@@ -116,7 +116,12 @@ void report_begin(struct run *r) {
     say_choice(r);
     log_say(r, "  exchange  %s", exchange);
     say_training(r);
-    if (o->out[0]) log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
+    if (r->comm->size == 1)
+        log_say(r, "  ranks     one, which exchanges nothing; mpirun -np P %s ... has P", r->program);
+    if (o->out[0])
+        log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
+    else
+        log_say(r, "  output    none; --out DIR keeps a log and checkpoints");
     if (r->first_step) log_say(r, "  resumed   after step %zu", r->first_step);
 }
 

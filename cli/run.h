@@ -126,6 +126,9 @@ void run_average(struct run *r);
 float *run_average_begin(struct run *r);
 void run_average_end(struct run *r, float *own);
 
+/* How many evaluations are still to come before the run stops (train.c). */
+size_t run_evaluations_left(const struct run *r);
+
 /* Is it ever evaluated? Not with --eval-every never. */
 bool run_evaluates(const struct run *r);
 

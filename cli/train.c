@@ -192,6 +192,15 @@ static size_t next_evaluation(const struct run *r) {
     return step < (double)r->steps ? (size_t)step : r->steps;
 }
 
+/* The multiples of --eval-every between here and the stop, of which several may fall on one step, and the stop. */
+size_t run_evaluations_left(const struct run *r) {
+    double every = r->options.eval_every, steps = (double)(r->stop - r->step);
+    if (!run_evaluates(r) || r->step == r->stop) return 0;
+    if (every <= 0) return 1;
+    double count = ceil(run_epoch(r, r->stop) / every - 1e-6) - floor(run_epoch(r, r->step) / every + 1e-9);
+    return (size_t)fmin(fmax(count, 1), steps);
+}
+
 /* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
 static bool between_steps(struct run *r, bool stop, struct err *e) {
     bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */

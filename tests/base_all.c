@@ -254,16 +254,69 @@ static void devices_are_listed(void **state) {
 
 static void progress_draws_a_bar(void **state) {
     (void)state;
-    char text[512] = "";
-    FILE *f = fmemopen(text, sizeof text, "w");
-    struct progress p;
-    progress_open(&p, f, 100);
-    progress_show(&p, 50, "half");
-    progress_clear(&p);
-    fclose(f);
-    assert_non_null(strstr(text, "############............"));
-    assert_non_null(strstr(text, " 50%"));
-    assert_non_null(strstr(text, "half"));
+    static const struct {
+        const char *columns, *line; /* no terminal: $COLUMNS, else 80 */
+    } cases[] = {{"", "\r\033[K[############............]  50%  1:05 left  half\r\033[K"},
+                 {"40", "\r\033[K[#######........]  50%  1:05 left  half\r\033[K"},
+                 {"x", "\r\033[K[############............]  50%  1:05 left  half\r\033[K"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512] = "";
+        FILE *f = fmemopen(text, sizeof text, "w");
+        struct progress p;
+        setenv("COLUMNS", cases[i].columns, 1);
+        progress_open(&p, f, -1);
+        progress_show(&p, 0.5, 65, (const char *const[]){"half", NULL});
+        progress_clear(&p);
+        fclose(f);
+        assert_string_equal(text, cases[i].line);
+    }
+}
+
+static void progress_fits_the_terminal(void **state) {
+    (void)state;
+    static const char *const note[] = {"step 120/54688", "loss 1.234", "accuracy 34.5%", "691 images/s", NULL};
+    static const struct {
+        int columns;
+        double part, left;
+        const char *line;
+    } cases[] = {
+        {200, 0.25, 12011,
+         "[######..................]  25%  3:20:11 left  step 120/54688  loss 1.234  accuracy 34.5%  691 images/s"},
+        {80, 0.5, 12011, "[#######.......]  50%  3:20:11 left  step 120/54688  loss 1.234  accuracy 34.5%"},
+        {60, 0.999, 59.4, "[############.]  99%  0:59 left  step 120/54688  loss 1.234"},
+        {40, 1, 0, "100%  0:00 left  step 120/54688"},
+        {40, 0, NAN, "  0%  -:-- left  step 120/54688"},
+        {20, 0.5, 12011, " 50%  3:20:11 left"},
+        {10, 0.5, 12011, " 50%  3:2"},
+        {1, 0.5, 12011, " "},
+        {0, 2, 1, "1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[401];
+        progress_line(line, sizeof line, cases[i].columns, cases[i].part, cases[i].left, note);
+        assert_string_equal(line, cases[i].line);
+    }
+    for (int columns = 2; columns <= 400; columns++) { /* no width at which it is too wide */
+        char line[401];
+        progress_line(line, sizeof line, columns, 0.7, 12011, note);
+        assert_true(strlen(line) < (size_t)columns);
+    }
+}
+
+static void times_are_rounded(void **state) {
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *text;
+    } cases[] = {{0, "0 s"},           {49.6, "50 s"},        {89.4, "89 s"},
+                 {90, "2 min"},        {3599, "60 min"},      {5369, "89 min"},
+                 {5399, "1 h 30 min"}, {12000, "3 h 20 min"}, {12595, "3 h 30 min"},
+                 {36010, "10 h"},      {172000, "2 days"},    {1e6, "12 days"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32];
+        progress_time(text, sizeof text, cases[i].seconds);
+        assert_string_equal(text, cases[i].text);
+    }
 }
 
 int main(void) {
@@ -280,6 +333,8 @@ int main(void) {
         cmocka_unit_test(first_error_wins),
         cmocka_unit_test(devices_are_listed),
         cmocka_unit_test(progress_draws_a_bar),
+        cmocka_unit_test(progress_fits_the_terminal),
+        cmocka_unit_test(times_are_rounded),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
