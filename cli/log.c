@@ -60,6 +60,16 @@ static void write_data(const struct run *r, struct json *j) {
     if (d->entropy > 0) json_number(j, "entropy", d->entropy);
 }
 
+/* Where the schedules come to, in epochs, which a run that is short or stopped early may not reach. */
+static void write_schedules(const struct run *r, struct json *j) {
+    json_number(j, "run_epochs", run_epoch(r, r->steps));
+    if (r->sparse) json_integer(j, "density_from", (int64_t)density_settled(&r->density));
+    json_number(j, "lr_from", r->comm->size > 1 ? r->lr.warmup : 0);
+    json_array(j, "lr_changes");
+    for (int i = 0; i < r->lr.boundaries; i++) json_number(j, NULL, r->lr.boundary[i]);
+    json_end(j);
+}
+
 static void write_header(struct run *r) {
     struct json *j = begin_row(&r->log, "header");
     char when[32], id[24];
@@ -77,6 +87,7 @@ static void write_header(struct run *r) {
     json_string(j, "device_about", r->net->setup.device->describe());
     json_integer(j, "steps", (int64_t)r->steps);
     json_integer(j, "parameters", (int64_t)r->n);
+    write_schedules(r, j);
     write_data(r, j);
     json_string(j, "data_source", r->data.source);
     char crc[16];

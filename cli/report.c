@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/auto.h"
 #include "cli/device_option.h"
+#include "cli/schedule_text.h"
 
 static void human_bytes(char *text, size_t size, double bytes) {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -74,14 +75,37 @@ static void length_text(const struct run *r, char *text, size_t size) {
         snprintf(text, size, "%zu steps of %s = %.2f epochs", r->steps, rows, run_epoch(r, r->steps));
 }
 
+/* Where the steps lie that are to come, the first `skipped` of the run aside. */
+static struct course course_of(const struct run *r, size_t skipped) {
+    size_t first = r->step > skipped ? r->step : skipped, last = r->stop > first ? r->stop - 1 : first;
+    return (struct course){run_epoch(r, first), run_epoch(r, last), run_epoch(r, r->stop)};
+}
+
+/* Of what is selected. */
+static void say_density(struct run *r) {
+    const size_t dense = r->density.dense_steps;
+    const struct course course = course_of(r, dense);
+    char density[160], before[96] = "";
+    if (!r->sparse) return;
+    bool later = r->step < dense;
+    if (later)
+        snprintf(before, sizeof before, "1 in the first %zu steps%s, then ", dense,
+                 r->stop <= dense ? ", all that this run has" : "");
+    schedule_density(&r->density, r->n - r->exempts, later, &course, density, sizeof density);
+    log_say(r, "  density   %s%s", before, density);
+}
+
 static void say_training(struct run *r) {
     const struct options *o = &r->options;
-    char method[128], length[160], dropout[48] = "";
+    const struct course course = course_of(r, 0);
+    char method[128], length[160], dropout[48] = "", rate[512];
     method_text(o, method, sizeof method);
     length_text(r, length, sizeof length);
     if (o->dropout > 0) snprintf(dropout, sizeof dropout, "dropout %g, ", o->dropout);
-    log_say(r, "  training  %s, learning rate %g, %s, weight decay %g, %sseed %lld", length, o->lr, method,
-            o->weight_decay, dropout, (long long)o->seed);
+    schedule_rate(&r->lr, r->comm->size, &course, rate, sizeof rate);
+    log_say(r, "  training  %s, %s, weight decay %g, %sseed %lld", length, method, o->weight_decay, dropout,
+            (long long)o->seed);
+    log_say(r, "  rate      %s", rate);
 }
 
 static void say_choice(struct run *r) {
@@ -97,9 +121,8 @@ void report_begin(struct run *r) {
     char exchange[256];
     size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
     if (r->sparse)
-        used += (size_t)snprintf(
-            exchange + used, sizeof exchange - used, ", %.40s selection at density %g (k = %zu), %.20s",
-            r->selector ? o->select : "its own", o->density, density_to_k(o->density, r->n - r->exempts), o->wire);
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
+                                 r->selector ? o->select : "its own", o->wire);
     if (strcmp(o->select_scope, "layer") == 0)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", slice by slice");
     if (r->exempts)
@@ -115,6 +138,7 @@ void report_begin(struct run *r) {
     say_data(r);
     say_choice(r);
     log_say(r, "  exchange  %s", exchange);
+    say_density(r);
     say_training(r);
     if (r->comm->size == 1)
         log_say(r, "  ranks     one, which exchanges nothing; mpirun -np P %s ... has P", r->program);

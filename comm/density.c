@@ -52,6 +52,12 @@ double density_at(const struct density_schedule *d, size_t epoch) {
     return d->warmup[epoch] > d->target ? d->warmup[epoch] : d->target;
 }
 
+size_t density_settled(const struct density_schedule *d) {
+    size_t epoch = (size_t)d->warmup_epochs;
+    while (epoch > 0 && density_at(d, epoch - 1) == d->target) epoch--;
+    return epoch;
+}
+
 double density_largest(const struct density_schedule *d) {
     double largest = d->target;
     for (int i = 0; i < d->warmup_epochs; i++)

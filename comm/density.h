@@ -23,5 +23,7 @@ bool density_parse_warmup(const char *text, struct density_schedule *d, struct e
  * raised to it. */
 double density_at(const struct density_schedule *d, size_t epoch);
 double density_largest(const struct density_schedule *d);
+/* The epoch from which on it is the target. */
+size_t density_settled(const struct density_schedule *d);
 
 #endif

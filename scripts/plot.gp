@@ -1,9 +1,10 @@
 # plot.gp: the pictures of scripts/plot.sh, which calls
 #     gnuplot -e "dir='...'; out='...'; runs=N; name1='...'; ...; steps_max=; loss_max=; time_max=; bar_width=;
-#             quality='accuracy'; scored='1 2 ...'" plot.gp        (quality empty: no picture of it)
+#             notes=; quality='accuracy'; scored='1 2 ...'" plot.gp        (quality empty: no picture of it)
 # dir/loss-I: step, loss, smoothed loss;  dir/accuracy-I, for the runs I of `scored`: epoch, test accuracy [%] or, where
 # quality is 'perplexity', validation perplexity;  dir/time: one row per run, name and
-# then milliseconds per step of each phase, their sum, the run's number from 0, with the phases' names in the first line.
+# then milliseconds per step of each phase, their sum, the run's number from 0, with the phases' names in the first line;
+# dir/notes: `notes` lines for under the titles of the others.
 
 set encoding utf8
 set datafile missing "-"
@@ -24,23 +25,28 @@ set grid ytics lc rgb 0xd8d8d8 lw 1 lt 1
 set key samplen 2 spacing 1.15 tc rgb 0x202020
 set style fill solid 1.0 noborder
 
-loss_panel = "\
-    set title 'Training loss' font ',19'; set xlabel 'step'; set ylabel 'cross-entropy [nats]'; \
+note = notes > 0 ? system("cat ".dir."/notes") : ""
+head(title) = notes == 0 ? sprintf("set title '%s' font ',19'; ", title) : sprintf( \
+    "set title '%s' font ',19' offset 0,%g; set label 1 note at graph 0.5, graph 1 offset 0,%g center font ',12' \
+    tc rgb 0x404040; set tmargin %g; ", title, 0.8 * notes, 0.75 * notes + 0.1, 2.6 + notes)
+loss_panel = head('Training loss')."\
+    set xlabel 'step'; set ylabel 'cross-entropy [nats]'; \
     set xrange [0:steps_max]; set yrange [0:loss_max]; eval key_where('top'); \
     plot for [i=1:runs] file('loss', i) using 1:2 with lines lw 0.6 lc rgb pale(i) notitle, \
          for [i=1:runs] file('loss', i) using 1:3 with lines lw 2.6 dt dash(i) lc rgb colour(i) title name(i); "
-accuracy_panel = "\
-    set title 'Test accuracy' font ',19'; set xlabel 'epoch'; set ylabel 'top-1 [%]'; \
+accuracy_panel = head('Test accuracy')."\
+    set xlabel 'epoch'; set ylabel 'top-1 [%]'; \
     set xrange [0:*]; set yrange [0:100]; eval key_where('bottom'); \
     plot for [s in scored] file('accuracy', s + 0) using 1:2 with linespoints lw 2.6 dt dash(s + 0) pt 7 ps 0.8 \
          lc rgb colour(s + 0) title name(s + 0); "
-perplexity_panel = "\
-    set title 'Validation perplexity' font ',19'; set xlabel 'epoch'; set ylabel 'perplexity'; \
+perplexity_panel = head('Validation perplexity')."\
+    set xlabel 'epoch'; set ylabel 'perplexity'; \
     set xrange [0:*]; set yrange [*:*]; eval key_where('top'); \
     plot for [s in scored] file('accuracy', s + 0) using 1:2 with linespoints lw 2.6 dt dash(s + 0) pt 7 ps 0.8 \
          lc rgb colour(s + 0) title name(s + 0); "
 time_panel = "\
-    set title 'Time per step' font ',19'; unset xlabel; set ylabel 'mean over ranks [ms]'; \
+    unset label 1; set title 'Time per step' font ',19' offset 0,0; set tmargin; unset xlabel; \
+    set ylabel 'mean over ranks [ms]'; \
     set xrange [-0.6:runs-0.4]; set yrange [0:time_max]; set key outside right top reverse Left invert samplen 1; \
     set style data histograms; set style histogram rowstacked; set boxwidth 0.6 relative; \
     set xtics scale 0; set bmargin 4.8; \

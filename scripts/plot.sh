@@ -54,11 +54,12 @@ if [ -z "$out" ]; then
 fi
 mkdir -p "$out"
 
-# One pass over a run.jsonl (docs/run-jsonl.md): tables for gnuplot, and a name for the legend. The smoothed loss is the
-# mean over a window of a fiftieth of the run around each step. A run that was resumed or killed is drawn as far as it got.
+# One pass over a run.jsonl (docs/run-jsonl.md): tables for gnuplot, a name for the legend, which has the density that the
+# run came to, and a note of what it did not come to. The smoothed loss is the mean over a window of a fiftieth of the run
+# around each step. A run that was resumed or killed is drawn as far as it got.
 extract() { # extract I
     awk -v losses="$scratch/loss-$1" -v accuracies="$scratch/accuracy-$1" -v times="$scratch/time-$1" \
-        -v legend="$scratch/name-$1" -v range="$scratch/range-$1" -v kind="$scratch/kind-$1" '
+        -v legend="$scratch/name-$1" -v note="$scratch/note-$1" -v range="$scratch/range-$1" -v kind="$scratch/kind-$1" '
         function number(key,   text) {
             if (!match($0, "\"" key "\":[-+0-9.eE]+")) return "-"
             text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:/, "", text)
@@ -69,13 +70,25 @@ extract() { # extract I
             text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:"/, "", text); sub(/"$/, "", text)
             return text
         }
+        function missing(what) { lacks = lacks (lacks == "" ? "Not reached: " : ", ") what }
+        # Of the schedules, what begins behind the last step, which began at this epoch. Logs of before lack the keys.
+        function look_for_missing(began,   i, count, all) {
+            if (dense == "" && density[n] > target)
+                missing("density " target (settled == "-" ? "" : " (epoch " settled ")"))
+            if (ramp != "-" && ramp > at[n]) missing("learning rate " rate " (epoch " ramp ")")
+            for (i = 1; i <= changes; i++) if (change[i] > began) { count++; all = all (count > 1 ? ", " : "") change[i] }
+            if (count) missing("the rate\047s change" (count > 1 ? "s" : "") " at epoch" (count > 1 ? "s" : "") " " all)
+        }
         BEGIN { phases = split("compute io select pack communicate merge update other", phase, " ") }
         /^\{"type":"header"/ {
             name = string("algo"); text = number("valid_words") != "-"
-            if (name !~ /^(dense|dense-ovlp|torus2d|fedavg)$/) name = name ", ρ = " number("density")
+            dense = name ~ /^(dense|dense-ovlp|torus2d|fedavg)$/ ? "yes" : ""; target = number("density")
+            settled = number("density_from"); ramp = number("lr_from"); rate = number("lr")
+            length_of_run = number("run_epochs"); stop = number("stops_at") == "-" ? "-" : number("stop-at")
+            changes = match($0, /"lr_changes":\[[^]]*/) ? split(substr($0, RSTART + 14, RLENGTH - 14), change, ",") : 0
         }
         /^\{"type":"step"/ {
-            n++; step[n] = number("step"); loss[n] = number("loss")
+            n++; step[n] = number("step"); loss[n] = number("loss"); density[n] = number("density"); at[n] = number("epoch")
             for (i = 1; i <= phases; i++) total[i] += number(phase[i])
         }
         /^\{"type":"eval"/ {
@@ -102,7 +115,13 @@ extract() { # extract I
             for (i = 1; i <= phases; i++) all += total[i]
             printf " %.6f\n", 1000 * all / n >times
             print step[n], top, 1000 * all / n >range
+            if (dense == "" && density[n] == target) name = name ", ρ = " target
+            if (dense == "" && density[n] != target)
+                name = name ", ρ = " (density[1] == density[n] ? "" : density[1] " to ") density[n]
             print name >legend
+            look_for_missing(at[n] * (step[n] - 1) / step[n])
+            first = stop == "-" ? "" : sprintf("The first %.6g of %.4g epochs. ", stop, length_of_run)
+            if (first lacks != "") print first lacks >note
         }' "$scratch/run-$1"
 }
 i=1
@@ -138,6 +157,17 @@ while [ $i -le $count ]; do
     i=$((i + 1))
 done
 
+# The notes under a title: one, where it is that of all runs, else those there are, each with its run's name.
+if [ "$(cat "$scratch"/note-* 2>/dev/null | sort -u | wc -l)" -eq 1 ] && [ "$(cat "$scratch"/note-* | wc -l)" -eq $count ]; then
+    sort -u "$scratch"/note-* | fold -s -w 125 >"$scratch/notes"
+else
+    i=1
+    while [ $i -le $count ]; do
+        [ ! -f "$scratch/note-$i" ] || printf '%s: %s\n' "$(cat "$scratch/unique-$i")" "$(cat "$scratch/note-$i")"
+        i=$((i + 1))
+    done | fold -s -w 125 >"$scratch/notes"
+fi
+
 names=
 echo 'run compute "input wait" select pack communicate merge update other sum at' >"$scratch/time"
 i=1
@@ -153,6 +183,6 @@ limits=$(cat "$scratch"/range-* | awk '$1 > s { s = $1 } $2 > l { l = $2 }
 # A bar must be as wide as the longest line below it.
 widest=$(sed '1d; s/^"//; s/" .*//; s/\\n/\
 /g' "$scratch/time" | awk '{ if (length($0) > w) w = length($0) } END { print 40 + 10 * w }')
-limits="$limits bar_width=$widest; quality='$quality'; scored='$scored';"
+limits="$limits bar_width=$widest; notes=$(wc -l <"$scratch/notes"); quality='$quality'; scored='$scored';"
 LC_ALL=C.UTF-8 gnuplot -e "dir='$scratch'; out='$out'; runs=$count; $names $limits" "$here/plot.gp"
 for picture in loss $quality time; do echo "$out/$picture.png"; done

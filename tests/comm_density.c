@@ -18,6 +18,7 @@ static void no_warmup(void **state) {
     assert_int_equal(d.warmup_epochs, 0);
     assert_true(density_at(&d, 0) == 0.001 && density_at(&d, SIZE_MAX) == 0.001);
     assert_true(density_largest(&d) == 0.001);
+    assert_int_equal(density_settled(&d), 0);
 }
 
 static void warmup_of_the_paper(void **state) {
@@ -28,6 +29,7 @@ static void warmup_of_the_paper(void **state) {
     assert_true(density_parse_warmup("gtopk", &d, &e));
     for (size_t epoch = 0; epoch < 6; epoch++) assert_true(density_at(&d, epoch) == want[epoch]);
     assert_true(density_largest(&d) == 0.25);
+    assert_int_equal(density_settled(&d), 4);
     assert_true(d.target == 0.001);
 }
 
@@ -48,8 +50,10 @@ static void raised_to_the_target(void **state) {
     assert_true(density_parse_warmup("gtopk", &d, &e));
     const double want[] = {0.25, 0.0725, 0.02, 0.02, 0.02};
     for (size_t epoch = 0; epoch < 5; epoch++) assert_true(density_at(&d, epoch) == want[epoch]);
+    assert_int_equal(density_settled(&d), 2);
     d.target = 0.5;
     assert_true(density_largest(&d) == 0.5);
+    assert_int_equal(density_settled(&d), 0);
 }
 
 static void refused(void **state) {
