@@ -146,6 +146,7 @@ static void json_pair(const struct request *r, const struct ping_pair *p) {
             json_number(&j, "beta_s", p->line.beta);
             json_number(&j, "beta_error_s", p->line.beta_error);
             json_number(&j, "r2", p->line.r2);
+            json_boolean(&j, "poor", line_fit_poor(&p->line));
             json_number(&j, "worst_misfit", p->line.worst);
         }
         json_end(&j);
@@ -169,13 +170,13 @@ static bool write_network(const struct comm *c, const struct request *r, const s
              c->size, c->size == 1 ? "" : "s", c->nodes, c->nodes == 1 ? "" : "s");
     snprintf(comment, sizeof comment,
              "ping-pong of %zu to %zu bytes, %zu rounds; alpha [s], beta [s/word of 4 bytes]\n"
-             "alpha +- %.2g, beta +- %.2g (95%%): ranks %d and %d%s\n"
-             "node_alpha +- %.2g, node_beta +- %.2g (95%%): ranks %d and %d%s",
+             "alpha +- %.2g, beta +- %.2g (95%%), R2 %.2f%s: ranks %d and %d%s\n"
+             "node_alpha +- %.2g, node_beta +- %.2g (95%%), R2 %.2f%s: ranks %d and %d%s",
              r->play.bytes[0], r->play.bytes[r->play.sizes - 1], r->play.repeat, outer->line.alpha_error,
-             outer->line.beta_error, outer->low, outer->high,
-             outer->inside ? ", which share a node: there is only one" : "", inner->line.alpha_error,
-             inner->line.beta_error, inner->low, inner->high,
-             inner->inside ? "" : ", of two nodes: no node has two ranks");
+             outer->line.beta_error, outer->line.r2, line_fit_poor(&outer->line) ? ", a poor fit" : "", outer->low,
+             outer->high, outer->inside ? ", which share a node: there is only one" : "", inner->line.alpha_error,
+             inner->line.beta_error, inner->line.r2, line_fit_poor(&inner->line) ? ", a poor fit" : "", inner->low,
+             inner->high, inner->inside ? "" : ", of two nodes: no node has two ranks");
     return network_write(r->out, &net, comment, e);
 }
 
@@ -201,6 +202,19 @@ static void show(const struct request *r, const struct ping_pair *pair, size_t c
     }
 }
 
+/* Of several pairs the worst. On stderr: the rows may go to a file. */
+static void warn_of_poor_fit(const struct ping_pair *pair, size_t count) {
+    size_t worst = 0;
+    for (size_t i = 1; i < count; i++)
+        if (pair[i].line.r2 < pair[worst].line.r2) worst = i;
+    if (!line_fit_poor(&pair[worst].line)) return;
+    fflush(stdout);
+    fprintf(stderr,
+            "# the line fits the times of ranks %d and %d poorly (R2 %.2f), so alpha and beta say little: "
+            "measure again where nothing else runs, with a larger --repeat, or over a smaller range of --sizes\n",
+            pair[worst].low, pair[worst].high, pair[worst].line.r2);
+}
+
 int bench_p2p(struct comm *c, int argc, char **argv, struct err *e) {
     struct request r;
     struct ping_pair *pair;
@@ -217,6 +231,7 @@ int bench_p2p(struct comm *c, int argc, char **argv, struct err *e) {
     size_t count = ping_pong_measure(c, &r.play, &pair);
     if (c->rank == 0) {
         show(&r, pair, count);
+        warn_of_poor_fit(pair, count);
         if (r.out) write_network(c, &r, pair, count, e);
     }
     mem_free(pair);

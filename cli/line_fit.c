@@ -44,3 +44,7 @@ void line_fit(const double *m, const double *t, size_t count, struct line_fit *f
     f->beta_error = scale * sqrt(w0 / det);
     f->r2 = spread > 0 ? 1 - error / spread : 1;
 }
+
+bool line_fit_poor(const struct line_fit *f) {
+    return f->r2 < 0.9 && f->worst > 0.2;
+}

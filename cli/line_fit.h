@@ -2,6 +2,7 @@
 #ifndef ST_CLI_LINE_FIT_H
 #define ST_CLI_LINE_FIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct line_fit {
@@ -13,5 +14,9 @@ struct line_fit {
 
 /* m, t: [count], t > 0, count >= 3, not all m the same. */
 void line_fit(const double *m, const double *t, size_t count, struct line_fit *f);
+
+/* Do the times lie so far from the line that alpha and beta say little? R2 alone does not tell: where the time hardly
+ * depends on m, a line that is near to all of them explains nothing either. */
+bool line_fit_poor(const struct line_fit *f);
 
 #endif

@@ -98,10 +98,31 @@ static void never_negative(void **state) {
     assert_true(f.alpha == 0 && f.beta > 1 && f.beta < 2);
 }
 
+/* Times by chance are no line; flat ones, and a line with some noise, are. */
+static void poor_fits_are_known(void **state) {
+    (void)state;
+    struct rng rng = rng_open(7, RNG_TEST, 1);
+    static const struct {
+        double alpha, beta, noise; /* noise: part of the time, to both sides */
+        bool poor;
+    } cases[] = {{1, 1e-5, 0, false},   {1, 1e-5, 0.05, false}, {1, 0, 0.05, false},
+                 {1, 1e-5, 0.1, false}, {1, 0, 0.9, true},      {1, 1e-7, 0.9, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double m[SIZES], t[SIZES];
+        struct line_fit f;
+        for (int s = 0; s < SIZES; s++) {
+            m[s] = ldexp(1, s);
+            t[s] = (cases[i].alpha + cases[i].beta * m[s]) * (1 + cases[i].noise * (2 * rng_uniform(&rng) - 1));
+        }
+        line_fit(m, t, SIZES, &f);
+        if (line_fit_poor(&f) != cases[i].poor) fail_msg("case %zu: R2 %g, worst %g", i, f.r2, f.worst);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_line),      cmocka_unit_test(least_squares),  cmocka_unit_test(intervals_by_hand),
-        cmocka_unit_test(intervals_cover), cmocka_unit_test(never_negative),
+        cmocka_unit_test(intervals_cover), cmocka_unit_test(never_negative), cmocka_unit_test(poor_fits_are_known),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

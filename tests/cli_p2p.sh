@@ -25,6 +25,12 @@ start 5 p2p $quick --pairs all
 check "ten pairs of five ranks, and the slowest" [ "$(grep -c '^ranks  *[0-9]* and  *[0-9]*, .*alpha' "$W/out") $(grep -c '^the slowest' "$W/out")" = "10 1" ]
 SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=300 start 4 p2p $quick --pairs all
 check "with synchronous sends and delays" [ $? -eq 0 ]
+# Sends that take anything from 0 to 20 ms, whatever their size, lie on no line.
+SPARSETRAIN_DELAY=20000 start 2 p2p --sizes 4:4096:1.5 --repeat 1 --out "$W/poor"
+check "a poor fit is called one, with what to do" [ "$(grep -c '^# the line fits the times of ranks 0 and 1 poorly (R2 0.[0-8][0-9]*), .* measure again' "$W/err")" -eq 1 ]
+check "also in the network file" grep -q '^# alpha .*R2 0.[0-8][0-9]*, a poor fit' "$W/poor"
+SPARSETRAIN_DELAY=20000 start 2 p2p --sizes 4:4096:1.5 --repeat 1 --json
+check "and in JSON" grep -q '"bench":"p2p-fit".*"poor":true' "$W/out"
 start 2 p2p --sizes 1K:4K:1.5 --repeat 1
 check "sizes with units, any factor, whole words" [ "$(awk '$1 ~ /^[0-9]+$/ && NF == 6 { printf "%s ", $1 }' "$W/out")" = "1024 1536 2304 3456 " ]
 
