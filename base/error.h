@@ -22,7 +22,7 @@ enum {
     EXIT_SYSTEM = 1,  /* a system or programmer error */
     EXIT_USER = 2,    /* a user's mistake: options, files, checkpoints */
     EXIT_NUMERIC = 3, /* NaN or Inf in a loss or a gradient */
-    EXIT_STOPPED = 4  /* ended by SIGINT/SIGTERM/SIGUSR1 after writing a checkpoint */
+    EXIT_STOPPED = 4  /* ended by SIGINT/SIGTERM/SIGUSR1/SIGHUP after writing a checkpoint */
 };
 
 /* One line for the user, without the program's name and without a newline; empty: no error. */

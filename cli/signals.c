@@ -11,6 +11,12 @@ static void remember(int number) {
     caught = number;
 }
 
+/* nohup ignores SIGHUP for good reason. */
+static void catch_hangup(const struct sigaction *action) {
+    struct sigaction old;
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, action, NULL);
+}
+
 void signals_open(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -19,6 +25,7 @@ void signals_open(void) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
+    catch_hangup(&action);
     action.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &action, NULL);
     sigaction(SIGPIPE, &action, NULL);

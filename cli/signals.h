@@ -1,8 +1,9 @@
-/* signals.h: SIGINT, SIGTERM and SIGUSR1 ask a run to end at the next occasion with a checkpoint. */
+/* signals.h: SIGINT, SIGTERM, SIGUSR1 and SIGHUP (not under nohup) ask a run to end at the next occasion with a
+ * checkpoint. */
 #ifndef ST_CLI_SIGNALS_H
 #define ST_CLI_SIGNALS_H
 
-/* Catches the three; SIGXFSZ and SIGPIPE become errors of the write that caused them. */
+/* Catches the four; SIGXFSZ and SIGPIPE become errors of the write that caused them. */
 void signals_open(void);
 
 /* The signal that asked for the end, or 0. */

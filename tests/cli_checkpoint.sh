@@ -82,7 +82,7 @@ else
 fi
 
 # -- signals --------------------------------------------------------------------------------------------------------------
-for signal in TERM INT USR1; do
+for signal in TERM INT USR1 HUP; do
     rm -rf "$W/stopped"
     # shellcheck disable=SC2086
     "$MPIRUN" -np $P "$PROGRAM" $common --out "$W/stopped" > "$W/out" 2> "$W/err" < /dev/null &
@@ -107,6 +107,18 @@ for signal in TERM INT USR1; do
         not_ok "SIG$signal on one rank: checkpoint, status 4, the same bits afterwards" "status $status, said $said: $(head -c 300 "$W/err")"
     fi
 done
+
+# Under nohup a hangup is none.
+nohup "$PROGRAM" --data synthetic:64x16 --batch 4 --steps 60 --eval-every never --out "$W/hup" > "$W/out" 2> "$W/err" < /dev/null &
+job=$!
+for _ in $(seq 300); do
+    grep -q '"type":"step"' "$W/hup/run.jsonl" 2> /dev/null && break
+    sleep 0.1
+done
+kill -HUP $job 2> /dev/null
+wait $job
+status=$?
+check "SIGHUP under nohup changes nothing" [ $status -eq 0 ]
 
 # It comes during the first of two evaluations: the step between them is the last one, and nothing is left to stop.
 "$PROGRAM" --data synthetic:64x4000 --batch 4 --steps 1 --out "$W/late" > "$W/out" 2> "$W/err" < /dev/null &
