@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "cli/container.h"
+#include "cli/shell_quote.h"
 
 /* Who wrote a file and when: files of different runs or steps are never mixed. */
 struct position {
@@ -292,9 +293,11 @@ static void suggest_older(const struct checkpoint *found, struct err *e) {
     const char *name = strrchr(found->path, '/');
     long long step = name ? step_of(name + 1) : -1, older = step > 0 ? newest(found->run_dir, step) : -1;
     size_t used = strlen(e->text);
-    if (older >= 0)
-        snprintf(e->text + used, sizeof e->text - used, "; the one before it: --resume %s/%s%08lld", found->run_dir,
-                 prefix, older);
+    if (older < 0) return;
+    char *path = mem_printf("%s/%s%08lld", found->run_dir, prefix, older), *quoted = shell_quote(path);
+    snprintf(e->text + used, sizeof e->text - used, "; the one before it: --resume %s", quoted);
+    mem_free(path);
+    mem_free(quoted);
 }
 
 static bool read_model(const struct checkpoint *found, struct container *c, struct err *e) {
@@ -337,8 +340,8 @@ void checkpoint_close(struct checkpoint *found) {
 static bool fits(const struct run *r, const struct position *p, const struct container *c, struct err *e) {
     if (p->ranks != (uint32_t)r->comm->size)
         return err_set(e,
-                       "cannot resume: the checkpoint %s is of %u ranks, this run has %d; start it with mpirun -np %u",
-                       c->path, p->ranks, r->comm->size, p->ranks);
+                       "cannot resume: the checkpoint %s is of %u rank%s, this run has %d; start it with mpirun -np %u",
+                       c->path, p->ranks, p->ranks > 1 ? "s" : "", r->comm->size, p->ranks);
     if (p->carried != r->net->arena.n_carry)
         return err_set(e, "cannot resume: the checkpoint %s holds states of other streams than this run reads",
                        c->path);

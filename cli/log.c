@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/auto.h"
 #include "cli/run.h"
+#include "cli/shell_quote.h"
 #include "cli/signals.h"
 #include "cli/version.h"
 
@@ -174,8 +175,12 @@ static bool open_file(struct run *r, struct err *e) {
         return err_set(e, "--out: the name of the directory is too long");
     if (!make_directories(out, e)) return false;
     bool there = access(l->path, F_OK) == 0;
-    if (there && !r->options.resume[0])
-        return err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, out);
+    if (there && !r->options.resume[0]) {
+        char *quoted = shell_quote(out);
+        err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
+        mem_free(quoted);
+        return false;
+    }
     if (there && !keep_rows(r, e)) return false;
     l->file = fopen(l->path, "a");
     if (!l->file) return err_set(e, "cannot write %s: %s; choose another --out", l->path, strerror(errno));

@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "cli/run.h"
 #include "cli/signals.h"
+#include "cli/verbs.h"
 #include "cli/version.h"
 
 /* Under a launcher, the rank that it gave this process; 0 without one. For verbs that need no MPI. */
@@ -69,62 +70,39 @@ static int train(int argc, char **argv, int first) {
     return status;
 }
 
-static int verb_list(int argc, char **argv) {
-    (void)argc, (void)argv;
-    list_print();
-    return EXIT_DONE;
-}
-
-static int verb_man(int argc, char **argv) {
-    (void)argc, (void)argv;
+static void print_man(void) {
     options_man(stdout);
-    return EXIT_DONE;
 }
 
-static int verb_bash(int argc, char **argv) {
-    (void)argc, (void)argv;
+static void print_bash(void) {
     completion_bash(stdout);
-    return EXIT_DONE;
 }
 
-static int verb_zsh(int argc, char **argv) {
-    (void)argc, (void)argv;
+static void print_zsh(void) {
     completion_zsh(stdout);
-    return EXIT_DONE;
 }
 
-static int verb_help(int argc, char **argv) {
-    (void)argc, (void)argv;
+static void print_help(void) {
     options_help(stdout);
-    return EXIT_DONE;
 }
 
-static int verb_version(int argc, char **argv) {
-    (void)argc, (void)argv;
-    version_print();
-    return EXIT_DONE;
-}
+/* Verbs that take nothing: under a launcher rank 0 alone prints. */
+static const struct plain {
+    const char *first, *second;
+    void (*print)(void);
+} plain_verbs[] = {
+    {"list", NULL, list_print},         {"man", NULL, print_man},           {"help", NULL, print_help},
+    {"--help", NULL, print_help},       {"-h", NULL, print_help},           {"version", NULL, version_print},
+    {"--version", NULL, version_print}, {"completion", "bash", print_bash}, {"completion", "zsh", print_zsh},
+};
 
 /* Verbs without MPI: under a launcher rank 0 alone acts. argv[0] is the last word of the verb. */
 static const struct {
     const char *first, *second;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"list", NULL, verb_list},
-    {"man", NULL, verb_man},
-    {"help", NULL, verb_help},
-    {"--help", NULL, verb_help},
-    {"-h", NULL, verb_help},
-    {"version", NULL, verb_version},
-    {"--version", NULL, verb_version},
-    {"data", "show", data_show},
-    {"bench", "select", bench_select},
-    {"bench", "net", bench_net},
-    {"bench", "wire", bench_wire},
-    {"predict", NULL, predict},
-    {"fit", NULL, fit},
-    {"completion", "bash", verb_bash},
-    {"completion", "zsh", verb_zsh},
+    {"data", "show", data_show},   {"bench", "select", bench_select}, {"bench", "net", bench_net},
+    {"bench", "wire", bench_wire}, {"predict", NULL, predict},        {"fit", NULL, fit},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all
@@ -136,6 +114,34 @@ static const struct {
     {"p2p", NULL, bench_p2p},
     {"bench", NULL, bench_exchange},
 };
+
+/* What verbs.h says of it. */
+static const char *summary_of(const char *words) {
+    size_t i = 0;
+    while (i < verb_rows && strcmp(verb_table[i].words, words) != 0) i++;
+    return i < verb_rows ? verb_table[i].summary : "";
+}
+
+static int answer(void (*print)(void)) {
+    if (launcher_rank() == 0) print();
+    return EXIT_DONE;
+}
+
+/* argv[0] is the last word of the verb; options are mistakes like any other word, but for --help. */
+static int run_plain(const struct plain *verb, int argc, char **argv) {
+    char words[64];
+    bool option = *verb->first == '-'; /* with which no word is a mistake */
+    if (argc == 1 || option) return answer(verb->print);
+    if (launcher_rank() != 0) return EXIT_DONE;
+    snprintf(words, sizeof words, "%s%s%s", verb->first, verb->second ? " " : "", verb->second ? verb->second : "");
+    if (strcmp(argv[1], "--help") == 0) {
+        printf("usage: sparsetrain %s\n%s\n", words, summary_of(words));
+        return EXIT_DONE;
+    }
+    fprintf(stderr, "sparsetrain: %s stands alone; leave out \"%.60s\"%s\n", words, argv[1],
+            strcmp(words, "help") == 0 ? " (a verb's own help: sparsetrain VERB --help)" : "");
+    return EXIT_USER;
+}
 
 /* --help and --version also count behind other options. */
 static bool asks_for(int argc, char **argv, const char *option) {
@@ -177,6 +183,10 @@ static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof plain_verbs / sizeof *plain_verbs; i++) {
+        int words = words_of(plain_verbs[i].first, plain_verbs[i].second, argc, argv);
+        if (words) return run_plain(&plain_verbs[i], argc - words, argv + words);
+    }
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         int words = words_of(verbs[i].first, verbs[i].second, argc, argv);
         if (words) return launcher_rank() == 0 ? verbs[i].run(argc - words, argv + words) : EXIT_DONE;
@@ -186,8 +196,8 @@ int main(int argc, char **argv) {
         if (words) return run_mpi_verb(i, words, argc, argv);
     }
     bool named = strcmp(word, "train") == 0;
-    if (asks_for(argc, argv, "--help")) return launcher_rank() == 0 ? verb_help(0, NULL) : EXIT_DONE;
-    if (asks_for(argc, argv, "--version")) return launcher_rank() == 0 ? verb_version(0, NULL) : EXIT_DONE;
+    if (asks_for(argc, argv, "--help")) return answer(print_help);
+    if (asks_for(argc, argv, "--version")) return answer(version_print);
     if (!named && *word && *word != '-') {
         /* The others leave with 0: a status of theirs could end the job before rank 0 has spoken. */
         if (launcher_rank() != 0) return EXIT_DONE;

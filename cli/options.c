@@ -67,6 +67,8 @@ static void list_choices(const struct option_row *row, char *text, size_t size) 
     }
 }
 
+#define HUGE_LIMIT 1e9
+
 static bool set_number(const struct option_row *row, const char *text, double *value, struct err *e) {
     char *end;
     errno = 0;
@@ -77,14 +79,12 @@ static bool set_number(const struct option_row *row, const char *text, double *v
     *value = strtod(text, &end);
     while (isspace((unsigned char)*end)) end++;
     if (end == text || *end || isnan(*value)) return err_set(e, "--%s wants a number, not \"%s\"", row->name, text);
-    if (*value < row->min || *value > row->max || (row->above_min && *value <= row->min)) {
-        if (row->max >= 1e9)
-            return err_set(e, "--%s %s is out of range: %s %g", row->name, text,
-                           row->above_min ? "it must be above" : "it must be at least", row->min);
-        return err_set(e, "--%s %s is out of range: it must be %s %g and at most %g", row->name, text,
-                       row->above_min ? "above" : "at least", row->min, row->max);
-    }
-    return true;
+    if (*value >= row->min && *value <= row->max && !(row->above_min && *value == row->min)) return true;
+    const char *bound = row->above_min ? "above" : "at least";
+    if (row->max >= HUGE_LIMIT && *value < HUGE_LIMIT) /* no limit that anybody meets: only where it was met */
+        return err_set(e, "--%s %.100s is out of range: it must be %s %g", row->name, text, bound, row->min);
+    return err_set(e, "--%s %.100s is out of range: it must be %s %g and at most %.16g", row->name, text, bound,
+                   row->min, row->max);
 }
 
 static bool set_integer(const struct option_row *row, const char *text, int64_t *value, struct err *e) {

@@ -6,8 +6,9 @@
 
 enum { HELP_COLUMN = 28, HELP_WIDTH = 100 };
 
-/* Words of `text` from `column` on, wrapped; later lines begin at HELP_COLUMN. */
-static void wrap(FILE *stream, const char *text, size_t column) {
+/* Words of `text` from HELP_COLUMN on, wrapped. */
+static void wrap(FILE *stream, const char *text) {
+    size_t column = HELP_COLUMN;
     for (bool first = true; *text; first = false) {
         size_t word = strcspn(text, " ");
         if (!first && column + 1 + word > HELP_WIDTH) {
@@ -21,6 +22,13 @@ static void wrap(FILE *stream, const char *text, size_t column) {
         text += strspn(text, " ");
     }
     fputc('\n', stream);
+}
+
+/* What is explained, and the sentence in its column: on the next line where it is too long for that. */
+static void help_line(FILE *stream, const char *left, const char *text) {
+    fprintf(stream, "%-*s", HELP_COLUMN, left);
+    if (strlen(left) >= HELP_COLUMN) fprintf(stream, "\n%*s", HELP_COLUMN, "");
+    wrap(stream, text);
 }
 
 /* The help sentence with the choices and the default added. */
@@ -38,13 +46,7 @@ static void help_row(FILE *stream, const struct option_row *row) {
     char left[64], text[1024];
     snprintf(left, sizeof left, "  --%s %s", row->name, row->argument ? row->argument : "");
     sentence(row, text, sizeof text);
-    fprintf(stream, "%-*s", HELP_COLUMN, left);
-    size_t column = strlen(left) > HELP_COLUMN - 1 ? strlen(left) : HELP_COLUMN;
-    if (column > HELP_COLUMN) {
-        fprintf(stream, "\n%*s", HELP_COLUMN, "");
-        column = HELP_COLUMN;
-    }
-    wrap(stream, text, column);
+    help_line(stream, left, text);
 }
 
 void options_help(FILE *stream) {
@@ -55,8 +57,7 @@ void options_help(FILE *stream) {
     for (size_t i = 0; i < verb_rows; i++) {
         char left[64];
         snprintf(left, sizeof left, "  sparsetrain %s", verb_table[i].words);
-        fprintf(stream, "%-*s", HELP_COLUMN, left);
-        wrap(stream, verb_table[i].summary, HELP_COLUMN);
+        help_line(stream, left, verb_table[i].summary);
     }
     const char *group = "";
     for (size_t i = 0; i < option_rows; i++) {

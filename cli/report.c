@@ -2,12 +2,14 @@
 #include "cli/report.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/auto.h"
 #include "cli/device_option.h"
 #include "cli/schedule_text.h"
+#include "cli/shell_quote.h"
 
 static void human_bytes(char *text, size_t size, double bytes) {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -115,6 +117,12 @@ static void say_choice(struct run *r) {
     mem_free(text);
 }
 
+static void say_alone(struct run *r) {
+    char *program = shell_quote(r->program);
+    log_say(r, "  ranks     one, which exchanges nothing; mpirun -np P %s ... has P", program);
+    mem_free(program);
+}
+
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
     const struct device_ops *device = r->net->setup.device;
@@ -140,8 +148,7 @@ void report_begin(struct run *r) {
     log_say(r, "  exchange  %s", exchange);
     say_density(r);
     say_training(r);
-    if (r->comm->size == 1)
-        log_say(r, "  ranks     one, which exchanges nothing; mpirun -np P %s ... has P", r->program);
+    if (r->comm->size == 1) say_alone(r);
     if (o->out[0])
         log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
     else
@@ -171,17 +178,31 @@ static void say_hidden(struct run *r) {
             1e3 * t->phase[PHASE_COMMUNICATE] / t->steps, 1e3 * t->hidden_seconds / t->steps);
 }
 
+/* "501 times less", "4.1 times more" than so many bytes. */
+static void ratio_text(double bytes, double than, char *text, size_t size) {
+    const char *way = bytes < than ? "less" : "more";
+    double ratio = bytes < than ? than / bytes : bytes / than;
+    if (bytes <= 0)
+        snprintf(text, size, "nothing");
+    else if (ratio < 1.005)
+        snprintf(text, size, "as much");
+    else if (ratio < 99.5)
+        snprintf(text, size, "%.2g times %s", ratio, way);
+    else
+        snprintf(text, size, "%.0f times %s", ratio, way);
+}
+
 static void say_bytes(struct run *r) {
     const struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1, dense = log_dense_bytes(r);
-    char sent[32], whole[32];
+    char sent[32], whole[32], ratio[48];
+    ratio_text(t->bytes_sent / steps, dense, ratio, sizeof ratio);
     human_bytes(sent, sizeof sent, t->bytes_sent / steps);
     human_bytes(whole, sizeof whole, dense);
     if (r->comm->size == 1)
         log_say(r, "  sent a step         nothing: there is one rank");
     else if (r->sparse)
-        log_say(r, "  sent a step         %s per rank where dense sends %s: %.0f times less", sent, whole,
-                t->bytes_sent > 0 ? dense * steps / t->bytes_sent : 0);
+        log_say(r, "  sent a step         %s per rank where dense sends %s: %s", sent, whole, ratio);
     else
         log_say(r, "  sent a step         %s per rank", sent);
     if (t->mass_lost > 0)
@@ -197,43 +218,48 @@ static void say_memory(struct run *r) {
 }
 
 /* A command, and behind it in a column what it is for. */
-static void say_command(struct run *r, const char *command, const char *what) {
+static void say_command(struct run *r, const char *what, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void say_command(struct run *r, const char *what, const char *format, ...) {
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
     log_say(r, "  %-52s  %s", command, what);
 }
 
 static void say_next(struct run *r) {
     const struct options *o = &r->options;
-    char command[1400];
+    char *program = shell_quote(r->program), *out = shell_quote(o->out);
+    const char *pictures = !run_evaluates(r) ? "loss and time split as PNG"
+                           : r->text         ? "loss, perplexity and time split as PNG"
+                                             : "loss, accuracy and time split as PNG";
     log_say(r, "Next:");
-    snprintf(command, sizeof command, "mpirun -np %d %.200s --resume %s", r->comm->size, r->program, o->out);
-    if (run_is_prefix(r) && o->out[0]) say_command(r, command, "the rest of this run");
+    if (run_is_prefix(r) && o->out[0])
+        say_command(r, "the rest of this run", "mpirun -np %d %s --resume %s", r->comm->size, program, out);
     if (r->data.ops->built_in && r->text)
-        say_command(r, "sh scripts/fetch-data.sh ptb", "the real text");
+        say_command(r, "the real text", "sh scripts/fetch-data.sh ptb");
     else if (r->data.ops->built_in)
-        say_command(r, "sh scripts/fetch-data.sh cifar10", "the real images");
-    snprintf(command, sizeof command, "mpirun -np %d %.200s --algo %s ...", r->comm->size, r->program,
-             r->sparse ? "dense" : "gtopk");
-    say_command(r, command,
-                r->sparse ? "the same run with every gradient sent" : "the same run with few gradients sent");
-    snprintf(command, sizeof command, "sh scripts/plot.sh %s", o->out);
-    if (o->out[0])
-        say_command(r, command,
-                    !run_evaluates(r) ? "loss and time split as PNG"
-                    : r->text         ? "loss, perplexity and time split as PNG"
-                                      : "loss, accuracy and time split as PNG");
-    snprintf(command, sizeof command, "%.200s list; %.200s --help", r->program, r->program);
-    say_command(r, command, "everything else");
+        say_command(r, "the real images", "sh scripts/fetch-data.sh cifar10");
+    say_command(r, r->sparse ? "the same run with every gradient sent" : "the same run with few gradients sent",
+                "mpirun -np %d %s --algo %s ...", r->comm->size, program, r->sparse ? "dense" : "gtopk");
+    if (o->out[0]) say_command(r, pictures, "sh scripts/plot.sh %s", out);
+    say_command(r, "everything else", "%s list; %s --help", program, program);
+    mem_free(program);
+    mem_free(out);
 }
 
 static void say_stopped(struct run *r) {
-    char goal[48] = "";
+    char *program = shell_quote(r->program), *out = shell_quote(r->options.out), goal[48] = "";
     if (run_is_prefix(r)) snprintf(goal, sizeof goal, " --stop-at %.17g", r->options.stop_at);
     if (r->options.out[0])
         log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d %s --resume %s%s", r->step,
-                r->steps, r->comm->size, r->program, r->options.out, goal);
+                r->steps, r->comm->size, program, out, goal);
     else
         log_say(r, "Stopped by a signal after step %zu of %zu. Nothing was saved, since there is no --out.", r->step,
                 r->steps);
+    mem_free(program);
+    mem_free(out);
 }
 
 /* Of a run that is never evaluated there is the mean over its steps. */

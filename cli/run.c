@@ -96,9 +96,10 @@ static bool plan_windows(struct run *r, struct err *e) {
     if (r->windows > 0) return true;
     return err_set(
         e,
-        "--data %s has %zu words to train on; --batch %lld streams on %d ranks with --bptt %lld need at least "
+        "--data %s has %zu words to train on; --batch %lld streams on %d rank%s with --bptt %lld need at least "
         "%zu; use a smaller --batch or --bptt",
-        o->data, words, (long long)o->batch, r->comm->size, (long long)o->bptt, text_least(streams, (int)o->bptt));
+        o->data, words, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", (long long)o->bptt,
+        text_least(streams, (int)o->bptt));
 }
 
 /* The steps that so many epochs take. */
@@ -121,8 +122,8 @@ static bool plan_length(struct run *r, struct err *e) {
     if (r->text && !plan_windows(r, e)) return false;
     if (r->text) per_epoch = (double)r->windows;
     if (!r->text && (size_t)o->batch * (size_t)r->comm->size > r->data.train.count)
-        return err_set(e, "--batch %lld on %d ranks is more than the %zu training images; use a smaller --batch",
-                       (long long)o->batch, r->comm->size, r->data.train.count);
+        return err_set(e, "--batch %lld on %d rank%s is more than the %zu training images; use a smaller --batch",
+                       (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", r->data.train.count);
     r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
     double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
     r->lr.base = o->lr;
@@ -169,8 +170,8 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
 static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
     const struct options *o = &r->options;
     if (o->ranks_per_node > 0 && r->comm->size % o->ranks_per_node != 0)
-        return err_set(e, "--ranks-per-node %lld does not divide the %d ranks of this job; take a divisor of it",
-                       (long long)o->ranks_per_node, r->comm->size);
+        return err_set(e, "--ranks-per-node %lld does not divide the %d rank%s of this job; take a divisor of it",
+                       (long long)o->ranks_per_node, r->comm->size, r->comm->size > 1 ? "s" : "");
     if (o->ranks_per_node > 0 && !comm_set_ranks_per_node(r->comm, (int)o->ranks_per_node, e)) return false;
     if (options_auto(o) && !auto_choose(r, device, e)) return false;
     if (!run_open_exchange(r, device, e)) return false;

@@ -63,6 +63,8 @@ static void values_arrive(void **state) {
     assert_true(options_given(&o, "steps") && !options_given(&o, "lr"));
     assert_string_equal(parse(&o, "--eval-every never"), "");
     assert_true(isinf(o.eval_every));
+    assert_string_equal(parse(&o, "--seed 1000000000000000"), "");
+    assert_true(o.seed == 1000000000000000);
 }
 
 static void mistakes_get_one_line(void **state) {
@@ -88,8 +90,13 @@ static void mistakes_get_one_line(void **state) {
     says("--batch 99999999999999999999999", "out of range");
     says("--density 0", "must be above 0 and at most 1");
     says("--density 1.01", "out of range");
-    says("--seed -1", "out of range");
-    says("--epochs 0", "out of range");
+    says("--seed -1", "out of range: it must be at least 0");
+    says("--seed 9223372036854775809", "it must be at least 0 and at most 1000000000000000");
+    says("--seed 18446744073709551616", "it must be at least 0 and at most 1000000000000000");
+    says("--seed 1000000000000001", "it must be at least 0 and at most 1000000000000000");
+    says("--epochs 0", "out of range: it must be above 0");
+    says("--epochs 1e18", "it must be above 0 and at most 1000000000");
+    says("--steps 1e18", "it must be at least 1 and at most 1000000000000000");
     says("--lr 0.1 --lr 0.2", "given twice");
     says("--steps 5 --epochs 5", "give one of them");
     says("--algo dense --density 0.01", "--density has no effect with --algo dense");

@@ -13,6 +13,15 @@ start 1 list
 check "list shows every table" sh -c "grep -q resnet20 '$W/out' && grep -q cifar10 '$W/out' && grep -q '^  ptb ' '$W/out' && grep -q gtopk-naive '$W/out' && grep -q exact '$W/out' && grep -q cuda '$W/out'"
 start 1 man
 check "man is a manual page" grep -q '^\.TH SPARSETRAIN' "$W/out"
+check "verbs and what they do are kept apart" sh -c "'$PROGRAM' --help | sed '/^Gradient/q' | grep -q '^  sparsetrain completion bash\$' && ! '$PROGRAM' --help | grep -q 'bashcompletion'"
+# Words that are too many, behind every verb.
+for verb in train list man help version 'data show --png x' bench 'bench select' 'bench net' 'bench wire' p2p 'predict --net 1gbe' 'fit x' 'completion bash' 'completion zsh'; do
+    # shellcheck disable=SC2086
+    check "$verb with a word too many" silent mistaken_alone junk $verb junk
+done
+check "under mpirun, too" silent mistaken 'version stands alone; leave out "junk"' 3 version junk
+start 1 completion bash --help
+check "--help of a verb without options" grep -q '^usage: sparsetrain completion bash' "$W/out"
 start 3 list
 check "list under mpirun speaks once" sh -c "[ \$(grep -c '^Devices' '$W/out') -eq 1 ]"
 start 1 data show --data synthetic:64x16 --png "$W/sheet.png" --columns 4 --rows 2
@@ -94,6 +103,32 @@ else
     skip "beside one that has, the other is drawn" "gnuplot is not installed"
 fi
 
+# -- the largest seed ---------------------------------------------------------------------------------------------------
+# shellcheck disable=SC2086
+start 2 $small --seed 1000000000000000 --out "$W/seed"
+check "the largest seed, in the banner" grep -q 'seed 1000000000000000$' "$W/out"
+check "and in the log" grep -q '"seed":1000000000000000,' "$W/seed/run.jsonl"
+start 2 --resume "$W/seed" --seed 1000000000000000 --steps 8
+check "and in the checkpoint" [ -n "$(hash_of "$W/seed")" ]
+
+# -- hints ------------------------------------------------------------------------------------------------------------
+mkdir "$W/a b"
+ln -s "$PROGRAM" "$W/a b/sparse train"
+spaced="$W/a b/it's"
+program=$PROGRAM
+PROGRAM="$W/a b/sparse train"
+# shellcheck disable=SC2086
+start 4 $small --algo topka --density 1 --stop-at 0.01 --out "$spaced"
+check "paths with spaces and quotes are quoted" grep -qF "mpirun -np 4 '$W/a b/sparse train' --resume '$W/a b/it'\\''s'  " "$W/out"
+check "also for plot.sh" grep -qF "sh scripts/plot.sh '$W/a b/it'\\''s'  " "$W/out"
+check "more bytes than dense sends are not less" grep -q '^  sent a step .*: 4 times more$' "$W/out"
+# shellcheck disable=SC2086
+check "the run that is there" mistaken "--resume '$W/a b/it'\\''s'" 2 $small --out "$spaced"
+PROGRAM=$program
+# shellcheck disable=SC2086
+start 4 $small --algo topka --density 0.01 --density-warmup none
+check "less is less" grep -q '^  sent a step .*: 25 times less$' "$W/out"
+
 # -- mistakes -------------------------------------------------------------------------------------------------------
 # mistake P PART ARGS...: status 2, one line of ours which contains PART, nothing on stdout, no $W/new
 mistake() {
@@ -134,6 +169,9 @@ for p in 1 3; do
     mistake $p 'No such file' --resume "$W/nowhere"
     mistake $p 'no checkpoint in it' --resume "$W/cifar"
 done
+mistake 1 '--batch 128 on 1 rank is more than' --data synthetic:16x16 --batch 128
+mistake 1 '--epochs 1e18 is out of range: it must be above 0 and at most 1000000000' --epochs 1e18
+mistake 1 '--seed 18446744073709551615 is out of range: it must be at least 0 and at most 1000000000000000' --seed 18446744073709551615
 for p in 2 4 5 7 8; do mistake $p 'there is no option --bogus' --bogus 1; done
 
 # Ranks that were started differently.
