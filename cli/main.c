@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/data_show.h"
 #include "cli/fit.h"
+#include "cli/launcher.h"
 #include "cli/list.h"
 #include "cli/predict.h"
 #include "cli/report.h"
@@ -20,17 +21,6 @@
 #include "cli/signals.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
-
-/* Under a launcher, the rank that it gave this process; 0 without one. For verbs that need no MPI. */
-static int launcher_rank(void) {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-    if (comm_simulated()) return comm_simulated_rank();
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i]);
-        if (value) return atoi(value);
-    }
-    return 0;
-}
 
 /* All ranks end together; the error is the same on all of them, and rank 0 says it. */
 static int user_error(struct comm *c, const struct err *e) {
@@ -40,6 +30,21 @@ static int user_error(struct comm *c, const struct err *e) {
     }
     comm_close(c);
     return EXIT_USER;
+}
+
+/* MPI, where it fits the launcher. Else NULL and the exit status: of the processes one speaks. The others leave with 0:
+ * a status of theirs could end the job before it has spoken. */
+static struct comm *open_job(int *argc, char ***argv, int *status) {
+    const struct launcher launcher = launcher_look();
+    struct comm *c = comm_open(argc, argv);
+    struct err e = {0};
+    *status = EXIT_DONE;
+    if (launcher_fits(&launcher, c->size, comm_library(), &e)) return c;
+    if (launcher.speaks)
+        *status = user_error(c, &e);
+    else
+        comm_close(c);
+    return NULL;
 }
 
 static int finish(struct run *r, int status) {
@@ -53,10 +58,11 @@ static int finish(struct run *r, int status) {
 }
 
 static int train(int argc, char **argv, int first) {
-    struct comm *c = comm_open(&argc, &argv);
+    int status;
+    struct comm *c = open_job(&argc, &argv, &status);
     struct options o;
     struct err e = {0};
-    int status;
+    if (!c) return status;
     signals_open();
     options_default(&o);
     options_parse(&o, argc, argv, first, &e);
@@ -172,10 +178,12 @@ static bool same_options(struct comm *c, int argc, char **argv, struct err *e) {
 }
 
 static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
+    int status;
     struct err e = {0};
-    struct comm *c = comm_open(&argc, &argv);
+    struct comm *c = open_job(&argc, &argv, &status);
+    if (!c) return status;
     bool same = same_options(c, argc - words, argv + words, &e);
-    int status = same ? mpi_verbs[verb].run(c, argc - words, argv + words, &e) : EXIT_USER;
+    status = same ? mpi_verbs[verb].run(c, argc - words, argv + words, &e) : EXIT_USER;
     if (status == EXIT_USER && e.text[0]) return user_error(c, &e);
     comm_close(c);
     return status;

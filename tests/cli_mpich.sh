@@ -1,7 +1,37 @@
 #!/bin/sh
 # cli_mpich.sh: where a second MPI is installed beside the one of this build (Debian has both side by side), the program
-# and the tests of the transport and the exchanges are built with it and run: nothing may lean on one MPI's habits.
+# and the tests of the transport and the exchanges are built with it and run: nothing may lean on one MPI's habits. And
+# the launcher of one does not start as many runs of one rank of the other.
 . tests/tap.sh
+run="--data synthetic:96x24 --steps 2 --batch 4 --eval-every never"
+# started LAUNCHER P ARGUMENT...: the program by that launcher
+started() {
+    started_by=$1 started_p=$2
+    shift 2
+    timeout 120 "$started_by" -np "$started_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
+}
+# refuses LAUNCHER TEXT: to start two, three, five processes; one line, with status 2, and no run
+refuses() {
+    for p in 2 3 5; do
+        # shellcheck disable=SC2086
+        started "$1" $p $run --out "$W/wrong"
+        check "$1 starts $p: one line, status 2" unmade "$W/wrong" silent told $? "$2 started $p processes"
+    done
+    for verb in p2p bench; do
+        started "$1" 2 $verb
+        check "$1 starts $verb" silent told $? "$2 started 2 processes"
+    done
+    started "$1" 3 version
+    check "$1 starts a verb without MPI: it speaks once" [ "$(grep -c '^sparsetrain ' "$W/out")" -eq 1 ]
+    # shellcheck disable=SC2086
+    started "$1" 1 $run
+    check "$1 starts one: it trains" [ $? -eq 0 ]
+}
+if ! ldd "$PROGRAM" | grep -q libmpich && command -v mpirun.mpich > /dev/null; then
+    refuses mpirun.mpich "the mpirun of MPICH or Intel MPI"
+else
+    skip "mpirun.mpich starts a program with Open MPI" "MPICH is not installed beside it"
+fi
 name="builds and passes with MPICH too"
 if [ -n "${SAN:-}" ]; then
     skip "$name" "not in a build with sanitizers"
@@ -33,5 +63,6 @@ else
     MPIRUN=mpirun.mpich
     PROGRAM=$folder/sparsetrain
     check "trains with MPICH" start 3 --data synthetic:96x24 --steps 3 --batch 4 --algo gtopk --density 0.01 --density-warmup none
+    refuses mpirun.openmpi "Open MPI's mpirun"
 fi
 finish
