@@ -216,6 +216,17 @@ static int measure(struct comm *c, const struct bench_request *r, struct err *e)
     return !good ? EXIT_USER : wrong_rows ? EXIT_SYSTEM : EXIT_DONE;
 }
 
+/* --ranks-per-node that does not divide the ranks is a mistake only where an algorithm goes by nodes. */
+static bool set_nodes(struct comm *c, struct bench_request *r, struct err *e) {
+    bool any = false;
+    for (size_t i = 0; i < r->algos; i++) any |= r->algo[i]->by_node;
+    if (r->ranks_per_node == 0) return true;
+    if (any || c->size % r->ranks_per_node == 0) return comm_set_ranks_per_node(c, r->ranks_per_node, e);
+    if (c->rank == 0) fprintf(stderr, "# --ranks-per-node is ignored: it has no effect on these algorithms\n");
+    r->ranks_per_node = 0;
+    return true;
+}
+
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
@@ -226,7 +237,7 @@ int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
         return EXIT_DONE;
     }
     if (!device_option_job("bench: ", r.device_name, DEVICE_EXCHANGES, c, &r.device, e)) return EXIT_USER;
-    if (r.ranks_per_node) comm_set_ranks_per_node(c, r.ranks_per_node, e);
+    set_nodes(c, &r, e);
     if (comm_agree(c, e) || !leave_out_unserved(c, &r, e)) return EXIT_USER;
     return measure(c, &r, e);
 }

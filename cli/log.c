@@ -98,6 +98,9 @@ static void write_header(struct run *r) {
     if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
     if (run_is_prefix(r)) json_integer(j, "stops_at", (int64_t)r->stop);
     if (r->choice) json_string(j, "algo_asked", "auto");
+    char ignored[OPTION_TEXT_MAX];
+    options_ignored(&r->options, ignored, sizeof ignored);
+    if (ignored[0]) json_string(j, "ignored", ignored);
     options_json(&r->options, j);
     version_json(j, r->net->setup.device);
     end_row(&r->log);

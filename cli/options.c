@@ -54,6 +54,26 @@ void options_reset(struct options *o, const char *name) {
     o->given[row_number(row)] = false;
 }
 
+void options_ignore(struct options *o, const char *name) {
+    o->ignored[row_number(find_row(name, strlen(name)))] = true;
+}
+
+void options_ignored(const struct options *o, char *text, size_t size) {
+    size_t left = 0, named = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < option_rows; i++) left += o->ignored[i];
+    for (size_t i = 0; i < option_rows; i++) {
+        size_t used = strlen(text);
+        if (!o->ignored[i]) continue;
+        left--;
+        snprintf(text + used, size - used, "%s--%s",
+                 named++ == 0 ? ""
+                 : left > 0   ? ", "
+                              : " and ",
+                 option_table[i].name);
+    }
+}
+
 bool options_auto(const struct options *o) {
     return strcmp(o->algo, "auto") == 0;
 }
@@ -240,24 +260,27 @@ static bool may_change(const struct option_row *row) {
     return strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0;
 }
 
-static bool resume_value(struct options *o, const struct option_row *row, const char *text, struct err *e) {
+/* What was not given is the checkpoint's; so is the algorithm where it is to be chosen. */
+static bool take_over(struct options *o, const struct option_row *row, const char *text, struct err *e) {
+    bool algo = strcmp(row->name, "algo") == 0;
+    if (o->given[row_number(row)]) return !algo || !options_auto(o) || options_set(o, row, text, e);
+    bool other_length = may_change(row) && (options_given(o, "epochs") || options_given(o, "steps"));
+    return other_length || options_set(o, row, text, e);
+}
+
+/* What was given must be the checkpoint's; what of it the algorithm had no use for has been ignored. */
+static bool compare(struct options *o, const struct option_row *row, const char *text, struct err *e) {
     char now[OPTION_TEXT_MAX];
-    if (!o->given[row_number(row)]) {
-        bool other_length = may_change(row) && (options_given(o, "epochs") || options_given(o, "steps"));
-        return other_length || options_set(o, row, text, e);
-    }
+    if (!o->given[row_number(row)]) return take_over(o, row, text, e);
     options_value(o, row, now);
     if (strcmp(now, text) == 0 || may_change(row)) return true;
-    if (strcmp(row->name, "algo") == 0 && options_auto(o)) { /* the first row: before those that depend on it */
-        if (!options_set(o, row, text, e)) return false;
-        options_drop_unused(o);
-        return true;
-    }
     return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
                    row->name, text, now, row->name);
 }
 
-bool options_resume(struct options *o, const char *text, struct err *e) {
+static bool each_row(struct options *o, const char *text,
+                     bool (*take)(struct options *o, const struct option_row *row, const char *text, struct err *e),
+                     struct err *e) {
     while (*text) {
         const char *equals = strchr(text, '='), *end = strchr(text, '\n');
         char value[OPTION_TEXT_MAX];
@@ -269,10 +292,17 @@ bool options_resume(struct options *o, const char *text, struct err *e) {
                            (int)(equals - text), text);
         memcpy(value, equals + 1, (size_t)(end - equals - 1));
         value[end - equals - 1] = '\0';
-        if (!resume_value(o, row, value, e)) return false;
+        if (!take(o, row, value, e)) return false;
         text = end + 1;
     }
     return true;
+}
+
+bool options_resume(struct options *o, const char *text, struct err *e) {
+    bool chosen = options_auto(o);
+    if (!each_row(o, text, take_over, e)) return false;
+    if (options_given(o, "algo")) options_drop_unused(o, chosen);
+    return each_row(o, text, compare, e);
 }
 
 void options_json(const struct options *o, struct json *j) {

@@ -46,8 +46,9 @@ struct options {
     double eval_every;
     bool quiet;
     char progress[OPTION_TEXT_MAX];
-    bool given[OPTIONS_MAX]; /* by row: was it on the command line? */
-    bool lenient;            /* the algorithm was not asked for by name: see options_candidate */
+    bool given[OPTIONS_MAX];   /* by row: was it on the command line? */
+    bool ignored[OPTIONS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been */
+    bool lenient;              /* the algorithm was not asked for by name: see options_candidate */
 };
 
 enum option_type { OPTION_FLAG, OPTION_INTEGER, OPTION_REAL, OPTION_TEXT, OPTION_CHOICE };
@@ -84,7 +85,9 @@ bool options_parse(struct options *o, int argc, char **argv, int first, struct e
 bool options_set(struct options *o, const struct option_row *row, const char *text, struct err *e);
 
 /* After parsing (and after a checkpoint's values were taken over): fills what depends on other options (batch and
- * learning rate of the model, selector of the algorithm) and refuses contradictions. */
+ * learning rate of the model, selector of the algorithm), ignores parameters that the algorithm asked for by name has
+ * no use for, so that a loop over algorithms may give them to all, and refuses what else is without effect or
+ * contradicts itself. */
 bool options_resolve(struct options *o, struct err *e);
 
 /* --algo auto, as long as nothing has been chosen; options_exchange is then NULL. */
@@ -97,11 +100,16 @@ bool options_auto(const struct options *o);
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
                        struct options *out, struct err *e);
 
-/* Back to its default, as if not given. */
+/* Back to its default, as if not given; and that it counts as ignored. */
 void options_reset(struct options *o, const char *name);
+void options_ignore(struct options *o, const char *name);
 
-/* Of options whose --algo was auto and is now a row: those parameters back to their defaults that it has no use for. */
-void options_drop_unused(struct options *o);
+/* Parameters back to their defaults that the algorithm has no use for. chosen: it was by --algo auto, and they
+ * concerned others; else by name, and they count as ignored. */
+void options_drop_unused(struct options *o, bool chosen);
+
+/* "--density, --density-warmup and --wire": those that count as ignored; else "". */
+void options_ignored(const struct options *o, char *text, size_t size);
 
 /* One option's value as text that options_set reads back to the same value. */
 void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]);

@@ -7,24 +7,44 @@
 #include "cli/exchange_options.h"
 #include "cli/options.h"
 
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 /* Parameters, of an algorithm or a part of it: given beside --algo auto they are for whom they concern. All others say
  * how to train, which --algo auto leaves to the user. */
 static bool is_parameter(const char *name) {
-    static const char *const names[] = {
-        "select",    "audit",         "wire",           "density",          "density-warmup",
-        "tau",       "dense-steps",   "oktopk-off",     "gtopk-residual",   "overlap-bytes",
-        "tau-prime", "oktopk-bucket", "ranks-per-node", "oktopk-thresholds"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
+    return is_one_of(name, NAMES("select", "audit", "wire", "density", "density-warmup", "tau", "dense-steps",
+                                 "oktopk-off", "gtopk-residual", "overlap-bytes", "tau-prime", "oktopk-bucket",
+                                 "ranks-per-node", "oktopk-thresholds"));
 }
 
-/* An option that would be without effect is a mistake of the user's about what will run. */
+/* What else tells an algorithm how to do what it does. Beside --algo auto it says who may be taken; an algorithm that
+ * is asked for by name may have no use for it, like for a parameter. */
+static bool is_manner(const char *name) {
+    return is_one_of(name, NAMES("select-scope", "dense-slices", "log-xi", "overlap", "average-every"));
+}
+
+static bool algo_is_named(const struct options *o) {
+    return options_given(o, "algo") && !options_auto(o);
+}
+
+/* An option that would be without effect is a mistake of the user's about what will run; not so where a loop over
+ * algorithms gives the same options to all. */
 static bool refuse_if_given(struct options *o, const char *name, const char *why, struct err *e) {
     if (!options_given(o, name)) return true;
-    if (!o->lenient || !is_parameter(name)) return err_set(e, "--%s has no effect %s; leave it out", name, why);
-    options_reset(o, name);
-    return true;
+    bool of_exchange = is_parameter(name) || is_manner(name);
+    if (o->lenient ? is_parameter(name) : of_exchange && algo_is_named(o)) {
+        options_reset(o, name);
+        if (!o->lenient) options_ignore(o, name);
+        return true;
+    }
+    if (of_exchange && !options_given(o, "algo"))
+        return err_set(e, "--%s has no effect %s; name another --algo than this, the default, or leave it out", name,
+                       why);
+    return err_set(e, "--%s has no effect %s; leave it out", name, why);
 }
 
 /* Options that mean something only in some company: where `meant` is false, giving one of the names is a mistake. */
@@ -33,7 +53,6 @@ static bool only_where(struct options *o, bool meant, const char *const *names, 
         if (!refuse_if_given(o, *names, why, e)) return false;
     return true;
 }
-#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static bool check_selector(struct options *o, const struct exchange_ops *x, struct err *e) {
     char why[128];
@@ -62,10 +81,13 @@ static bool check_exchange(struct options *o, struct err *e) {
                           "wire", "local-update", "momentum-correction", "momentum-masking", "log-xi"),
                     why, e))
         return false;
+    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
+             x->drifts ? "exchanges no gradients" : "overlaps by itself");
     bool is_oktopk = strcmp(o->algo, "oktopk") == 0, layers = strcmp(o->overlap, "layers") == 0;
-    if (layers && (x->begin || x->drifts))
-        return err_set(e, "--overlap layers has no effect with --algo %s, which %s; leave it out", x->name,
-                       x->drifts ? "exchanges no gradients" : "overlaps by itself");
+    if (layers && (x->begin || x->drifts)) {
+        if (!refuse_if_given(o, "overlap", why, e)) return false;
+        layers = false;
+    }
     return check_selector(o, x, e) &&
            only_where(o, strcmp(o->algo, "gtopk") == 0, NAMES("gtopk-residual"), "without --algo gtopk", e) &&
            only_where(o, is_oktopk, NAMES("tau", "oktopk-bucket", "oktopk-off"), "without --algo oktopk", e) &&
@@ -150,7 +172,6 @@ static bool resolve_training(struct options *o, const struct model_reference *re
     fill(&o->weight_decay, ref->weight_decay);
     fill(&o->clip_norm, ref->clip_norm);
     fill(&o->epochs, ref->epochs);
-    fill(&o->density, ref->density);
     return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
 }
 
@@ -231,7 +252,7 @@ static bool check_auto(const struct options *o, struct err *e) {
                 : err_set(e, "--algo auto finds no algorithm for these options; of %s: %.300s", of, first.text);
 }
 
-bool options_resolve(struct options *o, struct err *e) {
+static bool resolve(struct options *o, struct err *e) {
     const struct model_ops *model = options_model(o);
     struct lr_schedule schedule = {0};
     if (options_given(o, "steps") && options_given(o, "epochs"))
@@ -239,6 +260,12 @@ bool options_resolve(struct options *o, struct err *e) {
     return resolve_model(o, model, e) && resolve_data(o, model, e) && resolve_training(o, &model->reference, e) &&
            lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_output(o, e) &&
            (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
+}
+
+bool options_resolve(struct options *o, struct err *e) {
+    if (!resolve(o, e)) return false;
+    fill(&o->density, options_model(o)->reference.density); /* one that was given may have been ignored */
+    return true;
 }
 
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
@@ -249,17 +276,16 @@ bool options_candidate(const struct options *o, const struct exchange_ops *x, co
     if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
     if (!x->conserves) return err_set(e, "%s loses gradient", x->name);
     out->lenient = true;
-    /* Twice: what was dropped gets its default from the model. */
-    bool good = options_resolve(out, e) && options_resolve(out, e);
+    bool good = options_resolve(out, e);
     out->lenient = false;
     if (good && strcmp(out->gtopk_residual, "paper") == 0)
         return err_set(e, "with --gtopk-residual paper %s loses gradient", x->name);
     return good;
 }
 
-void options_drop_unused(struct options *o) {
+void options_drop_unused(struct options *o, bool chosen) {
     struct err ignored = {0};
-    o->lenient = true;
-    check_exchange(o, &ignored);
+    o->lenient = chosen;
+    if (check_exchange(o, &ignored)) check_average(o, &ignored);
     o->lenient = false;
 }

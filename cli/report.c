@@ -77,6 +77,12 @@ static void length_text(const struct run *r, char *text, size_t size) {
         snprintf(text, size, "%zu steps of %s = %.2f epochs", r->steps, rows, run_epoch(r, r->steps));
 }
 
+static void say_ignored(struct run *r) {
+    char names[OPTION_TEXT_MAX];
+    options_ignored(&r->options, names, sizeof names);
+    if (names[0]) log_say(r, "  ignored   %s, without effect with --algo %s", names, r->options.algo);
+}
+
 /* Where the steps lie that are to come, the first `skipped` of the run aside. */
 static struct course course_of(const struct run *r, size_t skipped) {
     size_t first = r->step > skipped ? r->step : skipped, last = r->stop > first ? r->stop - 1 : first;
@@ -146,6 +152,7 @@ void report_begin(struct run *r) {
     say_data(r);
     say_choice(r);
     log_say(r, "  exchange  %s", exchange);
+    say_ignored(r);
     say_density(r);
     say_training(r);
     if (r->comm->size == 1) say_alone(r);

@@ -163,6 +163,9 @@ for p in 1 3; do
     mistake $p '--network wants a value' --network ''
 done
 mistake 3 'do not divide' --ranks-per-node 2
+mistake 3 'do not divide' --ranks-per-node 2 --algo dense,hitopk
+right "no mistake where no algorithm goes by nodes" 2 3 bench $quick --n 1000 --ranks-per-node 2 --algo dense,topka
+check "which is said" [ "$(grep -c '^# --ranks-per-node is ignored' "$W/err")" -eq 1 ]
 mistake 4 'do not divide' --ranks-per-node 8
 timeout 120 "$MPIRUN" -np 1 "$PROGRAM" bench --n 100 : -np 2 "$PROGRAM" bench --n 200 > "$W/out" 2> "$W/err" < /dev/null
 status=$?

@@ -70,6 +70,35 @@ check "density 1: nothing is left out" all_xis "$W/everything" 4 '$1 >= 0 && $1 
 start 2 $common --algo topka $sparse --dense-steps 5 --dense-slices bn,bias --log-xi 1 --out "$W/dense-first"
 check "none in dense steps" all_xis "$W/dense-first" 7 '$1 > 0 && $1 < 30'
 
+# -- a loop over algorithms that gives the same options to all -------------------------------------------------------------
+loop="--density 0.02 --density-warmup 0.1 --dense-slices bias --select reuse --wire packed --tau 5 --oktopk-bucket 3 --gtopk-residual conserve --ranks-per-node 1
+    --overlap layers --overlap-bytes 100000 --average-every 6 --log-xi 5 --audit 3"
+for algo in $(names_of EXCHANGE comm/exchanges.def); do
+    start 2 $common --algo "$algo" $loop --out "$W/loop-$algo"
+    status=$?
+    check "$algo: what it has no use for is ignored, and named in one line" sh -c "[ $status -eq 0 ] && [ \$(grep -c '^  ignored   --.*, without effect with --algo $algo\$' '$W/out') -eq 1 ]"
+done
+# like ALGO ARGS...: it is the run of these options
+like() {
+    algo=$1
+    shift
+    start 2 $common --algo "$algo" "$@" --out "$W/like-$algo"
+    why="$(hash_of "$W/loop-$algo") and $(hash_of "$W/like-$algo")"
+    [ -n "$(hash_of "$W/like-$algo")" ] && [ "$(hash_of "$W/loop-$algo")" = "$(hash_of "$W/like-$algo")" ]
+}
+check "dense has the bits of dense" like dense --overlap layers --overlap-bytes 100000
+check "micro those of the options that it has a use for" like micro --density 0.02 --density-warmup 0.1 --dense-slices bias --overlap layers --overlap-bytes 100000
+check "fedavg likewise" like fedavg --average-every 6
+header_of() { head -n 1 "$W/$1/run.jsonl" | sed 's/"run":.*"data_crc32"//; s/"ignored":"[^"]*",//; s/"out":"[^"]*"//; s/"log-xi":[0-9]*//'; }
+check "the log's configuration is what is used" [ "$(header_of loop-dense)" = "$(header_of like-dense)" ]
+check "and says what was ignored" grep -q '^{"type":"header".*"ignored":"--select, --density, --density-warmup, --dense-slices, --gtopk-residual, --wire, ' "$W/loop-dense/run.jsonl"
+start 2 --resume "$W/loop-dense" --algo dense $loop --steps 14
+check "resumed with the same options" [ "$(json "$W/loop-dense/run.jsonl" summary step)" = 14 ]
+start 2 --resume "$W/loop-micro" --algo micro $loop --steps 14
+check "with a use for some of them" [ "$(json "$W/loop-micro/run.jsonl" summary step)" = 14 ]
+check "which must be the checkpoint's" mistaken "made with --density 0.02, not 0.03" 2 --resume "$W/loop-micro" --algo micro --density 0.03 --select exact
+check "as all must without the algorithm's name" mistaken "made with --density 0.001, not 0.1" 2 --resume "$W/loop-dense" --density 0.1
+
 # -- gradients recorded in training, and a trace ---------------------------------------------------------------------------
 check "--record and --trace with overlap" start 3 $common --out "$W/traced" --algo gtopk --overlap layers --overlap-bytes 100000 $sparse \
     --record "$W/gradients" --record-every 4 --trace "$W/trace.json"
@@ -89,9 +118,7 @@ refuses "ranks-per-node that does not divide P" 3 "ranks-per-node" --algo hitopk
 refuses "density 0" 2 "must be above 0" --algo gtopk --density 0
 refuses "density above 1" 2 "at most 1" --algo gtopk --density 1.5
 refuses "density that is no number" 2 "wants a number" --algo gtopk --density nan
-refuses "a selector with micro" 2 "in its own way" --algo micro --select exact
-refuses "--log-xi with dense" 2 "--log-xi has no effect with --algo dense, which sends every entry" --algo dense --log-xi 2
-refuses "--log-xi with fedavg" 2 "--log-xi has no effect with --algo fedavg" --algo fedavg --log-xi 2
+refuses "a parameter without an algorithm" 2 "--density has no effect with --algo dense, which sends every entry; name another --algo" --density 0.1
 refuses "--log-xi below 0" 2 "log-xi" --algo topka --log-xi -1
 refuses "a record that exists" 2 "gradients" --algo gtopk --record "$W/gradients"
 refuses "a trace that cannot be written" 2 "no/such" --algo gtopk --trace "$W/no/such/trace.json"

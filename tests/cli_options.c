@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "cli/options.h"
 
-enum { WORDS = 24 };
+enum { WORDS = 64 };
 
 /* Parses and resolves a command line given as one text; the error, or "". */
 static const char *parse(struct options *o, const char *line) {
@@ -99,10 +99,9 @@ static void mistakes_get_one_line(void **state) {
     says("--steps 1e18", "it must be at least 1 and at most 1000000000000000");
     says("--lr 0.1 --lr 0.2", "given twice");
     says("--steps 5 --epochs 5", "give one of them");
-    says("--algo dense --density 0.01", "--density has no effect with --algo dense");
-    says("--algo dense --select exact", "--select has no effect");
+    says("--density 0.01", "--density has no effect with --algo dense, which sends every entry; name another --algo");
     says("--density-warmup none", "has no effect");
-    says("--algo topka --gtopk-residual paper", "--gtopk-residual has no effect without --algo gtopk");
+    says("--gtopk-residual paper", "--gtopk-residual has no effect without --algo gtopk; name another --algo");
     says("--quiet --progress bar", "contradict");
     says("--checkpoint-every 5", "no effect without --out");
     says("--data imagenet", "--data has no \"imagenet\"; there are: cifar10");
@@ -112,28 +111,14 @@ static void mistakes_get_one_line(void **state) {
 
 static void exchange_mistakes(void **state) {
     (void)state;
-    says("--algo dense --wire packed", "--wire has no effect with --algo dense, which sends every entry");
-    says("--algo fedavg --density 0.01", "--density has no effect with --algo fedavg, which exchanges no gradients");
-    says("--algo fedavg --overlap layers", "--overlap layers has no effect with --algo fedavg");
-    says("--algo dense-ovlp --overlap layers", "overlaps by itself");
-    says("--algo gtopk --overlap-bytes 100", "without --overlap layers or dense-ovlp");
-    says("--algo topka --tau 5", "--tau has no effect without --algo oktopk");
-    says("--algo topka --oktopk-off balance", "without --algo oktopk");
-    says("--algo topka --tau-prime 5", "without --select reuse or --algo oktopk");
-    says("--algo topka --oktopk-thresholds paper", "without --select reuse or --algo oktopk");
     says("--algo oktopk --oktopk-thresholds old", "there are: guarded, paper");
     says("--algo oktopk --oktopk-off balance,speed",
          "--oktopk-off has no \"speed\"; it takes none, or some of regions");
     says("--algo oktopk --oktopk-off balance,", "--oktopk-off has no \"\"");
     says("--algo oktopk --tau 0", "out of range");
-    says("--algo micro --select exact",
-         "--select has no effect with --algo micro, which selects and sends in its own way");
-    says("--algo micro --wire packed", "--wire has no effect with --algo micro");
-    says("--algo gtopk --average-every 5", "without --local-update or --algo fedavg");
     says("--algo dense --local-update", "--local-update has no effect with --algo dense");
     says("--algo hitopk --local-update", "cannot be combined with --algo hitopk");
     says("--algo fedavg --check-replicas 30", "take a multiple of --average-every 20");
-    says("--algo gtopk --ranks-per-node 2", "without an algorithm that goes by nodes");
     says("--algo hitopk --ranks-per-node 0", "out of range");
     says("--algo gtopk --record-every 2", "without --record");
     says("--algo topka --record-what selected", "--record-what has no effect without --record");
@@ -141,6 +126,60 @@ static void exchange_mistakes(void **state) {
     says("--algo topka --record x --record-what all", "there are: gradients, selected");
     says("--algo gtopk --wire zip", "--wire has no \"zip\"; there are: coo32");
     says("--algo gtopk --overlap sometimes", "there are: none, layers");
+}
+
+/* A loop over algorithms may give the same options to all: each is then as if it had been given its own alone. */
+static void what_has_no_effect_is_ignored(void **state) {
+    (void)state;
+    static struct options o, own;
+    static const struct {
+        const char *line, *own, *ignored;
+    } cases[] = {
+        {"--algo dense --density 0.1", "--algo dense", "--density"},
+        {"--algo dense --wire packed --density 0.1 --select exact", "--algo dense", "--select, --density and --wire"},
+        {"--algo dense --select-scope layer --dense-slices 1d --log-xi 2", "--algo dense",
+         "--select-scope, --dense-slices and --log-xi"},
+        {"--algo topka --gtopk-residual paper", "--algo topka", "--gtopk-residual"},
+        {"--algo topka --tau 5 --tau-prime 5 --oktopk-off balance", "--algo topka",
+         "--tau-prime, --tau and --oktopk-off"},
+        {"--algo topka --select reuse --tau-prime 5 --tau 3", "--algo topka --select reuse --tau-prime 5", "--tau"},
+        {"--algo micro --select exact --wire packed --density 0.1", "--algo micro --density 0.1",
+         "--select and --wire"},
+        {"--algo gtopk --ranks-per-node 2 --overlap-bytes 100", "--algo gtopk", "--ranks-per-node and --overlap-bytes"},
+        {"--algo gtopk --average-every 5", "--algo gtopk", "--average-every"},
+        {"--algo fedavg --average-every 5 --density 0.01", "--algo fedavg --average-every 5", "--density"},
+        {"--algo fedavg --overlap layers", "--algo fedavg", "--overlap"},
+        {"--algo dense-ovlp --overlap layers --overlap-bytes 99", "--algo dense-ovlp --overlap-bytes 99", "--overlap"},
+        {"--model lstm --algo dense --density 0.1", "--model lstm --algo dense", "--density"},
+        {"--algo gtopk --density 0.1 --wire packed", "--algo gtopk --density 0.1 --wire packed", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char ignored[OPTION_TEXT_MAX];
+        assert_string_equal(parse(&own, cases[i].own), "");
+        assert_string_equal(parse(&o, cases[i].line), "");
+        options_ignored(&o, ignored, sizeof ignored);
+        assert_string_equal(ignored, cases[i].ignored);
+        for (enum option_rule rule = RULE_RUN; rule <= RULE_LOCAL; rule++) {
+            char *text = options_text(&o, rule), *alone = options_text(&own, rule);
+            assert_string_equal(text, alone);
+            mem_free(text);
+            mem_free(alone);
+        }
+    }
+}
+
+static void every_algorithm_takes_all_parameters(void **state) {
+    (void)state;
+    static struct options o;
+    char line[1024];
+    for (size_t i = 0; exchanges[i]; i++) {
+        snprintf(line, sizeof line,
+                 "--algo %s --select exact --density 0.02 --density-warmup 0.5 --dense-steps 3 --dense-slices bias "
+                 "--wire packed --tau 5 --tau-prime 7 --oktopk-bucket 3 --oktopk-off balance --gtopk-residual paper "
+                 "--ranks-per-node 1 --overlap layers --overlap-bytes 100 --average-every 3 --audit 2 --log-xi 2",
+                 exchanges[i]->name);
+        assert_string_equal(parse(&o, line), "");
+    }
 }
 
 static void exchange_options_arrive(void **state) {
@@ -232,6 +271,8 @@ static void technique_mistakes(void **state) {
     says("--algo fedavg --clip-norm 1 --clip-at local", "--clip-at has no effect with an algorithm that exchanges no");
     says("--clip-norm -1", "out of range");
     says("--dense-slices bias", "--dense-slices has no effect with --algo dense");
+    says("--algo dense --momentum-correction", "--momentum-correction has no effect with --algo dense");
+    says("--algo micro --select-scope layer", "--select-scope layer cannot be combined with --algo micro");
     says("--select-scope layer", "--select-scope has no effect with --algo dense");
     says("--algo gtopk --select-scope row", "there are: global, layer");
     for (const char *const *algo = (const char *const[]){"hitopk", "micro", "spardl", NULL}; *algo; algo++) {
@@ -351,7 +392,6 @@ static void auto_mistakes(void **state) {
     says("--algo auto --density-warmup x", "density warm-up");
     says("--algo auto --checkpoint-every 3", "--checkpoint-every has no effect without --out");
     says("--algo auto --steps 3 --epochs 2", "give one of them");
-    says("--algo dense --density 0.1", "--density has no effect with --algo dense"); /* by name as ever */
 }
 
 /* A checkpoint has the algorithm that was taken; --algo auto beside --resume is content with it. */
@@ -452,6 +492,8 @@ int main(void) {
         cmocka_unit_test(values_arrive),
         cmocka_unit_test(mistakes_get_one_line),
         cmocka_unit_test(exchange_mistakes),
+        cmocka_unit_test(what_has_no_effect_is_ignored),
+        cmocka_unit_test(every_algorithm_takes_all_parameters),
         cmocka_unit_test(exchange_options_arrive),
         cmocka_unit_test(models_bring_their_settings),
         cmocka_unit_test(model_mistakes),

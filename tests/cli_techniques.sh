@@ -79,7 +79,6 @@ refused "correction and local update" "cannot be combined" --algo topka --moment
 refused "masking where nobody knows what was delivered" "--momentum-masking cannot be combined with --algo hitopk" --algo hitopk --momentum-correction --momentum-masking
 refused "local clipping while sending" "--clip-at local needs the whole gradient" --algo topka --overlap layers --clip-norm 1 --clip-at local
 refused "a place of clipping without a norm" "--clip-at has no effect without --clip-norm" --algo topka --clip-norm 0 --clip-at local
-refused "dense slices of a dense exchange" "--dense-slices has no effect with --algo dense" --algo dense --dense-slices bias
 refused "a slice that is not there" 'no slice of the model fits "bn"' --algo topka --dense-slices bias,bn
 refused "an empty name of a slice" 'no slice of the model fits ""' --algo topka --dense-slices bias,
 refused "every slice dense" "takes every slice" --algo topka --dense-slices small:1000000000
