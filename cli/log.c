@@ -443,6 +443,14 @@ double log_dense_bytes(const struct run *r) {
     return 8.0 * (double)r->n * (P - 1) / P;
 }
 
+/* peak, private: of the largest rank [bytes] */
+static void write_memory(const struct run *r, const double memory[2], struct json *j) {
+    json_number(j, "memory_peak_max", memory[0]);
+    json_number(j, "memory_private_max", memory[1]);
+    json_integer(j, "data_bytes", (int64_t)r->data.bytes);
+    json_boolean(j, "data_shared", r->data_memory.shared);
+}
+
 void log_summary(struct run *r, uint64_t parameters_hash) {
     struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1;
@@ -477,10 +485,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
         json_boolean(j, "replicas_identical", true); /* run_check_replicas has ended the job otherwise */
     else
         json_null(j, "replicas_identical");
-    json_number(j, "memory_peak_max", memory[0]);
-    json_number(j, "memory_private_max", memory[1]);
-    json_integer(j, "data_bytes", (int64_t)r->data.bytes);
-    json_boolean(j, "data_shared", r->data_memory.shared);
+    write_memory(r, memory, j);
     double phase[PHASE_COUNT];
     for (int i = 0; i < PHASE_COUNT; i++) phase[i] = t->phase[i] / steps;
     write_phases(j, phase);
