@@ -139,13 +139,10 @@ static bool is_row(const char *line, const char *type) {
     return strncmp(line, begins, strlen(begins)) == 0;
 }
 
-/* Rows after the checkpoint go, and the last evaluation where it is all that is left to do: both are made again. So is
- * the summary; and a killed process may have left half a line. */
+/* Rows after the checkpoint go, since they are made again, and so does the summary; a killed process may have left half
+ * a line. */
 static bool kept(const struct run *r, const char *line) {
-    const long long step = row_step(line), first = (long long)r->first_step;
-    bool again =
-        step > first || (is_row(line, "eval") && step == first && r->stop == r->first_step && run_evaluates(r));
-    return strchr(line, '\n') && !is_row(line, "summary") && !again;
+    return strchr(line, '\n') && !is_row(line, "summary") && row_step(line) <= (long long)r->first_step;
 }
 
 /* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
@@ -159,8 +156,11 @@ static bool keep_rows(struct run *r, struct err *e) {
     char *line = NULL;
     size_t size = 0;
     bool good = new != NULL;
-    while (good && getline(&line, &size, old) > 0)
-        if (kept(r, line)) good = fputs(line, new) >= 0;
+    while (good && getline(&line, &size, old) > 0) {
+        if (!kept(r, line)) continue;
+        good = fputs(line, new) >= 0;
+        l->evaluated |= is_row(line, "eval") && row_step(line) == (long long)r->first_step;
+    }
     free(line);
     fclose(old);
     if (new) good = fclose(new) == 0 && good;
@@ -406,7 +406,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     json_number(j, "train_loss", train_loss);
     json_number(j, "train_seconds", t->seconds);
     json_number(j, "seconds", seconds);
-    end_row(&r->log);
+    if (!r->log.evaluated || r->step > r->first_step) end_row(&r->log);
     log_say_scores(r, scores, train_loss);
     t->loss = t->loss_samples = t->correct = 0;
 }

@@ -51,8 +51,9 @@ struct totals {
 };
 
 struct log {
-    FILE *file; /* rank 0, with --out; else NULL */
-    bool made;  /* it was not there before */
+    FILE *file;     /* rank 0, with --out; else NULL */
+    bool made;      /* it was not there before */
+    bool evaluated; /* it has the evaluation of the checkpoint that the run resumes from */
     char path[1024];
     struct json json;
     struct row *rows, *all; /* [LOG_ROWS] of this rank; [size][LOG_ROWS] on rank 0 */

@@ -59,10 +59,12 @@ check "the end says so" grep -q 'this was  *the first 1.3 of 4 epochs' "$W/out"
 check "and how to go on" grep -q -e "--resume $W/first  *the rest of this run" "$W/out"
 check "the log's header has the stop and the whole length" sh -c "head -n 1 '$W/first/run.jsonl' | grep '\"stops_at\":8,' | grep -q '\"steps\":24,\"parameters\"'"
 check "its summary says prefix, of 4 epochs" sh -c "tail -n 1 '$W/first/run.jsonl' | grep -q '\"completed\":false,\"prefix\":true,\"run_epochs\":4,'"
+before=$(grep '"type":"eval","step":8,' "$W/first/run.jsonl")
 start 2 --resume "$W/first" --stop-at 1.3
 status=$?
 check "there again: status 0" [ $status -eq 0 ]
-check "and nothing is left to do but to evaluate, once in the log" [ "$(evaluations first 999 | grep -c '^8 ')" -eq 1 ]
+check "and nothing is left to do but to evaluate, which the log has as it was" same "$(grep '"type":"eval","step":8,' "$W/first/run.jsonl")" "$before"
+check "and the summary again" [ "$(json "$W/first/run.jsonl" summary test_loss)" != null ]
 start 2 --resume "$W/first" --stop-at 2.6
 check "a later stop" is first step 16
 start 2 --resume "$W/first" --stop-at 4
