@@ -116,8 +116,8 @@ for algo in $algos; do
             >"$to/$algo.jsonl"
 done
 set --
-for algo in $algos; do set -- "$@" "$runs/$algo"; done
-sh scripts/plot.sh "$@" --out "$to" >/dev/null
+for algo in $algos; do set -- "$@" "$to/$algo.jsonl"; done
+sh scripts/plot.sh "$@" --against steps,bytes --out "$to" >/dev/null
 rm -f "$to/time.png"
 
 first=${algos%% *}
@@ -199,6 +199,7 @@ slices() { # slices ALGO
     fi
     echo
     if [ $data = ptb ]; then picture=perplexity; else picture=accuracy; fi
-    echo "\`ALGO.jsonl\`: the run's log (docs/run-jsonl.md) with every tenth step. Plots: \`$picture.png\`, \`loss.png\`."
+    echo "\`ALGO.jsonl\`: the run's log (docs/run-jsonl.md) with every tenth step. Plots of these files: \`$picture.png\`, \`loss.png\`;" \
+        "against the bytes that a rank sent, \`$picture-bytes.png\`, \`loss-bytes.png\`."
 } >"$to/README.md"
 cat "$to/README.md"

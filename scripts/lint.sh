@@ -146,11 +146,11 @@ report 'kernels: launched by LAUNCH(), without CUB, Thrust, cooperative groups'
 words='TOD[O]|FIXM[E]|XX[X]|[sS]tu[b]s?|STU[B]|[pP]laceholde[r]s?'
 paths='(^|[^A-Za-z0-9_.])/(wor[k]|roo[t]|hom[e]/[a-z])(/|\>)'
 hosts='[a-z0-9.-]*(artifactor[y]|nexu[s]\.|\.interna[l]\>)[a-z0-9./-]*'
-of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/|^[A-Z]+$' | xargs grep -nwE "$words" /dev/null >"$found"
-of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in|csv|jsonl|txt)$|^Makefile$|^\.ci/' | xargs grep -nE "$paths|$hosts" /dev/null >>"$found"
+of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in|awk)$|^Makefile$|^\.ci/|^[A-Z]+$' | xargs grep -nwE "$words" /dev/null >"$found"
+of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in|awk|csv|jsonl|txt)$|^Makefile$|^\.ci/' | xargs grep -nE "$paths|$hosts" /dev/null >>"$found"
 report 'no unfinished-work words, no paths or hosts of one machine'
 
-of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in)$|^Makefile$|^\.ci/' >"$scratch/text"
+of '\.(c|h|cc|cu|def|sh|py|gp|md|cff|in|awk)$|^Makefile$|^\.ci/' >"$scratch/text"
 xargs grep -nE '[[:blank:]]+$' /dev/null <"$scratch/text" | cut -c1-120 >"$found"
 while IFS= read -r file; do
     if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then echo "$file: no newline at the end"; fi

@@ -1,188 +1,227 @@
 #!/bin/sh
-# plot.sh RUN... [--out DIR]: draws from run.jsonl of one or more runs (directories, or the files themselves):
-#   loss.png      training loss against steps, every step and smoothed
-#   accuracy.png  test accuracy against epochs; of runs on a text perplexity.png: validation perplexity. Not of runs that
-#                 were not evaluated
-#   time.png      where the time of a step goes, one bar per run
-# DIR: by default the run's own directory, of several runs runs/plots. Needs gnuplot and nothing else.
+# plot.sh RUN... [OPTION...]: draws from run.jsonl of one or more runs (directories, or the files themselves):
+#   loss        training loss against steps, every step and smoothed
+#   accuracy    test accuracy against epochs; of runs on a text perplexity: validation perplexity
+#   loss-bytes, accuracy-bytes, loss-time, accuracy-time
+#               the same against the bytes that a rank has sent, and against the time spent in steps
+#   time        where the time of a step goes, one bar per run
+# Runs that differ in nothing but the seed are one curve: the median over the seeds, in a band from the least to the greatest,
+# as far as all of them got; the legend says how many seeds.
+#   --out DIR        where to: else the run's own directory, of several runs runs/plots
+#   --format F       png, pdf or svg (png)
+#   --against LIST   some of steps,bytes,time: the pictures to draw (all)
+#   --no-bands       a curve for every run
+# Needs gnuplot and nothing else.
 set -eu
 LC_ALL=C
 export LC_ALL
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 
 fail() {
     echo "plot.sh: $*" >&2
     exit 2
 }
 
-out=
-count=0
+out='' count=0 format=png against=steps,bytes,time bands=1 first=''
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-plot.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
-first=
 while [ $# -gt 0 ]; do
     case $1 in
-    --out)
-        [ $# -gt 1 ] || fail "--out needs a directory"
-        out=$2
+    --out | --format | --against)
+        [ $# -gt 1 ] || fail "$1 needs a value"
+        case $1 in
+        --out) out=$2 ;;
+        --format) format=$2 ;;
+        --against) against=$2 ;;
+        esac
         shift
         ;;
     --out=*) out=${1#--out=} ;;
+    --format=*) format=${1#--format=} ;;
+    --against=*) against=${1#--against=} ;;
+    --no-bands) bands=0 ;;
     -h | --help)
-        sed -n '2,7s/^# //p' "$0"
+        sed -n '2,/^set -eu/s/^# //p' "$0"
         exit 0
         ;;
-    -*) fail "unknown option $1; the options are --out DIR" ;;
+    -*) fail "unknown option $1; the options are --out DIR, --format png|pdf|svg, --against steps,bytes,time, --no-bands" ;;
     *)
         file=$1
         [ ! -d "$file" ] || file=$file/run.jsonl
         [ -f "$file" ] || fail "$1: no run.jsonl there; a run writes one when it is given --out"
         count=$((count + 1))
         first=${first:-$(dirname "$file")}
-        cp "$file" "$scratch/run-$count"
-        printf '%s\n' "$(basename "$(dirname "$file")")" >"$scratch/label-$count"
+        cp "$file" "$scratch/log-$count"
+        label=$(basename "$file" .jsonl)
+        [ "$label" != run ] || label=$(basename "$(cd "$(dirname "$file")" && pwd)")
+        printf '%s\n' "$label" >"$scratch/label-$count"
         ;;
     esac
     shift
 done
-[ $count -gt 0 ] || fail "which run? usage: plot.sh RUN... [--out DIR]"
-command -v gnuplot >/dev/null 2>&1 || fail "gnuplot is not installed: sh scripts/deps.sh test"
+[ $count -gt 0 ] || fail "which run? usage: plot.sh RUN... [--out DIR] [--format png|pdf|svg]"
+for axis in $(printf '%s' "$against" | tr , ' '); do
+    case $axis in steps | bytes | time) ;; *) fail "--against has no \"$axis\"; there are steps, bytes, time" ;; esac
+done
+[ -n "$against" ] || fail "--against is empty; it takes some of steps,bytes,time"
+
+# -- how it is drawn -------------------------------------------------------------------------------------------------------
+if ! command -v gnuplot >/dev/null 2>&1; then
+    if [ -f "$here/deps.sh" ]; then fail "gnuplot is not installed: sh $here/deps.sh test"; fi
+    fail "gnuplot is not installed; its package is called gnuplot, or gnuplot-nox"
+fi
+# Not every gnuplot is built with every library: what draws a format, best first, and what comes closest to it.
+terminals=$(gnuplot -e 'set terminal' 2>&1 </dev/null | awk '{ print $1 }')
+choose() { # choose TERMINAL...: the first that there is
+    for terminal in "$@"; do
+        if printf '%s\n' "$terminals" | grep -qx "$terminal"; then return 0; fi
+    done
+    fail "this gnuplot draws neither PNG, nor PDF, nor SVG; install another one, as gnuplot-nox"
+}
+case $format in
+png) choose pngcairo png svg pdfcairo ;;
+pdf) choose pdfcairo svg pngcairo png ;;
+svg) choose svg pdfcairo pngcairo png ;;
+*) fail "--format is png, pdf or svg, not \"$format\"" ;;
+esac
+# Sizes are asked for in pixels of a screen. The terminal png has neither dashes nor Greek letters.
+marks=1 big=,19 small=,13 rho=ρ
+case $terminal in
+pngcairo) ending=png look="pngcairo noenhanced font 'Sans,16' linewidth 1.5" size='sprintf("size %d,%d", w, h)' ;;
+png) ending=png rho=rho look="png truecolor noenhanced medium linewidth 1.5" size='sprintf("size %d,%d", w, h)' ;;
+pdfcairo) ending=pdf marks=0.7 big=,11 small=,8 look="pdfcairo noenhanced font 'Sans,9' fontscale 1 linewidth 1.5" size='sprintf("size %gin,%gin", w / 130.0, h / 130.0)' ;;
+svg) ending=svg marks=0.6 look="svg noenhanced font 'Sans,16' linewidth 1.5 background rgb 'white'" size='sprintf("size %d,%d", w, h)' ;;
+esac
+[ "$ending" = "$format" ] || echo "plot.sh: this gnuplot draws no $format; drawing $ending instead" >&2
+
 if [ -z "$out" ]; then
     out=$first
     [ $count -eq 1 ] || out=runs/plots
 fi
-mkdir -p "$out"
+mkdir -p "$out" || fail "cannot make the directory $out; give another one with --out"
 
-# One pass over a run.jsonl (docs/run-jsonl.md): tables for gnuplot, a name for the legend, which has the density that the
-# run came to, and a note of what it did not come to. The smoothed loss is the mean over a window of a fiftieth of the run
-# around each step. A run that was resumed or killed is drawn as far as it got.
-extract() { # extract I
-    awk -v losses="$scratch/loss-$1" -v accuracies="$scratch/accuracy-$1" -v times="$scratch/time-$1" \
-        -v legend="$scratch/name-$1" -v note="$scratch/note-$1" -v range="$scratch/range-$1" -v kind="$scratch/kind-$1" '
-        function number(key,   text) {
-            if (!match($0, "\"" key "\":[-+0-9.eE]+")) return "-"
-            text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:/, "", text)
-            return text + 0
-        }
-        function string(key,   text) {
-            if (!match($0, "\"" key "\":\"[^\"]*\"")) return ""
-            text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:"/, "", text); sub(/"$/, "", text)
-            return text
-        }
-        function missing(what) { lacks = lacks (lacks == "" ? "Not reached: " : ", ") what }
-        # Of the schedules, what begins behind the last step, which began at this epoch. Logs of before lack the keys.
-        function look_for_missing(began,   i, count, all) {
-            if (dense == "" && density[n] > target)
-                missing("density " target (settled == "-" ? "" : " (epoch " settled ")"))
-            if (ramp != "-" && ramp > at[n]) missing("learning rate " rate " (epoch " ramp ")")
-            for (i = 1; i <= changes; i++) if (change[i] > began) { count++; all = all (count > 1 ? ", " : "") change[i] }
-            if (count) missing("the rate\047s change" (count > 1 ? "s" : "") " at epoch" (count > 1 ? "s" : "") " " all)
-        }
-        BEGIN { phases = split("compute io select pack communicate merge update other", phase, " ") }
-        /^\{"type":"header"/ {
-            name = string("algo"); text = number("valid_words") != "-"
-            dense = name ~ /^(dense|dense-ovlp|torus2d|fedavg)$/ ? "yes" : ""; target = number("density")
-            settled = number("density_from"); ramp = number("lr_from"); rate = number("lr")
-            length_of_run = number("run_epochs"); stop = number("stops_at") == "-" ? "-" : number("stop-at")
-            changes = match($0, /"lr_changes":\[[^]]*/) ? split(substr($0, RSTART + 14, RLENGTH - 14), change, ",") : 0
-        }
-        /^\{"type":"step"/ {
-            n++; step[n] = number("step"); loss[n] = number("loss"); density[n] = number("density"); at[n] = number("epoch")
-            for (i = 1; i <= phases; i++) total[i] += number(phase[i])
-        }
-        /^\{"type":"eval"/ {
-            epoch[++m] = number("epoch"); accuracy[m] = text ? number("valid_perplexity") : 100 * number("test_accuracy")
-        }
-        END {
-            if (!n) exit 1
-            half = int(n / 100); if (half < 2) half = 2
-            for (i = 1; i <= n; i++) sum[i] = sum[i - 1] + loss[i]
-            every = int(n / 2000) + 1
-            for (i = 1; i <= n; i++) {
-                from = i - half < 1 ? 1 : i - half; to = i + half > n ? n : i + half
-                mean = (sum[to] - sum[from - 1]) / (to - from + 1)
-                if (mean > top) top = mean
-                if (i % every == 0 || i == n) print step[i], loss[i], mean >losses
-            }
-            printf "" >accuracies
-            for (i = 1; i <= m; i++) {
-                if (text && epoch[i] == 0) continue # the whole vocabulary: it would leave no room for the rest
-                print epoch[i], accuracy[i] >accuracies
-            }
-            print (text ? "perplexity" : "accuracy") >kind
-            for (i = 1; i <= phases; i++) printf "%s%.6f", (i == 1 ? "" : " "), 1000 * total[i] / n >times
-            for (i = 1; i <= phases; i++) all += total[i]
-            printf " %.6f\n", 1000 * all / n >times
-            print step[n], top, 1000 * all / n >range
-            if (dense == "" && density[n] == target) name = name ", ρ = " target
-            if (dense == "" && density[n] != target)
-                name = name ", ρ = " (density[1] == density[n] ? "" : density[1] " to ") density[n]
-            print name >legend
-            look_for_missing(at[n] * (step[n] - 1) / step[n])
-            first = stop == "-" ? "" : sprintf("The first %.6g of %.4g epochs. ", stop, length_of_run)
-            if (first lacks != "") print first lacks >note
-        }' "$scratch/run-$1"
-}
-i=1
-while [ $i -le $count ]; do
-    extract $i || fail "$(cat "$scratch/label-$i")/run.jsonl holds no step yet"
+# -- tables ----------------------------------------------------------------------------------------------------------------
+set --
+i=0
+while [ $i -lt $count ]; do
     i=$((i + 1))
+    awk -v to="$scratch/$i" -f "$here/plot/read.awk" "$scratch/log-$i" || fail "the log of $(cat "$scratch/label-$i") holds no step yet"
+    printf 'dir=%s\n' "$(cat "$scratch/label-$i")" >>"$scratch/$i.facts"
+    set -- "$@" "$scratch/$i.config" "$scratch/$i.facts"
 done
-
-quality=$(cat "$scratch"/kind-* | sort -u)
+fact() { cat "$scratch"/*.facts | sed -n "s/^$1=//p"; }
+quality=$(fact kind | sort -u)
 case $quality in
 *?accuracy* | *accuracy?*) fail "some of these runs are on images and some on a text; draw them apart" ;;
 esac
+awk -v bands=$bands -f "$here/plot/group.awk" "$@" >"$scratch/groups"
+of_all() { sed -n "s/^$1	//p" "$scratch/groups" | tr -d "\"'\\\\"; }
+curves=$(grep -c '^curve' "$scratch/groups")
 
-scored=
-i=1
-while [ $i -le $count ]; do
-    [ ! -s "$scratch/accuracy-$i" ] || scored="$scored $i"
-    i=$((i + 1))
-done
-if [ -z "$scored" ]; then
-    echo "plot.sh: there is no evaluation to draw, so no $quality.png" >&2
-    quality=
+# Bytes: from those of the first step to the end of the run that sent most.
+bytes_low=$(cat "$scratch"/*.loss | awk '$2 > 0 && (!low || $2 < low) { low = $2 } END { print low + 0 }')
+bytes_high=$(fact bytes | sort -g | tail -n 1)
+if [ "$bytes_high" = 0 ]; then # one rank sends nothing
+    case ",$against," in *,bytes,*) [ "$against" != bytes ] || fail "nothing was sent in these runs: there is no --against bytes to draw" ;; esac
+    against=$(printf '%s' ",$against," | sed 's/,bytes,/,/; s/^,//; s/,$//')
 fi
 
-# Runs that share a name are told apart by their directories.
-i=1
-while [ $i -le $count ]; do
-    if [ "$(cat "$scratch"/name-[0-9]* | grep -cxF "$(cat "$scratch/name-$i")")" -gt 1 ]; then
-        printf '%s (%s)\n' "$(cat "$scratch/name-$i")" "$(cat "$scratch/label-$i")" >"$scratch/unique-$i"
-    else
-        cp "$scratch/name-$i" "$scratch/unique-$i"
-    fi
+# merge WIDE CURVE FILES: the tables of a curve's runs as one
+merge() {
+    # shellcheck disable=SC2086 # names that we made
+    (cd "$scratch" && awk -v wide="$1" -v curve="$2" -v curves="$curves" -v bytes_from="$bytes_low" -v bytes_to="$bytes_high" \
+        -f "$here/plot/merge.awk" $3)
+}
+: >"$scratch/settings"
+set_text() { printf "%s = '%s'\n" "$1" "$(printf '%s' "$2" | sed "s/'/''/g")" >>"$scratch/settings"; }
+longest_line() { awk '{ if (length($0) > w) w = length($0) } END { print w + 0 }'; }
+set_number() { printf '%s = %s\n' "$1" "$2" >>"$scratch/settings"; }
+echo 'run compute "input wait" select pack communicate merge update other sum at low high top' >"$scratch/time"
+tab=$(printf '\t')
+i=0
+while IFS=$tab read -r _ members label how_many; do
     i=$((i + 1))
-done
+    losses='' scores='' times=''
+    for run in $members; do
+        losses="$losses $run.loss" scores="$scores $run.score" times="$times $run.time"
+    done
+    merge 0 $i "$losses" >"$scratch/loss-$i"
+    merge 1 $i "$scores" >"$scratch/score-$i"
+    [ -s "$scratch/score-$i" ] || echo '0 0 0 - - - - - -' >"$scratch/score-$i"
+    label=$(printf '%s' "$label" | tr -d "\"'\\\\" | sed "s/ρ/$rho/")
+    set_text name$i "$label"
+    set_number members$i "$how_many"
+    set_text final$i "$(awk -v unit="$(if [ "$quality" = accuracy ]; then echo %; fi)" '$4 != "-" { text = sprintf("%.2f%s", $4, unit); if ($6 > $5) text = text sprintf(" (%.2f to %.2f)", $5, $6) } END { print text }' "$scratch/score-$i")"
+    # shellcheck disable=SC2086 # names that we made
+    (cd "$scratch" && cat $times) | NAME=$(printf '%s' "$label" | sed 's/, /\\n/g; s/ (\(.*\))$/\\n\1/') awk -v at=$((i - 1)) '
+        { for (c = 1; c <= 9; c++) sum[c] += $c; if (NR == 1 || $9 < low) low = $9; if ($9 > high) high = $9 }
+        END {
+            printf "\"%s\"", ENVIRON["NAME"]
+            for (c = 1; c <= 9; c++) printf " %.6f", sum[c] / NR
+            many = NR > 1
+            printf " %d %s %s %.6f\n", at, (many ? low : "-"), (many ? high : "-"), (many ? high : sum[9])
+        }' >>"$scratch/time"
+done <<GROUPS
+$(grep '^curve' "$scratch/groups")
+GROUPS
 
-# The notes under a title: one, where it is that of all runs, else those there are, each with its run's name.
-if [ "$(cat "$scratch"/note-* 2>/dev/null | sort -u | wc -l)" -eq 1 ] && [ "$(cat "$scratch"/note-* | wc -l)" -eq $count ]; then
-    sort -u "$scratch"/note-* | fold -s -w 125 >"$scratch/notes"
-else
-    i=1
-    while [ $i -le $count ]; do
-        [ ! -f "$scratch/note-$i" ] || printf '%s: %s\n' "$(cat "$scratch/unique-$i")" "$(cat "$scratch/note-$i")"
-        i=$((i + 1))
-    done | fold -s -w 125 >"$scratch/notes"
-fi
-
-names=
-echo 'run compute "input wait" select pack communicate merge update other sum at' >"$scratch/time"
-i=1
-while [ $i -le $count ]; do
-    name=$(tr -d "\"'\\\\" <"$scratch/unique-$i")
-    names="$names name$i=\"$name\";"
-    lines=$(printf '%s' "$name" | sed 's/, /\\n/; s/ (\(.*\))$/\\n\1/')
-    printf '"%s" %s %d\n' "$lines" "$(cat "$scratch/time-$i")" $((i - 1)) >>"$scratch/time"
-    i=$((i + 1))
-done
-limits=$(cat "$scratch"/range-* | awk '$1 > s { s = $1 } $2 > l { l = $2 }
-    $3 > t { t = $3 } END { printf "steps_max=%d; loss_max=%g; time_max=%g;", s, 1.15 * l, 1.1 * t }')
+# -- ranges ----------------------------------------------------------------------------------------------------------------
+cat "$scratch"/loss-[0-9]* | awk '
+    { if (low == "" || $5 < low) low = $5; if ($6 > high) high = $6; if ($1 > steps) steps = $1; if ($3 > seconds) seconds = $3 }
+    END { margin = 0.06 * (high - low) + 1e-3 * high; printf "loss_low = %g\nloss_high = %g\nsteps_high = %g\nseconds_high = %g\n", (low - margin > 0 ? low - margin : 0), high + margin, steps, seconds }' >>"$scratch/settings"
+# A score before training is far away from all others; a curve comes from there, but has no room made for it.
+cat "$scratch"/score-[0-9]* | awk -v sent="$bytes_low" -v percent="$([ "$quality" = accuracy ] && echo 1 || echo 0)" '
+    $4 == "-" { next }
+    $1 > 0 { if (low == "" || $5 < low) low = $5; if (high == "" || $6 > high) high = $6; if ($1 > epochs) epochs = $1 }
+    $1 > 0 && $2 > 0 { if (!bytes || $2 < bytes) bytes = $2 }
+    $1 <= 0 { if (start == "" || $4 < start) start = $4 }
+    END {
+        if (low == "") low = high = start + 0
+        margin = 0.06 * (high - low) + 0.5
+        low -= margin; high += margin
+        if (low < 0) low = 0
+        if (percent && high > 100) high = 100
+        printf "score_low = %g\nscore_high = %g\nscore_bytes_low = %.10g\nepochs_high = %g\n", low, high, (bytes ? bytes : sent), (epochs > 0 ? 1.02 * epochs : 1)
+    }' >>"$scratch/settings"
+set_number points "$(awk 'FNR == 1 { n = 0 } $1 > 0 && ++n > 1 { many = 1 } END { print many ? 0 : 1 }' "$scratch"/score-[0-9]*)"
+set_text after "$(cat "$scratch"/score-[0-9]* | awk '$1 > e { e = $1 } END { if (e) printf "after %.3g epoch%s\n", e, (e > 0.995 && e < 1.005 ? "" : "s"); else print "before training" }')"
+set_number only_start "$(cat "$scratch"/score-[0-9]* | awk '$1 > 0 { n = 1 } END { print n ? 0 : 1 }')"
+set_number bar_high "$(sed 1d "$scratch/time" | awk '$NF > t { t = $NF } END { print 1.1 * t }')"
 # A bar must be as wide as the longest line below it.
-widest=$(sed '1d; s/^"//; s/" .*//; s/\\n/\
-/g' "$scratch/time" | awk '{ if (length($0) > w) w = length($0) } END { print 40 + 10 * w }')
-limits="$limits bar_width=$widest; notes=$(wc -l <"$scratch/notes"); quality='$quality'; scored='$scored';"
-LC_ALL=C.UTF-8 gnuplot -e "dir='$scratch'; out='$out'; runs=$count; $names $limits" "$here/plot.gp"
-for picture in loss $quality time; do echo "$out/$picture.png"; done
+longest=$(sed '1d; s/^"//; s/" .*//; s/\\n/\
+/g' "$scratch/time" | longest_line)
+set_number bar_width $((longest > 12 ? 40 + 10 * longest : 160))
+set_number name_width "$(grep '^curve' "$scratch/groups" | cut -f 3 | longest_line)"
+set_number final_width "$(sed -n 's/^final[0-9]* = //p' "$scratch/settings" | longest_line)"
+set_number curves "$curves"
+set_number bytes_low "$bytes_low"
+set_number bytes_high "$bytes_high"
+set_text dir "$scratch"
+set_text out "$out"
+set_text ending "$ending"
+set_text quality "$quality"
+about=$(of_all about)
+banded=$(of_all banded)
+# with_band TEXT: what is known of all runs, and behind it how several seeds are drawn
+with_band() { if [ "$banded" = 1 ]; then printf '%s' "$about${about:+; }$1"; else printf '%s' "$about"; fi; }
+set_text about "$(with_band 'lines: median over the seeds, bands: from the least to the greatest')"
+set_text about_points "$(with_band 'marks: median over the seeds, whiskers: from the least to the greatest')"
+set_text about_bars "$(with_band 'bars: mean over the seeds, whiskers: from the least to the greatest')"
+set_number mark_scale $marks
+set_text big $big
+set_text small $small
+set_number banded "$banded"
+set_text part "$(of_all part)"
+set_text against "$(printf '%s' "$against" | tr , ' ')"
+printf 'terminal = "%s"\nsize_of(w, h) = %s\n' "$look" "$size" >>"$scratch/settings"
+status=0
+LC_ALL=C.UTF-8 gnuplot "$scratch/settings" "$here/plot.gp" 2>"$scratch/said" || status=$?
+grep -v -e 'no valid points' -e '^ *$' "$scratch/said" >&2 || true # a curve may have nothing to show in one of the pictures
+[ $status -eq 0 ] || fail "gnuplot could not draw"
+for axis in $(printf '%s' "$against" | tr , ' '); do
+    suffix=-$axis
+    [ "$axis" != steps ] || suffix=
+    for picture in loss "$quality"; do echo "$out/$picture$suffix.$ending"; done
+done
+echo "$out/time.$ending"

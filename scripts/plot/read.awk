@@ -1,0 +1,203 @@
+# read.awk: one run.jsonl (docs/run-jsonl.md) as tables, for plot.sh and sweep.sh:
+#
+#     awk -v to=PREFIX -f read.awk run.jsonl
+#
+#   PREFIX.loss     a row per step: step, bytes sent per rank so far, seconds of training so far, loss, smoothed loss (the
+#                   mean over a window of a fiftieth of the run around the step)
+#   PREFIX.score    a row per evaluation: epoch, bytes, seconds, test accuracy [%] or, of a text, validation perplexity
+#   PREFIX.time     milliseconds a step of compute, io, select, pack, communicate, merge, update, other, and their sum
+#   PREFIX.config   KEY=VALUE: what makes this run another one than the next, but for the seed
+#   PREFIX.facts    KEY=VALUE: what it is called, how far it got, what it came to
+#
+# A run that was resumed or killed is read as far as it got. Exit status 1: there is no step in it.
+#
+# A log in which steps were left out (those in results/measured keep every tenth) has bytes and seconds all the same: each row
+# stands for the steps since the row before it, and where the whole sum is known, from the summary, the curve is stretched to it
+# (or, where the rows that are left miss it by far, as those between two averages of fedavg, it is a straight line); seconds are
+# exact at every evaluation and even between two of them.
+
+function number(key,   text) {
+    if (!match($0, "\"" key "\":[-+0-9.eE]+")) return "-"
+    text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:/, "", text)
+    return text + 0
+}
+function string(key,   text) {
+    if (!match($0, "\"" key "\":\"[^\"]*\"")) return ""
+    text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:"/, "", text); sub(/"$/, "", text)
+    return text
+}
+
+# The options of the run: an object without objects in it. The last header of a resumed run counts.
+function read_config(   text, key, value) {
+    for (key in option) delete option[key]
+    options = 0
+    text = $0
+    if (!sub(/^.*"config":\{/, "", text)) return
+    while (match(text, /^,?"[^"]*":("([^"\\]|\\.)*"|[^,}]*)/)) {
+        key = value = substr(text, 1, RLENGTH)
+        text = substr(text, RLENGTH + 1)
+        sub(/^,?"/, "", key); sub(/":.*/, "", key)
+        sub(/^[^:]*:/, "", value); gsub(/^"|"$/, "", value)
+        order[++options] = key
+        option[key] = value
+    }
+}
+
+# Of pairs (x, y), x rising: y at x, on a straight line between two of them; behind the last one as steep as before it.
+function between(x, count, xs, ys,   i) {
+    if (!count) return 0
+    for (i = 1; i < count && xs[i] < x; i++) { }
+    if (i == 1) return x < xs[1] ? ys[1] * x / xs[1] : count == 1 ? ys[1] * x / xs[1] : ys[1]
+    return ys[i - 1] + (ys[i] - ys[i - 1]) * (x - xs[i - 1]) / (xs[i] - xs[i - 1])
+}
+# known(STEP, SECONDS): so long this process had trained by then; a continuation begins where the one before it was
+function known(step, seconds) {
+    if (anchors && step <= anchor_step[anchors]) return
+    anchor_step[++anchors] = step
+    anchor[anchors] = base + seconds
+}
+
+BEGIN {
+    phases = split("compute io select pack communicate merge update other", phase, " ")
+    # Only how a run is watched or where its files go (RULE_LOCAL in cli/options_table.c), and the seed.
+    split("out resume stop-at checkpoint-every check-replicas audit log-slices log-xi record record-what record-every trace progress quiet seed", names, " ")
+    for (i in names) left_out[names[i]] = 1
+}
+!/}$/ { next } # a killed process may have left half a line
+/^\{"type":"header"/ {
+    read_config()
+    ranks = number("ranks"); nodes = number("nodes"); device = string("device"); crc = string("data_crc32")
+    images = number("train_images"); commit = string("commit"); length_of_run = number("steps")
+    from = number("resumed_at")
+    if (from != "-") {
+        resumed = 1
+        base = between(from, anchors, anchor_step, anchor)
+        known(from, 0)
+    }
+}
+/^\{"type":"step"/ {
+    n++; step[n] = number("step"); loss[n] = number("loss"); epoch_of[n] = number("epoch")
+    gap = step[n] - step[n - 1]
+    if (gap != 1) thinned = 1
+    bytes[n] = bytes[n - 1] + gap * number("bytes_sent_mean")
+    seconds[n] = seconds[n - 1] + gap * number("seconds")
+    for (i = 1; i <= phases; i++) total[i] += number(phase[i])
+    completed = 0
+}
+/^\{"type":"eval"/ {
+    m++; eval_epoch[m] = number("epoch"); eval_step[m] = number("step")
+    text = number("valid_perplexity") != "-"
+    score[m] = text ? number("valid_perplexity") : 100 * number("test_accuracy")
+    if (eval_step[m] > 0) known(eval_step[m], number("train_seconds"))
+}
+/^\{"type":"summary"/ {
+    completed = /"completed":true/
+    summary_step = number("step"); summary_bytes = number("bytes_sent_per_step") * summary_step
+    known(summary_step, number("train_seconds"))
+    rate = number("images_per_second"); words = number("words_per_second")
+    score_names = "test_loss test_accuracy test_perplexity valid_perplexity"
+    split(score_names, names, " ")
+    for (i in names) final[names[i]] = number(names[i])
+}
+
+# Steps that were left out: see above.
+function fill_in(   i, stretch) {
+    if (summary_step > step[n] && !resumed) {
+        step_end = summary_step
+        bytes_end = bytes[n] + (bytes[n] - bytes[n - 1]) * (summary_step - step[n]) / (step[n] - step[n - 1])
+    } else {
+        step_end = step[n]
+        bytes_end = bytes[n]
+    }
+    if (!resumed && summary_step) {
+        stretch = bytes_end > 0 ? summary_bytes / bytes_end : 0
+        if (stretch < 0.75 || stretch > 1.33) stretch = 0
+        for (i = 1; i <= n; i++) bytes[i] = stretch > 0 ? bytes[i] * stretch : summary_bytes * step[i] / summary_step
+        bytes_end = summary_bytes
+    }
+    if (anchors) for (i = 1; i <= n; i++) seconds[i] = between(step[i], anchors, anchor_step, anchor)
+}
+function sent_by(s) { return s >= step_end ? bytes_end : s < step[1] ? bytes[1] * s / step[1] : between(s, n, step, bytes) }
+function trained_by(s) { return thinned && anchors ? between(s, anchors, anchor_step, anchor) : s < 1 ? 0 : between(s, n, step, seconds) }
+
+function write_loss(   i, half, sum, low, high) {
+    half = int(n / 100); if (half < 2) half = 2
+    for (i = 1; i <= n; i++) sum[i] = sum[i - 1] + loss[i]
+    for (i = 1; i <= n; i++) {
+        low = i - half < 1 ? 1 : i - half; high = i + half > n ? n : i + half
+        printf "%d %.10g %.10g %.10g %.10g\n", step[i], bytes[i], seconds[i], loss[i], (sum[high] - sum[low - 1]) / (high - low + 1) > (to ".loss")
+    }
+}
+function write_score(   i, shown) {
+    printf "" > (to ".score")
+    for (i = 1; i <= m; i++) {
+        # That of a text before training is the whole vocabulary: it would leave no room for the rest.
+        if (text && eval_step[i] == 0) continue
+        printf "%.10g %.10g %.10g %.10g\n", eval_epoch[i], sent_by(eval_step[i]), trained_by(eval_step[i]), score[i] > (to ".score")
+    }
+}
+# Without the place where it was found: the checksum says what it was.
+function data(   text) {
+    text = option["data"]
+    if (text !~ /^synthetic/) sub(/:.*/, "", text)
+    return text
+}
+function write_config(   i) {
+    printf "" > (to ".config")
+    for (i = 1; i <= options; i++) {
+        if (order[i] in left_out) continue
+        print order[i] "=" (order[i] == "data" ? data() : option[order[i]]) > (to ".config")
+    }
+    print "ranks=" ranks > (to ".config")
+    print "nodes=" nodes > (to ".config")
+    print "on=" device > (to ".config")
+    # Made-up data are others with every seed.
+    print "checksum=" (option["data"] ~ /^synthetic/ ? "" : crc) > (to ".config")
+}
+function short(x,   text) { text = sprintf("%.2f", x); sub(/0+$/, "", text); sub(/\.$/, "", text); return text }
+# "1 of 160 epochs", where the run was asked for more than it has done (so far, or ever).
+function part(   done, full) {
+    if (option["steps"] + 0 > 0) {
+        full = option["steps"] + 0; done = step_end
+        return done < full ? done " of " full " steps" : ""
+    }
+    full = option["epochs"] + 0; done = epoch_of[n] * step_end / step[n]
+    return full - done > 0.5 * done / step_end ? short(done) " of " short(full) " epochs" : ""
+}
+function fact(key, value) { print key "=" value > (to ".facts") }
+function write_facts(   name, i) {
+    name = option["algo"]
+    if (name !~ /^(dense|dense-ovlp|torus2d|fedavg)$/) name = name ", ρ = " option["density"]
+    fact("name", name)
+    fact("seed", option["seed"])
+    fact("kind", text ? "perplexity" : "accuracy")
+    fact("model", option["model"])
+    fact("data", data())
+    fact("ranks", ranks)
+    fact("part", part())
+    fact("step", step_end)
+    fact("steps", length_of_run)
+    fact("epoch", epoch_of[n] * step_end / step[n])
+    fact("completed", completed ? "yes" : "no")
+    fact("bytes", sprintf("%.0f", bytes_end))
+    fact("seconds", sprintf("%.6g", trained_by(step_end)))
+    fact("commit", commit)
+    # Of all of the run, where the summary of a resumed one speaks of its last part; a log with gaps has the summary's alone.
+    if (!thinned && images != "-" && seconds[n] > 0) rate = epoch_of[n] * images / seconds[n]
+    fact("rate", rate == "-" ? words : rate)
+    fact("unit", text ? "words" : "images")
+    split(score_names, names, " ")
+    for (i in names) if (completed && final[names[i]] != "-") fact(names[i], final[names[i]])
+}
+END {
+    if (!n) exit 1
+    step_end = step[n]; bytes_end = bytes[n]
+    if (thinned) fill_in()
+    write_loss()
+    write_score()
+    for (i = 1; i <= phases; i++) all += total[i]
+    for (i = 1; i <= phases; i++) printf "%.6f ", 1000 * total[i] / n > (to ".time")
+    printf "%.6f\n", 1000 * all / n > (to ".time")
+    write_config()
+    write_facts()
+}
