@@ -230,7 +230,8 @@ plugindir = $(root)/lib/sparsetrain
 docdir    = $(root)/share/doc/sparsetrain
 # Scripts that serve an installed program as well as a clone.
 scriptdir = $(root)/share/sparsetrain/scripts
-scripts  := $(addprefix scripts/,plot.sh plot.gp plot/read.awk plot/group.awk plot/merge.awk mpi-env.sh fetch-data.sh slurm/generate.sh slurm/collect.sh)
+scripts  := $(addprefix scripts/,plot.sh plot.gp plot/read.awk plot/group.awk plot/merge.awk sweep.sh sweep/table.awk jobs.sh mpi-env.sh \
+            fetch-data.sh slurm/generate.sh slurm/collect.sh)
 # Made by the program from its tables, and what other scripts ask of an installation: VERB, a verb's words:where
 made     := man:share/man/man1/sparsetrain.1 completion_bash:share/bash-completion/completions/sparsetrain \
             completion_zsh:share/zsh/site-functions/_sparsetrain
@@ -242,7 +243,7 @@ define newline
 
 endef
 install: programs
-	install -d $(bindir) $(docdir) $(scriptdir)/slurm $(scriptdir)/plot $(dir $(pc))
+	install -d $(bindir) $(docdir) $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
 	install -m 755 $(BUILD)/sparsetrain $(bindir)/sparsetrain
 	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
 	$(foreach m,$(made),install -d $(dir $(call file_of,$(m))) && $(BUILD)/sparsetrain $(call verb_of,$(m)) > $(call file_of,$(m))$(newline)	)

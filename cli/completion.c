@@ -133,12 +133,16 @@ static size_t count(const struct verb_row *verb) {
     return verb->usage ? i : option_rows;
 }
 
+bool offers_table(const struct verb_row *verb) {
+    return strcmp(verb->words, "train") == 0 || strcmp(verb->words, "config") == 0;
+}
+
 bool offer_at(const struct verb_row *verb, size_t i, struct offer *o) {
-    bool train = strcmp(verb->words, "train") == 0;
+    bool table = offers_table(verb);
     *o = (struct offer){0};
-    if (!train && !verb->usage) return false;
+    if (!table && !verb->usage) return false;
     if (i < count(verb)) {
-        if (train)
+        if (table)
             from_table(&option_table[i], o);
         else
             from_usage(option_line(verb->usage, i), o);
@@ -146,5 +150,6 @@ bool offer_at(const struct verb_row *verb, size_t i, struct offer *o) {
         return true;
     }
     if (i == count(verb)) return plain(o, "help", "what can be asked for");
-    return train && i == count(verb) + 1 && plain(o, "version", "version, commit, libraries, compiler");
+    return strcmp(verb->words, "train") == 0 && i == count(verb) + 1 &&
+           plain(o, "version", "version, commit, libraries, compiler");
 }

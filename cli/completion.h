@@ -32,6 +32,9 @@ struct offer {
 /* The i-th option of a verb; false: there are no more. */
 bool offer_at(const struct verb_row *verb, size_t i, struct offer *o);
 
+/* Are its options those of train, which are also written --name=value? */
+bool offers_table(const struct verb_row *verb);
+
 /* `sparsetrain completion bash`, `zsh`: a file that the shell reads. */
 void completion_bash(FILE *stream);
 void completion_zsh(FILE *stream);

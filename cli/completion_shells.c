@@ -128,10 +128,9 @@ static void zsh_name(FILE *stream, const char *words) {
 
 static void zsh_options(FILE *stream, const struct verb_row *verb) {
     struct offer o;
-    bool train = strcmp(verb->words, "train") == 0;
     zsh_name(stream, verb->words);
     fputs(" () {\n    _arguments", stream);
-    for (size_t i = 0; offer_at(verb, i, &o); i++) zsh_option(stream, &o, train ? "=" : "");
+    for (size_t i = 0; offer_at(verb, i, &o); i++) zsh_option(stream, &o, offers_table(verb) ? "=" : "");
     fputs("\n}\n\n", stream);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/bench_select.h"
 #include "cli/bench_wire.h"
 #include "cli/completion.h"
+#include "cli/config.h"
 #include "cli/data_show.h"
 #include "cli/fit.h"
 #include "cli/launcher.h"
@@ -107,8 +108,13 @@ static const struct {
     const char *first, *second;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"data", "show", data_show},   {"bench", "select", bench_select}, {"bench", "net", bench_net},
-    {"bench", "wire", bench_wire}, {"predict", NULL, predict},        {"fit", NULL, fit},
+    {"data", "show", data_show},
+    {"bench", "select", bench_select},
+    {"bench", "net", bench_net},
+    {"bench", "wire", bench_wire},
+    {"predict", NULL, predict},
+    {"config", NULL, config}, /* what train would be, without it */
+    {"fit", NULL, fit},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all

@@ -28,6 +28,7 @@ const struct verb_row verb_table[] = {
      predict_usage},
     {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)",
      fit_usage},
+    {"config", "what train would be set to by these options, defaults and all, without starting it", NULL},
     {"man", "this text as a manual page", NULL},
     {"completion bash", "completion of verbs, options and names for bash; make install puts it where bash looks", NULL},
     {"completion zsh", "the same for zsh", NULL},

@@ -8,7 +8,7 @@
 struct verb_row {
     const char *words, *summary;
     /* What its own --help says: every option begins a line of it, as "  --name ARGUMENT  what it does". NULL: there is
-     * none; of train, whose options are option_table, and of verbs that take no options. */
+     * none; of train and config, whose options are option_table, and of verbs that take no options. */
     const char *usage;
 };
 

@@ -184,8 +184,8 @@ function write_facts(   name, i) {
     fact("commit", commit)
     # Of all of the run, where the summary of a resumed one speaks of its last part; a log with gaps has the summary's alone.
     if (!thinned && images != "-" && seconds[n] > 0) rate = epoch_of[n] * images / seconds[n]
-    fact("rate", rate == "-" ? words : rate)
-    fact("unit", text ? "words" : "images")
+    if (rate != "-" && rate != "") fact("images_per_second", rate)
+    if (words != "-" && words != "") fact("words_per_second", words)
     split(score_names, names, " ")
     for (i in names) if (completed && final[names[i]] != "-") fact(names[i], final[names[i]])
 }

@@ -17,6 +17,7 @@
 #   --container IMAGE     an Apptainer image that has the program (scripts/container)
 #   --program PATH        the program, as the nodes see it (build/sparsetrain of this clone, else the installed one)
 #   --sparse "OPTION ..." of the program, for the sparse algorithms alone, as "--wire packed"; what stands behind -- is for all
+#   --name NAME           of one algorithm: what its job and its run are called; nothing else is written (for sweep.sh)
 #   --serial              one job at a time
 #
 # Written: DIR/ALGO.sbatch, DIR/submit.sh (submits all, then the collecting job), DIR/collect.sbatch (table and plots, also by
@@ -26,15 +27,17 @@ set -eu
 LC_ALL=C
 export LC_ALL
 scripts=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/jobs.sh
+. "$scripts/jobs.sh"
 
 fail() {
     printf 'generate.sh: %s\n' "$*" >&2
     exit 2
 }
-usage='usage: sh scripts/slurm/generate.sh --model M --algos "A B ..." --nodes N --ranks-per-node M [OPTION...]; --help has all'
+usage="usage: sh $0 --model M --algos 'A B ...' --nodes N --ranks-per-node M [OPTION...]; --help has all"
 
 model='' algos='' nodes='' per_node='' epochs='' density='' out='' partition='' account='' qos='' time='' gpus='' cpus=1
-launcher=srun pmi=pmix modules='' container='' program='' serial='' sparse=''
+launcher=srun pmi=pmix modules='' container='' program='' serial='' sparse='' name=''
 while [ $# -gt 0 ]; do
     option=$1
     case $option in
@@ -75,6 +78,7 @@ while [ $# -gt 0 ]; do
     --container) container=$2 ;;
     --program) program=$2 ;;
     --sparse) sparse=$2 ;;
+    --name) name=$2 ;;
     *) fail "there is no option $option; $usage" ;;
     esac
     shift 2
@@ -111,8 +115,7 @@ if [ -n "$container" ]; then
     case $container in /* | *://*) ;; *) container=$PWD/$container ;; esac
     program=sparsetrain
 elif [ -z "$program" ]; then
-    program=$(cd "$scripts/.." && pwd)/${BUILD:-build}/sparsetrain
-    [ -x "$program" ] || program=$(command -v sparsetrain) || fail "there is no program: build it first (make), or give --program or --container"
+    find_program "$scripts" || fail "there is no program: build it first (make), or give --program or --container"
 else
     case $program in */*) case $program in /*) ;; *) program=$PWD/$program ;; esac ;; esac
 fi
@@ -132,6 +135,10 @@ for algo in $algos; do
     case " $seen " in *" $algo "*) fail "--algos names $algo twice" ;; esac
     seen="$seen $algo"
 done
+if [ -n "$name" ]; then
+    word --name "$name" '_.,+@-'
+    case $algos in *' '*) fail "--name is for one algorithm, not for $algos" ;; esac
+fi
 for option in "$@" $sparse; do
     case ${option%%=*} in
     --model | --algo | --out | --resume) fail "$option is set by the jobs themselves; leave it out" ;;
@@ -145,16 +152,6 @@ case $data in '' | /*) ;; *) data=$PWD/$data ;; esac
 mkdir -p "$out/logs" 2>/dev/null || fail "cannot make $out/logs; give another directory with --out"
 
 # -- what is written ---------------------------------------------------------------------------------------------------
-# Words as the shell reads them back.
-quoted() {
-    for text in "$@"; do
-        case $text in
-        *[!A-Za-z0-9_.,:+@%/=-]*) printf " '%s'" "$(printf '%s' "$text" | sed "s/'/'\\\\''/g")" ;;
-        *) printf ' %s' "$text" ;;
-        esac
-    done
-}
-
 # header NAME LOG: what sbatch reads of every job
 header() {
     # Without a login shell many clusters have no `module`.
@@ -203,7 +200,8 @@ options() {
 job() {
     algo=$1
     shift
-    header "$model-$algo" "$algo"
+    called=${name:-$algo}
+    header "${name:-$model-$algo}" "$called"
     cat <<JOB
 #SBATCH --nodes=$nodes
 #SBATCH --ntasks-per-node=$per_node
@@ -216,7 +214,7 @@ ${gpus:+#SBATCH --gpus-per-node=$gpus
 # goes on from the last checkpoint; when all is done it ends at once.
 JOB
     prepare
-    printf 'set -u\nrun=%s\n' "$out/$algo"
+    printf 'set -u\nrun=%s\n' "$out/$called"
     cat <<'JOB'
 
 completed() { grep -q '"type":"summary".*"completed":true' "$run/run.jsonl" 2>/dev/null; }
@@ -302,7 +300,8 @@ echo "table and plots: job ${id%%;*}"
 SUBMIT
 }
 
-for algo in $algos; do job "$algo" "$@" >"$out/$algo.sbatch"; done
+for algo in $algos; do job "$algo" "$@" >"$out/${name:-$algo}.sbatch"; done
+[ -z "$name" ] || exit 0
 collect >"$out/collect.sbatch"
 submit >"$out/submit.sh"
 echo "wrote$(for algo in $algos; do printf ' %s.sbatch' "$algo"; done) collect.sbatch submit.sh to $out; submit with: sh $out/submit.sh"

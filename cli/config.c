@@ -1,0 +1,37 @@
+/* config.c: see config.h. */
+#include "cli/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/options.h"
+
+static const char help[] =
+    "usage: sparsetrain config [OPTIONS]\n"
+    "Prints what train would be set to by these options of its own, one name=value a line, and starts nothing: first\n"
+    "what the run computes with, then, behind an empty line, how it is watched and where its files go.\n"
+    "Options that mean nothing together end it with status 2 and one line, as they would end train. What a run would\n"
+    "be resumed from (--resume) is not looked at.\n";
+
+static void print(const struct options *o, enum option_rule rule) {
+    char *text = options_text(o, rule);
+    fputs(text, stdout);
+    mem_free(text);
+}
+
+int config(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) return fputs(help, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
+    options_default(&o);
+    if (!options_parse(&o, argc, argv, 1, &e) || !options_resolve(&o, &e)) {
+        fprintf(stderr, "sparsetrain: %s\n", e.text);
+        return EXIT_USER;
+    }
+    print(&o, RULE_RUN);
+    putchar('\n');
+    print(&o, RULE_LOCAL);
+    return EXIT_DONE;
+}
