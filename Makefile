@@ -243,7 +243,7 @@ define newline
 
 endef
 install: programs
-	install -d $(bindir) $(docdir) $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
+	install -d $(bindir) $(docdir)/docs $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
 	install -m 755 $(BUILD)/sparsetrain $(bindir)/sparsetrain
 	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
 	$(foreach m,$(made),install -d $(dir $(call file_of,$(m))) && $(BUILD)/sparsetrain $(call verb_of,$(m)) > $(call file_of,$(m))$(newline)	)
@@ -251,6 +251,7 @@ install: programs
 	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@COMMIT@/$$($(BUILD)/sparsetrain version | sed -n '1s/.*(commit \(.*\))/\1/p')/" -e 's/@MPI@/$(mpi_pkg)/' -e 's/@MPI_VERSION@/$(shell pkg-config --modversion $(mpi_pkg))/' \
 	    -e "s/@FEATURES@/onednn$$([ ! -f $(BUILD)/libsparsetrain_cuda.so ] || echo ' cuda')/" scripts/sparsetrain.pc.in > $(pc)
 	install -m 644 README.md LICENSE CITATION.cff CHANGELOG.md $(docdir)
+	install -m 644 $(wildcard docs/*.md) $(docdir)/docs
 uninstall:
 	rm -f $(bindir)/sparsetrain $(pc) $(foreach m,$(made),$(call file_of,$(m)))
 	rm -rf $(docdir) $(plugindir) $(root)/share/sparsetrain

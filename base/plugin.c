@@ -8,13 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the running program, with a slash at its end; empty where Linux does not say. */
-static void program_folder(char folder[PATH_MAX]) {
-    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    folder[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[1] = 0;
-}
+#include "base/place.h"
 
 /* Where the file is; false: nowhere. */
 static bool find(const char *file, char path[PATH_MAX], struct err *why) {
@@ -26,7 +20,7 @@ static bool find(const char *file, char path[PATH_MAX], struct err *why) {
         if (access(path, R_OK) == 0) return true;
         return err_set(why, "SPARSETRAIN_PLUGIN names %s, which cannot be read", given);
     }
-    program_folder(folder);
+    place_program(folder);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         int length = snprintf(path, PATH_MAX, "%s%s%s", folder, places[i], file);
         if (length < PATH_MAX && access(path, R_OK) == 0) return true;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/place.h"
 #include "cli/device_option.h"
 
 static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {
@@ -227,13 +228,19 @@ static bool set_nodes(struct comm *c, struct bench_request *r, struct err *e) {
     return true;
 }
 
+static void say_usage(void) {
+    char *usage = place_text(bench_usage);
+    printf("%s%s", usage, bench_usage_columns);
+    mem_free(usage);
+}
+
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
     if (bench_parse(&r, argc, argv, e)) bench_costs_check(&r, e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (r.help) {
-        if (c->rank == 0) printf("%s%s", bench_usage, bench_usage_columns);
+        if (c->rank == 0) say_usage();
         return EXIT_DONE;
     }
     if (!device_option_job("bench: ", r.device_name, DEVICE_EXCHANGES, c, &r.device, e)) return EXIT_USER;

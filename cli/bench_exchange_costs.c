@@ -8,15 +8,16 @@
  * phases in which it is done: of select once a step, and of pack and merge by what has come in since. */
 #include "cli/bench_exchange.h"
 
+#include "base/place.h"
+
 enum { READY_POINTS = 16 };
 
 bool bench_costs_check(const struct bench_request *r, struct err *e) {
     const char *given = r->select_cost >= 0 ? "--select-cost" : r->word_cost >= 0 ? "--word-cost" : NULL;
     if (!given || comm_simulated()) return true;
-    return err_set(e,
-                   "bench: %s is for simulations, in which local work takes no time of its own (make sim, "
-                   "scripts/simulate.sh); leave it out",
-                   given);
+    char page[PLACE_MAX];
+    return err_set(e, "bench: %s is for simulations, in which local work takes no time of its own (%s); leave it out",
+                   given, place_of("docs/simulation.md", page));
 }
 
 static uint64_t bytes_received(const struct bench_case *b) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/place.h"
 #include "base/table.h"
 #include "cli/exchange_options.h"
 
@@ -390,7 +391,7 @@ const struct dataset_ops *options_dataset(const char *data, const char **where) 
     for (size_t i = 0; datasets[i]; i++) {
         if (strlen(datasets[i]->name) != length || strncmp(datasets[i]->name, data, length) != 0) continue;
         *where = colon ? colon + 1 : datasets[i]->built_in ? "" : getenv("SPARSETRAIN_DATA");
-        if (!*where) *where = "build/data";
+        if (!*where) *where = place_data();
         return datasets[i];
     }
     return NULL;

@@ -126,6 +126,9 @@ void options_json(const struct options *o, struct json *j);
 
 bool options_given(const struct options *o, const char *name);
 
+/* A row's help with the choices and the default added. */
+void options_sentence(const struct option_row *row, char *text, size_t size);
+
 void options_help(FILE *stream);
 void options_man(FILE *stream);
 
@@ -149,7 +152,8 @@ bool options_record_selected(const struct options *o);
 /* Do the replicas differ between two averages of the parameters? */
 bool options_drift(const struct options *o);
 
-/* --data NAME[:WHERE]: the row, or NULL; *where points to WHERE, else to $SPARSETRAIN_DATA, else "build/data". */
+/* --data NAME[:WHERE]: the row, or NULL; *where points to WHERE, else to $SPARSETRAIN_DATA, else
+ * to place_data(). */
 const struct dataset_ops *options_dataset(const char *data, const char **where);
 
 #endif

@@ -1,10 +1,12 @@
-/* options_help.c: --help and the man page, both from option_table. */
+/* options_help.c: --help, from option_table. */
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/place.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 
-enum { HELP_COLUMN = 28, HELP_WIDTH = 100 };
+enum { HELP_COLUMN = 28, HELP_WIDTH = 100, SCRIPT_COLUMN = 34 };
 
 /* Words of `text` from HELP_COLUMN on, wrapped. */
 static void wrap(FILE *stream, const char *text) {
@@ -31,8 +33,7 @@ static void help_line(FILE *stream, const char *left, const char *text) {
     wrap(stream, text);
 }
 
-/* The help sentence with the choices and the default added. */
-static void sentence(const struct option_row *row, char *text, size_t size) {
+void options_sentence(const struct option_row *row, char *text, size_t size) {
     snprintf(text, size, "%s", row->help);
     size_t used = strlen(text);
     for (size_t i = 0; row->choice && row->choice(i); i++) {
@@ -45,8 +46,38 @@ static void sentence(const struct option_row *row, char *text, size_t size) {
 static void help_row(FILE *stream, const struct option_row *row) {
     char left[64], text[1024];
     snprintf(left, sizeof left, "  --%s %s", row->name, row->argument ? row->argument : "");
-    sentence(row, text, sizeof text);
-    help_line(stream, left, text);
+    options_sentence(row, text, sizeof text);
+    char *placed = place_text(text);
+    help_line(stream, left, placed);
+    mem_free(placed);
+}
+    wrap(stream, placed, column);
+    mem_free(placed);
+}
+
+/* What else there is, where this copy has it. */
+static void help_places(FILE *stream) {
+    static const struct {
+        const char *script, *what;
+    } scripts[] = {
+        {"fetch-data.sh", "brings datasets to where they are looked for"},
+        {"plot.sh", "draws runs"},
+        {"sweep.sh", "runs every combination of options, and makes a table of the scores"},
+        {"slurm/generate.sh", "writes jobs for a cluster"},
+    };
+    char page[PLACE_MAX];
+    fputs("\nScripts (--help has their options)\n", stream);
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        const char *command = place_script(scripts[i].script);
+        if (strlen(command) < SCRIPT_COLUMN - 3)
+            fprintf(stream, "  %-*s%s\n", SCRIPT_COLUMN - 2, command, scripts[i].what);
+        else
+            fprintf(stream, "  %s\n%*s%s\n", command, SCRIPT_COLUMN, "", scripts[i].what);
+    }
+    place_of("docs/training.md", page);
+    fprintf(stream, "Pages in %.*s: training.md, exchanges.md, bench.md, nodes.md, clusters.md\n",
+            (int)(strrchr(page, '/') - page), page);
+    fprintf(stream, "Data in %s, unless SPARSETRAIN_DATA or --data NAME:WHERE says otherwise\n", place_data());
 }
 
 void options_help(FILE *stream) {
@@ -69,57 +100,5 @@ void options_help(FILE *stream) {
           "training,\n"
           "4 stopped by a signal (a checkpoint was written if --out was given).\n",
           stream);
-}
-
-/* Text for roff: hyphens of options must stay hyphens, a leading dot must not be a request. */
-static void roff(FILE *stream, const char *text) {
-    if (*text == '.' || *text == '\'') fputs("\\&", stream);
-    for (; *text; text++) {
-        if (*text == '-' || *text == '\\') fputc('\\', stream);
-        fputc(*text == '\\' ? 'e' : *text, stream);
-    }
-}
-
-static void man_row(FILE *stream, const struct option_row *row) {
-    char text[1024];
-    sentence(row, text, sizeof text);
-    fputs(".TP\n.B \\-\\-", stream);
-    roff(stream, row->name);
-    if (row->argument) fprintf(stream, " \\fI%s\\fR", row->argument);
-    fputc('\n', stream);
-    roff(stream, text);
-    fputc('\n', stream);
-}
-
-void options_man(FILE *stream) {
-    fputs(".TH SPARSETRAIN 1\n.SH NAME\nsparsetrain \\- data\\-parallel training over MPI with a choice of gradient "
-          "exchanges\n"
-          ".SH SYNOPSIS\n.B mpirun \\-np\n.I P\n.B sparsetrain\n[\\fIoptions\\fR]\n.SH VERBS\n",
-          stream);
-    for (size_t i = 0; i < verb_rows; i++) {
-        fputs(".TP\n.B sparsetrain ", stream);
-        roff(stream, verb_table[i].words);
-        fputc('\n', stream);
-        roff(stream, verb_table[i].summary);
-        fputc('\n', stream);
-    }
-    const char *group = "";
-    for (size_t i = 0; i < option_rows; i++) {
-        if (strcmp(group, option_table[i].group) != 0) fprintf(stream, ".SH OPTIONS: %s\n", option_table[i].group);
-        group = option_table[i].group;
-        man_row(stream, &option_table[i]);
-    }
-    fputs(".SH ENVIRONMENT\n.TP\n.B SPARSETRAIN_DATA\nwhere datasets are looked for (else build/data)\n"
-          ".TP\n.B SPARSETRAIN_SIMD\ngeneric, avx2 or avx512: the instruction set of the selection (default: the best "
-          "there is)\n"
-          ".TP\n.B SPARSETRAIN_PLUGIN\nthe file that serves \\-\\-device cuda (else libsparsetrain_cuda.so, beside the "
-          "program or in ../lib/sparsetrain)\n"
-          ".TP\n.B SPARSETRAIN_CACHE\nthe folder in which \\-\\-device cuda remembers the convolution algorithms that "
-          "it has measured (else $XDG_CACHE_HOME/sparsetrain or ~/.cache/sparsetrain)\n"
-          ".TP\n.B SPARSETRAIN_CUDA_GRAPH\n0: \\-\\-device cuda launches every kernel by itself instead of repeating "
-          "recorded passes\n"
-          ".TP\n.B SPARSETRAIN_CUDA_AWARE\n0 or 1: whether MPI takes pointers of CUDA memory (else as it says itself)\n"
-          ".SH EXIT STATUS\n0 done; 1 system error; 2 user's mistake; 3 NaN or infinity in training; 4 stopped by a "
-          "signal.\n",
-          stream);
+    help_places(stream);
 }

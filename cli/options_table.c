@@ -132,7 +132,8 @@ const struct option_row option_table[] = {
 
     {"model", "NAME", OPTION_CHOICE, RULE_RUN, model_group, "resnet20", "the network", AT(model), .choice = model_name},
     {"data", "NAME[:WHERE]", OPTION_TEXT, RULE_RUN, model_group, NULL,
-     "the dataset; WHERE is its directory or archive (default: $SPARSETRAIN_DATA, else build/data), or the size "
+     "the dataset; WHERE is its directory or archive (default: $SPARSETRAIN_DATA, else in a clone build/data, "
+     "of an installed program ~/.local/share/sparsetrain), or the size "
      "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words (default: cifar10, lstm ptb)",
      AT(data)},
     {"hidden", "H", OPTION_INTEGER, RULE_RUN, model_group, NULL,

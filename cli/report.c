@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/place.h"
 #include "cli/auto.h"
 #include "cli/device_option.h"
 #include "cli/schedule_text.h"
@@ -245,12 +246,12 @@ static void say_next(struct run *r) {
     if (run_is_prefix(r) && o->out[0])
         say_command(r, "the rest of this run", "mpirun -np %d %s --resume %s", r->comm->size, program, out);
     if (r->data.ops->built_in && r->text)
-        say_command(r, "the real text", "sh scripts/fetch-data.sh ptb");
+        say_command(r, "the real text", "%s", place_fetch("ptb"));
     else if (r->data.ops->built_in)
-        say_command(r, "the real images", "sh scripts/fetch-data.sh cifar10");
+        say_command(r, "the real images", "%s", place_fetch("cifar10"));
     say_command(r, r->sparse ? "the same run with every gradient sent" : "the same run with few gradients sent",
                 "mpirun -np %d %s --algo %s ...", r->comm->size, program, r->sparse ? "dense" : "gtopk");
-    if (o->out[0]) say_command(r, pictures, "sh scripts/plot.sh %s", out);
+    if (o->out[0]) say_command(r, pictures, "%s %s", place_script("plot.sh"), out);
     say_command(r, "everything else", "%s list; %s --help", program, program);
     mem_free(program);
     mem_free(out);

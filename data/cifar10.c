@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/place.h"
 #include "data/archive.h"
 #include "data/dataset.h"
 #include "data/layout.h"
@@ -20,7 +21,7 @@ static const char *const class_name[CLASSES] = {"airplane", "automobile", "bird"
                                                 "dog",      "frog",       "horse", "ship", "truck"};
 
 #define EXPECTED "30,730,000 (10,000 records of 3,073)"
-#define GET_IT "sh scripts/fetch-data.sh cifar10"
+#define GET_IT place_fetch("cifar10")
 
 /* 1234567 -> "1,234,567". */
 static const char *with_commas(uint64_t value, char text[32]) {

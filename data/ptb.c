@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/place.h"
 #include "data/dataset.h"
 #include "data/text_layout.h"
 #include "data/text_reader.h"
@@ -24,7 +25,7 @@ static const char *const file_name[NAMINGS][TEXT_SPLITS] = {
 };
 static const char *const usual[FOLDERS] = {"", "ptb", "simple-examples/data", "wikitext-2"};
 
-#define GET_IT "sh scripts/fetch-data.sh ptb"
+#define GET_IT place_fetch("ptb")
 
 /* The three files, and what they hold at the most [bytes]. */
 struct files {

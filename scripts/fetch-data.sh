@@ -8,7 +8,9 @@
 #   wikitext2  WikiText-2 (Merity et al. 2016), from a mirror alone  -> DEST/wikitext-2/wiki.{train,valid,test}.tokens
 #   all        cifar10 and ptb, which have a public address
 #
-#   --dest DIR    where to (build/data of this checkout; without one, $SPARSETRAIN_DATA, else build/data right here)
+#   --dest DIR    where to: else build/data of this checkout. An installed copy: else $SPARSETRAIN_DATA, else
+#                 $XDG_DATA_HOME/sparsetrain, ~/.local/share/sparsetrain or, without a home, share/sparsetrain/data where it is
+#                 installed: where the installed program looks. Any other copy: $SPARSETRAIN_DATA, else build/data right here
 #   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, wikitext-2.tar.xz and MD5SUMS. Without the
 #                 option ../shared/data beside the checkout is taken when it is there.
 #
@@ -30,12 +32,27 @@ fail() {
     printf 'fetch-data: %s\n' "$*" >&2
     exit 2
 }
-usage='usage: sh scripts/fetch-data.sh cifar10|ptb|wikitext2|all [--mirror DIR] [--dest DIR]'
+usage="usage: sh $0 cifar10|ptb|wikitext2|all [--mirror DIR] [--dest DIR]"
+
+# Where a program looks by default that is not of a checkout: place_data in base/place.c.
+default_dest() {
+    if [ ! -x "$root/../../bin/sparsetrain" ]; then
+        echo build/data
+        return
+    fi
+    case ${XDG_DATA_HOME:-} in
+    /*)
+        echo "$XDG_DATA_HOME/sparsetrain"
+        return
+        ;;
+    esac
+    case ${HOME:-} in /*) echo "$HOME/.local/share/sparsetrain" ;; *) echo "$root/data" ;; esac
+}
 
 what=''
 mirror=''
 dest=$root/build/data
-[ -f "$root/Makefile" ] || dest=${SPARSETRAIN_DATA:-build/data}
+[ -f "$root/Makefile" ] || dest=${SPARSETRAIN_DATA:-$(default_dest)}
 while [ $# -gt 0 ]; do
     case $1 in
     cifar10 | ptb | wikitext2 | all)

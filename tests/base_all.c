@@ -1,4 +1,5 @@
-/* base_all.c: random numbers against published vectors, checksums, JSON, phases, memory and the ways to end. */
+/* base_all.c: random numbers against published vectors, checksums, JSON, phases, memory, the ways to end, where
+ * parts of the program lie. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "base/progress.h"
 #include "base/rng.h"
 #include "tests/in_child.h"
@@ -319,6 +321,39 @@ static void times_are_rounded(void **state) {
     }
 }
 
+/* From the top of the tree the parts of a clone have the names that they have in the sources. */
+static void parts_are_where_they_are(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"", ""},
+        {"see docs/bench.md.", "see docs/bench.md."},
+        {"(docs/no-such-page.md), sh scripts/plot.sh RUN", "(docs/no-such-page.md), sh scripts/plot.sh RUN"},
+        {"docs/ scripts/ docs/.md scripts/sh docs/bench", "docs/ scripts/ docs/.md scripts/sh docs/bench"},
+    };
+    char path[PLACE_MAX], here[PLACE_MAX];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char *text = place_text(texts[i][0]);
+        assert_string_equal(text, texts[i][1]);
+        mem_free(text);
+    }
+    assert_string_equal(place_script("plot.sh"), "sh scripts/plot.sh");
+    assert_string_equal(place_fetch("ptb"), "sh scripts/fetch-data.sh ptb");
+    assert_string_equal(place_of("docs/bench.md", path), "docs/bench.md");
+    assert_non_null(getcwd(here, sizeof here));
+    place_program(path);
+    if (strncmp(path, here, strlen(here)) != 0) return; /* built outside of the tree: from elsewhere nothing is found */
+
+    /* From elsewhere, in full. */
+    assert_int_equal(chdir("/"), 0);
+    char *full = mem_printf("see %s/docs/bench.md, docs/no-such-page.md.", here);
+    char *text = place_text("see docs/bench.md, docs/no-such-page.md.");
+    assert_string_equal(text, full);
+    mem_free(text);
+    mem_free(full);
+    assert_int_equal(access(place_of("scripts/slurm/generate.sh", path), R_OK), 0);
+    assert_int_equal(chdir(here), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_known_answers),
@@ -335,6 +370,7 @@ int main(void) {
         cmocka_unit_test(progress_draws_a_bar),
         cmocka_unit_test(progress_fits_the_terminal),
         cmocka_unit_test(times_are_rounded),
+        cmocka_unit_test(parts_are_where_they_are),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

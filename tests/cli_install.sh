@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_install.sh: what `make install` leaves works from wherever it is moved to: the program with its plugin, the manual
-# page, completion as bash and zsh really do it, the .pc file, the scripts; and `make uninstall` takes all of it away.
+# page, completion as bash and zsh really do it, the .pc file, the scripts, pages and data that the program names; and `make
+# uninstall` takes all of it away.
 . tests/tap.sh
 PREFIX=/opt/st
 case $BUILD in */san-*) plain_build=${BUILD%/san-*} ;; *) plain_build=$BUILD ;; esac
@@ -43,6 +44,7 @@ check "and the commit" [ "$(of_pc commit)" = "$("$installed" version | sed -n '1
 check "and where plugins lie, moved as it is" [ "$(cd "$(of_pc plugindir)/.." && pwd)" = "$(cd "$root/lib" && pwd)" ]
 check "and the program" [ -x "$(of_pc bindir)/sparsetrain" ]
 check "and which MPI" pkg-config --exact-version="$(of_pc mpi_version)" "$(of_pc mpi)"
+check "and the pages" [ -f "$(of_pc docdir)/docs/nodes.md" ]
 check "and the scripts" [ -f "$(of_pc scriptdir)/slurm/generate.sh" ]
 
 # -- the manual page -------------------------------------------------------------------------------------------------------
@@ -59,9 +61,28 @@ if command -v groff > /dev/null 2>&1; then
     why="groff: $(head -n 5 "$W/err")"
     if [ -s "$W/err" ]; then not_ok "the manual page renders without a warning" "$why"; else ok "the manual page renders without a warning"; fi
     check "and has every option" has_options
+    for section in SYNOPSIS DESCRIPTION VERBS 'EXIT STATUS' ENVIRONMENT FILES EXAMPLES 'SEE ALSO'; do
+        check "and a section $section" grep -qx "$section" "$W/page"
+    done
 else
     skip "the manual page renders without a warning" "groff is not installed"
 fi
+if command -v mandoc > /dev/null 2>&1; then
+    check "mandoc finds nothing wrong with it" sh -c "mandoc -T lint '$page' > '$W/err' 2>&1 && [ ! -s '$W/err' ]"
+else
+    skip "mandoc finds nothing wrong with it" "mandoc is not installed"
+fi
+if man --version > /dev/null 2>&1; then
+    check "man -l shows it without a warning" sh -c "MANWIDTH=100 man --warnings -l '$page' > '$W/shown' 2> '$W/err' && grep -q '^EXAMPLES' '$W/shown' && [ ! -s '$W/err' ]"
+else
+    skip "man -l shows it without a warning" "man is not installed"
+fi
+# Variables that are for tests alone.
+tests_own='DELAY|SYNC_SENDS|PART_BYTES|SHM_FREE|TEST_[A-Z]*|HOSTCUDA_[A-Z]*'
+grep -rhoE --include='*.[ch]' --include='*.sh' 'SPARSETRAIN_[A-Z_]+' base cli comm data nets topk scripts | sort -u | grep -vxE "SPARSETRAIN_($tests_own)" > "$W/variables"
+while IFS= read -r variable; do
+    check "$variable is on the page" grep -q "^\.B $variable\$" "$page"
+done < "$W/variables"
 
 # -- bash --------------------------------------------------------------------------------------------------------------------
 file=$root/share/bash-completion/completions/sparsetrain
@@ -183,6 +204,62 @@ fi
 SPARSETRAIN_DATA=$W/put sh "$root/share/sparsetrain/scripts/fetch-data.sh" wikitext2 > "$W/out" 2> "$W/err"
 check "fetch-data.sh goes by SPARSETRAIN_DATA there" grep -qF "into $W/put/wikitext-2 by hand" "$W/err"
 check "mpi-env.sh names a launcher" sh -c "unset MPIRUN; . '$root/share/sparsetrain/scripts/mpi-env.sh'; command -v \"\$MPIRUN\" > /dev/null"
+
+check "sweep.sh finds the program that it was installed with" sh -c "mkdir -p '$W/else' && cd '$W/else' && env -u BUILD sh '$root/share/sparsetrain/scripts/sweep.sh' --np 2 --out s --seed 1 --dry-run | grep -q ' -n 2 $installed --seed 1 '"
+check "so does slurm/generate.sh" sh -c "cd '$W/else' && env -u BUILD sh '$root/share/sparsetrain/scripts/slurm/generate.sh' --model resnet20 --algos dense --nodes 1 --ranks-per-node 1 --out '$W/else/jobs' > /dev/null && grep -q '$installed --model' '$W/else/jobs/dense.sbatch'"
+
+# -- what the program names is there, from another directory, also when all was moved to a place that a shell must quote -----
+mkdir -p "$W/it's moved" "$W/far/away"
+cp -R "$root" "$W/it's moved/st"
+# named_by COMMAND...: the paths in what it says that a part of an installation could be
+named_by() {
+    (cd "$W/far/away" && env -u SPARSETRAIN_DATA -u XDG_DATA_HOME HOME="$W/home" "$@") 2>&1 | tr -d "'\\\\" | grep -oE '(/[^()`;]*)?(scripts|docs)/[A-Za-z0-9_/.-]*\.(sh|md)' | sort -u
+}
+# all_there COMMAND...: and each of them is a file
+all_there() {
+    named_by "$@" > "$W/named"
+    why="names nothing"
+    [ -s "$W/named" ] || return 1
+    while IFS= read -r path; do
+        why="$path is not there"
+        (cd "$W/far/away" && [ -f "$(echo "$path" | sed "s|its moved|it's moved|")" ]) || return 1
+    done < "$W/named"
+}
+check "--help names what is there" all_there "$installed" --help
+check "its pages and scripts" sh -c "grep -q '^/.*share/doc/sparsetrain/docs/exchanges.md\$' '$W/named' && grep -q 'share/sparsetrain/scripts/sweep.sh\$' '$W/named'"
+check "bench --help too" all_there "$installed" bench --help
+for copy in "$root" "$W/it's moved/st"; do
+    program=$copy/bin/sparsetrain
+    check "mistakes about data name what is there: $copy" all_there "$program" --data cifar10 --steps 1
+    check "and the list of datasets" all_there "$program" list
+    check "and the end of a run" all_there "$program" --data synthetic:64x16 --batch 4 --steps 2 --out "$W/far/$(echo "$copy" | cksum | cut -d ' ' -f 1)"
+done
+(cd "$W/far/away" && "$program" --data synthetic:64x16 --batch 4 --steps 2 --quiet --out run && "$program" --data cifar10:nowhere 2> "$W/err")
+# shellcheck disable=SC2016 # not a command here
+hint=$(sed -n 's/.*get it with `\(.*\)`.*/\1/p' "$W/err")
+check "a hint can be typed as it stands" sh -c "cd '$W/far/away' && eval \"\$1\" --help | grep -q '^fetch-data.sh: brings'" hint "$hint"
+
+# -- data --------------------------------------------------------------------------------------------------------------------
+mkdir -p "$W/mirror/ptb" "$W/home"
+for split in train valid test; do printf 'a b c d\nb c d a\n' > "$W/mirror/ptb/ptb.$split.txt"; done
+# data_go TO [VARIABLE=VALUE...]: fetched by the installed script from elsewhere, the installed program finds them there
+data_go() {
+    data_to=$1
+    shift
+    (cd "$W/far/away" && env -u SPARSETRAIN_DATA -u XDG_DATA_HOME "$@" sh "$root/share/sparsetrain/scripts/fetch-data.sh" ptb --mirror "$W/mirror") > "$W/out" 2>&1
+    (cd "$W/far/away" && env -u SPARSETRAIN_DATA -u XDG_DATA_HOME "$@" "$installed" list) > "$W/listed" 2>&1
+    why="$(head -c 300 "$W/out") $(grep 'found:' "$W/listed")"
+    grep -qF "found: $data_to/ptb" "$W/listed"
+}
+if command -v xz > /dev/null 2>&1; then
+    (cd "$W/mirror" && md5sum ptb/* > MD5SUMS && tar -cJf ptb.tar.xz ptb)
+    check "data go to the home" data_go "$W/home/.local/share/sparsetrain" HOME="$W/home"
+    check "or where XDG_DATA_HOME says" data_go "$W/xdg/sparsetrain" HOME="$W/home" XDG_DATA_HOME="$W/xdg"
+    check "or where SPARSETRAIN_DATA says" data_go "$W/own" HOME="$W/home" SPARSETRAIN_DATA="$W/own"
+    check "without a home beside the scripts" data_go "$root/share/sparsetrain/data" HOME=
+else
+    skip "data go where the program looks" "xz is not installed"
+fi
 
 # -- uninstall ---------------------------------------------------------------------------------------------------------------
 mv "$W/moved/opt" "$W/first/opt"

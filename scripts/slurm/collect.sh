@@ -5,7 +5,7 @@ set -eu
 LC_ALL=C
 export LC_ALL
 [ $# -ge 2 ] || {
-    echo 'usage: sh scripts/slurm/collect.sh DIR ALGO...' >&2
+    echo "usage: sh $0 DIR ALGO..." >&2
     exit 2
 }
 dir=$1
@@ -49,5 +49,5 @@ if command -v gnuplot >/dev/null 2>&1; then
     for algo in $begun; do set -- "$@" "$dir/$algo"; done
     sh "$(dirname "$0")/../plot.sh" "$@" --out "$dir/plots"
 else
-    echo "no plots: gnuplot is not installed here; later: sh scripts/plot.sh RUN... --out $dir/plots"
+    echo "no plots: gnuplot is not installed here; later: sh $(cd "$(dirname "$0")/.." && pwd)/plot.sh RUN... --out $dir/plots"
 fi
