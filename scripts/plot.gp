@@ -7,6 +7,8 @@
 #   name_width, final_width                      letters of the longest
 #   about, about_points, about_bars              what is true of all runs, below the titles
 #   part                                         "1 of 160 epochs", where that is so of all
+#   note, notes                                  what of their schedules runs did not come to, in so many lines
+#   scored                                       1: there are scores to draw
 #   quality                                      'accuracy' [%] or 'perplexity'
 #   against                                      some of "steps bytes time"
 #   loss_low, loss_high, score_low, score_high   ranges of y; steps_high, epochs_high, bytes_low, score_bytes_low,
@@ -45,7 +47,7 @@ set border 3 lc rgb 0x404040 lw 1.2
 set tics out nomirror scale 0.6 tc rgb 0x202020
 set grid ytics lc rgb 0xd8d8d8 lw 1 lt 1
 set style fill solid 1.0 noborder
-set tmargin at screen 0.85
+set tmargin at screen 0.85 - 0.03 * notes
 
 # A legend stands inside where it is small and nothing fills the picture; else beside it, in a picture that is wider by it.
 beside = curves > 6 || name_width > 30 || banded
@@ -54,7 +56,8 @@ begin_picture(what, w) = sprintf("set terminal %s %s; set output out.'/%s.'.endi
 picture_width(letters) = beside ? 1060 + 10.5 * letters : 1200
 # Over the whole picture: above the curves alone a long one would be cut off beside a wide legend.
 begin(text, facts) = sprintf("set label 1 '%s' at screen 0.5, screen 0.955 center font big; \
-    set label 2 '%s' at screen 0.5, screen 0.895 center font small tc rgb 0x505050", part eq '' ? text : text.' ('.part.')', facts)
+    set label 2 '%s' at screen 0.5, screen 0.895 center font small tc rgb 0x505050; \
+    set label 3 note at screen 0.5, screen 0.862 center font small tc rgb 0x505050", part eq '' ? text : text.' ('.part.')', facts)
 
 # The axis below: how it is called, and which columns of the tables hold positions and marks.
 x_column(axis) = axis eq 'bytes' ? 2 : axis eq 'time' ? 3 : 1
@@ -117,8 +120,10 @@ set key samplen 3.5 spacing 1.15 tc rgb 0x202020 noenhanced
 do for [axis in against] {
     eval begin_picture('loss'.suffix(axis), picture_width(name_width))
     eval loss_panel
-    eval begin_picture(quality.suffix(axis), picture_width(name_width + 3 + final_width))
-    if (points && axis eq 'steps') { eval points_panel } else { eval score_panel }
+    if (scored) {
+        eval begin_picture(quality.suffix(axis), picture_width(name_width + 3 + final_width))
+        if (points && axis eq 'steps') { eval points_panel } else { eval score_panel }
+    }
 }
 wide = 420 + bar_width * curves
 eval begin_picture('time', wide < (banded ? 1150 : 900) ? (banded ? 1150 : 900) : wide)

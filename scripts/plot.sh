@@ -5,6 +5,7 @@
 #   loss-bytes, accuracy-bytes, loss-time, accuracy-time
 #               the same against the bytes that a rank has sent, and against the time spent in steps
 #   time        where the time of a step goes, one bar per run
+# Titles say of how much a run is a part, and what of its schedules (density, learning rate) it did not come to.
 # Runs that differ in nothing but the seed are one curve: the median over the seeds, in a band from the least to the greatest,
 # as far as all of them got; the legend says how many seeds.
 #   --out DIR        where to: else the run's own directory, of several runs runs/plots
@@ -166,6 +167,9 @@ done <<GROUPS
 $(grep '^curve' "$scratch/groups")
 GROUPS
 
+scored=$(cat "$scratch"/score-[0-9]* | awk '$4 != "-" { n = 1 } END { print n + 0 }')
+[ "$scored" = 1 ] || echo "plot.sh: there is no evaluation to draw, so no $quality.$ending" >&2
+
 # -- ranges ----------------------------------------------------------------------------------------------------------------
 cat "$scratch"/loss-[0-9]* | awk '
     { if (low == "" || $5 < low) low = $5; if ($6 > high) high = $6; if ($1 > steps) steps = $1; if ($3 > seconds) seconds = $3 }
@@ -212,6 +216,10 @@ set_number mark_scale $marks
 set_text big $big
 set_text small $small
 set_number banded "$banded"
+sed -n "s/^note$tab//p" "$scratch/groups" | tr -d "\"\\\\" | sed "s/ρ/$rho/g" | fold -s -w 125 >"$scratch/note"
+set_number notes "$(grep -c . "$scratch/note" || true)"
+set_number note "\"$(sed 's/$/\\n/' "$scratch/note" | tr -d '\n')\""
+set_number scored "$scored"
 set_text part "$(of_all part)"
 set_text against "$(printf '%s' "$against" | tr , ' ')"
 printf 'terminal = "%s"\nsize_of(w, h) = %s\n' "$look" "$size" >>"$scratch/settings"
@@ -222,6 +230,7 @@ grep -v -e 'no valid points' -e '^ *$' "$scratch/said" >&2 || true # a curve may
 for axis in $(printf '%s' "$against" | tr , ' '); do
     suffix=-$axis
     [ "$axis" != steps ] || suffix=
-    for picture in loss "$quality"; do echo "$out/$picture$suffix.$ending"; done
+    echo "$out/loss$suffix.$ending"
+    [ "$scored" = 0 ] || echo "$out/$quality$suffix.$ending"
 done
 echo "$out/time.$ending"

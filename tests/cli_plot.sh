@@ -6,19 +6,20 @@
 
 # log_of ALGO SEED [KEY=VALUE...]: a log of 8 steps, as the program writes them: step i sends 100 i bytes and takes i/8 s; loss 4/i;
 # evaluations before, in the middle, at the end. Keys: steps (done), asked (epochs), every (steps between rows), density, lr, data,
-# crc, ranks, more (added to losses and percent to accuracies), text=1, from (resumed there)
+# crc, ranks, more (added to losses and percent to accuracies), text=1, from (resumed there), schedules (the header's keys of where
+# they come to), warm (density of the first four steps)
 log_of() {
     awk -v algo="$1" -v seed="$2" -v options="$(shift 2 && echo "$*")" 'BEGIN {
         o["steps"] = 8; o["asked"] = 8; o["every"] = 1; o["density"] = 0.01; o["lr"] = 0.1; o["data"] = "cifar10"; o["crc"] = "0a"; o["ranks"] = 2
         split(options, pair, " ")
         for (p in pair) { key = value = pair[p]; sub(/=.*/, "", key); sub(/^[^=]*=/, "", value); o[key] = value }
-        start = sprintf("{\"type\":\"header\",\"schema\":1,\"ranks\":%d,\"nodes\":1,\"device\":\"cpu\",\"steps\":%d,\"train_images\":100,\"data_crc32\":\"%s\"%s,\"config\":{\"algo\":\"%s\",\"density\":%s,\"model\":\"resnet20\",\"data\":\"%s\",\"epochs\":%s,\"steps\":null,\"lr\":%s,\"seed\":%d,\"out\":\"x%d\",\"quiet\":false},\"versions\":{\"commit\":\"c\"}}",
-            o["ranks"], o["asked"], o["crc"], "%s", algo, o["density"], o["data"], o["asked"], o["lr"], seed, seed)
+        start = sprintf("{\"type\":\"header\",\"schema\":1,\"ranks\":%d,\"nodes\":1,\"device\":\"cpu\",\"steps\":%d,\"train_images\":100,\"data_crc32\":\"%s\"%s%s,\"config\":{\"algo\":\"%s\",\"density\":%s,\"model\":\"resnet20\",\"data\":\"%s\",\"epochs\":%s,\"steps\":null,\"lr\":%s,\"seed\":%d,\"out\":\"x%d\",\"quiet\":false},\"versions\":{\"commit\":\"c\"}}",
+            o["ranks"], o["asked"], o["crc"], "%s", ("schedules" in o ? "," o["schedules"] : ""), algo, o["density"], o["data"], o["asked"], o["lr"], seed, seed)
         printf start "\n", ""
         eval(0, 0)
         for (i = 1; i <= o["steps"]; i++) {
             if ((i - 1) % o["every"] == 0)
-                printf "{\"type\":\"step\",\"step\":%d,\"epoch\":%g,\"loss\":%g,\"bytes_sent_mean\":%d,\"seconds\":%g,\"phases\":{\"other\":0.125,\"io\":0,\"compute\":%g,\"select\":0,\"pack\":0,\"communicate\":0,\"merge\":0,\"update\":0}}\n", i, i, 4 / i + o["more"], 100 * i, i / 8, i / 8
+                printf "{\"type\":\"step\",\"step\":%d,\"epoch\":%g,\"loss\":%g,\"density\":%g,\"bytes_sent_mean\":%d,\"seconds\":%g,\"phases\":{\"other\":0.125,\"io\":0,\"compute\":%g,\"select\":0,\"pack\":0,\"communicate\":0,\"merge\":0,\"update\":0}}\n", i, i, 4 / i + o["more"], (i <= 4 && "warm" in o ? o["warm"] : o["density"]), 100 * i, i / 8, i / 8
             sent += 100 * i; seconds += i / 8
             if (i == 4 || i == 8) eval(i, seconds)
             if (i == o["from"]) { printf start "\n", ",\"resumed_at\":" i; seconds = 0 }
@@ -81,6 +82,18 @@ check "also with gaps" same "$(awk '$1 == 8 { print $3 }' "$W/r.score")" 4.5
 log_of gtopk 1 text=1 > "$W/text.jsonl"
 read_log "$W/text.jsonl"
 check "of a text perplexity, but not the one before training" same "$(awk '{ printf "%s/%s ", $1, $4 }' "$W/r.score")" '4/160 8/120 '
+# The schedules: what a run did not come to, and the density that it has.
+schedules='schedules="density_from":4,"lr_from":2,"lr_changes":[4,6]'
+log_of gtopk 1 warm=0.25 "$schedules" > "$W/all.jsonl"
+read_log "$W/all.jsonl"
+check "a run that comes to the end of its schedules" same "$(fact missing)/$(fact name)" '/gtopk, ρ = 0.01'
+made warming gtopk 1 warm=0.25 steps=4 "$schedules"
+read_log "$W/warming/run.jsonl"
+check "one that does not" same "$(fact missing)" "density 0.01 (epoch 4);the rate's changes at epochs 4, 6"
+check "is called by the density that it has" same "$(fact name)" 'gtopk, ρ = 0.25'
+made beginning dense 1 steps=4 'schedules="density_from":4,"lr_from":5,"lr_changes":[6]'
+read_log "$W/beginning/run.jsonl"
+check "a dense one lacks no density" same "$(fact missing)" "learning rate 0.1 (epoch 5);the rate's change at epoch 6"
 made none gtopk 1 steps=0
 check "no step, no reading" sh -c "! awk -v to='$W/n' -f scripts/plot/read.awk '$W/none/run.jsonl'"
 # The options that say nothing of what is computed are those of the program's table, and the seed.
@@ -127,6 +140,11 @@ check "made-up data are others with every seed" same "$(curves 1 made-1 made-2)"
 curves 1 part gtopk-1 > /dev/null
 check "a part among whole ones says so in the legend" grep -q '	gtopk, ρ = 0.01, epochs 160, 4 of 160 epochs	' "$W/groups"
 
+curves 1 warming > /dev/null
+check "what is not reached" grep -qx "note	Not reached: density 0.01 (epoch 4), the rate's changes at epochs 4, 6" "$W/groups"
+curves 1 warming beginning > /dev/null
+check "by which, where not all are meant" grep -qx "note	Not reached: density 0.01 (epoch 4), the rate's changes at epochs 4, 6 \[gtopk, ρ = 0.25\], learning rate 0.1 (epoch 5) \[dense\], the rate's change at epoch 6 \[dense\]" "$W/groups"
+
 # -- medians, bands, marks -------------------------------------------------------------------------------------------------
 merged() { awk -v curve=1 -v curves=3 "$@"; }
 printf '1 10 1 9 5\n2 20 2 9 6\n3 30 3 9 7\n' > "$W/a"
@@ -170,6 +188,13 @@ plot "$W/part" "$W/part2" --format svg --out "$W/svg"
 for picture in $pictures; do check "the title of $picture says that it is a part" has '(4 of 160 epochs)' "$W/svg/$picture.svg"; done
 plot "$W/whole" --format svg --out "$W/svg"
 check "a whole run's does not" sh -c "! grep -q ' of [0-9]* epochs' '$W/svg/loss.svg'"
+
+plot "$W/warming" "$W/beginning" --format svg --out "$W/svg"
+for picture in $pictures; do check "$picture says what is not reached" has "Not reached: density 0.01 (epoch 4), the rate" "$W/svg/$picture.svg"; done
+sed '/"type":"eval"/d' "$W/whole/run.jsonl" > "$W/unscored.jsonl"
+plot "$W/unscored.jsonl" --out "$W/unscored"
+check "no evaluation, no picture of it, and a line" sh -c "[ \"\$(cat '$W/err')\" = 'plot.sh: there is no evaluation to draw, so no accuracy.png' ] && [ \$(wc -l < '$W/out') -eq 4 ] && [ ! -e '$W/unscored/accuracy.png' ]"
+check "beside one that was evaluated that one" silent_err plot "$W/unscored.jsonl" "$W/dense-1" --out "$W/unscored"
 
 # Thirteen curves: no two of the same colour and dash, nor of the same mark and colour.
 n=0

@@ -5,7 +5,8 @@
 # The facts of read.awk, with "dir=", the name of the run's directory, added. Runs whose configs agree differ in nothing but the
 # seed; with bands=1 they are one curve, but for a second run of the same seed, which makes another.
 # Printed, with tabs between: "curve", the runs' numbers, the name for legends, how many seeds; then "about" with what is true of
-# all curves, "banded" with 1 where some have several seeds, and "part", as "1 of 160 epochs", where that is so of all.
+# all curves, "banded" with 1 where some have several seeds, "part", as "1 of 160 epochs", where that is so of all, and "note": what
+# of their schedules runs did not come to.
 FNR == 1 { file++; run = int((file + 1) / 2); if (run > runs) runs = run }
 {
     key = value = $0
@@ -48,6 +49,23 @@ function common(key,   i) {
     for (i = 2; i <= runs; i++) if (fact[i, key] != fact[1, key]) return ""
     return fact[1, key]
 }
+# What each lacks, once; with the names of those that lack it, unless all do, or all that can.
+function note(   g, i, item, items, order, count, lacking, who, able, text) {
+    for (g = 1; g <= groups; g++) {
+        items = split(fact[first[g], "missing"], item, ";")
+        for (i = 1; i <= items; i++) {
+            if (!(item[i] in lacking)) order[++count] = item[i]
+            who[item[i]] = who[item[i]] (lacking[item[i]]++ ? "; " : "") label[g]
+        }
+        able += fact[first[g], "sparse"]
+    }
+    for (i = 1; i <= count; i++) {
+        text = text (i > 1 ? ", " : "Not reached: ") order[i]
+        if (lacking[order[i]] == groups || (order[i] ~ /^density/ && lacking[order[i]] == able)) continue
+        text = text " [" (lacking[order[i]] > 2 ? lacking[order[i]] " of " groups " curves" : who[order[i]]) "]"
+    }
+    return text
+}
 function add(text) { if (text != "") title = title (title == "" ? "" : ", ") text }
 
 END {
@@ -84,4 +102,5 @@ END {
     print "about\t" title
     print "banded\t" banded + 0
     print "part\t" part
+    print "note\t" note()
 }

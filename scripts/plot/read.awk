@@ -59,8 +59,8 @@ function known(step, seconds) {
 
 BEGIN {
     phases = split("compute io select pack communicate merge update other", phase, " ")
-    # Only how a run is watched or where its files go (RULE_LOCAL in cli/options_table.c), and the seed.
-    split("out resume stop-at checkpoint-every check-replicas audit log-slices log-xi record record-what record-every trace progress quiet seed", names, " ")
+    # Only how a run is watched, how far it goes now or where its files go (RULE_LOCAL in cli/options_table.c), and the seed.
+    split("out resume stop-at dry-run checkpoint-every check-replicas audit log-slices log-xi record record-what record-every trace progress quiet seed", names, " ")
     for (i in names) left_out[names[i]] = 1
 }
 !/}$/ { next } # a killed process may have left half a line
@@ -68,6 +68,9 @@ BEGIN {
     read_config()
     ranks = number("ranks"); nodes = number("nodes"); device = string("device"); crc = string("data_crc32")
     images = number("train_images"); commit = string("commit"); length_of_run = number("steps")
+    text = number("valid_words") != "-"
+    settled = number("density_from"); ramped = number("lr_from")
+    changes = match($0, /"lr_changes":\[[^]]*/) ? split(substr($0, RSTART + 14, RLENGTH - 14), change, ",") : 0
     from = number("resumed_at")
     if (from != "-") {
         resumed = 1
@@ -76,7 +79,7 @@ BEGIN {
     }
 }
 /^\{"type":"step"/ {
-    n++; step[n] = number("step"); loss[n] = number("loss"); epoch_of[n] = number("epoch")
+    n++; step[n] = number("step"); loss[n] = number("loss"); epoch_of[n] = number("epoch"); density[n] = number("density")
     gap = step[n] - step[n - 1]
     if (gap != 1) thinned = 1
     bytes[n] = bytes[n - 1] + gap * number("bytes_sent_mean")
@@ -86,7 +89,7 @@ BEGIN {
 }
 /^\{"type":"eval"/ {
     m++; eval_epoch[m] = number("epoch"); eval_step[m] = number("step")
-    text = number("valid_perplexity") != "-"
+    if (number("valid_perplexity") != "-") text = 1
     score[m] = text ? number("valid_perplexity") : 100 * number("test_accuracy")
     if (eval_step[m] > 0) known(eval_step[m], number("train_seconds"))
 }
@@ -164,11 +167,28 @@ function part(   done, full) {
     full = option["epochs"] + 0; done = epoch_of[n] * step_end / step[n]
     return full - done > 0.5 * done / step_end ? short(done) " of " short(full) " epochs" : ""
 }
+# What of the schedules begins behind the last step, which began at this epoch: a list with semicolons. Old logs lack the keys.
+function missing(   began, i, count, all, list) {
+    began = epoch_of[n] * (step[n] - 1) / step[n]
+    if (sparse && density[n] > option["density"] + 0)
+        list = ";density " option["density"] (settled == "-" ? "" : " (epoch " settled ")")
+    if (ramped != "-" && ramped > epoch_of[n]) list = list ";learning rate " option["lr"] " (epoch " ramped ")"
+    for (i = 1; i <= changes; i++) if (change[i] + 0 > began) all = all (count++ ? ", " : "") change[i]
+    if (count) list = list ";the rate\047s change" (count > 1 ? "s" : "") " at epoch" (count > 1 ? "s" : "") " " all
+    return substr(list, 2)
+}
+# The algorithm, and the density that the run came to.
+function name(   last) {
+    if (!sparse) return option["algo"]
+    last = density[n] == "-" || density[n] == option["density"] + 0 ? option["density"] : density[n]
+    return option["algo"] ", ρ = " (last != option["density"] && density[1] != density[n] ? density[1] " to " : "") last
+}
 function fact(key, value) { print key "=" value > (to ".facts") }
-function write_facts(   name, i) {
-    name = option["algo"]
-    if (name !~ /^(dense|dense-ovlp|torus2d|fedavg)$/) name = name ", ρ = " option["density"]
-    fact("name", name)
+function write_facts(   i) {
+    sparse = option["algo"] !~ /^(dense|dense-ovlp|torus2d|fedavg)$/
+    fact("name", name())
+    fact("sparse", sparse)
+    fact("missing", missing())
     fact("seed", option["seed"])
     fact("kind", text ? "perplexity" : "accuracy")
     fact("model", option["model"])
