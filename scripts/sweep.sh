@@ -129,12 +129,18 @@ words_of() {
         fi
     done
 }
-# asked COMBINATION OPTION...: what the program would be set to, in $scratch/config; else the reason in $scratch/why
+# asked COMBINATION OPTION...: what the program would be set to, in $scratch/config, else the reason in $scratch/why. Prints an option
+# that has no effect, if there is one.
 asked() {
     words_of "$@" >"$scratch/words"
     set --
     while IFS= read -r word; do set -- "$@" "$word"; done <"$scratch/words"
-    "$program" config "$@" --out "$out" >"$scratch/config" 2>"$scratch/why" </dev/null
+    if "$program" config "$@" --out "$out" >"$scratch/config" 2>"$scratch/why" </dev/null; then
+        : >"$scratch/why" # a note, at most
+        awk '/^$/ { part++; next } part == 2 { print; exit }' "$scratch/config"
+    else
+        sed -n 's/^sparsetrain: --\([a-z0-9-]*\) has no effect .*/\1/p' "$scratch/why"
+    fi
 }
 # What a run is called: the values of all options, with their names where a value alone would say too little.
 name_of() { # COMBINATION
@@ -152,7 +158,7 @@ without() {
         printf '%s\n' "$1" | tr '\t' '\n' | grep -v "^$2=" | paste -s -d "$tab" -
     else
         printf '%s\twithout=%s\n' "$1" "$2"
-        cp "$scratch/why" "$scratch/without.$2"
+        : >"$scratch/without.$2"
     fi
 }
 
@@ -168,9 +174,8 @@ plan() {
     : >"$scratch/list"
     : >"$scratch/refused"
     while IFS= read -r combination; do
-        until asked "$combination" "$@"; do
-            idle=$(sed -n 's/^sparsetrain: --\([a-z0-9-]*\) has no effect .*/\1/p' "$scratch/why")
-            [ -n "$idle" ] || break
+        # Options without effect are refused, or named behind the second empty line.
+        while idle=$(asked "$combination" "$@") && [ -n "$idle" ]; do
             combination=$(without "$combination" "$idle")
         done
         run=$(name_of "$combination")
@@ -188,7 +193,7 @@ plan() {
     # What has no effect in any run is a mistake.
     for why in "$scratch"/without.*; do
         [ -f "$why" ] || continue
-        cut -f 2- "$scratch/list" | tr '\t' ' ' | grep -qv " without=${why##*/without.}\( \|\$\)" || fail "$(sed 's/^sparsetrain: //' "$why")"
+        cut -f 2- "$scratch/list" | tr '\t' ' ' | grep -qv " without=${why##*/without.}\( \|\$\)" || fail "--${why##*/without.} has no effect in any of these runs; leave it out"
     done
     refusals=$(wc -l <"$scratch/refused")
     [ -s "$scratch/list" ] || fail "$(head -n 1 "$scratch/refused" | sed 's/^[^ ]*: //')"
@@ -229,6 +234,10 @@ state_of() {
     *) echo failed ;;
     esac
 }
+# again RUN: with other words than at its last start, as a later --stop-at, its end there says nothing
+again() {
+    if [ -f "$out/.sweep/$1.words" ] && ! cmp -s "$scratch/words" "$out/.sweep/$1.words" && [ $dry = no ]; then rm -f "$out/.sweep/$1.status"; fi
+}
 # start RUN, with the words of $scratch/words: goes on where it was, or begins
 start() {
     run=$1
@@ -251,6 +260,7 @@ start() {
     status=0
     "$@" >>"$out/$run/output.txt" 2>&1 </dev/null || status=$?
     echo $status >"$out/.sweep/$run.status"
+    cp "$scratch/words" "$out/.sweep/$run.words"
 }
 # What a run came to, in a few words.
 result_of() {
@@ -270,12 +280,13 @@ run_all() { # OPTION...
     i=0
     while IFS=$tab read -r run combination; do
         i=$((i + 1))
+        words_of "$combination" "$@" >"$scratch/words"
+        again "$run"
         if [ "$(state_of "$run")" = "done" ]; then
             [ $dry = yes ] || echo "[$i/$count] $run: is done"
             continue
         fi
         ranks=$(printf '%s\n' "$combination" | tr '\t' '\n' | sed -n 's/^np=//p')
-        words_of "$combination" "$@" >"$scratch/words"
         start "$run"
         [ $dry = no ] || continue
         case $(state_of "$run") in

@@ -18,8 +18,9 @@ same() {
 start 1 config --model lstm --algo oktopk --lr 0.5
 check "config: what was given, and what that brings" sh -c "for l in model=lstm algo=oktopk lr=0.5 select=reuse hidden=1500 density=0.005 data=ptb epochs=40; do grep -qx \$l '$W/out' || exit 1; done"
 check "what only watches comes behind an empty line" sh -c "sed '1,/^\$/d' '$W/out' | grep -qx quiet=no && ! sed '/^\$/,\$d' '$W/out' | grep -q '^quiet'"
+check "nothing behind the last line" [ -z "$(tail -n 1 "$W/out")" ]
 check "no value, no line" sh -c "! grep -q -e '^steps=' -e '=\$' '$W/out'"
-check "config: a mistake is told as train tells it" mistaken_alone '--density has no effect with --algo dense' config --algo dense --density 0.1
+check "config: a mistake is told as train tells it" mistaken_alone '--steps and --epochs both set the length of the run' config --steps 3 --epochs 1
 check "config: an option that is not" mistaken_alone 'did you mean --density?' config --densty 0.1
 check "config: nothing under mpirun is said twice" sh -c "timeout 60 '$MPIRUN' -np 2 '$PROGRAM' config > '$W/out' 2>&1; [ \$(grep -c '^algo=dense\$' '$W/out') -eq 1 ]"
 start 1 config --help
@@ -153,6 +154,12 @@ sed -i 's/"type":"summary"/"type":"other"/' "$W/nan/lr0.1-seed1/run.jsonl"
 echo 0 > "$W/nan/.sweep/lr0.1-seed1.status"
 sweep --out "$W/nan" --table
 check "a run that ended with 0 is done, whatever its log says" grep -q '^lr0.1-seed1,done,' "$W/nan/runs.csv"
+# shellcheck disable=SC2086
+sweep --np 2 --out "$W/nan" --lr 0.1 --seed 1 -- $small --lr-warmup 0
+check "when it is called in the same way" grep -q '^\[1/1\] lr0.1-seed1: is done' "$W/out"
+# shellcheck disable=SC2086
+sweep --np 2 --out "$W/nan" --lr 0.1 --seed 1 -- $small --lr-warmup 0 --progress lines
+check "but goes on where it may have been asked for more" grep -q '^\[1/1\] lr0.1-seed1: test accuracy' "$W/out"
 
 # -- a text ----------------------------------------------------------------------------------------------------------------
 sweep --np 1 --out "$W/text" --hidden 8,4 -- --model lstm --data synthetic-text:400x100x100 --bptt 5 --batch 2 --steps 4 --eval-every 0
@@ -222,7 +229,7 @@ new="--np 2 --out $W/new"
     check "what the sweep sets" refused '--out is set by the sweep itself' $new --seed 1 -- --out here
     check "resuming by hand" refused 'leave --resume out' $new --resume x
     check "a word" refused 'what is "gtopk"?' $new gtopk
-    check "what has no effect anywhere" refused '--tau has no effect without --algo oktopk' $new --algo gtopk,dense -- --tau 3
+    check "what has no effect anywhere" refused '--tau has no effect in any of these runs' $new --algo gtopk,dense -- --tau 3
     check "names that became alike" refused 'two runs would be called' $new --trace 'a/b,a:b' -- --seed 1
     check "Slurm with ranks" refused 'leave --np out' --slurm '--nodes 1' $new --seed 1
     check "no sweep to make a table of" refused 'holds no sweep' --out "$W/new" --table
