@@ -51,9 +51,6 @@ static void help_row(FILE *stream, const struct option_row *row) {
     help_line(stream, left, placed);
     mem_free(placed);
 }
-    wrap(stream, placed, column);
-    mem_free(placed);
-}
 
 /* What else there is, where this copy has it. */
 static void help_places(FILE *stream) {

@@ -98,36 +98,6 @@ start 2 $gtopk --epochs 2 --dense-steps 3
 check "dense steps before it" grep -qx '  density   1 in the first 3 steps, then 0.4 (k = 107888), 0.2 in its last epoch, 0.01 (k = 2697) from epoch 2, which this run does not reach' "$W/out"
 start 3 $small --algo dense --epochs 1 --lr-warmup 0
 check "a dense run has no density" sh -c "! grep -q '^  density' '$W/out' && grep -qx '  rate      0.01; times 0.1 at epochs 0.5 and 0.75' '$W/out'"
-# What plot.sh would have drawn: the notes and the names.
-mkdir "$W/bin"
-cat > "$W/bin/gnuplot" << END
-#!/bin/sh
-dir=\${2#dir=\'}
-cp "\${dir%%\'*}/notes" "$W/notes"
-printf '%s\n' "\$2" > "$W/given"
-END
-chmod +x "$W/bin/gnuplot"
-# noted LINE...: the notes are these lines
-noted() {
-    printf '%s\n' "$@" > "$W/wanted"
-    why="$(tr '\n' '|' < "$W/notes") instead of $(tr '\n' '|' < "$W/wanted")"
-    cmp -s "$W/notes" "$W/wanted"
-}
-# draw RUN...: without a picture
-draw() { (cd "$W" && PATH=$W/bin:$PATH sh "$OLDPWD/scripts/plot.sh" "$@" --out "$W/plots" > "$W/out" 2>&1); }
-draw short
-check "its plots say so" noted 'Not reached: density 0.01 (epoch 2), learning rate 0.01 (epoch 3)'
-check "and call it by the density that it has" grep -q 'name1="gtopk, ρ = 0.4"' "$W/given"
-draw short first
-check "of two runs each" noted 'gtopk, ρ = 0.4: Not reached: density 0.01 (epoch 2), learning rate 0.01 (epoch 3)' "gtopk, ρ = 0.01: The first 3 of 8 epochs. Not reached: the rate's changes at epochs 4, 6"
-start 2 $gtopk --epochs 3 --lr-warmup 2 --out "$W/whole"
-draw whole
-check "a run that reaches everything has no note" [ ! -s "$W/notes" ]
-if command -v gnuplot > /dev/null 2>&1; then
-    check "they are drawn" sh -c "sh scripts/plot.sh '$W/short' '$W/first' --out '$W/plots' > '$W/out' 2> '$W/err'; [ -s '$W/plots/loss.png' ] && ! grep -v 'no evaluation' '$W/err'"
-else
-    skip "they are drawn" "gnuplot is not installed"
-fi
 
 # -- long evaluations --------------------------------------------------------------------------------------------------
 SPARSETRAIN_PATIENCE=0 start 2 $small --steps 2
