@@ -81,7 +81,7 @@ static void backward(struct run *r) {
     /* A gradient that is looked at is wanted as backward leaves it: nothing may be exchanged meanwhile. */
     if (r->exchange_now->ops->begin && !r->recording && !r->counting && !r->measuring) {
         exchange_begin(r->exchange_now, r->net->arena.grad, k);
-        net_backward_with(r->net, gradient_ready, r);
+        net_backward_with(r->net, false, gradient_ready, r);
     } else {
         net_backward(r->net);
         device->sync();

@@ -97,12 +97,14 @@ struct net_input {
     uint64_t step;                   /* training passes before this one: LAYER_DROPOUT */
 };
 
-enum net_pass { PASS_TRAIN, PASS_BACKWARD, PASS_INFER, NET_PASSES };
+/* PASS_BACKWARD overwrites the gradients of parameters, PASS_BACKWARD_ADD adds to them. */
+enum net_pass { PASS_TRAIN, PASS_BACKWARD, PASS_BACKWARD_ADD, PASS_INFER, NET_PASSES };
 
 struct backend_setup {
     int threads;
     enum precision precision;
     uint64_t dropout_seed;
+    bool adds; /* PASS_BACKWARD_ADD may come */
 };
 
 /* The arrays of one call, all on the device. */
@@ -110,14 +112,16 @@ struct layer_call {
     const float *x, *add; /* add: NULL where nothing joins */
     float *y;
     const float *param; /* the layer's slices, one after the other */
-    float *dparam;      /* overwritten by backward */
-    float *state;       /* likewise; training updates it */
+    float *dparam;      /* backward overwrites it or, where it `adds`, adds to it */
+    float *state;       /* the layer's slices; training updates it */
     float *carry;       /* likewise; every forward pass updates it */
     /* Backward: dy is overwritten. LAYER_NORM_RELU leaves the gradient of `add` in it, and its dx is dy itself
      * where nothing joins (each element is read before it is written). */
     float *dy;
     const float *dy2; /* the second user's gradient of y, or NULL */
     float *dx;        /* NULL unless spec.wants_dx */
+    /* Backward: dparam is as this layer's last backward pass left it, so that a layer may add to a copy of its own. */
+    bool adds;
 };
 
 /* x of LAYOUT_TOKENS. */
@@ -155,8 +159,9 @@ struct backend_ops {
     void (*end)(void *backend);
     const struct layer_ops *layer[LAYER_KINDS];
     /* Softmax cross-entropy and top-1 over the first `valid` rows (of feed) of logits [n][classes].
-     * dlogits: [n][classes], the gradient of the mean loss over n rows; NULL where it is not asked for. */
-    void (*loss)(void *backend, const float *logits, int n, int classes, float *dlogits);
+     * dlogits: [n][classes], the gradient of their sum divided by `over`: n where the mean over the n rows is meant, a
+     * multiple of it where other passes add their part to that; NULL where it is not asked for. */
+    void (*loss)(void *backend, const float *logits, int n, int classes, double over, float *dlogits);
     /* What the last loss was; waits for it. */
     void (*result)(void *backend, struct net_result *result);
     const struct optimiser_ops *const *optimisers; /* for memory of this device, by the names of optimisers.def,

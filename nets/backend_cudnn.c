@@ -172,7 +172,7 @@ static void close_backend(void *backend) {
 
 /* The loss of this pass, if it has one, is with the host once this event has come. */
 static void pass_given(struct cudnn_backend *b) {
-    if (b->pass != PASS_BACKWARD) CUDA_CALL(cudaEventRecord(b->answered, cuda_stream()));
+    if (b->pass == PASS_TRAIN || b->pass == PASS_INFER) CUDA_CALL(cudaEventRecord(b->answered, cuda_stream()));
 }
 
 static bool begin(void *backend, enum net_pass pass, bool whole) {
@@ -209,7 +209,7 @@ static void end(void *backend) {
 
 /* -- the loss ----------------------------------------------------------------------------------------------------- */
 
-static void loss(void *backend, const float *logits, int n, int classes, float *dlogits) {
+static void loss(void *backend, const float *logits, int n, int classes, double over, float *dlogits) {
     struct cudnn_backend *b = backend;
     if (n != b->feed.rows) die("a loss of %d rows, but %d labels were fed", n, b->feed.rows);
     if (b->loss_rows < n) { /* in the first pass of a net, which is never recorded */
@@ -221,6 +221,7 @@ static void loss(void *backend, const float *logits, int n, int classes, float *
     }
     cuda_loss(&(struct cuda_loss_call){.n = n,
                                        .classes = classes,
+                                       .over = over,
                                        .logits = logits,
                                        .label = b->feed.label,
                                        .dlogits = dlogits,

@@ -2,7 +2,10 @@
  * by the algorithm that backend_cudnn_algorithms.c chose. The arena's weights are [out][in][window] floats. In NCHW
  * they are that to cuDNN too; else they are copied to [out][window][in] in the element type of the activations before
  * the forward pass, whose copy the backward pass uses again, and their gradients are copied back. Images in the
- * canonical layout are copied to that of the backend where it has another. A bias is added by a pass of its own. */
+ * canonical layout are copied to that of the backend where it has another. A bias is added by a pass of its own.
+ *
+ * Where gradients are added up over passes, cuDNN adds to the arena, or to its own array where that holds floats; bf16
+ * numbers would lose what is added late, so these are added to the arena's floats on their way there. */
 #include "base/mem.h"
 #include "nets/backend_cudnn.h"
 #include "nets/backend_cudnn_algorithms.h"
@@ -124,14 +127,19 @@ static const void *take_weights(const struct convolution *c, const float *param,
     return c->w;
 }
 
+/* Does cuDNN itself add a pass's gradients to those before? */
+static bool adds_by_itself(const struct convolution *c) {
+    return !cudnn_is_bf16(&c->conv.x);
+}
+
 /* Their gradient from there to the arena. */
-static void give_weights(const struct convolution *c, float *dparam) {
+static void give_weights(const struct convolution *c, bool adds, float *dparam) {
     const struct conv *v = &c->conv;
     if (is_canonical(c))
         CUDA_CALL(cudaMemcpyAsync(dparam, c->dw, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
     else
         cuda_weights_from_last((uint32_t)v->y.c, (uint32_t)v->x.c, (uint32_t)(v->kernel * v->kernel), c->dw, dparam,
-                               cudnn_is_bf16(&v->x));
+                               adds && !adds_by_itself(c), cudnn_is_bf16(&v->x));
 }
 
 /* -- passes ------------------------------------------------------------------------------------------------------- */
@@ -157,13 +165,13 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
 static void backward_filter(struct convolution *c, const struct layer_call *call) {
     const struct conv *v = &c->conv;
     const struct conv_choice *choice = &c->choice[CONV_FILTER];
-    const float one = 1, zero = 0;
+    const float one = 1, beta = call->adds && adds_by_itself(c) ? 1 : 0;
     const bool direct = in_place(c, call->dparam);
     CUDNN_CALL(cudnnConvolutionBackwardFilter(c->backend->cudnn, &one, v->x_desc, c->recast ? c->x : call->x, v->y_desc,
                                               call->dy, v->window[CONV_FILTER],
                                               (cudnnConvolutionBwdFilterAlgo_t)choice->algorithm, c->backend->workspace,
-                                              choice->workspace, &zero, v->w_desc, direct ? call->dparam : c->dw));
-    if (!direct) give_weights(c, call->dparam);
+                                              choice->workspace, &beta, v->w_desc, direct ? call->dparam : c->dw));
+    if (!direct) give_weights(c, call->adds, call->dparam);
 }
 
 static void backward_data(struct convolution *c, const struct layer_call *call) {
@@ -183,7 +191,7 @@ static void backward_data(struct convolution *c, const struct layer_call *call) 
 static void backward(void *layer, const struct layer_call *call) {
     struct convolution *c = layer;
     backward_filter(c, call);
-    if (c->has_bias) cuda_bias_backward(&c->bias, call->dy, call->dparam + c->weights_size);
+    if (c->has_bias) cuda_bias_backward(&c->bias, call->dy, call->adds, call->dparam + c->weights_size);
     if (c->wants_dx) backward_data(c, call);
 }
 

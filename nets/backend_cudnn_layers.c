@@ -39,7 +39,7 @@ static void norm_forward(void *layer, const struct layer_call *call, bool traini
     cuda_norm_forward(layer, call->x, call->add, call->y, call->param, call->state, training);
 }
 static void norm_backward(void *layer, const struct layer_call *call) {
-    cuda_norm_backward(layer, call->x, call->y, call->dy, call->dy2, call->dx, call->param, call->dparam);
+    cuda_norm_backward(layer, call->x, call->y, call->dy, call->dy2, call->dx, call->param, call->dparam, call->adds);
 }
 static void norm_close(void *layer) {
     struct cuda_norm *norm = layer;
@@ -115,15 +115,15 @@ static void *linear_open(void *backend, const struct layer_spec *spec, const str
     return l;
 }
 
-/* C [m][n] = op(A) op(B) over k, row-major. To cuBLAS, which goes down columns, a row-major matrix is its transpose, so
- * that C^T = op(B)^T op(A)^T is asked for. */
+/* C [m][n] = op(A) op(B) [+ C] over k, row-major. To cuBLAS, which goes down columns, a row-major matrix is its
+ * transpose, so that C^T = op(B)^T op(A)^T is asked for. */
 static void product(const struct linear *l, bool turn_a, bool turn_b, int m, int n, int k, const float *A,
-                    const float *B, float *C) {
-    const float one = 1, zero = 0;
+                    const float *B, bool adds, float *C) {
+    const float one = 1, beta = adds ? 1 : 0;
     const cublasComputeType_t compute =
         l->backend->precision == PRECISION_F32 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
     CUBLAS_CALL(cublasGemmEx(l->backend->cublas, turn_b ? CUBLAS_OP_T : CUBLAS_OP_N, turn_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                             n, m, k, &one, B, CUDA_R_32F, turn_b ? k : n, A, CUDA_R_32F, turn_a ? m : k, &zero, C,
+                             n, m, k, &one, B, CUDA_R_32F, turn_b ? k : n, A, CUDA_R_32F, turn_a ? m : k, &beta, C,
                              CUDA_R_32F, n, compute, CUBLAS_GEMM_DEFAULT));
 }
 
@@ -135,15 +135,16 @@ static const float *bias_of(const struct linear *l, const float *param) {
 static void linear_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct linear *l = layer;
-    product(l, false, true, l->N, l->O, l->I, call->x, call->param, call->y);
+    product(l, false, true, l->N, l->O, l->I, call->x, call->param, false, call->y);
     cuda_bias_add((uint32_t)l->N, (uint32_t)l->O, bias_of(l, call->param), call->y);
 }
 
-/* dw = dy^T x,  db = sum dy,  dx = dy w */
+/* dw [+]= dy^T x,  db [+]= sum dy,  dx = dy w */
 static void linear_backward(void *layer, const struct layer_call *call) {
     const struct linear *l = layer;
-    product(l, true, false, l->O, l->I, l->N, call->dy, call->x, call->dparam);
-    cuda_bias_gradient((uint32_t)l->N, (uint32_t)l->O, call->dy, call->dparam + (size_t)l->O * (size_t)l->I);
-    if (call->dx) product(l, false, false, l->N, l->I, l->O, call->dy, call->param, call->dx);
+    product(l, true, false, l->O, l->I, l->N, call->dy, call->x, call->adds, call->dparam);
+    cuda_bias_gradient((uint32_t)l->N, (uint32_t)l->O, call->dy, call->adds,
+                       call->dparam + (size_t)l->O * (size_t)l->I);
+    if (call->dx) product(l, false, false, l->N, l->I, l->O, call->dy, call->param, false, call->dx);
 }
 const struct layer_ops cudnn_linear = {linear_open, linear_forward, linear_backward, mem_free};

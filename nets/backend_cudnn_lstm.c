@@ -175,7 +175,8 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     copy(call->carry + state, cell_after, state);
 }
 
-/* The library wants the gradient of the data first. It adds to that of the weights. */
+/* The library wants the gradient of the data first. It adds to that of the weights, which its own copy collects where
+ * the pass adds. */
 static void backward(void *layer, const struct layer_call *call) {
     const struct lstm *l = layer;
     const float *hidden = state_of(l, 0), *cell = state_of(l, 1);
@@ -183,7 +184,7 @@ static void backward(void *layer, const struct layer_call *call) {
                                        l->dx ? l->dx : call->dx, l->state, hidden, NULL, NULL, l->state, cell, NULL,
                                        NULL, l->weight_bytes, l->weights, l->workspace_bytes, l->backend->workspace,
                                        l->reserve_bytes, l->reserve));
-    CUDA_CALL(cudaMemsetAsync(l->dweights, 0, l->weight_bytes, cuda_stream()));
+    if (!call->adds) CUDA_CALL(cudaMemsetAsync(l->dweights, 0, l->weight_bytes, cuda_stream()));
     CUDNN_CALL(cudnnRNNBackwardWeights_v8(l->backend->cudnn, l->net, CUDNN_WGRAD_MODE_ADD, NULL, l->x, call->x,
                                           l->state, hidden, l->y, call->y, l->weight_bytes, l->dweights,
                                           l->workspace_bytes, l->backend->workspace, l->reserve_bytes, l->reserve));

@@ -70,6 +70,7 @@ static void *open_backend(const struct backend_setup *setup) {
     struct onednn *b = mem_zalloc(1, sizeof *b, "the oneDNN backend");
     b->threads = setup->threads;
     b->dropout_seed = setup->dropout_seed;
+    b->adds = setup->adds;
     begin(b, PASS_TRAIN, true); /* primitives are made for a number of threads */
     ONEDNN(dnnl_engine_create(&b->engine, dnnl_cpu, 0));
     ONEDNN(dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags));
@@ -190,12 +191,12 @@ static void linear_forward(void *layer, const struct layer_call *call, bool trai
         for (size_t o = 0; o < O; o++) call->y[n * O + o] += b[o];
 }
 
-/* dw = dy^T x,  db = sum dy,  dx = dy w */
+/* dw [+]= dy^T x,  db [+]= sum dy,  dx = dy w */
 static void linear_backward(void *layer, const struct layer_call *call) {
     const struct plain *l = layer;
     size_t N = l->x.images, I = l->x.image, O = l->y.image;
-    onednn_product(true, false, O, I, N, call->dy, call->x, 0, call->dparam);
-    cpu_column_sums(N, O, call->dy, call->dparam + O * I);
+    onednn_product(true, false, O, I, N, call->dy, call->x, call->adds ? 1 : 0, call->dparam);
+    cpu_column_sums(N, O, call->dy, call->adds, call->dparam + O * I);
     if (call->dx) onednn_product(false, false, N, I, O, call->dy, call->param, 0, call->dx);
 }
 static const struct layer_ops linear = {linear_open, linear_forward, linear_backward, mem_free};
@@ -216,10 +217,10 @@ static void feed(void *backend, const struct net_input *input, const struct tens
     b->step = input->step;
 }
 
-static void loss(void *backend, const float *logits, int n, int classes, float *dlogits) {
+static void loss(void *backend, const float *logits, int n, int classes, double over, float *dlogits) {
     struct onednn *b = backend;
     if (n != b->labels) die("a loss of %d rows, but %d labels were fed", n, b->labels);
-    cpu_loss(logits, b->label, n, classes, b->valid, dlogits, &b->result);
+    cpu_loss(logits, b->label, classes, b->valid, over, dlogits, &b->result);
 }
 
 static void last_result(void *backend, struct net_result *result) {

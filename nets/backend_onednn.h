@@ -17,6 +17,7 @@ struct onednn {
     int32_t *label;         /* [labels], as fed; the first `valid` count */
     int labels, valid;
     uint64_t dropout_seed, step; /* step: as fed */
+    bool adds;                   /* of backend_setup */
     struct net_result result;    /* of the last loss */
 };
 
@@ -41,8 +42,8 @@ struct onednn_step {
 
 /* `made` stays the caller's, for the descriptors asked of it live no longer than it does. */
 void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made);
-/* A copy from one layout to another. */
-void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to);
+/* A copy from one layout to another; adds: += it. */
+void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to, bool adds);
 /* The next argument: what it is for (DNNL_ARG_...) and how it lies. */
 void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_desc desc);
 /* arg: one address for each onednn_step_arg, in that order. */

@@ -35,11 +35,15 @@ SIMD_CLONES static void add_columns(float *to, const float *from, size_t n) {
     for (size_t i = 0; i < n; i++) to[i] += from[i];
 }
 
+static void clear(const struct embedding *l, float *dw) {
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < l->vocabulary; i++) memset(dw + i * l->features, 0, l->features * sizeof(float));
+}
+
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const int32_t *token = layer_tokens(call);
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < l->vocabulary; i++) memset(call->dparam + i * l->features, 0, l->features * sizeof(float));
+    if (!call->adds) clear(l, call->dparam);
 #pragma omp parallel for schedule(static)
     for (size_t column = 0; column < l->features; column += COLUMNS) {
         size_t width = column + COLUMNS < l->features ? COLUMNS : l->features - column;

@@ -137,9 +137,10 @@ static void backward(void *layer, const struct layer_call *call) {
     memset(l->dc, 0, l->streams * H * sizeof(float));
     onednn_packed_take(l->backend, &l->back, call->param + at.w_hh, l->w_hh);
     for (size_t step = l->steps; step-- > 0;) backward_step(l, step, call->dy);
-    onednn_product(true, false, 4 * H, I, rows, l->gates, call->x, 0, call->dparam);
-    onednn_product(true, false, 4 * H, H, rows, l->gates, l->h, 0, call->dparam + at.w_hh);
-    cpu_column_sums(rows, 4 * H, l->gates, call->dparam + at.b_ih);
+    const float beta = call->adds ? 1 : 0;
+    onednn_product(true, false, 4 * H, I, rows, l->gates, call->x, beta, call->dparam);
+    onednn_product(true, false, 4 * H, H, rows, l->gates, l->h, beta, call->dparam + at.w_hh);
+    cpu_column_sums(rows, 4 * H, l->gates, call->adds, call->dparam + at.b_ih);
     memcpy(call->dparam + at.b_hh, call->dparam + at.b_ih, 4 * H * sizeof(float));
     if (call->dx) onednn_product(false, false, rows, I, 4 * H, l->gates, call->param, 0, call->dx);
 }

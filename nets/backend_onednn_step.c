@@ -48,9 +48,26 @@ void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_de
     }
 }
 
-void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to) {
+/* Scratchpads of the caller's, as in onednn.attr; adds: the result is added to what is there. */
+static dnnl_primitive_attr_t attributes_of(bool adds) {
+    dnnl_primitive_attr_t attr;
+    ONEDNN(dnnl_primitive_attr_create(&attr));
+    ONEDNN(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
+    if (adds) {
+        dnnl_post_ops_t after;
+        ONEDNN(dnnl_post_ops_create(&after));
+        shim_append_sum(after);
+        ONEDNN(dnnl_primitive_attr_set_post_ops(attr, after)); /* copies it */
+        ONEDNN(dnnl_post_ops_destroy(after));
+    }
+    return attr;
+}
+
+void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to, bool adds) {
     dnnl_primitive_desc_t made;
-    ONEDNN(dnnl_reorder_primitive_desc_create(&made, from, b->engine, to, b->engine, b->attr));
+    dnnl_primitive_attr_t attr = attributes_of(adds);
+    ONEDNN(dnnl_reorder_primitive_desc_create(&made, from, b->engine, to, b->engine, attr));
+    ONEDNN(dnnl_primitive_attr_destroy(attr));
     onednn_step_open(b, s, made);
     onednn_step_arg(b, s, DNNL_ARG_FROM, from);
     onednn_step_arg(b, s, DNNL_ARG_TO, to);
@@ -103,7 +120,7 @@ static void open_product(struct onednn *b, struct onednn_packed *p, const dnnl_d
     onednn_step_arg(b, &p->product, DNNL_ARG_SRC, shim_desc_of(&a));
     onednn_step_arg(b, &p->product, DNNL_ARG_WEIGHTS, copy);
     onednn_step_arg(b, &p->product, DNNL_ARG_DST, shim_desc_of(&c));
-    onednn_reorder_open(b, &p->take, B, copy);
+    onednn_reorder_open(b, &p->take, B, copy, false);
     ONEDNN(dnnl_primitive_desc_destroy(made));
     shim_desc_close(&a);
     shim_desc_close(&any);
@@ -114,16 +131,7 @@ void onednn_packed_open(struct onednn *b, struct onednn_packed *p, bool turn_b, 
                         bool adds) {
     const dnnl_dim_t M = (dnnl_dim_t)m, N = (dnnl_dim_t)n, K = (dnnl_dim_t)k;
     const dnnl_dims_t a_size = {M, K}, b_size = {K, N}, c_size = {M, N};
-    dnnl_primitive_attr_t attr;
-    ONEDNN(dnnl_primitive_attr_create(&attr));
-    ONEDNN(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
-    if (adds) {
-        dnnl_post_ops_t after;
-        ONEDNN(dnnl_post_ops_create(&after));
-        shim_append_sum(after);
-        ONEDNN(dnnl_primitive_attr_set_post_ops(attr, after)); /* copies it */
-        ONEDNN(dnnl_post_ops_destroy(after));
-    }
+    dnnl_primitive_attr_t attr = attributes_of(adds);
     shim_own_desc B;
     shim_desc_open(&B, 2, b_size, turn_b ? dnnl_ba : dnnl_ab);
     open_product(b, p, a_size, b_size, c_size, shim_desc_of(&B), attr);

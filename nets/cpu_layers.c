@@ -80,15 +80,16 @@ void cpu_average_backward(const struct cpu_view *x, const float *dy, float *dx) 
 
 enum { COLUMNS = 256 };
 
-SIMD_CLONES static void sum_some_columns(size_t rows, size_t columns, size_t width, const float *from, float *to) {
+SIMD_CLONES static void sum_some_columns(size_t rows, size_t columns, size_t width, const float *from, bool adds,
+                                         float *to) {
     double sum[COLUMNS] = {0};
     for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < width; i++) sum[i] += from[row * columns + i];
-    for (size_t i = 0; i < width; i++) to[i] = (float)sum[i];
+    for (size_t i = 0; i < width; i++) to[i] = adds ? to[i] + (float)sum[i] : (float)sum[i];
 }
 
-void cpu_column_sums(size_t rows, size_t columns, const float *from, float *to) {
+void cpu_column_sums(size_t rows, size_t columns, const float *from, bool adds, float *to) {
 #pragma omp parallel for schedule(static)
     for (size_t at = 0; at < columns; at += COLUMNS)
-        sum_some_columns(rows, columns, at + COLUMNS < columns ? COLUMNS : columns - at, from + at, to + at);
+        sum_some_columns(rows, columns, at + COLUMNS < columns ? COLUMNS : columns - at, from + at, adds, to + at);
 }

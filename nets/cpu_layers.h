@@ -14,11 +14,11 @@ void cpu_shortcut_backward(const struct cpu_view *x, const struct cpu_view *y, s
 void cpu_average_forward(const struct cpu_view *x, const float *from, float *y);
 void cpu_average_backward(const struct cpu_view *x, const float *dy, float *dx);
 
-/* to [columns] = sum of from [rows][columns] over the rows, in double and in their order. */
-void cpu_column_sums(size_t rows, size_t columns, const float *from, float *to);
+/* to [columns] = sum of from [rows][columns] over the rows, in double and in their order; adds: += that. */
+void cpu_column_sums(size_t rows, size_t columns, const float *from, bool adds, float *to);
 
-/* Softmax cross-entropy and top-1; see backend_ops.loss. label: [n]. */
-void cpu_loss(const float *logits, const int32_t *label, int n, int classes, int valid, float *dlogits,
+/* Softmax cross-entropy and top-1; see backend_ops.loss. label: [valid]. */
+void cpu_loss(const float *logits, const int32_t *label, int classes, int valid, double over, float *dlogits,
               struct net_result *result);
 
 #endif

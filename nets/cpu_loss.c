@@ -70,16 +70,17 @@ SIMD_CLONES static void scale(const double *e, size_t n, double factor, float *d
     for (size_t c = 0; c < n; c++) dz[c] = (float)(e[c] * factor);
 }
 
-/* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / rows */
-static double loss_of_row(const float *z, size_t classes, size_t label, int rows, float *dz, double *e, size_t *best) {
+/* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / over */
+static double loss_of_row(const float *z, size_t classes, size_t label, double over, float *dz, double *e,
+                          size_t *best) {
     const float top = largest(z, classes);
     *best = 0;
     while (*best + 1 < classes && z[*best] != top) ++*best; /* ties: the lower class */
     if (z[*best] != top) *best = 0;                         /* NaN */
     const double sum = exponentials(z, classes, top, e);
     if (dz) {
-        scale(e, classes, 1 / (sum * rows), dz);
-        dz[label] = (float)((e[label] / sum - 1) / rows);
+        scale(e, classes, 1 / (sum * over), dz);
+        dz[label] = (float)((e[label] / sum - 1) / over);
     }
     return log(sum) - ((double)z[label] - top);
 }
@@ -90,7 +91,7 @@ struct row {
 };
 
 /* Rows are shared by the threads and added up in their order. */
-void cpu_loss(const float *logits, const int32_t *label, int n, int classes, int valid, float *dlogits,
+void cpu_loss(const float *logits, const int32_t *label, int classes, int valid, double over, float *dlogits,
               struct net_result *result) {
     struct row *row = mem_alloc((size_t)valid, sizeof *row, "the losses of the rows");
 #pragma omp parallel
@@ -100,7 +101,7 @@ void cpu_loss(const float *logits, const int32_t *label, int n, int classes, int
         for (int i = 0; i < valid; i++) {
             const size_t at = (size_t)i * (size_t)classes, own = (size_t)label[i];
             size_t best;
-            row[i].loss = loss_of_row(logits + at, (size_t)classes, own, n, dlogits ? dlogits + at : NULL, e, &best);
+            row[i].loss = loss_of_row(logits + at, (size_t)classes, own, over, dlogits ? dlogits + at : NULL, e, &best);
             row[i].correct = best == own;
         }
         mem_free(e);

@@ -169,8 +169,9 @@ static void set_gradient(struct cpu_norm *norm, const struct layer_call *call) {
             sum += norm->first[i * norm->width + c];
             dot += norm->second[i * norm->width + c];
         }
-        call->dparam[c] = (float)(dot * r);
-        call->dparam[v->channels + c] = (float)sum;
+        float *dscale = call->dparam + c, *dshift = call->dparam + v->channels + c;
+        *dscale = call->adds ? *dscale + (float)(dot * r) : (float)(dot * r);
+        *dshift = call->adds ? *dshift + (float)sum : (float)sum;
         double slope = -a * r * r * dot / count;
         norm->p[c] = (float)slope;
         norm->q[c] = (float)(-a * sum / count - slope * norm->mean[c]);

@@ -17,17 +17,17 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS) add(
 }
 
 /* The last block: a warp for each channel. */
-static __device__ void give_sums(const cuda_walk &w, const double *partial, float *db) {
+static __device__ void give_sums(const cuda_walk &w, const double *partial, bool adds, float *db) {
     for (uint32_t c = threadIdx.x / WARP; c < w.shape.channels; c += THREADS / WARP) {
         double sum[1];
         sum_parts<1>(partial, c, sum);
-        if (threadIdx.x % WARP == 0) db[c] = (float)sum[0];
+        if (threadIdx.x % WARP == 0) db[c] = adds ? db[c] + (float)sum[0] : (float)sum[0];
     }
 }
 
 template <class T, int V, bool LAST>
 static __global__ void __launch_bounds__(THREADS)
-    gradient(cuda_walk w, const T *dy, double *partial, unsigned *done, float *db) {
+    gradient(cuda_walk w, const T *dy, double *partial, unsigned *done, bool adds, float *db) {
     const walker me = walker_of(w);
     float sum[1][V] = {};
     if (me.takes_part) {
@@ -37,7 +37,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_block<1, V, LAST>(w, me, sum, partial);
-    if (block_is_last(done)) give_sums(w, partial, db);
+    if (block_is_last(done)) give_sums(w, partial, adds, db);
 }
 
 /* -- launchers ---------------------------------------------------------------------------------------------------- */
@@ -58,9 +58,9 @@ template <class T, int V, bool LAST> struct bias_of {
         LAUNCH((add<T, V>), walk_grid(&k->walk, 1), THREADS, 0, cuda_stream(), k->walk, b, (T *)y);
         CUDA_CALL(cudaGetLastError());
     }
-    static void backward(const cuda_bias *k, const void *dy, float *db) {
+    static void backward(const cuda_bias *k, const void *dy, bool adds, float *db) {
         LAUNCH((gradient<T, V, LAST>), walk_grid(&k->walk, SUM_STEPS), THREADS, (sum_block_shared<1, V, LAST>()),
-               cuda_stream(), k->walk, (const T *)dy, k->partial, k->done, db);
+               cuda_stream(), k->walk, (const T *)dy, k->partial, k->done, adds, db);
         CUDA_CALL(cudaGetLastError());
     }
 };
@@ -69,6 +69,6 @@ extern "C" void cuda_bias_forward(const struct cuda_bias *bias, const float *b, 
     WALK_FOR_KIND(bias_of, bias->walk, bias->is_bf16, forward(bias, b, y));
 }
 
-extern "C" void cuda_bias_backward(const struct cuda_bias *bias, const void *dy, float *db) {
-    WALK_FOR_KIND(bias_of, bias->walk, bias->is_bf16, backward(bias, dy, db));
+extern "C" void cuda_bias_backward(const struct cuda_bias *bias, const void *dy, bool adds, float *db) {
+    WALK_FOR_KIND(bias_of, bias->walk, bias->is_bf16, backward(bias, dy, adds, db));
 }

@@ -23,9 +23,10 @@ void cuda_bias_plan(struct cuda_bias *bias, const struct cuda_shape *shape, bool
 /* Into how many parts a channel is cut for its sum. */
 size_t cuda_bias_parts(const struct cuda_bias *bias);
 
-/* y += b [c];  db [c] = sum of dy over images and positions. y, dy: of the plan's shape and element type. */
+/* y += b [c];  db [c] = sum of dy over images and positions; adds: += that. y, dy: of the plan's shape and element
+ * type. */
 void cuda_bias_forward(const struct cuda_bias *bias, const float *b, void *y);
-void cuda_bias_backward(const struct cuda_bias *bias, const void *dy, float *db);
+void cuda_bias_backward(const struct cuda_bias *bias, const void *dy, bool adds, float *db);
 
 #ifdef __cplusplus
 }

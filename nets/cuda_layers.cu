@@ -35,8 +35,12 @@ static __global__ void weights_to_last(uint32_t n, uint32_t in, uint32_t window,
 }
 
 template <class T>
-static __global__ void weights_from_last(uint32_t n, uint32_t in, uint32_t window, const T *from, float *to) {
-    FOR_EACH(i, n) to[cuda_weight_place(i, in, window)] = load(from[i]);
+static __global__ void weights_from_last(uint32_t n, uint32_t in, uint32_t window, const T *from, bool adds,
+                                         float *to) {
+    FOR_EACH(i, n) {
+        float *at = to + cuda_weight_place(i, in, window);
+        *at = adds ? *at + load(from[i]) : load(from[i]);
+    }
 }
 
 /* -- shortcut and average ----------------------------------------------------------------------------------------- */
@@ -86,13 +90,13 @@ static __global__ void bias_add(uint32_t n, uint32_t columns, const float *b, fl
 }
 
 /* A warp per column; its lanes' sums are put together in one order. */
-static __global__ void bias_gradient(uint32_t rows, uint32_t columns, const float *dy, float *db) {
+static __global__ void bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db) {
     const uint32_t lane = threadIdx.x % WARP, warps = gridDim.x * (blockDim.x / WARP);
     for (uint32_t c = (blockIdx.x * blockDim.x + threadIdx.x) / WARP; c < columns; c += warps) {
         double sum = 0;
         for (uint32_t r = lane; r < rows; r += WARP) sum += dy[r * columns + c];
         for (int by = WARP / 2; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
-        if (lane == 0) db[c] = (float)sum;
+        if (lane == 0) db[c] = adds ? db[c] + (float)sum : (float)sum;
     }
 }
 
@@ -128,9 +132,9 @@ extern "C" void cuda_weights_to_last(uint32_t out, uint32_t in, uint32_t window,
 }
 
 extern "C" void cuda_weights_from_last(uint32_t out, uint32_t in, uint32_t window, const void *from, float *to,
-                                       bool is_bf16) {
+                                       bool adds, bool is_bf16) {
     const uint32_t n = out * in * window;
-    LAUNCH_FOR(weights_from_last, is_bf16, n, n, in, window, (const T *)from, to);
+    LAUNCH_FOR(weights_from_last, is_bf16, n, n, in, window, (const T *)from, adds, to);
 }
 
 extern "C" void cuda_shortcut_forward(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride,
@@ -161,8 +165,8 @@ extern "C" void cuda_bias_add(uint32_t rows, uint32_t columns, const float *b, f
     CUDA_CALL(cudaGetLastError());
 }
 
-extern "C" void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, float *db) {
+extern "C" void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db) {
     const unsigned grid = cuda_grid(BLOCKS_EACH, ((size_t)columns + THREADS / WARP - 1) / (THREADS / WARP));
-    LAUNCH(bias_gradient, grid, THREADS, 0, cuda_stream(), rows, columns, dy, db);
+    LAUNCH(bias_gradient, grid, THREADS, 0, cuda_stream(), rows, columns, dy, adds, db);
     CUDA_CALL(cudaGetLastError());
 }

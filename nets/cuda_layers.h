@@ -15,9 +15,10 @@ extern "C" {
 void cuda_to_last(const struct cuda_shape *shape, const float *from, void *to, bool is_bf16);
 void cuda_from_last(const struct cuda_shape *shape, const void *from, float *to, bool is_bf16);
 
-/* Weights [out][in][window] of the arena to [out][window][in], and gradients back. */
+/* Weights [out][in][window] of the arena to [out][window][in], and gradients back; adds: += them. */
 void cuda_weights_to_last(uint32_t out, uint32_t in, uint32_t window, const float *from, void *to, bool is_bf16);
-void cuda_weights_from_last(uint32_t out, uint32_t in, uint32_t window, const void *from, float *to, bool is_bf16);
+void cuda_weights_from_last(uint32_t out, uint32_t in, uint32_t window, const void *from, float *to, bool adds,
+                            bool is_bf16);
 
 /* y = x at every stride-th row and column, between zero channels; dx from dy. x and y in one layout. */
 void cuda_shortcut_forward(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride, const void *from,
@@ -29,9 +30,9 @@ void cuda_shortcut_backward(const struct cuda_shape *x, const struct cuda_shape 
 void cuda_average_forward(const struct cuda_shape *x, const void *from, float *y, bool is_bf16);
 void cuda_average_backward(const struct cuda_shape *x, const float *dy, void *dx, bool is_bf16);
 
-/* y [rows][columns] += b [columns];  db = sum over the rows of dy. */
+/* y [rows][columns] += b [columns];  db = sum over the rows of dy; adds: += that. */
 void cuda_bias_add(uint32_t rows, uint32_t columns, const float *b, float *y);
-void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, float *db);
+void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db);
 
 #ifdef __cplusplus
 }

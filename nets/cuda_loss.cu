@@ -8,15 +8,15 @@
 
 enum { THREADS = 128, BLOCKS_EACH = 8, FEW = 64 /* classes for one thread */ };
 
-/* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / n */
-static __device__ double loss_of_row(const float *z, int classes, int label, int n, float *dz, int *best) {
+/* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / over */
+static __device__ double loss_of_row(const float *z, int classes, int label, double over, float *dz, int *best) {
     *best = 0;
     for (int c = 1; c < classes; c++)
         if (z[c] > z[*best]) *best = c; /* ties: the lower class stays */
     double sum = 0;
     const double top = z[*best];
     for (int c = 0; c < classes; c++) sum += exp(z[c] - top);
-    for (int c = 0; dz && c < classes; c++) dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / n);
+    for (int c = 0; dz && c < classes; c++) dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / over);
     return log(sum) - (z[label] - top);
 }
 
@@ -52,7 +52,7 @@ static __global__ void rows(cuda_loss_call k) {
         const size_t row = (size_t)i * (size_t)k.classes;
         int best;
         k.row_loss[i] =
-            loss_of_row(k.logits + row, k.classes, k.label[i], k.n, k.dlogits ? k.dlogits + row : NULL, &best);
+            loss_of_row(k.logits + row, k.classes, k.label[i], k.over, k.dlogits ? k.dlogits + row : NULL, &best);
         k.row_correct[i] = best == k.label[i];
     }
     if (block_is_last(k.done)) add_up(k, valid);
@@ -90,7 +90,7 @@ static __global__ void wide_rows(cuda_loss_call k) {
         const double sum = sum_of_block(mine);
         float *dz = k.dlogits ? k.dlogits + (size_t)i * (size_t)k.classes : NULL;
         for (int c = (int)threadIdx.x; dz && c < k.classes; c += THREADS)
-            dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / k.n);
+            dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / k.over);
         if (threadIdx.x == 0) {
             k.row_loss[i] = log(sum) - (z[label] - top);
             k.row_correct[i] = best == label;

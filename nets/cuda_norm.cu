@@ -105,7 +105,8 @@ static __global__ void __launch_bounds__(THREADS)
 /* -- backward ----------------------------------------------------------------------------------------------------- */
 
 /* The last block: gradients of scale and shift, and p and q of dx = a g + p x + q. */
-static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &m, const float *param, float *dparam) {
+static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &m, const float *param, bool adds,
+                                    float *dparam) {
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
     for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
@@ -114,8 +115,8 @@ static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &
         if (threadIdx.x % WARP != 0) continue;
         const double sum = both[0], dot = both[1];
         const double r = m.r[c], a = param[c] * r;
-        dparam[c] = (float)(dot * r);
-        dparam[channels + c] = (float)sum;
+        dparam[c] = adds ? dparam[c] + (float)(dot * r) : (float)(dot * r);
+        dparam[channels + c] = adds ? dparam[channels + c] + (float)sum : (float)sum;
         const double slope = -a * r * r * dot / count;
         m.p[c] = (float)slope;
         m.q[c] = (float)(-a * sum / count - slope * m.mean[c]);
@@ -128,7 +129,7 @@ static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &
 template <class T, int V, bool LAST, bool MASKED>
 static __global__ void __launch_bounds__(THREADS)
     gradient_sums(cuda_walk w, cuda_norm_memory m, const T *x, const T *y, T *dy, const T *dy2, const float *param,
-                  float *dparam) {
+                  bool adds, float *dparam) {
     typedef vector_of<T, V> vector;
     const walker me = walker_of(w);
     float sum[2][V] = {};
@@ -155,7 +156,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_block<2, V, LAST>(w, me, sum, m.partial);
-    if (block_is_last(m.done)) set_gradient(w, m, param, dparam);
+    if (block_is_last(m.done)) set_gradient(w, m, param, adds, dparam);
 }
 
 /* dx = a g + p x + q;  MASKED: g = dy where a x + b > 0, else g = dy. dx may be dy. */
@@ -216,10 +217,10 @@ template <class T, int V, bool LAST> struct norm_of {
 
     template <bool MASKED>
     static void backward(const cuda_norm *n, const void *x, const void *y, void *dy, const void *dy2, void *dx,
-                         const float *param, float *dparam) {
+                         const float *param, bool adds, float *dparam) {
         LAUNCH((gradient_sums<T, V, LAST, MASKED>), walk_grid(&n->walk, SUM_STEPS), THREADS,
                (sum_block_shared<2, V, LAST>()), cuda_stream(), n->walk, n->memory, (const T *)x, (const T *)y, (T *)dy,
-               (const T *)dy2, param, dparam);
+               (const T *)dy2, param, adds, dparam);
         CUDA_CALL(cudaGetLastError());
         if (!dx) return;
         LAUNCH((gradient<T, V, LAST, MASKED>), walk_grid(&n->walk, 1), THREADS, 0, cuda_stream(), n->walk, n->memory,
@@ -235,9 +236,10 @@ extern "C" void cuda_norm_forward(const struct cuda_norm *norm, const void *x, c
 }
 
 extern "C" void cuda_norm_backward(const struct cuda_norm *norm, const void *x, const void *y, void *dy,
-                                   const void *dy2, void *dx, const float *param, float *dparam) {
+                                   const void *dy2, void *dx, const float *param, float *dparam, bool adds) {
     if (!norm->joins && !dy2)
-        WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16, backward<true>(norm, x, y, dy, dy2, dx, param, dparam));
+        WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16, backward<true>(norm, x, y, dy, dy2, dx, param, adds, dparam));
     else
-        WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16, backward<false>(norm, x, y, dy, dy2, dx, param, dparam));
+        WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16,
+                      backward<false>(norm, x, y, dy, dy2, dx, param, adds, dparam));
 }

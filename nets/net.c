@@ -47,7 +47,8 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     }
     arena_open(&net->arena, setup->device);
     arena_initialise(&net->arena, setup->seed);
-    m->backend_state = backend->open(&(struct backend_setup){setup->threads, setup->precision, setup->dropout_seed});
+    m->backend_state = backend->open(
+        &(struct backend_setup){setup->threads, setup->precision, setup->dropout_seed, .adds = setup->accumulate > 1});
     open_layers(net);
     net_plan(net);
     return net;
@@ -70,7 +71,7 @@ static float *slot_data(const struct net_impl *m, int slot) {
     return slot < 0 ? NULL : m->gradients + m->slot[slot].offset;
 }
 
-static struct layer_call call_of(const struct net *net, const struct net_layer *l) {
+static struct layer_call call_of(const struct net *net, const struct net_layer *l, bool adds) {
     const struct net_impl *m = net_impl(net);
     return (struct layer_call){
         .x = m->tensor[l->x].data,
@@ -83,6 +84,7 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
         .dy = slot_data(m, l->dy_at),
         .dy2 = slot_data(m, l->dy2_at),
         .dx = slot_data(m, l->dx_at),
+        .adds = adds,
     };
 }
 
@@ -106,10 +108,11 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
     if (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
         for (int i = 0; i < m->layers; i++) {
             struct net_layer *l = &m->layer[i];
-            struct layer_call call = call_of(net, l);
+            struct layer_call call = call_of(net, l, false);
             m->backend->layer[l->spec.kind]->forward(l->self, &call, training);
         }
         m->backend->loss(m->backend_state, logits->data, logits->shape.n, logits->shape.c,
+                         (double)logits->shape.n * (net->setup.accumulate > 1 ? net->setup.accumulate : 1),
                          training ? slot_data(m, logits->gradient_at[0]) : NULL);
         m->backend->end(m->backend_state);
     }
@@ -145,13 +148,14 @@ void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y,
     run_forward(net, (struct net_input){.token = token, .label = y, .valid = net_rows(&net->setup)}, true, result);
 }
 
-void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context) {
+void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, size_t from), void *context) {
     struct net_impl *m = net_impl(net);
     size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
-    if (!m->backend->begin(m->backend_state, PASS_BACKWARD, ready == NULL)) return;
+    if (adds && net->setup.accumulate < 2) die("a net whose steps are of one batch adds up no gradients");
+    if (!m->backend->begin(m->backend_state, adds ? PASS_BACKWARD_ADD : PASS_BACKWARD, ready == NULL)) return;
     for (int i = m->layers - 1; i >= 0; i--) {
         struct net_layer *l = &m->layer[i];
-        struct layer_call call = call_of(net, l);
+        struct layer_call call = call_of(net, l, adds);
         m->backend->layer[l->spec.kind]->backward(l->self, &call);
         if (!ready || l->param >= final) continue;
         final = l->param;
@@ -161,7 +165,7 @@ void net_backward_with(struct net *net, void (*ready)(void *context, size_t from
 }
 
 void net_backward(struct net *net) {
-    net_backward_with(net, NULL, NULL);
+    net_backward_with(net, false, NULL, NULL);
 }
 
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result) {

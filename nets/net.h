@@ -39,6 +39,7 @@ struct net_setup {
     uint64_t dropout_seed; /* of the masks; ranks that shall drop different elements have different ones */
     int hidden;            /* features of a word and of a state; of models with reference.hidden */
     double dropout;        /* of models with a `dropout`: 0 <= p < 1 */
+    int accumulate;        /* batches that make a step together: see net_backward_with; 0 or 1: each is one */
 };
 
 struct net_result {
@@ -121,10 +122,21 @@ bool net_takes_bytes(const struct net *net);
 void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y, struct net_result *result);
 /* Of the last forward pass; for a caller that gave no result then. */
 void net_result(struct net *net, struct net_result *result);
-/* The same, and after each layer that has parameters, from the last to the first: ready(context, from) where
- * arena.grad[from..n-1] is final now. */
-void net_backward_with(struct net *net, void (*ready)(void *context, size_t from), void *context);
-void net_backward(struct net *net); /* after net_forward; overwrites all of arena.grad */
+/* After net_forward: arena.grad = the gradient of the batch's mean loss, divided by setup.accumulate. */
+void net_backward(struct net *net);
+/* The same; or with `adds`, which wants an accumulate of 2 at least, that gradient is added to what the last backward
+ * pass has left in arena.grad. ready: NULL, or called after each layer that has parameters, from the last to the first:
+ * ready(context, from) where arena.grad[from..n-1] is final now. The mean gradient of N batches, N = setup.accumulate:
+ *
+ *        for (int i = 0; i < N; i++) {
+ *            net_forward(net, x[i], y[i], &r);
+ *            net_backward_with(net, i > 0, NULL, NULL);
+ *        }
+ *
+ * Their rows count alike, as those of one batch of N times the size would; only batch normalisation takes the
+ * statistics of each batch by itself, and moves the running ones N times. Nothing is multiplied afterwards, no pass
+ * over the gradients is made besides: the loss of each batch has the factor 1 / N. */
+void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, size_t from), void *context);
 
 /* Inference mode (running statistics); the streams' carry moves on all the same. Only the first `valid` rows of the
  * batch count; the rest of x and y is still read. */

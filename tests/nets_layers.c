@@ -353,8 +353,8 @@ static struct subject subject_open(const struct device_ops *device, const struct
                                    enum precision precision, int layout) {
     const struct backend_ops *backend = backend_for(device);
     struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device};
-    s.state =
-        backend->open(&(struct backend_setup){.threads = 1, .precision = precision, .dropout_seed = DROPOUT_SEED});
+    s.state = backend->open(
+        &(struct backend_setup){.threads = 1, .precision = precision, .dropout_seed = DROPOUT_SEED, .adds = true});
     s.x = laid_out(device, v->r.x, layout);
     s.y = v->r.y;
     s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.x : NULL, &s.y);
@@ -412,6 +412,30 @@ static void feed_step(const struct subject *s) {
     s->device->release(x);
 }
 
+/* Another pass, back from another dy, whose gradients are added: dparam is then the sum of both. v->dparam: the first.
+ */
+static void check_sum_of_passes(struct subject *s, const struct trial *t, struct naive *v, double tolerance) {
+    const size_t params = ref_params(&v->r), y = ref_floats(&v->r.y);
+    if (params == 0) return;
+    double *first = mem_alloc(params, sizeof *first, "gradients of a pass");
+    memcpy(first, v->dparam, params * sizeof *first);
+    for (size_t i = 0; i < y; i++) v->dsum[i] = v->dy2[i] * (t->two_users ? 2 : 1);
+    s->device->copy(s->call.dy, s->dy2_data, s->y.floats * sizeof(float));
+    s->device->release(s->call.carry);
+    s->call.carry = upload_flat(s->device, ref_carry(&v->r), v->carry);
+    s->backend->begin(s->state, PASS_TRAIN, false);
+    s->ops->forward(s->layer, &s->call, true);
+    s->backend->end(s->state);
+    s->backend->begin(s->state, PASS_BACKWARD_ADD, false);
+    s->call.adds = true;
+    s->ops->backward(s->layer, &s->call);
+    s->backend->end(s->state);
+    ref_backward(&v->r, v->x, v->y, v->param, v->dsum, v->dx, v->dadd, v->dparam);
+    for (size_t i = 0; i < params; i++) v->dparam[i] += first[i];
+    check_flat(s->device, params, s->call.dparam, v->dparam, tolerance, t, "dparam of two passes");
+    mem_free(first);
+}
+
 static void one_trial(const struct device_ops *device, const struct trial *t, enum precision precision, int layout) {
     struct naive v = naive_open(t);
     if (precision == PRECISION_BF16) cut_to_bf16(&v);
@@ -452,6 +476,7 @@ static void one_trial(const struct device_ops *device, const struct trial *t, en
     if (v.r.spec.wants_dx) check_same(s.device, &s.x, s.call.dx, v.dx, tolerance, t, "dx");
     if (t->joins) check_same(s.device, &s.x, s.call.dy, v.dadd, tolerance, t, "dadd");
     check_flat(s.device, ref_params(&v.r), s.call.dparam, v.dparam, tolerance, t, "dparam");
+    check_sum_of_passes(&s, t, &v, tolerance);
     subject_close(&s);
     naive_close(&v);
 }

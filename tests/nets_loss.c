@@ -17,9 +17,9 @@
 enum { CLASSES = 5, ROWS = 3 };
 
 /* The loss of logits z [rows][classes] on the device; dz: host, likewise, may be NULL, and keeps its rows that do not
- * count. */
-static void loss_of_many(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
-                         int valid, float *dz, struct net_result *result) {
+ * count; it is the gradient of the sum of losses divided by `over`. */
+static void loss_of_part(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
+                         int valid, double over, float *dz, struct net_result *result) {
     const size_t n = (size_t)rows, bytes = n * (size_t)classes * sizeof *z;
     const struct tensor shape = {.n = rows, .c = 1, .h = 1, .w = 1, .floats = n};
     const struct backend_ops *backend = backend_for(device);
@@ -30,7 +30,7 @@ static void loss_of_many(const struct device_ops *device, int rows, int classes,
     void *opened = backend->open(&(struct backend_setup){.threads = 1});
     backend->feed(opened, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
     backend->begin(opened, PASS_TRAIN, false);
-    backend->loss(opened, logits, rows, classes, dz ? gradient : NULL);
+    backend->loss(opened, logits, rows, classes, over, dz ? gradient : NULL);
     backend->end(opened);
     backend->result(opened, result);
     backend->close(opened);
@@ -39,6 +39,11 @@ static void loss_of_many(const struct device_ops *device, int rows, int classes,
     device->release(logits);
     device->release(gradient);
     mem_free(image);
+}
+
+static void loss_of_many(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
+                         int valid, float *dz, struct net_result *result) {
+    loss_of_part(device, rows, classes, z, label, valid, rows, dz, result);
 }
 
 static void loss_of(const struct device_ops *device, const float *z, const int32_t *label, int valid, float *dz,
@@ -147,6 +152,27 @@ static void losses_of_many_classes_match_the_definition(void **state) {
     mem_free(dz);
 }
 
+/* Of a batch that is a part of a step: the gradient of its part of the step's mean, the loss as ever. Few classes and
+ * many, which a GPU treats differently; 4 is a power of two, so that the gradients are exact multiples. */
+static void a_part_of_a_step_has_its_part_of_the_gradient(void **state) {
+    (void)state;
+    enum { MANY = 301 };
+    static const int classes[] = {CLASSES, MANY};
+    const struct device_ops *device = test_device();
+    double *z = random_numbers(ROWS * MANY, 25);
+    float logits[ROWS * MANY], whole[ROWS * MANY], part[ROWS * MANY];
+    const int32_t label[ROWS] = {0, 4, 2};
+    for (int i = 0; i < ROWS * MANY; i++) logits[i] = (float)z[i];
+    for (size_t c = 0; c < sizeof classes / sizeof *classes; c++) {
+        struct net_result of_whole, of_part;
+        loss_of_many(device, ROWS, classes[c], logits, label, ROWS, whole, &of_whole);
+        loss_of_part(device, ROWS, classes[c], logits, label, ROWS, 4.0 * ROWS, part, &of_part);
+        assert_true(of_whole.loss == of_part.loss && of_whole.count == of_part.count);
+        for (int i = 0; i < ROWS * classes[c]; i++) assert_true(whole[i] == 4 * part[i] && whole[i] != 0);
+    }
+    mem_free(z);
+}
+
 /* A GPU computes a whole pass twice, the second time recording it, and then repeats it: with the labels and logits of
  * that time. A pass that is watched, and one of another kind, is computed all the same. */
 static void whole_passes_are_recorded_and_repeated(void **state) {
@@ -171,7 +197,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         bool computes = backend->begin(opened, PASS_INFER, whole);
         assert_int_equal(computes, pass < 2 || !whole);
         if (computes) {
-            backend->loss(opened, logits, ROWS, CLASSES, NULL);
+            backend->loss(opened, logits, ROWS, CLASSES, ROWS, NULL);
             backend->end(opened);
         }
         backend->result(opened, &found);
@@ -181,7 +207,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         assert_int_equal(found.count, valid);
     }
     assert_true(backend->begin(opened, PASS_TRAIN, true));
-    backend->loss(opened, logits, ROWS, CLASSES, NULL);
+    backend->loss(opened, logits, ROWS, CLASSES, ROWS, NULL);
     backend->end(opened);
     backend->close(opened);
     device->release(x);
@@ -197,6 +223,7 @@ int main(void) {
         cmocka_unit_test(ties_go_to_the_lower_class),
         cmocka_unit_test(rows_that_do_not_count_do_not_count),
         cmocka_unit_test(losses_of_many_classes_match_the_definition),
+        cmocka_unit_test(a_part_of_a_step_has_its_part_of_the_gradient),
         cmocka_unit_test(whole_passes_are_recorded_and_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

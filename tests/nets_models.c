@@ -295,7 +295,7 @@ static void backward_tells_what_is_final(void **state) {
         batch_forward(net, &b, &r);
         for (size_t i = 0; i < a->n; i++) w.seen[i] = NAN;
         device_fill(a->grad, w.seen, a->n);
-        net_backward_with(net, witness_ready, &w);
+        net_backward_with(net, false, witness_ready, &w);
         assert_int_equal(w.from, 0);
         assert_true(w.calls > a->slices / 4);
         for (int pass = 0; pass < 4; pass++) { /* and so it stays, also where passes are recorded and repeated */
