@@ -145,10 +145,9 @@ static size_t windows_of(const struct loader_setup *s) {
     return text_windows(s->data->train_text.count, (size_t)s->batch * (size_t)s->size, s->sequence);
 }
 
-/* token[t][b] = text[g W T + w T + t], g = rank * batch + b, w = step mod W; y[t][b] is the one after it. */
-static void fill_text(const struct loader_setup *s, size_t step, struct batch *b) {
-    size_t windows = windows_of(s), batch = (size_t)s->batch, length = (size_t)s->sequence, window = step % windows;
-    b->step = step;
+/* token[t][b] = text[g W T + w T + t], g = rank * batch + b, w = number mod W; y[t][b] is the one after it. */
+static void fill_text(const struct loader_setup *s, size_t number, struct batch *b) {
+    size_t windows = windows_of(s), batch = (size_t)s->batch, length = (size_t)s->sequence, window = number % windows;
     b->begins = window == 0;
     for (size_t i = 0; i < batch; i++) {
         size_t stream = (size_t)s->rank * batch + i;
@@ -160,13 +159,13 @@ static void fill_text(const struct loader_setup *s, size_t step, struct batch *b
     }
 }
 
-static void fill_images(struct loader *l, size_t step, struct slot *slot) {
+static void fill_images(struct loader *l, struct slot *slot) {
     const struct loader_setup *s = &l->setup;
     const struct dataset *d = s->data;
     struct batch *b = &slot->batch;
     size_t image = image_size(d);
-    uint64_t first = ((uint64_t)step * (uint64_t)s->size + (uint64_t)s->rank) * (uint64_t)s->batch;
-    b->step = step;
+    uint64_t share = (uint64_t)b->step * (uint64_t)s->size + (uint64_t)s->rank; /* of all ranks' in all steps */
+    uint64_t first = (share * (uint64_t)s->accumulate + (uint64_t)b->part) * (uint64_t)s->batch;
     for (int i = 0; i < s->batch; i++) {
         size_t epoch;
         uint32_t sample = sample_at(l, first + (uint64_t)i, &epoch);
@@ -183,6 +182,18 @@ static void fill_images(struct loader *l, size_t step, struct slot *slot) {
     }
 }
 
+/* Batch `next` of this run, counted from 0, in its slot. */
+static void fill(struct loader *l, size_t next) {
+    const size_t parts = (size_t)l->setup.accumulate, number = l->setup.first_step * parts + next;
+    struct slot *slot = &l->slot[next % RING];
+    slot->batch.step = number / parts;
+    slot->batch.part = (int)(number % parts);
+    if (is_text(l))
+        fill_text(&l->setup, number, &slot->batch);
+    else
+        fill_images(l, slot);
+}
+
 static void *work(void *argument) {
     struct loader *l = argument;
     pthread_mutex_lock(&l->lock);
@@ -191,12 +202,7 @@ static void *work(void *argument) {
         if (l->stop) break;
         size_t next = l->filled;
         pthread_mutex_unlock(&l->lock);
-        size_t step = l->setup.first_step + next;
-        struct slot *slot = &l->slot[next % RING];
-        if (is_text(l))
-            fill_text(&l->setup, step, &slot->batch);
-        else
-            fill_images(l, step, slot);
+        fill(l, next);
         pthread_mutex_lock(&l->lock);
         l->filled++;
         pthread_cond_broadcast(&l->changed);
@@ -267,6 +273,7 @@ struct loader *loader_open(const struct loader_setup *setup) {
         die("loader_open: batch %d, rank %d of %d", setup->batch, setup->rank, setup->size);
     struct loader *l = mem_zalloc(1, sizeof *l, "the loader");
     l->setup = *setup;
+    if (setup->accumulate < 1) l->setup.accumulate = 1;
     if (is_text(l))
         text_open(l);
     else

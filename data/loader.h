@@ -2,15 +2,17 @@
  * a thread that keeps all of this off the training step.
  *
  * Images. The order of the samples is the concatenation of one permutation per epoch, each a function of (seed, epoch)
- * alone. Global step s takes the next batch * P positions of it; rank r the r-th batch of them. So over the ranks every
- * sample comes exactly once an epoch, at any P, and an epoch may begin inside a step. Augmentation is a function of
- * (seed, epoch, sample), so it does not depend on P either.
+ * alone. Global step s takes the next N * batch * P positions of it; rank r the r-th N * batch of them, in N batches,
+ * one for each loader_next (N = accumulate, 1 where a step has one batch). So over the ranks every sample comes exactly
+ * once an epoch, at any P, and an epoch may begin inside a step; N batches of B hold what one of N B would.
+ * Augmentation is a function of (seed, epoch, sample), so it does not depend on P either.
  *
  * Text. The batch * P streams of all ranks cut the text into pieces that follow each other: with W = text_windows(...),
  * stream g = rank * batch + b reads the tokens [g W T, (g + 1) W T), a window of T = sequence after the other, its
- * labels are the same places plus 1. Step s is window s mod W; the streams begin anew with window 0 of every epoch
- * (batch.begins), so that states are carried from window to window and never from one place of the text to another. The
- * fewer than batch * P * T words that are left at the end of the text are not trained on.
+ * labels are the same places plus 1. Part i of step s is window (N s + i) mod W; the streams begin anew with window 0
+ * of every epoch (batch.begins), which may be inside a step, so that states are carried from window to window and never
+ * from one place of the text to another. The fewer than batch * P * T words that are left at the end of the text are
+ * not trained on.
  *
  *        struct loader *l = loader_open(&setup);
  *        const struct batch *b = loader_next(l);      // valid until the next call
@@ -30,6 +32,7 @@ struct batch {
     int32_t *y;               /* [batch]; text: [sequence][batch] */
     uint32_t *index;          /* [batch] sample numbers, for tests and the contact sheet; text: NULL */
     size_t step;
+    int part;    /* of the step: 0 .. accumulate - 1 */
     bool begins; /* text: the streams begin anew here */
 };
 
@@ -41,6 +44,7 @@ struct loader_setup {
     bool augment;      /* pad 4, random crop, random horizontal flip */
     bool bytes;        /* the network cuts and normalises by itself (net_takes_bytes) */
     int sequence;      /* text: words of a window, >= 1 */
+    int accumulate;    /* batches of a step; 0: one */
 };
 
 struct loader *loader_open(const struct loader_setup *setup);

@@ -144,6 +144,37 @@ static void first_step_resumes(void **state) {
     }
 }
 
+/* Batches of a step: put end to end they are the one batch of as many images that a step could have, on every rank and
+ * in every step; a resumed run goes on with the first part of its step. */
+static void parts_of_a_step(void **state) {
+    enum { EACH = 5, PARTS = 3, STEPS = 9, FIRST = 4 };
+    struct fixture *f = *state;
+    for (int size = 1; size <= 4; size++)
+        for (int rank = 0; rank < size; rank++) {
+            struct loader_setup s = setup_of(&f->d, EACH * PARTS, rank, size);
+            struct loader *whole = loader_open(&s);
+            s.batch = EACH;
+            s.accumulate = PARTS;
+            struct loader *parts = loader_open(&s);
+            s.first_step = FIRST;
+            struct loader *resumed = loader_open(&s);
+            for (size_t step = 0; step < STEPS; step++) {
+                const struct batch *all = loader_next(whole);
+                for (int i = 0; i < PARTS; i++) {
+                    const struct batch *b = loader_next(parts), *other = step < FIRST ? b : loader_next(resumed);
+                    assert_true(b->step == step && b->part == i && other->step == step && other->part == i);
+                    assert_memory_equal(b->index, all->index + i * EACH, EACH * sizeof *b->index);
+                    assert_memory_equal(b->y, all->y + i * EACH, EACH * sizeof *b->y);
+                    assert_memory_equal(b->x, all->x + (size_t)i * EACH * IMAGE, EACH * IMAGE * sizeof *b->x);
+                    assert_memory_equal(b->x, other->x, EACH * IMAGE * sizeof *b->x);
+                }
+            }
+            loader_close(whole);
+            loader_close(parts);
+            loader_close(resumed);
+        }
+}
+
 /* A batch stays as it is until the next call, however far ahead the thread is. */
 static void batch_stays(void **state) {
     struct fixture *f = *state;
@@ -364,6 +395,7 @@ int main(void) {
         cmocka_unit_test(plain_samples),      cmocka_unit_test(augmentation_depends_on),
         cmocka_unit_test(no_augmentation),    cmocka_unit_test(shares),
         cmocka_unit_test(test_batches),       cmocka_unit_test(bytes_are_the_floats),
+        cmocka_unit_test(parts_of_a_step),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, open_set, close_set);

@@ -160,6 +160,37 @@ static void first_step_resumes(void **state) {
     mem_free(text);
 }
 
+/* Windows of a step: those of single steps, each in its turn; an epoch may begin inside a step. */
+static void parts_of_a_step(void **state) {
+    (void)state;
+    enum { TOKENS = 500, BATCH = 3, SEQUENCE = 4, ROWS = BATCH * SEQUENCE, PARTS = 3, FIRST = 8 };
+    int32_t *text = make_text(TOKENS);
+    const struct dataset d = dataset_of(text, TOKENS);
+    struct loader_setup s = setup_of(&d, BATCH, SEQUENCE, 1, 2);
+    struct loader *single = loader_open(&s);
+    s.accumulate = PARTS;
+    struct loader *parts = loader_open(&s);
+    s.first_step = FIRST;
+    struct loader *resumed = loader_open(&s);
+    int inside = 0;
+    for (size_t number = 0; number < 60; number++) { /* three epochs of 20 windows */
+        const struct batch *a = loader_next(single), *b = loader_next(parts);
+        const struct batch *c = number < PARTS * FIRST ? b : loader_next(resumed);
+        assert_true(b->step == number / PARTS && b->part == (int)(number % PARTS));
+        assert_true(c->step == b->step && c->part == b->part && c->begins == b->begins);
+        assert_int_equal(a->begins, b->begins);
+        assert_memory_equal(a->token, b->token, ROWS * sizeof *a->token);
+        assert_memory_equal(a->y, b->y, ROWS * sizeof *a->y);
+        assert_memory_equal(a->token, c->token, ROWS * sizeof *a->token);
+        inside += b->begins && b->part > 0;
+    }
+    assert_int_equal(inside, 2);
+    loader_close(single);
+    loader_close(parts);
+    loader_close(resumed);
+    mem_free(text);
+}
+
 /* -- evaluation -----------------------------------------------------------------------------------------------------
  */
 
@@ -220,6 +251,7 @@ int main(void) {
         cmocka_unit_test(every_word_once),
         cmocka_unit_test(windows_follow_each_other),
         cmocka_unit_test(first_step_resumes),
+        cmocka_unit_test(parts_of_a_step),
         cmocka_unit_test(every_prediction_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
