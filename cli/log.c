@@ -307,6 +307,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_number(j, "epoch", run_epoch(r, step));
     json_number(j, "loss", loss.sum / samples.sum);
     json_number(j, "accuracy", OVER(correct).sum / samples.sum);
+    json_integer(j, "samples", (int64_t)samples.sum);
     json_number(j, "lr", row->lr);
     if (r->options.clip_norm > 0) write_spread(j, "gradient_norm", OVER(gradient_norm), P);
     json_number(j, "density", row->density);

@@ -34,7 +34,7 @@ struct options {
     double dropout;
     bool no_augment;
     double epochs, stop_at;
-    int64_t steps, batch;
+    int64_t steps, batch, accumulate;
     double lr, lr_warmup, momentum, weight_decay, beta1, beta2, epsilon, clip_norm;
     char clip_at[OPTION_TEXT_MAX], lr_schedule[OPTION_TEXT_MAX], optimiser[OPTION_TEXT_MAX];
     int64_t seed;

@@ -157,7 +157,11 @@ const struct option_row option_table[] = {
      "checkpoint, from which --resume goes on",
      AT(stop_at), 0, 1e9, .above_min = true},
     {"batch", "B", OPTION_INTEGER, RULE_RUN, training_group, NULL,
-     "images, or streams of text, a step on each rank (default: 128, lstm 20)", AT(batch), 1, 65536},
+     "images, or streams of text, of each rank that are computed at once (default: 128, lstm 20)", AT(batch), 1, 65536},
+    {"accumulate", "N", OPTION_INTEGER, RULE_RUN, training_group, "1",
+     "each rank's gradient of a step is the mean over N batches, or over N windows of its streams, one after the other "
+     "(gTop-k's ResNet-50: 16 batches of 16)",
+     AT(accumulate), 1, 65536},
     {"optimiser", "NAME", OPTION_CHOICE, RULE_RUN, training_group, "sgd", "from the mean gradient to new parameters",
      AT(optimiser), .choice = optimiser_name},
     {"lr", "ETA", OPTION_REAL, RULE_RUN, training_group, NULL, "learning rate (default: 0.1, lstm 1; with adam 0.001)",

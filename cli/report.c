@@ -66,16 +66,17 @@ static void prefix_text(const struct run *r, char *text, size_t size) {
 /* "54688 steps of 1 x 128 images = 140.00 epochs", or how many of them */
 static void length_text(const struct run *r, char *text, size_t size) {
     const struct options *o = &r->options;
-    char rows[64], prefix[64];
+    char rows[64], prefix[64], times[48] = "";
     if (r->text)
         snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch, (long long)o->bptt);
     else
         snprintf(rows, sizeof rows, "%d x %lld images", r->comm->size, (long long)o->batch);
     prefix_text(r, prefix, sizeof prefix);
+    if (o->accumulate > 1) snprintf(times, sizeof times, ", %lld times,", (long long)o->accumulate);
     if (run_is_prefix(r))
-        snprintf(text, size, "%s: %zu of %zu steps of %s", prefix, r->stop, r->steps, rows);
+        snprintf(text, size, "%s: %zu of %zu steps of %s%s", prefix, r->stop, r->steps, rows, times);
     else
-        snprintf(text, size, "%zu steps of %s = %.2f epochs", r->steps, rows, run_epoch(r, r->steps));
+        snprintf(text, size, "%zu steps of %s%s = %.2f epochs", r->steps, rows, times, run_epoch(r, r->steps));
 }
 
 static void say_ignored(struct run *r) {

@@ -17,8 +17,9 @@
 #include "cli/vocabulary_file.h"
 
 double run_epoch(const struct run *r, size_t steps) {
-    if (r->text) return (double)steps / (double)r->windows;
-    return (double)steps * (double)r->options.batch * r->comm->size / (double)r->data.train.count;
+    const double batches = (double)steps * (double)r->options.accumulate;
+    if (r->text) return batches / (double)r->windows;
+    return batches * (double)r->options.batch * r->comm->size / (double)r->data.train.count;
 }
 
 const char *run_sample(const struct run *r) {
@@ -93,6 +94,13 @@ static bool plan_windows(struct run *r, struct err *e) {
             o->data, valid < 2 ? "validate on" : "test on");
     const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.train_text.count;
     r->windows = text_windows(words, streams, (int)o->bptt);
+    if (r->windows > 0 && r->windows < (size_t)o->accumulate)
+        return err_set(
+            e,
+            "--accumulate %lld is more than the %zu windows that --batch %lld streams on %d rank%s with --bptt "
+            "%lld read in an epoch; use a smaller one",
+            (long long)o->accumulate, r->windows, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "",
+            (long long)o->bptt);
     if (r->windows > 0) return true;
     return err_set(
         e,
@@ -116,14 +124,26 @@ static bool plan_stop(struct run *r, double epochs, double per_epoch, struct err
                    at, epochs, r->options.steps > 0 ? "--steps" : "--epochs");
 }
 
+/* No image comes twice in a step. */
+static bool plan_images(const struct run *r, struct err *e) {
+    const struct options *o = &r->options;
+    const size_t images = (size_t)o->batch * (size_t)o->accumulate * (size_t)r->comm->size, there = r->data.train.count;
+    if (images <= there) return true;
+    if (o->accumulate == 1)
+        return err_set(e, "--batch %lld on %d rank%s is more than the %zu training images; use a smaller --batch",
+                       (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", there);
+    return err_set(e,
+                   "--batch %lld, --accumulate %lld times, on %d rank%s is more than the %zu training images; use a "
+                   "smaller --accumulate or --batch",
+                   (long long)o->batch, (long long)o->accumulate, r->comm->size, r->comm->size > 1 ? "s" : "", there);
+}
+
 static bool plan_length(struct run *r, struct err *e) {
     struct options *o = &r->options;
-    double per_epoch = (double)r->data.train.count / ((double)o->batch * r->comm->size);
     if (r->text && !plan_windows(r, e)) return false;
-    if (r->text) per_epoch = (double)r->windows;
-    if (!r->text && (size_t)o->batch * (size_t)r->comm->size > r->data.train.count)
-        return err_set(e, "--batch %lld on %d rank%s is more than the %zu training images; use a smaller --batch",
-                       (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", r->data.train.count);
+    if (!r->text && !plan_images(r, e)) return false;
+    const double images = (double)o->batch * (double)o->accumulate * r->comm->size; /* a step */
+    double per_epoch = r->text ? (double)r->windows / (double)o->accumulate : (double)r->data.train.count / images;
     r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
     double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
     r->lr.base = o->lr;
@@ -151,7 +171,8 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
                                     .sequence = r->text ? (int)o->bptt : 0,
                                     .hidden = r->text ? (int)o->hidden : 0,
                                     .dropout = r->text ? o->dropout : 0,
-                                    .dropout_seed = dropout_seed(r)};
+                                    .dropout_seed = dropout_seed(r),
+                                    .accumulate = (int)o->accumulate};
     r->net = net_open(options_model(o), &setup, e);
     if (comm_agree(r->comm, e)) return false;
     r->n = r->net->arena.n;
@@ -206,7 +227,8 @@ static void open_loader(struct run *r) {
                                        .first_step = r->step,
                                        .augment = !r->options.no_augment,
                                        .bytes = net_takes_bytes(r->net),
-                                       .sequence = r->net->setup.sequence};
+                                       .sequence = r->net->setup.sequence,
+                                       .accumulate = (int)r->options.accumulate};
     r->loader = loader_open(&setup);
 }
 
@@ -231,7 +253,7 @@ static bool open_record(struct run *r, struct err *e) {
     const struct record_about about = {.n = r->n,
                                        .model = r->options.model,
                                        .data = r->options.data,
-                                       .batch = (size_t)r->options.batch,
+                                       .batch = (size_t)(r->options.batch * r->options.accumulate),
                                        .slice = slice,
                                        .slices = a->slices,
                                        .device = a->device,
@@ -282,7 +304,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     share_parameters(r);
     r->checkpoint_last = SIZE_MAX;
     if (from->options && !checkpoint_load(r, from, e)) return false;
-    net_set_step(r->net, r->step);
+    net_set_step(r->net, r->step * (size_t)r->options.accumulate);
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
                 r->step, r->steps);

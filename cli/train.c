@@ -1,4 +1,4 @@
-/* train.c: the loop. Next batch; forward; backward; exchange; optimiser step; log. */
+/* train.c: the loop. Next batch; forward; backward (these three --accumulate times); exchange; optimiser step; log. */
 #include <math.h>
 #include <string.h>
 
@@ -40,9 +40,9 @@ static void take_loss(struct run *r) {
     struct net_result result;
     net_result(r->net, &result);
     if (!isfinite(result.loss)) loss_not_finite(r);
-    r->row.loss = result.loss;
-    r->row.correct = result.correct;
-    r->row.samples = result.count;
+    r->row.loss += result.loss;
+    r->row.correct += result.correct;
+    r->row.samples += result.count;
 }
 
 static void forward(struct run *r, const struct batch *b) {
@@ -63,29 +63,35 @@ static void gradient_ready(void *run, size_t from) {
     exchange_ready(r->exchange_now, from);
 }
 
-/* What communication an algorithm can hide behind backward begins here. Without any, the time that a device still needs
- * is computing's, not that of whoever waits for it first. */
-static void backward(struct run *r) {
-    const struct device_ops *device = r->net->arena.device;
+/* What the step under way will do. */
+static void begin_step(struct run *r) {
     bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
     r->exchange_now = dense ? &r->dense_start : &r->exchange;
     r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, (size_t)run_epoch(r, r->step)) : 1;
-    size_t k = density_to_k(r->row.density, r->n - r->exempts);
-    r->row.k = (double)k;
+    r->row.k = (double)density_to_k(r->row.density, r->n - r->exempts);
     r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
     if (r->selector) r->selector->audit = due(r, r->options.audit);
     r->counting = due(r, r->options.log_slices);
     r->recording = r->record.open && due(r, r->options.record_every) && !options_record_selected(&r->options);
     r->measuring = r->exchange_now->ops->sparse && due(r, r->options.log_xi);
     r->corrected = r->n;
-    /* A gradient that is looked at is wanted as backward leaves it: nothing may be exchanged meanwhile. */
-    if (r->exchange_now->ops->begin && !r->recording && !r->counting && !r->measuring) {
-        exchange_begin(r->exchange_now, r->net->arena.grad, k);
-        net_backward_with(r->net, false, gradient_ready, r);
-    } else {
-        net_backward(r->net);
-        device->sync();
-    }
+    r->row.loss = r->row.correct = r->row.samples = 0;
+}
+
+/* A gradient that is looked at is wanted as backward leaves it: nothing may be exchanged meanwhile. */
+static bool overlaps(const struct run *r) {
+    return r->exchange_now->ops->begin && !r->recording && !r->counting && !r->measuring;
+}
+
+/* Gradients are added up over the parts of a step and are final in the last one alone: what communication an algorithm
+ * can hide behind backward begins there. Without any, the time that a device still needs is computing's, not that of
+ * whoever waits for it first. */
+static void backward(struct run *r, int64_t part) {
+    const struct device_ops *device = r->net->arena.device;
+    const bool last = part + 1 == r->options.accumulate, early = last && overlaps(r);
+    if (early) exchange_begin(r->exchange_now, r->net->arena.grad, (size_t)r->row.k);
+    net_backward_with(r->net, part > 0, early ? gradient_ready : NULL, r);
+    if (last && !early) device->sync();
     if (!device_is_host(device)) take_loss(r);
 }
 
@@ -231,9 +237,12 @@ bool run_train(struct run *r, int *status, struct err *e) {
     phases_restart(&r->phases);
     while (r->step < r->stop && !stop) {
         bool must_meet = meeting_needed(r);
-        const struct batch *b = next_batch(r);
-        forward(r, b);
-        backward(r);
+        begin_step(r);
+        for (int64_t part = 0; part < r->options.accumulate; part++) {
+            const struct batch *b = next_batch(r);
+            forward(r, b);
+            backward(r, part);
+        }
         if (!record(r, e)) return false;
         exchange(r);
         if (!record_sent(r, e)) return false;
