@@ -64,7 +64,7 @@ static void write_data(const struct run *r, struct json *j) {
 /* Where the schedules come to, in epochs, which a run that is short or stopped early may not reach. */
 static void write_schedules(const struct run *r, struct json *j) {
     json_number(j, "run_epochs", run_epoch(r, r->steps));
-    if (r->sparse) json_integer(j, "density_from", (int64_t)density_settled(&r->density));
+    if (r->sparse) json_number(j, "density_from", density_settled(&r->density, run_epoch(r, 1)));
     json_number(j, "lr_from", r->comm->size > 1 ? r->lr.warmup : 0);
     json_array(j, "lr_changes");
     for (int i = 0; i < r->lr.boundaries; i++) json_number(j, NULL, r->lr.boundary[i]);

@@ -108,12 +108,9 @@ static const struct {
     const char *first, *second;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"data", "show", data_show},
-    {"bench", "select", bench_select},
-    {"bench", "net", bench_net},
-    {"bench", "wire", bench_wire},
-    {"predict", NULL, predict},
-    {"config", NULL, config}, /* what train would be, without it */
+    {"data", "show", data_show}, {"bench", "select", bench_select},
+    {"bench", "net", bench_net}, {"bench", "wire", bench_wire},
+    {"predict", NULL, predict},  {"config", NULL, config}, /* what train would be, without it */
     {"fit", NULL, fit},
 };
 

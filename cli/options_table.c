@@ -78,7 +78,10 @@ const struct option_row option_table[] = {
      "part of the gradient's entries that each rank selects: k = max(1, floor(RHO n)) (default: 0.001, lstm 0.005)",
      AT(density), 0, 1, .above_min = true},
     {"density-warmup", "LIST", OPTION_TEXT, RULE_RUN, exchange_group, "gtopk",
-     "densities of the first epochs, as 0.25,0.0725,0.015,0.004 (which is gtopk), or none", AT(density_warmup)},
+     "densities of the first epochs, as 0.25,0.0725,0.015,0.004 (which is gtopk); linear:N[:RHO0]: from RHO0 (1) in "
+     "the "
+     "first step down to --density after N (Aji et al. 2019: linear:1000); or none",
+     AT(density_warmup)},
     {"select-scope", "SCOPE", OPTION_CHOICE, RULE_RUN, exchange_group, "global",
      "over what entries compete for k: the whole gradient, or each slice of it for its share of k", AT(select_scope),
      .choice = scope_name},

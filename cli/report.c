@@ -88,7 +88,7 @@ static void say_ignored(struct run *r) {
 /* Where the steps lie that are to come, the first `skipped` of the run aside. */
 static struct course course_of(const struct run *r, size_t skipped) {
     size_t first = r->step > skipped ? r->step : skipped, last = r->stop > first ? r->stop - 1 : first;
-    return (struct course){run_epoch(r, first), run_epoch(r, last), run_epoch(r, r->stop)};
+    return (struct course){run_epoch(r, first), run_epoch(r, last), run_epoch(r, r->stop), run_epoch(r, 1)};
 }
 
 /* Of what is selected. */

@@ -1,6 +1,7 @@
 /* schedule_text.c: see schedule_text.h. */
 #include "cli/schedule_text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,21 +23,26 @@ static void add_density(char *text, size_t size, double density, size_t entries)
     add(text, size, "%g (k = %zu)", density, density_to_k(density, entries));
 }
 
+static double density_in(const struct density_schedule *d, const struct course *c, double epoch) {
+    return density_at(d, (size_t)llround(epoch / c->step), (size_t)epoch);
+}
+
 void schedule_density(const struct density_schedule *d, size_t entries, bool later, const struct course *c, char *text,
                       size_t size) {
-    const size_t settled = density_settled(d), last = (size_t)c->last;
-    const double now = density_at(d, (size_t)c->first), then = density_at(d, last);
+    const double settled = density_settled(d, c->step), almost = settled - c->step / 2; /* epochs are sums of steps */
+    const double now = density_in(d, c, c->first), then = density_in(d, c, c->last);
     text[0] = '\0';
-    if ((size_t)c->first >= settled) {
+    if (c->first > almost) {
         add_density(text, size, d->target, entries);
         return;
     }
     add_density(text, size, now, entries);
     if (!later) add(text, size, " now");
-    if (last < settled && then != now) add(text, size, ", %g in its last epoch", then);
+    if (c->last < almost && then != now)
+        add(text, size, ", %g in its last %s", then, d->warmup_steps > 0 ? "step" : "epoch");
     add(text, size, ", ");
     add_density(text, size, d->target, entries);
-    add(text, size, " from epoch %zu%s", settled, last < settled ? beyond : "");
+    add(text, size, " from epoch %.4g%s", settled, c->last < almost ? beyond : "");
 }
 
 /* "; times 0.1 at epochs 70 and 105" */

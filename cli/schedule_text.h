@@ -13,6 +13,7 @@
 struct course {
     double first, last; /* of the first step, of the last one */
     double end;         /* behind that */
+    double step;        /* epochs in a step */
 };
 
 /* entries: that compete for selection. later: dense steps come first, and c->first is behind them. */

@@ -67,7 +67,7 @@ static void gradient_ready(void *run, size_t from) {
 static void begin_step(struct run *r) {
     bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
     r->exchange_now = dense ? &r->dense_start : &r->exchange;
-    r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, (size_t)run_epoch(r, r->step)) : 1;
+    r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, r->step, (size_t)run_epoch(r, r->step)) : 1;
     r->row.k = (double)density_to_k(r->row.density, r->n - r->exempts);
     r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
     if (r->selector) r->selector->audit = due(r, r->options.audit);

@@ -34,14 +34,24 @@ static void densities(void **state) {
         {"gtopk", 0.001, false, {2.5, 9.9, 10}, "0.015 (k = 150) now, 0.001 (k = 10) from epoch 4"}, /* resumed */
         {"gtopk", 0.001, false, {4, 9.9, 10}, "0.001 (k = 10)"},
         {"gtopk", 0.02, false, {0, 9.9, 10}, "0.25 (k = 2500) now, 0.02 (k = 200) from epoch 2"},
+        {"linear:100", 0.01, false, {0, 9.99, 10}, "1 (k = 10000) now, 0.01 (k = 100) from epoch 1"},
+        {"linear:100", 0.01, false, {0.99, 9.99, 10}, "0.0199 (k = 199) now, 0.01 (k = 100) from epoch 1"},
+        {"linear:100", 0.01, false, {1, 9.99, 10}, "0.01 (k = 100)"},
+        {"linear:100:0.51",
+         0.01,
+         false,
+         {0, 0.49, 0.5},
+         "0.51 (k = 5100) now, 0.265 in its last step, 0.01 (k = 100) from epoch 1, which this run does not reach"},
         {"gtopk", 0.001, true, {0.5, 9.9, 10}, "0.25 (k = 2500), 0.001 (k = 10) from epoch 4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct density_schedule d = {.target = cases[i].target};
         struct err e = {0};
         char text[200];
+        struct course course = cases[i].course;
+        course.step = 0.01;
         assert_true(density_parse_warmup(cases[i].warmup, &d, &e));
-        schedule_density(&d, 10000, cases[i].later, &cases[i].course, text, sizeof text);
+        schedule_density(&d, 10000, cases[i].later, &course, text, sizeof text);
         assert_string_equal(text, cases[i].text);
     }
 }

@@ -59,6 +59,19 @@ check "every slice sends something" [ -n "$least" ] && [ "${least%%.*}" -ge 1 ]
 resumes "--select-scope layer with --select reuse over gtopk" 3 --algo gtopk --select reuse $sparse --select-scope layer
 resumes "--select-scope layer with --dense-slices and --overlap layers" 3 --algo gtopk $sparse --select-scope layer --dense-slices bias --overlap layers --overlap-bytes 20000
 
+# -- the density of each step ----------------------------------------------------------------------------------------------
+# values DIR KEY: of all steps, in a line
+values() { sed -n "s/^{\"type\":\"step\",.*\"$2\":\([-+0-9.e]*\).*/\1/p" "$1/run.jsonl" | tr '\n' ' '; }
+resumes "--density-warmup linear, resumed on its way" 3 --algo gtopk --density 0.02 --density-warmup linear:14
+check "the drop ratio rises evenly" [ "$(values "$whole" density | awk '{ for (i = 1; i <= NF; i++) printf "%.4f ", 1 - $i }')" = "$(awk 'BEGIN { for (i = 0; i < 12; i++) printf "%.4f ", 0.98 * i / 14 }')" ]
+start 2 $common --algo topka --density 0.02 --density-warmup linear:4:0.5 --dense-steps 2 --out "$W/from"
+check "from a density, behind dense steps" [ "$(values "$W/from" density)" = "1 1 0.26 0.14 0.02 0.02 0.02 0.02 0.02 0.02 0.02 0.02 " ]
+n=$(json "$W/from/run.jsonl" header parameters)
+check "and so many entries are asked for" [ "$(values "$W/from" k | awk '{ print $3 }')" = "$(awk -v n="$n" 'BEGIN { print int(0.26 * n + 1e-9) }')" ]
+check "the first lines say so" grep -q 'at density 0.02 (k = [0-9]*), coo32, after a warm-up from 0.5 in 4 steps' "$W/out"
+start 2 $common --algo auto --density 0.02 --density-warmup linear:4 --momentum-correction --out "$W/autowarm"
+check "--algo auto takes it along" [ "$(values "$W/autowarm" density | awk '{ print $1, $3, $5 }')" = "1 0.51 0.02" ]
+
 # -- optimisers and schedules ----------------------------------------------------------------------------------------------
 resumes "--optimiser adam over gtopk" 3 --algo gtopk $sparse --optimiser adam --lr 0.003
 resumes "--optimiser adam with other betas" 1 --optimiser adam --lr 0.003 --beta1 0.8 --beta2 0.99 --epsilon 1e-6
@@ -83,6 +96,9 @@ refused "a slice that is not there" 'no slice of the model fits "bn"' --algo top
 refused "an empty name of a slice" 'no slice of the model fits ""' --algo topka --dense-slices bias,
 refused "every slice dense" "takes every slice" --algo topka --dense-slices small:1000000000
 refused "layers for an algorithm with parts of its own" "--select-scope layer" --algo spardl --select-scope layer
+refused "a warm-up of no steps" 'density warm-up "linear:0": it takes a whole number of steps' --algo topka --density-warmup linear:0
+refused "a warm-up from nothing" 'density warm-up "linear:5:0": every density must be above 0' --algo topka --density-warmup linear:5:0
+refused "a warm-up of a dense exchange" "--density-warmup has no effect with --algo dense" --algo dense --density-warmup linear:5
 refused "momentum of Adam" "--momentum has no effect with --optimiser adam" --optimiser adam --momentum 0.9
 refused "betas of SGD" "--beta1 has no effect without --optimiser adam" --beta1 0.8
 finish
