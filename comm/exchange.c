@@ -152,11 +152,18 @@ void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *up
 void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float *grad) {
     struct store *store = x->setup.store;
     float scale = 1.0f / (float)x->setup.comm->size;
-    if (!sum->sparse || !sum->sent) die("%s cannot tell what each rank sent", x->ops->name);
+    if (!sum->sparse || !(sum->sent || x->ops->combine)) die("%s cannot tell what each rank sent", x->ops->name);
     enum phase phase = phase_enter(x->setup.phases, PHASE_UPDATE);
-    store->ops->scale(store, grad, scale);
-    store->ops->scatter_add(store, sum->sparse, scale, grad);
-    store->ops->scatter_add(store, sum->sent, -scale, grad);
+    if (x->ops->combine) {
+        enum traffic traffic = x->setup.comm->traffic;
+        x->setup.comm->traffic = TRAFFIC_EXCHANGE;
+        x->ops->combine(x, sum, grad);
+        x->setup.comm->traffic = traffic;
+    } else {
+        store->ops->scale(store, grad, scale);
+        store->ops->scatter_add(store, sum->sparse, scale, grad);
+        store->ops->scatter_add(store, sum->sent, -scale, grad);
+    }
     if (sum->exempt) store->ops->scatter_add(store, sum->exempt, scale, grad);
     phase_enter(x->setup.phases, phase);
 }

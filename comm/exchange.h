@@ -118,6 +118,11 @@ struct exchange_ops {
     /* Can it run over these ranks? If not, false and one line in *e, on some rank at least: see exchange_serves. NULL:
      * over any. */
     bool (*serves)(const struct comm *c, struct err *e);
+    /* Of a row that has no `sent` because the ranks of a node give their gradients as one: exchange_combine, but for
+     * exempt entries; collective, allocates nothing. And what it adds to the cost of the step. NULL: exchange_combine's
+     * own. */
+    void (*combine)(struct exchange *x, const struct exchange_sum *sum, float *grad);
+    void (*combine_cost)(const struct cost_case *c, struct cost *cost);
     /* Where a row needs more than the one block of `saved`, and a bound that depends on more than a cost_case: the next
      * two, else NULL. See exchange_saved and exchange_max_words. */
     bool (*saved_part)(struct exchange *x, size_t part, void **memory, size_t *bytes);
@@ -181,7 +186,11 @@ void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *up
 
 /* Local-gradient combination (Aji, Heafield and Bogoychev, EMNLP 2019, their C = G - S + L), over P:
  * grad = (u - sent + grad) / P, and e / P where entries are exempt. grad: device, [n], this rank's fresh gradient as
- * run has left it. Differs from rank to rank. */
+ * run has left it. Differs from rank to rank.
+ *
+ * With a row that has a `combine` the ranks of a node are one: S is what the node has in u, L the sum of its ranks'
+ * fresh gradients, and grad the same bits on all ranks of a node; over the nodes the sum of S is u. Collective then,
+ * exchange traffic beside that of run: the row's combine_cost. */
 void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float *grad);
 
 #endif

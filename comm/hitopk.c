@@ -13,10 +13,13 @@
  * alpha + 2(N-1) beta. (The paper's equations 7, 9 and 10 count values only, and a ring inside the node.)
  * Residual: of the node's sum, with the rank that owns the shard, in its part of the store; the rest of the store stays
  * zero. Conserves: what a rank gives is in the node's sum, and that is delivered or in the owner's residual.
- * Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). What a single rank has in u cannot be
- * told (sum.sent is NULL), since its gradient is added to others before the selection: no local-gradient combination.
- * Sums are made in host memory: a gradient on another device is staged through a host buffer of n, in chunks that are
- * looked through while the next one comes. It stays as it is.
+ * Local-gradient combination goes by nodes, as in its paper, whose nodes of several GPUs sum inside: the owner of a
+ * shard has its node's L and knows S, and L - S is gathered, dense, inside the node: another log2(m) node-alpha +
+ * n(m-1)/m node-beta. So all ranks of a node get the same bits. (There a node selects the K largest of all; here each
+ * shard k/m.) Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). What a single rank has in
+ * u cannot be told (sum.sent is NULL), since its gradient is added to others before the selection. Sums are made in
+ * host memory: a gradient on another device is staged through a host buffer of n, in chunks that are looked through
+ * while the next one comes. It stays as it is.
  *
  * Shards: the first n mod m have one entry more. k likewise, so that the shares add up to k and k = n takes everything;
  * but where k < m each shard that has entries may send one, or some would never be heard.
@@ -230,6 +233,42 @@ static bool hitopk_run(struct exchange *x, float *grad, size_t k, struct exchang
     return true;
 }
 
+/* L - S of this rank's shard, in the place of L. S is what the node has in u: where the sum of all nodes was rounded,
+ * the error is the part of the one that keeps it. */
+static void take_sent_away(struct hitopk *t) {
+    const struct comm *across = t->shards.across;
+    for (size_t i = 0; i < t->local.nnz; i++) t->mine[t->local.idx[i]] -= t->local.val[i];
+    if (t->shards.count == 0 || across->size == 1 || across->rank != t->shards.inside->rank % across->size) return;
+    for (size_t i = 0; i < t->error.nnz; i++) t->mine[t->error.idx[i]] += t->error.val[i];
+}
+
+/* grad = (u - S + L) / P. L, of this rank's shard, is where run has left it. */
+static void hitopk_combine(struct exchange *x, const struct exchange_sum *sum, float *grad) {
+    struct hitopk *t = x->state;
+    struct store *store = x->setup.store;
+    const float scale = 1.0f / (float)x->setup.comm->size;
+    const bool alone = t->shards.inside->size == 1; /* then grad is L */
+    if (!alone) {
+        float *all = host_stage_at(&t->stage, grad);
+        take_sent_away(t);
+        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+        comm_allgatherv(t->shards.inside, t->mine, t->shards.count * sizeof *all, all, t->shards.bytes);
+        phase_enter(x->setup.phases, PHASE_PACK);
+        if (t->stage.device) t->stage.device->to_device(grad, all, x->setup.n * sizeof *all);
+    }
+    phase_enter(x->setup.phases, PHASE_UPDATE);
+    store->ops->scale(store, grad, scale);
+    store->ops->scatter_add(store, sum->sparse, scale, grad);
+    if (alone) store->ops->scatter_add(store, &t->local, -scale, grad);
+}
+
+/* With shards of up to ceil(n/m) entries. */
+static void hitopk_combine_cost(const struct cost_case *c, struct cost *cost) {
+    int m = c->ranks_per_node;
+    cost->node_alphas += ceil_log2(m);
+    cost->node_words += (double)part_size(c->n, m, 0) * (m - 1);
+}
+
 static void *hitopk_saved(struct exchange *x, size_t *bytes) {
     struct selector *s = ((struct hitopk *)x->state)->selector;
     *bytes = 0;
@@ -274,4 +313,6 @@ const struct exchange_ops exchange_hitopk = {
     .max_words = hitopk_max_words,
     .cost = hitopk_cost,
     .saved = hitopk_saved,
+    .combine = hitopk_combine,
+    .combine_cost = hitopk_combine_cost,
 };

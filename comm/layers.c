@@ -217,6 +217,17 @@ static bool layers_run(struct exchange *x, float *grad, size_t k, struct exchang
     return true;
 }
 
+/* Group by group; each has its own part of the gradient, and its sum until the next step. */
+static void layers_combine(struct exchange *x, const struct exchange_sum *sum, float *grad) {
+    struct layers *l = x->state;
+    (void)sum;
+    for (size_t i = 0; i < l->groups; i++) {
+        struct group *g = &l->group[i];
+        g->inner.setup.phases = x->setup.phases;
+        g->inner.ops->combine(&g->inner, &g->sum, grad + g->from);
+    }
+}
+
 static double layers_bound(const struct exchange *x, size_t k) {
     const struct layers *l = x->state;
     double words = 0;
@@ -340,6 +351,7 @@ static struct exchange_ops ops_by_layers(const struct exchange_ops *ops, const c
     own.saved = NULL;
     own.saved_part = layers_saved_part;
     own.bound = layers_bound;
+    if (ops->combine) own.combine = layers_combine;
     return own;
 }
 

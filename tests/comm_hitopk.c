@@ -1,5 +1,5 @@
 /* comm_hitopk.c: hitopk on emulated nodes of every size against a serial reference, with every selector and wire
- * format.
+ * format; the local update that follows on it, of whole nodes.
  * ranks: 1 2 3 4 6 8 9 16
  * devices: cuda ranks 1 4 */
 #include "tests/exchange_rig.h"
@@ -18,6 +18,7 @@ static void nodes_of(struct comm *c, int ranks) {
 static struct {
     float acc[NODES][RIG_N];
     float u[RIG_N];
+    float sent[RIG_N]; /* by this rank's node */
     bool there[RIG_N];
     int chosen; /* by the calling rank */
 } want;
@@ -39,6 +40,7 @@ static void reference_step(const struct comm *c, int n, int k) {
     int m = c->local_size, N = c->nodes;
     static bool taken[NODES][RIG_N];
     memset(want.u, 0, sizeof want.u);
+    memset(want.sent, 0, sizeof want.sent);
     memset(want.there, 0, sizeof want.there);
     memset(taken, 0, sizeof taken);
     for (int node = 0; node < N; node++) {
@@ -51,6 +53,7 @@ static void reference_step(const struct comm *c, int n, int k) {
                 assert_true(i >= 0);
                 taken[node][i] = want.there[i] = true;
                 want.u[i] += want.acc[node][i];
+                if (node == c->node) want.sent[i] = want.acc[node][i];
                 want.acc[node][i] = 0;
             }
         }
@@ -68,6 +71,59 @@ static void agrees(const struct comm *c, int n) {
     assert_int_equal(rig.sum.global_nnz, count);
     assert_int_equal(rig.sum.local_nnz, want.chosen);
     assert_null(rig.sum.sent);
+}
+
+/* -- the local update --------------------------------------------------------------------------------------------- */
+
+/* L: the sum of the fresh gradients of a node, plainly. */
+static void gradient_of_node(const struct comm *c, int node, enum kind kind, int step, size_t n, float scale,
+                             float *L) {
+    static float grad[RIG_N];
+    memset(L, 0, n * sizeof *L);
+    for (int r = node * c->local_size; r < (node + 1) * c->local_size; r++) {
+        make_gradient(kind, r, c->size, step, n, grad);
+        for (size_t i = 0; i < n; i++) L[i] += grad[i] * scale;
+    }
+}
+
+static void ranks_of_a_node_hold_the_same(struct comm *c, const float *grad, size_t n) {
+    uint64_t mine = hash64(0, grad, n * sizeof *grad), all[16];
+    comm_allgather(c, &mine, sizeof mine, all);
+    for (int r = c->node * c->local_size; r < (c->node + 1) * c->local_size; r++) assert_true(all[r] == mine);
+}
+
+/* After a step: P C = u - S + L of the node, by the reference where there is one (exact: the sums are). Of all nodes
+ * together, N of m ranks: sum of P C = (N - 1) u + sum of L, as the sum of S is u, rounded or not. Nothing else moves.
+ */
+static void combine_and_check(struct comm *c, size_t n, enum kind kind, int step, float scale, bool reference) {
+    static float L[RIG_N], residual[RIG_N], given[RIG_N];
+    static double all[RIG_N];
+    const double P = c->size, m = c->local_size, N = c->nodes, near = scale * (kind == REAL ? 1e-4 : 1e-5);
+    struct comm_counters exchanged = c->counters[TRAFFIC_EXCHANGE], control = c->counters[TRAFFIC_CONTROL];
+    phase_enter(&rig.phases, PHASE_IO);
+    mem_fail_at(1);
+    exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+    mem_fail_at(0);
+    assert_int_equal(rig.phases.current, PHASE_IO);
+    assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
+    struct cost cost = {0};
+    rig.exchange.ops->combine_cost(&(struct cost_case){n, 1, c->size, c->local_size}, &cost);
+    within_words(exchanged, cost.node_words);
+    device_download(given, rig.device_grad, n);
+    ranks_of_a_node_hold_the_same(c, given, n);
+    gradient_of_node(c, c->node, kind, step, n, scale, L);
+    for (size_t i = 0; reference && i < n; i++)
+        assert_true(fabs(P * given[i] - ((double)want.u[i] - want.sent[i] + L[i])) <= near * (1 + fabs(want.u[i])));
+    for (size_t i = 0; i < n; i++) all[i] = P * given[i] / m;
+    comm_allreduce_f64(c, all, n, COMM_SUM);
+    for (int node = 0; node < c->nodes; node++) {
+        gradient_of_node(c, node, kind, step, n, scale, L);
+        for (size_t i = 0; i < n; i++) all[i] -= L[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabs(all[i] - (N - 1) * rig.u[i]) <= N * near * (10 + fabs((double)rig.u[i])));
+    rig.store.ops->read(&rig.store, 0, n, residual);
+    assert_memory_equal(residual, rig.residual, n * sizeof *residual);
 }
 
 /* -- the row against it -------------------------------------------------------------------------------------- */
@@ -100,6 +156,7 @@ static void several_steps(struct comm *c, struct shape shape, enum kind kind, co
         if (reference) agrees(c, (int)shape.n);
         all_ranks_hold_the_same(hash_of_sum());
         for (size_t i = 0; i < shape.n; i++) summed[i] += (double)rig.u[i];
+        if (step > 0) combine_and_check(c, shape.n, kind, step, scale, reference);
     }
     if (exact_sums(kind)) conserves(given, summed);
     rig_close();
@@ -208,6 +265,41 @@ static void a_gradient_that_is_not_finite(struct comm *c) {
     }
 }
 
+/* Group by group the same, beside entries that are exempt: these become their mean over all ranks. */
+static void local_updates_by_layers_and_beside_dense_entries(struct comm *c) {
+    enum { N = 400, EXEMPT = 3 };
+    static const uint32_t exempt[EXEMPT] = {0, 149, 399};
+    static const size_t group[] = {0, 150, 151, 300};
+    static float found[N];
+    static double dense[N], all[N];
+    for (int ranks = 1; ranks <= c->size; ranks++) {
+        if (!serves(c, ranks)) continue;
+        nodes_of(c, ranks);
+        for (int by_layers = 0; by_layers < 2; by_layers++) {
+            struct exchange_setup setup = {.exempt = exempt, .exempts = EXEMPT};
+            if (by_layers) setup.group = group, setup.groups = sizeof group / sizeof *group;
+            rig_open_with(c, exchange_named("hitopk"), exact(), N, 60, &setup);
+            for (int step = 0; step < STEPS; step++) {
+                make_gradient(WHOLE, c->rank, c->size, step, N, rig.grad);
+                for (size_t i = 0; i < N; i++) dense[i] = (double)rig.grad[i];
+                comm_allreduce_f64(c, dense, N, COMM_SUM);
+                rig_step(60);
+                exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+                device_download(found, rig.device_grad, N);
+                ranks_of_a_node_hold_the_same(c, found, N);
+                for (size_t i = 0; i < N; i++) all[i] = (double)found[i] * c->size / c->local_size;
+                comm_allreduce_f64(c, all, N, COMM_SUM);
+                for (size_t i = 0; i < N; i++) {
+                    bool is_exempt = i == exempt[0] || i == exempt[1] || i == exempt[2];
+                    double wanted = is_exempt ? c->nodes * dense[i] : (c->nodes - 1) * (double)rig.u[i] + dense[i];
+                    assert_true(fabs(all[i] - wanted) <= 1e-3);
+                }
+            }
+            rig_close();
+        }
+    }
+}
+
 /* 2 (k/m) (N-1) words cross the network; the statistics are those of this rank's shard. */
 static void what_it_costs(struct comm *c) {
     for (int ranks = 1; ranks <= c->size; ranks++) {
@@ -230,6 +322,7 @@ int main(int argc, char **argv) {
     const struct mpi_case cases[] = {
         {"agrees_with_the_reference", agrees_with_the_reference},
         {"every_wire_format", every_wire_format},
+        {"local_updates_by_layers_and_beside_dense_entries", local_updates_by_layers_and_beside_dense_entries},
         {"every_selector", every_selector},
         {"two_runs_give_the_same_bits", two_runs_give_the_same_bits},
         {"overflow_is_seen_by_all", overflow_is_seen_by_all},
