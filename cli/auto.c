@@ -70,7 +70,7 @@ static bool rank_all(struct run *r, struct auto_choice *a, const bool *allowed, 
     a->n = r->n - r->exempts;
     a->k = density_to_k(r->options.density, a->n);
     size_t count = make_cases(r, a, &cases);
-    a->count = best_rank(cases, count, &a->net, a->only, allowed, a->list);
+    a->count = best_rank(cases, count, &a->net, a->only, allowed, r->options.local_update, a->list);
     mem_free(cases);
     run_close_exchange(r);
     return a->count > 0 || err_set(e, "--algo auto: no algorithm serves these ranks with these options");

@@ -23,7 +23,7 @@ static double efficiency(const struct predict_best *b, const struct candidate *x
 /* The ranking of those that keep the replicas equal, and behind it (from *drifting on) the others. */
 static size_t rank(const struct predict_best *b, const struct cost_case *c, struct candidate *list, size_t *drifting) {
     struct candidate all[BEST_MAX];
-    size_t count = best_rank(c, 1, b->net, b->only, NULL, all), kept = 0;
+    size_t count = best_rank(c, 1, b->net, b->only, NULL, false, all), kept = 0;
     for (int drifts = 0; drifts < 2; drifts++) {
         if (drifts) *drifting = kept;
         for (size_t i = 0; i < count; i++)

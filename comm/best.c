@@ -15,6 +15,12 @@ double best_seconds(const struct exchange_ops *ops, const struct wire_ops *wire,
     return cost_seconds(&cost, net);
 }
 
+static double seconds_of_combine(const struct exchange_ops *ops, const struct cost_case *c, const struct network *net) {
+    struct cost cost = {0};
+    if (ops->combine_cost) ops->combine_cost(c, &cost);
+    return cost_seconds(&cost, net);
+}
+
 /* Into its place, behind those that are as fast. */
 static void insert(struct candidate *list, size_t count, struct candidate new) {
     size_t at = count;
@@ -23,7 +29,7 @@ static void insert(struct candidate *list, size_t count, struct candidate new) {
 }
 
 size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
-                 const bool *allowed, struct candidate *list) {
+                 const bool *allowed, bool combines, struct candidate *list) {
     size_t listed = 0;
     for (size_t i = 0; exchanges[i]; i++) {
         const struct exchange_ops *ops = exchanges[i];
@@ -34,6 +40,7 @@ size_t best_rank(const struct cost_case *cases, size_t count, const struct netwo
             if (!format && w > 0) break;
             struct candidate new = {.ops = ops, .wire = format ? wires[w] : NULL, .measured = NAN};
             for (size_t c = 0; c < count; c++) new.seconds += best_seconds(ops, new.wire, &cases[c], net);
+            for (size_t c = 0; combines && c < count; c++) new.seconds += seconds_of_combine(ops, &cases[c], net);
             if (listed == BEST_MAX) die("more than %d algorithms and formats", BEST_MAX);
             insert(list, listed++, new);
         }

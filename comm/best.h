@@ -1,7 +1,7 @@
 /* best.h: which exchange, in which wire format, by the cost model: a ranking of all, whom to try, and whom to keep.
  * Pure: numbers in, rows out, the same on every rank.
  *
- *        size_t count = best_rank(&c, 1, &net, NULL, allowed, list);      // list[0] has the shortest time
+ *        size_t count = best_rank(&c, 1, &net, NULL, allowed, false, list); // list[0] has the shortest time
  *        size_t tries = best_to_try(list, count, 3, tried);
  *        for (i < tries) list[tried[i]].measured = ...                   // a step of it, in truth
  *        const struct candidate *take = best_measured(list, tried, tries);
@@ -22,9 +22,10 @@ struct candidate {
 
 /* Of the step that consists of these cases (several with overlap by layers: one for each group): every row of exchanges
  * that allowed (by index in exchanges; NULL: all) lets in, in the format `only` (NULL: in each one) where it takes one,
- * the fastest first; of equals the first in the tables. list: [BEST_MAX]. Returns how many. */
+ * the fastest first; of equals the first in the tables. combines: exchange_combine follows on the exchange. list:
+ * [BEST_MAX]. Returns how many. */
 size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
-                 const bool *allowed, struct candidate *list);
+                 const bool *allowed, bool combines, struct candidate *list);
 
 /* Whom to try of a ranking: the first `tries`; but where these are all of one algorithm, the first of another takes the
  * place of the last. chosen: [tries], places in list, ascending. Returns how many (count where that is less). */
