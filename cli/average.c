@@ -1,5 +1,6 @@
 /* average.c: the average of the parameters over the ranks, for runs whose replicas drift apart: local-gradient
- * combination (Aji, Heafield and Bogoychev, EMNLP 2019) and fedavg. The sum is MPI's, the same on every rank. */
+ * combination (Aji, Heafield and Bogoychev, EMNLP 2019) and fedavg. The sum is MPI's, the same on every rank. Where
+ * nodes drift, all of which have as many ranks, the average over the ranks is that over the nodes. */
 #include <string.h>
 
 #include "base/mem.h"

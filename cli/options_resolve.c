@@ -103,13 +103,9 @@ static bool check_average(struct options *o, struct err *e) {
     if (!only_where(o, options_drift(o), NAMES("average-every"), "without --local-update or --algo fedavg", e))
         return false;
     if (!options_drift(o)) return true;
-    if (o->local_update && x->by_node)
-        return err_set(e,
-                       "--local-update cannot be combined with --algo %s, which adds up the gradients of a node before "
-                       "it selects; use another sparse algorithm",
-                       x->name);
     if (o->average_every < 0) o->average_every = x->drifts ? 20 : 500;
-    if (o->check_replicas % o->average_every != 0)
+    const bool by_node = o->local_update && x->by_node && !o->lenient; /* the ranks of a node can always be compared */
+    if (o->check_replicas % o->average_every != 0 && !by_node)
         return err_set(e,
                        "--check-replicas %lld: the replicas differ between averages; take a multiple of "
                        "--average-every %lld",

@@ -123,7 +123,8 @@ const struct option_row option_table[] = {
      "gradient bytes of one group of --overlap layers (at least) and of one allreduce of dense-ovlp", AT(overlap_bytes),
      4, HUGE_COUNT},
     {"local-update", NULL, OPTION_FLAG, RULE_RUN, exchange_group, NULL,
-     "step on the exchanged sum with this rank's part replaced by its whole fresh gradient (Aji et al. 2019)",
+     "step on the exchanged sum with this rank's part (hitopk: its node's) replaced by the whole fresh gradient "
+     "(Aji et al. 2019)",
      AT(local_update)},
     {"momentum-correction", NULL, OPTION_FLAG, RULE_RUN, exchange_group, NULL,
      "momentum on each rank before the exchange, in place of momentum after it (DGC)", AT(momentum_correction)},

@@ -147,7 +147,10 @@ void report_begin(struct run *r) {
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", in %zu groups of layers", r->groups);
     if (r->drifts)
         snprintf(exchange + used, sizeof exchange - used, "%s; parameters averaged every %lld steps",
-                 o->local_update ? ", local update" : "", (long long)o->average_every);
+                 !o->local_update        ? ""
+                 : run_drifts_by_node(r) ? ", local update of each node"
+                                         : ", local update",
+                 (long long)o->average_every);
     log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n, device->label(),
             r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes, r->comm->nodes > 1 ? "s" : "");
     if (!device_is_host(device)) say_device(r, device);

@@ -361,19 +361,45 @@ bool run_replicas_same(const struct run *r) {
     return !r->drifts || r->averaged_at == r->step;
 }
 
+bool run_drifts_by_node(const struct run *r) {
+    return r->options.local_update && r->exchange.ops->by_node;
+}
+
+/* What is compared, and the number of the ranks among which: 0 for all of them. */
+struct replica {
+    uint64_t hash;
+    int64_t group;
+};
+
+/* The first rank of a rank's group. */
+static int first_of_group(const struct replica *all, int rank) {
+    int first = 0;
+    while (all[first].group != all[rank].group) first++;
+    return first;
+}
+
+static void compare_replicas(struct run *r, struct replica mine) {
+    const int P = r->comm->size, rank = r->comm->rank;
+    struct replica *all = mem_alloc((size_t)P, sizeof *all, "the hashes of all ranks' parameters");
+    bool same = true;
+    comm_allgather(r->comm, &mine, sizeof mine, all);
+    const int first = first_of_group(all, rank);
+    if (mine.hash != all[first].hash)
+        die_status(EXIT_SYSTEM,
+                   "after step %zu the parameters of rank %d differ from those of rank %d (hash %016llx, %016llx)",
+                   r->step, rank, first, (unsigned long long)mine.hash, (unsigned long long)all[first].hash);
+    for (int i = 0; i < P; i++) same &= all[i].hash == all[first_of_group(all, i)].hash;
+    mem_free(all);
+    if (!same) comm_barrier(r->comm); /* the rank that differs speaks and ends the job */
+}
+
 uint64_t run_check_replicas(struct run *r) {
     const struct arena *a = &r->net->arena;
     float *param = device_copy_to_host(a->device, a->param, r->n, "a copy of the parameters");
-    uint64_t mine = hash64(0, param, r->n * sizeof *param), low = mine, high = mine, first = mine;
+    struct replica mine = {hash64(0, param, r->n * sizeof *param), 0};
     mem_free(param);
-    if (!run_replicas_same(r)) return first;
-    comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
-    comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
-    comm_bcast(r->comm, 0, &first, sizeof first);
-    if (low != high && mine != first)
-        die_status(EXIT_SYSTEM,
-                   "after step %zu the parameters of rank %d differ from those of rank 0 (hash %016llx, %016llx)",
-                   r->step, r->comm->rank, (unsigned long long)mine, (unsigned long long)first);
-    if (low != high) comm_barrier(r->comm); /* the rank that differs speaks and ends the job */
-    return mine;
+    const bool apart = !run_replicas_same(r);
+    if (apart && run_drifts_by_node(r)) mine.group = r->comm->node;
+    if (!apart || run_drifts_by_node(r)) compare_replicas(r, mine);
+    return mine.hash;
 }

@@ -47,7 +47,7 @@ struct run {
     const struct sparse *sent; /* by this rank in it, once exchanged; NULL where the algorithm cannot say */
     struct density_schedule density;
     size_t *group, groups; /* --overlap layers: where each group of the gradient begins */
-    bool drifts;           /* replicas differ between two averages of the parameters */
+    bool drifts;           /* replicas differ between two averages of the parameters: of ranks, or only of nodes */
     size_t averaged_at;    /* last step after which they were averaged */
 
     struct correction correction; /* --momentum-correction; velocity.ops NULL without */
@@ -137,7 +137,10 @@ bool run_is_prefix(const struct run *r);
 
 /* Must all ranks hold the same parameters now? Not between two averages of a run that drifts. */
 bool run_replicas_same(const struct run *r);
-/* Do they, where they must? Ends the job naming the first rank that differs. Returns their hash. */
+/* With --local-update the ranks of a node step alike, and only nodes drift apart. */
+bool run_drifts_by_node(const struct run *r);
+
+/* Do they, where they must? Between two averages the ranks of each node, if nodes drift. Ends the job naming the rank that differs. Returns the hash of this rank's. */
 uint64_t run_check_replicas(struct run *r);
 
 #endif

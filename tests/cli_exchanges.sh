@@ -31,6 +31,23 @@ check "and in no step between" [ "$(steps_with '"evaluated_local":{},"evaluated_
 resumes "hitopk on emulated nodes" 4 --algo hitopk --ranks-per-node 2 $sparse
 resumes "torus2d on emulated nodes" 4 --algo torus2d --ranks-per-node 2
 resumes "--local-update with averages" 3 --algo gtopk --local-update --average-every 4 $sparse
+# Of nodes: the ranks of a node hold the same at every step, whatever the number of nodes; with nodes of one rank it is the
+# local update of ranks, and where all ranks are one node the dense mean.
+# The first losses; rounding grows from step to step.
+losses() { sed -n 's/^{"type":"step".*"loss":\([-0-9.e+]*\),.*/\1/p' "$1/run.jsonl" | tr '\n' ' '; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { n = split(a, x, " "); m = split(b, y, " "); for (i = 1; i <= 4; i++) { d = x[i] - y[i]; if (d < 0) d = -d; if (d > 1e-3 * y[i]) exit 1 } exit n != m || n < 4 }'; }
+for nodes in 1 2 4; do
+    resumes "--local-update of $nodes nodes" 4 --algo hitopk --select exact --ranks-per-node $((4 / nodes)) --local-update --average-every 4 --check-replicas 1 $sparse
+    if [ $nodes -eq 1 ]; then node_losses=$(losses "$whole"); fi
+    if [ $nodes -eq 2 ]; then check "2 nodes: the first lines say that nodes drift" grep -q 'local update of each node; parameters averaged every 4 steps' "$W/out"; fi
+done
+nodes_of_one=$(hash_of "$whole")
+start 4 $common --algo topka --local-update --average-every 4 $sparse --out "$W/ranks"
+check "nodes of one rank: the bits of topka's" [ -n "$nodes_of_one" -a "$nodes_of_one" = "$(hash_of "$W/ranks")" ]
+start 4 $common --algo dense --out "$W/dense"
+check "one node of all ranks: the dense mean" near "$node_losses" "$(losses "$W/dense")"
+resumes "--local-update of nodes, by layers, packed, with dense slices and dense steps" 4 --algo hitopk --ranks-per-node 2 --local-update --average-every 5 --check-replicas 1 --overlap layers --overlap-bytes 200000 --wire packed --dense-slices bias --dense-steps 2 $sparse
+resumes "--local-update of nodes with accumulation, adam and a linear warm-up" 4 --algo hitopk --ranks-per-node 2 --local-update --average-every 5 --check-replicas 2 --accumulate 2 --optimiser adam --density 0.01 --density-warmup linear:6
 resumes "fedavg with averages in between" 3 --algo fedavg --average-every 7
 resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap layers --overlap-bytes 100000 $sparse
 has "--overlap layers logs what was hidden" "$whole" hidden_seconds

@@ -117,7 +117,8 @@ static void exchange_mistakes(void **state) {
     says("--algo oktopk --oktopk-off balance,", "--oktopk-off has no \"\"");
     says("--algo oktopk --tau 0", "out of range");
     says("--algo dense --local-update", "--local-update has no effect with --algo dense");
-    says("--algo hitopk --local-update", "cannot be combined with --algo hitopk");
+    says("--algo topka --local-update --check-replicas 30", "take a multiple of --average-every 500");
+    says("--algo auto --local-update --check-replicas 30", "take a multiple of --average-every 500");
     says("--algo fedavg --check-replicas 30", "take a multiple of --average-every 20");
     says("--algo hitopk --ranks-per-node 0", "out of range");
     says("--algo gtopk --record-every 2", "without --record");
@@ -202,6 +203,7 @@ static void exchange_options_arrive(void **state) {
     assert_string_equal(parse(&o, "--algo topka --select reuse --tau-prime 128 --wire packed"), "");
     options_setup(&o, &setup);
     assert_string_equal(setup.wire->name, "packed");
+    assert_string_equal(parse(&o, "--algo hitopk --ranks-per-node 2 --local-update --check-replicas 1"), "");
     assert_string_equal(parse(&o, "--algo gtopk --local-update"), "");
     assert_true(o.average_every == 500 && options_drift(&o));
     assert_string_equal(parse(&o, "--algo fedavg"), "");
@@ -341,7 +343,8 @@ static void auto_chooses_among(void **state) {
          "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
         {"--algo auto --density 0.1 --tau 3 --wire packed --select reuse --overlap-bytes 99",
          "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --local-update", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+micro+spardl"},
+        {"--algo auto --local-update",
+         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
         {"--algo auto --dense-slices 1d",
          "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
         {"--algo auto --select-scope layer", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk"},

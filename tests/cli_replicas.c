@@ -1,5 +1,6 @@
-/* cli_replicas.c: --check-replicas finds a single bit that one rank holds differently, and names the rank. The program
- * starts itself under mpirun, since the job must end. */
+/* cli_replicas.c: --check-replicas finds a single bit that one rank holds differently, and names the rank: among all
+ * ranks, or, between two averages of a run whose nodes drift apart, among those of a node. The program starts itself
+ * under mpirun, since the job must end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +13,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/table.h"
 #include "cli/run.h"
 
-enum { N = 1000, RANKS = 3 };
+enum { N = 1000, RANKS = 3, EACH = 2, NODES = 2 };
 
-/* One rank: the parameters are equal but for the bit of rank `odd`. */
+/* Nodes of EACH ranks drift apart: each has parameters of its own. */
+static void drift(struct run *r, float *param) {
+    struct err e = {0};
+    TABLE_FIND(exchanges, "hitopk", r->exchange.ops);
+    if (!comm_set_ranks_per_node(r->comm, EACH, &e)) exit(1);
+    r->options.local_update = r->drifts = true;
+    r->averaged_at = 5;
+    param[0] = (float)r->comm->node + 0.5f;
+}
+
+/* One rank: the parameters are equal but for the bit of rank `odd`, and between nodes where those drift. */
 static int child(int argc, char **argv) {
     static struct run r;
     static struct net net;
@@ -24,6 +36,7 @@ static int child(int argc, char **argv) {
     int odd = atoi(argv[2]);
     r.comm = comm_open(&argc, &argv);
     for (size_t i = 0; i < N; i++) param[i] = (float)i;
+    if (strcmp(argv[3], "nodes") == 0) drift(&r, param);
     if (r.comm->rank == odd) {
         uint32_t bits;
         memcpy(&bits, &param[N - 1], sizeof bits);
@@ -42,16 +55,20 @@ static int child(int argc, char **argv) {
 
 static char self[4096], output[8192];
 
-static int job(int odd) {
+static int job_of(int ranks, int odd, const char *what) {
     char command[5000];
     const char *mpirun = getenv("MPIRUN");
-    snprintf(command, sizeof command, "timeout -k 5 60 %s -np %d '%s' child %d 2>&1 < /dev/null",
-             mpirun ? mpirun : "mpirun", RANKS, self, odd);
+    snprintf(command, sizeof command, "timeout -k 5 60 %s -np %d '%s' child %d %s 2>&1 < /dev/null",
+             mpirun ? mpirun : "mpirun", ranks, self, odd, what);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
     int status = pclose(pipe);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int job(int odd) {
+    return job_of(RANKS, odd, "ranks");
 }
 
 static void equal_replicas_pass(void **state) {
@@ -72,12 +89,27 @@ static void one_bit_is_found(void **state) {
     assert_int_equal(job(0), EXIT_SYSTEM); /* then all others differ */
 }
 
+/* That the nodes differ is as it should be. */
+static void nodes_that_drift_are_compared_inside(void **state) {
+    (void)state;
+    assert_int_equal(job_of(EACH * NODES, -1, "nodes"), EXIT_DONE);
+    for (int node = 0; node < NODES; node++) {
+        char text[128];
+        snprintf(text, sizeof text, "sparsetrain: after step 7 the parameters of rank %d differ from those of rank %d",
+                 EACH * node + 1, EACH * node);
+        int status = job_of(EACH * NODES, EACH * node + 1, "nodes");
+        if (status != EXIT_SYSTEM || !strstr(output, text))
+            fail_msg("status %d, without \"%s\":\n%s", status, text, output);
+    }
+}
+
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "child") == 0) return child(argc, argv);
+    if (argc == 4 && strcmp(argv[1], "child") == 0) return child(argc, argv);
     if (!realpath(argv[0], self)) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_replicas_pass),
         cmocka_unit_test(one_bit_is_found),
+        cmocka_unit_test(nodes_that_drift_are_compared_inside),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
