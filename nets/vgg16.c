@@ -2,7 +2,13 @@
  * recognition", ICLR 2015, configuration D) in the form for CIFAR-10 that the gTop-k and Ok-Topk papers train: thirteen
  * 3x3 convolutions with bias, each followed by batch normalisation and ReLU, a 2x2 pooling after every second or third
  * of them, and ONE linear layer in place of three, behind the mean over the positions that are left (one, of 32x32
- * pixels). 14,728,266 parameters for 10 classes. */
+ * pixels). 14,728,266 parameters for 10 classes: 14,710,464 weights and 4,224 biases of convolutions, 8,448 scales and
+ * shifts, 5,130 of the linear layer.
+ *
+ * gTop-k's Section IV-E says "VGG-16 and AlexNet have three fully connected layers". That is so of the originals, but
+ * not of what was trained: the authors' public code has this network, Ok-Topk's Table 2 prints its 14,728,266 to the
+ * last digit, and with two layers of 4,096 more (33.6 million) gTop-k's times would not fit those of its other networks
+ * (results/published/README.md has the arithmetic). */
 #include <stdio.h>
 
 #include "nets/net_build.h"
