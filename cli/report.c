@@ -131,10 +131,9 @@ static void say_alone(struct run *r) {
     mem_free(program);
 }
 
-void report_begin(struct run *r) {
+static void say_exchange(struct run *r) {
     const struct options *o = &r->options;
-    const struct device_ops *device = r->net->setup.device;
-    char exchange[256];
+    char exchange[512];
     size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
     if (r->sparse)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
@@ -151,12 +150,18 @@ void report_begin(struct run *r) {
                  : run_drifts_by_node(r) ? ", local update of each node"
                                          : ", local update",
                  (long long)o->average_every);
+    log_say(r, "  exchange  %s", exchange);
+}
+
+void report_begin(struct run *r) {
+    const struct options *o = &r->options;
+    const struct device_ops *device = r->net->setup.device;
     log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n, device->label(),
             r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes, r->comm->nodes > 1 ? "s" : "");
     if (!device_is_host(device)) say_device(r, device);
     say_data(r);
     say_choice(r);
-    log_say(r, "  exchange  %s", exchange);
+    say_exchange(r);
     say_ignored(r);
     say_density(r);
     say_training(r);

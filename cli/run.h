@@ -135,12 +135,13 @@ bool run_evaluates(const struct run *r);
 /* Did --stop-at end the run, or will it, before its end? */
 bool run_is_prefix(const struct run *r);
 
-/* Must all ranks hold the same parameters now? Not between two averages of a run that drifts. */
-bool run_replicas_same(const struct run *r);
-/* With --local-update the ranks of a node step alike, and only nodes drift apart. */
+/* With --local-update of hitopk the ranks of a node step alike, and only nodes drift apart. */
 bool run_drifts_by_node(const struct run *r);
 
-/* Do they, where they must? Between two averages the ranks of each node, if nodes drift. Ends the job naming the rank that differs. Returns the hash of this rank's. */
+/* Must all ranks hold the same parameters now? Not between two averages of a run that drifts. */
+bool run_replicas_same(const struct run *r);
+/* Do they, where they must? Between two averages: the ranks of each node, where nodes drift. Ends the job naming the
+ * rank that differs. Returns the hash of this rank's. */
 uint64_t run_check_replicas(struct run *r);
 
 #endif

@@ -68,7 +68,7 @@ start 2 $common --algo topka --density 0.02 --density-warmup linear:4:0.5 --dens
 check "from a density, behind dense steps" [ "$(values "$W/from" density)" = "1 1 0.26 0.14 0.02 0.02 0.02 0.02 0.02 0.02 0.02 0.02 " ]
 n=$(json "$W/from/run.jsonl" header parameters)
 check "and so many entries are asked for" [ "$(values "$W/from" k | awk '{ print $3 }')" = "$(awk -v n="$n" 'BEGIN { print int(0.26 * n + 1e-9) }')" ]
-check "the first lines say so" grep -q 'at density 0.02 (k = [0-9]*), coo32, after a warm-up from 0.5 in 4 steps' "$W/out"
+check "the first lines say so" grep -qx '  density   1 in the first 2 steps, then 0.26 (k = [0-9]*), 0.02 (k = [0-9]*) from epoch [0-9.]*' "$W/out"
 start 2 $common --algo auto --density 0.02 --density-warmup linear:4 --momentum-correction --out "$W/autowarm"
 check "--algo auto takes it along" [ "$(values "$W/autowarm" density | awk '{ print $1, $3, $5 }')" = "1 0.51 0.02" ]
 
