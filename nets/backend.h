@@ -3,8 +3,8 @@
  * net.c owns all tensors and calls the layers in order; a backend knows how one layer is computed. Memory is that of
  * the backend's device. Every layer takes one tensor x (a joining one a second, `add`) and writes one tensor y. In
  * the backward pass it is given dy, the gradient of the loss with respect to y, and writes dx and the gradients of
- * its parameters. A layer may keep from its forward pass what its backward pass needs; x, add and y themselves stay
- * as they were.
+ * its parameters, or adds them to those of the batches before (layer_call.adds). A layer may keep from its forward pass
+ * what its backward pass needs; x, add and y themselves stay as they were.
  *
  *      kind              forward                                     parameters             state
  *      LAYER_CONV        y = w * x [+ b], square window              w [c_y][c_x][k][k]     -
