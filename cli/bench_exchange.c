@@ -46,6 +46,7 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
                                    .wire = r->wire,
                                    .oktopk = r->oktopk,
                                    .bucket_bytes = r->bucket_bytes,
+                                   .wants_sent = bench_wants_sent(b),
                                    .phases = &b->phases};
     if (b->ops->sparse)
         store_open(&b->store, b->n, r->device);
@@ -59,6 +60,7 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
         setup.selector = b->selector;
     }
     exchange_open(&b->exchange, b->ops, &setup);
+    b->exchange.setup.wants_sent = false; /* in no timed step */
 }
 
 static void case_close(struct bench_case *b) {

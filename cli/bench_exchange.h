@@ -108,6 +108,9 @@ struct bench_check {
     uint64_t hash; /* of u, over all steps */
 };
 
+/* Is this case held against what the ranks say they have delivered? */
+bool bench_wants_sent(const struct bench_case *b);
+
 void bench_check_open(struct bench_check *k, size_t n);
 void bench_check_close(struct bench_check *k);
 /* Before a step: what goes in (host holds it). After it: sum, and grad, which holds the update u/P and is copied to

@@ -114,10 +114,14 @@ struct selection {
     bool exact;
     uint32_t kth;              /* exact: all keys above it, and `ties` equal ones */
     size_t ties, at;           /* at: position in `sent` of the walk */
-    const struct sparse *sent; /* where not exact */
+    const struct sparse *sent; /* where not exact: what was delivered, all that was selected or what u has of it */
     const struct wire_ops *wire;
     uint64_t wrong; /* entries of sent that are not acc's */
 };
+
+bool bench_wants_sent(const struct bench_case *b) {
+    return b->request->check && b->select && strcmp(b->select->name, "exact") != 0;
+}
 
 static float rounded(const struct wire_ops *w, float value) {
     return w->rounds ? w->round(value) : value;
@@ -225,8 +229,8 @@ static void reference_open(struct reference *r, const struct bench_case *b, cons
     if (r->what == SUM_OF_SELECTED || r->what == LARGEST_OF_SUM) {
         if (strcmp(b->select->name, "exact") == 0)
             select_exactly(&r->own, acc, b->n, b->k);
-        else if (sum->sent)
-            r->own.sent = sum->sent;
+        else if (sum->delivered)
+            r->own.sent = sum->delivered;
         else
             r->what = NONE;
     }
@@ -250,6 +254,7 @@ uint64_t bench_check_step(struct bench_check *k, struct bench_case *b) {
     uint64_t wrong = 0;
     float *acc = accumulated(b);
     bench_check_before(k, b);
+    b->exchange.setup.wants_sent = bench_wants_sent(b);
     bench_exchange_step(b, &sum);
     bench_check_after(k, b, &sum);
     reference_open(&r, b, &sum, acc);

@@ -28,7 +28,7 @@ void gradient_before(struct run *r, size_t from) {
 void gradient_delivered(struct run *r, const struct exchange_sum *sum) {
     if (!r->options.momentum_masking || !sum->sparse) return;
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
-    correction_mask(&r->correction, sum->sent);
+    correction_mask(&r->correction, sum->delivered);
     phase_enter(&r->phases, phase);
 }
 

@@ -9,7 +9,7 @@
  *        if (!record_step(&record, step, grad, &e)) ...                // grad: device, [n]; after backward, before the
  *        record_close(&record);                                        // exchange, which may overwrite it
  *
- * With about.selected, after the exchange, record_selected_step(&record, step, k, sum.sent, &e) in place of
+ * With about.selected, after the exchange, record_selected_step(&record, step, k, sum.delivered, &e) in place of
  * record_step.
  *
  * In a step whose gradient is recorded exchange_begin must be left out: with it the gradient is being summed in place

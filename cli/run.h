@@ -43,8 +43,8 @@ struct run {
     struct exchange dense_start;   /* of --dense-steps; ops NULL when there are none */
     struct exchange *exchange_now; /* of the step under way */
     struct comm_counters traffic_before;
-    bool recording;            /* the gradient of the step under way */
-    const struct sparse *sent; /* by this rank in it, once exchanged; NULL where the algorithm cannot say */
+    bool recording;                 /* the gradient of the step under way */
+    const struct sparse *delivered; /* by this rank in it, once exchanged; NULL where the algorithm cannot say */
     struct density_schedule density;
     size_t *group, groups; /* --overlap layers: where each group of the gradient begins */
     bool drifts;           /* replicas differ between two averages of the parameters: of ranks, or only of nodes */

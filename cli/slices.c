@@ -56,15 +56,15 @@ void slices_sum(struct run *r, const struct exchange_sum *sum) {
     if (!r->counting) return;
     struct slice_counts *c = r->slice_counts;
     for (size_t i = 0; i < a->slices; i++) {
-        c->sent[i] = sum->sparse && sum->sent ? 0 : NAN;
+        c->sent[i] = sum->sparse && sum->delivered ? 0 : NAN;
         c->global[i] = sum->sparse ? 0 : NAN;
     }
     if (!sum->sparse) return;
     count_entries(a, sum->sparse, c->global);
-    if (sum->sent) count_entries(a, sum->sent, c->sent);
+    if (sum->delivered) count_entries(a, sum->delivered, c->sent);
     if (!sum->exempt) return;
     count_entries(a, sum->exempt, c->global);
-    if (sum->sent) count_entries(a, sum->exempt, c->sent);
+    if (sum->delivered) count_entries(a, sum->exempt, c->sent);
 }
 
 void slices_log(struct run *r) {

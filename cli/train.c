@@ -101,8 +101,8 @@ static bool record(struct run *r, struct err *e) {
 
 /* Dense steps select nothing. */
 static bool record_sent(struct run *r, struct err *e) {
-    bool wanted = options_record_selected(&r->options) && r->sent && due(r, r->options.record_every);
-    return !wanted || record_selected_step(&r->record, r->step, (size_t)r->row.k, r->sent, e);
+    bool wanted = options_record_selected(&r->options) && r->delivered && due(r, r->options.record_every);
+    return !wanted || record_selected_step(&r->record, r->step, (size_t)r->row.k, r->delivered, e);
 }
 
 /* What was selected, and by which threshold. */
@@ -134,7 +134,7 @@ static void exchange(struct run *r) {
     if (r->measuring) xi_before(&r->xi, &r->store, r->net->arena.grad, r->exempt, r->exempts);
     if (!exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum))
         not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
-    r->sent = sum.sparse ? sum.sent : NULL;
+    r->delivered = sum.sparse ? sum.delivered : NULL;
     slices_sum(r, &sum);
     r->row.xi = r->measuring ? xi_after(&r->xi, (size_t)r->row.k, sum.sparse) : NAN;
     gradient_delivered(r, &sum);

@@ -64,6 +64,8 @@ struct exchange_setup {
     size_t groups;       /* the first at 0; 0: all of it is one */
     const uint32_t *exempt; /* [exempts], strictly increasing: entries that are summed densely beside the sparse */
     size_t exempts;         /* algorithm, see exempt.h; only for rows with `sparse`. Copied. */
+    bool wants_sent;        /* sum.sent and sum.delivered, which cost a step something. Where it was opened with it,
+                             * x.setup.wants_sent may be cleared, and set again, from step to step */
     struct phases *phases;  /* where the time goes; may be NULL */
     struct phases *hidden_phases; /* overlap by layers: where the time of its thread goes; may be NULL */
 };
@@ -72,8 +74,6 @@ struct exchange_setup {
 struct exchange_sum {
     float *dense;                /* device, [n]: u */
     const struct sparse *sparse; /* host: u */
-    const struct sparse *sent;   /* host: what this rank itself has in u (entries that count as delivered); NULL
-                                  * where an algorithm cannot say */
     const struct sparse *exempt; /* host: e, [exempts] entries; NULL where none is exempt */
     size_t local_nnz;            /* entries this rank put into the exchange, without the exempt ones */
     size_t global_nnz;           /* entries of u; so neither depends on how many are exempt, and both compare with k */
@@ -86,6 +86,12 @@ struct exchange_sum {
                                   * entries tie or crowd (see the row) */
     double hidden_seconds;       /* communication (with overlap by layers: the exchange) that ran during backward */
     size_t bad;                  /* when run fails: the index of the NaN or infinity */
+    /* Both NULL without setup.wants_sent, where u is dense, and in rows with `by_node`, whose ranks add up before they
+     * select. Host; indices of u only. sent: this rank's part of u. Over the ranks these add up to u (to the rounding
+     * of floats): what a merge drops, or rounding cuts off a sum, counts as its sender's, who cannot know, and the rank
+     * that did it counts it back, with the other sign. delivered: this rank's own entries that are in u, as they left
+     * it; where sums are neither cut nor rounded on their way, the two are the same. */
+    const struct sparse *sent, *delivered;
 };
 
 struct exchange;
@@ -134,6 +140,7 @@ struct exchange {
     struct exchange_setup setup;
     void *state;
     struct sparse exempt; /* [exempts]: this rank's, then the sum; empty by layers, whose groups have theirs */
+    bool room_for_sent;   /* setup.wants_sent, when it was opened */
     bool begun;           /* begin was called and run was not */
     enum traffic traffic; /* the caller's, while begun */
 };
@@ -186,7 +193,8 @@ void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *up
 
 /* Local-gradient combination (Aji, Heafield and Bogoychev, EMNLP 2019, their C = G - S + L), over P:
  * grad = (u - sent + grad) / P, and e / P where entries are exempt. grad: device, [n], this rank's fresh gradient as
- * run has left it. Differs from rank to rank.
+ * run has left it. Differs from rank to rank; over the ranks it adds up to ((P - 1) u + sum_r grad_r) / P. Dies without
+ * sum->sent, or a combine.
  *
  * With a row that has a `combine` the ranks of a node are one: S is what the node has in u, L the sum of its ranks'
  * fresh gradients, and grad the same bits on all ranks of a node; over the nodes the sum of S is u. Collective then,

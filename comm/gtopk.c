@@ -15,6 +15,12 @@
  * subtree is neither applied nor kept; mass_lost says how much. The default (GTOPK_CONSERVE) takes everything that
  * was selected out of the residual and puts what a merge drops into the residual of the rank that merged.
  *
+ * What a rank has in u (sum.sent): a rank cannot know where another one's merge has dropped an entry of its own. So
+ * such an entry, at an index of u, counts as the sender's, and the rank that merged counts it back, by either rule.
+ * (Dropped at another index it has moved to the residual of the rank that merged, and will be that one's when it comes
+ * through: with local updates its first owner then steps on it again, and the other never does, which evens out over
+ * the ranks.)
+ *
  * A wire format that rounds does so once more at every hop: what a rank cuts off its own entries, and off the sum it
  * passes on, stays in its residual. Rank 0 rounds the final set before it goes down, so that all ranks hold the same.
  *
@@ -25,6 +31,7 @@
 
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/own_part.h"
 #include "comm/peers.h"
 #include "comm/wire.h"
 
@@ -35,7 +42,7 @@ struct gtopk {
     struct sparse merged[2];  /* [2 k_max]: written in turns */
     struct sparse *dropped;   /* [merges], each [k_max]: what this rank's merges cut off */
     struct sparse overlap;    /* [k_max]: the part of a vector that is in the final set */
-    struct sparse delivered;  /* [k_max]: that of local (GTOPK_PAPER) */
+    struct sparse delivered;  /* [k_max]: that of local */
     struct sparse rounded[2]; /* [k_max, 0 where nothing rounds]: what the format cut off local; off the merged sum */
     struct sparse unpacked;   /* [k_max, 0 where a message is used where it lies] */
     struct sparse result;     /* view of the final set where it came by message */
@@ -45,6 +52,7 @@ struct gtopk {
     unsigned char *inbox[2];  /* [wire_capacity(k_max)]: received into in turns */
     unsigned char *outbox;    /* [wire_capacity(k_max)] */
     uint32_t *keys;           /* [selector.room, at least 2 k_max] */
+    struct own_part mine;     /* [k_max]: of u, where it is wanted */
     struct comm_request next; /* the receive that was posted last */
 };
 
@@ -60,6 +68,7 @@ static void gtopk_open(struct exchange *x) {
     sparse_open(&t->local, cap);
     sparse_open(&t->overlap, k);
     sparse_open(&t->delivered, k);
+    if (x->setup.wants_sent) own_part_open(&t->mine, k);
     sparse_open(&t->unpacked, x->setup.wire->in_place ? 0 : k);
     for (int i = 0; i < 2; i++) {
         sparse_open(&t->merged[i], 2 * k);
@@ -84,6 +93,7 @@ static void gtopk_close(struct exchange *x) {
         sparse_close(&t->merged[i]);
     }
     sparse_close(&t->unpacked);
+    own_part_close(&t->mine);
     sparse_close(&t->delivered);
     sparse_close(&t->overlap);
     sparse_close(&t->local);
@@ -183,6 +193,21 @@ static double keep_as_published(struct exchange *x, const struct sparse *u) {
     return lost;
 }
 
+/* This rank's part of u, by either rule: its own entries, less what its merges have dropped and the format has cut off
+ * what it passed on. */
+static void tell_sent(struct exchange *x, const struct sparse *u, struct exchange_sum *out) {
+    struct gtopk *t = x->state;
+    if (!x->setup.wants_sent) return;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    sparse_split(&t->local, u, &t->delivered, NULL);
+    own_part_begin(&t->mine, u);
+    own_part_add(&t->mine, &t->delivered);
+    for (int m = 0; m < t->merges; m++) own_part_take(&t->mine, &t->dropped[m]);
+    own_part_take(&t->mine, &t->rounded[1]);
+    out->delivered = &t->delivered;
+    out->sent = own_part_end(&t->mine);
+}
+
 /* The final set, on every rank. The residual is written while the result is under way. */
 static const struct sparse *finish(struct exchange *x, const struct sparse *sum, struct exchange_sum *out) {
     struct gtopk *t = x->state;
@@ -202,7 +227,7 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
         sum = &t->result;
     }
     if (!conserve) out->mass_lost = keep_as_published(x, sum);
-    out->sent = conserve ? &t->local : &t->delivered;
+    tell_sent(x, sum, out);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (sending) comm_wait(c, &last);
     return sum;

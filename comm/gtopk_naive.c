@@ -60,7 +60,7 @@ static bool gtopk_naive_run(struct exchange *x, float *grad, size_t k, struct ex
     store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
     store->ops->add_at(store, &t->error);
     sum->sparse = u;
-    sum->sent = &t->delivered;
+    sum->sent = sum->delivered = &t->delivered;
     sum->extra_words = t->gathered.extra_words;
     sum->local_nnz = t->local.nnz;
     return true;

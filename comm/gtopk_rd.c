@@ -15,11 +15,13 @@
  *
  * Residual. Entries of a rank whose indices did not reach the final set stay with that rank, as they were. Where an
  * index did, but a merge on the way cut off a part of its sum, or a wire format rounded it, all ranks that made this
- * merge know that part: one of them keeps it, by its index, so that no rank keeps more than its share.
+ * merge know that part: one of them keeps it, by its index, so that no rank keeps more than its share, and counts it
+ * back in what is its own of u (sum.sent).
  *
  * Restrictions: none. A selector that returns more than k has its selection cut to k before anything is sent. */
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/own_part.h"
 #include "comm/peers.h"
 #include "comm/wire.h"
 
@@ -40,6 +42,7 @@ struct doubling {
     int used;                /* in this step */
     struct sparse delivered; /* [k_max]: the part of local that is in the final set */
     struct sparse overlap;   /* [k_max]: that of something cut off */
+    struct own_part mine;    /* [k_max]: this rank's of u, where it is wanted */
     struct sparse unpacked;  /* [k_max, 0 where a message is used where it lies] */
     struct sparse theirs;    /* view of a message */
     unsigned char *inbox;    /* [wire_capacity(k_max)] */
@@ -73,6 +76,7 @@ static void doubling_open(struct exchange *x) {
     sparse_open(&t->own_error, wire->rounds ? k : 0);
     sparse_open(&t->delivered, k);
     sparse_open(&t->overlap, k);
+    if (x->setup.wants_sent) own_part_open(&t->mine, k);
     sparse_open(&t->unpacked, wire->in_place ? 0 : k);
     for (int i = 0; i < 2; i++) sparse_open(&t->merged[i], 2 * k);
     int merges = ceil_log2(doubling_ranks(x)) + 1;
@@ -93,6 +97,7 @@ static void doubling_close(struct exchange *x) {
     mem_free(t->cut);
     for (int i = 0; i < 2; i++) sparse_close(&t->merged[i]);
     sparse_close(&t->unpacked);
+    own_part_close(&t->mine);
     sparse_close(&t->overlap);
     sparse_close(&t->delivered);
     sparse_close(&t->own_error);
@@ -201,9 +206,11 @@ static void keep_share(struct exchange *x, const struct cut_off *cut, const stru
     }
     own->nnz = kept;
     x->setup.store->ops->add_at(x->setup.store, own);
+    if (x->setup.wants_sent) own_part_take(&t->mine, own);
 }
 
-static void update_residual(struct exchange *x, const struct sparse *u) {
+/* And this rank's part of u: what it delivered, less what it keeps of the sums. */
+static void update_residual(struct exchange *x, const struct sparse *u, struct exchange_sum *out) {
     struct doubling *t = x->state;
     struct store *store = x->setup.store;
     phase_enter(x->setup.phases, PHASE_SELECT);
@@ -211,7 +218,13 @@ static void update_residual(struct exchange *x, const struct sparse *u) {
     store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
     sparse_split(&t->own_error, u, &t->overlap, NULL);
     store->ops->add_at(store, &t->overlap);
+    if (x->setup.wants_sent) {
+        own_part_begin(&t->mine, u);
+        own_part_add(&t->mine, &t->delivered);
+    }
     for (int i = 0; i < t->used; i++) keep_share(x, &t->cut[i], u);
+    out->delivered = &t->delivered;
+    if (x->setup.wants_sent) out->sent = own_part_end(&t->mine);
 }
 
 static bool doubling_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
@@ -223,8 +236,7 @@ static bool doubling_run(struct exchange *x, float *grad, size_t k, struct excha
     phase_enter(x->setup.phases, PHASE_PACK);
     wire_round(x->setup.wire, &t->local, &t->own_error);
     sum->sparse = all_ranks(x, k);
-    update_residual(x, sum->sparse);
-    sum->sent = &t->delivered;
+    update_residual(x, sum->sparse, sum);
     return true;
 }
 

@@ -41,11 +41,11 @@ struct group {
 struct layers {
     struct exchange_ops ops; /* this exchange's row: the inner one's, with other functions */
     char *name;
-    struct group *group;             /* [groups] */
-    struct sparse u, sent;           /* results, written from the end on as the groups come; rows with `sparse` */
-    struct sparse exempt;            /* the same for exempt entries; [exempts] */
-    struct sparse u_view, sent_view; /* what of them is written */
-    struct sparse exempt_view;
+    struct group *group; /* [groups] */
+    /* Results, written from the end on as the groups come, and what of them is written. u: rows with `sparse`. sent,
+     * delivered: where they are wanted. exempt: [exempts] */
+    struct sparse u, sent, delivered, exempt;
+    struct sparse u_view, sent_view, delivered_view, exempt_view;
     size_t groups;
 
     /* the step; the thread's while it is busy, else of who calls begin, ready and run */
@@ -93,6 +93,7 @@ static void run_group(struct exchange *x, struct phases *phases) {
     struct layers *l = x->state;
     struct group *g = &l->group[l->left - 1];
     g->inner.setup.phases = phases;
+    g->inner.setup.wants_sent = x->setup.wants_sent;
     if (g->selector) g->selector->audit = x->setup.selector->audit;
     l->failed = !exchange_run(&g->inner, l->grad + g->from, share(x, g, l->k), &g->sum);
     if (l->failed) return;
@@ -101,6 +102,7 @@ static void run_group(struct exchange *x, struct phases *phases) {
         die("%s does not leave its sum in the gradient: it cannot be run by layers", l->ops.name);
     if (g->sum.sparse) put_in_front(&l->u, &l->u_view, g->sum.sparse, g->from);
     if (g->sum.sent) put_in_front(&l->sent, &l->sent_view, g->sum.sent, g->from);
+    if (g->sum.delivered) put_in_front(&l->delivered, &l->delivered_view, g->sum.delivered, g->from);
     if (g->sum.exempt) put_in_front(&l->exempt, &l->exempt_view, g->sum.exempt, g->from);
     l->left--;
 }
@@ -111,7 +113,7 @@ static void start_step(struct layers *l, float *grad, size_t k) {
     l->left = l->groups;
     l->failed = false;
     l->hidden = 0;
-    l->u_view.nnz = l->sent_view.nnz = l->exempt_view.nnz = 0;
+    l->u_view.nnz = l->sent_view.nnz = l->delivered_view.nnz = l->exempt_view.nnz = 0;
 }
 
 /* -- the thread --------------------------------------------------------------------------------------------- */
@@ -176,7 +178,6 @@ static float smaller(float a, float b) {
 
 static void add_sums(struct exchange *x, struct exchange_sum *sum) {
     struct layers *l = x->state;
-    bool sent = true;
     for (size_t i = 0; i < l->groups; i++) {
         const struct exchange_sum *s = &l->group[i].sum;
         sum->local_nnz += s->local_nnz;
@@ -186,13 +187,15 @@ static void add_sums(struct exchange *x, struct exchange_sum *sum) {
         sum->evaluated |= s->evaluated;
         sum->threshold = i == 0 ? s->threshold : smaller(sum->threshold, s->threshold);
         sum->exact_threshold = i == 0 ? s->exact_threshold : smaller(sum->exact_threshold, s->exact_threshold);
-        sent = sent && s->sent;
     }
     if (!l->group[0].sum.sparse)
         sum->dense = l->grad;
     else
         sum->sparse = &l->u_view;
-    if (sent) sum->sent = &l->sent_view;
+    if (l->group[0].sum.sent) { /* they are of one row */
+        sum->sent = &l->sent_view;
+        sum->delivered = &l->delivered_view;
+    }
     if (x->setup.exempts > 0) sum->exempt = &l->exempt_view;
     if (!x->ops->selects) return;
     struct selector_stats *all = &x->setup.selector->stats;
@@ -300,7 +303,9 @@ static void open_groups(struct exchange *x, const struct exchange_ops *ops) {
     }
     if (!ops->sparse) return;
     sparse_open(&l->u, most);
+    if (!x->setup.wants_sent) return;
     sparse_open(&l->sent, most);
+    sparse_open(&l->delivered, most);
 }
 
 /* Signals are for the thread that the program began with. */
@@ -325,10 +330,9 @@ static void layers_close(struct exchange *x) {
     }
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
-    if (l->ops.sparse) {
-        sparse_close(&l->sent);
-        sparse_close(&l->u);
-    }
+    sparse_close(&l->delivered);
+    sparse_close(&l->sent);
+    sparse_close(&l->u);
     for (size_t i = l->groups; i-- > 0;) {
         exchange_close(&l->group[i].inner);
         selector_close(l->group[i].selector);
@@ -357,7 +361,7 @@ static struct exchange_ops ops_by_layers(const struct exchange_ops *ops, const c
 
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
     struct layers *l = mem_zalloc(1, sizeof *l, "overlap by layers");
-    *x = (struct exchange){.ops = &l->ops, .setup = *setup, .state = l};
+    *x = (struct exchange){.ops = &l->ops, .setup = *setup, .state = l, .room_for_sent = setup->wants_sent};
     if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
     if (ops->sparse && !setup->store) die("%s needs a store", ops->name);
     if (ops->selects && !setup->selector) die("%s needs a selector", ops->name);

@@ -59,7 +59,7 @@ struct micro {
     struct sparse local; /* [ROOM largest_block]: what this rank has chosen; indices count from `begin` */
     struct sparse wrong; /* [1]: the first entry of another partition that is not finite */
     struct sparse u;     /* [P largest_block] */
-    struct sparse sent;  /* [P largest_block]: this rank's values at u's indices */
+    struct sparse sent;  /* [P largest_block]: this rank's values at u's indices, where they are wanted */
     uint32_t *blocks;    /* [P][HEAD + largest_block]: number of indices, bits of the threshold, indices */
     size_t *each;        /* [P]: bytes of the blocks, or of the parts of u's values that the ranks sum */
     size_t *parts;       /* [P]: entries of these parts */
@@ -96,7 +96,7 @@ static void micro_open(struct exchange *x) {
     sparse_open(&t->local, ROOM * most);
     sparse_open(&t->wrong, 1);
     sparse_open(&t->u, all);
-    sparse_open(&t->sent, all);
+    if (x->setup.wants_sent) sparse_open(&t->sent, all);
     t->blocks = mem_zalloc(P, (HEAD + most) * sizeof *t->blocks, "indices of all ranks");
     t->keys = mem_alloc(ROOM * most, sizeof *t->keys, "keys of a selection");
     t->each = mem_alloc(P, sizeof *t->each, "lengths of messages");
@@ -264,13 +264,13 @@ static void sum_values(struct exchange *x) {
     struct micro *t = x->state;
     struct store *store = x->setup.store;
     struct comm *c = x->setup.comm;
-    size_t nnz = t->sent.nnz = t->u.nnz;
+    size_t nnz = t->u.nnz;
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->gather_at(store, t->u.idx, nnz, t->u.val);
     store->ops->zero_at(store, t->u.idx, nnz);
     phase_enter(x->setup.phases, PHASE_MERGE);
-    memcpy(t->sent.idx, t->u.idx, nnz * sizeof *t->u.idx);
-    memcpy(t->sent.val, t->u.val, nnz * sizeof *t->u.val);
+    t->sent.nnz = 0;
+    if (x->setup.wants_sent) sparse_append(&t->sent, &t->u);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     float *mine = t->u.val + set_parts(t, c, nnz);
     comm_reduce_scatter_f32(c, t->u.val, t->parts, mine, t->sums);
@@ -286,7 +286,7 @@ static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange
     sum_values(x);
     t->turns->step++;
     sum->sparse = &t->u;
-    sum->sent = &t->sent;
+    sum->sent = sum->delivered = &t->sent;
     sum->local_nnz = t->u.nnz; /* a rank puts in what it holds at all the indices */
     return true;
 }

@@ -15,7 +15,7 @@
  * Residual: acc without the entries that were sent and whose index is in u. Conserves: an index that stays is delivered
  * by every rank that sent it, one that does not by none; so what an owner cuts off has never left its senders.
  * With a format that rounds, a sender's error stays with it for the entries in u; the owner rounds the sums that it
- * keeps and takes their errors. sent holds what this rank sent, not the errors that it took as an owner.
+ * keeps and takes their errors; of what is its own in u (sum.sent) it counts them back.
  * Restrictions: none; any P, any selector, any wire format.
  *
  * Thresholds: setup.oktopk.thresholds (--oktopk-thresholds), and the selector's rule of the same name for the local
@@ -68,6 +68,7 @@ static void open_vectors(struct exchange *x, size_t cap, size_t most) {
     for (int i = 0; i < 2; i++) sparse_open(&t->reduced[i], most);
     sparse_open(&t->slice, most / P + 1);
     sparse_open(&t->u, most);
+    if (rounds && x->setup.wants_sent) own_part_open(&t->mine, most);
     t->at = mem_alloc(P + 1, sizeof *t->at, "places of regions");
 }
 
@@ -117,13 +118,14 @@ static void oktopk_close(struct exchange *x) {
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) sparse_close(vectors[i]);
     void *blocks[] = {t->load,     t->histogram, t->each, t->first, t->count,  t->send, t->receive,
                       t->gathered, t->scratch,   t->part, t->inbox, t->buffer, t->at,   t->saved};
+    own_part_close(&t->mine);
     outbox_close(&t->outbox);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) mem_free(blocks[i]);
     mem_free(t);
 }
 
-/* The residual: see the head. u is complete. */
-static void deliver(struct exchange *x) {
+/* The residual: see the head. u is complete. And what of it is this rank's. */
+static void deliver(struct exchange *x, struct exchange_sum *sum) {
     struct oktopk *t = x->state;
     struct store *store = x->setup.store;
     phase_enter(x->setup.phases, PHASE_MERGE);
@@ -131,9 +133,15 @@ static void deliver(struct exchange *x) {
     if (x->setup.wire->rounds) sparse_split(&t->error, &t->u, &t->kept_error, NULL);
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    sum->sent = sum->delivered = &t->delivered;
     if (!x->setup.wire->rounds) return;
     store->ops->add_at(store, &t->kept_error);
     store->ops->add_at(store, &t->owner_error);
+    if (!x->setup.wants_sent) return;
+    own_part_begin(&t->mine, &t->u);
+    own_part_add(&t->mine, &t->delivered);
+    own_part_take(&t->mine, &t->owner_error);
+    sum->sent = own_part_end(&t->mine);
 }
 
 static double oktopk_max_words(const struct cost_case *c) {
@@ -162,10 +170,9 @@ static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchang
     phase_enter(x->setup.phases, PHASE_PACK);
     wire_round(x->setup.wire, reduced, &t->owner_error);
     oktopk_gather(x, reduced);
-    deliver(x);
+    deliver(x, sum);
     t->saved->step++;
     sum->sparse = &t->u;
-    sum->sent = &t->delivered;
     sum->local_nnz = t->local.nnz;
     sum->threshold = key_value(t->key);
     sum->evaluated = t->evaluated;

@@ -4,6 +4,7 @@
 #define ST_COMM_OKTOPK_H
 
 #include "comm/exchange.h"
+#include "comm/own_part.h"
 #include "comm/peers.h"
 #include "comm/regions.h"
 #include "topk/track.h"
@@ -31,6 +32,7 @@ struct oktopk {
     struct sparse owner_error; /* [most]: what rounding cut off the sums that were kept */
     struct sparse slice;       /* [most/P + 1]: this rank's share after evening out */
     struct sparse u;           /* [most] */
+    struct own_part mine;      /* [most]: this rank's of u, where it is wanted */
     size_t *at;                /* [P + 1]: entries at[r]..at[r+1]-1 of local lie in region r */
 
     int slots;                    /* messages that can be under way to this rank */

@@ -18,7 +18,8 @@
  *
  * Residual: acc without what was selected, plus what this rank cut off or rounded. Every block is cut once at each
  * rank, just before it leaves, so that between two rounds nothing is lost that may yet grow.
- * Conserves: an entry is in one place at any time.
+ * Conserves: an entry is in one place at any time. What a rank has in u (sum.sent): its selection, less all that it
+ * has cut off or rounded, its own and others', where that is at u's indices.
  *
  * Restrictions: none.
  * Deviations: with a selector whose counts vary, a block may begin with more entries than its budget, or fewer; what is
@@ -27,6 +28,7 @@
 #include "base/mem.h"
 #include "comm/block_select.h"
 #include "comm/exchange.h"
+#include "comm/own_part.h"
 #include "comm/peers.h"
 
 enum { TAG = 500 };
@@ -44,19 +46,21 @@ struct spardl {
     int rounds;          /* of the scatter, and again of the gather */
     struct round *round; /* [2 rounds] */
     struct block_select select;
-    struct sparse local;   /* [block_select_capacity]: what this rank selected */
-    struct sparse held[2]; /* [block_select_most + room of all]: sums, written in turns */
-    struct sparse *block;  /* [P] views: what this rank has of each block */
-    struct sparse bag;     /* [as held]: what goes out next */
-    struct sparse dropped; /* [as held]: what this rank has cut off in this step */
-    struct sparse *gone;   /* [P] views: of each block */
-    struct sparse error;   /* [as held]: what rounding has taken from the bag */
-    struct sparse own;     /* [room of one block] */
-    struct sparse sum;     /* [room of all] */
-    struct sparse sent;    /* [block_select_most] */
-    struct sparse part;    /* [block_select_most]: of sent, one block */
-    unsigned char *outbox; /* [wire_capacity(room of all)] */
-    uint32_t *keys;        /* [as held] */
+    struct sparse local;     /* [block_select_capacity]: what this rank selected */
+    struct sparse held[2];   /* [block_select_most + room of all]: sums, written in turns */
+    struct sparse *block;    /* [P] views: what this rank has of each block */
+    struct sparse bag;       /* [as held]: what goes out next */
+    struct sparse dropped;   /* [as held]: what this rank has cut off in this step */
+    struct sparse *gone;     /* [P] views: of each block */
+    struct sparse error;     /* [as held]: what rounding has cut off in this step (formats that round) */
+    struct sparse *off;      /* [P] views: of each block */
+    struct sparse own;       /* [room of one block] */
+    struct sparse sum;       /* [room of all] */
+    struct sparse delivered; /* [block_select_most], here and below where it is wanted: own entries in u */
+    struct sparse inside;    /* [block_select_most]: those whose index is in u, of one block */
+    struct own_part mine;    /* [room of all]: this rank's of u */
+    unsigned char *outbox;   /* [wire_capacity(room of all)] */
+    uint32_t *keys;          /* [as held] */
 };
 
 /* -- blocks, budgets ------------------------------------------------------------------------------------ */
@@ -119,13 +123,17 @@ static void spardl_open(struct exchange *x) {
     for (int i = 0; i < 2; i++) sparse_open(&t->held[i], cap + all);
     t->block = mem_zalloc(P, sizeof *t->block, "blocks of a vector");
     t->gone = mem_zalloc(P, sizeof *t->gone, "what was cut off blocks");
+    t->off = mem_zalloc(P, sizeof *t->off, "what was cut off blocks");
     sparse_open(&t->bag, cap + all);
     sparse_open(&t->dropped, cap + all);
     if (x->setup.wire->rounds) sparse_open(&t->error, cap + all);
     sparse_open(&t->own, room(x, 1));
     sparse_open(&t->sum, all);
-    sparse_open(&t->sent, cap);
-    sparse_open(&t->part, cap);
+    if (x->setup.wants_sent) {
+        sparse_open(&t->delivered, cap);
+        sparse_open(&t->inside, cap);
+        own_part_open(&t->mine, all);
+    }
     t->outbox = mem_alloc(1, wire_capacity(x->setup.wire, all), "entries to send");
     t->keys = mem_alloc(cap + all, sizeof *t->keys, "keys of a selection");
 }
@@ -139,8 +147,10 @@ static void spardl_close(struct exchange *x) {
     mem_free(t->round);
     mem_free(t->block);
     mem_free(t->gone);
+    mem_free(t->off);
+    own_part_close(&t->mine);
     for (int i = 0; i < 2; i++) sparse_close(&t->held[i]);
-    struct sparse *each[] = {&t->local, &t->bag, &t->dropped, &t->error, &t->own, &t->sum, &t->sent, &t->part};
+    struct sparse *each[] = {&t->local, &t->bag, &t->dropped, &t->error, &t->own, &t->sum, &t->delivered, &t->inside};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) sparse_close(each[i]);
     mem_free(t->outbox);
     mem_free(t->keys);
@@ -216,18 +226,25 @@ static void fill_bag(struct exchange *x, int first, int count) {
     t->bag.nnz = 0;
     for (int b = 0; b < P; b++)
         if (bag_has(P, first, count, b)) pack_block(x, b);
+    if (!x->setup.wire->rounds) return;
     phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->bag, &t->error);
+    struct sparse error = sparse_tail(&t->error);
+    wire_round(x->setup.wire, &t->bag, &error);
+    t->error.nnz += error.nnz;
+    for (int b = 0; x->setup.wants_sent && b < P; b++)
+        if (bag_has(P, first, count, b)) t->off[b] = slice(x, &error, b);
 }
 
-/* Entries from..end of what was dropped, and what rounding has cut off, stay with this rank. */
-static void keep_rest(struct exchange *x, size_t from) {
+/* What has been cut off since there were so many entries dropped and rounded stays with this rank. */
+static void keep_rest(struct exchange *x, size_t dropped, size_t rounded) {
     struct spardl *t = x->state;
     struct store *store = x->setup.store;
-    const struct sparse rest = sparse_slice(&t->dropped, from, t->dropped.nnz);
     phase_enter(x->setup.phases, PHASE_SELECT);
+    const struct sparse rest = sparse_slice(&t->dropped, dropped, t->dropped.nnz);
     if (rest.nnz > 0) store->ops->add_at(store, &rest);
-    if (t->error.nnz > 0) store->ops->add_at(store, &t->error);
+    if (t->error.nnz == rounded) return;
+    const struct sparse error = sparse_slice(&t->error, rounded, t->error.nnz);
+    store->ops->add_at(store, &error);
 }
 
 /* Sums are written to the two arrays in turns. What is added to in round i was left alone since round i - 1 or is in
@@ -243,10 +260,10 @@ static void add_block(struct exchange *x, int i, int b, struct sparse part) {
 static void scatter_round(struct exchange *x, int i) {
     struct spardl *t = x->state;
     struct comm_request send;
-    size_t dropped = t->dropped.nnz;
+    size_t dropped = t->dropped.nnz, rounded = t->error.nnz;
     fill_bag(x, t->round[i].bag.send, t->round[i].bag.count);
     send_bag(x, i, &send);
-    keep_rest(x, dropped); /* while the messages are under way */
+    keep_rest(x, dropped, rounded); /* while the messages are under way */
     t->held[i % 2].nnz = 0;
     receive_bag(x, i, add_block);
     phase_enter(x->setup.phases, PHASE_COMMUNICATE);
@@ -256,12 +273,12 @@ static void scatter_round(struct exchange *x, int i) {
 /* The rank's own block is summed: what it keeps of it is final. */
 static void finish_block(struct exchange *x) {
     struct spardl *t = x->state;
-    size_t dropped = t->dropped.nnz;
+    size_t dropped = t->dropped.nnz, rounded = t->error.nnz;
     fill_bag(x, x->setup.comm->rank, 1);
     t->own.nnz = 0;
     sparse_append(&t->own, &t->bag);
     t->block[x->setup.comm->rank] = t->own;
-    keep_rest(x, dropped);
+    keep_rest(x, dropped, rounded);
 }
 
 /* -- all-gather ----------------------------------------------------------------------------------------------- */
@@ -287,16 +304,24 @@ static void gather_round(struct exchange *x, int i) {
 
 /* -- the step --------------------------------------------------------------------------------------------------- */
 /* What of this rank's selection is in u: it was not cut off here and its index is in u. That a rank on its way has cut
- * it off, while the same index came through from others, no rank can tell. */
-static void find_sent(struct exchange *x) {
+ * it off, while the same index came through from others, no rank can tell; so of u a rank counts as its own what it
+ * selected, less all that it has cut off, whoever sent that. */
+static void tell_sent(struct exchange *x, struct exchange_sum *sum) {
     struct spardl *t = x->state;
-    t->sent.nnz = 0;
+    if (!x->setup.wants_sent) return;
+    t->delivered.nnz = 0;
+    own_part_begin(&t->mine, &t->sum);
+    own_part_add(&t->mine, &t->local);
     for (int b = 0; b < x->setup.comm->size; b++) {
-        struct sparse mine = slice(x, &t->local, b), left = sparse_tail(&t->sent);
-        sparse_split(&mine, &t->block[b], &t->part, NULL);
-        sparse_split(&t->part, &t->gone[b], NULL, &left);
-        t->sent.nnz += left.nnz;
+        struct sparse mine = slice(x, &t->local, b), left = sparse_tail(&t->delivered);
+        sparse_split(&mine, &t->block[b], &t->inside, NULL);
+        sparse_split(&t->inside, &t->gone[b], NULL, &left);
+        t->delivered.nnz += left.nnz;
+        own_part_take(&t->mine, &t->gone[b]);
+        own_part_take(&t->mine, &t->off[b]);
     }
+    sum->delivered = &t->delivered;
+    sum->sent = own_part_end(&t->mine);
 }
 
 static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
@@ -308,7 +333,7 @@ static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchang
     post_receive(x, 0);
     phase_enter(x->setup.phases, PHASE_SELECT);
     store->ops->zero_at(store, t->local.idx, t->local.nnz);
-    t->dropped.nnz = 0;
+    t->dropped.nnz = t->error.nnz = 0;
     for (int b = 0; b < P; b++) t->block[b] = slice(x, &t->local, b);
     for (int i = 0; i < t->rounds; i++) scatter_round(x, i);
     finish_block(x);
@@ -316,9 +341,8 @@ static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchang
     phase_enter(x->setup.phases, PHASE_MERGE);
     t->sum.nnz = 0;
     for (int b = 0; b < P; b++) sparse_append(&t->sum, &t->block[b]);
-    find_sent(x);
+    tell_sent(x, sum);
     sum->sparse = &t->sum;
-    sum->sent = &t->sent;
     sum->local_nnz = t->local.nnz;
     return true;
 }

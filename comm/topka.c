@@ -49,7 +49,7 @@ bool topka_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *s
     store->ops->add_at(store, &t->rounded);
     gather_sum_run(&t->gathered, &t->local);
     sum->sparse = &t->gathered.sum;
-    sum->sent = &t->local;
+    sum->sent = sum->delivered = &t->local;
     sum->local_nnz = t->local.nnz;
     sum->extra_words = t->gathered.extra_words;
     return true;

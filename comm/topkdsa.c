@@ -12,7 +12,8 @@
  * ranks' entries crowd in one region and k > n/P^2 it may reach 2n (P-1)/P.
  * Residual: acc without the entries that were sent; there is one index set for both.
  * Restrictions: none; any P, any selector, any wire format. A format that rounds does so twice: before the direct
- * exchange and, by the owner, before the gathering; whoever rounds keeps the error.
+ * exchange and, by the owner, before the gathering; whoever rounds keeps the error, and counts it back in what is its
+ * own of u (sum.sent).
  *
  * Deviations: the form of a message shows in its length (a dense one has 4 bytes per index of its region, a sparse one
  * is shorter), so the size exchange before the all-gather says which; the direct exchange knows dense messages too; an
@@ -20,6 +21,7 @@
  * what was selected with the value 0 stays an entry. */
 #include "base/mem.h"
 #include "comm/exchange.h"
+#include "comm/own_part.h"
 #include "comm/peers.h"
 #include "comm/regions.h"
 
@@ -31,6 +33,7 @@ struct topkdsa {
     struct sparse reduced;        /* [owned]: the sums of this rank's region */
     struct sparse owner_error;    /* [owned] (formats that round) */
     struct sparse u;              /* [min(n, P selector.room)] */
+    struct own_part mine;         /* the same: this rank's, where it is wanted (formats that round) */
     size_t region;                /* entries of the longest region */
     size_t part_cap, owned;       /* most entries of one rank in a region, of all ranks */
     size_t slot, gather_slot;     /* bytes of one of these messages */
@@ -84,6 +87,7 @@ static void topkdsa_open(struct exchange *x) {
     sparse_open(&t->error, w->rounds ? cap : 0);
     sparse_open(&t->owner_error, w->rounds ? t->owned : 0);
     sparse_open(&t->u, all);
+    if (w->rounds && x->setup.wants_sent) own_part_open(&t->mine, all);
     outbox_open(&t->outbox, regions_room(w, cap, (int)P) + wire_capacity(w, t->owned));
     t->inbox = mem_alloc(P, t->slot, "received entries");
     t->gathered = mem_alloc(P, t->gather_slot, "the messages of all ranks");
@@ -102,6 +106,7 @@ static void topkdsa_close(struct exchange *x) {
     mem_free(t->gathered);
     mem_free(t->inbox);
     outbox_close(&t->outbox);
+    own_part_close(&t->mine);
     sparse_close(&t->u);
     sparse_close(&t->owner_error);
     sparse_close(&t->error);
@@ -199,6 +204,18 @@ static void gather(struct exchange *x) {
     }
 }
 
+/* This rank's part of u: what it sent, less what it cut off the sums of its region. */
+static void tell_sent(struct exchange *x, struct exchange_sum *sum) {
+    struct topkdsa *t = x->state;
+    sum->sent = sum->delivered = &t->local;
+    if (!x->setup.wire->rounds || !x->setup.wants_sent) return;
+    phase_enter(x->setup.phases, PHASE_MERGE);
+    own_part_begin(&t->mine, &t->u);
+    own_part_add(&t->mine, &t->local);
+    own_part_take(&t->mine, &t->owner_error);
+    sum->sent = own_part_end(&t->mine);
+}
+
 static bool topkdsa_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct topkdsa *t = x->state;
     struct store *store = x->setup.store;
@@ -216,7 +233,7 @@ static bool topkdsa_run(struct exchange *x, float *grad, size_t k, struct exchan
     phase_enter(x->setup.phases, PHASE_PACK);
     gather(x);
     sum->sparse = &t->u;
-    sum->sent = &t->local;
+    tell_sent(x, sum);
     sum->local_nnz = t->local.nnz;
     return true;
 }

@@ -48,6 +48,7 @@ static void case_open(struct bench_case *b, struct comm *c, const struct exchang
     store_open(&b->store, N, device_find("cpu"));
     b->selector = selector_open(b->select, &b->store, K, NULL);
     struct exchange_setup setup = {.comm = c, .n = N, .k_max = K, .phases = &b->phases};
+    setup.wants_sent = bench_wants_sent(b);
     if (ops->sparse) setup.store = &b->store;
     if (ops->sparse) setup.selector = b->selector;
     if (!ops->sparse) b->select = NULL;

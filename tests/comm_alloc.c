@@ -45,7 +45,7 @@ static void open_below(const struct subject *s) {
 static void open_subject(const struct subject *s) {
     static const size_t groups[] = {0, 300, 700};
     static const uint32_t exempt[] = {0, 299, 300, 301, 999};
-    struct exchange_setup setup = {.comm = job, .n = N, .k_max = K, .wire = s->wire};
+    struct exchange_setup setup = {.comm = job, .n = N, .k_max = K, .wire = s->wire, .wants_sent = true};
     if (s->kind == STORE) store_open(&parts.store, N, test_device());
     if (s->kind == VIEW) store_view_open(&parts.view, &parts.store, 100, 500);
     if (s->kind == SPARSE) sparse_open(&parts.sparse, N);

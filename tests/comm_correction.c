@@ -205,7 +205,7 @@ static void momentum_behind_the_exchange_is_another(struct comm *c) {
 /* -- masking --------------------------------------------------------------------------------------------------------
  */
 
-/* A caller can know from the row, before any step, whether there will be a `sent`. */
+/* A caller can know from the row, before any step, whether it will say what was delivered. */
 static void which_rows_can_be_masked(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++) {
         const struct exchange_ops *ops = exchanges[row];
@@ -213,8 +213,9 @@ static void which_rows_can_be_masked(struct comm *c) {
             open_row(c, ops, (struct shape){100, 10}, 10, false);
             make_gradient(WHOLE, c->rank, c->size, step, 100, rig.grad);
             corrected_step(10);
-            if ((rig.sum.sent != NULL) != says_what_was_sent(ops)) fail_msg("%s: sparse, by_node and sent", ops->name);
-            correction_mask(&here.c, rig.sum.sent); /* nothing, without masking */
+            if ((rig.sum.delivered != NULL) != says_what_was_sent(ops))
+                fail_msg("%s: sparse, by_node and delivered", ops->name);
+            correction_mask(&here.c, rig.sum.delivered); /* nothing, without masking */
             here.c.velocity.ops->read(&here.c.velocity, 0, 100, rig.grad);
             assert_memory_equal(rig.grad, here.u, 100 * sizeof(float));
             close_row();
@@ -222,22 +223,22 @@ static void which_rows_can_be_masked(struct comm *c) {
     }
 }
 
-/* Zero exactly at the entries of `sent`; the others keep their bits. own: what the velocity should be, by a plain loop.
+/* Zero exactly at the entries delivered; the others keep their bits. own: what the velocity should be, by a plain loop.
  */
 static void mask_and_check(float *own) {
     static float after[RIG_N];
-    const struct sparse *sent = rig.sum.sent;
+    const struct sparse *delivered = rig.sum.delivered;
     size_t at = 0;
-    assert_true(sparse_valid(sent, rig.n));
-    correction_mask(&here.c, sent);
+    assert_true(sparse_valid(delivered, rig.n));
+    correction_mask(&here.c, delivered);
     here.c.velocity.ops->read(&here.c.velocity, 0, rig.n, after);
     for (size_t i = 0; i < rig.n; i++) {
-        bool gone = at < sent->nnz && sent->idx[at] == i;
+        bool gone = at < delivered->nnz && delivered->idx[at] == i;
         at += gone;
         assert_true(gone ? after[i] == 0 : after[i] == here.u[i]);
         own[i] = gone ? 0 : own[i];
     }
-    assert_int_equal(at, sent->nnz);
+    assert_int_equal(at, delivered->nnz);
 }
 
 /* Several steps: conservation holds in each, with velocities that begin anew where something was delivered. */
@@ -254,7 +255,7 @@ static void masked_case(struct comm *c, const struct exchange_ops *ops, struct s
         assert_memory_equal(here.u, own, shape.n * sizeof *own);
         step_conserves();
         mask_and_check(own);
-        masked += rig.sum.sent->nnz;
+        masked += rig.sum.delivered->nnz;
     }
     double all = (double)masked;
     comm_allreduce_f64(c, &all, 1, COMM_SUM);
@@ -284,7 +285,7 @@ static void masking_everything_leaves_no_momentum(struct comm *c) {
             }
             make_gradient(WHOLE, c->rank, c->size, step, N, rig.grad);
             corrected_step(N);
-            correction_mask(&here.c, rig.sum.sent);
+            correction_mask(&here.c, rig.sum.delivered);
             for (size_t i = 0; i < N; i++) assert_true((double)rig.u[i] == sum[i]);
         }
         close_row();
@@ -301,6 +302,7 @@ static void open_groups(struct comm *c, const struct exchange_ops *ops, size_t k
     struct exchange_setup setup = {.comm = c, .store = store, .n = SIZE, .k_max = k, .phases = &rig.phases};
     setup.oktopk.period = 1, setup.oktopk.balance_period = 2;
     setup.group = group, setup.groups = groups;
+    setup.wants_sent = true;
     if (ops->selects) setup.selector = rig.selector;
     exchange_open_layers(&rig.exchange, ops, &setup);
     correction_open(&here.c, SIZE, test_device(), mu, true);
@@ -320,7 +322,7 @@ static uint64_t hash_of_groups(struct comm *c, const struct exchange_ops *ops, b
             if (overlaps) exchange_ready(&rig.exchange, group[g]);
         }
         assert_true(exchange_run(&rig.exchange, rig.device_grad, 100, &rig.sum));
-        if (rig.sum.sent) correction_mask(&here.c, rig.sum.sent);
+        if (rig.sum.delivered) correction_mask(&here.c, rig.sum.delivered);
         here.c.velocity.ops->read(&here.c.velocity, 0, SIZE, here.u);
         rig.store.ops->read(&rig.store, 0, SIZE, rig.residual);
         if (rig.sum.dense) device_download(rig.u, rig.sum.dense, SIZE);

@@ -295,9 +295,10 @@ static void agrees(const struct reference *f) {
     }
     assert_int_equal(rig.sum.global_nnz, count);
     for (size_t i = 0; i < count; i++) assert_true(o->u.there[rig.sum.sparse->idx[i]]);
-    assert_int_equal(rig.sum.sent->nnz, delivered);
+    assert_int_equal(rig.sum.delivered->nnz, delivered);
     for (size_t i = 0; i < delivered; i++)
-        assert_true(rig.sum.sent->val[i] == sent->value[rig.sum.sent->idx[i]] && o->u.there[rig.sum.sent->idx[i]]);
+        assert_true(rig.sum.delivered->val[i] == sent->value[rig.sum.delivered->idx[i]] &&
+                    o->u.there[rig.sum.delivered->idx[i]]);
     assert_true(rig.sum.threshold == f->used);
     assert_int_equal(rig.sum.evaluated, f->evaluated);
 }

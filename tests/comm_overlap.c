@@ -134,7 +134,7 @@ static struct {
     struct selector *selector[GROUPS_MAX];
     struct exchange exchange[GROUPS_MAX];
     struct exchange_sum sum[GROUPS_MAX];
-    float grad[RIG_N], u[RIG_N], residual[RIG_N], sent[RIG_N];
+    float grad[RIG_N], u[RIG_N], residual[RIG_N], sent[RIG_N], delivered[RIG_N];
     float *device_grad; /* device, [n]: grad itself on the CPU */
     size_t local_nnz, global_nnz, asked;
     double mass_lost;
@@ -148,6 +148,7 @@ static void hand_open(struct comm *c, const struct exchange_ops *ops, const stru
                                        .n = group_size(s, g),
                                        .k_max = group_k(s, g, s->k),
                                        .wire = travelling,
+                                       .wants_sent = true,
                                        .oktopk = {.period = 1, .balance_period = 2}};
         store_open(&hand.store[g], setup.n, test_device());
         hand.selector[g] = selector_open(selecting_by(), &hand.store[g], setup.k_max, NULL);
@@ -172,11 +173,16 @@ static void hand_close(void) {
     device_twin_free(hand.device_grad, hand.grad);
 }
 
+static void unfold(const struct sparse *s, float *dense) {
+    for (size_t i = 0; s && i < s->nnz; i++) dense[s->idx[i]] = s->val[i];
+}
+
 static void hand_step(struct comm *c, enum kind kind, int step, size_t k) {
     make_gradient(kind, c->rank, c->size, step, hand.split->n, hand.grad);
     device_fill(hand.device_grad, hand.grad, hand.split->n);
     memset(hand.u, 0, sizeof hand.u);
     memset(hand.sent, 0, sizeof hand.sent);
+    memset(hand.delivered, 0, sizeof hand.delivered);
     hand.local_nnz = hand.global_nnz = hand.asked = 0;
     hand.mass_lost = 0;
     for (size_t g = hand.split->groups; g-- > 0;) {
@@ -185,7 +191,8 @@ static void hand_step(struct comm *c, enum kind kind, int step, size_t k) {
         assert_true(exchange_run(&hand.exchange[g], hand.device_grad + from, group_k(hand.split, g, k), s));
         if (s->dense) device_download(hand.u + from, s->dense, n);
         for (size_t i = 0; s->sparse && i < s->sparse->nnz; i++) hand.u[from + s->sparse->idx[i]] = s->sparse->val[i];
-        for (size_t i = 0; s->sent && i < s->sent->nnz; i++) hand.sent[from + s->sent->idx[i]] = s->sent->val[i];
+        unfold(s->sent, hand.sent + from);
+        unfold(s->delivered, hand.delivered + from);
         hand.store[g].ops->read(&hand.store[g], 0, n, hand.residual + from);
         hand.local_nnz += s->local_nnz;
         hand.global_nnz += s->global_nnz;
@@ -194,8 +201,14 @@ static void hand_step(struct comm *c, enum kind kind, int step, size_t k) {
     }
 }
 
+static void is_hands(const struct sparse *s, const float *by_hand) {
+    float dense[RIG_N] = {0};
+    assert_true(sparse_valid(s, rig.n));
+    unfold(s, dense);
+    assert_memory_equal(dense, by_hand, rig.n * sizeof(float));
+}
+
 static void agrees_with_hand(const struct exchange_ops *ops) {
-    static float sent[RIG_N];
     rig_unfold();
     assert_memory_equal(rig.u, hand.u, rig.n * sizeof(float));
     assert_memory_equal(rig.residual, hand.residual, rig.n * sizeof(float));
@@ -205,10 +218,8 @@ static void agrees_with_hand(const struct exchange_ops *ops) {
     assert_true((rig.sum.sent != NULL) == (hand.sum[0].sent != NULL));
     if (ops->selects) assert_int_equal(rig.selector->stats.asked, hand.asked);
     if (!rig.sum.sent) return;
-    memset(sent, 0, sizeof sent);
-    assert_true(sparse_valid(rig.sum.sent, rig.n));
-    for (size_t i = 0; i < rig.sum.sent->nnz; i++) sent[rig.sum.sent->idx[i]] = rig.sum.sent->val[i];
-    assert_memory_equal(sent, hand.sent, rig.n * sizeof(float));
+    is_hands(rig.sum.sent, hand.sent);
+    is_hands(rig.sum.delivered, hand.delivered);
 }
 
 static void one_layers_case(struct comm *c, const struct exchange_ops *ops, const struct split *s, enum kind kind,

@@ -136,10 +136,10 @@ static void agrees(const float *acc) {
         assert_true(rig.u[i] == ref.u[i]);
         assert_true(rig.residual[i] == ref.acc[me][i]);
         if (!ref.chosen[me][i] || ref.cut[me][i] || !ref.in_u[i]) continue;
-        assert_true(sent < rig.sum.sent->nnz && rig.sum.sent->idx[sent] == (uint32_t)i);
+        assert_true(sent < rig.sum.delivered->nnz && rig.sum.delivered->idx[sent] == (uint32_t)i);
         sent++;
     }
-    assert_int_equal(rig.sum.sent->nnz, sent);
+    assert_int_equal(rig.sum.delivered->nnz, sent);
     assert_int_equal(rig.sum.local_nnz, chosen);
     assert_int_equal(rig.selector->stats.found, chosen);
     if (rig.selector->ops == exact()) assert_true(rig.selector->stats.threshold == least);

@@ -67,8 +67,8 @@ static void agrees(const struct oracle *o) {
     const struct oracle_vector *sent = &o->sent[rig.comm->rank];
     count = 0;
     for (int i = 0; i < o->n; i++) count += sent->there[i];
-    assert_int_equal(rig.sum.sent->nnz, count);
-    for (size_t i = 0; i < count; i++) assert_true(sent->value[rig.sum.sent->idx[i]] == rig.sum.sent->val[i]);
+    assert_int_equal(rig.sum.delivered->nnz, count);
+    for (size_t i = 0; i < count; i++) assert_true(sent->value[rig.sum.delivered->idx[i]] == rig.sum.delivered->val[i]);
 }
 
 static void several_steps(struct comm *c, struct shape shape, enum kind kind, const struct wire_ops *w) {

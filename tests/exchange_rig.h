@@ -104,6 +104,7 @@ static inline void rig_open_with(struct comm *c, const struct exchange_ops *ops,
     setup.n = n;
     setup.k_max = k_max;
     setup.phases = &rig.phases;
+    setup.wants_sent = true; /* so that it is looked at wherever there is a sum */
     if (ops->selects) setup.selector = rig.selector;
     if (setup.groups > 0)
         exchange_open_layers(&rig.exchange, ops, &setup);
@@ -238,6 +239,38 @@ static inline void conserves(const float *given, const double *summed) {
     static double missing[RIG_N];
     find_missing(given, summed, missing);
     for (size_t i = 0; i < rig.n; i++) assert_true(missing[i] == 0);
+}
+
+/* Every index of s is one of u. */
+static inline bool inside(const struct sparse *s, const struct sparse *u) {
+    size_t at = 0;
+    for (size_t i = 0; i < s->nnz; i++) {
+        while (at < u->nnz && u->idx[at] < s->idx[i]) at++;
+        if (at == u->nnz || u->idx[at] != s->idx[i]) return false;
+    }
+    return true;
+}
+
+/* Of the step that rig.u comes from: what the ranks have in u adds up to u; to the bit where gradients are integers.
+ * Rows that add up before they select, and dense ones, cannot say. */
+static inline void sent_is_u(enum kind kind) {
+    static double missing[RIG_N];
+    const struct exchange_ops *ops = rig.exchange.ops;
+    const struct sparse *sent = rig.sum.sent, *delivered = rig.sum.delivered;
+    assert_true((sent != NULL) == (delivered != NULL));
+    if ((sent != NULL) != (ops->sparse && !ops->by_node)) fail_msg("%s: sparse, by_node and sent", ops->name);
+    if (!sent) return;
+    assert_true(sparse_valid(sent, rig.n) && sparse_valid(delivered, rig.n));
+    if (!inside(sent, rig.sum.sparse) || !inside(delivered, rig.sum.sparse))
+        fail_msg("%s: a rank has something in u at an index that is not in it", ops->name);
+    memset(missing, 0, sizeof missing);
+    for (size_t i = 0; i < sent->nnz; i++) missing[sent->idx[i]] = (double)sent->val[i];
+    comm_allreduce_f64(rig.comm, missing, rig.n, COMM_SUM);
+    for (size_t i = 0; i < rig.n; i++) {
+        missing[i] -= (double)rig.u[i];
+        if (!(fabs(missing[i]) <= (exact_sums(kind) ? 0 : 1e-4)))
+            fail_msg("%s: what the ranks have in u is %g more than u at %zu", ops->name, missing[i], i);
+    }
 }
 
 /* A test of exchanges: before MPI starts, the device is asked for, which ends the program where there is none. */

@@ -21,9 +21,9 @@ void correction_apply(struct correction *c, float *grad, size_t from, size_t to)
     c->left = from > 0 ? from : c->velocity.n;
 }
 
-void correction_mask(struct correction *c, const struct sparse *sent) {
+void correction_mask(struct correction *c, const struct sparse *delivered) {
     if (!c->masking) return;
-    if (!sent) die("a velocity cannot be masked: the exchange does not say what this rank delivered");
+    if (!delivered) die("a velocity cannot be masked: the exchange does not say what this rank delivered");
     if (c->left != c->velocity.n) die("a velocity is masked while entries before %zu are not yet corrected", c->left);
-    c->velocity.ops->zero_at(&c->velocity, sent->idx, sent->nnz);
+    c->velocity.ops->zero_at(&c->velocity, delivered->idx, delivered->nnz);
 }

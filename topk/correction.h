@@ -20,17 +20,18 @@
  *        ... backward ... correction_apply(&c, grad, from, to);    // grad[from..to) is final, g to u; then
  *        ...              exchange_ready(&x, from);                // where communication overlaps
  *        exchange_run(&x, grad, k, &sum);
- *        correction_mask(&c, sum.sent);                            // sum.sent not NULL
+ *        correction_mask(&c, sum.delivered);                       // not NULL; setup.wants_sent
  *        exchange_mean(&x, &sum, update);                          // the optimiser adds no momentum to it
  *        correction_close(&c);
  *
- * Where u is dense there is no `sent`: everything was delivered. Masking all of it would leave no momentum at all, so a
+ * Where u is dense nothing is listed: everything was delivered. Masking all of it would leave no momentum at all, so a
  * dense step is not masked. An algorithm that cannot say what a rank delivered (rows of exchanges with `sparse` and
  * `by_node`) cannot be masked; correction without masking goes with any.
  *
  * Deviations. Masked is what the exchange counts as delivered, where the paper masks what a rank has selected; with the
  * paper's all-gather of all selections the two are the same. (Where merges drop entries on their way, gtopk and spardl,
- * what has left a rank counts, though some of it may wait in the residual of the rank that merged.) Weight decay has no
+ * an entry counts whose index came through, though that may have been by others, and this one's value may wait in the
+ * residual of the rank that merged.) Weight decay has no
  * part in this: the optimiser keeps a velocity of the decay alone, behind the exchange (optimiser_setup's
  * gradient_has_momentum), as the authors' program does. Nesterov's form is left out. */
 #ifndef ST_TOPK_CORRECTION_H
@@ -54,7 +55,7 @@ void correction_close(struct correction *c);
  * next one where the one before began, and the one that begins at 0 completes the step. Anything else dies. */
 void correction_apply(struct correction *c, float *grad, size_t from, size_t to);
 
-/* After a step: u = 0 at the indices of `sent`; nothing happens without masking. The values of `sent` do not matter. */
-void correction_mask(struct correction *c, const struct sparse *sent);
+/* After a step: u = 0 at the indices of `delivered`, whose values do not matter; nothing happens without masking. */
+void correction_mask(struct correction *c, const struct sparse *delivered);
 
 #endif
