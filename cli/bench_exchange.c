@@ -55,7 +55,7 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
     if (b->store.ops) setup.store = &b->store;
     if (b->select) {
         const struct selector_settings settings = {
-            .period = r->oktopk.period, .rule = r->oktopk.thresholds, .seed = r->seed};
+            .period = r->oktopk.period, .rule = r->oktopk.thresholds, .unadjusted = r->unadjusted, .seed = r->seed};
         b->selector = selector_open(b->select, &b->store, b->k, &settings);
         setup.selector = b->selector;
     }

@@ -36,6 +36,7 @@ struct bench_request {
     size_t warmup, repeat;
     uint64_t seed;
     bool check, json, phases, help;
+    bool unadjusted; /* --gaussian-adjust off */
     struct oktopk_setup oktopk;
     size_t bucket_bytes;           /* dense-ovlp; 0: its default */
     double compute;                /* forward and backward of a step [s]; 0: none */

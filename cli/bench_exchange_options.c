@@ -37,6 +37,8 @@ const char bench_usage[] =
     "  --phases             a second line under each row: where the time went\n"
     "  --json               one JSON object per row instead of the table\n"
     "  --trace FILE         a Chrome trace of the phases of every rank\n"
+    "  --gaussian-adjust on|off   selector gaussian: lower its threshold until more than 3k/4 entries pass (default "
+    "on)\n"
     "  --tau-prime N        selector reuse, oktopk: steps between exact thresholds (default 32)\n"
     "  --oktopk-thresholds RULE   between them: guarded (default), led by the counts; paper, as they are\n"
     "  --tau N              oktopk: steps between new region boundaries (default 64)\n"
@@ -185,22 +187,24 @@ static bool set_value(struct bench_request *r, const char *option, const char *t
     if (strcmp(option, "--network") == 0) return set_text(&r->network, text, option, e);
     if (strcmp(option, "--device") == 0) return set_text(&r->device_name, text, option, e);
     if (strcmp(option, "--oktopk-thresholds") == 0) return set_thresholds(r, text, e);
+    if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust(text, &r->unadjusted, e);
     if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
     return set_whole(r, option, text, e);
 }
 
 static bool takes_value(const char *option) {
-    static const char *const names[] = {"--algo",          "--select",
-                                        "--wire",          "--n",
-                                        "--density",       "--pattern",
-                                        "--trace",         "--oktopk-off",
-                                        "--warmup",        "--repeat",
-                                        "--tau-prime",     "--tau",
-                                        "--oktopk-bucket", "--seed",
-                                        "--overlap-bytes", "--ranks-per-node",
-                                        "--device",        "--compute",
-                                        "--select-cost",   "--word-cost",
-                                        "--network",       "--oktopk-thresholds"};
+    static const char *const names[] = {"--algo",           "--select",
+                                        "--wire",           "--n",
+                                        "--density",        "--pattern",
+                                        "--trace",          "--oktopk-off",
+                                        "--warmup",         "--repeat",
+                                        "--tau-prime",      "--tau",
+                                        "--oktopk-bucket",  "--seed",
+                                        "--overlap-bytes",  "--ranks-per-node",
+                                        "--device",         "--compute",
+                                        "--select-cost",    "--word-cost",
+                                        "--network",        "--oktopk-thresholds",
+                                        "--gaussian-adjust"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], option) == 0) return true;
     return false;

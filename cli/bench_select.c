@@ -182,7 +182,7 @@ static void summarise(struct times *t, size_t repeat, bool alone, struct row *ro
 static struct row measure(struct arrays *a, double density, const struct selector_ops *ops,
                           const struct select_request *r) {
     struct row row = {.n = a->n, .k = density_to_k(density, a->n), .density = density, .selector = ops->name};
-    struct selector_settings settings = {.period = r->period};
+    struct selector_settings settings = {.period = r->period, .unadjusted = r->unadjusted};
     struct times *t = mem_alloc(1, sizeof *t, "times of the bench");
     struct selector *s = selector_open(ops, &a->store, row.k, &settings);
     struct sparse out;
@@ -214,6 +214,7 @@ static void print_json(const struct row *r, const struct select_request *request
     json_number(&j, "density", r->density);
     json_integer(&j, "k", (int64_t)r->k);
     json_string(&j, "selector", r->selector);
+    if (request->unadjusted) json_string(&j, "gaussian_adjust", "off");
     json_string(&j, "kernels", topk_kernels()->name);
     json_string(&j, "device", request->device->label());
     json_string(&j, "device_about", request->device->describe());

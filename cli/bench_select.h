@@ -16,8 +16,9 @@ struct select_request {
     size_t n_count, density_count;
     const struct selector_ops *row[SELECT_LIST_MAX];
     size_t row_count;
-    size_t repeat; /* timed steps */
-    int period;    /* of reuse; 0: its default */
+    size_t repeat;   /* timed steps */
+    int period;      /* of reuse; 0: its default */
+    bool unadjusted; /* --gaussian-adjust off */
     bool json;
     const char *device_name;
     const struct device_ops *device; /* what that is here; bench_select sets it */

@@ -2,11 +2,12 @@
 #include <string.h>
 
 #include "cli/bench_select.h"
+#include "cli/exchange_options.h"
 #include "cli/numbers.h"
 
 const char select_usage[] =
     "usage: sparsetrain bench select [--select LIST|all] [--n LIST|MIN:MAX:FACTOR] [--density LIST] [--repeat N]\n"
-    "                                [--period N] [--device NAME] [--json]\n"
+    "                                [--period N] [--gaussian-adjust on|off] [--device NAME] [--json]\n"
     "Steps of accumulate, select about k = density * n, take out what was selected, one thread, next to a plain\n"
     "acc += grad and a read scan of the same length (on a GPU also: what is selected alone). LIST: values with commas "
     "between them.\n"
@@ -16,6 +17,7 @@ const char select_usage[] =
     "  --density LIST   shares selected (default 0.001,0.02)\n"
     "  --repeat N       timed steps, each with all three passes in turn (default 40)\n"
     "  --period N       steps between exact thresholds of reuse (default 32)\n"
+    "  --gaussian-adjust on|off   gaussian: lower its threshold until more than 3k/4 entries pass (default on)\n"
     "  --device NAME    auto, cpu, cuda or sparse (default auto: a GPU where one can be used)\n"
     "  --json           one JSON object per row instead of the table\n";
 
@@ -55,6 +57,7 @@ static bool parse_option(const char *option, const char *value, struct select_re
         r->device_name = value;
         return true;
     }
+    if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust(value, &r->unadjusted, e);
     if (strcmp(option, "--density") == 0)
         return numbers_list(&shares, value, r->density, SELECT_LIST_MAX, &r->density_count, e);
     if (strcmp(option, "--n") == 0) return numbers_sweep(&lengths, value, r->n, SELECT_LIST_MAX, &r->n_count, e);
@@ -69,7 +72,8 @@ static bool parse_option(const char *option, const char *value, struct select_re
 }
 
 bool select_parse(int argc, char **argv, struct select_request *r, struct err *e) {
-    const char *const options[] = {"--select", "--n", "--density", "--repeat", "--period", "--device"};
+    const char *const options[] = {"--select", "--n",      "--density",        "--repeat",
+                                   "--period", "--device", "--gaussian-adjust"};
     *r = (struct select_request){.n = {1000000, 14728266},
                                  .density = {0.001, 0.02},
                                  .n_count = 2,

@@ -39,8 +39,10 @@ static struct selector *open_slices(struct run *r, size_t k_max, const struct se
 
 static void open_store(struct run *r, const struct device_ops *device, struct exchange_setup *setup) {
     const struct options *o = &r->options;
-    const struct selector_settings settings = {
-        .period = (int)o->tau_prime, .rule = setup->oktopk.thresholds, .seed = (uint64_t)o->seed};
+    const struct selector_settings settings = {.period = (int)o->tau_prime,
+                                               .rule = setup->oktopk.thresholds,
+                                               .unadjusted = strcmp(o->gaussian_adjust, "off") == 0,
+                                               .seed = (uint64_t)o->seed};
     store_open(&r->store, r->n, device);
     setup->store = &r->store;
     setup->k_max = density_to_k(density_largest(&r->density), r->n - r->exempts);

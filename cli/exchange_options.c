@@ -30,6 +30,17 @@ bool oktopk_leave_out(const char *text, struct oktopk_setup *s, struct err *e) {
     }
 }
 
+const char *adjust_name(size_t i) {
+    static const char *const names[] = {"on", "off", NULL};
+    return names[i];
+}
+
+bool gaussian_adjust(const char *text, bool *unadjusted, struct err *e) {
+    *unadjusted = strcmp(text, "off") == 0;
+    return *unadjusted || strcmp(text, "on") == 0 ||
+           err_set(e, "--gaussian-adjust takes on or off, not \"%.100s\"", text);
+}
+
 const char *wire_name(size_t i) {
     return wires[i] ? wires[i]->name : NULL;
 }

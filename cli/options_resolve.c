@@ -18,7 +18,7 @@ static bool is_one_of(const char *name, const char *const *names) {
 static bool is_parameter(const char *name) {
     return is_one_of(name, NAMES("select", "audit", "wire", "density", "density-warmup", "tau", "dense-steps",
                                  "oktopk-off", "gtopk-residual", "overlap-bytes", "tau-prime", "oktopk-bucket",
-                                 "ranks-per-node", "oktopk-thresholds"));
+                                 "ranks-per-node", "oktopk-thresholds", "gaussian-adjust"));
 }
 
 /* What else tells an algorithm how to do what it does. Beside --algo auto it says who may be taken; an algorithm that
@@ -65,6 +65,9 @@ static bool check_selector(struct options *o, const struct exchange_ops *x, stru
             "its own; use another algorithm",
             x->name);
     if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
+    bool normal = x->selects && strcmp(o->select, "gaussian") == 0;
+    if (!only_where(o, normal, NAMES("gaussian-adjust"), "without --select gaussian or --algo gaussiank", e))
+        return false;
     bool reuses = strcmp(o->algo, "oktopk") == 0 || (x->selects && strcmp(o->select, "reuse") == 0);
     return only_where(o, reuses, NAMES("tau-prime", "oktopk-thresholds"), "without --select reuse or --algo oktopk", e);
 }
@@ -78,7 +81,8 @@ static bool check_exchange(struct options *o, struct err *e) {
              x->drifts ? "exchanges no gradients" : "sends every entry");
     if (!only_where(o, x->sparse,
                     NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
-                          "wire", "local-update", "momentum-correction", "momentum-masking", "log-xi"),
+                          "gaussian-adjust", "wire", "local-update", "momentum-correction", "momentum-masking",
+                          "log-xi"),
                     why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,

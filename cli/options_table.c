@@ -100,6 +100,9 @@ const struct option_row option_table[] = {
      "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
      "given)",
      AT(wire), .choice = wire_name},
+    {"gaussian-adjust", "HOW", OPTION_CHOICE, RULE_RUN, exchange_group, "on",
+     "selector gaussian: divide its threshold by 1.02 until more than 3k/4 entries pass it; off: as it is first found",
+     AT(gaussian_adjust), .choice = adjust_name},
     {"tau-prime", "N", OPTION_INTEGER, RULE_RUN, exchange_group, "32",
      "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)", AT(tau_prime), 1,
      HUGE_STEPS},

@@ -7,8 +7,8 @@
  * Source: Shi et al., "Understanding Top-k Sparsification in Distributed Deep Learning" (arXiv 1911.08772), Gaussian_k.
  *
  * Cost per rank: 2 log2(P) alpha + (2k + 2)(P-1) beta, k being what was really selected.
- * Residual: as topka's. The bias of the threshold (too many entries early, far too few late) is the paper's; the log
- * of each step says how many were asked for and found.
+ * Residual: as topka's. The bias of the threshold (too many entries early and, unless it is adjusted, far too few late:
+ * topk/gaussian.c) is the paper's; the log of each step says how many were asked for and found.
  * Restrictions: none; any P, any selector.
  * Deviation: indices and values are one message. */
 #include "comm/peers.h"

@@ -51,6 +51,9 @@ right "a sweep" 3 2 bench $quick --algo dense --n 100:10000:10
 check "the sweep goes in its steps" sh -c "awk '/^ *[0-9]/ { printf \"%s \", \$1 }' '$W/out' | grep -q '^100 1000 10000 \$'"
 right "a list of algorithms, = in place of a space" 2 2 bench $quick --algo=topka,gtopk --n=1000 --phases
 check "--phases gives a line for each row" [ "$(grep -c '^#.*outside' "$W/out")" -eq 2 ]
+right "the selector gaussian as published" 3 3 bench $quick --algo topka,gaussiank,oktopk --select gaussian --gaussian-adjust off --n 2000
+start 2 bench $quick --algo gaussiank --gaussian-adjust off --n 2000 --json
+check "--json says so" grep -q '"gaussian_adjust":"off"' "$W/out"
 right "Ok-Topk's settings" 1 4 bench $quick --algo topka --n 1000 --tau 3 --tau-prime 2 --oktopk-bucket 1 --oktopk-off rotation,overlap
 if grep -q 'EXCHANGE(oktopk)' comm/exchanges.def; then
     right "oktopk over its periods" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --tau 3 --tau-prime 2
@@ -154,6 +157,7 @@ for p in 1 3; do
     mistake $p 'from 0 to' --seed -1
     mistake $p 'from 4 to' --overlap-bytes 3
     mistake $p 'no "speed"' --oktopk-off speed
+    mistake $p 'on or off' --gaussian-adjust maybe
     mistake $p 'there is no bench "nothing"' nothing
     mistake $p '/nowhere/trace' --trace /nowhere/trace
     for seconds in 0 -1 x ''; do mistake $p 'above 0' --compute "$seconds"; done

@@ -18,6 +18,12 @@ done
 for select in $(names_of SELECTOR topk/selectors.def); do
     resumes "--select $select resumes to the same bits" 2 --algo topka --select "$select" $sparse
 done
+# enough DIR: in so many of the 12 steps more than 3k/4 entries were selected
+enough() { sed -n 's/.*"k":\([0-9]*\),.*"selected_mean":\([0-9.e+]*\),.*/\1 \2/p' "$1/run.jsonl" | awk '4 * $2 > 3 * $1' | grep -c .; }
+resumes "gaussiank" 2 --algo gaussiank --density 0.3 --density-warmup none
+check "its threshold is adjusted in every step" [ "$(enough "$whole")" -eq 12 ]
+resumes "gaussiank --gaussian-adjust off" 2 --algo gaussiank --density 0.3 --density-warmup none --gaussian-adjust off
+check "too few entries pass then" [ "$(enough "$whole")" -eq 0 ]
 for wire in $(names_of WIRE comm/wires.def); do
     resumes "--wire $wire resumes to the same bits" 3 --algo gtopk --wire "$wire" $sparse
 done

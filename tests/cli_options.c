@@ -112,6 +112,7 @@ static void mistakes_get_one_line(void **state) {
 static void exchange_mistakes(void **state) {
     (void)state;
     says("--algo oktopk --oktopk-thresholds old", "there are: guarded, paper");
+    says("--algo gaussiank --gaussian-adjust maybe", "--gaussian-adjust has no \"maybe\"; there are: on, off");
     says("--algo oktopk --oktopk-off balance,speed",
          "--oktopk-off has no \"speed\"; it takes none, or some of regions");
     says("--algo oktopk --oktopk-off balance,", "--oktopk-off has no \"\"");
@@ -384,6 +385,11 @@ static void auto_gives_parameters_to_whom_they_concern(void **state) {
     assert_string_equal(parse(&o, "--algo auto"), "");
     assert_true(options_candidate(&o, row_named("gaussiank"), NULL, &with, &e));
     assert_string_equal(with.select, "gaussian"); /* each its own */
+    assert_string_equal(parse(&o, "--algo auto --gaussian-adjust off"), "");
+    assert_true(options_candidate(&o, row_named("gaussiank"), NULL, &with, &e));
+    assert_string_equal(with.gaussian_adjust, "off");
+    assert_true(options_candidate(&o, row_named("topka"), NULL, &with, &e));
+    assert_string_equal(with.gaussian_adjust, "on");
 }
 
 static void auto_mistakes(void **state) {

@@ -77,7 +77,7 @@ static void judge(const struct selector_ops *ops, enum shape shape, size_t k, co
     if (strcmp(ops->name, "gaussian") ==
         0) { /* right for its own distribution alone, too many where tails are longer */
         HOLDS(shape == GAUSSIAN ? fabs(c->first - 1) < 0.2 : c->first > 1.2);
-        HOLDS(c->least > 0.7);
+        HOLDS(c->least > 0.75);
     }
     if (strcmp(ops->name, "sidco") == 0) { /* a tolerance of 20%, once the number of stages has settled */
         if (shape == LAPLACE) HOLDS(fabs(c->first - 1) < 0.2);

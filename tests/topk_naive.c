@@ -26,12 +26,15 @@ struct rig {
     char what[64];
 };
 
+static bool unadjusted; /* gaussian, of rigs that are opened now */
+
 extern const struct selector_ops selector_reuse, selector_gaussian, selector_mstopk, selector_dgc, selector_sidco;
 
 static enum reuse_rule rule; /* of reuse */
 
 static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, size_t k) {
-    *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k), .settings = {.period = 5, .rule = rule, .seed = 77}};
+    *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k)};
+    r->settings = (struct selector_settings){.period = 5, .rule = rule, .unadjusted = unadjusted, .seed = 77};
     store_open(&r->store, n, test_device());
     r->selector = selector_open(ops, &r->store, k, &r->settings);
     sparse_open(&r->out, r->cap);
@@ -118,6 +121,16 @@ static double naive_quantile(double q) {
     return low;
 }
 
+/* How many magnitudes are above t and not zero. skip: one is so near to t that rounding decides. */
+static size_t passing(const struct rig *r, double t, bool *skip) {
+    size_t count = 0;
+    while (count < r->n && magnitude(r, count) > t && magnitude(r, count) > 0) count++;
+    for (size_t i = count > 0 ? count - 1 : 0; t > 0 && i <= count && i < r->n; i++)
+        *skip |= fabs(magnitude(r, i) - t) <= 1e-7 * t;
+    return count;
+}
+
+/* The threshold as it is found; or divided by 1.02 again and again, until more than 3k/4 pass or all that can. */
 static void check_gaussian(struct rig *r, size_t k) {
     long double sum = 0, square = 0;
     for (size_t i = 0; i < r->n; i++) sum += (long double)r->x[i];
@@ -125,20 +138,23 @@ static void check_gaussian(struct rig *r, size_t k) {
     for (size_t i = 0; i < r->n; i++) square += ((long double)r->x[i] - mean) * ((long double)r->x[i] - mean);
     double sigma = sqrt((double)(square / (long double)r->n));
     double t = (double)mean + naive_quantile((double)k / (double)r->n / 2) * sigma;
-    bool skip = near(r, t, 1e-7);
-    size_t count = count_above(r, t);
-    for (int i = 0; i < 20 && 4 * count <= 3 * k; i++) {
+    bool skip = false;
+    size_t most = 0, count = passing(r, t, &skip);
+    while (most < r->n && magnitude(r, most) > 0) most++;
+    while (!unadjusted && 4 * count <= 3 * k && count < most) {
         t /= 1.02;
-        count = count_above(r, t);
-        skip |= near(r, t, 1e-7);
+        count = passing(r, t, &skip);
     }
+    CHECK(unadjusted || most == 0 || r->out.nnz > 0, "%s: nothing, of %zu entries", r->what, most);
+    for (size_t i = 0; i < r->out.nnz; i++) CHECK(r->out.val[i] != 0, "%s: a zero", r->what);
     if (skip || (sigma < 1e-6 * fabs((double)mean))) {
         r->skipped++;
         return;
     }
     r->compared++;
     check_first(r, count < r->cap ? count : r->cap);
-    if (count <= r->cap && t > 0) check_threshold(r, t, 1e-6);
+    bool all = !unadjusted && count == most && 4 * count <= 3 * k; /* found where no threshold serves */
+    if (count <= r->cap && t > 0 && !all) check_threshold(r, t, 1e-6);
 }
 
 /* -- mstopk --------------------------------------------------------------------------------------------------- */
@@ -388,6 +404,57 @@ static void reuse_at_its_bounds(void) {
         }
 }
 
+/* -- gaussian where it is hard ---------------------------------------------------------------------------------- */
+
+/* Counts that are known: adjusted, and as the threshold is found. */
+static void gaussian_case(enum pattern p, float scale, size_t n, size_t k, size_t adjusted, size_t plain) {
+    for (int off = 0; off < 2; off++) {
+        struct rig r;
+        unadjusted = off;
+        rig_open(&r, &selector_gaussian, n, k);
+        snprintf(r.what, sizeof r.what, "gaussian, pattern %d, n %zu, k %zu, %s", (int)p, n, k, off ? "off" : "on");
+        pattern_fill(p, r.grad, n, 1);
+        for (size_t i = 0; i < n; i++) r.grad[i] *= scale;
+        step(&r, k);
+        size_t wanted = off ? plain : adjusted;
+        CHECK(r.out.nnz == (wanted < r.cap ? wanted : r.cap), "%s: %zu entries", r.what, r.out.nnz);
+        rig_close(&r);
+    }
+    unadjusted = false;
+}
+
+/* The threshold lets more than 3k/4 pass, and 1.02 times it does not. */
+static void gaussian_steps(enum pattern p, size_t n, size_t k) {
+    struct rig r;
+    rig_open(&r, &selector_gaussian, n, k);
+    snprintf(r.what, sizeof r.what, "gaussian, pattern %d, n %zu, k %zu", (int)p, n, k);
+    pattern_fill(p, r.grad, n, 1);
+    step(&r, k);
+    double t = (double)r.selector->stats.threshold;
+    CHECK(4 * r.out.nnz > 3 * k, "%s: %zu entries", r.what, r.out.nnz);
+    CHECK(4 * count_above(&r, 1.020001 * t) <= 3 * k, "%s: more than one step too low", r.what);
+    rig_close(&r);
+}
+
+static void gaussian_body(const void *unused) {
+    (void)unused;
+    every_input(&selector_gaussian);
+    unadjusted = true;
+    every_input(&selector_gaussian);
+    unadjusted = false;
+    for (size_t k = 2; k < 1000; k *= 7) {
+        gaussian_steps(UNIFORM, 20011, k), gaussian_steps(TRUNCATED, 20011, k);
+        gaussian_case(EQUAL_SIGNS, 4, 20011, k, 20011, 0); /* -1 and 1 */
+        gaussian_case(ALL_EQUAL, 4, 20011, k, 20011, 0);
+        gaussian_case(ALL_EQUAL, -4, 20011, k, 20011, 20011); /* a threshold below zero */
+        gaussian_case(ONE_ENTRY, 1, 20011, k, 1, 1);
+        gaussian_case(ONE_ENTRY, 0x1p-139f, 20011, k, 1, 1); /* the least denormal */
+        gaussian_case(ALL_ZERO, 1, 20011, k, 0, 0);
+    }
+    gaussian_case(ONE_ENTRY, 1, 20011, 20011, 1, 1);
+    gaussian_case(ONE_ENTRY, 1, 1, 1, 1, 1);
+}
+
 static void reuse_body(const void *unused) {
     (void)unused;
     for (rule = REUSE_GUARDED; rule <= REUSE_PAPER; rule++) {
@@ -444,7 +511,7 @@ static void mstopk_body(const void *unused) {
     mstopk_with_an_outlier(-1e38f);
 }
 IN_EVERY_SET(reuse, reuse_body, NULL)
-IN_EVERY_SET(gaussian, every_input_body, &selector_gaussian)
+IN_EVERY_SET(gaussian, gaussian_body, NULL)
 IN_EVERY_SET(mstopk, mstopk_body, NULL)
 IN_EVERY_SET(dgc, every_input_body, &selector_dgc)
 IN_EVERY_SET(sidco, every_input_body, &selector_sidco)

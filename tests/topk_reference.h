@@ -114,6 +114,10 @@ enum pattern {
     PERIOD_16, /* one large entry in each cache line */
     PERIOD_512,
     MOSTLY_ONE, /* a few above a level that all the others share */
+    UNIFORM,    /* ends below what a normal distribution of this deviation would reach */
+    TRUNCATED,  /* a normal one that was cut */
+    ONE_ENTRY,  /* all zero but one */
+    FEW_SMALL,  /* all zero but some of very different size */
     WIDE,       /* every exponent there is */
     PATTERNS
 };
@@ -153,6 +157,14 @@ static inline float pattern_value(enum pattern p, size_t i, size_t n, struct rng
         return i % 512 < 16 ? 10 + normal : normal;
     case MOSTLY_ONE:
         return bits % 4096 == 0 ? 7 : -1;
+    case UNIFORM:
+        return (float)(bits >> 8) * 0x1p-23f - 1;
+    case TRUNCATED:
+        return fmodf(normal, 1.5f);
+    case ONE_ENTRY:
+        return i == n / 3 ? -1e-3f : 0;
+    case FEW_SMALL:
+        return i % (n / 7 + 1) == n / 9 ? ldexpf(normal, -4 * (int)(i * 10 / n)) : 0;
     case WIDE:
         if ((bits & 0x7f800000u) == 0x7f800000u) bits ^= 0x40000000u;
         break;

@@ -3,26 +3,27 @@
  * Idea: if acc were normal, |acc| would exceed mean + z sigma in a share rho = k/n of the entries, for z the quantile
  * of 1 - rho/2. No selection is needed at all, only two moments.
  * Shi, Chu, Cheung and See, "Understanding Top-k Sparsification in Distributed Deep Learning", arXiv 1911.08772
- * (GaussianK-SGD); the adjustment as in Li and Hoefler, PPoPP 2022, section 5.4: the threshold is divided by 1.02 until
- * more than 3k/4 entries pass, at most 20 times.
+ * (GaussianK-SGD). Adjusted, unless settings.unadjusted, as in Li and Hoefler, PPoPP 2022, section 5.4: the threshold
+ * is divided by 1.02 until more than 3k/4 entries pass; where acc has no more than that but zeros, all of those do.
  *
- * Returns: all whose magnitude is > threshold. Known bias, to be seen in the counts and not hidden: real gradients have
- * a higher peak than a normal distribution, so that too many pass where tails are heavy (early in training) and an
- * order of magnitude too few where they are short (later); 1.02^20 = 1.49 does not mend that.
+ * Returns: all whose magnitude is > threshold, and never zeros. Known bias, to be seen in the counts and not hidden:
+ * real gradients have a higher peak than a normal distribution, so that too many pass where tails are heavy (early in
+ * training) and, unadjusted, an order of magnitude too few where they are short (later; Figures 4 and 6 of Li and
+ * Hoefler), or none at all: a uniform distribution ends below mean + z sigma for any k < 0.08 n.
  * Cost: one pass that accumulates, sums and compacts candidates by a guessed key: 12 bytes per entry. As long as the
- * threshold stays above that key, counts and the result come from the candidates; below it one more read.
+ * threshold stays above that key, counts and the result come from the candidates; below it one more read. The divisions
+ * cost no passes: the entry of rank floor(3k/4) + 1, which the last threshold lets pass, is found among the candidates
+ * (two more reads where they are too few).
  *
- * Deviations: mean and deviation of all n entries (the paper's code divides by n - 1). The paper's own adjustment is
- * coarser (at most four steps of 0.5 or 1.5). At most selector_capacity entries, 8 k_max and more, are returned: when
- * more pass, the largest of them. */
+ * Deviations: mean and deviation of all n entries (the paper's code divides by n - 1). The first paper's own adjustment
+ * is coarser (at most four steps of 0.5 or 1.5). At most selector_capacity entries, 8 k_max and more, are returned:
+ * when more pass, the largest of them. */
 #include <math.h>
 
 #include "base/mem.h"
 #include "topk/candidates.h"
 #include "topk/normal.h"
 #include "topk/selector.h"
-
-enum { SCALINGS_MAX = 20 };
 
 static void gaussian_open(struct selector *s) {
     size_t cap = selector_capacity(s->ops, s->store->n, s->k_max);
@@ -41,17 +42,28 @@ static double first_threshold(const struct moments *m, size_t k) {
     return mean + normal_upper_quantile((double)k / n / 2) * sqrt(fmax(0, variance));
 }
 
-/* Do more than 3k/4 entries reach `key`? out: the candidates, all that reach `guess` when `complete`. */
-static bool enough(struct selector *s, uint32_t key, size_t k, const struct sparse *out, uint32_t guess,
+/* Of the entries above t, which are not zero. */
+static uint32_t key_of(double t) {
+    return key_not_zero(key_above(t));
+}
+
+/* Do `wanted` entries reach `key`? out: the candidates, all that reach `guess` when `complete`. */
+static bool enough(struct selector *s, uint32_t key, size_t wanted, const struct sparse *out, uint32_t guess,
                    bool complete) {
-    size_t count;
-    if (complete && key >= guess)
-        count = candidates_count(out, key);
-    else if (complete && 4 * out->nnz > 3 * k)
-        return true;
-    else
-        count = s->store->ops->count(s->store, key);
-    return 4 * count > 3 * k;
+    if (complete && key >= guess) return candidates_count(out, key) >= wanted;
+    if (complete && out->nnz >= wanted) return true;
+    return s->store->ops->count(s->store, key) >= wanted;
+}
+
+/* The key of the first of t, t/1.02, t/1.02^2, ... that lets `wanted` entries pass; else, of all that are not zero. So
+ * many pass as soon as the wanted-th largest does: from FLT_MAX to the least denormal in less than 10000 divisions. */
+static uint32_t adjusted_key(struct selector *s, double t, size_t wanted, const struct sparse *out, bool complete) {
+    struct cut *c = s->state;
+    bool among = complete && out->nnz >= wanted;
+    uint32_t last = among ? sparse_kth_key(out, wanted, c->keys) : s->store->ops->kth_key(s->store, wanted);
+    if (last == 0) return 1;
+    while (key_of(t) > last) t /= 1.02;
+    return key_of(t);
 }
 
 static bool gaussian_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
@@ -64,8 +76,10 @@ static bool gaussian_run(struct selector *s, const float *grad, size_t k, struct
         return false;
     }
     double t = first_threshold(&m, k);
-    for (int i = 0; i < SCALINGS_MAX && !enough(s, key_above(t), k, out, guess, complete); i++) t /= 1.02;
-    uint32_t key = key_above(t);
+    size_t wanted = 3 * k / 4 + 1;
+    uint32_t key = key_of(t);
+    if (!s->settings.unadjusted && !enough(s, key, wanted, out, guess, complete))
+        key = adjusted_key(s, t, wanted, out, complete);
     s->stats.threshold = key_value(key);
     if (complete && key >= guess) {
         candidates_filter(out, key);

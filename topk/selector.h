@@ -25,6 +25,7 @@ enum reuse_rule reuse_rule_named(const char *name); /* dies of another name */
 struct selector_settings {
     int period;           /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: the row's default, 32 */
     enum reuse_rule rule; /* reuse */
+    bool unadjusted;      /* gaussian: its first threshold stays, however few pass */
     uint64_t seed;        /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
 };
 
