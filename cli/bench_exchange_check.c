@@ -102,7 +102,7 @@ static enum definition definition_of(const struct bench_case *b) {
                 {"gaussiank", SUM_OF_SELECTED},
                 {"gtopk-naive", LARGEST_OF_SUM}};
     if (!b->ops->sparse) return b->ops->drifts ? NONE : SUM_OF_ALL;
-    if (!b->ops->selects) return NONE;
+    if (!b->ops->selects || b->ops->blind) return NONE;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(b->ops->name, rows[i].name) == 0) return rows[i].what;
     return b->comm->size == 1 ? LARGEST_OF_SUM : NONE;

@@ -95,8 +95,8 @@ bool options_auto(const struct options *o);
 
 /* *out: these options (resolved, with --algo auto) as if this row, and this format where it takes one (NULL: as they
  * are), had been asked for by name. Parameters that the row has no use for, as --density with dense, fall back to their
- * defaults; what else it could not go with is refused, and so are rows that lose gradient or let replicas drift by
- * themselves: false, one line in *e. */
+ * defaults; what else it could not go with is refused, and so are rows that lose gradient or cannot be compared
+ * (exchange_apart): false, one line in *e. */
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
                        struct options *out, struct err *e);
 

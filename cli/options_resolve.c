@@ -58,12 +58,10 @@ static bool check_selector(struct options *o, const struct exchange_ops *x, stru
     char why[128];
     snprintf(why, sizeof why, "with --algo %s, which selects and sends in its own way", x->name);
     if (!only_where(o, x->selects, NAMES("select", "audit", "wire"), why, e)) return false;
-    if (x->own_parts && strcmp(o->select_scope, "layer") == 0)
+    if ((x->own_parts || !x->selects) && strcmp(o->select_scope, "layer") == 0)
         return err_set(
-            e,
-            "--select-scope layer cannot be combined with --algo %s, which selects in parts of the gradient of "
-            "its own; use another algorithm",
-            x->name);
+            e, "--select-scope layer cannot be combined with --algo %s, which selects in %s; use another algorithm",
+            x->name, x->own_parts ? "parts of the gradient of its own" : "its own way");
     if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
     bool normal = x->selects && strcmp(o->select, "gaussian") == 0;
     if (!only_where(o, normal, NAMES("gaussian-adjust"), "without --select gaussian or --algo gaussiank", e))
@@ -244,7 +242,7 @@ static bool check_auto(const struct options *o, struct err *e) {
         struct options with;
         struct err why = {0};
         if (options_candidate(o, exchanges[i], NULL, &with, &why)) return true;
-        if (exchanges[i]->drifts) continue; /* not for these options */
+        if (exchange_apart(exchanges[i])) continue; /* not for these options */
         same &= !of || strcmp(why.text, first.text) == 0;
         if (!of || exchanges[i]->sparse) first = why, of = exchanges[i]->name;
     }
@@ -274,6 +272,7 @@ bool options_candidate(const struct options *o, const struct exchange_ops *x, co
     strcpy(out->algo, x->name);
     if (wire) strcpy(out->wire, wire->name);
     if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
+    if (x->blind) return err_set(e, "%s does not send the largest entries", x->name);
     if (!x->conserves) return err_set(e, "%s loses gradient", x->name);
     out->lenient = true;
     bool good = options_resolve(out, e);

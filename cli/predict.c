@@ -170,11 +170,11 @@ static double seconds_of(const struct request *r, const struct exchange_ops *ops
     return cost_seconds(&cost, &r->net);
 }
 
-/* The fastest of those whose replicas stay equal; of equals the first in the table. */
+/* The fastest of those that can be compared; of equals the first in the table. */
 static const struct exchange_ops *fastest(const struct request *r, const struct cost_case *c) {
     const struct exchange_ops *best = NULL;
     for (size_t i = 0; exchanges[i]; i++)
-        if (!exchanges[i]->drifts && (!best || seconds_of(r, exchanges[i], c) < seconds_of(r, best, c)))
+        if (!exchange_apart(exchanges[i]) && (!best || seconds_of(r, exchanges[i], c) < seconds_of(r, best, c)))
             best = exchanges[i];
     return best;
 }
@@ -190,7 +190,8 @@ static void print_cost(const struct request *r, const struct exchange_ops *ops, 
     if (r->ranks_per_node > 1) printf(" %9.0f %13.0f", cost.node_alphas, cost.node_words);
     printf(" %12.6f", seconds);
     if (r->compute > 0) printf(" %12.6f %9.1f%%", r->compute + seconds, 100 * r->compute / (r->compute + seconds));
-    puts(best ? "  fastest" : ops->drifts ? "  replicas drift" : "");
+    const char *apart = exchange_apart(ops);
+    printf("%s%s\n", best || apart ? "  " : "", best ? "fastest" : apart ? apart : "");
 }
 
 static void json_cost(const struct request *r, const struct exchange_ops *ops, const struct cost_case *c, bool best) {
@@ -213,6 +214,7 @@ static void json_cost(const struct request *r, const struct exchange_ops *ops, c
     json_number(&j, "seconds", cost_seconds(&cost, &r->net));
     if (r->compute > 0) json_number(&j, "compute_s", r->compute);
     json_boolean(&j, "fastest", best);
+    json_boolean(&j, "ranked", !exchange_apart(ops));
     if (wire)
         json_string(&j, "wire", wire->name);
     else
@@ -317,7 +319,7 @@ static void print_crossovers(const struct request *r, double n, double density) 
         printf("faster than %s at\n", r->against->name);
     }
     for (size_t i = 0; exchanges[i]; i++) {
-        if (exchanges[i] == r->against || exchanges[i]->drifts) continue;
+        if (exchanges[i] == r->against || exchange_apart(exchanges[i])) continue;
         count = find_spans(r, n, density, exchanges[i], span);
         if (r->json) {
             json_spans(r, n, density, exchanges[i], span, count);

@@ -20,14 +20,14 @@ static double efficiency(const struct predict_best *b, const struct candidate *x
     return b->compute / (b->compute + x->seconds);
 }
 
-/* The ranking of those that keep the replicas equal, and behind it (from *drifting on) the others. */
-static size_t rank(const struct predict_best *b, const struct cost_case *c, struct candidate *list, size_t *drifting) {
+/* The ranking of those that can be compared, and behind it (from *apart on) the others. */
+static size_t rank(const struct predict_best *b, const struct cost_case *c, struct candidate *list, size_t *apart) {
     struct candidate all[BEST_MAX];
     size_t count = best_rank(c, 1, b->net, b->only, NULL, false, all), kept = 0;
-    for (int drifts = 0; drifts < 2; drifts++) {
-        if (drifts) *drifting = kept;
+    for (int others = 0; others < 2; others++) {
+        if (others) *apart = kept;
         for (size_t i = 0; i < count; i++)
-            if (all[i].ops->drifts == (drifts == 1)) list[kept++] = all[i];
+            if ((exchange_apart(all[i].ops) != NULL) == (others == 1)) list[kept++] = all[i];
     }
     return count;
 }
@@ -54,7 +54,7 @@ static void json_next(struct json *j, const struct candidate *next) {
     json_number(j, "next_seconds", next->seconds);
 }
 
-/* place: 1 is the best; 0: none, since it drifts. */
+/* place: 1 is the best; 0: none, since it cannot be compared. */
 static void json_row(const struct predict_best *b, const struct cost_case *c, const struct candidate *x, size_t place,
                      const struct candidate *next) {
     struct cost cost;
@@ -101,14 +101,14 @@ static void print_head(const struct predict_best *b, const char *first, const ch
 
 static void show_ranking(const struct predict_best *b, const struct cost_case *c) {
     struct candidate list[BEST_MAX];
-    size_t drifting, count = rank(b, c, list, &drifting);
+    size_t apart, count = rank(b, c, list, &apart);
     if (!b->json) {
         printf("%d rank%s\n", c->P, c->P > 1 ? "s" : "");
         print_head(b, "place", "    alphas         words");
         putchar('\n');
     }
     for (size_t i = 0; i < count; i++) {
-        size_t place = i < drifting ? i + 1 : 0;
+        size_t place = i < apart ? i + 1 : 0;
         struct cost cost;
         if (b->json) {
             json_row(b, c, &list[i], place, NULL);
@@ -122,7 +122,7 @@ static void show_ranking(const struct predict_best *b, const struct cost_case *c
         printf("  %-12s %-10s %9.0f %13.0f", list[i].ops->name, format_of(&list[i]), cost.alphas + cost.node_alphas,
                cost.words + cost.node_words);
         print_step(b, &list[i]);
-        puts(place == 1 ? "  best" : place == 0 ? "  replicas drift" : "");
+        printf("%s%s\n", place < 2 ? "  " : "", place == 1 ? "best" : place == 0 ? exchange_apart(list[i].ops) : "");
     }
 }
 
@@ -133,9 +133,9 @@ static void show_winners(const struct predict_best *b, const struct cost_case *c
         puts("  before");
     }
     for (size_t i = 0; i < count; i++) {
-        size_t drifting;
-        rank(b, &cases[i], list, &drifting);
-        const struct candidate *next = next_other(list, drifting);
+        size_t apart;
+        rank(b, &cases[i], list, &apart);
+        const struct candidate *next = next_other(list, apart);
         if (b->json) {
             json_row(b, &cases[i], &list[0], 1, next);
             continue;

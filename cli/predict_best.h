@@ -12,7 +12,7 @@ struct predict_best {
 };
 
 /* Of one case the whole ranking; of several (as many numbers of ranks) the first of each, and the best other algorithm
- * beside it. Rows whose replicas drift are never first; the ranking has them at its end. */
+ * beside it. Rows that cannot be compared (exchange_apart) are never first; the ranking has them at its end. */
 void predict_best(const struct predict_best *b, const struct cost_case *cases, size_t count);
 
 #endif

@@ -14,6 +14,10 @@ const struct exchange_ops *const exchanges[] = {
 #include "comm/exchanges.def"
     NULL};
 
+const char *exchange_apart(const struct exchange_ops *ops) {
+    return ops->drifts ? "replicas drift" : ops->blind ? "not the largest entries" : NULL;
+}
+
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
     *x = (struct exchange){.ops = ops, .setup = *setup, .room_for_sent = setup->wants_sent};
     if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);

@@ -107,6 +107,7 @@ struct exchange_ops {
     bool drifts;                      /* u is this rank's own gradient: replicas differ between averages (fedavg) */
     bool own_parts;                   /* selects in parts of its own making, so that no selector by slices serves it */
     bool by_node;                     /* goes by the nodes of struct comm (comm_set_ranks_per_node matters) */
+    bool blind;                       /* what leaves does not go by magnitude: k entries at random places, say */
     void (*open)(struct exchange *x); /* allocates for the largest step */
     /* Both NULL for a row that cannot overlap. After begin, ready(from) says that grad[from..n-1] is final; from falls
      * from call to call. run then completes the step; without begin it does the whole. */
@@ -157,6 +158,9 @@ extern const struct exchange_ops *const exchanges[]; /* every row, NULL-terminat
  * stays where it is until close. After a run, setup.selector->stats are those of all groups: counts added up, the
  * smallest thresholds. */
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
+
+/* Why a step of this row is not to be held against one of the others with the same k, in a few words; NULL: it is. */
+const char *exchange_apart(const struct exchange_ops *ops);
 
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
 void exchange_close(struct exchange *x);

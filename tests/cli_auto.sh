@@ -13,6 +13,11 @@ record() { grep '^{"type":"auto"' "$1/run.jsonl"; }
 taken() { record "$1" | sed -n 's/.*"takes":{"algo":"\([^"]*\)","wire":"\{0,1\}\([^",}]*\)"\{0,1\}}.*/\1 \2/p'; }
 # by_name DIR: the options that ask for it by name
 by_name() { taken "$1" | awk '{ print "--algo", $1 ($2 == "null" ? "" : " --wire " $2) }'; }
+# for_sparse DIR: $sparse, where what was taken has a use for it
+for_sparse() {
+    of_taken=$(taken "$1")
+    if row_says "${of_taken% *}" sparse; then echo "$sparse"; fi
+}
 # rows DIR predicted|tried: a line each, "ALGO WIRE ..."
 rows() { record "$1" | sed "s/.*\"$2\":\\[//; s/}\\],\"t.*//" | tr '{' '\n' | sed -n 's/"algo":"\([^"]*\)","wire":"\{0,1\}\([^",}]*\)"\{0,1\},/\1 \2 /p'; }
 config() { sed -n "s/^{\"type\":\"header\".*\"$2\":\"\\([^\"]*\\)\".*/\\1/p" "$1/run.jsonl"; }
@@ -49,11 +54,10 @@ same_by_name "one rank: the bits of --algo dense" "$W/p1" 1
 for P in 2 3 4; do
     runs "$P ranks take the fastest of three" "$W/p$P" $P --algo auto $sparse
     check "$P ranks: three are tried, two algorithms at least" [ "$(rows "$W/p$P" tried | wc -l) $(rows "$W/p$P" tried | cut -d ' ' -f 1 | sort -u | wc -l | sed 's/3/2/')" = "3 2" ]
-    check "$P ranks: everything is predicted" [ "$(rows "$W/p$P" predicted | wc -l)" -eq 31 ]
+    check "$P ranks: everything is predicted" [ "$(rows "$W/p$P" predicted | wc -l)" -eq "$(ranked_rows)" ]
     fastest=$(rows "$W/p$P" tried | sed 's/\([^ ]* [^ ]*\).*"median_s":\([^,]*\),.*/\2 \1/' | sort -g | head -n 1 | cut -d ' ' -f 2-)
     check "$P ranks: the fastest of them is taken" [ "$fastest" = "$(taken "$W/p$P")" ]
-    asked=
-    case $(by_name "$W/p$P") in *dense* | *torus2d*) ;; *) asked=$sparse ;; esac
+    asked=$(for_sparse "$W/p$P")
     same_by_name "$P ranks: the bits of the run that asks for it by name" "$W/p$P" $P $asked
 done
 check "who drifts is not predicted" [ "$(rows "$W/p3" predicted | grep -c '^fedavg')" -eq 0 ]
@@ -88,8 +92,7 @@ done
 check "killed while it trains" [ -z "$(hash_of "$W/killed")" ]
 start 2 --resume "$W/killed"
 check "killed and resumed: one choice" [ "$(record "$W/killed" | wc -l)" -eq 1 ]
-asked=
-case $(by_name "$W/killed") in *dense* | *torus2d*) ;; *) asked=$sparse ;; esac
+asked=$(for_sparse "$W/killed")
 same_by_name "killed and resumed: the bits of the run that asks for it by name" "$W/killed" 2 $asked
 common=$short
 
@@ -120,13 +123,10 @@ runs "--gtopk-residual paper" "$W/paper" 2 --algo auto --gtopk-residual paper $s
 only "who loses gradient is left out" "$W/paper" 'gtopk .*' 'gtopk-naive packed'
 runs "parameters of other algorithms" "$W/tau" 2 --algo auto --tau 8 --oktopk-bucket 2 --ranks-per-node 1 --dense-steps 2 $sparse
 only "with nodes of one rank hitopk competes" "$W/tau" none 'hitopk packed'
-case $(taken "$W/tau") in # what of these parameters it has a use for
-dense*) asked= ;;
-torus2d*) asked="--ranks-per-node 1" ;;
-oktopk*) asked="--tau 8 --oktopk-bucket 2 --dense-steps 2 $sparse" ;;
-hitopk*) asked="--ranks-per-node 1 --dense-steps 2 $sparse" ;;
-*) asked="--dense-steps 2 $sparse" ;;
-esac
+took=$(taken "$W/tau") asked= # what of these parameters it has a use for
+if row_says "${took% *}" sparse; then asked="--dense-steps 2 $sparse"; fi
+if row_says "${took% *}" by_node; then asked="$asked --ranks-per-node 1"; fi
+if [ "${took% *}" = oktopk ]; then asked="$asked --tau 8 --oktopk-bucket 2"; fi
 same_by_name "parameters that concern it: the bits of the run by name" "$W/tau" 2 $asked
 
 runs "nodes of two ranks" "$W/nodes" 4 --algo auto --ranks-per-node 2 $sparse

@@ -10,10 +10,9 @@ sparse="--density 0.01 --density-warmup none"
 has() { check "$1" grep -q "^{\"type\":\"step\".*\"$3\":" "$2/run.jsonl"; }
 
 for algo in $(names_of EXCHANGE comm/exchanges.def); do
-    case $algo in
-    dense | dense-ovlp | torus2d | fedavg) resumes "--algo $algo resumes to the same bits" 3 --algo "$algo" ;;
-    *) resumes "--algo $algo resumes to the same bits" 3 --algo "$algo" $sparse ;;
-    esac
+    options=
+    if row_says "$algo" sparse; then options=$sparse; fi
+    resumes "--algo $algo resumes to the same bits" 3 --algo "$algo" $options
 done
 for select in $(names_of SELECTOR topk/selectors.def); do
     resumes "--select $select resumes to the same bits" 2 --algo topka --select "$select" $sparse

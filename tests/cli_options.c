@@ -335,33 +335,55 @@ static void candidates(const char *line, char names[512]) {
     }
 }
 
+/* Which rows go with an option, by their flags. */
+static bool any(const struct exchange_ops *x) {
+    return x != NULL;
+}
+static bool is_sparse(const struct exchange_ops *x) {
+    return x->sparse;
+}
+static bool knows_its_part(const struct exchange_ops *x) {
+    return x->sparse && !x->by_node;
+}
+static bool combines(const struct exchange_ops *x) {
+    return knows_its_part(x) || x->combine;
+}
+static bool selects_anywhere(const struct exchange_ops *x) {
+    return x->selects && !x->own_parts;
+}
+static bool waits_for_backward(const struct exchange_ops *x) {
+    return !x->begin;
+}
+static bool is_not_gtopk(const struct exchange_ops *x) {
+    return strcmp(x->name, "gtopk") != 0;
+}
+
 static void auto_chooses_among(void **state) {
     (void)state;
     static const struct {
-        const char *line, *names;
+        const char *line;
+        bool (*goes_with)(const struct exchange_ops *x);
+        const char *one, *not ; /* of the rows, and one that does not go with it */
     } cases[] = {
-        {"--algo auto",
-         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --density 0.1 --tau 3 --wire packed --select reuse --overlap-bytes 99",
-         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --local-update",
-         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --dense-slices 1d",
-         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --select-scope layer", "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk"},
-        {"--algo auto --overlap layers",
-         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --momentum-correction --momentum-masking",
-         "+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+micro+spardl"},
-        {"--algo auto --clip-norm 1 --clip-at local",
-         "+dense+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk+gtopk-rd+oktopk+hitopk+micro+spardl"},
-        {"--algo auto --gtopk-residual paper --density 0.1",
-         "+dense+dense-ovlp+torus2d+topka+topkdsa+gaussiank+gtopk-naive+gtopk-rd+oktopk+hitopk+micro+spardl"},
+        {"--algo auto", any, "dense", "fedavg"},
+        {"--algo auto --density 0.1 --tau 3 --wire packed --select reuse --overlap-bytes 99", any, "micro", "fedavg"},
+        {"--algo auto --local-update", combines, "hitopk", "torus2d"},
+        {"--algo auto --dense-slices 1d", is_sparse, "hitopk", "dense"},
+        {"--algo auto --select-scope layer", selects_anywhere, "oktopk", "micro"},
+        {"--algo auto --overlap layers", waits_for_backward, "torus2d", "dense-ovlp"},
+        {"--algo auto --momentum-correction --momentum-masking", knows_its_part, "micro", "hitopk"},
+        {"--algo auto --clip-norm 1 --clip-at local", waits_for_backward, "dense", "dense-ovlp"},
+        {"--algo auto --gtopk-residual paper --density 0.1", is_not_gtopk, "gtopk-rd", "gtopk"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char names[512];
+        char names[512], wanted[512] = "";
+        for (size_t x = 0; exchanges[x]; x++)
+            if (exchanges[x]->conserves && !exchange_apart(exchanges[x]) && cases[i].goes_with(exchanges[x]))
+                snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "+%s", exchanges[x]->name);
         candidates(cases[i].line, names);
-        assert_string_equal(names, cases[i].names);
+        assert_string_equal(names, wanted);
+        assert_true(cases[i].goes_with(row_named(cases[i].one)));
+        assert_true(exchange_apart(row_named(cases[i].not )) || !cases[i].goes_with(row_named(cases[i].not )));
     }
 }
 

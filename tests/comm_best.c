@@ -72,9 +72,9 @@ static void on_1gbe(void **state) {
     assert_null(find(list, count, "topka", "packed"));
     count = best_rank(&vgg16, 1, network_named("1gbe"), NULL, NULL, false, list);
     assert_string_equal(list[0].ops->name, "fedavg"); /* which the caller leaves out */
-    assert_string_equal(list[1].ops->name, "gtopk-rd");
-    assert_string_equal(list[1].wire->name, "packed");
-    assert_true(list[1].seconds < rows[0].seconds);
+    const struct candidate *doubling = find(list, count, "gtopk-rd", "packed");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_true(doubling->seconds < rows[i].seconds);
+    for (size_t w = 0; wires[w]; w++) assert_true(doubling <= find(list, count, "gtopk-rd", wires[w]->name));
 }
 
 /* Where messages are short, gathering the sizes of packed ones costs more than it saves. */

@@ -31,12 +31,9 @@ static size_t covered(const struct slicing *s) {
     return all;
 }
 
-/* Exchanges that send k entries, however many were selected. */
+/* Exchanges that send k entries, however many were selected: the others have a bound for all that are asked for. */
 static bool cuts_to_k(const struct exchange_ops *ops) {
-    static const char *const names[] = {"gtopk", "gtopk-rd", "oktopk"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(ops->name, names[i]) == 0) return true;
-    return false;
+    return ops->bound != exchange_bound_of_asked;
 }
 
 /* Sum over the slices of max(1, floor(k n_i / N)), n_i at most; by division, as the formula says. */
@@ -118,7 +115,8 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, const 
         if (!layers) assert_int_equal(asked, naive_asks(s, k));
         assert_int_equal(rig.selector->stats.audited, step == 1);
         bool cuts = cuts_to_k(ops);
-        if (select->exact_count && !layers) assert_int_equal(rig.sum.local_nnz, cuts && k < asked ? k : asked);
+        if (select->exact_count && !layers && !ops->blind)
+            assert_int_equal(rig.sum.local_nnz, cuts && k < asked ? k : asked);
         if (strncmp(ops->name, "gtopk", 5) == 0 && !layers) assert_true(rig.sum.global_nnz <= k);
         all_ranks_hold_the_same(hash_of_sum());
         sent_is_u(kind);
@@ -338,16 +336,12 @@ static void open_refused(void) {
 }
 
 static void rows_that_select_in_parts_of_their_own(struct comm *c) {
-    static const char *const names[] = {"hitopk", "micro", "spardl"};
-    size_t count = 0;
+    assert_true(exchange_named("hitopk")->own_parts && exchange_named("spardl")->own_parts);
     job = c;
-    for (size_t row = 0; exchanges[row]; row++) count += exchanges[row]->own_parts;
-    assert_int_equal(count, 3);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t row = 0; exchanges[row]; row++) {
         char said[1024];
-        refused = exchange_named(names[i]);
-        assert_true(refused->own_parts);
-        if (!refused->selects || c->size > 1 || !test_device_is_host()) continue;
+        refused = exchanges[row];
+        if (!refused->own_parts || !refused->selects || c->size > 1 || !test_device_is_host()) continue;
         assert_int_equal(in_child(open_refused, said, sizeof said), EXIT_SYSTEM);
         assert_non_null(strstr(said, "selects in parts of its own, not by slices"));
     }

@@ -127,6 +127,18 @@ resumes() {
 # names_of MACRO FILE.def: the names in a table of the source, as the command line has them
 names_of() { sed -n "s/^$1(\\([a-z0-9_]*\\)).*/\\1/p" "$2" | tr _ -; }
 
+# row_says ALGO FLAG: is this flag of struct exchange_ops set in the row of an exchange?
+row_says() { grep -q "^    \.$2 = true" "comm/$(echo "$1" | tr - _).c"; }
+# ranked_rows: how many rows a ranking of all exchanges has: one a wire format of those that select
+ranked_rows() {
+    ranked=0 formats=$(names_of WIRE comm/wires.def | grep -c .)
+    for exchange in $(names_of EXCHANGE comm/exchanges.def); do
+        if row_says "$exchange" drifts || row_says "$exchange" blind; then continue; fi
+        if row_says "$exchange" selects; then ranked=$((ranked + formats)); else ranked=$((ranked + 1)); fi
+    done
+    echo $ranked
+}
+
 # json_lines NAME FILE: ok when every line of it is JSON
 json_lines() {
     if command -v python3 > /dev/null 2>&1; then
