@@ -153,7 +153,7 @@ networks() {
                 printf "%s,%s,%s,%s,%.17g\n", net, alpha, beta, twin, factor
             }'
 }
-# predicted.csv: the cost model in every cell; fedavg exchanges no gradients
+# predicted.csv: the cost model in every cell, of every algorithm that can be compared (fedavg exchanges no gradients)
 predictions() {
     echo net,model,n,density,k,P,wire,algo,takes,seconds
     lengths='' names=''
@@ -167,7 +167,7 @@ predictions() {
                 "$program" predict --json --net "$net" --p $map_p --n "$lengths" --density "$density" --wire $wire |
                     awk -v names="$names" -v density="$density" -v wire=$wire "$json_awk$newline"'
                         BEGIN { count = split(names, pair, " "); for (i = 1; i <= count; i++) { split(pair[i], at, "="); name[at[1]] = at[2] } }
-                        json("predict") == "cost" && json("algo") != "fedavg" {
+                        json("predict") == "cost" && json("ranked") == "true" {
                             takes = json("wire") != ""
                             if (takes || wire == "coo32")
                                 print json("net") "," name[json("n")] "," json("n") "," density "," json("k") "," json("ranks") "," \

@@ -239,6 +239,12 @@ function ratios(   a, key, part, list, count, wire, w) {
             print "| " algos[a] " | " wire " | " count " | " sprintf("%.2f | %.2f | %.2f", list[1], list[int((count + 1) / 2)], list[count]) " | " (w == 1 ? reason(algos[a]) : "as in coo32; and indices that cluster take fewer bits than evenly spread ones, which the line has") " |"
         }
 }
+# Of the algorithms, what others have published; one of those that are dense stands for them.
+function published_names(   a, text) {
+    for (a = 1; a <= algo_count; a++)
+        if (is_published("coo32", algos[a]) && algos[a] != "dense-ovlp" && algos[a] != "torus2d") text = text (text == "" ? "" : ", ") algos[a]
+    return text
+}
 # Where the simulated winner is another than the predicted one
 function disagreements(   c, count, all, key, i, text, seen, times, list) {
     for (c = 1; c <= rows; c++) {
@@ -269,7 +275,7 @@ END {
     print "Which algorithm is the fastest on which network, for which model, at which number of ranks, and how far ahead what is ours is. A step here is the exchange alone; " \
         "computing is added for the efficiencies, and selecting and merging only where it says so.\n"
     print "**simulated**: the program itself, every rank, under SimGrid (docs/simulation.md). **model** or (m): the alpha-beta cost lines of `sparsetrain predict`. " \
-        "**Published**: every algorithm of others, with its paper's format, coo32 (dense, topka, topkdsa, gaussiank, gtopk-naive, gtopk, oktopk, hitopk, micro, spardl). " \
+        "**Published**: every algorithm of others, with its paper's format, coo32 (" published_names() "). " \
         "**Ours**: gtopk-rd, and every algorithm in the packed format (`--wire packed`), which no paper has. One rank a node, its own link; so hitopk and torus2d are topka and dense here.\n"
     print "### The aims: weak scaling on 1 Gbit/s\n"
     print "Steps of the gTop-k paper's GPU (its v1, Table VI), density 0.001, efficiency = computing / (computing + exchange). Communication alone:\n"
