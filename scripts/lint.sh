@@ -157,6 +157,30 @@ while IFS= read -r file; do
 done <"$scratch/text" >>"$found"
 report 'no blanks at line ends, a newline at the end of every file'
 
+# -- every row of a table that users choose from is where they read of it -------------------------------------------------
+# rows MACRO FILE.def: their names, as the command line has them
+rows() { sed -n "s/^$1(\([a-z0-9_]*\)).*/\1/p" "$2" | tr _ -; }
+# readme MACRO FILE.def OPTION: they are in the line of the option in README.md
+readme() {
+    for name in $(rows "$1" "$2"); do
+        grep "^| \`--$3\`" README.md | grep -q "\`${name}[\`[]" || echo "README.md: the line of --$3 lacks \`$name\`"
+    done
+}
+{
+    readme EXCHANGE comm/exchanges.def algo
+    readme SELECTOR topk/selectors.def select
+    readme WIRE comm/wires.def wire
+    readme MODEL nets/models.def model
+    readme DATASET data/datasets.def data
+    for name in $(rows EXCHANGE comm/exchanges.def) $(rows SELECTOR topk/selectors.def); do
+        grep -q "^| \`$name\` |" docs/exchanges.md || echo "docs/exchanges.md: no row of \`$name\`"
+    done
+    for name in $(rows WIRE comm/wires.def); do
+        grep -q "\`$name\`" docs/exchanges.md || echo "docs/exchanges.md lacks \`$name\`"
+    done
+} >"$found"
+report 'README.md and docs/exchanges.md name every row'
+
 # -- shell -----------------------------------------------------------------------------------------------------------------
 if needs shellcheck 'shellcheck'; then
     of '\.sh$|^\.ci/run$' | xargs shellcheck -x -f gcc >"$found" 2>&1
