@@ -25,8 +25,8 @@ struct options {
     double density;
     int64_t dense_steps;
     char select_scope[OPTION_TEXT_MAX], dense_slices[OPTION_TEXT_MAX];
-    char gaussian_adjust[OPTION_TEXT_MAX], wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX], oktopk_thresholds[OPTION_TEXT_MAX],
-        overlap[OPTION_TEXT_MAX];
+    char gaussian_adjust[OPTION_TEXT_MAX], wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX],
+        oktopk_thresholds[OPTION_TEXT_MAX], overlap[OPTION_TEXT_MAX];
     int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
     bool local_update, momentum_correction, momentum_masking;
     char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX];
