@@ -1,30 +1,12 @@
 /* checkpoint.c: see checkpoint.h. */
 #include "cli/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/container.h"
-#include "cli/shell_quote.h"
-
-/* Who wrote a file and when: files of different runs or steps are never mixed. */
-struct position {
-    uint64_t run_id, step;
-    uint32_t ranks, rank;
-    uint64_t parameters, optimiser_states, net_states, carried;
-    uint32_t data_checksum, averaged; /* averaged: all ranks hold the same parameters at this step */
-    struct scores start;
-};
-
-enum { KEPT = 2, PATH_MAX_ = 1200 };
-
-static const char prefix[] = "checkpoint-";
+#include "cli/checkpoint_files.h"
 
 static struct position position_of(const struct run *r) {
     return (struct position){.run_id = r->id,
@@ -38,79 +20,6 @@ static struct position position_of(const struct run *r) {
                              .data_checksum = r->data_checksum,
                              .averaged = r->averaged_at == r->step,
                              .start = r->log.start};
-}
-
-/* -- directories ----------------------------------------------------------------------------------------------- */
-
-static void remove_directory(const char *path) {
-    DIR *d = opendir(path);
-    if (!d) return;
-    for (struct dirent *entry; (entry = readdir(d));) {
-        char file[PATH_MAX_ + 300];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-        unlink(file);
-    }
-    closedir(d);
-    rmdir(path);
-}
-
-static void sync_directory(const char *path) {
-    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0) return;
-    fsync(file);
-    close(file);
-}
-
-/* The step in a name "checkpoint-<step>", or -1. */
-static long long step_of(const char *name) {
-    char *end;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return -1;
-    long long step = strtoll(name + sizeof prefix - 1, &end, 10);
-    return *end || end == name + sizeof prefix - 1 ? -1 : step;
-}
-
-/* The newest checkpoint in dir that is older than `before`, or -1. */
-static long long newest(const char *dir, long long before) {
-    DIR *d = opendir(dir);
-    if (!d) return -1;
-    long long best = -1;
-    for (struct dirent *entry; (entry = readdir(d));) {
-        long long step = step_of(entry->d_name);
-        if (step > best && step < before) best = step;
-    }
-    closedir(d);
-    return best;
-}
-
-/* Older checkpoints go; renamed first, so that a half-removed one is never mistaken for a checkpoint. */
-static void prune(const char *dir) {
-    long long keep = INT64_MAX;
-    for (int i = 0; i < KEPT && keep >= 0; i++) keep = newest(dir, keep);
-    for (long long step; keep >= 0 && (step = newest(dir, keep)) >= 0;) {
-        char path[PATH_MAX_], gone[PATH_MAX_ + 8];
-        snprintf(path, sizeof path, "%s/%s%08lld", dir, prefix, step);
-        snprintf(gone, sizeof gone, "%s.old", path);
-        if (rename(path, gone) != 0) return;
-        remove_directory(gone);
-    }
-}
-
-/* What a killed process may have left in the middle of a write. */
-static void remove_leftovers(const char *dir) {
-    DIR *d = opendir(dir);
-    if (!d) return;
-    for (struct dirent *entry; (entry = readdir(d));) {
-        size_t length = strlen(entry->d_name);
-        bool ours = strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0 && length > 4;
-        if (!ours ||
-            (strcmp(entry->d_name + length - 4, ".tmp") != 0 && strcmp(entry->d_name + length - 4, ".old") != 0))
-            continue;
-        char path[PATH_MAX_];
-        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-        remove_directory(path);
-    }
-    closedir(d);
 }
 
 /* -- writing --------------------------------------------------------------------------------------------------- */
@@ -194,7 +103,7 @@ static void own_move(struct run *r, struct own *own, bool load) {
 }
 
 static bool write_rank(struct run *r, const char *dir, struct err *e) {
-    char path[PATH_MAX_ + 32];
+    char path[CHECKPOINT_PATH_MAX + 32];
     struct position position = position_of(r);
     struct own own;
     snprintf(path, sizeof path, "%s/rank%04d.ckpt", dir, r->comm->rank);
@@ -207,7 +116,7 @@ static bool write_rank(struct run *r, const char *dir, struct err *e) {
 }
 
 static bool write_model(const struct run *r, const char *dir, struct err *e) {
-    char path[PATH_MAX_ + 32];
+    char path[CHECKPOINT_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/model.ckpt", dir);
     struct position position = position_of(r);
     const struct arena *a = &r->net->arena;
@@ -228,26 +137,26 @@ static bool write_model(const struct run *r, const char *dir, struct err *e) {
 
 bool checkpoint_write(struct run *r, struct err *e) {
     const char *out = r->options.out;
-    char path[PATH_MAX_], temporary[PATH_MAX_ + 8];
+    char path[CHECKPOINT_PATH_MAX], temporary[CHECKPOINT_PATH_MAX + 8];
     bool first = r->comm->rank == 0;
-    snprintf(path, sizeof path, "%s/%s%08zu", out, prefix, r->step);
+    checkpoint_name(path, out, (long long)r->step);
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     double begin = clock_now();
     if (first) {
-        remove_leftovers(out);
+        checkpoint_tidy(out);
         if (mkdir(temporary, 0777) != 0) err_set(e, "cannot make the directory %s: %s", temporary, strerror(errno));
     }
     if (comm_agree(r->comm, e)) return false;
     if (first) write_model(r, temporary, e);
     write_rank(r, temporary, e);
     bool failed = comm_agree(r->comm, e);
-    if (first && failed) remove_directory(temporary);
+    if (first && failed) checkpoint_remove(temporary);
     if (failed) return false;
     if (first) {
-        sync_directory(temporary);
+        checkpoint_sync(temporary);
         if (rename(temporary, path) != 0) err_set(e, "cannot rename %s: %s", temporary, strerror(errno));
-        sync_directory(out);
-        if (!e->text[0]) prune(out);
+        checkpoint_sync(out);
+        if (!e->text[0]) checkpoint_prune(out);
     }
     if (comm_agree(r->comm, e)) return false;
     r->checkpoint_last = r->step;
@@ -257,62 +166,11 @@ bool checkpoint_write(struct run *r, struct err *e) {
 
 /* -- reading --------------------------------------------------------------------------------------------------- */
 
-static bool is_file(const char *dir, const char *name) {
-    char path[PATH_MAX_];
-    struct stat info;
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/* Rank 0: which directory holds the checkpoint, which the run. */
-static bool locate(const char *dir, struct checkpoint *found, struct err *e) {
-    struct stat info;
-    if (strlen(dir) > 900) return err_set(e, "--resume: the name of the directory is too long");
-    if (stat(dir, &info) != 0) return err_set(e, "cannot resume from %s: %s", dir, strerror(errno));
-    if (is_file(dir, "model.ckpt")) {
-        snprintf(found->path, sizeof found->path, "%s", dir);
-        snprintf(found->run_dir, sizeof found->run_dir, "%s/..", dir);
-        char *resolved = realpath(found->run_dir, NULL);
-        if (resolved && strlen(resolved) < sizeof found->run_dir) strcpy(found->run_dir, resolved);
-        free(resolved);
-        return true;
-    }
-    long long step = newest(dir, INT64_MAX);
-    if (step < 0)
-        return err_set(e,
-                       "cannot resume from %s: there is no checkpoint in it; start the run again without "
-                       "--resume, with another --out",
-                       dir);
-    snprintf(found->path, sizeof found->path, "%s/%s%08lld", dir, prefix, step);
-    snprintf(found->run_dir, sizeof found->run_dir, "%s", dir);
-    return true;
-}
-
-/* A damaged checkpoint: say which older one there is. */
-static void suggest_older(const struct checkpoint *found, struct err *e) {
-    const char *name = strrchr(found->path, '/');
-    long long step = name ? step_of(name + 1) : -1, older = step > 0 ? newest(found->run_dir, step) : -1;
-    size_t used = strlen(e->text);
-    if (older < 0) return;
-    char *path = mem_printf("%s/%s%08lld", found->run_dir, prefix, older), *quoted = shell_quote(path);
-    snprintf(e->text + used, sizeof e->text - used, "; the one before it: --resume %s", quoted);
-    mem_free(path);
-    mem_free(quoted);
-}
-
-static bool read_model(const struct checkpoint *found, struct container *c, struct err *e) {
-    char path[PATH_MAX_];
-    snprintf(path, sizeof path, "%s/model.ckpt", found->path);
-    if (container_read(path, c, e)) return true;
-    suggest_older(found, e);
-    return false;
-}
-
 bool checkpoint_find(struct comm *c, const char *dir, struct checkpoint *found, struct err *e) {
     struct container file;
     uint64_t bytes = 0;
     memset(found, 0, sizeof *found);
-    if (c->rank == 0 && locate(dir, found, e) && read_model(found, &file, e)) {
+    if (c->rank == 0 && checkpoint_locate(dir, found, e) && checkpoint_read(found, "model.ckpt", &file, e)) {
         size_t size;
         const char *text = container_find(&file, "options", &size);
         if (text && size && text[size - 1] == '\0') {
@@ -358,7 +216,7 @@ static bool fits(const struct run *r, const struct position *p, const struct con
 static bool load_model(struct run *r, const struct checkpoint *from, float *param, float *moments, struct position *p,
                        struct err *e) {
     struct container c;
-    if (!read_model(from, &c, e)) return false;
+    if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
     bool good = container_get(&c, "position", p, sizeof *p, e) && fits(r, p, &c, e) &&
                 container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
                 container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e);
@@ -367,21 +225,18 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
 }
 
 static bool load_rank(struct run *r, const struct checkpoint *from, const struct position *model, struct err *e) {
-    char path[PATH_MAX_];
+    char name[32];
     struct container c;
     struct own own;
-    snprintf(path, sizeof path, "%s/rank%04d.ckpt", from->path, r->comm->rank);
-    if (!container_read(path, &c, e)) {
-        suggest_older(from, e);
-        return false;
-    }
+    snprintf(name, sizeof name, "rank%04d.ckpt", r->comm->rank);
+    if (!checkpoint_read(from, name, &c, e)) return false;
     own_open(r, &own);
     bool good = true;
     for (size_t i = 0; i < own.count && good; i++)
         good = container_get(&c, own.section[i].name, own.memory[i], own.section[i].bytes, e);
     const struct position *p = own_find(&own, "position");
     if (good && (p->run_id != model->run_id || p->step != model->step || p->rank != (uint32_t)r->comm->rank))
-        good = err_set(e, "cannot resume: %s belongs to another run or step than model.ckpt beside it", path);
+        good = err_set(e, "cannot resume: %s belongs to another run or step than model.ckpt beside it", c.path);
     if (good) own_move(r, &own, true);
     own_close(&own);
     container_close(&c);

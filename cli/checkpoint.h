@@ -1,20 +1,15 @@
 /* checkpoint.h: a run on the disk: OUT/checkpoint-<step>/ with model.ckpt (parameters, optimiser, options; written by
  * rank 0) and rank<r>.ckpt (residual and batch-norm statistics of each rank). The directory is filled under a temporary
- * name, every file fsynced, and renamed when all ranks are done: it is complete or not there. The last two are kept. */
+ * name, every file fsynced, and renamed when all ranks are done: it is complete or not there. The last two are kept.
+ * What lies where is checkpoint_files.h's. */
 #ifndef ST_CLI_CHECKPOINT_H
 #define ST_CLI_CHECKPOINT_H
 
+#include "cli/checkpoint_files.h"
 #include "cli/run.h"
 
 /* Writes the state after r->step steps. Collective. */
 bool checkpoint_write(struct run *r, struct err *e);
-
-/* What a resumed run must know before it can open anything. */
-struct checkpoint {
-    char path[1024];    /* the checkpoint's directory */
-    char run_dir[1024]; /* the run's directory it lies in */
-    char *options;      /* as options_text gave them */
-};
 
 /* --resume DIR: finds the newest checkpoint of a run directory (or takes DIR as one), reads its options. Collective. */
 bool checkpoint_find(struct comm *c, const char *dir, struct checkpoint *found, struct err *e);
