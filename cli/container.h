@@ -7,6 +7,8 @@
  *        if (!container_read(path, &c, &e)) ...          // every checksum has been verified
  *        if (!container_get(&c, "param", param, 4 * n, &e)) ...
  *        container_close(&c);
+ *
+ * Who wants little of a large file opens it (container_open) in place of reading it.
  */
 #ifndef ST_CLI_CONTAINER_H
 #define ST_CLI_CONTAINER_H
@@ -27,8 +29,9 @@ struct section {
 
 struct container {
     char path[1024];
-    unsigned char *memory;
-    size_t bytes;
+    unsigned char *memory; /* the whole file; of one that was opened what it begins with, its table of contents */
+    size_t bytes;          /* of the file */
+    int file;              /* of one that was opened; else -1 */
 };
 
 /* Writes and fsyncs path. False, naming the file and the reason; the caller removes what is there. */
@@ -37,10 +40,15 @@ bool container_write(const char *path, const struct section *sections, size_t co
 /* Reads all of path. False: missing, not a checkpoint, another format version or byte order, truncated, longer than it
  * says, or a checksum that does not fit; *e names the file. */
 bool container_read(const char *path, struct container *c, struct err *e);
+/* The same, but only the table of contents is read and verified; container_get reads and verifies a section. */
+bool container_open(const char *path, struct container *c, struct err *e);
 void container_close(struct container *c);
 
-/* The section's bytes and their number, or NULL. */
+/* The section's bytes, after container_read, and their number, or NULL. */
 const void *container_find(const struct container *c, const char *name, size_t *bytes);
+
+/* Is there such a section? Its size. */
+bool container_has(const struct container *c, const char *name, size_t *bytes);
 
 /* Copies a section that must have exactly this size. */
 bool container_get(const struct container *c, const char *name, void *data, size_t bytes, struct err *e);
