@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "cli/checkpoint_files.h"
+#include "cli/model_layout.h"
 
 static struct position position_of(const struct run *r) {
     return (struct position){.run_id = r->id,
@@ -123,15 +123,17 @@ static bool write_model(const struct run *r, const char *dir, struct err *e) {
     float *param = device_copy_to_host(a->device, a->param, a->n, "a copy for the checkpoint");
     float *moments =
         device_copy_to_host(r->optimiser.device, r->optimiser.state, r->optimiser.n_state, "a copy for the checkpoint");
-    char *options = options_text(&r->options, RULE_RUN);
+    char *options = options_text(&r->options, RULE_RUN), *layout = model_layout_text(a, &r->data);
     struct section sections[] = {{"position", &position, sizeof position},
                                  {"options", options, strlen(options) + 1},
+                                 {"layout", layout, strlen(layout) + 1},
                                  {"parameters", param, a->n * sizeof *param},
                                  {"optimiser", moments, r->optimiser.n_state * sizeof *moments}};
     bool good = container_write(path, sections, sizeof sections / sizeof *sections, e);
     mem_free(param);
     mem_free(moments);
     mem_free(options);
+    mem_free(layout);
     return good;
 }
 
@@ -170,7 +172,9 @@ bool checkpoint_find(struct comm *c, const char *dir, struct checkpoint *found, 
     struct container file;
     uint64_t bytes = 0;
     memset(found, 0, sizeof *found);
-    if (c->rank == 0 && checkpoint_locate(dir, found, e) && checkpoint_read(found, "model.ckpt", &file, e)) {
+    found->use = &checkpoint_resume;
+    if (c->rank == 0 && checkpoint_locate(&checkpoint_resume, dir, found, e) &&
+        checkpoint_read(found, "model.ckpt", &file, e)) {
         size_t size;
         const char *text = container_find(&file, "options", &size);
         if (text && size && text[size - 1] == '\0') {

@@ -17,6 +17,13 @@ enum { KEPT = 2 };
 
 static const char prefix[] = "checkpoint-";
 
+#define NAME_ONE "name a checkpoint, or the directory of a run that has one"
+const struct checkpoint_use checkpoint_resume = {"resume from", "--resume",
+                                                 "start the run again without --resume, with another --out"};
+const struct checkpoint_use checkpoint_init = {"start from", "--init-from", NAME_ONE};
+const struct checkpoint_use checkpoint_evaluate = {"evaluate", "evaluate", NAME_ONE};
+const struct checkpoint_use checkpoint_export = {"export", "export", NAME_ONE};
+
 void checkpoint_remove(const char *path) {
     DIR *d = opendir(path);
     if (!d) return;
@@ -98,10 +105,11 @@ static bool is_file(const char *dir, const char *name) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-bool checkpoint_locate(const char *dir, struct checkpoint *found, struct err *e) {
+bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct checkpoint *found, struct err *e) {
     struct stat info;
-    if (strlen(dir) > 900) return err_set(e, "--resume: the name of the directory is too long");
-    if (stat(dir, &info) != 0) return err_set(e, "cannot resume from %s: %s", dir, strerror(errno));
+    found->use = use;
+    if (strlen(dir) > 900) return err_set(e, "cannot %s it: the name of the directory is too long", use->verb);
+    if (stat(dir, &info) != 0) return err_set(e, "cannot %s %s: %s", use->verb, dir, strerror(errno));
     if (is_file(dir, "model.ckpt")) {
         snprintf(found->path, sizeof found->path, "%s", dir);
         snprintf(found->run_dir, sizeof found->run_dir, "%s/..", dir);
@@ -111,11 +119,7 @@ bool checkpoint_locate(const char *dir, struct checkpoint *found, struct err *e)
         return true;
     }
     long long step = newest(dir, INT64_MAX);
-    if (step < 0)
-        return err_set(e,
-                       "cannot resume from %s: there is no checkpoint in it; start the run again without "
-                       "--resume, with another --out",
-                       dir);
+    if (step < 0) return err_set(e, "cannot %s %s: there is no checkpoint in it; %s", use->verb, dir, use->advice);
     snprintf(found->path, sizeof found->path, "%s/%s%08lld", dir, prefix, step);
     snprintf(found->run_dir, sizeof found->run_dir, "%s", dir);
     return true;
@@ -128,15 +132,30 @@ static void suggest_older(const struct checkpoint *found, struct err *e) {
     size_t used = strlen(e->text);
     if (older < 0) return;
     char *path = mem_printf("%s/%s%08lld", found->run_dir, prefix, older), *quoted = shell_quote(path);
-    snprintf(e->text + used, sizeof e->text - used, "; the one before it: --resume %s", quoted);
+    snprintf(e->text + used, sizeof e->text - used, "; the one before it: %s %s", found->use->command, quoted);
     mem_free(path);
     mem_free(quoted);
 }
 
-bool checkpoint_read(const struct checkpoint *from, const char *name, struct container *c, struct err *e) {
+static bool take(const struct checkpoint *from, const char *name, struct container *c, bool all, struct err *e) {
     char path[CHECKPOINT_PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", from->path, name);
-    if (container_read(path, c, e)) return true;
+    if (all ? container_read(path, c, e) : container_open(path, c, e)) return true;
+    suggest_older(from, e);
+    return false;
+}
+
+bool checkpoint_read(const struct checkpoint *from, const char *name, struct container *c, struct err *e) {
+    return take(from, name, c, true, e);
+}
+
+bool checkpoint_open(const struct checkpoint *from, const char *name, struct container *c, struct err *e) {
+    return take(from, name, c, false, e);
+}
+
+bool checkpoint_get(const struct checkpoint *from, const struct container *c, const char *section, void *data,
+                    size_t bytes, struct err *e) {
+    if (container_get(c, section, data, bytes, e)) return true;
     suggest_older(from, e);
     return false;
 }

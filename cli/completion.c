@@ -153,3 +153,15 @@ bool offer_at(const struct verb_row *verb, size_t i, struct offer *o) {
     return strcmp(verb->words, "train") == 0 && i == count(verb) + 1 &&
            plain(o, "version", "version, commit, libraries, compiler");
 }
+
+bool offer_operand(const struct verb_row *verb, struct offer *o) {
+    char call[64];
+    *o = (struct offer){.kind = OFFER_FILE};
+    snprintf(call, sizeof call, "sparsetrain %s ", verb->words);
+    const char *at = verb->usage ? strstr(verb->usage, call) : NULL;
+    size_t length = at ? strspn(at + strlen(call), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") : 0;
+    if (length == 0) return false;
+    copy(o->name, sizeof o->name, at + strlen(call), length);
+    if (strcmp(o->name, "CHECKPOINT") == 0) o->kind = OFFER_FOLDER;
+    return true;
+}

@@ -34,6 +34,8 @@ bool offer_at(const struct verb_row *verb, size_t i, struct offer *o);
 
 /* Are its options those of train, which are also written --name=value? */
 bool offers_table(const struct verb_row *verb);
+/* What a verb takes before its options, by its usage text: "sparsetrain export CHECKPOINT". False: nothing. */
+bool offer_operand(const struct verb_row *verb, struct offer *o);
 
 /* `sparsetrain completion bash`, `zsh`: a file that the shell reads. */
 void completion_bash(FILE *stream);

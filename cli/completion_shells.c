@@ -100,13 +100,14 @@ static void zsh_text(FILE *stream, const char *text, const char *special) {
     }
 }
 
+static const char *const actions[] = {[OFFER_NONE] = " ",
+                                      [OFFER_FILE] = "_files",
+                                      [OFFER_FOLDER] = "_files -/",
+                                      [OFFER_WORDS] = "(",
+                                      [OFFER_LIST] = "_sequence compadd - "};
+
 /* '--name[what it does]:ARGUMENT:what zsh offers for it' */
 static void zsh_option(FILE *stream, const struct offer *o, const char *equals) {
-    static const char *const actions[] = {[OFFER_NONE] = " ",
-                                          [OFFER_FILE] = "_files",
-                                          [OFFER_FOLDER] = "_files -/",
-                                          [OFFER_WORDS] = "(",
-                                          [OFFER_LIST] = "_sequence compadd - "};
     fprintf(stream, " \\\n        '--%s%s[", o->name, o->kind == OFFER_FLAG ? "" : equals);
     zsh_text(stream, o->about, "[]\\");
     fputc(']', stream);
@@ -130,6 +131,7 @@ static void zsh_options(FILE *stream, const struct verb_row *verb) {
     struct offer o;
     zsh_name(stream, verb->words);
     fputs(" () {\n    _arguments", stream);
+    if (offer_operand(verb, &o)) fprintf(stream, " \\\n        ':%s:%s'", o.name, actions[o.kind]);
     for (size_t i = 0; offer_at(verb, i, &o); i++) zsh_option(stream, &o, offers_table(verb) ? "=" : "");
     fputs("\n}\n\n", stream);
 }

@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/data_show.h"
+#include "cli/export.h"
 #include "cli/fit.h"
 #include "cli/launcher.h"
 #include "cli/list.h"
@@ -112,6 +113,7 @@ static const struct {
     {"bench", "net", bench_net}, {"bench", "wire", bench_wire},
     {"predict", NULL, predict},  {"config", NULL, config}, /* what train would be, without it */
     {"fit", NULL, fit},
+    {"export", NULL, export_verb},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all

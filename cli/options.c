@@ -306,6 +306,16 @@ bool options_resume(struct options *o, const char *text, struct err *e) {
     return each_row(o, text, compare, e);
 }
 
+void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]) {
+    size_t length = strlen(name);
+    value[0] = '\0';
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+        if (strncmp(text, name, length) != 0 || text[length] != '=') continue;
+        snprintf(value, OPTION_TEXT_MAX, "%.*s", (int)strcspn(text + length + 1, "\n"), text + length + 1);
+        return;
+    }
+}
+
 void options_json(const struct options *o, struct json *j) {
     json_object(j, "config");
     for (size_t i = 0; i < option_rows; i++) {

@@ -121,6 +121,9 @@ char *options_text(const struct options *o, enum option_rule rule);
  * length of the run (epochs, steps) may change, and --algo auto is content with the text's. */
 bool options_resume(struct options *o, const char *text, struct err *e);
 
+/* The value of one option in such a text, "" where it has none. */
+void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]);
+
 /* "config": {...} with typed values. */
 void options_json(const struct options *o, struct json *j);
 

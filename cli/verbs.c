@@ -7,6 +7,7 @@
 #include "cli/bench_select.h"
 #include "cli/bench_wire.h"
 #include "cli/data_show.h"
+#include "cli/export.h"
 #include "cli/fit.h"
 #include "cli/predict.h"
 
@@ -15,6 +16,9 @@ const struct verb_row verb_table[] = {
     {"list",
      "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here",
      NULL},
+    {"export",
+     "the model of a checkpoint as a file for PyTorch or NumPy: export RUN --format safetensors (export --help)",
+     export_usage},
     {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]",
      data_show_usage},
     {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)",

@@ -1,0 +1,223 @@
+/* export.c: see export.h. The arena's slices have PyTorch's layouts already (nets/arena.h: convolutions
+ * [out][in][k][k], linear layers [out][in], LSTMs with their gates in the order i, f, g, o); what differs are the names
+ * of an LSTM's parameters, which torch.nn.LSTM numbers by layer: each of ours is one of one layer. */
+#include "cli/export.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/table.h"
+#include "cli/checkpoint_model.h"
+#include "cli/options.h"
+#include "cli/version.h"
+
+extern const struct export_ops export_safetensors, export_npz;
+const struct export_ops *const export_formats[] = {&export_safetensors, &export_npz, NULL};
+
+const char export_usage[] =
+    "usage: sparsetrain export CHECKPOINT --format safetensors|npz [--out FILE]\n"
+    "Writes the parameters and the batch-norm statistics of a checkpoint, under the names and in the shapes that "
+    "PyTorch\n"
+    "gives them. CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. Needs "
+    "no\n"
+    "data, and is done by one process, whatever the number of ranks was (docs/checkpoints.md).\n"
+    "  --format safetensors|npz  safetensors, for safetensors.torch.load_file; npz, for numpy.load\n"
+    "  --out FILE                the file to write (default model-STEP.FORMAT in the directory of the run)\n";
+
+struct request {
+    const char *checkpoint, *out;
+    const struct export_ops *format;
+};
+
+/* "safetensors, npz" */
+static void list_formats(char *text, size_t size) {
+    text[0] = '\0';
+    for (size_t i = 0; export_formats[i]; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? ", " : "", export_formats[i]->name);
+    }
+}
+
+static bool set_format(struct request *r, const char *name, struct err *e) {
+    char names[128];
+    list_formats(names, sizeof names);
+    TABLE_FIND(export_formats, name, r->format);
+    return r->format || err_set(e, "export: there is no format \"%.60s\"; there are: %s", name, names);
+}
+
+static bool parse(struct request *r, int argc, char **argv, struct err *e) {
+    char names[128];
+    for (int i = 1; i < argc; i++) {
+        bool format = strcmp(argv[i], "--format") == 0;
+        if (format || strcmp(argv[i], "--out") == 0) {
+            if (i + 1 == argc || !argv[i + 1][0]) return err_set(e, "export: %s wants a value", argv[i]);
+            i++;
+            if (!format) r->out = argv[i];
+            if (format && !set_format(r, argv[i], e)) return false;
+        } else if (argv[i][0] == '-') {
+            return err_set(e, "export: unknown option %.60s; sparsetrain export --help shows them all", argv[i]);
+        } else if (r->checkpoint) {
+            return err_set(e, "export: one checkpoint at a time, not %.200s as well", argv[i]);
+        } else {
+            r->checkpoint = argv[i];
+        }
+    }
+    if (!r->checkpoint)
+        return err_set(e, "export: a checkpoint is needed: sparsetrain export RUN --format %s",
+                       export_formats[0]->name);
+    list_formats(names, sizeof names);
+    return r->format || err_set(e, "export: --format NAME is needed; there are: %s", names);
+}
+
+/* -- the model ------------------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+static struct export_array array_of(const struct slice *s, const float *value) {
+    struct export_array x = {.dims = s->dims, .size = s->size, .value = value + s->offset};
+    bool recurrent = ends_with(s->name, "_ih") || ends_with(s->name, "_hh");
+    snprintf(x.name, sizeof x.name, "%s%s", s->name, recurrent ? "_l0" : "");
+    memcpy(x.dim, s->dim, sizeof x.dim);
+    return x;
+}
+
+enum { ABOUTS_MAX = 24, VALUE_MAX = 128 };
+
+/* What the file says of the model. */
+struct about {
+    const char *pair[ABOUTS_MAX][2];
+    char key[ABOUTS_MAX][SLICE_NAME_MAX], value[ABOUTS_MAX][VALUE_MAX];
+    size_t count;
+};
+
+static void tell(struct about *a, const char *key, const char *value) {
+    size_t i = a->count++;
+    if (i == ABOUTS_MAX) die("more than %d things to say of a model", ABOUTS_MAX);
+    snprintf(a->key[i], sizeof a->key[i], "%s", key);
+    snprintf(a->value[i], sizeof a->value[i], "%.*s", VALUE_MAX - 1, value);
+    a->pair[i][0] = a->key[i];
+    a->pair[i][1] = a->value[i];
+}
+
+static void tell_number(struct about *a, const char *key, const char *format, unsigned long long number) {
+    char text[VALUE_MAX];
+    if (strcmp(format, "x") == 0)
+        snprintf(text, sizeof text, "%016llx", number);
+    else
+        snprintf(text, sizeof text, "%llu", number);
+    tell(a, key, text);
+}
+
+/* "format": what the libraries of safetensors look for. No path is told: a file may travel further than it. */
+static void tell_all(struct about *a, const struct checkpoint_model *m) {
+    char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX], key[SLICE_NAME_MAX], value[VALUE_MAX];
+    options_text_value(m->at.options, "model", model);
+    options_text_value(m->at.options, "data", data);
+    data[strcspn(data, ":")] = '\0';
+    tell(a, "format", "pt");
+    tell(a, "model", model);
+    tell(a, "data", data);
+    for (size_t i = 0; model_layout_about(m->layout_text, i, key, value); i++) tell(a, key, value);
+    tell_number(a, "run", "x", m->position.run_id);
+    tell_number(a, "step", "u", m->position.step);
+    tell_number(a, "ranks", "u", m->position.ranks);
+    tell(a, "parameters", m->drifted ? "mean over the ranks" : "the same on all ranks");
+    tell(a, "sparsetrain", version_number());
+    tell(a, "commit", version_commit());
+}
+
+void export_about(struct json *j, const char *key, const struct export_model *m) {
+    json_object(j, key);
+    for (size_t i = 0; i < m->abouts; i++) json_string(j, m->about[i][0], m->about[i][1]);
+    json_end(j);
+}
+
+/* The bytes of each number by its value, so on any machine. */
+void export_floats(unsigned char *to, const float *from, size_t count) {
+    for (size_t i = 0; i < count; i++, to += 4) {
+        uint32_t bits;
+        memcpy(&bits, &from[i], sizeof bits);
+        to[0] = (unsigned char)bits;
+        to[1] = (unsigned char)(bits >> 8);
+        to[2] = (unsigned char)(bits >> 16);
+        to[3] = (unsigned char)(bits >> 24);
+    }
+}
+
+/* -- the file -------------------------------------------------------------------------------------------------- */
+
+/* A pipe, a device, a link to one (/dev/stdout): nothing whose place a file may take. */
+static bool is_special(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+/* Returns 0 or the reason why not. */
+static int write_to(const char *path, const struct export_ops *format, const struct export_model *m, bool sync) {
+    int reason = 0;
+    FILE *file = fopen(path, "wb");
+    if (!file) return errno;
+    format->write(file, m);
+    if (fflush(file) != 0 || ferror(file) || (sync && fsync(fileno(file)) != 0)) reason = errno ? errno : EIO;
+    if (fclose(file) != 0 && !reason) reason = errno;
+    return reason;
+}
+
+/* A file has a temporary name until it is complete. */
+static bool write_file(const char *path, const struct export_ops *format, const struct export_model *m, struct err *e) {
+    int reason;
+    if (is_special(path)) {
+        reason = write_to(path, format, m, false);
+    } else {
+        char *temporary = mem_printf("%s.tmp", path);
+        reason = write_to(temporary, format, m, true);
+        if (!reason && rename(temporary, path) != 0) reason = errno;
+        if (reason) unlink(temporary);
+        mem_free(temporary);
+    }
+    return !reason || err_set(e, "cannot write %s: %s; give another --out", path, strerror(reason));
+}
+
+static bool export_model(const struct request *r, const struct checkpoint_model *m, struct err *e) {
+    const struct model_layout *l = &m->layout;
+    struct about about = {.count = 0};
+    struct export_model x = {.arrays = l->slices + l->state_slices};
+    x.array = mem_alloc(x.arrays, sizeof *x.array, "the arrays of an export");
+    for (size_t i = 0; i < l->slices; i++) x.array[i] = array_of(&l->slice[i], m->param);
+    for (size_t i = 0; i < l->state_slices; i++) x.array[l->slices + i] = array_of(&l->state_slice[i], m->state);
+    tell_all(&about, m);
+    x.about = (const char *const(*)[2])about.pair;
+    x.abouts = about.count;
+    char *path =
+        r->out ? mem_printf("%s", r->out)
+               : mem_printf("%s/model-%08llu.%s", m->at.run_dir, (unsigned long long)m->position.step, r->format->name);
+    bool good = write_file(path, r->format, &x, e);
+    if (good && !is_special(path))
+        printf("wrote %s: %zu parameters and %zu running statistics in %zu arrays, after step %llu%s\n", path, l->n,
+               l->n_state, x.arrays, (unsigned long long)m->position.step,
+               m->drifted ? "; the replicas had drifted apart: their mean" : "");
+    mem_free(path);
+    mem_free(x.array);
+    return good;
+}
+
+int export_verb(int argc, char **argv) {
+    struct request r = {0};
+    struct checkpoint_model m = {0};
+    struct err e = {0};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) return fputs(export_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
+    bool good = parse(&r, argc, argv, &e) && checkpoint_model_open(&m, &checkpoint_export, r.checkpoint, &e) &&
+                export_model(&r, &m, &e);
+    checkpoint_model_close(&m);
+    if (good) return EXIT_DONE;
+    fprintf(stderr, "sparsetrain: %s\n", e.text);
+    return EXIT_USER;
+}
