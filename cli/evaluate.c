@@ -59,14 +59,12 @@ static struct sums evaluate_images(struct run *r) {
 }
 
 static size_t windows_of(const struct run *r, const struct text_set *text) {
-    const struct net_setup *s = &r->net->setup;
-    return text_eval_windows(text->count, s->batch, r->comm->size, s->sequence);
+    return text_eval_windows(text->count, r->streams, r->net->setup.sequence);
 }
 
 /* Every word but the first, once; the states go on from window to window within a stream. */
 static struct sums evaluate_text(struct run *r, const struct text_set *text) {
     const struct net_setup *s = &r->net->setup;
-    const int rank = r->comm->rank, size = r->comm->size;
     size_t rows = (size_t)net_rows(s), windows = windows_of(r, text);
     int32_t *token = mem_pinned_alloc(rows, sizeof *token, "a window of a text");
     int32_t *y = mem_pinned_alloc(rows, sizeof *y, "a window of a text");
@@ -74,7 +72,7 @@ static struct sums evaluate_text(struct run *r, const struct text_set *text) {
     net_carry_reset(r->net);
     for (size_t window = 0; window < windows; window++) {
         struct net_result result;
-        int valid = text_eval_fill(text, rank, size, s->batch, s->sequence, window, token, y);
+        int valid = text_eval_fill(text, r->first_stream, r->streams, s->batch, s->sequence, window, token, y);
         if (valid == 0) break;
         net_evaluate_tokens(r->net, token, y, valid, &result);
         add(&sums, &result);

@@ -93,6 +93,8 @@ static bool plan_windows(struct run *r, struct err *e) {
             "at least, ends of lines among them; take a longer text",
             o->data, valid < 2 ? "validate on" : "test on");
     const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.train_text.count;
+    r->streams = streams;
+    r->first_stream = (size_t)o->batch * (size_t)r->comm->rank;
     r->windows = text_windows(words, streams, (int)o->bptt);
     if (r->windows > 0 && r->windows < (size_t)o->accumulate)
         return err_set(

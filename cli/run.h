@@ -65,6 +65,7 @@ struct run {
     size_t step, first_step, steps;      /* done; done when this process began; length of the run */
     size_t stop;                         /* the last step to take now: before the end with --stop-at */
     size_t windows;                      /* of an epoch of a text: so many steps; 0: images */
+    size_t first_stream, streams;        /* of a text: this rank's first; of all ranks */
     size_t eval_next, checkpoint_last;   /* next step to evaluate after; last step with a checkpoint on the disk */
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
     struct record record;                /* --record */

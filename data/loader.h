@@ -71,14 +71,16 @@ size_t text_windows(size_t tokens, size_t streams, int sequence);
 /* The least number of tokens that gives one window. */
 size_t text_least(size_t streams, int sequence);
 
-/* An evaluation scores every word of a text but the first, once, at any P: the M = tokens - 1 predictions are cut into
- * batch * size streams as by loader_share, the longer ones first, so that what a window lacks at the end of its streams
- * are rows at its end. Windows that all ranks go through: */
-size_t text_eval_windows(size_t tokens, int batch, int size, int sequence);
-/* Window `window` of rank's streams to token, y [sequence][batch] (rows that do not count: token 0 and label 0).
- * Returns how many rows count: the first ones; 0 when the streams of this rank have ended. */
-int text_eval_fill(const struct text_set *t, int rank, int size, int batch, int sequence, size_t window, int32_t *token,
-                   int32_t *y);
+/* An evaluation scores every word of a text but the first, once: the M = tokens - 1 predictions are cut into `streams`
+ * pieces as by loader_share, the longer ones first, so that what a window lacks at the end of its streams are rows at
+ * its end. Which rank reads how many of them is the caller's; by that alone no score changes. Windows of the longest:
+ */
+size_t text_eval_windows(size_t tokens, size_t streams, int sequence);
+/* Window `window` of the streams [first, first + batch), which all are among the `streams` or none of them, to token, y
+ * [sequence][batch] (rows that do not count: token 0 and label 0). Returns how many rows count: the first ones; 0 when
+ * these streams have ended. */
+int text_eval_fill(const struct text_set *t, size_t first, size_t streams, int batch, int sequence, size_t window,
+                   int32_t *token, int32_t *y);
 
 /* A batch of test samples [from, from + valid) (not augmented); the places after `valid` repeat the last sample. */
 void loader_fill_test(const struct dataset *d, size_t from, int valid, int batch, float *x, int32_t *y);

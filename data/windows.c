@@ -16,29 +16,31 @@ size_t text_least(size_t streams, int sequence) {
 }
 
 /* The longest stream is the first: ceil(M / S) predictions. */
-size_t text_eval_windows(size_t tokens, int batch, int size, int sequence) {
-    size_t predictions = tokens ? tokens - 1 : 0, streams = (size_t)batch * (size_t)size, length = (size_t)sequence;
+size_t text_eval_windows(size_t tokens, size_t streams, int sequence) {
+    size_t predictions = tokens ? tokens - 1 : 0, length = (size_t)sequence;
     size_t longest = predictions / streams + (predictions % streams ? 1 : 0);
     return longest / length + (longest % length ? 1 : 0);
 }
 
-/* Stream g = rank * batch + b covers the predictions [from(g), from(g + 1)), as by loader_share:
+/* Stream g = first + b covers the predictions [from(g), from(g + 1)), as by loader_share:
  *
  *        from(g) = g floor(M / S) + min(g, M mod S),   so n(g) = from(g + 1) - from(g) is floor(M / S) or one more.
  *
  * Row t * batch + b counts where i = window T + t < n(g). These rows are the first ones: let (t, b) count, i < n(b).
  * Those before it in the same step of time, b' < b, count as well, as n never grows with b. Those of an earlier step,
  * i' <= i - 1, count for every b', as n(b') >= n(b) - 1 > i - 1. */
-int text_eval_fill(const struct text_set *t, int rank, int size, int batch, int sequence, size_t window, int32_t *token,
-                   int32_t *y) {
-    size_t predictions = t->count ? t->count - 1 : 0, streams = (size_t)batch * (size_t)size;
-    size_t each = predictions / streams, longer = predictions % streams, first = window * (size_t)sequence;
+int text_eval_fill(const struct text_set *t, size_t first, size_t streams, int batch, int sequence, size_t window,
+                   int32_t *token, int32_t *y) {
+    size_t predictions = t->count ? t->count - 1 : 0, begin = window * (size_t)sequence;
+    size_t each = predictions / streams, longer = predictions % streams;
     int rows = 0;
-    for (size_t i = first; i < first + (size_t)sequence; i++)
+    if (first < streams && streams - first < (size_t)batch)
+        die("text_eval_fill: %d streams from the %zuth on, of %zu", batch, first, streams);
+    for (size_t i = begin; i < begin + (size_t)sequence; i++)
         for (int b = 0; b < batch; b++, token++, y++) {
-            size_t g = (size_t)rank * (size_t)batch + (size_t)b;
+            size_t g = first + (size_t)b;
             size_t from = g * each + (g < longer ? g : longer);
-            bool counts = i < each + (g < longer ? 1 : 0);
+            bool counts = g < streams && i < each + (g < longer ? 1 : 0);
             *token = counts ? t->token[from + i] : 0;
             *y = counts ? t->token[from + i + 1] : 0;
             rows += counts;

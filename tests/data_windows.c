@@ -58,7 +58,7 @@ static void huge_sizes(void **state) {
     assert_int_equal(text_windows(SIZE_MAX - 1, SIZE_MAX / 2, 3), 0);
     assert_int_equal(text_windows(1000000, (size_t)1 << 62, 4), 0); /* their product is 2^64 */
     assert_true(text_windows(SIZE_MAX, 1, 1) == SIZE_MAX - 1);
-    assert_int_equal(text_eval_windows((size_t)1 << 40, 1 << 20, 1 << 20, 1), 1);
+    assert_int_equal(text_eval_windows((size_t)1 << 40, (size_t)1 << 40, 1), 1);
 }
 
 /* -- training -------------------------------------------------------------------------------------------------------
@@ -195,25 +195,31 @@ static void parts_of_a_step(void **state) {
  */
 
 /* Every prediction once over ranks and windows, in its stream and in order; rows that count are the first ones, the
- * others are zeros; after the last window there are none. */
-static void check_evaluation(size_t tokens, int size, int batch, int sequence) {
+ * others are zeros; after the last window there are none. The ranks share the streams; one that gets none asks for one
+ * behind them all, which is empty. */
+static void check_evaluation(size_t tokens, int size, size_t streams, int sequence) {
     int32_t *text = make_text(tokens);
     unsigned char *seen = mem_zalloc(tokens + 1, 1, "what was seen");
     const struct text_set set = {text, tokens};
-    int rows = batch * sequence, streams = batch * size, most = 0;
-    int32_t *token = mem_alloc((size_t)rows, sizeof *token, "words"), *y = mem_alloc((size_t)rows, sizeof *y, "labels");
-    size_t windows = text_eval_windows(tokens, batch, size, sequence), predictions = tokens ? tokens - 1 : 0, sum = 0;
-    for (int rank = 0; rank < size; rank++)
+    size_t windows = text_eval_windows(tokens, streams, sequence), predictions = tokens ? tokens - 1 : 0, sum = 0;
+    size_t most_rows = (streams / (size_t)size + 1) * (size_t)sequence;
+    int32_t *token = mem_alloc(most_rows, sizeof *token, "words"), *y = mem_alloc(most_rows, sizeof *y, "labels");
+    int most = 0;
+    for (int rank = 0; rank < size; rank++) {
+        size_t first, behind;
+        loader_share(streams, rank, size, &first, &behind);
+        int batch = behind > first ? (int)(behind - first) : 1, rows = batch * sequence;
+        if (behind == first) first = streams;
         for (size_t w = 0; w < windows + 2; w++) {
             memset(token, 0x55, (size_t)rows * sizeof *token);
             memset(y, 0x55, (size_t)rows * sizeof *y);
-            int valid = text_eval_fill(&set, rank, size, batch, sequence, w, token, y);
+            int valid = text_eval_fill(&set, first, streams, batch, sequence, w, token, y);
             assert_in_range(valid, 0, rows);
-            if (w >= windows) assert_int_equal(valid, 0);
+            if (w >= windows || first == streams) assert_int_equal(valid, 0);
             if (w + 1 == windows && valid > most) most = valid;
             for (int row = 0; row < rows; row++) {
-                size_t from, to, at;
-                loader_share(predictions, rank * batch + row % batch, streams, &from, &to);
+                size_t from = 0, to = 0, at;
+                if (first < streams) loader_share(predictions, (int)first + row % batch, (int)streams, &from, &to);
                 at = from + w * (size_t)sequence + (size_t)(row / batch);
                 assert_int_equal(row < valid, at < to);
                 assert_int_equal(token[row], row < valid ? text[at] : 0);
@@ -222,6 +228,7 @@ static void check_evaluation(size_t tokens, int size, int batch, int sequence) {
             }
             sum += (size_t)valid;
         }
+    }
     for (size_t i = 0; i < predictions; i++) assert_int_equal(seen[i], 1);
     assert_int_equal(sum, predictions);
     assert_int_equal(most > 0, windows > 0); /* no window for nothing */
@@ -234,13 +241,15 @@ static void check_evaluation(size_t tokens, int size, int batch, int sequence) {
 
 static void every_prediction_once(void **state) {
     (void)state;
-    static const size_t tokens[] = {0, 1, 2, 3, 5, 16, 17, 64, 65, 97, 331};
+    static const size_t tokens[] = {0, 1, 2, 3, 5, 16, 17, 64, 65, 97, 331}, uneven[] = {1, 3, 7, 20};
     static const int batches[] = {1, 2, 5, 8}, sequences[] = {1, 4, 7};
     for (int i = 0; i < SIZES; i++)
         for (int j = 0; j < 4; j++)
             for (int k = 0; k < 3; k++)
-                for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
-                    check_evaluation(tokens[t], sizes[i], batches[j], sequences[k]);
+                for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++) {
+                    check_evaluation(tokens[t], sizes[i], (size_t)(batches[j] * sizes[i]), sequences[k]);
+                    check_evaluation(tokens[t], sizes[i], uneven[j], sequences[k]);
+                }
 }
 
 int main(void) {
