@@ -3,8 +3,17 @@
  * in what it has seen, so averaging the running means is the running mean of the averages: putting the average back
  * changes nothing but rounding. Where the replicas drift apart, what is tested is the average of their parameters;
  * training goes on with each rank's own. */
+#include "base/hash.h"
 #include "base/mem.h"
 #include "cli/run.h"
+
+/* Do all ranks hold the same bits? */
+static bool same_everywhere(struct comm *c, const float *value, size_t n) {
+    uint64_t low = hash64(0, value, n * sizeof *value), high = low;
+    comm_allreduce_u64(c, &low, 1, COMM_MIN);
+    comm_allreduce_u64(c, &high, 1, COMM_MAX);
+    return low == high;
+}
 
 static float *statistics(const struct run *r) {
     const struct arena *a = &r->net->arena;
@@ -16,13 +25,17 @@ static void put_statistics(struct run *r, const float *state) {
     a->device->to_device(a->state, state, a->n_state * sizeof *state);
 }
 
+/* What is an average already stays as it is, to the bit: so a checkpoint that was written after an evaluation gives
+ * that evaluation again. */
 static void average_state(struct run *r) {
     const size_t n = r->net->arena.n_state;
     if (r->comm->size == 1 || n == 0) return;
     float *state = statistics(r);
-    comm_allreduce_f32(r->comm, state, n, COMM_SUM);
-    for (size_t i = 0; i < n; i++) state[i] /= (float)r->comm->size;
-    put_statistics(r, state);
+    if (!same_everywhere(r->comm, state, n)) {
+        comm_allreduce_f32(r->comm, state, n, COMM_SUM);
+        for (size_t i = 0; i < n; i++) state[i] /= (float)r->comm->size;
+        put_statistics(r, state);
+    }
     mem_free(state);
 }
 

@@ -386,8 +386,7 @@ bool log_step(struct run *r, bool must_meet, bool *stop, struct err *e) {
 
 /* -- everything but steps -------------------------------------------------------------------------------------- */
 
-/* The keys of an evaluation, in its row and in the summary. */
-static void write_scores(const struct run *r, const struct scores *scores, struct json *j) {
+void log_scores(const struct run *r, const struct scores *scores, struct json *j) {
     json_number(j, "test_loss", scores->test_loss);
     json_number(j, "test_accuracy", scores->test_accuracy);
     if (!r->text) return;
@@ -403,7 +402,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     double train_loss = t->loss_samples > 0 ? t->loss / t->loss_samples : scores->test_loss;
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
-    write_scores(r, scores, j);
+    log_scores(r, scores, j);
     json_number(j, "train_loss", train_loss);
     json_number(j, "train_seconds", t->seconds);
     json_number(j, "seconds", seconds);
@@ -466,7 +465,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_boolean(j, "completed", r->step == r->steps);
     json_boolean(j, "prefix", run_is_prefix(r) && r->step == r->stop);
     json_number(j, "run_epochs", run_epoch(r, r->steps));
-    write_scores(r, &r->last, j);
+    log_scores(r, &r->last, j);
     json_number(j, "start_loss", r->log.start.test_loss);
     json_number(j, "start_accuracy", r->log.start.test_accuracy);
     json_number(j, "train_seconds", t->seconds);

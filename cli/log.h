@@ -87,6 +87,8 @@ void log_abandon(struct run *r);
 /* Takes r->row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal. */
 bool log_step(struct run *r, bool meet, bool *stop, struct err *e);
 
+/* The members of an evaluation, in its row, in the summary and in what `evaluate --json` prints. */
+void log_scores(const struct run *r, const struct scores *scores, struct json *j);
 void log_eval(struct run *r, const struct scores *scores, double seconds);
 void log_checkpoint(struct run *r, const char *path, double seconds);
 void log_summary(struct run *r, uint64_t parameters_hash);

@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/data_show.h"
+#include "cli/evaluate_verb.h"
 #include "cli/export.h"
 #include "cli/fit.h"
 #include "cli/launcher.h"
@@ -123,6 +124,7 @@ static const struct {
     int (*run)(struct comm *c, int argc, char **argv, struct err *e);
 } mpi_verbs[] = {
     {"p2p", NULL, bench_p2p},
+    {"evaluate", NULL, evaluate_verb},
     {"bench", NULL, bench_exchange},
 };
 

@@ -279,6 +279,7 @@ static bool compare(struct options *o, const struct option_row *row, const char 
                    row->name, text, now, row->name);
 }
 
+/* Each line "name=value" of a checkpoint's options to `take`. */
 static bool each_row(struct options *o, const char *text,
                      bool (*take)(struct options *o, const struct option_row *row, const char *text, struct err *e),
                      struct err *e) {
@@ -286,11 +287,11 @@ static bool each_row(struct options *o, const char *text,
         const char *equals = strchr(text, '='), *end = strchr(text, '\n');
         char value[OPTION_TEXT_MAX];
         if (!equals || !end || equals > end || end - equals > OPTION_TEXT_MAX)
-            return err_set(e, "cannot resume: the checkpoint's list of options cannot be read");
+            return err_set(e, "the checkpoint's list of options cannot be read");
         const struct option_row *row = find_row(text, (size_t)(equals - text));
         if (!row)
-            return err_set(e, "cannot resume: the checkpoint was made by another version, with an option --%.*s",
-                           (int)(equals - text), text);
+            return err_set(e, "the checkpoint was made by another version, with an option --%.*s", (int)(equals - text),
+                           text);
         memcpy(value, equals + 1, (size_t)(end - equals - 1));
         value[end - equals - 1] = '\0';
         if (!take(o, row, value, e)) return false;
@@ -304,6 +305,14 @@ bool options_resume(struct options *o, const char *text, struct err *e) {
     if (!each_row(o, text, take_over, e)) return false;
     if (options_given(o, "algo")) options_drop_unused(o, chosen);
     return each_row(o, text, compare, e);
+}
+
+static bool inherit_value(struct options *o, const struct option_row *row, const char *text, struct err *e) {
+    return o->given[row_number(row)] || options_set(o, row, text, e);
+}
+
+bool options_inherit(struct options *o, const char *text, struct err *e) {
+    return each_row(o, text, inherit_value, e);
 }
 
 void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]) {

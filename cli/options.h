@@ -124,6 +124,9 @@ bool options_resume(struct options *o, const char *text, struct err *e);
 /* The value of one option in such a text, "" where it has none. */
 void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]);
 
+/* Takes from such a text every value that was not given on the command line. */
+bool options_inherit(struct options *o, const char *text, struct err *e);
+
 /* "config": {...} with typed values. */
 void options_json(const struct options *o, struct json *j);
 

@@ -82,16 +82,20 @@ static bool open_data(struct run *r, struct err *e) {
     return !comm_agree(r->comm, e);
 }
 
-/* A text must be long enough for one window of every stream, and those of an evaluation for one prediction. */
+/* The texts of an evaluation must be long enough for one prediction. */
+static bool check_texts(const struct run *r, struct err *e) {
+    const size_t valid = r->data.valid_text.count, test = r->data.test_text.count;
+    if (valid >= 2 && test >= 2) return true;
+    return err_set(e,
+                   "--data %s has one word to %s: an evaluation predicts each word from those before it and needs 2 "
+                   "at least, ends of lines among them; take a longer text",
+                   r->options.data, valid < 2 ? "validate on" : "test on");
+}
+
+/* A text must also be long enough for one window of every stream. */
 static bool plan_windows(struct run *r, struct err *e) {
     const struct options *o = &r->options;
-    const size_t valid = r->data.valid_text.count, test = r->data.test_text.count;
-    if (valid < 2 || test < 2)
-        return err_set(
-            e,
-            "--data %s has one word to %s: an evaluation predicts each word from those before it and needs 2 "
-            "at least, ends of lines among them; take a longer text",
-            o->data, valid < 2 ? "validate on" : "test on");
+    if (!check_texts(r, e)) return false;
     const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.train_text.count;
     r->streams = streams;
     r->first_stream = (size_t)o->batch * (size_t)r->comm->rank;
@@ -178,6 +182,11 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
     r->net = net_open(options_model(o), &setup, e);
     if (comm_agree(r->comm, e)) return false;
     r->n = r->net->arena.n;
+    return true;
+}
+
+static void open_optimiser(struct run *r, const struct device_ops *device) {
+    const struct options *o = &r->options;
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, o->optimiser, ops);
     const struct optimiser_setup opt = {.momentum = o->momentum,
@@ -187,7 +196,6 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
                                         .beta2 = o->beta2,
                                         .epsilon = o->epsilon};
     optimiser_open(&r->optimiser, ops, r->n, device, &opt);
-    return true;
 }
 
 static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
@@ -300,6 +308,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (comm_agree(r->comm, e) || !device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e))
         return false;
     if (!open_net(r, device, e)) return false;
+    open_optimiser(r, device);
     open_exchange(r, device, e);
     if (comm_agree(r->comm, e)) return false;
     draw_id(r);
@@ -316,6 +325,16 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (comm_agree(r->comm, e) || !open_extras(r, e) || !log_open(r, e) || !write_vocabulary(r, e)) return false;
     open_loader(r);
     return true;
+}
+
+bool run_open_evaluation(struct run *r, struct err *e) {
+    const struct device_ops *device;
+    r->log.terminal = -1; /* nothing is shown while it goes on */
+    if (!open_data(r, e)) return false;
+    if (r->text) check_texts(r, e);
+    return !comm_agree(r->comm, e) &&
+           device_option_job("evaluate: ", r->options.device, DEVICE_TRAINS, r->comm, &device, e) &&
+           open_net(r, device, e);
 }
 
 bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e) {

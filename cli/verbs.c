@@ -7,6 +7,7 @@
 #include "cli/bench_select.h"
 #include "cli/bench_wire.h"
 #include "cli/data_show.h"
+#include "cli/evaluate_verb.h"
 #include "cli/export.h"
 #include "cli/fit.h"
 #include "cli/predict.h"
@@ -16,6 +17,9 @@ const struct verb_row verb_table[] = {
     {"list",
      "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here",
      NULL},
+    {"evaluate",
+     "the scores of a checkpoint, on any number of ranks: mpirun -np P sparsetrain evaluate RUN (evaluate --help)",
+     evaluate_usage},
     {"export",
      "the model of a checkpoint as a file for PyTorch or NumPy: export RUN --format safetensors (export --help)",
      export_usage},
