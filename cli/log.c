@@ -71,6 +71,16 @@ static void write_schedules(const struct run *r, struct json *j) {
     json_end(j);
 }
 
+/* No key of it may be "step", by which a resumed run looks for rows that it has to drop. */
+static void write_origin(const struct run *r, struct json *j) {
+    char id[24];
+    if (!r->origin.path[0]) return;
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)r->origin.run_id);
+    json_string(j, "init_from", r->origin.path);
+    json_string(j, "init_run", id);
+    json_integer(j, "init_step", (int64_t)r->origin.step);
+}
+
 static void write_header(struct run *r) {
     struct json *j = begin_row(&r->log, "header");
     char when[32], id[24];
@@ -97,6 +107,7 @@ static void write_header(struct run *r) {
     json_boolean(j, "data_shared", r->data_memory.shared);
     if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
     if (run_is_prefix(r)) json_integer(j, "stops_at", (int64_t)r->stop);
+    write_origin(r, j);
     if (r->choice) json_string(j, "algo_asked", "auto");
     char ignored[OPTION_TEXT_MAX];
     options_ignored(&r->options, ignored, sizeof ignored);

@@ -152,6 +152,10 @@ const struct option_row option_table[] = {
      "lstm: part of the elements dropped from the embedding, between the layers and from the output (default: 0 with "
      "--hidden below 650, 0.5 below 1500, else 0.65)",
      AT(dropout), 0, 0.99},
+    {"init-from", "DIR", OPTION_TEXT, RULE_RUN, model_group, NULL,
+     "begin with the parameters and batch-norm statistics of a checkpoint, or of the newest one of a run, of the same "
+     "model; all else is new: step, optimiser, residuals, ranks, options",
+     AT(init_from)},
     {"no-augment", NULL, OPTION_FLAG, RULE_RUN, model_group, NULL,
      "train on the images as they are: no random crop, no flip", AT(no_augment)},
 

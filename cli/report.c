@@ -170,6 +170,9 @@ void report_begin(struct run *r) {
         log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
     else
         log_say(r, "  output    none; --out DIR keeps a log and checkpoints");
+    if (r->origin.path[0])
+        log_say(r, "  begins    with the parameters of %s, step %llu", r->origin.path,
+                (unsigned long long)r->origin.step);
     if (r->first_step) log_say(r, "  resumed   after step %zu", r->first_step);
 }
 

@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "cli/auto.h"
 #include "cli/checkpoint.h"
+#include "cli/checkpoint_model.h"
 #include "cli/device_option.h"
 #include "cli/version.h"
 #include "cli/vocabulary_file.h"
@@ -220,6 +221,17 @@ static void share_parameters(struct run *r) {
     mem_free(param);
 }
 
+/* Parameters and running statistics of another run; share_parameters for a run that begins with them. */
+static bool take_parameters(struct run *r, struct err *e) {
+    struct checkpoint_model m;
+    if (!checkpoint_model_open_all(&m, r->comm, &checkpoint_init, r->options.init_from, e)) return false;
+    checkpoint_model_put(&m, r->net, e);
+    r->origin = (struct origin){.run_id = m.position.run_id, .step = m.position.step};
+    memcpy(r->origin.path, m.at.path, sizeof r->origin.path);
+    checkpoint_model_close(&m);
+    return !comm_agree(r->comm, e);
+}
+
 static void draw_id(struct run *r) {
     double now = clock_now();
     FILE *f = fopen("/dev/urandom", "rb");
@@ -246,6 +258,8 @@ static void open_loader(struct run *r) {
 static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     struct options *o = &r->options;
     if (!o->resume[0]) return true;
+    if (options_given(o, "init-from"))
+        return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
     if (!checkpoint_find(r->comm, o->resume, from, e)) return false;
     if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
     options_resume(o, from->options, e);
@@ -315,6 +329,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     share_parameters(r);
     r->checkpoint_last = SIZE_MAX;
     if (from->options && !checkpoint_load(r, from, e)) return false;
+    if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
     net_set_step(r->net, r->step * (size_t)r->options.accumulate);
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",

@@ -20,6 +20,12 @@
 #include "nets/schedule.h"
 #include "topk/correction.h"
 
+/* Where --init-from took the parameters. */
+struct origin {
+    char path[1024]; /* the checkpoint's directory; empty: nowhere */
+    uint64_t run_id, step;
+};
+
 struct run {
     struct options options;
     const char *program; /* as the user called it, for messages that say what to type */
@@ -59,6 +65,7 @@ struct run {
     bool measuring;                    /* --log-xi: the step under way is due */
     struct xi xi;                      /* zero without */
 
+    struct origin origin;
     struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
 
     size_t n;                            /* parameters */
