@@ -158,7 +158,7 @@ bool checkpoint_write(struct run *r, struct err *e) {
         checkpoint_sync(temporary);
         if (rename(temporary, path) != 0) err_set(e, "cannot rename %s: %s", temporary, strerror(errno));
         checkpoint_sync(out);
-        if (!e->text[0]) checkpoint_prune(out);
+        if (!e->text[0]) checkpoint_prune(out, r->options.keep, r->options.keep_every);
     }
     if (comm_agree(r->comm, e)) return false;
     r->checkpoint_last = r->step;

@@ -1,7 +1,7 @@
 /* checkpoint.h: a run on the disk: OUT/checkpoint-<step>/ with model.ckpt (parameters, optimiser, options; written by
  * rank 0) and rank<r>.ckpt (residual and batch-norm statistics of each rank). The directory is filled under a temporary
- * name, every file fsynced, and renamed when all ranks are done: it is complete or not there. The last two are kept.
- * What lies where is checkpoint_files.h's. */
+ * name, every file fsynced, and renamed when all ranks are done: it is complete or not there. The last ones are kept
+ * (--keep). What lies where is checkpoint_files.h's. */
 #ifndef ST_CLI_CHECKPOINT_H
 #define ST_CLI_CHECKPOINT_H
 

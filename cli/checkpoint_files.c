@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "cli/shell_quote.h"
 
-enum { KEPT = 2 };
-
 static const char prefix[] = "checkpoint-";
 
 #define NAME_ONE "name a checkpoint, or the directory of a run that has one"
@@ -70,10 +68,11 @@ static long long newest(const char *dir, long long before) {
 }
 
 /* Renamed first, so that a half-removed one is never mistaken for a checkpoint. */
-void checkpoint_prune(const char *dir) {
-    long long keep = INT64_MAX;
-    for (int i = 0; i < KEPT && keep >= 0; i++) keep = newest(dir, keep);
-    for (long long step; keep >= 0 && (step = newest(dir, keep)) >= 0;) {
+void checkpoint_prune(const char *dir, int64_t keep, int64_t every) {
+    long long step = INT64_MAX;
+    for (int64_t i = 0; i < keep && step >= 0; i++) step = newest(dir, step);
+    while (step >= 0 && (step = newest(dir, step)) >= 0) {
+        if (every > 0 && step % every == 0) continue;
         char path[CHECKPOINT_PATH_MAX], gone[CHECKPOINT_PATH_MAX + 8];
         checkpoint_name(path, dir, step);
         snprintf(gone, sizeof gone, "%s.old", path);

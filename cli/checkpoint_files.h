@@ -52,8 +52,8 @@ bool checkpoint_get(const struct checkpoint *from, const struct container *c, co
 void checkpoint_remove(const char *path);
 /* What a killed process may have left in the middle of a write goes. */
 void checkpoint_tidy(const char *dir);
-/* All but the newest checkpoints go. */
-void checkpoint_prune(const char *dir);
+/* All checkpoints go but the newest ones, so many, and those of steps that are multiples of `every` (< 1: of none). */
+void checkpoint_prune(const char *dir, int64_t keep, int64_t every);
 /* The names in dir are on the disk. */
 void checkpoint_sync(const char *dir);
 

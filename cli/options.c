@@ -257,15 +257,20 @@ char *options_text(const struct options *o, enum option_rule rule) {
 }
 
 /* The run may be made longer or shorter, and its length may be given the other way. */
-static bool may_change(const struct option_row *row) {
+static bool is_length(const struct option_row *row) {
     return strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0;
+}
+
+/* Which checkpoints are kept stays as it was, so that none is lost by resuming, unless something else is said. */
+static bool may_change(const struct option_row *row) {
+    return is_length(row) || strcmp(row->name, "keep") == 0 || strcmp(row->name, "keep-every") == 0;
 }
 
 /* What was not given is the checkpoint's; so is the algorithm where it is to be chosen. */
 static bool take_over(struct options *o, const struct option_row *row, const char *text, struct err *e) {
     bool algo = strcmp(row->name, "algo") == 0;
     if (o->given[row_number(row)]) return !algo || !options_auto(o) || options_set(o, row, text, e);
-    bool other_length = may_change(row) && (options_given(o, "epochs") || options_given(o, "steps"));
+    bool other_length = is_length(row) && (options_given(o, "epochs") || options_given(o, "steps"));
     return other_length || options_set(o, row, text, e);
 }
 

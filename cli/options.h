@@ -41,7 +41,7 @@ struct options {
     char device[OPTION_TEXT_MAX], precision[OPTION_TEXT_MAX];
     int64_t threads;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
-    int64_t checkpoint_every, check_replicas, audit, log_slices, log_xi, record_every;
+    int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
     char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
     double eval_every;
     bool quiet;
@@ -118,7 +118,8 @@ void options_value(const struct options *o, const struct option_row *row, char t
 char *options_text(const struct options *o, enum option_rule rule);
 
 /* Takes from such a text every value that was not given on the command line; a given one that differs is refused. The
- * length of the run (epochs, steps) may change, and --algo auto is content with the text's. */
+ * length of the run (epochs, steps) and which checkpoints are kept may change, and --algo auto is content with the
+ * text's. */
 bool options_resume(struct options *o, const char *text, struct err *e);
 
 /* The value of one option in such a text, "" where it has none. */

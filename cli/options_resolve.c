@@ -129,7 +129,8 @@ static bool check_record(struct options *o, struct err *e) {
 }
 
 static bool check_output(struct options *o, struct err *e) {
-    if (!o->out[0] && !o->resume[0] && !refuse_if_given(o, "checkpoint-every", "without --out", e)) return false;
+    if (!only_where(o, o->out[0] || o->resume[0], NAMES("checkpoint-every", "keep", "keep-every"), "without --out", e))
+        return false;
     if (!check_record(o, e)) return false;
     if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
         return err_set(e, "--quiet and --progress %s contradict each other; give one of them", o->progress);

@@ -11,6 +11,31 @@ want=$(hash_of "$W/whole")
 check "an uninterrupted run" [ -n "$want" ]
 check "the last two checkpoints are kept" [ "$(find "$W/whole" -name 'checkpoint-*' | wc -l)" -eq 2 ]
 
+# -- which are kept --------------------------------------------------------------------------------------------------------
+# left DIR: the steps of the checkpoints in it
+left() { find "$1" -name 'checkpoint-*' | sed 's/.*-0*//' | sort -n | tr '\n' ' '; }
+# kept NAME DIR STEPS
+kept() {
+    check_left=$(left "$2")
+    if [ "$check_left" = "$3" ]; then ok "$1"; else not_ok "$1" "kept: $check_left, not $3"; fi
+}
+short="--data synthetic:64x8 --batch 4 --eval-every 0 --checkpoint-every 2"
+for p in 1 3; do
+    # shellcheck disable=SC2086
+    start $p $short --steps 12 --keep 1 --out "$W/keep1-$p"
+    kept "--keep 1 on $p ranks" "$W/keep1-$p" "12 "
+    # shellcheck disable=SC2086
+    start $p $short --steps 12 --keep 3 --keep-every 4 --out "$W/keep-$p"
+    kept "--keep 3 --keep-every 4 on $p ranks" "$W/keep-$p" "4 8 10 12 "
+    start $p --resume "$W/keep-$p" --steps 15 --checkpoint-every 1
+    kept "a resumed run keeps as many" "$W/keep-$p" "4 8 12 13 14 15 "
+    start $p --resume "$W/keep-$p" --steps 16 --keep 1
+    kept "or as many as it is told" "$W/keep-$p" "4 8 12 16 "
+done
+# shellcheck disable=SC2086
+start 1 $short --steps 8 --keep 100 --out "$W/all"
+kept "--keep 100: all" "$W/all" "2 4 6 8 "
+
 # begin_or_resume DIR: the command line that goes on with DIR
 begin_or_resume() {
     if ls "$1"/checkpoint-*[0-9]/model.ckpt > /dev/null 2>&1; then

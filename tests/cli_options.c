@@ -104,6 +104,9 @@ static void mistakes_get_one_line(void **state) {
     says("--gtopk-residual paper", "--gtopk-residual has no effect without --algo gtopk; name another --algo");
     says("--quiet --progress bar", "contradict");
     says("--checkpoint-every 5", "no effect without --out");
+    says("--keep 5", "no effect without --out");
+    says("--keep-every 5", "no effect without --out");
+    says("--keep 0 --out x", "out of range");
     says("--data imagenet", "--data has no \"imagenet\"; there are: cifar10");
     says("--lr-schedule sometimes", "sometimes");
     says("--device abacus", "there are: auto, cpu, cuda");
@@ -507,6 +510,17 @@ static void resuming_takes_values_over(void **state) {
     assert_string_equal(parse(&second, "--lr 0.05 --steps 80"), "");
     assert_true(options_resume(&second, text, &e));
     assert_int_equal(second.steps, 80);
+
+    /* Which checkpoints are kept: as they were, with another length too, unless they are given. */
+    assert_string_equal(parse(&first, "--out x --keep 7 --keep-every 20 --steps 50"), "");
+    char *kept = options_text(&first, RULE_RUN);
+    assert_string_equal(parse(&second, "--steps 80"), "");
+    assert_true(options_resume(&second, kept, &e));
+    assert_true(second.keep == 7 && second.keep_every == 20 && second.steps == 80);
+    assert_string_equal(parse(&second, "--out x --keep 1"), "");
+    assert_true(options_resume(&second, kept, &e));
+    assert_true(second.keep == 1 && second.keep_every == 20 && second.steps == 50);
+    mem_free(kept);
 
     assert_string_equal(parse(&second, "--algo topka"), "");
     assert_false(options_resume(&second, text, &e));
