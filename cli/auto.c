@@ -17,6 +17,7 @@
 #include "cli/median.h"
 #include "cli/pattern.h"
 #include "cli/ping_pong.h"
+#include "cli/step_cost.h"
 
 /* -- the network ----------------------------------------------------------------------------------- */
 /* A short sweep: about a second for each of at most two pairs of ranks, between nodes and inside one. */
@@ -42,34 +43,13 @@ static void find_allowed(struct run *r, bool *allowed) {
     }
 }
 
-/* Entries of [from, to) that compete for selection. */
-static size_t competing(const struct run *r, size_t from, size_t to) {
-    size_t exempt = 0;
-    for (size_t i = 0; i < r->exempts; i++) exempt += r->exempt[i] >= from && r->exempt[i] < to;
-    return to - from - exempt;
-}
-
-/* The step as cost cases: one, or with --overlap layers one for each group. cases: fresh memory. Returns how many. */
-static size_t make_cases(struct run *r, const struct auto_choice *a, struct cost_case **cases) {
-    size_t groups = r->groups > 0 ? r->groups : 1, count = 0;
-    *cases = mem_alloc(groups, sizeof **cases, "cases of the cost model");
-    for (size_t i = 0; i < groups; i++) {
-        size_t from = r->groups > 0 ? r->group[i] : 0, to = i + 1 < groups ? r->group[i + 1] : r->n;
-        size_t n = competing(r, from, to);
-        if (n == 0) continue;
-        size_t k = (size_t)((double)a->k * (double)n / (double)a->n);
-        (*cases)[count++] = (struct cost_case){n, k > 0 ? k : 1, r->comm->size, a->ranks_per_node};
-    }
-    return count;
-}
-
 static bool rank_all(struct run *r, struct auto_choice *a, const bool *allowed, struct err *e) {
     struct cost_case *cases;
     if (!run_cut_gradient(r, e)) return false;
     a->groups = (int)r->groups;
     a->n = r->n - r->exempts;
     a->k = density_to_k(r->options.density, a->n);
-    size_t count = make_cases(r, a, &cases);
+    size_t count = step_cost_cases(r, a->k, &cases);
     a->count = best_rank(cases, count, &a->net, a->only, allowed, r->options.local_update, a->list);
     mem_free(cases);
     run_close_exchange(r);
@@ -172,7 +152,7 @@ bool auto_choose(struct run *r, const struct device_ops *device, struct err *e) 
     double begin = clock_now();
     struct auto_choice *a = r->choice = mem_zalloc(1, sizeof *a, "the choice of --algo auto");
     a->nodes = r->comm->nodes;
-    a->ranks_per_node = r->comm->local_size * r->comm->nodes == r->comm->size ? r->comm->local_size : 1;
+    a->ranks_per_node = step_ranks_per_node(r->comm);
     if (options_given(&r->options, "wire")) TABLE_FIND(wires, r->options.wire, a->only);
     bool good = choose(r, device, a, e);
     phases_reset(&r->phases);
