@@ -130,6 +130,31 @@ size_t mem_resident_shared(void) {
 size_t mem_resident_private(void) {
     return proc_line("/proc/self/status", "RssAnon:");
 }
+/* A mapping "from-to rw-p offset device inode" without a name, or the heap: neither a file's nor a stack's. */
+static bool is_private(const char *line, bool *mapping) {
+    char access[8], name[16] = "";
+    unsigned long long from, to;
+    *mapping = sscanf(line, "%llx-%llx %7s %*s %*s %*s %15s", &from, &to, access, name) >= 3;
+    return *mapping && strcmp(access, "rw-p") == 0 && (!name[0] || strcmp(name, "[heap]") == 0);
+}
+
+/* The last line of a mapping tells its flags: "nr" is address space of which nobody means to touch all (sanitizers). */
+size_t mem_untouched(void) {
+    FILE *f = fopen("/proc/self/smaps", "r");
+    if (!f) return 0;
+    char line[512];
+    size_t untouched = 0, asked = 0, touched = 0;
+    for (bool mine = false, mapping; fgets(line, sizeof line, f);) {
+        bool private = is_private(line, &mapping);
+        if (mapping) mine = private;
+        if (mine && strncmp(line, "Size:", 5) == 0) asked = (size_t)strtoull(line + 5, NULL, 10);
+        if (mine && strncmp(line, "Rss:", 4) == 0) touched = (size_t)strtoull(line + 4, NULL, 10);
+        if (mine && strncmp(line, "VmFlags:", 8) == 0 && !strstr(line, " nr")) untouched += asked - touched;
+    }
+    fclose(f);
+    return untouched * 1024;
+}
+
 size_t mem_available(void) {
     return proc_line("/proc/meminfo", "MemAvailable:");
 }

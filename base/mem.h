@@ -39,6 +39,10 @@ size_t mem_resident_peak(void);
 size_t mem_resident_shared(void);  /* the part of it that is shared memory, such as the dataset of a node */
 size_t mem_resident_private(void); /* the part that is neither shared nor of a file */
 
+/* Bytes of private memory that this process has asked for and not touched yet, as Linux says, stacks of threads
+ * included; 0 where unknown. */
+size_t mem_untouched(void);
+
 /* Bytes of this machine that can be had without swapping, as Linux says; 0 where unknown. */
 size_t mem_available(void);
 

@@ -137,6 +137,15 @@ static bool write_model(const struct run *r, const char *dir, struct err *e) {
     return good;
 }
 
+size_t checkpoint_bytes(struct run *r, bool copy) {
+    struct own own;
+    size_t rank = 0, model = r->comm->rank == 0 ? (r->n + r->optimiser.n_state) * sizeof(float) : 0;
+    own_open(r, &own);
+    for (size_t i = 0; i < own.count; i++) rank += own.section[i].bytes;
+    own_close(&own);
+    return copy ? (model > rank ? model : rank) : model + rank;
+}
+
 bool checkpoint_write(struct run *r, struct err *e) {
     const char *out = r->options.out;
     char path[CHECKPOINT_PATH_MAX], temporary[CHECKPOINT_PATH_MAX + 8];

@@ -11,6 +11,9 @@
 /* Writes the state after r->step steps. Collective. */
 bool checkpoint_write(struct run *r, struct err *e);
 
+/* Bytes that this rank writes of a checkpoint; copy: that it needs for its copies meanwhile. */
+size_t checkpoint_bytes(struct run *r, bool copy);
+
 /* --resume DIR: finds the newest checkpoint of a run directory (or takes DIR as one), reads its options. Collective. */
 bool checkpoint_find(struct comm *c, const char *dir, struct checkpoint *found, struct err *e);
 void checkpoint_close(struct checkpoint *found);

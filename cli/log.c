@@ -182,19 +182,26 @@ static bool keep_rows(struct run *r, struct err *e) {
     return false;
 }
 
-static bool open_file(struct run *r, struct err *e) {
+bool log_check(struct run *r, struct err *e) {
     struct log *l = &r->log;
     const char *out = r->options.out;
     if (snprintf(l->path, sizeof l->path, "%s/run.jsonl", out) >= (int)sizeof l->path)
         return err_set(e, "--out: the name of the directory is too long");
-    if (!make_directories(out, e)) return false;
-    bool there = access(l->path, F_OK) == 0;
-    if (there && !r->options.resume[0]) {
+    if (access(l->path, F_OK) != 0) return true;
+    if (!r->options.resume[0]) {
         char *quoted = shell_quote(out);
         err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
         mem_free(quoted);
         return false;
     }
+    return access(l->path, W_OK) == 0 ||
+           err_set(e, "cannot write %s: %s; choose another --out", l->path, strerror(errno));
+}
+
+static bool open_file(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    if (!log_check(r, e) || !make_directories(r->options.out, e)) return false;
+    bool there = access(l->path, F_OK) == 0;
     if (there && !keep_rows(r, e)) return false;
     l->file = fopen(l->path, "a");
     if (!l->file) return err_set(e, "cannot write %s: %s; choose another --out", l->path, strerror(errno));

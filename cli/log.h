@@ -79,6 +79,8 @@ struct log {
 /* Opens OUT/run.jsonl with its header (rank 0); with --resume into the same directory keeps the rows up to the
  * checkpoint. */
 bool log_open(struct run *r, struct err *e);
+/* As far as that can be said without writing: has OUT a log already that would be another run's? (rank 0) */
+bool log_check(struct run *r, struct err *e);
 void log_close(struct run *r);
 
 /* When a run ends before its first step: a log that log_open has made goes, so that the run can be started again. */

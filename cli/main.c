@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/data_show.h"
+#include "cli/dry_run.h"
 #include "cli/evaluate_verb.h"
 #include "cli/export.h"
 #include "cli/fit.h"
@@ -60,6 +61,14 @@ static int finish(struct run *r, int status) {
     return status;
 }
 
+static int finish_dry(struct run *r) {
+    struct comm *c = r->comm;
+    dry_run_report(r);
+    run_close(r);
+    comm_close(c);
+    return EXIT_DONE;
+}
+
 static int train(int argc, char **argv, int first) {
     int status;
     struct comm *c = open_job(&argc, &argv, &status);
@@ -73,6 +82,7 @@ static int train(int argc, char **argv, int first) {
     static struct run r; /* large */
     if (!run_open(&r, &o, argv[0], c, &e)) return user_error(c, &e);
     report_begin(&r);
+    if (r.options.dry_run) return finish_dry(&r);
     if (!run_train(&r, &status, &e)) return user_error(c, &e);
     status = finish(&r, status);
     if (status != EXIT_USER) comm_close(c);

@@ -44,7 +44,7 @@ struct options {
     int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
     char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
     double eval_every;
-    bool quiet;
+    bool quiet, dry_run;
     char progress[OPTION_TEXT_MAX];
     bool given[OPTIONS_MAX];   /* by row: was it on the command line? */
     bool ignored[OPTIONS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been */

@@ -250,6 +250,10 @@ const struct option_row option_table[] = {
      "write a Chrome trace (chrome://tracing, Perfetto) of the phases of every rank to FILE", AT(trace)},
     {"progress", "HOW", OPTION_CHOICE, RULE_LOCAL, output_group, "auto",
      "a bar on a terminal, lines elsewhere, or none", AT(progress), .choice = progress_name},
+    {"dry-run", NULL, OPTION_FLAG, RULE_LOCAL, output_group, NULL,
+     "check everything, say what would run and what it takes (traffic, memory, disk), and end without training or "
+     "writing",
+     AT(dry_run)},
     {"quiet", NULL, OPTION_FLAG, RULE_LOCAL, output_group, NULL, "print nothing but errors", AT(quiet)},
 };
 

@@ -62,6 +62,10 @@ static void write_head(struct record *r, const struct record_about *about, struc
     if (!good) record_cannot_write(r, e);
 }
 
+bool record_exists(const char *path, struct err *e) {
+    return err_set(e, "%s is there already; remove it or give --record another name", path);
+}
+
 /* Rank 0. O_EXCL: gradients of another run are not to be lost by a slip. */
 static void create(struct record *r, const char *path, const struct record_about *about, struct err *e) {
     if (strlen(path) >= sizeof r->path) {
@@ -70,7 +74,7 @@ static void create(struct record *r, const char *path, const struct record_about
     }
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST) {
-        err_set(e, "%s is there already; remove it or give --record another name", path);
+        record_exists(path, e);
         return;
     }
     if (file >= 0) r->file = fdopen(file, "wb");

@@ -12,7 +12,7 @@
 #include "cli/schedule_text.h"
 #include "cli/shell_quote.h"
 
-static void human_bytes(char *text, size_t size, double bytes) {
+void human_bytes(char *text, size_t size, double bytes) {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t u = 0;
     while (bytes >= 1024 && u < 4) {

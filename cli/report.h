@@ -4,6 +4,9 @@
 
 #include "cli/run.h"
 
+/* "3.15 KiB" */
+void human_bytes(char *text, size_t size, double bytes);
+
 void report_begin(struct run *r);
 void report_end(struct run *r, int status);
 

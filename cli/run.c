@@ -14,6 +14,7 @@
 #include "cli/checkpoint.h"
 #include "cli/checkpoint_model.h"
 #include "cli/device_option.h"
+#include "cli/dry_run.h"
 #include "cli/version.h"
 #include "cli/vocabulary_file.h"
 
@@ -337,7 +338,12 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     else if (r->step > r->stop)
         err_set(e, "the run has done %zu steps already, more than the %zu of --stop-at %g; give a later one, or none",
                 r->step, r->stop, r->options.stop_at);
-    if (comm_agree(r->comm, e) || !open_extras(r, e) || !log_open(r, e) || !write_vocabulary(r, e)) return false;
+    if (comm_agree(r->comm, e)) return false;
+    if (r->options.dry_run) {
+        open_loader(r);
+        return dry_run_check(r, e);
+    }
+    if (!open_extras(r, e) || !log_open(r, e) || !write_vocabulary(r, e)) return false;
     open_loader(r);
     return true;
 }

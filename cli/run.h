@@ -26,6 +26,12 @@ struct origin {
     uint64_t run_id, step;
 };
 
+/* --dry-run: what a run would take [bytes] (dry_run.c). */
+struct dry_run {
+    double memory, free;     /* of the largest rank, at most; what can be had on this node, 0: unknown */
+    double checkpoint, disk; /* all files of one; free on the disk of --out */
+};
+
 struct run {
     struct options options;
     const char *program; /* as the user called it, for messages that say what to type */
@@ -66,6 +72,7 @@ struct run {
     struct xi xi;                      /* zero without */
 
     struct origin origin;
+    struct dry_run dry;
     struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
 
     size_t n;                            /* parameters */

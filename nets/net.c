@@ -54,6 +54,11 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     return net;
 }
 
+size_t net_device_bytes(const struct net *net) {
+    const struct arena *a = &net->arena;
+    return (2 * a->n + a->n_state + a->n_carry + net_impl(net)->planned) * sizeof(float);
+}
+
 void net_close(struct net *net) {
     if (!net) return;
     struct net_impl *m = net_impl(net);

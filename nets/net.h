@@ -143,6 +143,10 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result);
 void net_evaluate_tokens(struct net *net, const int32_t *token, const int32_t *y, int valid, struct net_result *result);
 
+/* Bytes on the device: parameters, gradients, statistics, carry, activations and their gradients; not what the
+ * backend's library takes for itself. */
+size_t net_device_bytes(const struct net *net);
+
 /* "oneDNN 2.6.3": the library that computes on this device, for --version and logs. */
 const char *net_backend_version(const struct device_ops *device);
 

@@ -42,6 +42,7 @@ struct net_impl {
     struct net_slot slot[NET_LAYERS_MAX];
     int slots;
     float *activations, *gradients; /* device: all tensors; all slots */
+    size_t planned;                 /* floats of both */
 };
 
 static inline struct net_impl *net_impl(const struct net *net) {

@@ -61,10 +61,12 @@ void net_plan(struct net *net) {
         m->slot[i].offset = total;
         total += spaced(m->slot[i].floats);
     }
+    m->planned = total;
     m->gradients =
         net->setup.device->alloc(total * sizeof(float), "the gradients of activations (a smaller --batch needs less)");
     total = 0;
     for (int i = 0; i < m->tensors; i++) total += spaced(m->tensor[i].shape.floats);
+    m->planned += total;
     m->activations = net->setup.device->alloc(total * sizeof(float), "the activations (a smaller --batch needs less)");
     total = 0;
     for (int i = 0; i < m->tensors; i++) {

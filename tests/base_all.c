@@ -182,6 +182,15 @@ static void memory_is_aligned_and_zeroed(void **state) {
     mem_free(text);
     /* The kernel counts pages in batches: the two may differ by some of them. */
     assert_true(mem_resident() > 0 && mem_resident_peak() + (1 << 20) > mem_resident());
+    enum { LARGE = 64 << 20, SLACK = 8 << 20 };
+    size_t before = mem_untouched();
+    char *large = mem_alloc(LARGE, 1, "a test");
+    size_t asked = mem_untouched();
+    memset(large, 1, LARGE);
+    size_t touched = mem_untouched();
+    mem_free(large);
+    assert_in_range(asked, before + LARGE - SLACK, before + LARGE + SLACK);
+    assert_in_range(touched, before < SLACK ? 0 : before - SLACK, before + SLACK);
 }
 
 static void dies(void) {
