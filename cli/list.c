@@ -1,60 +1,185 @@
-/* list.c: see list.h. */
+/* list.c: see list.h. A table that is shown is one line of `tables`, for people and for programs alike. */
 #include "cli/list.h"
 
 #include <stdio.h>
 
+#include "cli/export.h"
 #include "cli/options.h"
 #include "nets/optimiser.h"
 
-static void heading(const char *title, const char *option) {
-    printf("%s (%s)\n", title, option);
+const char list_usage[] = "usage: sparsetrain list [--json]\n"
+                          "Every row of every table: models, datasets, gradient exchanges, selectors, wire formats, "
+                          "optimisers, devices, formats\n"
+                          "of export; what it is, where it comes from, and whether it can be used here.\n"
+                          "  --json  one JSON object: an array for each table, an object for each row\n";
+
+/* What is said of a row. */
+struct row {
+    const char *name, *summary, *paper; /* paper: where it comes from, or NULL */
+    bool usable;
+    struct err why;    /* why not, where it is not usable */
+    const char *found; /* where it is usable: what was found; NULL: nothing had to be */
+    struct dataset dataset;
+};
+
+static void make_row(struct row *r, const char *name, const char *summary, const char *paper) {
+    *r = (struct row){.name = name, .summary = summary, .paper = paper, .usable = true};
 }
 
-static void row(const char *name, const char *state, const char *summary, const char *source) {
-    printf("  %-14s %-4s %s\n", name, state, summary);
-    if (source) printf("  %-14s      %s\n", "", source);
+/* -- tables: their i-th row, false past the end; what else a program may want to know of it ----------------------- */
+
+static bool model_row(size_t i, struct row *r) {
+    if (models[i]) make_row(r, models[i]->name, models[i]->summary, models[i]->paper);
+    return models[i] != NULL;
 }
 
-static void list_devices(void) {
-    heading("Devices", "--device");
-    for (size_t i = 0; devices[i]; i++) {
-        struct err why = {0};
-        bool usable = devices[i]->available(&why);
-        const char *more = !usable ? why.text : device_is_host(devices[i]) ? NULL : devices[i]->describe();
-        row(devices[i]->name, usable ? "yes" : "no", devices[i]->summary, more);
-    }
+static void model_more(size_t i, struct json *j) {
+    json_string(j, "input", model_input_names[models[i]->input]);
+    json_integer(j, "parameters", (int64_t)models[i]->parameters);
+    json_integer(j, "classes", models[i]->classes);
+    json_string(j, "data", models[i]->reference.data);
 }
 
-static void list_datasets(void) {
-    heading("Datasets", "--data");
-    for (size_t i = 0; datasets[i]; i++) {
-        struct err why = {0};
-        struct dataset d;
-        const char *where;
-        options_dataset(datasets[i]->name, &where);
-        bool found = dataset_find(datasets[i], where, 1, &d, &why);
-        row(datasets[i]->name, found ? "yes" : "no", datasets[i]->summary, datasets[i]->paper);
-        printf("  %-14s      %s%s\n", "", found ? "found: " : "", found ? d.source : why.text);
-    }
+static bool dataset_row(size_t i, struct row *r) {
+    const char *where;
+    if (!datasets[i]) return false;
+    make_row(r, datasets[i]->name, datasets[i]->summary, datasets[i]->paper);
+    options_dataset(datasets[i]->name, &where);
+    r->usable = dataset_find(datasets[i], where, 1, &r->dataset, &r->why);
+    r->found = r->dataset.source;
+    return true;
+}
+
+static void dataset_more(size_t i, struct json *j) {
+    json_string(j, "kind", datasets[i]->kind == DATA_TEXT ? "text" : "images");
+    json_boolean(j, "built_in", datasets[i]->built_in);
+}
+
+static bool exchange_row(size_t i, struct row *r) {
+    if (exchanges[i]) make_row(r, exchanges[i]->name, exchanges[i]->summary, exchanges[i]->paper);
+    return exchanges[i] != NULL;
+}
+
+static void exchange_more(size_t i, struct json *j) {
+    const struct exchange_ops *x = exchanges[i];
+    json_boolean(j, "sparse", x->sparse);
+    json_boolean(j, "conserves", x->conserves);
+    json_boolean(j, "drifts", x->drifts);
+    json_boolean(j, "by_node", x->by_node);
+    if (x->selects && x->default_select)
+        json_string(j, "select", x->default_select);
+    else
+        json_null(j, "select");
+}
+
+static bool selector_row(size_t i, struct row *r) {
+    if (selectors[i]) make_row(r, selectors[i]->name, selectors[i]->summary, selectors[i]->paper);
+    return selectors[i] != NULL;
+}
+
+static void selector_more(size_t i, struct json *j) {
+    json_boolean(j, "exact_count", selectors[i]->exact_count);
+}
+
+static bool wire_row(size_t i, struct row *r) {
+    if (wires[i]) make_row(r, wires[i]->name, wires[i]->summary, wires[i]->paper);
+    return wires[i] != NULL;
+}
+
+static void wire_more(size_t i, struct json *j) {
+    json_boolean(j, "rounds", wires[i]->rounds);
+}
+
+static bool optimiser_row(size_t i, struct row *r) {
+    if (optimisers[i]) make_row(r, optimisers[i]->name, optimisers[i]->summary, NULL);
+    return optimisers[i] != NULL;
+}
+
+static bool device_row(size_t i, struct row *r) {
+    if (!devices[i]) return false;
+    make_row(r, devices[i]->name, devices[i]->summary, NULL);
+    r->usable = devices[i]->available(&r->why);
+    r->found = r->usable && !device_is_host(devices[i]) ? devices[i]->describe() : NULL;
+    return true;
+}
+
+static void device_more(size_t i, struct json *j) {
+    json_boolean(j, "trains", !devices[i]->no_arrays);
+}
+
+static bool format_row(size_t i, struct row *r) {
+    if (export_formats[i]) make_row(r, export_formats[i]->name, export_formats[i]->summary, NULL);
+    return export_formats[i] != NULL;
+}
+
+static const struct {
+    const char *title, *option, *key;
+    bool (*row)(size_t i, struct row *r);
+    void (*more)(size_t i, struct json *j);
+} tables[] = {
+    {"Models", "--model", "models", model_row, model_more},
+    {"Datasets", "--data", "datasets", dataset_row, dataset_more},
+    {"Gradient exchanges", "--algo", "exchanges", exchange_row, exchange_more},
+    {"Selectors", "--select", "selectors", selector_row, selector_more},
+    {"Wire formats", "--wire", "wires", wire_row, wire_more},
+    {"Optimisers", "--optimiser", "optimisers", optimiser_row, NULL},
+    {"Devices", "--device", "devices", device_row, device_more},
+    {"Formats of export", "export --format", "export_formats", format_row, NULL},
+};
+enum { TABLES = sizeof tables / sizeof *tables };
+
+/* -- for people ------------------------------------------------------------------------------------------------ */
+
+static void print_more(const char *text, const char *text_too) {
+    printf("  %-14s      %s%s\n", "", text, text_too);
+}
+
+static void print_row(const struct row *r) {
+    printf("  %-14s %-4s %s\n", r->name, r->usable ? "yes" : "no", r->summary);
+    if (r->paper) print_more(r->paper, "");
+    if (!r->usable) print_more(r->why.text, "");
+    if (r->usable && r->found) print_more(r->dataset.ops ? "found: " : "", r->found);
 }
 
 void list_print(void) {
-    heading("Models", "--model");
-    for (size_t i = 0; models[i]; i++) row(models[i]->name, "yes", models[i]->summary, models[i]->paper);
-    putchar('\n');
-    list_datasets();
-    putchar('\n');
-    heading("Gradient exchanges", "--algo");
-    for (size_t i = 0; exchanges[i]; i++) row(exchanges[i]->name, "yes", exchanges[i]->summary, exchanges[i]->paper);
-    putchar('\n');
-    heading("Selectors", "--select");
-    for (size_t i = 0; selectors[i]; i++) row(selectors[i]->name, "yes", selectors[i]->summary, selectors[i]->paper);
-    putchar('\n');
-    heading("Wire formats", "--wire");
-    for (size_t i = 0; wires[i]; i++) row(wires[i]->name, "yes", wires[i]->summary, wires[i]->paper);
-    putchar('\n');
-    heading("Optimisers", "--optimiser");
-    for (size_t i = 0; optimisers[i]; i++) row(optimisers[i]->name, "yes", optimisers[i]->summary, NULL);
-    putchar('\n');
-    list_devices();
+    static struct row r;
+    for (size_t t = 0; t < TABLES; t++) {
+        printf("%s%s (%s)\n", t ? "\n" : "", tables[t].title, tables[t].option);
+        for (size_t i = 0; tables[t].row(i, &r); i++) print_row(&r);
+    }
+}
+
+/* -- for programs ---------------------------------------------------------------------------------------------- */
+
+static void json_text_or_null(struct json *j, const char *key, const char *text) {
+    if (text)
+        json_string(j, key, text);
+    else
+        json_null(j, key);
+}
+
+void list_print_json(void) {
+    static struct row r;
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    for (size_t t = 0; t < TABLES; t++) {
+        json_array(&j, tables[t].key);
+        for (size_t i = 0; tables[t].row(i, &r); i++) {
+            json_object(&j, NULL);
+            json_string(&j, "name", r.name);
+            json_string(&j, "option", tables[t].option);
+            json_string(&j, "summary", r.summary);
+            json_text_or_null(&j, "paper", r.paper);
+            json_boolean(&j, "available", r.usable);
+            json_text_or_null(&j, "reason", r.usable ? NULL : r.why.text);
+            json_text_or_null(&j, "found", r.usable ? r.found : NULL);
+            if (tables[t].more) tables[t].more(i, &j);
+            json_end(&j);
+        }
+        json_end(&j);
+    }
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
 }

@@ -3,5 +3,8 @@
 #define ST_CLI_LIST_H
 
 void list_print(void);
+void list_print_json(void); /* one line */
+
+extern const char list_usage[]; /* --help */
 
 #endif

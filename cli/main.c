@@ -105,14 +105,20 @@ static void print_help(void) {
     options_help(stdout);
 }
 
-/* Verbs that take nothing: under a launcher rank 0 alone prints. */
+/* Verbs that take nothing, or --json alone: under a launcher rank 0 alone prints. */
 static const struct plain {
     const char *first, *second;
-    void (*print)(void);
+    void (*print)(void), (*print_json)(void);
 } plain_verbs[] = {
-    {"list", NULL, list_print},         {"man", NULL, print_man},           {"help", NULL, print_help},
-    {"--help", NULL, print_help},       {"-h", NULL, print_help},           {"version", NULL, version_print},
-    {"--version", NULL, version_print}, {"completion", "bash", print_bash}, {"completion", "zsh", print_zsh},
+    {"list", NULL, list_print, list_print_json},
+    {"version", NULL, version_print, version_print_json},
+    {"--version", NULL, version_print, version_print_json},
+    {"man", NULL, print_man, NULL},
+    {"completion", "bash", print_bash, NULL},
+    {"completion", "zsh", print_zsh, NULL},
+    {"help", NULL, print_help, NULL},
+    {"--help", NULL, print_help, NULL},
+    {"-h", NULL, print_help, NULL},
 };
 
 /* Verbs without MPI: under a launcher rank 0 alone acts. argv[0] is the last word of the verb. */
@@ -138,30 +144,34 @@ static const struct {
     {"bench", NULL, bench_exchange},
 };
 
-/* What verbs.h says of it. */
-static const char *summary_of(const char *words) {
-    size_t i = 0;
-    while (i < verb_rows && strcmp(verb_table[i].words, words) != 0) i++;
-    return i < verb_rows ? verb_table[i].summary : "";
-}
-
 static int answer(void (*print)(void)) {
     if (launcher_rank() == 0) print();
     return EXIT_DONE;
 }
 
-/* argv[0] is the last word of the verb; options are mistakes like any other word, but for --help. */
+/* Its --help, or what verbs.h says of it. */
+static int print_usage(const char *words) {
+    size_t i = 0;
+    while (i < verb_rows && strcmp(verb_table[i].words, words) != 0) i++;
+    if (i < verb_rows && verb_table[i].usage)
+        fputs(verb_table[i].usage, stdout);
+    else
+        printf("usage: sparsetrain %s\n%s\n", words, i < verb_rows ? verb_table[i].summary : "");
+    return EXIT_DONE;
+}
+
+/* argv[0] is the last word of the verb; options are mistakes like any other word, but for --help and --json. */
 static int run_plain(const struct plain *verb, int argc, char **argv) {
     char words[64];
     bool option = *verb->first == '-'; /* with which no word is a mistake */
+    if (verb->print_json && argc == 2 && strcmp(argv[1], "--json") == 0) return answer(verb->print_json);
     if (argc == 1 || option) return answer(verb->print);
     if (launcher_rank() != 0) return EXIT_DONE;
     snprintf(words, sizeof words, "%s%s%s", verb->first, verb->second ? " " : "", verb->second ? verb->second : "");
-    if (strcmp(argv[1], "--help") == 0) {
-        printf("usage: sparsetrain %s\n%s\n", words, summary_of(words));
-        return EXIT_DONE;
-    }
-    fprintf(stderr, "sparsetrain: %s stands alone; leave out \"%.60s\"%s\n", words, argv[1],
+    const char *wrong = argv[verb->print_json && argc > 2 && strcmp(argv[1], "--json") == 0 ? 2 : 1];
+    if (strcmp(wrong, "--help") == 0) return print_usage(words);
+    fprintf(stderr, "sparsetrain: %s %s; leave out \"%.60s\"%s\n", words,
+            verb->print_json ? "takes nothing but --json" : "stands alone", wrong,
             strcmp(words, "help") == 0 ? " (a verb's own help: sparsetrain VERB --help)" : "");
     return EXIT_USER;
 }

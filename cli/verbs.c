@@ -10,13 +10,16 @@
 #include "cli/evaluate_verb.h"
 #include "cli/export.h"
 #include "cli/fit.h"
+#include "cli/list.h"
 #include "cli/predict.h"
+#include "cli/version.h"
 
 const struct verb_row verb_table[] = {
     {"train", "train a network (the verb may be left out)", NULL},
     {"list",
-     "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here",
-     NULL},
+     "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here "
+     "(--json)",
+     list_usage},
     {"evaluate",
      "the scores of a checkpoint, on any number of ranks: mpirun -np P sparsetrain evaluate RUN (evaluate --help)",
      evaluate_usage},
@@ -40,7 +43,7 @@ const struct verb_row verb_table[] = {
     {"man", "this text as a manual page", NULL},
     {"completion bash", "completion of verbs, options and names for bash; make install puts it where bash looks", NULL},
     {"completion zsh", "the same for zsh", NULL},
-    {"version", "version, commit, libraries, compiler", NULL},
+    {"version", "version, commit, libraries, compiler (--json)", version_usage},
     {"help", "this text", NULL},
 };
 

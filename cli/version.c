@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/plugin.h"
 #include "cli/device_option.h"
 #include "comm/comm.h"
 #include "nets/net.h"
@@ -31,6 +32,11 @@ static void print_device(const struct device_ops *device) {
     mem_free(text);
 }
 
+const char version_usage[] =
+    "usage: sparsetrain version [--json]\n"
+    "What this build is: version, commit, compiler and flags, MPI, oneDNN, the CUDA plugin, devices.\n"
+    "  --json  one JSON object\n";
+
 void version_print(void) {
     printf("sparsetrain %s (commit %s)\n", ST_VERSION, ST_COMMIT);
     printf("MPI       %s\n", comm_library());
@@ -38,6 +44,61 @@ void version_print(void) {
     for (size_t i = 0; devices[i]; i++) print_device(devices[i]);
     printf("selection %s\n", topk_kernels()->name);
     printf("compiler  %s, %s\n", COMPILER, ST_CFLAGS);
+}
+
+static void json_device(struct json *j, const struct device_ops *device) {
+    struct err why = {0};
+    bool usable = device->available(&why);
+    json_object(j, NULL);
+    json_string(j, "name", device->name);
+    json_boolean(j, "available", usable);
+    if (usable) {
+        json_null(j, "reason");
+        json_string(j, "label", device->label());
+        json_string(j, "about", device->describe());
+    } else {
+        json_string(j, "reason", why.text);
+        json_null(j, "label");
+        json_null(j, "about");
+    }
+    if (usable && !device->no_arrays)
+        json_string(j, "backend", net_backend_version(device));
+    else
+        json_null(j, "backend");
+    json_end(j);
+}
+
+/* Whether it is there and fits this program; whether there is a GPU for it is the device's. */
+static void json_plugin(struct json *j) {
+    struct err why = {0};
+    const struct plugin *p = plugin_load("libsparsetrain_cuda.so", &why);
+    json_object(j, "cuda_plugin");
+    json_boolean(j, "loaded", p != NULL);
+    if (p)
+        json_null(j, "reason");
+    else
+        json_string(j, "reason", why.text);
+    json_end(j);
+}
+
+void version_print_json(void) {
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "version", ST_VERSION);
+    json_string(&j, "commit", ST_COMMIT);
+    json_string(&j, "compiler", COMPILER);
+    json_string(&j, "flags", ST_CFLAGS);
+    json_string(&j, "mpi", comm_library());
+    json_string(&j, "onednn", net_backend_version(device_find("cpu")));
+    json_string(&j, "simd", topk_kernels()->name);
+    json_plugin(&j);
+    json_array(&j, "devices");
+    for (size_t i = 0; devices[i]; i++) json_device(&j, devices[i]);
+    json_end(&j);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
 }
 
 void version_json(struct json *j, const struct device_ops *device) {

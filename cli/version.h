@@ -7,7 +7,9 @@
 
 const char *version_number(void); /* "0.1.0" */
 const char *version_commit(void);
-void version_print(void);                                           /* `sparsetrain --version` */
+void version_print(void);                                           /* `sparsetrain version` */
+void version_print_json(void);                                      /* the same for programs, as one line */
+extern const char version_usage[];                                  /* --help */
 void version_json(struct json *j, const struct device_ops *device); /* "versions": {...}; backend: of this device */
 
 #endif

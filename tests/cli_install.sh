@@ -141,10 +141,9 @@ if command -v bash > /dev/null 2>&1; then
     done
     check "bash: every algorithm is offered" [ "${last-}" = "$(echo "$algos" | tail -n 1)" ]
     # Every option of every verb is offered with its verb, and nothing else.
-    for verb in train config list 'data show' bench 'bench select' 'bench net' 'bench wire' p2p predict fit evaluate export; do
+    for verb in train config list 'data show' bench 'bench select' 'bench net' 'bench wire' p2p predict fit evaluate export version; do
         case $verb in train | config) help=--help ;; *) help="$verb --help" ;; esac
         "$PROGRAM" $help 2> /dev/null | sed -n 's/^  --\([a-z0-9-]*\).*/--\1/p' > "$W/options"
-        if [ "$verb" = list ]; then continue; fi
         if [ "$verb" = train ]; then echo --version >> "$W/options"; fi
         check "bash: all options of $verb, as in its --help" offers sparsetrain $verb -- gives $(cat "$W/options") --help
     done
@@ -191,7 +190,7 @@ COMPLETE
     check "zsh: options of the verb of one word" shown_by_zsh sparsetrain bench --p gives '--pattern[the gradients' 'layers\:'
     check "zsh: a checkpoint is a directory" shown_by_zsh sparsetrain export '' gives ':CHECKPOINT:_files -/' '--format['
     check "zsh: a recording is a file" shown_by_zsh sparsetrain fit '' gives ':RECORDING:_files'
-    check "zsh: a verb without options" shown_by_zsh sparsetrain list '' gives 'no options'
+    check "zsh: a verb without options" shown_by_zsh sparsetrain man '' gives 'no options'
 else
     skip "completion in zsh" "zsh is not installed"
 fi

@@ -19,11 +19,54 @@ for verb in train list man help version 'data show --png x' bench 'bench select'
     # shellcheck disable=SC2086
     check "$verb with a word too many" silent mistaken_alone junk $verb junk
 done
-check "under mpirun, too" silent mistaken 'version stands alone; leave out "junk"' 3 version junk
+check "under mpirun, too" silent mistaken 'version takes nothing but --json; leave out "junk"' 3 version junk
 start 1 completion bash --help
 check "--help of a verb without options" grep -q '^usage: sparsetrain completion bash' "$W/out"
 start 3 list
 check "list under mpirun speaks once" sh -c "[ \$(grep -c '^Devices' '$W/out') -eq 1 ]"
+# tabled TABLE NAME...: these rows, in this order, are those of the table in the line of JSON that is in $W/out
+tabled() {
+    tabled_as=$1
+    shift
+    tabled_found=$(sed "s/.*\"$tabled_as\":\[//; s/}\].*//" "$W/out" | tr '{' '\n' | sed -n 's/^"name":"\([^"]*\)".*/\1/p' | tr '\n' ' ')
+    why="$tabled_as: $tabled_found, not $*"
+    [ "$tabled_found" = "$* " ]
+}
+start 1 list --json
+json_lines "list --json is JSON, in one line" "$W/out"
+check "of one line" [ "$(wc -l < "$W/out")" -eq 1 ]
+# shellcheck disable=SC2046 # lists of names
+{
+    check "list --json: models" tabled models $(names_of MODEL nets/models.def)
+    check "list --json: datasets" tabled datasets $(names_of DATASET data/datasets.def)
+    check "list --json: exchanges" tabled exchanges $(names_of EXCHANGE comm/exchanges.def)
+    check "list --json: selectors" tabled selectors $(names_of SELECTOR topk/selectors.def)
+    check "list --json: wire formats" tabled wires $(names_of WIRE comm/wires.def)
+    check "list --json: optimisers" tabled optimisers $(names_of OPTIMISER nets/optimisers.def)
+    check "list --json: devices" tabled devices $(names_of DEVICE base/devices.def)
+}
+SPARSETRAIN_PLUGIN=$W/none.so start 1 list --json
+check "list --json: a device that cannot be used, and why" grep -q '{"name":"cuda","option":"--device","summary":"[^"]*","paper":null,"available":false,"reason":"SPARSETRAIN_PLUGIN names [^"]*, which cannot be read"' "$W/out"
+check "and one that can" grep -q '{"name":"cpu","option":"--device","summary":"[^"]*","paper":null,"available":true,"reason":null' "$W/out"
+SPARSETRAIN_DATA=$W/nowhere start 1 list --json
+check "list --json: data that are not there, and how to get them" grep -q '{"name":"cifar10",.*"available":false,"reason":"[^"]*fetch-data.sh cifar10' "$W/out"
+json_lines "is JSON, too" "$W/out"
+SPARSETRAIN_PLUGIN=$W/none.so start 1 version --json
+json_lines "version --json is JSON" "$W/out"
+check "version --json: this build" grep -q '^{"version":"[0-9.]*","commit":"[^"]*","compiler":"[^"]*","flags":"[^"]*","mpi":"[^"]*","onednn":"oneDNN [0-9.]*","simd":"[a-z0-9]*",' "$W/out"
+check "version --json: the plugin's state" grep -q '"cuda_plugin":{"loaded":false,"reason":"SPARSETRAIN_PLUGIN names' "$W/out"
+if [ -r "$PWD/$BUILD/tests/libsparsetrain_hostcuda.so" ]; then
+    SPARSETRAIN_PLUGIN=$PWD/$BUILD/tests/libsparsetrain_hostcuda.so start 1 version --json
+    check "version --json: a plugin that is loaded, its device" grep -q '"cuda_plugin":{"loaded":true,"reason":null},.*{"name":"cuda","available":true,"reason":null,"label":"hostcuda","about":"[^"]*","backend":"cuDNN' "$W/out"
+else
+    skip "version --json: a plugin that is loaded, its device" "the stand-in for CUDA is not built (no CUDA toolkit)"
+fi
+for verb in list version; do
+    check "$verb takes nothing else" silent mistaken_alone "$verb takes nothing but --json; leave out \"--xml\"" $verb --xml
+    check "$verb --json takes nothing" silent mistaken_alone "$verb takes nothing but --json; leave out \"junk\"" $verb --json junk
+    start 1 $verb --help
+    check "$verb --help names --json" grep -q '^  --json ' "$W/out"
+done
 start 1 data show --data synthetic:64x16 --png "$W/sheet.png" --columns 4 --rows 2
 check "data show writes a PNG" sh -c "head -c 4 '$W/sheet.png' | grep -q PNG"
 start 1 data show --data synthetic --png "$W/no/such/dir.png"
