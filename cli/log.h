@@ -79,7 +79,9 @@ struct log {
 /* Opens OUT/run.jsonl with its header (rank 0); with --resume into the same directory keeps the rows up to the
  * checkpoint. */
 bool log_open(struct run *r, struct err *e);
-/* As far as that can be said without writing: has OUT a log already that would be another run's? (rank 0) */
+/* Rank 0: opens the file (log_file.c). */
+bool log_open_file(struct run *r, struct err *e);
+/* As far as that can be said without writing: has OUT a log already that would be another run's? */
 bool log_check(struct run *r, struct err *e);
 void log_close(struct run *r);
 
