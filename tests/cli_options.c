@@ -492,6 +492,22 @@ static void help_and_man_name_every_row(void **state) {
     assert_non_null(strstr(man, "\\-\\-density\\-warmup"));
 }
 
+/* As before, with another length too, unless it is given. */
+static void resuming_keeps_as_many(void **state) {
+    (void)state;
+    struct options first, second;
+    struct err e = {0};
+    assert_string_equal(parse(&first, "--out x --keep 7 --keep-every 20 --steps 50"), "");
+    char *kept = options_text(&first, RULE_RUN);
+    assert_string_equal(parse(&second, "--steps 80"), "");
+    assert_true(options_resume(&second, kept, &e));
+    assert_true(second.keep == 7 && second.keep_every == 20 && second.steps == 80);
+    assert_string_equal(parse(&second, "--out x --keep 1"), "");
+    assert_true(options_resume(&second, kept, &e));
+    assert_true(second.keep == 1 && second.keep_every == 20 && second.steps == 50);
+    mem_free(kept);
+}
+
 static void resuming_takes_values_over(void **state) {
     (void)state;
     struct options first, second;
@@ -510,17 +526,6 @@ static void resuming_takes_values_over(void **state) {
     assert_string_equal(parse(&second, "--lr 0.05 --steps 80"), "");
     assert_true(options_resume(&second, text, &e));
     assert_int_equal(second.steps, 80);
-
-    /* Which checkpoints are kept: as they were, with another length too, unless they are given. */
-    assert_string_equal(parse(&first, "--out x --keep 7 --keep-every 20 --steps 50"), "");
-    char *kept = options_text(&first, RULE_RUN);
-    assert_string_equal(parse(&second, "--steps 80"), "");
-    assert_true(options_resume(&second, kept, &e));
-    assert_true(second.keep == 7 && second.keep_every == 20 && second.steps == 80);
-    assert_string_equal(parse(&second, "--out x --keep 1"), "");
-    assert_true(options_resume(&second, kept, &e));
-    assert_true(second.keep == 1 && second.keep_every == 20 && second.steps == 50);
-    mem_free(kept);
 
     assert_string_equal(parse(&second, "--algo topka"), "");
     assert_false(options_resume(&second, text, &e));
@@ -554,6 +559,7 @@ int main(void) {
         cmocka_unit_test(the_echo_reads_back),
         cmocka_unit_test(help_and_man_name_every_row),
         cmocka_unit_test(resuming_takes_values_over),
+        cmocka_unit_test(resuming_keeps_as_many),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
