@@ -129,8 +129,7 @@ static const struct {
     {"data", "show", data_show}, {"bench", "select", bench_select},
     {"bench", "net", bench_net}, {"bench", "wire", bench_wire},
     {"predict", NULL, predict},  {"config", NULL, config}, /* what train would be, without it */
-    {"fit", NULL, fit},
-    {"export", NULL, export_verb},
+    {"fit", NULL, fit},          {"export", NULL, export_verb},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all

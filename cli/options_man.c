@@ -47,9 +47,9 @@ static const struct man_row environment_rows[] = {
 
 static const struct man_row file_rows[] = {
     {"OUT/run.jsonl", "With --out OUT: the log, one JSON object a line; docs/run-jsonl.md describes every field."},
-    {"OUT/checkpoint-STEP/",
-     "The last two checkpoints: model.ckpt, and for each rank a file, rank0000.ckpt and on, with "
-     "what it has of its own. All ranks must be able to read and write OUT."},
+    {"OUT/checkpoint-STEP/", "The last two checkpoints, or those of --keep and --keep-every: model.ckpt, and for each "
+                             "rank a file, rank0000.ckpt and on, with "
+                             "what it has of its own. All ranks must be able to read and write OUT."},
     {"OUT/vocabulary.txt", "Of a run on a text: line i is word i, from 0."},
     {"PREFIX/share/sparsetrain/scripts/", "fetch-data.sh, plot.sh, sweep.sh, slurm/generate.sh and what they need; "
                                           "PREFIX is the folder above the program's bin. In a clone: scripts/."},
@@ -64,6 +64,7 @@ static const struct man_row example_rows[] = {
      "ResNet-20 on CIFAR-10 in the configuration of the gTop-k paper, on four ranks; log and checkpoints go to "
      "runs/gtopk:"},
     {"mpirun -np 4 sparsetrain --resume runs/gtopk", "To go on after an interruption, to the same bits:"},
+    {"sparsetrain export runs/gtopk --format safetensors --out gtopk.safetensors", "The trained model for PyTorch:"},
     {"mpirun -np 4 sparsetrain --data synthetic:4096x512 --batch 16 --epochs 1",
      "Without any data and in a minute, to see that all is well:"},
     {"mpirun -np 4 sparsetrain --model lstm --hidden 200 --algo oktopk --wire packed",
