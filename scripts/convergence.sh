@@ -1,6 +1,6 @@
 #!/bin/sh
 # convergence.sh [--model M] [--hidden H] [--batch B] [--epochs E] [--stop-at E] [--algos "A B ..."] [--ranks P]
-# [--density RHO] [--density-warmup LIST] [--runs DIR] [--to DIR] [-- OPTION...]: trains a model on its real data once per
+# [--density RHO] [--density-warmup LIST] [--runs DIR] [--out DIR] [-- OPTION...]: trains a model on its real data once per
 # algorithm in the configuration of the gTop-k paper (ResNet-20 and VGG-16 on CIFAR-10 at density 0.001 after its warm-up,
 # the LSTM on Penn Treebank at 0.005), and leaves in results/measured what can be published: each run's log with every
 # tenth step, a table, plots, and a README with command, commit and machine. Images: batch 32 on each of 4 ranks; LSTM: 20
@@ -8,7 +8,7 @@
 # interrupted, or stopped there, goes on where it was; what is finished is not repeated.
 set -eu
 cd "$(dirname "$0")/.."
-model=resnet20 hidden='' batch='' epochs=10 stop='' algos='dense topka gtopk' ranks=4 density='' warmup=gtopk runs='' to=''
+model=resnet20 hidden='' batch='' epochs=10 stop='' algos='dense topka gtopk' ranks=4 density='' warmup=gtopk runs='' out=''
 said='sh scripts/convergence.sh'
 for word in "$@"; do
     case $word in
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
     --density) density=$2 ;;
     --density-warmup) warmup=$2 ;;
     --runs) runs=$2 ;;
-    --to) to=$2 ;;
+    --out) out=$2 ;;
     --)
         shift
         break
@@ -65,7 +65,7 @@ else
 fi
 name=$model$hidden-$data-p$ranks
 runs=${runs:-runs/$name}
-to=${to:-results/measured/$name}
+out=${out:-results/measured/$name}
 program=${BUILD:-build}/sparsetrain
 [ -x "$program" ] || {
     echo "convergence.sh: $program is not there; build it first: make" >&2
@@ -102,7 +102,7 @@ for algo in $algos; do
 done
 
 # -- what is kept --------------------------------------------------------------------------------------------------
-mkdir -p "$to"
+mkdir -p "$out"
 text() { sed -n "/^{\"type\":\"$2\"/s/.*\"$3\":\"\\([^\"]*\\)\".*/\\1/p" "$runs/$1/run.jsonl" | tail -n 1; }
 # Bytes that a rank sent over the whole run: the steps' means added up.
 sent() {
@@ -113,12 +113,12 @@ for algo in $algos; do
     grep -v '"type":"checkpoint"' "$runs/$algo/run.jsonl" |
         awk '/^{"type":"step"/ { if (++steps % 10 != 1) next } { print }' |
         sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"data":"\([a-z0-9]*\):[^"]*"|"data":"\1"|; s|"host":"[^"]*"|"host":"-"|' \
-            >"$to/$algo.jsonl"
+            >"$out/$algo.jsonl"
 done
 set --
 for algo in $algos; do set -- "$@" "$to/$algo.jsonl"; done
-sh scripts/plot.sh "$@" --against steps,bytes --out "$to" >/dev/null
-rm -f "$to/time.png"
+sh scripts/plot.sh "$@" --against steps,bytes --out "$out" >/dev/null
+rm -f "$out/time.png"
 
 first=${algos%% *}
 about_data() {
@@ -201,5 +201,5 @@ slices() { # slices ALGO
     if [ $data = ptb ]; then picture=perplexity; else picture=accuracy; fi
     echo "\`ALGO.jsonl\`: the run's log (docs/run-jsonl.md) with every tenth step. Plots of these files: \`$picture.png\`, \`loss.png\`;" \
         "against the bytes that a rank sent, \`$picture-bytes.png\`, \`loss-bytes.png\`."
-} >"$to/README.md"
-cat "$to/README.md"
+} >"$out/README.md"
+cat "$out/README.md"

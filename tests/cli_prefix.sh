@@ -93,7 +93,7 @@ if command -v gnuplot > /dev/null 2>&1; then
     done
     # converge ARGUMENT...: of 200 images, 25 steps an epoch
     converge() {
-        SPARSETRAIN_DATA=$W/data sh scripts/convergence.sh --algos "dense topka" --ranks 2 --batch 4 --epochs 4 --runs "$W/runs" --to "$W/page" "$@" > "$W/out" 2>&1
+        SPARSETRAIN_DATA=$W/data sh scripts/convergence.sh --algos "dense topka" --ranks 2 --batch 4 --epochs 4 --runs "$W/runs" --out "$W/page" "$@" > "$W/out" 2>&1
         why="status $?: $(tail -n 3 "$W/out")"
     }
     converge --stop-at 0.4
