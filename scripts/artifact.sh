@@ -1,7 +1,8 @@
 #!/bin/sh
 # artifact.sh [--check]: writes the part of docs/ARTIFACT.md between its two marks again: each claim with its command,
-# hardware, time and what is expected, from the heads of scripts/reproduce/ID.sh; and the evidence that is kept in
-# results/measured, with the time that its logs name. --check: status 1 when what stands there is out of date.
+# hardware, time and what is expected, from the heads of scripts/reproduce/ID.sh, beside what came of it here; and the
+# evidence that is kept, with the time that its logs name. Both are those of results/measured. --check: status 1 when
+# what stands there is out of date.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -11,7 +12,7 @@ begin='<!-- made by sh scripts/artifact.sh: begin -->' end='<!-- made by sh scri
 case ${1:-} in
 '' | --check) ;;
 *)
-    sed -n '2,4s/^# //p' "$0" >&2
+    sed -n '2,5s/^# //p' "$0" >&2
     exit 2
     ;;
 esac
@@ -24,6 +25,30 @@ minutes() {
     cat "$1"/*.jsonl 2>/dev/null | awk "$(cat $library/json.awk)"'
         /^\{"type":"summary"/ { seconds += json("wall_seconds") }
         END { if (seconds) printf "%.0f min by its logs", seconds / 60 }'
+}
+# ours ID: what the authors have of it
+ours() {
+    folder=results/measured/$1
+    if [ ! -f "$folder/comparison.csv" ]; then
+        echo 'nothing that is kept'
+        return
+    fi
+    about() { sed -n "s/^$1: //p" "$folder/about.txt" | head -n 1; }
+    # rows of the paper's claims, where rows belong to claims
+    numbers=$(awk "$(cat $library/csv.awk)"'
+        function short(text) { return text ~ /^-?[0-9]*[.][0-9]+$/ ? sprintf("%.4g", text) : text }
+        { csv_row() }
+        FNR == 1 || cell_of("agrees") !~ /^(yes|no)$/ || ("claim" in csv_column && cell_of("claim") == "") || ++n > 3 { next }
+        {
+            line = cell_of("item") ", " cell_of("quantity") ": " short(cell_of("ours")) (cell_of("unit") == "" ? "" : " " cell_of("unit"))
+            if (cell_of("paper") != "") line = line " (paper: " short(cell_of("paper")) ")"
+            text = text (text == "" ? "" : "; ") line
+        }
+        END { print text (n > 3 ? "; and " n - 3 " more" : "") }' "$folder/comparison.csv" | plain)
+    lengths=$(awk "$(cat $library/csv.awk)"'{ csv_row() } FNR > 1 && cell_of("run") ~ /^first/ && !seen[cell_of("run")]++ { print cell_of("run") }' \
+        "$folder/comparison.csv" | paste -s -d ',' -)
+    printf '%s%s (%s%s, commit %s)\n' "${numbers:+$numbers. }" "$(awk -v selves=%s "$(cat $library/csv.awk $library/verdict.awk)" "$folder/comparison.csv")" "$(about date)" \
+        "${lengths:+; $lengths}" "$(about commit)"
 }
 # shellcheck disable=SC2016 # backquotes are marks of Markdown
 claims() {
@@ -38,8 +63,8 @@ claims() {
         printf -- '- Shows: %s\n- Claim: %s\n' "$(head_of "$id" shows)" "$(head_of "$id" paper)"
         printf -- '- Command: `sh scripts/reproduce.sh %s` (`--quick`: reduced sizes)\n' "$id"
         printf -- '- What runs: %s\n- Hardware: %s\n- Time: %s\n' "$(head_of "$id" runs)" "$(head_of "$id" needs)" "$(head_of "$id" takes)"
-        printf -- '- Look at: `results/measured/%s/comparison.csv`, columns `paper`, `ours`, `kind`, `agrees`, and the figure beside it, where there is one\n' "$id"
-        printf -- '- Expected: %s\n' "$(head_of "$id" agrees)"
+        printf -- '- Look at: `build/reproduce/%s/comparison.csv`, columns `paper`, `ours`, `kind`, `against`, `agrees`, and the figure beside it, where there is one\n' "$id"
+        printf -- '- Expected: %s\n- Ours was: %s\n' "$(head_of "$id" agrees)" "$(ours "$id")"
     done
 }
 # shellcheck disable=SC2016

@@ -1,12 +1,14 @@
 #!/bin/sh
-# reproduce.sh ID...|all|list [--quick] [--to DIR] [--epochs E] [--keep]: makes the tables and figures of the papers again.
+# reproduce.sh ID...|all|list [--quick] [--out DIR] [--epochs E] [--seeds N] [--keep]: makes the tables and figures of the papers again.
 # For each ID, whose script scripts/reproduce/ID.sh says what the paper shows, what runs, on what hardware and how long, and
-# what counts as agreement: rows, a figure and comparison.csv in results/measured/ID; then the report over all of them
-# (scripts/report.sh). Interrupted, it goes on where it was; an ID whose data, tool or device is missing is skipped.
+# what counts as agreement: rows, a figure and comparison.csv in build/reproduce/ID; then the report over all of them
+# (scripts/report.sh), beside what the authors got (results/measured). Interrupted, it goes on where it was; an ID whose
+# data, tool or device is missing is skipped.
 #   list        the IDs, each with its hardware and its minutes
-#   --quick     reduced sizes, to see that everything works; in build/reproduce-quick, never in results/measured
-#   --to DIR    where the results go instead
-#   --epochs E  length of the convergence runs instead of the paper's, which take days on CPUs
+#   --quick     reduced sizes, to see that everything works; in build/reproduce-quick
+#   --out DIR   where the results go instead
+#   --epochs E  of the convergence runs, which take days on CPUs, the first E epochs, on the schedules of the whole
+#   --seeds N   how many seeds of runs whose difference is small (3)
 #   --keep      jobs that another commit of the program finished count, too
 # Exit status: 0, also where a result disagrees with a paper or an ID is skipped; 1 when an ID failed; 2 for a mistake.
 set -u
@@ -29,15 +31,21 @@ list() {
     for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(field "$id" shows)" '' "$(field "$id" needs)" "$(field "$id" takes)"; done
 }
 
-wanted='' quick='' to='' epochs='' keep='' options=''
+wanted='' quick='' out='' epochs='' seeds='' keep='' options=''
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) quick=1 options="$options --quick" ;;
     --keep) keep=1 ;;
-    --to | --epochs)
+    --out | --epochs | --seeds)
         [ $# -gt 1 ] || mistake "$1 needs a value"
         case $1 in
-        --to) to=$2 ;;
+        --out) out=$2 ;;
+        --seeds)
+            case $2 in
+            '' | *[!0-9]* | 0*) mistake "--seeds $2: a number of seeds from 1 on" ;;
+            esac
+            seeds=$2
+            ;;
         --epochs)
             case $2 in
             '' | *[!0-9.]* | *.*.* | .) mistake "--epochs $2: a number of epochs above 0, as 10 or 0.5" ;;
@@ -49,10 +57,10 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     -h | --help)
-        sed -n '2,12s/^# //p' "$0"
+        sed -n '2,14s/^# //p' "$0"
         exit 0
         ;;
-    -*) mistake "unknown option $1; the options are --quick, --to DIR, --epochs E, --keep" ;;
+    -*) mistake "unknown option $1; the options are --quick, --out DIR, --epochs E, --seeds N, --keep" ;;
     *) wanted="$wanted $1" ;;
     esac
     shift
@@ -71,9 +79,9 @@ case $wanted in
     ;;
 esac
 [ -x "${BUILD:-build}/sparsetrain" ] || mistake "${BUILD:-build}/sparsetrain is not there; build it first: make"
-if [ -z "$to" ]; then
-    if [ -n "$quick" ]; then to=build/reproduce-quick; else to=results/measured; fi
-elif [ -n "$quick" ] && [ "$(cd "$to" 2>/dev/null && pwd -P)" = "$(cd results/measured && pwd -P)" ]; then
+if [ -z "$out" ]; then
+    if [ -n "$quick" ]; then out=build/reproduce-quick; else out=build/reproduce; fi
+elif [ -n "$quick" ] && [ "$(cd "$out" 2>/dev/null && pwd -P)" = "$(cd results/measured && pwd -P)" ]; then
     mistake "--quick does not write to results/measured, which holds full results"
 fi
 
@@ -81,13 +89,15 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-reproduce.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-export REPRODUCE_QUICK="$quick" REPRODUCE_TO="$to" REPRODUCE_EPOCHS="$epochs" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
+export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
 
-# What the rows of an ID say: "yes no" counts.
+# What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks
 rows() {
     awk "$(cat $scripts/csv.awk)"'
-        NR > 1 { csv_split($0, field); count[field[9]]++ }
-        END { print count["yes"] + 0, count["no"] + 0 }' "$to/$1/comparison.csv"
+        { csv_row() }
+        NR > 1 && cell_of("counted") == "yes" { count[cell_of("agrees")]++ }
+        NR > 1 && cell_of("against") == "self" { self[cell_of("agrees")]++ }
+        END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0 }' "$out/$1/comparison.csv"
 }
 reproduced=0 disagree=0 uncompared=0 skipped=0 failed=0
 say() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
@@ -98,17 +108,21 @@ for id in $wanted; do
     status=$?
     case $status in
     0)
-        counts=$(rows "$id")
-        yes=${counts% *} no=${counts#* }
+        read -r yes no holds fails <<COUNTS
+$(rows "$id")
+COUNTS
         if [ "$no" -gt 0 ]; then
             disagree=$((disagree + 1))
-            say disagrees "$id: $no of $((yes + no)) comparisons do not agree ($to/$id/comparison.csv)"
+            say disagrees "$id: $no of $((yes + no)) comparisons do not agree ($out/$id/comparison.csv)"
         elif [ "$yes" -gt 0 ]; then
             reproduced=$((reproduced + 1))
             say reproduced "$id: all of $yes comparisons agree"
+        elif [ $((holds + fails)) -gt 0 ]; then
+            uncompared=$((uncompared + 1))
+            say self-checked "$id: $holds of $((holds + fails)) self-checks hold; nothing of it is compared with the paper"
         else
             uncompared=$((uncompared + 1))
-            say uncompared "$id: nothing of it is compared ($to/$id/comparison.csv says why)"
+            say uncompared "$id: nothing of it is compared ($out/$id/comparison.csv says why)"
         fi
         ;;
     77)
@@ -122,7 +136,7 @@ for id in $wanted; do
         ;;
     esac
 done
-if [ -f scripts/report.sh ]; then sh scripts/report.sh --from "$to" || failed=$((failed + 1)); fi
+if [ -f scripts/report.sh ]; then sh scripts/report.sh --from "$out" || failed=$((failed + 1)); fi
 printf '%d reproduced, %d disagree, %d skipped, %d failed' $reproduced $disagree $skipped $failed
 [ $uncompared = 0 ] || printf ', %d without a comparison' $uncompared
 printf '\n'

@@ -52,10 +52,12 @@ check "an unknown ID: all are named" refused "$(printf '%s' "$ids" | tr '\n' ' '
 check "one unknown ID among others" refused "there is no ID nothing" gtopk-table1 nothing
 check "no ID" refused "which ID?" --quick
 check "an unknown option" refused "unknown option --fast" all --fast
-check "--to without a folder" refused "--to needs a value" all --to
+check "--out without a folder" refused "--out needs a value" all --out
+check "--seeds that are no number" refused "--seeds few" all --seeds few
+check "--seeds 0" refused "--seeds 0" all --seeds 0
 check "--epochs that are no number" refused "--epochs ten" all --epochs ten
 check "--epochs 1.2.3" refused "--epochs 1.2.3" all --epochs 1.2.3
-check "quick results do not go to results/measured" refused "does not write to results/measured" oktopk-table2 --quick --to results/measured
+check "quick results do not go to results/measured" refused "does not write to results/measured" oktopk-table2 --quick --out results/measured
 built() { BUILD=$W/nothing refused_text='build it first: make' sh scripts/reproduce.sh all 2> "$W/err"; [ $? -eq 2 ] && grep -qF 'build it first: make' "$W/err"; }
 check "no program" built
 reported() { # reported TEXT ARG...: report.sh refuses with status 2
@@ -66,6 +68,7 @@ reported() { # reported TEXT ARG...: report.sh refuses with status 2
 }
 check "report.sh: no such folder" reported "there is no folder $W/none" --from "$W/none"
 check "report.sh: an unknown option" reported "unknown argument --all" --all
+check "report.sh: --out without a folder" reported "--out needs a folder" --out
 
 # -- the rules of agreement --------------------------------------------------------------------------------------------
 # rule | paper | ours | agrees
@@ -139,7 +142,7 @@ check "a field with commas and quotes comes back" csv
 # in_id PROGRAM: a script as those of the IDs, by the name of gtopk-table1; results in $W/lab
 in_id() {
     printf '%s\n' '. scripts/reproduce/lib.sh' "$1" > "$W/gtopk-table1.sh"
-    REPRODUCE_QUICK=1 REPRODUCE_TO=$W/lab REPRODUCE_WHY=$W/why sh "$W/gtopk-table1.sh" > "$W/out" 2> "$W/err" < /dev/null
+    REPRODUCE_QUICK=1 REPRODUCE_OUT=$W/lab REPRODUCE_WHY=$W/why sh "$W/gtopk-table1.sh" > "$W/out" 2> "$W/err" < /dev/null
 }
 says() { # says TEXT PROGRAM: it prints exactly that
     in_id "$2"
@@ -160,12 +163,91 @@ check "more than one row" fails "no single row" 'x=$(published oktopk-text.csv v
 check "a cost formula as it is printed" says "1500 4000 76500 7 8 9" \
     'for f in "2k(P-1)/P" "2k*log2(P)" "(2k+n)(P-1)/P"; do printf "%s " "$(formula "$f" 4 100000 1000)"; done
      printf "%s %s %s\n" "$(formula "2(P-1)-5" 7 1 1)" "$(formula "P+2*log2(P)" 4 1 1)" "$(formula "3log2(P)" 8 1 1)"'
-check "a rule for full runs alone is none in quick mode" says 'n/a' 'row a b "" 1 d 2 real "full: equal" && cut -d , -f 9 "$out/.comparison" | tail -n 1'
-check "in a full run that was cut short the note says so" says 'yes,after 3 epochs' \
-    'quick=; shortened="after 3 epochs"; row a b "" 2 d 2 real "full: equal" && cut -d , -f 9,10 "$out/.comparison" | tail -n 1'
-check "and none that nobody knows is let through" fails "cannot decide" 'quick=; row a b "" 1 d 2 real "full: near"'
-check "a row with a rule that nobody knows" fails "cannot decide" 'row a b c 1 d 2 real near'
-check "a row of an unknown kind" fails "cannot decide" 'row a b c 1 d 2 imagined equal'
+# -- rows: what they are held against, what they claim, what counts
+# last NAME...: an awk program that prints these columns of the last row of a comparison, with "|" between
+last() {
+    printf 'awk "$csv_awk"'"'"'{ csv_row() } END { '
+    for last_name in "$@"; do printf 'printf "%%s|", cell_of("%s"); ' "$last_name"; done
+    printf 'print "" }'"'"' "$out/.comparison"'
+}
+check "what a rule finds, and all that a row says of itself" says 'i|q|u|1|here|1|real|measured|equal|yes|yes|gtopk-costs|yes|full|n, n|' \
+    "run_length=full; claim gtopk-costs; against measured; row i q u 1 here 1 real equal 'n, n'
+     $(last item quantity unit paper paper_source ours kind against rule agrees direction claim counted run note)"
+check "what disagrees counts as well" says 'no|n/a|yes|' "against words; row a b '' 1 d 2 real equal; $(last agrees direction counted)"
+check "what is not compared does not count" says 'n/a|n/a|no|' "against words; row a b '' 1 d 2 real none; $(last agrees direction counted)"
+check "nor does what has no number of ours" says 'n/a|no|' "against measured; row a b '' 1 d '' real equal; $(last agrees counted)"
+check "a self-check is held to its rule, and is not counted" says 'no|no|self|' "against self; row a b '' 1 d 2 real equal; $(last agrees counted against)"
+check "what another ID measured is not counted twice" says 'yes|no|the measurement of gtopk-table4, counted there|' \
+    "against measured; repeats gtopk-table4; row a b '' 1 d 1 real equal; $(last agrees counted note)"
+check "the next rows are counted again" says 'yes|' "against measured; repeats gtopk-table4; repeats; row a b '' 1 d 1 real equal; $(last counted)"
+check "in direction: yes where the size is not" says 'no|yes|' "against measured; direction 'at least 1'; row a b '' 3 d 2 real 'within 10%'; $(last agrees direction)"
+check "in direction: no" says 'no|no|' "against measured; direction 'at least 1'; row a b '' 3 d 0.5 real 'within 10%'; $(last agrees direction)"
+check "what agrees is right in direction" says 'yes|yes|' "against measured; direction 'at least 9'; row a b '' 3 d 3 real equal; $(last agrees direction)"
+check "a direction is of one row" says 'no|n/a|' \
+    "against measured; direction 'at least 1'; row a b '' 3 d 3 real equal; row a b '' 3 d 2 real equal; $(last agrees direction)"
+check "a claim of another ID" fails "the claim oktopk-xi is not of gtopk-table1" 'claim oktopk-xi'
+check "a claim that nobody made" fails "no single row" 'claim faster-than-light'
+check "a class that nobody knows" fails "it is measured, words, formula or self" 'against opinion'
+check "a row that is held against nothing" fails "against what is this row held?" 'row a b c 1 d 2 real equal'
+check "a rule for full runs alone is none in quick mode, and so is its direction" says 'n/a|n/a|no|quick|not compared in quick mode (in full: equal)|' \
+    "against measured; direction 'full: at least 1'; row a b '' 1 d 2 real 'full: equal'; $(last agrees direction counted run note)"
+check "in a full run it is decided" says 'no|yes|full|' \
+    "quick=; run_length=full; against measured; direction 'full: at least 1'; row a b '' 1 d 2 real 'full: equal'; $(last agrees direction run)"
+check "and none that nobody knows is let through" fails "cannot decide" 'quick=; against measured; row a b "" 1 d 2 real "full: near"'
+check "a row with a rule that nobody knows" fails "cannot decide" 'against measured; row a b c 1 d 2 real near'
+check "a direction that nobody knows" fails "cannot decide" 'against measured; direction uphill; row a b c 1 d 2 real equal'
+check "a row of an unknown kind" fails "cannot decide" 'against measured; row a b c 1 d 2 imagined equal'
+check "a tolerance as points of a figure: what a rule allows" says "1 8 6 10|1 8 4 16|1 8 8 8|" \
+    'for rule in "within 25%" "within a factor 2" none; do printf "%s|" "$(echo 1 8 | tolerance "$rule")"; done; echo'
+
+# -- the length of runs, and their seeds
+# trained EPOCHS SEEDS PROGRAM: in full, with these of the command line, jobs of training as their options
+trained() {
+    REPRODUCE_EPOCHS=$1 REPRODUCE_SEEDS=$2 in_id '. scripts/reproduce/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }
+        quick=; seeds=$(awk -v n="$REPRODUCE_SEEDS" "BEGIN { for (i = 1; i <= n; i++) print i }")
+        '"$3"
+}
+length_says() { # length_says TEXT EPOCHS SEEDS PROGRAM
+    trained "$2" "$3" "$4"
+    why="$(cat "$W/out") $(head -c 300 "$W/err")"
+    [ "$(tr '\n' '|' < "$W/out")" = "$1" ]
+}
+check "a run of full length says full" length_says '--epochs 140 --algo dense|full|' '' 1 'cifar x.jsonl resnet20 --algo dense; echo $run_length'
+check "a shorter one is the beginning of the whole, and says so" length_says '--epochs 140 --stop-at 6 --algo dense|first 6 of 140 epochs|' 6 1 \
+    'cifar x.jsonl resnet20 --algo dense; echo $run_length'
+check "a text, too" length_says '--epochs 40 --stop-at 0.5 --data ptb --hidden 1500 --batch 20|first 0.5 of 40 epochs|' 0.5 1 'words x.jsonl; echo $run_length'
+check "as many epochs as the whole has are the whole" length_says '--epochs 140|full|' 140 1 'cifar x.jsonl resnet20; echo $run_length'
+check "one with more, too" length_says '--epochs 140|full|' 200 1 'cifar x.jsonl resnet20; echo $run_length'
+check "the title of a figure says it" length_says 'first 6 of 140 epochs|' 6 1 'cifar x.jsonl resnet20 >/dev/null
+    printf "\"a\"\n0 0\n1 1\n" >"$out/f.dat"; gnuplot() { echo "$2" | grep -o "(first[^)]*)" | tr -d "()"; }; command() { :; }
+    figure f.png "$out/f.dat" lines.gp title=T xlabel=x ylabel=y'
+check "several seeds: each has a file and an option" length_says '--epochs 140 --stop-at 6|--epochs 140 --stop-at 6 --seed 2|--epochs 140 --stop-at 6 --seed 3|a.jsonl a-seed2.jsonl|' 6 3 \
+    'over_seeds cifar a.jsonl resnet20; echo $(of_seed a.jsonl 1) $(of_seed a.jsonl 2)'
+# gains FIRST SECOND...: accuracies of a and b at seeds 1, 2, ...
+ended() {
+    printf 'ended() { printf "{\"type\":\"summary\",\"test_accuracy\":%%s}\n" "$2" >"$out/$1"; }\n'
+    seed=1
+    while [ $# -gt 1 ]; do
+        case $seed in 1) name='' ;; *) name=-seed$seed ;; esac
+        printf 'ended a%s.jsonl %s; ended b%s.jsonl %s\n' "$name" "$1" "$name" "$2"
+        seed=$((seed + 1))
+        shift 2
+    done
+}
+gain_says() { # gain_says TEXT RULE ACCURACY...: a row of 100 (a - b) over so many seeds
+    gain_text=$1 gain_rule=$2
+    shift 2
+    length_says "$gain_text|" '' $(($# / 2)) "run_length=full; against words; $(ended "$@")
+        gain_row i q points '' s '$gain_rule' \"\$points\" a.jsonl b.jsonl
+        $(last ours rule agrees direction note)"
+}
+check "of one seed, which is better is not said" gain_says '1|none|n/a|n/a|one seed cannot tell which of two is better|' 'full: at least 0' 0.91 0.90
+check "but how far it is" gain_says '-3|at least -1|no|n/a||' 'full: at least -1' 0.87 0.90
+check "the mean of three seeds, above" gain_says '1|at least 0|yes|yes|mean of the seeds 1 2 3, +-1.15 (twice its standard error)|' 'full: at least 0' 0.91 0.90 0.92 0.90 0.90 0.90
+check "below by less than twice the error: right in direction" gain_says '-1|at least 0|no|yes|mean of the seeds 1 2 3, +-1.15 (twice its standard error)|' 'full: at least 0' 0.89 0.90 0.88 0.90 0.90 0.90
+check "below by more: not" gain_says '-2|at least 0|no|no|mean of the seeds 1 2 3, +-0.115 (twice its standard error)|' 'full: at least 0' 0.88 0.90 0.881 0.90 0.879 0.90
+check "at most 0, likewise" gain_says '1|at most 0|no|yes|mean of the seeds 1 2 3, +-1.15 (twice its standard error)|' 'full: at most 0' 0.91 0.90 0.92 0.90 0.90 0.90
+
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
 # What another ID beside this one has finished, at this commit and with this very command line
 mkdir -p "$W/lab/neighbour"
@@ -214,18 +296,19 @@ note_launches
 of_ranks() { grep -c -- "^-np $1 " "$W/log"; }
 
 echo 3 > "$W/stop"
-reproduce gtopk-table1 --quick --to "$W/quick"
+reproduce gtopk-table1 --quick --out "$W/quick"
 check "interrupted: the status of the signal" [ $? -eq 143 ]
 check "the job that was interrupted left nothing" [ ! -e "$W/quick/gtopk-table1/p4.jsonl" ]
 check "and no comparison" [ ! -e "$W/quick/gtopk-table1/comparison.csv" ]
 rm "$W/stop"
-reproduce gtopk-table1 --quick --to "$W/quick"
+reproduce gtopk-table1 --quick --out "$W/quick"
 check "it goes on where it was" [ $? -eq 0 ]
 check "what was finished is not repeated" [ "$(calls) $(of_ranks 2) $(of_ranks 3) $(of_ranks 4) $(of_ranks 8)" = "8 1 1 2 1" ]
 check "the end sums up" grep -qE '^[01] reproduced, [01] disagree, 0 skipped, 0 failed$' "$W/out"
 rows=$W/quick/gtopk-table1/comparison.csv
 check "a row for each number of ranks, algorithm and term" [ "$(grep -c 'P=[2-8],' "$rows")" -eq 42 ]
-check "gtopk's words are counted, and those of Table I" [ "$(grep -c '^gtopk P=[2-8],bandwidth term.*,real,within 0.01%,yes,$' "$rows")" -eq 7 ]
+check "gtopk's words are counted, and those of Table I" [ "$(grep -c '^gtopk P=[2-8],bandwidth term.*,real,formula,within 0.01%,yes,yes,gtopk-costs,yes,quick,$' "$rows")" -eq 7 ]
+check "start-ups by the cost model are self-checks, and not counted" [ "$(grep -c ',latency term.*,model,self,equal,.*,no,quick,' "$rows")" -eq 21 ]
 check "command, commit and machine are there" [ "$(grep -cE '^(command: sh scripts/reproduce.sh gtopk-table1 --quick|commit: [0-9a-f]|machine: .)' "$W/quick/gtopk-table1/about.txt")" -eq 3 ]
 if command -v gnuplot > /dev/null 2>&1; then
     check "a figure" sh -c "head -c 4 '$W/quick/gtopk-table1/figure.png' | grep -q PNG"
@@ -233,14 +316,14 @@ else
     skip "a figure" "gnuplot is not installed"
 fi
 check "and the report" grep -q '^### gtopk-table1$' "$W/quick/REPORT.md"
-reproduce gtopk-table1 --quick --to "$W/quick"
+reproduce gtopk-table1 --quick --out "$W/quick"
 check "once more: no job runs" [ "$(calls)" -eq 8 ]
 jobs=$W/quick/gtopk-table1/jobs.tsv
 sed "/^p2.jsonl/s/	[^	]*/	anothercommit/" "$jobs" > "$W/jobs" && cp "$W/jobs" "$jobs"
-reproduce gtopk-table1 --quick --to "$W/quick" --keep
+reproduce gtopk-table1 --quick --out "$W/quick" --keep
 check "--keep: a job of another commit counts" [ "$(calls)" -eq 8 ]
 check "and the page names both commits" grep -q '^commit: .*anothercommit' "$W/quick/gtopk-table1/about.txt"
-reproduce gtopk-table1 --quick --to "$W/quick"
+reproduce gtopk-table1 --quick --out "$W/quick"
 check "without it, it is repeated" [ "$(calls) $(of_ranks 2)" = "9 2" ]
 check "results/ is as it was" [ "$(find results -type f -exec cksum {} + | sort | cksum)" = "$before" ]
 
@@ -263,51 +346,162 @@ check "to the same bits" [ "$(hash_of "$run")" = "$whole" ]
 in_id "$training --seed 2"
 check "with other options it begins anew" [ "$(calls) $(grep -c -- --resume "$W/log")" = "2 1" ]
 
+# Of two epochs of 40 steps the first: --stop-at.
+prefix='train s.jsonl 2 --data synthetic:640x64 --batch 8 --epochs 2 --stop-at 1 --checkpoint-every 16 --eval-every 0 --algo gtopk --density 0.01'
+run=$W/lab/gtopk-table1/runs/s.jsonl.run
+steps_of() { json "$run/run.jsonl" summary step; }
+in_id "$prefix"
+check "--stop-at: the beginning of a run" [ "$(steps_of) $(json "$W/lab/gtopk-table1/s.jsonl" summary prefix)" = "40 true" ]
+whole=$(hash_of "$run")
+rm "$W/lab/gtopk-table1/jobs.tsv"
+: > "$W/log"
+in_id "$prefix"
+check "it is finished where it stops" [ "$(calls) $(steps_of)" = "0 40" ]
+rm -r "$run/checkpoint-00000040"
+grep -v -e '"type":"summary"' -e '"step":40' "$run/run.jsonl" > "$W/cut" && cp "$W/cut" "$run/run.jsonl"
+rm "$W/lab/gtopk-table1/jobs.tsv"
+in_id "$prefix"
+check "interrupted, it is resumed to where it stops" [ "$(calls) $(grep -c -- '--resume .* --stop-at 1 ' "$W/log") $(steps_of) $(hash_of "$run")" = "1 1 40 $whole" ]
+
 # -- the report ------------------------------------------------------------------------------------------------------------
-F=$W/fixture
-mkdir -p "$F/gtopk-table1" "$F/oktopk-table2" "$F/mstopk-fig6"
-printf 'item,quantity,unit,paper,paper_source,ours,kind,rule,agrees,note\n' | tee "$F/gtopk-table1/comparison.csv" "$F/oktopk-table2/comparison.csv" > "$F/mstopk-fig6/comparison.csv"
-cat >> "$F/gtopk-table1/comparison.csv" << 'END'
-first <item>,"time, all|some",ms,1,Table I,1.005,emulated,within 1%,yes,"a ""note"" & more"
-second,2*k words,words,2,Table I,3,simulated,equal,no,
-third,steps,,7,Table I,7,model,equal,yes,
-fourth,speed,,133333.3333,Table I,0.0123456789,real,none,n/a,
+# A tree with results of its own: the authors' in results/measured, quick ones in results/quick, a user's in mine.
+T=$W/tree
+mkdir -p "$T/results/measured"
+cp -r scripts "$T/scripts"
+cp -r results/published "$T/results/published"
+F=$T/results/measured
+columns=item,quantity,unit,paper,paper_source,ours,kind,against,rule,agrees,direction,claim,counted,run,note
+# rows FOLDER ID MODE: its comparison from standard input, and its page
+rows() {
+    mkdir -p "$1/$2"
+    { echo "$columns" && cat; } > "$1/$2/comparison.csv"
+    printf 'id: %s\nshows: what %s shows\npaper: p\nruns: r\nagrees: a\nmode: %s\ncommand: sh scripts/reproduce.sh %s\ncommit: abc123\nmachine: a machine\ndate: 2026-01-01\nseconds: 5\n' \
+        "$2" "$2" "$3" "$2" > "$1/$2/about.txt"
+}
+rows "$F" gtopk-table1 full << 'END'
+first <item>,"time, all|some",ms,1,Table I,1.005,emulated,formula,within 1%,yes,yes,gtopk-costs,yes,full,"a ""note"" & more"
+second,2*k words,words,2,Table I,3,simulated,formula,equal,no,no,gtopk-costs,yes,full,
+third,steps,,7,Table I,7,model,self,equal,yes,yes,gtopk-costs,no,full,
+fourth,speed,,133333.3333,Table I,0.0123456789,real,formula,none,n/a,n/a,,no,full,
 END
-printf 'VGG-16,parameters,,14728266,Table 2,14728266,real,equal,yes,\n' >> "$F/oktopk-table2/comparison.csv"
-printf 'cpu,time,s,,Fig. 6,,real,none,n/a,skipped: no GPU\n' >> "$F/mstopk-fig6/comparison.csv"
-for id in gtopk-table1 oktopk-table2 mstopk-fig6; do
-    printf 'id: %s\nshows: what %s shows\npaper: p\nruns: r\nagrees: a\nmode: full\ncommand: sh scripts/reproduce.sh %s\ncommit: abc123\nmachine: a machine\ndate: 2026-01-01\nseconds: 5\n' \
-        $id $id $id > "$F/$id/about.txt"
-done
+rows "$F" gtopk-table4 full << 'END'
+VGG-16,gtopk over dense,x,5,Table IV,5,simulated,measured,within 25%,yes,yes,gtopk-speed-up,yes,full,
+VGG-16,gtopk over topka,x,5,Table IV,2,simulated,measured,within 25%,no,yes,gtopk-speed-up,yes,full,
+VGG-16,efficiency,%,5,Table IV,5,simulated,measured,within 25%,yes,yes,,no,full,"the measurement of gtopk-fig10, counted there"
+END
+rows "$F" gtopk-fig1 full << 'END'
+"ResNet-20, P = 4",accuracy over dense,points,,Fig. 1,0.5,real,words,at least -1,yes,yes,gtopk-converges,yes,first 6 of 140 epochs,
+END
+rows "$F" gtopk-fig8 full << 'END'
+lab,alpha,ms,0.436,Fig. 8,0.9,emulated,self,within 15%,no,n/a,gtopk-alpha-beta,no,full,
+END
+rows "$F" oktopk-table2 full << 'END'
+VGG-16,parameters,,14728266,Table 2,14728266,real,measured,equal,yes,yes,oktopk-sizes,yes,full,
+END
+rows "$F" mstopk-fig6 full << 'END'
+cpu,time,s,,Fig. 6,,real,words,none,n/a,n/a,mstopk-selection,no,full,skipped: no GPU
+END
+rows "$T/results/quick" gtopk-fig9 quick << 'END'
+"P = 4",time,s,1,Fig. 9,1,simulated,formula,within 15%,yes,yes,gtopk-cost-curves,yes,quick,
+END
+# As it was before rows were classed
+columns=item,quantity,unit,paper,paper_source,ours,kind,rule,agrees,note
+rows "$F" oktopk-fill-in full << 'END'
+VGG-16,density,%,13.2,Section 5.2,13,real,within 5%,yes,
+VGG-16,another,%,13.2,Section 5.2,15,real,within 5%,no,
+END
 printf '\211PNG\r\n\032\nnot much of a picture' > "$F/gtopk-table1/figure.png"
-printf '## The scaling study\n\n| P | winner |\n|---|---|\n| 4 | **gtopk** |\n\nSee [below](#summary), `a<b`.\n' > "$F/scaling.md"
-sh scripts/report.sh --from "$F" > "$W/out" 2> "$W/err"
+mkdir "$F/resnet20-of-mine"
+printf 'Made by `sh scripts/convergence.sh --epochs 2`, which\n' > "$F/resnet20-of-mine/README.md"
+printf '{"type":"header","ranks":4,"commit":"abc"}\n{"type":"summary","epoch":2,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' > "$F/resnet20-of-mine/topka.jsonl"
+printf '{"type":"header","ranks":4,"commit":"abc"}\n{"type":"summary","epoch":1.5,"completed":false,"prefix":true,"run_epochs":140,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' \
+    > "$F/resnet20-of-mine/gtopk.jsonl"
+printf '## The scaling study\n\n| P | winner |\n|---|---|\n| 4 | **gtopk** |\n\nSee [below](#contents), `a<b`.\n' > "$T/results/scaling.md"
+sh "$T/scripts/report.sh" > "$W/out" 2> "$W/err"
 check "report.sh exits with 0" [ $? -eq 0 ]
-md=$F/REPORT.md html=$F/REPORT.html
+check "and says nothing else" [ ! -s "$W/err" ]
+md=$T/results/REPORT.md html=$T/results/REPORT.html
 has() { # has FILE TEXT...
     has_file=$1
     shift
     for has_text in "$@"; do grep -qF -- "$has_text" "$has_file" || { why="not in it: $has_text"; return 1; }; done
 }
-check "Markdown: the rows, with kind and agreement" has "$md" \
-    '| first \<item\> | time, all\|some [ms] | 1 | Table I | 1.005 | emulated | within 1% | yes |' \
-    '| second | 2\*k words [words] | 2 | Table I | 3 | simulated | equal | **no** |' '| third | steps | 7 | Table I | 7 | model | equal | yes |' \
-    '| VGG-16 | parameters | 14728266 | Table 2 | 14728266 | real | equal | yes |'
-check "Markdown: numbers as far as they are read" has "$md" '| fourth | speed | 133333.3 | Table I | 0.01235 | real | none | n/a |'
-check "Markdown: the summary" has "$md" '| [gtopk-table1](#gtopk-table1) |' '| emulated, simulated, model, real | 2 of 3 | **no** |' '| real | 1 of 1 | yes |' '|  | none is made | n/a |' \
-    'IDs: '"$(printf '%s\n' "$ids" | wc -l)"'; with results: 3; of these agree in all that is compared: 1; do not: 1. Single comparisons: 4, of which agree: 3.'
-check "Markdown: agreement in words" has "$md" '**No full agreement:** 2 of 3 comparisons agree. These do not: second, 2\*k words.' \
-    '**Agreement:** the one comparison agrees.' 'Nothing here is compared with the paper.'
+lacks() { # lacks FILE TEXT...
+    lacks_file=$1
+    shift
+    for lacks_text in "$@"; do ! grep -qF -- "$lacks_text" "$lacks_file" || { why="in it: $lacks_text"; return 1; }; done
+}
+in_order() { # in_order FILE LINE...: these lines stand in it, in this order
+    order_file=$1 order_last=0
+    shift
+    for order_line in "$@"; do
+        order_at=$(grep -nxF -- "$order_line" "$order_file" | head -n 1 | cut -d: -f1)
+        why="$order_line is at ${order_at:-no line}, after $order_last"
+        [ "${order_at:-0}" -gt "$order_last" ] || return 1
+        order_last=$order_at
+    done
+}
+check "the matrix of claims comes first, the scaling study last" in_order "$md" "## The papers' claims" '**Not attempted:**' '## Contents' '## Training on real data, kept' \
+    '### gtopk-table1' '### oktopk-fill-in' '## Self-checks' '## The scaling study'
+# the line of a claim: claimed TEXT REST
+claimed() { grep -F -- "| $1 |" "$md" | grep -qF -- "| $1 | $2"; }
+check "claims: reproduced" claimed 'the parameters of VGG-16 and LSTM and BERT' '**reproduced** | 1 of 1 | real | measured | full | [oktopk-table2](#oktopk-table2) |'
+check "claims: not" claimed 'topka moves 2(P-1)k words and gtopk 4k log2 P' '**not** | 1 of 2 | emulated; simulated | formula | full |'
+check "claims: the direction" claimed 'gtopk is 2.7 to 12.8 times as fast as dense and 1.1 to 1.7 times as topka on 32 GPUs' 'direction holds | 1 of 2 | simulated | measured | full |'
+check "claims: of the beginning of a run no more than so far" claimed 'naive gTop-k on ResNet-20 with 4 workers converges as dense gradients do' \
+    'so far: reproduced | 1 of 1 | real | words | first 6 of 140 epochs |'
+check "claims: self-checks are no result" claimed 'on 1 Gbit/s Ethernet a message takes alpha = 0.436 ms and beta = 3.6e-5 ms an element' 'not attempted: self-checks or shown alone |   |'
+check "claims: nothing to compare" claimed "MSTopK's selection takes next to nothing beside exact top-k and DGC's" 'not attempted: self-checks or shown alone |   |'
+check "claims: not run" claimed "xi of Assumption 1 becomes stable and stays below P" 'not attempted |   |'
+check "claims: a quick run is none of the paper's" claimed 'by the cost model topka is much slower than gtopk from 16 workers on' 'reproduced (quick) | 1 of 1 | simulated | formula | quick |'
+check "claims: rows that were made before" claimed 'the sum of 16 selections of 1% is 13.2% dense on VGG-16' 'not classed |   |'
+check "what nobody tried is a list, with why" has "$md" '- gTop-k, Fig. 6: AlexNet and ResNet-50 on ImageNet converge close to dense gradients. No ImageNet, and no AlexNet and ResNet-50 among the models.'
+every_claim() { # each stands in the matrix or in that list, once
+    listed=$(sed -n "/^## The papers' claims/,/^## Contents/p" "$md" | grep -cE '^(\| (gTop-k|Ok-Topk|MSTopK|Aji et al.) |- (gTop-k|Ok-Topk|MSTopK|Aji et al.), )')
+    why="$listed claims of $(($(wc -l < results/published/claims.csv) - 1))"
+    [ "$listed" -eq $(($(wc -l < results/published/claims.csv) - 1)) ]
+}
+check "every claim is there" every_claim
+known_ids() { # and those that are tried have an ID
+    why=$(awk "$(cat $scripts/csv.awk)"'{ csv_row() } FNR > 1 && (cell_of("id") == "") != (cell_of("why_not") != "") { print cell_of("claim") ": an ID, or why not" }
+        FNR > 1 && cell_of("id") != "" { print "id " cell_of("id") }' results/published/claims.csv | while read -r word id; do
+        if [ "$word" != id ]; then echo "$word $id"; elif ! printf '%s\n' "$ids" | grep -qx "$id"; then echo "no ID $id"; fi
+    done)
+    [ -z "$why" ]
+}
+check "every claim has an ID or a reason" known_ids
+check "comparisons are counted by what they are held against, without repeated ones and self-checks" has "$md" \
+    'Single comparisons that agree: 2 of 3 with numbers that a paper measured; 1 of 1 with what a paper says in words, where the bound is our reading; 1 of 2 of what is counted or simulated' \
+    'Apart from them, 1 of 2 [self-checks](#self-checks) hold. Not classed, in results that were made before there were classes: 1 of 2.'
+check "Markdown: the rows, with kind, class and agreement" has "$md" \
+    '| first \<item\> | time, all\|some [ms] | 1 | Table I | 1.005 | emulated | formula | within 1% | yes |' \
+    '| second | 2\*k words [words] | 2 | Table I | 3 | simulated | formula | equal | **no** |' \
+    '| VGG-16 | gtopk over topka [x] | 5 | Table IV | 2 | simulated | measured | within 25% | direction |' \
+    '| VGG-16 | parameters | 14728266 | Table 2 | 14728266 | real | measured | equal | yes |' \
+    '| VGG-16 | density [%] | 13.2 | Section 5.2 | 13 | real | not classed | within 5% | yes |'
+check "Markdown: self-checks have their own table" has "$md" '| [gtopk-table1](#gtopk-table1) | third | steps | 7 | Table I | 7 | model | equal | yes |' \
+    '| [gtopk-fig8](#gtopk-fig8) | lab | alpha [ms] | 0.436 | Fig. 8 | 0.9 | emulated | within 15% | **no** |'
+check "and are in no other" lacks "$md" '| third | steps | 7 | Table I | 7 | model | self |'
+check "Markdown: numbers as far as they are read" has "$md" '| fourth | speed | 133333.3 | Table I | 0.01235 | real | formula | none | n/a |'
+check "Markdown: agreement in words" has "$md" \
+    '**No full agreement:** 1 of 2 comparisons agree. These do not: second, 2\*k words. 1 row is not compared. [1 self-check stands](#self-checks) apart.' \
+    '**No full agreement:** 1 of 2 comparisons agree. These do not: VGG-16, gtopk over topka. 1 row is counted with another ID.' \
+    '**Agreement:** the one comparison agrees.' 'Nothing here is compared with the paper.' \
+    'These do not: VGG-16, another. They are not classed: made before self-checks and repeated measurements were told apart.'
+check "Markdown: a beginning says so" has "$md" '**Length: first 6 of 140 epochs**, on the schedules of the whole'
 check "Markdown: command, commit, machine" has "$md" '`sh scripts/reproduce.sh gtopk-table1` (full) at commit abc123 on 2026-01-01' 'Machine: a machine.'
-check "Markdown: the picture" has "$md" '](gtopk-table1/figure.png)'
-check "Markdown: an ID without results says so" has "$md" 'No results yet: `sh scripts/reproduce.sh gtopk-fig8`'
-order() { [ "$(grep -n '^## The scaling study' "$md" | cut -d: -f1)" -lt "$(grep -n '^## Summary' "$md" | cut -d: -f1)" ]; }
-check "the scaling study comes first" order
+check "Markdown: the picture" has "$md" '<a href="measured/gtopk-table1/figure.png"><img src="measured/gtopk-table1/figure.png" width="380"'
+check "Markdown: an ID without results says so" has "$md" 'No results yet: `sh scripts/reproduce.sh oktopk-fig5`'
+check "Markdown: quick results say so" has "$md" '**A quick run alone**, of reduced size' '| P = 4 | time [s] | 1 | Fig. 9 | 1 | simulated | formula | within 15% | yes |'
+check "Markdown: runs that are kept" has "$md" '### resnet20-of-mine' 'Made by `sh scripts/convergence.sh --epochs 2`' '| topka | 4 | 2 | 50.00% |   | 2.0 | abc |' \
+    '| gtopk | 4 | first 1.5 of 140 | 50.00% |'
+check "Markdown: the authors' report has no column for them" lacks "$md" 'authors had'
 check "HTML: rows and kinds" has "$html" '<td>first &lt;item&gt;</td><td>time, all|some [ms]</td><td class="number">1</td>' '<td class="emulated">emulated</td>' \
     '<td class="simulated">simulated</td>' '<td class="model">model</td>' '<td class="real">real</td>' '<td class="no"><strong>no</strong></td>' \
+    '<td class="reproduced"><strong>reproduced</strong></td>' '<td class="direction">direction holds</td>' '<td class="open">so far: reproduced</td>' \
     '<td>a &quot;note&quot; &amp; more</td>' '<td>2*k words [words]</td>'
 check "HTML: the picture is in it" has "$html" "data:image/png;base64,$(base64 < "$F/gtopk-table1/figure.png" | tr -d '\n')"
-check "HTML: the scaling study" has "$html" '<h2 id="the-scaling-study">' '<strong>gtopk</strong>' '<a href="#summary">below</a>' '<code>a&lt;b</code>'
+check "HTML: the scaling study" has "$html" '<h2 id="the-scaling-study">' '<strong>gtopk</strong>' '<a href="#contents">below</a>' '<code>a&lt;b</code>'
 alone() { ! grep -qE '(src|href)="(https?:|/|[a-z0-9-]+/)|<link|@import|url\(|<script' "$html"; }
 check "HTML: nothing from elsewhere" alone
 balanced() { # every tag that opens closes, in order; every link inside the page has its target
@@ -322,7 +516,7 @@ balanced() { # every tag that opens closes, in order; every link inside the page
                 gsub(/^<\/?|[ >].*$/, "", name)
                 if (match(tag, / id="[^"]*"/)) { id = substr(tag, RSTART + 5, RLENGTH - 6); if (ids[id]++) print "twice: " id }
                 if (match(tag, / href="#[^"]*"/)) wanted[substr(tag, RSTART + 8, RLENGTH - 9)] = 1
-                if (name ~ /^(meta|img|br)$/) continue
+                if (name ~ /^(meta|img|br|input)$/) continue
                 if (!closing) open[++depth] = name
                 else if (open[depth--] != name) print "line " NR ": </" name "> closes <" open[depth + 1] ">"
             }
@@ -339,4 +533,30 @@ if command -v tidy > /dev/null 2>&1; then
 else
     skip "HTML: tidy has no errors" "tidy is not installed"
 fi
+# A user's results: the authors' beside them, theirs as they were
+columns=item,quantity,unit,paper,paper_source,ours,kind,against,rule,agrees,direction,claim,counted,run,note
+rows "$T/mine" gtopk-table1 full << 'END'
+second,2*k words,words,2,Table I,2,simulated,formula,equal,yes,yes,gtopk-costs,yes,full,
+another,words,words,2,Table I,2,simulated,formula,equal,yes,yes,gtopk-costs,yes,full,
+END
+rows "$T/mine" oktopk-fig5 quick < /dev/null
+before=$(cksum < "$md")
+(cd "$T" && sh scripts/report.sh --from mine) > "$W/out" 2>&1
+md=$T/mine/REPORT.md
+check "a user's report: what the authors had stands beside" has "$md" '| second | 2\*k words [words] | 2 | Table I | 2 | 3 | simulated | formula | equal | yes |' \
+    '| another | words [words] | 2 | Table I | 2 |   | simulated |' '| item | quantity | paper | where | ours | authors had |'
+check "a user's report: it says whose results these are" has "$md" 'These are the results in `mine`' '**This is a quick run:**'
+check "a user's report: the claims are those of these results alone" claimed 'topka moves 2(P-1)k words and gtopk 4k log2 P' '**reproduced** | 2 of 2 | simulated | formula | full |'
+check "the authors' report is as it was" [ "$(cksum < "$T/results/REPORT.md")" = "$before" ]
+(cd "$T" && sh scripts/report.sh --from mine --out "$T/page") > "$W/out" 2>&1
+check "--out: the page goes there" [ -s "$T/page/REPORT.html" ]
+
+# -- the artifact appendix ---------------------------------------------------------------------------------------------------
+mkdir "$T/docs"
+cp docs/ARTIFACT.md "$T/docs/"
+check "of other results the appendix says other numbers" sh -c "! sh '$T/scripts/artifact.sh' --check 2> /dev/null && sh '$T/scripts/artifact.sh' && sh '$T/scripts/artifact.sh' --check"
+check "beside what is expected stands what ours was" has "$T/docs/ARTIFACT.md" \
+    '- Ours was: VGG-16, gtopk over dense: 5 x (paper: 5); VGG-16, gtopk over topka: 2 x (paper: 5). **No full agreement:** 1 of 2 comparisons agree.' \
+    '**Agreement:** the one comparison agrees. (2026-01-01; first 6 of 140 epochs, commit abc123)' '- Ours was: nothing that is kept' \
+    'Nothing here is compared with the paper. 1 self-check stands apart. (2026-01-01, commit abc123)'
 finish

@@ -2,6 +2,7 @@
 #     out, data       the picture; rows of a name in quotes and a number for each part, below a line with the parts' names
 #     parts           how many parts there are
 #     title, ylabel
+#     note            a line below the title
 #     yrange          as "0:100" (default: from 0 to what the data need)
 set encoding utf8
 array palette[8] = [0x0072b2, 0xe69f00, 0xd55e00, 0x009e73, 0xcc79a7, 0x56b4e9, 0x000000, 0x999999]
@@ -21,7 +22,8 @@ set yrange [0:*]
 if (exists("yrange")) eval "set yrange [".yrange."]"
 # over the whole width: a title over the curves alone would be cut off beside a wide legend
 set label 1 title at screen 0.5, screen 0.95 center noenhanced font ',18'
-set tmargin 3.5
+if (exists("note")) set label 2 note at screen 0.5, screen 0.905 center noenhanced font ',12' tc rgb 0x505050
+set tmargin (exists("note") ? 5 : 3.5)
 set ylabel ylabel
 set terminal pngcairo noenhanced size 1200,700 font "Sans,15" linewidth 1.5
 set output out

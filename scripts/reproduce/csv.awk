@@ -25,6 +25,16 @@ function csv_split(line, field,   n, c, text, quoted, i) {
     return n
 }
 
+# For files with a head: csv_row() takes the line in, cell_of("name") is its field in the column of that name ("" where there is
+# none).
+function csv_row(   i, n) {
+    n = csv_split($0, csv_field_of)
+    if (FNR > 1) return
+    split("", csv_column)
+    for (i = 1; i <= n; i++) csv_column[csv_field_of[i]] = i
+}
+function cell_of(name) { return name in csv_column ? csv_field_of[csv_column[name]] : "" }
+
 # A text as a field: quoted where it has to be.
 function csv_field(text) {
     gsub(/[\r\n]+/, " ", text)

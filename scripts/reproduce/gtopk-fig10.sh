@@ -6,9 +6,12 @@
 #     entries over an S-th of the bandwidth (S = 5, 1, 20, 10; quick: 50, 1, 100, 50); selection takes no time
 # needs: SimGrid (sh scripts/deps.sh sim, make sim)
 # takes: full: 58 s; quick: 15 s
-# agrees: at 32: with the paper's measurements within 25%, with its cost model within 15%; the two are far apart
+# agrees: shown, not compared: an efficiency near 100% hides what communication takes (ResNet-20 with topka: a factor of 13). What
+#     these steps communicate is compared in gtopk-table4. The bars in the figures are the paper's efficiency +-25%
 . scripts/reproduce/cluster.sh
 
+against measured
+repeats gtopk-table4
 for model in $models; do
     model_is "$model"
     single=$(published gtopk-single-gpu.csv images_per_s model="$name")
@@ -22,15 +25,17 @@ for model in $models; do
     for algo in $algos; do
         paper=$(calc "100 * $(measured_throughput "$algo") / (32 * $single)")
         row "$name, $algo, P = 32" efficiency % "$paper" 'Table IV over v1: Table VI' "$(awk -v algo="$algo" '$1 == algo && $2 == 32 { print $3 }' "$out/points")" \
-            simulated 'within 25%' "measured in the paper, whose times are far above its cost model"
+            simulated none "measured in the paper, whose times are far above its cost model"
+        against formula
         row "$name, $algo, P = 32" 'efficiency by Table I and alpha, beta' % "$(calc "100 * $compute / $(table_seconds 32 "$algo")")" 'Table I, Section IV-C' \
-            "$(awk -v algo="$algo" '$1 == algo && $2 == 32 { print $3 }' "$out/points")" simulated 'within 15%'
-        echo "32 $paper" | block "$algo, measured in the paper"
+            "$(awk -v algo="$algo" '$1 == algo && $2 == 32 { print $3 }' "$out/points")" simulated none
+        against measured
+        echo "32 $paper" | tolerance 'within 25%' | block "$algo, paper (measured), +-25%"
     done >"$out/$model.dat"
     for algo in $algos; do
         awk -v algo="$algo" '$1 == algo { print $2, $3 }' "$out/points" | block "$algo, simulated"
     done >>"$out/$model.dat"
-    figure "$model.png" "$out/$model.dat" lines.gp published=3 paired=yes title="$name" xlabel='P [GPUs]' ylabel='efficiency [%]' logx=2 xformat=%g \
+    figure "$model.png" "$out/$model.dat" lines.gp published=3 paired=yes title="$name, 1 Gbit/s, density 0.001" xlabel='P [GPUs]' ylabel='efficiency [%]' logx=2 xformat=%g \
         xrange=3.8:36 yrange=0:105
 done
 rm -f "$out/points"

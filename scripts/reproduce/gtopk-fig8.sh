@@ -6,13 +6,15 @@
 #     real TCP between network namespaces); in simulation of the paper's cluster (simulate.sh)
 # needs: any machine; root for the emulated network, SimGrid for the simulated one (their rows are skipped by name)
 # takes: full: 10 s; quick: 1 s
-# agrees: emulated: alpha and beta within 15% of the paper's; simulated: within 1%; the emulated time is linear in the size,
+# agrees: self-checks alone: both networks are made to be the paper's, and no such hardware is at hand. Emulated: alpha and beta within 15% of the paper's; simulated: within 1%; the emulated time is linear in the size,
 #     R^2 of the fit at least 0.99. What this machine's memory does is shown, not compared: it is another network
 . scripts/reproduce/lib.sh
 
 # In full the paper's range, as far as it can be known, and many rounds; shared memory wanders, TCP less so.
 sizes=$(pick 4:4M:2 1K:1M:4)
 source=$(published gtopk-settings.csv source quantity=alpha version=both)
+claim gtopk-alpha-beta
+against self # the lab and the simulation are made to have these numbers
 alpha=$(published gtopk-settings.csv value quantity=alpha version=both)
 beta=$(published gtopk-settings.csv value quantity=beta version=later)
 
@@ -33,7 +35,7 @@ absent() {
 }
 
 awk -v alpha="$alpha" -v beta="$beta" 'BEGIN { for (b = 4; b <= 4194304; b *= 4) print b, alpha + beta * b / 4 }' |
-    block "the paper's fit" >"$out/figure.dat"
+    tolerance 'within 15%' | block "the paper's fit, +-15%" >"$out/figure.dat"
 mpi_job real.jsonl 2 p2p --sizes "$sizes" --repeat "$(pick 100 20)" --json
 measured real real.jsonl 'shared memory of this machine' none none none
 lab='1 Gbit/s and 400 us between network namespaces' cluster='1 Gbit/s cluster in SimGrid'

@@ -49,13 +49,15 @@ draw() {
     for column in 3 4; do
         for algo in topka gtopk; do
             awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/$draw_side.points" |
-                block "$algo, $(if [ $column = 3 ]; then echo 'Table I'; else echo simulated; fi)"
+                tolerance "$(if [ $column = 3 ]; then echo 'within 15%'; else echo none; fi)" | block "$algo, $(if [ $column = 3 ]; then echo 'Table I, +-15%'; else echo simulated; fi)"
         done
     done >"$out/$draw_side.dat"
     figure "$draw_side.png" "$out/$draw_side.dat" lines.gp published=2 paired=yes title="$draw_title" xlabel="$draw_label" ylabel='time [ms]' \
         yrange='0:*' "$@"
 }
 
+claim gtopk-cost-curves
+against formula
 m=$(pick 25000000 1000000)
 : >"$out/left.points"
 for P in $(pick '4 8 16 32 64 128' '4 8 16 32'); do

@@ -9,6 +9,8 @@
 # agrees: a GPU of today is at least as fast as the paper's. A CPU is shown without a claim
 . scripts/reproduce/lib.sh
 
+claim gtopk-gpu
+against measured
 for device in cpu cuda; do
     if [ $device = cuda ] && ! have_gpu; then
         note 'rows of a GPU skipped: there is none that the program can use'

@@ -1,5 +1,7 @@
 # html.awk: a page of Markdown as one HTML file that needs nothing else: pictures are in it. Knows what the report uses:
-# headings, paragraphs, lists of one level, tables, blocks of code, **bold**, `code`, [links](...) and ![pictures](...).
+# headings, paragraphs, lists of one level, tables, blocks of code, **bold**, `code`, [links](...), ![pictures](...), and small
+# pictures that are links to themselves (<a href="..."><img src="..." width="..." alt="..."></a> on a line), which grow when
+# they are clicked.
 #     awk -v base=results -v title=... -f html.awk results/REPORT.md       (base: where the pictures' paths begin)
 
 function escaped(text) {
@@ -17,6 +19,16 @@ function picture(path, text,   command, data, line) {
     close(command)
     if (data == "") return escaped(text)
     return "<img src=\"data:image/png;base64," data "\" alt=\"" escaped(text) "\">"
+}
+function thumbnail(line,   path, text) {
+    path = line
+    sub(/^<a href="/, "", path)
+    sub(/".*/, "", path)
+    text = line
+    sub(/.* alt="/, "", text)
+    sub(/".*/, "", text)
+    line = picture(path, text)
+    return line ~ /^<img/ ? "<label class=\"small\"><input type=\"checkbox\">" line "</label>" : "<p>" line "</p>"
 }
 function link(address, text) {
     if (address !~ /^(#|https?:\/\/)/) return "<code>" escaped(address) "</code>" # a file beside the page, which stands alone
@@ -82,8 +94,10 @@ function table_line(line,   cell, count, i, class, tag) {
         gsub(/^[ \t]+|[ \t]+$/, "", cell[i])
         gsub(/\001/, "|", cell[i])
         class = ""
-        if (tag == "td" && cell[i] ~ /^(yes|\*\*no\*\*|n\/a|real|emulated|simulated|model)$/) {
+        if (tag == "td" && cell[i] ~ /^(yes|\*\*no\*\*|n\/a|real|emulated|simulated|model|\*\*reproduced\*\*|\*\*not\*\*|\*\*so far: not\*\*|direction( holds)?|so far: .*|not attempted.*)$/) {
             class = cell[i]
+            if (class ~ /so far|not attempted/) class = "open"
+            sub(/^direction.*/, "direction", class)
             gsub(/[^a-z]/, "", class)
             class = " class=\"" class "\""
         } else if (tag == "td" && cell[i] ~ /^[-+0-9.][-+0-9.e]*%?$/) {
@@ -128,6 +142,11 @@ code {
 /^#+ / {
     close_all("")
     heading($0)
+    next
+}
+/^<a href="[^"]*"><img src="/ {
+    close_all("")
+    print thumbnail($0)
     next
 }
 /^\|/ {

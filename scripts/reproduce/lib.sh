@@ -4,17 +4,20 @@
 #
 #     . scripts/reproduce/lib.sh
 #     need_data cifar10
+#     claim gtopk-speed-up                          # of results/published/claims.csv; the rows that follow belong to it
+#     against measured                              # and this is what they are held against
 #     mpi_job p4.jsonl 4 bench --algo gtopk --n "$(pick 14728266 100000)" --json
 #     paper=$(published gtopk-throughput.csv gtopk_images_per_s model=VGG-16)
 #     row VGG-16 throughput images/s "$paper" "$(published gtopk-throughput.csv source model=VGG-16)" "$ours" real 'within 10%'
 #     finish
 #
-# From reproduce.sh, all with defaults: REPRODUCE_QUICK (1: reduced sizes), REPRODUCE_TO (folder of the results),
+# From reproduce.sh, all with defaults: REPRODUCE_QUICK (1: reduced sizes), REPRODUCE_OUT (folder of the results),
 # REPRODUCE_RUNS (folder of what is too large to be kept), REPRODUCE_KEEP (1: what another commit finished counts),
-# REPRODUCE_EPOCHS (length of convergence runs), REPRODUCE_WHY (file that gets the reason of a skip).
+# REPRODUCE_EPOCHS (the first so many epochs of convergence runs), REPRODUCE_SEEDS (how many seeds where several are compared),
+# REPRODUCE_WHY (file that gets the reason of a skip).
 #
 # What stands in $out afterwards:
-#     comparison.csv   item, quantity, unit, paper, paper_source, ours, kind, rule, agrees, note   (agree.awk: the rules)
+#     comparison.csv   a line for each row: docs/reproduce.md has the columns, agree.awk the rules
 #     jobs.tsv         file, commit of the program, seconds, command: one line for each job that is finished
 #     about.txt        "key: value": what this is, command, commit, machine, date; README.md says the same to people
 #     figure.png       and the rows of all jobs
@@ -26,15 +29,15 @@ library=scripts/reproduce
 program=${BUILD:-build}/sparsetrain
 quick=${REPRODUCE_QUICK:-}
 if [ "$quick" = 1 ]; then
-    out=${REPRODUCE_TO:-build/reproduce-quick}/$id
+    out=${REPRODUCE_OUT:-build/reproduce-quick}/$id
     runs=${REPRODUCE_RUNS:-$out/runs}
 else
     quick=
-    out=${REPRODUCE_TO:-results/measured}/$id
+    out=${REPRODUCE_OUT:-build/reproduce}/$id
     runs=${REPRODUCE_RUNS:-runs/reproduce/$id}
 fi
 tab=$(printf '\t')
-shortened='' # a text, where runs are shorter than the paper's: goes into the notes of rows with "full: RULE"
+run_length=$(if [ -n "$quick" ]; then echo quick; else echo full; fi) # of the rows that follow: full, quick, first 6 of 140 epochs
 json_awk=$(cat $library/json.awk) csv_awk=$(cat $library/csv.awk) agree_awk=$(cat $library/agree.awk)
 newline='
 '
@@ -168,7 +171,7 @@ mpi_job() {
     job "$mpi_file" "$MPIRUN" -np "$mpi_ranks" "$program" "$@"
 }
 # train FILE P OPTION...: a run of sparsetrain train; its log with about a thousand of its steps becomes $out/FILE. One
-# that was interrupted goes on from its last checkpoint; $runs/FILE.run is its directory.
+# that was interrupted goes on from its last checkpoint, to where --stop-at ends it; $runs/FILE.run is its directory.
 train() {
     train_file=$1 train_ranks=$2
     shift 2
@@ -178,13 +181,14 @@ train() {
     if have "$train_file" "$train_line"; then return 0; fi
     note "$train_line"
     train_start=$(date +%s)
+    train_stop=$(value_after --stop-at "$@")
     same_run || rm -rf "$train_run" "$train_run".*
     mkdir -p "$runs"
     printf '%s\n%s\n' "$commit" "$train_line" >"$train_run.mark"
-    if grep -q '"type":"summary".*"completed":true' "$train_run/run.jsonl" 2>/dev/null; then
+    if grep -qE '"type":"summary".*("completed":true|"prefix":true)' "$train_run/run.jsonl" 2>/dev/null; then
         set --
     elif [ -n "$(find "$train_run" -name model.ckpt 2>/dev/null)" ]; then
-        set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" --progress lines
+        set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" ${train_stop:+--stop-at "$train_stop"} --progress lines
     else
         rm -rf "$train_run" "$train_run.record"
         set -- "$MPIRUN" -np "$train_ranks" "$program" train "$@" --out "$train_run" --progress lines
@@ -200,6 +204,15 @@ train() {
     keep_log "$train_run/run.jsonl" >"$out/.part"
     mv "$out/.part" "$out/$train_file"
     mark "$train_file" $(($(date +%s) - train_start)) "$train_line"
+}
+# value_after OPTION ARGUMENT...: what follows this option there; nothing where it is not
+value_after() {
+    value_option=$1
+    shift
+    while [ $# -gt 1 ]; do
+        [ "$1" != "$value_option" ] || printf '%s' "$2"
+        shift
+    done
 }
 # Is what stands in $train_run the beginning of this very run?
 same_run() {
@@ -256,30 +269,54 @@ published() {
             print value
         }' "$published_file" || fail "$published_file has no single row with $published_column where $published_where"
 }
-printf 'item,quantity,unit,paper,paper_source,ours,kind,rule,agrees,note\n' >"$out/.comparison"
+printf 'item,quantity,unit,paper,paper_source,ours,kind,against,rule,agrees,direction,claim,counted,run,note\n' >"$out/.comparison"
+# against WHAT: what the rows that follow are held against
+#     measured   a number that the paper printed as measured (or computed, where the claim is a computation's result)
+#     words      what the paper says in words or by a curve; the bound is our reading
+#     formula    the paper's formula, beside what is counted or simulated here
+#     self       our own formula, simulator or emulator, each against the other: a self-check, which says nothing of a paper
+against() {
+    case $1 in measured | words | formula | self) row_against=$1 ;; *) fail "against $1: it is measured, words, formula or self" ;; esac
+}
+row_against='' row_claim='' row_twin='' row_direction=''
+# claim KEY: the rows that follow belong to that line of results/published/claims.csv; without a key to none
+claim() {
+    [ -z "${1:-}" ] || [ "$(published claims.csv id claim="$1")" = "$id" ] || fail "the claim $1 is not of $id"
+    row_claim=${1:-}
+}
+# repeats ID: the rows that follow show a measurement that this ID has: they are not counted again. Without one: they are.
+repeats() { row_twin=${1:-}; }
+# direction RULE: of the next row: what must hold for the claim to be right in direction, where it is not in size
+direction() { row_direction=$1; }
 # row ITEM QUANTITY UNIT PAPER SOURCE OURS KIND RULE [NOTE]: one line of the comparison. PAPER and OURS may be empty; KIND is
 # real, emulated, simulated or model; the rules are those of agree.awk, and "full: RULE" is RULE in full and none in quick
 # mode, for what reduced sizes cannot decide.
 row() {
     case $# in 8 | 9) ;; *) fail "row wants 8 or 9 fields, not $#: $*" ;; esac
-    row_rule=${8#full: } row_note=${9:-}
+    [ -n "$row_against" ] || fail "against what is this row held? $*"
+    row_rule=${8#full: } row_note=${9:-} row_direction_rule=${row_direction#full: }
     case $quick$8 in
     '1full: '*)
         row_note="${row_note:+$row_note; }not compared in quick mode (in full: $row_rule)"
-        row_rule=none
+        row_rule=none row_direction_rule=none
         ;;
-    'full: '*) [ -z "$shortened" ] || row_note="${row_note:+$row_note; }$shortened" ;;
     esac
-    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$row_rule NOTE=$row_note \
+    [ -z "$row_twin" ] || row_note="${row_note:+$row_note; }the measurement of $row_twin, counted there"
+    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$row_rule NOTE=$row_note AGAINST=$row_against CLAIM=$row_claim \
+        RUN=$run_length TWIN=$row_twin DIRECTION=${row_direction_rule:-none} \
         awk "$csv_awk$newline$agree_awk"'
             BEGIN {
-                count = split("ITEM QUANTITY UNIT PAPER SOURCE OURS KIND RULE", name, " ")
+                count = split("ITEM QUANTITY UNIT PAPER SOURCE OURS KIND AGAINST RULE", name, " ")
                 if (ENVIRON["KIND"] !~ /^(real|emulated|simulated|model)$/) exit 1
                 agreed = agrees(ENVIRON["RULE"], ENVIRON["PAPER"], ENVIRON["OURS"])
-                if (agreed == "?") exit 1
+                direction = agrees(ENVIRON["DIRECTION"], ENVIRON["PAPER"], ENVIRON["OURS"])
+                if (agreed == "?" || direction == "?") exit 1
+                if (agreed == "yes") direction = "yes"
+                counted = agreed ~ /^(yes|no)$/ && ENVIRON["AGAINST"] != "self" && ENVIRON["TWIN"] == "" ? "yes" : "no"
                 for (i = 1; i <= count; i++) line = line csv_field(ENVIRON[name[i]]) ","
-                print line agreed "," csv_field(ENVIRON["NOTE"])
+                print line agreed "," direction "," ENVIRON["CLAIM"] "," counted "," csv_field(ENVIRON["RUN"]) "," csv_field(ENVIRON["NOTE"])
             }' >>"$out/.comparison" </dev/null || fail "cannot decide on this row: $*"
+    row_direction=
 }
 # yes_no COMMAND...: "yes" when it succeeds: for rules of shape
 yes_no() { if "$@"; then echo yes; else echo no; fi; }
@@ -307,8 +344,25 @@ block() {
     cat
     printf '\n\n'
 }
+# band NAME: what a rule allows, drawn as a band below the curves: this name, then x, least and most from standard input. Bands
+# come first in a file.
+band() {
+    printf '"~%s"\n' "$1"
+    cat
+    printf '\n\n'
+}
+# tolerance RULE: x and y of the paper from standard input, with the least and the most that agree beside it: for `block` of a
+# series that is drawn as the paper's (lines.gp: published)
+tolerance() {
+    awk -v rule="$1" '
+        { least = most = $2 }
+        rule ~ /^within .*%$/ { sub(/^within /, "", rule); part = rule / 100 }
+        part != "" { least = $2 * (1 - part); most = $2 * (1 + part) }
+        rule ~ /^within a factor / { split(rule, word, " "); least = $2 / word[4]; most = $2 * word[4] }
+        { print $1, $2, least, most }'
+}
 # figure FILE.png DATA SCRIPT.gp NAME=VALUE...: draws $out/FILE.png from DATA by scripts/reproduce/SCRIPT.gp with these
-# gnuplot variables, all texts; a machine without gnuplot keeps its numbers and is told.
+# gnuplot variables, all texts; a title says what part of a run it shows. A machine without gnuplot keeps its numbers and is told.
 figure() {
     figure_file=$1 figure_data=$2 figure_script=$3
     shift 3
@@ -316,13 +370,18 @@ figure() {
         note "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"
         return 0
     fi
-    figure_set="out='$out/$figure_file'; data='$figure_data'; blocks='$(grep -c '^"' "$figure_data")'"
+    # every point with a least and a most, which are the point itself where no tolerance is given
+    awk '/^"/ { sub(/^"~/, "\"") } NF == 2 && !/^"/ { $3 = $4 = $2 } { print }' "$figure_data" >"$out/.figure"
+    figure_set="out='$out/$figure_file'; data='$out/.figure'; blocks='$(grep -c '^"' "$figure_data")'; bands='$(grep -c '^"~' "$figure_data" || true)'"
     for figure_pair in "$@"; do
         figure_value=$(printf '%s' "${figure_pair#*=}" | sed "s/'/''/g")
-        case $quick$figure_pair in 1title=*) figure_value="$figure_value (quick)" ;; esac
+        case $figure_pair in
+        title=*) [ "$run_length" = full ] || figure_value="$figure_value ($run_length)" ;;
+        esac
         figure_set="$figure_set; ${figure_pair%%=*}='$figure_value'"
     done
     LC_ALL=C.UTF-8 gnuplot -e "$figure_set" "$library/$figure_script" || fail "gnuplot could not draw $figure_file"
+    rm -f "$out/.figure"
 }
 
 # -- the end -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@
 # agrees: the numbers are equal
 . scripts/reproduce/lib.sh
 
+claim oktopk-sizes
+against measured
 train vgg16.jsonl 1 --model vgg16 --data synthetic:8x8 --batch 1 --steps 1 --device cpu
 for model in VGG-16 LSTM BERT; do
     paper=$(published oktopk-models.csv parameters model=$model)

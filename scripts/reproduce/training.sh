@@ -2,8 +2,8 @@
 # training.sh: sourced after lib.sh by the IDs that train: the gTop-k paper's configuration in full, a few epochs of made-up
 # data in quick mode, on 4 ranks as in its Section IV-B.
 #
-#     cifar gtopk.jsonl resnet20 --algo gtopk --density 0.001
-#     words gtopk.jsonl --algo gtopk --density 0.005
+#     cifar dense.jsonl resnet20 --algo dense
+#     gtopk_runs words gtopk.jsonl --density 0.005         # gtopk-paper.jsonl and gtopk.jsonl
 #
 # The first epochs have the paper's densities (the program's default), then the one that is given.
 # shellcheck source=scripts/reproduce/lib.sh
@@ -19,13 +19,32 @@ model_of() {
 }
 setting() { published gtopk-models.csv "$2" model="$(model_of "$1")"; }
 training_ranks=$(published gtopk-settings.csv value quantity=ranks_of_convergence_runs)
-full_epochs() { if [ -n "${REPRODUCE_EPOCHS:-}" ]; then echo "$REPRODUCE_EPOCHS"; else setting "$1" epochs; fi; }
+# length FULL: sets length_options: the whole of so many epochs, or its first $REPRODUCE_EPOCHS on the schedules of the whole;
+# the rows and figures that follow say which, so where runs of several lengths come before them it is called again
+length() {
+    length_options="--epochs $1"
+    if [ -n "$quick" ]; then run_length=quick; else run_length=full; fi
+    if [ -z "${REPRODUCE_EPOCHS:-}" ] || holds "$REPRODUCE_EPOCHS >= $1"; then return 0; fi
+    length_options="$length_options --stop-at $REPRODUCE_EPOCHS"
+    [ -n "$quick" ] || run_length="first $REPRODUCE_EPOCHS of $1 epochs"
+}
+# The seeds of runs whose difference is small.
+seeds=1
+[ -n "$quick" ] || seeds=$(awk -v n="${REPRODUCE_SEEDS:-3}" 'BEGIN { for (i = 1; i <= n; i++) printf "%s%d", i > 1 ? " " : "", i }')
+of_seed() { if [ "$2" = 1 ]; then echo "$1"; else echo "${1%.jsonl}-seed$2.jsonl"; fi; } # of_seed FILE SEED
+# over_seeds COMMAND FILE ARGUMENT...: that command for FILE with each seed
+over_seeds() {
+    over_command=$1 over_file=$2
+    shift 2
+    for over_seed in $seeds; do
+        over_name=$(of_seed "$over_file" "$over_seed")
+        if [ "$over_seed" = 1 ]; then $over_command "$over_name" "$@"; else $over_command "$over_name" "$@" --seed "$over_seed"; fi
+    done
+}
 
-[ -z "${REPRODUCE_EPOCHS:-}" ] || shortened="with --epochs $REPRODUCE_EPOCHS, which is not the paper's length"
-
-# cifar FILE MODEL OPTION...: quick: 6 epochs of made-up images, of which 4 are the warm-up. $batch_of_rank, where it is set,
-# instead of the paper's batch
-batch_of_rank=
+# cifar FILE MODEL OPTION...: quick: 6 epochs of made-up images, of which 4 are the warm-up. $batch_of_rank, $epochs_of_run and
+# $streams_of_rank, where they are set, instead of the paper's batch, epochs and streams
+batch_of_rank='' epochs_of_run='' streams_of_rank=''
 cifar() {
     cifar_file=$1 cifar_model=$2
     shift 2
@@ -37,15 +56,15 @@ cifar() {
             set -- --lr 0.02 "$@"
             ;;
         esac
-        cifar_epochs=${REPRODUCE_EPOCHS:-6}
+        length 6
     else
         need_data cifar10
         cifar_data=cifar10
         cifar_batch=$(setting "$cifar_model" batch_per_gpu)
-        cifar_epochs=$(full_epochs "$cifar_model")
+        length "${epochs_of_run:-$(setting "$cifar_model" epochs)}"
     fi
-    train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "${batch_of_rank:-$cifar_batch}" \
-        --epochs "$cifar_epochs" "$@"
+    # shellcheck disable=SC2086 # two or four words
+    train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "${batch_of_rank:-$cifar_batch}" $length_options "$@"
 }
 # words FILE OPTION...: LSTM-PTB with 1500 features and 20 streams a rank, as in the code of the paper (its Table III has
 # 100); quick: 40 features, a made-up language
@@ -53,19 +72,62 @@ words() {
     words_file=$1
     shift
     if [ -n "$quick" ]; then
-        set -- --data synthetic-text:40000x4000x4000 --hidden 40 --batch 10 --epochs "${REPRODUCE_EPOCHS:-6}" "$@"
+        length 6
+        set -- --data synthetic-text:40000x4000x4000 --hidden 40 --batch 10 "$@"
     else
         need_data ptb
-        words_epochs=$(full_epochs lstm)
-        set -- --data ptb --hidden 1500 --batch 20 --epochs "$words_epochs" "$@"
+        length "$(setting lstm epochs)"
+        set -- --data ptb --hidden 1500 --batch "${streams_of_rank:-20}" "$@"
     fi
-    train "$words_file" "$training_ranks" --model lstm "$@"
+    # shellcheck disable=SC2086
+    train "$words_file" "$training_ranks" --model lstm $length_options "$@"
 }
-# points FILE FILE: test accuracy of the first at its end over that of the second [percentage points]
-points() {
-    points_first=$(of "$1" summary test_accuracy) points_second=$(of "$2" summary test_accuracy)
-    calc "100 * ($points_first - $points_second)"
+# What gtopk does with what its tree drops: its runs by the published rule, which loses gradient, and by ours. gtopk_runs COMMAND
+# FILE ARGUMENT...: FILE and FILE with "-paper" before its end.
+paper_of() { echo "${1%.jsonl}-paper.jsonl"; }
+gtopk_runs() {
+    gtopk_command=$1 gtopk_file=$2
+    shift 2
+    over_seeds "$gtopk_command" "$(paper_of "$gtopk_file")" "$@" --algo gtopk --gtopk-residual paper
+    over_seeds "$gtopk_command" "$gtopk_file" "$@" --algo gtopk
 }
+# gain EXPRESSION FIRST SECOND: over the seeds, the mean of that awk expression of a and b, the values of $gain_key at the end of
+# the two files, and twice its standard error ("-" with one seed)
+gain_key=test_accuracy
+gain() {
+    for gain_seed in $seeds; do
+        printf '%s %s\n' "$(of "$(of_seed "$2" "$gain_seed")" summary $gain_key)" "$(of "$(of_seed "$3" "$gain_seed")" summary $gain_key)"
+    done | awk '{ a = $1; b = $2; x = '"$1"'; sum += x; squares += x * x }
+        END {
+            variance = NR > 1 ? (squares - sum * sum / NR) / (NR - 1) : 0
+            printf "%.10g ", sum / NR
+            if (NR > 1) printf "%.3g\n", 2 * sqrt((variance > 0 ? variance : 0) / NR)
+            else print "-"
+        }'
+}
+# gain_row ITEM QUANTITY UNIT PAPER SOURCE RULE EXPRESSION FIRST SECOND [NOTE]: a row of that gain. A rule of "at least 0" or "at
+# most 0" is within what one seed differs by from another: it is compared with several seeds alone, and right in direction
+# where the mean is not beyond it by more than twice its standard error.
+gain_row() {
+    gain_rule=$6 gain_note=${10:-}
+    gain_found=$(gain "$7" "$8" "$9")
+    gain_mean=${gain_found% *} gain_error=${gain_found#* }
+    if [ "$gain_error" = - ]; then
+        case $gain_rule in
+        *'at least 0' | *'at most 0') gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell which of two is better" ;;
+        esac
+    else
+        gain_note="${gain_note:+$gain_note; }mean of the seeds $seeds, +-$gain_error (twice its standard error)"
+        case $gain_rule in
+        *'at least 0') direction "full: at least -$gain_error" ;;
+        *'at most 0') direction "full: at most $gain_error" ;;
+        esac
+    fi
+    row "$1" "$2" "$3" "$4" "$5" "$gain_mean" real "$gain_rule" "$gain_note"
+}
+points='100 * (a - b)' # percentage points, of accuracies
+# shellcheck disable=SC2034 # of the IDs with texts
+above='100 * (a / b - 1)' # how far the first perplexity lies above the second [%]
 # two_figures MODEL TITLE FILE=NAME...: loss and test accuracy (perplexity) of these runs against epochs
 two_figures() {
     two_model=$1 two_title=$2
@@ -85,28 +147,39 @@ two_figures() {
 # lower in the last epoch than in the first?
 learns() {
     [ -n "$quick" ] || return 0
+    learns_against=$row_against learns_claim=$row_claim
+    against self
+    claim
     learns_so=$(curve "$3" eval train_loss | awk 'NR == 1 { first = $2 } { last = $2 } END { print (NR > 1 && last < first ? "yes" : "no") }')
     row "$1" "training loss of $4 falls" '' '' "$2" "$learns_so" real 'shape: lower in the last epoch than in the first'
+    row_against=$learns_against row_claim=$learns_claim
 }
-# sensitivity MODEL BATCH QUANTITY: Fig. 13 and 14: gtopk against topka on 32 ranks with so many images each
+# sensitivity MODEL BATCH QUANTITY CLAIM: Fig. 13 and 14: gtopk against topka on 32 ranks with so many images each
 sensitivity() {
     sensitivity_paper=$(published gtopk-text.csv value subject="$(model_of "$1") gtopk against topka" quantity="$3")
     sensitivity_source=$(published gtopk-text.csv source subject="$(model_of "$1") gtopk against topka" quantity="$3")
     training_ranks=$(pick 32 8)
-    batch_of_rank=$(pick "$2" 4)
-    REPRODUCE_EPOCHS=${REPRODUCE_EPOCHS:-$(pick 120 6)}
-    for sensitivity_algo in topka gtopk; do
-        cifar "$1-$sensitivity_algo.jsonl" "$1" --algo $sensitivity_algo --density 0.001
+    batch_of_rank=$(pick "$2" 4) epochs_of_run=$(pick 120 6)
+    over_seeds cifar "$1-topka.jsonl" "$1" --algo topka --density 0.001
+    gtopk_runs cifar "$1-gtopk.jsonl" "$1" --density 0.001
+    sensitivity_item="$(model_of "$1"), P = $training_ranks, batch $batch_of_rank a rank"
+    for sensitivity_file in topka gtopk-paper gtopk; do
+        learns "$sensitivity_item" "$sensitivity_source" "$1-$sensitivity_file.jsonl" $sensitivity_file
     done
-    for sensitivity_algo in topka gtopk; do
-        learns "$(model_of "$1"), P = $training_ranks" "$sensitivity_source" "$1-$sensitivity_algo.jsonl" $sensitivity_algo
-    done
-    row "$(model_of "$1"), P = $training_ranks, batch $batch_of_rank a rank" 'test accuracy, topka over gtopk (paper: about)' 'percentage points' \
-        "$sensitivity_paper" "$sensitivity_source" "$(points "$1-topka.jsonl" "$1-gtopk.jsonl")" real 'full: at most'
-    two_figures "$1" "$(model_of "$1"), $training_ranks ranks" "$1-topka.jsonl=topka" "$1-gtopk.jsonl=gtopk"
+    claim "$4"
+    against measured
+    direction 'full: at least 0'
+    gain_row "$sensitivity_item, published residual" 'test accuracy, topka over gtopk (paper: about)' 'percentage points' "$sensitivity_paper" \
+        "$sensitivity_source" 'full: within 2' "$points" "$1-topka.jsonl" "$1-gtopk-paper.jsonl"
+    claim
+    gain_row "$sensitivity_item, our residual" 'test accuracy, topka over gtopk (paper, with its own: about)' 'percentage points' "$sensitivity_paper" \
+        "$sensitivity_source" 'full: at most' "$points" "$1-topka.jsonl" "$1-gtopk.jsonl" 'ours keeps what the tree drops, so it should lose no more'
+    two_figures "$1" "$(model_of "$1"), $training_ranks ranks" "$1-topka.jsonl=topka" "$1-gtopk-paper.jsonl=gtopk, published residual" \
+        "$1-gtopk.jsonl=gtopk, our residual"
 }
-# oktopk_images FILE EPOCHS OPTION...: the run of the Ok-Topk paper's VGG-16 on 16 GPUs (quick: ResNet-20 on 4 ranks, so many
-# epochs of made-up images). Sets model and ranks.
+# oktopk_images FILE EPOCHS OPTION...: the run of the Ok-Topk paper's VGG-16 on 16 GPUs, the first 512 steps dense as in its code
+# (quick: ResNet-20 on 4 ranks, so many epochs of made-up images, 10 steps of them dense). Sets model and ranks.
+oktopk_dense_steps=$(pick 512 10)
 oktopk_images() {
     images_file=$1
     if [ -n "$quick" ]; then
@@ -118,5 +191,7 @@ oktopk_images() {
         images_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
     fi
     shift 2
-    train "$images_file" "$ranks" --model $model "$@" --density-warmup none --data $images_data --batch "$images_batch" --epochs "${REPRODUCE_EPOCHS:-$images_epochs}"
+    length "$images_epochs"
+    # shellcheck disable=SC2086
+    train "$images_file" "$ranks" --model $model "$@" --density-warmup none --dense-steps $oktopk_dense_steps --data $images_data --batch "$images_batch" $length_options
 }

@@ -1,0 +1,32 @@
+# verdict.awk: what a comparison.csv says, in words (after csv.awk): how many of its comparisons agree, which do not, and what is
+# not among them. `selves`: what self-checks are called, with a %s for "3 self-checks stand".
+#     awk -v selves='[%s](#self-checks)' "$(cat csv.awk verdict.awk)" comparison.csv
+# The columns `against` and `counted` are not in files that were made before there were any: all rows count, and it says so.
+
+function plain(text) {
+    gsub(/[*_|<>\\]/, "\\\\&", text)
+    return text
+}
+function several(count, one, many) { return count " " (count == 1 ? one : many) }
+{ csv_row() }
+FNR > 1 {
+    old = !("against" in csv_column)
+    compared = cell_of("agrees") ~ /^(yes|no)$/
+    if (cell_of("against") == "self") self += compared
+    else if (compared && (old || cell_of("counted") == "yes")) {
+        n[cell_of("agrees")]++
+        if (cell_of("agrees") == "no" && ++shown <= 5) which = which (which == "" ? "" : "; ") plain(cell_of("item") ", " cell_of("quantity"))
+    } else if (compared) twins++
+    else others++
+}
+END {
+    all = n["yes"] + n["no"]
+    if (!all) text = "Nothing here is compared with the paper"
+    else if (!n["no"]) text = all == 1 ? "**Agreement:** the one comparison agrees" : "**Agreement:** all " all " comparisons agree"
+    else text = "**No full agreement:** " n["yes"] + 0 " of " all " comparisons agree. These do not: " which (shown > 5 ? "; and " shown - 5 " more" : "")
+    if (old && all) text = text ". They are not classed: made before self-checks and repeated measurements were told apart"
+    if (others) text = text ". " several(others, "row is", "rows are") " not compared"
+    if (twins) text = text ". " several(twins, "row is", "rows are") " counted with another ID"
+    if (self) text = text ". " sprintf(selves, several(self, "self-check stands", "self-checks stand")) " apart"
+    print text "."
+}
