@@ -189,6 +189,8 @@ check "a claim of another ID" fails "the claim oktopk-xi is not of gtopk-table1"
 check "a claim that nobody made" fails "no single row" 'claim faster-than-light'
 check "a class that nobody knows" fails "it is measured, words, formula or self" 'against opinion'
 check "a row that is held against nothing" fails "against what is this row held?" 'row a b c 1 d 2 real equal'
+check "what cannot be calculated ends the ID, though in a row" fails "a number could not be calculated" \
+    'against measured; row a b "" 1 d "$(calc "3 / / 4")" real none; finish'
 check "a rule for full runs alone is none in quick mode, and so is its direction" says 'n/a|n/a|no|quick|not compared in quick mode (in full: equal)|' \
     "against measured; direction 'full: at least 1'; row a b '' 1 d 2 real 'full: equal'; $(last agrees direction counted run note)"
 check "in a full run it is decided" says 'no|yes|full|' \

@@ -80,6 +80,7 @@ have_netlab() { [ -f scripts/netlab.sh ] && [ "$(id -u)" = 0 ]; }
 [ -x "$program" ] || fail "$program is not there; build it first: make"
 commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
 mkdir -p "$out"
+rm -f "$out/.broken"
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
 # A command as a person types it: the launcher by its name, blanks in quotes.
@@ -320,12 +321,16 @@ row() {
 }
 # yes_no COMMAND...: "yes" when it succeeds: for rules of shape
 yes_no() { if "$@"; then echo yes; else echo no; fi; }
-# calc EXPRESSION: a number by awk, with log2, ceil_log2 (of a number of ranks) and abs
+# calc EXPRESSION: a number by awk, with log2, ceil_log2 (of a number of ranks) and abs. One that is none ends the ID, at `finish`:
+# what stands between $( and ) cannot.
 calc() {
     awk "function log2(x) { return log(x) / log(2) }
          function abs(x) { return x < 0 ? -x : x }
          function ceil_log2(p,   l) { while (2 ^ l < p) l++; return l + 0 }
-         BEGIN { printf \"%.10g\", $1 }" </dev/null
+         BEGIN { printf \"%.10g\", $1 }" </dev/null || {
+        note "cannot be calculated: $1"
+        : >"$out/.broken"
+    }
 }
 # formula TEXT P N K: a cost formula as the papers print it (2n(P-1)/P, 4k*log2(P)) there; log2 rounded up, m is n
 formula() {
@@ -396,6 +401,7 @@ machine() {
 }
 # finish: puts the comparison in its place and says how all of this was made
 finish() {
+    [ ! -f "$out/.broken" ] || fail 'a number could not be calculated'
     mv "$out/.comparison" "$out/comparison.csv"
     finish_jobs=$out/.used
     for finish_file in $used; do

@@ -23,12 +23,12 @@
 seeds=1
 section='Fig. 9, Section 5.4.1 p. 10'
 curves=$(pick 'dense-ovlp topka topkdsa gtopk gaussiank oktopk oktopk-led' 'dense-ovlp topka topkdsa oktopk oktopk-led')
-# run_of ALGO P: the file of the training that stands for it
+# run_of ALGO P: the file of the training that stands for it (oktopk-p16.jsonl is the simulation's)
 run_of() {
     case $1 in
-    dense-ovlp) echo "dense-p$2.jsonl" ;;
-    topkdsa) echo "topka-p$2.jsonl" ;;
-    *) echo "$1-p$2.jsonl" ;;
+    dense | dense-ovlp) echo "trained-dense-p$2.jsonl" ;;
+    topka | topkdsa) echo "trained-topka-p$2.jsonl" ;;
+    *) echo "trained-$1-p$2.jsonl" ;;
     esac
 }
 # step_of ALGO P: seconds of a step; oktopk-led has the messages of oktopk
@@ -64,23 +64,23 @@ minutes_to() { points_of "$1" "$2" | awk -v goal="$3" '$2 >= goal { print $1; ex
 accuracies() { # accuracies P ITEM LABEL
     claim oktopk-accuracy
     against words
-    gain_row "$2, Algorithm 1" 'test accuracy, oktopk over dense' 'percentage points' '' "$section" 'full: at least -1' "$points" "oktopk-p$1.jsonl" "dense-p$1.jsonl"
+    gain_row "$2, Algorithm 1" 'test accuracy, oktopk over dense' 'percentage points' '' "$section" 'full: at least -1' "$points" "$(run_of oktopk "$1")" "$(run_of dense "$1")"
     against measured
     row "$2, Algorithm 1" 'test accuracy of oktopk' % "$(published oktopk-fig9.csv accuracy_percent gpus="$(pick "$1" 16)" label="$3")" "$section" \
-        "$(calc "100 * $(of "oktopk-p$1.jsonl" summary test_accuracy)")" real 'full: within 1' "the paper's with the shortest time"
+        "$(calc "100 * $(of "$(run_of oktopk "$1")" summary test_accuracy)")" real 'full: within 1' "the paper's with the shortest time"
     claim
     against words
     gain_row "$2, thresholds led by counts" 'test accuracy, oktopk over dense' 'percentage points' '' "$section" 'full: at least -1' "$points" \
-        "oktopk-led-p$1.jsonl" "dense-p$1.jsonl"
+        "$(run_of oktopk-led "$1")" "$(run_of dense "$1")"
     for algo in $curves; do
         row "$2" "test accuracy of $algo" % '' "$section" "$(calc "100 * $(of "$(run_of "$algo" "$1")" summary test_accuracy)")" real none
     done
     for algo in dense oktopk; do
-        learns "$2" "$section" "$algo-p$1.jsonl" $algo
+        learns "$2" "$section" "$(run_of "$algo" "$1")" $algo
     done
 }
 run_times() { # run_times P ITEM LABEL
-    times_goal=$(calc "99 * $(of "dense-p$1.jsonl" summary test_accuracy)")
+    times_goal=$(calc "99 * $(of "$(run_of dense "$1")" summary test_accuracy)")
     times_ours=$(minutes_to oktopk "$1" "$times_goal")
     claim oktopk-time
     against words
