@@ -142,7 +142,7 @@ check "a field with commas and quotes comes back" csv
 # in_id PROGRAM: a script as those of the IDs, by the name of gtopk-table1; results in $W/lab
 in_id() {
     printf '%s\n' '. scripts/reproduce/lib.sh' "$1" > "$W/gtopk-table1.sh"
-    REPRODUCE_QUICK=1 REPRODUCE_OUT=$W/lab REPRODUCE_WHY=$W/why sh "$W/gtopk-table1.sh" > "$W/out" 2> "$W/err" < /dev/null
+    REPRODUCE_QUICK=${in_quick-1} REPRODUCE_OUT=$W/lab REPRODUCE_WHY=$W/why sh "$W/gtopk-table1.sh" > "$W/out" 2> "$W/err" < /dev/null
 }
 says() { # says TEXT PROGRAM: it prints exactly that
     in_id "$2"
@@ -205,8 +205,7 @@ check "a tolerance as points of a figure: what a rule allows" says "1 8 6 10|1 8
 # -- the length of runs, and their seeds
 # trained EPOCHS SEEDS PROGRAM: in full, with these of the command line, jobs of training as their options
 trained() {
-    REPRODUCE_EPOCHS=$1 REPRODUCE_SEEDS=$2 in_id '. scripts/reproduce/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }
-        quick=; seeds=$(awk -v n="$REPRODUCE_SEEDS" "BEGIN { for (i = 1; i <= n; i++) print i }")
+    in_quick='' REPRODUCE_EPOCHS=$1 REPRODUCE_SEEDS=$2 in_id '. scripts/reproduce/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }
         '"$3"
 }
 length_says() { # length_says TEXT EPOCHS SEEDS PROGRAM
@@ -239,7 +238,7 @@ ended() {
 gain_says() { # gain_says TEXT RULE ACCURACY...: a row of 100 (a - b) over so many seeds
     gain_text=$1 gain_rule=$2
     shift 2
-    length_says "$gain_text|" '' $(($# / 2)) "run_length=full; against words; $(ended "$@")
+    length_says "$gain_text|" '' $(($# / 2)) "against words; $(ended "$@")
         gain_row i q points '' s '$gain_rule' \"\$points\" a.jsonl b.jsonl
         $(last ours rule agrees direction note)"
 }

@@ -30,7 +30,7 @@ length() {
 }
 # The seeds of runs whose difference is small.
 seeds=1
-[ -n "$quick" ] || seeds=$(awk -v n="${REPRODUCE_SEEDS:-3}" 'BEGIN { for (i = 1; i <= n; i++) printf "%s%d", i > 1 ? " " : "", i }')
+[ -n "$quick" ] || seeds=$(awk -v n="${REPRODUCE_SEEDS:-3}" 'BEGIN { for (i = 1; i <= n; i++) printf "%s%d", (i > 1 ? " " : ""), i }')
 of_seed() { if [ "$2" = 1 ]; then echo "$1"; else echo "${1%.jsonl}-seed$2.jsonl"; fi; } # of_seed FILE SEED
 # over_seeds COMMAND FILE ARGUMENT...: that command for FILE with each seed
 over_seeds() {
