@@ -91,15 +91,19 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
 
-# What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks
+# What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,
+# where they are of the beginning of a run, "first 6 of 140 epochs"
 rows() {
     awk "$(cat $scripts/csv.awk)"'
         { csv_row() }
-        NR > 1 && cell_of("counted") == "yes" { count[cell_of("agrees")]++ }
+        NR > 1 && cell_of("counted") == "yes" {
+            count[cell_of("agrees")]++
+            if (cell_of("run") ~ /^first /) beginning = cell_of("run")
+        }
         NR > 1 && cell_of("against") == "self" { self[cell_of("agrees")]++ }
-        END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0 }' "$out/$1/comparison.csv"
+        END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0, beginning }' "$out/$1/comparison.csv"
 }
-reproduced=0 disagree=0 uncompared=0 skipped=0 failed=0
+reproduced=0 beginnings=0 disagree=0 uncompared=0 skipped=0 failed=0
 say() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
 : >"$scratch/summary"
 for id in $wanted; do
@@ -108,12 +112,15 @@ for id in $wanted; do
     status=$?
     case $status in
     0)
-        read -r yes no holds fails <<COUNTS
+        read -r yes no holds fails beginning <<COUNTS
 $(rows "$id")
 COUNTS
         if [ "$no" -gt 0 ]; then
             disagree=$((disagree + 1))
-            say disagrees "$id: $no of $((yes + no)) comparisons do not agree ($out/$id/comparison.csv)"
+            say disagrees "$id: $no of $((yes + no)) comparisons do not agree${beginning:+, in the $beginning} ($out/$id/comparison.csv)"
+        elif [ "$yes" -gt 0 ] && [ -n "$beginning" ]; then
+            beginnings=$((beginnings + 1))
+            say 'so far' "$id: all of $yes comparisons agree, in the $beginning"
         elif [ "$yes" -gt 0 ]; then
             reproduced=$((reproduced + 1))
             say reproduced "$id: all of $yes comparisons agree"
@@ -138,6 +145,7 @@ COUNTS
 done
 if [ -f scripts/report.sh ]; then sh scripts/report.sh --from "$out" || failed=$((failed + 1)); fi
 printf '%d reproduced, %d disagree, %d skipped, %d failed' $reproduced $disagree $skipped $failed
+[ $beginnings = 0 ] || printf ', %d agree so far' $beginnings
 [ $uncompared = 0 ] || printf ', %d without a comparison' $uncompared
 printf '\n'
 cat "$scratch/summary"

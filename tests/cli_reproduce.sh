@@ -552,6 +552,25 @@ check "the authors' report is as it was" [ "$(cksum < "$T/results/REPORT.md")" =
 (cd "$T" && sh scripts/report.sh --from mine --out "$T/page") > "$W/out" 2>&1
 check "--out: the page goes there" [ -s "$T/page/REPORT.html" ]
 
+# What reproduce.sh itself says at its end: an ID that leaves rows as these
+printf '%s\n' '#!/bin/sh' 'echo "$ROWS" > "$REPRODUCE_OUT/oktopk-table2/comparison.csv"' > "$T/scripts/reproduce/oktopk-table2.sh"
+ends_with() { # ends_with LINE SUMMARY ROW...
+    ends_line=$1 ends_summary=$2
+    shift 2
+    (cd "$T" && ROWS=$(printf '%s\n' "$columns" "$@") BUILD=$(dirname "$PROGRAM") sh scripts/reproduce.sh oktopk-table2 --out "$T/mine") > "$W/out" 2> "$W/err"
+    why=$(cat "$W/out" "$W/err")
+    grep -qxF "$ends_line" "$W/out" && grep -qF "$ends_summary" "$W/out"
+}
+mkdir -p "$T/mine/oktopk-table2"
+check "at the end: reproduced" ends_with '1 reproduced, 0 disagree, 0 skipped, 0 failed' 'reproduced   oktopk-table2: all of 1 comparisons agree' \
+    'a,b,,1,s,1,real,measured,equal,yes,yes,,yes,full,' 'a,b,,1,s,2,real,measured,equal,no,no,,no,full,the measurement of x'
+check "at the end: the beginning of a run is no more than so far" ends_with '0 reproduced, 0 disagree, 0 skipped, 0 failed, 1 agree so far' \
+    'so far       oktopk-table2: all of 1 comparisons agree, in the first 6 of 140 epochs' 'a,b,,1,s,1,real,measured,equal,yes,yes,,yes,first 6 of 140 epochs,'
+check "at the end: what disagrees, too" ends_with '0 reproduced, 1 disagree, 0 skipped, 0 failed' \
+    'oktopk-table2: 1 of 1 comparisons do not agree, in the first 6 of 140 epochs (' 'a,b,,1,s,2,real,measured,equal,no,no,,yes,first 6 of 140 epochs,'
+check "at the end: self-checks" ends_with '0 reproduced, 0 disagree, 0 skipped, 0 failed, 1 without a comparison' 'oktopk-table2: 1 of 2 self-checks hold' \
+    'a,b,,1,s,2,real,self,equal,no,no,,no,full,' 'a,b,,1,s,1,real,self,equal,yes,yes,,no,full,'
+
 # -- the artifact appendix ---------------------------------------------------------------------------------------------------
 mkdir "$T/docs"
 cp docs/ARTIFACT.md "$T/docs/"
