@@ -63,9 +63,9 @@ for kind in images words; do
         done
     } >"$out/$kind.dat"
     case $kind in
-    images) title=$item && length "$images_epochs" ;;
-    *) title="LSTM-PTB, P = $training_ranks" && length "$(setting lstm epochs)" ;;
+    images) title=$item range="0:$(calc "1.25 * $ranks")<*" && length "$images_epochs" ;;
+    *) title="LSTM-PTB, P = $training_ranks" range='0:*' && length "$(setting lstm epochs)" ;;
     esac
-    figure $kind.png "$out/$kind.dat" lines.gp with=lines title="$title, tau' = $tau" xlabel=epoch ylabel='value of xi' yrange='0:*'
+    figure $kind.png "$out/$kind.dat" lines.gp with=lines title="$title, tau' = $tau" xlabel=epoch ylabel='value of xi' yrange="$range"
 done
 finish
