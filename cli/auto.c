@@ -1,11 +1,12 @@
 /* auto.c: see auto.h.
  *
- * Predictions leave out selecting and merging, and a fitted line is not the network under load; so the best three by
- * prediction are tried, each opened exactly as training would open it, with gradients of independent normal numbers
- * (drawn once, and turned on by a stretch from step to step). A step is selection, exchange and the update's mean; what
- * counts is the median over the timed steps of the slowest rank's time. All ranks work with rank 0's network and with
- * maxima over the ranks, and so come to the same decision. Everything is closed again: the run that follows has the
- * same bits as one in which the choice was asked for by name. */
+ * What is predicted is a fitted line for the network, which is not the network under load, and local work as measured
+ * on its own, without what happens between its parts; so the best three by prediction are tried, each opened exactly as
+ * training would open it, with gradients of independent normal numbers (drawn once, and turned on by a stretch from
+ * step to step). A step is selection, exchange and the update's mean; what counts is the median over the timed steps of
+ * the slowest rank's time. All ranks work with rank 0's network and with maxima over the ranks, and so come to the same
+ * decision. Everything is closed again: the run that follows has the same bits as one in which the choice was asked for
+ * by name. */
 #include "cli/auto.h"
 
 #include <stdarg.h>
@@ -33,24 +34,51 @@ static void measure_network(struct comm *c, struct network *net) {
 }
 
 /* -- predictions ----------------------------------------------------------------------------------- */
-/* allowed[i]: exchanges[i] goes with the options and serves these ranks. */
-static void find_allowed(struct run *r, bool *allowed) {
+/* Of each row of exchanges: does it go with the options and serve these ranks, and who selects for it then? */
+struct rows {
+    bool allowed[BEST_ALGORITHMS];
+    local_selectors selector;
+};
+
+static void find_rows(struct run *r, struct rows *rows) {
     for (size_t i = 0; exchanges[i]; i++) {
         struct options with;
         struct err why = {0};
-        allowed[i] = options_candidate(&r->options, exchanges[i], NULL, &with, &why) &&
-                     exchange_serves(exchanges[i], r->comm, &why);
+        rows->allowed[i] = options_candidate(&r->options, exchanges[i], NULL, &with, &why) &&
+                           exchange_serves(exchanges[i], r->comm, &why);
+        rows->selector[i] = rows->allowed[i] ? options_selector(&with) : NULL;
     }
 }
 
-static bool rank_all(struct run *r, struct auto_choice *a, const bool *allowed, struct err *e) {
+/* What local work takes on the slowest rank, all at work at once. */
+static void measure_local(struct run *r, const struct device_ops *device, struct auto_choice *a,
+                          const struct rows *rows) {
+    const struct selector_settings settings = {.period = (int)r->options.tau_prime,
+                                               .rule = reuse_rule_named(r->options.oktopk_thresholds),
+                                               .unadjusted = strcmp(r->options.gaussian_adjust, "off") == 0};
+    const struct local_request request = {
+        .device = device, .n = a->n, .k = a->k, .settings = &settings, .selector = rows->selector};
+    double begin = clock_now();
+    comm_barrier(r->comm);
+    local_measure(&request, &a->local);
+    comm_allreduce_f64(r->comm, (double *)&a->local, sizeof a->local / sizeof(double), COMM_MAX);
+    a->local_seconds = clock_now() - begin;
+}
+
+static bool rank_all(struct run *r, const struct device_ops *device, struct auto_choice *a, const struct rows *rows,
+                     struct err *e) {
     struct cost_case *cases;
+    struct local_costs local = {0};
     if (!run_cut_gradient(r, e)) return false;
     a->groups = (int)r->groups;
     a->n = r->n - r->exempts;
     a->k = density_to_k(r->options.density, a->n);
+    if (a->measured && a->n > 0) {
+        measure_local(r, device, a, rows);
+        local_from_times(&a->local, rows->selector, &local);
+    }
     size_t count = step_cost_cases(r, a->k, &cases);
-    a->count = best_rank(cases, count, &a->net, a->only, allowed, r->options.local_update, a->list);
+    a->count = best_rank(cases, count, &a->net, a->only, rows->allowed, &local, r->options.local_update, a->list);
     mem_free(cases);
     run_close_exchange(r);
     return a->count > 0 || err_set(e, "--algo auto: no algorithm serves these ranks with these options");
@@ -133,18 +161,18 @@ static bool try_best(struct run *r, const struct device_ops *device, struct auto
 
 /* -- the choice ------------------------------------------------------------------------------------ */
 static bool choose(struct run *r, const struct device_ops *device, struct auto_choice *a, struct err *e) {
-    bool *allowed = mem_zalloc(BEST_MAX, sizeof *allowed, "which algorithms may be chosen");
+    struct rows *rows = mem_zalloc(1, sizeof *rows, "which algorithms may be chosen");
     struct options *asked = mem_alloc(1, sizeof *asked, "the options as given");
     *asked = r->options;
     a->measured = r->comm->size > 1;
     if (a->measured) measure_network(r->comm, &a->net);
-    find_allowed(r, allowed);
-    bool good = rank_all(r, a, allowed, e);
+    find_rows(r, rows);
+    bool good = rank_all(r, device, a, rows, e);
     a->takes = a->list; /* of one rank all are equal */
     good = good && (!a->measured || try_best(r, device, a, e)) &&
            options_candidate(asked, a->takes->ops, a->takes->wire, &r->options, e);
     mem_free(asked);
-    mem_free(allowed);
+    mem_free(rows);
     return good;
 }
 
@@ -223,12 +251,24 @@ static void json_network(struct json *j, const struct auto_choice *a) {
     json_end(j);
 }
 
+static void json_local(struct json *j, const struct auto_choice *a) {
+    if (!a->measured) {
+        json_null(j, "local");
+        return;
+    }
+    json_object(j, "local");
+    local_times_json(&a->local, j);
+    json_number(j, "seconds", a->local_seconds);
+    json_end(j);
+}
+
 static void json_predicted(struct json *j, const struct auto_choice *a) {
     json_array(j, "predicted");
     for (size_t i = 0; i < a->count; i++) {
         json_object(j, NULL);
         json_name(j, &a->list[i]);
         json_number(j, "seconds", a->list[i].seconds);
+        json_number(j, "local_s", a->list[i].local);
         json_end(j);
     }
     json_end(j);
@@ -261,6 +301,7 @@ void auto_json(const struct auto_choice *a, struct json *j) {
     else
         json_null(j, "wire_asked");
     json_network(j, a);
+    json_local(j, a);
     json_predicted(j, a);
     json_tried(j, a);
     json_object(j, "takes");

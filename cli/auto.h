@@ -1,17 +1,20 @@
-/* auto.h: --algo auto: at the start of a run the network is measured, every algorithm and format predicted for this n,
- * k and P, the best three are tried, and the fastest is taken. The decision is comm/best.h's. */
+/* auto.h: --algo auto: at the start of a run the network is measured, and what selecting, packing, unpacking and
+ * merging take on this device; every algorithm and format is predicted for this n, k and P, the best three are tried,
+ * and the fastest is taken. The decision is comm/best.h's. */
 #ifndef ST_CLI_AUTO_H
 #define ST_CLI_AUTO_H
 
+#include "cli/local_costs.h"
 #include "cli/run.h"
-#include "comm/best.h"
 
 enum { AUTO_TRIES = 3, AUTO_WARMUP = 2, AUTO_STEPS = 5 };
 
 /* Why, for the log. */
 struct auto_choice {
-    bool measured;      /* the network was; not with one rank */
-    struct network net; /* name empty */
+    bool measured;            /* network and local work were; not with one rank */
+    struct network net;       /* name empty */
+    struct local_times local; /* of the slowest rank, part by part */
+    double local_seconds;     /* that it took to measure these */
     int nodes, ranks_per_node, groups;
     size_t n, k;                     /* that compete for selection */
     const struct wire_ops *only;     /* --wire; NULL: not given */

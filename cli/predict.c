@@ -28,17 +28,17 @@ struct request {
     double compute; /* [s] a step; 0: not given */
     const struct exchange_ops *against;
     const struct wire_ops *wire; /* NULL with wire_given: all */
-    const char *rows;
+    const char *rows, *costs, *on;
     bool wire_given, against_given, best, json;
 };
 
 const char predict_usage[] =
     "usage: sparsetrain predict --net FILE|NAME [--p LIST] [--n LIST] [--density LIST] [--ranks-per-node M]\n"
     "                           [--against ALGO] [--wire NAME|all] [--compute SECONDS] [--rows FILE] [--json]\n"
-    "       sparsetrain predict --best --net FILE|NAME [--p LIST] ...\n"
+    "       sparsetrain predict --best --net FILE|NAME [--costs FILE|none] [--device NAME] ...\n"
     "What a step of every exchange costs by the alpha-beta model, and from how many ranks on one is faster than\n"
-    "another. Selection and merging are not in it, nor what overlaps with computing. LIST: numbers with commas\n"
-    "between them.\n"
+    "another. Selecting, packing and merging are not in it but with --best, nor what overlaps with computing. LIST:\n"
+    "numbers with commas between them.\n"
     "  --net FILE|NAME     the network: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p --out\n"
     "  --p LIST            ranks (default 2,4,8,16,32,64,128,256)\n"
     "  --n LIST            gradient lengths (default 25000000: ResNet-50, as in gTop-k's Fig. 9)\n"
@@ -48,7 +48,10 @@ const char predict_usage[] =
     "  --wire NAME|all     the format of sparse vectors (default coo32); all: for each algorithm that in which it is\n"
     "                      fastest\n"
     "  --best              every algorithm in every format (or in that of --wire), the fastest first: what train\n"
-    "                      --algo auto would try. With several P: the first of each\n"
+    "                      --algo auto would try. With several P: the first of each. Selecting, packing, unpacking\n"
+    "                      and merging are charged: as measured in this process, some milliseconds before, or\n"
+    "  --costs FILE|none   as in a table of scripts/measure-costs.sh, which has this --n and --density; not at all\n"
+    "  --device NAME       on this device of the table, or of this machine (default cpu)\n"
     "  --compute SECONDS   forward and backward of a step: adds the time of the whole step and its efficiency\n"
     "  --rows FILE         rows of sparsetrain bench --json: measured and predicted side by side\n"
     "  --json              one JSON object per line instead of the tables, the network [s, s/word] first\n";
@@ -84,6 +87,10 @@ static bool take(const char *option, const char *value, struct request *r, struc
         r->rows = value;
         return true;
     }
+    if (strcmp(option, "--costs") == 0 || strcmp(option, "--device") == 0) {
+        *(option[2] == 'c' ? &r->costs : &r->on) = value;
+        return true;
+    }
     if (strcmp(option, "--compute") == 0) return numbers_one(&seconds, value, &r->compute, e);
     if (!numbers_one(&ranks, value, &per_node, e)) return false;
     r->ranks_per_node = (int)per_node;
@@ -99,6 +106,9 @@ static bool check(const struct request *r, bool shape, struct err *e) {
     if (r->rows && (r->wire_given || r->best))
         return err_set(e, "predict: --rows holds what was measured, in the format of each row; leave out %s",
                        r->best ? "--best" : "--wire");
+    if (!r->best && (r->costs || r->on))
+        return err_set(e, "predict: %s charges local work in a ranking; it needs --best",
+                       r->costs ? "--costs" : "--device");
     if (r->best && r->against_given) return err_set(e, "predict: --best ranks all of them; leave out --against");
     for (size_t i = 0; !r->rows && i < r->p.count; i++)
         if (fmod(r->p.x[i], r->ranks_per_node) != 0)
@@ -115,8 +125,8 @@ static void default_p(struct request *r) {
 }
 
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    static const char *const valued[] = {"--net",     "--p",       "--n",    "--density", "--ranks-per-node",
-                                         "--against", "--compute", "--wire", "--rows"};
+    static const char *const valued[] = {"--net",     "--p",    "--n",    "--density", "--ranks-per-node", "--against",
+                                         "--compute", "--wire", "--rows", "--costs",   "--device"};
     bool shape = false; /* an option that does not go with --rows */
     *r = (struct request){.ranks_per_node = 1};
     TABLE_FIND(exchanges, "dense", r->against);
@@ -358,12 +368,30 @@ static void print_network(const struct request *r) {
     printf("\n%s%s", r->net.source, *r->net.source ? "\n" : "");
 }
 
-static void rank_all(const struct request *r, double n, double density) {
-    const struct predict_best b = {.net = &r->net, .only = r->wire, .compute = r->compute, .json = r->json};
+static bool rank_all(const struct request *r, const struct predict_best *b, double n, double density, struct err *e) {
     struct cost_case c[LIST_MAX];
     for (size_t i = 0; i < r->p.count; i++) c[i] = make_case(r, n, density, (int)r->p.x[i]);
     if (!r->json) printf("\nn %.0f, density %g, k %zu\n", n, density, c[0].k);
-    predict_best(&b, c, r->p.count);
+    return predict_best(b, density, c, r->p.count, e);
+}
+
+/* Everything that the options ask for. */
+static bool show(const struct request *r, struct err *e) {
+    struct predict_best b = {.net = &r->net, .only = r->wire, .compute = r->compute, .json = r->json};
+    b.costs = r->costs;
+    b.on = r->on;
+    if (r->rows) return predict_rows(r->rows, &r->net, r->json, e);
+    if (r->best && !predict_best_open(&b, e)) return false;
+    for (size_t i = 0; i < r->n.count; i++)
+        for (size_t d = 0; d < r->density.count; d++) {
+            if (r->best) {
+                if (!rank_all(r, &b, r->n.x[i], r->density.x[d], e)) return false;
+                continue;
+            }
+            print_costs(r, r->n.x[i], r->density.x[d]);
+            print_crossovers(r, r->n.x[i], r->density.x[d]);
+        }
+    return true;
 }
 
 int predict(int argc, char **argv) {
@@ -375,18 +403,7 @@ int predict(int argc, char **argv) {
     }
     bool ok = parse(argc, argv, &r, &e);
     if (ok) print_network(&r);
-    if (ok && r.rows) ok = predict_rows(r.rows, &r.net, r.json, &e);
-    for (size_t i = 0; ok && !r.rows && i < r.n.count; i++) {
-        for (size_t d = 0; d < r.density.count; d++) {
-            if (r.best) {
-                rank_all(&r, r.n.x[i], r.density.x[d]);
-                continue;
-            }
-            print_costs(&r, r.n.x[i], r.density.x[d]);
-            print_crossovers(&r, r.n.x[i], r.density.x[d]);
-        }
-    }
-    if (ok) return EXIT_DONE;
+    if (ok && show(&r, &e)) return EXIT_DONE;
     fflush(stdout);
     fprintf(stderr, "sparsetrain: %s\n", e.text);
     return EXIT_USER;

@@ -21,6 +21,14 @@ static double seconds_of_combine(const struct exchange_ops *ops, const struct co
     return cost_seconds(&cost, net);
 }
 
+double best_local_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
+                          const struct local_cost *local) {
+    struct cost cost;
+    double n = (double)c->n / (ops->by_node ? c->ranks_per_node : 1);
+    ops->cost(c, &cost);
+    return cost_local(&cost, wire, n, local);
+}
+
 /* Into its place, behind those that are as fast. */
 static void insert(struct candidate *list, size_t count, struct candidate new) {
     size_t at = count;
@@ -28,8 +36,21 @@ static void insert(struct candidate *list, size_t count, struct candidate new) {
     list[at] = new;
 }
 
+/* local NULL: communication alone. */
+static struct candidate predict(const struct exchange_ops *ops, const struct wire_ops *wire,
+                                const struct cost_case *cases, size_t count, const struct network *net,
+                                const struct local_cost *local) {
+    struct candidate new = {.ops = ops, .wire = wire, .measured = NAN};
+    for (size_t c = 0; c < count; c++) {
+        if (local) new.local += best_local_seconds(ops, wire, &cases[c], local);
+        new.seconds += best_seconds(ops, wire, &cases[c], net);
+    }
+    new.seconds += new.local;
+    return new;
+}
+
 size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
-                 const bool *allowed, bool combines, struct candidate *list) {
+                 const bool *allowed, const struct local_costs *local, bool combines, struct candidate *list) {
     size_t listed = 0;
     for (size_t i = 0; exchanges[i]; i++) {
         const struct exchange_ops *ops = exchanges[i];
@@ -38,10 +59,11 @@ size_t best_rank(const struct cost_case *cases, size_t count, const struct netwo
         for (size_t w = 0; wires[w]; w++) {
             if (format && only && wires[w] != only) continue;
             if (!format && w > 0) break;
-            struct candidate new = {.ops = ops, .wire = format ? wires[w] : NULL, .measured = NAN};
-            for (size_t c = 0; c < count; c++) new.seconds += best_seconds(ops, new.wire, &cases[c], net);
+            if (i == BEST_ALGORITHMS || w == BEST_FORMATS) die("more than %d algorithms and formats", BEST_MAX);
+            const struct local_cost *charged = local ? &local->of[i][w] : NULL;
+            if (charged && isnan(charged->select)) continue;
+            struct candidate new = predict(ops, format ? wires[w] : NULL, cases, count, net, charged);
             for (size_t c = 0; combines && c < count; c++) new.seconds += seconds_of_combine(ops, &cases[c], net);
-            if (listed == BEST_MAX) die("more than %d algorithms and formats", BEST_MAX);
             insert(list, listed++, new);
         }
     }

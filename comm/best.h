@@ -1,7 +1,7 @@
 /* best.h: which exchange, in which wire format, by the cost model: a ranking of all, whom to try, and whom to keep.
  * Pure: numbers in, rows out, the same on every rank.
  *
- *        size_t count = best_rank(&c, 1, &net, NULL, allowed, false, list); // list[0] has the shortest time
+ *        size_t count = best_rank(&c, 1, &net, NULL, allowed, &local, false, list); // list[0] has the shortest time
  *        size_t tries = best_to_try(list, count, 3, tried);
  *        for (i < tries) list[tried[i]].measured = ...                   // a step of it, in truth
  *        const struct candidate *take = best_measured(list, tried, tries);
@@ -11,21 +11,28 @@
 
 #include "comm/exchange.h"
 
-enum { BEST_MAX = 128 }; /* algorithms times formats */
+enum { BEST_ALGORITHMS = 32, BEST_FORMATS = 4, BEST_MAX = BEST_ALGORITHMS * BEST_FORMATS };
+
+/* What local work takes: of exchanges[i] in wires[f] at [i][f], at [i][0] where nothing of it travels in a format. */
+struct local_costs {
+    struct local_cost of[BEST_ALGORITHMS][BEST_FORMATS]; /* select NAN: not known */
+};
 
 struct candidate {
     const struct exchange_ops *ops;
     const struct wire_ops *wire; /* NULL: nothing of it travels in a format */
-    double seconds;              /* predicted, of one step without selecting and merging */
+    double seconds;              /* predicted, of one step: communication and */
+    double local;                /* [s] local work; 0 where none is charged */
     double measured;             /* [s]; NAN: it was not tried */
 };
 
 /* Of the step that consists of these cases (several with overlap by layers: one for each group): every row of exchanges
  * that allowed (by index in exchanges; NULL: all) lets in, in the format `only` (NULL: in each one) where it takes one,
- * the fastest first; of equals the first in the tables. combines: exchange_combine follows on the exchange. list:
- * [BEST_MAX]. Returns how many. */
+ * the fastest first; of equals the first in the tables. local: what is charged for local work, those of whom it is not
+ * known are left out; NULL: communication alone. combines: exchange_combine follows on the exchange.
+ * list: [BEST_MAX]. Returns how many. */
 size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
-                 const bool *allowed, bool combines, struct candidate *list);
+                 const bool *allowed, const struct local_costs *local, bool combines, struct candidate *list);
 
 /* Whom to try of a ranking: the first `tries`; but where these are all of one algorithm, the first of another takes the
  * place of the last. chosen: [tries], places in list, ascending. Returns how many (count where that is less). */
@@ -37,8 +44,11 @@ const struct candidate *best_measured(const struct candidate *list, const size_t
 /* Does this row's step change with the format? */
 bool best_takes_format(const struct exchange_ops *ops);
 
-/* Predicted seconds of a step; wire NULL: coo32. */
+/* Predicted seconds of a step's communication; wire NULL: coo32. */
 double best_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
                     const struct network *net);
+/* ... and of its local work. What goes by the nodes selects from a rank's part of them. */
+double best_local_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
+                          const struct local_cost *local);
 
 #endif

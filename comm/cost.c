@@ -56,6 +56,38 @@ void cost_in_format(const struct cost *coo32, const struct wire_ops *wire, struc
     to->words += coo32->size_words;
 }
 
+/* -- local work ------------------------------------------------------------------------------------ */
+static double message_words(const struct cost_entries *s, const struct wire_ops *wire) {
+    return wire ? wire->expected_bytes(s->entries, s->density) / 4 : 2 * s->entries;
+}
+
+/* Words of so many of these messages. */
+static double words_of(const struct cost_entries *s, double messages, const struct wire_ops *wire) {
+    return messages == 0 ? 0 : messages * message_words(s, wire);
+}
+
+double cost_received(const struct cost *coo32, const struct wire_ops *wire) {
+    const struct cost_entries *s = &coo32->sparse, *in_node = &coo32->node_sparse;
+    struct cost now = *coo32;
+    if (wire) cost_in_format(coo32, wire, &now);
+    return now.words + now.node_words - words_of(s, s->messages - s->unpacked, wire) -
+           words_of(in_node, in_node->messages - in_node->unpacked, wire);
+}
+
+/* Words that are no part of sparse vectors, whatever the format of these. */
+static double words_outside(const struct cost *coo32) {
+    return coo32->words - words_of(&coo32->sparse, coo32->sparse.messages, NULL) + coo32->node_words -
+           words_of(&coo32->node_sparse, coo32->node_sparse.messages, NULL);
+}
+
+/* n select + entries packed pack + entries unpacked unpack + words outside add + words received word */
+double cost_local(const struct cost *coo32, const struct wire_ops *wire, double n, const struct local_cost *local) {
+    const struct cost_entries *s = &coo32->sparse, *in_node = &coo32->node_sparse;
+    return n * local->select + (s->packed * s->entries + in_node->packed * in_node->entries) * local->pack +
+           (s->unpacked * s->entries + in_node->unpacked * in_node->entries) * local->unpack +
+           words_outside(coo32) * local->add + cost_received(coo32, wire) * local->word;
+}
+
 /* -- files ----------------------------------------------------------------------------------------- */
 enum { LINE = 512, NUMBERS = 4 };
 

@@ -90,7 +90,7 @@ void gather_sum_cost(const struct cost_case *c, struct cost *cost) {
     double others = c->P - 1, k = (double)c->k;
     *cost = (struct cost){.alphas = ceil_log2(c->P),
                           .words = gather_sum_words(c->k, c->P),
-                          .sparse = {others, k, k / (double)c->n},
+                          .sparse = {others, k, k / (double)c->n, .packed = others > 0, .unpacked = others},
                           .size_alphas = ceil_log2(c->P),
                           .size_words = 2 * others};
 }

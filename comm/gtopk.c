@@ -252,9 +252,12 @@ static double gtopk_max_words(const struct cost_case *c) {
     return 2.0 * (double)c->k * ceil_log2(c->P);
 }
 
+/* On the way up every rank of the path unpacks, merges and packs; on the way down the message is passed on as it is. */
 static void gtopk_cost(const struct cost_case *c, struct cost *cost) {
-    double messages = 2.0 * ceil_log2(c->P), k = (double)c->k;
-    *cost = (struct cost){.alphas = messages, .words = 2 * k * messages, .sparse = {messages, k, k / (double)c->n}};
+    double rounds = ceil_log2(c->P), worked = rounds > 0 ? rounds + 1 : 0, k = (double)c->k;
+    *cost = (struct cost){.alphas = 2 * rounds,
+                          .words = 4 * k * rounds,
+                          .sparse = {2 * rounds, k, k / (double)c->n, .packed = worked, .unpacked = worked}};
 }
 
 extern const struct exchange_ops exchange_gtopk;

@@ -249,7 +249,9 @@ static double doubling_max_words(const struct cost_case *c) {
 static void doubling_cost(const struct cost_case *c, struct cost *cost) {
     int Q = floor_power_of_two(c->P);
     double messages = ceil_log2(Q) + 2 * (Q < c->P), k = (double)c->k;
-    *cost = (struct cost){.alphas = messages, .words = 2 * k * messages, .sparse = {messages, k, k / (double)c->n}};
+    *cost = (struct cost){.alphas = messages,
+                          .words = 2 * k * messages,
+                          .sparse = {messages, k, k / (double)c->n, .packed = messages, .unpacked = messages}};
 }
 
 extern const struct exchange_ops exchange_gtopk_rd;

@@ -283,10 +283,11 @@ static void hitopk_cost(const struct cost_case *c, struct cost *cost) {
                           .words = 2 * k * (N - 1),
                           .node_alphas = 3.0 * ceil_log2(m),
                           .node_words = (shard + fmin(2 * k * N, shard) + 2) * (m - 1),
-                          .sparse = {N - 1, k, k / shard},
+                          .sparse = {N - 1, k, k / shard, .packed = N > 1, .unpacked = N - 1},
                           .size_alphas = ceil_log2(N),
                           .size_words = 2.0 * (N - 1)};
-    if (2 * k * N < shard) cost->node_sparse = (struct cost_entries){m - 1, k * N, k * N / shard};
+    if (2 * k * N >= shard) return;
+    cost->node_sparse = (struct cost_entries){m - 1, k * N, k * N / shard, .packed = m > 1, .unpacked = m - 1};
 }
 
 static double hitopk_max_words(const struct cost_case *c) {

@@ -182,12 +182,13 @@ static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchang
 }
 
 /* The three parts of the bound are P-1 messages each, of a region's share of k. With a format of varying lengths the
- * sizes of the last ones are gathered. */
+ * sizes of the last ones are gathered. What is gathered is packed once. */
 static void oktopk_cost(const struct cost_case *c, struct cost *cost) {
     double k = (double)c->k, others = c->P - 1;
     *cost = (struct cost){.alphas = c->P == 1 ? 0 : 2.0 * c->P + 2.0 * ceil_log2(c->P),
                           .words = oktopk_max_words(c),
-                          .sparse = {3 * others, k / c->P, k / (double)c->n},
+                          .sparse = {3 * others, k / c->P, k / (double)c->n, .packed = c->P > 1 ? 2 * others + 1 : 0,
+                                     .unpacked = 3 * others},
                           .size_alphas = ceil_log2(c->P),
                           .size_words = 2 * others};
 }

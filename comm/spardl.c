@@ -367,7 +367,9 @@ static double spardl_max_words(const struct cost_case *c) {
 static void spardl_cost(const struct cost_case *c, struct cost *cost) {
     double messages = 2.0 * ceil_log2(c->P), k = (double)c->k, entries = 2 * k * (c->P - 1) / c->P;
     *cost = (struct cost){.alphas = messages, .words = 2 * entries};
-    if (c->P > 1) cost->sparse = (struct cost_entries){messages, entries / messages, k / (double)c->n};
+    if (c->P == 1) return;
+    cost->sparse =
+        (struct cost_entries){messages, entries / messages, k / (double)c->n, .packed = messages, .unpacked = messages};
 }
 
 extern const struct exchange_ops exchange_spardl;

@@ -258,7 +258,7 @@ static void topkdsa_cost(const struct cost_case *c, struct cost *cost) {
     double P = c->P, k = (double)c->k, n = (double)c->n;
     *cost = (struct cost){.alphas = c->P == 1 ? 0 : P + 2.0 * ceil_log2(c->P),
                           .words = (2 * k + n) * (P - 1) / P,
-                          .sparse = {P - 1, k / P, k / n}};
+                          .sparse = {P - 1, k / P, k / n, .packed = P - 1, .unpacked = P - 1}};
 }
 
 extern const struct exchange_ops exchange_topkdsa;

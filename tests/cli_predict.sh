@@ -85,7 +85,7 @@ predicted() { sed -n "s/.*\"algo\":\"$1\",\"wire\":\"$2\".*\"words\":\([0-9.e+]*
 for P in 2 4; do
     start "$P" bench --algo topka,gtopk-rd,spardl --select exact --n 300000:300000:2 --density 0.01 --wire packed --repeat 4 --json
     for algo in topka gtopk-rd spardl; do sent $algo > "$W/sent-$algo"; done
-    start 1 predict --best --net 1gbe --p "$P" --n 300000 --density 0.01 --json
+    start 1 predict --best --costs none --net 1gbe --p "$P" --n 300000 --density 0.01 --json
     for algo in topka gtopk-rd spardl; do
         check "$algo packed on $P ranks: words within 3% of the model" awk -v a="$(cat "$W/sent-$algo")" -v b="$(predicted $algo packed)" \
             'BEGIN { exit !(a > 0 && b > 0 && a / b > 0.97 && a / b < 1.03) }'
@@ -93,7 +93,7 @@ for P in 2 4; do
 done
 
 # -- the best --------------------------------------------------------------------------------------------------------
-start 1 predict --best --net 1gbe --n 14728266 --p 32 --compute 0.097
+start 1 predict --best --costs none --net 1gbe --n 14728266 --p 32 --compute 0.097
 check "--best exits with 0" [ $? -eq 0 ]
 # place N: its algorithm and format
 place() { awk -v place="$1" '$1 == place && NF > 5 { print $2, $3 }' "$W/out"; }
@@ -105,22 +105,57 @@ in_order() { awk '$1 ~ /^[0-9]+$/ && NF > 5 { if ($6 + 0 < last + 0 || $1 != ++r
 check "--best: every row that can be compared, the fastest first" [ "$(in_order)" = "$(ranked_rows)" ]
 check "--best: who drifts has no place" grep -q '^ *-  fedavg .*replicas drift$' "$W/out"
 check "--best --compute: efficiency" grep -q '^ *[0-9]*  dense .* 1.031657 *1.128657 *8.6%$' "$W/out"
-start 1 predict --best --wire coo32 --net 1gbe --n 14728266 --p 32
+start 1 predict --best --costs none --wire coo32 --net 1gbe --n 14728266 --p 32
 check "--best --wire: only that format" [ "$(grep -c packed "$W/out")" -eq 0 ]
 check "--best --wire: another order" ahead spardl coo32 gtopk-rd coo32
 winners=
 for P in 2 4 32; do
-    start 1 predict --best --net 1gbe --n 14728266 --p $P
+    start 1 predict --best --costs none --net 1gbe --n 14728266 --p $P
     winners="$winners$P $(place 1);"
 done
-start 1 predict --best --net 1gbe --n 14728266 --p 2,4,32
+start 1 predict --best --costs none --net 1gbe --n 14728266 --p 2,4,32
 check "--best: of several P the winner of each" [ "$(awk '$1 ~ /^[0-9]+$/ { printf "%s %s %s;", $1, $2, $3 }' "$W/out")" = "$winners" ]
-start 1 predict --best --net 1gbe --n 14728266 --p 4,32 --json
+start 1 predict --best --costs none --net 1gbe --n 14728266 --p 4,32 --json
 check "--best: JSON of the winners" [ "$(grep -c '"predict":"best".*"place":1,.*"best":true,"next_algo":' "$W/out")" -eq 2 ]
 json_lines "--best: every line is JSON" "$W/out"
-start 1 predict --best --net 1gbe --n 14728266 --p 32 --json
+start 1 predict --best --costs none --net 1gbe --n 14728266 --p 32 --json
 apart=$(names_of EXCHANGE comm/exchanges.def | while read -r algo; do if row_says "$algo" drifts || row_says "$algo" blind; then echo "$algo"; fi; done | grep -c .)
 check "--best: JSON of all" [ "$(grep -c '"place":[0-9]' "$W/out") $(grep -c '"place":null' "$W/out") $(grep -c '"best":true' "$W/out")" = "$(ranked_rows) $apart 1" ]
+
+# What local work takes: of a table, on a network that takes no time.
+printf 'alpha 0\nbeta 0\nnode_alpha 0\nnode_beta 0\n' > "$W/free"
+{
+    echo '# here cores: 2'
+    echo model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source
+    echo mine,1000000,here,select,,exact,,0.01,,,0.5,,a test
+    echo mine,1000000,here,select,micro,,,0.01,,,0.25,,a test
+    echo mine,1000000,here,word,gtopk-rd,exact,coo32,0.01,,2,1e-5,,a test
+    echo mine,1000000,here,word,gtopk-rd,exact,coo32,0.01,,4,9e-5,,more ranks than cores
+    echo mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,1e-4,,a test
+    echo mine,1000000,here,word,micro,,coo32,0.01,,2,1e-6,,a test
+    echo mine,1000000,here,word,dense,,,,,,0,,a test
+} > "$W/costs"
+table="--best --net $W/free --costs $W/costs --device here --n 1000000"
+# shellcheck disable=SC2086 # a list of options
+start 1 predict $table --density 1e-2 --p 4
+check "--costs: of a table, the fastest first" [ "$(awk '$1 ~ /^[0-9]$/ && NF > 5 { print $2, $3, $7 }' "$W/out" | paste -s -d ' ' -)" = "dense - 0.000000 micro - 0.272500 gtopk-rd coo32 0.900000 gtopk-rd packed 2.019144" ]
+# shellcheck disable=SC2016 # a program for awk
+check "--costs: selection and so much a word" awk '$3 == "packed" { exit !($7 > 0.5 + 1e-4 * $5 - 1e-4 && $7 < 0.5 + 1e-4 * $5 + 1e-4) }' "$W/out"
+check "--costs: what it lacks is left out and said" grep -q '^not in it, and left out: .*topka coo32' "$W/out"
+check "--costs: where from" grep -q "^local work: of $W/costs, mine on here\$" "$W/out"
+# shellcheck disable=SC2086
+start 1 predict $table --density 0.01 --p 4 --json
+check "--costs in JSON" grep -q '"algo":"gtopk-rd","wire":"coo32",.*"seconds":0.9,"local_s":0.9,' "$W/out"
+json_lines "--costs: every line is JSON" "$W/out"
+# ... and as measured here: more than nothing, the most words the most
+start 1 predict --best --net "$W/free" --n 100000 --density 0.01 --p 8 --json
+check "--best: local work is measured here and charged" grep -q '"predict":"costs","from":"measured","device":"[^"]*","selectors":\[{"select":"exact","entry_s":[0-9]' "$W/out"
+charged() { sed -n "s/.*\"algo\":\"$1\",.*\"seconds\":\([^,]*\),\"local_s\":\([^,]*\),.*/\1 \2/p" "$W/out" | head -n 1; }
+check "--best: on a network that takes no time it is all of the step" awk -v topka="$(charged topka)" -v rd="$(charged gtopk-rd)" \
+    'BEGIN { split(topka, a, " "); split(rd, b, " "); exit !(a[1] > 0 && a[1] == a[2] && b[1] > 0 && b[1] == b[2]) }'
+check "--best: dense is charged nothing" [ "$(charged dense)" = "0 0" ]
+check "--best: all are ranked" [ "$(grep -c '"predict":"best"' "$W/out")" -eq $(($(ranked_rows) + apart)) ]
+json_lines "--best, measured: every line is JSON" "$W/out"
 
 # -- network files ---------------------------------------------------------------------------------------------------
 printf '# mine\nname slow\nalpha 1\nbeta 0\nnode_alpha 0\nnode_beta 0\n' > "$W/net"
@@ -191,6 +226,14 @@ wrong "an unknown format" "no wire format nosuch" --net 1gbe --wire nosuch
 wrong "rows and a format" "leave out --wire" --net 1gbe --rows "$W/rows" --wire packed
 wrong "rows and the best" "leave out --best" --net 1gbe --rows "$W/rows" --best
 wrong "the best against one" "leave out --against" --net 1gbe --best --against topka
+wrong "costs of nothing" "it needs --best" --net 1gbe --costs none
+wrong "a device of nothing" "it needs --best" --net 1gbe --device cpu
+wrong "no table" "cannot open $W/nothing" --net 1gbe --best --costs "$W/nothing"
+wrong "no table at all" "is no table of measure-costs.sh" --net 1gbe --best --costs "$W/free"
+wrong "a device that the table has not" "has no device cpu; it has: here" --net 1gbe --best --costs "$W/costs"
+wrong "a length that the table has not" "it has: mine (1000000) (--n)" --net 1gbe --best --costs "$W/costs" --device here --n 1000
+wrong "a density that the table has not" "it has: 0.01 (--density)" --net 1gbe --best --costs "$W/costs" --device here --n 1000000 --density 0.1
+wrong "no such device to measure on" "has no \"nosuch\"; there are: auto, cpu" --net 1gbe --best --device nosuch
 wrong "rows that are not there" "$W/none" --net 1gbe --rows "$W/none"
 
 # bad_row NAME TEXT ROW: the second line of a file of rows

@@ -31,7 +31,7 @@ static const struct candidate *find(const struct candidate *list, size_t count, 
 static void all_are_ranked(void **state) {
     (void)state;
     struct candidate list[BEST_MAX];
-    size_t count = best_rank(&vgg16, 1, network_named("1gbe"), NULL, NULL, false, list), expected = 0;
+    size_t count = best_rank(&vgg16, 1, network_named("1gbe"), NULL, NULL, NULL, false, list), expected = 0;
     for (size_t i = 0; exchanges[i]; i++) {
         const char *name = exchanges[i]->name;
         expected += exchanges[i]->selects ? 3 : 1;
@@ -51,7 +51,7 @@ static void on_1gbe(void **state) {
     (void)state;
     const double alpha = 436e-6, beta = 3.6e-8, n = 14728266, k = 14728, P = 32;
     struct candidate list[BEST_MAX];
-    size_t count = best_rank(&vgg16, 1, network_named("1gbe"), wires[0], NULL, false, list);
+    size_t count = best_rank(&vgg16, 1, network_named("1gbe"), wires[0], NULL, NULL, false, list);
     const struct {
         const char *algo, *wire;
         double seconds;
@@ -70,7 +70,7 @@ static void on_1gbe(void **state) {
         last = x;
     }
     assert_null(find(list, count, "topka", "packed"));
-    count = best_rank(&vgg16, 1, network_named("1gbe"), NULL, NULL, false, list);
+    count = best_rank(&vgg16, 1, network_named("1gbe"), NULL, NULL, NULL, false, list);
     assert_string_equal(list[0].ops->name, "fedavg"); /* which the caller leaves out */
     const struct candidate *doubling = find(list, count, "gtopk-rd", "packed");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_true(doubling->seconds < rows[i].seconds);
@@ -83,7 +83,7 @@ static void coo32_where_alpha_rules(void **state) {
     struct candidate list[BEST_MAX];
     const struct network slow_start = {.alpha = 1e-3, .beta = 1e-9, .node_alpha = 1e-3, .node_beta = 1e-9};
     struct cost_case small = {.n = 269722, .k = 269, .P = 4, .ranks_per_node = 1};
-    size_t count = best_rank(&small, 1, &slow_start, NULL, NULL, false, list);
+    size_t count = best_rank(&small, 1, &slow_start, NULL, NULL, NULL, false, list);
     assert_true(find(list, count, "topka", "coo32") < find(list, count, "topka", "packed"));
     assert_true(find(list, count, "gtopk", "packed") < find(list, count, "gtopk", "coo32")); /* gathers none */
 }
@@ -100,17 +100,43 @@ static void groups_and_exclusions(void **state) {
     }
     const struct network *net = network_named("10gbe");
     const struct cost_case half = {.n = 7000000, .k = 7000, .P = 8, .ranks_per_node = 1}, halves[2] = {half, half};
-    assert_int_equal(best_rank(&half, 1, net, NULL, allowed, false, one), 4);
-    assert_int_equal(best_rank(halves, 2, net, NULL, allowed, false, two), 4);
+    assert_int_equal(best_rank(&half, 1, net, NULL, allowed, NULL, false, one), 4);
+    assert_int_equal(best_rank(halves, 2, net, NULL, allowed, NULL, false, two), 4);
     for (size_t i = 0; i < 4; i++) {
         assert_true(one[i].ops == two[i].ops && one[i].wire == two[i].wire);
         assert_true(fabs(two[i].seconds / (2 * one[i].seconds) - 1) < 1e-12);
     }
     allowed[gtopk] = false;
-    assert_int_equal(best_rank(&half, 1, net, wires[1], allowed, false, one), 1);
+    assert_int_equal(best_rank(&half, 1, net, wires[1], allowed, NULL, false, one), 1);
     assert_string_equal(one[0].ops->name, "dense");
     allowed[0] = false;
-    assert_int_equal(best_rank(&half, 1, net, NULL, allowed, false, one), 0);
+    assert_int_equal(best_rank(&half, 1, net, NULL, allowed, NULL, false, one), 0);
+}
+
+/* Local work is in a prediction, and turns what it turns: without it packed is ahead; with it where packing an entry
+ * takes more than what it spares the network. Who is not known is left out. */
+static void local_work_is_charged(void **state) {
+    (void)state;
+    const struct network *net = network_named("10gbe");
+    static struct local_costs local;
+    struct candidate alone[BEST_MAX], charged[BEST_MAX];
+    size_t count = best_rank(&vgg16, 1, net, NULL, NULL, NULL, false, alone);
+    assert_true(find(alone, count, "gtopk-rd", "packed") < find(alone, count, "gtopk-rd", "coo32"));
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!exchanges[i]->sparse) continue;
+        for (size_t w = 0; wires[w]; w++)
+            local.of[i][w] = (struct local_cost){.pack = w ? 20e-9 : 1e-9, .select = 1e-10};
+        if (strcmp(exchanges[i]->name, "topka") == 0) local.of[i][0].select = NAN;
+    }
+    assert_int_equal(best_rank(&vgg16, 1, net, NULL, NULL, &local, false, charged), count - 1);
+    assert_null(find(charged, count - 1, "topka", "coo32"));
+    assert_non_null(find(charged, count - 1, "topka", "packed"));
+    const struct candidate *coo32 = find(charged, count - 1, "gtopk-rd", "coo32");
+    assert_true(coo32 < find(charged, count - 1, "gtopk-rd", "packed"));
+    /* five messages of k entries that are packed, and the selection */
+    assert_true(fabs(coo32->local / (5 * 14728 * 1e-9 + 14728266 * 1e-10) - 1) < 1e-12);
+    assert_true(fabs(coo32->seconds / (find(alone, count, "gtopk-rd", "coo32")->seconds + coo32->local) - 1) < 1e-12);
+    assert_true(find(charged, count - 1, "dense", "-")->local == 0);
 }
 
 /* One rank exchanges nothing: all are equal, and the order is that of the tables. */
@@ -118,7 +144,7 @@ static void one_rank(void **state) {
     (void)state;
     struct candidate list[BEST_MAX];
     struct cost_case alone = {.n = 1000, .k = 10, .P = 1, .ranks_per_node = 1};
-    best_rank(&alone, 1, network_named("1gbe"), NULL, NULL, false, list);
+    best_rank(&alone, 1, network_named("1gbe"), NULL, NULL, NULL, false, list);
     assert_string_equal(list[0].ops->name, "dense");
     assert_true(list[0].seconds == 0);
 }
@@ -176,8 +202,8 @@ static void combinations_cost_what_they_move(void **state) {
     const struct cost_case nodes = {.n = 14728266, .k = 14728, .P = 32, .ranks_per_node = 4};
     const struct network net = {"two speeds", 1e-4, 1e-8, 1e-5, 1e-9, ""};
     struct candidate plain[BEST_MAX], combined[BEST_MAX];
-    size_t count = best_rank(&nodes, 1, &net, wires[0], NULL, false, plain);
-    assert_int_equal(best_rank(&nodes, 1, &net, wires[0], NULL, true, combined), count);
+    size_t count = best_rank(&nodes, 1, &net, wires[0], NULL, NULL, false, plain);
+    assert_int_equal(best_rank(&nodes, 1, &net, wires[0], NULL, NULL, true, combined), count);
     for (size_t i = 0; i < count; i++) {
         const char *name = plain[i].ops->name;
         const struct candidate *other = find(combined, count, name, plain[i].wire ? plain[i].wire->name : "-");
@@ -198,6 +224,7 @@ int main(void) {
         cmocka_unit_test(whom_to_try),
         cmocka_unit_test(the_measured_one_wins),
         cmocka_unit_test(combinations_cost_what_they_move),
+        cmocka_unit_test(local_work_is_charged),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/table.h"
 #include "comm/exchange.h"
 
 static const struct cost_case cases[] = {
@@ -142,6 +143,53 @@ static void formats(void **state) {
                 assert_true(packed.alphas == coo32.alphas + coo32.size_alphas);
             }
         }
+    }
+}
+
+/* Nobody packs or unpacks more messages than there are on its path, and who sends entries does both; what local work
+ * takes is the sum of its parts, and at one rank is selection alone. */
+static void local_work(void **state) {
+    (void)state;
+    const struct local_cost entries = {.pack = 1}, unpacked = {.unpack = 1}, add = {.add = 1}, word = {.word = 1};
+    for (size_t i = 0; exchanges[i]; i++) {
+        for (int P = 1; P <= 300; P = P * 2 + P % 3) {
+            struct cost cost = cost_of(exchanges[i], cases[0], P, P % 2 ? 1 : 2);
+            const struct cost_entries *s = &cost.sparse, *inside = &cost.node_sparse;
+            if ((s->packed > 0) != (s->messages > 0) || (s->unpacked > 0) != (s->messages > 0))
+                fail_msg("%s, P = %d: %g messages, %g packed", exchanges[i]->name, P, s->messages, s->packed);
+            assert_true(s->unpacked <= s->messages && s->packed <= s->messages);
+            assert_true(inside->unpacked <= inside->messages && inside->packed <= inside->messages);
+            const struct local_cost all = {.select = 3, .pack = 1, .unpack = 1, .add = 1, .word = 1};
+            double sum = 300 + cost_local(&cost, NULL, 100, &entries) + cost_local(&cost, NULL, 100, &unpacked) +
+                         cost_local(&cost, NULL, 100, &add) + cost_local(&cost, NULL, 100, &word);
+            assert_true(fabs(cost_local(&cost, NULL, 100, &all) - sum) <= 1e-9 * sum);
+            if (P == 1) assert_true(sum == 300);
+        }
+    }
+}
+
+/* By hand, P = 8, k = 1000 of 1M: what comes in and is worked on. gtopk's result is passed on three times, and unpacked
+ * once; of micro nothing is a sparse vector. */
+static void local_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *algo;
+        double packed, unpacked, received;
+    } rows[] = {{"topka", 1, 7, 14000},
+                {"gtopk", 4, 4, 8000},
+                {"gtopk-rd", 3, 3, 6000},
+                {"micro", 0, 0, 2625},
+                {"spardl", 6, 6, 3500}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct exchange_ops *x;
+        TABLE_FIND(exchanges, rows[i].algo, x);
+        assert_non_null(x);
+        if (!x) return;
+        struct cost cost = cost_of(x, (struct cost_case){.n = 1000000, .k = 1000}, 8, 1);
+        if (cost.sparse.packed != rows[i].packed || cost.sparse.unpacked != rows[i].unpacked ||
+            fabs(cost_received(&cost, NULL) - rows[i].received) > 1e-9)
+            fail_msg("%s: %g packed, %g unpacked, %g words", x->name, cost.sparse.packed, cost.sparse.unpacked,
+                     cost_received(&cost, NULL));
     }
 }
 
@@ -296,6 +344,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_costs_nothing),
         cmocka_unit_test(more_ranks_cost_more),
+        cmocka_unit_test(local_work),
+        cmocka_unit_test(local_words),
         cmocka_unit_test(papers_tables),
         cmocka_unit_test(seconds),
         cmocka_unit_test(formats),
