@@ -14,8 +14,8 @@ usage: scaling.sh [OPTIONS]
                      (default: all three)
   --p LIST           simulate at these numbers of ranks, rising (default 4,8,16,32,64,128,256; the model goes to 1024)
   --nets LIST, --models LIST, --densities LIST   simulate these alone; what is left out of the map is by the model
-  --costs FILE       a table of measure-costs.sh (default results/measured/costs/costs.csv, where it is): the aims without
-                     and with the selection, packing and merging of each algorithm; none: without alone
+  --costs FILE       a table of measure-costs.sh (default results/measured/costs/costs.csv, where it is): the map and the aims
+                     without and with the selection, packing and merging of each algorithm; none: without alone
   --on DEVICE        of this device of the table (default cpu)
   --out DIR          the rows (default results/measured/scaling)
   --page FILE        the page (default results/scaling.md; with --out beside DIR's rows)
@@ -163,7 +163,7 @@ predictions() {
     done
     for net in $(echo $map_nets | tr , ' '); do
         for density in $(echo $map_densities | tr , ' '); do
-            for wire in coo32 packed; do
+            for wire in coo32 packed-f32 packed; do
                 "$program" predict --json --net "$net" --p $map_p --n "$lengths" --density "$density" --wire $wire |
                     awk -v names="$names" -v density="$density" -v wire=$wire "$json_awk$newline"'
                         BEGIN { count = split(names, pair, " "); for (i = 1; i <= count; i++) { split(pair[i], at, "="); name[at[1]] = at[2] } }
@@ -177,8 +177,47 @@ predictions() {
         done
     done
 }
+# local.csv: what a rank itself does in a step, by the table of costs: predict --best charges it. packed-f32, where the table
+# has none, is charged what packed is: the same coding of indices, and values that are copied instead of rounded.
+local_work() {
+    echo model,n,density,P,wire,algo,seconds
+    [ -n "$costs" ] || return 0
+    for model in $(echo $map_models,AlexNet,ResNet-50 | tr , ' '); do
+        for density in $(echo $map_densities | tr , ' '); do
+            for p in $(echo $map_p | tr , ' '); do
+                "$program" predict --best --json --costs "$costs" --device "$on" --net 1gbe --p "$p" --n "$(model_n "$model")" --density "$density" 2>/dev/null |
+                    awk -v head="$model,$(model_n "$model"),$density,$p" "$json_awk$newline"'
+                        json("predict") == "best" {
+                            wire = json("wire") == "" ? "coo32" : json("wire")
+                            seconds[wire, json("algo")] = json("local_s")
+                            print head "," wire "," json("algo") "," json("local_s")
+                        }
+                        END {
+                            for (key in seconds) {
+                                split(key, part, SUBSEP)
+                                if (part[1] == "packed" && !(("packed-f32", part[2]) in seconds)) print head ",packed-f32," part[2] "," seconds[key]
+                            }
+                        }'
+            done
+        done
+    done
+}
 networks >"$scratch/networks.csv"
 predictions >"$scratch/predicted.csv"
+local_work >"$scratch/local.csv"
+# simulator_error: the largest by which a simulated step differs from the same step on an emulated network, as a fraction, and
+# whose step that was
+simulator_error() {
+    awk "$csv_awk"'
+        { csv_split($0, f) }
+        FNR == 1 { for (i in f) at[f[i]] = i; next }
+        f[at["kind"]] == "simulated" {
+            off = f[at["ours"]] / f[at["paper"]] - 1
+            if (off * off > most * most) { most = off; item = f[at["item"]] }
+        }
+        END { printf "%.4f,%s, %.1f%% too %s\n", (most < 0 ? -most : most), item, 100 * (most < 0 ? -most : most), (most < 0 ? "short" : "long") }' results/measured/sim-calibration/comparison.csv
+}
+error=$(simulator_error)
 
 # -- rows -------------------------------------------------------------------------------------------------------------------
 row_head=net,model,n,density,P,wire,algo,seconds,words_sent_max,local_nnz,global_nnz,scale,run_n,run_k,job
@@ -212,7 +251,7 @@ study() {
     study_program=$1
     shift
     awk -v simulated_p="$ranks" -v small="${quick:+1024}" "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$scratch/networks.csv" \
-        table=predicted "$scratch/predicted.csv" table=simulated "$out/simulated.csv"
+        table=predicted "$scratch/predicted.csv" table=simulated "$out/simulated.csv" table=local "$scratch/local.csv"
 }
 # chosen: of a plan, what --nets, --models and --densities ask for
 chosen() { awk -F , -v nets=",$nets," -v models=",$models," -v densities=",$densities," 'index(nets, "," $1 ",") && index(models, "," $2 ",") && index(densities, "," $4 ",")'; }
@@ -255,7 +294,8 @@ aim_jobs() {
         for p in 32 256; do
             # dense: entries of the gradient, which nobody reads
             printf '%s %s %s\n' "$model" $p 'dense - 3000000' "$model" $p "topka coo32 $((p == 32 ? 8192 : 1024))" "$model" $p "gtopk coo32 16384" \
-                "$model" $p 'gtopk-rd coo32 16384' "$model" $p 'gtopk-rd packed 16384' "$model" $p 'spardl coo32 16384' "$model" $p 'spardl packed 16384'
+                "$model" $p 'gtopk-rd coo32 16384' "$model" $p 'gtopk-rd packed-f32 16384' "$model" $p 'gtopk-rd packed 16384' \
+                "$model" $p 'spardl coo32 16384' "$model" $p 'spardl packed-f32 16384' "$model" $p 'spardl packed 16384'
         done
     done
 }
@@ -326,7 +366,7 @@ picture() {
         !($1 in net) { net[$1] = nets++ }
         !($2 in model) { model[$2] = models++ }
         !($4 in density) { density[$4] = densities++ }
-        $7 == wire { print 3 * model[$2] + density[$4], log($6) / log(2), net[$1], (column == 9 ? code[$9] : $column), $8 == "simulated" }' "$out/cells.csv" >"$scratch/map.dat"
+        $7 == wire && !$21 { print 3 * model[$2] + density[$4], log($6) / log(2), net[$1], (column == 9 ? code[$9] : $column), $8 == "simulated" }' "$out/cells.csv" >"$scratch/map.dat"
     LC_ALL=C.UTF-8 gnuplot -e "out='$out/$1'; data='$scratch/map.dat'; title='$2'; names='$names'; shades='${5:-no}'; models='$(echo $map_models | tr , ' ')'; densities='$(echo $map_densities | tr , ' ')'; networks='$(echo $map_nets | tr , ' ')'" $folder/map.gp ||
         note "gnuplot could not draw $1"
 }
@@ -334,7 +374,8 @@ if command -v gnuplot >/dev/null 2>&1; then
     names=$(awk -F , 'NR > 1 { n[$9]++ } END { for (i in n) print n[i], i }' "$out/cells.csv" | sort -rn | awk '{ printf "%s%s", (NR > 1 ? " " : ""), $2 }')
     picture winners-coo32.png 'The fastest exchange, in coo32 alone' 9 coo32
     picture winners-packed.png 'The fastest exchange, in any wire format' 9 packed
-    picture ahead.png 'The best of ours against the best published algorithm' 18 packed yes
+    picture ahead-lossless.png 'The best of ours against the best published algorithm: lossless messages' 18 packed-f32 yes
+    picture ahead.png 'The best of ours against the best published algorithm: rounded messages' 18 packed yes
 else
     note "no pictures: gnuplot is not installed: sh scripts/deps.sh test"
 fi
@@ -365,8 +406,8 @@ seconds=$(jobs_of 3 | awk '{ s += $1 } END { print s + 0 }')
     printf 'The page is `scaling.md`; docs/reproduce.md says more.\n'
 } >"$out/README.md"
 awk -v simulated_p="$ranks" -v command="$command" -v commits="${commits:-$commit}" -v machine="$(machine)" -v seconds="$seconds" -v pictures="$pictures" \
-    -v costs="$costs" -v on="$on" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
-    table=simulated "$out/simulated.csv" table=cells "$out/cells.csv" table=aims "$out/aims.csv" table=single $published/gtopk-single-gpu.csv \
+    -v costs="$costs" -v on="$on" -v error="${error%%,*}" -v error_of="${error#*,}" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
+    table=simulated "$out/simulated.csv" table=local "$scratch/local.csv" table=jobs "$out/jobs.tsv" table=cells "$out/cells.csv" table=aims "$out/aims.csv" table=single $published/gtopk-single-gpu.csv \
     table=throughput $published/gtopk-throughput.csv >"$scratch/page"
 mkdir -p "$(dirname "$page")"
 mv "$scratch/page" "$page"

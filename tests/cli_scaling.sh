@@ -15,15 +15,20 @@ END
 predicted() {
     awk -v net="$1" -v factor="$2" 'BEGIN {
         split("dense topka topkdsa gtopk gtopk-rd oktopk micro spardl", algo, " ")
-        #         P = 4, coo32 and packed; then 8; then 16
+        #         P = 4, coo32 and packed; then 8; then 16; packed-f32 is between the two
         split("90 90 90 90 90 90", t1, " "); split("2 1.5 6 5 20 15", t2, " "); split("9 9 30 30 90 90", t3, " "); split("4 3 6 4.5 8 6", t4, " ")
         split("2.1 1.6 3 2 4 3", t5, " "); split("9 9 20 20 50 50", t6, " "); split("6 6 7 7 8 8", t7, " "); split("4 3.5 4 3.5 4.5 2.5", t8, " ")
         for (a = 1; a <= 8; a++)
             for (p = 0; p < 3; p++)
-                for (w = 1; w <= 2; w++) {
+                for (w = 1; w <= 3; w++) {
                     takes = algo[a] != "dense" && algo[a] != "micro"
-                    if (w == 2 && !takes) continue
+                    if (w > 1 && !takes) continue
+                    if (w == 3) {
+                        printf "%s,net,1000000,0.01,10000,%d,packed-f32,%s,1,%g\n", net, 4 * 2 ^ p, algo[a], (t + coo32) / 2 * factor
+                        continue
+                    }
                     i = 2 * p + w
+                    coo32 = t
                     t = a == 1 ? t1[i] : a == 2 ? t2[i] : a == 3 ? t3[i] : a == 4 ? t4[i] : a == 5 ? t5[i] : a == 6 ? t6[i] : a == 7 ? t7[i] : t8[i]
                     printf "%s,net,1000000,0.01,10000,%d,%s,%s,%d,%g\n", net, 4 * 2 ^ p, w == 1 ? "coo32" : "packed", algo[a], takes, t * factor
                 }
@@ -40,17 +45,17 @@ study() { # study PROGRAM SIMULATED ASSIGNMENT...
     study_program=$1 study_rows=$2
     shift 2
     awk -v simulated_p=4,8 "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$W/networks.csv" table=predicted "$W/predicted.csv" \
-        table=simulated "$study_rows"
+        table=simulated "$study_rows" table=local "${local_table:-/dev/null}"
 }
-# cell NET P WIRE: kind, winner, its seconds, published, ours, its format, ahead
-cell() { awk -F , -v net="$1" -v P="$2" -v wire="$3" '$1 == net && $6 == P && $7 == wire { print $8, $9, $10, $13, $15, $16, $18 }' "$W/cells"; }
+# cell NET P WIRE: kind, winner, its seconds, published, ours, its format, ahead; of lines with local work where $charged is 1
+cell() { awk -F , -v net="$1" -v P="$2" -v wire="$3" -v local="${charged:-0}" '$1 == net && $6 == P && $7 == wire && $21 == local { print $8, $9, $10, $13, $15, $16, $18 }' "$W/cells"; }
 is_cell() { # is_cell NET P WIRE TEXT
     why="$(cell "$1" "$2" "$3")"
     [ "$why" = "$4" ]
 }
 
 study cells.awk "$W/none.csv" > "$W/cells"
-check "nothing simulated: every cell is by the model" [ "$(awk -F , '$8 == "model"' "$W/cells" | grep -c .)" -eq 12 ]
+check "nothing simulated: every cell is by the model" [ "$(awk -F , '$8 == "model"' "$W/cells" | grep -c .)" -eq 18 ]
 check "by the model, coo32: the winner is published, ours is behind" is_cell slow 4 coo32 'model topka 2 topka gtopk-rd coo32 0.9524'
 check "in packed, topka is ours" is_cell slow 4 packed 'model topka 1.5 topka topka packed 1.333'
 check "another winner at P = 8" is_cell slow 8 coo32 'model gtopk-rd 3 spardl gtopk-rd coo32 1.333'
@@ -64,8 +69,8 @@ plan "$W/none.csv" -v plan_p=4 > "$W/plan"
 check "at the first P all are simulated" [ "$(of_plan 4 coo32)" = "gtopk gtopk-rd micro oktopk spardl topka topkdsa" ]
 check "in packed all that take it" [ "$(of_plan 4 packed)" = "gtopk gtopk-rd oktopk spardl topka topkdsa" ]
 check "but nothing of a twin" [ "$(grep -c '^fast' "$W/plan")" -eq 0 ]
-check "micro has a job of its own, all others share one" [ "$(grep -c . "$W/plan") $(grep -c ',micro,2.44141,' "$W/plan")" = "3 1" ]
-check "long selections are scaled to 4096 entries" [ "$(grep -c ',2.44141,' "$W/plan")" -eq 3 ]
+check "micro has a job of its own, all others share one" [ "$(grep -c . "$W/plan") $(grep -c ',micro,2.44141,' "$W/plan")" = "4 1" ]
+check "long selections are scaled to 4096 entries" [ "$(grep -c ',2.44141,' "$W/plan")" -eq 4 ]
 check "no P that is not asked for" [ "$(plan "$W/none.csv" -v plan_p=16 | grep -c .)" -eq 0 ]
 
 # In simulation gtopk-rd is faster than topka at P = 4.
@@ -73,13 +78,32 @@ row() { printf 'slow,net,1000000,0.01,%s,%s,%s,%s,1,1,1,1,1,1,1\n' "$1" "$2" "$3
 {
     echo $head
     row 4 coo32 topka 2.5; row 4 coo32 topkdsa 30; row 4 coo32 gtopk 4; row 4 coo32 gtopk-rd 2; row 4 coo32 oktopk 3; row 4 coo32 micro 5; row 4 coo32 spardl 4.2
+    row 4 packed-f32 topka 2.1; row 4 packed-f32 topkdsa 30; row 4 packed-f32 gtopk 3.5; row 4 packed-f32 gtopk-rd 1.5; row 4 packed-f32 oktopk 2.8; row 4 packed-f32 spardl 3.9
     row 4 packed topka 1.8; row 4 packed topkdsa 30; row 4 packed gtopk 3; row 4 packed gtopk-rd 1; row 4 packed oktopk 2.5; row 4 packed spardl 3.6
 } > "$W/four.csv"
 study cells.awk "$W/four.csv" > "$W/cells"
 check "simulated: the winner, the best published, how far ahead" is_cell slow 4 coo32 'simulated gtopk-rd 2 topka gtopk-rd coo32 1.25'
+check "lossless against coo32" is_cell slow 4 packed-f32 'simulated gtopk-rd 1.5 topka gtopk-rd packed-f32 1.667'
 check "packed against coo32" is_cell slow 4 packed 'simulated gtopk-rd 1 topka gtopk-rd packed 2.5'
 check "a twin has the same times a tenth" is_cell fast 4 packed 'simulated gtopk-rd 0.1 topka gtopk-rd packed 2.5'
 check "what is not simulated stays with the model" is_cell slow 8 coo32 'model gtopk-rd 3 spardl gtopk-rd coo32 1.333'
+# Local work on top: gtopk-rd packs at a price, topka in coo32 does not; who has none in the table is left out.
+{
+    echo model,n,density,P,wire,algo,seconds
+    for algo in topka gtopk-rd micro; do
+        echo "net,1000000,0.01,4,coo32,$algo,0.1"
+        echo "net,1000000,0.01,4,packed-f32,$algo,1.5"
+        echo "net,1000000,0.01,4,packed,$algo,1.4"
+    done
+} > "$W/local.csv"
+local_table=$W/local.csv
+study cells.awk "$W/four.csv" > "$W/cells"
+charged=1
+check "with local work: in coo32" is_cell slow 4 coo32 'simulated gtopk-rd 2.1 topka gtopk-rd coo32 1.238'
+check "with local work: lossless is coo32 where packing takes longer" is_cell slow 4 packed-f32 'simulated gtopk-rd 2.1 topka gtopk-rd coo32 1.238'
+check "with local work: a twin no more" is_cell fast 4 packed 'simulated gtopk-rd 0.3 topka gtopk-rd coo32 1.167'
+charged='' local_table=''
+check "without it the lines are as they were" is_cell slow 4 packed 'simulated gtopk-rd 1 topka gtopk-rd packed 2.5'
 grep -v ',micro,' "$W/four.csv" > "$W/part.csv"
 study cells.awk "$W/part.csv" > "$W/cells"
 check "one that is missing leaves the cell to the model" is_cell slow 4 coo32 'model topka 2 topka gtopk-rd coo32 0.9524'
@@ -111,13 +135,16 @@ gtopk coo32 0.002
 gtopk packed 0.002
 gtopk-rd coo32 0.0008
 gtopk-rd packed 0.0004
+topka packed-f32 0.00095
+gtopk packed-f32 0.002
+gtopk-rd packed-f32 0.0006
 dense coo32 1
 END
 : > "$W/log"
 scaling() { # scaling OPTION...: in $W/lab; its status
     SCALING_SIMULATE="sh $W/simulate" sh scripts/scaling.sh --out "$W/lab" "$@" > "$W/out" 2> "$W/err" < /dev/null
 }
-small='--only map --nets 1gbe --models ResNet-20 --densities 0.001 --p 4,8'
+small="--only map --nets 1gbe --models ResNet-20 --densities 0.001 --p 4,8 --costs none"
 calls() { grep -c . "$W/log"; }
 if [ ! -f results/measured/profiles/resnet20-p8-0.001 ]; then
     not_ok "the profiles are there" "results/measured/profiles/resnet20-p8-0.001 is missing"
@@ -161,14 +188,19 @@ has() {
 }
 check "the page: the map says who wins and by how much" has '| 1gbe | ResNet-20 | gtopk-rd 2.50 | gtopk-rd 2.50 | gtopk-rd 1.14 (m) |'
 check "the page: crossovers" has '| 1gbe | ResNet-20 | 0.001 | gtopk-rd everywhere | gtopk-rd everywhere |'
-check "the page: nothing is behind" has 'In no cell of the map is the best of ours, in any format, behind'
+check "the page begins with who is ahead: coo32" has '| coo32 | none | 2 | 2 | 0 | 0 | 1.25 | 1.25 | 1.25 | 2 / 0 / 0 |'
+check "lossless" has '| lossless | none | 2 | 2 | 0 | 0 | 1.67 | 1.67 | 1.67 | 2 / 0 / 0 |'
+check "rounded" has '| rounded | none | 2 | 2 | 0 | 0 | 2.50 | 2.50 | 2.50 | 2 / 0 / 0 |'
+check "without a table of costs no local work is charged" [ "$(grep -c '^| rounded | charged' "$page")" -eq 0 ]
+check "by the model, a twin is no cell of its own: three networks, the densities and P that were not simulated" has "| rounded | none | $((3 * 4 * 3 * 9 - 2)) |"
+check "the simulator's error is that of sim-calibration" has "by more than the simulator's error, 8.3%"
 check "the page: simulated over predicted" grep -q '^| gtopk-rd | coo32 | 2 | [0-9.]* | [0-9.]* | [0-9.]* |' "$page"
-check "the page says where it comes from" has "at commit $("$PROGRAM" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p') on "
+check "the page says where it comes from" has "| $("$PROGRAM" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p') | $(($(grep -c . "$W/lab/simulated.csv") - 1)) | "
 check "about.txt" [ "$(grep -cE '^(command: sh scripts/scaling.sh|commit: [0-9a-f]|machine: .|seconds: [0-9])' "$W/lab/about.txt")" -eq 4 ]
 if command -v gnuplot > /dev/null 2>&1; then
-    check "three pictures" [ "$(for p in winners-coo32 winners-packed ahead; do head -c 4 "$W/lab/$p.png" | grep -c PNG; done | paste -s -d + -)" = 1+1+1 ]
+    check "four pictures" [ "$(for p in winners-coo32 winners-packed ahead-lossless ahead; do head -c 4 "$W/lab/$p.png" | grep -c PNG; done | paste -s -d + -)" = 1+1+1+1 ]
 else
-    skip "three pictures" "gnuplot is not installed"
+    skip "four pictures" "gnuplot is not installed"
 fi
 
 # Ours behind: a published algorithm that is faster than all.
@@ -176,10 +208,19 @@ rm "$W/lab/simulated.csv"
 sed 's/^topka coo32.*/topka coo32 0.0002/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
 # shellcheck disable=SC2086
 scaling $small
-check "behind: loudly, and in which cell" has '**Ours is behind the best published algorithm in 2 cells of the map:**'
-check "behind: the two times" has '- 1gbe, ResNet-20, density 0.001, P = 4: gtopk-rd (packed) 1.6 ms, topka 0.8 ms (simulated)'
+check "behind: loudly, in each class" has '| rounded | none | 2 | 0 | 0 | **2** | 0.50 | 0.50 | 0.50 | 0 / 0 / 2 |'
+check "behind: where" grep -q '^| 1gbe | ResNet-20 | 0.001 | \*\*behind\*\* 4 to 8, .*| \*\*behind\*\* 4 to 8, .*| \*\*behind\*\* 4 to 8, ' "$page"
 check "behind: bold in the map" has '| 1gbe | ResNet-20 | topka coo32 **0.50** | topka coo32 **0.50** |'
-check "another winner than the model's, with the reason" grep -q '^| gtopk-rd | topka | [24] | .*all-gather of our own' "$page"
+check "another winner than the model's, with the reason" grep -q '^| gtopk-rd | topka | [0-9]* | .*all-gather of our own' "$page"
+
+# A lead of 6%: within the error of a simulated step.
+rm "$W/lab/simulated.csv"
+sed 's/^topka coo32.*/topka coo32 0.00085/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
+# shellcheck disable=SC2086
+scaling $small
+check "within the error: no lead" has '| coo32 | none | 2 | 0 | 2 | 0 | 1.06 | 1.06 | 1.06 | 0 / 2 / 0 |'
+check "within the error: marked in the map" has '| 1gbe | ResNet-20 | gtopk-rd 1.06~ | gtopk-rd 1.06~ |'
+check "within the error: not so the rounded ones" has '| rounded | none | 2 | 2 | 0 | 0 | 2.12 | 2.12 | 2.12 | 2 / 0 / 0 |'
 
 # The aims
 {
@@ -193,14 +234,14 @@ check "another winner than the model's, with the reason" grep -q '^| gtopk-rd | 
 : > "$W/log"
 scaling --only aims --costs "$W/costs" --on gpu
 charged() { grep -c -- "--select-cost 0.002 --word-cost $1" "$W/log"; }
-check "aims: each algorithm at two P, and once more with its costs where there are any" [ "$(calls) $(charged 1e-9) $(charged 3e-9) $(grep -c . "$W/lab/aims.csv")" = "66 6 4 67" ]
-check "aims: the paper's step times" [ "$(grep -c -- '--n 14728266 .*--compute 0.097 ' "$W/log") $(grep -c -- '--compute 4.842 ' "$W/log")" = "24 14" ]
-check "aims: reached or not, of the best of ours" has '| VGG-16 | 32 | 93.0% | 88.3% | gtopk-rd, packed | **no** | 0.3% |'
-check "aims: not reached, loudly" grep -q '^\*\*Not reached:\*\* .*VGG-16 at P = 32 (88.3%)' "$page"
-check "aims: reached" has '| ResNet-50 | 32 | 93.0% | 99.7% | gtopk-rd, packed | yes |'
+check "aims: each algorithm at two P, and once more with its costs where there are any" [ "$(calls) $(charged 1e-9) $(charged 3e-9) $(grep -c . "$W/lab/aims.csv")" = "82 6 4 83" ]
+check "aims: the paper's step times" [ "$(grep -c -- '--n 14728266 .*--compute 0.097 ' "$W/log") $(grep -c -- '--compute 4.842 ' "$W/log")" = "28 18" ]
+check "aims: reached or not, of the best of ours" has '| VGG-16 | 32 | 93.0% | 83.5% gtopk-rd, packed-f32 | **no** | 88.3% gtopk-rd, packed | **no** | 0.3% |'
+check "aims: not reached, loudly" grep -q '^\*\*Not reached, rounded:\*\* .*VGG-16 at P = 32 (88.3%)' "$page"
+check "aims: reached" has '| ResNet-50 | 32 | 93.0% | 99.6% gtopk-rd, packed-f32 | yes | 99.7% gtopk-rd, packed | yes |'
 check "aims: the paper's measurement beside its own model" has '| VGG-16 | dense | 1.0% | 8.4% | 0.3% | 10.1 s | 1.15 s |'
 scaling --only aims --costs "$W/costs" --on gpu
-check "aims: nothing twice" [ "$(calls)" -eq 66 ]
+check "aims: nothing twice" [ "$(calls)" -eq 82 ]
 check "aims: with costs, of which table" has "as measured on the device gpu (\`$W/costs\`;"
 
 # -- mistakes ------------------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ END {
         net = cell_net[c]
         P = cell_p[c]
         if (twin[net] != "" || plan_p != "" && P != plan_p) continue
-        for (w = 1; w <= 2; w++) {
-            wire = w == 1 ? "coo32" : "packed"
+        for (w = 1; w <= wire_count; w++) {
+            wire = wires[w]
             split("", group)
             for (i = 1; i <= algo_count; i++) {
                 a = algos[i]

@@ -8,7 +8,11 @@
 # predicted.csv  net, model, n, density, k, P, wire, algo, takes (1: a wire format changes it), seconds: by the cost model
 # simulated.csv  net, model, n, density, P, wire, algo, seconds, ...: mean of the simulated steps
 #
-# A cell is a net, model, density and P; in each wire format (coo32, packed) it has a winner.
+# local.csv      model, n, density, P, wire, algo, seconds: what a rank itself does in a step, by a table of measured costs
+#                (predict --best --costs); may be missing. packed-f32 is charged what packed is: see scaling.sh.
+#
+# A cell is a net, model, density and P. Messages are of three classes: coo32; lossless: in coo32 or packed-f32, which keep
+# every value; rounded: in any format, of which packed rounds values to bf16. A cell has a winner in each class.
 # A published algorithm in the format of its paper, coo32: what others have proposed. Ours is gtopk-rd in any format, and
 # every algorithm in a format of ours. micro and the dense ones have no format of their own and stay what they are.
 BEGIN {
@@ -21,6 +25,7 @@ BEGIN {
     # Every other algorithm of predicted.csv is.
     split("dense dense-ovlp torus2d gtopk-naive hitopk gaussiank", list, " ")
     for (i in list) left_out[list[i]] = 1
+    wire_count = split("coo32 packed-f32 packed", wires, " ")
 }
 FNR == 1 { next }
 table == "networks" {
@@ -49,6 +54,10 @@ table == "predicted" {
     predicted[$1, $2, $4, $6, $7, $8] = $10
 }
 table == "simulated" { simulated[$1, $2, $4, $5, $6, $7] = $8 }
+table == "local" {
+    local_of[$1, $3, $4, $5, $6] = $7
+    has_local = 1
+}
 
 function is_published(wire, algo) { return algo != "gtopk-rd" && (wire == "coo32" || !takes[algo]) }
 # Seconds of a step by the model; "": there is none
@@ -62,9 +71,13 @@ function simulated_s(net, model, density, P, wire, algo,   key) {
     if (twin[net] != "") return (twin[net] SUBSEP key) in simulated ? simulated[twin[net], key] * factor[net] : ""
     return (net SUBSEP key) in simulated ? simulated[net, key] : ""
 }
-function seconds_of(kind, net, model, density, P, wire, algo) {
-    if (kind == "simulated") return simulated_s(net, model, density, P, wire, algo)
-    return model_s(net, model, density, P, wire, algo)
+# ... of a kind, with (charged = 1) or without local work. dense is not simulated: MPI's sum takes what its line has.
+function seconds_of(kind, net, model, density, P, wire, algo,   s, key) {
+    if (kind == "simulated" && algo != "dense") s = simulated_s(net, model, density, P, wire, algo)
+    else s = model_s(net, model, density, P, wire, algo)
+    if (!charged || s == "") return s
+    key = model SUBSEP density SUBSEP P SUBSEP (takes[algo] ? wire : "coo32") SUBSEP algo
+    return key in local_of ? s + local_of[key] : ""
 }
 # The fastest of a kind in a format: best_algo, and its seconds are returned ("": none). who: "all", "published", "ours".
 # Of equal ones that of the shorter name, for what a paper builds on another paper comes later and is called longer.
