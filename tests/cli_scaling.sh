@@ -112,7 +112,8 @@ plan "$W/part.csv" -v plan_p=4 > "$W/plan"
 check "and is all that is to be simulated" [ "$(grep -c . "$W/plan") $(of_plan 4 coo32)" = "1 micro" ]
 plan "$W/four.csv" -v plan_p=8 > "$W/plan"
 check "at the next P: who was near, or is by the model" [ "$(of_plan 8 coo32)" = "gtopk-rd oktopk spardl topka" ]
-check "in packed" [ "$(of_plan 8 packed)" = "gtopk-rd topka" ]
+check "in packed" [ "$(of_plan 8 packed)" = "gtopk-rd" ]
+check "in packed-f32" [ "$(of_plan 8 packed-f32)" = "gtopk-rd topka" ]
 
 # -- the script: what it asks of simulate.sh, interruptions, the page -------------------------------------------------------------
 cat > "$W/simulate" << END

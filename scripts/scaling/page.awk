@@ -283,7 +283,7 @@ function reason(algo) {
     if (algo == "gtopk") return "messages of up to 64 KiB leave together and share the link of the rank that passes the result on"
     if (algo == "topka") return "an all-gather of our own with log2(P) start-ups, as the line has it"
     if (algo == "topkdsa") return "the line is its upper end (all of n gathered); and messages to all ranks wait together for their start-up"
-    if (algo == "oktopk") return "the line has 6k words, its bound, of which about 4k are sent, and 2P start-ups, which here pass at the same time; every step gathers counts of 11 words a rank, which the line, as the paper\047s, leaves out, and which weigh S times too much where a cell is scaled; new regions, every 64 steps, are not in these steps"
+    if (algo == "oktopk") return "the line has 6k words, its bound, of which about 4k are sent, and 2P start-ups, which here pass at the same time; every step gathers counts of 11 words a rank, which the line, as the paper\047s, leaves out, and which weigh S times too much where a cell is scaled; new thresholds and regions, every 32 and 64 steps, are not in these steps"
     if (algo == "micro") return "all-gathers and a reduce-scatter of our own with log2(P) start-ups, as the line has it; blocks have room for a 32nd more"
     return ""
 }

@@ -123,9 +123,9 @@ function is_wanted(net, model, density, P, wire, algo,   before, s, published, b
     s = simulated_s(net, model, density, before, wire, algo)
     if (best == "") { # nothing is known of the P before: as the model says, for an estimate
         s = model_s(net, model, density, P, wire, algo)
-        return s <= 1.9 * best_of("model", "all", net, model, density, P, wire)
+        return s <= 1.7 * best_of("model", "all", net, model, density, P, wire)
     }
-    return s != "" && (s <= 1.9 * best || published && s <= 1.5 * lead)
+    return s != "" && (s <= 1.7 * best || published && s <= 1.5 * lead)
 }
 # Has everything been simulated that is to be?
 function is_simulated(net, model, density, P, wire,   i) {
