@@ -138,7 +138,8 @@ function added_check(   key, part, sum, ratio, least, most, count) {
         if (!count++ || ratio < least) least = ratio
         if (count == 1 || ratio > most) most = ratio
     }
-    if (count) printf "Local work is added to simulated seconds as the cost lines have it. In the %d steps of the aims that were simulated with it, too, the sum is %.2f to %.2f times what the simulation has.", count, least, most
+    if (!count) return " It is added to simulated seconds as the cost lines have it."
+    return sprintf(" It is added to simulated seconds as the cost lines have it: in the %d steps of the aims that were simulated with it, too, the sum is %.2f to %.2f times what the simulation has.", count, least, most)
 }
 function against_the_paper(   m, model, a, list, measured_e) {
     print "| model, P = 32 | algorithm | measured in the paper | by the paper's cost model | simulated here | step measured in the paper | step by its cost model |"
@@ -368,9 +369,9 @@ END {
     printf "\n**ahead**, **behind**: by more than the simulator\047s error, %.1f%%, the largest by which a simulated step of `sim-calibration` differs from the same step on an emulated network of 4 and 8 nodes (%s); **within the error**: by less, which shows nothing. The three numbers: seconds of the best published algorithm over those of the best of ours. ", 100 * error, error_of
     print "Simulated steps are mostly too short, and most of all those of gtopk-rd and spardl.\n"
     print "- **coo32**: all in the papers\047 format; ours is then gtopk-rd alone. **lossless**: ours may send packed-f32, too: packed indices, values bit for bit. **rounded**: ours may send packed, too, which rounds values to bf16 (the error stays in the residual); no run here shows whether models converge as well with it. Published algorithms are in coo32 throughout, though all but micro and the dense ones could be sent in these formats, and \"ours\" is then mostly spardl or gtopk in ours."
-    print "- **local work**: selecting, packing, unpacking and merging: none, or charged to all" (costs ? " as measured on the device " on " (`" costs "`, words timed on two ranks). packed-f32 is charged what packed is, entry for entry: the table has no rows of it; alone it packs and unpacks as fast to within a tenth (`results/measured/bench-exchange.txt`). Dense sums are charged nothing. " : ".")
-    if (has_local) added_check()
-    print ""
+    printf "- **local work**: selecting, packing, unpacking and merging: none, or charged to all"
+    if (costs) printf " as measured on the device %s (`%s`, words timed on two ranks). packed-f32 is charged what packed is, entry for entry: the table has no rows of it; alone it is packed and unpacked as fast (`results/measured/bench-exchange.txt`). Dense sums are charged nothing", on, costs
+    print "." (has_local ? added_check() : "")
     print "- Every cell counts once: 100gbe has the alpha/beta of 10gbe, so its communication is the same times a constant; only with local work is it a network of its own.\n"
     print "**simulated**: the program itself, every rank, under SimGrid (docs/simulation.md). **model** or (m): the alpha-beta cost lines of `sparsetrain predict`. " \
         "**Published**: every algorithm of others, with its paper\047s format, coo32 (" published_names() "). " \
