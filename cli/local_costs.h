@@ -7,7 +7,7 @@
  *        local_from_times(&times, selector, &costs);
  *        size_t count = best_rank(&c, 1, &net, NULL, allowed, &costs, false, list);
  *
- *        if (!local_from_table("costs.csv", "cpu", n, density, &costs, &missing, &e)) ...
+ *        if (!local_from_table("costs.csv", "cpu", n, density, &costs, model, &missing, &e)) ...
  */
 #ifndef ST_CLI_LOCAL_COSTS_H
 #define ST_CLI_LOCAL_COSTS_H
