@@ -1,5 +1,6 @@
 /* gradient.c: what happens to a gradient beside the exchange: clipping by its Euclidean norm, of each rank's own or of
- * the mean (--clip-norm, --clip-at), and momentum before the exchange (--momentum-correction, --momentum-masking). */
+ * the mean (--clip-norm, --clip-at), momentum before the exchange (--momentum-correction, --momentum-masking), and the
+ * learning rate in front of the residual (--fold-lr). */
 #include "cli/run.h"
 #include "topk/clip.h"
 
@@ -12,13 +13,27 @@ static void clip_own(struct run *r) {
     r->row.gradient_norm = clip_gradient(&r->store, r->net->arena.grad, r->n, limit);
 }
 
+/* Ok-Topk's Algorithm 2, line 4: acc = residual + lr grad, and w = w - u/P. What waits in the residual keeps the rate
+ * of the step that it is of. The optimiser multiplies by the rate of its own step, which is therefore taken out of the
+ * mean again: so clipping, momentum and weight decay are what they are without. A dense step leaves no residual. */
+static bool folds(const struct run *r) {
+    return r->options.fold_lr && r->exchange_now->ops->sparse;
+}
+
+static void scale(struct run *r, size_t from, size_t to, double by) {
+    struct store part = r->store;
+    part.n = to - from;
+    part.ops->scale(&part, r->net->arena.grad + from, (float)by);
+}
+
 void gradient_before(struct run *r, size_t from) {
     float *grad = r->net->arena.grad;
     const bool clips = options_clip_local(&r->options), corrects = r->options.momentum_correction;
-    if (r->corrected <= from || (!clips && !corrects)) return;
+    if (r->corrected <= from || (!clips && !corrects && !folds(r))) return;
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
     if (clips) clip_own(r);
     if (corrects) correction_apply(&r->correction, grad, from, r->corrected);
+    if (folds(r)) scale(r, from, r->corrected, run_lr(r));
     r->corrected = from;
     phase_enter(&r->phases, phase);
 }
@@ -34,6 +49,7 @@ void gradient_delivered(struct run *r, const struct exchange_sum *sum) {
 
 void gradient_mean(struct run *r) {
     const struct options *o = &r->options;
+    if (folds(r)) scale(r, 0, r->n, 1 / run_lr(r));
     if (o->clip_norm > 0 && !options_clip_local(o))
         r->row.gradient_norm = clip_gradient(&r->store, r->net->arena.grad, r->n, o->clip_norm);
 }

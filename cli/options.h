@@ -28,7 +28,7 @@ struct options {
     char gaussian_adjust[OPTION_TEXT_MAX], wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX],
         oktopk_thresholds[OPTION_TEXT_MAX], overlap[OPTION_TEXT_MAX];
     int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
-    bool local_update, momentum_correction, momentum_masking;
+    bool local_update, momentum_correction, momentum_masking, fold_lr;
     char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
     int64_t hidden, bptt;
     double dropout;

@@ -80,7 +80,7 @@ static bool check_exchange(struct options *o, struct err *e) {
     if (!only_where(o, x->sparse,
                     NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
                           "gaussian-adjust", "wire", "local-update", "momentum-correction", "momentum-masking",
-                          "log-xi"),
+                          "fold-lr", "log-xi"),
                     why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,

@@ -144,6 +144,7 @@ static void say_exchange(struct run *r) {
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %zu entries dense", r->exempts);
     if (r->groups)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", in %zu groups of layers", r->groups);
+    if (o->fold_lr) used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", learning rate folded in");
     if (r->drifts)
         snprintf(exchange + used, sizeof exchange - used, "%s; parameters averaged every %lld steps",
                  !o->local_update        ? ""

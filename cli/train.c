@@ -149,7 +149,7 @@ static void optimise(struct run *r) {
     const struct arena *a = &r->net->arena;
     phase_enter(&r->phases, PHASE_UPDATE);
     gradient_mean(r);
-    r->row.lr = lr_at(&r->lr, run_epoch(r, r->step), r->comm->size);
+    r->row.lr = run_lr(r);
     size_t bad = optimiser_step(&r->optimiser, a->param, a->grad, r->row.lr);
     if (bad < r->n) not_finite(r, "the new value of a parameter", bad);
     phase_enter(&r->phases, PHASE_OTHER);

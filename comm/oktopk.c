@@ -32,8 +32,9 @@
  * Deviations from the paper, besides:
  * - the exact global threshold comes from a distributed radix selection instead of gathering all sums at all ranks,
  * which costs more than the bound. All entries equal to the threshold stay.
- * - the learning rate is not folded into acc. A rank that selected fewer entries than there are ranks votes for equal
- *   regions. Sums have one order, whatever the switches for rotation and buckets.
+ * - the learning rate is not folded into acc, unless the caller's gradient has it (--fold-lr). A rank that selected
+ *   fewer entries than there are ranks votes for equal regions. Sums have one order, whatever the switches for rotation
+ *   and buckets.
  * - data are not moved where that would not make the largest share smaller. */
 #include "comm/oktopk.h"
 

@@ -116,7 +116,7 @@ for algo in $algos; do
             >"$out/$algo.jsonl"
 done
 set --
-for algo in $algos; do set -- "$@" "$to/$algo.jsonl"; done
+for algo in $algos; do set -- "$@" "$out/$algo.jsonl"; done
 sh scripts/plot.sh "$@" --against steps,bytes --out "$out" >/dev/null
 rm -f "$out/time.png"
 

@@ -31,6 +31,25 @@ for algo in gtopk oktopk topkdsa gaussiank spardl micro gtopk-naive; do
     resumes "--algo $algo with correction and masking" 3 --algo $algo $sparse --momentum-correction --momentum-masking
 done
 
+# -- the learning rate in the residual ---------------------------------------------------------------------------------------
+# A rate that is a power of two scales without rounding: where it stays, or where nothing waits, the bits are the same.
+resumes "--fold-lr with oktopk" 3 --algo oktopk $sparse --lr 0.3 --lr-schedule step:0.03,0.06 --fold-lr
+for options in "--algo oktopk $sparse" "--algo topka $sparse --momentum-correction" "--algo gtopk $sparse --overlap layers --overlap-bytes 20000" "--algo topka $sparse --clip-norm 0.01 --local-update --average-every 4" "--algo topka $sparse --dense-slices bias --clip-norm 0.01 --clip-at local"; do
+    rm -rf "$W/folded" "$W/unfolded"
+    start 3 $common $options --lr 0.5 --lr-schedule constant --out "$W/unfolded"
+    start 3 $common $options --lr 0.5 --lr-schedule constant --fold-lr --out "$W/folded"
+    same "a rate that stays: $options" "$W/folded" "$W/unfolded"
+done
+check "the first lines say so" grep -q '^  exchange .*, learning rate folded in' "$W/out"
+rm -rf "$W/folded" "$W/unfolded"
+start 3 $common --algo topka $sparse --lr 0.5 --lr-schedule decay:0.05:0.5 --out "$W/unfolded"
+start 3 $common --algo topka $sparse --lr 0.5 --lr-schedule decay:0.05:0.5 --fold-lr --out "$W/folded"
+differs "a rate that changes" "$W/folded" "$W/unfolded"
+rm -rf "$W/folded" "$W/unfolded"
+start 3 $common --algo topka --density 1 --density-warmup none --lr 0.5 --lr-schedule decay:0.05:0.5 --out "$W/unfolded"
+start 3 $common --algo topka --density 1 --density-warmup none --lr 0.5 --lr-schedule decay:0.05:0.5 --fold-lr --out "$W/folded"
+same "nothing waits" "$W/folded" "$W/unfolded"
+
 # -- clipping --------------------------------------------------------------------------------------------------------------
 resumes "--clip-norm of the mean" 2 --algo dense --clip-norm 0.01
 check "the norm before clipping is logged" [ -n "$(value "$whole" 3 gradient_norm_mean)" ]
@@ -84,6 +103,7 @@ refused() { # NAME PART ARGS...
     shift 2
     check "$r_name" mistaken "$r_part" 2 --model lstm --hidden 10 --bptt 4 --batch 2 --device cpu --data synthetic-text:1000x100x100 --steps 1 "$@"
 }
+refused "a folded rate where nothing waits" "--fold-lr has no effect with --algo dense" --algo dense --fold-lr
 refused "masking without correction" "without --momentum-correction" --algo topka --momentum-masking
 refused "correction of a dense exchange" "--momentum-correction has no effect with --algo dense" --algo dense --momentum-correction
 refused "correction without momentum" "--momentum above 0" --algo topka --momentum-correction --momentum 0
