@@ -90,7 +90,9 @@ $(BUILD)/obj/%.o: %.c Makefile
 $(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
 $(BUILD)/obj/base/plugin.o $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
 # A copy without git may say in the file COMMIT what it is a copy of.
-commit := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)
+# Results that are not committed yet make no other program.
+commit := $(shell { name=$$(git describe --always --abbrev=12) && if git diff --quiet HEAD -- . ':!results'; then echo $$name; \
+    else echo $$name-dirty; fi; } 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)
 
 # version.o is made again when the commit changes
 $(BUILD)/commit: FORCE
