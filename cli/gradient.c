@@ -33,7 +33,7 @@ void gradient_before(struct run *r, size_t from) {
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
     if (clips) clip_own(r);
     if (corrects) correction_apply(&r->correction, grad, from, r->corrected);
-    if (folds(r)) scale(r, from, r->corrected, run_lr(r));
+    if (folds(r)) scale(r, from, r->corrected, r->row.lr);
     r->corrected = from;
     phase_enter(&r->phases, phase);
 }
@@ -49,7 +49,7 @@ void gradient_delivered(struct run *r, const struct exchange_sum *sum) {
 
 void gradient_mean(struct run *r) {
     const struct options *o = &r->options;
-    if (folds(r)) scale(r, 0, r->n, 1 / run_lr(r));
+    if (folds(r)) scale(r, 0, r->n, 1 / r->row.lr);
     if (o->clip_norm > 0 && !options_clip_local(o))
         r->row.gradient_norm = clip_gradient(&r->store, r->net->arena.grad, r->n, o->clip_norm);
 }

@@ -76,7 +76,7 @@ static void select_entries(struct bench *b, struct selector *s, struct sparse *o
 /* Seconds of a step with this selector. */
 static double time_selector(struct bench *b, const struct selector_ops *ops) {
     struct selector *s = selector_open(ops, &b->store, b->k, b->request->settings);
-    double period = s->settings.period > 0 ? s->settings.period : 32, first = 0, later = INFINITY;
+    double period = s->settings.period > 0 ? s->settings.period : REUSE_PERIOD, first = 0, later = INFINITY;
     struct sparse out;
     sparse_open(&out, s->room);
     for (int run = 0; run < RUNS; run++) {

@@ -24,10 +24,6 @@ double run_epoch(const struct run *r, size_t steps) {
     return batches * (double)r->options.batch * r->comm->size / (double)r->data.train.count;
 }
 
-double run_lr(const struct run *r) {
-    return lr_at(&r->lr, run_epoch(r, r->step), r->comm->size);
-}
-
 const char *run_sample(const struct run *r) {
     return r->text ? "word" : "image";
 }

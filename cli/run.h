@@ -99,8 +99,6 @@ bool run_open_evaluation(struct run *r, struct err *e);
 
 /* Where a number of steps lies, in epochs. */
 double run_epoch(const struct run *r, size_t steps);
-/* The learning rate of the step under way. */
-double run_lr(const struct run *r);
 /* What is counted: "image" or "word". */
 const char *run_sample(const struct run *r);
 

@@ -69,6 +69,7 @@ static void begin_step(struct run *r) {
     r->exchange_now = dense ? &r->dense_start : &r->exchange;
     r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, r->step, (size_t)run_epoch(r, r->step)) : 1;
     r->row.k = (double)density_to_k(r->row.density, r->n - r->exempts);
+    r->row.lr = lr_at(&r->lr, run_epoch(r, r->step), r->comm->size);
     r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
     if (r->selector) r->selector->audit = due(r, r->options.audit);
     r->counting = due(r, r->options.log_slices);
@@ -149,7 +150,6 @@ static void optimise(struct run *r) {
     const struct arena *a = &r->net->arena;
     phase_enter(&r->phases, PHASE_UPDATE);
     gradient_mean(r);
-    r->row.lr = run_lr(r);
     size_t bad = optimiser_step(&r->optimiser, a->param, a->grad, r->row.lr);
     if (bad < r->n) not_finite(r, "the new value of a parameter", bad);
     phase_enter(&r->phases, PHASE_OTHER);

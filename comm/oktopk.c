@@ -42,7 +42,7 @@
 #include "topk/candidates.h"
 
 static struct oktopk_setup with_paper_values(struct oktopk_setup use) {
-    if (use.period <= 0) use.period = 32;
+    if (use.period <= 0) use.period = REUSE_PERIOD;
     if (use.balance_period <= 0) use.balance_period = 64;
     if (use.bucket <= 0) use.bucket = 4;
     return use;

@@ -117,7 +117,7 @@ static bool lead_threshold(struct selector *s, size_t k, size_t count, struct sp
 
 static bool with_threshold(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     struct memory *m = &((struct reuse *)s->state)->memory;
-    uint64_t period = s->settings.period > 0 ? (uint64_t)s->settings.period : 32;
+    uint64_t period = s->settings.period > 0 ? (uint64_t)s->settings.period : REUSE_PERIOD;
     m->uses++;
     if (m->k == 0 || m->uses > period) return evaluate(s, grad, k, EVALUATED_DUE, out, bad);
     if (!track_serves_k(m->k, k)) return evaluate(s, grad, k, EVALUATED_K, out, bad);

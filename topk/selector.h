@@ -22,8 +22,10 @@ enum reuse_rule {
 extern const char *const reuse_rule_names[REUSE_PAPER + 1];
 enum reuse_rule reuse_rule_named(const char *name); /* dies of another name */
 
+enum { REUSE_PERIOD = 32 }; /* Ok-Topk's for VGG-16 and LSTM */
+
 struct selector_settings {
-    int period;           /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: the row's default, 32 */
+    int period;           /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: REUSE_PERIOD */
     enum reuse_rule rule; /* reuse */
     bool unadjusted;      /* gaussian: its first threshold stays, however few pass */
     uint64_t seed;        /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
