@@ -202,6 +202,14 @@ pictures() {
     done
     printf '\n'
 }
+# The same as mere links: what a quick run drew is not worth the room in a page that has its pictures in it.
+picture_links() {
+    links=''
+    for picture in "$1"/*.png; do
+        [ ! -f "$picture" ] || links="$links${links:+, }[${picture##*/}]($(within "$1")${picture##*/})"
+    done
+    [ -z "$links" ] || printf 'Drawn: %s\n\n' "$links"
+}
 section() {
     printf '### %s\n\n' "$1"
     folder=$(results_of "$1")
@@ -221,7 +229,7 @@ section() {
         "$(about "$folder" mode)" "$(about "$folder" commit)" "$(about "$folder" date)" "$(about "$folder" seconds)" "$(within "$folder")" "$(about "$folder" machine | plain)"
     rows "$folder" "$1"
     printf '\n'
-    pictures "$folder" "$1: $(shows "$1" | tr -d '[]()"<>')"
+    if [ "$folder" != "$from/$1" ]; then picture_links "$folder"; else pictures "$folder" "$1: $(shows "$1" | tr -d '[]()"<>')"; fi
 }
 selves() {
     printf '| ID | item | quantity | expected | where from | found | kind | rule | agrees |\n|---|---|---|---|---|---|---|---|---|\n'

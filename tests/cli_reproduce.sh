@@ -412,6 +412,7 @@ VGG-16,density,%,13.2,Section 5.2,13,real,within 5%,yes,
 VGG-16,another,%,13.2,Section 5.2,15,real,within 5%,no,
 END
 printf '\211PNG\r\n\032\nnot much of a picture' > "$F/gtopk-table1/figure.png"
+cp "$F/gtopk-table1/figure.png" "$T/results/quick/gtopk-fig9"
 mkdir "$F/resnet20-of-mine"
 printf 'Made by `sh scripts/convergence.sh --epochs 2`, which\n' > "$F/resnet20-of-mine/README.md"
 printf '{"type":"header","ranks":4,"commit":"abc"}\n{"type":"summary","epoch":2,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' > "$F/resnet20-of-mine/topka.jsonl"
@@ -502,6 +503,8 @@ check "HTML: rows and kinds" has "$html" '<td>first &lt;item&gt;</td><td>time, a
     '<td class="reproduced"><strong>reproduced</strong></td>' '<td class="direction">direction holds</td>' '<td class="open">so far: reproduced</td>' \
     '<td>a &quot;note&quot; &amp; more</td>' '<td>2*k words [words]</td>'
 check "HTML: the picture is in it" has "$html" "data:image/png;base64,$(base64 < "$F/gtopk-table1/figure.png" | tr -d '\n')"
+check "Markdown: a quick run's picture is a link" has "$md" 'Drawn: [figure.png](quick/gtopk-fig9/figure.png)'
+check "HTML: and takes no room there" [ "$(grep -o 'data:image/png' "$html" | wc -l)" -eq 1 ]
 check "HTML: the scaling study" has "$html" '<h2 id="the-scaling-study">' '<strong>gtopk</strong>' '<a href="#contents">below</a>' '<code>a&lt;b</code>'
 alone() { ! grep -qE '(src|href)="(https?:|/|[a-z0-9-]+/)|<link|@import|url\(|<script' "$html"; }
 check "HTML: nothing from elsewhere" alone
