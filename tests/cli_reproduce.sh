@@ -202,6 +202,32 @@ check "a row of an unknown kind" fails "cannot decide" 'against measured; row a 
 check "a tolerance as points of a figure: what a rule allows" says "1 8 6 10|1 8 4 16|1 8 8 8|" \
     'for rule in "within 25%" "within a factor 2" none; do printf "%s|" "$(echo 1 8 | tolerance "$rule")"; done; echo'
 
+# -- training, by a launcher that is stopped by a signal at first, after a checkpoint
+cat > "$W/stopped-once" << 'END'
+#!/bin/sh
+echo "$*" >> "$0.calls"
+for word in "$@"; do case $before in --out | --resume) run=$word ;; esac; before=$word; done
+if [ ! -d "$run/checkpoint-00000250" ]; then
+    mkdir -p "$run/checkpoint-00000250"
+    : > "$run/checkpoint-00000250/model.ckpt"
+    exit 4
+fi
+echo '{"type":"summary","completed":true}' > "$run/run.jsonl"
+END
+chmod +x "$W/stopped-once"
+# trains_twice QUICK: what the launcher was called with, a call a line, the folder of runs as RUNS
+trains_twice() {
+    rm -rf "$W/lab" "$W/runs" "$W/stopped-once.calls"
+    for _ in 1 2; do
+        in_quick=$1 REPRODUCE_RUNS=$W/runs MPIRUN=$W/stopped-once in_id 'train a.jsonl 2 --steps 500'
+    done
+    sed "s,$W/runs,RUNS,; s,-np 2 [^ ]*sparsetrain,PROGRAM," "$W/stopped-once.calls" | tr '\n' '|'
+}
+check "a run of full length saves itself often, resumed, too" [ "$(trains_twice '')" = \
+    'PROGRAM train --steps 500 --out RUNS/a.jsonl.run --checkpoint-every 250 --progress lines|PROGRAM --resume RUNS/a.jsonl.run --checkpoint-every 250 --progress lines|' ]
+check "a quick one does not" [ "$(trains_twice 1)" = \
+    'PROGRAM train --steps 500 --out RUNS/a.jsonl.run --progress lines|PROGRAM --resume RUNS/a.jsonl.run --progress lines|' ]
+
 # -- the length of runs, and their seeds
 # trained EPOCHS SEEDS PROGRAM: in full, with these of the command line, jobs of training as their options
 trained() {

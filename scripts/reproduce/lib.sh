@@ -171,10 +171,11 @@ mpi_job() {
     shift 2
     job "$mpi_file" "$MPIRUN" -np "$mpi_ranks" "$program" "$@"
 }
+# Runs of full length save themselves often: an epoch of VGG-16 on 16 ranks is 13 minutes, and mpirun gives a run that it ends 1 s.
+train_saves='--checkpoint-every 250'
+[ -z "$quick" ] || train_saves=''
 # train FILE P OPTION...: a run of sparsetrain train; its log with about a thousand of its steps becomes $out/FILE. One
 # that was interrupted goes on from its last checkpoint, to where --stop-at ends it; $runs/FILE.run is its directory.
-train_saves='--checkpoint-every 250' # an epoch of VGG-16 on 16 ranks is 13 minutes; mpirun gives a run that it ends 1 s
-[ -z "$quick" ] || train_saves=''
 train() {
     train_file=$1 train_ranks=$2
     shift 2
@@ -188,13 +189,13 @@ train() {
     same_run || rm -rf "$train_run" "$train_run".*
     mkdir -p "$runs"
     printf '%s\n%s\n' "$commit" "$train_line" >"$train_run.mark"
+    # shellcheck disable=SC2086 # $train_saves is two words
     if grep -qE '"type":"summary".*("completed":true|"prefix":true)' "$train_run/run.jsonl" 2>/dev/null; then
         set --
     elif [ -n "$(find "$train_run" -name model.ckpt 2>/dev/null)" ]; then
-        set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" ${train_stop:+--stop-at "$train_stop"} --progress lines
+        set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" ${train_stop:+--stop-at "$train_stop"} $train_saves --progress lines
     else
         rm -rf "$train_run" "$train_run.record"
-        # shellcheck disable=SC2086 # two words
         set -- "$MPIRUN" -np "$train_ranks" "$program" train "$@" --out "$train_run" $train_saves --progress lines
     fi
     if [ $# -gt 0 ]; then
