@@ -204,9 +204,9 @@ pictures() {
 }
 # The same as mere links: what a quick run drew is not worth the room in a page that has its pictures in it.
 picture_links() {
-    links=''
+    links='' pictures_in=$(within "$1")
     for picture in "$1"/*.png; do
-        [ ! -f "$picture" ] || links="$links${links:+, }[${picture##*/}]($(within "$1")${picture##*/})"
+        [ ! -f "$picture" ] || links="$links${links:+, }[${picture##*/}]($pictures_in${picture##*/})"
     done
     [ -z "$links" ] || printf 'Drawn: %s\n\n' "$links"
 }
