@@ -36,7 +36,7 @@ job histogram.txt sh $library/gradient-histogram.sh "$checkpoint" "$record" $ran
 statistic() { sed -n "1s/.*$1 \([^ ]*\).*/\1/p" "$out/histogram.txt"; }
 exact=$(statistic exact) gaussian=$(statistic gaussian) beyond=$(statistic beyond) sigma=$(statistic sigma)
 reused=$(of step.jsonl step threshold_mean) exact_mean=$(of step.jsonl step threshold_exact_mean)
-item="$(model_of $model), $(((steps - oktopk_dense_steps) % tau)) steps after"
+item="$(model_of $model), P = $ranks, step $steps, $(((steps - oktopk_dense_steps) % tau)) steps after"
 claim oktopk-threshold
 against words
 direction 'full: between -50 and 50'
