@@ -238,7 +238,7 @@ rows() {
                 "", "bench select: (" renewal - 1 " median_s + reevaluated_s) / " renewal)
         }
         kind == "micro" { row("select", "micro", "", "", json("density"), "", json("ranks"), json("select_s"), "", "bench: select_s") }
-        kind == "words" && json("words_received_mean") > 0 { # rounds in ascending order of their times
+        kind == "words" && json("words_received_mean") + 0 > 0 { # rounds in ascending order of their times
             id = json("algo") SUBSEP json("density")
             if (!(id in count)) {
                 order[++ids] = id

@@ -242,7 +242,7 @@ in_log() {
 # curve FILE TYPE Y [FACTOR]: epoch and Y from the rows of this type, for `block`; what precedes the first step is left out
 curve() {
     awk -v type="$2" -v key="$3" -v factor="${4:-1}" "$json_awk"'
-        $0 ~ "^{\"type\":\"" type "\"" && json("step") > 0 && json(key) != "" { print json("epoch"), factor * json(key) }' "$out/$1"
+        $0 ~ "^{\"type\":\"" type "\"" && json("step") + 0 > 0 && json(key) != "" { print json("epoch"), factor * json(key) }' "$out/$1"
 }
 
 # -- comparison --------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ oktopk_images oktopk.jsonl 6 --algo oktopk --density $density --tau-prime "$tau"
 # (deviation), count / k (count); or the share of these steps [%] with an exact threshold on some rank (local), globally (global)
 over_steps() {
     awk -v key="$2" -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" "$json_awk$newline"'
-        !/^{"type":"step"/ || json("density") == 1 || json("step") <= from * all || json("step") > to * all { next }
+        !/^{"type":"step"/ || json("density") == 1 || json("step") + 0 <= from * all || json("step") + 0 > to * all { next }
         { n++ }
         what == "local" { sum += $0 !~ /"evaluated_local":{}/ }
         what == "global" { sum += json("evaluated_global") != "" }

@@ -17,7 +17,7 @@ paper=$(published oktopk-text.csv value model=VGG-16 subject="$subject")
 source=$(published oktopk-text.csv source model=VGG-16 subject="$subject")
 oktopk_images topkdsa.jsonl 4 --algo topkdsa --density $density
 n=$(of topkdsa.jsonl header parameters)
-mean=$(awk "$json_awk$newline"'/^{"type":"step"/ && json("density") < 1 { c++; sum += json("global_nnz") } END { if (c) print sum / c }' "$out/topkdsa.jsonl")
+mean=$(awk "$json_awk$newline"'/^{"type":"step"/ && json("density") + 0 < 1 { c++; sum += json("global_nnz") } END { if (c) print sum / c }' "$out/topkdsa.jsonl")
 item="$(model_of $model), P = $ranks, density $density"
 claim oktopk-fill-in
 against measured
