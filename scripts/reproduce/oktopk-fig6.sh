@@ -24,12 +24,15 @@ oktopk_images paper.jsonl 6 --algo oktopk --oktopk-thresholds paper --density $d
 oktopk_images oktopk.jsonl 6 --algo oktopk --density $density --tau-prime "$tau"
 
 # over_steps FILE KEY WHAT [FROM TO]: mean over the steps that are not dense, in this part of the run, of |count - k| / k [%]
-# (deviation), count / k (count); or the share of these steps [%] with an exact threshold on some rank (local), globally (global)
+# (deviation), count / k (count); or the share of these steps [%] with an exact threshold on a rank, mean of all (local), globally (global)
 over_steps() {
-    awk -v key="$2" -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" "$json_awk$newline"'
+    awk -v key="$2" -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks=$ranks "$json_awk$newline"'
         !/^{"type":"step"/ || json("density") == 1 || json("step") + 0 <= from * all || json("step") + 0 > to * all { next }
         { n++ }
-        what == "local" { sum += $0 !~ /"evaluated_local":{}/ }
+        what == "local" && match($0, /"evaluated_local":{[^}]*}/) {
+            count = split(substr($0, RSTART + 19, RLENGTH - 20), reason, /[:,]/) # how many ranks stands after each
+            for (i = 2; i <= count; i += 2) sum += reason[i] / ranks
+        }
         what == "global" { sum += json("evaluated_global") != "" }
         what == "deviation" || what == "count" { c = json(key) / json("k"); sum += what == "deviation" ? (c > 1 ? c - 1 : 1 - c) : c }
         END { if (n) printf "%.6g\n", (what == "count" ? 1 : 100) * sum / n }' "$out/$1"
