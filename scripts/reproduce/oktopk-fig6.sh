@@ -26,7 +26,7 @@ oktopk_images oktopk.jsonl 6 --algo oktopk --density $density --tau-prime "$tau"
 # over_steps FILE KEY WHAT [FROM TO]: mean over the steps that are not dense, in this part of the run, of |count - k| / k [%]
 # (deviation), count / k (count); or the share of these steps [%] with an exact threshold on a rank, mean of all (local), globally (global)
 over_steps() {
-    awk -v key="$2" -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks=$ranks "$json_awk$newline"'
+    awk -v key="$2" -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks="$ranks" "$json_awk$newline"'
         !/^{"type":"step"/ || json("density") == 1 || json("step") + 0 <= from * all || json("step") + 0 > to * all { next }
         { n++ }
         what == "local" && match($0, /"evaluated_local":{[^}]*}/) {
