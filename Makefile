@@ -1,5 +1,5 @@
-# sparsetrain. Targets: all (default), sim, check, bench, lint, format, install, uninstall, clean.
-# Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  PREFIX= DESTDIR=
+# sparsetrain. Targets: all (default), sim, check, soak, coverage, fuzz-targets, bench, lint, format, install, uninstall, clean.
+# Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  HARDEN=0|1  PREFIX= DESTDIR=
 #         CUDA_ARCH="80 90" (compute capabilities; the last one also for later chips)
 #         CUDNN=dir CUBLAS=dir (folders with include/ and lib/, where the toolkit has none, as those of Python's wheels)
 
@@ -9,6 +9,7 @@ MPI     ?= auto
 SAN     ?=
 CUDA    ?= auto
 WERROR  ?= 1
+HARDEN  ?= 1
 VERSION := 0.1.0
 
 # A build with sanitizers gets a folder of its own, so that it never mixes with the plain one.
@@ -24,7 +25,7 @@ plugin_cu := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.cu))
 sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c))
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c tests/netlab_*.c))
+tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c tests/netlab_*.c tests/fuzz_*.c))
 
 # -- libraries: pkg-config for every one that has a file; oneDNN 2.x has none, so it is found by linking ----
 ifeq ($(MPI),auto)
@@ -45,7 +46,8 @@ cuda_home := $(patsubst %/bin/nvcc,%,$(if $(nvcc),$(shell readlink -f $(nvcc))))
 # One that lies outside the toolkit; a wheel has it without the name that -l looks for, so by its file.
 outside   = $(if $(1),-L$(1)/lib -Wl$(comma)-rpath$(comma)$(abspath $(1))/lib) -l$(if $(1),:$(notdir $(lastword $(2) $(sort $(wildcard $(1)/lib/$(2).*)))),$(patsubst lib%.so,%,$(2)))
 cuda_includes := $(patsubst %,-isystem %/include,$(CUDNN) $(CUBLAS) $(cuda_home))
-cuda_libs := $(call outside,$(CUDNN),libcudnn.so) $(call outside,$(CUBLAS),libcublas.so) -L$(cuda_home)/lib64 -lcudart_static -lrt
+# Where a toolkit has its libraries depends on who packed it.
+cuda_libs := $(call outside,$(CUDNN),libcudnn.so) $(call outside,$(CUBLAS),libcublas.so) $(patsubst %,-L%,$(wildcard $(cuda_home)/lib64 $(cuda_home)/lib)) -lcudart_static -lrt
 has_cudnn := $(if $(nvcc),$(call links,cudnn_v9.h,$(cuda_includes) $(cuda_libs) -ldl -lpthread),missing)
 CUDA_ARCH ?= 80 90
 smpicc   := $(and $(shell command -v smpirun 2>/dev/null),$(shell command -v smpicc 2>/dev/null))
@@ -60,12 +62,22 @@ missing  := $(if $(filter found,$(has_mpi)),,libopenmpi-dev) $(if $(filter found
 warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
             $(if $(filter 1,$(WERROR)),-Werror)
 optimise := $(if $(SAN),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all -DST_SANITIZE,-O3 -g)
+# Against what a damaged or crafted file may still make of a mistake of ours, where compiler and linker know it; not beside
+# sanitizers, which check the same and more. What it costs is in docs/files.md. HARDEN=0 leaves it out.
+accepts   = $(shell printf '$(hash)include <stdio.h>\nint main(void){return 0;}\n' | $(CC) -O2 -Werror $(1) -x c - -o /dev/null 2>/dev/null && echo '$(1)')
+fortify  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=
+ifeq ($(HARDEN)$(SAN),1)
+harden   := $(if $(filter -O0,$(CFLAGS)),,$(or $(call accepts,$(fortify)3),$(call accepts,$(fortify)2))) \
+            $(foreach f,-fstack-protector-strong -fstack-clash-protection -fcf-protection,$(call accepts,$(f)))
+harden_ld := $(call accepts,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now)
+pie      := $(and $(call accepts,-fPIE -pie),-fPIE)
+endif
 CFLAGS   ?=
 # no-math-errno: nobody asks errno about square roots, and a loop with one can be vectorised
-cflags   := -std=c11 -D_GNU_SOURCE -I. -fopenmp -ffp-contract=off -fno-math-errno $(optimise) $(warnings) -MMD -MP \
+cflags   := -std=c11 -D_GNU_SOURCE -I. -fopenmp -ffp-contract=off -fno-math-errno $(optimise) $(harden) $(warnings) -MMD -MP \
             $(shell pkg-config --cflags libpng zlib 2>/dev/null) $(CFLAGS)
 mpi_cflags := $(if $(mpi_pkg),$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(mpi_pkg) 2>/dev/null)))
-ldflags  := -fopenmp -rdynamic $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+ldflags  := -fopenmp -rdynamic $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) $(if $(pie),-pie) $(LDFLAGS)
 libs_base := $(shell pkg-config --libs zlib 2>/dev/null || echo -lz) -lm -lpthread -ldl
 libs_data := $(shell pkg-config --libs libpng 2>/dev/null || echo -lpng)
 libs_comm := $(if $(mpi_pkg),$(shell pkg-config --libs $(mpi_pkg) 2>/dev/null))
@@ -86,9 +98,9 @@ report:
 # -- rules ---------------------------------------------------------------------------------------------------
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(call quiet,CC,$@)$(CC) $(cflags) -c $< -o $@
+	$(call quiet,CC,$@)$(CC) $(pie) $(cflags) -c $< -o $@
 $(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
-$(BUILD)/obj/base/plugin.o $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
+$(BUILD)/obj/base/plugin.o $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
 # A copy without git may say in the file COMMIT what it is a copy of.
 # Results that are not committed yet make no other program.
 commit := $(shell { name=$$(git describe --always --abbrev=12) && if git diff --quiet HEAD -- . ':!results'; then echo $$name; \
@@ -120,20 +132,37 @@ libs_of_comm := comm topk base
 libs_of_nets := nets base
 libs_of_netlab := base
 libs_of_cli  := data nets comm topk base
+libs_of_fuzz := $(libs_of_cli)
 module_of = $(firstword $(subst _, ,$(notdir $(1))))
 cli_parts = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(call sources_of,cli)))
 .SECONDEXPANSION:
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $$(foreach m,$$(libs_of_$$(call module_of,$$*)),$(BUILD)/lib$$(m).a) \
-                  $$(if $$(filter cli,$$(call module_of,$$*)),$$(cli_parts))
+                  $$(if $$(filter cli fuzz,$$(call module_of,$$*)),$$(cli_parts)) \
+                  $$(if $$(filter fuzz,$$(call module_of,$$*)),$(BUILD)/obj/tests/fuzzing.o $(BUILD)/obj/tests/fuzzfiles.o)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $(filter %.o,$^) $(filter %.a,$^) $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -lcmocka -o $@
 
 $(BUILD)/tests/netlab_links: $(BUILD)/obj/scripts/netlab_links.o
 
+# Loaded before the program by tests in which system calls fail.
+$(BUILD)/tests/libfail.so: tests/fail_calls.c
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -lpthread -o $@
+
 # Loaded before the program by the test that kills it in the middle of a write.
 $(BUILD)/tests/libcrash.so: tests/crashing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
+
+# With which tests change checkpoints as somebody could who wants to do harm.
+$(BUILD)/tests/craft: $(BUILD)/obj/tests/crafting.o $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
+
+# A library that the program must not load.
+$(BUILD)/tests/libplanted.so: tests/planted.c
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -o $@
 
 # The switch of scripts/netlab.sh, which builds it when it is needed; Linux only.
 $(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/obj/scripts/netlab_links.o $(BUILD)/libbase.a
@@ -183,6 +212,12 @@ $(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu
 	@mkdir -p $(@D)
 	$(call quiet,NVC,$@)$(nvcc) -O3 -std=c++17 -arch=sm_$(last_arch) -Xcompiler -Wall,-Wextra$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings) $< -o $@
 
+# What scripts/gpu-probe.sh asks of a GPU.
+tests: $(BUILD)/tests/gpu_probe
+$(BUILD)/tests/gpu_probe: $(BUILD)/obj/tests/gpuprobe.o $(foreach m,nets topk base,$(BUILD)/lib$(m).a)
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_nets) $(libs_base) -o $@
+
 # Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
 ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
@@ -194,7 +229,7 @@ endif
 
 # -- the same program over a simulated cluster: a library that smpirun loads once for each rank (docs/simulation.md) ----------
 # What smpicc puts before every file gives the program the simulated clock; memory stays the C library's.
-sim_cflags = $(cflags) -g0 -DSMPI_NO_OVERRIDE_MALLOC -fmacro-prefix-map=$(CURDIR)/= $(sim_includes) -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(optimise)"'
+sim_cflags = $(cflags) -g0 -DSMPI_NO_OVERRIDE_MALLOC -fmacro-prefix-map=$(CURDIR)/= $(sim_includes) -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
 sim_includes = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(filter -I%,$(shell $(smpicc) -show -c))))
 # Where the kernel looks for what starts a program: with it the library, started by hand, can say what it is.
 sim_loader = $(shell readelf -l /bin/sh 2>/dev/null | sed -n 's/.*interpreter: \(.*\)]/\1/p')
@@ -214,7 +249,7 @@ sim:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-tests: programs $(tests) $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so $(if $(smpicc),sim)) \
+tests: programs $(tests) $(BUILD)/tests/craft $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so $(BUILD)/tests/libfail.so $(BUILD)/tests/libplanted.so $(if $(smpicc),sim)) \
        $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
@@ -224,6 +259,8 @@ lint:
 	sh scripts/lint.sh
 format:
 	clang-format -i $(wildcard */*.c */*.h */*.cu tests/hostcuda/*.*)
+
+include scripts/checks.mk
 
 # -- installation --------------------------------------------------------------------------------------------
 root      = $(DESTDIR)$(PREFIX)
@@ -261,4 +298,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
+           $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz*.c tests/comm_fuzz_wire.c)) \
            $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o)

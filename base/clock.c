@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "base/beat.h"
 #include "base/trace.h"
 
 const char *const phase_names[PHASE_COUNT] = {"other", "io",          "compute", "select",
@@ -35,5 +36,6 @@ enum phase phase_enter(struct phases *t, enum phase next) {
     if (t->trace) trace_add(t->trace, left, t->since, now);
     t->since = now;
     t->current = next;
+    beat_phase((int)next);
     return left;
 }

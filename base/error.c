@@ -2,6 +2,7 @@
  * program: messages need it where no handle can be passed (out of memory, a failed library call). */
 #include "base/error.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,13 +13,69 @@ static int this_rank;
 static int rank_count = 1;
 static void (*abort_every_rank)(int status);
 
+/* What a message quotes may be of a damaged or crafted file: one line it stays, and no terminal is told anything. */
+static void keep_to_one_line(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+}
+
+static void fill(struct err *e, int status, const char *format, va_list args) {
+    if (e->text[0]) return;
+    vsnprintf(e->text, sizeof e->text, format, args);
+    e->status = status;
+    keep_to_one_line(e->text);
+}
+
 bool err_set(struct err *e, const char *format, ...) {
-    if (e->text[0]) return false;
     va_list args;
     va_start(args, format);
-    vsnprintf(e->text, sizeof e->text, format, args);
+    fill(e, EXIT_USER, format, args);
     va_end(args);
     return false;
+}
+
+bool err_system(struct err *e, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fill(e, EXIT_SYSTEM, format, args);
+    va_end(args);
+    return false;
+}
+
+bool err_with(struct err *e, int status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fill(e, status, format, args);
+    va_end(args);
+    return false;
+}
+
+int err_of_errno(int reason) {
+    switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case EEXIST:
+    case ENOTEMPTY:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+    case ENODEV:
+    case ETXTBSY:
+    case EBUSY:
+    case EXDEV:
+    case EINVAL:
+        return EXIT_USER;
+    default:
+        return EXIT_SYSTEM;
+    }
+}
+
+int err_status(const struct err *e) {
+    return e->status ? e->status : EXIT_USER;
 }
 
 void error_set_rank(int rank, int size) {
@@ -55,6 +112,7 @@ void die_at(const char *file, int line, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    keep_to_one_line(text);
     wait_for_lower_ranks();
     if (rank_count > 1)
         fprintf(stderr, "sparsetrain: rank %d: %s:%d: %s\n", this_rank, file, line, text);
@@ -69,6 +127,7 @@ void die_status(int status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    keep_to_one_line(text);
     wait_for_lower_ranks();
     fprintf(stderr, "sparsetrain: %s\n", text);
     end(status);

@@ -1,10 +1,11 @@
 /* error.h: the two ways in which the program says that something is wrong.
  *
- * 1. A user's mistake (a bad option, a truncated file) is returned, never printed, by the layer that
- *    finds it: the function fills a struct err with ONE line (what is wrong, what to do) and returns
- *    false. Only cli prints it, once for the whole job, and every rank exits with EXIT_USER.
- * 2. A programmer's or system error (an MPI call that fails, no memory) ends the whole job at once:
- *    die() prints rank, file and line, and takes every rank down with it.
+ * 1. A user's mistake (a bad option, a truncated file), or what the system refuses and all ranks can still
+ *    leave in order (a full disk), is returned, never printed, by the layer that finds it: the function fills
+ *    a struct err with ONE line (what is wrong, what to do) and returns false. Only cli prints it, once for the
+ *    whole job, and every rank exits with err_status: EXIT_USER or EXIT_SYSTEM.
+ * 2. A programmer's or system error that leaves nothing to go on with (an MPI call that fails, no memory) ends
+ *    the whole job at once: die() prints rank, file and line, and takes every rank down with it.
  *
  *        struct err e = {0};
  *        if (!dataset_load(d, &e)) ...            // the caller's caller decides who prints e.text
@@ -19,7 +20,7 @@
 /* Exit statuses of the program; part of its public interface. */
 enum {
     EXIT_DONE = 0,    /* the run completed */
-    EXIT_SYSTEM = 1,  /* a system or programmer error */
+    EXIT_SYSTEM = 1,  /* a system or programmer error: a full disk, no memory, a lost rank */
     EXIT_USER = 2,    /* a user's mistake: options, files, checkpoints */
     EXIT_NUMERIC = 3, /* NaN or Inf in a loss or a gradient */
     EXIT_STOPPED = 4  /* ended by SIGINT/SIGTERM/SIGUSR1/SIGHUP after writing a checkpoint */
@@ -28,11 +29,24 @@ enum {
 /* One line for the user, without the program's name and without a newline; empty: no error. */
 struct err {
     char text[1024];
+    int status; /* EXIT_USER or EXIT_SYSTEM; 0 as long as there is no error */
 };
 
 /* Fills *e (the first error wins: a later call keeps the text) and returns false, so that a function
- * can `return err_set(e, ...)`. */
+ * can `return err_set(e, ...)`. err_set: a user's mistake. err_system: what the system refused. err_with: this status.
+ */
 bool err_set(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool err_system(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool err_with(struct err *e, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Whose error it is that a path could not be opened, made or renamed, by errno: EXIT_USER where the name or the rights
+ * are to blame (there is no such file, it may not be written), so that another name would do; else EXIT_SYSTEM (the
+ * disk is full or ill, there are too many open files). A file that was opened and then cannot be read or written is
+ * always the system's: err_system. */
+int err_of_errno(int reason);
+
+/* The exit status that an error stands for. */
+int err_status(const struct err *e);
 
 /* Who speaks in messages; comm sets it once after start-up. Before that: rank 0 of 1. */
 void error_set_rank(int rank, int size);

@@ -27,20 +27,36 @@ static void put_text(struct json *j, const char *text) {
     put(j, text, strlen(text));
 }
 
+/* The length in bytes of the character that p begins with, as UTF-8 has it (RFC 3629, section 4): the shortest form, no
+ * surrogates, none above U+10FFFF. 0: that is none. Never reads behind a zero byte. */
+static size_t utf8_length(const unsigned char *p) {
+    if (p[0] < 0x80) return 1;
+    size_t length = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    bool longer = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return longer || beyond ? 0 : length;
+}
+
 static void put_quoted(struct json *j, const char *text) {
     put(j, "\"", 1);
-    for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
+    for (size_t length; *text; text += length) {
+        unsigned char c = (unsigned char)*text;
         char code[8];
+        length = utf8_length((const unsigned char *)text);
         if (c == '"' || c == '\\') {
             code[0] = '\\';
             code[1] = (char)c;
             put(j, code, 2);
-        } else if (c < 0x20) {
+        } else if (c < 0x20 || c == 0x7f) {
             snprintf(code, sizeof code, "\\u%04x", c);
             put_text(j, code);
+        } else if (length == 0) {
+            put_text(j, "\\ufffd");
+            length = 1;
         } else {
-            put(j, p, 1);
+            put(j, text, length);
         }
     }
     put(j, "\"", 1);

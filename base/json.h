@@ -1,5 +1,7 @@
 /* json.h: writing JSON, one value at a time, commas and quoting taken care of. NaN and infinities
- * become null. Text is assumed to be UTF-8; control characters are escaped.
+ * become null. Text may be any bytes: what is UTF-8 is written as it is, control characters are escaped, and each byte
+ * that is no part of UTF-8 (as in a path of another encoding) becomes \ufffd, the replacement character, so that what
+ * is written is always JSON.
  *
  *        struct json j;
  *        json_open(&j);                              // into memory

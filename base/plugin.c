@@ -6,24 +6,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/place.h"
 
-/* Where the file is; false: nowhere. */
+/* What is no regular file is not opened: a FIFO would hang the program. */
+static bool is_readable(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, R_OK) == 0;
+}
+
+/* $SPARSETRAIN_PLUGIN, with a slash in it: the loader looks for a bare name along LD_LIBRARY_PATH. */
+static bool find_given(const char *given, char path[PATH_MAX], struct err *why) {
+    int length = snprintf(path, PATH_MAX, "%s%s", strchr(given, '/') ? "" : "./", given);
+    if (length < PATH_MAX && is_readable(path)) return true;
+    return err_set(why, "SPARSETRAIN_PLUGIN names %s, which cannot be read", given);
+}
+
+/* Where the file is; false: nowhere. Folders are those of the running program's own file, whatever links led to it, and
+ * no others: whoever can put a file there can replace the program, too. */
 static bool find(const char *file, char path[PATH_MAX], struct err *why) {
-    static const char *const places[] = {"", "../lib/sparsetrain/", "../"};
+    static const char *const places[] = {"", "../lib/sparsetrain/"};
     const char *given = getenv("SPARSETRAIN_PLUGIN");
     char folder[PATH_MAX];
-    if (given && *given) {
-        snprintf(path, PATH_MAX, "%s", given);
-        if (access(path, R_OK) == 0) return true;
-        return err_set(why, "SPARSETRAIN_PLUGIN names %s, which cannot be read", given);
-    }
+    if (given && *given) return find_given(given, path, why);
     place_program(folder);
+    if (!*folder)
+        return err_set(why,
+                       "the system does not say where the program lies (/proc/self/exe): name the plugin %s in "
+                       "SPARSETRAIN_PLUGIN, or use --device cpu",
+                       file);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         int length = snprintf(path, PATH_MAX, "%s%s%s", folder, places[i], file);
-        if (length < PATH_MAX && access(path, R_OK) == 0) return true;
+        if (length < PATH_MAX && is_readable(path)) return true;
     }
     return err_set(why,
                    "there is no plugin %s beside the program: build where nvcc and cuDNN 9 are installed (make says "

@@ -7,7 +7,7 @@
 
 /* Changes with anything that program and plugin share: the structures of device.h, store.h, backend.h, optimiser.h. A
  * plugin of another number, or built from another version, is refused. */
-enum { PLUGIN_INTERFACE = 1 };
+enum { PLUGIN_INTERFACE = 3 };
 
 struct plugin {
     uint32_t interface;  /* PLUGIN_INTERFACE */
@@ -18,8 +18,8 @@ struct plugin {
 typedef const struct plugin *plugin_entry(void);
 #define PLUGIN_ENTRY "sparsetrain_plugin"
 
-/* Loads `file` once: $SPARSETRAIN_PLUGIN when that is set, else from beside the program, from ../lib/sparsetrain, or
- * from the folder above (the tests). NULL: *why says what is missing and how to get it. */
+/* Loads `file` once: $SPARSETRAIN_PLUGIN when that is set, else from beside the program, or from ../lib/sparsetrain of
+ * an installed one; where the program is, /proc/self/exe says. NULL: *why says what is missing and how to get it. */
 const struct plugin *plugin_load(const char *file, struct err *why);
 
 #endif

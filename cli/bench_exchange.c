@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/beat.h"
 #include "base/mem.h"
+#include "base/out_file.h"
 #include "base/place.h"
 #include "cli/device_option.h"
 
@@ -136,6 +138,7 @@ static bool run_steps(struct bench_case *b, struct pattern *p, struct bench_chec
     struct bench_step unused;
     struct exchange_sum sum;
     size_t steps = r->warmup + r->repeat;
+    beat_activity(ACTIVITY_MEASURE, 0);
     for (size_t t = 0; t < steps; t++) {
         if (!make_gradient(b, p, t, e)) return false;
         if (r->check) bench_check_before(check, b);
@@ -239,7 +242,9 @@ static void say_usage(void) {
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
-    if (bench_parse(&r, argc, argv, e)) bench_costs_check(&r, e);
+    comm_set_wire_check(c, false); /* whoever tests the transport: what is timed here is not a check */
+    if (bench_parse(&r, argc, argv, e) && bench_costs_check(&r, e) && r.trace && c->rank == 0)
+        out_file_check(r.trace, "--trace", e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (r.help) {
         if (c->rank == 0) say_usage();

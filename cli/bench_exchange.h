@@ -14,7 +14,7 @@
 #include "cli/trace_file.h"
 #include "comm/exchange.h"
 
-/* A verb that needs MPI (main.c): the status of the program; EXIT_USER with one line in *e. */
+/* A verb that needs MPI (main.c): the status of the program; with one line in *e it is that of the error. */
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e);
 
 /* -- what is asked (bench_exchange_options.c) ---------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "cli/bench_exchange.h"
 #include "cli/exchange_options.h"
 #include "cli/numbers.h"
+#include "cli/watching.h"
 
 const char bench_usage[] =
     "usage: mpirun -np P sparsetrain bench [OPTIONS]\n"
@@ -35,6 +36,9 @@ const char bench_usage[] =
     "  --no-check           leave the verification out; it takes 12 bytes an entry on each rank\n"
     "  --seed S             of the gradients (default 1)\n"
     "  --phases             a second line under each row: where the time went\n"
+    "  --timeout S          end the job, naming the rank, when one has given no sign of life for S seconds (default "
+    "300;\n"
+    "                       0: never)\n"
     "  --json               one JSON object per row instead of the table\n"
     "  --trace FILE         a Chrome trace of the phases of every rank\n"
     "  --gaussian-adjust on|off   selector gaussian: lower its threshold until more than 3k/4 entries pass (default "
@@ -188,23 +192,36 @@ static bool set_value(struct bench_request *r, const char *option, const char *t
     if (strcmp(option, "--device") == 0) return set_text(&r->device_name, text, option, e);
     if (strcmp(option, "--oktopk-thresholds") == 0) return set_thresholds(r, text, e);
     if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust(text, &r->unadjusted, e);
+    if (strcmp(option, "--timeout") == 0) return watching_parse("bench", text, e);
     if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
     return set_whole(r, option, text, e);
 }
 
 static bool takes_value(const char *option) {
-    static const char *const names[] = {"--algo",           "--select",
-                                        "--wire",           "--n",
-                                        "--density",        "--pattern",
-                                        "--trace",          "--oktopk-off",
-                                        "--warmup",         "--repeat",
-                                        "--tau-prime",      "--tau",
-                                        "--oktopk-bucket",  "--seed",
-                                        "--overlap-bytes",  "--ranks-per-node",
-                                        "--device",         "--compute",
-                                        "--select-cost",    "--word-cost",
-                                        "--network",        "--oktopk-thresholds",
-                                        "--gaussian-adjust"};
+    static const char *const names[] = {"--algo",
+                                        "--select",
+                                        "--wire",
+                                        "--n",
+                                        "--density",
+                                        "--pattern",
+                                        "--trace",
+                                        "--oktopk-off",
+                                        "--warmup",
+                                        "--repeat",
+                                        "--tau-prime",
+                                        "--tau",
+                                        "--oktopk-bucket",
+                                        "--seed",
+                                        "--overlap-bytes",
+                                        "--ranks-per-node",
+                                        "--device",
+                                        "--compute",
+                                        "--select-cost",
+                                        "--word-cost",
+                                        "--network",
+                                        "--oktopk-thresholds",
+                                        "--gaussian-adjust",
+                                        "--timeout"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], option) == 0) return true;
     return false;

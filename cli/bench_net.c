@@ -324,7 +324,7 @@ static int print_row(const struct bench *b, const struct request *r) {
 
 static int fail(const struct err *e) {
     fprintf(stderr, "sparsetrain: %s\n", e->text);
-    return EXIT_USER;
+    return err_status(e);
 }
 
 int bench_net(int argc, char **argv) {

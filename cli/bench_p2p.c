@@ -9,7 +9,9 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/out_file.h"
 #include "cli/ping_pong.h"
+#include "cli/watching.h"
 
 enum { REPEAT_MAX = 10000 };
 #define BYTES_MAX 1073741824.0 /* 1 GiB */
@@ -22,7 +24,7 @@ struct request {
 
 const char p2p_usage[] =
     "usage: mpirun -np P sparsetrain p2p [--sizes MIN:MAX:FACTOR] [--repeat N] [--pairs first|all] [--out FILE] "
-    "[--json]\n"
+    "[--timeout S] [--json]\n"
     "Ping-pong between two ranks, the others asleep; fits the time of a message of m 4-byte words by alpha + beta m.\n"
     "  --sizes MIN:MAX:FACTOR  message sizes [bytes; K, M, G: 1024, ...], each FACTOR times the last\n"
     "                          (default 4:16M:2)\n"
@@ -30,6 +32,9 @@ const char p2p_usage[] =
     "  --pairs first|all       first (default): rank 0 with the first rank of another node and with the first other\n"
     "                          rank of its own; all: every pair, the slowest of each kind counts\n"
     "  --out FILE              write alpha and beta as a network file for sparsetrain predict --net FILE\n"
+    "  --timeout S             end the job, naming the rank, when one has given no sign of life for S seconds (default "
+    "300;\n"
+    "                          0: never)\n"
     "  --json                  one JSON object per size, and one per pair with the fit, instead of the tables\n";
 
 /* -- options --------------------------------------------------------------------------------------- */
@@ -73,6 +78,7 @@ static bool parse_value(const char *option, const char *value, struct request *r
             return err_set(e, "p2p: --pairs %.60s: first or all is needed", value);
         return true;
     }
+    if (strcmp(option, "--timeout") == 0) return watching_parse("p2p", value, e);
     char *end;
     long rounds = strtol(value, &end, 10);
     if (end == value || *end || rounds < 1 || rounds > REPEAT_MAX)
@@ -82,7 +88,7 @@ static bool parse_value(const char *option, const char *value, struct request *r
 }
 
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    static const char *const valued[] = {"--sizes", "--repeat", "--pairs", "--out"};
+    static const char *const valued[] = {"--sizes", "--repeat", "--pairs", "--out", "--timeout"};
     *r = (struct request){.play.repeat = 20};
     parse_sizes("4:16M:2", r, e);
     for (int i = 1; i < argc; i++) {
@@ -223,7 +229,9 @@ int bench_p2p(struct comm *c, int argc, char **argv, struct err *e) {
         return EXIT_DONE;
     }
     if (parse(argc, argv, &r, e) && c->size < 2) err_set(e, "p2p: two ranks are needed: mpirun -np 2 sparsetrain p2p");
+    if (!e->text[0] && r.out && c->rank == 0) out_file_check(r.out, "--out", e);
     if (comm_agree(c, e)) return EXIT_USER;
+    comm_set_wire_check(c, false);
     if (c->rank == 0 && !r.json)
         printf("%s, %d ranks on %d node%s; half round trips, medians of %zu rounds\n", comm_library(), c->size,
                c->nodes, c->nodes == 1 ? "" : "s", r.play.repeat);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "comm/comm.h"
 
-/* A verb that needs MPI (main.c): the status of the program; EXIT_USER with one line in *e. */
+/* A verb that needs MPI (main.c): the status of the program; with one line in *e it is that of the error. */
 int bench_p2p(struct comm *c, int argc, char **argv, struct err *e);
 
 extern const char p2p_usage[]; /* --help */

@@ -302,7 +302,7 @@ int bench_select(int argc, char **argv) {
         !device_option_alone("bench select: ", request.device_name, DEVICE_EXCHANGES, &request.device, &e) ||
         !fits(&request, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
-        return EXIT_USER;
+        return err_status(&e);
     }
     if (!request.json) print_head(&request);
     size_t wrong = 0;

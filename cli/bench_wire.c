@@ -253,7 +253,7 @@ int bench_wire(int argc, char **argv) {
     size_t wrong = 0;
     if (!parse(argc, argv, &request, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
-        return EXIT_USER;
+        return err_status(&e);
     }
     if (request.help) return fputs(wire_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!request.json)

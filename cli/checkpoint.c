@@ -6,7 +6,12 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "cli/checkpoint_check.h"
+#include "cli/checkpoint_clean.h"
+#include "cli/file_sync.h"
 #include "cli/model_layout.h"
+#include "cli/replicas.h"
+#include "cli/watching.h"
 
 static struct position position_of(const struct run *r) {
     return (struct position){.run_id = r->id,
@@ -39,7 +44,7 @@ static void move_exchange_state(struct exchange *x, unsigned char *state, bool l
         if (bytes > 0) memcpy(load ? memory : state, load ? state : memory, bytes);
 }
 
-enum { OWN_MAX = 8 };
+enum { OWN_MAX = 10 };
 
 /* What each rank has of its own: the state of its net and its exchange, those of the streams it reads, its residual and
  * the velocity before the exchange; where the replicas drift apart also its parameters and optimiser. All in fresh host
@@ -89,49 +94,53 @@ static void *own_find(const struct own *own, const char *name) {
     return NULL;
 }
 
-/* From the run to the sections, or (load) back; all but the position. */
-static void own_move(struct run *r, struct own *own, bool load) {
+/* From the run to the sections, or (load) back; all but the position. m: what of it is in host memory already. */
+static void own_move(struct run *r, struct own *own, const struct replica *m, bool load) {
     void *residual = own_find(own, "residual");
     for (size_t i = 0; i < own->count; i++) {
         size_t bytes = own->section[i].bytes;
         if (own->device[i] && load) own->device[i]->to_device(own->array[i], own->memory[i], bytes);
-        if (own->device[i] && !load) own->device[i]->to_host(own->memory[i], own->array[i], bytes);
+        if (load || !own->device[i]) continue;
+        const float *there = own->array[i] == r->net->arena.param  ? m->param
+                             : own->array[i] == r->optimiser.state ? m->moments
+                                                                   : NULL;
+        if (there && bytes > 0)
+            memcpy(own->memory[i], there, bytes);
+        else
+            own->device[i]->to_host(own->memory[i], own->array[i], bytes);
     }
     move_exchange_state(&r->exchange, own_find(own, "exchange"), load);
     if (residual && load) r->store.ops->write(&r->store, 0, r->n, residual);
     if (residual && !load) r->store.ops->read(&r->store, 0, r->n, residual);
 }
 
-static bool write_rank(struct run *r, const char *dir, struct err *e) {
+static bool write_rank(struct run *r, const struct replica *m, const char *dir, struct err *e) {
     char path[CHECKPOINT_PATH_MAX + 32];
     struct position position = position_of(r);
     struct own own;
     snprintf(path, sizeof path, "%s/rank%04d.ckpt", dir, r->comm->rank);
     own_open(r, &own);
     memcpy(own_find(&own, "position"), &position, sizeof position);
-    own_move(r, &own, false);
+    own_move(r, &own, m, false);
+    if (r->drifts) own.section[own.count++] = (struct section){"own hashes", &m->hash, sizeof m->hash};
     bool good = container_write(path, own.section, own.count, e);
     own_close(&own);
     return good;
 }
 
-static bool write_model(const struct run *r, const char *dir, struct err *e) {
+static bool write_model(const struct run *r, const struct replica *m, const char *dir, struct err *e) {
     char path[CHECKPOINT_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/model.ckpt", dir);
     struct position position = position_of(r);
     const struct arena *a = &r->net->arena;
-    float *param = device_copy_to_host(a->device, a->param, a->n, "a copy for the checkpoint");
-    float *moments =
-        device_copy_to_host(r->optimiser.device, r->optimiser.state, r->optimiser.n_state, "a copy for the checkpoint");
-    char *options = options_text(&r->options, RULE_RUN), *layout = model_layout_text(a, &r->data);
+    char *options = options_kept(&r->options), *layout = model_layout_text(a, &r->data);
     struct section sections[] = {{"position", &position, sizeof position},
                                  {"options", options, strlen(options) + 1},
                                  {"layout", layout, strlen(layout) + 1},
-                                 {"parameters", param, a->n * sizeof *param},
-                                 {"optimiser", moments, r->optimiser.n_state * sizeof *moments}};
+                                 {"hashes", &m->hash, sizeof m->hash},
+                                 {"parameters", m->param, a->n * sizeof *m->param},
+                                 {"optimiser", m->moments, r->optimiser.n_state * sizeof *m->moments}};
     bool good = container_write(path, sections, sizeof sections / sizeof *sections, e);
-    mem_free(param);
-    mem_free(moments);
     mem_free(options);
     mem_free(layout);
     return good;
@@ -139,80 +148,108 @@ static bool write_model(const struct run *r, const char *dir, struct err *e) {
 
 size_t checkpoint_bytes(struct run *r, bool copy) {
     struct own own;
-    size_t rank = 0, model = r->comm->rank == 0 ? (r->n + r->optimiser.n_state) * sizeof(float) : 0;
+    const size_t alike = (r->n + r->optimiser.n_state) * sizeof(float), model = r->comm->rank == 0 ? alike : 0;
+    size_t rank = 0;
     own_open(r, &own);
     for (size_t i = 0; i < own.count; i++) rank += own.section[i].bytes;
     own_close(&own);
-    return copy ? (model > rank ? model : rank) : model + rank;
+    return rank + (copy ? (device_is_host(r->net->arena.device) ? 0 : alike) : model);
 }
 
-bool checkpoint_write(struct run *r, struct err *e) {
+/* What cleaning up has left, once and not at each checkpoint. */
+static void say_left(struct run *r, const struct err *left) {
+    if (!left->text[0] || strcmp(left->text, r->left.text) == 0) return;
+    r->left = *left;
+    log_say(r, "%s", left->text);
+}
+
+static void make_directory(const char *path, struct err *e) {
+    struct err left = {0};
+    if (mkdir(path, 0777) == 0) return;
+    int reason = errno;
+    if (reason == EEXIST) checkpoint_remove(path, &left);
+    if (left.text[0]) err_set(e, "cannot write a checkpoint: %s; move it away", left.text);
+    err_system(e, "cannot make the directory %s: %s", path, strerror(reason));
+}
+
+/* Now that there is a new one: the one that it has replaced goes, and so do damaged ones that the run has passed by,
+ * which would count among those that are kept. */
+static void tidy_older(struct run *r, const char *temporary, const char *aside, struct err *left) {
+    const char *out = r->options.out;
+    const long long step = (long long)r->step, behind = r->damaged + 1;
+    checkpoint_remove(temporary, left);
+    checkpoint_remove(aside, left);
+    if (r->damaged > 0) checkpoint_discard(out, (long long)r->checkpoint_last, step < behind ? step : behind, left);
+    checkpoint_prune(out, step + 1, r->options.keep, r->options.keep_every, left);
+    checkpoint_tidy(out, left); /* what that may have left */
+}
+
+/* Rank 0: what is complete takes its name. It is a checkpoint then, but one that failed where a power failure might
+ * take the name back: those before it stay. */
+static void put_in_place(struct run *r, const char *temporary, const char *path, struct err *left, struct err *e) {
+    const char *out = r->options.out;
+    char aside[CHECKPOINT_PATH_MAX + 8];
+    snprintf(aside, sizeof aside, "%s.old", path);
+    if (directory_sync(temporary, e)) checkpoint_replace(temporary, path, aside, e);
+    if (e->text[0])
+        checkpoint_remove(temporary, left);
+    else if (directory_sync(out, e))
+        tidy_older(r, temporary, aside, left);
+}
+
+static bool write_all(struct run *r, const struct replica *m, struct err *e) {
     const char *out = r->options.out;
     char path[CHECKPOINT_PATH_MAX], temporary[CHECKPOINT_PATH_MAX + 8];
+    struct err left = {0};
     bool first = r->comm->rank == 0;
     checkpoint_name(path, out, (long long)r->step);
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     double begin = clock_now();
+    watching_enter(r, ACTIVITY_CHECKPOINT, r->step);
     if (first) {
-        checkpoint_tidy(out);
-        if (mkdir(temporary, 0777) != 0) err_set(e, "cannot make the directory %s: %s", temporary, strerror(errno));
+        checkpoint_tidy(out, &left);
+        make_directory(temporary, e);
     }
     if (comm_agree(r->comm, e)) return false;
-    if (first) write_model(r, temporary, e);
-    write_rank(r, temporary, e);
+    if (first) write_model(r, m, temporary, e);
+    write_rank(r, m, temporary, e);
     bool failed = comm_agree(r->comm, e);
-    if (first && failed) checkpoint_remove(temporary);
+    if (first && failed) checkpoint_remove(temporary, &left);
     if (failed) return false;
+    log_flush(r, &r->trouble); /* first: the rows of a checkpoint that is there are never made again */
+    if (log_is_behind(r)) {    /* and those that are lost must be: the run goes on from an earlier one */
+        if (first) checkpoint_remove(temporary, &left);
+        return true;
+    }
     if (first) {
-        checkpoint_sync(temporary);
-        if (rename(temporary, path) != 0) err_set(e, "cannot rename %s: %s", temporary, strerror(errno));
-        checkpoint_sync(out);
-        if (!e->text[0]) checkpoint_prune(out, r->options.keep, r->options.keep_every);
+        put_in_place(r, temporary, path, &left, e);
+        say_left(r, &left);
     }
     if (comm_agree(r->comm, e)) return false;
     r->checkpoint_last = r->step;
+    watching_saved(r);
     log_checkpoint(r, path, clock_now() - begin);
-    return log_flush(r, e);
+    log_flush(r, &r->trouble);
+    return true;
+}
+
+/* Replicas that differ must not become what a run goes on from. */
+bool checkpoint_write(struct run *r, struct err *e) {
+    struct replica m;
+    char then[96] = "; no checkpoint of it is written";
+    size_t used = strlen(then);
+    if (r->checkpoint_last != SIZE_MAX)
+        snprintf(then + used, sizeof then - used, ", the one of step %zu is kept", r->checkpoint_last);
+    replica_open(&m, r);
+    replicas_compare(r, &m, then);
+    bool good = write_all(r, &m, e);
+    replica_close(&m);
+    return good;
 }
 
 /* -- reading --------------------------------------------------------------------------------------------------- */
 
-bool checkpoint_find(struct comm *c, const char *dir, struct checkpoint *found, struct err *e) {
-    struct container file;
-    uint64_t bytes = 0;
-    memset(found, 0, sizeof *found);
-    found->use = &checkpoint_resume;
-    if (c->rank == 0 && checkpoint_locate(&checkpoint_resume, dir, found, e) &&
-        checkpoint_read(found, "model.ckpt", &file, e)) {
-        size_t size;
-        const char *text = container_find(&file, "options", &size);
-        if (text && size && text[size - 1] == '\0') {
-            found->options = mem_printf("%s", text);
-            bytes = size;
-        } else {
-            err_set(e, "the checkpoint %s has no options", file.path);
-        }
-        container_close(&file);
-    }
-    if (comm_agree(c, e)) return false;
-    comm_bcast(c, 0, &bytes, sizeof bytes);
-    comm_bcast(c, 0, found->path, sizeof found->path);
-    comm_bcast(c, 0, found->run_dir, sizeof found->run_dir);
-    if (c->rank != 0) found->options = mem_alloc(bytes, 1, "the options of the checkpoint");
-    comm_bcast(c, 0, found->options, bytes);
-    return true;
-}
-
-void checkpoint_close(struct checkpoint *found) {
-    mem_free(found->options);
-    found->options = NULL;
-}
-
 static bool fits(const struct run *r, const struct position *p, const struct container *c, struct err *e) {
-    if (p->ranks != (uint32_t)r->comm->size)
-        return err_set(e,
-                       "cannot resume: the checkpoint %s is of %u rank%s, this run has %d; start it with mpirun -np %u",
-                       c->path, p->ranks, p->ranks > 1 ? "s" : "", r->comm->size, p->ranks);
     if (p->carried != r->net->arena.n_carry)
         return err_set(e, "cannot resume: the checkpoint %s holds states of other streams than this run reads",
                        c->path);
@@ -225,19 +262,73 @@ static bool fits(const struct run *r, const struct position *p, const struct con
     return true;
 }
 
+/* The hashes that a file has of what was written to it; the format had none before version 5. */
+struct written {
+    bool known;
+    struct replica_hash hash;
+};
+
+static bool find_hashes(const struct container *c, const char *section, struct written *w, struct err *e) {
+    size_t bytes;
+    w->known = container_has(c, section, &bytes);
+    return !w->known || container_get(c, section, &w->hash, sizeof w->hash, e);
+}
+
+/* A file whose own numbers are not those that its hashes are of was made so, or spoilt in the memory that wrote it. */
+static bool holds(const struct run *r, const struct written *w, const float *param, const float *moments,
+                  const char *path, struct err *e) {
+    const struct replica_hash is = replica_hash_of(param, r->n, moments, r->optimiser.n_state);
+    if (!w->known || (is.parameters == w->hash.parameters && is.optimiser == w->hash.optimiser)) return true;
+    return err_set(e, "the checkpoint %s is damaged: its %s are not those that its hashes are of", path,
+                   is.parameters == w->hash.parameters ? "optimiser's states" : "parameters");
+}
+
 /* Rank 0: parameters, optimiser, position; they reach the others by broadcast, so all start from the same bits. */
 static bool load_model(struct run *r, const struct checkpoint *from, float *param, float *moments, struct position *p,
-                       struct err *e) {
+                       struct written *w, struct err *e) {
     struct container c;
     if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
-    bool good = container_get(&c, "position", p, sizeof *p, e) && fits(r, p, &c, e) &&
-                container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
-                container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e);
+    bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e) &&
+                fits(r, p, &c, e) && container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
+                container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e) &&
+                checkpoint_check_finite(param, r->n, "parameters", c.path, e) &&
+                checkpoint_check_moments(moments, r->n, r->optimiser.ops, "optimiser", c.path, e) &&
+                find_hashes(&c, "hashes", w, e) && holds(r, w, param, moments, c.path, e);
     container_close(&c);
     return good;
 }
 
-static bool load_rank(struct run *r, const struct checkpoint *from, const struct position *model, struct err *e) {
+/* All numbers are such as a run leaves; what the exchange has is looked at once it is in its place. */
+static bool own_check(const struct run *r, const struct own *own, const char *path, struct err *e) {
+    const struct arena *a = &r->net->arena;
+    for (size_t i = 0; i < own->count; i++) {
+        const struct section *s = &own->section[i];
+        const bool numbers = own->device[i] || strcmp(s->name, "residual") == 0;
+        if (numbers && !checkpoint_check_finite(own->memory[i], s->bytes / sizeof(float), s->name, path, e))
+            return false;
+    }
+    const float *state = own_find(own, "net state"), *moments = own_find(own, "own optimiser");
+    return checkpoint_check_statistics(state, a->n_state, a->state_slice, a->state_slices, path, e) &&
+           (!moments || checkpoint_check_moments(moments, r->n, r->optimiser.ops, "own optimiser", path, e));
+}
+
+static bool check_exchange(const struct run *r, const char *path, struct err *e) {
+    struct err why = {0};
+    uint64_t alike = 0;
+    return exchange_check_own(&r->exchange, &alike, &why) ||
+           err_set(e, "the checkpoint %s is damaged: its section exchange: %.200s", path, why.text);
+}
+
+/* What each rank took is possible by itself; is it so together? Collective. */
+static bool check_alike(struct run *r, const struct checkpoint *from, struct err *e) {
+    struct err why = {0};
+    return exchange_check(&r->exchange, &why) ||
+           err_set(e, "the checkpoint %s is damaged: %.200s", from->path, why.text);
+}
+
+/* w: of all ranks, where replicas are the same, else of this one. */
+static bool load_rank(struct run *r, const struct checkpoint *from, const struct position *model, struct written *w,
+                      struct err *e) {
     char name[32];
     struct container c;
     struct own own;
@@ -248,9 +339,14 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
     for (size_t i = 0; i < own.count && good; i++)
         good = container_get(&c, own.section[i].name, own.memory[i], own.section[i].bytes, e);
     const struct position *p = own_find(&own, "position");
-    if (good && (p->run_id != model->run_id || p->step != model->step || p->rank != (uint32_t)r->comm->rank))
-        good = err_set(e, "cannot resume: %s belongs to another run or step than model.ckpt beside it", c.path);
-    if (good) own_move(r, &own, true);
+    good = good && checkpoint_check_beside(p, model, r->comm->rank, c.path, "resume from", e) &&
+           own_check(r, &own, c.path, e);
+    if (good && r->drifts)
+        good = find_hashes(&c, "own hashes", w, e) &&
+               holds(r, w, own_find(&own, "own parameters"), own_find(&own, "own optimiser"), c.path, e);
+    if (good) own_move(r, &own, NULL, true);
+    good = good && (!w->known || replica_is(r, &w->hash, from->path, e));
+    good = good && check_exchange(r, c.path, e);
     own_close(&own);
     container_close(&c);
     return good;
@@ -258,19 +354,21 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
 
 bool checkpoint_load(struct run *r, const struct checkpoint *from, struct err *e) {
     struct position p = {0};
+    struct written written = {0};
     const struct arena *a = &r->net->arena;
     float *param = mem_alloc(r->n, sizeof *param, "the parameters");
     float *moments = mem_alloc(r->optimiser.n_state, sizeof *moments, "the optimiser's state");
-    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, e);
+    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &written, e);
     bool failed = comm_agree(r->comm, e);
     if (!failed) {
         comm_bcast(r->comm, 0, &p, sizeof p);
+        comm_bcast(r->comm, 0, &written, sizeof written);
         comm_bcast(r->comm, 0, param, r->n * sizeof *param);
         comm_bcast(r->comm, 0, moments, r->optimiser.n_state * sizeof *moments);
         a->device->to_device(a->param, param, r->n * sizeof *param);
         r->optimiser.device->to_device(r->optimiser.state, moments, r->optimiser.n_state * sizeof *moments);
-        load_rank(r, from, &p, e);
-        failed = comm_agree(r->comm, e);
+        load_rank(r, from, &p, &written, e);
+        failed = comm_agree(r->comm, e) || !check_alike(r, from, e);
     }
     mem_free(param);
     mem_free(moments);
@@ -278,6 +376,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, struct err *e
     r->step = r->first_step = r->checkpoint_last = (size_t)p.step;
     r->averaged_at = p.averaged ? r->step : SIZE_MAX;
     r->log.start = p.start;
+    r->damaged = from->damaged;
     optimiser_set_steps(&r->optimiser, p.step);
     return !failed;
 }

@@ -8,14 +8,19 @@
 #include "cli/checkpoint_files.h"
 #include "cli/run.h"
 
-/* Writes the state after r->step steps. Collective. */
+/* Writes the state after r->step steps, and before it is there all rows of the log. Collective. False: there is none
+ * of this step, nothing of it is left, and the run can go on. A log that fails is r->trouble. */
 bool checkpoint_write(struct run *r, struct err *e);
 
 /* Bytes that this rank writes of a checkpoint; copy: that it needs for its copies meanwhile. */
 size_t checkpoint_bytes(struct run *r, bool copy);
 
-/* --resume DIR: finds the newest checkpoint of a run directory (or takes DIR as one), reads its options. Collective. */
-bool checkpoint_find(struct comm *c, const char *dir, struct checkpoint *found, struct err *e);
+/* --resume DIR (checkpoint_find.c), in two steps, between which DIR is locked: first which directories are meant. Both
+ * collective. */
+bool checkpoint_place(struct comm *c, const char *dir, struct checkpoint *found, struct err *e);
+/* Then the checkpoint: the one that was named, or the newest of the run that is whole: each rank reads its files and
+ * verifies every checksum. Where it is not the newest, *note says so. Fills in options, run_id and step. */
+bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *note, struct err *e);
 void checkpoint_close(struct checkpoint *found);
 
 /* Fills parameters, optimiser, residual, statistics, step and run id of an opened run. Collective. */

@@ -32,13 +32,21 @@ struct checkpoint {
     const struct checkpoint_use *use;
     char path[1024];    /* the checkpoint's directory */
     char run_dir[1024]; /* the run's directory it lies in */
-    char *options;      /* as options_text gave them */
+    bool named;         /* by whoever looked for it, who gets no other one */
+    char *options;      /* as options_kept gave them */
+    uint64_t run_id, step;
+    long long damaged; /* the newest step, if some newer checkpoints of the run are damaged; else 0 */
 };
 
 /* Where the checkpoint of this step lies in the directory of a run. */
 void checkpoint_name(char path[CHECKPOINT_PATH_MAX], const char *dir, long long step);
 
-/* Finds the newest checkpoint of a run's directory, or takes dir as one: use, path and run_dir. */
+/* The step in such a name without its directory, or -1. */
+long long checkpoint_step_of(const char *name);
+/* The newest checkpoint in dir of a step before this one, or -1. */
+long long checkpoint_newest(const char *dir, long long before);
+
+/* Finds the newest checkpoint of a run's directory, or takes dir as one: use, path, run_dir and named. */
 bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct checkpoint *found, struct err *e);
 
 /* Reads one file of it; where that is damaged, *e also names the checkpoint before it. */
@@ -48,13 +56,12 @@ bool checkpoint_open(const struct checkpoint *from, const char *name, struct con
 bool checkpoint_get(const struct checkpoint *from, const struct container *c, const char *section, void *data,
                     size_t bytes, struct err *e);
 
-/* A directory and the files in it go. */
-void checkpoint_remove(const char *path);
-/* What a killed process may have left in the middle of a write goes. */
-void checkpoint_tidy(const char *dir);
-/* All checkpoints go but the newest ones, so many, and those of steps that are multiples of `every` (< 1: of none). */
-void checkpoint_prune(const char *dir, int64_t keep, int64_t every);
-/* The names in dir are on the disk. */
-void checkpoint_sync(const char *dir);
+/* Of a damaged one: *e also says which older one there is. */
+void checkpoint_suggest(const struct checkpoint *found, struct err *e);
+
+/* `from` takes the name `to`, at once, whatever is there; what was there is then `from` or `aside`, which the caller
+ * removes. A kill at any moment leaves one of the two under the name `to`, or, where the file system cannot exchange
+ * names, both beside it (checkpoint_replace.c). */
+bool checkpoint_replace(const char *from, const char *to, const char *aside, struct err *e);
 
 #endif

@@ -6,38 +6,44 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/checkpoint_check.h"
 
 /* -- one file -------------------------------------------------------------------------------------------------- */
 
-/* A section that is a text: fresh memory, or NULL. */
-static char *text_of(const struct checkpoint *from, const struct container *c, const char *name, struct err *e) {
+/* Every version has written options; the layout came later. */
+static char *layout_of(const struct container *c, struct err *e) {
     size_t bytes;
-    char *text = NULL;
-    if (!container_has(c, name, &bytes)) {
-        err_set(e,
-                "the checkpoint %s has no section %s: it was written by an older version; resume its run with this "
-                "one for a step",
-                c->path, name);
-        return NULL;
-    }
-    text = mem_alloc(bytes + 1, 1, "a text of a checkpoint");
-    text[bytes] = '\0';
-    if (checkpoint_get(from, c, name, text, bytes, e)) return text;
-    mem_free(text);
+    if (container_has(c, "layout", &bytes)) return checkpoint_text(c, "layout", e);
+    err_set(e,
+            "the checkpoint %s has no section layout: it was written by an older version; resume its run with this one "
+            "for a step",
+            c->path);
     return NULL;
+}
+
+/* Before memory is asked for: the sections are as long as the layout says. No model has more statistics than
+ * parameters. */
+static bool sizes_fit(const struct checkpoint_model *m, const struct container *c, struct err *e) {
+    const struct model_layout *l = &m->layout;
+    size_t bytes = 0;
+    if (container_has(c, "parameters", &bytes) && bytes == l->n * sizeof(float) && m->position.parameters == l->n &&
+        m->position.net_states == l->n_state && l->n_state <= l->n)
+        return true;
+    return err_set(e, "the checkpoint %s is damaged: its list of slices is not of its parameters", c->path);
 }
 
 static bool read_model(struct checkpoint_model *m, struct err *e) {
     struct container c;
     if (!checkpoint_open(&m->at, "model.ckpt", &c, e)) return false;
     bool good = checkpoint_get(&m->at, &c, "position", &m->position, sizeof m->position, e) &&
-                (m->at.options = text_of(&m->at, &c, "options", e)) &&
-                (m->layout_text = text_of(&m->at, &c, "layout", e)) &&
-                model_layout_open(&m->layout, m->layout_text, c.path, e);
+                checkpoint_check_position(&m->position, c.path, m->at.path, e) &&
+                (m->at.options = checkpoint_options(&c, e)) && (m->layout_text = layout_of(&c, e)) &&
+                model_layout_open(&m->layout, m->layout_text, c.path, e) && sizes_fit(m, &c, e);
     if (good) {
         m->param = mem_alloc(m->layout.n, sizeof *m->param, "the parameters of a checkpoint");
         m->state = mem_alloc(m->layout.n_state, sizeof *m->state, "the running statistics of a checkpoint");
-        good = checkpoint_get(&m->at, &c, "parameters", m->param, m->layout.n * sizeof *m->param, e);
+        good = checkpoint_get(&m->at, &c, "parameters", m->param, m->layout.n * sizeof *m->param, e) &&
+               checkpoint_check_finite(m->param, m->layout.n, "parameters", c.path, e);
     }
     container_close(&c);
     return good;
@@ -49,10 +55,8 @@ static bool open_rank(const struct checkpoint_model *m, int rank, struct contain
     char name[32];
     snprintf(name, sizeof name, "rank%04d.ckpt", rank);
     if (!checkpoint_open(&m->at, name, c, e)) return false;
-    bool good = checkpoint_get(&m->at, c, "position", &p, sizeof p, e);
-    if (good && (p.run_id != m->position.run_id || p.step != m->position.step || p.rank != (uint32_t)rank))
-        good = err_set(e, "cannot %s it: %s belongs to another run or step than model.ckpt beside it", m->at.use->verb,
-                       c->path);
+    bool good = checkpoint_get(&m->at, c, "position", &p, sizeof p, e) &&
+                checkpoint_check_beside(&p, &m->position, rank, c->path, m->at.use->verb, e);
     if (!good) container_close(c);
     return good;
 }
@@ -63,12 +67,22 @@ static bool has_own(const struct checkpoint_model *m, const struct container *c)
     return !m->position.averaged && container_has(c, "own parameters", &bytes);
 }
 
+static bool get_state(struct checkpoint_model *m, const struct container *c, struct err *e) {
+    const struct model_layout *l = &m->layout;
+    return checkpoint_get(&m->at, c, "net state", m->state, l->n_state * sizeof *m->state, e) &&
+           checkpoint_check_statistics(m->state, l->n_state, l->state_slice, l->state_slices, c->path, e);
+}
+
+static bool get_own_parameters(struct checkpoint_model *m, const struct container *c, struct err *e) {
+    static const char section[] = "own parameters";
+    return checkpoint_get(&m->at, c, section, m->param, m->layout.n * sizeof *m->param, e) &&
+           checkpoint_check_finite(m->param, m->layout.n, section, c->path, e);
+}
+
 bool checkpoint_model_rank(struct checkpoint_model *m, int rank, struct err *e) {
     struct container c;
     if (!open_rank(m, rank, &c, e)) return false;
-    bool good =
-        checkpoint_get(&m->at, &c, "net state", m->state, m->layout.n_state * sizeof *m->state, e) &&
-        (!has_own(m, &c) || checkpoint_get(&m->at, &c, "own parameters", m->param, m->layout.n * sizeof *m->param, e));
+    bool good = get_state(m, &c, e) && (!has_own(m, &c) || get_own_parameters(m, &c, e));
     m->drifted = false;
     container_close(&c);
     return good;
@@ -93,9 +107,9 @@ static bool add_rank(struct checkpoint_model *m, int rank, struct sums *s, struc
     const struct model_layout *l = &m->layout;
     struct container c;
     if (!open_rank(m, rank, &c, e)) return false;
-    bool good = checkpoint_get(&m->at, &c, "net state", m->state, l->n_state * sizeof *m->state, e);
+    bool good = get_state(m, &c, e);
     if (good && rank == 0 && has_own(m, &c)) s->param = mem_zalloc(l->n, sizeof *s->param, "a mean of parameters");
-    if (good && s->param) good = checkpoint_get(&m->at, &c, "own parameters", m->param, l->n * sizeof *m->param, e);
+    if (good && s->param) good = get_own_parameters(m, &c, e);
     container_close(&c);
     if (!good) return false;
     add_up(s->state, m->state, l->n_state);

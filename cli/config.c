@@ -37,10 +37,11 @@ int config(int argc, char **argv) {
     asked = o;
     if (!good || !options_resolve(&o, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
-        return EXIT_USER;
+        return err_status(&e);
     }
     print(&o, RULE_RUN);
     putchar('\n');
+    print(&o, RULE_KEPT);
     print(&o, RULE_LOCAL);
     putchar('\n');
     print_dropped(&asked, &o);

@@ -8,12 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beat.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
 static const char magic[8] = {'S', 'T', 'R', 'A', 'I', 'N', 'C', 'K'};
-/* Version 4 added sections; of what version 3 has, nothing changed. */
-enum { FORMAT_VERSION = 4, OLDEST_VERSION = 3, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
+/* Version 4 added sections, 5 the hashes of the parameters; of what version 3 has, nothing changed. */
+enum { FORMAT_VERSION = 5, OLDEST_VERSION = 3, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
 
 struct head {
     char magic[8];
@@ -30,7 +32,8 @@ struct entry {
 static bool write_all(int file, const void *data, size_t bytes) {
     const char *p = data;
     while (bytes) {
-        ssize_t n = write(file, p, bytes < 1u << 30 ? bytes : 1u << 30);
+        ssize_t n = write(file, p, bytes < 1u << 26 ? bytes : 1u << 26);
+        beat();
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         p += n;
@@ -60,23 +63,39 @@ static bool write_sections(int file, const struct section *s, size_t count) {
     return good;
 }
 
+/* Nothing that is there is written to, nor does a link in the place of the directory lead elsewhere. */
+static int create(const char *path) {
+    const char *name = strrchr(path, '/');
+    char *folder = name ? mem_printf("%.*s/", (int)(name - path), path) : mem_printf(".");
+    if (name) folder[name - path] = name == path ? '/' : '\0';
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), reason = errno;
+    mem_free(folder);
+    errno = reason;
+    if (dir < 0) return -1;
+    int file = openat(dir, name ? name + 1 : path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    reason = errno;
+    close(dir);
+    errno = reason;
+    return file;
+}
+
 bool container_write(const char *path, const struct section *sections, size_t count, struct err *e) {
     if (count > SECTIONS_MAX) die("%zu sections in a checkpoint", count);
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) return err_set(e, "cannot write the checkpoint %s: %s", path, strerror(errno));
+    int file = create(path);
+    if (file < 0) return err_with(e, err_of_errno(errno), "cannot write the checkpoint %s: %s", path, strerror(errno));
     bool good = write_sections(file, sections, count) && fsync(file) == 0;
     int reason = errno;
     if (close(file) != 0 && good) {
         good = false;
         reason = errno;
     }
-    return good ||
-           err_set(e, "cannot write the checkpoint %s: %s; the last complete one is kept", path, strerror(reason));
+    return good || err_system(e, "cannot write the checkpoint %s: %s", path, strerror(reason));
 }
 
 static bool read_all(int file, void *data, size_t bytes) {
     char *p = data;
     while (bytes) {
+        errno = 0;
         ssize_t n = read(file, p, bytes);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
@@ -86,22 +105,31 @@ static bool read_all(int file, void *data, size_t bytes) {
     return true;
 }
 
-static bool shorter(const struct container *c, struct err *e) {
+/* After read_all, whose errno is 0 where the file ended. */
+static bool cannot_read(const struct container *c, struct err *e) {
+    if (errno != 0) return err_system(e, "cannot read the checkpoint %s: %s", c->path, strerror(errno));
     return err_set(e, "cannot read the checkpoint %s: it became shorter while it was read", c->path);
 }
 
-/* Reads the file, or its first bytes: all that a table of contents can take. */
-static bool load_file(const char *path, struct container *c, bool all, struct err *e) {
+/* Opens the file and reads its first bytes: all that a table of contents can take. */
+static bool load_table(const char *path, struct container *c, struct err *e) {
     const size_t most = sizeof(struct head) + SECTIONS_MAX * sizeof(struct entry) + sizeof(uint32_t);
     struct stat info;
-    c->file = open(path, O_RDONLY | O_CLOEXEC);
-    if (c->file < 0) return err_set(e, "cannot read the checkpoint %s: %s", path, strerror(errno));
-    if (fstat(c->file, &info) != 0 || !S_ISREG(info.st_mode))
-        return err_set(e, "the checkpoint %s is not a regular file", path);
+    const char *why;
+    c->file = file_read_descriptor(path, &why);
+    if (c->file < 0) return err_with(e, err_of_errno(errno), "cannot read the checkpoint %s: %s", path, why);
+    if (fstat(c->file, &info) != 0) return err_system(e, "cannot read the checkpoint %s: %s", path, strerror(errno));
     c->bytes = (size_t)info.st_size;
-    size_t wanted = all || c->bytes < most ? c->bytes : most;
-    c->memory = mem_alloc(wanted, 1, "a checkpoint file");
-    return read_all(c->file, c->memory, wanted) || shorter(c, e);
+    size_t wanted = c->bytes < most ? c->bytes : most;
+    c->memory = mem_alloc(wanted, 1, "a checkpoint's table of contents");
+    return read_all(c->file, c->memory, wanted) || cannot_read(c, e);
+}
+
+/* The whole of a file whose table of contents is good: before that, nobody knows that it is as long for a reason. */
+static bool load_rest(struct container *c, struct err *e) {
+    mem_free(c->memory);
+    c->memory = mem_alloc(c->bytes, 1, "a checkpoint file");
+    return (lseek(c->file, 0, SEEK_SET) == 0 && read_all(c->file, c->memory, c->bytes)) || cannot_read(c, e);
 }
 
 static struct entry entry_at(const struct container *c, size_t i) {
@@ -132,17 +160,38 @@ static bool wrong_section(const struct container *c, const struct entry *s, stru
                    s->name);
 }
 
+/* A name is a short text that can be shown, and only one section has it. */
+static bool good_name(const struct container *c, const struct entry *s, size_t i) {
+    size_t length = strnlen(s->name, sizeof s->name);
+    if (length == 0 || length == sizeof s->name) return false;
+    for (size_t j = 0; j < length; j++)
+        if (s->name[j] < ' ' || s->name[j] > '~') return false;
+    for (size_t before = 0; before < i; before++)
+        if (strncmp(entry_at(c, before).name, s->name, sizeof s->name) == 0) return false;
+    return true;
+}
+
+/* The sections follow the table and each other without a gap, up to the end, as they were written. */
+static bool check_places(const struct container *c, const struct head *head, size_t table, struct err *e) {
+    uint64_t at = table + sizeof(uint32_t);
+    for (size_t i = 0; i < head->count; i++) {
+        struct entry s = entry_at(c, i);
+        if (!good_name(c, &s, i) || s.offset != at || s.bytes > c->bytes - at)
+            return err_set(e, "the checkpoint %s is damaged: section %zu of its table of contents cannot be", c->path,
+                           i + 1);
+        at += s.bytes;
+    }
+    return at == c->bytes ||
+           err_set(e, "the checkpoint %s is damaged: its table of contents leaves bytes out", c->path);
+}
+
 static bool check_table(const struct container *c, const struct head *head, struct err *e) {
     size_t table = sizeof *head + head->count * sizeof(struct entry);
     uint32_t crc;
     memcpy(&crc, c->memory + table, sizeof crc);
     if (crc != crc32_of(0, c->memory, table))
         return err_set(e, "the checkpoint %s is damaged: its table of contents has a wrong checksum", c->path);
-    for (size_t i = 0; i < head->count; i++) {
-        struct entry s = entry_at(c, i);
-        if (s.offset > c->bytes || s.bytes > c->bytes - s.offset) return wrong_section(c, &s, e);
-    }
-    return true;
+    return check_places(c, head, table, e);
 }
 
 static bool check_sections(const struct container *c, const struct head *head, struct err *e) {
@@ -157,8 +206,9 @@ static bool take(const char *path, struct container *c, bool all, struct err *e)
     struct head head;
     memset(c, 0, sizeof *c);
     snprintf(c->path, sizeof c->path, "%s", path);
-    bool good = load_file(path, c, all, e) && check_head(c, &head, e) && check_table(c, &head, e) &&
-                (!all || check_sections(c, &head, e));
+    bool good = load_table(path, c, e) && check_head(c, &head, e) && check_table(c, &head, e) &&
+                (!all || (load_rest(c, e) && check_head(c, &head, e) && check_table(c, &head, e) &&
+                          check_sections(c, &head, e)));
     if (c->file >= 0 && (all || !good)) {
         close(c->file);
         c->file = -1;
@@ -216,6 +266,6 @@ bool container_get(const struct container *c, const char *name, void *data, size
         memcpy(data, c->memory + s.offset, bytes);
         return true;
     }
-    if (lseek(c->file, (off_t)s.offset, SEEK_SET) < 0 || !read_all(c->file, data, bytes)) return shorter(c, e);
+    if (lseek(c->file, (off_t)s.offset, SEEK_SET) < 0 || !read_all(c->file, data, bytes)) return cannot_read(c, e);
     return s.crc == crc32_of(0, data, bytes) || wrong_section(c, &s, e);
 }

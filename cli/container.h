@@ -34,11 +34,12 @@ struct container {
     int file;              /* of one that was opened; else -1 */
 };
 
-/* Writes and fsyncs path. False, naming the file and the reason; the caller removes what is there. */
+/* Makes, writes and fsyncs path, which must not be there, in a directory that is no link. False, naming the file and
+ * the reason; the caller removes what was written. */
 bool container_write(const char *path, const struct section *sections, size_t count, struct err *e);
 
-/* Reads all of path. False: missing, not a checkpoint, another format version or byte order, truncated, longer than it
- * says, or a checksum that does not fit; *e names the file. */
+/* Reads all of path, a regular file or a link to one. False: missing, not a checkpoint, another format version or byte
+ * order, truncated, longer than it says, or a checksum that does not fit; *e names the file. */
 bool container_read(const char *path, struct container *c, struct err *e);
 /* The same, but only the table of contents is read and verified; container_get reads and verifies a section. */
 bool container_open(const char *path, struct container *c, struct err *e);

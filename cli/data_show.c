@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/out_file.h"
 #include "cli/options.h"
 #include "data/sheet.h"
 
@@ -102,10 +103,10 @@ int data_show(int argc, char **argv) {
             fputs(data_show_usage, stdout);
             return EXIT_DONE;
         }
-    if (!parse(&s, argc, argv, &e) || !show(&s, &e)) {
+    if (!parse(&s, argc, argv, &e) || !out_file_check(s.png, "--png", &e) || !show(&s, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
-        return EXIT_USER;
+        return err_status(&e);
     }
-    printf("wrote %s\n", s.png);
+    if (!out_file_is_stream(s.png)) printf("wrote %s\n", s.png);
     return EXIT_DONE;
 }

@@ -51,7 +51,7 @@ static bool check_out(struct run *r, struct err *e) {
     int reason = try_directory(dir);
     if (statvfs(dir, &disk) == 0) r->dry.disk = (double)disk.f_bavail * (double)disk.f_frsize;
     mem_free(dir);
-    if (reason) return err_set(e, "cannot write to --out %s: %s", out, strerror(reason));
+    if (reason) return err_with(e, err_of_errno(reason), "cannot write to --out %s: %s", out, strerror(reason));
     if (r->dry.disk >= 2 * r->dry.checkpoint) return true;
     char need[32], there[32];
     human_bytes(need, sizeof need, r->dry.checkpoint);
@@ -61,11 +61,11 @@ static bool check_out(struct run *r, struct err *e) {
 
 /* --record FILE, which must not be there. */
 static bool check_record(const char *path, struct err *e) {
-    if (access(path, F_OK) == 0) return record_exists(path, e);
+    if (!record_check(path, e)) return false;
     char *copy = mem_printf("%s", path);
     int reason = try_directory(dirname(copy));
     mem_free(copy);
-    return !reason || err_set(e, "cannot write the gradients to %s: %s", path, strerror(reason));
+    return !reason || err_with(e, err_of_errno(reason), "cannot write the gradients to %s: %s", path, strerror(reason));
 }
 
 static bool check_files(struct run *r, struct err *e) {

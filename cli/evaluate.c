@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cli/run.h"
+#include "cli/watching.h"
 
 /* Do all ranks hold the same bits? */
 static bool same_everywhere(struct comm *c, const float *value, size_t n) {
@@ -65,6 +66,7 @@ static struct sums evaluate_images(struct run *r) {
         net_evaluate(r->net, x, y, valid, &result);
         add(&sums, &result);
         log_evaluation_unit(r);
+        beat();
     }
     mem_pinned_free(x);
     mem_pinned_free(y);
@@ -90,6 +92,7 @@ static struct sums evaluate_text(struct run *r, const struct text_set *text) {
         net_evaluate_tokens(r->net, token, y, valid, &result);
         add(&sums, &result);
         log_evaluation_unit(r);
+        beat();
     }
     mem_pinned_free(token);
     mem_pinned_free(y);
@@ -119,6 +122,7 @@ static void score_text(struct run *r, struct scores *scores) {
 }
 
 void run_evaluate(struct run *r, bool keep, struct scores *scores) {
+    watching_enter(r, ACTIVITY_EVALUATION, r->step);
     float *own = run_average_begin(r), *state = keep ? statistics(r) : NULL;
     average_state(r);
     if (r->text)

@@ -14,7 +14,7 @@
 
 const char evaluate_usage[] =
     "usage: mpirun -np P sparsetrain evaluate CHECKPOINT [--data NAME[:WHERE]] [--batch B] [--device NAME]\n"
-    "                                         [--precision NAME] [--threads N] [--json]\n"
+    "                                         [--precision NAME] [--threads N] [--timeout S] [--json]\n"
     "Evaluates the model of a checkpoint on the test images, or on the validation and test texts, as its run does.\n"
     "CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. On any number of "
     "ranks;\n"
@@ -25,6 +25,9 @@ const char evaluate_usage[] =
     "  --device NAME        auto, cpu or cuda (default as the run was started)\n"
     "  --precision NAME     of a GPU: f32, tf32 or bf16 (default the run's)\n"
     "  --threads N          of the CPU backend on each rank (default the run's)\n"
+    "  --timeout S          end the job, naming the rank, when one has given no sign of life for S seconds (default "
+    "300;\n"
+    "                       0: never)\n"
     "  --json               one JSON object instead of the lines\n";
 
 enum { ARGUMENTS_MAX = 32 };
@@ -39,7 +42,7 @@ struct request {
 
 /* Is this "--data", or "--data=..."? *alone: its value is the next word. */
 static bool is_option(const char *word, bool *alone) {
-    static const char *const names[] = {"--data", "--batch", "--device", "--precision", "--threads"};
+    static const char *const names[] = {"--data", "--batch", "--device", "--precision", "--threads", "--timeout"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t length = strlen(names[i]);
         if (strncmp(word, names[i], length) != 0 || (word[length] && word[length] != '=')) continue;

@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "comm/comm.h"
 
-/* argv[1...]: the checkpoint and the options. Collective; returns an exit status, EXIT_USER with *e filled. */
+/* argv[1...]: the checkpoint and the options. Collective; returns an exit status; with *e filled it is that of the
+ * error. */
 int evaluate_verb(struct comm *c, int argc, char **argv, struct err *e);
 
 extern const char evaluate_usage[]; /* --help */

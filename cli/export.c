@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/out_file.h"
 #include "base/table.h"
 #include "cli/checkpoint_model.h"
 #include "cli/options.h"
@@ -153,36 +154,11 @@ void export_floats(unsigned char *to, const float *from, size_t count) {
 
 /* -- the file -------------------------------------------------------------------------------------------------- */
 
-/* A pipe, a device, a link to one (/dev/stdout): nothing whose place a file may take. */
-static bool is_special(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-/* Returns 0 or the reason why not. */
-static int write_to(const char *path, const struct export_ops *format, const struct export_model *m, bool sync) {
-    int reason = 0;
-    FILE *file = fopen(path, "wb");
-    if (!file) return errno;
-    format->write(file, m);
-    if (fflush(file) != 0 || ferror(file) || (sync && fsync(fileno(file)) != 0)) reason = errno ? errno : EIO;
-    if (fclose(file) != 0 && !reason) reason = errno;
-    return reason;
-}
-
-/* A file has a temporary name until it is complete. */
 static bool write_file(const char *path, const struct export_ops *format, const struct export_model *m, struct err *e) {
-    int reason;
-    if (is_special(path)) {
-        reason = write_to(path, format, m, false);
-    } else {
-        char *temporary = mem_printf("%s.tmp", path);
-        reason = write_to(temporary, format, m, true);
-        if (!reason && rename(temporary, path) != 0) reason = errno;
-        if (reason) unlink(temporary);
-        mem_free(temporary);
-    }
-    return !reason || err_set(e, "cannot write %s: %s; give another --out", path, strerror(reason));
+    struct out_file out;
+    if (!out_file_open(&out, path, "--out", e)) return false;
+    format->write(out.file, m);
+    return out_file_close(&out, e);
 }
 
 static bool export_model(const struct request *r, const struct checkpoint_model *m, struct err *e) {
@@ -199,7 +175,7 @@ static bool export_model(const struct request *r, const struct checkpoint_model 
         r->out ? mem_printf("%s", r->out)
                : mem_printf("%s/model-%08llu.%s", m->at.run_dir, (unsigned long long)m->position.step, r->format->name);
     bool good = write_file(path, r->format, &x, e);
-    if (good && !is_special(path))
+    if (good && !out_file_is_stream(path))
         printf("wrote %s: %zu parameters and %zu running statistics in %zu arrays, after step %llu%s\n", path, l->n,
                l->n_state, x.arrays, (unsigned long long)m->position.step,
                m->drifted ? "; the replicas had drifted apart: their mean" : "");
@@ -214,10 +190,10 @@ int export_verb(int argc, char **argv) {
     struct err e = {0};
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) return fputs(export_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    bool good = parse(&r, argc, argv, &e) && checkpoint_model_open(&m, &checkpoint_export, r.checkpoint, &e) &&
-                export_model(&r, &m, &e);
+    bool good = parse(&r, argc, argv, &e) && (!r.out || out_file_check(r.out, "--out", &e)) &&
+                checkpoint_model_open(&m, &checkpoint_export, r.checkpoint, &e) && export_model(&r, &m, &e);
     checkpoint_model_close(&m);
     if (good) return EXIT_DONE;
     fprintf(stderr, "sparsetrain: %s\n", e.text);
-    return EXIT_USER;
+    return err_status(&e);
 }

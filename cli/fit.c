@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/out_file.h"
 #include "cli/profile.h"
 
 const char fit_usage[] =
@@ -85,8 +86,8 @@ int fit(int argc, char **argv) {
             fputs(fit_usage, stdout);
             return EXIT_DONE;
         }
-    if (parse(&r, argc, argv, &e) && run(&r, &e)) return EXIT_DONE;
+    if (parse(&r, argc, argv, &e) && (!r.out || out_file_check(r.out, "--out", &e)) && run(&r, &e)) return EXIT_DONE;
     fflush(stdout);
     fprintf(stderr, "sparsetrain: %s\n", e.text);
-    return EXIT_USER;
+    return err_status(&e);
 }

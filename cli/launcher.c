@@ -1,7 +1,9 @@
 /* launcher.c: see launcher.h. */
 #include "cli/launcher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "comm/comm.h"
@@ -61,4 +63,30 @@ bool launcher_fits(const struct launcher *l, int size, const char *library, stru
                    "%s started %s%d processes (%s is set), but the MPI of this program, %s, finds one rank in each; "
                    "%s, or unset %s for a run of one rank",
                    l->name, l->at_least ? "at least " : "", l->ranks, l->variable, library, l->advice, l->variable);
+}
+
+/* Was the parent given a rank, too? Then it is a script or the like that the launcher started in our place. Launchers
+ * that belong to another user, as Slurm's, cannot be read and are none. */
+static bool parent_has(const char *variable) {
+    char path[64], *entry = NULL;
+    size_t room = 0, length = strlen(variable);
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%ld/environ", (long)getppid());
+    FILE *f = fopen(path, "re");
+    while (f && !found && getdelim(&entry, &room, '\0', f) > 0)
+        found = strncmp(entry, variable, length) == 0 && entry[length] == '=';
+    if (f) fclose(f);
+    free(entry);
+    return found;
+}
+
+bool launcher_joins(const char *library) {
+    static const struct {
+        const char *library, *ranks, *rank;
+    } own[] = {{"Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"MPICH", "PMI_SIZE", "PMI_RANK"}};
+    if (comm_simulated() || access("/proc/self/environ", R_OK) != 0) return false;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(library, own[i].library, strlen(own[i].library)) == 0 && number(own[i].ranks, 0) > 1)
+            return !parent_has(own[i].rank);
+    return false;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/local_costs.h"
 
@@ -28,7 +29,7 @@ struct table {
     double density;
     double cores; /* of the machine; 0: the table does not say */
     struct row *row;
-    size_t rows;
+    size_t rows, room; /* in use, there */
     struct err *e;
 };
 
@@ -61,16 +62,21 @@ static bool read_table(struct table *t, FILE *file) {
     char line[LINE], device[LOCAL_NAME];
     bool head = false;
     double cores;
-    t->row = mem_alloc(count_lines(file) + 1, sizeof *t->row, "a table of costs");
+    t->room = count_lines(file) + 1;
+    t->row = mem_alloc(t->room, sizeof *t->row, "a table of costs");
     while (fgets(line, sizeof line, file)) {
+        if (strlen(line) == sizeof line - 1 && !strchr(line, '\n'))
+            return err_set(t->e, "%s is no table of measure-costs.sh: it has a line of more than %zu characters",
+                           t->path, sizeof line - 1);
         line[strcspn(line, "\r\n")] = 0;
         if (sscanf(line, "# %31s cores: %lf", device, &cores) == 2 && strcmp(device, t->device) == 0) t->cores = cores;
         if (*line == '#') continue;
         if (!head && strcmp(line, columns) != 0) break;
+        if (head && t->rows == t->room) return err_system(t->e, "cannot read %s: it grew while it was read", t->path);
         if (head) take_row(t, line);
         head = true;
     }
-    if (ferror(file)) return err_set(t->e, "cannot read %s: %s", t->path, strerror(errno));
+    if (ferror(file)) return err_with(t->e, err_of_errno(errno), "cannot read %s: %s", t->path, strerror(errno));
     return head || err_set(t->e, "%s is no table of measure-costs.sh: its columns are others", t->path);
 }
 
@@ -83,6 +89,13 @@ static bool is_number(const char *text, double value) {
 static bool is_of(const struct table *t, const struct row *row, const char *what) {
     return is_number(row->cell[ENTRIES], (double)t->n) && strcmp(row->cell[DEVICE], t->device) == 0 &&
            strcmp(row->cell[WHAT], what) == 0;
+}
+
+/* A time that can be one; NAN: there is none. */
+static double seconds_of(const struct row *row) {
+    char *end;
+    const double seconds = strtod(row->cell[SECONDS], &end);
+    return end != row->cell[SECONDS] && !*end && isfinite(seconds) && seconds >= 0 ? seconds : NAN;
 }
 
 /* Of rows that differ in their ranks: the most that had a core each; where none had, the fewest. */
@@ -111,9 +124,8 @@ static double select_seconds(const struct table *t, const char *algorithm, const
     for (size_t i = 0; i < t->rows; i++) {
         const struct row *row = &t->row[i];
         if (!is_of(t, row, "select") || !is_number(row->cell[DENSITY], t->density)) continue;
-        if (strcmp(row->cell[ALGORITHM], algorithm) == 0) return strtod(row->cell[SECONDS], NULL);
-        if (!*row->cell[ALGORITHM] && strcmp(row->cell[SELECTOR], selector) == 0)
-            seconds = strtod(row->cell[SECONDS], NULL);
+        if (strcmp(row->cell[ALGORITHM], algorithm) == 0) return seconds_of(row);
+        if (!*row->cell[ALGORITHM] && strcmp(row->cell[SELECTOR], selector) == 0) seconds = seconds_of(row);
     }
     return seconds;
 }
@@ -122,8 +134,10 @@ static struct local_cost cost_of(const struct table *t, const char *algorithm, c
     const struct row *row = word_row(t, algorithm, wire);
     if (!row) return (struct local_cost){.select = NAN};
     if (!*row->cell[WIRE]) return (struct local_cost){0};
+    const double word = seconds_of(row);
+    if (isnan(word)) return (struct local_cost){.select = NAN};
     return (struct local_cost){.select = select_seconds(t, algorithm, row->cell[SELECTOR]) / (double)t->n,
-                               .word = strtod(row->cell[SECONDS], NULL)};
+                               .word = word};
 }
 
 /* -- what is not in it ----------------------------------------------------------------------------- */
@@ -171,8 +185,9 @@ static void note_missing(struct local_missing *missing, const char *algorithm, c
 bool local_from_table(const char *path, const char *device, size_t n, double density, struct local_costs *costs,
                       char model[LOCAL_NAME], struct local_missing *missing, struct err *e) {
     struct table t = {.path = path, .device = device, .n = n, .density = density, .e = e};
-    FILE *file = fopen(path, "r");
-    if (!file) return err_set(e, "cannot open %s: %s", path, strerror(errno));
+    const char *why;
+    FILE *file = file_read(path, &why);
+    if (!file) return err_with(e, err_of_errno(errno), "cannot open %s: %s", path, why);
     bool good = read_table(&t, file) && check_rows(&t, model);
     fclose(file);
     *costs = (struct local_costs){0};

@@ -15,8 +15,52 @@ static const double meeting_seconds = 0.25;
 
 /* -- the file -------------------------------------------------------------------------------------------------- */
 
+/* Kept here until it is in the file: what stdio cannot write is gone. */
 static void write_json(struct log *l) {
-    if (l->file) fprintf(l->file, "%s\n", json_text(&l->json));
+    const char *row = json_text(&l->json);
+    const size_t length = strlen(row);
+    if (!l->file) return;
+    if (l->pending_bytes + length + 1 > l->pending_room) {
+        l->pending_room = 2 * (l->pending_bytes + length + 1);
+        char *more = mem_alloc(l->pending_room, 1, "rows of the log");
+        if (l->pending_bytes > 0) memcpy(more, l->pending, l->pending_bytes);
+        mem_free(l->pending);
+        l->pending = more;
+    }
+    memcpy(l->pending + l->pending_bytes, row, length);
+    l->pending[l->pending_bytes + length] = '\n';
+    l->pending_bytes += length + 1;
+}
+
+/* Behind the whole rows of the file, all of what is pending or, as far as the system lets us, nothing. */
+static bool append_pending(struct log *l) {
+    const int file = fileno(l->file);
+    size_t done = 0;
+    if (l->torn && ftruncate(file, (off_t)l->bytes) != 0) return false;
+    l->torn = false;
+    while (done < l->pending_bytes) {
+        const ssize_t n = write(file, l->pending + done, l->pending_bytes - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        done += (size_t)n;
+    }
+    if (done < l->pending_bytes) {
+        const int reason = errno;
+        l->torn = done > 0 && ftruncate(file, (off_t)l->bytes) != 0;
+        errno = reason;
+        return false;
+    }
+    l->bytes += (int64_t)done;
+    l->pending_bytes = 0;
+    return true;
+}
+
+/* Rank 0. Where it fails the rows stay pending, for the next time. */
+static bool write_out(struct log *l, bool sync, struct err *e) {
+    if (!l->file) return true;
+    errno = 0;
+    if (append_pending(l) && (!sync || fsync(fileno(l->file)) == 0)) return true;
+    return err_system(e, "cannot write %s: %s", l->path, strerror(errno ? errno : EIO));
 }
 
 static struct json *begin_row(struct log *l, const char *type) {
@@ -32,10 +76,14 @@ static void end_row(struct log *l) {
 }
 
 bool log_flush(struct run *r, struct err *e) {
-    struct log *l = &r->log;
-    if (l->file && (fflush(l->file) != 0 || ferror(l->file) || fsync(fileno(l->file)) != 0))
-        err_set(e, "cannot write %s: %s; the last complete checkpoint is kept", l->path, strerror(errno));
+    write_out(&r->log, true, e);
     return !comm_agree(r->comm, e);
+}
+
+bool log_is_behind(struct run *r) {
+    uint64_t bytes = r->log.pending_bytes;
+    comm_bcast(r->comm, 0, &bytes, sizeof bytes);
+    return bytes > 0;
 }
 
 static void write_phases(struct json *j, const double phase[PHASE_COUNT]) {
@@ -136,6 +184,10 @@ bool log_open(struct run *r, struct err *e) {
     json_open(&l->json);
     if (first && r->options.out[0]) log_open_file(r, e);
     if (comm_agree(r->comm, e)) return false;
+    uint64_t known[2] = {l->made, l->evaluated};
+    comm_bcast(r->comm, 0, known, sizeof known);
+    l->made = known[0] != 0;
+    l->evaluated = known[1] != 0;
     log_terminal_open(r);
     write_header(r);
     write_choice(r);
@@ -146,6 +198,7 @@ void log_close(struct run *r) {
     struct log *l = &r->log;
     log_terminal_close(r);
     if (l->file) fclose(l->file);
+    mem_free(l->pending);
     mem_free(l->rows);
     mem_free(l->all);
     json_close(&l->json);
@@ -282,8 +335,8 @@ struct decision {
     uint32_t stop, failed;
 };
 
-/* All ranks: gathers the rows, learns of signals, agrees on the next meeting. */
-static bool meet(struct run *r, bool *stop, struct err *e) {
+/* All ranks: gathers the rows, learns of signals and of a log that cannot be written, agrees on the next meeting. */
+static void meet(struct run *r, bool *stop) {
     struct log *l = &r->log;
     uint64_t caught = (uint64_t)(signals_caught() != 0);
     struct decision d = {0};
@@ -292,9 +345,7 @@ static bool meet(struct run *r, bool *stop, struct err *e) {
     if (r->comm->rank == 0) {
         double now = clock_now(), each = (now - l->meeting_time) / (double)l->count;
         for (size_t i = 0; i < l->count; i++) take_step(r, l->all + i, l->count, r->step - l->count + i + 1);
-        if (l->file && (fflush(l->file) != 0 || ferror(l->file)))
-            d.failed = (uint32_t)!err_set(e, "cannot write %s: %s; the last complete checkpoint is kept", l->path,
-                                          strerror(errno));
+        d.failed = !write_out(l, false, &r->trouble);
         log_progress(r, now);
         double fit = meeting_seconds / (each > 1e-9 ? each : 1e-9);
         d.interval = fit < 1 ? 1 : fit > LOG_ROWS ? LOG_ROWS : (uint64_t)fit;
@@ -303,15 +354,14 @@ static bool meet(struct run *r, bool *stop, struct err *e) {
     comm_bcast(r->comm, 0, &d, sizeof d);
     l->interval = (size_t)d.interval;
     l->count = 0;
-    *stop = caught != 0;
-    return !d.failed || !comm_agree(r->comm, e);
+    if (d.failed) comm_agree(r->comm, &r->trouble);
+    *stop = caught != 0 || r->trouble.text[0];
 }
 
-bool log_step(struct run *r, bool must_meet, bool *stop, struct err *e) {
+void log_step(struct run *r, bool must_meet, bool *stop) {
     struct log *l = &r->log;
     l->rows[l->count++] = r->row;
-    if (!must_meet && l->count < l->interval) return true;
-    return meet(r, stop, e);
+    if (must_meet || l->count >= l->interval) meet(r, stop);
 }
 
 /* -- everything but steps -------------------------------------------------------------------------------------- */
@@ -329,7 +379,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     struct totals *t = &r->log.totals;
     struct json *j = begin_row(&r->log, "eval");
     r->log.eval_seconds = seconds;
-    double train_loss = t->loss_samples > 0 ? t->loss / t->loss_samples : scores->test_loss;
+    double train_loss = t->loss_samples > 0 ? t->loss / t->loss_samples : r->step > 0 ? NAN : scores->test_loss;
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
     log_scores(r, scores, j);

@@ -52,8 +52,13 @@ struct totals {
 
 struct log {
     FILE *file;     /* rank 0, with --out; else NULL */
-    bool made;      /* it was not there before */
-    bool evaluated; /* it has the evaluation of the checkpoint that the run resumes from */
+    bool made;      /* it was not there before; the same on all ranks */
+    bool evaluated; /* it has the evaluation of the checkpoint that the run resumes from; likewise */
+    char *pending;  /* rank 0: whole rows that are not in the file yet */
+    size_t pending_bytes, pending_room;
+    int64_t bytes; /* of the file's whole rows */
+    bool torn;     /* the file has a part of a row behind them */
+    bool begun;    /* log_recall: a process that has taken no step yet */
     char path[1024];
     struct json json;
     struct row *rows, *all; /* [LOG_ROWS] of this rank; [size][LOG_ROWS] on rank 0 */
@@ -76,20 +81,24 @@ struct log {
     } evaluation; /* the one under way: so many batches or windows on this rank */
 };
 
-/* Opens OUT/run.jsonl with its header (rank 0); with --resume into the same directory keeps the rows up to the
- * checkpoint. */
+/* Opens OUT/run.jsonl with its header (rank 0), in a directory that is there and locked (run_dir.h); a log that is
+ * there keeps the rows up to the checkpoint. */
 bool log_open(struct run *r, struct err *e);
 /* Rank 0: opens the file (log_file.c). */
 bool log_open_file(struct run *r, struct err *e);
-/* As far as that can be said without writing: has OUT a log already that would be another run's? */
+/* As far as that can be said without writing: can the log be written, if OUT has one? */
 bool log_check(struct run *r, struct err *e);
+/* A row, of those that are kept, of the process that took the last steps: where it ended between its last checkpoint
+ * and its summary, whoever writes that for it has its totals. */
+void log_recall(struct log *l, const char *row);
 void log_close(struct run *r);
 
 /* When a run ends before its first step: a log that log_open has made goes, so that the run can be started again. */
 void log_abandon(struct run *r);
 
-/* Takes r->row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal. */
-bool log_step(struct run *r, bool meet, bool *stop, struct err *e);
+/* Takes r->row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal, or there
+ * is r->trouble, as there is where the rows cannot be written. */
+void log_step(struct run *r, bool meet, bool *stop);
 
 /* The members of an evaluation, in its row, in the summary and in what `evaluate --json` prints. */
 void log_scores(const struct run *r, const struct scores *scores, struct json *j);
@@ -104,8 +113,10 @@ void log_slices(struct run *r, const double *nonzero, const double *sent, const 
 /* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words. */
 double log_dense_bytes(const struct run *r);
 
-/* Rank 0: flushes and fsyncs; false when the disk is full. */
+/* Flushes and fsyncs. Collective; false: it cannot be written. */
 bool log_flush(struct run *r, struct err *e);
+/* Are there rows that could not be written? The same on all ranks. */
+bool log_is_behind(struct run *r);
 
 /* -- the terminal (log_terminal.c), of rank 0 ---------------------------------------------------------------------- */
 /* Bar, lines or nothing, as --progress says and the terminal is. */
@@ -114,6 +125,9 @@ void log_terminal_close(struct run *r);
 
 /* One line, not with --quiet. */
 void log_say(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One line on standard error, in any case. */
+void log_warn(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* What there is to see of the step that was just taken in; [s] now. */
 void log_progress(struct run *r, double now);

@@ -6,23 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "cli/file_sync.h"
 #include "cli/run.h"
 #include "cli/shell_quote.h"
-
-/* Makes DIR and its parents. */
-static bool make_directories(const char *dir, struct err *e) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s", dir);
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = '\0';
-        mkdir(path, 0777);
-        *p = '/';
-    }
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return true;
-    return err_set(e, "cannot make the directory --out %s: %s", dir, strerror(errno));
-}
 
 /* The step of a row, so that rows after the checkpoint can be dropped; they will be computed again. */
 static long long row_step(const char *line) {
@@ -42,30 +30,42 @@ static bool kept(const struct run *r, const char *line) {
     return strchr(line, '\n') && !is_row(line, "summary") && row_step(line) <= (long long)r->first_step;
 }
 
+/* False: one of the two files fails, with errno set. An error is no end of the old one: the rows behind it would be
+ * lost. */
+static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
+    struct log *l = &r->log;
+    char *line = NULL;
+    size_t size = 0;
+    bool good = true;
+    errno = 0;
+    while (good && getline(&line, &size, old) > 0) {
+        if (!kept(r, line)) continue;
+        good = fputs(line, copy) >= 0;
+        if (r->first_step == r->stop) log_recall(l, line);
+        l->evaluated |= is_row(line, "eval") && row_step(line) == (long long)r->first_step;
+    }
+    free(line);
+    return good && !ferror(old) && feof(old) && fflush(copy) == 0 && fsync(fileno(copy)) == 0;
+}
+
 /* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
 static bool keep_rows(struct run *r, struct err *e) {
     struct log *l = &r->log;
     char temporary[1040];
     snprintf(temporary, sizeof temporary, "%s.tmp", l->path);
-    FILE *old = fopen(l->path, "r");
-    if (!old) return true;
-    FILE *new = fopen(temporary, "w");
-    char *line = NULL;
-    size_t size = 0;
-    bool good = new != NULL;
-    while (good && getline(&line, &size, old) > 0) {
-        if (!kept(r, line)) continue;
-        good = fputs(line, new) >= 0;
-        l->evaluated |= is_row(line, "eval") && row_step(line) == (long long)r->first_step;
-    }
-    free(line);
+    const char *why = NULL;
+    FILE *old = file_read(l->path, &why);
+    if (!old) return err_with(e, err_of_errno(errno), "cannot read %s: %s; choose another --out", l->path, why);
+    FILE *copy = file_create(temporary, &why);
+    bool good = copy && copy_rows(r, old, copy);
+    int reason = good ? 0 : errno;
     fclose(old);
-    if (new) good = fclose(new) == 0 && good;
-    good = good && rename(temporary, l->path) == 0;
-    if (good) return true;
-    err_set(e, "cannot rewrite %s: %s", l->path, strerror(errno));
-    unlink(temporary);
-    return false;
+    if (copy && fclose(copy) != 0 && good) good = false, reason = errno;
+    if (good && rename(temporary, l->path) != 0) good = false, reason = errno;
+    if (good) return directory_sync(r->options.out, e);
+    if (copy) unlink(temporary);
+    if (!reason) reason = EIO;
+    return err_with(e, err_of_errno(reason), "cannot rewrite %s: %s", l->path, strerror(reason));
 }
 
 bool log_check(struct run *r, struct err *e) {
@@ -73,24 +73,20 @@ bool log_check(struct run *r, struct err *e) {
     const char *out = r->options.out;
     if (snprintf(l->path, sizeof l->path, "%s/run.jsonl", out) >= (int)sizeof l->path)
         return err_set(e, "--out: the name of the directory is too long");
-    if (access(l->path, F_OK) != 0) return true;
-    if (!r->options.resume[0]) {
-        char *quoted = shell_quote(out);
-        err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
-        mem_free(quoted);
-        return false;
-    }
-    return access(l->path, W_OK) == 0 ||
-           err_set(e, "cannot write %s: %s; choose another --out", l->path, strerror(errno));
+    return access(l->path, F_OK) != 0 || access(l->path, W_OK) == 0 ||
+           err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, strerror(errno));
 }
 
 bool log_open_file(struct run *r, struct err *e) {
     struct log *l = &r->log;
-    if (!log_check(r, e) || !make_directories(r->options.out, e)) return false;
+    if (!log_check(r, e)) return false;
     bool there = access(l->path, F_OK) == 0;
     if (there && !keep_rows(r, e)) return false;
-    l->file = fopen(l->path, "a");
-    if (!l->file) return err_set(e, "cannot write %s: %s; choose another --out", l->path, strerror(errno));
+    const char *why;
+    l->file = file_append(l->path, &why);
+    if (!l->file) return err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, why);
+    struct stat info;
+    l->bytes = fstat(fileno(l->file), &info) == 0 ? (int64_t)info.st_size : 0;
     l->made = !there;
     return true;
 }

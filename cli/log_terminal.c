@@ -58,6 +58,18 @@ void log_say(struct run *r, const char *format, ...) {
     fflush(stdout);
 }
 
+void log_warn(struct run *r, const char *format, ...) {
+    if (r->comm->rank != 0) return;
+    progress_clear(&r->log.bar);
+    fflush(stdout);
+    fputs("sparsetrain: ", stderr);
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
 /* Seconds until the run stops: its steps take as long as those so far, the first aside, and each evaluation that is to
  * come as long as the last. NaN before there was a step. */
 static double seconds_left(const struct run *r) {

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "cli/bench_exchange.h"
 #include "cli/bench_net.h"
 #include "cli/bench_p2p.h"
@@ -17,76 +16,82 @@
 #include "cli/evaluate_verb.h"
 #include "cli/export.h"
 #include "cli/fit.h"
+#include "cli/greeting.h"
 #include "cli/launcher.h"
 #include "cli/list.h"
 #include "cli/predict.h"
 #include "cli/report.h"
 #include "cli/run.h"
 #include "cli/signals.h"
+#include "cli/standard_streams.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 
-/* All ranks end together; the error is the same on all of them, and rank 0 says it. */
-static int user_error(struct comm *c, const struct err *e) {
+/* All ranks end together; the error is the same on all of them, and rank 0 says it. Returns the exit status. */
+static int give_up(struct comm *c, const struct err *e) {
     if (c->rank == 0) {
         fflush(stdout);
         fprintf(stderr, "sparsetrain: %s\n", e->text);
     }
     comm_close(c);
-    return EXIT_USER;
+    return err_status(e);
 }
 
-/* MPI, where it fits the launcher. Else NULL and the exit status: of the processes one speaks. The others leave with 0:
- * a status of theirs could end the job before it has spoken. */
-static struct comm *open_job(int *argc, char ***argv, int *status) {
-    const struct launcher launcher = launcher_look();
-    struct comm *c = comm_open(argc, argv);
+/* All ranks end, with this status; with EXIT_SYSTEM where it would be EXIT_DONE and what was said has been lost. */
+static int leave(struct comm *c, int status) {
     struct err e = {0};
-    *status = EXIT_DONE;
-    if (launcher_fits(&launcher, c->size, comm_library(), &e)) return c;
-    if (launcher.speaks)
-        *status = user_error(c, &e);
-    else
-        comm_close(c);
-    return NULL;
-}
-
-static int finish(struct run *r, int status) {
-    uint64_t hash = run_check_replicas(r);
-    struct err e = {0};
-    log_summary(r, hash);
-    if (!log_flush(r, &e) || !run_write_trace(r, &e)) return user_error(r->comm, &e);
-    report_end(r, status);
-    run_close(r);
+    streams_check(&e);
+    if (comm_agree(c, &e)) {
+        if (c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", e.text);
+        if (status == EXIT_DONE) status = err_status(&e);
+    }
+    comm_close(c);
     return status;
+}
+
+/* A run that ended well or not (e), and all that can still be said or saved of it. Its threads read what MPI takes back
+ * at its end, so they end first. */
+static int finish(struct run *r, int status, struct err *e) {
+    struct comm *c = r->comm;
+    if (!e->text[0]) {
+        log_summary(r, run_check_replicas(r));
+        log_flush(r, e);
+    }
+    run_write_trace(r, e);
+    if (!e->text[0]) report_end(r, status);
+    run_close(r);
+    return e->text[0] ? give_up(c, e) : leave(c, status);
+}
+
+static int finish_complete(struct run *r) {
+    report_complete(r);
+    return leave(r->comm, EXIT_DONE);
 }
 
 static int finish_dry(struct run *r) {
     struct comm *c = r->comm;
     dry_run_report(r);
     run_close(r);
-    comm_close(c);
-    return EXIT_DONE;
+    return leave(c, EXIT_DONE);
 }
 
 static int train(int argc, char **argv, int first) {
     int status;
-    struct comm *c = open_job(&argc, &argv, &status);
+    struct comm *c = greeting_open(&argc, &argv, 0, false, &status);
     struct options o;
     struct err e = {0};
     if (!c) return status;
     signals_open();
     options_default(&o);
     options_parse(&o, argc, argv, first, &e);
-    if (comm_agree(c, &e)) return user_error(c, &e);
+    if (comm_agree(c, &e)) return give_up(c, &e);
     static struct run r; /* large */
-    if (!run_open(&r, &o, argv[0], c, &e)) return user_error(c, &e);
+    if (!run_open(&r, &o, argv[0], c, &e)) return give_up(c, &e);
+    if (r.complete) return finish_complete(&r);
     report_begin(&r);
     if (r.options.dry_run) return finish_dry(&r);
-    if (!run_train(&r, &status, &e)) return user_error(c, &e);
-    status = finish(&r, status);
-    if (status != EXIT_USER) comm_close(c);
-    return status;
+    run_train(&r, &status, &e);
+    return finish(&r, status, &e);
 }
 
 static void print_man(void) {
@@ -132,7 +137,7 @@ static const struct {
     {"fit", NULL, fit},          {"export", NULL, export_verb},
 };
 
-/* Verbs that need MPI: every rank acts, and all return the same status. EXIT_USER with e filled, the same on all
+/* Verbs that need MPI: every rank acts, and all return the same status. With e filled, the same on all
  * ranks (comm_agree): it is printed here. argv[0] is the last word of the verb. Looked at after the verbs above. */
 static const struct {
     const char *first, *second;
@@ -189,40 +194,35 @@ static int words_of(const char *first, const char *second, int argc, char **argv
     return argc > 2 && strcmp(argv[2], second) == 0 ? 2 : 0;
 }
 
-/* Ranks with other options than rank 0's would wait for each other for ever. argv[0]: the verb. */
-static bool same_options(struct comm *c, int argc, char **argv, struct err *e) {
-    enum traffic traffic = c->traffic;
-    uint64_t mine = 0, first;
-    c->traffic = TRAFFIC_CONTROL;
-    for (int i = 0; i < argc; i++) mine = hash64(mine, argv[i], strlen(argv[i]));
-    first = mine;
-    comm_bcast(c, 0, &first, sizeof first);
-    if (mine != first) err_set(e, "%s: rank %d was started with other options than rank 0", argv[0], c->rank);
-    bool same = !comm_agree(c, e);
-    c->traffic = traffic;
-    return same;
-}
-
 static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
     int status;
     struct err e = {0};
-    struct comm *c = open_job(&argc, &argv, &status);
+    struct comm *c = greeting_open(&argc, &argv, words, true, &status);
     if (!c) return status;
-    bool same = same_options(c, argc - words, argv + words, &e);
-    status = same ? mpi_verbs[verb].run(c, argc - words, argv + words, &e) : EXIT_USER;
-    if (status == EXIT_USER && e.text[0]) return user_error(c, &e);
-    comm_close(c);
-    return status;
+    status = mpi_verbs[verb].run(c, argc - words, argv + words, &e);
+    return e.text[0] ? give_up(c, &e) : leave(c, status);
 }
 
-int main(int argc, char **argv) {
+/* The others leave with 0: a status of theirs could end the job before rank 0 has spoken. */
+static int no_such_verb(int argc, char **argv) {
+    bool second = argc > 2 && *argv[2] != '-';
+    if (launcher_rank() != 0) return EXIT_DONE;
+    fprintf(stderr, "sparsetrain: there is no verb \"%.60s%s%.60s\"; sparsetrain --help lists them\n", argv[1],
+            second ? " " : "", second ? argv[2] : "");
+    return EXIT_USER;
+}
+
+static int act(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : "";
+    int status;
     for (size_t i = 0; i < sizeof plain_verbs / sizeof *plain_verbs; i++) {
         int words = words_of(plain_verbs[i].first, plain_verbs[i].second, argc, argv);
+        if (words && !greeting_plain(plain_verbs[i].first, plain_verbs[i].second, &status)) return status;
         if (words) return run_plain(&plain_verbs[i], argc - words, argv + words);
     }
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         int words = words_of(verbs[i].first, verbs[i].second, argc, argv);
+        if (words && !greeting_plain(verbs[i].first, verbs[i].second, &status)) return status;
         if (words) return launcher_rank() == 0 ? verbs[i].run(argc - words, argv + words) : EXIT_DONE;
     }
     for (size_t i = 0; i < sizeof mpi_verbs / sizeof *mpi_verbs; i++) {
@@ -230,16 +230,21 @@ int main(int argc, char **argv) {
         if (words) return run_mpi_verb(i, words, argc, argv);
     }
     bool named = strcmp(word, "train") == 0;
-    if (asks_for(argc, argv, "--help")) return answer(print_help);
-    if (asks_for(argc, argv, "--version")) return answer(version_print);
-    if (!named && *word && *word != '-') {
-        /* The others leave with 0: a status of theirs could end the job before rank 0 has spoken. */
-        if (launcher_rank() != 0) return EXIT_DONE;
-        fprintf(stderr, "sparsetrain: there is no verb \"%.60s%s%.60s\"; sparsetrain --help lists them\n", word,
-                argc > 2 && *argv[2] != '-' ? " " : "", argc > 2 && *argv[2] != '-' ? argv[2] : "");
-        return EXIT_USER;
-    }
+    if (asks_for(argc, argv, "--help")) return greeting_plain("help", NULL, &status) ? answer(print_help) : status;
+    if (asks_for(argc, argv, "--version"))
+        return greeting_plain("version", NULL, &status) ? answer(version_print) : status;
+    if (!named && *word && *word != '-') return greeting_plain(word, NULL, &status) ? no_such_verb(argc, argv) : status;
     return train(argc, argv, named ? 2 : 1);
+}
+
+/* A verb without MPI has ended; with MPI all ranks have looked together (leave). */
+int main(int argc, char **argv) {
+    struct err e = {0};
+    streams_open();
+    int status = act(argc, argv);
+    if (streams_check(&e)) return status;
+    fprintf(stderr, "sparsetrain: %s\n", e.text);
+    return status == EXIT_DONE ? err_status(&e) : status;
 }
 
 #ifdef ST_LOADER

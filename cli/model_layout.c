@@ -57,22 +57,47 @@ static const char *behind(const char *line, const char *kind) {
     return strncmp(line, kind, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
 }
 
+/* What is told of a model besides, once each. */
+static const char *const abouts[] = {"input", "mean", "std", "classes"};
+enum { ABOUTS = sizeof abouts / sizeof *abouts };
+
+/* Every line is of a slice or one of these, and all of it can be shown. */
+static bool lines_known(const char *text) {
+    bool seen[ABOUTS] = {false};
+    for (; *text; text += strcspn(text, "\n") + 1) {
+        size_t length = strcspn(text, "\n"), i = 0;
+        if (text[length] != '\n') return false;
+        for (size_t j = 0; j < length; j++)
+            if (text[j] < ' ' || text[j] > '~') return false;
+        if (behind(text, parameter) || behind(text, statistic)) continue;
+        while (i < ABOUTS && !behind(text, abouts[i])) i++;
+        if (i == ABOUTS || seen[i]) return false;
+        seen[i] = true;
+    }
+    return true;
+}
+
 static size_t lines_of(const char *text, const char *kind) {
     size_t count = 0;
     for (; *text; text += strcspn(text, "\n"), text += *text == '\n') count += behind(text, kind) != NULL;
     return count;
 }
 
+/* Of a slice: it becomes the name of a file in an archive (export). */
+static const char name_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
 /* "conv1.weight 16 3 3 3", up to the end of the line; it begins at *total. */
 static bool take_slice(const char *at, struct slice *s, size_t *total) {
     size_t length = strcspn(at, " \n");
-    if (length == 0 || length >= SLICE_NAME_MAX) return false;
+    if (length == 0 || length >= SLICE_NAME_MAX || strspn(at, name_characters) < length) return false;
     *s = (struct slice){.offset = *total, .size = 1};
     memcpy(s->name, at, length);
     for (at += length; *at == ' ';) {
         char *end;
         unsigned long long dim = strtoull(at + 1, &end, 10);
-        if (s->dims == SLICE_DIMS_MAX || end == at + 1 || dim == 0 || dim > UINT32_MAX / s->size) return false;
+        if (strspn(at + 1, "0123456789") == 0 || s->dims == SLICE_DIMS_MAX || end == at + 1 || dim == 0 ||
+            dim > UINT32_MAX / s->size)
+            return false;
         s->dim[s->dims++] = (size_t)dim;
         s->size *= (size_t)dim;
         at = end;
@@ -93,7 +118,8 @@ bool model_layout_open(struct model_layout *l, const char *text, const char *fro
     *l = (struct model_layout){.slices = lines_of(text, parameter), .state_slices = lines_of(text, statistic)};
     l->slice = mem_zalloc(l->slices, sizeof *l->slice, "the slices of a checkpoint");
     l->state_slice = mem_zalloc(l->state_slices, sizeof *l->state_slice, "the slices of a checkpoint");
-    if (take_slices(text, parameter, l->slice, &l->n) && take_slices(text, statistic, l->state_slice, &l->n_state))
+    if (lines_known(text) && take_slices(text, parameter, l->slice, &l->n) &&
+        take_slices(text, statistic, l->state_slice, &l->n_state))
         return true;
     model_layout_close(l);
     return err_set(e, "the checkpoint %s is damaged: its list of slices cannot be read", from);

@@ -20,7 +20,7 @@ static const void *const_value_of(const struct options *o, const struct option_r
     return (const char *)o + row->offset;
 }
 
-static const struct option_row *find_row(const char *name, size_t length) {
+const struct option_row *options_row(const char *name, size_t length) {
     for (size_t i = 0; i < option_rows; i++)
         if (strlen(option_table[i].name) == length && strncmp(option_table[i].name, name, length) == 0)
             return &option_table[i];
@@ -32,7 +32,7 @@ static size_t row_number(const struct option_row *row) {
 }
 
 bool options_given(const struct options *o, const char *name) {
-    return o->given[row_number(find_row(name, strlen(name)))];
+    return o->given[row_number(options_row(name, strlen(name)))];
 }
 
 static void set_default(struct options *o, const struct option_row *row) {
@@ -50,13 +50,13 @@ void options_default(struct options *o) {
 }
 
 void options_reset(struct options *o, const char *name) {
-    const struct option_row *row = find_row(name, strlen(name));
+    const struct option_row *row = options_row(name, strlen(name));
     set_default(o, row);
     o->given[row_number(row)] = false;
 }
 
 void options_ignore(struct options *o, const char *name) {
-    o->ignored[row_number(find_row(name, strlen(name)))] = true;
+    o->ignored[row_number(options_row(name, strlen(name)))] = true;
 }
 
 void options_ignored(const struct options *o, char *text, size_t size) {
@@ -191,7 +191,7 @@ bool options_parse(struct options *o, int argc, char **argv, int first, struct e
             return err_set(e, "\"%.200s\" is not an option; options begin with -- (see sparsetrain --help)", argv[i]);
         const char *name = argv[i] + 2, *equals = strchr(name, '=');
         size_t length = equals ? (size_t)(equals - name) : strlen(name);
-        const struct option_row *row = find_row(name, length);
+        const struct option_row *row = options_row(name, length);
         if (!row) return unknown_option(name, length, e);
         const char *text = equals ? equals + 1 : NULL;
         if (row->type == OPTION_FLAG) {
@@ -256,78 +256,11 @@ char *options_text(const struct options *o, enum option_rule rule) {
     return all;
 }
 
-/* The run may be made longer or shorter, and its length may be given the other way. */
-static bool is_length(const struct option_row *row) {
-    return strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0;
-}
-
-/* Which checkpoints are kept stays as it was, so that none is lost by resuming, unless something else is said. */
-static bool may_change(const struct option_row *row) {
-    return is_length(row) || strcmp(row->name, "keep") == 0 || strcmp(row->name, "keep-every") == 0;
-}
-
-/* What was not given is the checkpoint's; so is the algorithm where it is to be chosen. */
-static bool take_over(struct options *o, const struct option_row *row, const char *text, struct err *e) {
-    bool algo = strcmp(row->name, "algo") == 0;
-    if (o->given[row_number(row)]) return !algo || !options_auto(o) || options_set(o, row, text, e);
-    bool other_length = is_length(row) && (options_given(o, "epochs") || options_given(o, "steps"));
-    return other_length || options_set(o, row, text, e);
-}
-
-/* What was given must be the checkpoint's; what of it the algorithm had no use for has been ignored. */
-static bool compare(struct options *o, const struct option_row *row, const char *text, struct err *e) {
-    char now[OPTION_TEXT_MAX];
-    if (!o->given[row_number(row)]) return take_over(o, row, text, e);
-    options_value(o, row, now);
-    if (strcmp(now, text) == 0 || may_change(row)) return true;
-    return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
-                   row->name, text, now, row->name);
-}
-
-/* Each line "name=value" of a checkpoint's options to `take`. */
-static bool each_row(struct options *o, const char *text,
-                     bool (*take)(struct options *o, const struct option_row *row, const char *text, struct err *e),
-                     struct err *e) {
-    while (*text) {
-        const char *equals = strchr(text, '='), *end = strchr(text, '\n');
-        char value[OPTION_TEXT_MAX];
-        if (!equals || !end || equals > end || end - equals > OPTION_TEXT_MAX)
-            return err_set(e, "the checkpoint's list of options cannot be read");
-        const struct option_row *row = find_row(text, (size_t)(equals - text));
-        if (!row)
-            return err_set(e, "the checkpoint was made by another version, with an option --%.*s", (int)(equals - text),
-                           text);
-        memcpy(value, equals + 1, (size_t)(end - equals - 1));
-        value[end - equals - 1] = '\0';
-        if (!take(o, row, value, e)) return false;
-        text = end + 1;
-    }
-    return true;
-}
-
-bool options_resume(struct options *o, const char *text, struct err *e) {
-    bool chosen = options_auto(o);
-    if (!each_row(o, text, take_over, e)) return false;
-    if (options_given(o, "algo")) options_drop_unused(o, chosen);
-    return each_row(o, text, compare, e);
-}
-
-static bool inherit_value(struct options *o, const struct option_row *row, const char *text, struct err *e) {
-    return o->given[row_number(row)] || options_set(o, row, text, e);
-}
-
-bool options_inherit(struct options *o, const char *text, struct err *e) {
-    return each_row(o, text, inherit_value, e);
-}
-
-void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]) {
-    size_t length = strlen(name);
-    value[0] = '\0';
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-        if (strncmp(text, name, length) != 0 || text[length] != '=') continue;
-        snprintf(value, OPTION_TEXT_MAX, "%.*s", (int)strcspn(text + length + 1, "\n"), text + length + 1);
-        return;
-    }
+char *options_kept(const struct options *o) {
+    char *run = options_text(o, RULE_RUN), *kept = options_text(o, RULE_KEPT), *both = mem_printf("%s%s", run, kept);
+    mem_free(run);
+    mem_free(kept);
+    return both;
 }
 
 void options_json(const struct options *o, struct json *j) {

@@ -28,7 +28,7 @@ struct options {
     char gaussian_adjust[OPTION_TEXT_MAX], wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX],
         oktopk_thresholds[OPTION_TEXT_MAX], overlap[OPTION_TEXT_MAX];
     int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
-    bool local_update, momentum_correction, momentum_masking, fold_lr;
+    bool local_update, momentum_correction, momentum_masking, fold_lr, wire_check;
     char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
     int64_t hidden, bptt;
     double dropout;
@@ -40,6 +40,7 @@ struct options {
     int64_t seed;
     char device[OPTION_TEXT_MAX], precision[OPTION_TEXT_MAX];
     int64_t threads;
+    double timeout;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
     int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
     char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
@@ -55,7 +56,9 @@ enum option_type { OPTION_FLAG, OPTION_INTEGER, OPTION_REAL, OPTION_TEXT, OPTION
 
 enum option_rule {
     RULE_RUN,  /* part of what the run computes: the same on all ranks, and a resumed run keeps it */
-    RULE_LOCAL /* only how the run is watched, how far it goes now, or where its files go */
+    RULE_KEPT, /* how the run is watched: a resumed run goes on with it unless told otherwise */
+    RULE_LOCAL /* of this start alone: how far it goes, what it prints, and all names of files to write, which a file
+                  that somebody made, such as a checkpoint, must not bring */
 };
 
 struct option_row {
@@ -74,6 +77,9 @@ struct option_row {
 
 extern const struct option_row option_table[];
 extern const size_t option_rows;
+
+/* The row of this name, so many characters, or NULL. */
+const struct option_row *options_row(const char *name, size_t length);
 
 /* All values as their defaults; numbers without one are NaN or -1. */
 void options_default(struct options *o);
@@ -117,10 +123,17 @@ void options_value(const struct options *o, const struct option_row *row, char t
 /* "name=value\n" for every row of this rule, in table order; fresh memory. */
 char *options_text(const struct options *o, enum option_rule rule);
 
+/* What a checkpoint has of the options, and a resumed run goes on with: the rows of RULE_RUN and RULE_KEPT; fresh
+ * memory. */
+char *options_kept(const struct options *o);
+
 /* Takes from such a text every value that was not given on the command line; a given one that differs is refused. The
- * length of the run (epochs, steps) and which checkpoints are kept may change, and --algo auto is content with the
- * text's. */
+ * length of the run (epochs, steps), which checkpoints are kept and the rows of RULE_KEPT may change, and --algo auto
+ * is content with the text's. */
 bool options_resume(struct options *o, const char *text, struct err *e);
+
+/* Is it such a text? Every line an option that a checkpoint may bring, none twice, each value one that it can have. */
+bool options_stored(const char *text, struct err *e);
 
 /* The value of one option in such a text, "" where it has none. */
 void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]);

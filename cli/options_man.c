@@ -17,7 +17,9 @@ struct man_row {
 
 static const struct man_row exit_rows[] = {
     {"0", "The run, or what a verb was asked for, is done."},
-    {"1", "An error of the system: no memory, a full disk, a message that MPI could not deliver; of bench also: an "
+    {"1", "An error of the system: no memory, a full disk, output that nobody takes, a message that MPI could not "
+          "deliver; of "
+          "bench also: an "
           "exchange did not pass its verification."},
     {"2", "A mistake of the user's: one line says what is wrong and what to do. The same on all ranks."},
     {"3", "NaN or infinity in training; the line names step, rank and parameter."},
@@ -50,6 +52,7 @@ static const struct man_row file_rows[] = {
     {"OUT/checkpoint-STEP/", "The last two checkpoints, or those of --keep and --keep-every: model.ckpt, and for each "
                              "rank a file, rank0000.ckpt and on, with "
                              "what it has of its own. All ranks must be able to read and write OUT."},
+    {"OUT/lock", "While a run goes on there: host, process and start of whoever writes to OUT."},
     {"OUT/vocabulary.txt", "Of a run on a text: line i is word i, from 0."},
     {"PREFIX/share/sparsetrain/scripts/", "fetch-data.sh, plot.sh, sweep.sh, slurm/generate.sh and what they need; "
                                           "PREFIX is the folder above the program's bin. In a clone: scripts/."},
@@ -136,7 +139,8 @@ static void see_also(FILE *stream) {
     fputs(".SH SEE ALSO\n.BR mpirun (1),\n.BR srun (1),\n.BR gnuplot (1),\n.BR pkg\\-config (1)\n.PP\n", stream);
     roff(stream,
          "Pages, in PREFIX/share/doc/sparsetrain: docs/training.md (models, texts, techniques), docs/exchanges.md "
-         "(algorithms), docs/run-jsonl.md (the log), docs/bench.md (bench, fit, recordings), docs/nodes.md (several "
+         "(algorithms), docs/run-jsonl.md (the log), docs/faults.md (when something fails), docs/bench.md (bench, fit, "
+         "recordings), docs/nodes.md (several "
          "nodes), docs/clusters.md (installing, Slurm, containers), docs/gpu.md, docs/simulation.md, docs/netlab.md, "
          "docs/reproduce.md.",
          true);

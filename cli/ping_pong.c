@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/beat.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/median.h"
@@ -36,7 +37,9 @@ bool ping_pong_sizes(struct ping_pong *p, double least, double most, double fact
 
 /* -- two play, the others sleep -------------------------------------------------------------------- */
 static void wait_asleep(struct comm *c, struct comm_request *request) {
+    beat_wait_begin();
     while (!comm_test(c, request)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    beat_wait_end();
 }
 
 static void receive_asleep(struct comm *c, int source, int tag, void *data, size_t bytes) {
@@ -199,6 +202,7 @@ size_t ping_pong_measure(struct comm *c, const struct ping_pong *p, struct ping_
     g.out = mem_zalloc(longest, 1, "messages out");
     g.in = mem_zalloc(longest, 1, "messages in");
     g.seconds = mem_zalloc(p->sizes * p->repeat, sizeof *g.seconds, "measured times");
+    beat_activity(ACTIVITY_MEASURE, 0);
     int32_t *node = c->rank == 0 ? mem_alloc((size_t)c->size, sizeof *node, "the nodes of the ranks") : NULL;
     int32_t mine = c->node;
     *pair = NULL;

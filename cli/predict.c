@@ -406,5 +406,5 @@ int predict(int argc, char **argv) {
     if (ok && show(&r, &e)) return EXIT_DONE;
     fflush(stdout);
     fprintf(stderr, "sparsetrain: %s\n", e.text);
-    return EXIT_USER;
+    return err_status(&e);
 }

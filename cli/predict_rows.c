@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "comm/best.h"
@@ -200,11 +201,12 @@ static bool take_row(const char *line, const char *where, const struct network *
 }
 
 bool predict_rows(const char *path, const struct network *net, bool json, struct err *e) {
-    FILE *file = fopen(path, "r");
+    const char *why;
+    FILE *file = file_read_stream(path, &why);
     char *line = NULL;
     size_t capacity = 0, lines = 0, rows = 0, others = 0;
     bool ok = true, used = false;
-    if (!file) return err_set(e, "predict: cannot open %s: %s", path, strerror(errno));
+    if (!file) return err_with(e, err_of_errno(errno), "predict: cannot open %s: %s", path, why);
     if (!json)
         printf("%-12s %11s %10s %5s %5s %12s %12s %12s %12s %9s\n", "algorithm", "n", "k", "P", "/node", "measured ms",
                "selection", "the rest", "predicted ms", "ratio");
@@ -216,7 +218,7 @@ bool predict_rows(const char *path, const struct network *net, bool json, struct
         ok = take_row(line, where, net, json, &used, e);
         if (ok) rows += used, others += !used;
     }
-    if (ok && ferror(file)) ok = err_set(e, "predict: cannot read %s: %s", path, strerror(errno));
+    if (ok && ferror(file)) ok = err_with(e, err_of_errno(errno), "predict: cannot read %s: %s", path, strerror(errno));
     if (ok && rows == 0) ok = err_set(e, "%s: no row of sparsetrain bench --json in it", path);
     if (ok && !json) printf("ratio: the rest (measured without selection) / predicted\n");
     if (ok && !json && others > 0) printf("%zu line%s without an algorithm left out\n", others, others == 1 ? "" : "s");

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/out_file.h"
 
 enum { FILE_MAX = 1 << 28 };
 
@@ -79,32 +81,37 @@ static void write_lines(const struct profile *p, FILE *file) {
 }
 
 bool profile_write(const struct profile *p, const char *path, struct err *e) {
-    FILE *file = fopen(path, "we");
-    if (!file) return err_set(e, "cannot write the profile %s: %s", path, strerror(errno));
-    write_lines(p, file);
-    bool failed = fflush(file) != 0 || ferror(file);
-    int why = errno;
-    if (fclose(file) != 0 && !failed) failed = true, why = errno;
-    return !failed || err_set(e, "cannot write the profile %s: %s", path, strerror(why));
+    struct out_file out;
+    if (!out_file_open(&out, path, "--out", e)) return false;
+    write_lines(p, out.file);
+    return out_file_close(&out, e);
 }
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
 char *profile_load(const char *path, struct err *e) {
     struct stat info;
-    FILE *file = fopen(path, "rbe");
+    const char *why;
+    FILE *file = file_read(path, &why);
     if (!file) {
-        err_set(e, "cannot read the profile %s: %s", path, strerror(errno));
+        err_with(e, err_of_errno(errno), "cannot read the profile %s: %s", path, why);
         return NULL;
     }
     char *text = NULL;
-    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > FILE_MAX) {
+    if (fstat(fileno(file), &info) != 0 || info.st_size > FILE_MAX) {
         err_set(e, "%s is no profile (sparsetrain fit RECORDING --out FILE makes one)", path);
     } else {
         size_t bytes = (size_t)info.st_size;
         text = mem_zalloc(bytes + 1, 1, "a profile");
         if (fread(text, 1, bytes, file) != bytes) {
-            err_set(e, "cannot read the profile %s: it became shorter while it was read", path);
+            if (ferror(file))
+                err_system(e, "cannot read the profile %s: %s", path, strerror(errno));
+            else
+                err_set(e, "cannot read the profile %s: it became shorter while it was read", path);
+            mem_free(text);
+            text = NULL;
+        } else if (strlen(text) != bytes) {
+            err_set(e, "%s is no profile: it is no text (sparsetrain fit RECORDING --out FILE makes one)", path);
             mem_free(text);
             text = NULL;
         }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -39,7 +40,7 @@ static size_t row_bytes(size_t n) {
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
 bool record_cannot_write(const struct record *r, struct err *e) {
-    return err_set(e, "cannot write the gradients to %s: %s", r->path, strerror(errno));
+    return err_with(e, err_of_errno(errno), "cannot write the gradients to %s: %s", r->path, strerror(errno));
 }
 
 static void write_head(struct record *r, const struct record_about *about, struct err *e) {
@@ -62,8 +63,13 @@ static void write_head(struct record *r, const struct record_about *about, struc
     if (!good) record_cannot_write(r, e);
 }
 
-bool record_exists(const char *path, struct err *e) {
+static bool record_exists(const char *path, struct err *e) {
     return err_set(e, "%s is there already; remove it or give --record another name", path);
+}
+
+bool record_check(const char *path, struct err *e) {
+    struct stat info;
+    return lstat(path, &info) != 0 || record_exists(path, e);
 }
 
 /* Rank 0. O_EXCL: gradients of another run are not to be lost by a slip. */
@@ -154,6 +160,10 @@ void record_close(struct record *r) {
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
+static bool cannot_read(const struct record_reader *in, struct err *e) {
+    return err_with(e, err_of_errno(errno), "cannot read %s: %s", in->path, strerror(errno));
+}
+
 static bool check_head(const struct record_reader *in, struct err *e) {
     const struct record_head *head = &in->head;
     if (memcmp(head->magic, kinds[!in->selected].magic, sizeof head->magic) == 0)
@@ -172,23 +182,39 @@ static bool check_head(const struct record_reader *in, struct err *e) {
     return true;
 }
 
-static bool read_slices(struct record_reader *in, struct err *e) {
+/* A text of a file that may be anybody's, on its way to a terminal: it ends, and can be shown. */
+static void make_shown(char *text, size_t size) {
+    text[size - 1] = '\0';
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+}
+
+/* Their sizes add up to n; a sum that runs over is not mistaken for it. */
+static bool slices_add_up(struct record_reader *in) {
+    uint64_t rest = in->head.n;
+    for (size_t i = 0; i < in->head.slices; i++) {
+        if (in->slice[i].size > rest) return false;
+        rest -= in->slice[i].size;
+        make_shown(in->slice[i].name, sizeof in->slice[i].name);
+    }
+    return in->head.slices == 0 || rest == 0;
+}
+
+/* rest: bytes behind the fixed part of the head. */
+static bool read_slices(struct record_reader *in, size_t rest, struct err *e) {
     struct record_head *head = &in->head;
-    uint64_t total = 0;
     uint32_t crc;
     size_t bytes = head->slices * sizeof *in->slice, more = in->selected ? sizeof in->selection : 0;
+    if (bytes + more + sizeof crc > rest) return err_set(e, "%s is truncated within its head", in->path);
     in->slice = mem_alloc(head->slices + 1, sizeof *in->slice, "the layers of a record file");
     if (fread(&in->selection, 1, more, in->file) != more || fread(in->slice, 1, bytes, in->file) != bytes ||
         fread(&crc, sizeof crc, 1, in->file) != 1)
-        return err_set(e, "%s is truncated within its head", in->path);
+        return ferror(in->file) ? cannot_read(in, e) : err_set(e, "%s is truncated within its head", in->path);
     if (crc != crc32_of(crc32_of(crc32_of(0, head, sizeof *head), &in->selection, more), in->slice, bytes))
         return err_set(e, "%s is damaged: the checksum of its head is wrong", in->path);
-    for (size_t i = 0; i < head->slices; i++) {
-        in->slice[i].name[RECORD_SLICE_MAX - 1] = '\0';
-        total += in->slice[i].size;
-    }
-    head->model[RECORD_TEXT_MAX - 1] = head->data[RECORD_TEXT_MAX - 1] = '\0';
-    if (head->slices && total != head->n) return err_set(e, "%s is damaged: its layers do not add up", in->path);
+    make_shown(head->model, sizeof head->model);
+    make_shown(head->data, sizeof head->data);
+    if (!slices_add_up(in)) return err_set(e, "%s is damaged: its layers do not add up", in->path);
     const struct record_selection *s = &in->selection;
     if (in->selected && !(s->k >= 1 && s->k <= head->n && s->density > 0 && s->density <= 1))
         return err_set(e, "%s is damaged: its head makes no sense", in->path);
@@ -197,16 +223,16 @@ static bool read_slices(struct record_reader *in, struct err *e) {
 
 static bool read_head(struct record_reader *in, size_t *rest, struct err *e) {
     struct stat info;
-    if (fstat(fileno(in->file), &info) != 0 || !S_ISREG(info.st_mode))
-        return err_set(e, "%s is not a regular file", in->path);
+    if (fstat(fileno(in->file), &info) != 0) return err_system(e, "cannot read %s: %s", in->path, strerror(errno));
     if (fread(&in->head, sizeof in->head, 1, in->file) != 1) {
         const char *magic = kinds[in->selected].magic;
+        if (ferror(in->file)) return cannot_read(in, e);
         if (info.st_size >= 8 && memcmp(in->head.magic, magic, sizeof in->head.magic) == 0)
             return err_set(e, "%s is truncated within its head", in->path);
         return err_set(e, "%s is not a file of %s (%s makes one)", in->path, kinds[in->selected].what,
                        kinds[in->selected].made_by);
     }
-    if (!check_head(in, e) || !read_slices(in, e)) return false;
+    if (!check_head(in, e) || !read_slices(in, (size_t)info.st_size - sizeof in->head, e)) return false;
     in->n = (size_t)in->head.n;
     in->ranks = (size_t)in->head.ranks;
     in->first = (size_t)ftello(in->file);
@@ -218,8 +244,10 @@ bool record_read_head(struct record_reader *in, const char *path, bool selected,
     memset(in, 0, sizeof *in);
     in->selected = selected;
     snprintf(in->path, sizeof in->path, "%s", path);
-    in->file = fopen(path, "rbe");
-    if (!in->file) return err_set(e, "cannot read %s from %s: %s", kinds[selected].what, path, strerror(errno));
+    const char *why;
+    in->file = file_read(path, &why);
+    if (!in->file)
+        return err_with(e, err_of_errno(errno), "cannot read %s from %s: %s", kinds[selected].what, path, why);
     if (read_head(in, bytes, e)) return true;
     record_read_close(in);
     return false;
@@ -248,8 +276,8 @@ bool record_read(struct record_reader *in, size_t step, size_t rank, float *grad
     if (step >= in->steps || rank >= in->ranks) die("step %zu, rank %zu of %s", step, rank, in->path);
     if (fseeko(in->file, (off_t)at, SEEK_SET) != 0 || fread(&row, sizeof row, 1, in->file) != 1 ||
         fread(grad, sizeof *grad, in->n, in->file) != in->n)
-        return err_set(e, "cannot read step %zu of %s: %s", step + 1, in->path,
-                       feof(in->file) ? "it has become shorter" : strerror(errno));
+        return err_with(e, ferror(in->file) ? EXIT_SYSTEM : EXIT_USER, "cannot read step %zu of %s: %s", step + 1,
+                        in->path, feof(in->file) ? "it has become shorter" : strerror(errno));
     if (row.rank != rank || row.crc != row_crc(&row, grad, in->n))
         return err_set(e, "%s is damaged: the checksum of rank %zu in its step %zu is wrong", in->path, rank, step + 1);
     return true;

@@ -107,8 +107,8 @@ struct record {
     bool open;
 };
 
-/* A file of this name is there: *e says so. */
-bool record_exists(const char *path, struct err *e);
+/* False: something of this name is there. For a look before any work; record_open looks again. */
+bool record_check(const char *path, struct err *e);
 /* False: FILE exists or cannot be written. */
 bool record_open(struct record *r, struct comm *c, const char *path, const struct record_about *about, struct err *e);
 /* False: the file could not be written on (a full disk). */

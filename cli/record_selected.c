@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cli/record.h"
+#include "topk/finite.h"
 
 enum { TAG_SELECTED = 912 };
 
@@ -88,9 +89,11 @@ static bool read_row(struct record_reader *in, size_t number, size_t *at, size_t
     struct record_row row;
     if (end - *at < sizeof row) return false;
     if (fseeko(in->file, (off_t)*at, SEEK_SET) != 0 || fread(&row, sizeof row, 1, in->file) != 1)
-        return err_set(e, "cannot read %s: %s", in->path, strerror(errno));
+        return err_system(e, "cannot read %s: %s", in->path, strerror(errno));
     const struct record_row *first = &in->row[number - number % in->ranks];
-    bool same_step = number % in->ranks == 0 || (row.step == first->step && row.k == first->k);
+    const bool begins = number % in->ranks == 0;
+    bool same_step =
+        begins ? number == 0 || row.step > in->row[number - 1].step : row.step == first->step && row.k == first->k;
     if (row.row_crc != crc_of_row(&row) || row.rank != number % in->ranks || row.nnz > in->n || row.k > in->n ||
         !same_step)
         return err_set(e, "%s is damaged: what stands before rank %zu in its step %zu makes no sense", in->path,
@@ -136,7 +139,8 @@ static bool find_rows(struct record_reader *in, size_t rest, struct err *e) {
 bool record_selected_open(struct record_reader *in, const char *path, struct err *e) {
     size_t rest;
     if (!record_read_head(in, path, true, &rest, e)) return false;
-    if (find_rows(in, rest, e)) return true;
+    /* before there is memory for a step's rows: they must be there */
+    if (rest / sizeof(struct record_row) < in->ranks ? record_no_step(in, e) : find_rows(in, rest, e)) return true;
     record_read_close(in);
     return false;
 }
@@ -149,12 +153,15 @@ bool record_selected_read(struct record_reader *in, size_t step, size_t rank, st
     if (fseeko(in->file, (off_t)in->at[step * in->ranks + rank], SEEK_SET) != 0 ||
         fread(out->idx, sizeof *out->idx, out->nnz, in->file) != out->nnz ||
         fread(out->val, sizeof *out->val, out->nnz, in->file) != out->nnz)
-        return err_set(e, "cannot read step %zu of %s: %s", step + 1, in->path,
-                       feof(in->file) ? "it has become shorter" : strerror(errno));
+        return err_with(e, ferror(in->file) ? EXIT_SYSTEM : EXIT_USER, "cannot read step %zu of %s: %s", step + 1,
+                        in->path, feof(in->file) ? "it has become shorter" : strerror(errno));
     if (row->crc != crc_of_entries(out))
         return err_set(e, "%s is damaged: the checksum of rank %zu in its step %zu is wrong", in->path, rank, step + 1);
     if (!sparse_valid(out, in->n))
         return err_set(e, "%s is damaged: the indices of rank %zu in its step %zu are in no order", in->path, rank,
+                       step + 1);
+    if (first_nonfinite(out->val, out->nnz) < out->nnz)
+        return err_set(e, "%s is damaged: rank %zu selected a NaN or an infinity in its step %zu", in->path, rank,
                        step + 1);
     return true;
 }

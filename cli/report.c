@@ -154,6 +154,16 @@ static void say_exchange(struct run *r) {
     log_say(r, "  exchange  %s", exchange);
 }
 
+void report_complete(struct run *r) {
+    const struct options *o = &r->options;
+    if (run_is_prefix(r))
+        log_say(r, "%s has done the %zu of %zu steps that --stop-at %g asks for: to go on, give a later one, or none",
+                o->out, r->stop, r->steps, o->stop_at);
+    else
+        log_say(r, "%s is complete: all of its %zu steps are done; to go on, give a larger --epochs or --steps", o->out,
+                r->steps);
+}
+
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
     const struct device_ops *device = r->net->setup.device;

@@ -7,6 +7,8 @@
 /* "3.15 KiB" */
 void human_bytes(char *text, size_t size, double bytes);
 
+/* Of a run that was resumed with nothing left to do (r->complete). */
+void report_complete(struct run *r);
 void report_begin(struct run *r);
 void report_end(struct run *r, int status);
 

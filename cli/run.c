@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/out_file.h"
 #include "base/table.h"
 #include "cli/auto.h"
 #include "cli/checkpoint.h"
@@ -17,6 +18,7 @@
 #include "cli/dry_run.h"
 #include "cli/version.h"
 #include "cli/vocabulary_file.h"
+#include "cli/watching.h"
 
 double run_epoch(const struct run *r, size_t steps) {
     const double batches = (double)steps * (double)r->options.accumulate;
@@ -46,15 +48,15 @@ static void name_difference(const char *mine, const char *first, int rank, struc
 
 /* Mixed versions, mixed options, a mixed environment: every rank compares itself with rank 0. */
 static bool same_everywhere(const struct options *o, struct comm *c, struct err *e) {
-    char *run = options_text(o, RULE_RUN), *local = options_text(o, RULE_LOCAL);
-    char *mine = mem_printf("version=%s\ncommit=%s\n%s%s", version_number(), version_commit(), run, local);
+    char *kept = options_kept(o), *local = options_text(o, RULE_LOCAL);
+    char *mine = mem_printf("version=%s\ncommit=%s\n%s%s", version_number(), version_commit(), kept, local);
     uint64_t bytes = strlen(mine) + 1;
     comm_bcast(c, 0, &bytes, sizeof bytes);
     char *first = mem_zalloc(bytes, 1, "the options of rank 0");
     if (c->rank == 0) memcpy(first, mine, bytes);
     comm_bcast(c, 0, first, bytes);
     if (strcmp(mine, first) != 0) name_difference(mine, first, c->rank, e);
-    mem_free(run);
+    mem_free(kept);
     mem_free(local);
     mem_free(mine);
     mem_free(first);
@@ -256,13 +258,15 @@ static void open_loader(struct run *r) {
 }
 
 /* A resumed run goes on in its own directory unless another one is named. */
-static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
+static bool take_over(struct run *r, struct checkpoint *from, struct err *note, struct err *e) {
     struct options *o = &r->options;
-    if (!o->resume[0]) return true;
+    if (!o->resume[0]) return run_dir_fits(r, NULL, e);
     if (options_given(o, "init-from"))
         return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
-    if (!checkpoint_find(r->comm, o->resume, from, e)) return false;
+    if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
     if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
+    if (!run_dir_reserve(r, from, e) || !checkpoint_find(r->comm, from, note, e) || !run_dir_fits(r, from, e))
+        return false;
     options_resume(o, from->options, e);
     return !comm_agree(r->comm, e);
 }
@@ -289,7 +293,6 @@ static bool open_record(struct run *r, struct err *e) {
     return good;
 }
 
-/* Beside the log, which has made the directory. */
 static bool write_vocabulary(struct run *r, struct err *e) {
     if (r->text && r->options.out[0] && r->comm->rank == 0) vocabulary_write(&r->data.vocabulary, r->options.out, e);
     return !comm_agree(r->comm, e);
@@ -314,14 +317,35 @@ bool run_write_trace(struct run *r, struct err *e) {
     return true;
 }
 
-static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
-    const struct device_ops *device;
-    if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, e)) return false;
-    options_resolve(&r->options, e);
-    if (comm_agree(r->comm, e) || !open_data(r, e)) return false;
+/* Rank 0: could what the user names be written? Asked before the data are read; the files are made later. */
+static bool check_outputs(const struct options *o, struct err *e) {
+    return (!o->record[0] || record_check(o->record, e)) && (!o->trace[0] || out_file_check(o->trace, "--trace", e));
+}
+
+/* What a run leaves. Last the log, of which a resumed run cuts rows: nothing after it can go wrong. */
+static bool open_files(struct run *r, const struct checkpoint *from, struct err *e) {
+    return run_dir_enter(r, from->options ? from : NULL, e) && open_extras(r, e) && write_vocabulary(r, e) &&
+           log_open(r, e);
+}
+
+/* Options, data and length of the run, which say whether there is anything to do. */
+static bool open_plan(struct run *r, struct checkpoint *from, struct err *note, struct err *e) {
+    if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, note, e)) return false;
+    if (options_resolve(&r->options, e) && r->comm->rank == 0) check_outputs(&r->options, e);
+    if (comm_agree(r->comm, e)) return false;
+    if (r->options.wire_check) comm_set_wire_check(r->comm, true);
+    if (!open_data(r, e)) return false;
     plan_length(r, e);
-    if (comm_agree(r->comm, e) || !device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e))
-        return false;
+    if (comm_agree(r->comm, e)) return false;
+    r->complete = from->options && run_dir_is_done(r, from);
+    return true;
+}
+
+static bool open_all(struct run *r, struct checkpoint *from, struct err *note, struct err *e) {
+    const struct device_ops *device;
+    if (!open_plan(r, from, note, e)) return false;
+    if (r->complete) return true;
+    if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
     if (!open_net(r, device, e)) return false;
     open_optimiser(r, device);
     open_exchange(r, device, e);
@@ -330,6 +354,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     share_parameters(r);
     r->checkpoint_last = SIZE_MAX;
     if (from->options && !checkpoint_load(r, from, e)) return false;
+    run_dir_close_source(r);
     if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
     net_set_step(r->net, r->step * (size_t)r->options.accumulate);
     if (r->step > r->steps)
@@ -343,8 +368,9 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
         open_loader(r);
         return dry_run_check(r, e);
     }
-    if (!open_extras(r, e) || !log_open(r, e) || !write_vocabulary(r, e)) return false;
+    if (!open_files(r, from, e)) return false;
     open_loader(r);
+    watching_begin(r);
     return true;
 }
 
@@ -367,12 +393,18 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->last = r->log.start = (struct scores){NAN, NAN, NAN};
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
-    bool good = open_all(r, &from, e);
+    struct err note = {0};
+    bool good = open_all(r, &from, &note, e);
     checkpoint_close(&from);
-    if (!good) { /* no half-written file may stay */
+    if (good && note.text[0] && c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", note.text);
+    if (good && (r->complete || r->options.dry_run)) run_dir_leave(r, true);
+    if (!good) { /* no half-written file may stay, and no thread that reads what MPI takes back at its end */
+        loader_close(r->loader);
+        r->loader = NULL;
         record_close(&r->record);
         trace_file_close(&r->trace);
         log_abandon(r);
+        run_dir_leave(r, true);
     }
     return good;
 }
@@ -382,6 +414,7 @@ void run_close(struct run *r) {
     record_close(&r->record);
     trace_file_close(&r->trace);
     log_close(r);
+    run_dir_leave(r, false);
     run_close_exchange(r);
     slices_close(r);
     xi_close(&r->xi);
@@ -397,51 +430,4 @@ bool run_evaluates(const struct run *r) {
 
 bool run_is_prefix(const struct run *r) {
     return r->stop < r->steps;
-}
-
-bool run_replicas_same(const struct run *r) {
-    return !r->drifts || r->averaged_at == r->step;
-}
-
-bool run_drifts_by_node(const struct run *r) {
-    return r->options.local_update && r->exchange.ops->by_node;
-}
-
-/* What is compared, and the number of the ranks among which: 0 for all of them. */
-struct replica {
-    uint64_t hash;
-    int64_t group;
-};
-
-/* The first rank of a rank's group. */
-static int first_of_group(const struct replica *all, int rank) {
-    int first = 0;
-    while (all[first].group != all[rank].group) first++;
-    return first;
-}
-
-static void compare_replicas(struct run *r, struct replica mine) {
-    const int P = r->comm->size, rank = r->comm->rank;
-    struct replica *all = mem_alloc((size_t)P, sizeof *all, "the hashes of all ranks' parameters");
-    bool same = true;
-    comm_allgather(r->comm, &mine, sizeof mine, all);
-    const int first = first_of_group(all, rank);
-    if (mine.hash != all[first].hash)
-        die_status(EXIT_SYSTEM,
-                   "after step %zu the parameters of rank %d differ from those of rank %d (hash %016llx, %016llx)",
-                   r->step, rank, first, (unsigned long long)mine.hash, (unsigned long long)all[first].hash);
-    for (int i = 0; i < P; i++) same &= all[i].hash == all[first_of_group(all, i)].hash;
-    mem_free(all);
-    if (!same) comm_barrier(r->comm); /* the rank that differs speaks and ends the job */
-}
-
-uint64_t run_check_replicas(struct run *r) {
-    const struct arena *a = &r->net->arena;
-    float *param = device_copy_to_host(a->device, a->param, r->n, "a copy of the parameters");
-    struct replica mine = {hash64(0, param, r->n * sizeof *param), 0};
-    mem_free(param);
-    const bool apart = !run_replicas_same(r);
-    if (apart && run_drifts_by_node(r)) mine.group = r->comm->node;
-    if (!apart || run_drifts_by_node(r)) compare_replicas(r, mine);
-    return mine.hash;
 }

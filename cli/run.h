@@ -10,6 +10,7 @@
 #include "cli/log.h"
 #include "cli/options.h"
 #include "cli/record.h"
+#include "cli/run_dir.h"
 #include "cli/trace_file.h"
 #include "cli/xi.h"
 #include "comm/density.h"
@@ -30,6 +31,11 @@ struct origin {
 struct dry_run {
     double memory, free;     /* of the largest rank, at most; what can be had on this node, 0: unknown */
     double checkpoint, disk; /* all files of one; free on the disk of --out */
+};
+
+/* Of what replicas hold alike (replicas.h). */
+struct replica_hash {
+    uint64_t parameters, optimiser; /* hash64 of the parameters; of the optimiser's state, 0 where it has none */
 };
 
 struct run {
@@ -58,9 +64,11 @@ struct run {
     bool recording;                 /* the gradient of the step under way */
     const struct sparse *delivered; /* by this rank in it, once exchanged; NULL where the algorithm cannot say */
     struct density_schedule density;
-    size_t *group, groups; /* --overlap layers: where each group of the gradient begins */
-    bool drifts;           /* replicas differ between two averages of the parameters: of ranks, or only of nodes */
-    size_t averaged_at;    /* last step after which they were averaged */
+    size_t *group, groups;    /* --overlap layers: where each group of the gradient begins */
+    bool drifts;              /* replicas differ between two averages of the parameters: of ranks, or only of nodes */
+    size_t averaged_at;       /* last step after which they were averaged */
+    size_t compared_at;       /* 1 + the last step after which they were compared; 0: never */
+    struct replica_hash hash; /* this rank's then */
 
     struct correction correction; /* --momentum-correction; velocity.ops NULL without */
     size_t corrected;             /* entries from here on have had it in the step under way */
@@ -70,6 +78,10 @@ struct run {
     struct slice_counts *slice_counts; /* of it; NULL without */
     bool measuring;                    /* --log-xi: the step under way is due */
     struct xi xi;                      /* zero without */
+
+    struct run_dir dir;
+    bool complete;     /* --resume: all that is asked for has been done; nothing else is open then */
+    long long damaged; /* the checkpoints up to this step that are newer than the resumed one are damaged; 0: none is */
 
     struct origin origin;
     struct dry_run dry;
@@ -86,10 +98,14 @@ struct run {
     struct trace_file trace;             /* --trace */
     struct row row;                      /* of the step under way */
     struct log log;
+    struct err left;    /* rank 0: what cleaning up checkpoints has left, as it was said */
     struct scores last; /* of the last evaluation; NaN before one */
+    struct err
+        trouble; /* what the system refused on the way: all that can be saved is, and the run ends. On all ranks */
 };
 
-/* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). */
+/* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). Where r->complete,
+ * there is no more to do than to say so. */
 bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e);
 void run_close(struct run *r);
 
@@ -109,7 +125,7 @@ bool run_open_exchange(struct run *r, const struct device_ops *device, struct er
 bool run_cut_gradient(struct run *r, struct err *e);
 void run_close_exchange(struct run *r);
 
-/* The loop (train.c). EXIT_DONE or EXIT_STOPPED; false: a user's mistake met on the way (a full disk). */
+/* The loop (train.c). EXIT_DONE or EXIT_STOPPED; false: the system refused something on the way (a full disk). */
 bool run_train(struct run *r, int *status, struct err *e);
 
 /* Averages the batch-norm statistics over the ranks, then runs the test set, each rank its share; of a text the

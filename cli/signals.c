@@ -26,9 +26,6 @@ void signals_open(void) {
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
     catch_hangup(&action);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGXFSZ, &action, NULL);
-    sigaction(SIGPIPE, &action, NULL);
 }
 
 int signals_caught(void) {

@@ -3,7 +3,7 @@
 #ifndef ST_CLI_SIGNALS_H
 #define ST_CLI_SIGNALS_H
 
-/* Catches the four; SIGXFSZ and SIGPIPE become errors of the write that caused them. */
+/* Catches the four. */
 void signals_open(void);
 
 /* The signal that asked for the end, or 0. */

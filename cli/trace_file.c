@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/out_file.h"
 
 enum { TAG_CLOCK = 901, TAG_EVENTS = 902, ROUNDS = 8 };
 
@@ -61,26 +61,13 @@ static double common_time(const struct trace_file *t, double own) {
 
 /* -- opening ------------------------------------------------------------------------------------------------------- */
 
-static bool cannot_write(const struct trace_file *t, int reason, struct err *e) {
-    return err_set(e, "cannot write the trace %s: %s", t->path, strerror(reason));
-}
-
-/* Rank 0: may FILE.tmp be written, and is FILE something that a rename may replace? */
+/* Rank 0: may FILE be written? */
 static void try_path(const struct trace_file *t, const char *path, struct err *e) {
     if (strlen(path) >= sizeof t->path) {
         err_set(e, "the name of the trace file is longer than %zu characters", sizeof t->path - 1);
         return;
     }
-    struct stat info;
-    if (!*path || path[strlen(path) - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode))) {
-        err_set(e, "--trace wants the name of a file, not of a folder: \"%s\"", path);
-        return;
-    }
-    FILE *f = fopen(t->partial, "w");
-    if (!f)
-        cannot_write(t, errno, e);
-    else
-        fclose(f);
+    out_file_check(path, "--trace", e);
 }
 
 bool trace_file_open_sized(struct trace_file *t, struct comm *c, const char *path, size_t events, struct err *e) {
@@ -88,7 +75,6 @@ bool trace_file_open_sized(struct trace_file *t, struct comm *c, const char *pat
     enum traffic traffic = c->traffic;
     c->traffic = TRAFFIC_CONTROL;
     snprintf(t->path, sizeof t->path, "%s", path);
-    snprintf(t->partial, sizeof t->partial, "%s.tmp", t->path);
     if (c->rank == 0) try_path(t, path, e);
     if (!comm_agree(c, e)) {
         for (int i = 0; i < TRACE_THREADS; i++) trace_open(&t->thread[i], events);
@@ -112,7 +98,6 @@ struct trace *trace_file_thread(struct trace_file *t, int thread) {
 void trace_file_close(struct trace_file *t) {
     if (!t->open) return;
     for (int i = 0; i < TRACE_THREADS; i++) trace_close(&t->thread[i]);
-    if (t->comm->rank == 0) remove(t->partial);
     t->open = false;
 }
 
@@ -199,14 +184,6 @@ static uint64_t write_all(struct trace_file *t, FILE *f) {
     return dropped;
 }
 
-static void put_in_place(struct trace_file *t, FILE *f, struct err *e) {
-    bool good = f && fflush(f) == 0 && !ferror(f);
-    int reason = errno;
-    if (f && fclose(f) != 0 && good) good = false, reason = errno;
-    if (good && rename(t->partial, t->path) != 0) good = false, reason = errno;
-    if (!good) cannot_write(t, reason, e);
-}
-
 bool trace_file_write(struct trace_file *t, struct err *note, struct err *e) {
     struct comm *c = t->comm;
     enum traffic traffic = c->traffic;
@@ -217,12 +194,15 @@ bool trace_file_write(struct trace_file *t, struct err *note, struct err *e) {
     if (c->rank > 0) {
         send_all(t);
     } else {
-        FILE *f = fopen(t->partial, "w");
-        FILE *sink = f ? f : fopen("/dev/null", "w"); /* the others send all the same */
-        if (!sink) die("neither %s nor /dev/null can be opened: %s", t->partial, strerror(errno));
+        struct out_file out;
+        bool opened = out_file_open(&out, t->path, "--trace", e);
+        FILE *sink = opened ? out.file : fopen("/dev/null", "w"); /* the others send all the same */
+        if (!sink) die("neither %s nor /dev/null can be opened: %s", t->path, strerror(errno));
         dropped = write_all(t, sink);
-        if (!f) fclose(sink);
-        put_in_place(t, f, e);
+        if (opened)
+            out_file_close(&out, e);
+        else
+            fclose(sink);
     }
     comm_bcast(c, 0, &dropped, sizeof dropped);
     if (dropped)

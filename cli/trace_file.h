@@ -10,8 +10,8 @@
  *        trace_file_close(&t);
  *
  * All calls but trace_file_thread are collective; the answer is the same on every rank. Memory is bounded: what comes
- * after the last place of a thread is dropped and counted, in the file and in note.text. The file is written under
- * another name (FILE.tmp) and renamed when it is complete. Clocks of other nodes are set right by a few messages to
+ * after the last place of a thread is dropped and counted, in the file and in note.text. What FILE may be
+ * and how it is replaced: base/out_file.h. Clocks of other nodes are set right by a few messages to
  * and fro, at the beginning and at the end: their drift in between is taken for steady.
  */
 #ifndef ST_CLI_TRACE_FILE_H
@@ -25,7 +25,7 @@ enum { TRACE_THREADS = 2, TRACE_EVENTS = 1 << 17 /* of a thread: 3 MiB */ };
 
 struct trace_file {
     struct comm *comm;
-    char path[1024], partial[1032];
+    char path[1024];
     struct trace thread[TRACE_THREADS];
     double began;          /* clock_now of this rank at open [s] */
     double offset_at[2];   /* this rank's clock minus rank 0's, when it was measured, and then at the end [s] */
@@ -44,7 +44,7 @@ struct trace *trace_file_thread(struct trace_file *t, int thread);
 /* note: one line for the user where events were dropped, else empty; the same on every rank. */
 bool trace_file_write(struct trace_file *t, struct err *note, struct err *e);
 
-/* Removes what is not complete. Nothing happens when t is zero. */
+/* Nothing happens when t is zero. */
 void trace_file_close(struct trace_file *t);
 
 #endif

@@ -5,10 +5,13 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/run.h"
+#include "cli/watching.h"
 
 static _Noreturn void not_finite(const struct run *r, const char *what, size_t index) {
     const struct slice *slice = index < r->n ? arena_slice_at(&r->net->arena, index) : NULL;
-    const char *kept = r->options.out[0] ? "; the last checkpoint is kept" : "";
+    char kept[64] = "";
+    if (r->checkpoint_last != SIZE_MAX)
+        snprintf(kept, sizeof kept, "; the last checkpoint, of step %zu, is kept", r->checkpoint_last);
     if (slice)
         die_status(EXIT_NUMERIC, "step %zu, rank %d: %s in %s (entry %zu) is NaN or infinite%s; try a smaller --lr",
                    r->step + 1, r->comm->rank, what, slice->name, index - slice->offset, kept);
@@ -66,6 +69,8 @@ static void gradient_ready(void *run, size_t from) {
 /* What the step under way will do. */
 static void begin_step(struct run *r) {
     bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
+    r->comm->step = r->step + 1;
+    watching_enter(r, ACTIVITY_STEP, r->step + 1);
     r->exchange_now = dense ? &r->dense_start : &r->exchange;
     r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, r->step, (size_t)run_epoch(r, r->step)) : 1;
     r->row.k = (double)density_to_k(r->row.density, r->n - r->exempts);
@@ -96,14 +101,16 @@ static void backward(struct run *r, int64_t part) {
     if (!device_is_host(device)) take_loss(r);
 }
 
-static bool record(struct run *r, struct err *e) {
-    return !r->recording || record_step(&r->record, r->step, r->net->arena.grad, e);
+/* A recording that fails is not gone on with, but the step is. */
+static void record(struct run *r) {
+    if (r->recording && !r->trouble.text[0]) record_step(&r->record, r->step, r->net->arena.grad, &r->trouble);
 }
 
 /* Dense steps select nothing. */
-static bool record_sent(struct run *r, struct err *e) {
+static void record_sent(struct run *r) {
     bool wanted = options_record_selected(&r->options) && r->delivered && due(r, r->options.record_every);
-    return !wanted || record_selected_step(&r->record, r->step, (size_t)r->row.k, r->delivered, e);
+    if (wanted && !r->trouble.text[0])
+        record_selected_step(&r->record, r->step, (size_t)r->row.k, r->delivered, &r->trouble);
 }
 
 /* What was selected, and by which threshold. */
@@ -164,7 +171,7 @@ static void note_traffic(struct run *r) {
 }
 
 /* The time of a step runs from the end of the one before to its own end, logging included. */
-static bool finish_step(struct run *r, bool must_meet, bool *stop, struct err *e) {
+static void finish_step(struct run *r, bool must_meet, bool *stop) {
     r->row.seconds = 0;
     r->step++;
     slices_log(r);
@@ -176,7 +183,7 @@ static bool finish_step(struct run *r, bool must_meet, bool *stop, struct err *e
         r->row.seconds += r->phases.seconds[i];
     }
     memset(r->phases.seconds, 0, sizeof r->phases.seconds);
-    return log_step(r, must_meet, stop, e);
+    log_step(r, must_meet || r->trouble.text[0], stop);
 }
 
 /* `beside`: one that the run has only because it stops here: what it goes on with later must not know. */
@@ -187,15 +194,19 @@ static void evaluate(struct run *r, bool beside) {
     if (r->step == 0) r->log.start = r->last;
 }
 
-/* The first step at or after the next multiple of --eval-every epochs; the end where there is none. Beyond it: never.
- */
-static size_t next_evaluation(const struct run *r) {
+/* The first step at or after the next multiple of --eval-every epochs behind so many steps; the end where there is
+ * none. Beyond it: never. */
+static size_t evaluation_after(const struct run *r, size_t steps) {
     double every = r->options.eval_every;
     if (!run_evaluates(r)) return SIZE_MAX;
     if (every <= 0) return r->steps;
-    double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, r->step) / every + 1e-9) + 1;
+    double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, steps) / every + 1e-9) + 1;
     double step = ceil(multiple * every * per_epoch - 1e-6);
     return step < (double)r->steps ? (size_t)step : r->steps;
+}
+
+static size_t next_evaluation(const struct run *r) {
+    return evaluation_after(r, r->step);
 }
 
 /* The multiples of --eval-every between here and the stop, of which several may fall on one step, and the stop. */
@@ -207,8 +218,28 @@ size_t run_evaluations_left(const struct run *r) {
     return (size_t)fmin(fmax(count, 1), steps);
 }
 
+/* What is left where something failed, as part of a line. */
+static void kept_text(const struct run *r, char *text, size_t size) {
+    if (r->checkpoint_last == SIZE_MAX)
+        snprintf(text, size, r->options.out[0] ? "; there is no checkpoint yet" : "");
+    else
+        snprintf(text, size, "; the last complete checkpoint, of step %zu, is kept", r->checkpoint_last);
+}
+
+/* One that fails is followed by the next that is due; where there is none, the run has failed. */
+static void checkpoint(struct run *r, bool last) {
+    struct err e = {0};
+    char kept[96];
+    if (checkpoint_write(r, &e)) return;
+    kept_text(r, kept, sizeof kept);
+    if (last)
+        err_with(&r->trouble, err_status(&e), "%s", e.text);
+    else
+        log_warn(r, "%s%s; the run goes on, and writes the next one when it is due", e.text, kept);
+}
+
 /* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
-static bool between_steps(struct run *r, bool stop, struct err *e) {
+static void between_steps(struct run *r, bool stop) {
     bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
     bool last = r->step == r->stop, due_now = r->step == r->eval_next || (last && run_evaluates(r));
     bool evaluated = due_now && !stopped;
@@ -216,10 +247,8 @@ static bool between_steps(struct run *r, bool stop, struct err *e) {
     if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
     if (due(r, r->options.check_replicas)) run_check_replicas(r);
     bool wanted = r->options.checkpoint_every > 0 ? due(r, r->options.checkpoint_every) : evaluated;
-    wanted |= stop || last;
-    if (r->options.out[0] && wanted && r->checkpoint_last != r->step && !checkpoint_write(r, e)) return false;
+    if (r->options.out[0] && (wanted || stop || last) && r->checkpoint_last != r->step) checkpoint(r, stop || last);
     phases_restart(&r->phases);
-    return true;
 }
 
 static bool meeting_needed(const struct run *r) {
@@ -229,10 +258,25 @@ static bool meeting_needed(const struct run *r) {
            (check > 0 && (int64_t)next % check == 0);
 }
 
+/* The log lacks the evaluation of the checkpoint that the run resumes from, where one was due: a signal or a full disk
+ * came before it. */
+static bool evaluation_missing(const struct run *r) {
+    const struct log *l = &r->log;
+    return run_evaluates(r) && r->step > 0 && !l->made && !l->evaluated && evaluation_after(r, r->step - 1) == r->step;
+}
+
+/* With what is left in the end. */
+static bool ended_well(const struct run *r, struct err *e) {
+    char kept[96];
+    if (!r->trouble.text[0]) return true;
+    kept_text(r, kept, sizeof kept);
+    return err_with(e, err_status(&r->trouble), "%.900s%s", r->trouble.text, kept);
+}
+
 bool run_train(struct run *r, int *status, struct err *e) {
-    bool stop = false;
+    bool stop = false, missing = evaluation_missing(r);
     r->comm->traffic = TRAFFIC_CONTROL;
-    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop)) evaluate(r, r->step > 0);
+    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing)) evaluate(r, r->step > 0 && !missing);
     r->eval_next = next_evaluation(r);
     phases_restart(&r->phases);
     while (r->step < r->stop && !stop) {
@@ -243,13 +287,14 @@ bool run_train(struct run *r, int *status, struct err *e) {
             forward(r, b);
             backward(r, part);
         }
-        if (!record(r, e)) return false;
+        record(r);
         exchange(r);
-        if (!record_sent(r, e)) return false;
+        record_sent(r);
         optimise(r);
-        if (!finish_step(r, must_meet, &stop, e)) return false;
-        if ((must_meet || stop) && !between_steps(r, stop, e)) return false;
+        finish_step(r, must_meet, &stop);
+        if (must_meet || stop) between_steps(r, stop);
+        stop |= r->trouble.text[0] != '\0';
     }
     *status = r->step < r->stop ? EXIT_STOPPED : EXIT_DONE;
-    return true;
+    return ended_well(r, e);
 }

@@ -87,3 +87,9 @@ bool block_select_saved(struct block_select *s, size_t part, void **memory, size
     if (s->block[part].selector) selector_saved(s->block[part].selector, 0, memory, bytes);
     return true;
 }
+
+bool block_select_check(const struct block_select *s, struct err *e) {
+    for (int b = 0; b < s->P; b++)
+        if (s->block[b].selector && !selector_check(s->block[b].selector, e)) return false;
+    return true;
+}

@@ -40,5 +40,7 @@ bool block_select_run(struct block_select *s, const float *grad, size_t k, struc
 
 /* What a checkpoint must hold: P pieces, as exchange_ops.saved_part; those of empty blocks are empty. */
 bool block_select_saved(struct block_select *s, size_t part, void **memory, size_t *bytes);
+/* After they were read back: see selector_check. */
+bool block_select_check(const struct block_select *s, struct err *e);
 
 #endif

@@ -15,8 +15,9 @@
 
 #include "base/error.h"
 
-/* What traffic is for; the counters are kept apart, so that logging does not count as exchange. */
-enum traffic { TRAFFIC_EXCHANGE, TRAFFIC_CONTROL, TRAFFIC_COUNT };
+/* What traffic is for; the counters are kept apart, so that logging does not count as exchange, nor do the checksums of
+ * comm_set_wire_check, whatever they are of. */
+enum traffic { TRAFFIC_EXCHANGE, TRAFFIC_CONTROL, TRAFFIC_CHECK, TRAFFIC_COUNT };
 
 /* Cumulative since comm_open. Point-to-point calls, the all-gather of blocks of different sizes and the reduce-scatter
  * count what really passes. The other collectives are MPI's and opaque, so they count what the standard algorithm of
@@ -37,11 +38,29 @@ struct comm {
     /* MPI takes pointers of CUDA memory, on all ranks: as it says itself, or as SPARSETRAIN_CUDA_AWARE=0 or 1 says.
      * Only the sums in place (comm_allreduce_f32, comm_iallreduce_f32) are ever given such pointers. */
     bool device_pointers;
+    bool wire_check; /* see comm_set_wire_check; of a group: the whole job's is used */
+    size_t step;     /* for messages: the step under way, from 1 on; 0: none. Set by whoever counts; as above */
     void *impl;
 };
 
 /* Starts MPI (MPI_THREAD_SERIALIZED where it grants that) and hooks error.h's rank and abort to it. Call once. */
 struct comm *comm_open(int *argc, char ***argv);
+
+/* What all ranks must have in common, each a word or two for the user ("verb list"), shorter than 200 bytes. */
+enum { COMM_HELLO_ROWS = 8 };
+struct comm_hello {
+    const char *row[COMM_HELLO_ROWS];
+    double limit; /* comm_watch_limit's */
+    int rank;     /* as the launcher says, for the case that MPI does not start */
+};
+/* comm_open, and before any other call of all ranks they compare these. Where they differ, *e is the same line on all
+ * ranks, which names the first row and the lowest rank that is not as rank 0; what is returned can only be closed. */
+struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *mine, struct err *e);
+/* The watchdog (comm/watch.h), which comm_open_alike starts: of ranks that keep the others waiting for `limit` seconds
+ * without a sign of life one is named, and all end. 0: never. Nothing of this in a simulation or on one rank. */
+void comm_watch_limit(struct comm *c, double limit);
+/* What the line ends with then: "" or "; ...", which stays where it is. */
+void comm_watch_advise(const char *advice);
 void comm_close(struct comm *c); /* MPI_Finalize; collective */
 
 /* Ends every rank with this exit status, at once. */
@@ -52,6 +71,14 @@ const char *comm_library(void);
 
 /* Node name of this rank, for logs. */
 const char *comm_host(void);
+
+/* From here on every message carries a checksum, and what MPI's own collectives bring is checked; what is wrong ends
+ * the job (EXIT_SYSTEM) naming step, ranks and bytes. Results have the same bits as without, and all bytes of it count
+ * as TRAFFIC_CHECK. Sums take memory of twice the vector while they go on, and those that were begun must end in the
+ * same order on all ranks. device_pointers is false meanwhile. Where there is no wire,
+ * with one rank and in a simulation, wire_check stays false. Collective, of the whole job, before the ranks are
+ * grouped. What is found and what is not: transport_mpi_check.c. */
+void comm_set_wire_check(struct comm *c, bool on);
 
 /* -- simulation (SimGrid): the ranks are coroutines of one process, and the time they see is the network's alone ------
  */
@@ -126,7 +153,7 @@ void comm_reduce_scatter_f32(struct comm *c, const float *data, const size_t *ea
 size_t comm_reduce_scatter_scratch(const struct comm *c, const size_t *each);
 
 /* Did any rank meet an error? Collective. True on every rank if some rank's e->text is not empty; then
- * *e is, on every rank, the text of the lowest such rank. Control traffic. */
+ * *e is, on every rank, that of the lowest such rank, text and status. Control traffic. */
 bool comm_agree(struct comm *c, struct err *e);
 
 /* -- memory shared by the ranks of a node ---------------------------------------------------------- */

@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/out_file.h"
+
 /* Inside a node, where the source does not say: 1 us and 20 GB/s, about what two processes reach through memory. */
 #define NODE_NOMINAL 1e-6, 2e-10
 
@@ -164,7 +167,7 @@ static bool read_lines(struct reader *r, FILE *file, struct network *net, struct
             return err_set(e, "%s:%zu: the line is too long for a network file", r->path, r->line);
         if (!take_line(r, line, net, e)) return false;
     }
-    if (ferror(file)) return err_set(e, "cannot read %s: %s", r->path, strerror(errno));
+    if (ferror(file)) return err_with(e, err_of_errno(errno), "cannot read %s: %s", r->path, strerror(errno));
     for (size_t i = 0; i < NUMBERS; i++)
         if (!r->seen[i])
             return err_set(e, "%s: %s is missing%s", r->path, number_keys[i],
@@ -178,14 +181,15 @@ bool network_find(const char *name, struct network *net, struct err *e) {
         *net = *known;
         return true;
     }
-    FILE *file = fopen(name, "r");
+    const char *why;
+    FILE *file = file_read(name, &why);
     if (!file && errno == ENOENT) {
         char list[128] = "";
         for (const struct network *known = networks; *known->name; known++)
             snprintf(list + strlen(list), sizeof list - strlen(list), "%.16s, ", known->name);
         return err_set(e, "there is no network %s: known are %sor a file that sparsetrain p2p --out wrote", name, list);
     }
-    if (!file) return err_set(e, "cannot open %s: %s", name, strerror(errno));
+    if (!file) return err_with(e, err_of_errno(errno), "cannot open %s: %s", name, why);
     struct reader r = {.path = name};
     const char *base = strrchr(name, '/');
     *net = (struct network){0};
@@ -207,18 +211,12 @@ static void write_number(FILE *file, const char *key, double x) {
 
 bool network_write(const char *path, const struct network *net, const char *comment, struct err *e) {
     struct network copy = *net;
-    FILE *file = fopen(path, "w");
-    if (!file) return err_set(e, "cannot write %s: %s", path, strerror(errno));
+    struct out_file out;
+    if (!out_file_open(&out, path, NULL, e)) return false;
     for (const char *at = comment ? comment : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')
-        fprintf(file, "# %.*s\n", (int)strcspn(at, "\n"), at);
-    if (*copy.name) fprintf(file, "name %s\n", printable(copy.name));
-    if (*copy.source) fprintf(file, "source %s\n", printable(copy.source));
-    for (size_t i = 0; i < NUMBERS; i++) write_number(file, number_keys[i], *number_of(&copy, i));
-    bool failed = fflush(file) != 0 || ferror(file);
-    int why = errno;
-    if (fclose(file) != 0 && !failed) {
-        failed = true;
-        why = errno;
-    }
-    return failed ? err_set(e, "cannot write %s: %s", path, strerror(why)) : true;
+        fprintf(out.file, "# %.*s\n", (int)strcspn(at, "\n"), at);
+    if (*copy.name) fprintf(out.file, "name %s\n", printable(copy.name));
+    if (*copy.source) fprintf(out.file, "source %s\n", printable(copy.source));
+    for (size_t i = 0; i < NUMBERS; i++) write_number(out.file, number_keys[i], *number_of(&copy, i));
+    return out_file_close(&out, e);
 }

@@ -116,6 +116,23 @@ bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *byt
     return piece < 2;
 }
 
+bool exchange_check_own(const struct exchange *x, uint64_t *alike, struct err *e) {
+    const struct selector *s = x->ops->selects && !x->ops->saved_part ? x->setup.selector : NULL;
+    return (!x->ops->check || x->ops->check(x, alike, e)) && (!s || selector_check(s, e));
+}
+
+bool exchange_check(struct exchange *x, struct err *e) {
+    struct comm *c = x->setup.comm;
+    uint64_t alike = 0, first;
+    exchange_check_own(x, &alike, e);
+    if (comm_agree(c, e)) return false;
+    first = alike;
+    comm_bcast(c, 0, &first, sizeof first);
+    if (alike != first)
+        err_set(e, "rank %d has another state of %s than rank 0, where all ranks have the same", c->rank, x->ops->name);
+    return !comm_agree(c, e);
+}
+
 static double plain_bound(const struct exchange *x, size_t k) {
     const struct comm *c = x->setup.comm;
     return x->ops->max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});

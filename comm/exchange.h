@@ -134,6 +134,9 @@ struct exchange_ops {
      * two, else NULL. See exchange_saved and exchange_max_words. */
     bool (*saved_part)(struct exchange *x, size_t part, void **memory, size_t *bytes);
     double (*bound)(const struct exchange *x, size_t k);
+    /* Of what was read back into these pieces: can a run of this row have left it, here and on the other ranks? See
+     * exchange_check. NULL: nothing but the selector's is saved. */
+    bool (*check)(const struct exchange *x, uint64_t *alike, struct err *e);
 };
 
 struct exchange {
@@ -176,6 +179,14 @@ bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err 
  *        for (size_t i = 0; exchange_saved(&x, i, &memory, &bytes); i++) ...
  */
 bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes);
+
+/* After the pieces were read back, and before anything is run: can this exchange and its selectors have left them? A
+ * file may be anybody's, and with a state that ranks do not share, or that no step makes, a step may wait for ever.
+ * False: what is wrong, as a few words, in *e. Collective; the same answer on all ranks. */
+bool exchange_check(struct exchange *x, struct err *e);
+/* The part of it that asks no other rank, for rows that have exchanges inside. What must be the same on all ranks goes
+ * into the hash *alike. */
+bool exchange_check_own(const struct exchange *x, uint64_t *alike, struct err *e);
 
 /* ops->max_words of a step with this k, and the words of exempt entries; with overlap by layers, of all its groups. It
  * holds for selectors by slices, which may ask for more than k. */

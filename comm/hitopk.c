@@ -275,6 +275,12 @@ static void *hitopk_saved(struct exchange *x, size_t *bytes) {
     return s && s->ops->saved ? s->ops->saved(s, bytes) : NULL;
 }
 
+static bool hitopk_check(const struct exchange *x, uint64_t *alike, struct err *e) {
+    const struct selector *s = ((const struct hitopk *)x->state)->selector;
+    (void)alike; /* each shard has a threshold of its own */
+    return !s || selector_check(s, e);
+}
+
 /* With shards of up to ceil(n/m) entries, of which up to max(1, ceil(k/m)) are selected. */
 static void hitopk_cost(const struct cost_case *c, struct cost *cost) {
     int m = c->ranks_per_node, N = c->P / m;
@@ -314,6 +320,7 @@ const struct exchange_ops exchange_hitopk = {
     .max_words = hitopk_max_words,
     .cost = hitopk_cost,
     .saved = hitopk_saved,
+    .check = hitopk_check,
     .combine = hitopk_combine,
     .combine_cost = hitopk_combine_cost,
 };

@@ -251,6 +251,13 @@ static bool layers_saved_part(struct exchange *x, size_t part, void **memory, si
     return false;
 }
 
+static bool layers_check(const struct exchange *x, uint64_t *alike, struct err *e) {
+    const struct layers *l = x->state;
+    for (size_t i = 0; i < l->groups; i++)
+        if (!exchange_check_own(&l->group[i].inner, alike, e)) return false;
+    return true;
+}
+
 /* -- open and close ----------------------------------------------------------------------------------------- */
 /* The exempt entries of the next group, counted from its first entry. They lie where their sums will. */
 static void share_exempt(struct exchange *x, const struct group *g, struct exchange_setup *setup) {
@@ -354,6 +361,7 @@ static struct exchange_ops ops_by_layers(const struct exchange_ops *ops, const c
     own.close = layers_close;
     own.saved = NULL;
     own.saved_part = layers_saved_part;
+    own.check = layers_check;
     own.bound = layers_bound;
     if (ops->combine) own.combine = layers_combine;
     return own;

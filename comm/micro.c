@@ -34,6 +34,7 @@
  * some ranks have a share of 0; the partitions take turns at the others. */
 #include <math.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/peers.h"
@@ -297,6 +298,16 @@ static void *micro_saved(struct exchange *x, size_t *bytes) {
     return t->turns;
 }
 
+/* A threshold is infinite as long as nobody has looked for one. */
+static bool micro_check(const struct exchange *x, uint64_t *alike, struct err *e) {
+    const struct micro *t = x->state;
+    if (t->turns->step > STEPS_MAX) return err_set(e, "micro's number of steps is none");
+    for (int p = 0; p < x->setup.comm->size; p++)
+        if (!(t->turns->threshold[p] >= 0)) return err_set(e, "micro's threshold of partition %d is none", p);
+    *alike = hash64(*alike, t->turns, turns_bytes(x));
+    return true;
+}
+
 /* P-1 blocks of c + c/32 indices, c = ceil(k/P), with counts and thresholds; twice P-1 parts of k + k/32 values. */
 static double micro_max_words(const struct cost_case *c) {
     double others = c->P - 1, part = ceil(floor((double)c->k * 33 / 32) / c->P);
@@ -321,4 +332,5 @@ const struct exchange_ops exchange_micro = {
     .max_words = micro_max_words,
     .cost = micro_cost,
     .saved = micro_saved,
+    .check = micro_check,
 };

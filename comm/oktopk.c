@@ -38,6 +38,7 @@
  * - data are not moved where that would not make the largest share smaller. */
 #include "comm/oktopk.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "topk/candidates.h"
 
@@ -55,6 +56,23 @@ static size_t saved_bytes(const struct exchange *x) {
 static void *oktopk_saved(struct exchange *x, size_t *bytes) {
     *bytes = saved_bytes(x);
     return ((struct oktopk *)x->state)->saved;
+}
+
+/* All ranks take the same turns, go by the same threshold and know whose region is where. */
+static bool oktopk_check(const struct exchange *x, uint64_t *alike, struct err *e) {
+    const struct oktopk *t = x->state;
+    const struct oktopk_saved *saved = t->saved;
+    const size_t P = (size_t)x->setup.comm->size;
+    if (saved->step > STEPS_MAX || saved->k > x->setup.k_max || saved->uses > (uint64_t)t->use.period ||
+        saved->stale > 1)
+        return err_set(e, "oktopk's counters are none of its own");
+    if (!track_possible(&saved->track) || (saved->k == 0 && saved->track.key != 0))
+        return err_set(e, "oktopk's threshold is none");
+    bool ascending = saved->bound[0] == 0 && saved->bound[P] == x->setup.n;
+    for (size_t r = 0; r < P; r++) ascending &= saved->bound[r] <= saved->bound[r + 1];
+    if (!ascending) return err_set(e, "oktopk's regions do not follow one another");
+    *alike = hash64(*alike, saved, saved_bytes(x));
+    return true;
 }
 
 static void open_vectors(struct exchange *x, size_t cap, size_t most) {
@@ -209,4 +227,5 @@ const struct exchange_ops exchange_oktopk = {
     .max_words = oktopk_max_words,
     .cost = oktopk_cost,
     .saved = oktopk_saved,
+    .check = oktopk_check,
 };

@@ -351,6 +351,11 @@ static bool spardl_saved_part(struct exchange *x, size_t part, void **memory, si
     return block_select_saved(&((struct spardl *)x->state)->select, part, memory, bytes);
 }
 
+static bool spardl_check(const struct exchange *x, uint64_t *alike, struct err *e) {
+    (void)alike; /* each rank's blocks have thresholds of their own */
+    return block_select_check(&((const struct spardl *)x->state)->select, e);
+}
+
 /* With K = max(k, P) the budgets add up to K, and x blocks in a row have at most ceil(x K / P). The bags of the scatter
  * that a rank sends are all blocks but its own; those that it sends in the gather have x = 1, 2, 4, ..., P - 2^(l-1)
  * blocks. What it receives is the same the other way round. So
@@ -388,4 +393,5 @@ const struct exchange_ops exchange_spardl = {
     .max_words = spardl_max_words,
     .cost = spardl_cost,
     .saved_part = spardl_saved_part,
+    .check = spardl_check,
 };

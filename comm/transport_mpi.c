@@ -1,6 +1,7 @@
 /* transport_mpi.c: comm.h over MPI, start and end, groups, messages between two ranks. Works with Open MPI,
- * MPICH and, simulated, SimGrid. transport_mpi_collective.c, transport_mpi_sums.c, transport_mpi_shared.c and
- * transport_mpi_sim.c have the rest; no other file includes mpi.h.
+ * MPICH and, simulated, SimGrid. transport_mpi_collective.c, transport_mpi_sums.c, transport_mpi_shared.c,
+ * transport_mpi_hello.c, transport_mpi_sim.c and, of checksums, transport_mpi_check.c and transport_mpi_flip.c have the
+ * rest; no other file includes mpi.h.
  *
  * Idea: every call is one MPI call, a check of its result and an addition to the counters. MPI counts are
  * ints, so more than PART_LIMIT bytes go in another way: a point-to-point message as ONE message of a derived
@@ -12,16 +13,19 @@
  * lowers the limit, so that short messages go the way of long ones; SPARSETRAIN_SHM_FREE=N stands for the bytes
  * free in /dev/shm; SPARSETRAIN_DELAY=MICROSECONDS has every rank sleep from 0 to so many (at random, but the same in
  * every run) before each send, receive, wait and collective; SPARSETRAIN_SYNC_SENDS=1 lets no send end before its
- * receive has begun, as no program may rely on MPI's buffers. */
+ * receive has begun, as no program may rely on MPI's buffers; SPARSETRAIN_WIRE_CHECK=1 does what comm_set_wire_check
+ * does, from the start; SPARSETRAIN_FLIP=RANK:MESSAGE:BIT flips one bit of one message (transport_mpi_flip.c). */
 #include "comm/transport_mpi.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "comm/watch.h"
 
 #ifdef OPEN_MPI
 #include <mpi-ext.h> /* MPIX_Query_cuda_support */
@@ -54,6 +58,7 @@ static void faults_open(struct faults *f, int rank) {
     f->delay = longest < 1000000 ? (uint32_t)longest : 999999; /* usleep's limit */
     f->sync_sends = sync && strcmp(sync, "1") == 0;
     f->rng = rng_open(1, RNG_TEST, (uint64_t)rank);
+    transport_flip_open(f, rank);
 }
 
 static struct faults *faults_of(const struct comm *c) {
@@ -66,16 +71,21 @@ void transport_delay(const struct comm *c) {
 }
 
 /* -- counters -------------------------------------------------------------------------------------- */
-void transport_count_sent(const struct comm *c, size_t messages, size_t bytes) {
+static struct comm_counters *counters_of(const struct comm *c) {
     struct comm *job = transport_of(c)->job;
-    job->counters[job->traffic].messages_sent += messages;
-    job->counters[job->traffic].bytes_sent += bytes;
+    return &job->counters[transport_of(c)->twin ? TRAFFIC_CHECK : job->traffic];
+}
+
+void transport_count_sent(const struct comm *c, size_t messages, size_t bytes) {
+    struct comm_counters *counters = counters_of(c);
+    counters->messages_sent += messages;
+    counters->bytes_sent += bytes;
 }
 
 void transport_count_received(const struct comm *c, size_t messages, size_t bytes) {
-    struct comm *job = transport_of(c)->job;
-    job->counters[job->traffic].messages_received += messages;
-    job->counters[job->traffic].bytes_received += bytes;
+    struct comm_counters *counters = counters_of(c);
+    counters->messages_received += messages;
+    counters->bytes_received += bytes;
 }
 
 /* -- start and end --------------------------------------------------------------------------------- */
@@ -143,6 +153,14 @@ static bool takes_device_pointers(void) {
     return all;
 }
 
+/* SPARSETRAIN_WIRE_CHECK, on any rank: one that sends seals to one that expects none would be misread. */
+static bool wire_check_wanted(void) {
+    const char *given = getenv("SPARSETRAIN_WIRE_CHECK");
+    int any = given && strcmp(given, "1") == 0;
+    TRY(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce (maximum)");
+    return any;
+}
+
 /* The ranks of `world`, which may be the whole job (parent NULL) or a group of parent's. */
 static struct comm *open_ranks(MPI_Comm world, struct comm *parent) {
     const char *use = parent ? "a group of ranks" : "the transport";
@@ -162,22 +180,43 @@ static struct comm *open_ranks(MPI_Comm world, struct comm *parent) {
 
 static void close_ranks(struct comm *c) {
     struct transport *t = transport_of(c);
+    mem_free(t->job_rank);
     mem_free(t);
     mem_free(c);
 }
 
 struct comm *comm_open(int *argc, char ***argv) {
+    return comm_open_alike(argc, argv, NULL, NULL);
+}
+
+/* Of ranks that were started differently, which may be of versions that go on differently from here. */
+static struct comm *open_stranger(int rank, int size) {
+    struct comm *c = mem_zalloc(1, sizeof *c, "the transport");
+    struct transport *t = mem_zalloc(1, sizeof *t, "the transport");
+    c->impl = t;
+    c->rank = rank;
+    c->size = size;
+    t->job = c;
+    t->local = MPI_COMM_NULL;
+    return c;
+}
+
+struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *mine, struct err *e) {
     yield_when_crowded();
+    if (mine && !SIMULATED) watch_begin(mine->limit, mine->rank);
     int provided, rank = 0, size = 1; /* a library that grants less (SimGrid) is fine too */
     if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) die("MPI_Init_thread failed");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     error_set_rank(rank, size);
     error_set_abort(comm_abort);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    /* Simulated ranks are one process. */
+    if (mine && !SIMULATED && !transport_hello(mine, size, e)) return open_stranger(rank, size);
     struct comm *c = open_ranks(MPI_COMM_WORLD, NULL);
     struct transport *t = transport_of(c);
     c->any_thread = provided >= MPI_THREAD_SERIALIZED;
-    c->device_pointers = takes_device_pointers();
+    c->device_pointers = t->takes_device_pointers = takes_device_pointers();
     const char *part = getenv("SPARSETRAIN_PART_BYTES");
     t->part = part ? strtoull(part, NULL, 10) : PART_LIMIT;
     if (t->part < 8 || t->part > PART_LIMIT) t->part = PART_LIMIT;
@@ -186,7 +225,18 @@ struct comm *comm_open(int *argc, char ***argv) {
     int leader = rank;
     TRY(MPI_Bcast(&leader, 1, MPI_INT, 0, t->local), "MPI_Bcast on the node");
     find_nodes(c, leader);
+    comm_set_wire_check(c, wire_check_wanted());
+    if (mine && !SIMULATED) transport_watch_open(c);
     return c;
+}
+
+void comm_watch_limit(struct comm *c, double limit) {
+    (void)c;
+    watch_set_limit(limit);
+}
+
+void comm_watch_advise(const char *advice) {
+    watch_advise(advice);
 }
 
 void comm_close(struct comm *c) {
@@ -194,8 +244,13 @@ void comm_close(struct comm *c) {
     struct transport *t = transport_of(c);
     error_set_abort(NULL);
     transport_sums_close(t);
-    MPI_Comm_free(&t->local);
+    transport_check_close(t);
+    if (t->local != MPI_COMM_NULL) MPI_Comm_free(&t->local);
+    beat_activity(ACTIVITY_END, (size_t)BEAT_GET(step));
+    beat_wait_begin();
     MPI_Finalize();
+    beat_wait_end();
+    transport_watch_close(t);
     for (struct slot_block *block = t->blocks, *next; block; block = next) {
         next = block->next;
         mem_free(block);
@@ -203,8 +258,23 @@ void comm_close(struct comm *c) {
     close_ranks(c);
 }
 
+static volatile int abort_status;
+
+static void leave_now(int number) {
+    (void)number;
+    _exit(abort_status);
+}
+
+/* MPI_Abort asks the launcher, which waits for ranks that may be stopped: it gets so many seconds. */
+static void leave_in(unsigned seconds, int status) {
+    abort_status = status;
+    signal(SIGALRM, leave_now);
+    alarm(seconds);
+}
+
 _Noreturn void comm_abort(int status) {
     int started = 0, ended = 0;
+    if (!SIMULATED) leave_in(20, status);
     fflush(NULL);
     MPI_Initialized(&started);
     MPI_Finalized(&ended);
@@ -240,6 +310,20 @@ const char *comm_host(void) {
 }
 
 /* -- groups ---------------------------------------------------------------------------------------- */
+static void find_job_ranks(struct comm *group) {
+    struct transport *t = transport_of(group);
+    MPI_Group here, whole;
+    int *mine = mem_alloc((size_t)group->size, sizeof *mine, "the ranks of a group");
+    t->job_rank = mem_alloc((size_t)group->size, sizeof *mine, "the ranks of a group");
+    for (int i = 0; i < group->size; i++) mine[i] = i;
+    TRY(MPI_Comm_group(t->world, &here), "MPI_Comm_group");
+    TRY(MPI_Comm_group(MPI_COMM_WORLD, &whole), "MPI_Comm_group");
+    TRY(MPI_Group_translate_ranks(here, group->size, mine, whole, t->job_rank), "MPI_Group_translate_ranks");
+    MPI_Group_free(&here);
+    MPI_Group_free(&whole);
+    mem_free(mine);
+}
+
 struct comm *comm_split(struct comm *c, int colour, int key) {
     MPI_Comm world;
     if (colour < 0) die("a group's colour is %d; it must not be negative", colour);
@@ -248,19 +332,38 @@ struct comm *comm_split(struct comm *c, int colour, int key) {
     struct transport *t = transport_of(group), *job = transport_of(t->job);
     group->any_thread = c->any_thread;
     group->device_pointers = c->device_pointers;
+    group->wire_check = c->wire_check;
     t->part = job->part;
     find_nodes(group, c->node);
+    if (!SIMULATED) find_job_ranks(group);
     job->groups++;
+    if (t->job->wire_check) transport_check_open(group);
     return group;
+}
+
+struct comm *transport_open_twin(struct comm *c) {
+    MPI_Comm world;
+    TRY(MPI_Comm_dup(transport_of(c)->world, &world), "MPI_Comm_dup");
+    struct comm *twin = open_ranks(world, c);
+    struct transport *t = transport_of(twin);
+    t->part = transport_of(t->job)->part;
+    t->twin = true;
+    return twin;
+}
+
+void transport_close_twin(struct comm *twin) {
+    struct transport *t = transport_of(twin);
+    TRY(MPI_Comm_free(&t->local), "MPI_Comm_free");
+    TRY(MPI_Comm_free(&t->world), "MPI_Comm_free");
+    close_ranks(twin);
 }
 
 void comm_split_close(struct comm *group) {
     if (!group) return;
     struct transport *t = transport_of(group);
     transport_of(t->job)->groups--;
-    TRY(MPI_Comm_free(&t->local), "MPI_Comm_free");
-    TRY(MPI_Comm_free(&t->world), "MPI_Comm_free");
-    close_ranks(group);
+    transport_check_close(t);
+    transport_close_twin(group);
 }
 
 bool comm_set_ranks_per_node(struct comm *c, int ranks, struct err *e) {
@@ -302,11 +405,34 @@ static void extent_close(MPI_Datatype type) {
     if (type != MPI_BYTE) MPI_Type_free(&type);
 }
 
-static size_t received_bytes(struct comm *c, int rc, MPI_Status *status, int source, size_t capacity) {
-    int class = MPI_SUCCESS;
+/* What MPI is given of a message: its bytes, and before them their seal where messages have one. */
+struct parcel {
+    const void *at;
+    int count;
+    MPI_Datatype type;
+};
+
+static struct parcel parcel_open(const struct comm *c, const void *data, size_t bytes, const struct seal *seal) {
+    struct extent e = extent_open(transport_of(c), bytes);
+    MPI_Aint at[2];
+    MPI_Datatype both;
+    if (!transport_sealed(c)) return (struct parcel){data, e.count, e.type};
+    TRY(MPI_Get_address(seal, &at[0]), "MPI_Get_address");
+    TRY(MPI_Get_address(data, &at[1]), "MPI_Get_address");
+    TRY(MPI_Type_create_struct(2, (int[]){sizeof *seal, e.count}, (MPI_Aint[]){0, MPI_Aint_diff(at[1], at[0])},
+                               (MPI_Datatype[]){MPI_BYTE, e.type}, &both),
+        "MPI_Type_create_struct");
+    TRY(MPI_Type_commit(&both), "MPI_Type_commit");
+    extent_close(e.type);
+    return (struct parcel){seal, 1, both};
+}
+
+static size_t received_bytes(struct comm *c, int rc, MPI_Status *status, const struct arrival *a) {
+    int class = MPI_SUCCESS, source = a->source;
     MPI_Count bytes = 0;
     if (rc != MPI_SUCCESS) MPI_Error_class(rc, &class);
-    if (class == MPI_ERR_TRUNCATE) die("rank %d sent a message of more than the expected %zu bytes", source, capacity);
+    if (class == MPI_ERR_TRUNCATE)
+        die("rank %d sent a message of more than the expected %zu bytes", source, a->capacity);
     TRY(rc, "receiving from rank %d", source);
     if (SIMULATED) { /* SimGrid has no MPI_Get_elements_x, and counts in ints everywhere */
         int count = 0;
@@ -315,38 +441,53 @@ static size_t received_bytes(struct comm *c, int rc, MPI_Status *status, int sou
     } else {
         TRY(MPI_Get_elements_x(status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
     }
-    transport_count_received(c, 1, (size_t)bytes);
-    return (size_t)bytes;
+    size_t got = transport_unseal(c, a, (size_t)bytes);
+    transport_count_received(c, 1, got);
+    return got;
 }
 
 void comm_send(struct comm *c, int dest, int tag, const void *data, size_t bytes) {
     struct transport *t = transport_of(c);
-    struct extent e = extent_open(t, bytes);
+    struct seal seal = transport_seal(c, data, bytes);
+    void *flipped = transport_flip_copy(c, data, bytes);
+    struct parcel p = parcel_open(c, flipped ? flipped : data, bytes, &seal);
     transport_delay(c);
-    int rc = faults_of(c)->sync_sends ? MPI_Ssend(data, e.count, e.type, dest, tag, t->world)
-                                      : MPI_Send(data, e.count, e.type, dest, tag, t->world);
+    transport_expect(c, dest, bytes);
+    beat_wait_begin();
+    int rc = faults_of(c)->sync_sends ? MPI_Ssend(p.at, p.count, p.type, dest, tag, t->world)
+                                      : MPI_Send(p.at, p.count, p.type, dest, tag, t->world);
+    beat_wait_end();
     TRY(rc, "MPI_Send of %zu bytes to rank %d", bytes, dest);
-    extent_close(e.type);
+    extent_close(p.type);
+    mem_free(flipped);
+    transport_seal_sent(c);
     transport_count_sent(c, 1, bytes);
 }
 
 size_t comm_recv(struct comm *c, int source, int tag, void *data, size_t capacity) {
     struct transport *t = transport_of(c);
-    struct extent e = extent_open(t, capacity);
+    struct seal seal = {0};
+    struct parcel p = parcel_open(c, data, capacity, &seal);
     MPI_Status status;
     transport_delay(c);
-    int rc = MPI_Recv(data, e.count, e.type, source, tag, t->world, &status);
-    extent_close(e.type);
-    return received_bytes(c, rc, &status, source, capacity);
+    transport_expect(c, source, capacity);
+    beat_wait_begin();
+    int rc = MPI_Recv((void *)p.at, p.count, p.type, source, tag, t->world, &status);
+    beat_wait_end();
+    extent_close(p.type);
+    return received_bytes(c, rc, &status, &(struct arrival){source, &seal, data, capacity});
 }
 
-struct slot *transport_take_slot(const struct comm *c, MPI_Datatype type) {
+struct slot *transport_take_slot(const struct comm *c) {
     struct transport *t = transport_of(transport_of(c)->job);
     if (!t->free_slots) grow_pool(t);
     struct slot *slot = t->free_slots;
     t->free_slots = slot->next;
-    slot->type = type;
+    slot->type = MPI_BYTE;
+    slot->data = slot->flipped = NULL;
     slot->sum = NULL;
+    slot->check = NULL;
+    slot->summed = false;
     slot->next = NULL;
     return slot;
 }
@@ -357,6 +498,7 @@ static void return_slots(const struct comm *c, struct slot *slot) {
     for (struct slot *next; slot; slot = next) {
         next = slot->next;
         extent_close(slot->type);
+        mem_free(slot->flipped);
         slot->next = t->free_slots;
         t->free_slots = slot;
     }
@@ -364,35 +506,58 @@ static void return_slots(const struct comm *c, struct slot *slot) {
 
 void comm_isend(struct comm *c, int dest, int tag, const void *data, size_t bytes, struct comm_request *request) {
     struct transport *t = transport_of(c);
-    struct extent e = extent_open(t, bytes);
-    struct slot *slot = transport_take_slot(c, e.type);
+    struct slot *slot = transport_take_slot(c);
+    slot->seal = transport_seal(c, data, bytes);
+    slot->flipped = transport_flip_copy(c, data, bytes);
+    struct parcel p = parcel_open(c, slot->flipped ? slot->flipped : data, bytes, &slot->seal);
+    slot->type = p.type;
     transport_delay(c);
-    int rc = faults_of(c)->sync_sends ? MPI_Issend(data, e.count, e.type, dest, tag, t->world, &slot->request)
-                                      : MPI_Isend(data, e.count, e.type, dest, tag, t->world, &slot->request);
+    int rc = faults_of(c)->sync_sends ? MPI_Issend(p.at, p.count, p.type, dest, tag, t->world, &slot->request)
+                                      : MPI_Isend(p.at, p.count, p.type, dest, tag, t->world, &slot->request);
     TRY(rc, "MPI_Isend of %zu bytes to rank %d", bytes, dest);
     *request = (struct comm_request){slot, dest, bytes, false};
+    transport_seal_sent(c);
     transport_count_sent(c, 1, bytes);
 }
 
 void comm_irecv(struct comm *c, int source, int tag, void *data, size_t capacity, struct comm_request *request) {
     struct transport *t = transport_of(c);
-    struct extent e = extent_open(t, capacity);
-    struct slot *slot = transport_take_slot(c, e.type);
+    struct slot *slot = transport_take_slot(c);
+    struct parcel p = parcel_open(c, data, capacity, &slot->seal);
+    slot->type = p.type;
+    slot->data = data;
     transport_delay(c);
-    TRY(MPI_Irecv(data, e.count, e.type, source, tag, t->world, &slot->request), "MPI_Irecv from rank %d", source);
+    TRY(MPI_Irecv((void *)p.at, p.count, p.type, source, tag, t->world, &slot->request), "MPI_Irecv from rank %d",
+        source);
     *request = (struct comm_request){slot, source, capacity, true};
 }
 
 /* The request is over: rc and status are those of its (last) MPI call. */
 static size_t finish_request(struct comm *c, struct comm_request *request, int rc, MPI_Status *status) {
-    return_slots(c, request->impl);
-    request->impl = NULL;
-    if (request->receives) return received_bytes(c, rc, status, request->peer, request->capacity);
-    if (request->peer >= 0)
+    struct slot *slot = request->impl;
+    size_t bytes = 0;
+    if (request->receives) {
+        const struct arrival a = {request->peer, &slot->seal, slot->data, request->capacity};
+        bytes = received_bytes(c, rc, status, &a);
+    } else if (request->peer >= 0) {
         TRY(rc, "MPI_Isend of %zu bytes to rank %d", request->capacity, request->peer);
-    else
+    } else {
         TRY(rc, "MPI_Iallreduce of %zu bytes", request->capacity);
-    return 0;
+    }
+    return_slots(c, slot);
+    request->impl = NULL;
+    return bytes;
+}
+
+/* MPI's part of a request is over. False: it is a sum whose check is not, and which is only looked at. */
+static bool sum_checked(struct comm *c, const struct comm_request *request, bool look) {
+    struct slot *slot = request->impl;
+    if (request->receives || request->peer >= 0) return true;
+    if (!slot->summed) transport_flip_arrived(c, slot->data, request->capacity);
+    slot->summed = true;
+    if (!transport_check_sum_end(c, slot->check, slot->data, look)) return false;
+    slot->check = NULL;
+    return true;
 }
 
 static struct slot *slots_of(const struct comm_request *request) {
@@ -404,8 +569,12 @@ size_t comm_wait(struct comm *c, struct comm_request *request) {
     MPI_Status status;
     int rc = MPI_SUCCESS;
     transport_delay(c);
+    transport_expect(c, request->peer, request->capacity);
+    beat_wait_begin();
     for (struct slot *slot = slots_of(request); slot && rc == MPI_SUCCESS; slot = slot->next)
         rc = transport_wait(slot, &status);
+    beat_wait_end();
+    if (rc == MPI_SUCCESS) sum_checked(c, request, false);
     return finish_request(c, request, rc, &status);
 }
 
@@ -415,7 +584,7 @@ bool comm_test(struct comm *c, struct comm_request *request) {
     /* One that has ended is MPI_REQUEST_NULL from then on, which counts as done. */
     for (struct slot *slot = slots_of(request); slot && done && rc == MPI_SUCCESS; slot = slot->next)
         rc = transport_test(slot, &done, &status);
-    if (!done && rc == MPI_SUCCESS) return false;
+    if (rc == MPI_SUCCESS && (!done || !sum_checked(c, request, true))) return false;
     finish_request(c, request, rc, &status);
     return true;
 }

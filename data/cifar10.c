@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/place.h"
 #include "data/archive.h"
@@ -53,8 +54,8 @@ static bool file_size(const char *dir, int file, uint64_t *bytes, struct err *e)
     struct stat s;
     if (!path_join(path, dir, file_name[file], e)) return false;
     if (stat(path, &s) != 0)
-        return err_set(e, "%s cannot be read (%s); expected a file of %s bytes: get it with `%s`", path,
-                       strerror(errno), EXPECTED, GET_IT);
+        return err_with(e, err_of_errno(errno), "%s cannot be read (%s); expected a file of %s bytes: get it with `%s`",
+                        path, strerror(errno), EXPECTED, GET_IT);
     if (!S_ISREG(s.st_mode))
         return err_set(e, "%s is not a file; expected one of %s bytes: get it with `%s`", path, EXPECTED, GET_IT);
     *bytes = (uint64_t)s.st_size;
@@ -85,6 +86,7 @@ static bool find_directory(struct dataset *d, struct err *e) {
 }
 
 static bool get_again(struct err *e, const struct err *why) {
+    if (err_status(why) == EXIT_SYSTEM) return err_system(e, "%s", why->text);
     return err_set(e, "%.800s: get it again with `%s`", why->text, GET_IT);
 }
 
@@ -191,7 +193,7 @@ static bool read_stream(void *from, void *to, size_t bytes, struct err *e) {
     struct stream *s = from;
     errno = 0;
     if (fread(to, 1, bytes, s->file) == bytes) return true;
-    if (ferror(s->file)) return err_set(e, "cannot read %s: %s", s->path, strerror(errno));
+    if (ferror(s->file)) return err_with(e, err_of_errno(errno), "cannot read %s: %s", s->path, strerror(errno));
     return err_set(e, "%s became shorter while it was read; expected %s bytes: start again", s->path, EXPECTED);
 }
 
@@ -199,8 +201,9 @@ static bool load_file(struct filling *f, int file, struct err *e) {
     char path[512];
     uint64_t bytes;
     if (!file_size(f->d->source, file, &bytes, e) || !path_join(path, f->d->source, file_name[file], e)) return false;
-    struct stream s = {fopen(path, "rb"), path};
-    if (!s.file) return err_set(e, "cannot read %s: %s", path, strerror(errno));
+    const char *why;
+    struct stream s = {file_read(path, &why), path};
+    if (!s.file) return err_with(e, err_of_errno(errno), "cannot read %s: %s", path, why);
     bool good = take_file(f, file, (size_t)(bytes / RECORD), read_stream, &s, e);
     fclose(s.file);
     return good;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 enum { INPUT = 256 << 10, GZIP_ONLY = 15 + 16 };
@@ -30,7 +31,7 @@ static bool refill(struct gzip *g, struct err *e) {
     g->z.next_in = g->input;
     g->z.avail_in = (uInt)fread(g->input, 1, INPUT, g->file);
     if (g->z.avail_in) return true;
-    if (ferror(g->file)) return err_set(e, "cannot read %s: %s", g->path, strerror(errno));
+    if (ferror(g->file)) return err_with(e, err_of_errno(errno), "cannot read %s: %s", g->path, strerror(errno));
     g->ended = g->between;
     return g->ended || damaged(g, e, "it ends too early (truncated?)");
 }
@@ -66,9 +67,10 @@ struct gzip *gzip_open(const char *path, struct err *e) {
     struct gzip *g = mem_zalloc(1, sizeof *g, "a gzip reader");
     snprintf(g->path, sizeof g->path, "%s", path);
     if (inflateInit2(&g->z, GZIP_ONLY) != Z_OK) die("cannot start zlib %s", zlibVersion());
-    g->file = fopen(path, "rb");
+    const char *reason;
+    g->file = file_read(path, &reason);
     if (!g->file)
-        err_set(e, "cannot read %s: %s", path, strerror(errno));
+        err_with(e, err_of_errno(errno), "cannot read %s: %s", path, reason);
     else if (!refill(g, e) || g->z.avail_in < 2 || g->input[0] != 0x1f || g->input[1] != 0x8b)
         err_set(e, "%s is not a gzip file", path);
     else
@@ -88,12 +90,16 @@ void gzip_close(struct gzip *g) {
  * packs at most 1032:1, so that a cut-off file is often seen here. */
 bool gzip_unpacked_size(const char *path, uint64_t *bytes, struct err *e) {
     unsigned char head[2], tail[4];
-    FILE *f = fopen(path, "rb");
-    if (!f) return err_set(e, "cannot read %s: %s", path, strerror(errno));
+    const char *why;
+    FILE *f = file_read(path, &why);
+    if (!f) return err_with(e, err_of_errno(errno), "cannot read %s: %s", path, why);
     long size = -1;
+    errno = 0;
     bool read = fread(head, 1, 2, f) == 2 && fseek(f, -4, SEEK_END) == 0 && fread(tail, 1, 4, f) == 4;
+    int reason = ferror(f) ? errno : 0;
     if (read) size = ftell(f);
     fclose(f);
+    if (reason) return err_with(e, err_of_errno(reason), "cannot read %s: %s", path, strerror(reason));
     if (!read || head[0] != 0x1f || head[1] != 0x8b) return err_set(e, "%s is not a gzip file", path);
     *bytes = tail[0] | (uint64_t)tail[1] << 8 | (uint64_t)tail[2] << 16 | (uint64_t)tail[3] << 24;
     if (*bytes / 1032 > (uint64_t)size)

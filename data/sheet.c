@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/out_file.h"
 #include "data/font.h"
 #include "data/loader.h"
 
@@ -162,26 +163,13 @@ static bool encode(FILE *file, const struct canvas *c, struct err *why) {
 
 static bool write_file(const struct canvas *c, const char *path, struct err *e) {
     struct err why = {0};
-    char *temporary = mem_printf("%s.tmp.%ld", path, (long)getpid());
+    struct out_file out;
+    if (!out_file_open(&out, path, "--png", e)) return false;
     errno = 0;
-    FILE *file = fopen(temporary, "wb");
-    bool good = file && encode(file, c, &why);
-    good = good && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    int code = errno;
-    if (file && fclose(file) != 0 && good) {
-        code = errno;
-        good = false;
-    }
-    if (good && rename(temporary, path) != 0) {
-        code = errno;
-        good = false;
-    }
-    if (!good) {
-        if (file) unlink(temporary);
-        err_set(e, "cannot write %s: %s", path, code ? strerror(code) : why.text);
-    }
-    mem_free(temporary);
-    return good;
+    if (encode(out.file, c, &why)) return out_file_close(&out, e);
+    int reason = errno; /* libpng says no more than that something went wrong */
+    out_file_abandon(&out);
+    return err_system(e, "cannot write %s: %s", path, reason ? strerror(reason) : why.text);
 }
 
 bool sheet_write(const struct sheet_setup *setup, const char *path, struct err *e) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "data/gzip.h"
 
@@ -32,13 +33,14 @@ static bool is_gzip(const char *path) {
 }
 
 static bool bring_anew(struct err *e, const struct err *why) {
+    if (err_status(why) == EXIT_SYSTEM) return err_system(e, "%s", why->text);
     return err_set(e, "%.900s; bring the file here anew", why->text);
 }
 
 bool text_size(const char *path, uint64_t *bytes, struct err *e) {
     struct err why = {0};
     struct stat s;
-    if (stat(path, &s) != 0) return err_set(e, "cannot read %s: %s", path, strerror(errno));
+    if (stat(path, &s) != 0) return err_with(e, err_of_errno(errno), "cannot read %s: %s", path, strerror(errno));
     if (!S_ISREG(s.st_mode)) return err_set(e, "%s is not a file; put the text there", path);
     if (is_gzip(path)) return gzip_unpacked_size(path, bytes, &why) || bring_anew(e, &why);
     *bytes = (uint64_t)s.st_size;
@@ -103,8 +105,9 @@ static bool open_file(struct reading *r, struct err *e) {
         r->gzip = gzip_open(r->path, &why);
         return r->gzip || bring_anew(e, &why);
     }
-    r->file = fopen(r->path, "rb");
-    return r->file || err_set(e, "cannot read %s: %s", r->path, strerror(errno));
+    const char *reason;
+    r->file = file_read(r->path, &reason);
+    return r->file || err_with(e, err_of_errno(errno), "cannot read %s: %s", r->path, reason);
 }
 
 /* The next bytes of the file into the buffer; *got is 0 at its end. */
@@ -113,7 +116,8 @@ static bool fill_buffer(struct reading *r, size_t *got, struct err *e) {
     errno = 0;
     if (r->gzip && !gzip_read(r->gzip, r->buffer, BUFFER, got, &why)) return bring_anew(e, &why);
     if (r->file) *got = fread(r->buffer, 1, BUFFER, r->file);
-    if (r->file && ferror(r->file)) return err_set(e, "cannot read %s: %s", r->path, strerror(errno));
+    if (r->file && ferror(r->file))
+        return err_with(e, err_of_errno(errno), "cannot read %s: %s", r->path, strerror(errno));
     if (*got > r->left) /* there is memory for what was promised, and no more */
         return err_set(e, "%s holds more than the %llu bytes that %s; %s", r->path, (unsigned long long)r->promised,
                        r->gzip ? "its end says" : "it had", r->gzip ? "pack it anew, in one piece" : "start again");

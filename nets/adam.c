@@ -65,5 +65,6 @@ const struct optimiser_ops optimiser_adam = {
     .name = "adam",
     .summary = ADAM_SUMMARY,
     .states = 2,
+    .squares = true,
     .step = step,
 };

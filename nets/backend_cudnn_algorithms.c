@@ -98,6 +98,15 @@ static void parse_line(struct cudnn_algorithms *all, const char *line) {
         remember(all, &e);
 }
 
+/* A regular file, or -1: a FIFO in its place is not waited for. */
+static int open_file(const char *path, int flags) {
+    struct stat about;
+    int file = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    if (file < 0 || (fstat(file, &about) == 0 && S_ISREG(about.st_mode))) return file;
+    close(file);
+    return -1;
+}
+
 /* All lines of an open file; what was remembered before is forgotten for it. */
 static void read_all(struct cudnn_algorithms *all, int file) {
     struct stat about;
@@ -122,7 +131,7 @@ static void read_all(struct cudnn_algorithms *all, int file) {
 static int open_locked(const struct cudnn_algorithms *all) {
     if (!all->path) return -1;
     make_folders(all->path);
-    int file = open(all->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int file = open_file(all->path, O_RDWR | O_CREAT | O_APPEND);
     if (file < 0) return -1;
     while (flock(file, LOCK_EX) != 0 && errno == EINTR) {
     }
@@ -141,7 +150,7 @@ static void append(int file, const struct entry *e) {
 struct cudnn_algorithms *cudnn_algorithms_open(void) {
     struct cudnn_algorithms *all = mem_zalloc(1, sizeof *all, "the algorithms of cuDNN");
     all->path = path_of_cache();
-    int file = all->path ? open(all->path, O_RDONLY | O_CLOEXEC) : -1;
+    int file = all->path ? open_file(all->path, O_RDONLY) : -1;
     if (file >= 0) {
         read_all(all, file);
         close(file);

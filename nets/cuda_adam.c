@@ -14,6 +14,7 @@ const struct optimiser_ops cuda_optimiser_adam = {
     .name = "adam",
     .summary = ADAM_SUMMARY,
     .states = 2,
+    .squares = true,
     .step = step,
     .close = cuda_optimiser_close,
 };

@@ -1,6 +1,7 @@
 /* net.c: see net.h: a net from its model's layers, and the passes over them. */
 #include "nets/net.h"
 
+#include "base/beat.h"
 #include "base/mem.h"
 #include "nets/net_build.h"
 #include "nets/net_impl.h"
@@ -115,6 +116,7 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
             struct net_layer *l = &m->layer[i];
             struct layer_call call = call_of(net, l, false);
             m->backend->layer[l->spec.kind]->forward(l->self, &call, training);
+            beat();
         }
         m->backend->loss(m->backend_state, logits->data, logits->shape.n, logits->shape.c,
                          (double)logits->shape.n * (net->setup.accumulate > 1 ? net->setup.accumulate : 1),
@@ -162,6 +164,7 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
         struct net_layer *l = &m->layer[i];
         struct layer_call call = call_of(net, l, adds);
         m->backend->layer[l->spec.kind]->backward(l->self, &call);
+        beat();
         if (!ready || l->param >= final) continue;
         final = l->param;
         ready(context, final);

@@ -39,6 +39,7 @@ struct optimiser_ops {
     const char *name;
     const char *summary;
     size_t states; /* vectors of n: 1 for momentum SGD, 2 for Adam */
+    bool squares;  /* the last of them is a mean of squares: none is below 0 */
     /* Step o->steps + 1; grad: device, [n]. Returns the first index where the new parameter or state is not finite,
      * or n. */
     size_t (*step)(struct optimiser *o, float *param, const float *grad, double lr);

@@ -80,7 +80,7 @@ kept() {
 }
 scratch=$(mktemp "${TMPDIR:-/tmp}/sparsetrain-artifact.XXXXXX") || exit 1
 trap 'rm -f "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 {
     awk -v mark="$begin" '{ print } $0 == mark { exit }' $page
     claims

@@ -7,16 +7,20 @@ net    forward, backward and SGD step of `bench net`, next to PyTorch: eager in 
        count them, and have "hidden".
 
 Ours and theirs run in turn, round after round, so that clocks that change slow all alike; a row gives the medians, and
-the medians of the rounds' ratios. What the time (--seconds) does not suffice for is named in a row of its own.
+the medians of the rounds' ratios. Every length has its first round before any has its second. What the time (--seconds)
+does not suffice for is named in a row of its own, and what was measured before is kept, also when a round is stopped in
+its midst (SIGTERM, too).
 --device cpu: the same on the CPU, to try the script. Without PyTorch: sparsetrain's own rows."""
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the checkout stays as it is
@@ -50,16 +54,56 @@ def not_done(options, what, why):
          type(why).__name__})
 
 
-def run(options, *arguments):
-    """Rows of one run of ours."""
+class Late(Exception):
+    """Something took longer than there was time for. rows: of ours, what it had given before."""
+
+    def __init__(self, why="longer than there was time for", rows=()):
+        super().__init__(why)
+        self.rows = list(rows)
+
+
+STOPPED = []  # signals from outside that said to end
+
+
+def late(number, _frame):
+    if number == signal.SIGTERM:
+        STOPPED.append(number)
+    raise Late
+
+
+@contextlib.contextmanager
+def within(seconds):
+    """What is in here ends by itself, or is ended as Late."""
+    signal.alarm(max(1, int(seconds)))
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def rows_of(text):
+    """Whole lines that are rows; the last one may be cut off."""
+    lines = (text or "").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
+
+
+def run(options, seconds, *arguments):
+    """Rows of one run of ours, in at most so many seconds; Late has those that came before."""
     command = [options.binary, "bench", *arguments, "--device", options.our_device, "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=OUR_ENVIRONMENT,
-                          timeout=max(5, left(options)))
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or any(row["wrong"] for row in rows):
-        last = (done.stderr.strip().splitlines() or ["its own check failed"])[-1]
-        raise RuntimeError(f"bench {' '.join(arguments)}: status {done.returncode}: {last}")
-    return rows
+    with tempfile.TemporaryFile("w+") as rows_file, tempfile.TemporaryFile("w+") as said:
+        try:
+            status = subprocess.run(command, stdout=rows_file, stderr=said, env=OUR_ENVIRONMENT, check=False,
+                                    timeout=max(5, seconds)).returncode
+        except (subprocess.TimeoutExpired, Late):
+            rows_file.seek(0)
+            raise Late(rows=rows_of(rows_file.read())) from None
+        rows_file.seek(0)
+        said.seek(0)
+        rows = rows_of(rows_file.read())
+        if status or any(row["wrong"] for row in rows):
+            last = (said.read().strip().splitlines() or ["its own check failed"])[-1]
+            raise RuntimeError(f"bench {' '.join(arguments)}: status {status}: {last}")
+        return rows
 
 
 def seconds_of(options, work):
@@ -75,20 +119,44 @@ def seconds_of(options, work):
 
 # -- torch.topk ---------------------------------------------------------------------------------------------------------
 
-def topk_rounds(options, n):
-    """The rows of each round, and {density: seconds of torch.topk in each round}."""
-    rounds, peer = [], {}
-    x = magnitudes(n, options.device) if torch else None
-    for _ in range(options.rounds):
-        if rounds and left(options) < 0:
-            break
-        rounds.append(run(options, "select", "--select", options.select, "--n", str(n), "--density", options.density,
-                          "--repeat", str(options.steps)))
-        for density, k in {row["density"]: row["k"] for row in rounds[-1]}.items() if torch else ():
-            torch.topk(x, k, sorted=False)
-            times = [seconds_of(options, lambda: torch.topk(x, k, sorted=False)) for _ in range(5)]
-            peer.setdefault(density, []).append(statistics.median(times))
-    return rounds, peer
+class Length:
+    """What was measured at one n: our rows, by selector and density, and the seconds of torch.topk, by density."""
+
+    def __init__(self, options, n):
+        self.n, self.mine, self.peer, self.rounds, self.cost = n, {}, {}, 0, 0
+        self.x = magnitudes(n, options.device) if torch else None
+
+    def round(self, options, seconds):
+        begin = time.monotonic()
+        try:
+            rows = run(options, seconds, "select", "--select", options.select, "--n", str(self.n), "--density",
+                       options.density, "--repeat", str(options.steps))
+        except Late as stopped:
+            self.take(stopped.rows)
+            raise
+        self.take(rows)
+        for density, k in {row["density"]: row["k"] for row in rows}.items() if torch else ():
+            torch.topk(self.x, k, sorted=False)
+            times = [seconds_of(options, lambda k=k: torch.topk(self.x, k, sorted=False)) for _ in range(5)]
+            self.peer.setdefault(density, []).append(statistics.median(times))
+        self.rounds += 1
+        self.cost = time.monotonic() - begin
+
+    def take(self, rows):
+        for row in rows:
+            self.mine.setdefault((row["selector"], row["density"]), []).append(row)
+
+    def say(self):
+        for (_, density), mine in self.mine.items():
+            theirs = self.peer.get(density)
+            say({
+                **middle(mine),
+                "bench": "gpu_topk",
+                "peer": "PyTorch " + torch.__version__ if torch else None,
+                "peer_s": statistics.median(theirs) if theirs else None,
+                "ratio_peer": ratio(theirs, [row["mean_s"] for row in mine]) if theirs else None,
+                "rounds": len(mine),
+            })
 
 
 def middle(rows):
@@ -98,26 +166,36 @@ def middle(rows):
 
 
 def topk(options):
-    for n in (int(text) for text in options.n.split(",")):
-        if left(options) < 5:
-            not_done(options, f"n {n}", "no time left")
-            continue
-        try:
-            rounds, peer = topk_rounds(options, n)
-        except Exception as error:  # the other rows are wanted all the same
-            not_done(options, f"n {n}", error)
-            options.failed = True
-            continue
-        for mine in zip(*rounds):
-            theirs = peer.get(mine[0]["density"])
-            say({
-                **middle(mine),
-                "bench": "gpu_topk",
-                "peer": "PyTorch " + torch.__version__ if torch else None,
-                "peer_s": statistics.median(theirs) if theirs else None,
-                "ratio_peer": ratio(theirs, [row["mean_s"] for row in mine]) if theirs else None,
-                "rounds": len(rounds),
-            })
+    """Round after round over all lengths. In the first one each has its share of what is left, so that no length finds
+    the time gone; later ones are begun where the last one would fit once more."""
+    lengths = {n: None for n in (int(text) for text in options.n.split(","))}
+    for number in range(options.rounds):
+        for place, n in enumerate(lengths):
+            seconds = left(options)
+            if number == 0:
+                seconds /= max(1, len(lengths) - place)
+            if STOPPED or number and (not lengths[n] or not lengths[n].rounds or seconds < lengths[n].cost):
+                continue
+            if seconds < 2:
+                not_done(options, f"n {n}", "no time left")
+                continue
+            one_round(options, lengths, n, seconds)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for length in filter(None, lengths.values()):
+        length.say()
+
+
+def one_round(options, lengths, n, seconds):
+    try:
+        with within(seconds + 5):
+            lengths[n] = lengths[n] or Length(options, n)
+            lengths[n].round(options, seconds)
+    except Late as stopped:
+        kept = f"; {len(stopped.rows)} rows of this round are kept" if stopped.rows else ""
+        not_done(options, f"n {n}", f"{stopped}{kept}")
+    except Exception as error:  # the other rows are wanted all the same
+        not_done(options, f"n {n}", error)
+        options.failed = True
 
 
 def ratio(a, b):
@@ -162,35 +240,28 @@ class Peer:
         return count * self.batch.rows / seconds_of(self.options, lambda: self.steps(count))
 
 
-class Late(Exception):
-    """A peer took longer than there was time for."""
-
-
-def late(_number, _frame):
-    raise Late("longer than there was time for")
-
-
 def open_peers(options, batches):
     """{(batch, variant): Peer}: all eager ones, then the compiled ones as long as time suffices."""
     peers = {}
     # On a CPU PyTorch's bf16 wants instructions that not all have.
-    eager = [v for v in EAGER.values() if options.device == "cuda" or v != "eager-bf16"]
-    variants = [*eager, *("compiled-" + mode for mode in options.compile.split(",") if mode)]
-    signal.signal(signal.SIGALRM, late)
-    for variant in variants:
-        for batch in (b for b in batches if not variant.startswith("compiled-") or b in options.compile_batches):
-            # A quarter of the time is for measuring.
-            limit = int(left(options) - 0.25 * options.seconds)
-            if limit < 2:
-                not_done(options, f"{variant}, batch {batch}", "no time left")
-                continue
-            signal.alarm(limit)
-            try:
+    eager = [(variant, batch) for variant in EAGER.values() for batch in batches
+             if options.device == "cuda" or variant != "eager-bf16"]
+    compiled = [("compiled-" + mode, batch) for mode in options.compile.split(",") if mode
+                for batch in batches if batch in options.compile_batches]
+    for place, (variant, batch) in enumerate(eager + compiled):
+        # A quarter of the time is for measuring. Of the rest a mode of the compiler has its share alone, so that one
+        # which searches for minutes leaves the next its own.
+        limit = left(options) - 0.25 * options.seconds
+        if place >= len(eager):
+            limit /= len(eager) + len(compiled) - place
+        if limit < 1 or STOPPED:
+            not_done(options, f"{variant}, batch {batch}", "no time left")
+            continue
+        try:
+            with within(limit):
                 peers[batch, variant] = Peer(options, batch, variant)
-            except Exception as error:  # a compiler that is not there, or the alarm: the other variants are wanted
-                not_done(options, f"{variant}, batch {batch}", error)
-            finally:
-                signal.alarm(0)
+        except Exception as error:  # a compiler that is not there, or the alarm: the other variants are wanted
+            not_done(options, f"{variant}, batch {batch}", error)
     return peers
 
 
@@ -199,32 +270,49 @@ def unit(options):
 
 
 def ours(options, precision, batches):
-    """{batch: images or words a second} of one run."""
+    """Rows of one run: images or words a second for each batch."""
     sizes = ("--hidden", str(options.hidden)) if options.hidden else ()
-    rows = run(options, "net", "--model", options.model, "--batch", ",".join(map(str, batches)), "--steps",
+    return run(options, left(options), "net", "--model", options.model, "--batch", ",".join(map(str, batches)), "--steps",
                str(options.steps), "--repeat", "1", "--precision", precision, *sizes)
-    return {row["batch"]: row[unit(options) + "_per_s"] for row in rows}, rows[0]["backend"]
+
+
+def measure_ours(options, precision, batches, mine):
+    """A round of ours into mine[batch, precision]: (rate, backend)."""
+    try:
+        rows = ours(options, precision, batches)
+    except Late as stopped:
+        rows = stopped.rows
+        not_done(options, f"sparsetrain in {precision}", f"{stopped}; {len(rows)} rows of this round are kept")
+    except Exception as error:
+        rows = []
+        not_done(options, f"sparsetrain in {precision}", error)
+        options.precision.remove(precision)
+        options.failed = True
+    for row in rows:
+        mine.setdefault((row["batch"], precision), []).append((row[unit(options) + "_per_s"], row["backend"]))
 
 
 def measure(options, batches, peers):
-    """Rounds of everything in turn: ({(batch, precision): rates}, {(batch, variant): rates}, backend)."""
-    mine, theirs, backend = {}, {key: [] for key in peers}, ""
+    """Rounds of everything in turn, as far as the time goes: {(batch, precision): [(rate, backend)]},
+    {(batch, variant): [rate]}."""
+    mine, theirs, cost = {}, {key: [] for key in peers}, 0
     for number in range(options.rounds):
-        if number and left(options) < 0:
+        begin = time.monotonic()
+        if number and left(options) < cost:
             break
         for precision in list(options.precision):
-            try:
-                rates, backend = ours(options, precision, batches)
-            except Exception as error:
-                not_done(options, f"sparsetrain in {precision}", error)
-                options.precision.remove(precision)
-                options.failed = True
-                continue
-            for batch, rate in rates.items():
-                mine.setdefault((batch, precision), []).append(rate)
+            if not STOPPED:
+                measure_ours(options, precision, batches, mine)
         for key, peer in peers.items():
-            theirs[key].append(peer.rate(options.steps))
-    return mine, theirs, backend
+            if STOPPED or left(options) < -10:
+                break
+            try:
+                with within(left(options) + 20):
+                    theirs[key].append(peer.rate(options.steps))
+            except Late as stopped:
+                not_done(options, f"{key[1]}, batch {key[0]}", stopped)
+        cost = time.monotonic() - begin
+    return mine, theirs
 
 
 def net(options):
@@ -232,9 +320,11 @@ def net(options):
     if torch and options.device == "cuda":
         torch.backends.cudnn.benchmark = True  # a peer must run at its best
     peers = open_peers(options, batches) if torch else {}
-    mine, theirs, backend = measure(options, batches, peers)
+    mine, theirs = measure(options, batches, peers)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     rate = unit(options) + "_per_s"
-    for (batch, precision), rates in mine.items():
+    for (batch, precision), measured in mine.items():
+        rates, backend = [value for value, _ in measured], measured[0][1]
         eager = theirs.get((batch, EAGER[precision]))
         compiled = {v: r for (b, v), r in theirs.items() if b == batch and v.startswith("compiled-") and r}
         best = max(compiled, key=lambda v: statistics.median(compiled[v]), default=None)
@@ -291,6 +381,8 @@ def main():
         sys.exit("bench-gpu.py: this PyTorch sees no GPU")
     if not torch:
         not_done(options, "PyTorch", "torch is not installed")
+    for number in (signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, late)
     (topk if options.part == "topk" else net)(options)
     sys.stdout.flush()
     # Compilers' worker processes are not waited for.

@@ -42,7 +42,7 @@ median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : 
 bench_step() {
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-bench.XXXXXX") || return 1
     trap 'rm -rf "$scratch"' EXIT
-    trap 'exit 130' INT TERM
+    trap 'exit 130' HUP INT TERM
     printf '%-8s %-3s %10s %10s %10s %10s %12s %12s\n' algo P images/s 'step ms' compute% comm% neither% 'memory MiB'
     for round in 1 2 3; do
         for algo in dense topka gtopk; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|fuzz|mpich|sim|netlab|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
+# deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
 # packages that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -27,6 +27,7 @@ fuzzer   | clang libclang-rt-dev   | clang compiler-rt | clang compiler-rt | cla
 format   | clang-format            | clang-tools-extra | clang   | clang-tools       | clang-format
 cppcheck | cppcheck                | cppcheck       | cppcheck   | cppcheck          | cppcheck
 shellck  | shellcheck              | ShellCheck     | shellcheck | ShellCheck        | shellcheck
+gcovr    | gcovr                | gcovr          | gcovr      | python3-gcovr     | gcovr
 iproute  | iproute2                | iproute        | iproute2   | iproute2          |
 '
 build='cc cxx make pkgconf mpirun mpi png zlib dnnl'
@@ -43,12 +44,13 @@ for group in "${@:-build}"; do
     test) needs="$needs $check" ;;
     lint) needs="$needs $lint" ;;
     fuzz) needs="$needs fuzzer" ;;
+    coverage) needs="$needs gcovr" ;;
     mpich) needs="$needs mpich" ;;
     sim) needs="$needs simgrid" ;;
     netlab) needs="$needs $netlab" ;;
-    all) needs="$needs $build $check $lint simgrid $netlab" ;;
+    all) needs="$needs $build $check $lint gcovr simgrid $netlab" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|fuzz|mpich|sim|netlab|all]..." >&2
+        echo "usage: deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|all]..." >&2
         exit 2
         ;;
     esac
@@ -163,9 +165,9 @@ if [ -n "$todo" ]; then
         fi
     fi
     echo "Installing: $todo"
-    log=${TMPDIR:-/tmp}/sparsetrain-deps.$$
+    log=$(mktemp "${TMPDIR:-/tmp}/sparsetrain-deps.XXXXXX") || exit 1
     trap 'rm -f "$log"' EXIT
-    trap 'exit 130' INT TERM
+    trap 'exit 130' HUP INT TERM
     # The lists may be absent (a fresh container) or old: they are fetched only when an install fails.
     install() {
         # shellcheck disable=SC2086

@@ -82,10 +82,10 @@ mkdir -p "$dest" 2>/dev/null || fail "cannot make the directory $dest; give anot
 [ -w "$dest" ] || fail "cannot write to $dest; give another directory with --dest"
 dest=$(cd "$dest" && pwd)
 
-scratch=$dest/.fetch.$$
+scratch=$(mktemp -d "$dest/.fetch.XXXXXX") || fail "cannot make a directory in $dest; give another one with --dest"
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 143' HUP TERM
 
 md5_of() { # FILE
     if command -v md5sum >/dev/null 2>&1; then

@@ -1,20 +1,25 @@
 #!/bin/sh
-# gpu-check.sh [--only LIST] [--budget SECONDS] [--quick] [--libs DIR|DIR.tar.xz] [--out DIR] [--models LIST]
-# [--data NAME:WHERE]... [--runs DIR] [--dry-run]: all that a machine with one NVIDIA GPU is asked to do, without network,
-# in under ten minutes.
+# gpu-check.sh [--only LIST] [--budget SECONDS] [--quick] [--libs DIR|DIR.tar.xz] [--out DIR] [--groups LIST]
+# [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
+# [--pack-limit BYTES] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
+# under ten minutes.
 #   build      the program and the CUDA plugin for this GPU, the tests, what it is measured against
-#   test       the list of tests of the device cuda
+#   test       the list of tests of the device cuda; --groups topk_,nets_ a part of it: there are topk_, comm_, nets_, cli_
 #   compare    10 or 20 steps of training on the CPU and on the GPU: ResNet-20 and a small LSTM, dense and gtopk, on 1 and
 #              4 ranks, and VGG-16: the same losses?
 #   bench      selectors and networks next to PyTorch, torch.topk, CUB's radix sort and plain passes; where a step goes
 #   sanitize   compute-sanitizer over selectors, layers and a training step
-#   converge   (only when named) real data, four ranks on this GPU, dense and gtopk in the gTop-k paper's configuration;
-#              goes on where the last call ended. --models resnet20,vgg16,lstm says of what (resnet20); --data
-#              cifar10:WHERE, --data ptb:WHERE where the data are, --runs where the runs go (runs/gpu-cuda)
+#   converge   (only when named) real data, four ranks on this GPU, in the gTop-k paper's configuration; goes on where the
+#              last call ended. --models resnet20,vgg16,lstm says of what (resnet20), --algos of which exchanges
+#              (dense,gtopk,topka; gtopk:paper is gtopk with that --gtopk-residual); --data cifar10:WHERE, --data ptb:WHERE where the data are, --runs where the runs go
+#              (runs/gpu-cuda); --epochs how many (the program's own); --lease how many seconds they have over all calls:
+#              a run that would not end in its share of them is made shorter, and named. --pack FILE.tar.gz: the runs'
+#              rows, plots and, as far as --pack-limit (15000000 bytes) goes, their last checkpoints
 # --libs     Open MPI and the other libraries, as scripts/gpu-libs.sh packed them, for a machine that lacks them
 # --out      where gpu-*.json and the log go (results/measured)
 # --quick    less of everything          --budget   seconds for all of it (570); what it does not suffice for is named
 # --dry-run  the same steps at tiny sizes on the stand-in for CUDA (tests/hostcuda/): tries this script, measures nothing
+# --rehearse a dry run that builds first, into build/gpu as for a GPU
 # Exit status: 0 when build, tests and comparison passed (those that were asked for), 1 when not, 2: could not begin.
 # docs/gpu.md says what the files contain.
 set -u
@@ -23,24 +28,29 @@ export LC_ALL
 said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
-models_trained=resnet20 images=cifar10 text=ptb
-refuse() {
-    echo "gpu-check.sh: $*" >&2
-    exit 2
-}
-absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
+models_trained=resnet20 algos_trained=dense,gtopk,topka images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
+rehearsal=0
+# shellcheck source=scripts/gpu-tools.sh
+. "$(dirname "$0")/gpu-tools.sh"
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) quick=1 ;;
     --dry-run) dry=1 ;;
-    --only | --budget | --libs | --out | --models | --data | --runs)
+    --rehearse) dry=1 rehearsal=1 ;;
+    --only | --budget | --libs | --out | --groups | --models | --algos | --data | --runs | --epochs | --lease | --pack | --pack-limit)
         [ $# -gt 1 ] || refuse "$1 needs a value"
         case $1 in
         --only) only=$2 ;;
         --budget) budget=$2 ;;
         --libs) libs=$(absolute "$2") ;;
         --out) out=$(absolute "$2") ;;
+        --groups) groups=$2 ;;
         --models) models_trained=$2 ;;
+        --algos) algos_trained=$2 ;;
+        --epochs) epochs=$2 ;;
+        --lease) lease=$2 ;;
+        --pack) pack=$(absolute "$2") ;;
+        --pack-limit) pack_limit=$2 ;;
         --data)
             case $2 in
             cifar10 | cifar10:* | synthetic | synthetic:*) images=$2 ;;
@@ -53,13 +63,25 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     *)
-        sed -n '2,19s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2
         exit 2
         ;;
     esac
     shift
 done
-case $budget in '' | *[!0-9]*) refuse "--budget takes whole seconds, not \"$budget\"" ;; esac
+whole() { # whole OPTION WHAT TEXT: is it a whole number?
+    case $3 in '' | *[!0-9]*) refuse "$1 takes whole $2, not \"$3\"" ;; esac
+}
+whole --budget seconds "$budget"
+whole --pack-limit bytes "$pack_limit"
+[ -z "$epochs" ] || whole --epochs epochs "$epochs"
+[ -z "$lease" ] || whole --lease seconds "$lease"
+for name in $(echo "$groups" | tr , ' '); do
+    case $name in
+    topk_ | comm_ | nets_ | cli_) ;;
+    *) refuse "--groups has \"$name\"; there are topk_, comm_, nets_, cli_" ;;
+    esac
+done
 for name in $(echo "$only" | tr , ' '); do
     case $name in
     build | test | compare | bench | sanitize | converge) ;;
@@ -74,25 +96,28 @@ for name in $(echo "$models_trained" | tr , ' '); do
 done
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
+for name in $(echo "$algos_trained" | tr , ' '); do
+    case $name in gtopk:paper | gtopk:conserve) continue ;; esac
+    grep -q "^EXCHANGE($(echo "$name" | tr - _))" comm/exchanges.def || refuse "--algos has \"$name\", which is no exchange; sparsetrain list names them"
+done
 
 # -- which machine -------------------------------------------------------------------------------------------------------
 if [ "$dry" = 1 ]; then
-    BUILD=${BUILD:-build}
+    if [ $rehearsal = 1 ]; then BUILD=${BUILD:-build/gpu}; else BUILD=${BUILD:-build}; fi
     SPARSETRAIN_PLUGIN=$(absolute "$BUILD")/tests/libsparsetrain_hostcuda.so
     SPARSETRAIN_TEST_EMULATED=1
     export SPARSETRAIN_PLUGIN SPARSETRAIN_TEST_EMULATED
-    [ -r "$SPARSETRAIN_PLUGIN" ] || refuse "there is no stand-in $SPARSETRAIN_PLUGIN; make tests builds it where the CUDA toolkit is"
+    [ $rehearsal = 1 ] || [ -r "$SPARSETRAIN_PLUGIN" ] || refuse "there is no stand-in $SPARSETRAIN_PLUGIN; make tests builds it where the CUDA toolkit is"
     out=${out:-$root/$BUILD/gpu-dry-run}
     case $(mkdir -p "$out" && cd "$out" && pwd -P)/ in
     "$(pwd -P)"/results/measured/*) refuse "a dry run measures nothing: its results do not go to results/measured" ;;
     esac
+    mkdir -p "$BUILD"
     test_devices=cpu label=hostcuda gpu=none driver=none capability=90
+    [ $rehearsal = 0 ] || log=$out/gpu-check.log # it stands for a real call, whose log comes home
 else
-    smi=$(command -v nvidia-smi || ls /usr/local/nvidia/bin/nvidia-smi 2>/dev/null)
-    ask() { [ -z "$smi" ] || "$smi" --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1; }
-    gpu=$(ask name)
+    find_gpu
     [ -n "$gpu" ] || refuse "this machine shows no NVIDIA GPU (nvidia-smi); --dry-run tries the steps without one"
-    driver=$(ask driver_version) capability=$(ask compute_cap | tr -d .)
     # A folder of its own: what lies in build/ may come from another machine.
     BUILD=${BUILD:-build/gpu}
     unset SPARSETRAIN_PLUGIN
@@ -105,33 +130,18 @@ runs=${runs:-$root/runs/gpu-$label}
 program=$BUILD/sparsetrain
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-gpu.XXXXXX") || exit 2
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 : >"$scratch/summary"
 # shellcheck source=scripts/gpu-steps.sh
 . scripts/gpu-steps.sh
 # shellcheck source=scripts/gpu-bench.sh
 . scripts/gpu-bench.sh
+# shellcheck source=scripts/gpu-converge.sh
+. scripts/gpu-converge.sh
 
 # PyTorch starts with the libraries that it finds without us.
 PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
-if [ -n "$libs" ]; then
-    if [ -f "$libs" ]; then # unpacked once, so that what was built with it stays built
-        archive=$libs libs=$(absolute "$BUILD")/libs
-        if [ ! -e "$libs/done" ] || [ -n "$(find "$archive" -newer "$libs/done")" ]; then
-            rm -rf "$libs"
-            mkdir -p "$libs"
-            tar -xJf "$archive" -C "$libs" || refuse "cannot unpack $archive"
-            touch "$libs/done"
-        fi
-        libs=$(find "$libs" -maxdepth 2 -name env.sh)
-        libs=${libs%/env.sh}
-    fi
-    [ -f "$libs/env.sh" ] || refuse "--libs holds no env.sh; scripts/gpu-libs.sh makes such a folder"
-    GPU_LIBS=$libs
-    export GPU_LIBS
-    # shellcheck disable=SC1091 # made by gpu-libs.sh
-    . "$libs/env.sh"
-fi
+[ -z "$libs" ] || use_libs "$libs"
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
 find_tools
@@ -139,12 +149,17 @@ find_tools
 export OMP_NUM_THREADS
 
 # -- the steps -----------------------------------------------------------------------------------------------------------
-# asked STEP; step STEP SECONDS FUNCTION: in at most so many seconds, and in those that the budget still has
+# asked STEP; step STEP SECONDS FUNCTION: in at most so many seconds, and in those that the budget still has, which are all
+# for the last step that is asked for
 asked() { case ",$only," in *",$1,"*) true ;; *) false ;; esac; }
+for name in build test compare bench sanitize converge; do
+    if asked $name; then last_step=$name; fi
+done
 step() {
     asked "$1" || return 0
     step_end=$(($(date +%s) + $2))
-    [ "$step_end" -le $((begin + budget)) ] || step_end=$((begin + budget))
+    # A dry run measures nothing: however slow the machine is, a step may take all that there is.
+    if [ "$1" = "$last_step" ] || [ "$dry" = 1 ] || [ "$step_end" -gt $((begin + budget)) ]; then step_end=$((begin + budget)); fi
     echo
     echo "== $1 ($(($(date +%s) - begin)) s gone, $(remaining) s for this)"
     if [ "$(remaining)" -le 0 ]; then

@@ -6,7 +6,7 @@
 #
 #     GPU_LIBS=DIR; . DIR/env.sh; make        (or: sh scripts/gpu-check.sh --libs DIR.tar.xz)
 #
-# The machine there must have a C compiler, make, and a C library no older than here.
+# The machine there must have a C compiler and a C library no older than here; xz or Python unpacks the archive.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -26,12 +26,12 @@ for tool in apt-get apt-cache dpkg readelf tar xz; do
 done
 mkdir -p "$1"
 to=$(cd "$1" && pwd)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-libs.XXXXXX")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-libs.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
 # -- fetch: what apt would install on a machine that has nothing ---------------------------------------------------------
-wanted='openmpi-bin libopenmpi-dev libdnnl-dev libpng-dev zlib1g-dev libcmocka-dev pkgconf'
+wanted='openmpi-bin libopenmpi-dev libdnnl-dev libpng-dev zlib1g-dev libcmocka-dev pkgconf make'
 # Compilers, the C library and large things that only packages' scripts use; what is missed here shows below.
 never='^(gcc|g[+][+]|cpp|gfortran|libgfortran|binutils|libbinutils|libc6|libc-|linux-libc|libgcc|libstdc|libgomp|perl'
 never=$never'|libperl|auto|openssh|libicu|libx|libssl|libasan|libtsan|liblsan|libubsan|libitm|libisl|libmpfr|libgprofng'
@@ -60,7 +60,7 @@ keep() { # keep FILE...: with its folders
         cp -aL "$file" "$to/${file%/*}/"
     done
 }
-keep usr/bin/orterun usr/bin/orted usr/bin/pkgconf usr/share/openmpi usr/include/oneapi usr/include/libpng16 usr/include/png*.h \
+keep usr/bin/orterun usr/bin/orted usr/bin/pkgconf usr/bin/make usr/share/openmpi usr/include/oneapi usr/include/libpng16 usr/include/png*.h \
     usr/include/zlib.h usr/include/zconf.h "$libs"/../../include/*-linux-gnu/zconf.h usr/include/cmocka*.h \
     "$libs"/openmpi/include/mpi*.h "$libs"/openmpi/include/openmpi/mpiext "$libs"/pmix*/share/pmix etc/openmpi
 for name in mpirun mpirun.openmpi; do ln -s orterun "$to/usr/bin/$name"; done
@@ -99,6 +99,7 @@ done
 with_needs usr/bin/orterun
 with_needs usr/bin/orted
 with_needs usr/bin/pkgconf
+with_needs usr/bin/make
 # What the build links: the name for the linker points at the library that is loaded later.
 for name in mpi dnnl png16 png z cmocka; do
     linked=$(find "$libs" "$libs/openmpi/lib" -maxdepth 1 -name "lib$name.so" | head -n 1)

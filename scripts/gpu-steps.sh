@@ -21,17 +21,17 @@ failed() { grep -q FAIL "$scratch/verdict-$1" 2>/dev/null; }
 late() { grep -q LATE "$scratch/verdict-$1" 2>/dev/null; }
 
 escaped() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g'; }
-# results NAME: gpu-NAME.json from the rows (one JSON object a line) in $scratch/rows-NAME
+# results NAME [ROWS]: gpu-NAME.json from the rows (one JSON object a line) in $scratch/rows-ROWS (NAME)
 results() {
-    [ -s "$scratch/rows-$1" ] || return 0
+    [ -s "$scratch/rows-${2:-$1}" ] || return 0
     {
         printf '{"device":"%s","machine":"%s","gpu":"%s","driver":"%s","cuda":"%s","cudnn":"%s","commit":"%s",' "$label" \
             "$(escaped "$machine")" "$(escaped "$gpu")" "$(escaped "$driver")" "$cuda_version" "$cudnn_version" "$commit"
         printf '"date":"%s","command":"%s","rows":[\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(escaped "$command")"
-        sed '$!s/$/,/' "$scratch/rows-$1"
+        sed '$!s/$/,/' "$scratch/rows-${2:-$1}"
         echo ']}'
     } >"$out/gpu-$1.json"
-    echo "   written: gpu-$1.json ($(wc -l <"$scratch/rows-$1") rows)"
+    echo "   written: gpu-$1.json ($(wc -l <"$scratch/rows-${2:-$1}") rows)"
 }
 # What awk needs to read a number or a text out of a row.
 # shellcheck disable=SC2016 # dollars of awk
@@ -47,58 +47,6 @@ function text(key) {
 }'
 
 # -- what is here ----------------------------------------------------------------------------------------------------------
-find_tools() {
-    jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-    nvcc=$(command -v nvcc || find /usr/local/cuda/bin -name nvcc 2>/dev/null | head -n 1)
-    [ -n "$nvcc" ] && PATH=$PATH:${nvcc%/nvcc} && export PATH
-    cuda_home=${nvcc:+$(readlink -f "$nvcc")} && cuda_home=${cuda_home%/bin/nvcc}
-    cuda_version=$([ -z "$nvcc" ] || "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
-    python='' torch=''
-    for candidate in python3 /usr/bin/python3; do
-        candidate=$(command -v "$candidate") || continue
-        python=${python:-$candidate}
-        torch=$(peer_environment "$candidate" -c 'import torch; print(torch.__version__)' 2>/dev/null) && python=$candidate && break
-    done
-    compiler=
-    command -v cc >/dev/null 2>&1 || compiler="CC=gcc"
-    find_cuda_libraries
-    machine="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $jobs cores"
-    commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)
-    # Folders of this machine do not belong into results.
-    command=$(printf '%s' "$said" | sed 's#--\(libs\|out\|runs\) [^ ]*/#--\1 #g; s#--data \([a-z0-9]*\):[^ ]*/#--data \1:#g')
-}
-# PyTorch's own environment, and in it ours for the programs of ours that it starts.
-peer_environment() {
-    env LD_LIBRARY_PATH="$PEER_LIBRARY_PATH" OUR_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" "$@"
-}
-# cuDNN and cuBLAS of the toolkit, or those of Python's packages
-find_cuda_libraries() {
-    cudnn='' cublas='' where=$cuda_home
-    [ -n "$cuda_home" ] || return 0
-    set -- "$cuda_home"/lib64/libcublas.so*
-    [ -e "$1" ] || cublas=$(python_package libcublas.so cublas_v2.h)
-    set -- "$cuda_home"/lib64/libcudnn.so* /usr/lib/*/libcudnn.so*
-    if [ ! -e "$1" ] && [ ! -e "${2:-/}" ]; then cudnn=$(python_package libcudnn.so cudnn.h) where=$cudnn; fi
-    for header in "$where/include/cudnn_version.h" /usr/include/cudnn_version.h /usr/include/*/cudnn_version.h; do
-        [ -r "$header" ] && break
-    done
-    cudnn_version=$(awk '$2 ~ /^CUDNN_(MAJOR|MINOR|PATCHLEVEL)$/ { v = v (v == "" ? "" : ".") $3 } END { print v }' "$header" 2>/dev/null)
-    LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64${cublas:+:$cublas/lib}${cudnn:+:$cudnn/lib}
-    export LD_LIBRARY_PATH
-}
-# python_package LIBRARY HEADER: the folder of the nvidia package with lib/LIBRARY* and include/HEADER
-python_package() {
-    [ -z "$python" ] || "$python" - "$@" <<'END' 2>/dev/null
-import glob, os, sys
-import nvidia
-for folder in nvidia.__path__:
-    for header in sorted(glob.glob(os.path.join(folder, "*", "include", sys.argv[2]))):
-        found = os.path.dirname(os.path.dirname(header))
-        if glob.glob(os.path.join(found, "lib", sys.argv[1] + "*")):
-            print(found)
-            sys.exit()
-END
-}
 describe() {
     echo "machine  $machine"
     echo "gpu      $gpu, driver $driver"
@@ -110,9 +58,10 @@ on_gpu() { "$program" list 2>/dev/null | sed -n '/^Devices/,$p' | grep -q '^  cu
 
 # -- build -----------------------------------------------------------------------------------------------------------------
 step_build() {
-    if [ "$dry" = 0 ]; then
+    if [ "$dry" = 0 ] || [ "$rehearsal" = 1 ]; then
+        # What another compiler warns of is no reason to lose a lent machine.
         # shellcheck disable=SC2086 # a word or none
-        within make --no-print-directory -j"$jobs" $compiler CUDA=1 CUDA_ARCH="$capability" CUDNN="$cudnn" CUBLAS="$cublas" \
+        within make --no-print-directory -j"$jobs" $compiler WERROR="${WERROR:-0}" CUDA=1 CUDA_ARCH="$capability" CUDNN="$cudnn" CUBLAS="$cublas" \
             report tests "$BUILD/tests/gpu_peers" >"$scratch/build.log" 2>&1
         status=$?
         grep -v '^  [A-Z]' "$scratch/build.log" | tail -n 60
@@ -125,23 +74,23 @@ step_build() {
 }
 
 # -- test ------------------------------------------------------------------------------------------------------------------
-# Four parts of the list side by side: most of a test is not the GPU's work.
+# Parts of the list side by side, as most of a test is not the GPU's work; but no more than two, each of which has up to a
+# dozen processes with a context of their own on the card.
 step_test() {
-    groups='topk_ comm_ nets_ cli_'
-    if [ "$dry" = 1 ]; then groups=topk_sparse; fi # on the CPU: what the stand-in runs of the list takes minutes
-    for group in $groups; do
-        patterns=$group
-        [ "$group" != cli_ ] || patterns='cli_ base_ data_'
-        # shellcheck disable=SC2086 # a list of words
-        (SPARSETRAIN_PLUGIN='' DEVICES=$test_devices TEST_TIMEOUT=$(remaining) within sh tests/run.sh $patterns \
-            >"$scratch/test-$group" 2>&1; echo $? >"$scratch/test-$group-status") &
+    parts=$(echo "${groups:-topk_,comm_,nets_,cli_}" | tr , ' ')
+    for group in $parts; do
+        until [ "$(running_groups)" -lt 2 ]; do sleep 1; done
+        : >"$scratch/test-$group-begun"
+        test_group "$group" &
     done
     wait
-    for group in $groups; do cat "$scratch/test-$group"; done >"$scratch/tests"
+    for group in $parts; do cat "$scratch/test-$group"; done >"$scratch/tests"
     grep -E 'failed|^---|^not ok|^#|skipped' "$scratch/tests" | head -n 300
-    for group in $groups; do
+    for group in $parts; do
         status=$(cat "$scratch/test-$group-status")
-        [ "$status" -ne 124 ] || verdict test LATE "$group was stopped after $(tail -n 1 "$scratch/test-$group" | cut -c 1-60)"
+        unfinished=$(grep -cE '(stopped at|no time left before) TEST_END' "$scratch/test-$group")
+        if [ "$status" -eq 124 ]; then verdict test LATE "$group was stopped after $(tail -n 1 "$scratch/test-$group" | cut -c 1-60)"
+        elif [ "$unfinished" -gt 0 ]; then verdict test LATE "$group: no time for all of it; of $unfinished tests something is left: $(left_tests "$group")"; fi
     done
     awk -v device="$test_devices" '/^[a-z]+_[a-z0-9_]* .* passed .* failed .* skipped/ {
         name = $1; label = $0; sub(/^[^ ]* */, "", label); sub(/ *[0-9]* passed.*/, "", label)
@@ -151,11 +100,37 @@ step_test() {
         printf "{\"test\":\"%s\",\"label\":\"%s\",\"passed\":%d,\"failed\":%d,\"skipped\":%d,\"seconds\":%d}\n", name, label, ok, bad, skips, $(NF - 1)
     }' "$scratch/tests" >"$scratch/rows-test"
     totals=$(awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 } END { print p + 0, f + 0, s + 0 }' "$scratch/tests")
-    results test
+    # Parts of the list come home in files of their own.
+    results "test${groups:+-$(echo "$groups" | tr -d _ | tr , -)}" test
     # shellcheck disable=SC2086 # three words
     set -- $totals
     if [ "$2" -gt 0 ] || [ "$1" -eq 0 ]; then verdict test FAIL "$1 passed, $2 failed, $3 skipped"
     else verdict test PASS "$1 passed, $2 failed, $3 skipped"; fi
+}
+
+running_groups() { # those that have begun and not ended
+    begun=0
+    for group_file in "$scratch"/test-*-begun; do
+        if [ -e "$group_file" ] && [ ! -e "${group_file%-begun}-status" ]; then begun=$((begun + 1)); fi
+    done
+    echo $begun
+}
+# test_group GROUP: ends with the step, having said what it has not come to; fifteen seconds more are for saying so
+test_group() {
+    patterns=$1
+    [ "$1" != cli_ ] || patterns='cli_ base_ data_'
+    [ "$dry" = 0 ] || case $1 in # on the CPU, and little of it: what the stand-in runs of the list takes minutes
+        topk_) patterns=topk_sparse ;;
+        comm_) patterns=comm_density ;;
+        nets_) patterns=nets_schedule ;;
+        cli_) patterns=base_all ;;
+    esac
+    # shellcheck disable=SC2086 # a list of words
+    SPARSETRAIN_PLUGIN='' DEVICES=$test_devices TEST_TIMEOUT=900 TEST_END=$((step_end - 15)) within sh tests/run.sh $patterns >"$scratch/test-$1" 2>&1
+    echo $? >"$scratch/test-$1-status"
+}
+left_tests() { # left_tests GROUP: names of what it has not come to
+    sed -n 's/^ *\([a-z]*_[a-z0-9_]*\): .*TEST_END.*/\1/p' "$scratch/test-$1" | sort -u | tr '\n' ' ' | cut -c 1-200
 }
 
 # -- compare ---------------------------------------------------------------------------------------------------------------

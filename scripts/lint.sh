@@ -7,7 +7,7 @@ export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-lint.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 found=$scratch/found
 failures=0
 
@@ -119,7 +119,7 @@ awk -F: '
         else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
         else if (header ~ /^(cuda|base\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda_[a-z0-9_]*\\.([ch]|cu)|nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
         else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data_.*\\.c)$"
-        else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data)_.*\\.[ch])$"
+        else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data|fuzz)_.*\\.[ch])$"
         else if (header ~ /^cmocka\.h/) pattern = "^tests/"
         return pattern == "" || path ~ pattern
     }
@@ -156,6 +156,13 @@ while IFS= read -r file; do
     if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then echo "$file: no newline at the end"; fi
 done <"$scratch/text" >>"$found"
 report 'no blanks at line ends, a newline at the end of every file'
+
+# -- temporary names: who can foresee one can put a link there -------------------------------------------------------------
+{
+    of '^(scripts|tests)/.*\.(sh|py)$' | xargs grep -nE '(/tmp|TMPDIR(:-[^}]*)?[}])/[a-z]|[a-z}]/[^ ]*\$\$' /dev/null | grep -vE 'mktemp|/tmp/nvidia-mps'
+    of '^tests/.*\.[ch]$' | xargs grep -nE '"/tmp/[^"]*%[^s.]' /dev/null
+} >"$found"
+report 'temporary files by mktemp'
 
 # -- every row of a table that users choose from is where they read of it -------------------------------------------------
 # rows MACRO FILE.def: their names, as the command line has them

@@ -136,7 +136,7 @@ end() {
 }
 trap 'rm -rf "$scratch"' EXIT
 trap 'end 130' INT
-trap 'end 143' TERM
+trap 'end 143' HUP TERM
 # job FILE COMMAND...: its standard output becomes $raw/FILE, whole or not at all; not again once it is finished. Its
 # last line is the command, at its commit.
 job() {

@@ -8,6 +8,8 @@
 #   yield          ranks that wait give their core away; without it a tiny allreduce at P = 8 on 2 cores takes
 #                  a thousand times longer
 #   pml, btl       shared memory only: no probing for network hardware at start-up
+#   binding        none: Open MPI binds the ranks of every job of one or two to the cores 0 and 1, so jobs side by side,
+#                  and the threads that feed a network, share those two however many there are
 #
 # odls_base_sigkill_timeout stays at its 1 s on purpose: after Ctrl-C that is time for the checkpoint of a small model,
 # and any longer value is also waited for, twice, whenever a rank ends with a status that is not 0. Runs with large
@@ -42,7 +44,8 @@ if [ "$(id -u)" = 0 ]; then
 fi
 : "${OMPI_MCA_rmaps_base_oversubscribe:=1}" "${OMPI_MCA_mpi_yield_when_idle:=1}"
 : "${OMPI_MCA_pml:=ob1}" "${OMPI_MCA_btl:=self,vader}" # Open MPI 5 knows vader as another name of its sm
-export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_pml OMPI_MCA_btl
+: "${OMPI_MCA_hwloc_base_binding_policy:=none}"
+export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_hwloc_base_binding_policy
 # Open MPI 5 starts jobs through PRRTE, which has names of its own.
-: "${PRTE_MCA_rmaps_default_mapping_policy:=:oversubscribe}"
-export PRTE_MCA_rmaps_default_mapping_policy
+: "${PRTE_MCA_rmaps_default_mapping_policy:=:oversubscribe}" "${PRTE_MCA_hwloc_default_binding_policy:=none}"
+export PRTE_MCA_rmaps_default_mapping_policy PRTE_MCA_hwloc_default_binding_policy

@@ -24,9 +24,9 @@ fail() {
 }
 
 out='' count=0 format=png against=steps,bytes,time bands=1 first=''
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-plot.XXXXXX")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-plot.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 while [ $# -gt 0 ]; do
     case $1 in
     --out | --format | --against)

@@ -45,9 +45,9 @@ within() {
     esac
 }
 csv_awk=$(cat $library/csv.awk)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-report.XXXXXX")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-report.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
 shows() { sed -n '2s/^# [^:]*: *//p' "$library/$1.sh" 2>/dev/null; }
 # Text that Markdown must not take for marks.

@@ -88,7 +88,7 @@ fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-reproduce.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 143' HUP TERM
 export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
 
 # What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,

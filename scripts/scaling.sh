@@ -96,9 +96,9 @@ if [ "$only" != page ] && [ -z "${SCALING_SIMULATE:-}${plan_only:-}" ]; then
 fi
 commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
 mkdir -p "$out"
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-scaling.XXXXXX")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-scaling.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
 # -- what there is: models, networks, the cost model ------------------------------------------------------------------------
 # published_value FILE COLUMN NAME VALUE: that column of the row with NAME = VALUE
@@ -141,7 +141,7 @@ profile_of() {
 # networks.csv: a network is the twin of an earlier one with the same alpha/beta
 networks() {
     echo net,alpha,beta,twin,factor
-    for net in $(echo $map_nets | tr , ' '); do "$program" predict --json --net "$net" --p 2 | head -n 1; done |
+    for net in $(echo $map_nets | tr , ' '); do "$program" predict --json --net "$net" --p 2 | sed -n 1p; done |
         awk "$json_awk$newline"'
             {
                 net = json("net"); alpha = json("alpha"); beta = json("beta"); twin = ""; factor = 1

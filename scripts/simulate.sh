@@ -132,7 +132,7 @@ case $program in /*) ;; *) program=$(pwd)/$program ;; esac
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-simulate.XXXXXX") || exit 1
 running=''
 trap 'rm -rf "$scratch"' EXIT
-trap '[ -z "$running" ] || kill "$running" 2>/dev/null; exit 130' INT TERM
+trap '[ -z "$running" ] || kill "$running" 2>/dev/null; exit 130' HUP INT TERM
 
 # platform P M ALPHA BETA NODE_ALPHA NODE_BETA: $scratch/platform.xml, and which rank is where. A message between two
 # ranks goes over two links of half the latency each; all can send and receive at full speed at once. With several

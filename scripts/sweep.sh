@@ -34,10 +34,10 @@ fail() {
 }
 usage="usage: sh $0 --np P --out DIR --NAME VALUE,VALUE... [--NAME ...] [-- OPTION...]; --help has all"
 tab=$(printf '\t')
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-sweep.XXXXXX")
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-sweep.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 143' HUP TERM
 
 np='' out='' launcher='' slurm='' dry=no table_only=no
 : >"$scratch/swept" # NAME, then VALUES, of each option
@@ -104,7 +104,7 @@ combine() {
         mv "$scratch/more" "$scratch/combinations"
     done <"$scratch/swept"
 }
-is_flag() { "$program" --help | grep -qE -e "^  --$1( *|  .*)$"; }
+is_flag() { "$program" --help 2>/dev/null | grep -qE -e "^  --$1( *|  .*)$"; }
 # words_of COMBINATION OPTION...: the options of a run, a word a line: those that all have, but for what has no effect, and its own
 words_of() {
     of_run=$1 skip=no

@@ -6,6 +6,7 @@
 #include <stdint.h>
 /* cmocka.h wants the four above */
 #include <cmocka.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,7 +241,35 @@ static void first_error_wins(void **state) {
     struct err e = {0};
     assert_false(err_set(&e, "one %d", 1));
     assert_false(err_set(&e, "two"));
+    assert_false(err_system(&e, "three"));
     assert_string_equal(e.text, "one 1");
+    assert_int_equal(err_status(&e), EXIT_USER);
+    e = (struct err){0};
+    assert_false(err_system(&e, "the disk is full after %d bytes", 7));
+    assert_false(err_set(&e, "two"));
+    assert_string_equal(e.text, "the disk is full after 7 bytes");
+    assert_int_equal(err_status(&e), EXIT_SYSTEM);
+}
+
+/* What another name would help against is the user's; what no name helps against is the system's. */
+static void whose_error(void **state) {
+    (void)state;
+    const int user[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, EROFS, EEXIST, ELOOP, ENAMETOOLONG};
+    const int system[] = {ENOSPC, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ENOTSUP};
+    for (size_t i = 0; i < sizeof user / sizeof *user; i++) assert_int_equal(err_of_errno(user[i]), EXIT_USER);
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++) assert_int_equal(err_of_errno(system[i]), EXIT_SYSTEM);
+    struct err e = {0};
+    assert_false(err_with(&e, err_of_errno(EMFILE), "cannot open %s", "x"));
+    assert_string_equal(e.text, "cannot open x");
+    assert_int_equal(err_status(&e), EXIT_SYSTEM);
+}
+
+/* Of a crafted file: a message stays one line, and no terminal takes orders from it. */
+static void messages_quote_no_control_characters(void **state) {
+    (void)state;
+    struct err e = {0};
+    assert_false(err_set(&e, "section %s of \xc3\xa9", "a\nb\x1b[2J\x7f"));
+    assert_string_equal(e.text, "section a?b?[2J? of \xc3\xa9");
 }
 
 static void devices_are_listed(void **state) {
@@ -375,6 +404,8 @@ int main(void) {
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(ways_to_end),
         cmocka_unit_test(first_error_wins),
+        cmocka_unit_test(whose_error),
+        cmocka_unit_test(messages_quote_no_control_characters),
         cmocka_unit_test(devices_are_listed),
         cmocka_unit_test(progress_draws_a_bar),
         cmocka_unit_test(progress_fits_the_terminal),

@@ -173,5 +173,5 @@ check "which is said" [ "$(grep -c '^# --ranks-per-node is ignored' "$W/err")" -
 mistake 4 'do not divide' --ranks-per-node 8
 timeout 120 "$MPIRUN" -np 1 "$PROGRAM" bench --n 100 : -np 2 "$PROGRAM" bench --n 200 > "$W/out" 2> "$W/err" < /dev/null
 status=$?
-check "ranks with other options are told" sh -c "[ $status -eq 2 ] && grep -q 'started with other options' '$W/err'"
+check "ranks with other options are told" sh -c "[ $status -eq 2 ] && grep -q 'started differently: rank 0 has bench --n 100 where rank 1 has bench --n 200' '$W/err'"
 finish

@@ -5,9 +5,11 @@
 #include <stdint.h>
 /* cmocka.h wants the four above */
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +34,7 @@ static int remove_path(void **state) {
 static void write_good(void) {
     struct err e = {0};
     const struct section s[] = {{"numbers", numbers, sizeof numbers}, {"text", "hello", 6}, {"nothing", "", 0}};
+    unlink(path);
     assert_true(container_write(path, s, 3, &e));
     assert_string_equal(e.text, "");
 }
@@ -127,6 +130,62 @@ static void every_truncation_is_found(void **state) {
     refused("too long");
 }
 
+/* A file with a hole of 1 TB: no memory is asked for. */
+static void a_huge_file_is_not_read(void **state) {
+    (void)state;
+    write_good();
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+    refused("too long");
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+    refused("not a sparsetrain checkpoint");
+}
+
+/* The table of contents as somebody could write it: its checksum is right. Entries have 48 bytes from byte 32 on: a
+ * name of 24, where the section begins, how long it is. */
+static void what_a_table_may_not_say(void **state) {
+    (void)state;
+    enum { ENTRY = 48, TABLE = 32 + 3 * ENTRY, HELLO = 32 + ENTRY };
+    const uint64_t begin = TABLE + 4, numbers_end = begin + sizeof numbers, all = numbers_end + 6;
+    const struct {
+        size_t at, bytes;
+        const void *with;
+    } cases[] = {
+        {HELLO, 8, "numbers"},                         /* twice */
+        {HELLO, 1, "\0"},                              /* no name */
+        {HELLO, 4, "\033[2J"},                         /* none that can be shown */
+        {HELLO, 24, "aaaaaaaaaaaaaaaaaaaaaaaa"},       /* one that does not end */
+        {HELLO + 24, 8, &begin},                       /* where another section lies */
+        {HELLO + 24, 8, &(uint64_t){0}},               /* over the head */
+        {HELLO + 24, 8, &(uint64_t){numbers_end + 1}}, /* a gap */
+        {HELLO + 32, 8, &(uint64_t){7}},               /* too long */
+        {HELLO + 32, 8, &(uint64_t){5}},               /* too short: something is left */
+        {HELLO + 32, 8, &(uint64_t){UINT64_MAX}},      /* with its beginning it is a small number */
+        {HELLO + 24, 8, &(uint64_t){UINT64_MAX - 5}},  /* and so is this */
+        {HELLO + ENTRY + 24, 8, &(uint64_t){all + 1}}, /* the empty one behind the end */
+        {16, 8, &(uint64_t){2}},                       /* fewer sections */
+        {16, 8, &(uint64_t){UINT64_MAX / ENTRY}},      /* more than any file has */
+    };
+    unsigned char good[1024], data[1024];
+    write_good();
+    const size_t n = slurp(good, sizeof good);
+    assert_int_equal(n, all);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(data, good, n);
+        memcpy(data + cases[i].at, cases[i].with, cases[i].bytes);
+        uint64_t count;
+        memcpy(&count, data + 16, sizeof count);
+        const size_t table = count <= 3 ? 32 + (size_t)count * ENTRY : TABLE;
+        const uint32_t crc = crc32_of(0, data, table);
+        memcpy(data + table, &crc, sizeof crc);
+        spill(data, n);
+        refused("damaged");
+        struct container c;
+        struct err e = {0};
+        assert_false(container_open(path, &c, &e));
+    }
+}
+
 /* Sections that nobody asks for are neither read nor verified. */
 static void a_part_is_what_was_written(void **state) {
     (void)state;
@@ -152,16 +211,15 @@ static void a_part_is_what_was_written(void **state) {
     container_close(&c);
 }
 
-/* What version 3 has is read as before: only its number differs, and the checksum over it. */
-static void an_older_version_is_read(void **state) {
-    (void)state;
+/* What versions 3 and 4 have is read as before: only their number differs, and the checksum over it. */
+static void read_version(unsigned char version) {
     unsigned char data[1024];
     struct container c;
     struct err e = {0};
     char text[6];
     write_good();
     size_t n = slurp(data, sizeof data), table = n - sizeof numbers - sizeof text - 4;
-    data[8] = 3;
+    data[8] = version;
     uint32_t crc = crc32_of(0, data, table);
     memcpy(data + table, &crc, sizeof crc);
     spill(data, n);
@@ -169,6 +227,12 @@ static void an_older_version_is_read(void **state) {
     assert_true(container_get(&c, "text", text, sizeof text, &e));
     assert_string_equal(text, "hello");
     container_close(&c);
+}
+
+static void older_versions_are_read(void **state) {
+    (void)state;
+    read_version(3);
+    read_version(4);
 }
 
 static void strangers_are_refused(void **state) {
@@ -197,8 +261,70 @@ static void unwritable_is_said(void **state) {
     assert_false(container_write("/nonexistent/x", s, 1, &e));
     assert_non_null(strstr(e.text, "/nonexistent/x"));
     e.text[0] = '\0';
-    assert_false(container_write("/dev/full", s, 1, &e));
-    assert_non_null(strstr(e.text, "No space left"));
+    assert_int_equal(unlink(path), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit usual, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    small = usual;
+    small.rlim_cur = 20;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    bool written = container_write(path, s, 1, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    unlink(path);
+    assert_false(written);
+    assert_non_null(strstr(e.text, "File too large"));
+}
+
+static const struct section one[] = {{"numbers", numbers, sizeof numbers}};
+
+/* What is there stays what it is: a file, a link and what it leads to, whatever lies behind a link in the place of the
+ * directory. */
+static void nothing_is_overwritten(void **state) {
+    (void)state;
+    struct err e = {0};
+    unsigned char text[16];
+    char folder[80], link[160], inner[164];
+    spill((const unsigned char *)"precious", 8);
+    assert_false(container_write(path, one, 1, &e));
+    assert_non_null(strstr(e.text, "File exists"));
+    snprintf(folder, sizeof folder, "%s.d", path);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(symlink(path, link), 0);
+    e.text[0] = '\0';
+    assert_false(container_write(link, one, 1, &e));
+    assert_int_equal(slurp(text, sizeof text), 8);
+    assert_memory_equal(text, "precious", 8);
+    assert_int_equal(unlink(link), 0);
+    snprintf(link, sizeof link, "%s.l", path);
+    assert_int_equal(symlink(folder, link), 0);
+    snprintf(inner, sizeof inner, "%s/x", link);
+    e.text[0] = '\0';
+    assert_false(container_write(inner, one, 1, &e));
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(rmdir(folder), 0); /* which is empty */
+}
+
+/* A FIFO is not waited for. */
+static void only_files_are_read(void **state) {
+    (void)state;
+    char other[80];
+    struct container c;
+    struct err e = {0};
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(60);
+    refused("FIFO");
+    assert_false(container_open(path, &c, &e));
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
+    write_good();
+    snprintf(other, sizeof other, "%s.link", path);
+    assert_int_equal(symlink(path, other), 0);
+    e.text[0] = '\0';
+    assert_true(container_read(other, &c, &e)); /* a large file may be kept elsewhere */
+    container_close(&c);
+    assert_int_equal(unlink(other), 0);
 }
 
 int main(void) {
@@ -207,9 +333,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_flipped_bit_is_found, make_path, remove_path),
         cmocka_unit_test_setup_teardown(every_truncation_is_found, make_path, remove_path),
         cmocka_unit_test_setup_teardown(a_part_is_what_was_written, make_path, remove_path),
-        cmocka_unit_test_setup_teardown(an_older_version_is_read, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(what_a_table_may_not_say, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(a_huge_file_is_not_read, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(older_versions_are_read, make_path, remove_path),
         cmocka_unit_test_setup_teardown(strangers_are_refused, make_path, remove_path),
-        cmocka_unit_test(unwritable_is_said),
+        cmocka_unit_test_setup(unwritable_is_said, make_path),
+        cmocka_unit_test_setup_teardown(nothing_is_overwritten, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(only_files_are_read, make_path, remove_path),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

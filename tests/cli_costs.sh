@@ -105,7 +105,7 @@ wrong "a profile that is not there" "there is no file" --profile "$W/nothing"
 wrong "quick results do not go to results/measured" "which holds full results" --out results/measured/costs/costs.csv
 ( BUILD=$W/nothing && measured )
 check "no program" grep -q 'build it first: make' "$W/err"
-if "$PROGRAM" list | grep -q '^  cuda  *no '; then
+if "$PROGRAM" list 2> /dev/null | grep -q '^  cuda  *no '; then
     wrong "a GPU that is not there" "cuda" --device cuda
 else
     skip "a GPU that is not there" "there is one"

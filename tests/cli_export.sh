@@ -26,7 +26,7 @@ check "beside it, too" [ -s "$W/run/model-00000002.npz" ]
 exports "to a file, which may be there" --format safetensors --out "$W/file" "$W/run"
 exports "to the same file again" --out "$W/file" "$W/run/" --format safetensors
 check "the same model gives the same file" same "$W/file" "$W/run/model-00000004.safetensors"
-check "nothing is left behind" [ "$(find "$W" -name '*.tmp' | wc -l)" -eq 0 ]
+check "nothing is left behind" [ "$(find "$W" -name '*.tmp*' | wc -l)" -eq 0 ]
 start 3 export "$W/run" --format npz --out "$W/once.npz"
 check "under mpirun one process writes" [ "$(grep -c '^wrote' "$W/out")" -eq 1 ]
 "$PROGRAM" export "$W/run" --format npz --out /dev/stdout > "$W/piped.npz" 2> "$W/err"
@@ -91,13 +91,15 @@ refused "cannot export $W/nowhere: No such file" "$W/nowhere" --format npz --out
 mkdir "$W/empty"
 refused 'there is no checkpoint in it; name a checkpoint, or' "$W/empty" --format npz --out "$W/new"
 refused "cannot write $W/no/file: No such file" "$W/run" --format npz --out "$W/no/file"
-refused 'cannot write /dev/full: No space left' "$W/run" --format safetensors --out /dev/full
+refused 'cannot write /dev/full: it is a device' "$W/run" --format safetensors --out /dev/full
+"$PROGRAM" export "$W/run" --format npz --out /dev/stdout > /dev/full 2> "$W/err"
+check "a full disk behind /dev/stdout: status 1" told $? 'cannot write /dev/stdout: No space left' 1
 damaged model.ckpt 100000
 refused "the one before it: export $W/bad/checkpoint-00000004" "$W/bad" --format npz --out "$W/new"
 damaged rank0002.ckpt 40
 refused 'rank0002.ckpt is damaged' "$W/bad" --format npz --out "$W/new"
 damaged model.ckpt 8
-refused 'has format version 120; this program reads versions 3 to 4' "$W/bad" --format npz --out "$W/new"
+refused 'has format version 120; this program reads versions 3 to 5' "$W/bad" --format npz --out "$W/new"
 rm -rf "$W/bad"
 cp -r "$W/run" "$W/bad"
 rm "$W/bad/checkpoint-00000006/rank0001.ckpt"

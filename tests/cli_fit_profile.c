@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,6 +21,13 @@
 
 enum { RANKS = 64 };
 static char path[64];
+
+static void fresh_path(void) {
+    strcpy(path, "/tmp/sparsetrain-fit-XXXXXX");
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+}
 
 /* -- profiles to draw from ----------------------------------------------------------------------------------------- */
 
@@ -252,7 +260,7 @@ static void write_recording(struct draw *d, size_t ranks, size_t steps, size_t b
         memcpy(slice[j].name, some_slices[j].name, sizeof slice[j].name);
         slice[j].size = d->slice[j].size;
     }
-    snprintf(path, sizeof path, "/tmp/sparsetrain-fit.%d", (int)getpid());
+    fresh_path();
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
     uint32_t crc = crc32_of(crc32_of(0, &head, sizeof head), &selection, sizeof selection);
@@ -411,7 +419,7 @@ static void what_is_written_is_read(void **state) {
     struct profile p = profile_with(1.0 / 3, 0.6), q;
     struct err e = {0};
     p.h_fixed = true;
-    snprintf(path, sizeof path, "/tmp/sparsetrain-fit.%d", (int)getpid());
+    fresh_path();
     assert_true(profile_write(&p, path, &e));
     if (!profile_read(&q, path, &e)) fail_msg("%s", e.text);
     same_profile(&p, &q);
@@ -430,6 +438,15 @@ static void what_is_written_is_read(void **state) {
     }
     assert_int_equal(mem_live(), live);
     mem_free(text);
+
+    /* What stands behind a NUL would not be seen. */
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite("\0slice", 1, 6, file), 6);
+    fclose(file);
+    e = (struct err){0};
+    assert_false(profile_read(&q, path, &e));
+    assert_non_null(strstr(e.text, "it is no text"));
     remove(path);
     assert_false(profile_write(&p, "/nowhere/profile", &e));
     profile_close(&p);

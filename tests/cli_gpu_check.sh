@@ -3,6 +3,7 @@
 # that they write, and how it refuses.
 . tests/tap.sh
 
+patient=1000000 # seconds, for all of a dry run: nothing here depends on how fast this machine is
 result() { echo "$W/out/gpu-$1.json"; }
 valid() { # valid NAME: JSON, labelled as no measurement, with rows
     python3 - "$(result "$1")" <<'END'
@@ -15,7 +16,7 @@ for row in result["rows"]:
 END
 }
 check_run() { # check_run ARGUMENTS...: output to $W/log
-    timeout 1200 sh scripts/gpu-check.sh "$@" >"$W/log" 2>&1 </dev/null
+    timeout $patient sh scripts/gpu-check.sh "$@" >"$W/log" 2>&1 </dev/null
 }
 refused() { # refused TEXT ARGUMENTS...: status 2 and one line
     text=$1
@@ -58,7 +59,7 @@ else
     check "dry runs do not write to results/measured" refused 'results/measured' --dry-run --out results/measured/dry
     rmdir results/measured/dry 2>/dev/null
     steps=build,test,compare,bench,sanitize,converge
-    check_run --dry-run --only $steps --models resnet20,lstm --budget 1100 --out "$W/out" --runs "$W/runs"
+    check_run --dry-run --only $steps --models resnet20,lstm --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/runs" --pack "$W/out/runs.tar.gz"
     status=$?
     check "dry run of every step: status 0" [ "$status" -eq 0 ]
     [ "$status" -eq 0 ] || sed 's/^/# /' "$W/log"
@@ -71,14 +72,36 @@ else
     check "VGG-16 is compared" compared vgg16 1
     check "three models have different tolerances" [ "$(sed -n 's/.*\("tolerance":[^,]*\),.*/\1/p' "$(result compare)" | sort -u | wc -l)" -eq 3 ]
     scored() { grep -q "^{\"model\":\"$1\",\"algo\":\"$2\",\"ranks\":2,\"row\":\"eval\",.*\"$3\":[0-9]" "$(result converge)"; }
-    for algo in dense gtopk; do
+    for algo in dense gtopk-paper topka; do
         check "convergence of ResNet-20, $algo: its accuracy" scored resnet20 $algo test_accuracy
         check "convergence of the LSTM, $algo: its perplexity" scored lstm $algo valid_perplexity
         check "and in the summary" grep -q "^PASS  converge  lstm, $algo: epoch 1.0, validation perplexity [1-9][0-9.]*, completed" "$W/log"
     done
-    check "every selector has rows" [ "$(grep -c '"gpu_topk"' "$(result bench-select)")" -eq $((2 * $(names_of SELECTOR topk/selectors.def | wc -l))) ]
+    check "gtopk with the other residual rule" grep -q '"gtopk-residual":"paper"' "$W/runs/lstm/gtopk-paper/run.jsonl"
+    packed() { tar -tzf "$W/out/runs.tar.gz" | grep -c "$1\$"; }
+    check "the rows of all runs are packed, and their checkpoints" [ "$(packed run.jsonl) $(packed model.ckpt)" = '6 6' ]
+    # Rows of selectors; what was left out, and why, has rows of its own, of which the one allowed is PyTorch's.
+    selector_rows() { # selector_rows FILE
+        left=$(grep '"skipped"' "$1" | grep -v '"skipped": "PyTorch"')
+        why="left out: $left"
+        [ -z "$left" ] && [ "$(grep '"gpu_topk"' "$1" | grep -vc '"skipped"')" -eq $((2 * $(names_of SELECTOR topk/selectors.def | wc -l))) ]
+    }
+    check "every selector has rows" selector_rows "$(result bench-select)"
     check "the summary has the steps" [ "$(sed -n '/^== summary/,$p' "$W/log" | awk '$1 ~ /PASS|NOTE/ { print $2 }' | sort -u | wc -l)" -eq 6 ]
     check "paths do not stay in results" sh -c "! grep -qF '$W' '$W'/out/gpu-*.json"
+    # A machine so slow that each look at the clock finds another quarter of an hour gone.
+    mkdir "$W/slow"
+    cat >"$W/slow/date" <<END
+#!/bin/sh
+[ "\$*" = +%s ] || exec $(command -v date) "\$@"
+echo . >>"$W/slow/looks"
+expr 1700000000 + 900 \\* "\$(wc -l <"$W/slow/looks")"
+END
+    chmod +x "$W/slow/date"
+    # shellcheck disable=SC2031 # the subshell above has a PATH of its own
+    env PATH="$W/slow:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only sanitize --budget $patient --out "$W/late" >"$W/log" 2>&1 </dev/null
+    no_limit() { grep -q '^NOTE  sanitize  skipped: a dry run has no GPU' "$W/log" && ! grep -q LATE "$W/log"; }
+    check "a dry run's steps have no limits of time" no_limit
     # A measurement that ends badly: what it gave is kept, what was said of it does not come among the rows.
     mkdir "$W/ill"
     cat >"$W/ill/python3" <<'END'
@@ -91,15 +114,17 @@ exit 1
 END
     chmod +x "$W/ill/python3"
     # shellcheck disable=SC2031 # the subshell above has a PATH of its own
-    env PATH="$W/ill:$PATH" timeout 1200 sh scripts/gpu-check.sh --dry-run --only bench --budget 1100 --out "$W/kept" >"$W/log" 2>&1 </dev/null
+    env PATH="$W/ill:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only bench --budget $patient --out "$W/kept" >"$W/log" 2>&1 </dev/null
     ended_badly() { # ended_badly NAME COUNT: as many rows, all of them whole
         grep -q '^FAIL  bench  .*ended badly' "$W/log" && [ "$(sed '1d;$d;s/,$//' "$W/kept/gpu-$1.json" | grep -cx '{.*}')" -eq "$2" ] &&
             [ "$(wc -l <"$W/kept/gpu-$1.json")" -eq $(($2 + 2)) ]
     }
     check "a measurement that ends badly leaves whole rows" ended_badly bench-select 1
     check "for each model" ended_badly bench-net "$(names_of MODEL nets/models.def | wc -l)"
-    check_run --dry-run --only converge --models lstm,resnet20 --budget 1100 --out "$W/out" --runs "$W/runs"
-    check "completed runs are not repeated" sh -c "grep -c 'completed' '$W/log' | grep -qx 8 && cat '$W'/runs/*/*/run.jsonl | grep -c '\"header\"' | grep -qx 4"
+    mkdir "$W/again" # as another machine has them
+    tar -C "$W/again" -xzf "$W/out/runs.tar.gz"
+    check_run --dry-run --only converge --models lstm,resnet20 --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/again"
+    check "completed runs are not repeated" sh -c "grep -c 'completed' '$W/log' | grep -qx 12 && cat '$W'/again/*/*/run.jsonl | grep -c '\"header\"' | grep -qx 6"
     check_run --dry-run --only compare --budget 0 --out "$W/out"
     check "no time: status 1, and what was not done is named" [ "$?" -eq 1 ]
     check "by name" grep -q '^LATE  compare' "$W/log"

@@ -133,6 +133,15 @@ static void nonsense_is_refused(void **state) {
                                         "parameter a.weight 70000 70000\n",
                                         "parameter a.weight 4294967295\nparameter b 4294967295\n",
                                         "state a -1\n",
+                                        "parameter a +1\n",
+                                        "parameter a  1\n",
+                                        "parameter ../a 1\n",
+                                        "parameter a/b 1\n",
+                                        "parameter a 1\n\033[2J\n",
+                                        "parameter a 1\nmean \033[2J\n",
+                                        "parameter a 1\nnonsense 1\n",
+                                        "classes 10\nclasses 10\nparameter a 1\n",
+                                        "parameter a 1\n\n",
                                         "parameter aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee 1\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct model_layout l;

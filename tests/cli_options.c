@@ -539,6 +539,101 @@ static void resuming_takes_values_over(void **state) {
     assert_false(options_resume(&second, "garbage", &e));
 }
 
+/* Whoever made the file: it names no file to write, and says each thing once, as it can be said. */
+static void a_checkpoint_says_only_so_much(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"trace=/tmp/x\n", "--trace is none"},
+        {"batch=4\nrecord=/tmp/x\n", "line 2 of the checkpoint's options: --record is none"},
+        {"out=x\n", "--out is none"},
+        {"resume=x\n", "--resume is none"},
+        {"dry-run=yes\n", "--dry-run is none"},
+        {"batch=4\nbatch=4\n", "--batch for the second time"},
+        {"batch=0\n", "--batch 0 is out of range"},
+        {"batch=-1\n", "--batch -1 is out of range"},
+        {"batch=nan\n", "--batch wants a number"},
+        {"batch=1e300\n", "--batch 1e300 is out of range"},
+        {"batch=\n", "--batch wants a number"},
+        {"batch=2 3\n", "--batch wants a number"},
+        {"lr=inf\n", "--lr inf is out of range"},
+        {"algo=all\n", "--algo has no \"all\""},
+        {"no-augment=perhaps\n", "--no-augment is neither yes nor no"},
+        {"no-augment=\n", "--no-augment is neither"},
+        {"model\n", "it is no option with its value"},
+        {"\n", "it is no option with its value"},
+        {"=\n", "its name is that of no option"},
+        {"\033[2J=1\n", "its name is that of no option"},
+        {"data=a\rb\n", "--data: the text contains a line break"},
+        {"batch=4\nlr=1", "line 2 of the checkpoint's options: it has no end"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct options o;
+        struct err e = {0};
+        if (options_stored(texts[i][0], &e)) fail_msg("\"%s\" is taken", texts[i][0]);
+        if (!strstr(e.text, texts[i][1])) fail_msg("\"%s\", not \"%s\"", e.text, texts[i][1]);
+        if (strpbrk(e.text, "\n\r\033")) fail_msg("more than a line: %s", e.text);
+        e = (struct err){0};
+        options_default(&o);
+        assert_false(options_resume(&o, texts[i][0], &e));
+        e = (struct err){0};
+        assert_false(options_inherit(&o, texts[i][0], &e));
+    }
+    char *longest = mem_alloc(OPTION_TEXT_MAX + 9, 1, "a text");
+    snprintf(longest, OPTION_TEXT_MAX + 9, "data=%0*d\n", OPTION_TEXT_MAX, 1);
+    struct err e = {0};
+    assert_false(options_stored(longest, &e));
+    mem_free(longest);
+}
+
+static void what_is_stored_may_be_said(void **state) {
+    (void)state;
+    static const char *const lines[] = {"", "--out x --algo oktopk --keep-every 5 --eval-every never --audit 3",
+                                        "--model lstm --hidden 8 --optimiser adam", "--algo dense --no-augment"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct options o;
+        struct err e = {0};
+        assert_string_equal(parse(&o, lines[i]), "");
+        if (!options_resolve(&o, &e)) fail_msg("%s", e.text);
+        char *text = options_kept(&o);
+        if (!options_stored(text, &e)) fail_msg("%s", e.text);
+        mem_free(text);
+    }
+}
+
+/* How a run is watched, which may also be changed; not where files go, since anybody may have made the checkpoint. */
+static void resuming_watches_as_before(void **state) {
+    (void)state;
+    struct options first, second;
+    struct err e = {0};
+    assert_string_equal(parse(&first, "--algo gtopk --out x --checkpoint-every 7 --check-replicas 3 --audit 2 "
+                                      "--log-slices 4 --log-xi 5 --record r --record-every 6 --trace t --stop-at 2"),
+                        "");
+    char *kept = options_kept(&first);
+    assert_null(strstr(kept, "\nrecord="));
+    assert_null(strstr(kept, "\ntrace="));
+    assert_null(strstr(kept, "\nout="));
+    assert_null(strstr(kept, "\nstop-at="));
+    assert_string_equal(parse(&second, "--resume x"), "");
+    assert_true(options_resume(&second, kept, &e) && options_resolve(&second, &e));
+    assert_true(second.checkpoint_every == 7 && second.check_replicas == 3 && second.audit == 2);
+    assert_true(second.log_slices == 4 && second.log_xi == 5 && second.record_every == 6);
+    assert_string_equal(second.record, "");
+    assert_string_equal(second.trace, "");
+    options_default(&second);
+    assert_true(
+        options_parse(&second, 6, (char *[]){"--resume", "x", "--checkpoint-every", "8", "--audit", "0"}, 0, &e));
+    assert_true(options_resume(&second, kept, &e) && options_resolve(&second, &e));
+    assert_true(second.checkpoint_every == 8 && second.audit == 0 && second.log_xi == 5);
+    mem_free(kept);
+
+    /* A checkpoint of before says nothing of it. */
+    kept = options_text(&first, RULE_RUN);
+    assert_string_equal(parse(&second, "--resume x --check-replicas 8"), "");
+    assert_true(options_resume(&second, kept, &e) && options_resolve(&second, &e));
+    assert_true(second.checkpoint_every == -1 && second.audit == 0 && second.check_replicas == 8);
+    mem_free(kept);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_the_reference_configuration),
@@ -559,6 +654,9 @@ int main(void) {
         cmocka_unit_test(the_echo_reads_back),
         cmocka_unit_test(help_and_man_name_every_row),
         cmocka_unit_test(resuming_takes_values_over),
+        cmocka_unit_test(resuming_watches_as_before),
+        cmocka_unit_test(a_checkpoint_says_only_so_much),
+        cmocka_unit_test(what_is_stored_may_be_said),
         cmocka_unit_test(resuming_keeps_as_many),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -58,5 +58,5 @@ wrong "a file that cannot be written" 2 "cannot write $W/no/such" $quick --out "
 # shellcheck disable=SC2086
 timeout 120 "$MPIRUN" -np 1 "$PROGRAM" p2p $quick : -np 1 "$PROGRAM" p2p --sizes 4:64:2 --repeat 3 > "$W/out" 2> "$W/err" < /dev/null
 status=$?
-check "ranks with other options are told" sh -c "[ $status -eq 2 ] && grep -q 'p2p: .*started with other options' '$W/err'"
+check "ranks with other options are told" sh -c "[ $status -eq 2 ] && grep -q 'started differently: rank 0 has p2p .* where rank 1 has p2p --sizes 4:64:2 --repeat 3;' '$W/err'"
 finish

@@ -250,15 +250,15 @@ static void mistakes_are_told(struct comm *c) {
                                            {"layers:none", "no model \"none\""},
                                            {"real", "real:FILE"},
                                            {"real:/nowhere/x", "/nowhere/x"},
-                                           {"real:/tmp", "not a regular file"},
-                                           {"real:/dev/null", "not a regular"},
+                                           {"real:/tmp", "it is a directory"},
+                                           {"real:/dev/null", "it is a device"},
                                            {"real:Makefile", "recorded gradie"},
                                            {"selected", "selected:FILE"},
                                            {"selected:/nowhere/x", "/nowhere/x"},
                                            {"selected:Makefile", "recorded selections"},
                                            {"fitted", "fitted:PROFILE"},
                                            {"fitted:/nowhere/x", "cannot read the profile /nowhere/x"},
-                                           {"fitted:/tmp", "is no profile"},
+                                           {"fitted:/tmp", "it is a directory"},
                                            {"fitted:Makefile", "is no profile"},
                                            {"clustered:", "there are:"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -143,6 +143,18 @@ check "--costs: of a table, the fastest first" [ "$(awk '$1 ~ /^[0-9]$/ && NF > 
 check "--costs: selection and so much a word" awk '$3 == "packed" { exit !($7 > 0.5 + 1e-4 * $5 - 1e-4 && $7 < 0.5 + 1e-4 * $5 + 1e-4) }' "$W/out"
 check "--costs: what it lacks is left out and said" grep -q '^not in it, and left out: .*topka coo32' "$W/out"
 check "--costs: where from" grep -q "^local work: of $W/costs, mine on here\$" "$W/out"
+# A table may be anybody's: times that are none are not there.
+for bad in nan inf -1 1e999 '' x; do
+    sed "s/^mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,1e-4/mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,$bad/" "$W/costs" > "$W/bad-costs"
+    start 1 predict --best --net "$W/free" --costs "$W/bad-costs" --device here --n 1000000 --density 0.01 --p 4
+    check "--costs: a time of \"$bad\" is none" [ "$(awk '$1 ~ /^[0-9]$/ && NF > 5 { print $2, $3 }' "$W/out" | paste -s -d ' ' -)" = "dense - micro - gtopk-rd coo32" ]
+    check "--costs: and is said to be missing" grep -q '^not in it, and left out: .*gtopk-rd packed' "$W/out"
+done
+{
+    cat "$W/costs"
+    head -c 600 /dev/zero | tr '\0' x
+} > "$W/bad-costs"
+check "--costs: a line without an end" mistaken_alone "a line of more than" predict --best --net "$W/free" --costs "$W/bad-costs" --device here --n 1000000 --density 0.01 --p 4
 # shellcheck disable=SC2086
 start 1 predict $table --density 0.01 --p 4 --json
 check "--costs in JSON" grep -q '"algo":"gtopk-rd","wire":"coo32",.*"seconds":0.9,"local_s":0.9,' "$W/out"

@@ -4,6 +4,9 @@
 /* ranks: 1 3 4 */
 #include "tests/mpi_harness.h"
 
+#include <math.h>
+
+#include "base/hash.h"
 #include "cli/pattern.h"
 
 enum { N = 1000, STEPS = 3 };
@@ -301,6 +304,105 @@ static void damage_of_selections_is_found(struct comm *c) {
     remove_file(c);
 }
 
+static void change_bytes(long at, const void *with, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) change(at + (long)i, ((const unsigned char *)with)[i]);
+}
+
+static uint32_t crc_of_file(long from, long to) {
+    unsigned char data[4096];
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_true(to - from <= (long)sizeof data && fseek(f, from, SEEK_SET) == 0);
+    assert_int_equal(fread(data, 1, (size_t)(to - from), f), to - from);
+    fclose(f);
+    return crc32_of(0, data, (size_t)(to - from));
+}
+
+/* So many bytes of the head changed, by somebody who can compute a checksum. */
+static void craft_head(bool selected, long at, const void *with, size_t bytes) {
+    const long end = (selected ? FIRST_SELECTED : FIRST_ROW) - 4;
+    change_bytes(at, with, bytes);
+    const uint32_t crc = crc_of_file(0, end);
+    change_bytes(end, &crc, sizeof crc);
+}
+
+static bool opened(bool selected, struct record_reader *in, struct err *e) {
+    *e = (struct err){0};
+    return selected ? record_selected_open(in, path, e) : record_read_open(in, path, e);
+}
+
+static void heads_that_no_run_writes(struct comm *c) {
+    enum { HEAD = sizeof(struct record_head), SIZE = RECORD_SLICE_MAX, SLICE = sizeof(struct record_slice) };
+    const uint64_t more = N + 5, rest = (uint64_t)0 - 5, million = 1000000;
+    for (int selected = 0; selected < 2; selected++) {
+        const long first = HEAD + (selected ? (long)sizeof(struct record_selection) : 0);
+        struct record_reader in = {0};
+        struct err e;
+        selected ? write_selected(c) : write_file(c);
+        if (c->rank == 0) {
+            craft_head(selected, first + SIZE, &more, sizeof more); /* their sum runs over, to n */
+            craft_head(selected, first + SLICE + SIZE, &rest, sizeof rest);
+            assert_false(opened(selected, &in, &e));
+            assert_non_null(strstr(e.text, "its layers do not add up"));
+        }
+        remove_file(c);
+        selected ? write_selected(c) : write_file(c);
+        if (c->rank == 0) {
+            craft_head(selected, 24, &million, sizeof million); /* ranks */
+            assert_false(opened(selected, &in, &e));
+            assert_non_null(strstr(e.text, "no complete step"));
+            craft_head(selected, 32, &million, sizeof million); /* layers */
+            assert_false(opened(selected, &in, &e));
+            assert_non_null(strstr(e.text, "truncated within its head"));
+        }
+        remove_file(c);
+        selected ? write_selected(c) : write_file(c);
+        if (c->rank == 0) {
+            craft_head(selected, 48, "\033[2J", 5);
+            craft_head(selected, first, "\nname", 6);
+            assert_true(opened(selected, &in, &e));
+            assert_string_equal(in.head.model, "?[2J");
+            assert_string_equal(in.slice[0].name, "?name");
+            record_read_close(&in);
+        }
+        remove_file(c);
+    }
+}
+
+/* Of step and rank: where the row begins. */
+static long row_at(size_t step, int rank, int P) {
+    long at = FIRST_SELECTED;
+    for (size_t s = 0; s <= step; s++)
+        for (int r = 0; r < P && (s < step || r < rank); r++) at += ROW + 8 * (long)selection_of(s, r).nnz;
+    return at;
+}
+
+static void rows_that_no_run_writes(struct comm *c) {
+    write_selected(c);
+    if (c->rank == 0) {
+        const uint64_t step = 5 * (STEPS - 2);
+        struct record_row row = {.step = step, .k = 20 + STEPS - 1, .nnz = selection_of(STEPS - 1, 0).nnz};
+        const long at = row_at(STEPS - 1, 0, c->size);
+        row.crc = crc_of_file(at + ROW, at + ROW + 8 * (long)row.nnz);
+        row.row_crc = crc32_of(0, &row, sizeof row);
+        change_bytes(at, &row, sizeof row); /* for the second time */
+        if (!strstr(read_selected().text, "makes no sense")) fail_msg("%s", read_selected().text);
+    }
+    remove_file(c);
+    write_selected(c);
+    if (c->rank == 0) {
+        const long nnz = (long)selection_of(0, 0).nnz;
+        const float bad = INFINITY;
+        struct record_row row = {.step = 0, .k = 20, .nnz = (uint64_t)nnz};
+        change_bytes(FIRST_SELECTED + ROW + 4 * nnz, &bad, sizeof bad);
+        row.crc = crc_of_file(FIRST_SELECTED + ROW, FIRST_SELECTED + ROW + 8 * nnz);
+        row.row_crc = crc32_of(0, &row, sizeof row);
+        change_bytes(FIRST_SELECTED, &row, sizeof row);
+        if (!strstr(read_selected().text, "a NaN or an infinity")) fail_msg("%s", read_selected().text);
+    }
+    remove_file(c);
+}
+
 static void any_length_of_selections_is_understood(struct comm *c) {
     write_selected(c);
     if (c->rank == 0) {
@@ -379,6 +481,8 @@ int main(int argc, char **argv) {
                                      {"replays_to_other_numbers_of_ranks", replays_to_other_numbers_of_ranks},
                                      {"reads_what_was_selected", reads_what_was_selected},
                                      {"damage_of_selections_is_found", damage_of_selections_is_found},
+                                     {"heads_that_no_run_writes", heads_that_no_run_writes},
+                                     {"rows_that_no_run_writes", rows_that_no_run_writes},
                                      {"any_length_of_selections_is_understood", any_length_of_selections_is_understood},
                                      {"replays_selections", replays_selections}};
     return mpi_test_main(argc, argv, "cli_record", cases, sizeof cases / sizeof *cases);

@@ -1,6 +1,7 @@
-/* cli_replicas.c: --check-replicas finds a single bit that one rank holds differently, and names the rank: among all
- * ranks, or, between two averages of a run whose nodes drift apart, among those of a node. The program starts itself
- * under mpirun, since the job must end. */
+/* cli_replicas.c: --check-replicas, and every checkpoint, find a single bit that one rank holds differently, of the
+ * parameters or of the optimiser's state, and name the rank that is not as most are: among all ranks, or, between two
+ * averages of a run whose nodes drift apart, among those of a node. The program starts itself under mpirun, since the
+ * job must end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,17 +33,21 @@ static void drift(struct run *r, float *param) {
 static int child(int argc, char **argv) {
     static struct run r;
     static struct net net;
-    static float param[N];
+    static float param[N], moments[N], *changed = param;
     int odd = atoi(argv[2]);
     r.comm = comm_open(&argc, &argv);
     for (size_t i = 0; i < N; i++) param[i] = (float)i;
     if (strcmp(argv[3], "nodes") == 0) drift(&r, param);
-    if (r.comm->rank == odd) {
+    if (strcmp(argv[3], "optimiser") == 0) changed = moments;
+    if (odd >= 0 && (odd >= 10 ? r.comm->rank == odd / 10 || r.comm->rank == odd % 10 : r.comm->rank == odd)) {
         uint32_t bits;
-        memcpy(&bits, &param[N - 1], sizeof bits);
+        memcpy(&bits, &changed[N - 1], sizeof bits);
         bits ^= 1;
-        memcpy(&param[N - 1], &bits, sizeof bits);
+        memcpy(&changed[N - 1], &bits, sizeof bits);
     }
+    r.optimiser.device = device_find("cpu");
+    r.optimiser.state = moments;
+    r.optimiser.n_state = N;
     net.arena.device = device_find("cpu");
     net.arena.param = param;
     net.arena.n = r.n = N;
@@ -78,15 +83,27 @@ static void equal_replicas_pass(void **state) {
 
 static void one_bit_is_found(void **state) {
     (void)state;
-    for (int odd = 1; odd < RANKS; odd++) {
+    for (int odd = 0; odd < RANKS; odd++) {
         char text[128];
-        snprintf(text, sizeof text, "sparsetrain: after step 7 the parameters of rank %d differ from those of rank 0",
-                 odd);
+        snprintf(text, sizeof text,
+                 "sparsetrain: after step 7 the parameters of rank %d differ from those of rank %d\n", odd, odd == 0);
         int status = job(odd);
         if (status != EXIT_SYSTEM || !strstr(output, text))
             fail_msg("status %d, without \"%s\":\n%s", status, text, output);
     }
-    assert_int_equal(job(0), EXIT_SYSTEM); /* then all others differ */
+}
+
+static void so_is_one_of_the_optimiser(void **state) {
+    (void)state;
+    assert_int_equal(job_of(RANKS, 2, "optimiser"), EXIT_SYSTEM);
+    assert_non_null(strstr(output, "after step 7 the states of the optimiser of rank 2 differ from those of rank 0\n"));
+}
+
+/* Two digits: two ranks. */
+static void all_that_differ_are_named(void **state) {
+    (void)state;
+    assert_int_equal(job_of(5, 13, "ranks"), EXIT_SYSTEM);
+    assert_non_null(strstr(output, "after step 7 the parameters of ranks 1, 3 differ from those of rank 0\n"));
 }
 
 /* That the nodes differ is as it should be. */
@@ -109,6 +126,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_replicas_pass),
         cmocka_unit_test(one_bit_is_found),
+        cmocka_unit_test(so_is_one_of_the_optimiser),
+        cmocka_unit_test(all_that_differ_are_named),
         cmocka_unit_test(nodes_that_drift_are_compared_inside),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -87,7 +87,7 @@ check "fit: --out without a name" silent mistaken_alone '--out needs' fit "$W/sh
 check "fit: no such file" silent mistaken_alone 'No such file' fit "$W/nowhere"
 check "fit: cut off in its first step" silent mistaken_alone 'no complete step' fit "$W/short"
 check "fit of something else" silent mistaken_alone 'not a file of recorded selections' fit Makefile
-check "fit: a profile that cannot be written" mistaken_alone 'cannot write the profile' fit "$W/by-layers" --out "$W/nowhere/profile"
+check "fit: a profile that cannot be written" mistaken_alone 'nowhere/profile: No such file' fit "$W/by-layers" --out "$W/nowhere/profile"
 start 1 $small --algo gtopk --steps 1 --density 0.01 --record "$W/whole"
 check "fit of whole gradients" silent mistaken_alone 'holds recorded gradients, not recorded selections' fit "$W/whole"
 start 1 $small --algo topka --steps 1 --density 0.01 --record "$W/alone" --record-what selected

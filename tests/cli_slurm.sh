@@ -33,6 +33,7 @@ FAKE
 cat > "$fake/srun" << 'FAKE'
 #!/bin/sh
 echo "$*" >> "$FAKE_STATE/srun"
+[ -z "${FAKE_BREAKS:-}" ] || exit "$FAKE_BREAKS"
 for word in "$@"; do
     case $word in
     --ntasks=*) ranks=${word#--ntasks=} ;;
@@ -122,6 +123,45 @@ run_job "$W/refused/dense.sbatch" "$W/refused/dense"
 status=$?
 unset FAKE_REFUSES
 check "where scontrol refuses: the program's status, 4, not $status, and what to do" sh -c "[ $status -eq 4 ] && grep -q 'submit it again' '$W/err'"
+
+# -- system errors -----------------------------------------------------------------------------------------------------
+rm -f "$FAKE_STATE"/*
+generate --model resnet20 --algos dense --nodes 1 --ranks-per-node 1 --out "$W/ill" -- --data synthetic:512x64 --batch 4 --steps 8 --eval-every 0 --checkpoint-every 4
+# broken STATUS: the job once more, on a node that ends every rank so; its status
+broken() {
+    FAKE_BREAKS=$1
+    export FAKE_BREAKS
+    run_job "$W/ill/dense.sbatch"
+    broken_status=$?
+    unset FAKE_BREAKS
+    return $broken_status
+}
+requeued() { [ "$(grep -c . "$FAKE_STATE/scontrol")" -eq "$1" ]; }
+for time in 1 2 3; do
+    broken $((time == 2 ? 137 : 1))
+    status=$?
+    check "system error $time: back into the queue (status $status)" sh -c "[ $status -eq 0 ] && [ \$(wc -l < '$FAKE_STATE/scontrol') -eq $time ]"
+done
+broken 1
+status=$?
+check "a fourth in a row is not: status 1, not $status" [ $status -eq 1 ]
+check "and says why" grep -q 'more than 3 times without a new checkpoint' "$W/err"
+check "it was requeued three times" requeued 3
+broken 2
+check "a mistake is not" requeued 3
+mkdir -p "$W/ill/dense/checkpoint-00000004.tmp" "$W/ill/dense/checkpoint-00000004.old"
+touch "$W/ill/dense/checkpoint-00000004.tmp/model.ckpt" "$W/ill/dense/checkpoint-00000004.old/model.ckpt"
+SLURM_JOB_ID=78 sh "$W/ill/dense.sbatch" > "$W/out" 2> "$W/err"
+status=$?
+why=$(head -c 300 "$W/err")
+check "what a kill in the middle of a checkpoint leaves is none: the run begins (status $status)" [ -n "$(hash_of "$W/ill/dense")" ]
+check "and forgets its errors when it is complete" [ ! -e "$W/ill/dense.failures" ]
+sed -i '/"type":"summary"/d' "$W/ill/dense/run.jsonl" # as if it had been killed just before
+echo '3 none' > "$W/ill/dense.failures"
+broken 1
+status=$?
+check "with a new checkpoint the count begins anew (status $status)" sh -c "[ $status -eq 0 ] && grep -qx '1 8' '$W/ill/dense.failures'"
+check "resuming was asked for" grep -q -- "--resume $W/ill/dense\$" "$FAKE_STATE/srun"
 
 # -- a container -------------------------------------------------------------------------------------------------------------
 # shellcheck disable=SC2086

@@ -101,9 +101,9 @@ static void combine_and_check(struct comm *c, size_t n, enum kind kind, int step
     const double P = c->size, m = c->local_size, N = c->nodes, near = scale * (kind == REAL ? 1e-4 : 1e-5);
     struct comm_counters exchanged = c->counters[TRAFFIC_EXCHANGE], control = c->counters[TRAFFIC_CONTROL];
     phase_enter(&rig.phases, PHASE_IO);
-    mem_fail_at(1);
+    rig_no_memory();
     exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
-    mem_fail_at(0);
+    rig_memory_again();
     assert_int_equal(rig.phases.current, PHASE_IO);
     assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
     struct cost cost = {0};

@@ -79,12 +79,12 @@ static void make_all(const struct comm *c, size_t n, float *own, float *want) {
 }
 
 static bool run_far(float *far, size_t n) {
-    mem_fail_at(1);
+    rig_no_memory();
     exchange_begin(&rig.exchange, far, 1);
     if (n > 10) exchange_ready(&rig.exchange, n - n / 4);
     if (n > 10) exchange_ready(&rig.exchange, n / 2);
     bool good = exchange_run(&rig.exchange, far, 1, &rig.sum);
-    mem_fail_at(0);
+    rig_memory_again();
     assert_int_equal(under_way, 0); /* whoever comes next may use both ends */
     return good;
 }

@@ -1,13 +1,17 @@
 /* crashing.c: loaded before a program (LD_PRELOAD). CRASH_AT=n kills it with SIGKILL at the nth call of write, fsync or
  * rename that concerns a checkpoint; a write is done by half first. FULL_AT=n: from the nth such write on the disk is
- * full. So a test can stop a run at every point of writing a checkpoint. */
+ * full. So a test can stop a run at every point of writing a checkpoint. NO_EXCHANGE=1, NO_LOCKS=1: a file system that
+ * cannot exchange names, or lock files. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static int calls;
@@ -58,4 +62,38 @@ int rename(const char *from, const char *to) {
     *(void **)&real = dlsym(RTLD_NEXT, "rename");
     if (strstr(from, "checkpoint-") && is_time()) raise(SIGKILL);
     return real(from, to);
+}
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned how) {
+    int (*real)(int, const char *, int, const char *, unsigned);
+    *(void **)&real = dlsym(RTLD_NEXT, "renameat2");
+    if (strstr(from, "checkpoint-") && is_time()) raise(SIGKILL);
+    if (how != 0 && getenv("NO_EXCHANGE")) {
+        errno = EINVAL;
+        return -1;
+    }
+    return real(from_dir, from, to_dir, to, how);
+}
+
+static int no_locks(void) {
+    if (!getenv("NO_LOCKS")) return 0;
+    errno = ENOLCK;
+    return 1;
+}
+
+int fcntl(int file, int command, ...) {
+    int (*real)(int, int, ...);
+    va_list args;
+    va_start(args, command);
+    void *argument = va_arg(args, void *);
+    va_end(args);
+    *(void **)&real = dlsym(RTLD_NEXT, "fcntl");
+    if ((command == F_OFD_SETLK || command == F_SETLK) && no_locks()) return -1;
+    return real(file, command, argument);
+}
+
+int flock(int file, int how) {
+    int (*real)(int, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "flock");
+    return no_locks() ? -1 : real(file, how);
 }

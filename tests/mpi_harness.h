@@ -52,11 +52,11 @@ static void mpi_test_aborted(int number) {
 
 /* Collective: the same path for all ranks, of a file that is not there; what: which kind of file. */
 static inline void mpi_test_path(struct comm *c, const char *what, char path[64]) {
-    uint64_t name = (uint64_t)getpid();
-    comm_bcast(c, 0, &name, sizeof name);
-    snprintf(path, 64, "/tmp/sparsetrain-%s.%llu", what, (unsigned long long)name);
-    if (c->rank == 0) remove(path);
-    comm_barrier(c);
+    snprintf(path, 64, "/tmp/sparsetrain-%.30s-XXXXXX", what);
+    int file = c->rank == 0 ? mkstemp(path) : -1;
+    if (file >= 0) close(file);
+    if (file >= 0) remove(path);
+    comm_bcast(c, 0, path, 64);
 }
 
 static inline int mpi_test_main(int argc, char **argv, const char *group, const struct mpi_case *cases, size_t count) {

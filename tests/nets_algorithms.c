@@ -195,6 +195,18 @@ static void no_place_is_no_error(void **state) {
     }
 }
 
+/* What is no regular file is no cache. */
+static void a_fifo_is_not_waited_for(void **state) {
+    char path[512];
+    (void)state;
+    double loss = run_children(1);
+    assert_true(find_file(path));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    double other = run_children(1);
+    assert_memory_equal(&loss, &other, sizeof loss);
+}
+
 /* $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain, else $HOME/.cache/sparsetrain */
 static void the_place_is_as_documented(void **state) {
     (void)state;
@@ -238,6 +250,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(processes_share_the_work, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(damage_costs_a_measurement_and_no_more, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(no_place_is_no_error, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_fifo_is_not_waited_for, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,14 @@
 #   cuda      where this build and machine have a GPU (sparsetrain list says so), else each is skipped by name;
 #   hostcuda  those for cuda on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
 #
+# Messages of the tests of comm carry checksums (SPARSETRAIN_WIRE_CHECK) up to P = 4, but not at the largest P of a test, so
+# that each goes both ways.
+#
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
 # was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
-# TEST_TIMEOUT (seconds for one program at one P). Exit status 1 when anything failed or nothing ran.
+# TEST_TIMEOUT (seconds for one program at one P), TEST_END (a time in seconds since 1970: a program that still runs then
+# is stopped, and its other cases are skipped by name, as all later programs are). Exit status 1 when anything failed or
+# nothing ran.
 #
 # A program that dies, prints fewer results than its plan "1..N" announces, or runs into the timeout counts as one
 # failed test (besides those it reported), and its output is shown.
@@ -44,13 +49,15 @@ unset SPARSETRAIN_TEST_DEVICE SPARSETRAIN_TEST_EMULATED
 no_plugin=/nonexistent/of-the-cpu-list.so
 if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-2400}; else limit=${TEST_TIMEOUT:-900}; fi
 
-# Several ranks per core on one machine, as any user, without probing for fabrics.
+# Several ranks per core on one machine, bound to none, as any user, without probing for fabrics.
 export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT-1}"
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-1}"
 export OMPI_MCA_rmaps_base_oversubscribe="${OMPI_MCA_rmaps_base_oversubscribe-1}"
 export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle-1}"
 export OMPI_MCA_pml="${OMPI_MCA_pml-ob1}"
 export OMPI_MCA_btl="${OMPI_MCA_btl-self,vader}"
+export OMPI_MCA_hwloc_base_binding_policy="${OMPI_MCA_hwloc_base_binding_policy-none}"
+export PRTE_MCA_hwloc_default_binding_policy="${PRTE_MCA_hwloc_default_binding_policy-none}"
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 
 # Whole call stacks of allocations, so that a leak inside MPI is known as such (lsan.supp) and ours are not missed.
@@ -63,6 +70,7 @@ trap 'rm -rf "$work"' EXIT
 export SPARSETRAIN_CACHE="$work/cache" # not the user's
 trap 'exit 1' HUP INT TERM
 : > "$work/skips"
+: > "$work/failures"
 passed=0 failed=0 skipped=0
 
 # wanted NAME: does it contain one of the patterns (given as the script's arguments)?
@@ -123,39 +131,68 @@ tally() {
         }' "$1"
 }
 
+# stop_early: the run that has just been stopped had only what was left until TEST_END: what it has not come to is
+# skipped, not failed
+stop_early() {
+    echo "all that it had not come to after $seconds s: stopped at TEST_END" >> "$work/new"
+    skips=$((skips + 1))
+    grep -q '^not ok' "$work/out" || bad=0
+}
+
 # run NAME LABEL COMMAND...
 run() {
-    name=$1 label=$2
+    name=$1 label=$2 most=$limit
     shift 2
     start=$(date +%s)
-    timeout -k 10 "$limit" "$@" > "$work/out" 2>&1 < /dev/null
+    if [ -n "${TEST_END:-}" ] && [ $((TEST_END - start)) -lt "$limit" ]; then
+        most=$((TEST_END - start))
+        if [ "$most" -le 0 ]; then
+            skip_test "$name" "$label" 'no time left before TEST_END'
+            return
+        fi
+    fi
+    timeout -k 10 "$most" "$@" > "$work/out" 2>&1 < /dev/null
     status=$?
     seconds=$(($(date +%s) - start))
     tally "$work/out" "$status" > "$work/tally"
     read -r ok bad skips < "$work/tally"
+    if [ "$most" -lt "$limit" ] && { [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; }; then stop_early; fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
     while read -r line; do printf '%s\t%s\t%s\n' "$name" "$label" "$line"; done < "$work/new" >> "$work/skips"
     printf '%-26s %-14s %4d passed %3d failed %3d skipped %4d s\n' "$name" "$label" "$ok" "$bad" "$skips" "$seconds"
     [ "$bad" -eq 0 ] && return
     echo "---- $name$label ended with status $status; its output:"
-    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "(stopped after $limit s?)"; fi
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "(stopped after $most s?)"; fi
     grep -v '^ok ' "$work/out" | tail -n 200
     echo "----"
+    { echo "    $name$label (status $status, after $seconds s)" && grep -v '^ok ' "$work/out" | tail -n 20 | sed 's/^/        /'; } >> "$work/failures"
 }
 
 # skip_test NAME LABEL REASON: all of a test
 skip_test() {
     skipped=$((skipped + 1))
-    printf '%s\t%s\t%s\n' "$1" "${2:+ $2}" "$3" >> "$work/skips"
+    printf '%s\t%s\t%s\n' "$1" "${2:+ ${2# }}" "$3" >> "$work/skips"
 }
 
-not_built() {
+# fail NAME REASON: a test that cannot even start
+fail() {
     failed=$((failed + 1))
-    echo "$1: $BUILD/tests/$1 is missing: build the tests with 'make check'"
+    echo "$1: $2" | tee -a "$work/failures"
 }
+
+not_built() { fail "$1" "$BUILD/tests/$1 is missing: build the tests with 'make check'"; }
 
 # field NAME FILE: what follows "NAME:" in the first comment line that begins so
 field() { sed -n "s,^[ #/*]*$1: *\([a-z0-9 ]*\).*,\1,p" "$2" | head -n 1; }
+
+# checked NAME [P [RANKS]]: with checksums, or without
+checked() {
+    unset SPARSETRAIN_WIRE_CHECK last
+    for last in ${3:-}; do :; done
+    case $1 in
+    comm_*) if [ "${2:-1}" -le 4 ] && [ "${2:-}" != "${last:-none}" ]; then export SPARSETRAIN_WIRE_CHECK=1; fi ;;
+    esac
+}
 
 # -- the list of the CPU ---------------------------------------------------------------------------------------------------
 export SPARSETRAIN_PLUGIN=$no_plugin
@@ -179,23 +216,27 @@ for source in tests/*_*.c; do
     MPIRUN=$(launcher "$program")
     export MPIRUN
     ranks=$(field ranks "$source")
+    checked "$name"
     if [ -z "$ranks" ] && grep -qE '^#include "tests/(mpi_harness|exchange_rig)\.h"' "$source"; then
-        failed=$((failed + 1))
-        echo "$name: a test under mpirun without a line that begins with \"ranks:\""
+        fail "$name" 'a test under mpirun without a line that begins with "ranks:"'
     elif [ -z "$ranks" ]; then
         run "$name" "" "$program"
     elif [ -n "$MPIRUN" ]; then
-        for P in $ranks; do run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"; done
+        for P in $ranks; do
+            checked "$name" "$P" "$ranks"
+            run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"
+        done
         faults=$(field faults "$source")
         for P in $faults; do
+            checked "$name" "$P"
             SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=200 run "$name" " P=$P!" "$MPIRUN" -np "$P" "$program"
         done
     else
-        failed=$((failed + 1))
-        echo "$name: no mpirun found"
+        fail "$name" 'no mpirun found'
     fi
 done
 
+unset SPARSETRAIN_WIRE_CHECK
 MPIRUN=$(launcher "$BUILD/sparsetrain")
 export MPIRUN
 for script in tests/cli_*.sh; do
@@ -253,6 +294,10 @@ if listed sparse; then
 fi
 unset SPARSETRAIN_PLUGIN SPARSETRAIN_TEST_DEVICE
 if listed cuda; then
+    # The tests' programs lie elsewhere than the plugin, which is looked for beside a program alone.
+    case $BUILD in /*) plugin=$BUILD ;; *) plugin=$PWD/$BUILD ;; esac
+    plugin=$plugin/libsparsetrain_cuda.so
+    if [ -r "$plugin" ]; then export SPARSETRAIN_PLUGIN="$plugin"; fi
     state=$(device_state cuda)
     if [ "$state" = yes ]; then
         export SPARSETRAIN_TEST_DEVICE=cuda
@@ -260,6 +305,7 @@ if listed cuda; then
     else
         for source in $(device_tests cuda); do skip_test "$(basename "${source%.*}")" cuda "${state#no }"; done
     fi
+    unset SPARSETRAIN_PLUGIN
 fi
 if listed hostcuda && [ -n "$(device_tests cuda)" ]; then
     if [ -r "$stand_in" ]; then
@@ -279,6 +325,10 @@ if [ -s "$work/skips" ]; then
         { where[text] = where[text] "" }
         END { for (i = 1; i <= count; i++) print order[i] (where[order[i]] == "" ? "" : " (" substr(where[order[i]], 2) ")") }
     ' "$work/skips"
+fi
+if [ -s "$work/failures" ]; then # once more: who reads the end alone sees what failed
+    echo "failed:"
+    cat "$work/failures"
 fi
 result=0
 if [ "$failed" -gt 0 ] || [ $((passed + skipped)) -eq 0 ]; then result=1; fi

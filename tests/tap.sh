@@ -5,9 +5,9 @@ set -u
 BUILD=${BUILD:-build}
 PROGRAM=$(pwd)/$BUILD/sparsetrain
 MPIRUN=${MPIRUN:-mpirun}
-W=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-test.XXXXXX")
+W=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-test.XXXXXX") || exit 1
 trap 'rm -rf "$W"' EXIT
-trap 'exit 1' INT TERM
+trap 'exit 1' HUP INT TERM
 tap_count=0
 tap_failed=0
 
@@ -58,9 +58,10 @@ start() {
 our_lines() { grep -c '^sparsetrain: ' "$W/err"; }
 
 # Conditions for check:
-# told STATUS TEXT: what has just run ended with this status, which is 2, after one line of ours, which contains TEXT
+# told STATUS TEXT [WANT]: what has just run ended with this status, which is 2 (or WANT), after one line of ours, which
+# contains TEXT
 told() {
-    if [ "$1" -ne 2 ]; then
+    if [ "$1" -ne "${3:-2}" ]; then
         why="status $1: $(head -c 500 "$W/err")"
     elif [ "$(our_lines)" -ne 1 ]; then
         why="$(our_lines) lines: $(head -c 500 "$W/err")"
@@ -77,6 +78,13 @@ mistaken() {
     shift
     start "$@"
     told $? "$mistaken_text"
+}
+# failing TEXT P ARGS...: so it ends where the system is to blame, with status 1
+failing() {
+    failing_text=$1
+    shift
+    start "$@"
+    told $? "$failing_text" 1
 }
 # mistaken_alone TEXT ARGS...: so on one rank, and all of stderr is that line
 mistaken_alone() {

@@ -65,6 +65,13 @@ static bool saved_part(struct selector *s, size_t part, void **memory, size_t *b
     return true;
 }
 
+static bool check(const struct selector *s, struct err *e) {
+    const struct by_slice *b = s->state;
+    for (size_t i = 0; i < b->slices; i++)
+        if (!selector_check(b->part[i].selector, e)) return false;
+    return true;
+}
+
 /* -- open and close ----------------------------------------------------------------------------------------- */
 static void close_all(struct selector *s) {
     struct by_slice *b = s->state;
@@ -111,6 +118,7 @@ static struct selector_ops ops_by_slice(const struct selector_ops *row) {
     own.close = close_all;
     own.saved = NULL;
     own.saved_part = saved_part;
+    own.check = check;
     return own;
 }
 

@@ -58,6 +58,11 @@ static void *dgc_saved(struct selector *s, size_t *bytes) {
     return &d->step;
 }
 
+static bool dgc_check(const struct selector *s, struct err *e) {
+    const struct dgc *d = s->state;
+    return d->step <= STEPS_MAX || err_set(e, "the dgc selector's number of steps is none");
+}
+
 /* The k-th of n in proportion, of a strided sample of acc + grad; never 0. */
 static uint32_t sampled_key(struct selector *s, const float *grad, size_t k) {
     struct dgc *d = s->state;
@@ -98,4 +103,5 @@ const struct selector_ops selector_dgc = {
     .run = dgc_run,
     .close = dgc_close,
     .saved = dgc_saved,
+    .check = dgc_check,
 };

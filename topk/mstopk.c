@@ -63,6 +63,11 @@ static void *mstopk_saved(struct selector *s, size_t *bytes) {
     return &x->step;
 }
 
+static bool mstopk_check(const struct selector *s, struct err *e) {
+    const struct mstopk *x = s->state;
+    return x->step <= STEPS_MAX || err_set(e, "the mstopk selector's number of steps is none");
+}
+
 SIMD_CLONES static size_t keys_reaching(const uint32_t *key, size_t n, uint32_t least) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) count += key[i] >= least;
@@ -190,4 +195,5 @@ const struct selector_ops selector_mstopk = {
     .run = mstopk_run,
     .close = mstopk_close,
     .saved = mstopk_saved,
+    .check = mstopk_check,
 };

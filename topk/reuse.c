@@ -56,6 +56,21 @@ static bool literal(const struct selector *s) {
     return s->settings.rule == REUSE_PAPER;
 }
 
+static uint64_t period_of(const struct selector *s) {
+    return s->settings.period > 0 ? (uint64_t)s->settings.period : REUSE_PERIOD;
+}
+
+/* Either nothing is known yet, or there is a threshold, which zeros do not reach. */
+static bool reuse_check(const struct selector *s, struct err *e) {
+    const struct memory *m = &((const struct reuse *)s->state)->memory;
+    const bool fresh = m->k == 0 && m->uses == 0 && m->track.key == 0;
+    if (!track_possible(&m->track) || (!fresh && (m->k == 0 || m->track.key == 0)))
+        return err_set(e, "the reuse selector's threshold is none");
+    if (m->k > s->k_max || m->uses > period_of(s))
+        return err_set(e, "the reuse selector's counters are none of its own");
+    return true;
+}
+
 /* The exact threshold of this step is `key`. */
 static void renew(struct selector *s, size_t k, uint32_t key, unsigned reason) {
     struct memory *m = &((struct reuse *)s->state)->memory;
@@ -117,9 +132,8 @@ static bool lead_threshold(struct selector *s, size_t k, size_t count, struct sp
 
 static bool with_threshold(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     struct memory *m = &((struct reuse *)s->state)->memory;
-    uint64_t period = s->settings.period > 0 ? (uint64_t)s->settings.period : REUSE_PERIOD;
     m->uses++;
-    if (m->k == 0 || m->uses > period) return evaluate(s, grad, k, EVALUATED_DUE, out, bad);
+    if (m->k == 0 || m->uses > period_of(s)) return evaluate(s, grad, k, EVALUATED_DUE, out, bad);
     if (!track_serves_k(m->k, k)) return evaluate(s, grad, k, EVALUATED_K, out, bad);
     s->stats.threshold = key_value(m->track.key);
     size_t count = s->store->ops->accumulate_select(s->store, grad, m->track.key, out);
@@ -145,4 +159,5 @@ const struct selector_ops selector_reuse = {
     .run = reuse_run,
     .close = reuse_close,
     .saved = reuse_saved,
+    .check = reuse_check,
 };

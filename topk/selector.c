@@ -87,6 +87,10 @@ bool selector_saved(struct selector *s, size_t piece, void **memory, size_t *byt
     return piece == 0;
 }
 
+bool selector_check(const struct selector *s, struct err *e) {
+    return !s->ops->check || s->ops->check(s, e);
+}
+
 size_t selector_capacity(const struct selector_ops *ops, size_t n, size_t k_max) {
     return ops && ops->capacity ? ops->capacity(n, k_max) : selector_capacity_common(n, k_max);
 }

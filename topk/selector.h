@@ -80,6 +80,9 @@ struct selector_ops {
      * enough, else NULL; see selector_saved. */
     void *(*saved)(struct selector *s, size_t *bytes);
     bool (*saved_part)(struct selector *s, size_t part, void **memory, size_t *bytes);
+    /* Of what was read back there: can a run of this row have left it? The file it comes from may be anybody's. If not,
+     * false, and what is wrong as a few words in *e. NULL: nothing is saved. */
+    bool (*check)(const struct selector *s, struct err *e);
 };
 
 extern const struct selector_ops *const selectors[]; /* every row, NULL-terminated */
@@ -95,6 +98,12 @@ bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse
 /* What a checkpoint must hold, as pieces numbered 0, 1, ...; a plain row has one. False: there is no piece of this
  * number. A piece may be empty (0 bytes). */
 bool selector_saved(struct selector *s, size_t piece, void **memory, size_t *bytes);
+
+/* After its pieces were read back: could they be its own? False: what is wrong, as a few words, in *e. */
+bool selector_check(const struct selector *s, struct err *e);
+
+/* No run takes so many steps: a larger count of them in a checkpoint is none. */
+#define STEPS_MAX ((uint64_t)1 << 53)
 
 /* all = the statistics of several selectors over parts of one vector as those of one: counts added, the smallest
  * threshold, audited when all are. Begin with all zero. */

@@ -26,7 +26,7 @@
 #include "topk/candidates.h"
 #include "topk/selector.h"
 
-enum { ADAPT_EVERY = 5, CANDIDATE_SHARE = 32 };
+enum { ADAPT_EVERY = 5, CANDIDATE_SHARE = 32, STAGES_MAX = 32 }; /* n < 2^32 */
 
 static const double first_share = 0.25, tolerance = 0.2;
 
@@ -67,6 +67,15 @@ static void *sidco_saved(struct selector *s, size_t *bytes) {
     struct sidco *x = s->state;
     *bytes = sizeof x->memory;
     return &x->memory;
+}
+
+/* A ratio is n/k at most; a stage halves what is left at least. */
+static bool sidco_check(const struct selector *s, struct err *e) {
+    const struct memory *m = &((const struct sidco *)s->state)->memory;
+    if (m->summed >= ADAPT_EVERY || m->stages < 1 || m->stages > STAGES_MAX)
+        return err_set(e, "the sidco selector's counters are none of its own");
+    const double most = (double)s->n_max * (double)m->summed;
+    return (m->ratios >= 0 && m->ratios <= most) || err_set(e, "the sidco selector's sum of ratios is none");
 }
 
 /* Count and sum of magnitudes of the entries that reach `key`. */
@@ -150,4 +159,5 @@ const struct selector_ops selector_sidco = {
     .run = sidco_run,
     .close = sidco_close,
     .saved = sidco_saved,
+    .check = sidco_check,
 };

@@ -25,6 +25,11 @@ static void learn(struct track *t, int64_t actual) {
     t->trend = within(t->trend + within(actual - (int64_t)t->key, far) / 8, far < fast ? far : fast);
 }
 
+bool track_possible(const struct track *t) {
+    const int64_t fast = (int64_t)1 << SHIFT_MAX;
+    return t->key < KEY_INFINITE && t->shift <= SHIFT_MAX && t->trend >= -fast && t->trend <= fast;
+}
+
 void track_found(struct track *t, uint32_t key, bool afresh) {
     if (afresh || key == 0 || t->key <= 1) /* under 1, all there was passed: no measure of anything */
         *t = (struct track){.key = key, .shift = SHIFT_FIRST};

@@ -42,6 +42,9 @@ enum {
 enum { EVALUATED_REASONS = 5 };
 extern const char *const evaluated_names[EVALUATED_REASONS]; /* of 1 << i */
 
+/* Can these functions have made it? For one that comes from a file. */
+bool track_possible(const struct track *t);
+
 /* Is a threshold that was found for k_found still one for k? Within a quarter. */
 static inline bool track_serves_k(uint64_t k_found, size_t k) {
     return 4 * (uint64_t)k >= 3 * k_found && 4 * (uint64_t)k <= 5 * k_found;

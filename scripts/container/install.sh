@@ -9,13 +9,13 @@ export DEBIAN_FRONTEND
 if [ -n "${1:-}" ]; then echo "$1" >COMMIT; fi
 sh scripts/deps.sh build
 # Not into build/, which may have come along from the machine that the sources are from.
-BUILD=/tmp/sparsetrain-build
+BUILD=$(mktemp -d)
 jobs=$(getconf _NPROCESSORS_ONLN)
-make -j"$jobs" BUILD=$BUILD all
+make -j"$jobs" BUILD="$BUILD" all
 if [ "${2:-}" = check ]; then
     sh scripts/deps.sh test
-    make -j"$jobs" BUILD=$BUILD check
+    make -j"$jobs" BUILD="$BUILD" check
 fi
-make BUILD=$BUILD PREFIX=/usr/local install
-rm -rf $BUILD /var/lib/apt/lists/*
+make BUILD="$BUILD" PREFIX=/usr/local install
+rm -rf "$BUILD" /var/lib/apt/lists/*
 sparsetrain version

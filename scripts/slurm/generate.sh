@@ -1,6 +1,7 @@
 #!/bin/sh
 # generate.sh: writes Slurm jobs, one for each algorithm, that train the same model on the same nodes; a job that runs into
-# its time limit, or whose node fails, goes on from its last checkpoint, to the same bits as without the interruption.
+# its time limit, or whose node fails, goes on from its last checkpoint, to the same bits as without the interruption; so
+# does one that ends with a system error (status 1, or by a signal), up to three times without a new checkpoint.
 #
 #   sh scripts/slurm/generate.sh --model vgg16 --algos "dense topka gtopk oktopk" --nodes 4 --ranks-per-node 4 [OPTION...]
 #       [-- SPARSETRAIN OPTION...]
@@ -218,7 +219,19 @@ JOB
     cat <<'JOB'
 
 completed() { grep -q '"type":"summary".*"completed":true' "$run/run.jsonl" 2>/dev/null; }
-checkpoint() { find "$run" -name model.ckpt 2>/dev/null | sort | tail -n 1; }
+# The newest one that is complete: what is being written, or taken away, has another name.
+checkpoint() {
+    newest=-1
+    for file in "$run"/checkpoint-*/model.ckpt; do
+        step=${file%/model.ckpt}
+        step=${step##*/checkpoint-}
+        case $step in '' | *[!0-9]*) continue ;; esac
+        [ -f "$file" ] || continue
+        while [ "${step#0?}" != "$step" ]; do step=${step#0}; done # no octal number
+        [ "$step" -le "$newest" ] || newest=$step
+    done
+    [ "$newest" -lt 0 ] || echo "$newest"
+}
 if completed; then
     echo "$run is complete"
     exit 0
@@ -233,26 +246,51 @@ fi
 
 # Two minutes before the time limit Slurm sends USR1 to this script; the launcher passes it on to the ranks, which write a
 # checkpoint and end with status 4. A signal interrupts wait, so it is asked again.
-told=0 step=''
-trap 'told=$((told + 1)); [ -z "$step" ] || kill -USR1 "$step" 2>/dev/null' USR1
+told=0 ranks=''
+trap 'told=$((told + 1)); [ -z "$ranks" ] || kill -USR1 "$ranks" 2>/dev/null' USR1
 JOB
     printf '%s%s "$@" &\n' "$(launch)" "$(options "$algo" "$@")"
     cat <<'JOB'
-step=$!
+ranks=$!
 status=0 heard=-1
-[ "$told" -eq 0 ] || kill -USR1 "$step"
+[ "$told" -eq 0 ] || kill -USR1 "$ranks"
 while [ "$heard" -ne "$told" ]; do
     heard=$told
-    wait "$step"
+    wait "$ranks"
     ended=$?
     [ "$ended" -eq 127 ] || status=$ended
 done
 
-# Back into the queue, where the time was too short and the run got on; a mistake (2) or a NaN (3) would come back too.
-if [ "$told" -gt 0 ] && ! completed && [ "$status" -ne 2 ] && [ "$status" -ne 3 ] && [ "$(checkpoint)" != "$begun" ]; then
-    echo "stopped by the time limit at $(checkpoint); back into the queue"
+again() { # again WHY: back into the queue
+    echo "$1; back into the queue"
     scontrol requeue "$SLURM_JOB_ID" && exit 0
     echo "scontrol cannot requeue the job: submit it again to go on" >&2
+    exit "$status"
+}
+
+# How often it has ended with a system error since the checkpoint that it has now, in a file beside the run.
+failed_again() {
+    failures=0 at=none
+    [ ! -f "$run.failures" ] || read -r failures at <"$run.failures" || :
+    case $failures in '' | *[!0-9]*) failures=0 ;; esac
+    [ "$at" = "${now:-none}" ] || failures=0
+    failures=$((failures + 1))
+    echo "$failures ${now:-none}" >"$run.failures" || failures=$((most + 1))
+}
+
+# A mistake (2) or a NaN (3) would come back. The system's errors (1; above 128: a signal) may not, a lost node say; one
+# that does is given up: it must not go round for ever.
+most=3 now=$(checkpoint)
+if completed || [ "$status" -eq 0 ]; then
+    rm -f "$run.failures"
+elif [ "$status" -eq 2 ] || [ "$status" -eq 3 ]; then
+    :
+elif [ "$told" -gt 0 ] && [ "$now" != "$begun" ]; then
+    again "stopped by the time limit after step $now"
+elif [ "$status" -eq 1 ] || [ "$status" -gt 128 ]; then
+    failed_again
+    [ "$failures" -gt $most ] || again "ended with status $status, for the $failures. time of $most at checkpoint ${now:-none}"
+    echo "ended with status $status, more than $most times without a new checkpoint: not started again (rm $run.failures, then submit it, to try once more)" >&2
 fi
 exit "$status"
 JOB

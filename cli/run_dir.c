@@ -1,0 +1,239 @@
+/* run_dir.c: see run_dir.h. */
+#include "cli/run_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/checkpoint_clean.h"
+#include "cli/log.h"
+#include "cli/run.h"
+#include "cli/shell_quote.h"
+
+enum { DIR_MAX = 1000 };
+
+/* -- what is there ------------------------------------------------------------------------------------------------- */
+
+/* What a directory says of the run in it. */
+struct found {
+    bool log, checkpoint, more; /* run.jsonl; a checkpoint; anything but these and a lock */
+    bool other;                 /* a log or a checkpoint of another run than this one */
+    bool same;                  /* one of this */
+    uint64_t run_id;            /* of the other one */
+};
+
+static void note_run(struct found *f, uint64_t run_id, uint64_t mine) {
+    if (run_id == mine) f->same = true;
+    if (run_id == mine || f->other) return;
+    f->other = true;
+    f->run_id = run_id;
+}
+
+/* A regular file, opened for reading: it may be anything that somebody has put there. */
+static FILE *open_regular(const char *path) {
+    struct stat info;
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return NULL;
+    FILE *stream = fstat(file, &info) == 0 && S_ISREG(info.st_mode) ? fdopen(file, "r") : NULL;
+    if (!stream) close(file);
+    return stream;
+}
+
+/* The run whose header the log begins with. */
+static bool log_run(const char *path, uint64_t *run_id) {
+    FILE *f = open_regular(path);
+    char *line = NULL;
+    size_t size = 0;
+    unsigned long long id = 0;
+    if (!f) return false;
+    const char *at = getline(&line, &size, f) > 0 ? strstr(line, "\"run\":\"") : NULL;
+    bool good = at && sscanf(at, "\"run\":\"%16llx\"", &id) == 1;
+    *run_id = id;
+    free(line);
+    fclose(f);
+    return good;
+}
+
+static bool checkpoint_run(const char *path, uint64_t *run_id) {
+    struct container c;
+    struct position p;
+    struct err damaged = {0};
+    char *file = mem_printf("%s/model.ckpt", path);
+    bool good = container_open(file, &c, &damaged);
+    if (good) {
+        good = container_get(&c, "position", &p, sizeof p, &damaged);
+        container_close(&c);
+    }
+    if (good) *run_id = p.run_id;
+    mem_free(file);
+    return good;
+}
+
+static void look_at(const char *dir, const char *name, uint64_t mine, struct found *f) {
+    uint64_t run_id;
+    const bool log = strcmp(name, "run.jsonl") == 0, checkpoint = checkpoint_step_of(name) >= 0;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0) return;
+    char *path = mem_printf("%s/%s", dir, name);
+    f->log |= log && access(path, F_OK) == 0; /* a link that leads nowhere is refused when the log is made */
+    f->checkpoint |= checkpoint;
+    f->more |= !log && !checkpoint;
+    if (log ? log_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
+    mem_free(path);
+}
+
+/* mine: the run that is looked for. */
+static bool look(const char *dir, uint64_t mine, struct found *f, struct err *e) {
+    *f = (struct found){0};
+    if (strlen(dir) > 900) return err_set(e, "--out: the name of the directory is too long");
+    DIR *d = opendir(dir);
+    if (!d && (errno == ENOENT || errno == ENOTDIR)) return true; /* who makes it says why it cannot be made */
+    if (!d)
+        return err_with(e, err_of_errno(errno), "cannot read --out %s: %s; choose another one", dir, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(d));) look_at(dir, entry->d_name, mine, f);
+    closedir(d);
+    return true;
+}
+
+static bool same_directory(const char *a, const char *b) {
+    struct stat one, two;
+    return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/* -- may this run write there? ------------------------------------------------------------------------------------- */
+
+static bool fits_new(const char *out, struct err *e) {
+    struct found f;
+    if (!look(out, 0, &f, e)) return false;
+    if (!f.log && !f.checkpoint) return true;
+    char *quoted = shell_quote(out);
+    err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
+    mem_free(quoted);
+    return false;
+}
+
+static bool fits_resumed(const char *out, const struct checkpoint *from, struct err *e) {
+    struct found f;
+    if (!look(out, from->run_id, &f, e)) return false;
+    const bool itself = same_directory(out, from->run_dir);
+    if (f.other && itself)
+        return err_set(e, "%s holds files of two runs, %016llx and %016llx; move those of one of them away", out,
+                       (unsigned long long)f.run_id, (unsigned long long)from->run_id);
+    if (f.other)
+        return err_set(e, "--out %s holds another run, %016llx, not %016llx, which is resumed; choose another --out",
+                       out, (unsigned long long)f.run_id, (unsigned long long)from->run_id);
+    if (itself || f.same || !(f.log || f.checkpoint || f.more)) return true;
+    return err_set(e, "--out %s is not empty and holds nothing of the run that is resumed; choose another --out", out);
+}
+
+static bool fits(struct run *r, const struct checkpoint *from, struct err *e) {
+    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, e);
+}
+
+bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e) {
+    if (r->comm->rank == 0 && r->options.out[0]) fits(r, from, e);
+    return !comm_agree(r->comm, e);
+}
+
+/* -- the lock --------------------------------------------------------------------------------------------------------
+ */
+
+static bool lock(struct run_lock *l, const char *dir, enum run_lock_use use, struct err *e) {
+    struct err note = {0};
+    if (!run_lock_take(l, dir, use, &note, e)) return false;
+    if (note.text[0]) fprintf(stderr, "sparsetrain: %s\n", note.text);
+    return true;
+}
+
+bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e) {
+    const bool itself = same_directory(r->options.out, from->run_dir);
+    if (r->comm->rank == 0 && itself && !r->options.dry_run)
+        lock(&r->dir.lock, r->options.out, RUN_LOCK_WRITE, e);
+    else if (r->comm->rank == 0)
+        lock(&r->dir.source, from->run_dir, RUN_LOCK_READ, e);
+    return !comm_agree(r->comm, e);
+}
+
+void run_dir_close_source(struct run *r) {
+    run_lock_release(&r->dir.source);
+}
+
+/* Makes out and its parents. */
+static bool make_directories(const char *out, int *made, struct err *e) {
+    char path[DIR_MAX];
+    snprintf(path, sizeof path, "%s", out);
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/' || p[-1] == '/') continue;
+        *p = '\0';
+        *made += mkdir(path, 0777) == 0;
+        *p = '/';
+    }
+    if (mkdir(path, 0777) == 0) return ++*made > 0;
+    if (errno == EEXIST) return true;
+    return err_with(e, err_of_errno(errno), "cannot make the directory --out %s: %s", out, strerror(errno));
+}
+
+bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) {
+    struct run_dir *d = &r->dir;
+    const char *out = r->options.out;
+    if (r->comm->rank == 0 && out[0] && !d->lock.open && fits(r, from, e) && make_directories(out, &d->made, e) &&
+        lock(&d->lock, out, RUN_LOCK_WRITE, e))
+        fits(r, from, e); /* somebody may have been there in between */
+    return !comm_agree(r->comm, e);
+}
+
+/* The directories that were made go, from the last one up, and the vocabulary with them. */
+static void remove_made(const char *out, int made) {
+    char path[DIR_MAX];
+    snprintf(path, sizeof path, "%s/vocabulary.txt", out);
+    unlink(path);
+    snprintf(path, sizeof path, "%s", out);
+    while (made-- > 0 && rmdir(path) == 0) {
+        size_t length = strlen(path);
+        while (length > 0 && path[length - 1] == '/') length--;
+        while (length > 0 && path[length - 1] != '/') length--;
+        path[length] = '\0';
+    }
+}
+
+void run_dir_leave(struct run *r, bool abandon) {
+    run_lock_release(&r->dir.source);
+    run_lock_release(&r->dir.lock);
+    if (abandon && r->dir.made > 0) remove_made(r->options.out, r->dir.made);
+    r->dir.made = 0;
+}
+
+/* -- is there anything left to do? -----------------------------------------------------------------------------------
+ */
+
+/* Does the log end with a summary of so many steps, which has this flag? */
+static bool ends_with_summary(const char *out, size_t steps, const char *flag) {
+    char *path = mem_printf("%s/run.jsonl", out), *line = NULL, begins[64];
+    FILE *f = open_regular(path);
+    size_t size = 0;
+    bool done = false;
+    const int length = snprintf(begins, sizeof begins, "{\"type\":\"summary\",\"step\":%zu,", steps);
+    while (f && getline(&line, &size, f) > 0)
+        done = strncmp(line, begins, (size_t)length) == 0 && strstr(line, flag) && strchr(line, '\n');
+    if (f) fclose(f);
+    free(line);
+    mem_free(path);
+    return done;
+}
+
+bool run_dir_is_done(struct run *r, const struct checkpoint *from) {
+    uint64_t done = 0;
+    if (r->comm->rank == 0 && from->step == r->stop)
+        done = ends_with_summary(r->options.out, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true");
+    if (done && !r->options.dry_run) { /* a kill in its last moment may have left a checkpoint half removed */
+        struct err left = {0};
+        checkpoint_tidy(r->options.out, &left);
+    }
+    comm_bcast(r->comm, 0, &done, sizeof done);
+    return done != 0;
+}

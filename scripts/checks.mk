@@ -1,0 +1,46 @@
+# checks.mk: included by the Makefile: what is built for checks alone that take their time. A change here builds nothing anew
+# that is not of these.
+
+# -- fuzz targets (scripts/fuzz.sh): what they are about is compiled by clang for libFuzzer, the rest is the plain build's ------
+CLANG        ?= clang
+fuzz_targets := wire $(patsubst tests/fuzz_%.c,%,$(wildcard tests/fuzz_*.c))
+fuzz_about   := $(filter-out base/cuda_%,$(wildcard base/*.c)) $(wildcard comm/wire*.c comm/coo32.c comm/packed*.c topk/sparse.c) \
+                $(wildcard data/archive.c data/gzip.c data/text_reader.c data/vocabulary_index.c nets/schedule.c comm/density.c) \
+                $(wildcard cli/container*.c cli/checkpoint*.c cli/model_layout.c cli/record*.c cli/profile*.c cli/overlap.c \
+                cli/options*.c cli/log_*.c)
+fuzz_flags    = -std=c11 -D_GNU_SOURCE -DST_FUZZ -DST_SANITIZE -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"fuzz"' -DST_CFLAGS='""' -I. \
+                -O1 -g -fno-omit-frame-pointer -ffp-contract=off -Wno-unknown-pragmas -fsanitize=address,undefined -fno-sanitize-recover=all
+fuzz_object   = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(1))
+$(BUILD)/fuzz/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,FUZ,$@)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+$(BUILD)/fuzz/libabout.a: $(call fuzz_object,$(fuzz_about))
+	@rm -f $@
+	$(call quiet,AR,$@)ar rcs $@ $^
+fuzz_rest = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(filter-out $(fuzz_about),$(sources))))
+$(BUILD)/fuzz/librest.a: $$(fuzz_rest)
+	@rm -f $@
+	$(call quiet,AR,$@)ar rcs $@ $^
+$(addprefix $(BUILD)/fuzz/,$(filter-out wire,$(fuzz_targets))): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz_%.o
+$(BUILD)/fuzz/wire: $(BUILD)/fuzz/obj/tests/comm_fuzz_wire.o
+$(addprefix $(BUILD)/fuzz/,$(fuzz_targets)): $(BUILD)/fuzz/obj/tests/fuzzfiles.o $(BUILD)/fuzz/libabout.a $(BUILD)/fuzz/librest.a
+	$(call quiet,LD,$@)$(CLANG) -fsanitize=fuzzer,address,undefined $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	    $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) $(shell $(CC) -print-file-name=libgomp.so) -o $@
+.PHONY: fuzz-targets list-fuzz-targets
+fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(fuzz_targets))
+list-fuzz-targets:
+	@printf '%s\n' $(sort $(fuzz_targets))
+
+# -- campaigns (docs/soak.md) ----------------------------------------------------------------------------------------------
+# Loaded before the program: one of its file-system calls fails.
+$(BUILD)/tests/libfailing.so: tests/failing.c
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -o $@
+ifeq ($(shell uname),Linux)
+tests: $(if $(SAN),,$(BUILD)/tests/libfailing.so)
+endif
+.PHONY: soak coverage
+soak: tests
+	BUILD='$(BUILD)' sh scripts/soak.sh $(PART)
+coverage:
+	BUILD='$(BUILD)' sh scripts/coverage.sh $(ONLY)

@@ -1,0 +1,82 @@
+# shellcheck shell=sh
+# gpu-lease.sh: sourced by the run.sh of a call that gpu-pack.sh has written, with here (its folder) and call (its number): the
+# words that such a call is made of. Works in the top of a copy of the tree, on a lent machine with a GPU; what later calls
+# need stays in build/ and in $KEEP, files for home go to $OUT.
+# REHEARSE=1: on the stand-in for CUDA (scripts/gpu-rehearsal.sh); GPU_BUDGET: seconds for each check there.
+# shellcheck disable=SC2154
+: "${OUT:?the folder whose files come home}"
+KEEP=${KEEP:-${HOME:-$PWD/build}/sparsetrain-lease} # nobody else's folder
+export WERROR=0 OUT KEEP
+lease_began=$(date +%s) lease_status=0
+if [ "$call" = 1 ]; then rm -rf "$KEEP"
+elif [ ! -e "$KEEP/call-1" ]; then
+    echo "this machine has not seen call 1: begin there"
+    exit 3
+fi
+mkdir -p "$KEEP" "$OUT"
+: >"$KEEP/call-$call"
+cp "$here/COMMIT" COMMIT # the tree comes without git
+lease_libs=build/gpu/libs
+[ ! -f "$here/libs.tar.xz" ] || lease_libs=$here/libs.tar.xz
+
+# probe SECONDS: without a GO the call ends here
+probe() {
+    BUILD=build/gpu sh scripts/gpu-probe.sh ${REHEARSE:+--dry-run} --libs "$lease_libs" --out "$OUT" --seconds "${GPU_BUDGET:-$1}" || exit 1
+}
+# check SECONDS OPTION...: gpu-check.sh, up to so many seconds after the call's beginning; what is not built is built first
+check() {
+    check_budget=${GPU_BUDGET:-$(($1 - ($(date +%s) - lease_began)))}
+    shift
+    if [ ! -x build/gpu/sparsetrain ] && [ "$1" = --only ]; then
+        case ,$2, in
+        *,build,*) ;;
+        *)
+            check_steps=build,$2
+            shift 2
+            set -- --only "$check_steps" "$@"
+            ;;
+        esac
+    fi
+    sh scripts/gpu-check.sh ${REHEARSE:+--rehearse} --libs "$lease_libs" --out "$OUT" --budget "$check_budget" "$@" || lease_status=$?
+}
+# converge SECONDS RUNS OPTION...: the step converge, its runs in $KEEP/RUNS, which come home as runs.tar.gz
+converge() {
+    converge_seconds=$1 converge_runs=$KEEP/$2
+    shift 2
+    if [ -f "$here/runs.tar.gz" ] && [ ! -d "$converge_runs" ]; then
+        mkdir -p "$converge_runs"
+        tar -C "$converge_runs" -xzf "$here/runs.tar.gz" || lease_status=1
+    fi
+    check "$converge_seconds" --only converge "$@" --runs "$converge_runs" --pack "$OUT/runs.tar.gz" --data "cifar10:$KEEP/cifar-10-batches-bin" --data "ptb:$KEEP/ptb"
+}
+# keep PIECE; unpack_pieces NAME COUNT CKSUM; unpack_once ARCHIVE: data into $KEEP
+keep() { cp "$here/$1" "$KEEP/$1.part" && mv "$KEEP/$1.part" "$KEEP/$1"; }
+lease_unpack() {
+    sh -c '. scripts/gpu-tools.sh; unpack "$1" "$2"' sh "$1" "$KEEP" && return
+    echo "$1 cannot be unpacked"
+    exit 1
+}
+unpack_pieces() {
+    [ ! -e "$KEEP/$1.unpacked" ] || return 0
+    pieces=0
+    while [ $pieces -lt "$2" ]; do
+        pieces=$((pieces + 1))
+        [ -e "$KEEP/$1.$pieces" ] || {
+            echo "piece $pieces of $1 has not come: call $pieces brings it" >&2
+            exit 3
+        }
+        cat "$KEEP/$1.$pieces"
+    done >"$KEEP/$1.tar.xz"
+    [ "$(cksum <"$KEEP/$1.tar.xz")" = "$3" ] || {
+        echo "$1: the pieces do not make the archive that was cut"
+        exit 1
+    }
+    lease_unpack "$KEEP/$1.tar.xz"
+    rm -f "$KEEP/$1".[0-9]* "$KEEP/$1.tar.xz"
+    : >"$KEEP/$1.unpacked"
+}
+unpack_once() { lease_unpack "$here/$1"; }
+finish() {
+    echo "call $call: status $lease_status after $(($(date +%s) - lease_began)) s"
+    exit "$lease_status"
+}

@@ -1,0 +1,243 @@
+#!/bin/sh
+# gpu-pack.sh DIR [--plan first|next] [--limit 64M] [--held 1800] [--libs FILE.tar.xz] [--mirror DIR] [--runs FILE.tar.gz]:
+# makes ready for a machine with a GPU that is lent for minutes, has no network, and gets a copy of this tree without .git
+# with every command. DIR, a folder of the tree that git ignores (build-gpu), gets a folder for each call, which has all
+# that the call brings besides the tree, and CALLS.md: the calls in order, each with its command, what it carries, how long
+# it takes and what it leaves.
+# --plan    first: probe, build, comparison, tests, benches, ResNet-20 on CIFAR-10; next: the other tests, compute-sanitizer,
+#           the LSTM on Penn Treebank, VGG-16
+# --limit   of what travels with a call, the tree included; data that are larger come in pieces, one with each call
+# --held    seconds for which the machine is held; 120 of them are for its start
+# --libs    what gpu-libs.sh has packed (made anew)
+# --mirror  a folder with cifar-10-batches-bin.tar.xz and ptb.tar.xz; else they are packed from $SPARSETRAIN_DATA, build/data
+# --runs    runs that an earlier lease packed, to go on from
+# Nothing is sent. docs/gpu.md says how a lease goes.
+set -u
+LC_ALL=C
+export LC_ALL
+# shellcheck source=scripts/gpu-tools.sh
+. "$(dirname "$0")/gpu-tools.sh"
+usage() {
+    sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
+    exit 2
+}
+# Seconds: at most of a call; of the start of the machine; of what comes and goes around a call.
+CALL_MOST=600 START=120 AROUND=15
+dir='' plan=first limit=64M held=1800 libs='' mirror='' old_runs=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --plan | --limit | --held | --libs | --mirror | --runs)
+        [ $# -gt 1 ] || refuse "$1 needs a value"
+        case $1 in
+        --plan) plan=$2 ;;
+        --limit) limit=$2 ;;
+        --held) held=$2 ;;
+        --libs) libs=$(absolute "$2") ;;
+        --mirror) mirror=$(absolute "$2") ;;
+        --runs) old_runs=$(absolute "$2") ;;
+        esac
+        shift
+        ;;
+    -*) usage ;;
+    *)
+        [ -z "$dir" ] || usage
+        dir=$1
+        ;;
+    esac
+    shift
+done
+[ -n "$dir" ] || usage
+case $plan in first | next) ;; *) refuse "--plan has \"$plan\"; there are first, next" ;; esac
+case $held in '' | *[!0-9]*) refuse "--held takes whole seconds, not \"$held\"" ;; esac
+case $limit in
+*M) limit=$((1048576 * $(echo "${limit%M}" | grep -x '[0-9]*' || echo 0))) ;;
+*[!0-9]*) limit=0 ;;
+esac
+[ "${limit:-0}" -gt 0 ] || refuse "--limit takes a size, as 64M"
+dir=$(absolute "$dir")
+cd "$(dirname "$0")/.." || exit 2
+root=$PWD
+case $dir in "$root"/*) dir=${dir#"$root"/} ;; *) refuse "$dir is not in this tree, with which it travels" ;; esac
+case $dir in *[!A-Za-z0-9_./-]*) refuse "$dir: letters, digits and ._-/ alone" ;; esac
+git rev-parse --show-toplevel >/dev/null 2>&1 || refuse 'this is no clone: what travels is what git knows or does not ignore'
+git check-ignore -q "$dir/x" || refuse "git does not ignore $dir, which would travel twice; build-gpu is ignored"
+for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || refuse "$file is not there"; done
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-pack.XXXXXX") || exit 2
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+fail() {
+    echo "gpu-pack.sh: $*" >&2
+    exit 1
+}
+
+# -- what there is -----------------------------------------------------------------------------------------------------------
+mib() { awk -v b="$1" 'BEGIN { printf "%.1f", b / 1048576 }'; }
+size() { wc -c <"$1" | tr -d ' '; }
+# Every file that travels takes a header and is filled up in an archive: a KiB.
+tree=$({
+    git ls-files -z --cached --others --exclude-standard
+    [ ! -d shared ] || find shared -type f -print0
+} | xargs -0 ls -ldn 2>/dev/null | awk '{ all += $5 + 1024 } END { print all + 0 }')
+echo "the tree: $(mib "$tree") MiB of the $(mib "$limit") that travel with a call"
+if [ -z "$libs" ]; then
+    sh scripts/gpu-libs.sh "$scratch/libs" || fail 'no libraries; --libs names an archive that gpu-libs.sh made elsewhere'
+    libs=$scratch/libs.tar.xz
+fi
+# archive NAME FOLDER: sets `packed` to the .tar.xz of these data, or to '' where they are not here
+archive() {
+    packed=''
+    if [ -n "$mirror" ]; then
+        if [ -r "$mirror/$1.tar.xz" ]; then packed=$mirror/$1.tar.xz; fi
+    else
+        for place in "${SPARSETRAIN_DATA:-}" build/data; do
+            if [ -z "$place" ] || [ ! -d "$place/$1" ]; then continue; fi
+            command -v xz >/dev/null 2>&1 || fail 'xz is missing, which packs the data'
+            echo "packing $1 ..."
+            tar -C "$place" -cf - "$1" | xz -6 -T0 >"$scratch/$1.tar.xz" || fail "$1 cannot be packed"
+            packed=$scratch/$1.tar.xz
+            break
+        done
+    fi
+    [ -n "$packed" ] || echo "no $1: what needs it is left out (sh scripts/fetch-data.sh, or --mirror)" >&2
+}
+archive cifar-10-batches-bin
+cifar=$packed
+ptb=''
+if [ "$plan" = next ]; then
+    archive ptb
+    ptb=$packed
+fi
+
+# -- the calls ----------------------------------------------------------------------------------------------------------------
+# A line each: seconds|needs|title|what scripts/gpu-lease.sh is told, with ; between. needs: cifar, ptb, libs, or -
+calls=$scratch/calls
+: >"$calls"
+call() { printf '%s|%s|%s|%s\n' "$1" "$2" "$3" "$4" >>"$calls"; }
+if [ "$plan" = first ]; then
+    call 330 libs 'probe, build, compare' 'probe 120;check 320 --only build,compare'
+    call 210 - 'tests: topk_, nets_' 'check 200 --only test --groups topk_,nets_'
+    call 420 - benches 'check 410 --only bench'
+    [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, topka, gtopk with both residual rules' \
+        'converge 550 resnet20 --models resnet20 --algos dense,gtopk,topka,gtopk:paper'
+else
+    call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_'
+    [ -z "$ptb" ] || {
+        call 400 ptb 'LSTM-1500 on Penn Treebank, gtopk' 'converge 390 lstm --models lstm --algos gtopk --lease 640'
+        call 260 - 'LSTM-1500 goes on' 'converge 250 lstm --models lstm --algos gtopk --lease 640'
+    }
+    call 120 - compute-sanitizer 'check 110 --only sanitize'
+    [ -z "$cifar" ] || call 500 cifar 'VGG-16 on CIFAR-10, four ranks, gtopk' 'converge 490 vgg16 --models vgg16 --algos gtopk --lease 460'
+fi
+field() { echo "$1" | cut -d '|' -f "$2"; }
+# room NEEDS: bytes that a call of the kind still takes; a sixty-fourth of the limit is for what is counted otherwise there
+room() {
+    taken=$((tree + limit / 64))
+    case $1 in
+    libs) taken=$((taken + $(size "$libs") + 1024)) ;;
+    ptb) taken=$((taken + $(size "$ptb") + 1024)) ;;
+    cifar) [ -z "$old_runs" ] || taken=$((taken + $(size "$old_runs") + 1024)) ;;
+    esac
+    echo $((limit - taken))
+}
+# What cannot come with the calls before it, and with its own, comes in calls that do nothing else.
+arrange() {
+    have=0
+    while IFS= read -r line; do
+        needs=$(field "$line" 2)
+        more=$(room "$needs")
+        [ "$more" -gt 0 ] || fail "the tree$([ "$needs" = - ] || echo ' and what the first calls bring') leave nothing of the $(mib "$limit") MiB: --limit"
+        if [ "$needs" = cifar ]; then
+            while [ $((have + more)) -lt "$(size "$cifar")" ]; do
+                echo '20|-|brings data|bring'
+                have=$((have + $(room -)))
+            done
+        fi
+        have=$((have + more))
+        echo "$line"
+    done <"$calls" >"$scratch/arranged"
+    mv "$scratch/arranged" "$calls"
+}
+arrange || exit 1
+count=$(grep -c . "$calls")
+
+# Seconds of the whole; the last call gives up, or takes, what is left
+spent=$START
+while IFS= read -r line; do spent=$((spent + $(field "$line" 1) + AROUND)); done <"$calls"
+if [ $spent -gt "$held" ]; then
+    last=$(tail -n 1 "$calls") over=$((spent - held))
+    seconds=$(field "$last" 1)
+    [ $((seconds - over)) -ge 120 ] || fail "$spent s are more than the $held for which the machine is held: --held, or fewer data"
+    sed '$d' "$calls" >"$scratch/shorter"
+    # Its budget is its second word.
+    echo "$last" | awk -F '|' -v OFS='|' -v over=$over '{ $1 -= over; split($4, word, " "); sub(word[2], word[2] - over, $4); print }' >>"$scratch/shorter"
+    mv "$scratch/shorter" "$calls"
+    spent=$held
+fi
+
+# -- what they bring ------------------------------------------------------------------------------------------------------------
+rm -rf "$dir"
+mkdir -p "$dir"
+commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+[ -z "$cifar" ] || sum=$(cksum <"$cifar")
+number=0 brought=0 pieces=0
+while IFS= read -r line; do
+    number=$((number + 1))
+    needs=$(field "$line" 2)
+    to=$dir/$number
+    mkdir -p "$to"
+    echo "$commit" >"$to/COMMIT"
+    case $needs in
+    libs) cp "$libs" "$to/libs.tar.xz" ;;
+    ptb) cp "$ptb" "$to/ptb.tar.xz" ;;
+    cifar) [ -z "$old_runs" ] || cp "$old_runs" "$to/runs.tar.gz" ;;
+    esac
+    if [ -n "$cifar" ] && [ $brought -lt "$(size "$cifar")" ]; then
+        tail -c +$((brought + 1)) "$cifar" | head -c "$(room "$needs")" >"$to/cifar.$number"
+        brought=$((brought + $(size "$to/cifar.$number"))) pieces=$((pieces + 1))
+    fi
+    {
+        echo '#!/bin/sh'
+        echo "# Call $number of $count, $(field "$line" 1) s: $(field "$line" 3). Started in the top of the tree; scripts/gpu-lease.sh says what the words mean."
+        echo "here=$to call=$number"
+        echo '. scripts/gpu-lease.sh'
+        [ ! -e "$to/cifar.$number" ] || echo "keep cifar.$number"
+        [ "$needs" != ptb ] || echo 'unpack_once ptb.tar.xz'
+        [ "$needs" != cifar ] || echo "unpack_pieces cifar $pieces '$sum'"
+        field "$line" 4 | tr ';' '\n' | grep -v '^bring$'
+        echo finish
+    } >"$to/run.sh"
+done <"$calls"
+
+# -- the page -------------------------------------------------------------------------------------------------------------------
+leaves() { # leaves TITLE: what comes home
+    case $1 in
+    probe*compare) echo 'gpu-probe.json, gpu-compare.json, logs' ;;
+    probe*) echo 'gpu-probe.json, gpu-test-comm-cli.json, logs' ;;
+    tests*) echo 'gpu-test-topk-nets.json, log' ;;
+    benches) echo 'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-train.json, log' ;;
+    compute-san*) echo 'gpu-sanitize.json, log' ;;
+    brings*) echo nothing ;;
+    *) echo 'gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log' ;;
+    esac
+}
+{
+    echo "# A lease of $held s, plan $plan: commit $commit"
+    echo
+    echo "Calls in order, one right after the other, each in the top of the tree; \$OUT is the folder whose files come home. About $spent s in all, $START of them for"
+    echo "the start and $AROUND around each call. What a call keeps on the machine for later ones lies in build/ and \$KEEP (sparsetrain-lease in the home folder). A call that ends with status 3 is"
+    echo 'on another machine than call 1: begin there. After a NO-GO (status 1 of call 1) nothing else is worth its time. At home the'
+    echo 'gpu-*.json go to results/measured.'
+    echo
+    echo '| call | command | carries | MiB with the tree | time limit, s | does | leaves |'
+    echo '|---|---|---|---|---|---|---|'
+    number=0
+    while IFS= read -r line; do
+        number=$((number + 1))
+        bytes=$(($(cat "$dir/$number"/* | wc -c) + tree))
+        [ $bytes -le "$limit" ] || fail "call $number would be $(mib $bytes) MiB"
+        most=$(($(field "$line" 1) + 30))
+        [ $most -le $CALL_MOST ] || most=$CALL_MOST
+        echo "| $number | \`sh $dir/$number/run.sh\` | $dir/$number: $(cd "$dir/$number" && echo *) | $(mib $bytes) | $most | $(field "$line" 3) | $(leaves "$(field "$line" 3)") |"
+    done <"$calls"
+} >"$dir/CALLS.md"
+cat "$dir/CALLS.md"

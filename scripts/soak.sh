@@ -1,0 +1,77 @@
+#!/bin/sh
+# soak.sh [PART...] [--out DIR] [--short] [--list] [--seconds S] [--seed N]: campaigns that look for what loses work, changes a
+# result, hangs or crashes; docs/soak.md says what each part counts and what its rows mean.
+#
+#   faults    a small run, fresh and resumed; each of its file-system calls fails once, in each way that such a call can
+#   kills     kill -9 of a rank, of mpirun or of all, at random moments, and the run resumed until it is done
+#   crafted   checkpoints that are cut, damaged, exchanged, or no files at all
+#   fuzz      every fuzz target (scripts/fuzz.sh) for an hour of CPU time
+#
+# No PART: all of them. Rows are added to DIR/<part>.csv (soak-out): the same command goes on where they end. What broke
+# something is kept in DIR/found. --short: some of each, in a minute or two. Exit 0: nothing was found. 1: something was.
+# 77: this machine lacks what a part needs.
+#   --seconds S   stop after about so long, to go on another time
+#   --seed N      of the random moments (1)
+# Environment: BUILD (build), MPIRUN.
+# shellcheck disable=SC2034,SC2317 # the parts, which are sourced, use and set these
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+command_line="soak.sh $*"
+parts='' out=soak-out short='' limit='' seed=1
+
+usage() {
+    echo "soak.sh: $1 (the head of scripts/soak.sh says how it is used)" >&2
+    exit 2
+}
+number() { case $2 in '' | *[!0-9]*) usage "$1 wants a number" ;; esac; }
+while [ $# -gt 0 ]; do
+    case $1 in
+    faults | kills | crafted | fuzz) parts="$parts $1" ;;
+    --list)
+        printf '%s\n' faults kills crafted fuzz
+        exit 0
+        ;;
+    --short) short=yes ;;
+    --out)
+        [ -n "${2:-}" ] || usage "--out wants a directory"
+        out=$2
+        shift
+        ;;
+    --seconds)
+        number --seconds "${2:-}"
+        limit=$2
+        shift
+        ;;
+    --seed)
+        number --seed "${2:-}"
+        seed=$2
+        shift
+        ;;
+    *) usage "there is no part \"$1\"" ;;
+    esac
+    shift
+done
+
+case $BUILD in /*) program=$BUILD/sparsetrain ;; *) program=$PWD/$BUILD/sparsetrain ;; esac
+[ -x "$program" ] || usage "$BUILD/sparsetrain is not built; make tests"
+mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+. scripts/mpi-env.sh
+export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
+work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-soak.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+start=$(date +%s)
+out_of_time() { [ -n "$limit" ] && [ $(($(date +%s) - start)) -ge "$limit" ]; }
+
+. scripts/soak/lib.sh
+result=0
+for part in ${parts:-faults kills crafted fuzz}; do
+    part_start=$(date +%s) done_rows=0 found=0 # set anew by the part
+    # shellcheck source=/dev/null
+    . "scripts/soak/$part.sh"
+    about "$part"
+    [ "$found" -eq 0 ] || result=1
+done
+exit $result

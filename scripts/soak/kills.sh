@@ -1,0 +1,86 @@
+# shellcheck shell=sh
+# kills.sh: of soak.sh: kill -9 at random moments. Rows: number, seed, ranks, victim, after [ms]; the status of the run that
+# was killed, how often it had to be resumed, verdict. The moment and the victim follow from the seed.
+# shellcheck disable=SC2034,SC2154
+
+kills=200
+[ -z "$short" ] || kills=4
+table kills number,seed,ranks,victim,milliseconds,status,then,verdict
+undisturbed
+
+# random LIMIT: a number below it; the state is $state
+random() {
+    state=$(((state * 1103515245 + 12345) % 2147483648))
+    drawn=$((state / 65536 % $1))
+}
+ranks_of() { # the ranks of the job of this mpirun
+    for child in $(ps -o pid= --ppid "$1"); do
+        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then echo "$child"; fi
+    done
+}
+# All of these processes are gone, or have become zombies, within a minute.
+gone() {
+    for _ in $(seq 600); do
+        alive=
+        for process in "$@"; do
+            case $(ps -o stat= -p "$process" 2> /dev/null) in '' | Z*) ;; *) alive=yes ;; esac
+        done
+        [ -n "$alive" ] || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+# How long the run takes here and now, so that the moments fall into it.
+begin=$(date +%s%N)
+rm -rf "$work/run"
+# shellcheck disable=SC2086
+start_run 300 $common --out "$work/run"
+whole_ms=$((($(date +%s%N) - begin) / 1000000))
+
+number=0
+while [ $number -lt $kills ]; do
+    number=$((number + 1))
+    has_row $number && continue
+    if out_of_time; then break; fi
+    state=$((seed * 1000003 + number * 7919)) # each row by itself
+    random 65536
+    random $((whole_ms + whole_ms / 10))
+    after=$drawn
+    random 10
+    case $drawn in 0 | 1) victim=mpirun ;; 2) victim=all ;; *) victim=rank ;; esac
+    random "$P"
+    chosen=$((drawn + 1))
+    rm -rf "$work/run"
+    # shellcheck disable=SC2086
+    "$MPIRUN" -np "$P" "$program" $common --out "$work/run" > "$work/stdout" 2> "$work/stderr" < /dev/null &
+    job=$!
+    sleep "$((after / 1000)).$(printf '%03d' $((after % 1000)))"
+    ranks=$(ranks_of $job)
+    case $victim in
+    mpirun) kill -9 $job 2> /dev/null ;;
+    all) # shellcheck disable=SC2086
+        kill -9 $ranks $job 2> /dev/null ;;
+    rank)
+        one=$(echo "$ranks" | sed -n "${chosen}p")
+        [ -z "$one" ] || kill -9 "$one" 2> /dev/null
+        victim="rank of place $chosen"
+        ;;
+    esac
+    # shellcheck disable=SC2086
+    if gone $job $ranks; then verdict=''; else verdict="hangs after the kill"; fi
+    wait $job 2> /dev/null
+    killed_status=$?
+    then=''
+    for _ in 1 2 3; do # a run that was done before the kill has nothing to resume
+        [ -z "$verdict" ] || break
+        if grep -q '"type":"summary"' "$work/run/run.jsonl" 2> /dev/null; then break; fi
+        go_on "$work/run"
+        then="$then$went "
+        [ "$status" -eq 0 ] || verdict="then status $status: $(line_said)"
+    done
+    [ -n "$verdict" ] || verdict=$(same_end "$work/run")
+    row "${verdict:-good}" $number "$seed" "$P" "$victim" "$after" "$killed_status" "${then:-done before }"
+done
+count
+part_says="$done_rows of $kills kills; $found went wrong"

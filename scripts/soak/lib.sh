@@ -1,0 +1,132 @@
+# shellcheck shell=sh
+# lib.sh: of soak.sh: the run that is disturbed, starting it, and telling whether it came to the same end.
+# shellcheck disable=SC2034,SC2154 # $work, $program, $out and others are soak.sh's
+
+P=2
+# A text of its own, which the run reads from the disk; a model of a few hundred parameters; checkpoints and evaluations at
+# other steps; 12 steps, with the density warming up and residuals.
+text=$work/text
+make_text() {
+    mkdir -p "$text"
+    for split in train valid test; do
+        awk -v part="$split" 'BEGIN {
+            state = length(part); lines = part == "train" ? 60 : 12
+            for (i = 0; i < lines; i++) {
+                line = ""
+                for (j = 0; j < 8; j++) { state = (state * 1103 + 12345) % 65536; line = line " w" state % 20 }
+                print line " <unk>"
+            }
+        }' > "$text/$split.txt"
+    done
+}
+common="--model lstm --hidden 4 --bptt 8 --data ptb:$text --batch 4 --steps 12 --eval-every 0.4 --checkpoint-every 3 --algo gtopk --density 0.1"
+
+# start LIMIT ARGS...: the program on $P ranks, what it says in $work/stdout and $work/stderr; $status: its own or 124
+start_run() {
+    start_limit=$1
+    shift
+    timeout -k 20 "$start_limit" "$MPIRUN" -np $P "$program" "$@" > "$work/stdout" 2> "$work/stderr" < /dev/null
+    status=$?
+}
+lines_said() { grep -c '^sparsetrain: ' "$work/stderr"; }
+# The first of them, fit for a field of a CSV file.
+line_said() { grep -m 1 '^sparsetrain: ' "$work/stderr" | sed "s|$work/||g; s/^sparsetrain: //" | tr ',"' ';'"'" | cut -c1-200; }
+
+# fingerprint DIR: what must be the same however often a run was disturbed: each row of a step and of an evaluation, without
+# what it took, and the summary's results.
+fingerprint() {
+    awk '
+        function value(key,   at, rest) {
+            at = index($0, "\"" key "\":")
+            if (!at) return ""
+            rest = substr($0, at + length(key) + 3)
+            match(rest, /^("[^"]*"|[^,}]*)/)
+            return key "=" substr(rest, 1, RLENGTH) " "
+        }
+        function values(list,   n, i, keys, all) {
+            n = split(list, keys, " ")
+            for (i = 1; i <= n; i++) all = all value(keys[i])
+            return all
+        }
+        /^{"type":"step"/ { print "step", values("step loss lr density k local_nnz_mean global_nnz threshold_mean") }
+        /^{"type":"eval"/ { print "eval", values("step epoch valid_loss valid_perplexity test_loss test_perplexity") }
+        /^{"type":"summary"/ { print "summary", values("step epoch completed test_loss valid_loss start_loss test_perplexity parameters_hash replicas_identical") }
+    ' "$1/run.jsonl" 2> /dev/null
+}
+undisturbed() {
+    [ -d "$text" ] || make_text
+    [ -s "$work/want" ] && return
+    # shellcheck disable=SC2086 # a list of options
+    start_run 300 $common --out "$work/whole"
+    fingerprint "$work/whole" > "$work/want"
+    if [ "$status" -ne 0 ] || ! grep -q parameters_hash "$work/want"; then
+        cat "$work/stderr"
+        echo "soak.sh: the undisturbed run ended with status $status" >&2
+        exit 1
+    fi
+}
+
+# The newest checkpoint of a run is all that --resume needs.
+has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt > /dev/null 2>&1; }
+
+# go_on DIR: the run in DIR is resumed, or begun anew where there is no checkpoint; sets $went: resumed, anew
+go_on() {
+    if has_checkpoint "$1"; then
+        went=resumed
+        start_run 300 --resume "$1"
+    else
+        went=anew
+        rm -rf "$1"
+        # shellcheck disable=SC2086
+        start_run 300 $common --out "$1"
+    fi
+}
+
+# same_end DIR: "" where the run has come to the end of the undisturbed one, with nothing left over; else what is different
+same_end() {
+    fingerprint "$1" > "$work/have"
+    left=$(find "$1" -name '*.tmp' -o -name '*.old' | head -n 1)
+    if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$work/want")" ]; then
+        echo "other parameters"
+    elif ! cmp -s "$work/have" "$work/want"; then
+        echo "other rows: $(diff "$work/have" "$work/want" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
+    elif [ -n "$left" ]; then
+        echo "left over: $(basename "$left")"
+    fi
+}
+
+# -- rows ------------------------------------------------------------------------------------------------------------------
+# table PART HEADER: rows go to $csv
+table() {
+    csv=$out/$1.csv
+    [ -s "$csv" ] || echo "$2" > "$csv"
+}
+# has_row KEY: does a row begin with this?
+has_row() { grep -q "^$1," "$csv"; }
+# row VERDICT FIELD...: "good", or what is wrong: then what was said is kept in $out/found/<name>
+row() {
+    row_verdict=$1
+    shift
+    fields=''
+    for field in "$@"; do fields="$fields$field,"; done
+    printf '%s%s\n' "$fields" "$(printf '%s' "$row_verdict" | tr ',\n' ';;')" >> "$csv"
+    [ "$row_verdict" != good ] || return 0
+    keep=$out/found/$(basename "$csv" .csv)-$(printf '%s' "$1-$2-$3-$4" | tr -c 'A-Za-z0-9.\n-' _)
+    mkdir -p "$keep"
+    cp "$work"/stdout "$work"/stderr "$work"/have "$keep" 2> /dev/null
+    echo "  found: $fields$row_verdict"
+}
+# count: sets $done_rows and $found from the table
+count() {
+    done_rows=$(($(wc -l < "$csv") - 1))
+    found=$(sed 1d "$csv" | grep -vc ',good$')
+}
+# about PART: a line on what was run, where and for how long
+about() {
+    cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2> /dev/null | head -n 1)
+    echo "$part_says" | sed "s/^/$1: /"
+    {
+        printf '%s: %s; %s; %s; ' "$1" "$command_line" "$("$program" version | sed -n 1p)" "$(uname -srm)${cpu:+, $cpu}, $(getconf _NPROCESSORS_ONLN) cores"
+        printf '%s; %d s; %s\n' "$(date -u +%Y-%m-%d)" "$(($(date +%s) - part_start))" "$part_says"
+    } >> "$out/about.txt"
+}

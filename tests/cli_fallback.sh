@@ -1,0 +1,129 @@
+#!/bin/sh
+# cli_fallback.sh: --resume of a run whose newest checkpoints are damaged goes on from the newest that is whole, says so in
+# one line, and comes to the bits of a run that nothing disturbed; the damaged ones are replaced, or go, as it passes by,
+# and a kill in the middle of that leaves one that is whole. At P = 1, 2, 3, 4.
+. tests/tap.sh
+common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo gtopk --density 0.01"
+
+# left DIR: the steps of the checkpoints in it, and whatever is left of others
+left() { find "$1" -name 'checkpoint-*' | sed 's/.*checkpoint-0*//' | sort -n | tr '\n' ' '; }
+# damaged P HOW FILE...: a fresh copy of the run of P ranks in $W/bad, with these files of it damaged
+damaged() {
+    rm -rf "$W/bad"
+    cp -r "$W/whole$1" "$W/bad"
+    damaged_how=$2
+    shift 2
+    for file in "$@"; do
+        file=$W/bad/checkpoint-$file
+        case $damaged_how in
+        truncated) truncate -s -1 "$file" ;;
+        flipped)
+            flip_at=$(($(wc -c < "$file") / 2))
+            flip_byte=$(od -An -tu1 -j $flip_at -N 1 "$file" | tr -d ' ')
+            # shellcheck disable=SC2059
+            printf "\\$(printf %o $((flip_byte ^ 16)))" | dd of="$file" bs=1 seek=$flip_at conv=notrunc 2> /dev/null
+            ;;
+        removed) rm "$file" ;;
+        empty) : > "$file" ;;
+        esac
+    done
+}
+# falls NAME P FILE STEP: --resume of the run in $W/bad names this file and the checkpoint that it takes, and comes to the
+# whole run's end
+falls() {
+    falls_name="$1, P = $2" falls_p=$2 falls_file=$3 falls_step=$4
+    start "$falls_p" --resume "$W/bad"
+    falls_status=$?
+    why="status $falls_status: $(head -c 600 "$W/err")"
+    if [ $falls_status -ne 0 ] || [ "$(our_lines)" -ne 1 ]; then
+        not_ok "$falls_name" "$why"
+    elif ! grep -q "^sparsetrain: .*$W/bad/checkpoint-$falls_file.*going on from $W/bad/checkpoint-$falls_step\$" "$W/err"; then
+        not_ok "$falls_name" "said: $(grep '^sparsetrain: ' "$W/err")"
+    elif [ "$(hash_of "$W/bad")" != "$(hash_of "$W/whole$falls_p")" ]; then
+        not_ok "$falls_name" "other bits"
+    elif [ "$(left "$W/bad")" != "4 8 12 " ]; then
+        not_ok "$falls_name" "left: $(left "$W/bad")"
+    elif ! start "$falls_p" --resume "$W/bad/checkpoint-00000012" || ! grep -q 'is complete' "$W/out"; then
+        not_ok "$falls_name" "the last checkpoint was not replaced: $(head -c 300 "$W/err")"
+    else
+        ok "$falls_name"
+    fi
+}
+
+for p in 1 2 3 4; do
+    # shellcheck disable=SC2086
+    start $p $common --out "$W/whole$p"
+    check "the whole run, P = $p" [ $? -eq 0 ]
+    of_last=00000012/rank000$((p - 1)).ckpt
+    damaged $p truncated 00000012/model.ckpt
+    falls "a truncated model.ckpt" $p 00000012/model.ckpt 00000008
+    damaged $p flipped $of_last
+    falls "a flipped bit in the last rank's file" $p $of_last 00000008
+    damaged $p removed $of_last
+    falls "the last rank's file is gone" $p $of_last 00000008
+    damaged $p removed 00000012/model.ckpt
+    falls "model.ckpt is gone" $p 00000012/model.ckpt 00000008
+    damaged $p empty 00000012/rank0000.ckpt 00000008/model.ckpt
+    falls "two checkpoints are damaged" $p 00000012/rank0000.ckpt 00000004
+done
+damaged 3 removed 00000012/rank0000.ckpt
+cp "$W/whole3/checkpoint-00000008/rank0001.ckpt" "$W/bad/checkpoint-00000012/rank0001.ckpt"
+cp "$W/whole3/checkpoint-00000012/rank0000.ckpt" "$W/bad/checkpoint-00000012/rank0000.ckpt"
+falls "a rank's file of another step" 3 00000012/rank0001.ckpt 00000008
+
+rm -r "$W/bad/checkpoint-00000012"
+: > "$W/bad/checkpoint-00000012"
+falls "a file in the place of a checkpoint" 3 00000012/model.ckpt 00000008
+rm "$W/bad/checkpoint-00000012"/*
+falls "an empty directory in its place" 3 00000012/model.ckpt 00000008
+
+# -- what is refused -------------------------------------------------------------------------------------------------------
+for p in 1 3; do
+    damaged $p flipped 00000012/model.ckpt
+    check "a damaged checkpoint by its name: the one before it is named, P = $p" mistaken "the one before it: --resume $W/bad/checkpoint-00000008" $p --resume "$W/bad/checkpoint-00000012"
+    damaged $p truncated 00000012/model.ckpt 00000008/rank0000.ckpt 00000004/model.ckpt
+    check "all are damaged, P = $p" mistaken "checkpoint-00000012/model.ckpt is truncated" $p --resume "$W/bad"
+    check "and there they stay, P = $p" [ "$(left "$W/bad")" = "4 8 12 " ]
+done
+damaged 3 truncated 00000012/rank0000.ckpt
+check "another number of ranks is no damage" mistaken "is of 3 ranks" 2 --resume "$W/bad"
+
+# -- those that the run passes by ------------------------------------------------------------------------------------------
+# From step 4 on, with checkpoints at other steps: one more after 5 steps, at which the run stops.
+for p in 1 3; do
+    damaged $p empty 00000012/model.ckpt 00000008/model.ckpt
+    start $p --resume "$W/bad" --checkpoint-every 5 --keep 1 --stop-at "$(awk "BEGIN { print 5 * 4 * $p / 96 }")"
+    check "later ones, damaged, do not count among those kept, P = $p" [ "$(left "$W/bad")" = "5 8 12 " ]
+    start $p --resume "$W/bad" --keep 2 --stop-at "$(awk "BEGIN { print 11 * 4 * $p / 96 }")"
+    check "passed by, they go, P = $p" [ "$(left "$W/bad")" = "10 11 12 " ]
+    start $p --resume "$W/bad"
+    check "and the bits are those of the whole run, P = $p" [ "$(hash_of "$W/bad")" = "$(hash_of "$W/whole$p")" ]
+    check "with two checkpoints, P = $p" [ "$(left "$W/bad")" = "11 12 " ]
+done
+
+# -- killed while it replaces one ------------------------------------------------------------------------------------------
+# replaced NAME ENVIRONMENT...: at each call of writing the checkpoint of step 12 over a damaged one
+replaced() {
+    replaced_name=$1 killed=0 why=
+    shift
+    for at in $(seq 60); do
+        damaged 1 flipped 00000012/model.ckpt
+        env "$@" LD_PRELOAD="$(pwd)/$BUILD/tests/libcrash.so" CRASH_AT="$at" timeout 300 "$PROGRAM" --resume "$W/bad" > "$W/out" 2> "$W/err" < /dev/null
+        status=$?
+        [ $status -eq 137 ] || break
+        killed=$((killed + 1))
+        start 1 --resume "$W/bad"
+        [ "$(hash_of "$W/bad")/$(left "$W/bad")" = "$(hash_of "$W/whole1")/4 8 12 " ] ||
+            why="$why; at call $at: $(left "$W/bad"): $(head -c 200 "$W/err")"
+    done
+    if [ "$status" -ne 0 ] || [ $killed -lt 10 ]; then why="$why; $killed kills, then status $status: $(head -c 200 "$W/err")"; fi
+    if [ "$(left "$W/bad")" != "4 8 12 " ]; then why="$why; without a kill: $(left "$W/bad")"; fi
+    if [ -z "$why" ]; then ok "$replaced_name ($killed kills)"; else not_ok "$replaced_name" "$why"; fi
+}
+if [ -n "${SAN:-}" ]; then
+    skip "killed at each call of replacing a damaged checkpoint: the same bits" "LD_PRELOAD and sanitizers exclude each other"
+else
+    replaced "killed at each call of replacing a damaged checkpoint: the same bits" A=b
+    replaced "the same where names cannot be exchanged" NO_EXCHANGE=1
+fi
+finish

@@ -1,0 +1,65 @@
+#!/bin/sh
+# cli_plugin.sh: the plugin is looked for beside the program's own file and in lib/sparsetrain of its prefix, or where
+# SPARSETRAIN_PLUGIN says, and nowhere else: no library runs that somebody has planted above, in the working directory,
+# beside a link, or along LD_LIBRARY_PATH.
+. tests/tap.sh
+unset SPARSETRAIN_PLUGIN
+case $BUILD in /*) planted=$BUILD/tests/libplanted.so ;; *) planted=$PWD/$BUILD/tests/libplanted.so ;; esac
+if [ ! -e "$planted" ]; then
+    skip "planted libraries" "tests/libplanted.so is not built (sanitizers)"
+    finish
+    exit
+fi
+plugin=libsparsetrain_cuda.so
+export PLANTED_MARK="$W/mark"
+mkdir -p "$W/top/bin" "$W/top/lib/sparsetrain" "$W/here" "$W/links" "$W/library"
+cp "$PROGRAM" "$W/top/bin/sparsetrain"
+
+# lists [PROGRAM]: `sparsetrain list`, in $W/here
+lists() {
+    rm -f "$W/mark"
+    (cd "$W/here" && timeout -k 10 300 "${1:-$W/top/bin/sparsetrain}" list > "$W/out" 2> "$W/err" < /dev/null)
+}
+runs() {
+    why="it was not loaded: $(sed -n '/^Devices/,$p' "$W/out")"
+    [ -e "$W/mark" ]
+}
+idle() {
+    why="it was loaded"
+    [ ! -e "$W/mark" ]
+}
+# at NAME EXPECTED FILE [PROGRAM]: what happens to a library there
+at() {
+    cp "$planted" "$3"
+    lists "${4:-}"
+    check "$1: the program says what there is" [ $? -eq 0 ]
+    check "$1: the library $2" "$2"
+    rm "$3"
+}
+at "beside the program" runs "$W/top/bin/$plugin"
+at "in lib/sparsetrain of its prefix" runs "$W/top/lib/sparsetrain/$plugin"
+at "in the folder above" idle "$W/top/$plugin"
+at "in lib of its prefix" idle "$W/top/lib/$plugin"
+at "in the working directory" idle "$W/here/$plugin"
+mkdir -p "$W/lib/sparsetrain"
+at "in lib/sparsetrain beside the working directory" idle "$W/lib/sparsetrain/$plugin"
+ln -s "$W/top/bin/sparsetrain" "$W/links/sparsetrain"
+at "beside a link to the program" idle "$W/links/$plugin" "$W/links/sparsetrain"
+at "beside what a link leads to" runs "$W/top/bin/$plugin" "$W/links/sparsetrain"
+
+LD_LIBRARY_PATH=$W/library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+at "along LD_LIBRARY_PATH" idle "$W/library/$plugin"
+SPARSETRAIN_PLUGIN=$plugin
+export SPARSETRAIN_PLUGIN
+at "along LD_LIBRARY_PATH, by a bare name in SPARSETRAIN_PLUGIN" idle "$W/library/$plugin"
+at "in the working directory, by a bare name in SPARSETRAIN_PLUGIN" runs "$W/here/$plugin"
+mkfifo "$W/fifo"
+SPARSETRAIN_PLUGIN=$W/fifo
+lists
+check "a FIFO in SPARSETRAIN_PLUGIN is refused" grep -q 'fifo, which cannot be read' "$W/out"
+unset SPARSETRAIN_PLUGIN
+mkfifo "$W/top/bin/$plugin"
+lists
+check "a FIFO beside the program is none" grep -q 'there is no plugin' "$W/out"
+finish

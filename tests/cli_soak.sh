@@ -1,0 +1,87 @@
+#!/bin/sh
+# cli_soak.sh: the short form of the campaigns (scripts/soak.sh, docs/soak.md): some faults, kills and crafted checkpoints. And
+# that the faults are real: the library that makes them sees what the C library calls within itself.
+. tests/tap.sh
+
+check "the parts are listed" [ "$(sh scripts/soak.sh --list | tr '\n' ' ')" = "faults kills crafted fuzz " ]
+sh scripts/soak.sh no-such --out "$W/none" > "$W/out" 2> "$W/err"
+check "a part that is none is refused" [ $? -eq 2 ]
+if [ -n "${SAN:-}" ]; then
+    skip "the campaigns" "LD_PRELOAD and sanitizers exclude each other"
+    finish
+    exit
+fi
+
+library=$(pwd)/$BUILD/tests/libfailing.so
+FAIL_PATH=$W FAIL_PROGRAM=true LD_PRELOAD=$library true 2> "$W/err"
+if [ $? -eq 99 ]; then
+    skip "the campaigns" "$(sed -n 's/^failing: //p' "$W/err")"
+    finish
+    exit
+fi
+
+# -- the library --------------------------------------------------------------------------------------------------------------
+# It writes with stdio, lists a directory, and does not look whether closing its file went well.
+cat > "$W/careless.c" << 'END'
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    char path[4096], text[100000];
+    int entries = 0;
+    snprintf(path, sizeof path, "%s/file", argv[1]);
+    FILE *f = fopen(path, "w");
+    memset(text, 'x', sizeof text);
+    if (!f || fwrite(text, 1, sizeof text, f) != sizeof text) return 1;
+    fclose(f);
+    DIR *d = opendir(argv[1]);
+    while (d && readdir(d)) entries++;
+    printf("%d\n", entries);
+    return argc != 2;
+}
+END
+cc=${CC:-cc}
+"$cc" -O1 -o "$W/careless" "$W/careless.c"
+# fails HOW CALLS N: the careless program in a fresh $W/dir, its status and what is there
+fails() {
+    rm -rf "$W/dir" "$W/calls.0"
+    mkdir "$W/dir"
+    FAIL_PROGRAM=careless FAIL_PATH=$W/dir FAIL_HOW=$1 FAIL_CALLS=$2 FAIL_AT=$3 FAIL_LOG=$W/calls LD_PRELOAD=$library "$W/careless" "$W/dir" > "$W/out" 2>&1
+    status=$?
+    bytes=$(wc -c < "$W/dir/file" 2> /dev/null)
+}
+fails EIO '' 0
+check "undisturbed, it writes all" [ "$status:$bytes:$(cat "$W/out")" = "0:100000:3" ]
+check "calls within the C library are seen: a write of stdio, and readdir's" [ "$(grep -cE '^[0-9]+ (write|getdents64) ' "$W/calls.0")" -ge 3 ]
+check "and each has its number" [ "$(cut -d ' ' -f 1 "$W/calls.0" | tr '\n' ' ')" = "$(seq "$(wc -l < "$W/calls.0")" | tr '\n' ' ')" ]
+fails ENOSPC write 1
+check "a write that fails is one that fails" [ "$status" -eq 1 ]
+fails SHORT write 1
+check "a short write is gone on with" [ "$status:$bytes" = 0:100000 ]
+fails KILL write 1
+check "killed in the middle of a write: half of it is there" [ "$status:$((bytes < 100000)):$((bytes > 0))" = 137:1:1 ]
+fails EIO getdents64 1
+check "a directory that cannot be read" [ "$status:$(cat "$W/out")" = 0:0 ]
+check "the log marks the call that failed" [ "$(grep -c '^!1 getdents64 ' "$W/calls.0")" -eq 1 ]
+
+# -- the campaigns, short -------------------------------------------------------------------------------------------------------
+for part in faults kills crafted; do
+    sh scripts/soak.sh $part --short --out "$W/soak" > "$W/out" 2> "$W/err"
+    status=$?
+    sed 's/^/# /' "$W/out"
+    rows=$(sed 1d "$W/soak/$part.csv" | wc -l)
+    check "$part: nothing is found" [ "$status:$(sed 1d "$W/soak/$part.csv" | grep -vc ',good$')" = 0:0 ]
+    check "$part: rows, and a line about them" [ "$((rows >= 4)):$(grep -c "^$part: .*commit" "$W/soak/about.txt")" = 1:1 ]
+done
+
+check "faults: nearly all of the calls came" [ "$(grep -c 'no such call' "$W/soak/faults.csv")" -le 3 ]
+
+# It goes on where the rows end, and a row that went wrong is told.
+sed -i '$d' "$W/soak/kills.csv"
+sh scripts/soak.sh kills --short --out "$W/soak" > "$W/out" 2> "$W/err"
+check "only the row that is missing is made again" [ "$(sed 1d "$W/soak/kills.csv" | wc -l):$(cut -d , -f 1 "$W/soak/kills.csv" | sort | uniq -d | wc -l)" = 4:0 ]
+sed -i '$s/good$/other parameters/' "$W/soak/kills.csv"
+sh scripts/soak.sh kills --short --out "$W/soak" > "$W/out" 2> "$W/err"
+check "a row that went wrong: status 1" [ $? -eq 1 ]
+check "and it is counted" grep -q '1 went wrong' "$W/out"
+finish
