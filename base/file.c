@@ -7,6 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beat.h"
+
+enum { PIECE = 1 << 26 }; /* between two signs of life */
+
 const char *file_kind(mode_t mode) {
     switch (mode & S_IFMT) {
     case S_IFREG:
@@ -96,4 +100,17 @@ FILE *file_append(const char *path, const char **why) {
     if (file >= 0) close(file);
     errno = reason;
     return NULL;
+}
+
+bool file_write_all(int file, const void *data, size_t bytes) {
+    const char *p = data;
+    while (bytes) {
+        ssize_t n = write(file, p, bytes < PIECE ? bytes : PIECE);
+        beat();
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        p += n;
+        bytes -= (size_t)n;
+    }
+    return true;
 }

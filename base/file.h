@@ -9,6 +9,7 @@
 #ifndef ST_BASE_FILE_H
 #define ST_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -27,6 +28,10 @@ FILE *file_read_stream(const char *path, const char **why);
  * one. */
 FILE *file_create(const char *path, const char **why);
 FILE *file_append(const char *path, const char **why);
+
+/* Writes all of it, in pieces, however often the kernel takes a part only. False: errno says why, and some of it may be
+ * written. */
+bool file_write_all(int file, const void *data, size_t bytes);
 
 /* "it is a FIFO, not a regular file"; NULL: it is a regular one. */
 const char *file_kind(mode_t mode);

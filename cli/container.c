@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beat.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -29,19 +28,6 @@ struct entry {
     uint32_t crc, zero;
 };
 
-static bool write_all(int file, const void *data, size_t bytes) {
-    const char *p = data;
-    while (bytes) {
-        ssize_t n = write(file, p, bytes < 1u << 26 ? bytes : 1u << 26);
-        beat();
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static bool write_sections(int file, const struct section *s, size_t count) {
     struct head head = {.version = FORMAT_VERSION, .byte_order = BYTE_ORDER_MARK, .count = count};
     struct entry entry[SECTIONS_MAX];
@@ -57,9 +43,9 @@ static bool write_sections(int file, const struct section *s, size_t count) {
     }
     head.total = offset;
     uint32_t crc = crc32_of(crc32_of(0, &head, sizeof head), entry, count * sizeof *entry);
-    bool good = write_all(file, &head, sizeof head) && write_all(file, entry, count * sizeof *entry) &&
-                write_all(file, &crc, sizeof crc);
-    for (size_t i = 0; good && i < count; i++) good = write_all(file, s[i].data, s[i].bytes);
+    bool good = file_write_all(file, &head, sizeof head) && file_write_all(file, entry, count * sizeof *entry) &&
+                file_write_all(file, &crc, sizeof crc);
+    for (size_t i = 0; good && i < count; i++) good = file_write_all(file, s[i].data, s[i].bytes);
     return good;
 }
 

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/auto.h"
 #include "cli/run.h"
@@ -35,22 +36,15 @@ static void write_json(struct log *l) {
 /* Behind the whole rows of the file, all of what is pending or, as far as the system lets us, nothing. */
 static bool append_pending(struct log *l) {
     const int file = fileno(l->file);
-    size_t done = 0;
     if (l->torn && ftruncate(file, (off_t)l->bytes) != 0) return false;
     l->torn = false;
-    while (done < l->pending_bytes) {
-        const ssize_t n = write(file, l->pending + done, l->pending_bytes - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        done += (size_t)n;
-    }
-    if (done < l->pending_bytes) {
+    if (!file_write_all(file, l->pending, l->pending_bytes)) {
         const int reason = errno;
-        l->torn = done > 0 && ftruncate(file, (off_t)l->bytes) != 0;
+        l->torn = ftruncate(file, (off_t)l->bytes) != 0;
         errno = reason;
         return false;
     }
-    l->bytes += (int64_t)done;
+    l->bytes += (int64_t)l->pending_bytes;
     l->pending_bytes = 0;
     return true;
 }

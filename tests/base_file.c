@@ -362,6 +362,29 @@ static void descriptors(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(out_file_is_stream(none[i]));
 }
 
+/* The kernel takes what fits and refuses the rest at the next call. */
+static void all_of_it_or_an_error(void **state) {
+    (void)state;
+    struct rlimit old, small;
+    struct stat info;
+    int file = open(at("log"), O_WRONLY | O_CREAT, 0666);
+    assert_true(file_write_all(file, "", 0) && file_write_all(file, "0123456789", 10));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 16, .rlim_max = old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    errno = 0;
+    bool good = file_write_all(file, "0123456789", 10);
+    int reason = errno;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_false(good);
+    assert_int_equal(reason, EFBIG);
+    assert_int_equal(fstat(file, &info), 0);
+    assert_int_equal(info.st_size, 16);
+    close(file);
+    holds("log", "0123456789012345");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_are_read, make_top, remove_top),
@@ -375,6 +398,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_planted_name_is_not_used, make_top, remove_top),
         cmocka_unit_test_setup_teardown(nothing_is_kept_in_null, make_top, remove_top),
         cmocka_unit_test_setup_teardown(descriptors, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(all_of_it_or_an_error, make_top, remove_top),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
