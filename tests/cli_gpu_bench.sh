@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_gpu_bench.sh: scripts/bench-gpu.py keeps what it has measured when the time ends, and gives each length and each mode of
-# the compiler its share. The program and PyTorch are stand-ins that are slow where they are told to be.
+# the compiler its share. The program and PyTorch are stand-ins that are slow where they are told to be, and so is the
+# clock, so that nothing here depends on how fast this machine is.
 . tests/tap.sh
 
 if ! command -v python3 >/dev/null 2>&1; then
@@ -8,7 +9,7 @@ if ! command -v python3 >/dev/null 2>&1; then
     finish
     exit
 fi
-mkdir "$W/scripts" "$W/none"
+mkdir "$W/scripts" "$W/clock" "$W/torch"
 cp scripts/bench-gpu.py "$W/scripts"
 # bench select and bench net: rows at once, but slow in the run whose number stands in $SLOW, after the first row
 cat >"$W/program" <<'END'
@@ -20,7 +21,12 @@ while [ $# -gt 0 ]; do
     case $1 in --n) n=$2 ;; --batch) batch=$2 ;; esac
     shift
 done
-slow() { case " $SLOW " in *" $(wc -l <"$NOTES") "*) exec sleep 300 ;; esac; }
+slow() {
+    case " $SLOW " in *" $(wc -l <"$NOTES") "*) ;; *) return ;; esac
+    [ -z "$TIMELESS" ] || exec sleep 300
+    echo 300 >"$SLEEP"
+    exit
+}
 if [ "$part" = select ]; then
     for name in exact reuse; do
         echo "{\"bench\":\"select\",\"selector\":\"$name\",\"n\":$n,\"density\":0.01,\"k\":1,\"mean_s\":1.5,\"median_s\":0.5,\"wrong\":0}"
@@ -32,7 +38,7 @@ else
 fi
 END
 chmod +x "$W/program"
-cat >"$W/torch.py" <<'END'
+cat >"$W/torch/torch.py" <<'END'
 import time, types
 __version__ = "stand-in"
 bfloat16 = contiguous_format = channels_last = None
@@ -64,13 +70,41 @@ class Batch:
     def __init__(self, *_): pass
     def loss(self): return types.SimpleNamespace(backward=lambda: None)
 END
-NOTES=$W/notes
-export NOTES SLOW
+# Time passes where something is slow, and a second with each process; timeouts and alarms are of this time.
+cat >"$W/clock/sitecustomize.py" <<'END'
+import os, signal, subprocess, time
+now, deadline, started = 1000.0, None, subprocess.run
+def alarm(seconds):
+    global deadline
+    deadline = now + seconds if seconds else None
+def sleep(seconds):
+    global now
+    ends = now + seconds
+    if deadline is None or ends < deadline:
+        now = ends
+        return
+    now = deadline
+    signal.raise_signal(signal.SIGALRM)
+def run(*arguments, timeout, **rest):
+    result = started(*arguments, **rest)
+    asleep = os.environ["SLEEP"]
+    seconds = 1.0
+    if os.path.exists(asleep):
+        with open(asleep) as file: seconds += float(file.read())
+        os.remove(asleep)
+    sleep(min(timeout, seconds))
+    if seconds > timeout: raise subprocess.TimeoutExpired(arguments, timeout)
+    return result
+if os.environ.get("SLEEP"):
+    signal.alarm, time.sleep, time.monotonic, subprocess.run = alarm, sleep, lambda: now, run
+END
+NOTES=$W/notes SLEEP=$W/sleep TIMELESS=''
+export NOTES SLOW SLEEP TIMELESS
 # bench ARGUMENTS...: rows to $W/out, with PyTorch where $peer says so; its status
-peer=$W/none
+peer=$W/clock
 bench() {
     : >"$NOTES"
-    PYTHONPATH=$peer timeout -k 20 200 python3 "$W/scripts/bench-gpu.py" "$W/program" "$@" --device cpu >"$W/out" 2>"$W/err" </dev/null
+    PYTHONPATH=$peer timeout -k 20 300 python3 "$W/scripts/bench-gpu.py" "$W/program" "$@" --device cpu >"$W/out" 2>"$W/err" </dev/null
 }
 # rows PATTERN COUNT: that many rows are so
 rows() {
@@ -95,19 +129,19 @@ bench topk --n 100,200 --rounds 1 --seconds 12
 check "a length that is too slow leaves the next its share" rows '"gpu_topk".*"n": 200' 2
 check "and what it had is kept" rows '"gpu_topk".*"n": 100' 1
 SLOW=3
-peer=$W
+peer=$W/clock:$W/torch
 bench net --batch 8 --precision f32 --compile reduce-overhead,max-autotune --compile-batches 8 --rounds 1 --seconds 40
 check "networks: next to the compiler" rows '"ratio_compiled": [0-9]' 1
-peer=$W/none
+peer=$W/clock
 bench net --batch 8 --precision f32 --rounds 3 --seconds 6
 check "a round of a network that is too slow: those before are kept" rows '"gpu_net".*"rounds": 2' 1
 SLOW=''
-peer=$W
+peer=$W/clock:$W/torch
 bench net --batch 8 --precision f32 --compile default,reduce-overhead,max-autotune --compile-batches 8 --rounds 1 --seconds 24
 check "a mode of the compiler that does not end leaves the next ones theirs" rows '"peer_images_per_s": {.*"compiled-reduce-overhead": .*"compiled-max-autotune": ' 1
 check "and is named" rows '"skipped": "compiled-default, batch 8"' 1
-# Stopped from outside in the second round
-SLOW=2
+# Stopped from outside in the second round, by everybody's clock
+SLOW=2 TIMELESS=1 SLEEP=''
 : >"$NOTES"
 python3 "$W/scripts/bench-gpu.py" "$W/program" topk --n 100 --rounds 3 --seconds 250 --device cpu >"$W/out" 2>"$W/err" </dev/null &
 pid=$!
