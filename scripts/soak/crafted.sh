@@ -52,7 +52,7 @@ change() {
     zeros) dd if=/dev/zero of="$1" bs="$(size_of "$1")" count=1 conv=notrunc 2> /dev/null ;;
     gone) rm -f "$1" ;;
     other) cp "$(find "$work/whole" -name "$(basename "$1")" | sort | tail -n 1)" "$1" ;; # of another run
-    twin) cp "$(dirname "$1")/model.ckpt" "$1" ;;
+    twin) [ "$(basename "$1")" = model.ckpt ] || cp "$(dirname "$1")/model.ckpt" "$1" ;;
     fifo) rm -f "$1" && mkfifo "$1" ;;
     folder) rm -f "$1" && mkdir "$1" ;;
     null) rm -f "$1" && ln -s /dev/null "$1" ;;
@@ -111,7 +111,7 @@ one() {
     esac
     case $2:$verdict in
     log-*:other\ rows*) verdict= ;;  # rows that are gone are gone
-    *-link:left\ over*) verdict= ;; # a link is not ours to remove
+    *-link:left\ over* | folder:left\ over*) verdict= ;; # a link or a directory in it is not ours to remove
     esac
     [ "$before" = "$(elsewhere)" ] || verdict="something elsewhere was changed"
     row "${verdict:-good}" "$1" "$2" "$3" "$status" "$(line_said)"
