@@ -108,7 +108,7 @@ static void say_density(struct run *r) {
 static void say_training(struct run *r) {
     const struct options *o = &r->options;
     const struct course course = course_of(r, 0);
-    char method[128], length[160], dropout[48] = "", rate[512];
+    char method[128], length[512], dropout[48] = "", rate[512];
     method_text(o, method, sizeof method);
     length_text(r, length, sizeof length);
     if (o->dropout > 0) snprintf(dropout, sizeof dropout, "dropout %g, ", o->dropout);

@@ -67,7 +67,7 @@ done
 command -v "$clang" > /dev/null 2>&1 || skip "clang is not installed"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-fuzz.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 printf '#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return d && n > 9; }\n' > "$scratch/try.c"
 "$clang" -fsanitize=fuzzer,address,undefined "$scratch/try.c" -o "$scratch/try" 2> /dev/null || skip "clang has no libFuzzer"
 quiet_make fuzz-targets > "$scratch/log" 2>&1 || {

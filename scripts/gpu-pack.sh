@@ -64,7 +64,7 @@ git check-ignore -q "$dir/x" || refuse "git does not ignore $dir, which would tr
 for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || refuse "$file is not there"; done
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-pack.XXXXXX") || exit 2
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 fail() {
     echo "gpu-pack.sh: $*" >&2
     exit 1

@@ -41,7 +41,7 @@ export BUILD
 mkdir -p "$BUILD" ${out:+"$out"} || exit 2
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-probe.XXXXXX") || exit 2
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 : >"$scratch/reasons"
 : >"$scratch/notes"
 : >"$scratch/rows"

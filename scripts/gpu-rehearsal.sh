@@ -65,7 +65,7 @@ if [ -n "$make_root" ]; then
     [ ! -e "$make_root" ] || refuse "$make_root is there already"
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-root.XXXXXX") || exit 2
     trap 'rm -rf "$scratch"' EXIT
-    trap 'rm -rf "$scratch" "$make_root"; exit 130' INT TERM
+    trap 'rm -rf "$scratch" "$make_root"; exit 130' HUP INT TERM
     chmod 755 "$scratch" # apt reads the keys as another user
     if make_ubuntu; then echo "$make_root: Ubuntu 24.04"
     elif make_debian; then echo "$make_root: Debian 13 with gcc 13: Ubuntu's archive is not reached from here"
@@ -89,7 +89,7 @@ fi
 [ -x "$toolkit/bin/nvcc" ] || refuse 'no CUDA toolkit: --toolkit'
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-rehearsal.XXXXXX") || exit 2
 trap 'rm -rf --one-file-system "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 if [ -d "$root_from" ]; then cp -a "$root_from" "$scratch/root"
 else
     mkdir "$scratch/root"

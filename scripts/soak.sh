@@ -61,7 +61,7 @@ out=$(cd "$out" && pwd)
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-soak.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 start=$(date +%s)
 out_of_time() { [ -n "$limit" ] && [ $(($(date +%s) - start)) -ge "$limit" ]; }
 
