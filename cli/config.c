@@ -6,14 +6,15 @@
 
 #include "base/mem.h"
 #include "cli/options.h"
+#include "cli/run_dir.h"
 
 static const char help[] =
     "usage: sparsetrain config [OPTIONS]\n"
     "Prints what train would be set to by these options of its own, one name=value a line, and starts nothing: first\n"
     "what the run computes with, then, behind an empty line, how it is watched and where its files go, and behind\n"
     "another one the names of options that were given and have no effect.\n"
-    "Options that mean nothing together end it with status 2 and one line, as they would end train. What a run would\n"
-    "be resumed from (--resume) is not looked at.\n";
+    "Options that mean nothing together end it with status 2 and one line, as they would end train, and so does an\n"
+    "--out in which a run is under way. What a run would be resumed from (--resume) is not looked at.\n";
 
 static void print(const struct options *o, enum option_rule rule) {
     char *text = options_text(o, rule);
@@ -35,7 +36,7 @@ int config(int argc, char **argv) {
     options_default(&o);
     bool good = options_parse(&o, argc, argv, 1, &e);
     asked = o;
-    if (!good || !options_resolve(&o, &e)) {
+    if (!good || !options_resolve(&o, &e) || !run_dir_is_free(o.out, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return err_status(&e);
     }

@@ -107,10 +107,21 @@ static bool same_directory(const char *a, const char *b) {
 
 /* -- may this run write there? ------------------------------------------------------------------------------------- */
 
-static bool fits_new(const char *out, struct err *e) {
+bool run_dir_is_free(const char *out, struct err *e) {
+    struct run_lock l;
+    struct err note = {0};
+    if (access(out, F_OK) != 0) return true;
+    if (!run_lock_take(&l, out, RUN_LOCK_READ, &note, e)) return false;
+    run_lock_release(&l);
+    return true;
+}
+
+/* held: by this process. */
+static bool fits_new(const char *out, bool held, struct err *e) {
     struct found f;
     if (!look(out, 0, &f, e)) return false;
     if (!f.log && !f.checkpoint) return true;
+    if (!held && !run_dir_is_free(out, e)) return false;
     char *quoted = shell_quote(out);
     err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
     mem_free(quoted);
@@ -132,7 +143,7 @@ static bool fits_resumed(const char *out, const struct checkpoint *from, struct 
 }
 
 static bool fits(struct run *r, const struct checkpoint *from, struct err *e) {
-    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, e);
+    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, r->dir.lock.open, e);
 }
 
 bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e) {

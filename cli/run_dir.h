@@ -25,6 +25,9 @@ struct run_dir {
  * run_dir_leave. With --dry-run nothing is written there. */
 bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e);
 
+/* Nobody writes in this directory, if there is one. Not collective. */
+bool run_dir_is_free(const char *out, struct err *e);
+
 /* --out is not there, empty or, with --resume, of the same run, by its log and its checkpoints; a new run is content
  * with one that holds no run. from: the checkpoint that was found; NULL without --resume. */
 bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e);

@@ -246,7 +246,8 @@ start() {
     if [ -n "$(checkpoint "$run")" ]; then
         set -- "$@" --resume "$out/$run"
     else
-        if [ $dry = no ]; then rm -rf "${out:?}/$run"; fi
+        # Where it is under way, started by somebody else, it stays, and the program says so.
+        if [ $dry = no ] && "$program" config --out "$out/$run" >/dev/null 2>&1; then rm -rf "${out:?}/$run"; fi
         set -- "$@" --out "$out/$run"
     fi
     # shellcheck disable=SC2086 # words

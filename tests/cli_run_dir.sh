@@ -142,7 +142,8 @@ check "the lock names its holder" [ -n "$first" ]
 for p in 1 $P; do
     check "a live run is not resumed, P = $p" mistaken "live is in use: process $first on host $(uname -n) has been running there since 2" $p --resume "$W/live"
     check "nor from one of its checkpoints to elsewhere, P = $p" unmade "$W/new" mistaken "live is in use: process $first" $p --resume "$W/live" --out "$W/new"
-    check "nor is another one begun there, P = $p" mistaken "live already holds a run" $p $common --out "$W/live"
+    check "nor is another one begun there, P = $p" mistaken "live is in use: process $first" $p $common --out "$W/live"
+    check "config says so, P = $p" silent mistaken "live is in use: process $first" $p config --out "$W/live"
 done
 kill -TERM "$first"
 wait $job
