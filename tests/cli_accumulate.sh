@@ -23,31 +23,32 @@ same() { check "$1" [ -n "$(hash_of "$2")" -a "$(hash_of "$2")" = "$(hash_of "$3
 
 # -- ranks and parts -------------------------------------------------------------------------------------------------------
 # P ranks with N batches each take the same images for the same P N, each batch with statistics of its own: the mean
-# gradient, and with it the loss of every step, is the same but for rounding.
-images="--data synthetic:96x16 --batch 3 --lr 0.05 --lr-warmup 0 --eval-every 0 --clip-norm 1e6 --device $device"
+# gradient, and with it the loss of every step, is the same but for rounding, which a low rate keeps from growing: how much
+# it grows depends on the kernels that oneDNN has for this CPU.
+images="--data synthetic:96x16 --batch 3 --lr 0.002 --lr-warmup 0 --eval-every 0 --clip-norm 1e6 --device $device"
 steps=6 all=4
-if [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ]; then images="--data synthetic:24x8 --batch 1 --lr 0.01 --lr-warmup 0 --eval-every 0 --clip-norm 1e6 --device $device" steps=3 all=2; fi
+if [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ]; then images="--data synthetic:24x8 --batch 1 --lr 0.002 --lr-warmup 0 --eval-every 0 --clip-norm 1e6 --device $device" steps=3 all=2; fi
 start $all $images --steps $steps --out "$W/ranks"
 for p in 1 2; do
     if [ $p -eq $all ]; then continue; fi
     n=$((all / p))
     start $p $images --steps $steps --accumulate $n --out "$W/parts$p"
-    check "$p ranks with $n batches are $all with one" close_to "$(values "$W/parts$p" loss)" "$(values "$W/ranks" loss)" 1e-3
-    check "and so is its norm" close_to "$(values "$W/parts$p" gradient_norm_mean)" "$(values "$W/ranks" gradient_norm_mean)" 1e-3
+    check "$p ranks with $n batches are $all with one" close_to "$(values "$W/parts$p" loss)" "$(values "$W/ranks" loss)" 3e-4
+    check "and so is its norm" close_to "$(values "$W/parts$p" gradient_norm_mean)" "$(values "$W/ranks" gradient_norm_mean)" 3e-4
     check "a step has the samples of all parts" [ "$(values "$W/parts$p" samples)" = "$(values "$W/ranks" samples)" ]
     check "and is as much of an epoch" [ "$(values "$W/parts$p" epoch)" = "$(values "$W/ranks" epoch)" ]
 done
 if [ "$all" -eq 4 ]; then
     start 3 $images --steps $steps --out "$W/three"
     start 1 $images --steps $steps --accumulate 3 --out "$W/alone"
-    check "one rank with 3 batches is 3 with one" close_to "$(values "$W/alone" loss)" "$(values "$W/three" loss)" 1e-3
+    check "one rank with 3 batches is 3 with one" close_to "$(values "$W/alone" loss)" "$(values "$W/three" loss)" 3e-4
 fi
 start 1 $images --steps $steps --accumulate $all --algo topka --clip-at local --density 1 --density-warmup none --out "$W/local"
-check "what a rank clips is the mean of its parts" close_to "$(values "$W/local" gradient_norm_mean)" "$(values "$W/ranks" gradient_norm_mean)" 1e-3
+check "what a rank clips is the mean of its parts" close_to "$(values "$W/local" gradient_norm_mean)" "$(values "$W/ranks" gradient_norm_mean)" 3e-4
 # Sparse with everything selected: the same again, and conservation with a residual that stays 0.
 start $all $images --steps $steps --algo topka --density 1 --density-warmup none --out "$W/ranks1"
 start 1 $images --steps $steps --accumulate $all --algo topka --density 1 --density-warmup none --out "$W/parts1all"
-check "the same with everything selected" close_to "$(values "$W/parts1all" loss)" "$(values "$W/ranks1" loss)" 1e-3
+check "the same with everything selected" close_to "$(values "$W/parts1all" loss)" "$(values "$W/ranks1" loss)" 3e-4
 
 # -- what is exchanged -----------------------------------------------------------------------------------------------------
 for p in 2 3 4; do
