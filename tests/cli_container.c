@@ -15,6 +15,8 @@
 
 #include "base/hash.h"
 #include "cli/container.h"
+#include "tests/failing_here.h"
+#include "tests/in_child.h"
 
 static char path[64];
 static const float numbers[] = {1, -2.5f, 3e-40f, 4};
@@ -164,6 +166,7 @@ static void what_a_table_may_not_say(void **state) {
         {HELLO + 24, 8, &(uint64_t){UINT64_MAX - 5}},  /* and so is this */
         {HELLO + ENTRY + 24, 8, &(uint64_t){all + 1}}, /* the empty one behind the end */
         {16, 8, &(uint64_t){2}},                       /* fewer sections */
+        {16, 8, &(uint64_t){0}},                       /* none, and yet there are bytes */
         {16, 8, &(uint64_t){UINT64_MAX / ENTRY}},      /* more than any file has */
     };
     unsigned char good[1024], data[1024];
@@ -254,25 +257,138 @@ static void strangers_are_refused(void **state) {
     assert_non_null(strstr(e.text, "not a regular file"));
 }
 
+static bool write_numbers(struct err *e) {
+    const struct section s[] = {{"numbers", numbers, sizeof numbers}};
+    e->text[0] = '\0';
+    unlink(path);
+    return container_write(path, s, 1, e);
+}
+
+/* At whichever byte the disk is full. */
 static void unwritable_is_said(void **state) {
     (void)state;
     struct err e = {0};
     const struct section s[] = {{"numbers", numbers, sizeof numbers}};
     assert_false(container_write("/nonexistent/x", s, 1, &e));
     assert_non_null(strstr(e.text, "/nonexistent/x"));
-    e.text[0] = '\0';
-    assert_int_equal(unlink(path), 0);
+    assert_true(write_numbers(&e));
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit usual, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
-    small = usual;
-    small.rlim_cur = 20;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    bool written = container_write(path, s, 1, &e);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    for (small = usual, small.rlim_cur = 0; small.rlim_cur <= (rlim_t)info.st_size; small.rlim_cur++) {
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        bool written = write_numbers(&e);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+        assert_true(written == (small.rlim_cur == (rlim_t)info.st_size));
+        if (!written) assert_non_null(strstr(e.text, "File too large"));
+    }
     unlink(path);
-    assert_false(written);
-    assert_non_null(strstr(e.text, "File too large"));
+}
+
+/* What is written must also be on the disk: some systems say only then that it is not. */
+static void failing_calls_are_said(void **state) {
+    (void)state;
+    struct err e = {0};
+    fails_here("fsync", 1, EIO);
+    assert_false(write_numbers(&e));
+    assert_non_null(strstr(e.text, "Input/output error"));
+    fails_here("close", 2, EDQUOT); /* the first is of the directory */
+    assert_false(write_numbers(&e));
+    assert_non_null(strstr(e.text, "Disk quota exceeded"));
+    assert_true(write_numbers(&e));
+    assert_false(fails_left());
+}
+
+static void cannot_read(const char *call, int at, int reason, const char *why) {
+    struct container c;
+    struct err e = {0};
+    fails_here(call, at, reason);
+    assert_false(container_read(path, &c, &e));
+    assert_false(fails_left());
+    assert_non_null(strstr(e.text, path));
+    if (!strstr(e.text, why)) fail_msg("\"%s\" does not say \"%s\"", e.text, why);
+}
+
+static void cannot_get(const char *call, int reason, const char *why) {
+    struct container c;
+    struct err e = {0};
+    float back[4];
+    assert_true(container_open(path, &c, &e));
+    fails_here(call, 1, reason);
+    assert_false(container_get(&c, "numbers", back, sizeof back, &e));
+    assert_false(fails_left());
+    if (!strstr(e.text, why)) fail_msg("\"%s\" does not say \"%s\"", e.text, why);
+    container_close(&c);
+}
+
+static void unreadable_is_said(void **state) {
+    (void)state;
+    static const char ill[] = "Input/output error", shorter[] = "it became shorter while it was read";
+    struct container c;
+    struct err e = {0};
+    write_good();
+    for (int at = 1; at <= 2; at++) { /* the table of contents, and all of it */
+        cannot_read("read", at, EIO, ill);
+        cannot_read("read", at, EOF, shorter);
+    }
+    cannot_read("lseek", 1, EIO, ill);
+    cannot_get("lseek", EIO, ill);
+    cannot_get("read", EIO, ill);
+    cannot_get("read", EOF, shorter);
+    fails_here("read", 1, EINTR); /* is no failure */
+    assert_true(container_read(path, &c, &e));
+    assert_false(fails_left());
+    container_close(&c);
+}
+
+/* What the file becomes after its table of contents was read. */
+static unsigned char becomes[1024];
+static size_t becomes_bytes;
+
+static void change_it(void) {
+    spill(becomes, becomes_bytes);
+}
+
+static void a_change_while_it_is_read_is_found(void **state) {
+    (void)state;
+    static const struct {
+        size_t at;
+        const char *why;
+    } cases[] = {{0, "is not a sparsetrain checkpoint"}, {40, "its table of contents has a wrong checksum"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_good();
+        becomes_bytes = slurp(becomes, sizeof becomes);
+        becomes[cases[i].at] ^= 1;
+        then_here("lseek", 1, change_it);
+        refused(cases[i].why);
+        assert_false(fails_left());
+    }
+}
+
+static void write_too_many(void) {
+    static struct section many[65];
+    struct err e = {0};
+    for (size_t i = 0; i < 65; i++) many[i] = (struct section){"same", "", 0};
+    container_write(path, many, 65, &e);
+}
+
+static void find_in_opened(void) {
+    struct container c;
+    struct err e = {0};
+    size_t bytes;
+    if (container_open(path, &c, &e)) container_find(&c, "numbers", &bytes);
+}
+
+static void mistakes_of_callers(void **state) {
+    (void)state;
+    char text[4096];
+    write_good();
+    assert_int_equal(in_child(write_too_many, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "65 sections in a checkpoint"));
+    assert_int_equal(in_child(find_in_opened, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "is looked for that was not read"));
 }
 
 static const struct section one[] = {{"numbers", numbers, sizeof numbers}};
@@ -303,6 +419,22 @@ static void nothing_is_overwritten(void **state) {
     assert_false(container_write(inner, one, 1, &e));
     assert_int_equal(unlink(link), 0);
     assert_int_equal(rmdir(folder), 0); /* which is empty */
+}
+
+/* A name without a folder lies in the one where the program is, and "/name" in the root. */
+static void names_without_a_folder(void **state) {
+    (void)state;
+    struct err e = {0};
+    char was[4096];
+    assert_non_null(getcwd(was, sizeof was));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(chdir("/tmp"), 0);
+    bool written = container_write(strrchr(path, '/') + 1, one, 1, &e);
+    assert_int_equal(chdir(was), 0);
+    assert_true(written);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_false(container_write("/tmp", one, 1, &e));
+    assert_non_null(strstr(e.text, "File exists"));
 }
 
 /* A FIFO is not waited for. */
@@ -338,6 +470,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(older_versions_are_read, make_path, remove_path),
         cmocka_unit_test_setup_teardown(strangers_are_refused, make_path, remove_path),
         cmocka_unit_test_setup(unwritable_is_said, make_path),
+        cmocka_unit_test_setup_teardown(failing_calls_are_said, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(unreadable_is_said, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(a_change_while_it_is_read_is_found, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(mistakes_of_callers, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(names_without_a_folder, make_path, remove_path),
         cmocka_unit_test_setup_teardown(nothing_is_overwritten, make_path, remove_path),
         cmocka_unit_test_setup_teardown(only_files_are_read, make_path, remove_path),
     };
