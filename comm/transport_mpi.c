@@ -19,6 +19,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,18 @@ int dlclose(void *library) {
 }
 #endif
 
-const char *transport_error(int rc, char text[MPI_MAX_ERROR_STRING]) {
+void transport_tried(int rc, const char *file, int line, const char *doing, ...) {
+    char text[MPI_MAX_ERROR_STRING] = "", what[256];
     int length = 0;
-    if (MPI_Error_string(rc, text, &length) != MPI_SUCCESS) snprintf(text, MPI_MAX_ERROR_STRING, "MPI error %d", rc);
+    va_list args;
+    if (rc == MPI_SUCCESS) return;
+    va_start(args, doing);
+    vsnprintf(what, sizeof what, doing, args);
+    va_end(args);
+    MPI_Error_string(rc, text, &length);
     for (char *at = text; *at; at++)
         if (*at == '\n') *at = ' ';
-    return text;
+    die_at(file, line, "%s failed: %s", what, text);
 }
 
 /* -- faults, as asked for -------------------------------------------------------------------------- */

@@ -86,13 +86,9 @@ static inline struct transport *transport_of(const struct comm *c) {
         beat_wait_begin();                                                                                             \
         int rc_ = (call);                                                                                              \
         beat_wait_end();                                                                                               \
-        if (rc_ != MPI_SUCCESS) {                                                                                      \
-            char doing_[256];                                                                                          \
-            snprintf(doing_, sizeof doing_, __VA_ARGS__);                                                              \
-            die("%s failed: %s", doing_, transport_error(rc_, (char[MPI_MAX_ERROR_STRING]){0}));                       \
-        }                                                                                                              \
+        transport_tried(rc_, __FILE__, __LINE__, __VA_ARGS__);                                                         \
     } while (0)
-const char *transport_error(int rc, char text[MPI_MAX_ERROR_STRING]);
+void transport_tried(int rc, const char *file, int line, const char *doing, ...) __attribute__((format(printf, 4, 5)));
 
 /* The first call of all ranks after MPI_Init: see comm_open_alike. */
 bool transport_hello(const struct comm_hello *mine, int size, struct err *e);

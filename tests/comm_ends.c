@@ -104,6 +104,7 @@ static int child(int argc, char **argv) {
         mem_free(mem_alloc(1, 1 << 20, "a large thing"));
     }
     if (strcmp(trouble, "long") == 0) send_too_much(c);
+    if (last && strcmp(trouble, "tag") == 0) comm_send(c, 0, -5, "x", 1);
     if (strcmp(trouble, "none") != 0) wait_forever(c);
     comm_close(c);
     return 0;
@@ -183,6 +184,13 @@ static void a_message_that_is_too_long_names_its_sender(void **state) {
     expect(3, "long", EXIT_SYSTEM, "rank 2 sent a message of more than the expected 99 bytes");
 }
 
+/* What MPI refuses, by its own words. */
+static void an_error_of_mpi_ends_every_rank(void **state) {
+    (void)state;
+    expect(3, "tag", EXIT_SYSTEM, "sparsetrain: rank 2: comm/transport_mpi.c:");
+    expect(2, "tag", EXIT_SYSTEM, "MPI_Send of 1 bytes to rank 0 failed: ");
+}
+
 static void a_bad_sparse_message_names_its_sender(void **state) {
     (void)state;
     expect(2, "length", EXIT_SYSTEM,
@@ -208,6 +216,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_exempt_nan_ends_every_rank),
         cmocka_unit_test(dying_ends_every_rank),
         cmocka_unit_test(a_message_that_is_too_long_names_its_sender),
+        cmocka_unit_test(an_error_of_mpi_ends_every_rank),
         cmocka_unit_test(a_bad_sparse_message_names_its_sender),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
