@@ -144,16 +144,6 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $$(foreach m,$$(libs_of_$$(call module_
 
 $(BUILD)/tests/netlab_links: $(BUILD)/obj/scripts/netlab_links.o
 
-# Loaded before the program by tests in which system calls fail.
-$(BUILD)/tests/libfail.so: tests/fail_calls.c
-	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -lpthread -o $@
-
-# Loaded before the program by the test that kills it in the middle of a write.
-$(BUILD)/tests/libcrash.so: tests/crashing.c
-	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
-
 # With which tests change checkpoints as somebody could who wants to do harm.
 $(BUILD)/tests/craft: $(BUILD)/obj/tests/crafting.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
@@ -249,7 +239,7 @@ sim:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-tests: programs $(tests) $(BUILD)/tests/craft $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libcrash.so $(BUILD)/tests/libfail.so $(BUILD)/tests/libplanted.so $(if $(smpicc),sim)) \
+tests: programs $(tests) $(BUILD)/tests/craft $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libplanted.so $(if $(smpicc),sim)) \
        $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)

@@ -32,10 +32,10 @@ list-fuzz-targets:
 	@printf '%s\n' $(sort $(fuzz_targets))
 
 # -- campaigns (docs/soak.md) ----------------------------------------------------------------------------------------------
-# Loaded before the program: one of its file-system calls fails.
+# Loaded before the program, by tests too: file-system calls of it fail.
 $(BUILD)/tests/libfailing.so: tests/failing.c
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -o $@
+	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -lpthread -o $@
 ifeq ($(shell uname),Linux)
 tests: $(if $(SAN),,$(BUILD)/tests/libfailing.so)
 endif

@@ -6,16 +6,7 @@
 check "the parts are listed" [ "$(sh scripts/soak.sh --list | tr '\n' ' ')" = "faults kills crafted fuzz " ]
 sh scripts/soak.sh no-such --out "$W/none" > "$W/out" 2> "$W/err"
 check "a part that is none is refused" [ $? -eq 2 ]
-if [ -n "${SAN:-}" ]; then
-    skip "the campaigns" "LD_PRELOAD and sanitizers exclude each other"
-    finish
-    exit
-fi
-
-library=$(pwd)/$BUILD/tests/libfailing.so
-FAIL_PATH=$W FAIL_PROGRAM=true LD_PRELOAD=$library true 2> "$W/err"
-if [ $? -eq 99 ]; then
-    skip "the campaigns" "$(sed -n 's/^failing: //p' "$W/err")"
+if ! calls_fail "the campaigns"; then
     finish
     exit
 fi
@@ -42,27 +33,33 @@ int main(int argc, char **argv) {
 END
 cc=${CC:-cc}
 "$cc" -O1 -o "$W/careless" "$W/careless.c"
-# fails HOW CALLS N: the careless program in a fresh $W/dir, its status and what is there
+# fails RULES: the careless program in a fresh $W/dir, its status and what is there
 fails() {
     rm -rf "$W/dir" "$W/calls.0"
     mkdir "$W/dir"
-    FAIL_PROGRAM=careless FAIL_PATH=$W/dir FAIL_HOW=$1 FAIL_CALLS=$2 FAIL_AT=$3 FAIL_LOG=$W/calls LD_PRELOAD=$library "$W/careless" "$W/dir" > "$W/out" 2>&1
+    FAIL_PROGRAM=careless FAIL_CALLS=$1 FAIL_LOG=$W/calls LD_PRELOAD=$failing_library "$W/careless" "$W/dir" > "$W/out" 2>&1
     status=$?
     bytes=$(wc -c < "$W/dir/file" 2> /dev/null)
 }
-fails EIO '' 0
+fails "all $W/dir 0 0 EIO"
 check "undisturbed, it writes all" [ "$status:$bytes:$(cat "$W/out")" = "0:100000:3" ]
 check "calls within the C library are seen: a write of stdio, and readdir's" [ "$(grep -cE '^[0-9]+ (write|getdents64) ' "$W/calls.0")" -ge 3 ]
 check "and each has its number" [ "$(cut -d ' ' -f 1 "$W/calls.0" | tr '\n' ' ')" = "$(seq "$(wc -l < "$W/calls.0")" | tr '\n' ' ')" ]
-fails ENOSPC write 1
+fails "write $W/dir 1 1 ENOSPC"
 check "a write that fails is one that fails" [ "$status" -eq 1 ]
-fails SHORT write 1
+fails "write $W/dir 1 1 SHORT"
 check "a short write is gone on with" [ "$status:$bytes" = 0:100000 ]
-fails KILL write 1
+fails "write $W/dir 1 1 KILL"
 check "killed in the middle of a write: half of it is there" [ "$status:$((bytes < 100000)):$((bytes > 0))" = 137:1:1 ]
-fails EIO getdents64 1
+fails "getdents64 $W/dir 1 1 EIO"
 check "a directory that cannot be read" [ "$status:$(cat "$W/out")" = 0:0 ]
 check "the log marks the call that failed" [ "$(grep -c '^!1 getdents64 ' "$W/calls.0")" -eq 1 ]
+fails "write $W/dir 1 1 SHORT; write /file\$ 2 2 ENOSPC"
+check "two rules: half of a write, then a full disk" [ "$status:$((bytes < 100000)):$((bytes > 0))" = 1:1:1 ]
+for rule in "write $W" "wrote $W 1 1 EIO" "write $W 1 1 EMOOD"; do
+    fails "$rule"
+    check "what is no rule is not taken for one: ${rule##*/}" [ "$status:$(grep -c '^failing: ' "$W/out")" = 98:1 ]
+done
 
 # -- the campaigns, short -------------------------------------------------------------------------------------------------------
 for part in faults kills crafted; do

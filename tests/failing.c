@@ -1,18 +1,28 @@
-/* failing.c: loaded before a program (LD_PRELOAD): counts its file-system calls, and has one of them fail. Library
- * calls are not replaced, since what the C library calls within itself (fwrite, opendir, readdir) would pass by: a
- * seccomp filter has the kernel raise SIGSYS at every such system call, and the handler makes the call in its place, or
- * not. Linux on x86-64.
+/* failing.c: loaded before a program (LD_PRELOAD): chosen calls of the file system fail, or the program is killed in
+ * them. Library calls are not replaced, since what the C library calls within itself (fwrite, opendir, readdir) would
+ * pass by: a seccomp filter has the kernel raise SIGSYS at every such system call, and the handler makes the call in
+ * its place, or not. Linux on x86-64.
  *
- *   FAIL_PATH=TEXT     calls count whose file has this in its full name
- *   FAIL_CALLS=A,B     ... and which are of these (as the kernel names them: write, openat, ...); else all
- *   FAIL_AT=N          the N-th of them, from 1, ...
- *   FAIL_HOW=KIND      ... EIO, ENOSPC, EMFILE: fails so; SHORT: reads or writes half; KILL: the process is killed, in
- *                      the middle of a write; 8 and the like: so many of write's bytes are written, and the disk is
- * full FAIL_ON=yes        ... and so do all that come after it FAIL_RANK=R        in this rank of a job only
- *   FAIL_LOG=FILE      each call that counts adds a line to FILE.<rank>: number, call, file; `!` before one that failed
- *   FAIL_PROGRAM=NAME  only in a program of this name (sparsetrain), not in the mpirun that starts it
+ *     FAIL_CALLS="CALLS PART FROM TO HOW[; ...]"
  *
- * Exit 99 with a line: the kernel has no such filters, or does not allow them here. */
+ * CALLS: as the kernel names them, with commas (write,openat); all; exchange: a rename that exchanges names; lock: one
+ * that locks a file. Of those whose file has PART in its full name (PART$: at its end) the FROM-th to the TO-th fail
+ * (TO 0: all from there on; FROM 0: none, they are counted). Each rule counts by itself, in every process; the first
+ * that says so decides. HOW: the name of an error; SHORT: half is read or written; KILL: the process is killed, in a
+ * write when half is written.
+ *
+ *     FAIL_RANK=R        calls fail in this rank of a job only
+ *     FAIL_LOG=FILE      each call that counts adds a line to FILE.<rank>: its number by the first rule that counts it,
+ *                        call, file; `!` before one that failed
+ *     FAIL_PROGRAM=NAME  only in a program of this name (sparsetrain), not in the mpirun that starts it
+ *
+ * Exit 99 with a line: the kernel has no such filters, or does not allow them here. Exit 98: a rule is none. What the
+ * program starts inherits the filter and not the handler, and is killed: without mpirun MPI must start no helper.
+ *
+ *     SLOW_THREADS=1     threads of the program other than the first sleep before each piece of their work, and the
+ *                        first one stays for a while when MPI has ended: a thread that still works then works with what
+ *                        is gone. This is no matter of files: two calls of libraries are replaced. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -28,6 +38,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -93,10 +104,15 @@ static const struct call {
 };
 enum { CALLS = sizeof calls / sizeof *calls, NAME_MAX_ = 8192, LOG_DESCRIPTOR = 1000 };
 
-static char wanted_path[4096], wanted_calls[512], how[32];
-static long fail_at;
-static bool fail_on, this_rank_fails = true;
-static long counted;
+enum { RULES = 8, HOW_KILL = -1, HOW_SHORT = -2 };
+static struct rule {
+    char calls[256], part[512];
+    long from, to;
+    int how; /* an errno, or one of the above */
+    long seen;
+} rules[RULES];
+static size_t rule_count;
+static bool this_rank_fails = true;
 static int log_file = -1;
 
 /* -- the handler: nothing but memory of its own and failing_call -------------------------------------------------- */
@@ -152,12 +168,28 @@ static void name_of(const struct call *call, const long a[6], char *name, size_t
 }
 
 /* Is the name one of those between commas? */
-static bool is_wanted_call(const char *name) {
-    if (!wanted_calls[0]) return true;
+static bool has_name(const char *names, const char *name) {
     size_t length = strlen(name);
-    for (const char *at = wanted_calls; (at = strstr(at, name)); at += length)
-        if ((at == wanted_calls || at[-1] == ',') && (at[length] == ',' || !at[length])) return true;
+    for (const char *at = names; (at = strstr(at, name)); at += length)
+        if ((at == names || at[-1] == ',') && (at[length] == ',' || !at[length])) return true;
     return false;
+}
+
+static bool locks(const struct call *call, const long a[6]) {
+    return call->number == SYS_flock || (call->number == SYS_fcntl && (a[1] == F_SETLK || a[1] == F_OFD_SETLK));
+}
+
+static bool is_of_call(const struct rule *r, const struct call *call, const long a[6]) {
+    if (has_name(r->calls, "all") || has_name(r->calls, call->name)) return true;
+    if (has_name(r->calls, "lock") && locks(call, a)) return true;
+    return has_name(r->calls, "exchange") && call->number == SYS_renameat2 && a[4] != 0;
+}
+
+static bool is_of_file(const struct rule *r, const char *name) {
+    size_t length = strlen(r->part), whole = strlen(name);
+    if (length == 0 || r->part[length - 1] != '$') return strstr(name, r->part) != NULL;
+    length--;
+    return whole >= length && strncmp(name + whole - length, r->part, length) == 0;
 }
 
 static void note(long number, bool failed, const char *call, const char *name) {
@@ -185,34 +217,36 @@ static void half(long a[6]) {
     if (a[2] > 1) a[2] /= 2;
 }
 
-static long fail(const struct call *call, const long given[6]) {
+static long fail(const struct call *call, const long given[6], int how) {
     long a[6] = {given[0], given[1], given[2], given[3], given[4], given[5]};
-    bool writes = call->number == SYS_write || call->number == SYS_pwrite64;
-    if (strcmp(how, "KILL") == 0) {
+    if (how == HOW_KILL) {
         half(a);
-        if (writes) pass(call, a);
+        if (call->number == SYS_write || call->number == SYS_pwrite64) pass(call, a);
         failing_call(SYS_kill, failing_call(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
     }
-    if (strcmp(how, "SHORT") == 0) {
+    if (how == HOW_SHORT) {
         if (moves_bytes(call)) half(a);
         return pass(call, a);
     }
     if (call->number == SYS_close) pass(call, a); /* it is closed, whatever it says */
-    if (writes && how[0] >= '0' && how[0] <= '9') {
-        a[2] = how[0] - '0' < a[2] ? how[0] - '0' : a[2];
-        pass(call, a);
-    }
-    return strcmp(how, "EIO") == 0 ? -EIO : strcmp(how, "EMFILE") == 0 ? -EMFILE : -ENOSPC;
+    return -how;
 }
 
 static long answer(const struct call *call, const long a[6]) {
     char name[NAME_MAX_];
+    long number = 0;
+    int how = 0;
     name_of(call, a, name, sizeof name);
-    if (!strstr(name, wanted_path) || !is_wanted_call(call->name)) return pass(call, a);
-    long number = __atomic_add_fetch(&counted, 1, __ATOMIC_RELAXED);
-    bool now = this_rank_fails && fail_at > 0 && (number == fail_at || (fail_on && number > fail_at));
-    note(number, now, call->name, name);
-    return now ? fail(call, a) : pass(call, a);
+    for (size_t i = 0; i < rule_count; i++) {
+        struct rule *r = &rules[i];
+        if (!is_of_call(r, call, a) || !is_of_file(r, name)) continue;
+        long nth = __atomic_add_fetch(&r->seen, 1, __ATOMIC_RELAXED);
+        if (number == 0) number = nth;
+        if (how == 0 && r->from > 0 && nth >= r->from && (r->to == 0 || nth <= r->to)) how = r->how;
+    }
+    if (!this_rank_fails) how = 0;
+    if (number > 0) note(number, how != 0, call->name, name);
+    return how ? fail(call, a, how) : pass(call, a);
 }
 
 static void on_call(int signal, siginfo_t *info, void *context) {
@@ -288,25 +322,96 @@ static void open_log(void) {
         close(file);
 }
 
+static _Noreturn void refuse(int status, const char *what, const char *why) {
+    fprintf(stderr, "failing: %s: %s\n", what, why);
+    _exit(status);
+}
+
+static int how_of(const char *name) {
+    static const struct {
+        const char *name;
+        int how;
+    } known[] = {{"KILL", HOW_KILL}, {"SHORT", HOW_SHORT}, {"EIO", EIO},         {"ENOSPC", ENOSPC}, {"EMFILE", EMFILE},
+                 {"EDQUOT", EDQUOT}, {"EINVAL", EINVAL},   {"ENOTSUP", ENOTSUP}, {"ENOLCK", ENOLCK}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0) return known[i].how;
+    refuse(98, "there is no such way to fail", name);
+}
+
+static bool is_call(const char *name) {
+    for (size_t i = 0; i < CALLS; i++)
+        if (strcmp(calls[i].name, name) == 0) return true;
+    return strcmp(name, "all") == 0 || strcmp(name, "lock") == 0 || strcmp(name, "exchange") == 0;
+}
+
+static void check_calls(const char *names) {
+    char copied[sizeof rules->calls], *rest = copied;
+    snprintf(copied, sizeof copied, "%s", names);
+    for (char *name; (name = strsep(&rest, ","));)
+        if (!is_call(name)) refuse(98, "there is no such call", name);
+}
+
+static void read_rules(const char *text) {
+    for (int used = 0; *text; text += used) {
+        struct rule *r = &rules[rule_count];
+        char how[16];
+        used = 0;
+        if (rule_count == RULES) refuse(98, "too many rules", text);
+        if (sscanf(text, "%255s %511s %ld %ld %15[A-Z]%n", r->calls, r->part, &r->from, &r->to, how, &used) != 5)
+            refuse(98, "no rule", text);
+        check_calls(r->calls);
+        r->how = how_of(how);
+        rule_count++;
+        used += (int)strspn(text + used, "; ");
+    }
+}
+
 __attribute__((constructor)) static void start(void) {
     const char *only = text_of("FAIL_PROGRAM")[0] ? text_of("FAIL_PROGRAM") : "sparsetrain";
-    if (!text_of("FAIL_PATH")[0] || strcmp(program_invocation_short_name, only) != 0) return;
-    snprintf(wanted_path, sizeof wanted_path, "%s", text_of("FAIL_PATH"));
-    snprintf(wanted_calls, sizeof wanted_calls, "%s", text_of("FAIL_CALLS"));
-    snprintf(how, sizeof how, "%s", text_of("FAIL_HOW"));
-    fail_at = atol(text_of("FAIL_AT"));
-    fail_on = strcmp(text_of("FAIL_ON"), "yes") == 0;
+    if (!text_of("FAIL_CALLS")[0] || strcmp(program_invocation_short_name, only) != 0) return;
+    read_rules(text_of("FAIL_CALLS"));
     this_rank_fails = !text_of("FAIL_RANK")[0] || strcmp(text_of("FAIL_RANK"), this_rank()) == 0;
     if (text_of("FAIL_LOG")[0]) open_log();
-    if (install()) return;
-    fprintf(stderr, "failing: no seccomp filter here: %s\n", strerror(errno));
-    _exit(99);
+    if (!install()) refuse(99, "no seccomp filter here", strerror(errno));
 }
 
 #else
 __attribute__((constructor)) static void start(void) {
-    if (!getenv("FAIL_PATH")) return;
+    if (!getenv("FAIL_CALLS")) return;
     fprintf(stderr, "failing: not written for this machine\n");
     _exit(99);
 }
 #endif
+
+/* -- threads ------------------------------------------------------------------------------------------------------- */
+
+static void nap(long milliseconds) {
+    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* In a thread of the program's own: MPI has some, too. */
+static int is_own_thread(const void *caller) {
+    Dl_info here, program;
+    if (syscall(SYS_gettid) == getpid() || !getenv("SLOW_THREADS")) return 0;
+    return dladdr(caller, &here) && dladdr(dlsym(RTLD_DEFAULT, "main"), &program) &&
+           here.dli_fbase == program.dli_fbase;
+}
+
+/* Before it works, a thread gives the lock back by which it learned of work. */
+int pthread_mutex_unlock(pthread_mutex_t *lock) {
+    static int (*real)(pthread_mutex_t *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+    int code = real(lock);
+    if (is_own_thread(__builtin_return_address(0))) nap(300);
+    return code;
+}
+
+int MPI_Finalize(void);
+int MPI_Finalize(void) {
+    int (*real)(void);
+    *(void **)&real = dlsym(RTLD_NEXT, "MPI_Finalize");
+    int code = real();
+    if (getenv("SLOW_THREADS")) nap(1500);
+    return code;
+}

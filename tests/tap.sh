@@ -109,6 +109,27 @@ unmade() {
     [ ! -e "$unmade_file" ]
 }
 
+# calls_fail NAME: can calls of the program be made to fail here (tests/failing.c, in $failing_library)? Else NAME is skipped
+failing_library=$(pwd)/$BUILD/tests/libfailing.so
+calls_fail() {
+    if [ -n "${SAN:-}" ]; then
+        skip "$1" "LD_PRELOAD and sanitizers exclude each other"
+    elif [ ! -f "$failing_library" ]; then
+        skip "$1" "tests/failing.c is for Linux"
+    else # env: true may be the shell's own
+        FAIL_CALLS="all $W 0 0 EIO" FAIL_PROGRAM=true LD_PRELOAD=$failing_library env true 2> "$W/err"
+        [ $? -eq 99 ] || return 0
+        skip "$1" "$(sed -n 's/^failing: //p' "$W/err")"
+    fi
+    return 1
+}
+# faulty P RULES ARGS...: start, where these calls fail. Without mpirun, MPI starts no helper, which would inherit the filter.
+faulty() {
+    faulty_p=$1 faulty_rules=$2
+    shift 2
+    OMPI_MCA_ess_singleton_isolated=1 FAIL_CALLS=$faulty_rules LD_PRELOAD=$failing_library start "$faulty_p" "$@"
+}
+
 # hash_of DIR: of the parameters at the end of the run in it
 hash_of() { json "$1/run.jsonl" summary parameters_hash; }
 

@@ -11,8 +11,8 @@ undisturbed
 prepare() {
     rm -rf "$work/cut"
     # shellcheck disable=SC2086
-    LD_PRELOAD=$(cd "$BUILD" && pwd)/tests/libfailing.so FAIL_PATH=$work/cut/checkpoint- FAIL_CALLS=rename,renameat,renameat2 FAIL_RANK=0 \
-        FAIL_AT=4 FAIL_HOW=KILL start_run 300 $common --keep 3 --out "$work/cut"
+    LD_PRELOAD=$(cd "$BUILD" && pwd)/tests/libfailing.so FAIL_RANK=0 \
+        FAIL_CALLS="rename,renameat,renameat2 $work/cut/checkpoint- 4 4 KILL" start_run 300 $common --keep 3 --out "$work/cut"
     if grep -q '^failing: ' "$work/stderr"; then
         sed -n 's/^failing: /skipped: crafted: /p' "$work/stderr" | head -n 1
         exit 77

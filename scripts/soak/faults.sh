@@ -64,10 +64,10 @@ judge() {
 # A run that was killed in the middle, and the calls of each case and rank, undisturbed.
 prepare() {
     # shellcheck disable=SC2086
-    FAIL_PATH=$work/half/checkpoint- FAIL_CALLS=rename,renameat,renameat2 FAIL_RANK=0 FAIL_AT=2 FAIL_HOW=KILL failing 300 $common --out "$work/half"
+    FAIL_RANK=0 FAIL_CALLS="rename,renameat,renameat2 $work/half/checkpoint- 2 2 KILL" failing 300 $common --out "$work/half"
     for case in fresh resumed; do
         before $case
-        FAIL_PATH=$work/ FAIL_LOG=$work/calls-$case disturb $case
+        FAIL_CALLS="all $work/ 0 0 EIO" FAIL_LOG=$work/calls-$case disturb $case
         if grep -q '^failing: ' "$work/stderr"; then
             sed -n 's/^failing: /skipped: faults: /p' "$work/stderr" | head -n 1
             exit 77
@@ -103,7 +103,7 @@ while read -r case rank number call file how; do
     has_row "$case,$rank,$number,$how" && continue
     if out_of_time; then break; fi
     before "$case"
-    FAIL_PATH=$work/ FAIL_AT=$number FAIL_RANK=$rank FAIL_HOW=$how FAIL_LOG=$work/log disturb "$case"
+    FAIL_CALLS="all $work/ $number $number $how" FAIL_RANK=$rank FAIL_LOG=$work/log disturb "$case"
     if ! grep -q '^!' "$work/log.$rank"; then # one of the last, in a run that made fewer
         verdict=good then="no such call"
         judged_status=- judged_line=
