@@ -9,25 +9,13 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/file_sync.h"
+#include "cli/log_rows.h"
 #include "cli/run.h"
 #include "cli/shell_quote.h"
 
-/* The step of a row, so that rows after the checkpoint can be dropped; they will be computed again. */
-static long long row_step(const char *line) {
-    const char *at = strstr(line, "\"step\":");
-    return at ? atoll(at + 7) : 0;
-}
-
-static bool is_row(const char *line, const char *type) {
-    char begins[64];
-    snprintf(begins, sizeof begins, "{\"type\":\"%s\"", type);
-    return strncmp(line, begins, strlen(begins)) == 0;
-}
-
-/* Rows after the checkpoint go, since they are made again, and so does the summary; a killed process may have left half
- * a line. */
+/* Rows after the checkpoint go, since they are made again, and so does the summary; what is no row goes, too. */
 static bool kept(const struct run *r, const char *line) {
-    return strchr(line, '\n') && !is_row(line, "summary") && row_step(line) <= (long long)r->first_step;
+    return log_row_whole(line) && !log_row_is(line, "summary") && log_row_step(line) <= (long long)r->first_step;
 }
 
 /* False: one of the two files fails, with errno set. An error is no end of the old one: the rows behind it would be
@@ -42,7 +30,7 @@ static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
         if (!kept(r, line)) continue;
         good = fputs(line, copy) >= 0;
         if (r->first_step == r->stop) log_recall(l, line);
-        l->evaluated |= is_row(line, "eval") && row_step(line) == (long long)r->first_step;
+        l->evaluated |= log_row_is(line, "eval") && log_row_step(line) == (long long)r->first_step;
     }
     free(line);
     return good && !ferror(old) && feof(old) && fflush(copy) == 0 && fsync(fileno(copy)) == 0;

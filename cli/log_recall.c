@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/log.h"
+#include "cli/log_rows.h"
 
 /* A number of a row, by its key; 0 where there is none. */
 static double number(const char *row, const char *key) {
@@ -15,12 +16,6 @@ static double number(const char *row, const char *key) {
     if (!at) return 0;
     const double value = strtod(at + length, &end);
     return end == at + length || !isfinite(value) ? 0 : value;
-}
-
-static bool begins(const char *row, const char *type) {
-    char text[64];
-    const int length = snprintf(text, sizeof text, "{\"type\":\"%s\"", type);
-    return strncmp(row, text, (size_t)length) == 0;
 }
 
 /* As take_step in log.c adds up what it writes. */
@@ -45,9 +40,9 @@ static void recall_step(struct totals *t, const char *row) {
 
 void log_recall(struct log *l, const char *row) {
     struct totals *t = &l->totals;
-    if (begins(row, "header")) l->begun = true;
-    if (begins(row, "eval")) t->loss = t->loss_samples = t->correct = 0;
-    if (!begins(row, "step")) return;
+    if (log_row_is(row, "header")) l->begun = true;
+    if (log_row_is(row, "eval")) t->loss = t->loss_samples = t->correct = 0;
+    if (!log_row_is(row, "step")) return;
     if (l->begun) *t = (struct totals){0};
     l->begun = false;
     recall_step(t, row);

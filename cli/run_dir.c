@@ -3,16 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/checkpoint_clean.h"
-#include "cli/log.h"
+#include "cli/log_rows.h"
 #include "cli/run.h"
 #include "cli/shell_quote.h"
 
@@ -33,31 +31,6 @@ static void note_run(struct found *f, uint64_t run_id, uint64_t mine) {
     if (run_id == mine || f->other) return;
     f->other = true;
     f->run_id = run_id;
-}
-
-/* A regular file, opened for reading: it may be anything that somebody has put there. */
-static FILE *open_regular(const char *path) {
-    struct stat info;
-    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return NULL;
-    FILE *stream = fstat(file, &info) == 0 && S_ISREG(info.st_mode) ? fdopen(file, "r") : NULL;
-    if (!stream) close(file);
-    return stream;
-}
-
-/* The run whose header the log begins with. */
-static bool log_run(const char *path, uint64_t *run_id) {
-    FILE *f = open_regular(path);
-    char *line = NULL;
-    size_t size = 0;
-    unsigned long long id = 0;
-    if (!f) return false;
-    const char *at = getline(&line, &size, f) > 0 ? strstr(line, "\"run\":\"") : NULL;
-    bool good = at && sscanf(at, "\"run\":\"%16llx\"", &id) == 1;
-    *run_id = id;
-    free(line);
-    fclose(f);
-    return good;
 }
 
 static bool checkpoint_run(const char *path, uint64_t *run_id) {
@@ -83,7 +56,7 @@ static void look_at(const char *dir, const char *name, uint64_t mine, struct fou
     f->log |= log && access(path, F_OK) == 0; /* a link that leads nowhere is refused when the log is made */
     f->checkpoint |= checkpoint;
     f->more |= !log && !checkpoint;
-    if (log ? log_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
+    if (log ? log_rows_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
     mem_free(path);
 }
 
@@ -222,25 +195,16 @@ void run_dir_leave(struct run *r, bool abandon) {
 /* -- is there anything left to do? -----------------------------------------------------------------------------------
  */
 
-/* Does the log end with a summary of so many steps, which has this flag? */
-static bool ends_with_summary(const char *out, size_t steps, const char *flag) {
-    char *path = mem_printf("%s/run.jsonl", out), *line = NULL, begins[64];
-    FILE *f = open_regular(path);
-    size_t size = 0;
-    bool done = false;
-    const int length = snprintf(begins, sizeof begins, "{\"type\":\"summary\",\"step\":%zu,", steps);
-    while (f && getline(&line, &size, f) > 0)
-        done = strncmp(line, begins, (size_t)length) == 0 && strstr(line, flag) && strchr(line, '\n');
-    if (f) fclose(f);
-    free(line);
+static bool log_ends(const struct run *r) {
+    char *path = mem_printf("%s/run.jsonl", r->options.out);
+    bool ends = log_rows_end(path, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true");
     mem_free(path);
-    return done;
+    return ends;
 }
 
 bool run_dir_is_done(struct run *r, const struct checkpoint *from) {
     uint64_t done = 0;
-    if (r->comm->rank == 0 && from->step == r->stop)
-        done = ends_with_summary(r->options.out, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true");
+    if (r->comm->rank == 0 && from->step == r->stop) done = log_ends(r);
     if (done && !r->options.dry_run) { /* a kill in its last moment may have left a checkpoint half removed */
         struct err left = {0};
         checkpoint_tidy(r->options.out, &left);

@@ -49,7 +49,7 @@ static inline char *fuzz_text(const uint8_t *data, size_t size) {
 }
 
 /* A folder of this process, and a file in it with these contents: its path, valid until the next call. The folder lies
- * in $FUZZ_SCRATCH, whose owner removes it, else in $TMPDIR and goes with the process. */
+ * in $FUZZ_SCRATCH, whose owner removes it, else in memory or in $TMPDIR and goes with the process. */
 const char *fuzz_folder(void);
 const char *fuzz_path(const char *name); /* no such file is there */
 const char *fuzz_file(const char *name, const void *data, size_t bytes);
