@@ -179,6 +179,91 @@ for P in 1 3 4; do
 done
 P=2
 
+# -- of another run or model, where all files agree; one rank, to be quick -------------------------------------------------------------
+P=1
+# alike NAME TEXT AT TYPE VALUE: the same in the positions of all files
+alike() {
+    fresh images1
+    for file in model.ckpt rank0000.ckpt; do changed "$at/$file" set position $3 $4 $5; done
+    refuses "$1" "$2"
+}
+alike "another number of parameters" "has 300000 parameters, this model" 24 u64 300000
+alike "another optimiser's states" "parameters, this model" 32 u64 1
+alike "other statistics" "parameters, this model" 40 u64 1
+alike "states of streams that this run has not" "holds states of other streams than this run reads" 48 u64 1
+alike "another dataset" "the dataset differs from the one of the checkpoint (checksum 00000001, now " 56 u32 1
+
+# written NAME TEXT SECTION: a finite number is no longer that which was written
+written() {
+    fresh images1
+    changed "$at/model.ckpt" set "$3" 0 f32 0.125
+    refuses "$1" "$2"
+}
+written "a parameter that training did not leave" "its parameters are not those that its hashes are of" parameters
+written "a moment that training did not leave" "its optimiser's states are not those that its hashes are of" optimiser
+
+# lacks FILE SECTION: under another name
+lacks() {
+    fresh images1
+    changed "$at/$1" name "$2" other
+    refuses "$1 without $2" "$1 has no section $2"
+}
+for section in position options parameters optimiser; do lacks model.ckpt $section; done
+for section in position exchange residual "net state"; do lacks rank0000.ckpt "$section"; done
+fresh images1
+printf 1234 | "$craft" "$at/model.ckpt" put hashes
+refuses "hashes of another length" "has 4 bytes of hashes where this run needs 16"
+fresh images1
+changed "$at/model.ckpt" name hashes other
+check "without hashes, as older versions wrote it, a run goes on" start 1 --resume "$at" --steps 6 --out "$W/on-unhashed"
+
+# Replicas that drift: what each rank has of its own is looked at, too.
+start 1 $images --optimiser adam --algo fedavg --average-every 3 --out "$W/drifts"
+# own NAME TEXT SECTION AT VALUE
+own() {
+    fresh drifts
+    changed "$at/rank0000.ckpt" set "$3" $4 f32 $5
+    refuses "$1" "$2"
+}
+own "an own parameter that training did not leave" "its parameters are not those that its hashes are of" "own parameters" 0 0.125
+own "an own moment that training did not leave" "its optimiser's states are not those that its hashes are of" "own optimiser" 0 0.125
+fresh drifts
+bytes=$("$craft" "$at/rank0000.ckpt" get "own optimiser" | wc -c)
+own "an own mean of squares below 0" "section own optimiser, a mean of squares, is below 0" "own optimiser" $((bytes / 2)) -1
+fresh drifts
+printf 1234 | "$craft" "$at/rank0000.ckpt" put "own hashes"
+refuses "own hashes of another length" "has 4 bytes of own hashes where this run needs 16"
+
+for file in model.ckpt rank0000.ckpt; do changed "$W/drifts/checkpoint-00000004/$file" set position 60 u32 0; done
+
+# exported NAME TEXT RUN FILE CRAFT-ARGS...: what export says of it
+exported() {
+    e_name=$1 e_text=$2 e_file=$4
+    fresh $3
+    shift 4
+    changed "$at/$e_file" "$@"
+    check "export: $e_name" unmade "$W/model.npz" mistaken_alone "$e_text" export "$at" --format npz --out "$W/model.npz"
+}
+exported "no layout, as versions before wrote it" "it was written by an older version" images1 model.ckpt name layout other
+exported "no position" "model.ckpt has no section position" images1 model.ckpt name position other
+exported "no parameters" "its list of slices is not of its parameters" images1 model.ckpt name parameters other
+exported "options that are none" "its section options is no text" images1 model.ckpt put options < /dev/null
+exported "fewer parameters than the layout has" "its list of slices is not of its parameters" images1 model.ckpt put parameters < /dev/null
+exported "a position of other parameters" "its list of slices is not of its parameters" images1 model.ckpt set position 24 u64 300000
+exported "a position of other statistics" "its list of slices is not of its parameters" images1 model.ckpt set position 40 u64 1
+exported "a rank's file without a position" "rank0000.ckpt has no section position" images1 rank0000.ckpt name position other
+exported "a rank's file of another run" "rank0000.ckpt belongs to another run" images1 rank0000.ckpt set position 0 u64 1
+exported "a rank's file without statistics" "rank0000.ckpt has no section net state" images1 rank0000.ckpt name "net state" other
+exported "an own parameter that is NaN" "section own parameters is NaN" drifts rank0000.ckpt set "own parameters" 0 f32 nan
+exported "own parameters of another number" "has 0 bytes of own parameters" drifts rank0000.ckpt put "own parameters" < /dev/null
+fresh images1
+rm "$at/rank0000.ckpt"
+check "export: a rank's file is not there" mistaken_alone "No such file" export "$at" --format npz --out "$W/model.npz"
+fresh images1
+: > "$at/model.ckpt"
+check "export: an empty model.ckpt" mistaken_alone "model.ckpt is truncated" export "$at" --format npz --out "$W/model.npz"
+P=2
+
 # -- as it was, all of it goes on --------------------------------------------------------------------------------------------------
 for run in images text; do
     fresh $run

@@ -75,6 +75,17 @@ faulty 1 "fsync run\$ 1 0 EINVAL; fsync .tmp\$ 1 0 ENOTSUP" $common --steps 8 --
 check "a file system that syncs no directories: status 0" [ $? -eq 0 ]
 check "and all checkpoints" [ "$(steps_of "$W/run")" = "2 4 6 8 " ]
 
+# Somebody's files where a checkpoint is to be made, and where one was left: they stay.
+rm -rf "$W/run"
+mkdir -p "$W/run/$four.tmp" "$W/run/checkpoint-00000002.old"
+echo mine | tee "$W/run/$four.tmp/notes" > "$W/run/checkpoint-00000002.old/notes"
+# shellcheck disable=SC2086
+start 1 $common --steps 8 --eval-every "$(every 1)" --out "$W/run"
+check "somebody's directory in the way: one line, status 0" ends $? 0 "cannot write a checkpoint: $W/run/$four.tmp is left as it is: it holds notes, which is no file of a checkpoint; move it away$goes_on"
+check "another that is in no way: said" grep -q "checkpoint-00000002.old is left as it is: it holds notes" "$W/out"
+check "they stay" grep -q mine "$W/run/$four.tmp/notes" "$W/run/checkpoint-00000002.old/notes"
+check "and the next checkpoint is written" [ -d "$W/run/checkpoint-00000006" ]
+
 # -- the last one fails: status 1, and nothing is lost --------------------------------------------------------------------
 # fails NAME P RULES TEXT ARGS...: status 1; a run that goes on from there is as if undisturbed
 fails() {
