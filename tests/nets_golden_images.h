@@ -4,9 +4,12 @@
  * Tolerances: rounding to float makes a computation of this depth differ from the exact one, by how much depends on
  * the order of the sums. The golden file says how far PyTorch's own single precision was from its double precision
  * (range_...); ours, which adds up in another order, may be ten times as far. A floor stands under the ranges that
- * happened to be tiny: 1e-5 for losses and running statistics, GOLDEN_FLOOR once the parameters have moved; 2e-5 of a
- * slice's norm for gradients. Mistakes worth the name (a wrong epsilon, a biased variance, a missing weight decay) show
- * in the first steps. */
+ * happened to be tiny: 1e-5 for losses and running statistics, GOLDEN_FLOOR once the parameters have moved. Gradients
+ * may be a hundredth of a slice's norm away: where a ReLU's input is within rounding of 0, one order of the sums opens
+ * it and another does not, and then every gradient below it differs by that element's part (3e-3 of the norm with the
+ * kernels that oneDNN has for CPUs without FMA). What layers compute is held to more digits by nets_layers. Mistakes
+ * worth the name (a wrong epsilon, a biased variance, a missing weight decay) show in the losses and statistics of the
+ * first steps. */
 #ifndef ST_TESTS_NETS_GOLDEN_IMAGES_H
 #define ST_TESTS_NETS_GOLDEN_IMAGES_H
 
@@ -27,6 +30,7 @@
 
 #define SLACK 10.0
 #define FLOOR 1e-5
+#define KINK 1e-2
 
 enum { PIXELS = 3 * 32 * 32, CLASSES = 10 };
 
@@ -95,12 +99,12 @@ static void check_gradients(const struct arena *a) {
     for (size_t s = 0; s < a->slices; s++) {
         const struct slice *slice = &a->slice[s];
         const float *g = grad + slice->offset;
-        const double scale = golden_gradients[s].scale, tolerance = fmax(SLACK * range_gradient, 2e-5) * scale;
+        const double scale = golden_gradients[s].scale, tolerance = fmax(SLACK * range_gradient, KINK) * scale;
         double sum = 0, squares = 0;
         for (size_t i = 0; i < slice->size; i++) sum += g[i], squares += (double)g[i] * g[i];
         assert_string_equal(slice->name, golden_gradients[s].name);
         near(sqrt(squares), golden_gradients[s].norm, tolerance, slice->name, 0);
-        near(sum, golden_gradients[s].sum, fmax(SLACK * range_sum, 2e-5) * scale, slice->name, 0);
+        near(sum, golden_gradients[s].sum, fmax(SLACK * range_sum, KINK) * scale, slice->name, 0);
         for (size_t i = 0; i < 3; i++)
             near(g[kept(slice->size, i)], golden_gradients[s].entry[i], tolerance, slice->name, kept(slice->size, i));
     }
