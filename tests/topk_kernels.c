@@ -236,18 +236,57 @@ static void print_choice(const void *wanted) {
     CHECK(strcmp(topk_kernels()->name, wanted) == 0, "%s", topk_kernels()->name);
 }
 
+static void unknown_name(const void *unused) {
+    (void)unused;
+    setenv("SPARSETRAIN_SIMD", "mmx", 1);
+    CHECK(strcmp(topk_kernels()->name, "generic") == 0, "%s", topk_kernels()->name);
+}
+
+/* An empty name is none: the fastest set. */
+static void no_name(const void *unused) {
+    (void)unused;
+    size_t last = 0;
+    while (topk_kernels_all()[last + 1]) last++;
+    setenv("SPARSETRAIN_SIMD", "", 1);
+    CHECK(topk_kernels() == topk_kernels_all()[last], "%s", topk_kernels()->name);
+}
+
 static void choice_by_name(void **state) {
     (void)state;
     const struct topk_kernels *const *all = topk_kernels_all();
     assert_string_equal(all[0]->name, "generic");
     for (size_t i = 0; all[i]; i++) assert_int_equal(status_of(print_choice, all[i]->name, true), 0);
-    assert_int_equal(status_of(print_choice, "mmx", false), 99); /* falls back to generic */
+    assert_int_equal(status_of(unknown_name, NULL, false), 0);
+    assert_int_equal(status_of(no_name, NULL, true), 0);
+}
+
+/* Both vector sets count bits, so neither runs where a processor, or what pretends to be one, lacks that. */
+static void sets_of_processors(void **state) {
+    (void)state;
+#if !defined(__x86_64__)
+    skip();
+#endif
+    static const struct {
+        bool popcnt, avx2, avx512;
+        const char *names[KERNEL_SETS + 1];
+    } cases[] = {{0, 0, 0, {"generic"}},           {0, 1, 1, {"generic"}},
+                 {1, 0, 0, {"generic"}},           {1, 1, 0, {"generic", "avx2"}},
+                 {1, 0, 1, {"generic", "avx512"}}, {1, 1, 1, {"generic", "avx2", "avx512"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct topk_kernels *sets[KERNEL_SETS + 1] = {0};
+        topk_kernels_with(cases[i].popcnt, cases[i].avx2, cases[i].avx512, sets);
+        for (size_t j = 0; j <= KERNEL_SETS; j++) {
+            assert_true(!sets[j] == !cases[i].names[j]);
+            if (sets[j]) assert_string_equal(sets[j]->name, cases[i].names[j]);
+        }
+    }
 }
 
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choice_by_name),
+        cmocka_unit_test(sets_of_processors),
         cmocka_unit_test(small_sizes),
         cmocka_unit_test(lists_that_are_too_short),
         cmocka_unit_test(indices_near_the_end_of_32_bits),

@@ -1,21 +1,31 @@
 /* kernels.c: which of the kernel sets runs, see kernels.h. */
 #include "topk/kernels.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 extern const struct topk_kernels topk_kernels_generic, topk_kernels_avx2, topk_kernels_avx512;
 
-const struct topk_kernels *const *topk_kernels_all(void) {
-    static const struct topk_kernels *all[4]; /* filled anew by every call with the same rows */
+void topk_kernels_with(bool popcnt, bool avx2, bool avx512, const struct topk_kernels *sets[KERNEL_SETS + 1]) {
     size_t count = 0;
-    all[count++] = &topk_kernels_generic;
+    sets[count++] = &topk_kernels_generic;
 #if defined(__x86_64__)
-    bool popcnt = __builtin_cpu_supports("popcnt");
-    if (popcnt && __builtin_cpu_supports("avx2")) all[count++] = &topk_kernels_avx2;
-    if (popcnt && __builtin_cpu_supports("avx512f")) all[count++] = &topk_kernels_avx512;
+    if (popcnt && avx2) sets[count++] = &topk_kernels_avx2;
+    if (popcnt && avx512) sets[count++] = &topk_kernels_avx512;
+#else
+    (void)popcnt, (void)avx2, (void)avx512;
+#endif
+    sets[count] = NULL;
+}
+
+const struct topk_kernels *const *topk_kernels_all(void) {
+    static const struct topk_kernels *all[KERNEL_SETS + 1]; /* filled anew by every call with the same rows */
+#if defined(__x86_64__)
+    topk_kernels_with(__builtin_cpu_supports("popcnt"), __builtin_cpu_supports("avx2"),
+                      __builtin_cpu_supports("avx512f"), all);
+#else
+    topk_kernels_with(false, false, false, all);
 #endif
     return all;
 }

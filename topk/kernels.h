@@ -4,10 +4,11 @@
 #ifndef ST_TOPK_KERNELS_H
 #define ST_TOPK_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MOMENT_LANES = 16 };
+enum { MOMENT_LANES = 16, KERNEL_SETS = 3 };
 
 /* Moments being summed: entry i goes to lane i % MOMENT_LANES, each lane in index order and in double, where x^2 is
  * exact. The caller folds the lanes. Where an entry is not finite only count and max_key mean something. */
@@ -46,5 +47,8 @@ const struct topk_kernels *topk_kernels(void);
 
 /* Every set this processor can run, NULL-terminated, generic first: for tests and benches. */
 const struct topk_kernels *const *topk_kernels_all(void);
+
+/* Those of a processor that has these instructions, likewise. */
+void topk_kernels_with(bool popcnt, bool avx2, bool avx512, const struct topk_kernels *sets[KERNEL_SETS + 1]);
 
 #endif
