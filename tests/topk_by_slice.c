@@ -334,6 +334,35 @@ static void resume(const struct selector_ops *ops, uint64_t m) {
     rig_close(&a), rig_close(&b);
 }
 
+/* A state that no run has left, in one slice's place alone. */
+static void crafted_body(const void *unused) {
+    (void)unused;
+    for (size_t row = 0; selectors[row]; row++) {
+        struct rig r;
+        void *state;
+        size_t bytes;
+        rig_open(&r, selectors[row], &slicings[5]);
+        hashed_step(&r, 0);
+        for (size_t piece = 0; selector_saved(r.selector, piece, &state, &bytes); piece++) {
+            struct err e = {0};
+            char was[64];
+            CHECK(selector_check(r.selector, &e), "%s: piece %zu: %s", selectors[row]->name, piece, e.text);
+            if (bytes == 0) continue;
+            CHECK(bytes <= sizeof was, "%zu bytes", bytes);
+            memcpy(was, state, bytes);
+            memset(state, 0xff, bytes);
+            CHECK(!selector_check(r.selector, &e) && e.text[0], "%s: piece %zu", selectors[row]->name, piece);
+            memcpy(state, was, bytes);
+        }
+        rig_close(&r);
+    }
+}
+
+static void crafted_states(void **state) {
+    (void)state;
+    assert_int_equal(status_of(crafted_body, NULL, true), 0);
+}
+
 static void resumed_body(const void *unused) {
     (void)unused;
     for (size_t row = 0; selectors[row]; row++)
@@ -418,6 +447,14 @@ static void parts_body(const void *unused) {
     struct selector_stats all = {0}, some = {.asked = 3, .found = 2, .threshold = 5, .audited = true, .exact = 4};
     selector_stats_add(&all, &some), selector_stats_add(&all, &none.selector->stats);
     CHECK(all.asked == 3 && all.threshold == 5 && all.exact == 4 && all.audited, "statistics of none");
+    const struct selector_stats less = {.asked = 1, .found = 1, .threshold = 3, .audited = true, .exact = 7},
+                                unaudited = {.asked = 2, .found = 4, .threshold = 6};
+    selector_stats_add(&all, &less);
+    CHECK(all.asked == 4 && all.found == 3 && all.threshold == 3 && all.exact == 4 && all.audited, "of two");
+    selector_stats_add(&all, &unaudited);
+    CHECK(all.asked == 6 && all.found == 7 && all.threshold == 3 && !all.audited, "one was not audited");
+    selector_stats_add(&all, &less);
+    CHECK(!all.audited, "one was not audited");
     rig_close(&none);
 }
 
@@ -452,8 +489,8 @@ static void run_on_less(const void *unused) {
 
 static void broken_contracts(void **state) {
     static const struct slicing wrong[] = {
-        {10, 1, 2, {{0, 5}, {4, 2}}}, {10, 1, 2, {{5, 2}, {0, 2}}}, {10, 1, 1, {{3, 0}}},
-        {10, 1, 1, {{3, 8}}},         {10, 1, 1, {{11, SIZE_MAX}}}, {10, 11, 1, {{0, 10}}},
+        {10, 0, 1, {{0, 10}}}, {10, 1, 2, {{0, 5}, {4, 2}}}, {10, 1, 2, {{5, 2}, {0, 2}}}, {10, 1, 1, {{3, 0}}},
+        {10, 1, 1, {{3, 8}}},  {10, 1, 1, {{11, SIZE_MAX}}}, {10, 11, 1, {{0, 10}}},
     };
     static const struct slicing right = {10, 10, 2, {{0, 5}, {5, 5}}};
     (void)state;
@@ -504,6 +541,7 @@ int main(void) {
         cmocka_unit_test(one_slice_is_the_plain_selector),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(resumed_runs),
+        cmocka_unit_test(crafted_states),
         cmocka_unit_test(parts),
         cmocka_unit_test(broken_contracts),
         cmocka_unit_test(memory_that_runs_out),

@@ -567,6 +567,7 @@ static void quantiles(void **state) {
         double found = normal_upper_quantile(q[i]);
         if (fabs(found - z[i]) > 4e-15 * fmax(1, fabs(z[i]))) fail_msg("q %g: %.17g, not %.17g", q[i], found, z[i]);
     }
+    assert_true(isnan(normal_upper_quantile((double)NAN))); /* which never comes near: it ends all the same */
     for (double share = 0.99; share > 1e-12; share *= 0.93) {
         double found = normal_upper_quantile(share), back = erfc(found / sqrt(2)) / 2;
         if (!(fabs(back / share - 1) < 1e-13 * (1 + found * found)))

@@ -232,6 +232,11 @@ static void bad_everywhere(const struct selector_ops *ops, size_t n, size_t k) {
     start(&r, ALL_ZERO, 1);
     check_bad(&r, k, n - 1, "zeros");
     rig_close(&r);
+    rig_open(&r, ops, n, k); /* the same where no threshold is known, and a sample sees zeros alone */
+    pattern_fill(ALL_ZERO, r.grad, n, 1);
+    r.grad[n - 1] = INFINITY;
+    check_bad(&r, k, n - 1, "zeros at first");
+    rig_close(&r);
 }
 
 static void not_finite_body(const void *unused) {
@@ -322,6 +327,130 @@ static void kernel_sets_agree(void **state) {
     }
     unsetenv("SPARSETRAIN_SIMD");
     munmap(hashes, 8 * sizeof *hashes);
+}
+
+/* -- states from a file that may be anybody's ---------------------------------------------------------------- */
+
+enum { STATE_N = 900, STATE_K = 20 };
+
+/* Bytes of a saved state (all are numbers of the machine), and whether a run may have left them there. */
+struct crafted {
+    const char *row;
+    size_t at, bytes;
+    union {
+        uint64_t u64;
+        int64_t i64;
+        uint32_t u32;
+        double f64;
+    } value;
+    bool good;
+};
+
+#define U64(row, at, number, good)                                                                                     \
+    { row, at, 8, {.u64 = (number)}, good }
+#define I64(row, at, number, good)                                                                                     \
+    { row, at, 8, {.i64 = (number)}, good }
+#define U32(row, at, number, good)                                                                                     \
+    { row, at, 4, {.u32 = (number)}, good }
+#define F64(row, at, number, good)                                                                                     \
+    { row, at, 8, {.f64 = (number)}, good }
+
+/* dgc, mstopk: steps. sidco: sum of ratios, how many, stages. reuse: k, key, shift, trend, uses (period 3). */
+static const struct crafted crafted[] = {
+    U64("dgc", 0, STEPS_MAX, true),
+    U64("dgc", 0, STEPS_MAX + 1, false),
+    U64("mstopk", 0, STEPS_MAX, true),
+    U64("mstopk", 0, STEPS_MAX + 1, false),
+    F64("sidco", 0, 0, true),
+    F64("sidco", 0, 4.0 * STATE_N, true), /* of 4 steps */
+    F64("sidco", 0, 4.1 * STATE_N, false),
+    F64("sidco", 0, -1e-9, false),
+    F64("sidco", 0, (double)NAN, false),
+    U32("sidco", 8, 4, true),
+    U32("sidco", 8, 5, false),
+    U32("sidco", 12, 0, false),
+    U32("sidco", 12, 1, true),
+    U32("sidco", 12, 32, true),
+    U32("sidco", 12, 33, false),
+    U64("reuse", 0, 0, false), /* a threshold that was found for nothing */
+    U64("reuse", 0, 1, true),
+    U64("reuse", 0, STATE_K, true),
+    U64("reuse", 0, STATE_K + 1, false),
+    U32("reuse", 8, 0, false), /* one that everything reaches */
+    U32("reuse", 8, 1, true),
+    U32("reuse", 8, KEY_INFINITE - 1, true),
+    U32("reuse", 8, KEY_INFINITE, false),
+    U32("reuse", 12, 22, true),
+    U32("reuse", 12, 23, false),
+    I64("reuse", 16, 1 << 22, true),
+    I64("reuse", 16, (1 << 22) + 1, false),
+    I64("reuse", 16, -(1 << 22), true),
+    I64("reuse", 16, -(1 << 22) - 1, false),
+    U64("reuse", 24, 3, true),
+    U64("reuse", 24, 4, false),
+};
+
+/* In the place of what a run of 4 steps left there, which comes back. */
+static void craft(struct rig *r, const struct crafted *c) {
+    struct err e = {0};
+    void *state;
+    size_t bytes;
+    CHECK(selector_saved(r->selector, 0, &state, &bytes) && c->at + c->bytes <= bytes, "%s: %zu bytes", c->row, bytes);
+    uint8_t *at = (uint8_t *)state + c->at, was[8];
+    memcpy(was, at, c->bytes);
+    memcpy(at, &c->value, c->bytes);
+    bool good = selector_check(r->selector, &e);
+    CHECK(good == c->good && good == !e.text[0], "%s: %zu bytes at %zu: \"%s\"", c->row, c->bytes, c->at, e.text);
+    CHECK(good || strstr(e.text, c->row), "%s: \"%s\"", c->row, e.text);
+    memcpy(at, was, c->bytes);
+}
+
+/* What a run has left is good after each step, as is a fresh state; what no run can leave is not. */
+static void crafted_body(const void *unused) {
+    (void)unused;
+    for (size_t row = 0; selectors[row]; row++) {
+        struct rig r;
+        struct err e = {0};
+        void *state;
+        size_t bytes, tried = 0;
+        rig_open(&r, selectors[row], STATE_N, STATE_K);
+        CHECK(selector_check(r.selector, &e), "%s: fresh: %s", r.ops->name, e.text);
+        for (uint64_t s = 0; s < 4; s++) {
+            hashed_step(&r, STATE_K, s);
+            CHECK(selector_check(r.selector, &e), "%s: after step %d: %s", r.ops->name, (int)s, e.text);
+        }
+        for (size_t i = 0; i < sizeof crafted / sizeof *crafted; i++)
+            if (is(&r, crafted[i].row)) craft(&r, &crafted[i]), tried++;
+        CHECK((tried > 0) == (r.ops->saved != NULL), "%s: has a state, and no case here", r.ops->name);
+        CHECK(selector_check(r.selector, &e), "%s: in the end: %s", r.ops->name, e.text);
+        CHECK(selector_saved(r.selector, 0, &state, &bytes) && (bytes > 0) == (tried > 0), "%s", r.ops->name);
+        CHECK(!selector_saved(r.selector, 1, &state, &bytes) && !state && bytes == 0, "%s: one piece", r.ops->name);
+        rig_close(&r);
+    }
+}
+
+/* No threshold, and counters all the same. */
+static void reuse_without_a_threshold(const void *unused) {
+    (void)unused;
+    for (size_t row = 0; selectors[row]; row++) {
+        struct rig r;
+        struct err e = {0};
+        void *state;
+        size_t bytes;
+        rig_open(&r, selectors[row], STATE_N, STATE_K);
+        if (is(&r, "reuse")) {
+            selector_saved(r.selector, 0, &state, &bytes);
+            ((uint64_t *)state)[3] = 1;
+            CHECK(!selector_check(r.selector, &e) && strstr(e.text, "threshold is none"), "\"%s\"", e.text);
+        }
+        rig_close(&r);
+    }
+}
+
+static void crafted_states(void **state) {
+    (void)state;
+    assert_int_equal(status_of(crafted_body, NULL, true), 0);
+    assert_int_equal(status_of(reuse_without_a_threshold, NULL, true), 0);
 }
 
 /* -- parts of a store ---------------------------------------------------------------------------------------- */
@@ -425,10 +554,25 @@ static void longer_store(const void *argument) {
     selector_run(r.selector, device_twin(r.grad, 101), 4, &r.out, &bad);
 }
 
+/* It may become as short as k. */
+static void shorter_store(const void *argument) {
+    struct rig r;
+    size_t bad;
+    rig_open(&r, selectors[0], 100, 4);
+    memset(r.grad, 0, r.n * sizeof *r.grad);
+    device_fill(r.device_grad, r.grad, r.n);
+    store_view_move(&r.store, &r.whole, 0, *(const size_t *)argument);
+    selector_run(r.selector, r.device_grad, 4, &r.out, &bad);
+    rig_close(&r);
+}
+
 static void a_view_that_grew_is_refused(void **state) {
     (void)state;
+    const size_t counts[] = {4, 3};
     for (size_t row = 0; selectors[row]; row++)
         assert_int_equal(status_of(longer_store, &selectors[row], false), EXIT_SYSTEM);
+    assert_int_equal(status_of(shorter_store, &counts[0], true), 0);
+    assert_int_equal(status_of(shorter_store, &counts[1], false), EXIT_SYSTEM);
 }
 
 int main(void) {
@@ -441,6 +585,7 @@ int main(void) {
         cmocka_unit_test(not_finite),
         cmocka_unit_test(resumed_runs),
         cmocka_unit_test(kernel_sets_agree),
+        cmocka_unit_test(crafted_states),
         cmocka_unit_test(views),
         cmocka_unit_test(memory_that_runs_out),
         cmocka_unit_test(a_view_that_grew_is_refused),

@@ -274,9 +274,24 @@ static void guess_is_useful_body(const void *unused) {
         }
 }
 
+/* Where the sample no longer grows with n. */
+static void guess_in_a_large_store(const void *unused) {
+    (void)unused;
+    const size_t n = 2200000, k = 2000;
+    struct fixture f;
+    fixture_open(&f, &selector_exact, n, k);
+    for (size_t i = 0; i < n; i++) f.grad[i] = (float)((i * 2654435761u & 0xffffff) + 1); /* scrambled, 1 to 2^24 */
+    device_fill(f.device_grad, f.grad, n);
+    uint32_t key = f.ops.guess_key(&f.store, f.device_grad, k);
+    size_t count = f.ops.accumulate_select(&f.store, f.device_grad, key, &f.out);
+    CHECK(count >= k && count <= f.out.cap, "%zu candidates, room for %zu", count, f.out.cap);
+    fixture_close(&f);
+}
+
 static void guess_is_useful(void **state) {
     (void)state;
     assert_int_equal(status_of(guess_is_useful_body, NULL, true), 0);
+    assert_int_equal(status_of(guess_in_a_large_store, NULL, true), 0);
 }
 
 static void kth_key_body(const void *unused) {
@@ -363,6 +378,17 @@ static void memory_that_runs_out(void **state) {
     assert_true(nth > 4);
 }
 
+static void name_rule(const void *name) {
+    reuse_rule_named(name);
+}
+
+static void rules_have_names(void **state) {
+    (void)state;
+    assert_int_equal(reuse_rule_named("guarded"), REUSE_GUARDED);
+    assert_int_equal(reuse_rule_named("paper"), REUSE_PAPER);
+    assert_int_equal(status_of(name_rule, "papers", false), EXIT_SYSTEM);
+}
+
 static void tables(void **state) {
     (void)state;
     size_t rows = 0;
@@ -383,6 +409,7 @@ int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables),
+        cmocka_unit_test(rules_have_names),
         cmocka_unit_test(exact_small),
         cmocka_unit_test(exact_large),
         cmocka_unit_test(exact_fuzz),

@@ -211,6 +211,43 @@ static void open_store(const void *n) {
     store_close(&s);
 }
 
+/* A device that brings its store with it, and one for which there is none. */
+static const struct store_ops *brought(void) {
+    return stores[0];
+}
+
+static void open_on_another_device(const void *brings) {
+    struct device_ops device = *device_find("cpu");
+    struct store s;
+    device.name = "abacus";
+    device.store = *(const bool *)brings ? brought : NULL;
+    store_open(&s, 10, &device);
+    CHECK(s.ops == stores[0], "the store that came with the device");
+    store_close(&s);
+}
+
+static void a_device_may_bring_its_store(void **state) {
+    (void)state;
+    const bool brings[] = {true, false};
+    assert_string_equal(stores[0]->device, "cpu");
+    assert_int_equal(status_of(open_on_another_device, &brings[0], true), 0);
+    assert_int_equal(status_of(open_on_another_device, &brings[1], false), EXIT_SYSTEM);
+}
+
+static void bare_body(const void *unused) {
+    (void)unused;
+    struct store bare, view;
+    store_open_bare(&bare, 100, test_device());
+    store_view_open(&view, &bare, 40, 20);
+    CHECK(!bare.acc && !view.acc && view.n == 20, "no residual, nor a view of one");
+    store_view_close(&view), store_close(&bare);
+}
+
+static void a_view_of_a_bare_store_is_bare(void **state) {
+    (void)state;
+    assert_int_equal(status_of(bare_body, NULL, true), 0);
+}
+
 static void lengths_beyond_32_bits_are_refused(void **state) {
     (void)state;
     const size_t lengths[] = {1, 100, 0, (size_t)1 << 32, ((size_t)1 << 32) + 5, SIZE_MAX};
@@ -225,6 +262,8 @@ int main(void) {
         cmocka_unit_test(what_selectors_use),
         cmocka_unit_test(scatter_add),
         cmocka_unit_test(views_stay_inside),
+        cmocka_unit_test(a_device_may_bring_its_store),
+        cmocka_unit_test(a_view_of_a_bare_store_is_bare),
         cmocka_unit_test(lengths_beyond_32_bits_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,39 @@ static void rungs_are_apart_and_the_nearest_is_taken(void **state) {
     for (size_t k = 1; k < 20; k++) assert_int_equal(track_nearest(flat, k), TRACK_CENTRE);
 }
 
+/* The rungs come closer while many entries lie between them, and part while few do, within bounds. */
+static void rungs_follow_the_slope(void **state) {
+    (void)state;
+    const uint64_t steep[TRACK_RUNGS] = {177147, 59049, 19683, 6561, 2187, 729, 243, 81, 27},
+                   flat[TRACK_RUNGS] = {7, 7, 7, 7, 7, 7, 7, 7, 7},
+                   right[TRACK_RUNGS] = {4096, 3238, 2560, 2024, 1600, 1265, 1000, 790, 625};
+    const uint64_t *const counts[] = {steep, flat, right}; /* two rungs apart: a factor of 9, 1, 1.6 */
+    for (int which = 0; which < 3; which++)
+        for (int rung = 0; rung < TRACK_RUNGS; rung++) {
+            struct track t = {0};
+            track_found(&t, key_of(1), true);
+            uint32_t shift = t.shift;
+            for (int step = 0; step < 30; step++) {
+                const bool end = rung == 0 || rung == TRACK_RUNGS - 1; /* one neighbour alone */
+                track_took(&t, rung, counts[which]);
+                if (which == 0 && shift > 0) shift--;
+                if ((which == 1 || (which == 2 && end)) && shift < 22) shift++;
+                assert_int_equal(t.shift, shift);
+            }
+            assert_true(track_possible(&t));
+        }
+}
+
+static void what_a_file_may_say(void **state) {
+    (void)state;
+    const int64_t fast = 1 << 22;
+    const struct track good[] = {{0, 0, 0}, {1, 0, 0}, {KEY_INFINITE - 1, 22, fast}, {5, 22, -fast}};
+    const struct track bad[] = {{KEY_INFINITE, 0, 0}, {UINT32_MAX, 0, 0}, {1, 23, 0},       {1, 64, 0},
+                                {1, 0, fast + 1},     {1, 0, -fast - 1},  {1, 0, INT64_MIN}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(track_possible(&good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(track_possible(&bad[i]));
+}
+
 /* Entries at or above a key, where k of them are above `edge` and there are e times as many for every `steep` keys
  * further down. */
 static double crowd(double k, double edge, double steep, uint32_t key) {
@@ -142,6 +175,8 @@ int main(void) {
                                        cmocka_unit_test(counts_lead_it),
                                        cmocka_unit_test(it_stays_a_threshold),
                                        cmocka_unit_test(rungs_are_apart_and_the_nearest_is_taken),
+                                       cmocka_unit_test(rungs_follow_the_slope),
+                                       cmocka_unit_test(what_a_file_may_say),
                                        cmocka_unit_test(it_follows_a_cliff)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
