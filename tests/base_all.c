@@ -22,6 +22,7 @@
 #include "base/place.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "base/trace.h"
 #include "tests/in_child.h"
 
 /* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
@@ -188,10 +189,68 @@ static void memory_is_aligned_and_zeroed(void **state) {
     char *large = mem_alloc(LARGE, 1, "a test");
     size_t asked = mem_untouched();
     memset(large, 1, LARGE);
-    size_t touched = mem_untouched();
+    size_t touched = mem_untouched(), anonymous = mem_resident_private();
+    assert_in_range(anonymous, LARGE - SLACK, mem_resident() + SLACK);
     mem_free(large);
+    assert_true(mem_available() > 0);
     assert_in_range(asked, before + LARGE - SLACK, before + LARGE + SLACK);
     assert_in_range(touched, before < SLACK ? 0 : before - SLACK, before + SLACK);
+}
+
+/* Blocks of a device's own, which are given back to it and to nobody else. */
+static int pinned, unpinned;
+
+static void *pin_some(size_t bytes) {
+    pinned++;
+    return pinned <= 2 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+}
+static void unpin(void *block) {
+    unpinned++;
+    free(block);
+}
+
+static void memory_may_be_pinned(void **state) {
+    (void)state;
+    long live = mem_live();
+    char *block[4];
+    block[0] = mem_pinned_alloc(3, 5, "a test");
+    mem_pin_with(pin_some, unpin);
+    for (int i = 1; i < 4; i++) block[i] = mem_pinned_alloc(3, 5, "a test"); /* the last is plain: there is no more */
+    assert_int_equal(pinned, 3);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal((uintptr_t)block[i] % 64, 0);
+        memset(block[i], i, 15);
+    }
+    assert_int_equal(mem_live(), live + 4);
+    mem_pin_with(NULL, NULL); /* what was given out before stays what it was */
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 15; j++) assert_int_equal(block[i][j], i);
+        mem_pinned_free(block[i]);
+    }
+    mem_pinned_free(NULL);
+    assert_int_equal(unpinned, 2);
+    assert_int_equal(mem_live(), live);
+}
+
+/* A stretch goes on where the last one ended in the same phase; what has no place is counted. */
+static void traces(void **state) {
+    (void)state;
+    struct trace t;
+    trace_open(&t, 3);
+    trace_add(&t, PHASE_SELECT, 1, 2);
+    trace_add(&t, PHASE_SELECT, 2, 3);
+    trace_add(&t, PHASE_MERGE, 3, 4);
+    trace_add(&t, PHASE_MERGE, 5, 6); /* after a gap */
+    trace_add(&t, PHASE_SELECT, 6, 7);
+    trace_add(&t, PHASE_SELECT, 7, 8);
+    trace_add(&t, PHASE_MERGE, 8, 9);
+    static const struct trace_event wanted[] = {
+        {1, 3, PHASE_SELECT, 0}, {3, 4, PHASE_MERGE, 0}, {5, 6, PHASE_MERGE, 0}};
+    assert_int_equal(t.count, 3);
+    assert_int_equal(t.dropped, 3);
+    assert_memory_equal(t.event, wanted, sizeof wanted);
+    trace_close(&t);
+    assert_true(!t.event && t.count == 0 && t.cap == 0 && t.dropped == 0);
 }
 
 static void dies(void) {
@@ -210,6 +269,15 @@ static void third_allocation_fails(void) {
 }
 static void overflows(void) {
     mem_alloc((size_t)1 << 40, (size_t)1 << 40, "the moon");
+}
+static void overflows_pinned(void) {
+    mem_pinned_alloc(SIZE_MAX - 32, 1, "the sun"); /* a number of bytes, but not with a header before them */
+}
+static void is_all_there_is(void) {
+    mem_alloc(SIZE_MAX, 1, "the sky");
+}
+static void has_no_such_letter(void) {
+    mem_printf("%ls", L"\x20ac"); /* in the locale "C" */
 }
 static void leave_with_seven(int status) {
     _exit(status + 7);
@@ -233,6 +301,12 @@ static void ways_to_end(void **state) {
     assert_non_null(strstr(text, "no memory for the table: 1.0 MiB"));
     assert_int_equal(in_child(overflows, text, sizeof text), EXIT_SYSTEM);
     assert_non_null(strstr(text, "the moon"));
+    assert_int_equal(in_child(overflows_pinned, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "the size of the sun overflows"));
+    assert_int_equal(in_child(is_all_there_is, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "no memory for the sky"));
+    assert_int_equal(in_child(has_no_such_letter, text, sizeof text), EXIT_SYSTEM);
+    assert_non_null(strstr(text, "cannot format \"%ls\""));
     assert_int_equal(in_child(aborts_all, text, sizeof text), EXIT_SYSTEM + 7);
 }
 
@@ -289,6 +363,11 @@ static void devices_are_listed(void **state) {
     cpu->sync();
     cpu->to_host(back, block, sizeof host);
     for (int i = 0; i < 5; i++) assert_true(back[i] == 0);
+    uint32_t to = cpu->to_device_begin(block, host, sizeof host);
+    cpu->wait(to);
+    uint32_t from = cpu->to_host_begin(back, block, sizeof host);
+    cpu->wait(from);
+    assert_memory_equal(host, back, sizeof host);
     cpu->release(block);
 }
 
@@ -402,6 +481,8 @@ int main(void) {
         cmocka_unit_test(phases_cut_time_without_gaps),
         cmocka_unit_test(what_a_phase_spends_is_charged_to_it),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
+        cmocka_unit_test(memory_may_be_pinned),
+        cmocka_unit_test(traces),
         cmocka_unit_test(ways_to_end),
         cmocka_unit_test(first_error_wins),
         cmocka_unit_test(whose_error),

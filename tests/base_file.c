@@ -67,6 +67,7 @@ static int make_top(void **state) {
     assert_int_equal(symlink(target, at("link")), 0);
     assert_int_equal(symlink("link", at("link2")), 0);
     assert_int_equal(symlink("nowhere", at("dangling")), 0);
+    assert_int_equal(symlink("loop", at("loop")), 0);
     assert_int_equal(symlink("fifo", at("link-to-fifo")), 0);
     assert_int_equal(symlink("folder", at("link-to-folder")), 0);
     assert_int_equal(symlink("/dev/full", at("link-to-device")), 0);
@@ -220,6 +221,36 @@ static void files_are_replaced(void **state) {
     assert_int_equal(entries(), before + 1);
 }
 
+/* A name of the program's own: a link there is replaced, wherever it leads, and what it leads to stays. */
+static void own_names_follow_no_link(void **state) {
+    (void)state;
+    static const char *const names[] = {"link", "link2", "dangling", "loop", "link-to-folder", "link-to-fifo", "fresh"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct err e = {0};
+        struct out_file o;
+        assert_true(out_file_replace(&o, at(names[i]), &e));
+        fputs("own", o.file);
+        assert_true(out_file_close(&o, &e));
+        assert_true(S_ISREG(mode_of(names[i])));
+        holds(names[i], "own");
+    }
+    holds("file", "precious");
+    assert_true(S_ISDIR(mode_of("folder")) && S_ISFIFO(mode_of("fifo")));
+    struct err e = {0};
+    struct out_file o;
+    assert_false(out_file_replace(&o, at("folder"), &e));
+    assert_non_null(strstr(e.text, "it is a directory"));
+    e = (struct err){0};
+    assert_true(out_file_replace(&o, at("file"), &e)); /* a link that comes in the meantime is replaced, too */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("fresh", path), 0);
+    fputs("newer", o.file);
+    assert_true(out_file_close(&o, &e));
+    assert_true(S_ISREG(mode_of("file")));
+    holds("file", "newer");
+    holds("fresh", "own");
+}
+
 static void nothing_else_is_replaced(void **state) {
     (void)state;
     static const struct {
@@ -234,6 +265,7 @@ static void nothing_else_is_replaced(void **state) {
                  {"link-to-folder", "it is a directory"},
                  {"link-to-device", "it is a device"},
                  {"dangling", "leads nowhere"},
+                 {"loop", "Too many levels of symbolic links"},
                  {"none/file", "No such file"},
                  {"file/file", "Not a directory"}};
     int before = entries();
@@ -392,6 +424,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(pipes_that_are_open, make_top, remove_top),
         cmocka_unit_test_setup_teardown(own_files, make_top, remove_top),
         cmocka_unit_test_setup_teardown(files_are_replaced, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(own_names_follow_no_link, make_top, remove_top),
         cmocka_unit_test_setup_teardown(nothing_else_is_replaced, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_be_written, make_top, remove_top),
         cmocka_unit_test_setup_teardown(what_fails_changes_nothing, make_top, remove_top),
