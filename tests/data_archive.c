@@ -2,6 +2,7 @@
 #include "tests/data_support.h"
 
 #include "data/archive.h"
+#include "data/gzip.h"
 
 static char *save(const char *dir, struct tar *t) {
     char *path = gzip_to(dir, "a.tar.gz", t->bytes, t->size);
@@ -189,6 +190,76 @@ static void checksum_after_the_end(void **state) {
     remove_tree(dir);
 }
 
+/* All of a .gz, in small pieces; NULL: what is wrong is in *e. */
+static const char *unpacked(const char *path, char text[64], struct err *e) {
+    struct gzip *g = gzip_open(path, e);
+    if (!g) return NULL;
+    size_t used = 0, got = 0;
+    bool good;
+    while ((good = gzip_read(g, text + used, 5, &got, e)) && got > 0) used += got;
+    text[used] = 0;
+    if (good) assert_true(gzip_read(g, text + used, 5, &got, e) && got == 0); /* the end stays the end */
+    gzip_close(g);
+    return good ? text : NULL;
+}
+
+/* What `cat a.gz b.gz` makes is one file to gzip, and padding behind it is no matter; damage behind the first is. */
+static void pieces_one_after_another(void **state) {
+    (void)state;
+    char *dir = make_directory(), text[64];
+    char *a = gzip_to(dir, "a.gz", "one two ", 8), *b = gzip_to(dir, "b.gz", "three", 5);
+    char *empty = gzip_to(dir, "c.gz", "", 0), *path = mem_printf("%s/all.gz", dir);
+    size_t size_a, size_b, size_empty, size = 0;
+    uint8_t *bytes_a = read_whole(a, &size_a), *bytes_b = read_whole(b, &size_b),
+            *bytes_empty = read_whole(empty, &size_empty), all[512] = {0};
+    memcpy(all, bytes_a, size_a), size = size_a;
+    memcpy(all + size, bytes_empty, size_empty), size += size_empty;
+    memcpy(all + size, bytes_b, size_b), size += size_b;
+    struct err e = {0};
+    write_bytes(dir, "all.gz", all, size);
+    assert_string_equal(unpacked(path, text, &e), "one two three");
+    write_bytes(dir, "all.gz", all, size + 100); /* zeros, as from a tape */
+    assert_string_equal(unpacked(path, text, &e), "one two three");
+    for (size_t cut = size_a + size_empty + 1; cut < size; cut++) {
+        e = (struct err){0};
+        write_bytes(dir, "all.gz", all, cut);
+        assert_null(unpacked(path, text, &e));
+        assert_says(&e, "truncated");
+    }
+    e = (struct err){0};
+    all[size - 8] ^= 1; /* the last CRC */
+    write_bytes(dir, "all.gz", all, size);
+    assert_null(unpacked(path, text, &e));
+    assert_says(&e, "incorrect data check");
+    mem_free(a), mem_free(b), mem_free(empty), mem_free(path);
+    mem_free(bytes_a), mem_free(bytes_b), mem_free(bytes_empty);
+    remove_tree(dir);
+}
+
+static void no_gzip(void **state) {
+    (void)state;
+    char *dir = make_directory(), *path = mem_printf("%s/no.gz", dir), text[64];
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } cases[] = {{"", 0}, {"\x1f", 1}, {"\x1f\x8c and so on", 12}, {"plain text of some length", 25}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0}, again = {0};
+        uint64_t bytes;
+        write_bytes(dir, "no.gz", cases[i].bytes, cases[i].size);
+        assert_null(unpacked(path, text, &e));
+        assert_non_null(strstr(e.text, i == 0 ? "it ends too early" : "is not a gzip file"));
+        assert_false(gzip_unpacked_size(path, &bytes, &again));
+        assert_says(&again, "is not a gzip file");
+    }
+    struct err e = {0};
+    uint64_t bytes;
+    assert_false(gzip_unpacked_size("/nowhere/a.gz", &bytes, &e));
+    assert_says(&e, "cannot read /nowhere/a.gz");
+    mem_free(path);
+    remove_tree(dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_members),
@@ -198,6 +269,8 @@ int main(void) {
         cmocka_unit_test(no_archive),
         cmocka_unit_test(no_end),
         cmocka_unit_test(checksum_after_the_end),
+        cmocka_unit_test(pieces_one_after_another),
+        cmocka_unit_test(no_gzip),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
