@@ -149,10 +149,10 @@ $(BUILD)/tests/craft: $(BUILD)/obj/tests/crafting.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
-# A library that the program must not load.
-$(BUILD)/tests/libplanted.so: tests/planted.c
+# A library that the program must not load, or not take for its plugin.
+$(BUILD)/tests/libplanted.so: tests/planted.c base/plugin.h base/device.h
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -o $@
+	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -I. -DST_VERSION='"$(VERSION)"' -fPIC -shared $(warnings) $< -o $@
 
 # The switch of scripts/netlab.sh, which builds it when it is needed; Linux only.
 $(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/obj/scripts/netlab_links.o $(BUILD)/libbase.a

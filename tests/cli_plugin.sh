@@ -54,6 +54,10 @@ SPARSETRAIN_PLUGIN=$plugin
 export SPARSETRAIN_PLUGIN
 at "along LD_LIBRARY_PATH, by a bare name in SPARSETRAIN_PLUGIN" idle "$W/library/$plugin"
 at "in the working directory, by a bare name in SPARSETRAIN_PLUGIN" runs "$W/here/$plugin"
+rm -f "$W/here/$plugin"
+SPARSETRAIN_PLUGIN=$W/library
+lists
+check "a folder in SPARSETRAIN_PLUGIN is refused" grep -q 'library, which cannot be read' "$W/out"
 mkfifo "$W/fifo"
 SPARSETRAIN_PLUGIN=$W/fifo
 lists
@@ -62,4 +66,26 @@ unset SPARSETRAIN_PLUGIN
 mkfifo "$W/top/bin/$plugin"
 lists
 check "a FIFO beside the program is none" grep -q 'there is no plugin' "$W/out"
+rm "$W/top/bin/$plugin"
+
+# -- what is found there must be of this program's version, and of the interface that it knows --------------------------
+says() {
+    why="it says: $(sed -n '/^Devices/,$p' "$W/out")"
+    grep -q "$1" "$W/out"
+}
+# as GUISE EXPECTED: what the program says of the planted library
+as() {
+    export PLANTED_AS="$1"
+    lists
+    check "a plugin, $1: the program lists what there is" [ $? -eq 0 ]
+    check "a plugin, $1: $2" says "$2"
+}
+version=$("$PROGRAM" --version | sed -n '1s/^sparsetrain \([^ ]*\).*/\1/p')
+cp "$planted" "$W/top/bin/$plugin"
+as nothing "$plugin is of version none, the program of $version: build and install both together"
+as "other version" "is of version ${version}x, the program of $version:"
+as "older interface" "is of version $version, the program of $version:"
+as right "the planted device is none"
+cp "$0" "$W/top/bin/$plugin"
+as "no library" "the plugin cannot be loaded: .*$plugin: .*; install what is missing"
 finish
