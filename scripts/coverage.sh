@@ -1,7 +1,8 @@
 #!/bin/sh
 # coverage.sh [PATTERN...]: builds everything with gcc's counters, runs the tests, or those whose name contains a PATTERN, and
 # prints which part of the lines and branches ran, by folder and by file; pages with every line are left in
-# $BUILD/coverage/html. Device code (cuda_*, backend_cudnn*) is left out: gpu-check.sh is about that.
+# $BUILD/coverage/html. Device code (cuda_*, device_cuda, backend_cudnn*) is left out: gpu-check.sh is about that; and so is,
+# on a processor that cannot run them, what is written for AVX-512.
 #
 #   --keep    adds to what earlier runs have counted
 #   --print   runs nothing, prints what was counted
@@ -44,8 +45,13 @@ if [ $action = run ]; then
     BUILD=$folder DEVICES=${DEVICES:-cpu sparse} sh tests/run.sh $patterns || result=1
 fi
 
+left_out='.*/(cuda_|device_cuda|backend_cudnn).*'
+if ! grep -qsw avx512f /proc/cpuinfo; then
+    left_out="$left_out|.*/kernels_avx512.*"
+    echo "left out: topk/kernels_avx512.c, which this processor cannot run"
+fi
 mkdir -p "$folder/html"
-gcovr --root . --object-directory "$folder/obj" --filter '(base|data|topk|comm|nets|cli)/' --exclude '.*/(cuda_|backend_cudnn).*' \
+gcovr --root . --object-directory "$folder/obj" --filter '(base|data|topk|comm|nets|cli)/' --exclude "$left_out" \
     --gcov-ignore-parse-errors --csv "$folder/coverage.csv" --html-details "$folder/html/index.html" "$folder/obj" > "$folder/log" 2>&1 || {
     tail -n 5 "$folder/log"
     echo "coverage.sh: gcovr failed" >&2
