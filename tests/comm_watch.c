@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +226,66 @@ static void everybody_waits(void **state) {
     scene_close(&s);
 }
 
+/* Where a rank may be last, and what the others wait for. */
+static void places(void **state) {
+    (void)state;
+    const struct {
+        int activity, phase;
+        const char *last;
+    } cases[] = {{ACTIVITY_STEP, PHASE_OTHER, "step 17, between two phases"},
+                 {ACTIVITY_STEP, PHASE_COUNT, "step 17, between two phases"},
+                 {ACTIVITY_CHECKPOINT, PHASE_OTHER, "the checkpoint of step 17"},
+                 {ACTIVITY_MEASURE, PHASE_OTHER, "the measurement"},
+                 {ACTIVITY_END, PHASE_OTHER, "the end"},
+                 {ACTIVITY_START, PHASE_OTHER, "the start"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene s;
+        char line[400];
+        scene_open(&s, SLOTS);
+        s.page->slot[2].beat.activity = cases[i].activity;
+        s.page->slot[2].beat.phase = cases[i].phase;
+        s.page->slot[0].beat.activity = ACTIVITY_EVALUATION;
+        assert_int_equal(pass(&s, 11, 2), WATCH_CULPRITS);
+        snprintf(line, sizeof line,
+                 "rank 2 has not come to the evaluation after step 17, where 3 ranks wait for it: nothing heard of it "
+                 "for 11 s; it was last in %s",
+                 cases[i].last);
+        expect_text(&s, WATCH_CULPRITS, line);
+        scene_close(&s);
+    }
+}
+
+/* Nobody in particular is waited for. */
+static void unnamed_ranks(void **state) {
+    struct scene s;
+    (void)state;
+    scene_open(&s, SLOTS + 4);
+    assert_int_equal(pass(&s, 11, -1), WATCH_ELSEWHERE);
+    expect_text(
+        &s, WATCH_ELSEWHERE,
+        "a rank of another node has not come to the exchange of step 17: rank 0 has waited for 10 s, and nobody "
+        "on its node is behind");
+    scene_close(&s);
+    scene_open(&s, SLOTS);
+    assert_int_equal(pass(&s, 11, -1), WATCH_DEADLOCK);
+    expect_text(&s, WATCH_DEADLOCK, "all ranks wait for each other: rank 0 in step 17, communicate, for 10 s");
+    scene_close(&s);
+}
+
+static void one_waits(void **state) {
+    struct scene s;
+    (void)state;
+    scene_open(&s, SLOTS);
+    s.judge.excused = excuse_rank_2; /* which rank 1 is not */
+    for (int i = 1; i < SLOTS; i++) s.page->slot[i].beat.waits = 2;
+    assert_int_equal(pass(&s, 11, -1), WATCH_CULPRITS);
+    assert_true(s.culprit[1] && !s.culprit[2] && s.culprit[3]);
+    expect_text(&s, WATCH_CULPRITS,
+                "rank 1 (and 1 more) has not come to the exchange of step 17, where 1 rank waits for it: it runs, but "
+                "has got nothing done for 10 s; it was last in step 17, communicate");
+    scene_close(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_rank),
@@ -238,6 +299,9 @@ int main(void) {
         cmocka_unit_test(ranks_without_watchdog),
         cmocka_unit_test(another_node),
         cmocka_unit_test(everybody_waits),
+        cmocka_unit_test(places),
+        cmocka_unit_test(unnamed_ranks),
+        cmocka_unit_test(one_waits),
     };
     setenv("CMOCKA_TEST_ABORT", "0", 1);
     cmocka_set_message_output(CM_OUTPUT_TAP);
