@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "_exit") == 0) _exit(7);
     if (strcmp(argv[1], "_Exit") == 0) _Exit(7);
     if (strcmp(argv[1], "abort") == 0) abort();
+    if (strcmp(argv[1], "SIGTERM") == 0) raise(SIGTERM);
     raise(SIGKILL);
 }
 END
@@ -29,7 +30,7 @@ if ! "$cc" -D_GNU_SOURCE -O1 -c tests/coverage.c -o "$W/hook.o" || ! (cd "$W" &&
     finish
     exit
 fi
-for way in _exit:7 _Exit:7 abort:134; do
+for way in _exit:7 _Exit:7 abort:134 SIGTERM:143; do
     rm -f "$W/ends.gcda"
     "$W/ends" "${way%:*}" > "$W/out" 2>&1
     status=$?
