@@ -137,6 +137,19 @@ MPI(more_to_itself, comm_sendrecv(c, 0, data, 9, 0, data + 8, 8, 1))
 MPI(waited_twice, struct comm_request r; comm_irecv(c, 0, 1, data, 8, &r); comm_send(c, 0, 1, data + 8, 8);
     comm_wait(c, &r); comm_wait(c, &r))
 
+MPI(checks_of_grouped, comm_split(c, 0, 0); (void)data; comm_set_wire_check(c, true))
+MPI(checks_of_group, (void)data; comm_set_wire_check(comm_split(c, 0, 0), true))
+
+#define FLIP(function, text)                                                                                           \
+    static void function(void) {                                                                                       \
+        setenv("SPARSETRAIN_FLIP", text, 1);                                                                           \
+        comm_open(&(int){0}, &(char **){NULL});                                                                        \
+    }
+FLIP(flip_without_bit, "0:1")
+FLIP(flip_before_the_first, "0:-1:5")
+FLIP(flip_below_the_first_bit, "0:1:-5")
+FLIP(flip_on_no_way, "0:1:5:on")
+
 static const struct {
     void (*f)(void);
     const char *says;
@@ -170,6 +183,12 @@ static const struct {
     {half_to_itself, "a rank that sends to itself must receive from itself"},
     {more_to_itself, "a message of 9 bytes to itself, of which at most 8 were expected"},
     {waited_twice, "a request was waited for twice"},
+    {checks_of_grouped, "checks of messages are set before the ranks are grouped"},
+    {checks_of_group, "checks of messages are set before the ranks are grouped"},
+    {flip_without_bit, "SPARSETRAIN_FLIP=0:1 is not RANK:MESSAGE:BIT"},
+    {flip_before_the_first, "SPARSETRAIN_FLIP=0:-1:5 is not RANK:MESSAGE:BIT"},
+    {flip_below_the_first_bit, "SPARSETRAIN_FLIP=0:1:-5 is not RANK:MESSAGE:BIT"},
+    {flip_on_no_way, "SPARSETRAIN_FLIP=0:1:5:on is not RANK:MESSAGE:BIT"},
 };
 
 static void each_mistake_is_said(void **state) {
