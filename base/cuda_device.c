@@ -2,6 +2,7 @@
 #include "base/cuda_device.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,9 +37,36 @@ static struct {
     bool taken[DEVICE_COPIES];
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* -- calls that fail ---------------------------------------------------------------------------------------------- */
+
+static _Thread_local bool trying;
+static _Thread_local struct err tried; /* the first failure */
+
+void cuda_try_begin(void) {
+    trying = true;
+    tried = (struct err){0};
+}
+
+bool cuda_try_end(struct err *why) {
+    trying = false;
+    if (!tried.text[0]) return true;
+    (void)cudaGetLastError(); /* it would be reported again by the next launch */
+    return err_system(why, "%s", tried.text);
+}
+
+void cuda_failed(const char *file, int line, const char *format, ...) {
+    char text[sizeof tried.text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (!trying) die_at(file, line, "%s", text);
+    err_system(&tried, "%s", text);
+}
+
 void cuda_check(cudaError_t error, const char *call, const char *file, int line) {
     if (error != cudaSuccess)
-        die_at(file, line, "%s failed: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
+        cuda_failed(file, line, "%s failed: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
 /* -- which GPU ---------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #define ST_BASE_CUDA_DEVICE_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,10 +15,20 @@
 extern "C" {
 #endif
 
+struct err;
+
 /* Ends the job where a call of the CUDA runtime failed, with the call and what the runtime says. For launches:
  * CUDA_CALL(cudaGetLastError()) after them. */
 #define CUDA_CALL(call) cuda_check(call, #call, __FILE__, __LINE__)
 void cuda_check(cudaError_t error, const char *call, const char *file, int line);
+
+/* Between these two, a call of this thread that fails does not end the job: it is noted, and what comes after it may
+ * fail too. For what can be done in another way. end: did all work? Else *why has what the first one said. */
+void cuda_try_begin(void);
+bool cuda_try_end(struct err *why);
+
+/* A call has failed: ends the job with this line, or notes it. */
+void cuda_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The stream of this process. The calling thread is made one that works with this process's GPU. */
 cudaStream_t cuda_stream(void);

@@ -285,6 +285,8 @@ static void json_rate(struct json *j, const struct request *r, const char *befor
 
 static void print_json(const struct bench *b, const struct request *r, int wrong) {
     struct json j;
+    const char *why;
+    const enum net_graphs graphs = net_graphs(b->net, &why);
     json_open(&j);
     json_object(&j, NULL);
     json_string(&j, "bench", "net");
@@ -293,6 +295,7 @@ static void print_json(const struct bench *b, const struct request *r, int wrong
     json_string(&j, "device_about", r->device->describe());
     json_string(&j, "backend", net_backend_version(r->device));
     json_string(&j, "precision", net_precision_names[r->precision]);
+    if (graphs != NET_GRAPHS_NONE) json_boolean(&j, "graphs", graphs == NET_GRAPHS_USED);
     json_integer(&j, "batch", b->net->setup.batch);
     if (r->model->input == MODEL_TOKENS) {
         json_integer(&j, "hidden", r->hidden);
@@ -322,6 +325,15 @@ static int print_row(const struct bench *b, const struct request *r) {
     return wrong;
 }
 
+/* Slower is all that it is, but a row must not be taken for one with graphs. */
+static void say_plain_passes(const struct bench *b) {
+    const char *why;
+    if (net_graphs(b->net, &why) != NET_GRAPHS_FAILED) return;
+    fflush(stdout);
+    fprintf(stderr, "sparsetrain: batch %d: passes cannot be recorded on this GPU, and ran call by call: %s\n",
+            b->net->setup.batch, why);
+}
+
 static int fail(const struct err *e) {
     fprintf(stderr, "sparsetrain: %s\n", e->text);
     return err_status(e);
@@ -345,7 +357,10 @@ int bench_net(int argc, char **argv) {
         for (int i = 0; i < r.batches; i++) one_round(&bench[i], r.steps, round);
     if (opened && !r.json) print_head(&r);
     int wrong = 0;
-    for (int i = 0; opened && i < r.batches; i++) wrong += print_row(&bench[i], &r);
+    for (int i = 0; opened && i < r.batches; i++) {
+        wrong += print_row(&bench[i], &r);
+        say_plain_passes(&bench[i]);
+    }
     for (int i = 0; i < r.batches; i++) bench_close(&bench[i]);
     if (!opened) return fail(&e);
     return wrong ? EXIT_SYSTEM : EXIT_DONE;

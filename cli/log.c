@@ -352,9 +352,18 @@ static void meet(struct run *r, bool *stop) {
     *stop = caught != 0 || r->trouble.text[0];
 }
 
+/* Said once. Slower is all that it is. */
+static void say_plain_passes(struct run *r) {
+    const char *why;
+    if (r->log.said_plain || net_graphs(r->net, &why) != NET_GRAPHS_FAILED) return;
+    r->log.said_plain = true;
+    log_warn(r, "passes cannot be recorded on this GPU, and run call by call: %s", why);
+}
+
 void log_step(struct run *r, bool must_meet, bool *stop) {
     struct log *l = &r->log;
     l->rows[l->count++] = r->row;
+    say_plain_passes(r);
     if (must_meet || l->count >= l->interval) meet(r, stop);
 }
 
@@ -428,6 +437,10 @@ static void write_memory(const struct run *r, const double memory[2], struct jso
 void log_summary(struct run *r, uint64_t parameters_hash) {
     struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1;
+    const char *why;
+    const enum net_graphs graphs = net_graphs(r->net, &why);
+    double plain = graphs != NET_GRAPHS_USED; /* on some rank */
+    comm_allreduce_f64(r->comm, &plain, 1, COMM_MAX);
     double memory[2] = {(double)mem_resident_peak(), (double)(mem_resident() - mem_resident_shared())};
     comm_allreduce_f64(r->comm, memory, 2, COMM_MAX);
     r->log.private_memory = memory[1];
@@ -446,6 +459,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
     json_number(j, r->text ? "words_per_second" : "images_per_second", t->seconds > 0 ? t->samples / t->seconds : 0);
     json_number(j, "step_seconds", t->seconds / steps);
+    if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
     if (r->exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
     json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
     json_number(j, "bytes_received_per_step", t->bytes_received / steps);

@@ -74,6 +74,7 @@ struct log {
     int terminal;    /* the launcher's, for its width; -1: there is none */
     double patience; /* what takes longer [s] is spoken of; for tests $SPARSETRAIN_PATIENCE, else 3 */
     bool said_left;  /* how long the run will take */
+    bool said_plain; /* that passes are not recorded */
     struct {
         double begin; /* [s] */
         size_t units, done;

@@ -148,6 +148,8 @@ struct backend_ops {
     /* Can it compute in this precision here? If not, *why says so. */
     bool (*serves)(enum precision precision, struct err *why);
     void *(*open)(const struct backend_setup *setup);
+    /* After the layers were opened: can all of them be computed? If not, *why says so. NULL: they can. */
+    bool (*opened)(const void *backend, struct err *why);
     void (*close)(void *backend);
     /* Takes the input of the next pass: images or tokens to x (device), whose layout and shape is given; labels and
      * valid are kept for loss, step for dropout. The host memory may be used again. */
@@ -156,7 +158,10 @@ struct backend_ops {
      * pass of earlier, which it recorded; the layers are not to be called, nor `end`. whole: nobody needs to know when
      * a layer is done; the calls are the same each time. */
     bool (*begin)(void *backend, enum net_pass pass, bool whole);
-    void (*end)(void *backend);
+    /* False: it could not be recorded, and nothing of it was done: the same pass is begun once more. */
+    bool (*end)(void *backend);
+    /* Are passes recorded? why: of NET_GRAPHS_FAILED. NULL: there is no such thing here. */
+    enum net_graphs (*graphs)(const void *backend, const char **why);
     const struct layer_ops *layer[LAYER_KINDS];
     /* Softmax cross-entropy and top-1 over the first `valid` rows (of feed) of logits [n][classes].
      * dlogits: [n][classes], the gradient of their sum divided by `over`: n where the mean over the n rows is meant, a

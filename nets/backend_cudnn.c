@@ -20,17 +20,19 @@ void cudnn_check(cudnnStatus_t status, const char *call, const char *file, int l
     char more[512] = "";
     if (status == CUDNN_STATUS_SUCCESS) return;
     cudnnGetLastErrorString(more, sizeof more);
-    die_at(file, line,
-           "%s failed: %s%s%s (the messages of cuDNN, with CUDNN_LOGLEVEL_DBG=1 and CUDNN_LOGDEST_DBG=stderr in the "
-           "environment, may say more)",
-           call, cudnnGetErrorString(status), *more ? ": " : "", more);
+    cuda_failed(
+        file, line,
+        "%s failed: %s%s%s (the messages of cuDNN, with CUDNN_LOGLEVEL_DBG=1 and CUDNN_LOGDEST_DBG=stderr in the "
+        "environment, may say more)",
+        call, cudnnGetErrorString(status), *more ? ": " : "", more);
 }
 
 void cublas_check(cublasStatus_t status, const char *call, const char *file, int line) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    die_at(file, line,
-           "%s failed: %s (CUBLAS_LOGINFO_DBG=1 and CUBLAS_LOGDEST_DBG=stderr in the environment make cuBLAS say more)",
-           call, cublasGetStatusString(status));
+    cuda_failed(
+        file, line,
+        "%s failed: %s (CUBLAS_LOGINFO_DBG=1 and CUBLAS_LOGDEST_DBG=stderr in the environment make cuBLAS say more)",
+        call, cublasGetStatusString(status));
 }
 
 /* -- tensors ------------------------------------------------------------------------------------------------------ */
@@ -140,7 +142,7 @@ static void *open_backend(const struct backend_setup *setup) {
     const char *graphs = getenv("SPARSETRAIN_CUDA_GRAPH");
     b->precision = setup->precision;
     b->dropout_seed = setup->dropout_seed;
-    b->graphs = !graphs || strcmp(graphs, "0") != 0;
+    b->graphs = graphs && strcmp(graphs, "0") == 0 ? NET_GRAPHS_OFF : NET_GRAPHS_USED;
     open_libraries(b);
     b->algorithms = cudnn_algorithms_open();
     cudnn_feed_open(&b->feed);
@@ -175,36 +177,71 @@ static void pass_given(struct cudnn_backend *b) {
     if (b->pass == PASS_TRAIN || b->pass == PASS_INFER) CUDA_CALL(cudaEventRecord(b->answered, cuda_stream()));
 }
 
+/* What could not be recorded runs plainly from here on. */
+static void give_graphs_up(struct cudnn_backend *b) {
+    b->graphs = NET_GRAPHS_FAILED;
+    b->recording = false;
+}
+
+static void begin_recording(struct cudnn_backend *b) {
+    cuda_try_begin();
+    CUDA_CALL(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeThreadLocal));
+    b->recording = cuda_try_end(&b->graphs_why);
+    if (b->recording)
+        cuda_try_begin(); /* the calls of the pass: some may do what a capture forbids */
+    else
+        give_graphs_up(b);
+}
+
 static bool begin(void *backend, enum net_pass pass, bool whole) {
     struct cudnn_backend *b = backend;
     struct cudnn_recording *r = &b->recorded[pass];
-    cudaStream_t stream = cuda_stream();
     b->pass = pass;
     b->recording = false;
-    if (!whole || !b->graphs) return true;
+    if (!whole || b->graphs != NET_GRAPHS_USED) return true;
     if (r->graph) {
-        CUDA_CALL(cudaGraphLaunch(r->graph, stream));
+        CUDA_CALL(cudaGraphLaunch(r->graph, cuda_stream()));
         pass_given(b);
         return false;
     }
-    b->recording = r->ran;
+    if (r->ran) begin_recording(b);
     r->ran = true;
-    if (b->recording) CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     return true;
 }
 
-static void end(void *backend) {
-    struct cudnn_backend *b = backend;
-    if (b->recording) {
-        cudaGraph_t graph;
-        cudaGraphExec_t *made = &b->recorded[b->pass].graph;
-        b->recording = false;
-        CUDA_CALL(cudaStreamEndCapture(cuda_stream(), &graph));
-        CUDA_CALL(cudaGraphInstantiate(made, graph, 0));
-        CUDA_CALL(cudaGraphDestroy(graph));
-        CUDA_CALL(cudaGraphLaunch(*made, cuda_stream()));
+/* False: there is no recording. Nothing of the pass has been done then. */
+static bool end_recording(struct cudnn_backend *b) {
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    CUDA_CALL(cudaStreamEndCapture(cuda_stream(), &graph));
+    if (graph) CUDA_CALL(cudaGraphInstantiate(&made, graph, 0));
+    if (graph) CUDA_CALL(cudaGraphDestroy(graph));
+    if (cuda_try_end(&b->graphs_why)) {
+        b->recorded[b->pass].graph = made;
+        CUDA_CALL(cudaGraphLaunch(made, cuda_stream()));
+        return true;
     }
+    if (made) CUDA_CALL(cudaGraphExecDestroy(made)); /* of what a call that failed has left out */
+    give_graphs_up(b);
+    return false;
+}
+
+static bool end(void *backend) {
+    struct cudnn_backend *b = backend;
+    if (b->recording && !end_recording(b)) return false;
     pass_given(b);
+    return true;
+}
+
+static enum net_graphs graphs_of(const void *backend, const char **why) {
+    const struct cudnn_backend *b = backend;
+    *why = b->graphs_why.text;
+    return b->graphs;
+}
+
+static bool opened(const void *backend, struct err *why) {
+    const struct cudnn_backend *b = backend;
+    return !b->refused.text[0] || err_set(why, "%s", b->refused.text);
 }
 
 /* -- the loss ----------------------------------------------------------------------------------------------------- */
@@ -249,6 +286,8 @@ const struct backend_ops backend_cudnn = {
     .takes_bytes = true,
     .serves = serves,
     .open = open_backend,
+    .opened = opened,
+    .graphs = graphs_of,
     .close = close_backend,
     .feed = cudnn_feed,
     .begin = begin,

@@ -11,7 +11,8 @@
  *
  * A pass of a training step is some hundred launches of small kernels, so passes that are the same every time are
  * recorded into a CUDA graph: the first pass runs plainly (libraries load kernels when they are first used), the second
- * is recorded, every later one is one launch. SPARSETRAIN_CUDA_GRAPH=0 in the environment keeps all passes plain, which
+ * is recorded, every later one is one launch. A library may do something that a capture forbids: then all passes stay
+ * plain from there on. SPARSETRAIN_CUDA_GRAPH=0 in the environment keeps all passes plain, which
  * helps when one looks for a mistake with a debugger or a profiler. */
 #ifndef ST_NETS_BACKEND_CUDNN_H
 #define ST_NETS_BACKEND_CUDNN_H
@@ -71,7 +72,9 @@ struct cudnn_backend {
     struct cudnn_algorithms *algorithms;
     struct cudnn_feed feed;
 
-    bool graphs; /* may passes be recorded? */
+    struct err refused; /* why this precision cannot be had for a layer; empty: it can */
+    enum net_graphs graphs;
+    struct err graphs_why; /* of NET_GRAPHS_FAILED */
     enum net_pass pass;
     bool recording; /* the pass under way is being recorded */
     struct cudnn_recording recorded[NET_PASSES];

@@ -17,7 +17,8 @@ enum {
     KEY_MAX = 160,
     RESULTS_MAX = 32,            /* algorithms of a pass, each with several kinds of products */
     WORKSPACE_LIMIT = 256 << 20, /* bytes that an algorithm may want */
-    FILE_MAX_BYTES = 16 << 20    /* a cache longer than this is none */
+    NO_ALGORITHM = -1,
+    FILE_MAX_BYTES = 16 << 20 /* a cache longer than this is none */
 };
 
 /* One line: what it is about, and what was found best. */
@@ -211,17 +212,31 @@ static cudnnStatus_t workspace_of(const struct cudnn_backend *b, const struct co
     }
 }
 
-/* Arrays that are measured on: the measurement overwrites its output. */
-struct scratch {
-    void *x, *w, *y, *workspace;
-    size_t workspace_bytes;
-};
+cudnnStatus_t cudnn_convolve(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
+                             const struct conv_choice *choice, float beta, const struct conv_arrays *a) {
+    const float one = 1;
+    cudnnConvolutionDescriptor_t window = c->window[pass];
+    switch (pass) {
+    case CONV_FORWARD:
+        return cudnnConvolutionForward(b->cudnn, &one, c->x_desc, a->x, c->w_desc, a->w, window,
+                                       (cudnnConvolutionFwdAlgo_t)choice->algorithm, a->workspace, choice->workspace,
+                                       &beta, c->y_desc, a->out);
+    case CONV_DATA:
+        return cudnnConvolutionBackwardData(b->cudnn, &one, c->w_desc, a->w, c->y_desc, a->y, window,
+                                            (cudnnConvolutionBwdDataAlgo_t)choice->algorithm, a->workspace,
+                                            choice->workspace, &beta, c->x_desc, a->out);
+    default:
+        return cudnnConvolutionBackwardFilter(b->cudnn, &one, c->x_desc, a->x, c->y_desc, a->y, window,
+                                              (cudnnConvolutionBwdFilterAlgo_t)choice->algorithm, a->workspace,
+                                              choice->workspace, &beta, c->w_desc, a->out);
+    }
+}
 
 /* cuDNN's three types of results have the same fields. */
 #define FINDINGS_OF(type, find_them, ...)                                                                              \
     do {                                                                                                               \
         type results[RESULTS_MAX];                                                                                     \
-        CUDNN_CALL(find_them(b->cudnn, __VA_ARGS__, RESULTS_MAX, &count, results, s->workspace, s->workspace_bytes));  \
+        CUDNN_CALL(find_them(b->cudnn, __VA_ARGS__, RESULTS_MAX, &count, results, a->workspace, workspace));           \
         for (int i = 0; i < count; i++)                                                                                \
             findings[i] = (struct finding){.algorithm = (int)results[i].algo,                                          \
                                            .math = (int)results[i].mathType,                                           \
@@ -230,21 +245,70 @@ struct scratch {
                                            .memory = results[i].memory};                                               \
     } while (0)
 
-/* All algorithms of a pass, the fastest first; how many. */
-static int try_all(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct scratch *s,
-                   struct finding findings[RESULTS_MAX]) {
+/* All algorithms of a pass, the fastest first; how many: 0 where the library finds that it cannot measure this one. */
+static int try_all(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
+                   const struct conv_arrays *a, size_t workspace, struct finding findings[RESULTS_MAX],
+                   struct err *why) {
     int count = 0;
     cudnnConvolutionDescriptor_t window = c->window[pass];
+    cuda_try_begin();
     if (pass == CONV_FORWARD)
-        FINDINGS_OF(cudnnConvolutionFwdAlgoPerf_t, cudnnFindConvolutionForwardAlgorithmEx, c->x_desc, s->x, c->w_desc,
-                    s->w, window, c->y_desc, s->y);
+        FINDINGS_OF(cudnnConvolutionFwdAlgoPerf_t, cudnnFindConvolutionForwardAlgorithmEx, c->x_desc, a->x, c->w_desc,
+                    a->w, window, c->y_desc, a->out);
     else if (pass == CONV_DATA)
-        FINDINGS_OF(cudnnConvolutionBwdDataAlgoPerf_t, cudnnFindConvolutionBackwardDataAlgorithmEx, c->w_desc, s->w,
-                    c->y_desc, s->y, window, c->x_desc, s->x);
+        FINDINGS_OF(cudnnConvolutionBwdDataAlgoPerf_t, cudnnFindConvolutionBackwardDataAlgorithmEx, c->w_desc, a->w,
+                    c->y_desc, a->y, window, c->x_desc, a->out);
     else
-        FINDINGS_OF(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnFindConvolutionBackwardFilterAlgorithmEx, c->x_desc, s->x,
-                    c->y_desc, s->y, window, c->w_desc, s->w);
-    return count;
+        FINDINGS_OF(cudnnConvolutionBwdFilterAlgoPerf_t, cudnnFindConvolutionBackwardFilterAlgorithmEx, c->x_desc, a->x,
+                    c->y_desc, a->y, window, c->w_desc, a->out);
+    return cuda_try_end(why) ? count : 0;
+}
+
+/* The fastest of those that may be taken. */
+static struct entry best_of(const struct cudnn_backend *b, enum conv_pass pass, const struct finding *findings,
+                            int count) {
+    for (int i = 0; i < count; i++) {
+        const int math = math_asked_for(b->precision, findings[i].math);
+        if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, math) &&
+            rounds_well(b->precision, pass, findings[i].algorithm))
+            return (struct entry){.algorithm = findings[i].algorithm, .math = math};
+    }
+    return (struct entry){.algorithm = NO_ALGORITHM};
+}
+
+static void set_math(const struct conv *c, enum conv_pass pass, int math) {
+    CUDNN_CALL(cudnnSetConvolutionMathType(c->window[pass], (cudnnMathType_t)math));
+}
+
+/* Does it work? Once is enough to know. */
+static bool works(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct entry *e,
+                  const struct conv_arrays *a, struct err *why) {
+    struct conv_choice choice = {.algorithm = e->algorithm};
+    set_math(c, pass, e->math);
+    if (workspace_of(b, c, pass, e->algorithm, &choice.workspace) != CUDNN_STATUS_SUCCESS ||
+        choice.workspace > WORKSPACE_LIMIT)
+        return false;
+    cuda_try_begin();
+    CUDNN_CALL(cudnn_convolve(b, c, pass, &choice, 0, a));
+    CUDA_CALL(cudaStreamSynchronize(cuda_stream()));
+    return cuda_try_end(why);
+}
+
+/* Where the measurement gave nothing: the algorithms of a pass that cuDNN's manual calls deterministic and that it has
+ * for every shape, on tensor cores first, as far as the precision has them. */
+static struct entry first_that_works(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
+                                     const struct conv_arrays *a, struct err *why) {
+    static const int standard[CONV_PASSES][2] = {
+        [CONV_FORWARD] = {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
+        [CONV_DATA] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1},
+        [CONV_FILTER] = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}};
+    static const cudnnMathType_t maths[] = {CUDNN_TENSOR_OP_MATH, CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH};
+    for (size_t m = 0; m < sizeof maths / sizeof *maths; m++)
+        for (int i = 0; i < 2; i++) {
+            const struct entry e = {.algorithm = standard[pass][i], .math = (int)maths[m]};
+            if (math_fits(b->precision, e.math) && works(b, c, pass, &e, a, why)) return e;
+        }
+    return (struct entry){.algorithm = NO_ALGORITHM};
 }
 
 /* Numbers of both signs between 1/2 and 1, whether they are read as floats or as bf16: on zeros a GPU draws less power
@@ -275,34 +339,25 @@ static size_t most_workspace(const struct cudnn_backend *b, const struct conv *c
     return most;
 }
 
-static void set_math(const struct conv *c, enum conv_pass pass, int math) {
-    CUDNN_CALL(cudnnSetConvolutionMathType(c->window[pass], (cudnnMathType_t)math));
-}
-
-static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const char *key) {
+/* NO_ALGORITHM: none will do; *why has what the library said of the last that was tried. */
+static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const char *key,
+                            struct err *why) {
     struct finding findings[RESULTS_MAX];
-    struct entry best = {.algorithm = -1};
+    struct err not_measured = {0};
     size_t w_bytes;
     set_math(c, pass, b->precision == PRECISION_F32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
     CUDNN_CALL(cudnnGetFilterSizeInBytes(c->w_desc, &w_bytes));
     size_t workspace = most_workspace(b, c, pass);
-    struct scratch s = {.x = numbers(c->x.floats * sizeof(float)),
-                        .w = numbers(w_bytes),
-                        .y = numbers(c->y.floats * sizeof(float)),
-                        .workspace = cuda_alloc(workspace, "the measurement of a convolution"),
-                        .workspace_bytes = workspace};
-    int count = try_all(b, c, pass, &s, findings);
+    void *memory[] = {numbers(c->x.floats * sizeof(float)), numbers(w_bytes), numbers(c->y.floats * sizeof(float)),
+                      cuda_alloc(workspace, "the measurement of a convolution")};
+    const int out[CONV_PASSES] = {[CONV_FORWARD] = 2, [CONV_DATA] = 0, [CONV_FILTER] = 1};
+    const struct conv_arrays a = {memory[0], memory[1], memory[2], memory[out[pass]], memory[3]};
+    int count = try_all(b, c, pass, &a, workspace, findings, &not_measured);
     cuda_wait();
-    void *memory[] = {s.x, s.w, s.y, s.workspace};
+    struct entry best = best_of(b, pass, findings, count);
+    if (best.algorithm == NO_ALGORITHM) best = first_that_works(b, c, pass, &a, why);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
-    for (int i = 0; i < count && best.algorithm < 0; i++) {
-        const int math = math_asked_for(b->precision, findings[i].math);
-        if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, math) &&
-            rounds_well(b->precision, pass, findings[i].algorithm))
-            best = (struct entry){.algorithm = findings[i].algorithm, .math = math};
-    }
-    if (best.algorithm < 0)
-        die("cuDNN has no reproducible algorithm for the convolution %s; try another --precision", key);
+    if (best.algorithm == NO_ALGORITHM && not_measured.text[0]) *why = not_measured;
     snprintf(best.key, sizeof best.key, "%s", key);
     return best;
 }
@@ -327,9 +382,23 @@ static void key_of(char key[KEY_MAX], enum precision precision, const struct con
              c->pad);
 }
 
+/* The first refusal is what the net is refused for; of what the library said, the status and its explanation. */
+static void refuse(struct cudnn_backend *b, const char *key, const struct err *why) {
+    const char *said = strstr(why->text, " failed: ");
+    said = said ? said + strlen(" failed: ") : why->text;
+    const int length = (int)strcspn(said, "(");
+    err_set(&b->refused,
+            "--precision %s: cuDNN %zu.%zu.%zu has no reproducible algorithm for the convolution %s%s%.*s; take "
+            "--precision %s",
+            net_precision_names[b->precision], cudnnGetVersion() / 10000, cudnnGetVersion() / 100 % 100,
+            cudnnGetVersion() % 100, key, length > 0 ? ": " : "", length > 0 && said[length] ? length - 1 : length,
+            said, b->precision == PRECISION_F32 ? "tf32" : "f32");
+}
+
 struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass) {
     struct cudnn_algorithms *all = b->algorithms;
     struct conv_choice choice;
+    struct err why = {0};
     char key[KEY_MAX];
     key_of(key, b->precision, c, pass);
     const struct entry *known = find(all, key);
@@ -341,10 +410,13 @@ struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, e
     }
     known = find(all, key);
     if (!known || !use(b, c, pass, known, &choice)) {
-        struct entry measured = measure(b, c, pass, key);
-        remember(all, &measured);
-        if (file >= 0) append(file, &measured);
-        if (!use(b, c, pass, &measured, &choice)) die("cuDNN does not know its own algorithm for %s", key);
+        struct entry measured = measure(b, c, pass, key, &why);
+        if (measured.algorithm != NO_ALGORITHM) remember(all, &measured);
+        if (measured.algorithm != NO_ALGORITHM && file >= 0) append(file, &measured);
+        if (measured.algorithm == NO_ALGORITHM || !use(b, c, pass, &measured, &choice)) {
+            refuse(b, key, &why);
+            choice = (struct conv_choice){.algorithm = NO_ALGORITHM};
+        }
     }
     if (file >= 0) close(file); /* gives the lock back */
     return choice;

@@ -27,10 +27,22 @@ struct conv_choice {
     size_t workspace;
 };
 
+/* Device memory of one pass: two of x, w, y go in, `out` is the third. */
+struct conv_arrays {
+    const void *x, *w, *y;
+    void *out, *workspace;
+};
+
+/* out = the pass's sums + beta * out */
+cudnnStatus_t cudnn_convolve(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
+                             const struct conv_choice *choice, float beta, const struct conv_arrays *a);
+
 struct cudnn_algorithms *cudnn_algorithms_open(void);
 void cudnn_algorithms_close(struct cudnn_algorithms *all);
 
-/* The choice for a pass of this convolution, set in its window too. Allocates and waits where it has to measure. */
+/* The choice for a pass of this convolution, set in its window too. Allocates and waits where it has to measure. Where
+ * the library fails to measure, the standard algorithms are tried by themselves; where none of them works, the backend
+ * is told so (b->refused), and the convolution cannot be run. */
 struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass);
 
 #endif

@@ -144,44 +144,41 @@ static void give_weights(const struct convolution *c, bool adds, float *dparam) 
 
 /* -- passes ------------------------------------------------------------------------------------------------------- */
 
+/* The workspace may have moved since the last time. */
+static void convolve(const struct convolution *c, enum conv_pass pass, float beta, const struct conv_arrays *arrays) {
+    struct conv_arrays a = *arrays;
+    a.workspace = c->backend->workspace;
+    CUDNN_CALL(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a));
+}
+
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     struct convolution *c = layer;
     const struct conv *v = &c->conv;
-    const struct conv_choice *choice = &c->choice[CONV_FORWARD];
-    const float one = 1, zero = 0;
-    const void *w = take_weights(c, call->param, true), *x = call->x;
+    struct conv_arrays a = {.x = call->x, .w = take_weights(c, call->param, true), .out = call->y};
     if (c->recast) {
         const struct cuda_shape shape = cudnn_shape(&v->x);
         cuda_to_last(&shape, call->x, c->x, cudnn_is_bf16(&v->x));
-        x = c->x;
+        a.x = c->x;
     }
-    CUDNN_CALL(cudnnConvolutionForward(c->backend->cudnn, &one, v->x_desc, x, v->w_desc, w, v->window[CONV_FORWARD],
-                                       (cudnnConvolutionFwdAlgo_t)choice->algorithm, c->backend->workspace,
-                                       choice->workspace, &zero, v->y_desc, call->y));
+    convolve(c, CONV_FORWARD, 0, &a);
     if (c->has_bias) cuda_bias_forward(&c->bias, call->param + c->weights_size, call->y);
 }
 
 static void backward_filter(struct convolution *c, const struct layer_call *call) {
-    const struct conv *v = &c->conv;
-    const struct conv_choice *choice = &c->choice[CONV_FILTER];
-    const float one = 1, beta = call->adds && adds_by_itself(c) ? 1 : 0;
+    const float beta = call->adds && adds_by_itself(c) ? 1 : 0;
     const bool direct = in_place(c, call->dparam);
-    CUDNN_CALL(cudnnConvolutionBackwardFilter(c->backend->cudnn, &one, v->x_desc, c->recast ? c->x : call->x, v->y_desc,
-                                              call->dy, v->window[CONV_FILTER],
-                                              (cudnnConvolutionBwdFilterAlgo_t)choice->algorithm, c->backend->workspace,
-                                              choice->workspace, &beta, v->w_desc, direct ? call->dparam : c->dw));
+    convolve(
+        c, CONV_FILTER, beta,
+        &(struct conv_arrays){.x = c->recast ? c->x : call->x, .y = call->dy, .out = direct ? call->dparam : c->dw});
     if (!direct) give_weights(c, call->adds, call->dparam);
 }
 
 static void backward_data(struct convolution *c, const struct layer_call *call) {
     const struct conv *v = &c->conv;
-    const struct conv_choice *choice = &c->choice[CONV_DATA];
-    const float one = 1, zero = 0;
-    CUDNN_CALL(cudnnConvolutionBackwardData(c->backend->cudnn, &one, v->w_desc, take_weights(c, call->param, false),
-                                            v->y_desc, call->dy, v->window[CONV_DATA],
-                                            (cudnnConvolutionBwdDataAlgo_t)choice->algorithm, c->backend->workspace,
-                                            choice->workspace, &zero, v->x_desc, c->recast ? c->dx : call->dx));
+    convolve(c, CONV_DATA, 0,
+             &(struct conv_arrays){
+                 .w = take_weights(c, call->param, false), .y = call->dy, .out = c->recast ? c->dx : call->dx});
     if (c->recast) {
         const struct cuda_shape shape = cudnn_shape(&v->x);
         cuda_from_last(&shape, c->dx, call->dx, cudnn_is_bf16(&v->x));

@@ -62,8 +62,9 @@ static bool begin(void *backend, enum net_pass pass, bool whole) {
     omp_set_num_threads(b->threads);
     return true;
 }
-static void end(void *backend) {
+static bool end(void *backend) {
     (void)backend;
+    return true;
 }
 
 static void *open_backend(const struct backend_setup *setup) {

@@ -51,8 +51,18 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     m->backend_state = backend->open(
         &(struct backend_setup){setup->threads, setup->precision, setup->dropout_seed, .adds = setup->accumulate > 1});
     open_layers(net);
+    if (backend->opened && !backend->opened(m->backend_state, e)) {
+        net_close(net);
+        return NULL;
+    }
     net_plan(net);
     return net;
+}
+
+enum net_graphs net_graphs(const struct net *net, const char **why) {
+    const struct net_impl *m = net_impl(net);
+    *why = "";
+    return m->backend->graphs ? m->backend->graphs(m->backend_state, why) : NET_GRAPHS_NONE;
 }
 
 size_t net_device_bytes(const struct net *net) {
@@ -111,7 +121,7 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
     input.step = m->step;
     if (training) m->step++;
     m->backend->feed(m->backend_state, &input, &m->tensor[0].shape, m->tensor[0].data);
-    if (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
+    while (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
         for (int i = 0; i < m->layers; i++) {
             struct net_layer *l = &m->layer[i];
             struct layer_call call = call_of(net, l, false);
@@ -121,7 +131,7 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
         m->backend->loss(m->backend_state, logits->data, logits->shape.n, logits->shape.c,
                          (double)logits->shape.n * (net->setup.accumulate > 1 ? net->setup.accumulate : 1),
                          training ? slot_data(m, logits->gradient_at[0]) : NULL);
-        m->backend->end(m->backend_state);
+        if (m->backend->end(m->backend_state)) break;
     }
     if (result) net_result(net, result);
 }
@@ -159,17 +169,18 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
     struct net_impl *m = net_impl(net);
     size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
     if (adds && net->setup.accumulate < 2) die("a net whose steps are of one batch adds up no gradients");
-    if (!m->backend->begin(m->backend_state, adds ? PASS_BACKWARD_ADD : PASS_BACKWARD, ready == NULL)) return;
-    for (int i = m->layers - 1; i >= 0; i--) {
-        struct net_layer *l = &m->layer[i];
-        struct layer_call call = call_of(net, l, adds);
-        m->backend->layer[l->spec.kind]->backward(l->self, &call);
-        beat();
-        if (!ready || l->param >= final) continue;
-        final = l->param;
-        ready(context, final);
+    while (m->backend->begin(m->backend_state, adds ? PASS_BACKWARD_ADD : PASS_BACKWARD, ready == NULL)) {
+        for (int i = m->layers - 1; i >= 0; i--) {
+            struct net_layer *l = &m->layer[i];
+            struct layer_call call = call_of(net, l, adds);
+            m->backend->layer[l->spec.kind]->backward(l->self, &call);
+            beat();
+            if (!ready || l->param >= final) continue;
+            final = l->param;
+            ready(context, final);
+        }
+        if (m->backend->end(m->backend_state)) break;
     }
-    m->backend->end(m->backend_state);
 }
 
 void net_backward(struct net *net) {

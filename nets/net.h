@@ -27,6 +27,14 @@ enum precision {
 extern const char *const net_precision_names[]; /* by enum precision, NULL-terminated */
 bool net_precision_parse(const char *name, enum precision *precision);
 
+/* A device may record the calls of a pass and repeat them at once. */
+enum net_graphs {
+    NET_GRAPHS_NONE,  /* this one knows no such thing */
+    NET_GRAPHS_USED,  /* they are recorded, or will be */
+    NET_GRAPHS_OFF,   /* the user does not want it */
+    NET_GRAPHS_FAILED /* it could not be done; every pass runs call by call */
+};
+
 struct net_setup {
     int batch;                   /* images, or streams, a step on this rank, >= 1 */
     int channels, height, width; /* of an input image */
@@ -103,6 +111,10 @@ int net_rows(const struct net_setup *setup);
  * +-1 / sqrt(hidden), biases 0), running means 0 and variances 1, carry 0. NULL on a user's mistake. */
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e);
 void net_close(struct net *net);
+
+/* Are passes recorded now? why: in words, of NET_GRAPHS_FAILED, which comes in the first passes if it does; as long as
+ * the net is open. */
+enum net_graphs net_graphs(const struct net *net, const char **why);
 
 /* The number of the next training pass, which dropout draws its masks from: 0 in a fresh net, and net_forward* counts
  * on. For runs that are resumed. */

@@ -115,6 +115,23 @@ on_the_gpu() {
     fi
 }
 
+# A library that no graph can record: said once, logged, the same bits.
+goes_plain() {
+    plain_p=$1
+    rm -rf "$W/graphs" "$W/none"
+    start "$plain_p" $tiny --steps 4 --device cuda --out "$W/graphs"
+    SPARSETRAIN_HOSTCUDA_FAIL=cudaGraphInstantiate start "$plain_p" $tiny --steps 4 --device cuda --out "$W/none"
+    status=$?
+    why="status $status: $(head -c 500 "$W/err")"
+    [ $status -eq 0 ] && [ "$(our_lines)" -eq 1 ] || return 1
+    grep -q '^sparsetrain: passes cannot be recorded on this GPU, and run call by call: cudaGraphInstantiate' "$W/err" || return 1
+    why="logged: $(tail -n 1 "$W/none/run.jsonl")"
+    grep '"type":"summary"' "$W/none/run.jsonl" | grep -q '"graphs":false' || return 1
+    grep '"type":"summary"' "$W/graphs/run.jsonl" | grep -q '"graphs":true' || return 1
+    why="other bits"
+    [ -n "$(hash_of "$W/none")" ] && [ "$(hash_of "$W/none")" = "$(hash_of "$W/graphs")" ]
+}
+
 # The line says what was wanted, how much of it, how much there is, and what to do.
 runs_out() {
     SPARSETRAIN_HOSTCUDA_MIB=$1 start 1 --data synthetic:256x16 --batch 64 --steps 1 --eval-every 0 --device cuda --out "$W/large"
@@ -131,6 +148,10 @@ if [ -z "${SPARSETRAIN_TEST_DEVICE:-}" ]; then
     on_the_cpu
 elif [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ]; then
     on_the_gpu hostcuda
+    for p in 1 2; do check "passes that cannot be recorded, P = $p" goes_plain $p; done
+    SPARSETRAIN_HOSTCUDA_FAIL=cudaGraphInstantiate "$PROGRAM" bench net --model resnet20 --batch 1 --steps 1 --repeat 1 --device cuda --json > "$W/out" 2> "$W/err"
+    check "bench net: its row says so" grep -q '"graphs":false' "$W/out"
+    check "and a line" grep -q '^sparsetrain: batch 1: passes cannot be recorded on this GPU' "$W/err"
     check "memory that runs out: what for, how much, and which option" runs_out 20
 else
     on_the_gpu cuda

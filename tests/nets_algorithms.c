@@ -21,18 +21,11 @@
 #include "nets/net.h"
 #include "tests/test_device.h"
 
-enum { SHAPES = 6, TEXT_MAX = 1 << 16 };
+enum { SHAPES = 6, STRIDED = 2, TEXT_MAX = 1 << 16 };
 
 static char folder[64];
 
-/* One child opens a net and runs it; the loss in bits, or 1 where something went wrong. A process that has used a GPU
- * may not fork, so everything is done in children. */
-static pid_t start_child(int answer) {
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child > 0) return child;
-    struct err e = {0};
+static struct net *open_net(enum precision precision, struct err *e) {
     const struct model_ops *model;
     TABLE_FIND(models, "resnet20", model);
     struct net_setup setup = {.batch = 2,
@@ -42,11 +35,23 @@ static pid_t start_child(int answer) {
                               .classes = 10,
                               .threads = 1,
                               .seed = 3,
+                              .precision = precision,
                               .device = test_device()};
+    return net_open(model, &setup, e);
+}
+
+/* One child opens a net and runs it; the loss in bits, or 1 where something went wrong. A process that has used a GPU
+ * may not fork, so everything is done in children. */
+static pid_t start_child(int answer) {
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) return child;
+    struct err e = {0};
     static float x[2 * 3 * 8 * 8];
     const int32_t y[2] = {1, 7};
     for (int i = 0; i < 2 * 3 * 8 * 8; i++) x[i] = (float)(i % 17) / 8 - 1;
-    struct net *net = net_open(model, &setup, &e);
+    struct net *net = open_net(PRECISION_F32, &e);
     struct net_result r;
     if (!net) _exit(1);
     net_forward(net, x, y, &r);
@@ -238,6 +243,100 @@ static void the_place_is_as_documented(void **state) {
     snprintf(folder, sizeof folder, "%s", above);
 }
 
+/* -- a library that fails ----------------------------------------------------------------------------------------- */
+
+#define FINDS                                                                                                          \
+    "cudnnFindConvolutionForwardAlgorithmEx,cudnnFindConvolutionBackwardDataAlgorithmEx,"                              \
+    "cudnnFindConvolutionBackwardFilterAlgorithmEx"
+
+static bool told_to_fail(const char *test, const char *calls) {
+    if (!getenv("SPARSETRAIN_TEST_EMULATED")) {
+        printf("# SKIP %s: calls fail when they are told to on the stand-in alone\n", test);
+        return false;
+    }
+    setenv("SPARSETRAIN_HOSTCUDA_FAIL", calls, 1);
+    return true;
+}
+
+/* Then the algorithms that are there for every shape and reproducible are taken, and remembered. */
+static void a_measurement_that_fails_is_done_without(void **state) {
+    static char text[TEXT_MAX];
+    (void)state;
+    double loss = run_children(1);
+    char path[512];
+    assert_true(find_file(path));
+    assert_int_equal(unlink(path), 0);
+    if (!told_to_fail(__func__, FINDS)) skip();
+    double other = run_children(1);
+    unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+    assert_memory_equal(&loss, &other, sizeof loss);
+    read_file(text);
+    assert_int_equal(lines_of(text), 3 * SHAPES - 1);
+    int forward = 0, back = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) { /* ALGORITHM 1 of each pass, FMA */
+        const char *choice = strstr(line, " = ") + 3;
+        if (strncmp(choice, "1 3\n", 4) != 0) fail_msg("%.120s", line);
+        forward += strncmp(line, "forward", 7) == 0;
+        back += strncmp(line, "forward", 7) != 0;
+    }
+    assert_int_equal(forward, SHAPES);
+    assert_int_equal(back, 2 * SHAPES - 1);
+}
+
+/* One shape alone: all others are measured. */
+static void one_that_fails_costs_no_other(void **state) {
+    static char text[TEXT_MAX];
+    (void)state;
+    if (!told_to_fail(__func__, "cudnnFindConvolutionForwardAlgorithmEx:2")) skip();
+    run_children(1);
+    unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+    read_file(text);
+    assert_int_equal(lines_of(text), 3 * SHAPES - 1);
+    int standard = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+        standard += strncmp(line, "forward", 7) == 0 && strncmp(strstr(line, " = "), " = 1 ", 5) == 0;
+    assert_int_equal(standard, STRIDED + 1); /* of which Winograd knows nothing */
+}
+
+/* No algorithm at all: the precision is refused, in words, and nothing dies; what else the process does goes on. */
+static void a_precision_without_algorithms_is_refused(void **state) {
+    (void)state;
+    static const char *const calls[] = {FINDS ",cudnnConvolutionForward", FINDS ",cudnnConvolutionBackwardFilter"};
+    static const char *const passes[] = {"for the convolution forward bf16 x 2x3x8x8",
+                                         "for the convolution filter bf16 x 2x3x8x8"};
+    for (size_t i = 0; i < 2; i++) {
+        if (!told_to_fail(__func__, calls[i])) skip();
+        struct err e = {0};
+        int ends[2];
+        assert_int_equal(pipe(ends), 0);
+        fflush(NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct net *none = open_net(PRECISION_BF16, &e);
+            bool told = write(ends[1], &e, sizeof e) == sizeof e;
+            unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+            struct net *net = open_net(PRECISION_F32, &e);
+            net_close(net);
+            _exit(!none && net && told ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(read(ends[0], &e, sizeof e), sizeof e);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        close(ends[0]), close(ends[1]);
+        unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+        assert_int_equal(e.status, EXIT_USER);
+        static const char *const parts[] = {"--precision bf16: cuDNN ", "as it was told to", "; take --precision f32"};
+        for (size_t part = 0; part < 3; part++)
+            if (!strstr(e.text, parts[part])) fail_msg("no \"%s\" in: %s", parts[part], e.text);
+        if (!strstr(e.text, passes[i])) fail_msg("no \"%s\" in: %s", passes[i], e.text);
+        char path[512];
+        assert_true(find_file(path)); /* the other passes are remembered */
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     test_device_in_children();
@@ -252,6 +351,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(no_place_is_no_error, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_fifo_is_not_waited_for, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_measurement_that_fails_is_done_without, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(one_that_fails_costs_no_other, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_precision_without_algorithms_is_refused, fresh_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     hostcuda_lock();
     cudaStream_t s = hostcuda_stream(stream);
     cudaError_t error = cudaSuccess;
-    if (s->legacy) {
+    if (s->legacy || hostcuda_fails(__func__)) {
         error = cudaErrorStreamCaptureUnsupported;
     } else if (s->capture) {
         error = cudaErrorIllegalState;
@@ -243,6 +243,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
     (void)flags;
+    if (hostcuda_fails(__func__)) return hostcuda_answer(cudaErrorMemoryAllocation);
     hostcuda_lock();
     *exec = calloc(1, sizeof **exec);
     if (!*exec) hostcuda_complain("no memory for a graph");

@@ -185,6 +185,7 @@ static void output_apart(const char *function, const struct convolution *v) {
 /* The second half of the three calls; conv->workspace_bytes is what the caller offers. */
 static cudnnStatus_t launch(const char *function, cudnnHandle_t handle, struct convolution *conv, int algorithm,
                             const void *alpha, const void *beta) {
+    MAY_FAIL(function, handle);
     BAD_UNLESS(alpha && beta);
     BAD_UNLESS(conv->x && conv->filter && conv->y);
     struct conv_choice choice = hostcudnn_conv_choice(conv, algorithm);

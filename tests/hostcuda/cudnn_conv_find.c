@@ -156,6 +156,7 @@ static void fill(const void *argument) {
 
 /* Trying the algorithms leaves garbage, here NaNs, in the output and in the workspace. */
 static cudnnStatus_t try_all(const char *function, cudnnHandle_t handle, const struct convolution *v) {
+    MAY_FAIL(function, handle);
     BAD_UNLESS(v->x && v->filter && v->y);
     BAD_UNLESS(v->workspace || v->workspace_bytes == 0);
     SUPPORTED_IF(!hostcuda_capturing(handle->stream));

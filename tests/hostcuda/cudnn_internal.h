@@ -64,6 +64,13 @@ cudnnStatus_t hostcudnn_fail(cudnnStatus_t status, const char *format, ...) __at
     do {                                                                                                               \
         if (!(condition)) return hostcudnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%s: not true: %s", __func__, #condition); \
     } while (0)
+/* Where a test has ordered it, the call fails, after something that no capture survives. */
+#define MAY_FAIL(function, handle)                                                                                     \
+    do {                                                                                                               \
+        if (!hostcuda_fails(function)) break;                                                                          \
+        (void)cudaStreamSynchronize((handle)->stream);                                                                 \
+        return hostcudnn_fail(CUDNN_STATUS_EXECUTION_FAILED, "%s: as it was told to", function);                       \
+    } while (0)
 #define PASS_ON(call)                                                                                                  \
     do {                                                                                                               \
         cudnnStatus_t status_ = (call);                                                                                \

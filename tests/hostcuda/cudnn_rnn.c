@@ -238,6 +238,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc
                               void *reserveSpace) {
     struct lstm net;
     BAD_UNLESS(handle && x && y && yDesc && hDesc && cDesc);
+    MAY_FAIL(__func__, handle);
     BAD_UNLESS(fwdMode == CUDNN_FWD_MODE_INFERENCE || fwdMode == CUDNN_FWD_MODE_TRAINING);
     PASS_ON(check_shapes(&net, rnnDesc, xDesc, yDesc, hDesc, cDesc));
     PASS_ON(check_spaces(__func__, &net, weightSpace, weightSpaceSize, workSpace, workSpaceSize, reserveSpace,
@@ -272,6 +273,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       size_t reserveSpaceSize, void *reserveSpace) {
     struct lstm net;
     BAD_UNLESS(handle && y && dy && dx && yDesc && hDesc && cDesc);
+    MAY_FAIL(__func__, handle);
     PASS_ON(check_shapes(&net, rnnDesc, xDesc, yDesc, hDesc, cDesc));
     PASS_ON(check_spaces(__func__, &net, weightSpace, weightSpaceSize, workSpace, workSpaceSize, reserveSpace,
                          reserveSpaceSize, true));
@@ -307,6 +309,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          void *reserveSpace) {
     struct lstm net;
     BAD_UNLESS(handle && x && y && yDesc && hDesc);
+    MAY_FAIL(__func__, handle);
     SUPPORTED_IF(addGrad == CUDNN_WGRAD_MODE_ADD); /* so documented: the only one so far */
     PASS_ON(check_shapes(&net, rnnDesc, xDesc, yDesc, hDesc, NULL));
     PASS_ON(check_spaces(__func__, &net, dweightSpace, weightSpaceSize, workSpace, workSpaceSize, reserveSpace,

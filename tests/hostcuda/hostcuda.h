@@ -46,6 +46,11 @@ void hostcuda_need(const char *function, const char *argument, const void *p, si
 void hostcuda_apart(const char *function, const void *output, size_t output_bytes, const char *argument,
                     const void *input, size_t input_bytes);
 
+/* Shall this call of the function fail? SPARSETRAIN_HOSTCUDA_FAIL names functions whose calls do, with commas between
+ * them: "cudaGraphInstantiate" all, "cudnnRNNForward:2" the second one, counted from when the variable was set. Those
+ * that ask are the functions of which a real library refuses what the stand-in can do. */
+bool hostcuda_fails(const char *function);
+
 /* Is the stream being captured into a graph? */
 bool hostcuda_capturing(cudaStream_t stream);
 

@@ -30,6 +30,44 @@ void hostcuda_unlock(void) {
     pthread_mutex_unlock(&lock);
 }
 
+/* -- failures to order --------------------------------------------------------------------------------------------- */
+
+/* How many calls of the function there were, this one included, since the variable had another value. */
+static unsigned count_call(const char *wanted, const char *function) {
+    enum { FUNCTIONS = 16 };
+    static struct {
+        const char *name;
+        unsigned calls;
+    } counted[FUNCTIONS];
+    static char last[256];
+    if (strcmp(last, wanted) != 0) {
+        memset(counted, 0, sizeof counted);
+        snprintf(last, sizeof last, "%s", wanted);
+    }
+    for (int i = 0; i < FUNCTIONS; i++) {
+        if (!counted[i].name) counted[i].name = function;
+        if (strcmp(counted[i].name, function) == 0) return ++counted[i].calls;
+    }
+    hostcuda_complain("SPARSETRAIN_HOSTCUDA_FAIL has more than %d functions", FUNCTIONS);
+}
+
+bool hostcuda_fails(const char *function) {
+    const char *wanted = getenv("SPARSETRAIN_HOSTCUDA_FAIL");
+    const size_t length = strlen(function);
+    bool fails = false;
+    if (!wanted) return false;
+    hostcuda_lock();
+    for (const char *at = wanted; at && !fails; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (strncmp(at, function, length) != 0 || (at[length] && !strchr(",:", at[length]))) continue;
+        const unsigned call = count_call(wanted, function);
+        fails = at[length] != ':' || call == (unsigned)atoi(at + length + 1);
+    }
+    hostcuda_unlock();
+    return fails;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
 static _Thread_local cudaError_t last_error;
 
 cudaError_t hostcuda_answer(cudaError_t error) {
