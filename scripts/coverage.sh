@@ -29,13 +29,14 @@ command -v gcovr > /dev/null 2>&1 || {
     exit 77
 }
 
+# ST_SANITIZE: loops for several instruction sets are compiled once (base/simd.h), of which a machine would run one.
 result=0
 if [ $action = run ]; then
     mkdir -p "$folder" || exit 1
     case $folder in /*) hook=$folder/hook.o ;; *) hook=$PWD/$folder/hook.o ;; esac
     "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O1 -c tests/coverage.c -o "$hook" || exit 1
     MAKEFLAGS='' make --no-print-directory -j"$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" BUILD="$folder" CUDA=0 smpicc= WERROR=0 \
-        CFLAGS='-O1 --coverage -fprofile-update=atomic' LDFLAGS="--coverage $hook" programs tests > "$folder/log" 2>&1 || {
+        CFLAGS='-O1 --coverage -fprofile-update=atomic -DST_SANITIZE' LDFLAGS="--coverage $hook" programs tests > "$folder/log" 2>&1 || {
         tail -n 30 "$folder/log"
         echo "coverage.sh: the build with counters failed" >&2
         exit 1
