@@ -285,15 +285,16 @@ static bool holds(const struct run *r, const struct written *w, const float *par
 
 /* Rank 0: parameters, optimiser, position; they reach the others by broadcast, so all start from the same bits. */
 static bool load_model(struct run *r, const struct checkpoint *from, float *param, float *moments, struct position *p,
-                       struct written *w, struct err *e) {
+                       struct written *w, uint64_t *unfit, struct err *e) {
     struct container c;
     if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
-    bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e) &&
-                fits(r, p, &c, e) && container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
-                container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e) &&
-                checkpoint_check_finite(param, r->n, "parameters", c.path, e) &&
-                checkpoint_check_moments(moments, r->n, r->optimiser.ops, "optimiser", c.path, e) &&
-                find_hashes(&c, "hashes", w, e) && holds(r, w, param, moments, c.path, e);
+    bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e);
+    *unfit = good && !fits(r, p, &c, e);
+    good = good && !*unfit && container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
+           container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e) &&
+           checkpoint_check_finite(param, r->n, "parameters", c.path, e) &&
+           checkpoint_check_moments(moments, r->n, r->optimiser.ops, "optimiser", c.path, e) &&
+           find_hashes(&c, "hashes", w, e) && holds(r, w, param, moments, c.path, e);
     container_close(&c);
     return good;
 }
@@ -352,14 +353,17 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
     return good;
 }
 
-bool checkpoint_load(struct run *r, const struct checkpoint *from, struct err *e) {
+bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged, struct err *e) {
     struct position p = {0};
+    uint64_t unfit = 0;
     struct written written = {0};
     const struct arena *a = &r->net->arena;
     float *param = mem_alloc(r->n, sizeof *param, "the parameters");
     float *moments = mem_alloc(r->optimiser.n_state, sizeof *moments, "the optimiser's state");
-    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &written, e);
+    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &written, &unfit, e);
     bool failed = comm_agree(r->comm, e);
+    comm_bcast(r->comm, 0, &unfit, sizeof unfit);
+    *damaged = !unfit;
     if (!failed) {
         comm_bcast(r->comm, 0, &p, sizeof p);
         comm_bcast(r->comm, 0, &written, sizeof written);

@@ -19,11 +19,18 @@ size_t checkpoint_bytes(struct run *r, bool copy);
  * collective. */
 bool checkpoint_place(struct comm *c, const char *dir, struct checkpoint *found, struct err *e);
 /* Then the checkpoint: the one that was named, or the newest of the run that is whole: each rank reads its files and
- * verifies every checksum. Where it is not the newest, *note says so. Fills in options, run_id and step. */
-bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *note, struct err *e);
+ * verifies every checksum. Fills in options, run_id and step. */
+bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *e);
+/* What it says has turned out to be nothing that a run leaves (*why): the newest whole one before it, which must be of
+ * the same options. Collective. */
+bool checkpoint_find_older(struct comm *c, struct checkpoint *found, const struct err *why, struct err *e);
+/* Where it is not the newest, *note says so; else it stays as it is. */
+void checkpoint_note(const struct checkpoint *found, struct err *note);
 void checkpoint_close(struct checkpoint *found);
 
-/* Fills parameters, optimiser, residual, statistics, step and run id of an opened run. Collective. */
-bool checkpoint_load(struct run *r, const struct checkpoint *from, struct err *e);
+/* Fills parameters, optimiser, residual, statistics, step and run id of an opened run. False: *damaged says whether
+ * that is the checkpoint's fault, not that of what the run is to go on with; another one may then be loaded.
+ * Collective. */
+bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged, struct err *e);
 
 #endif

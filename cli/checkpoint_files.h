@@ -35,7 +35,9 @@ struct checkpoint {
     bool named;         /* by whoever looked for it, who gets no other one */
     char *options;      /* as options_kept gave them */
     uint64_t run_id, step;
-    long long damaged; /* the newest step, if some newer checkpoints of the run are damaged; else 0 */
+    size_t passed;     /* so many newer ones of the run are damaged, */
+    long long damaged; /* the newest of them of this step; 0 where none is */
+    struct err first;  /* and damaged in this way */
 };
 
 /* Where the checkpoint of this step lies in the directory of a run. */

@@ -94,35 +94,54 @@ static void share_options(struct comm *c, struct checkpoint *found) {
 }
 
 /* Why there is none: the newest one is damaged, and so are all others; or the one that was named. */
-static bool refuse(struct comm *c, const struct checkpoint *found, const struct err *first, size_t damaged,
-                   struct err *e) {
-    *e = *first;
+static bool refuse(struct comm *c, const struct checkpoint *found, struct err *e) {
+    *e = found->first;
     const size_t used = strlen(e->text);
     if (c->rank == 0 && found->named) checkpoint_suggest(found, e);
-    if (damaged > 1)
+    if (found->passed > 1)
         snprintf(e->text + used, sizeof e->text - used, "; and so, in one way or another, are all %zu before it",
-                 damaged - 1);
+                 found->passed - 1);
     comm_agree(c, e);
     return false;
 }
 
-bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *note, struct err *e) {
-    const long long newest = step_of(found);
-    struct err first = {0}, why = {0};
+/* It is damaged: the one before it instead, as far as there is one. */
+static bool pass(struct comm *c, struct checkpoint *found, const struct err *why, struct err *e) {
+    checkpoint_close(found);
+    if (found->passed++ == 0) {
+        found->first = *why;
+        found->damaged = step_of(found);
+    }
+    return (!found->named && step_back(c, found)) || refuse(c, found, e);
+}
+
+bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *e) {
+    struct err why = {0};
     bool other = false;
-    size_t damaged = 0;
     while (!verify(c, found, &other, &why)) {
-        checkpoint_close(found);
         if (other) return err_set(e, "%s", why.text);
-        if (damaged++ == 0) first = why;
-        if (found->named || !step_back(c, found)) return refuse(c, found, &first, damaged, e);
+        if (!pass(c, found, &why, e)) return false;
         why = (struct err){0};
     }
     share_options(c, found);
-    found->damaged = damaged ? newest : 0;
-    if (damaged == 1) err_set(note, "%s; going on from %s", first.text, found->path);
-    if (damaged > 1)
-        err_set(note, "%s, and %zu before it %s damaged, too; going on from %s", first.text, damaged - 1,
-                damaged == 2 ? "is" : "are", found->path);
     return true;
+}
+
+/* What the run has opened by then goes by its options. */
+bool checkpoint_find_older(struct comm *c, struct checkpoint *found, const struct err *why, struct err *e) {
+    char *options = found->options;
+    found->options = NULL;
+    bool good = pass(c, found, why, e) && checkpoint_find(c, found, e);
+    if (good && strcmp(options, found->options) != 0)
+        good = err_set(e, "%.500s; the one before it has other options: --resume %s", found->first.text, found->path);
+    mem_free(options);
+    return good;
+}
+
+void checkpoint_note(const struct checkpoint *found, struct err *note) {
+    const size_t more = found->passed > 0 ? found->passed - 1 : 0;
+    if (found->passed == 1) err_set(note, "%s; going on from %s", found->first.text, found->path);
+    if (found->passed > 1)
+        err_set(note, "%s, and %zu before it %s damaged, too; going on from %s", found->first.text, more,
+                more == 1 ? "is" : "are", found->path);
 }

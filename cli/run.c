@@ -258,15 +258,14 @@ static void open_loader(struct run *r) {
 }
 
 /* A resumed run goes on in its own directory unless another one is named. */
-static bool take_over(struct run *r, struct checkpoint *from, struct err *note, struct err *e) {
+static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     struct options *o = &r->options;
     if (!o->resume[0]) return run_dir_fits(r, NULL, e);
     if (options_given(o, "init-from"))
         return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
     if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
     if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
-    if (!run_dir_reserve(r, from, e) || !checkpoint_find(r->comm, from, note, e) || !run_dir_fits(r, from, e))
-        return false;
+    if (!run_dir_reserve(r, from, e) || !checkpoint_find(r->comm, from, e) || !run_dir_fits(r, from, e)) return false;
     options_resume(o, from->options, e);
     return !comm_agree(r->comm, e);
 }
@@ -329,8 +328,8 @@ static bool open_files(struct run *r, const struct checkpoint *from, struct err 
 }
 
 /* Options, data and length of the run, which say whether there is anything to do. */
-static bool open_plan(struct run *r, struct checkpoint *from, struct err *note, struct err *e) {
-    if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, note, e)) return false;
+static bool open_plan(struct run *r, struct checkpoint *from, struct err *e) {
+    if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, e)) return false;
     if (options_resolve(&r->options, e) && r->comm->rank == 0) check_outputs(&r->options, e);
     if (comm_agree(r->comm, e)) return false;
     if (r->options.wire_check) comm_set_wire_check(r->comm, true);
@@ -341,9 +340,21 @@ static bool open_plan(struct run *r, struct checkpoint *from, struct err *note, 
     return true;
 }
 
-static bool open_all(struct run *r, struct checkpoint *from, struct err *note, struct err *e) {
+/* What a checkpoint holds is known when it is in its place: where no run leaves that, an older one takes it. */
+static bool load(struct run *r, struct checkpoint *from, struct err *e) {
+    struct err why = {0};
+    bool damaged;
+    while (!checkpoint_load(r, from, &damaged, &why)) {
+        if (!damaged) *e = why;
+        if (!damaged || !checkpoint_find_older(r->comm, from, &why, e)) return false;
+        why = (struct err){0};
+    }
+    return true;
+}
+
+static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     const struct device_ops *device;
-    if (!open_plan(r, from, note, e)) return false;
+    if (!open_plan(r, from, e)) return false;
     if (r->complete) return true;
     if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
     if (!open_net(r, device, e)) return false;
@@ -353,7 +364,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *note, s
     draw_id(r);
     share_parameters(r);
     r->checkpoint_last = SIZE_MAX;
-    if (from->options && !checkpoint_load(r, from, e)) return false;
+    if (from->options && !load(r, from, e)) return false;
     run_dir_close_source(r);
     if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
     net_set_step(r->net, r->step * (size_t)r->options.accumulate);
@@ -394,7 +405,8 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
     struct err note = {0};
-    bool good = open_all(r, &from, &note, e);
+    bool good = open_all(r, &from, e);
+    checkpoint_note(&from, &note);
     checkpoint_close(&from);
     if (good && note.text[0] && c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", note.text);
     if (good && (r->complete || r->options.dry_run)) run_dir_leave(r, true);

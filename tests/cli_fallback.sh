@@ -77,6 +77,34 @@ falls "a file in the place of a checkpoint" 3 00000012/model.ckpt 00000008
 rm "$W/bad/checkpoint-00000012"/*
 falls "an empty directory in its place" 3 00000012/model.ckpt 00000008
 
+# Whole by their checksums, but nothing that a run leaves, which is known when it is in its place.
+# crafted P FILE ARGS...: a run that was killed before its summary; this change of a file of its newest checkpoint
+crafted() {
+    damaged "$1" none
+    sed -i '/"type":"summary"/d' "$W/bad/run.jsonl"
+    crafted_file=$2
+    shift 2
+    "$BUILD/tests/craft" "$W/bad/checkpoint-00000012/$crafted_file" set "$@" || echo "# craft $*: failed"
+}
+for p in 1 3; do
+    last=rank000$((p - 1)).ckpt
+    crafted $p model.ckpt parameters 400 f32 nan
+    falls "a parameter that is NaN" $p 00000012/model.ckpt 00000008
+    crafted $p model.ckpt hashes 0 u64 1
+    falls "a hash of other parameters" $p 00000012/model.ckpt 00000008
+    crafted $p $last residual 40 f32 inf
+    truncate -s -1 "$W/bad/checkpoint-00000008/$last"
+    falls "an infinite residual, and the one before is cut off" $p 00000012/$last 00000004
+    crafted $p $last residual 40 f32 inf
+    truncate -s -1 "$W/bad/checkpoint-00000008/$last" "$W/bad/checkpoint-00000004/model.ckpt"
+    check "none is left, P = $p" mistaken "section residual is NaN or infinite; and so, in one way or another, are all 2 before it" $p --resume "$W/bad"
+    crafted $p model.ckpt parameters 400 f32 nan
+    check "by its name, P = $p" mistaken "the one before it: --resume $W/bad/checkpoint-00000008" $p --resume "$W/bad/checkpoint-00000012"
+    "$BUILD/tests/craft" "$W/bad/checkpoint-00000008/model.ckpt" get options | sed 's/^lr=.*/lr=0.05/' > "$W/options"
+    "$BUILD/tests/craft" "$W/bad/checkpoint-00000008/model.ckpt" put options < "$W/options"
+    check "the one before it has other options, P = $p" mistaken "it has other options: --resume $W/bad/checkpoint-00000008" $p --resume "$W/bad"
+done
+
 # -- what is refused -------------------------------------------------------------------------------------------------------
 for p in 1 3; do
     damaged $p flipped 00000012/model.ckpt
