@@ -73,6 +73,8 @@ done
 
 check "faults: nearly all of the calls came" [ "$(grep -c 'no such call' "$W/soak/faults.csv")" -le 3 ]
 
+check "kills: on several numbers of ranks" [ "$(sed 1d "$W/soak/kills.csv" | cut -d , -f 3 | sort -u | wc -l)" -ge 3 ]
+
 # It goes on where the rows end, and a row that went wrong is told.
 sed -i '$d' "$W/soak/kills.csv"
 sh scripts/soak.sh kills --short --out "$W/soak" > "$W/out" 2> "$W/err"

@@ -1,12 +1,11 @@
 # shellcheck shell=sh
 # kills.sh: of soak.sh: kill -9 at random moments. Rows: number, seed, ranks, victim, after [ms]; the status of the run that
-# was killed, how often it had to be resumed, verdict. The moment and the victim follow from the seed.
+# was killed, how often it had to be resumed, verdict. Ranks (1 to 4), moment and victim follow from the seed.
 # shellcheck disable=SC2034,SC2154
 
 kills=200
 [ -z "$short" ] || kills=4
 table kills number,seed,ranks,victim,milliseconds,status,then,verdict
-undisturbed
 
 # random LIMIT: a number below it; the state is $state
 random() {
@@ -31,13 +30,6 @@ gone() {
     return 1
 }
 
-# How long the run takes here and now, so that the moments fall into it.
-begin=$(date +%s%N)
-rm -rf "$work/run"
-# shellcheck disable=SC2086
-start_run 300 $common --out "$work/run"
-whole_ms=$((($(date +%s%N) - begin) / 1000000))
-
 number=0
 while [ $number -lt $kills ]; do
     number=$((number + 1))
@@ -45,6 +37,9 @@ while [ $number -lt $kills ]; do
     if out_of_time; then break; fi
     state=$((seed * 1000003 + number * 7919)) # each row by itself
     random 65536
+    random 4
+    P=$((drawn + 1))
+    undisturbed # how long that takes here and now, too: the moments fall into it
     random $((whole_ms + whole_ms / 10))
     after=$drawn
     random 10
@@ -82,5 +77,6 @@ while [ $number -lt $kills ]; do
     [ -n "$verdict" ] || verdict=$(same_end "$work/run")
     row "${verdict:-good}" $number "$seed" "$P" "$victim" "$after" "$killed_status" "${then:-done before }"
 done
+P=2 # the other parts' own
 count
 part_says="$done_rows of $kills kills; $found went wrong"

@@ -53,15 +53,22 @@ fingerprint() {
         /^{"type":"summary"/ { print "summary", values("step epoch completed test_loss valid_loss start_loss test_perplexity parameters_hash replicas_identical") }
     ' "$1/run.jsonl" 2> /dev/null
 }
+# undisturbed: one on $P ranks, in $work/whole$P; what it came to is in $work/want$P, how long it took in $whole_ms
 undisturbed() {
     [ -d "$text" ] || make_text
-    [ -s "$work/want" ] && return
+    if [ -s "$work/want$P" ]; then
+        whole_ms=$(cat "$work/ms$P")
+        return
+    fi
+    whole_begin=$(date +%s%N)
     # shellcheck disable=SC2086 # a list of options
-    start_run 300 $common --out "$work/whole"
-    fingerprint "$work/whole" > "$work/want"
-    if [ "$status" -ne 0 ] || ! grep -q parameters_hash "$work/want"; then
+    start_run 300 $common --out "$work/whole$P"
+    whole_ms=$((($(date +%s%N) - whole_begin) / 1000000))
+    echo $whole_ms > "$work/ms$P"
+    fingerprint "$work/whole$P" > "$work/want$P"
+    if [ "$status" -ne 0 ] || ! grep -q parameters_hash "$work/want$P"; then
         cat "$work/stderr"
-        echo "soak.sh: the undisturbed run ended with status $status" >&2
+        echo "soak.sh: the undisturbed run on $P ranks ended with status $status" >&2
         exit 1
     fi
 }
@@ -86,10 +93,10 @@ go_on() {
 same_end() {
     fingerprint "$1" > "$work/have"
     left=$(find "$1" -name '*.tmp' -o -name '*.old' | head -n 1)
-    if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$work/want")" ]; then
+    if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$work/want$P")" ]; then
         echo "other parameters"
-    elif ! cmp -s "$work/have" "$work/want"; then
-        echo "other rows: $(diff "$work/have" "$work/want" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
+    elif ! cmp -s "$work/have" "$work/want$P"; then
+        echo "other rows: $(diff "$work/have" "$work/want$P" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
     elif [ -n "$left" ]; then
         echo "left over: $(basename "$left")"
     fi
