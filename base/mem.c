@@ -156,5 +156,6 @@ size_t mem_untouched(void) {
 }
 
 size_t mem_available(void) {
-    return proc_line("/proc/meminfo", "MemAvailable:");
+    const char *pretended = getenv("SPARSETRAIN_MEMORY_FREE");
+    return pretended ? strtoul(pretended, NULL, 10) : proc_line("/proc/meminfo", "MemAvailable:");
 }

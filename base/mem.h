@@ -43,7 +43,8 @@ size_t mem_resident_private(void); /* the part that is neither shared nor of a f
  * included; 0 where unknown. */
 size_t mem_untouched(void);
 
-/* Bytes of this machine that can be had without swapping, as Linux says; 0 where unknown. */
+/* Bytes of this machine that can be had without swapping, as Linux says; 0 where unknown. For tests
+ * $SPARSETRAIN_MEMORY_FREE. */
 size_t mem_available(void);
 
 #endif

@@ -249,13 +249,21 @@ bool checkpoint_write(struct run *r, struct err *e) {
 
 /* -- reading --------------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct run *r, const struct position *p, const struct container *c, struct err *e) {
-    if (p->carried != r->net->arena.n_carry)
-        return err_set(e, "cannot resume: the checkpoint %s holds states of other streams than this run reads",
-                       c->path);
-    if (p->parameters != r->n || p->optimiser_states != r->optimiser.n_state || p->net_states != r->net->arena.n_state)
-        return err_set(e, "cannot resume: the checkpoint %s has %llu parameters, this model %zu", c->path,
-                       (unsigned long long)p->parameters, r->n);
+bool checkpoint_is_of(const struct checkpoint *from, const struct net_size *size, struct err *e) {
+    if (from->parameters != size->n || from->net_states != size->n_state)
+        return err_set(e, "cannot resume: the checkpoint %s/model.ckpt has %llu parameters, this model %zu", from->path,
+                       (unsigned long long)from->parameters, size->n);
+    return from->carried == size->n_carry ||
+           err_set(e, "cannot resume: the checkpoint %s/model.ckpt holds states of other streams than this run reads",
+                   from->path);
+}
+
+static bool fits(const struct run *r, const struct checkpoint *from, const struct position *p, struct err *e) {
+    const struct arena *a = &r->net->arena;
+    if (!checkpoint_is_of(from, &(struct net_size){a->n, a->n_state, a->n_carry, 0}, e)) return false;
+    if (p->optimiser_states != r->optimiser.n_state)
+        return err_set(e, "cannot resume: the checkpoint %s/model.ckpt has %llu states of an optimiser, this one %zu",
+                       from->path, (unsigned long long)p->optimiser_states, r->optimiser.n_state);
     if (p->data_checksum != r->data_checksum)
         return err_set(e, "cannot resume: the dataset differs from the one of the checkpoint (checksum %08x, now %08x)",
                        p->data_checksum, r->data_checksum);
@@ -289,7 +297,7 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
     struct container c;
     if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
     bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e);
-    *unfit = good && !fits(r, p, &c, e);
+    *unfit = good && !fits(r, from, p, e);
     good = good && !*unfit && container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
            container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e) &&
            checkpoint_check_finite(param, r->n, "parameters", c.path, e) &&

@@ -28,6 +28,9 @@ bool checkpoint_find_older(struct comm *c, struct checkpoint *found, const struc
 void checkpoint_note(const struct checkpoint *found, struct err *note);
 void checkpoint_close(struct checkpoint *found);
 
+/* Has it as many numbers as a net of this size? Asked before there is one. */
+bool checkpoint_is_of(const struct checkpoint *from, const struct net_size *size, struct err *e);
+
 /* Fills parameters, optimiser, residual, statistics, step and run id of an opened run. False: *damaged says whether
  * that is the checkpoint's fault, not that of what the run is to go on with; another one may then be loaded.
  * Collective. */

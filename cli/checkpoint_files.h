@@ -35,9 +35,10 @@ struct checkpoint {
     bool named;         /* by whoever looked for it, who gets no other one */
     char *options;      /* as options_kept gave them */
     uint64_t run_id, step;
-    size_t passed;     /* so many newer ones of the run are damaged, */
-    long long damaged; /* the newest of them of this step; 0 where none is */
-    struct err first;  /* and damaged in this way */
+    uint64_t parameters, net_states, carried; /* floats of these, as its position says */
+    size_t passed;                            /* so many newer ones of the run are damaged, */
+    long long damaged;                        /* the newest of them of this step; 0 where none is */
+    struct err first;                         /* and damaged in this way */
 };
 
 /* Where the checkpoint of this step lies in the directory of a run. */

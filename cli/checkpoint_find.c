@@ -29,13 +29,25 @@ static bool read_file(const struct checkpoint *from, const char *name, struct co
     return container_read(path, file, e);
 }
 
+/* By its position it has so many, and memory will be asked for by that. */
+static bool has_floats(const struct container *file, const char *section, uint64_t n, struct err *e) {
+    size_t bytes = 0;
+    if (!container_has(file, section, &bytes) && n > 0)
+        return err_set(e, "the checkpoint %s has no section %s", file->path, section);
+    return bytes == n * sizeof(float) ||
+           err_set(e, "the checkpoint %s is damaged: its section %s has not the %llu numbers of its position",
+                   file->path, section, (unsigned long long)n);
+}
+
 /* Rank 0: model.ckpt, of which options and position are kept. */
 static bool read_model(struct checkpoint *found, struct position *p, struct err *e) {
     struct container file;
     if (!read_file(found, "model.ckpt", &file, e)) return false;
     found->options = checkpoint_options(&file, e);
     bool good = found->options && container_get(&file, "position", p, sizeof *p, e) &&
-                checkpoint_check_position(p, file.path, found->path, e);
+                checkpoint_check_position(p, file.path, found->path, e) &&
+                has_floats(&file, "parameters", p->parameters, e) &&
+                has_floats(&file, "optimiser", p->optimiser_states, e);
     container_close(&file);
     return good;
 }
@@ -48,7 +60,8 @@ static bool read_rank(const struct checkpoint *found, const struct position *mod
     snprintf(name, sizeof name, "rank%04d.ckpt", rank);
     if (!read_file(found, name, &file, e)) return false;
     bool good = container_get(&file, "position", &p, sizeof p, e) &&
-                checkpoint_check_beside(&p, model, rank, file.path, found->use->verb, e);
+                checkpoint_check_beside(&p, model, rank, file.path, found->use->verb, e) &&
+                has_floats(&file, "net state", p.net_states, e) && has_floats(&file, "streams", p.carried, e);
     container_close(&file);
     return good;
 }
@@ -61,6 +74,9 @@ static bool verify(struct comm *c, struct checkpoint *found, bool *other, struct
     comm_bcast(c, 0, &p, sizeof p);
     found->run_id = p.run_id;
     found->step = p.step;
+    found->parameters = p.parameters;
+    found->net_states = p.net_states;
+    found->carried = p.carried;
     *other = p.ranks != (uint32_t)c->size;
     if (*other)
         return err_set(e,

@@ -102,12 +102,6 @@ static double need_here(struct run *r, double mine, int *ranks) {
     return sum;
 }
 
-/* $SPARSETRAIN_MEMORY_FREE: for tests. */
-static double memory_free(void) {
-    const char *pretended = getenv("SPARSETRAIN_MEMORY_FREE");
-    return pretended ? strtod(pretended, NULL) : (double)mem_available();
-}
-
 static bool check_memory(struct run *r, struct err *e) {
     int ranks;
     double copy = r->options.out[0] ? (double)checkpoint_bytes(r, true) : 0;
@@ -116,7 +110,7 @@ static bool check_memory(struct run *r, struct err *e) {
     double total = (double)(mem_resident() - mem_resident_shared()) + more;
     comm_allreduce_f64(r->comm, &total, 1, COMM_MAX);
     r->dry.memory = total;
-    r->dry.free = memory_free();
+    r->dry.free = (double)mem_available();
     double here = need_here(r, more, &ranks);
     if (r->dry.free > 0 && here > r->dry.free) {
         char need[32], there[32];

@@ -125,7 +125,7 @@ static bool open(struct run *r, struct checkpoint_model *m, const struct request
     r->comm = c;
     bool good = options_inherit(&r->options, m->at.options, e) && options_resolve(&r->options, e);
     if (good) share_streams(r, m->position.ranks);
-    return !comm_agree(c, e) && run_open_evaluation(r, e) && load(r, m, e);
+    return !comm_agree(c, e) && run_open_evaluation(r, &m->at, e) && load(r, m, e);
 }
 
 /* -- what is said ---------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "cli/checkpoint_model.h"
 #include "cli/device_option.h"
 #include "cli/dry_run.h"
+#include "cli/report.h"
 #include "cli/version.h"
 #include "cli/vocabulary_file.h"
 #include "cli/watching.h"
@@ -63,14 +64,27 @@ static bool same_everywhere(const struct options *o, struct comm *c, struct err 
     return !comm_agree(c, e);
 }
 
+/* What a checkpoint asks for, who wants to do harm may have written: memory that is not there is not touched. */
+static bool can_be_had(double bytes, const char *what, const struct checkpoint *from, struct err *e) {
+    const double there = (double)mem_available();
+    char need[32], free[32];
+    if (!from->options || there <= 0 || bytes <= there) return true;
+    human_bytes(need, sizeof need, bytes);
+    human_bytes(free, sizeof free, there);
+    return err_set(e, "the options of the checkpoint %s/model.ckpt ask for %s for %s, and %s can be had", from->path,
+                   need, what, free);
+}
+
 /* The dataset once per node: one rank reads it into memory that the node's ranks share. */
-static bool open_data(struct run *r, struct err *e) {
+static bool open_data(struct run *r, const struct checkpoint *from, struct err *e) {
     const char *where;
     const struct dataset_ops *ops = options_dataset(r->options.data, &where);
     dataset_find(ops, where, (uint64_t)r->options.seed, &r->data, e);
     if (comm_agree(r->comm, e)) return false;
     uint64_t bytes = r->data.bytes;
     comm_allreduce_u64(r->comm, &bytes, 1, COMM_MAX);
+    can_be_had((double)bytes, "the dataset", from, e);
+    if (comm_agree(r->comm, e)) return false;
     comm_shared_open(r->comm, bytes, &r->data_memory);
     r->data.bytes = bytes;
     if (r->data_memory.filler) dataset_load(&r->data, r->data_memory.memory, e);
@@ -167,7 +181,15 @@ static uint64_t dropout_seed(const struct run *r) {
     return hash64(0, words, sizeof words);
 }
 
-static bool open_net(struct run *r, const struct device_ops *device, struct err *e) {
+/* Asked before there is memory for the net. */
+static bool net_fits(const struct net_size *s, const struct device_ops *device, const struct checkpoint *from,
+                     struct err *e) {
+    if (from->options && from->use == &checkpoint_resume && !checkpoint_is_of(from, s, e)) return false;
+    const double floats = 2 * (double)s->n + (double)s->n_state + (double)s->n_carry + (double)s->activations;
+    return !device_is_host(device) || can_be_had(floats * sizeof(float), "the network", from, e);
+}
+
+static bool open_net(struct run *r, const struct device_ops *device, const struct checkpoint *from, struct err *e) {
     const struct options *o = &r->options;
     const struct net_setup setup = {.batch = (int)o->batch,
                                     .channels = r->data.channels,
@@ -183,6 +205,9 @@ static bool open_net(struct run *r, const struct device_ops *device, struct err 
                                     .dropout = r->text ? o->dropout : 0,
                                     .dropout_seed = dropout_seed(r),
                                     .accumulate = (int)o->accumulate};
+    struct net_size size;
+    if (net_measure(options_model(o), &setup, &size, e)) net_fits(&size, device, from, e);
+    if (comm_agree(r->comm, e)) return false;
     r->net = net_open(options_model(o), &setup, e);
     if (comm_agree(r->comm, e)) return false;
     r->n = r->net->arena.n;
@@ -333,7 +358,7 @@ static bool open_plan(struct run *r, struct checkpoint *from, struct err *e) {
     if (options_resolve(&r->options, e) && r->comm->rank == 0) check_outputs(&r->options, e);
     if (comm_agree(r->comm, e)) return false;
     if (r->options.wire_check) comm_set_wire_check(r->comm, true);
-    if (!open_data(r, e)) return false;
+    if (!open_data(r, from, e)) return false;
     plan_length(r, e);
     if (comm_agree(r->comm, e)) return false;
     r->complete = from->options && run_dir_is_done(r, from);
@@ -357,7 +382,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (!open_plan(r, from, e)) return false;
     if (r->complete) return true;
     if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
-    if (!open_net(r, device, e)) return false;
+    if (!open_net(r, device, from, e)) return false;
     open_optimiser(r, device);
     open_exchange(r, device, e);
     if (comm_agree(r->comm, e)) return false;
@@ -385,14 +410,14 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     return true;
 }
 
-bool run_open_evaluation(struct run *r, struct err *e) {
+bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err *e) {
     const struct device_ops *device;
     r->log.terminal = -1; /* nothing is shown while it goes on */
-    if (!open_data(r, e)) return false;
+    if (!open_data(r, of, e)) return false;
     if (r->text) check_texts(r, e);
     return !comm_agree(r->comm, e) &&
            device_option_job("evaluate: ", r->options.device, DEVICE_TRAINS, r->comm, &device, e) &&
-           open_net(r, device, e);
+           open_net(r, device, of, e);
 }
 
 bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e) {

@@ -110,8 +110,8 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
 void run_close(struct run *r);
 
 /* Opens what run_evaluate needs and no more: data, device and net, for r->comm and r->options (resolved); of a text the
- * caller has set streams and first_stream. Closed by run_close. */
-bool run_open_evaluation(struct run *r, struct err *e);
+ * caller has set streams and first_stream. of: the checkpoint that the options are of. Closed by run_close. */
+bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err *e);
 
 /* Where a number of steps lies, in epochs. */
 double run_epoch(const struct run *r, size_t steps);

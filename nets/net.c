@@ -30,6 +30,37 @@ static bool few_enough(const struct net *net, struct err *e) {
                    net->arena.n, net->setup.classes, UINT32_MAX - 1);
 }
 
+static bool rows_fit(const struct net_setup *setup, struct err *e) {
+    if (setup->sequence < 1 || setup->batch <= INT32_MAX / setup->sequence) return true;
+    return err_set(e, "--batch %d windows of --bptt %d words are more than %d words; use a smaller one", setup->batch,
+                   setup->sequence, INT32_MAX);
+}
+
+/* Its layers, without memory for what they hold. */
+static struct net *written_down(const struct model_ops *model, const struct net_setup *setup, struct err *e) {
+    if (!rows_fit(setup, e)) return NULL;
+    struct net *net = mem_zalloc(1, sizeof *net, "a net");
+    net->model = model;
+    net->setup = *setup;
+    net->impl = mem_zalloc(1, sizeof *net_impl(net), "the layers of a net");
+    if (model->build(net, e) && few_enough(net, e)) return net;
+    net_close(net);
+    return NULL;
+}
+
+bool net_measure(const struct model_ops *model, const struct net_setup *setup, struct net_size *size, struct err *e) {
+    struct net *net = written_down(model, setup, e);
+    if (!net) return false;
+    const struct net_impl *m = net_impl(net);
+    *size = (struct net_size){net->arena.n, net->arena.n_state, net->arena.n_carry, 0};
+    for (int i = 0; i < m->tensors; i++) {
+        const struct tensor *t = &m->tensor[i].shape;
+        size->activations += (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
+    }
+    net_close(net);
+    return true;
+}
+
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e) {
     const struct backend_ops *backend = backend_for(setup->device);
     if (!backend) {
@@ -37,15 +68,10 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
         return NULL;
     }
     if (!backend->serves(setup->precision, e)) return NULL;
-    struct net *net = mem_zalloc(1, sizeof *net, "a net");
-    net->model = model;
-    net->setup = *setup;
-    struct net_impl *m = net->impl = mem_zalloc(1, sizeof *m, "the layers of a net");
+    struct net *net = written_down(model, setup, e);
+    if (!net) return NULL;
+    struct net_impl *m = net_impl(net);
     m->backend = backend;
-    if (!model->build(net, e) || !few_enough(net, e)) {
-        net_close(net);
-        return NULL;
-    }
     arena_open(&net->arena, setup->device);
     arena_initialise(&net->arena, setup->seed);
     m->backend_state = backend->open(

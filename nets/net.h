@@ -116,6 +116,13 @@ void net_close(struct net *net);
  * the net is open. */
 enum net_graphs net_graphs(const struct net *net, const char **why);
 
+/* Floats that a net takes, before it has any: parameters (and as many gradients), running statistics, states of the
+ * streams, activations. What a backend keeps besides is not in it. False on a user's mistake. */
+struct net_size {
+    size_t n, n_state, n_carry, activations;
+};
+bool net_measure(const struct model_ops *model, const struct net_setup *setup, struct net_size *size, struct err *e);
+
 /* The number of the next training pass, which dropout draws its masks from: 0 in a fresh net, and net_forward* counts
  * on. For runs that are resumed. */
 void net_set_step(struct net *net, uint64_t step);

@@ -60,6 +60,29 @@ options "a flag that is neither yes nor no" "--local-update" "s/^local-update=.*
 options "a choice that there is not" "--algo" "s/^algo=.*/algo=none/"
 options "a line that is no option" "line 1" "1s/.*/batch/"
 
+# Options that ask for much memory are refused before it is touched. The machine has little, as far as is said here.
+of=text
+options "a model that is larger than what is stored" "parameters, this model" "s/^hidden=.*/hidden=8000/"
+options "more streams than are stored" "states of other streams" "s/^batch=.*/batch=20/"
+options "an optimiser that keeps less" "states of an optimiser, this one" "s/^optimiser=.*/optimiser=sgd/; /^beta[12]=\|^epsilon=/d"
+export SPARSETRAIN_MEMORY_FREE=41943040
+of=images
+options "a batch that does not fit" "for the network, and 40 MiB can be had" "s/^batch=.*/batch=32/"
+options "data that do not fit" "for the dataset, and 40 MiB can be had" "s/^data=.*/data=synthetic:900000x900000/"
+fresh images
+check "images of which nothing is changed fit" start $P --resume "$at" --steps 5 --out "$W/fits"
+export SPARSETRAIN_MEMORY_FREE=4194304
+of=text
+options "windows that do not fit" "for the network, and 4.00 MiB can be had" "s/^bptt=.*/bptt=700/"
+fresh text
+check "a text of which nothing is changed fits" start $P --resume "$at" --steps 5 --out "$W/fits-too"
+unset SPARSETRAIN_MEMORY_FREE
+fresh images
+changed "$at/model.ckpt" set position 24 u64 4000000000
+for file in rank0000.ckpt rank0001.ckpt; do changed "$at/$file" set position 24 u64 4000000000; done
+refuses "four billion parameters by the position of all files" "section parameters has not the 4000000000 numbers"
+of=images
+
 # texts NAME SECTION COMMAND...: what the command prints as the section
 texts() {
     texts_name=$1 section=$2
@@ -187,10 +210,10 @@ alike() {
     for file in model.ckpt rank0000.ckpt; do changed "$at/$file" set position $3 $4 $5; done
     refuses "$1" "$2"
 }
-alike "another number of parameters" "has 300000 parameters, this model" 24 u64 300000
-alike "another optimiser's states" "parameters, this model" 32 u64 1
-alike "other statistics" "parameters, this model" 40 u64 1
-alike "states of streams that this run has not" "holds states of other streams than this run reads" 48 u64 1
+alike "another number of parameters" "section parameters has not the 300000 numbers of its position" 24 u64 300000
+alike "another optimiser's states" "section optimiser has not the 1 numbers of its position" 32 u64 1
+alike "other statistics" "section net state has not the 1 numbers of its position" 40 u64 1
+alike "states of streams that this run has not" "rank0000.ckpt has no section streams" 48 u64 1
 alike "another dataset" "the dataset differs from the one of the checkpoint (checksum 00000001, now " 56 u32 1
 
 # written NAME TEXT SECTION: a finite number is no longer that which was written
