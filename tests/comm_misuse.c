@@ -140,6 +140,11 @@ MPI(waited_twice, struct comm_request r; comm_irecv(c, 0, 1, data, 8, &r); comm_
 MPI(checks_of_grouped, comm_split(c, 0, 0); (void)data; comm_set_wire_check(c, true))
 MPI(checks_of_group, (void)data; comm_set_wire_check(comm_split(c, 0, 0), true))
 
+/* What a rank has to send is what it has announced, in words of 4 bytes and no longer than the room for it. */
+MPI(unannounced, comm_allgatherv(c, data, 8, data + 8, (size_t[]){4}))
+MPI(announces_too_much, (void)data; comm_allgather_sizes(c, 12, 8, (size_t[]){0}))
+MPI(announces_part_of_a_word, (void)data; comm_allgather_sizes(c, 7, 8, (size_t[]){0}))
+
 #define FLIP(function, text)                                                                                           \
     static void function(void) {                                                                                       \
         setenv("SPARSETRAIN_FLIP", text, 1);                                                                           \
@@ -185,6 +190,9 @@ static const struct {
     {waited_twice, "a request was waited for twice"},
     {checks_of_grouped, "checks of messages are set before the ranks are grouped"},
     {checks_of_group, "checks of messages are set before the ranks are grouped"},
+    {unannounced, "an all-gather of 8 bytes where 4 were announced"},
+    {announces_too_much, "rank 0 announced a message of 12 bytes, the longest has 8"},
+    {announces_part_of_a_word, "rank 0 announced a message of 7 bytes, the longest has 8"},
     {flip_without_bit, "SPARSETRAIN_FLIP=0:1 is not RANK:MESSAGE:BIT"},
     {flip_before_the_first, "SPARSETRAIN_FLIP=0:-1:5 is not RANK:MESSAGE:BIT"},
     {flip_below_the_first_bit, "SPARSETRAIN_FLIP=0:1:-5 is not RANK:MESSAGE:BIT"},
