@@ -34,6 +34,6 @@ static void end_by(int number) {
 
 /* Before the program says what it does at this signal, if anything. */
 __attribute__((constructor)) static void await_end(void) {
-    struct sigaction before, ours = {.sa_handler = end_by, .sa_flags = SA_NODEFER | SA_RESETHAND};
+    struct sigaction before, ours = {.sa_handler = end_by, .sa_flags = (int)(SA_NODEFER | SA_RESETHAND)};
     if (sigaction(SIGTERM, NULL, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(SIGTERM, &ours, NULL);
 }
