@@ -206,4 +206,12 @@ if calls_fail "without locks: a warning, and it runs"; then
         check "to the same bits, P = $p" same "$(hash_of "$W/unlocked$p")" "$(hash_of "$W/a$p")"
     done
 fi
+
+# -- what cannot be one run, and what cannot be made ----------------------------------------------------------------------------
+start 1 $common --out "$W/two"
+sed -i 's/"run":"[0-9a-f]*"/"run":"0123456789abcdef"/' "$W/two/run.jsonl"
+note "$W/two"
+check "the log of one run beside checkpoints of another" untouched "$W/two" says 2 "holds files of two runs, 0123456789abcdef and " 1 --resume "$W/two" --steps 14
+: > "$W/file"
+check "a directory below a file" says 2 "cannot make the directory --out $W/file/below: Not a directory" 1 $common --out "$W/file/below"
 finish
