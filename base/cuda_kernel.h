@@ -74,19 +74,25 @@ static __device__ __forceinline__ void store_streaming(float4 *to, float4 value)
     __stcs(to, value);
 }
 
-/* Have all other blocks of the grid come here before this one? Then what they had written may be read, with __ldcg.
- * *done is 0 when the kernel begins, and again when it ends. Reached by all threads of every block, once. */
-static __device__ __forceinline__ bool block_is_last(uint32_t *done) {
+/* Have all others of the `blocks` that share *done come here before this one? Then what they had written may be read,
+ * with __ldcg. *done is 0 when the kernel begins, and again when it ends. Reached by all threads of every block, once.
+ */
+static __device__ __forceinline__ bool block_is_last_of(uint32_t blocks, uint32_t *done) {
     __shared__ bool last;
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicAdd(done, 1u) == gridDim.x * gridDim.y - 1;
+        last = atomicAdd(done, 1u) == blocks - 1;
         if (last) *done = 0;
         __threadfence();
     }
     __syncthreads();
     return last;
+}
+
+/* The same of all blocks of the grid. */
+static __device__ __forceinline__ bool block_is_last(uint32_t *done) {
+    return block_is_last_of(gridDim.x * gridDim.y, done);
 }
 
 #endif

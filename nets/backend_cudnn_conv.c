@@ -71,10 +71,11 @@ static void open_bias(struct convolution *c, const struct layer_spec *spec) {
     c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->kernel * (size_t)spec->kernel;
     if (!c->has_bias) return;
     cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
-    const size_t bytes = y.channels * cuda_bias_parts(&c->bias) * sizeof(double) + sizeof(unsigned);
+    const size_t sums = y.channels * cuda_bias_parts(&c->bias), slabs = c->bias.walk.slabs;
+    const size_t bytes = sums * sizeof(double) + slabs * sizeof *c->bias.done;
     c->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
-    c->bias.done = (unsigned *)(void *)(c->bias.partial + y.channels * cuda_bias_parts(&c->bias));
-    CUDA_CALL(cudaMemsetAsync(c->bias.done, 0, sizeof *c->bias.done, cuda_stream()));
+    c->bias.done = (unsigned *)(void *)(c->bias.partial + sums);
+    CUDA_CALL(cudaMemsetAsync(c->bias.done, 0, slabs * sizeof *c->bias.done, cuda_stream()));
 }
 
 static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,

@@ -10,7 +10,8 @@
 /* One block for all of a layer's memory: first what has doubles. */
 static void norm_memory(struct cuda_norm *norm) {
     const size_t c = norm->walk.shape.channels, parts = cuda_norm_parts(norm);
-    const size_t bytes = (c + 2 * c * parts) * sizeof(double) + 5 * c * sizeof(float) + sizeof(unsigned);
+    const size_t bytes =
+        (c + 2 * c * parts) * sizeof(double) + 5 * c * sizeof(float) + norm->walk.slabs * sizeof(unsigned);
     double *block = cuda_alloc(bytes, "the sums of a normalisation layer");
     struct cuda_norm_memory *m = &norm->memory;
     m->r = block;

@@ -16,13 +16,17 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS) add(
     }
 }
 
-/* The last block: a warp for each channel. */
-static __device__ void give_sums(const cuda_walk &w, const double *partial, bool adds, float *db) {
-    for (uint32_t c = threadIdx.x / WARP; c < w.shape.channels; c += THREADS / WARP) {
-        double sum[1];
-        sum_parts<1>(partial, c, sum);
-        if (threadIdx.x % WARP == 0) db[c] = adds ? db[c] + (float)sum[0] : (float)sum[0];
-    }
+/* A warp for its channel. */
+static __device__ void give_sum(const double *partial, uint32_t parts, uint32_t c, bool adds, float *db) {
+    double sum[1];
+    sum_parts<1>(partial, parts, c, sum);
+    if (threadIdx.x % WARP == 0) db[c] = adds ? db[c] + (float)sum[0] : (float)sum[0];
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    give_sums(uint32_t channels, const double *partial, uint32_t parts, bool adds, float *db) {
+    const uint32_t c = channel_of_warp();
+    if (c < channels) give_sum(partial, parts, c, adds, db);
 }
 
 template <class T, int V, bool LAST>
@@ -37,7 +41,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_block<1, V, LAST>(w, me, sum, partial);
-    if (block_is_last(done)) give_sums(w, partial, adds, db);
+    if (ends_channel<LAST>(me.slab, done)) give_sum(partial, gridDim.x, me.slab, adds, db);
 }
 
 /* -- launchers ---------------------------------------------------------------------------------------------------- */
@@ -61,6 +65,11 @@ template <class T, int V, bool LAST> struct bias_of {
     static void backward(const cuda_bias *k, const void *dy, bool adds, float *db) {
         LAUNCH((gradient<T, V, LAST>), walk_grid(&k->walk, SUM_STEPS), THREADS, (sum_block_shared<1, V, LAST>()),
                cuda_stream(), k->walk, (const T *)dy, k->partial, k->done, adds, db);
+        CUDA_CALL(cudaGetLastError());
+        const uint32_t channels = k->walk.shape.channels;
+        if (LAST)
+            LAUNCH(give_sums, channel_grid(channels), THREADS, 0, cuda_stream(), channels, (const double *)k->partial,
+                   walk_parts(&k->walk, SUM_STEPS), adds, db);
         CUDA_CALL(cudaGetLastError());
     }
 };

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* partial: sums of parts of a channel, [c][cuda_bias_parts]; done: how many blocks are done, 0 between launches. Both
- * on the device, the caller's to give after cuda_bias_plan. */
+/* partial: sums of parts of a channel, [c][cuda_bias_parts]; done: how many blocks of each slab are done, [walk.slabs],
+ * 0 between launches. Both on the device, the caller's to give after cuda_bias_plan. */
 struct cuda_bias {
     struct cuda_walk walk;
     bool is_bf16;

@@ -3,9 +3,10 @@
  * Why not cuDNN: it fuses batch normalisation with ReLU and addition only for half precision in NHWC, and would need
  * twice as many passes over memory in f32.
  *
- * Two launches each way. The first sums over each channel, cut into parts over many blocks; whichever block is done
- * last adds up the parts, in their order, and turns the sums into coefficients. The second applies these. Sums of
- * squares are taken around the channel's first value, so that a mean far from 0 costs no digits. */
+ * Two launches each way, or three where channels come last (cuda_walk.h says why). The first sums over each channel,
+ * cut into parts over many blocks; the parts are added up, in their order, and turned into coefficients. The last one
+ * applies these. Sums of squares are taken around the channel's first value, so that a mean far from 0 costs no digits.
+ */
 #include "nets/cuda_norm.h"
 
 #include "nets/cuda_walk.h"
@@ -28,25 +29,29 @@ static __device__ __forceinline__ uint32_t first_of(const cuda_walk &w, uint32_t
     return cuda_place(&w.shape, cuda_element{0, c, 0});
 }
 
-/* The last block: coefficients of the batch, running statistics moved. */
+/* A warp for its channel: coefficients of the batch, running statistics moved. */
 template <class T>
-static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memory &m, const T *x, const float *param,
-                                        float *state) {
+static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memory &m, uint32_t parts, uint32_t c,
+                                        const T *x, const float *param, float *state) {
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
-    for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
-        double both[2];
-        sum_parts<2>(m.partial, c, both);
-        if (threadIdx.x % WARP != 0) continue;
-        const double sum = both[0], squares = both[1];
-        const double mean = load(x[first_of(w, c)]) + sum / count;
-        double m2 = squares - sum * sum / count;
-        if (m2 < 0) m2 = 0; /* by rounding; NaN stays */
-        set_scale(m, channels, c, mean, m2 / count, param);
-        state[c] = (float)((1 - MOMENTUM) * state[c] + MOMENTUM * mean);
-        state[channels + c] =
-            (float)((1 - MOMENTUM) * state[channels + c] + MOMENTUM * (m2 / (count > 1 ? count - 1 : 1)));
-    }
+    double both[2];
+    sum_parts<2>(m.partial, parts, c, both);
+    if (threadIdx.x % WARP != 0) return;
+    const double sum = both[0], squares = both[1];
+    const double mean = load(x[first_of(w, c)]) + sum / count;
+    double m2 = squares - sum * sum / count;
+    if (m2 < 0) m2 = 0; /* by rounding; NaN stays */
+    set_scale(m, channels, c, mean, m2 / count, param);
+    state[c] = (float)((1 - MOMENTUM) * state[c] + MOMENTUM * mean);
+    state[channels + c] = (float)((1 - MOMENTUM) * state[channels + c] + MOMENTUM * (m2 / (count > 1 ? count - 1 : 1)));
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+    all_statistics(cuda_walk w, cuda_norm_memory m, uint32_t parts, const T *x, const float *param, float *state) {
+    const uint32_t c = channel_of_warp();
+    if (c < w.shape.channels) batch_statistics(w, m, parts, c, x, param, state);
 }
 
 /* Sums of x - first and (x - first)^2. */
@@ -70,7 +75,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_block<2, V, LAST>(w, me, sum, m.partial);
-    if (block_is_last(m.done)) batch_statistics(w, m, x, param, state);
+    if (ends_channel<LAST>(me.slab, m.done)) batch_statistics(w, m, gridDim.x, me.slab, x, param, state);
 }
 
 static __global__ void inference_scale(cuda_norm_memory m, uint32_t channels, const float *param, const float *state) {
@@ -104,23 +109,27 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* -- backward ----------------------------------------------------------------------------------------------------- */
 
-/* The last block: gradients of scale and shift, and p and q of dx = a g + p x + q. */
-static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &m, const float *param, bool adds,
-                                    float *dparam) {
+/* A warp for its channel: gradients of scale and shift, and p and q of dx = a g + p x + q. */
+static __device__ void set_gradient(const cuda_walk &w, const cuda_norm_memory &m, uint32_t parts, uint32_t c,
+                                    const float *param, bool adds, float *dparam) {
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
-    for (uint32_t c = threadIdx.x / WARP; c < channels; c += THREADS / WARP) {
-        double both[2];
-        sum_parts<2>(m.partial, c, both);
-        if (threadIdx.x % WARP != 0) continue;
-        const double sum = both[0], dot = both[1];
-        const double r = m.r[c], a = param[c] * r;
-        dparam[c] = adds ? dparam[c] + (float)(dot * r) : (float)(dot * r);
-        dparam[channels + c] = adds ? dparam[channels + c] + (float)sum : (float)sum;
-        const double slope = -a * r * r * dot / count;
-        m.p[c] = (float)slope;
-        m.q[c] = (float)(-a * sum / count - slope * m.mean[c]);
-    }
+    double both[2];
+    sum_parts<2>(m.partial, parts, c, both);
+    if (threadIdx.x % WARP != 0) return;
+    const double sum = both[0], dot = both[1];
+    const double r = m.r[c], a = param[c] * r;
+    dparam[c] = adds ? dparam[c] + (float)(dot * r) : (float)(dot * r);
+    dparam[channels + c] = adds ? dparam[channels + c] + (float)sum : (float)sum;
+    const double slope = -a * r * r * dot / count;
+    m.p[c] = (float)slope;
+    m.q[c] = (float)(-a * sum / count - slope * m.mean[c]);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    set_gradients(cuda_walk w, cuda_norm_memory m, uint32_t parts, const float *param, bool adds, float *dparam) {
+    const uint32_t c = channel_of_warp();
+    if (c < w.shape.channels) set_gradient(w, m, parts, c, param, adds, dparam);
 }
 
 /* Sums of g and g (x - mean).
@@ -156,7 +165,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_block<2, V, LAST>(w, me, sum, m.partial);
-    if (block_is_last(m.done)) set_gradient(w, m, param, adds, dparam);
+    if (ends_channel<LAST>(me.slab, m.done)) set_gradient(w, m, gridDim.x, me.slab, param, adds, dparam);
 }
 
 /* dx = a g + p x + q;  MASKED: g = dy where a x + b > 0, else g = dy. dx may be dy. */
@@ -210,6 +219,10 @@ template <class T, int V, bool LAST> struct norm_of {
             LAUNCH(inference_scale, (channels + THREADS - 1) / THREADS, THREADS, 0, cuda_stream(), n->memory, channels,
                    param, (const float *)state);
         CUDA_CALL(cudaGetLastError());
+        if (training && LAST)
+            LAUNCH(all_statistics<T>, channel_grid(channels), THREADS, 0, cuda_stream(), n->walk, n->memory,
+                   walk_parts(&n->walk, SUM_STEPS), (const T *)x, param, state);
+        CUDA_CALL(cudaGetLastError());
         LAUNCH((apply<T, V, LAST>), walk_grid(&n->walk, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
                (const T *)add, (T *)y);
         CUDA_CALL(cudaGetLastError());
@@ -221,6 +234,10 @@ template <class T, int V, bool LAST> struct norm_of {
         LAUNCH((gradient_sums<T, V, LAST, MASKED>), walk_grid(&n->walk, SUM_STEPS), THREADS,
                (sum_block_shared<2, V, LAST>()), cuda_stream(), n->walk, n->memory, (const T *)x, (const T *)y, (T *)dy,
                (const T *)dy2, param, adds, dparam);
+        CUDA_CALL(cudaGetLastError());
+        if (LAST)
+            LAUNCH(set_gradients, channel_grid(n->walk.shape.channels), THREADS, 0, cuda_stream(), n->walk, n->memory,
+                   walk_parts(&n->walk, SUM_STEPS), param, adds, dparam);
         CUDA_CALL(cudaGetLastError());
         if (!dx) return;
         LAUNCH((gradient<T, V, LAST, MASKED>), walk_grid(&n->walk, 1), THREADS, 0, cuda_stream(), n->walk, n->memory,

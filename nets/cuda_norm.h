@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /* What a layer has on the device, c channels: coefficients of y = max(0, a x + b [+ add]) and dx = a g + p x + q, and
- * 1 / standard deviation; sums of parts of a channel [c][2][cuda_norm_parts], and how many blocks are done (0 between
- * launches). */
+ * 1 / standard deviation; sums of parts of a channel [c][2][cuda_norm_parts], and how many blocks of each slab are done
+ * ([walk.slabs], 0 between launches). */
 struct cuda_norm_memory {
     float *a, *b, *mean, *p, *q; /* [c] each */
     double *r;                   /* [c] */

@@ -2,7 +2,9 @@
  * each channel, launches for every kind of tensor. Empty where no compiler for kernels reads it.
  *
  * A sum over a channel is made of parts, one of each block that reads it: a thread adds up in float, all beyond it in
- * double, and the block that is done last adds up the parts, so that no order depends on which block came when. */
+ * double, and a warp adds up the parts, so that no order depends on which block came when. Where a slab is a channel,
+ * that is a warp of the slab's last block; where channels come last, all blocks read all channels, and a launch of its
+ * own has a warp for each: one block alone would take longer for them than the kernel before it. */
 #ifndef ST_NETS_CUDA_WALK_H
 #define ST_NETS_CUDA_WALK_H
 
@@ -72,13 +74,26 @@ template <int N, int V, bool LAST> static size_t sum_block_shared() {
 }
 
 /* The parts of a channel's N sums added up by a warp, the same on every lane. */
-template <int N> static __device__ void sum_parts(const double *partial, uint32_t channel, double (&sum)[N]) {
-    const double *part = partial + (size_t)channel * N * gridDim.x;
+template <int N>
+static __device__ void sum_parts(const double *partial, uint32_t parts, uint32_t channel, double (&sum)[N]) {
+    const double *part = partial + (size_t)channel * N * parts;
     for (int i = 0; i < N; i++) {
         sum[i] = 0;
-        for (uint32_t p = threadIdx.x % WARP; p < gridDim.x; p += WARP) sum[i] += __ldcg(part + i * gridDim.x + p);
+        for (uint32_t p = threadIdx.x % WARP; p < parts; p += WARP) sum[i] += __ldcg(part + i * parts + p);
         for (int by = WARP / 2; by > 0; by /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], by);
     }
+}
+
+/* After sum_block: is this a warp that has its slab's channel to end? */
+template <bool LAST> static __device__ __forceinline__ bool ends_channel(uint32_t slab, uint32_t *done) {
+    return !LAST && block_is_last_of(gridDim.x, done + slab) && threadIdx.x < WARP;
+}
+/* Of the launch that ends all channels: that of this warp, which there need not be. */
+static __device__ __forceinline__ uint32_t channel_of_warp() {
+    return (blockIdx.x * THREADS + threadIdx.x) / WARP;
+}
+static inline unsigned channel_grid(uint32_t channels) {
+    return (channels + THREADS / WARP - 1) / (THREADS / WARP);
 }
 
 /* Blocks in x: BLOCKS_EACH on every multiprocessor together with those in y, but none whose threads have fewer than
