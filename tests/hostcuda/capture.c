@@ -256,6 +256,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t gra
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    hostcuda_count(HOSTCUDA_GIVEN, 1);
     hostcuda_lock();
     cudaStream_t s = hostcuda_stream(stream);
     const cudaError_t error = hostcuda_may_append(s);

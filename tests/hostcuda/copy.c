@@ -14,6 +14,7 @@ struct copy {
 static void run_copy(const void *argument) {
     const struct copy *c = argument;
     memcpy(c->to, c->from, c->bytes);
+    hostcuda_count_copy(c->to, c->from, c->bytes);
 }
 
 /* Does `kind` say what the pointers say? */
@@ -69,7 +70,8 @@ static cudaError_t copy_enqueue(cudaStream_t s, const struct copy *c, enum cudaM
         hostcuda_complain("cudaMemcpy: source and destination overlap");
     cudaError_t error = hostcuda_may_append(s);
     if (error != cudaSuccess) return error;
-    if (to == HOSTCUDA_PAGEABLE || from == HOSTCUDA_PAGEABLE) return copy_pageable(s, c);
+    hostcuda_count(HOSTCUDA_GIVEN, 1);
+    if (to == HOSTCUDA_PAGEABLE || from == HOSTCUDA_PAGEABLE) return copy_pageable(s, c); /* which waits */
     hostcuda_append(s, copy_item(c));
     return cudaSuccess;
 }
@@ -102,6 +104,7 @@ struct fill {
 static void run_fill(const void *argument) {
     const struct fill *f = argument;
     memset(f->to, f->value, f->bytes);
+    hostcuda_count(HOSTCUDA_FILLS, 1);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
@@ -111,6 +114,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     hostcuda_lock();
     cudaStream_t s = hostcuda_stream(stream);
     const cudaError_t error = hostcuda_may_append(s);
+    hostcuda_count(HOSTCUDA_GIVEN, 1);
     if (error == cudaSuccess)
         hostcuda_append(s, hostcuda_item_new(run_fill, &(struct fill){to, value, bytes}, sizeof(struct fill)));
     hostcuda_unlock();

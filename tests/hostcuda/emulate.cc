@@ -215,6 +215,7 @@ void run_call(const void *argument) {
     call->pointers(call, check_pointer); /* again: a graph may be older than what has been freed since */
     run_grid();
     hostcuda_check_ends(call->name);
+    hostcuda_count(HOSTCUDA_KERNELS, 1);
     call = nullptr;
 }
 
@@ -231,6 +232,7 @@ cudaError_t check_configuration(const hostcuda_call *c) {
 } // namespace
 
 void hostcuda_enqueue_call(const hostcuda_call *c, size_t bytes, cudaStream_t stream) {
+    hostcuda_count(HOSTCUDA_GIVEN, 1);
     cudaError_t error = check_configuration(c);
     if (error == cudaSuccess) {
         hostcuda_lock();

@@ -76,6 +76,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 static cudaError_t event_wait(cudaEvent_t event, bool query) {
+    if (!query) hostcuda_count(HOSTCUDA_WAITS, 1);
     cudaError_t error = cudaSuccess;
     hostcuda_lock();
     if (event->recorded && event->captured) {

@@ -59,6 +59,7 @@ struct hostcuda_item {
     void (*run)(const void *argument); /* NULL: the item only waits */
     uint64_t wait_stream, wait_seq;    /* before it runs, all of that stream up to wait_seq has; 0, 0: no wait */
     unsigned lane;                     /* in a capture: which of its streams */
+    bool of_library;                   /* cuBLAS's or cuDNN's, for the counts */
     const void *reads;                 /* pinned memory that it reads, */
     size_t reads_bytes;
     void *writes; /* ... and writes, when it runs */
@@ -102,6 +103,26 @@ void hostcuda_append(cudaStream_t s, struct hostcuda_item *item); /* to the queu
 bool hostcuda_pending(cudaStream_t s, uint64_t seq);
 void hostcuda_run_until(cudaStream_t s, uint64_t seq); /* everything up to seq, and what it waits for */
 void hostcuda_run_all(void);
+
+/* -- counts.c ------------------------------------------------------------------------------------------------------ */
+
+enum hostcuda_counter {
+    HOSTCUDA_GIVEN, /* by the host to a stream: kernels, calls of libraries, copies, fills, graphs as a whole */
+    HOSTCUDA_WAITS, /* of the host, for a stream, an event or a copy */
+    /* What the device has done, also as a part of graphs. in: from the host; out: to it. */
+    HOSTCUDA_KERNELS,
+    HOSTCUDA_LIBRARY_CALLS,
+    HOSTCUDA_FILLS,
+    HOSTCUDA_COPIES_IN,
+    HOSTCUDA_COPIES_OUT,
+    HOSTCUDA_COPIES_INSIDE,
+    HOSTCUDA_BYTES_IN,
+    HOSTCUDA_BYTES_OUT,
+    HOSTCUDA_BYTES_INSIDE,
+    HOSTCUDA_COUNTERS
+};
+void hostcuda_count(enum hostcuda_counter which, size_t by);
+void hostcuda_count_copy(const void *to, const void *from, size_t bytes); /* when it is done */
 
 /* -- capture.c ------------------------------------------------------------------------------------------------------
  */

@@ -28,6 +28,7 @@ struct hostcuda_item *hostcuda_item_copy(const struct hostcuda_item *item) {
     struct hostcuda_item *copy = hostcuda_item_new(item->run, item->argument, item->bytes);
     copy->reads = item->reads, copy->reads_bytes = item->reads_bytes;
     copy->writes = item->writes, copy->writes_bytes = item->writes_bytes;
+    copy->of_library = item->of_library;
     return copy;
 }
 
@@ -114,7 +115,12 @@ void hostcuda_enqueue(cudaStream_t stream, void (*run)(const void *argument), co
     const cudaError_t error = hostcuda_may_append(s);
     if (error == cudaErrorStreamCaptureImplicit)
         hostcuda_complain("work for the default stream while a stream that it waits for is captured");
-    if (error == cudaSuccess) hostcuda_append(s, hostcuda_item_new(run, argument, bytes));
+    hostcuda_count(HOSTCUDA_GIVEN, 1);
+    if (error == cudaSuccess) {
+        struct hostcuda_item *item = hostcuda_item_new(run, argument, bytes);
+        item->of_library = true;
+        hostcuda_append(s, item);
+    }
     hostcuda_unlock();
 }
 
@@ -141,6 +147,7 @@ void hostcuda_run_until(cudaStream_t s, uint64_t seq) {
         run_implicit(s, item->seq);
         if (item->wait_stream) hostcuda_run_until(hostcuda_stream_by_id(item->wait_stream), item->wait_seq);
         if (item->run) item->run(item->argument);
+        if (item->of_library) hostcuda_count(HOSTCUDA_LIBRARY_CALLS, 1);
         free(item);
     }
     hostcuda_memory_close();
@@ -184,6 +191,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 static cudaError_t stream_wait(cudaStream_t stream, bool query) {
+    if (!query) hostcuda_count(HOSTCUDA_WAITS, 1);
     hostcuda_lock();
     cudaStream_t s = hostcuda_stream(stream);
     cudaError_t error = cudaSuccess;
@@ -209,6 +217,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 cudaError_t cudaDeviceSynchronize(void) {
     if (hostcuda_devices() == 0) return hostcuda_answer(cudaErrorNoDevice);
+    hostcuda_count(HOSTCUDA_WAITS, 1);
     hostcuda_lock();
     cudaError_t error = cudaSuccess;
     for (cudaStream_t s = streams; s; s = s->next)
