@@ -49,13 +49,13 @@ while read -r p given waits kernels in out arguments; do
         not_ok "$name" "$(head -c 300 "$W/err")"
     fi
 done << END
-1 11 7 90 1 2 $images
-1 11 7 167 1 2 $images --precision bf16
-1 13 8 11 1 2 $words
-2 11 6 88 2 3 $images --algo dense
-2 24 8 97 4 4 $images --algo topka $sparse --select exact
-2 19 9 91 4 5 $images --algo topka $sparse --select reuse
-2 27 10 98 6 4 $images --algo gtopk $sparse --select exact
-2 18 9 91 4 5 $images --algo oktopk $sparse
+1 11 4 90 1 2 $images
+1 11 4 167 1 2 $images --precision bf16
+1 13 5 11 1 2 $words
+2 11 4 88 2 3 $images --algo dense
+2 24 3 97 4 4 $images --algo topka $sparse --select exact
+2 19 4 91 4 5 $images --algo topka $sparse --select reuse
+2 27 3 98 6 4 $images --algo gtopk $sparse --select exact
+2 18 4 91 4 5 $images --algo oktopk $sparse
 END
 finish

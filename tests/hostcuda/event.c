@@ -76,7 +76,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 static cudaError_t event_wait(cudaEvent_t event, bool query) {
-    if (!query) hostcuda_count(HOSTCUDA_WAITS, 1);
     cudaError_t error = cudaSuccess;
     hostcuda_lock();
     if (event->recorded && event->captured) {
@@ -84,6 +83,7 @@ static cudaError_t event_wait(cudaEvent_t event, bool query) {
     } else if (event->recorded) {
         cudaStream_t s = hostcuda_stream_by_id(event->stream);
         if (query && hostcuda_pending(s, event->seq)) error = cudaErrorNotReady;
+        if (!query && hostcuda_pending(s, event->seq)) hostcuda_count(HOSTCUDA_WAITS, 1);
         hostcuda_run_until(s, event->seq);
     }
     hostcuda_unlock();

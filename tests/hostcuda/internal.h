@@ -108,7 +108,7 @@ void hostcuda_run_all(void);
 
 enum hostcuda_counter {
     HOSTCUDA_GIVEN, /* by the host to a stream: kernels, calls of libraries, copies, fills, graphs as a whole */
-    HOSTCUDA_WAITS, /* of the host, for a stream, an event or a copy */
+    HOSTCUDA_WAITS, /* of the host, for a stream, an event or a copy with work left to do */
     /* What the device has done, also as a part of graphs. in: from the host; out: to it. */
     HOSTCUDA_KERNELS,
     HOSTCUDA_LIBRARY_CALLS,

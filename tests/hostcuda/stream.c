@@ -191,7 +191,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 static cudaError_t stream_wait(cudaStream_t stream, bool query) {
-    if (!query) hostcuda_count(HOSTCUDA_WAITS, 1);
     hostcuda_lock();
     cudaStream_t s = hostcuda_stream(stream);
     cudaError_t error = cudaSuccess;
@@ -201,6 +200,7 @@ static cudaError_t stream_wait(cudaStream_t stream, bool query) {
     } else {
         error = hostcuda_may_append(s);
         if (error == cudaSuccess && query && hostcuda_pending(s, UINT64_MAX)) error = cudaErrorNotReady;
+        if (!query && hostcuda_pending(s, UINT64_MAX)) hostcuda_count(HOSTCUDA_WAITS, 1);
         if (s->legacy) run_implicit(s, last_seq);
         hostcuda_run_until(s, last_seq);
     }
