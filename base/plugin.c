@@ -60,8 +60,16 @@ static const struct plugin *open_plugin(const char *path, struct err *why) {
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from a data pointer to a function */
     const struct plugin *p = symbol ? entry() : NULL;
     if (p && p->interface == PLUGIN_INTERFACE && strcmp(p->version, ST_VERSION) == 0) return p;
-    err_set(why, "the plugin %.300s is of version %s, the program of %s: build and install both together", path,
-            p ? p->version : "none", ST_VERSION);
+    if (!p)
+        err_set(why, "%.300s is no plugin of this program: build and install both together", path);
+    else if (strcmp(p->version, ST_VERSION) != 0)
+        err_set(why, "the plugin %.300s is of version %s, the program of %s: build and install both together", path,
+                p->version, ST_VERSION);
+    else
+        err_set(why,
+                "the plugin %.300s was built from other sources (interface %u, the program's is %u): build and "
+                "install both together",
+                path, (unsigned)p->interface, (unsigned)PLUGIN_INTERFACE);
     dlclose(library);
     return NULL;
 }

@@ -82,9 +82,9 @@ as() {
 }
 version=$("$PROGRAM" --version | sed -n '1s/^sparsetrain \([^ ]*\).*/\1/p')
 cp "$planted" "$W/top/bin/$plugin"
-as nothing "$plugin is of version none, the program of $version: build and install both together"
+as nothing "$plugin is no plugin of this program: build and install both together"
 as "other version" "is of version ${version}x, the program of $version:"
-as "older interface" "is of version $version, the program of $version:"
+as "older interface" "was built from other sources (interface "
 as right "the planted device is none"
 cp "$0" "$W/top/bin/$plugin"
 as "no library" "the plugin cannot be loaded: .*$plugin: .*; install what is missing"
