@@ -28,9 +28,12 @@ void hostcuda_count(enum hostcuda_counter which, size_t by) {
 
 void hostcuda_count_copy(const void *to, const void *from, size_t bytes) {
     const bool in = hostcuda_place_of(to) == HOSTCUDA_DEVICE, out = hostcuda_place_of(from) == HOSTCUDA_DEVICE;
-    const int which = in && out ? 2 : out;
-    hostcuda_count(HOSTCUDA_COPIES_IN + which, 1);
-    hostcuda_count(HOSTCUDA_BYTES_IN + which, bytes);
+    const enum hostcuda_counter copies = in && out ? HOSTCUDA_COPIES_INSIDE
+                                         : out     ? HOSTCUDA_COPIES_OUT
+                                                   : HOSTCUDA_COPIES_IN;
+    const enum hostcuda_counter all = in && out ? HOSTCUDA_BYTES_INSIDE : out ? HOSTCUDA_BYTES_OUT : HOSTCUDA_BYTES_IN;
+    hostcuda_count(copies, 1);
+    hostcuda_count(all, bytes);
 }
 
 /* One write, so that lines of several ranks stay whole. */
