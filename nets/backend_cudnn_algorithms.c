@@ -374,12 +374,14 @@ static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_p
            choice->workspace <= WORKSPACE_LIMIT;
 }
 
+/* net_precision_names is the program's, and not all that load the plugin have networks. */
+static const char *const precision_names[] = {
+    [PRECISION_F32] = "f32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
+
 static void key_of(char key[KEY_MAX], enum precision precision, const struct conv *c, enum conv_pass pass) {
-    static const char *const precisions[] = {
-        [PRECISION_F32] = "f32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
     snprintf(key, KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d", pass_names[pass],
-             precisions[precision], c->x.n, c->x.c, c->x.h, c->x.w, c->y.c, c->x.c, c->kernel, c->kernel, c->stride,
-             c->pad);
+             precision_names[precision], c->x.n, c->x.c, c->x.h, c->x.w, c->y.c, c->x.c, c->kernel, c->kernel,
+             c->stride, c->pad);
 }
 
 /* The first refusal is what the net is refused for; of what the library said, the status and its explanation. */
@@ -390,7 +392,7 @@ static void refuse(struct cudnn_backend *b, const char *key, const struct err *w
     err_set(&b->refused,
             "--precision %s: cuDNN %zu.%zu.%zu has no reproducible algorithm for the convolution %s%s%.*s; take "
             "--precision %s",
-            net_precision_names[b->precision], cudnnGetVersion() / 10000, cudnnGetVersion() / 100 % 100,
+            precision_names[b->precision], cudnnGetVersion() / 10000, cudnnGetVersion() / 100 % 100,
             cudnnGetVersion() % 100, key, length > 0 ? ": " : "", length > 0 && said[length] ? length - 1 : length,
             said, b->precision == PRECISION_F32 ? "tf32" : "f32");
 }

@@ -156,6 +156,8 @@ run() {
     seconds=$(($(date +%s) - start))
     tally "$work/out" "$status" > "$work/tally"
     read -r ok bad skips < "$work/tally"
+    # What every test of the stand-in could be skipped for is a fault of ours.
+    if [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ] && grep -q 'plugin cannot be loaded' "$work/new"; then bad=$((bad + 1)); fi
     if [ "$most" -lt "$limit" ] && { [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; }; then stop_early; fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
     while read -r line; do printf '%s\t%s\t%s\n' "$name" "$label" "$line"; done < "$work/new" >> "$work/skips"
