@@ -1,12 +1,11 @@
 /* log_rows.c: see log_rows.h. */
 #include "cli/log_rows.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 bool log_row_whole(const char *line) {
     const size_t length = strlen(line);
@@ -25,18 +24,9 @@ long long log_row_step(const char *row) {
     return at ? strtoll(at + sizeof key - 1, NULL, 10) : 0;
 }
 
-/* A regular file, opened for reading: it may be anything that somebody has put there. */
-static FILE *open_regular(const char *path) {
-    struct stat info;
-    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return NULL;
-    FILE *stream = fstat(file, &info) == 0 && S_ISREG(info.st_mode) ? fdopen(file, "r") : NULL;
-    if (!stream) close(file);
-    return stream;
-}
-
 bool log_rows_run(const char *path, uint64_t *run_id) {
-    FILE *f = open_regular(path);
+    const char *why;
+    FILE *f = file_read(path, &why);
     char *line = NULL;
     size_t size = 0;
     unsigned long long id = 0;
@@ -51,7 +41,8 @@ bool log_rows_run(const char *path, uint64_t *run_id) {
 
 bool log_rows_end(const char *path, size_t steps, const char *flag) {
     char *line = NULL, begins[64];
-    FILE *f = open_regular(path);
+    const char *why;
+    FILE *f = file_read(path, &why);
     size_t size = 0;
     bool done = false;
     const int length = snprintf(begins, sizeof begins, "{\"type\":\"summary\",\"step\":%zu,", steps);
