@@ -26,13 +26,13 @@ static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
     size_t size = 0;
     bool good = true;
     errno = 0;
-    while (good && getline(&line, &size, old) > 0) {
+    while (good && log_row_next(old, &line, &size)) {
         if (!kept(r, line)) continue;
         good = fputs(line, copy) >= 0;
         if (r->first_step == r->stop) log_recall(l, line);
         l->evaluated |= log_row_is(line, "eval") && log_row_step(line) == (long long)r->first_step;
     }
-    free(line);
+    mem_free(line);
     return good && !ferror(old) && feof(old) && fflush(copy) == 0 && fsync(fileno(copy)) == 0;
 }
 

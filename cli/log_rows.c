@@ -6,6 +6,30 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/mem.h"
+
+enum { LONGEST_ROW = 16 << 20 }; /* of a log of slices (--log-slices) with their names: 100,000 of them */
+
+static void make_room(char **line, size_t length, size_t *size) {
+    *size = 2 * *size + 256;
+    char *larger = mem_alloc(*size, 1, "a row of a log");
+    if (length) memcpy(larger, *line, length);
+    mem_free(*line);
+    *line = larger;
+}
+
+bool log_row_next(FILE *f, char **line, size_t *size) {
+    size_t length = 0;
+    int c = 0;
+    while (c != '\n' && (c = getc_unlocked(f)) != EOF) {
+        if (length + 2 > *size) make_room(line, length, size);
+        if (length < LONGEST_ROW) (*line)[length++] = (char)c;
+    }
+    if (length == 0) return false;
+    if (length >= 2 && (*line)[length - 2] == '\r' && (*line)[length - 1] == '\n') (*line)[--length - 1] = '\n';
+    (*line)[length] = '\0';
+    return !ferror(f);
+}
 
 bool log_row_whole(const char *line) {
     const size_t length = strlen(line);
@@ -31,10 +55,10 @@ bool log_rows_run(const char *path, uint64_t *run_id) {
     size_t size = 0;
     unsigned long long id = 0;
     if (!f) return false;
-    const char *at = getline(&line, &size, f) > 0 ? strstr(line, "\"run\":\"") : NULL;
+    const char *at = log_row_next(f, &line, &size) ? strstr(line, "\"run\":\"") : NULL;
     bool good = at && sscanf(at, "\"run\":\"%16llx\"", &id) == 1;
     *run_id = id;
-    free(line);
+    mem_free(line);
     fclose(f);
     return good;
 }
@@ -46,9 +70,9 @@ bool log_rows_end(const char *path, size_t steps, const char *flag) {
     size_t size = 0;
     bool done = false;
     const int length = snprintf(begins, sizeof begins, "{\"type\":\"summary\",\"step\":%zu,", steps);
-    while (f && getline(&line, &size, f) > 0)
+    while (f && log_row_next(f, &line, &size))
         done = strncmp(line, begins, (size_t)length) == 0 && strstr(line, flag) && log_row_whole(line);
     if (f) fclose(f);
-    free(line);
+    mem_free(line);
     return done;
 }

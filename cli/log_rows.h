@@ -6,6 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* The next line, with its end, to *line, which grows and is the caller's (mem_free), NULL at first, with *size 0;
+ * "\r\n", which other systems' editors leave, becomes "\n". Of a line that is longer than any row only the beginning
+ * comes, as of one with a NUL in it: neither is whole. False: there is none, or the file cannot be read (ferror). */
+bool log_row_next(FILE *f, char **line, size_t *size);
 
 /* A line with its end: an object. A killed process may have left half of one. */
 bool log_row_whole(const char *line);

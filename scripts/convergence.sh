@@ -73,6 +73,8 @@ program=${BUILD:-build}/sparsetrain
 }
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
+# shellcheck source=scripts/jobs.sh
+. scripts/jobs.sh
 
 number() { sed -n "/^{\"type\":\"$2\"/s/.*\"$3\":\\([-+0-9.eE]*\\).*/\\1/p" "$runs/$1/run.jsonl" | tail -n 1; }
 # finished ALGO: its run is complete, or was stopped where it should be, or later
@@ -84,11 +86,11 @@ finished() {
 for algo in $algos; do
     run=$runs/$algo
     if finished "$algo"; then continue; fi
-    if [ -n "$(find "$run" -name model.ckpt 2>/dev/null)" ]; then
+    if has_checkpoint "$run"; then
         "$MPIRUN" -np "$ranks" "$program" --resume "$run" ${stop:+--stop-at "$stop"}
         continue
     fi
-    rm -rf "$run"
+    clear_run "$run"
     case $algo in
     dense | dense-ovlp | torus2d | fedavg) sparse= ;;
     *) sparse="--density $density --density-warmup $warmup" ;;

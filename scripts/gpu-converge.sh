@@ -60,9 +60,9 @@ converge_run() { # converge_run MODEL ALGO: as far as the time goes; its rows an
 # go_on RUN OPTIONS MODEL NAME: status 124 when the time was over, or too short to begin
 go_on() {
     go_run=$1
-    if [ -n "$(find "$1" -name model.ckpt 2>/dev/null)" ]; then set -- --resume "$1"
+    if has_checkpoint "$1"; then set -- --resume "$1"
     else
-        rm -rf "$1"
+        clear_run "$1"
         planned=
         [ -z "$lease" ] || plan_epochs "$2" "$3" "$4" || return 124
         # shellcheck disable=SC2086 # options

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# jobs.sh: sourced by sweep.sh and slurm/generate.sh.
+# jobs.sh: sourced by the scripts that start runs and go on with them.
 
 # find_program SCRIPTS: sets `program` to the one that belongs to the folder of these scripts: what was built in the clone, or
 # what was installed with them; else to the one in PATH. Fails when there is none.
@@ -20,4 +20,13 @@ quoted() {
         *) printf ' %s' "$quoted_word" ;;
         esac
     done
+}
+
+# has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name.
+has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt >/dev/null 2>&1; }
+
+# clear_run RUN: one that came to no checkpoint has nothing to go on from, and goes, so that it can begin anew. It stays where
+# it is under way, started by somebody else: $program, which is started there next, says so.
+clear_run() {
+    if "$program" config --out "$1" >/dev/null 2>&1; then rm -rf "${1:?}"; fi
 }

@@ -219,7 +219,6 @@ remember() {
 }
 
 # -- one run ---------------------------------------------------------------------------------------------------------------
-checkpoint() { find "$out/$1" -name model.ckpt 2>/dev/null | sort | tail -n 1; }
 # How it ended when it was last started: done, stopped, diverged, failed; or begun, where nobody has seen its end; or none.
 state_of() {
     if grep -q '"type":"summary".*"completed":true' "$out/$1/run.jsonl" 2>/dev/null; then
@@ -243,11 +242,10 @@ start() {
     run=$1
     set --
     while IFS= read -r word; do set -- "$@" "$word"; done <"$scratch/words"
-    if [ -n "$(checkpoint "$run")" ]; then
+    if has_checkpoint "$out/$run"; then
         set -- "$@" --resume "$out/$run"
     else
-        # Where it is under way, started by somebody else, it stays, and the program says so.
-        if [ $dry = no ] && "$program" config --out "$out/$run" >/dev/null 2>&1; then rm -rf "${out:?}/$run"; fi
+        [ $dry = yes ] || clear_run "$out/$run"
         set -- "$@" --out "$out/$run"
     fi
     # shellcheck disable=SC2086 # words

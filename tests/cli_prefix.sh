@@ -103,6 +103,16 @@ if command -v gnuplot > /dev/null 2>&1; then
     check "$name: not repeated" [ "$(grep -c '"header"' "$W/runs/topka/run.jsonl")" -eq 1 ]
     converge --stop-at 0.8
     check "$name: goes on to a later one" [ "$(json "$W/runs/topka/run.jsonl" summary step)" = 20 ]
+    rm -rf "$W/runs"
+    live_begin "$W/runs/dense"
+    converge --stop-at 0.4
+    check "$name: a run that is under way there is refused" grep -q "dense is in use: process $live on host" "$W/out"
+    check "$name: and not harmed" live_end "$W/runs/dense"
+    rm -rf "$W/runs/dense/checkpoint-"*
+    mkdir "$W/runs/dense/checkpoint-00000003.tmp"
+    touch "$W/runs/dense/checkpoint-00000003.tmp/model.ckpt"
+    converge --stop-at 0.4
+    check "$name: one that came to no checkpoint begins anew" [ "$(json "$W/runs/dense/run.jsonl" summary step)" = 10 ]
 else
     skip "$name" "gnuplot is not installed"
 fi

@@ -87,10 +87,12 @@ for p in 1 3; do
     check "goes on without it, P = $p" same "$(hash_of "$W/b$p")" "$(hash_of "$W/a$p")"
     rm -rf "$W/b$p"
 
-    # Killed between its last checkpoint and its summary, and then once more at the same place.
+    # Killed between its last checkpoint and its summary, and then once more at the same place, its log having been through
+    # an editor that ends lines as DOS did.
     cp -r "$W/a$p" "$W/b$p"
     for again in 1 2; do
         sed -i '/"type":"summary"/d' "$W/b$p/run.jsonl"
+        [ $again -eq 1 ] || sed -i 's/$/\r/' "$W/b$p/run.jsonl"
         start $p --resume "$W/b$p"
         check "a summary that is missing is written, $again, P = $p" same "$(hash_of "$W/b$p")" "$(hash_of "$W/a$p")"
         for key in test_loss train_seconds step_seconds images_per_second bytes_sent_per_step local_nnz_per_step global_nnz_per_step completed; do

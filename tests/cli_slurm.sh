@@ -163,6 +163,15 @@ status=$?
 check "with a new checkpoint the count begins anew (status $status)" sh -c "[ $status -eq 0 ] && grep -qx '1 8' '$W/ill/dense.failures'"
 check "resuming was asked for" grep -q -- "--resume $W/ill/dense\$" "$FAKE_STATE/srun"
 
+# -- a run that is under way -------------------------------------------------------------------------------------------
+rm -f "$FAKE_STATE"/*
+generate --model resnet20 --algos dense --nodes 1 --ranks-per-node 1 --out "$W/live" -- --data synthetic:512x64 --batch 4 --steps 8
+live_begin "$W/live/dense"
+run_job "$W/live/dense.sbatch"
+status=$?
+check "a run that another job has under way is refused (status $status)" sh -c "[ $status -eq 2 ] && grep -q 'dense is in use: process $live on host' '$W/err'"
+check "and not harmed" live_end "$W/live/dense"
+
 # -- a container -------------------------------------------------------------------------------------------------------------
 # shellcheck disable=SC2086
 sh scripts/slurm/generate.sh --container image.sif --model resnet20 --algos gtopk --nodes 1 --ranks-per-node 2 --gpus-per-node 1 \

@@ -164,16 +164,11 @@ check "but goes on where it may have been asked for more" grep -q '^\[1/1\] lr0.
 # A run that somebody else has under way in its place, without a checkpoint yet, is not removed.
 sweep --np 1 --out "$W/shared" --mpirun false --algo dense -- --data synthetic:512x16 --batch 4 --steps 6 --eval-every 0
 rm -rf "$W/shared/dense"
-"$PROGRAM" --data synthetic:512x16 --batch 4 --steps 1000000 --eval-every never --out "$W/shared/dense" > "$W/live.out" 2>&1 < /dev/null &
-job=$!
-until grep -q '"type":"step"' "$W/shared/dense/run.jsonl" 2> /dev/null || ! kill -0 $job 2> /dev/null; do sleep 0.1; done
+live_begin "$W/shared/dense"
 sweep --np 1 --out "$W/shared" --algo dense -- --data synthetic:512x16 --batch 4 --steps 6 --eval-every 0
 status=$?
-check "a run that is under way there is refused (status $status)" sh -c "[ $status -eq 1 ] && grep -q '^\[1/1\] dense: failed with status 2: .*dense is in use: process $job on host' '$W/out'"
-kill -TERM $job
-wait $job
-status=$?
-check "and not harmed (status $status)" sh -c "[ $status -eq 4 ] && ls '$W/shared/dense/run.jsonl' '$W'/shared/dense/checkpoint-*/model.ckpt > /dev/null"
+check "a run that is under way there is refused (status $status)" sh -c "[ $status -eq 1 ] && grep -q '^\[1/1\] dense: failed with status 2: .*dense is in use: process $live on host' '$W/out'"
+check "and not harmed" live_end "$W/shared/dense"
 
 # -- a text ----------------------------------------------------------------------------------------------------------------
 sweep --np 1 --out "$W/text" --hidden 8,4 -- --model lstm --data synthetic-text:400x100x100 --bptt 5 --batch 2 --steps 4 --eval-every 0

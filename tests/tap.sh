@@ -132,6 +132,20 @@ faulty() {
 
 # hash_of DIR: of the parameters at the end of the run in it
 hash_of() { json "$1/run.jsonl" summary parameters_hash; }
+# live_begin RUN: a run of one rank, without a checkpoint yet, is under way there; $live: its process. live_end RUN: it is
+# asked to stop; whether that went as it does where nobody took anything away.
+live_begin() {
+    "$PROGRAM" --data synthetic:512x16 --batch 4 --steps 1000000 --eval-every never --out "$1" > "$W/live.out" 2>&1 < /dev/null &
+    live=$!
+    until grep -q '"type":"step"' "$1/run.jsonl" 2> /dev/null || ! kill -0 $live 2> /dev/null; do sleep 0.1; done
+}
+live_end() {
+    kill -TERM "$live"
+    wait "$live"
+    live_status=$?
+    why="status $live_status; there are $(ls "$1" | tr '\n' ' ')"
+    [ $live_status -eq 4 ] && grep -q '"type":"step","step":1,' "$1/run.jsonl" && ls "$1"/checkpoint-*/model.ckpt > /dev/null
+}
 
 # resumes NAME P ARGS...: a run with the options in $common, of 12 steps with a checkpoint every 5, in $whole; then steps
 # 11 and 12 again from the checkpoint of step 10: the same bits

@@ -44,6 +44,8 @@ newline='
 status_skipped=77 # as Automake has it
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
+# shellcheck source=scripts/jobs.sh
+. scripts/jobs.sh
 
 note() { printf '%s: %s\n' "$id" "$*" >&2; }
 fail() {
@@ -192,10 +194,11 @@ train() {
     # shellcheck disable=SC2086 # $train_saves is two words
     if grep -qE '"type":"summary".*("completed":true|"prefix":true)' "$train_run/run.jsonl" 2>/dev/null; then
         set --
-    elif [ -n "$(find "$train_run" -name model.ckpt 2>/dev/null)" ]; then
+    elif has_checkpoint "$train_run"; then
         set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" ${train_stop:+--stop-at "$train_stop"} $train_saves --progress lines
     else
-        rm -rf "$train_run" "$train_run.record"
+        clear_run "$train_run"
+        rm -rf "$train_run.record"
         set -- "$MPIRUN" -np "$train_ranks" "$program" train "$@" --out "$train_run" $train_saves --progress lines
     fi
     if [ $# -gt 0 ]; then

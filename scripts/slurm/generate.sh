@@ -176,6 +176,10 @@ launch() {
     srun) printf 'srun --ntasks=%d --ntasks-per-node=%d --cpus-per-task=%d --mpi=%s --kill-on-bad-exit=1' "$ranks" "$per_node" "$cpus" "$pmi" ;;
     mpirun) printf '"${MPIRUN:-mpirun}" -np %d' "$ranks" ;; # which asks Slurm for the nodes
     esac
+    alone
+}
+# The program without a launcher.
+alone() {
     if [ -n "$container" ]; then
         printf ' apptainer exec%s --bind %s%s%s' "${gpus:+ --nv}" "$out" "${data:+,$data}" "$(quoted "$container")"
     fi
@@ -239,8 +243,12 @@ fi
 begun=$(checkpoint)
 if [ -n "$begun" ]; then
     set -- --resume "$run"
-else # a run that never came to a checkpoint has nothing to go on from
-    rm -rf "$run"
+else
+JOB
+    echo '    # A run that came to no checkpoint has nothing to go on from; where another job has it under way, it stays, and that is said.'
+    # shellcheck disable=SC2016 # for the job
+    printf '    if%s config --out "$run" >/dev/null 2>&1; then rm -rf "$run"; fi\n' "$(alone)"
+    cat <<'JOB'
     set -- --out "$run"
 fi
 

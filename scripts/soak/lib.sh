@@ -73,9 +73,6 @@ undisturbed() {
     fi
 }
 
-# The newest checkpoint of a run is all that --resume needs.
-has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt > /dev/null 2>&1; }
-
 # go_on DIR: the run in DIR is resumed, or begun anew where there is no checkpoint; sets $went: resumed, anew
 go_on() {
     if has_checkpoint "$1"; then
