@@ -163,6 +163,13 @@ static void say_left(struct run *r, const struct err *left) {
     log_say(r, "%s", left->text);
 }
 
+void checkpoint_tidy_start(struct run *r) {
+    struct err left = {0};
+    if (r->comm->rank != 0) return;
+    checkpoint_tidy(r->options.out, &left);
+    say_left(r, &left);
+}
+
 static void make_directory(const char *path, struct err *e) {
     struct err left = {0};
     if (mkdir(path, 0777) == 0) return;

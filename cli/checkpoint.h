@@ -12,6 +12,10 @@
  * of this step, nothing of it is left, and the run can go on. A log that fails is r->trouble. */
 bool checkpoint_write(struct run *r, struct err *e);
 
+/* In the directory of a run that goes on: what the start before it was killed in the midst of writing, or of removing,
+ * goes. The next checkpoint would do the same, but there may be none. */
+void checkpoint_tidy_start(struct run *r);
+
 /* Bytes that this rank writes of a checkpoint; copy: that it needs for its copies meanwhile. */
 size_t checkpoint_bytes(struct run *r, bool copy);
 

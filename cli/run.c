@@ -405,6 +405,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
         return dry_run_check(r, e);
     }
     if (!open_files(r, from, e)) return false;
+    if (from->options) checkpoint_tidy_start(r);
     open_loader(r);
     watching_begin(r);
     return true;

@@ -93,11 +93,14 @@ for p in 1 3; do
     for again in 1 2; do
         sed -i '/"type":"summary"/d' "$W/b$p/run.jsonl"
         [ $again -eq 1 ] || sed -i 's/$/\r/' "$W/b$p/run.jsonl"
+        mkdir "$W/b$p/checkpoint-00000004.old" # where it was removing an older one
+        touch "$W/b$p/checkpoint-00000004.old/rank0000.ckpt"
         start $p --resume "$W/b$p"
         check "a summary that is missing is written, $again, P = $p" same "$(hash_of "$W/b$p")" "$(hash_of "$W/a$p")"
         for key in test_loss train_seconds step_seconds images_per_second bytes_sent_per_step local_nnz_per_step global_nnz_per_step completed; do
             check "with the $key of all steps, $again, P = $p" same "$(json "$W/b$p/run.jsonl" summary $key)" "$(json "$W/a$p/run.jsonl" summary $key)"
         done
+        check "what was half removed is gone, $again, P = $p" [ ! -e "$W/b$p/checkpoint-00000004.old" ]
         check "and no row twice, $again, P = $p" same "$(grep -c '"type":"\(step\|eval\|checkpoint\|summary\)"' "$W/b$p/run.jsonl")" "$(grep -c '"type":"\(step\|eval\|checkpoint\|summary\)"' "$W/a$p/run.jsonl")"
     done
 done
