@@ -204,6 +204,20 @@ void cuda_free(void *block) {
     if (block) CUDA_CALL(cudaFree(block));
 }
 
+/* Kernels see all of the host's page-locked memory at the address that it has there (unified addressing). */
+void *cuda_host_alloc(size_t bytes, const char *what) {
+    void *block;
+    attach();
+    if (cudaHostAlloc(&block, bytes, cudaHostAllocPortable) == cudaSuccess) return block;
+    (void)cudaGetLastError();
+    die("there is no page-locked memory for %s: %zu bytes were asked for", what, bytes);
+}
+
+void cuda_host_free(void *block) {
+    attach();
+    if (block) CUDA_CALL(cudaFreeHost(block));
+}
+
 static void zero(void *block, size_t bytes) {
     attach();
     if (bytes > 0) CUDA_CALL(cudaMemsetAsync(block, 0, bytes, gpu.stream));

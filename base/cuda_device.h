@@ -37,14 +37,18 @@ cudaStream_t cuda_stream(void);
  * `most`, at least 1. */
 unsigned cuda_grid(unsigned each, size_t most);
 
-/* Small results come to the host through page-locked memory of the caller (mem_pinned_alloc): this waits until all work
- * given so far is done. */
+/* Until all work given so far is done. */
 void cuda_wait(void);
 
 /* Device memory that dies with a hint when there is none; `what` names the use. 0 bytes give a pointer,
  * too. */
 void *cuda_alloc(size_t bytes, const char *what);
 void cuda_free(void *block);
+
+/* Page-locked memory of the host into which kernels write what the host shall know: it may read it once it has waited
+ * for them. Dies when there is none. */
+void *cuda_host_alloc(size_t bytes, const char *what);
+void cuda_host_free(void *block);
 
 /* host[0..bytes-1] to the device before all later work. Returns when host may be used again, which is soon where it is
  * page-locked: it does not wait for earlier work. */

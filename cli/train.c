@@ -7,16 +7,28 @@
 #include "cli/run.h"
 #include "cli/watching.h"
 
-static _Noreturn void not_finite(const struct run *r, const char *what, size_t index) {
+static _Noreturn void not_finite_in(const struct run *r, size_t step, const char *what, size_t index) {
     const struct slice *slice = index < r->n ? arena_slice_at(&r->net->arena, index) : NULL;
     char kept[64] = "";
     if (r->checkpoint_last != SIZE_MAX)
         snprintf(kept, sizeof kept, "; the last checkpoint, of step %zu, is kept", r->checkpoint_last);
     if (slice)
         die_status(EXIT_NUMERIC, "step %zu, rank %d: %s in %s (entry %zu) is NaN or infinite%s; try a smaller --lr",
-                   r->step + 1, r->comm->rank, what, slice->name, index - slice->offset, kept);
-    die_status(EXIT_NUMERIC, "step %zu, rank %d: %s is NaN or infinite%s; try a smaller --lr", r->step + 1,
-               r->comm->rank, what, kept);
+                   step, r->comm->rank, what, slice->name, index - slice->offset, kept);
+    die_status(EXIT_NUMERIC, "step %zu, rank %d: %s is NaN or infinite%s; try a smaller --lr", step, r->comm->rank,
+               what, kept);
+}
+
+/* In the step under way. */
+static _Noreturn void not_finite(const struct run *r, const char *what, size_t index) {
+    not_finite_in(r, r->step + 1, what, index);
+}
+
+/* A device is asked what became of an update when it had to be waited for anyway. step: the last that was given to it.
+ */
+static void check_update(struct run *r, size_t step) {
+    size_t bad = optimiser_settle(&r->optimiser);
+    if (bad < r->n) not_finite_in(r, step, "the new value of a parameter", bad);
 }
 
 /* When the loss is no number the gradient often tells where; without a trace there, the loss alone is named. */
@@ -42,6 +54,7 @@ static const struct batch *next_batch(struct run *r) {
 static void take_loss(struct run *r) {
     struct net_result result;
     net_result(r->net, &result);
+    check_update(r, r->step);
     if (!isfinite(result.loss)) loss_not_finite(r);
     r->row.loss += result.loss;
     r->row.correct += result.correct;
@@ -153,12 +166,13 @@ static void exchange(struct run *r) {
     note_sum(r, &sum);
 }
 
-static void optimise(struct run *r) {
+/* What comes next looks at the parameters, or sends them to others: they are known to be good then. */
+static void optimise(struct run *r, bool must_meet) {
     const struct arena *a = &r->net->arena;
     phase_enter(&r->phases, PHASE_UPDATE);
     gradient_mean(r);
-    size_t bad = optimiser_step(&r->optimiser, a->param, a->grad, r->row.lr);
-    if (bad < r->n) not_finite(r, "the new value of a parameter", bad);
+    optimiser_step(&r->optimiser, a->param, a->grad, r->row.lr);
+    if (must_meet || r->drifts || device_is_host(a->device)) check_update(r, r->step + 1);
     phase_enter(&r->phases, PHASE_OTHER);
 }
 
@@ -240,6 +254,7 @@ static void checkpoint(struct run *r, bool last) {
 
 /* What comes between two steps: evaluation, replica check, checkpoint. Its time belongs to no step. */
 static void between_steps(struct run *r, bool stop) {
+    check_update(r, r->step);
     bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
     bool last = r->step == r->stop, due_now = r->step == r->eval_next || (last && run_evaluates(r));
     bool evaluated = due_now && !stopped;
@@ -290,7 +305,7 @@ bool run_train(struct run *r, int *status, struct err *e) {
         record(r);
         exchange(r);
         record_sent(r);
-        optimise(r);
+        optimise(r, must_meet);
         finish_step(r, must_meet, &stop);
         if (must_meet || stop) between_steps(r, stop);
         stop |= r->trouble.text[0] != '\0';

@@ -146,10 +146,9 @@ static void *open_backend(const struct backend_setup *setup) {
     open_libraries(b);
     b->algorithms = cudnn_algorithms_open();
     cudnn_feed_open(&b->feed);
-    b->loss = cuda_alloc(sizeof *b->loss, "the loss");
     b->loss_done = cuda_alloc(sizeof *b->loss_done, "the loss");
     CUDA_CALL(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
-    b->loss_host = mem_pinned_alloc(1, sizeof *b->loss_host, "the loss");
+    b->loss = cuda_host_alloc(sizeof *b->loss, "the loss");
     CUDA_CALL(cudaEventCreateWithFlags(&b->answered, cudaEventDisableTiming));
     return b;
 }
@@ -164,15 +163,15 @@ static void close_backend(void *backend) {
     cudnn_algorithms_close(b->algorithms);
     cudnn_feed_close(&b->feed);
     CUDA_CALL(cudaEventDestroy(b->answered));
-    void *memory[] = {b->cublas_workspace, b->workspace, b->loss, b->loss_done, b->row_loss, b->row_correct};
+    void *memory[] = {b->cublas_workspace, b->workspace, b->loss_done, b->row_loss, b->row_correct};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
-    mem_pinned_free(b->loss_host);
+    cuda_host_free(b->loss);
     mem_free(b);
 }
 
 /* -- passes ------------------------------------------------------------------------------------------------------- */
 
-/* The loss of this pass, if it has one, is with the host once this event has come. */
+/* The host may read the loss of this pass, if it has one, once this event has come. */
 static void pass_given(struct cudnn_backend *b) {
     if (b->pass == PASS_TRAIN || b->pass == PASS_INFER) CUDA_CALL(cudaEventRecord(b->answered, cuda_stream()));
 }
@@ -266,14 +265,13 @@ static void loss(void *backend, const float *logits, int n, int classes, double 
                                        .row_correct = b->row_correct,
                                        .done = b->loss_done,
                                        .result = b->loss});
-    CUDA_CALL(cudaMemcpyAsync(b->loss_host, b->loss, sizeof *b->loss, cudaMemcpyDeviceToHost, cuda_stream()));
 }
 
 static void last_result(void *backend, struct net_result *result) {
     const struct cudnn_backend *b = backend;
     cuda_stream();
     CUDA_CALL(cudaEventSynchronize(b->answered));
-    *result = (struct net_result){b->loss_host->loss, b->loss_host->correct, b->loss_host->count};
+    *result = (struct net_result){b->loss->loss, b->loss->correct, b->loss->count};
 }
 
 static const struct optimiser_ops *const cuda_optimisers[] = {&cuda_optimiser_sgd, &cuda_optimiser_adam, NULL};

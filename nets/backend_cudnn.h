@@ -83,8 +83,8 @@ struct cudnn_backend {
     double *row_loss;
     int32_t *row_correct;
     unsigned *loss_done;
-    struct cuda_loss_result *loss, *loss_host; /* device; page-locked */
-    cudaEvent_t answered;                      /* the last loss is in loss_host */
+    struct cuda_loss_result *loss; /* page-locked */
+    cudaEvent_t answered;          /* the last pass has put it there */
 };
 
 /* The layout of activations in this precision, and whether a tensor's elements are bf16. */

@@ -7,7 +7,7 @@
 static size_t step(struct optimiser *o, float *param, const float *grad, double lr) {
     const struct adam_rates r = adam_rates_of(o, lr);
     cuda_adam_step(param, o->state, grad, o->n, &r, cuda_optimiser_answer(o));
-    return cuda_optimiser_wait(o);
+    return cuda_optimiser_given(o);
 }
 
 const struct optimiser_ops cuda_optimiser_adam = {
@@ -16,5 +16,6 @@ const struct optimiser_ops cuda_optimiser_adam = {
     .states = 2,
     .squares = true,
     .step = step,
+    .settle = cuda_optimiser_settle,
     .close = cuda_optimiser_close,
 };

@@ -15,9 +15,10 @@ struct cuda_loss_result {
     int32_t correct, count;
 };
 
-/* All on the device. label: [n + 1], the labels and then how many rows count, so that a recorded pass can be repeated
- * with others. row_loss, row_correct: scratch [n]; done: scratch, 0 between launches. dlogits [n][classes]: NULL where
- * it is not asked for; rows that do not count are left alone. over: as backend_ops.loss says. */
+/* All on the device, but for `result`, which may be page-locked memory of the host. label: [n + 1], the labels and then
+ * how many rows count, so that a recorded pass can be repeated with others. row_loss, row_correct: scratch [n]; done:
+ * scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for; rows that do not count are left
+ * alone. over: as backend_ops.loss says. */
 struct cuda_loss_call {
     int n, classes;
     double over;

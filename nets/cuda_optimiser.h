@@ -1,8 +1,8 @@
 /* cuda_optimiser.h: what the rows of optimisers on a GPU share on the host: the way of their answer.
  *
- *        launch(..., cuda_optimiser_answer(o));   // *answer: what optimiser_ops.step returns, UINT32_MAX for n
- *        return cuda_optimiser_wait(o);
- *        ... .close = cuda_optimiser_close */
+ *        launch(..., cuda_optimiser_answer(o));   // lowers *answer to the first index that is not finite
+ *        cuda_optimiser_given(o);
+ *        ... .settle = cuda_optimiser_settle, .close = cuda_optimiser_close */
 #ifndef ST_NETS_CUDA_OPTIMISER_H
 #define ST_NETS_CUDA_OPTIMISER_H
 
@@ -11,9 +11,12 @@
 
 #include "nets/optimiser.h"
 
-/* Where the kernel puts its answer: a word of the device, opened by the first step. */
+/* Where the kernel puts its answer: a page-locked word of the host's, opened by the first step. It is UINT32_MAX as
+ * long as no step went bad. */
 uint32_t *cuda_optimiser_answer(struct optimiser *o);
-size_t cuda_optimiser_wait(const struct optimiser *o);
+/* Behind the launch. Returns n: nothing is known yet. */
+size_t cuda_optimiser_given(struct optimiser *o);
+size_t cuda_optimiser_settle(struct optimiser *o);
 void cuda_optimiser_close(struct optimiser *o);
 
 #endif

@@ -52,7 +52,7 @@ static __global__ void update_all(RULE rule, float *w, float *state, const float
     if (lowest != UINT32_MAX) atomicMin(first, lowest);
 }
 
-/* w, g: device, [n]; state: device, [STATES][n]. *first: device; the lowest index that went bad, or UINT32_MAX. */
+/* w, g: device, [n]; state: device, [STATES][n]. *first becomes the lowest index that went bad, where that is lower. */
 template <class RULE>
 static void update_by(const RULE &rule, float *w, float *state, const float *g, size_t n, uint32_t *first) {
     const size_t last_state = (size_t)(RULE::STATES - 1) * n; /* the others lie between it and the first one */
@@ -60,7 +60,6 @@ static void update_by(const RULE &rule, float *w, float *state, const float *g, 
         ((uintptr_t)w | (uintptr_t)state | (uintptr_t)(state + last_state) | (uintptr_t)g) % (WIDE * sizeof(float)) ==
         0;
     const unsigned grid = cuda_grid(BLOCKS_EACH, (n / WIDE + THREADS - 1) / THREADS);
-    CUDA_CALL(cudaMemsetAsync(first, 0xff, sizeof *first, cuda_stream()));
     if (wide)
         LAUNCH((update_all<WIDE, RULE>), grid, THREADS, 0, cuda_stream(), rule, w, state, g, (uint32_t)n, first);
     else

@@ -24,7 +24,8 @@ static const struct optimiser_ops *for_device(const struct optimiser_ops *ops, c
 void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
                     const struct optimiser_setup *setup) {
     ops = for_device(ops, device);
-    *o = (struct optimiser){.ops = ops, .setup = *setup, .device = device, .n = n, .n_state = n * ops->states};
+    *o =
+        (struct optimiser){.ops = ops, .setup = *setup, .device = device, .n = n, .n_state = n * ops->states, .bad = n};
     o->state =
         device->alloc(o->n_state * sizeof(float), "the optimiser's state (--model and --optimiser say how much)");
     device->zero(o->state, o->n_state * sizeof(float));
@@ -36,9 +37,15 @@ void optimiser_close(struct optimiser *o) {
     *o = (struct optimiser){0};
 }
 
-size_t optimiser_step(struct optimiser *o, float *param, const float *grad, double lr) {
-    size_t bad = o->ops->step(o, param, grad, lr);
+void optimiser_step(struct optimiser *o, float *param, const float *grad, double lr) {
+    const size_t bad = o->ops->step(o, param, grad, lr);
+    if (bad < o->bad) o->bad = bad;
     o->steps++;
+}
+
+size_t optimiser_settle(struct optimiser *o) {
+    const size_t bad = o->ops->settle ? o->ops->settle(o) : o->bad;
+    o->bad = o->n;
     return bad;
 }
 

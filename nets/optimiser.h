@@ -2,7 +2,8 @@
  * the dense mean gradient u/P; learning rate, momentum and weight decay live here and nowhere else.
  *
  *        optimiser_open(&o, ops, n, device, &setup);
- *        bad = optimiser_step(&o, param, grad, lr);   // < n: what it made is not finite from there on
+ *        optimiser_step(&o, param, grad, lr);
+ *        bad = optimiser_settle(&o);                  // < n: what it made is not finite from there on
  *        optimiser_close(&o);
  *
  * A run that is resumed gives back o.state, and by optimiser_set_steps how many steps there were. */
@@ -30,7 +31,8 @@ struct optimiser {
     struct optimiser_setup setup;
     const struct device_ops *device;
     size_t n, n_state;
-    uint64_t steps; /* done */
+    uint64_t steps; /* done, or given to the device */
+    size_t bad;     /* what optimiser_settle returns, as far as it is known */
     float *state;   /* device, [states][n]: what, with `steps`, a checkpoint must hold; n_state floats */
     void *own;      /* the row's: scratch that its first step opened, or NULL */
 };
@@ -41,9 +43,10 @@ struct optimiser_ops {
     size_t states; /* vectors of n: 1 for momentum SGD, 2 for Adam */
     bool squares;  /* the last of them is a mean of squares: none is below 0 */
     /* Step o->steps + 1; grad: device, [n]. Returns the first index where the new parameter or state is not finite,
-     * or n. */
+     * or n; a row with `settle` does not wait for that, and returns n. */
     size_t (*step)(struct optimiser *o, float *param, const float *grad, double lr);
-    void (*close)(struct optimiser *o); /* gives `own` back; NULL where there never is any */
+    size_t (*settle)(struct optimiser *o); /* the same of the steps since it was last asked, once they are done */
+    void (*close)(struct optimiser *o);    /* gives `own` back; NULL where there never is any */
 };
 
 extern const struct optimiser_ops *const optimisers[]; /* every row, NULL-terminated */
@@ -52,7 +55,10 @@ extern const struct optimiser_ops *const optimisers[]; /* every row, NULL-termin
 void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
                     const struct optimiser_setup *setup);
 void optimiser_close(struct optimiser *o);
-size_t optimiser_step(struct optimiser *o, float *param, const float *grad, double lr);
+void optimiser_step(struct optimiser *o, float *param, const float *grad, double lr);
+/* The first index where a step, since this was last asked, made a parameter or state that is not finite, or n. Waits
+ * for a device: to be asked when something else was waited for that came behind the step. */
+size_t optimiser_settle(struct optimiser *o);
 /* As if so many steps had been done: for a run that is resumed. */
 void optimiser_set_steps(struct optimiser *o, uint64_t steps);
 

@@ -119,7 +119,8 @@ static struct optimiser opened(const char *name, const struct optimiser_setup *s
 /* One step on w and g of the host, by way of the device's memory. */
 static size_t step(struct optimiser *o, float *w, const float *g, double lr) {
     float *param = device_upload(w, o->n), *grad = device_upload(g, o->n);
-    size_t first = optimiser_step(o, param, grad, lr);
+    optimiser_step(o, param, grad, lr);
+    const size_t first = optimiser_settle(o);
     device_download(w, param, o->n);
     test_device()->release(param);
     test_device()->release(grad);
@@ -244,7 +245,8 @@ static void rows_take_any_length_and_place(void **state) {
                 m->as_written(wanted + shift, kept, g + grad_shift, n, &m->setup[1], 1, 2);
                 struct optimiser o = opened(m->name, &m->setup[1], n);
                 float *param = device_upload(w, ALL), *grad = device_upload(g, ALL);
-                assert_int_equal(optimiser_step(&o, param + shift, grad + grad_shift, 2), n);
+                optimiser_step(&o, param + shift, grad + grad_shift, 2);
+                assert_int_equal(optimiser_settle(&o), n);
                 device_download(w, param, ALL);
                 assert_memory_equal(w, wanted, sizeof w);
                 float *there = device_fetch(o.state, o.n_state);

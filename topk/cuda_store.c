@@ -90,8 +90,7 @@ static void cuda_open(struct store *s) {
     struct state *c = s->state = mem_zalloc(1, sizeof *c, "the gradient store on a GPU");
     c->n = s->n;
     c->words = cuda_alloc(sizeof *c->words, "counters of the gradient store");
-    (void)cuda_stream();
-    CUDA_CALL(cudaHostAlloc((void **)&c->answer, sizeof *c->answer, cudaHostAllocPortable));
+    c->answer = cuda_host_alloc(sizeof *c->answer, "the answers of the gradient store");
     CUDA_CALL(cudaMemsetAsync(c->words, 0, sizeof *c->words, cuda_stream()));
     CUDA_CALL(cudaMemsetAsync(&c->words->bad, 0xff, sizeof c->words->bad, cuda_stream()));
 }
@@ -102,7 +101,7 @@ static void cuda_close(struct store *s) {
     cuda_wait();
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) cuda_free(all[i]->block);
     cuda_free(c->words);
-    CUDA_CALL(cudaFreeHost(c->answer));
+    cuda_host_free(c->answer);
     mem_free(c);
 }
 
