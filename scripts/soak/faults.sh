@@ -85,7 +85,7 @@ prepare() {
 list_faults() {
     for case in fresh resumed; do
         for rank in 0 1; do
-            sed "s|$work/||" "$work/calls-$case.$rank" | while read -r number call file; do
+            sed "s|$work/||" "$work/calls-$case.$rank" | while read -r number call file _; do # behind a file's name: (deleted)
                 for how in $(ways "$call"); do echo "$case $rank $number $call $file $how"; done
             done
         done
@@ -104,11 +104,13 @@ while read -r case rank number call file how; do
     if out_of_time; then break; fi
     before "$case"
     FAIL_CALLS="all $work/ $number $number $how" FAIL_RANK=$rank FAIL_LOG=$work/log disturb "$case"
-    if ! grep -q '^!' "$work/log.$rank"; then # one of the last, in a run that made fewer
+    if [ ! -s "$work/log.$rank" ]; then
+        verdict="the run did not begin: $(head -n 1 "$work/stderr")" then=- judged_status=$status judged_line=
+    elif ! grep -q '^!' "$work/log.$rank"; then # one of the last, in a run that made fewer
         verdict=good then="no such call"
         judged_status=- judged_line=
     else
-        read -r _ call file << END
+        read -r _ call file _ << END
 $(sed -n 's/^!//p' "$work/log.$rank" | sed "s|$work/||")
 END
         judge "$how"
