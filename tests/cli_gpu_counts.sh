@@ -50,12 +50,12 @@ while read -r p given waits kernels in out arguments; do
     fi
 done << END
 1 9 3 90 1 0 $images
-1 9 3 167 1 0 $images --precision bf16
+1 9 3 131 1 0 $images --precision bf16
 1 11 4 11 1 0 $words
 2 9 3 88 2 1 $images --algo dense
-2 22 2 97 4 2 $images --algo topka $sparse --select exact
-2 16 2.5 90 4 3 $images --algo topka $sparse --select reuse
-2 25 2 98 6 2 $images --algo gtopk $sparse --select exact
-2 15.5 2.25 90 4 2.5 $images --algo oktopk $sparse
+2 16 2 93 4 0 $images --algo topka $sparse --select exact
+2 13 2 90 4 0 $images --algo topka $sparse --select reuse
+2 19 2 94 6 0 $images --algo gtopk $sparse --select exact
+2 13 2 90 4 0 $images --algo oktopk $sparse
 END
 finish

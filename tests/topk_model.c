@@ -25,7 +25,7 @@ struct model {
     float *back;                 /* host, [all] */
     struct ranked *rank;         /* [n] */
     uint32_t *keys;              /* [n] */
-    struct sparse out;           /* cap: n */
+    struct sparse list[2], out; /* in page-locked memory and not, where a device makes a difference; one of them: [n] */
     struct rng rng;
 };
 
@@ -48,7 +48,9 @@ static void model_open(struct model *m, size_t n, uint64_t seed) {
     m->back = mem_alloc(m->all, sizeof *m->back, "back"), m->rank = mem_alloc(n, sizeof *m->rank, "ranks");
     m->keys = mem_alloc(n, sizeof *m->keys, "keys");
     store_open(&m->whole, m->all, test_device()), store_view_open(&m->view, &m->whole, m->from, n);
-    sparse_open(&m->out, n);
+    sparse_open(&m->list[0], n), m->out = m->list[0];
+    m->list[1].idx = mem_alloc(n + PADDING, sizeof *m->list[1].idx, "indices");
+    m->list[1].val = mem_alloc(n + PADDING, sizeof *m->list[1].val, "values");
     m->device_other = test_device()->alloc(m->all * sizeof *m->other, "a second vector");
     fill_poison(m->acc, m->all), fill_poison(m->other, m->all);
     m->whole.ops->write(&m->whole, 0, m->all, m->acc);
@@ -56,7 +58,7 @@ static void model_open(struct model *m, size_t n, uint64_t seed) {
 
 static void model_close(struct model *m) {
     test_device()->release(m->device_other);
-    sparse_close(&m->out);
+    sparse_close(&m->list[0]), mem_free(m->list[1].idx), mem_free(m->list[1].val);
     store_view_close(&m->view), store_close(&m->whole);
     mem_free(m->acc), mem_free(m->other), mem_free(m->back), mem_free(m->rank), mem_free(m->keys);
 }
@@ -107,6 +109,7 @@ static uint32_t some_key(struct model *m) {
 
 /* An empty list with room for some or all, full of poison. */
 static struct sparse *some_list(struct model *m) {
+    m->out = m->list[rng_below(&m->rng, 2)];
     m->out.cap = rng_below(&m->rng, 3) ? m->n : rng_below(&m->rng, (uint32_t)m->n + 1);
     for (size_t i = 0; i < m->n; i++) m->out.idx[i] = poison;
     fill_poison(m->out.val, m->n);
@@ -129,6 +132,25 @@ static void check_list(struct model *m, uint32_t key, size_t count) {
           key, count, seen);
     for (size_t i = m->out.cap + PADDING; i < m->n; i++)
         CHECK(m->out.idx[i] == poison, "n %zu cap %zu: written at %zu", m->n, m->out.cap, i);
+}
+
+/* What the store says of the entries in the list is true; a GPU says it of every list that has room for all. */
+static void check_seen(struct model *m, size_t count, bool probed) {
+    const struct store_seen *seen = &m->view.seen;
+    uint32_t least = UINT32_MAX, most = 0;
+    size_t reaching = 0;
+    if (strcmp(m->view.ops->device, "cuda") == 0 && probed)
+        CHECK(seen->known == (count <= m->out.cap), "n %zu: %zu of %zu: known %d", m->n, count, m->out.cap,
+              seen->known);
+    if (!seen->known) return;
+    for (size_t i = 0; i < m->out.nnz; i++) {
+        const uint32_t key = magnitude_key(m->out.val[i]);
+        least = key < least ? key : least, most = key > most ? key : most;
+        reaching += key >= m->view.probe;
+    }
+    CHECK(same_key(seen->least, least) && same_key(seen->most, most) && (!probed || seen->reaching == reaching),
+          "n %zu: keys %08x to %08x, not %08x to %08x; %zu reach %08x, not %zu", m->n, seen->least, seen->most, least,
+          most, seen->reaching, m->view.probe, reaching);
 }
 
 static void check_sums(struct model *m, uint32_t key, const struct moments *found) {
@@ -188,20 +210,22 @@ static void selections(struct model *m) {
     struct moments sums;
     uint32_t key = some_key(m);
     size_t count;
+    m->view.probe = key < KEY_INFINITE ? key + rng_below(&m->rng, 1u << rng_below(&m->rng, 24)) : key;
     switch (rng_below(&m->rng, 5)) {
     case 0:
         ops->accumulate(&m->view, grad_of(m)), add_grad(m);
         break;
     case 1:
         count = ops->accumulate_select(&m->view, grad_of(m), key, some_list(m)), add_grad(m);
-        check_list(m, key, count);
+        check_list(m, key, count), check_seen(m, count, true);
         break;
     case 2:
         count = ops->accumulate_select_moments(&m->view, grad_of(m), key, some_list(m), &sums), add_grad(m);
-        check_list(m, key, count), check_sums(m, 0, &sums);
+        check_list(m, key, count), check_sums(m, 0, &sums), check_seen(m, count, true);
         break;
     case 3:
-        check_list(m, key, ops->select(&m->view, key, some_list(m)));
+        count = ops->select(&m->view, key, some_list(m));
+        check_list(m, key, count), check_seen(m, count, true);
         CHECK(ops->count(&m->view, key) == ops->select(&m->view, key, &m->out), "n %zu: count", m->n);
         break;
     default:
@@ -225,7 +249,7 @@ static void searches(struct model *m) {
     if (ops->accumulate_top) {
         some_list(m)->cap = m->n;
         ops->accumulate_top(&m->view, grad_of(m), k, &m->out), add_grad(m);
-        check_top(m, k);
+        check_top(m, k), check_seen(m, k, false);
     }
     CHECK(same_key(ops->kth_key(&m->view, k), kth_of(m, x, NULL, 0, 1, m->n, k)), "n %zu: key of rank %zu", m->n, k);
 }
@@ -355,7 +379,8 @@ static void sequences_body(const void *unused) {
                             4088, 4090, 4092, 4095, 4096, 4097, 4100, 8191, 8192, 8193, 12289, 16384, 20011};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (uint64_t seed = 1; seed <= 3; seed++) play(sizes[i], seed);
-    play(150000, 1); /* more tiles than are looked back at once */
+    /* More tiles than are looked back at once, more values than one block searches. */
+    for (uint64_t seed = 1; seed <= 2; seed++) play(150000, seed);
 }
 
 IN_EVERY_SET(sequences, sequences_body, NULL)

@@ -57,6 +57,19 @@ SIMD_CLONES uint32_t candidates_least(const struct sparse *s) {
     return least;
 }
 
+bool selection_finite(const struct store *store, const struct sparse *s, size_t *bad) {
+    const struct store_seen *seen = &store->seen;
+    return (seen->known && seen->most < KEY_INFINITE) || candidates_finite(s, bad);
+}
+
+uint32_t selection_least(const struct store *store, const struct sparse *s) {
+    return store->seen.known ? store->seen.least : candidates_least(s);
+}
+
+size_t selection_reaching(const struct store *store, const struct sparse *s) {
+    return store->seen.known ? store->seen.reaching : candidates_count(s, store->probe);
+}
+
 size_t candidates_count(const struct sparse *s, uint32_t key) {
     return topk_kernels()->count(s->val, s->nnz, key);
 }

@@ -32,6 +32,13 @@ uint32_t key_above(double t);
 /* False when an entry is NaN or infinite; the lowest such index to *bad. */
 bool candidates_finite(const struct sparse *s, size_t *bad);
 
+/* The same of what the last selection of this store has put there, and the two below, without a look at the entries
+ * where the store has seen them itself. */
+bool selection_finite(const struct store *store, const struct sparse *s, size_t *bad);
+uint32_t selection_least(const struct store *store, const struct sparse *s);
+/* Of those that reach store->probe. */
+size_t selection_reaching(const struct store *store, const struct sparse *s);
+
 /* acc holds an entry that is not finite: the lowest index of one to *bad. out: scratch, emptied. */
 void find_not_finite(struct store *store, struct sparse *out, size_t *bad);
 

@@ -70,8 +70,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, 4)
     }
 }
 
-extern "C" void store_launch_cut(const struct top *t, const struct store_search *search, const struct cut_out *out) {
+extern "C" void store_launch_cut(const struct top *t, struct store_search *search, const struct cut_out *out) {
+    if (t->n <= ONE_BLOCK_MOST) {
+        store_launch_one_block(t, DIGITS, search, out, out->answer);
+        return;
+    }
+    store_launch_search(t, DIGITS, search, out->answer);
     const unsigned grid = cuda_grid(4, span_tiles(span_of(t->val, t->n)));
-    LAUNCH(cut, grid, TILE_THREADS, 0, cuda_stream(), *t, *out, search);
+    LAUNCH(cut, grid, TILE_THREADS, 0, cuda_stream(), *t, *out, (const struct store_search *)search);
     CUDA_CALL(cudaGetLastError());
 }

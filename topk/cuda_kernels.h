@@ -1,5 +1,6 @@
 /* cuda_kernels.h: the launchers of the gradient store's kernels, for cuda_store.c, and what they share with it. All
- * work goes to cuda_stream(), in order; nothing here waits. Pointers are to device memory but for `answer`. */
+ * work goes to cuda_stream(), in order; nothing here waits. Pointers are to device memory but for `answer`; pairs that
+ * are written may also lie in page-locked memory of the host. */
 #ifndef ST_TOPK_CUDA_KERNELS_H
 #define ST_TOPK_CUDA_KERNELS_H
 
@@ -19,11 +20,13 @@ struct store_search {
     uint32_t histogram[DIGIT_BINS];
 };
 
-/* What one launch leaves to the next. Between launches ticket and done are 0, bad is UINT64_MAX. */
+/* What one launch leaves to the next. Between launches ticket, done, most and reaching are 0, bad is UINT64_MAX, least
+ * UINT32_MAX. */
 struct store_words {
     uint32_t ticket, done;
-    uint32_t count; /* entries that the last compaction found */
-    uint32_t total; /* of a count that goes on; else 0 */
+    uint32_t least, most, reaching; /* as store_answer */
+    uint32_t count;                 /* entries that the last compaction found */
+    uint32_t total;                 /* of a count that goes on; else 0 */
     unsigned long long bad;
     struct store_search guess, exact;
 };
@@ -33,6 +36,8 @@ struct store_answer {
     double sum, sum_abs, sum_square;
     uint64_t bad; /* lowest entry that is not finite; UINT64_MAX: none */
     uint32_t count, max_key, key;
+    uint32_t least, most; /* of the keys of the entries that a compaction found; UINT32_MAX and 0: there are none */
+    uint32_t reaching;    /* how many of them reach compaction.probe */
 };
 
 /* Sums over each tile, [tiles] each. */
@@ -49,7 +54,7 @@ struct compaction {
     const float *grad; /* [n], or NULL */
     uint64_t n;
     const uint32_t *key_at; /* or NULL */
-    uint32_t key;
+    uint32_t key, probe;
     uint32_t cap;
     uint32_t *idx;   /* [cap] */
     float *val;      /* [cap] */
@@ -70,10 +75,13 @@ struct top {
     uint32_t k;
 };
 
+/* A search among at most so many is done by one block, in one launch. */
+enum { ONE_BLOCK_MOST = 1 << 16 };
+
 /* The first `digits` digits of the k-th largest key to *search; with answer also to answer->key. */
 void store_launch_search(const struct top *t, int digits, struct store_search *search, struct store_answer *answer);
 
-/* After a search of all DIGITS: exactly the k largest, of equal ones those that come first, in order. */
+/* A search of all DIGITS, and then: exactly the k largest, of equal ones those that come first, in order. */
 struct cut_out {
     const uint32_t *of;            /* [n]: the index of each value; NULL: its position */
     uint32_t *idx;                 /* [k] */
@@ -81,8 +89,13 @@ struct cut_out {
     uint64_t *tiles, *tiles_equal; /* [span_tiles] each: tile words */
     uint32_t launch;
     struct store_words *words;
+    struct store_answer *answer; /* its key: that of the k-th */
 };
-void store_launch_cut(const struct top *t, const struct store_search *search, const struct cut_out *out);
+void store_launch_cut(const struct top *t, struct store_search *search, const struct cut_out *out);
+
+/* The two for few values; cut: NULL where the key alone is wanted. */
+void store_launch_one_block(const struct top *t, int digits, struct store_search *search, const struct cut_out *cut,
+                            struct store_answer *answer);
 
 /* val[..] = acc (+ grad, unless NULL) at the places of a sample: `lines` lines of sample.h; or first + i stride,
  * i < count. */

@@ -56,6 +56,10 @@ static __global__ void __launch_bounds__(TILE_THREADS)
 
 extern "C" void store_launch_search(const struct top *t, int digits, struct store_search *search,
                                     struct store_answer *answer) {
+    if (t->n <= ONE_BLOCK_MOST) {
+        store_launch_one_block(t, digits, search, nullptr, answer);
+        return;
+    }
     const unsigned grid = cuda_grid(4, span_tiles(span_of(t->val, t->n)));
     for (int digit = 0; digit < digits; digit++)
         LAUNCH(count_digits, grid, TILE_THREADS, 0, cuda_stream(), *t, digit, search,

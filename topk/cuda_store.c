@@ -1,9 +1,10 @@
 /* cuda_store.c: the gradient store in the memory of a GPU. What leaves it comes to the host as pairs; of n entries
- * nothing else does. See cuda_kernels.h for the work on the GPU, store.h for what each operation means.
+ * nothing else does. The kernels write them into the caller's list, where that lies in page-locked memory. See
+ * cuda_kernels.h for the work on the GPU, store.h for what each operation means.
  *
  * Scratch grows to what the largest call wants and is kept, so that a step allocates nothing once all kinds of calls
- * have been seen: pairs, 8 bytes for each entry that `out` had room for; candidates of accumulate_top, as many again;
- * indices and values that came from the host. */
+ * have been seen: candidates of accumulate_top, 8 bytes for each; indices and values that came from the host; and pairs
+ * that a list in other memory has room for. */
 #include "base/cuda_device.h"
 #include "base/mem.h"
 #include "topk/cuda_kernels.h"
@@ -14,8 +15,6 @@
 _Static_assert(KEY_NOT_FINITE == KEY_INFINITE, "kernels and host agree on the order of magnitudes");
 
 enum {
-    SPARE_PART = 8,  /* of the pairs of the last selection: so many more are copied before their number is known, */
-    SPARE = 256,     /* and so many */
     ALIGNED = 256,   /* bytes */
     GUESS_DIGITS = 2 /* of a key that only has to be near: 13 bits of its fraction */
 };
@@ -36,7 +35,6 @@ struct state {
     struct store_words *words;   /* device */
     struct store_answer *answer; /* page-locked */
     uint32_t launch;             /* number of the last launch that used tile words */
-    size_t found;                /* pairs of the last selection */
     struct scratch tiles, sums, pairs, candidates, sample, sent;
 };
 
@@ -93,6 +91,7 @@ static void cuda_open(struct store *s) {
     c->answer = cuda_host_alloc(sizeof *c->answer, "the answers of the gradient store");
     CUDA_CALL(cudaMemsetAsync(c->words, 0, sizeof *c->words, cuda_stream()));
     CUDA_CALL(cudaMemsetAsync(&c->words->bad, 0xff, sizeof c->words->bad, cuda_stream()));
+    CUDA_CALL(cudaMemsetAsync(&c->words->least, 0xff, sizeof c->words->least, cuda_stream()));
 }
 
 static void cuda_close(struct store *s) {
@@ -107,46 +106,46 @@ static void cuda_close(struct store *s) {
 
 /* -- selection ---------------------------------------------------------------------------------------------------- */
 
-/* Pairs [from, to) to out, once the GPU has come that far. */
-static void fetch(const struct pairs *p, size_t from, size_t to, struct sparse *out) {
-    size_t bytes = (to - from) * sizeof(uint32_t);
-    if (from >= to) return;
-    CUDA_CALL(cudaMemcpyAsync(out->idx + from, p->idx + from, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
-    CUDA_CALL(cudaMemcpyAsync(out->val + from, p->val + from, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
+/* Can kernels write there? Where memory could not be locked, mem_pinned_alloc gives other. */
+static bool is_locked(const void *host) {
+    struct cudaPointerAttributes about;
+    CUDA_CALL(cudaPointerGetAttributes(&about, host));
+    return about.type == cudaMemoryTypeHost;
 }
 
-/* The pairs of a compaction that has been given to the GPU. As many as last time, and some, follow it at once: so one
- * wait is enough as a rule. */
-static size_t finish(struct state *c, const struct pairs *p, struct sparse *out) {
-    size_t likely = c->found + c->found / SPARE_PART + SPARE;
-    if (likely > out->cap) likely = out->cap;
-    fetch(p, 0, likely, out);
+/* Where the kernels of a selection put the pairs: into `out` itself, or into scratch, from which fetch takes them. */
+static struct pairs place_for_pairs(struct state *c, const struct sparse *out, size_t cap) {
+    if (is_locked(out->idx) && is_locked(out->val)) return (struct pairs){out->idx, out->val};
+    return room_for_pairs(&c->pairs, cap, "entries of a selection");
+}
+
+/* The pairs of a selection whose kernels are done. */
+static void fetch(const struct pairs *p, struct sparse *out) {
+    const size_t bytes = out->nnz * sizeof *out->idx;
+    if (p->idx == out->idx || bytes == 0) return;
+    CUDA_CALL(cudaMemcpyAsync(out->idx, p->idx, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
+    CUDA_CALL(cudaMemcpyAsync(out->val, p->val, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
     cuda_wait();
-    size_t count = c->answer->count;
-    out->nnz = count < out->cap ? count : out->cap;
-    c->found = out->nnz;
-    if (out->nnz > likely) {
-        fetch(p, likely, out->nnz, out);
-        cuda_wait();
-    }
-    return count;
 }
 
 /* grad: NULL where acc is complete. with_sums: the moments, too. */
 static size_t compacted(struct store *s, const float *grad, uint32_t key, struct sparse *out, bool with_sums) {
     struct state *c = s->state;
-    size_t cap = out->cap < s->n ? out->cap : s->n;
-    struct pairs p = room_for_pairs(&c->pairs, cap, "entries of a selection");
-    struct compaction job = {.acc = s->acc, .grad = grad, .n = s->n, .key = key, .cap = (uint32_t)cap};
+    const size_t cap = out->cap < s->n ? out->cap : s->n;
+    struct compaction job = {.acc = s->acc, .grad = grad, .n = s->n, .key = key, .probe = s->probe};
     out->nnz = 0;
+    s->seen = (struct store_seen){.known = true, .least = UINT32_MAX};
     if (s->n == 0) return 0;
-    job.idx = p.idx, job.val = p.val, job.words = c->words, job.answer = c->answer;
+    const struct pairs p = place_for_pairs(c, out, cap);
+    job.cap = (uint32_t)cap, job.idx = p.idx, job.val = p.val, job.words = c->words, job.answer = c->answer;
     job.tiles = tile_words(c), job.launch = c->launch;
     if (with_sums) job.sums = sums_of_tiles(c);
     store_launch_compaction(&job);
-    struct sparse bounded = {out->idx, out->val, 0, cap};
-    size_t count = finish(c, &p, &bounded);
-    out->nnz = bounded.nnz;
+    cuda_wait();
+    const size_t count = c->answer->count;
+    out->nnz = count < cap ? count : cap;
+    s->seen = (struct store_seen){count <= cap, c->answer->least, c->answer->most, c->answer->reaching};
+    fetch(&p, out);
     return count;
 }
 
@@ -201,20 +200,16 @@ static uint32_t sample_kth_key(struct store *s, const float *grad, size_t first,
 
 /* -- the k largest ------------------------------------------------------------------------------------------------ */
 
-/* Gives the GPU the search among t and the cut, and the copies of k pairs. of: indices of t's values, or NULL. */
-static void cut_to_k(struct state *c, const struct top *t, const uint32_t *of, struct sparse *out) {
-    struct pairs p = room_for_pairs(&c->pairs, t->k, "entries of a selection");
+/* Gives the GPU the search among t and the cut. of: indices of t's values, or NULL. */
+static void cut_to_k(struct state *c, const struct top *t, const uint32_t *of, const struct pairs *p) {
     uint64_t *tiles = tile_words(c);
-    struct cut_out cut = {of, p.idx, p.val, tiles, tiles + most_tiles(c), c->launch, c->words};
-    store_launch_search(t, DIGITS, &c->words->exact, NULL);
+    struct cut_out cut = {of, p->idx, p->val, tiles, tiles + most_tiles(c), c->launch, c->words, c->answer};
     store_launch_cut(t, &c->words->exact, &cut);
-    fetch(&p, 0, t->k, out);
-    out->nnz = t->k;
 }
 
 /* Of a complete acc. */
-static void top_of_all(struct store *s, size_t k, struct sparse *out) {
-    cut_to_k(s->state, &(struct top){.val = s->acc, .n = s->n, .k = (uint32_t)k}, NULL, out);
+static void top_of_all(struct store *s, size_t k, const struct pairs *p) {
+    cut_to_k(s->state, &(struct top){.val = s->acc, .n = s->n, .k = (uint32_t)k}, NULL, p);
     cuda_wait();
 }
 
@@ -222,21 +217,29 @@ static void top_of_all(struct store *s, size_t k, struct sparse *out) {
  * did not serve, the kernels behind the compaction have done nothing. */
 static void accumulate_top(struct store *s, const float *grad, size_t k, struct sparse *out) {
     struct state *c = s->state;
+    const struct pairs p = place_for_pairs(c, out, k);
+    s->seen.known = false;
+    out->nnz = k;
     if (!guess(s, grad, k, GUESS_DIGITS, NULL)) {
         accumulate(s, grad);
-        top_of_all(s, k, out);
+        top_of_all(s, k, &p);
+        fetch(&p, out);
         return;
     }
     size_t cap = selector_capacity_common(s->n, k);
     struct pairs some = room_for_pairs(&c->candidates, cap, "candidates of a selection");
-    struct compaction job = {.acc = s->acc, .grad = grad, .n = s->n, .cap = (uint32_t)cap};
+    struct compaction job = {.acc = s->acc, .grad = grad, .n = s->n, .probe = UINT32_MAX, .cap = (uint32_t)cap};
     job.key_at = &c->words->guess.key, job.idx = some.idx, job.val = some.val;
     job.tiles = tile_words(c), job.launch = c->launch, job.words = c->words, job.answer = c->answer;
     store_launch_compaction(&job);
     struct top t = {.val = some.val, .n = cap, .count = &c->words->count, .k = (uint32_t)k};
-    cut_to_k(c, &t, some.idx, out);
+    cut_to_k(c, &t, some.idx, &p);
     cuda_wait();
-    if (c->answer->count < k || c->answer->count > cap) top_of_all(s, k, out);
+    if (c->answer->count < k || c->answer->count > cap)
+        top_of_all(s, k, &p);
+    else
+        s->seen = (struct store_seen){true, c->answer->key, c->answer->most, 0};
+    fetch(&p, out);
 }
 
 /* -- moments ------------------------------------------------------------------------------------------------------ */

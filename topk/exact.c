@@ -24,11 +24,11 @@ static void exact_close(struct selector *s) {
 /* Where the store does it all. */
 static bool exact_by_store(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     s->store->ops->accumulate_top(s->store, grad, k, out);
-    if (!candidates_finite(out, bad)) { /* perhaps not the lowest of them */
+    if (!selection_finite(s->store, out, bad)) { /* perhaps not the lowest of them */
         find_not_finite(s->store, out, bad);
         return false;
     }
-    s->stats.threshold = key_value(candidates_least(out));
+    s->stats.threshold = key_value(selection_least(s->store, out));
     return true;
 }
 

@@ -97,14 +97,14 @@ static bool evaluate(struct selector *s, const float *grad, size_t k, unsigned r
     struct store *store = s->store;
     uint32_t key = key_at_most_infinite(store->ops->guess_key(store, grad, k));
     size_t count = grad ? store->ops->accumulate_select(store, grad, key, out) : store->ops->select(store, key, out);
-    if (!candidates_finite(out, bad)) return false;
+    if (!selection_finite(store, out, bad)) return false;
     if (k <= count && count <= out->cap) {
         renew_among(s, k, out, reason);
         return true;
     }
     key = key_not_zero(key_at_most_infinite(store->ops->kth_key(store, k)));
     count = store->ops->select(store, key, out);
-    if (!candidates_finite(out, bad)) return false;
+    if (!selection_finite(store, out, bad)) return false;
     renew(s, k, key, reason);
     return count <= out->cap || cut_ties(store, key, k, &r->cut, out, bad);
 }
@@ -126,7 +126,7 @@ static bool lead_threshold(struct selector *s, size_t k, size_t count, struct sp
     if (2 * count > 3 * k)
         renew_among(s, k, out, EVALUATED_MANY);
     else
-        track_counted(track, k, count, candidates_count(out, track_probe(track)));
+        track_counted(track, k, count, selection_reaching(s->store, out));
     return true;
 }
 
@@ -136,8 +136,9 @@ static bool with_threshold(struct selector *s, const float *grad, size_t k, stru
     if (m->k == 0 || m->uses > period_of(s)) return evaluate(s, grad, k, EVALUATED_DUE, out, bad);
     if (!track_serves_k(m->k, k)) return evaluate(s, grad, k, EVALUATED_K, out, bad);
     s->stats.threshold = key_value(m->track.key);
+    s->store->probe = track_probe(&m->track);
     size_t count = s->store->ops->accumulate_select(s->store, grad, m->track.key, out);
-    if (!candidates_finite(out, bad)) return false;
+    if (!selection_finite(s->store, out, bad)) return false;
     return literal(s) ? keep_threshold(s, count, out, bad) : lead_threshold(s, k, count, out, bad);
 }
 

@@ -13,12 +13,22 @@
 
 struct store_ops;
 
+/* Of the entries that the last selection (accumulate_select, select, accumulate_top) put into `out`, where the row
+ * looks at them while it has them in its hands, as one on a device does. */
+struct store_seen {
+    bool known;
+    uint32_t least, most; /* keys; UINT32_MAX and 0 where there are none */
+    size_t reaching;      /* of accumulate_select and select: how many reach store.probe */
+};
+
 struct store {
     size_t n;
     float *acc; /* device, [n] */
     const struct device_ops *device;
     const struct store_ops *ops;
-    void *state; /* the row's own scratch */
+    void *state;    /* the row's own scratch */
+    uint32_t probe; /* set by the caller before a selection: a second key, at or above the first */
+    struct store_seen seen;
 };
 
 /* Moments of entries x_i of acc. Summed in a fixed order (blocks of lanes, then double), the same bits on any
