@@ -19,6 +19,10 @@
  *      LAYER_EMBEDDING   y [row] = w [token of the row]              w [tokens][c_y]        -
  *      LAYER_LSTM        y [step] = h of the step                    see below              -
  *
+ * LAYER_CONV with a bias before LAYER_NORM_RELU: the norm takes away again what the bias adds, but for the running
+ * mean. So a backend that folds_bias has the convolution leave it out (spec.folded) and the norm reckon with it
+ * (layer_call.bias); its gradient is 0.
+ *
  * LAYER_POOL: padding never wins, so that every window must hold a pixel; NaN does. The gradient of a window goes to
  * its largest element: of several equal ones to one of them, on the CPU the first by rows, on a GPU the one that
  * cuDNN's deterministic pooling takes, which its manual does not name.
@@ -81,6 +85,7 @@ struct layer_spec {
     int kernel, stride, pad; /* of a window, in pixels; LAYER_SHORTCUT: stride */
     bool wants_dx;           /* somebody asks for the gradient of x */
     bool bias;               /* LAYER_CONV: has one */
+    bool folded;             /* ... and leaves it to the norm behind it */
     double drop;             /* LAYER_DROPOUT: p, 0 <= p < 1 */
     int vocabulary;          /* LAYER_EMBEDDING: tokens */
     int sequence;            /* LAYER_LSTM: steps of time, >= 1; x.n is a multiple of it */
@@ -113,6 +118,7 @@ struct layer_call {
     float *y;
     const float *param; /* the layer's slices, one after the other */
     float *dparam;      /* backward overwrites it or, where it `adds`, adds to it */
+    const float *bias;  /* LAYER_NORM_RELU: x is to be seen as x + bias [c]; NULL: as it is */
     float *state;       /* the layer's slices; training updates it */
     float *carry;       /* likewise; every forward pass updates it */
     /* Backward: dy is overwritten. LAYER_NORM_RELU leaves the gradient of `add` in it, and its dx is dy itself
@@ -145,6 +151,7 @@ struct backend_ops {
     const char *device; /* name of the row of base/devices.def whose memory it works on */
     const char *(*version)(void);
     bool takes_bytes; /* net_input.bytes: augments and normalises by itself */
+    bool folds_bias;  /* see above */
     /* Can it compute in this precision here? If not, *why says so. */
     bool (*serves)(enum precision precision, struct err *why);
     void *(*open)(const struct backend_setup *setup);

@@ -162,6 +162,7 @@ static void close_backend(void *backend) {
     CUDNN_CALL(cudnnDestroy(b->cudnn));
     cudnn_algorithms_close(b->algorithms);
     cudnn_feed_close(&b->feed);
+    cudnn_weights_close(b);
     CUDA_CALL(cudaEventDestroy(b->answered));
     void *memory[] = {b->cublas_workspace, b->workspace, b->loss_done, b->row_loss, b->row_correct};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
@@ -197,6 +198,7 @@ static bool begin(void *backend, enum net_pass pass, bool whole) {
     struct cudnn_recording *r = &b->recorded[pass];
     b->pass = pass;
     b->recording = false;
+    cudnn_weights_begin(b, whole);
     if (!whole || b->graphs != NET_GRAPHS_USED) return true;
     if (r->graph) {
         CUDA_CALL(cudaGraphLaunch(r->graph, cuda_stream()));
@@ -227,6 +229,7 @@ static bool end_recording(struct cudnn_backend *b) {
 
 static bool end(void *backend) {
     struct cudnn_backend *b = backend;
+    cudnn_weights_end(b);
     if (b->recording && !end_recording(b)) return false;
     pass_given(b);
     return true;
@@ -282,6 +285,7 @@ const struct backend_ops backend_cudnn = {
     .device = "cuda",
     .version = version,
     .takes_bytes = true,
+    .folds_bias = true,
     .serves = serves,
     .open = open_backend,
     .opened = opened,

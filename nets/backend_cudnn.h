@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "nets/backend.h"
 #include "nets/cuda_index.h"
+#include "nets/cuda_layers.h"
 #include "nets/cuda_loss.h"
 
 /* End the job where a call of cuDNN or cuBLAS failed, with the call, what the library says, and a hint. */
@@ -59,6 +60,17 @@ struct cudnn_feed {
                             * the step's number, the lower first */
 };
 
+/* The weights of all convolutions that cuDNN does not take from the arena. */
+enum { CUDNN_CASTS_MAX = 256 };
+struct cudnn_weights {
+    struct cuda_cast cast[CUDNN_CASTS_MAX], *device;
+    int count;
+    uint32_t most;       /* elements of the largest */
+    int params, dparams; /* how many have said where these are */
+    bool whole, taken;   /* of the pass under way: nobody waits for a layer; all weights are there */
+    bool owed, adds;     /* gradients are to be copied at its end, and added to what is there */
+};
+
 struct cudnn_algorithms;
 
 struct cudnn_backend {
@@ -71,6 +83,7 @@ struct cudnn_backend {
     size_t workspace_bytes;
     struct cudnn_algorithms *algorithms;
     struct cudnn_feed feed;
+    struct cudnn_weights weights;
 
     struct err refused; /* why this precision cannot be had for a layer; empty: it can */
     enum net_graphs graphs;
@@ -103,6 +116,16 @@ void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes);
 void cudnn_feed_open(struct cudnn_feed *feed);
 void cudnn_feed_close(struct cudnn_feed *feed);
 void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
+
+/* backend_cudnn_weights.c. A layer joins when it is opened, without param and dparam; returns its number. take: the
+ * weights are in `w` for what comes next. give: the gradients, as they are in `dw` now, come to dparam by the end of
+ * the pass, or at once; adds: to what is there, the same for all layers of a pass. */
+int cudnn_weights_join(struct cudnn_backend *b, const struct cuda_cast *cast);
+void cudnn_weights_begin(struct cudnn_backend *b, bool whole);
+void cudnn_weights_take(struct cudnn_backend *b, int number, const float *param);
+void cudnn_weights_give(struct cudnn_backend *b, int number, float *dparam, bool adds);
+void cudnn_weights_end(struct cudnn_backend *b);
+void cudnn_weights_close(struct cudnn_backend *b);
 
 /* backend_cudnn_conv.c, backend_cudnn_layers.c */
 extern const struct layer_ops cudnn_convolution, cudnn_normalisation, cudnn_shortcut, cudnn_average, cudnn_linear;

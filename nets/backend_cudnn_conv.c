@@ -2,7 +2,8 @@
  * by the algorithm that backend_cudnn_algorithms.c chose. The arena's weights are [out][in][window] floats. In NCHW
  * they are that to cuDNN too; else they are copied to [out][window][in] in the element type of the activations before
  * the forward pass, whose copy the backward pass uses again, and their gradients are copied back. Images in the
- * canonical layout are copied to that of the backend where it has another. A bias is added by a pass of its own.
+ * canonical layout are copied to that of the backend where it has another. A bias is added by a pass of its own, unless
+ * the norm behind takes it (backend.h).
  *
  * Where gradients are added up over passes, cuDNN adds to the arena, or to its own array where that holds floats; bf16
  * numbers would lose what is added late, so these are added to the arena's floats on their way there. */
@@ -22,8 +23,9 @@ struct convolution {
     void *x, *dx;          /* where recast: copies in the backend's layout */
     void *w, *dw;          /* weights and their gradient as cuDNN wants them */
     size_t w_bytes;
-    bool has_bias;
-    size_t weights_size; /* floats: where the bias begins in the parameters */
+    int cast;              /* where not canonical: its number among the backend's weights */
+    bool has_bias, folded; /* folded: the norm behind it adds the bias, so that this has no effect on the loss */
+    size_t weights_size;   /* floats: where the bias begins in the parameters */
     struct cuda_bias bias;
 };
 
@@ -60,6 +62,13 @@ static void make_room(struct convolution *c) {
     CUDNN_CALL(cudnnGetFilterSizeInBytes(c->conv.w_desc, &c->w_bytes));
     c->w = cuda_alloc(c->w_bytes, "weights of a convolution");
     c->dw = cuda_alloc(c->w_bytes, "gradients of a convolution's weights");
+    if (!is_canonical(c))
+        c->cast =
+            cudnn_weights_join(c->backend, &(struct cuda_cast){.out = (uint32_t)c->conv.y.c,
+                                                               .in = (uint32_t)c->conv.x.c,
+                                                               .window = (uint32_t)(c->conv.kernel * c->conv.kernel),
+                                                               .w = c->w,
+                                                               .dw = c->dw});
     if (c->recast) c->x = cuda_alloc(c->conv.x.floats * sizeof(float), "images in another layout");
     if (c->recast && c->wants_dx)
         c->dx = cuda_alloc(c->conv.x.floats * sizeof(float), "gradients of images in another layout");
@@ -68,8 +77,9 @@ static void make_room(struct convolution *c) {
 static void open_bias(struct convolution *c, const struct layer_spec *spec) {
     const struct cuda_shape y = cudnn_shape(&c->conv.y);
     c->has_bias = spec->bias;
+    c->folded = spec->folded;
     c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->kernel * (size_t)spec->kernel;
-    if (!c->has_bias) return;
+    if (!c->has_bias || c->folded) return;
     cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
     const size_t sums = y.channels * cuda_bias_parts(&c->bias), slabs = c->bias.walk.slabs;
     const size_t bytes = sums * sizeof(double) + slabs * sizeof *c->bias.done;
@@ -118,13 +128,11 @@ static bool in_place(const struct convolution *c, const float *slice) {
 
 /* The weights as cuDNN wants them; fresh: they may have changed. */
 static const void *take_weights(const struct convolution *c, const float *param, bool fresh) {
-    const struct conv *v = &c->conv;
     if (in_place(c, param)) return param;
     if (fresh && is_canonical(c))
         CUDA_CALL(cudaMemcpyAsync(c->w, param, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
     else if (fresh)
-        cuda_weights_to_last((uint32_t)v->y.c, (uint32_t)v->x.c, (uint32_t)(v->kernel * v->kernel), param, c->w,
-                             cudnn_is_bf16(&v->x));
+        cudnn_weights_take(c->backend, c->cast, param);
     return c->w;
 }
 
@@ -135,12 +143,10 @@ static bool adds_by_itself(const struct convolution *c) {
 
 /* Their gradient from there to the arena. */
 static void give_weights(const struct convolution *c, bool adds, float *dparam) {
-    const struct conv *v = &c->conv;
     if (is_canonical(c))
         CUDA_CALL(cudaMemcpyAsync(dparam, c->dw, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
     else
-        cuda_weights_from_last((uint32_t)v->y.c, (uint32_t)v->x.c, (uint32_t)(v->kernel * v->kernel), c->dw, dparam,
-                               adds && !adds_by_itself(c), cudnn_is_bf16(&v->x));
+        cudnn_weights_give(c->backend, c->cast, dparam, adds && !adds_by_itself(c));
 }
 
 /* -- passes ------------------------------------------------------------------------------------------------------- */
@@ -163,7 +169,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
         a.x = c->x;
     }
     convolve(c, CONV_FORWARD, 0, &a);
-    if (c->has_bias) cuda_bias_forward(&c->bias, call->param + c->weights_size, call->y);
+    if (c->has_bias && !c->folded) cuda_bias_forward(&c->bias, call->param + c->weights_size, call->y);
 }
 
 static void backward_filter(struct convolution *c, const struct layer_call *call) {
@@ -186,10 +192,18 @@ static void backward_data(struct convolution *c, const struct layer_call *call) 
     }
 }
 
+static void backward_bias(const struct convolution *c, const struct layer_call *call) {
+    float *db = call->dparam + c->weights_size;
+    if (!c->folded)
+        cuda_bias_backward(&c->bias, call->dy, call->adds, db);
+    else if (!call->adds)
+        CUDA_CALL(cudaMemsetAsync(db, 0, (size_t)c->conv.y.c * sizeof *db, cuda_stream()));
+}
+
 static void backward(void *layer, const struct layer_call *call) {
     struct convolution *c = layer;
     backward_filter(c, call);
-    if (c->has_bias) cuda_bias_backward(&c->bias, call->dy, call->adds, call->dparam + c->weights_size);
+    if (c->has_bias) backward_bias(c, call);
     if (c->wants_dx) backward_data(c, call);
 }
 

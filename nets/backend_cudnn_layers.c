@@ -37,7 +37,7 @@ static void *norm_open(void *backend, const struct layer_spec *spec, const struc
     return norm;
 }
 static void norm_forward(void *layer, const struct layer_call *call, bool training) {
-    cuda_norm_forward(layer, call->x, call->add, call->y, call->param, call->state, training);
+    cuda_norm_forward(layer, call->x, call->add, call->y, call->param, call->bias, call->state, training);
 }
 static void norm_backward(void *layer, const struct layer_call *call) {
     cuda_norm_backward(layer, call->x, call->y, call->dy, call->dy2, call->dx, call->param, call->dparam, call->adds);

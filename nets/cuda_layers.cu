@@ -43,6 +43,22 @@ static __global__ void weights_from_last(uint32_t n, uint32_t in, uint32_t windo
     }
 }
 
+/* A row of blocks for each layer; what a small one has no use for ends at once. */
+template <class T> static __global__ void all_to_last(const cuda_cast *casts) {
+    const cuda_cast c = casts[blockIdx.y];
+    T *to = (T *)c.w;
+    FOR_EACH(i, c.out * c.in * c.window) to[i] = stored<T>(c.param[cuda_weight_place(i, c.in, c.window)]);
+}
+
+template <class T> static __global__ void all_from_last(const cuda_cast *casts, bool adds) {
+    const cuda_cast c = casts[blockIdx.y];
+    const T *from = (const T *)c.dw;
+    FOR_EACH(i, c.out * c.in * c.window) {
+        float *at = c.dparam + cuda_weight_place(i, c.in, c.window);
+        *at = adds ? *at + load(from[i]) : load(from[i]);
+    }
+}
+
 /* -- shortcut and average ----------------------------------------------------------------------------------------- */
 
 template <class T>
@@ -103,14 +119,15 @@ static __global__ void bias_gradient(uint32_t rows, uint32_t columns, const floa
 /* -- launchers ---------------------------------------------------------------------------------------------------- */
 
 /* The kernel for elements of type T where the tensors `a` and `b` hold them. */
-#define LAUNCH_FOR(kernel, bf16_elements, n, ...)                                                                      \
+#define LAUNCH_FOR(kernel, bf16_elements, n, ...) LAUNCH_GRID(kernel, bf16_elements, grid_of(n), __VA_ARGS__)
+#define LAUNCH_GRID(kernel, bf16_elements, grid, ...)                                                                  \
     do {                                                                                                               \
         if (bf16_elements) {                                                                                           \
             typedef bf16 T;                                                                                            \
-            LAUNCH((kernel<T>), grid_of(n), THREADS, 0, cuda_stream(), __VA_ARGS__);                                   \
+            LAUNCH((kernel<T>), grid, THREADS, 0, cuda_stream(), __VA_ARGS__);                                         \
         } else {                                                                                                       \
             typedef float T;                                                                                           \
-            LAUNCH((kernel<T>), grid_of(n), THREADS, 0, cuda_stream(), __VA_ARGS__);                                   \
+            LAUNCH((kernel<T>), grid, THREADS, 0, cuda_stream(), __VA_ARGS__);                                         \
         }                                                                                                              \
         CUDA_CALL(cudaGetLastError());                                                                                 \
     } while (0)
@@ -135,6 +152,15 @@ extern "C" void cuda_weights_from_last(uint32_t out, uint32_t in, uint32_t windo
                                        bool adds, bool is_bf16) {
     const uint32_t n = out * in * window;
     LAUNCH_FOR(weights_from_last, is_bf16, n, n, in, window, (const T *)from, adds, to);
+}
+
+extern "C" void cuda_weights_all_to_last(const struct cuda_cast *cast, uint32_t layers, uint32_t most, bool is_bf16) {
+    LAUNCH_GRID(all_to_last, is_bf16, dim3(grid_of(most), layers), cast);
+}
+
+extern "C" void cuda_weights_all_from_last(const struct cuda_cast *cast, uint32_t layers, uint32_t most, bool adds,
+                                           bool is_bf16) {
+    LAUNCH_GRID(all_from_last, is_bf16, dim3(grid_of(most), layers), cast, adds);
 }
 
 extern "C" void cuda_shortcut_forward(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride,

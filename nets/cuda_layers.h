@@ -20,6 +20,17 @@ void cuda_weights_to_last(uint32_t out, uint32_t in, uint32_t window, const floa
 void cuda_weights_from_last(uint32_t out, uint32_t in, uint32_t window, const void *from, float *to, bool adds,
                             bool is_bf16);
 
+/* The same of many layers at once. */
+struct cuda_cast {
+    uint32_t out, in, window;
+    const float *param; /* in the arena */
+    float *dparam;
+    void *w, *dw; /* as the library wants them */
+};
+/* cast: device, [layers]; most: elements of the largest of them. */
+void cuda_weights_all_to_last(const struct cuda_cast *cast, uint32_t layers, uint32_t most, bool is_bf16);
+void cuda_weights_all_from_last(const struct cuda_cast *cast, uint32_t layers, uint32_t most, bool adds, bool is_bf16);
+
 /* y = x at every stride-th row and column, between zero channels; dx from dy. x and y in one layout. */
 void cuda_shortcut_forward(const struct cuda_shape *x, const struct cuda_shape *y, uint32_t stride, const void *from,
                            void *to, bool is_bf16);

@@ -32,7 +32,7 @@ static __device__ __forceinline__ uint32_t first_of(const cuda_walk &w, uint32_t
 /* A warp for its channel: coefficients of the batch, running statistics moved. */
 template <class T>
 static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memory &m, uint32_t parts, uint32_t c,
-                                        const T *x, const float *param, float *state) {
+                                        const T *x, const float *param, const float *bias, float *state) {
     const uint32_t channels = w.shape.channels;
     const double count = (double)w.shape.images * w.shape.positions;
     double both[2];
@@ -43,21 +43,23 @@ static __device__ void batch_statistics(const cuda_walk &w, const cuda_norm_memo
     double m2 = squares - sum * sum / count;
     if (m2 < 0) m2 = 0; /* by rounding; NaN stays */
     set_scale(m, channels, c, mean, m2 / count, param);
-    state[c] = (float)((1 - MOMENTUM) * state[c] + MOMENTUM * mean);
+    const double whole = bias ? mean + bias[c] : mean;
+    state[c] = (float)((1 - MOMENTUM) * state[c] + MOMENTUM * whole);
     state[channels + c] = (float)((1 - MOMENTUM) * state[channels + c] + MOMENTUM * (m2 / (count > 1 ? count - 1 : 1)));
 }
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-    all_statistics(cuda_walk w, cuda_norm_memory m, uint32_t parts, const T *x, const float *param, float *state) {
+    all_statistics(cuda_walk w, cuda_norm_memory m, uint32_t parts, const T *x, const float *param, const float *bias,
+                   float *state) {
     const uint32_t c = channel_of_warp();
-    if (c < w.shape.channels) batch_statistics(w, m, parts, c, x, param, state);
+    if (c < w.shape.channels) batch_statistics(w, m, parts, c, x, param, bias, state);
 }
 
 /* Sums of x - first and (x - first)^2. */
 template <class T, int V, bool LAST>
 static __global__ void __launch_bounds__(THREADS)
-    moments(cuda_walk w, cuda_norm_memory m, const T *x, const float *param, float *state) {
+    moments(cuda_walk w, cuda_norm_memory m, const T *x, const float *param, const float *bias, float *state) {
     const walker me = walker_of(w);
     float sum[2][V] = {};
     if (me.takes_part) {
@@ -75,12 +77,15 @@ static __global__ void __launch_bounds__(THREADS)
         }
     }
     sum_block<2, V, LAST>(w, me, sum, m.partial);
-    if (ends_channel<LAST>(me.slab, m.done)) batch_statistics(w, m, gridDim.x, me.slab, x, param, state);
+    if (ends_channel<LAST>(me.slab, m.done)) batch_statistics(w, m, gridDim.x, me.slab, x, param, bias, state);
 }
 
-static __global__ void inference_scale(cuda_norm_memory m, uint32_t channels, const float *param, const float *state) {
-    for (uint32_t c = blockIdx.x * blockDim.x + threadIdx.x; c < channels; c += gridDim.x * blockDim.x)
-        set_scale(m, channels, c, state[c], state[channels + c], param);
+static __global__ void inference_scale(cuda_norm_memory m, uint32_t channels, const float *param, const float *bias,
+                                       const float *state) {
+    for (uint32_t c = blockIdx.x * blockDim.x + threadIdx.x; c < channels; c += gridDim.x * blockDim.x) {
+        const double mean = bias ? (double)state[c] - bias[c] : state[c];
+        set_scale(m, channels, c, mean, state[channels + c], param);
+    }
 }
 
 /* -- forward: y = max(0, a x + b [+ add]); NaN stays NaN ----------------------------------------------------------- */
@@ -209,19 +214,19 @@ extern "C" size_t cuda_norm_parts(const struct cuda_norm *norm) {
 
 /* One of the six kinds of tensors. */
 template <class T, int V, bool LAST> struct norm_of {
-    static void forward(const cuda_norm *n, const void *x, const void *add, void *y, const float *param, float *state,
-                        bool training) {
+    static void forward(const cuda_norm *n, const void *x, const void *add, void *y, const float *param,
+                        const float *bias, float *state, bool training) {
         const uint32_t channels = n->walk.shape.channels;
         if (training)
             LAUNCH((moments<T, V, LAST>), walk_grid(&n->walk, SUM_STEPS), THREADS, (sum_block_shared<2, V, LAST>()),
-                   cuda_stream(), n->walk, n->memory, (const T *)x, param, state);
+                   cuda_stream(), n->walk, n->memory, (const T *)x, param, bias, state);
         else
             LAUNCH(inference_scale, (channels + THREADS - 1) / THREADS, THREADS, 0, cuda_stream(), n->memory, channels,
-                   param, (const float *)state);
+                   param, bias, (const float *)state);
         CUDA_CALL(cudaGetLastError());
         if (training && LAST)
             LAUNCH(all_statistics<T>, channel_grid(channels), THREADS, 0, cuda_stream(), n->walk, n->memory,
-                   walk_parts(&n->walk, SUM_STEPS), (const T *)x, param, state);
+                   walk_parts(&n->walk, SUM_STEPS), (const T *)x, param, bias, state);
         CUDA_CALL(cudaGetLastError());
         LAUNCH((apply<T, V, LAST>), walk_grid(&n->walk, 1), THREADS, 0, cuda_stream(), n->walk, n->memory, (const T *)x,
                (const T *)add, (T *)y);
@@ -247,9 +252,9 @@ template <class T, int V, bool LAST> struct norm_of {
 };
 
 extern "C" void cuda_norm_forward(const struct cuda_norm *norm, const void *x, const void *add, void *y,
-                                  const float *param, float *state, bool training) {
+                                  const float *param, const float *bias, float *state, bool training) {
     WALK_FOR_KIND(norm_of, norm->walk, norm->is_bf16,
-                  forward(norm, x, norm->joins ? add : NULL, y, param, state, training));
+                  forward(norm, x, norm->joins ? add : NULL, y, param, bias, state, training));
 }
 
 extern "C" void cuda_norm_backward(const struct cuda_norm *norm, const void *x, const void *y, void *dy,

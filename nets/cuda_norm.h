@@ -32,9 +32,9 @@ void cuda_norm_plan(struct cuda_norm *norm, const struct cuda_shape *shape, bool
 /* Into how many parts a channel is cut for its sums. */
 size_t cuda_norm_parts(const struct cuda_norm *norm);
 
-/* param [2][c]: scale, shift; state [2][c]: running mean and variance, moved in training. */
+/* Of x [+ bias [c]]. param [2][c]: scale, shift; state [2][c]: running mean and variance, moved in training. */
 void cuda_norm_forward(const struct cuda_norm *norm, const void *x, const void *add, void *y, const float *param,
-                       float *state, bool training);
+                       const float *bias, float *state, bool training);
 /* As struct layer_call says; dy is left as the gradient of `add` where one is added. dx: may be dy, or NULL. adds: to
  * dparam. */
 void cuda_norm_backward(const struct cuda_norm *norm, const void *x, const void *y, void *dy, const void *dy2, void *dx,

@@ -76,6 +76,7 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     arena_initialise(&net->arena, setup->seed);
     m->backend_state = backend->open(
         &(struct backend_setup){setup->threads, setup->precision, setup->dropout_seed, .adds = setup->accumulate > 1});
+    if (backend->folds_bias) net_fold_biases(net);
     open_layers(net);
     if (backend->opened && !backend->opened(m->backend_state, e)) {
         net_close(net);
@@ -121,6 +122,7 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
         .y = m->tensor[l->y].data,
         .param = net->arena.param + l->param,
         .dparam = net->arena.grad + l->param,
+        .bias = l->bias ? net->arena.param + l->bias : NULL,
         .state = net->arena.state + l->state,
         .carry = net->arena.carry + l->carry,
         .dy = slot_data(m, l->dy_at),

@@ -174,3 +174,17 @@ void build_loss(struct net *net, int logits) {
     use(m, logits, "loss");
     m->logits = logits;
 }
+
+void net_fold_biases(struct net *net) {
+    struct net_impl *m = net_impl(net);
+    for (int i = 0; i < m->layers; i++) {
+        struct net_layer *norm = &m->layer[i];
+        const int maker = m->tensor[norm->x].maker;
+        if (norm->spec.kind != LAYER_NORM_RELU || maker < 0) continue;
+        struct net_layer *conv = &m->layer[maker];
+        if (conv->spec.kind != LAYER_CONV || !conv->spec.bias) continue;
+        const size_t window = (size_t)conv->spec.kernel * (size_t)conv->spec.kernel;
+        conv->spec.folded = true;
+        norm->bias = conv->param + (size_t)m->tensor[norm->x].shape.c * (size_t)m->tensor[conv->x].shape.c * window;
+    }
+}

@@ -20,6 +20,7 @@ struct net_layer {
     struct layer_spec spec;
     int x, add, y;              /* tensors; add: BUILD_NONE where nothing joins */
     size_t param, state, carry; /* offsets in the arena */
+    size_t bias;                /* likewise, of the convolution before, which is folded into this layer; 0: none is */
     void *self;                 /* the backend's */
     int dy_at, dy2_at, dx_at;   /* slots, -1: none */
 };
@@ -58,6 +59,10 @@ void arena_open(struct arena *a, const struct device_ops *device);
 void arena_close(struct arena *a);
 /* He-normal weights, scales 1, what LSTMs have uniform, the rest 0; state: variances 1. */
 void arena_initialise(struct arena *a, uint64_t seed);
+
+/* net_build.c: the bias of each convolution before a norm goes over to that (backend.h). Before the layers are opened.
+ */
+void net_fold_biases(struct net *net);
 
 /* net_plan.c: give every tensor its memory; the layers are open. */
 void net_plan(struct net *net);

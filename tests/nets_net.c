@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "nets/backend.h"
+#include "nets/net_build.h"
 #include "nets/optimiser.h"
 #include "tests/nets_rig.h"
 
@@ -127,6 +128,53 @@ static void statistics_move_in_training_only(void **state) {
     net_close(net);
 }
 
+enum { BIASED = 4 }; /* channels of the net below */
+static bool build_biased(struct net *net, struct err *e) {
+    (void)e;
+    int x = build_conv_bias(net, "conv", build_input(net), BIASED, 3, 1, 1);
+    x = build_average(net, build_norm_relu(net, "norm", x, BUILD_NONE));
+    build_loss(net, build_linear(net, "linear", x, net->setup.classes));
+    return true;
+}
+
+/* What a bias adds in front of a norm, the norm takes away again: the loss is the same, its gradient is 0, and the
+ * running mean alone knows of it, which inference then needs. In every precision, as the layouts differ. */
+static void a_bias_before_a_norm_moves_the_running_mean(void **state) {
+    (void)state;
+    static const struct model_ops biased = {.name = "biased", .build = build_biased};
+    static const float bias[BIASED] = {3, -2, 0.5f, 100};
+    for (int p = PRECISION_F32; net_precision_names[p]; p++) {
+        struct err why = {0};
+        struct net_setup setup = image_setup(6, 8, 1);
+        setup.precision = (enum precision)p;
+        if (!backend_for(setup.device)->serves(setup.precision, &why)) continue;
+        const double near = p == PRECISION_F32 ? 1e-4 : 0.05;
+        struct net *without = open_model(&biased, setup), *with = open_model(&biased, setup);
+        const size_t at = 3 * BIASED * 9;
+        struct batch b = batch_open(with, 7);
+        struct net_result r[2];
+        device_fill(with->arena.param + at, bias, BIASED);
+        net_forward(without, b.x, b.y, &r[0]);
+        net_forward(with, b.x, b.y, &r[1]);
+        net_backward(with);
+        assert_true(fabs(r[1].loss - r[0].loss) < near);
+        float *mean[2] = {device_fetch(without->arena.state, BIASED), device_fetch(with->arena.state, BIASED)};
+        float *db = device_fetch(with->arena.grad + at, BIASED);
+        for (int c = 0; c < BIASED; c++) {
+            assert_true(fabs(mean[1][c] - mean[0][c] - 0.1 * bias[c]) < near);
+            assert_true(fabsf(db[c]) < near);
+            mean[1][c] = mean[0][c] + bias[c];
+        }
+        device_fill(with->arena.state, mean[1], BIASED);
+        net_evaluate(without, b.x, b.y, 6, &r[0]);
+        net_evaluate(with, b.x, b.y, 6, &r[1]);
+        assert_true(fabs(r[1].loss - r[0].loss) < near);
+        mem_free(mean[0]), mem_free(mean[1]), mem_free(db);
+        batch_close(&b);
+        net_close(without), net_close(with);
+    }
+}
+
 /* A net in training, with its optimiser. */
 struct trainee {
     struct net *net;
@@ -237,6 +285,7 @@ int main(void) {
         cmocka_unit_test(runs_give_the_same_bits),
         cmocka_unit_test(evaluation_counts_only_valid_images),
         cmocka_unit_test(statistics_move_in_training_only),
+        cmocka_unit_test(a_bias_before_a_norm_moves_the_running_mean),
         cmocka_unit_test(repeated_passes_give_the_bits_of_plain_ones),
         cmocka_unit_test(a_result_can_be_asked_for_later),
         cmocka_unit_test(devices_without_backend_are_refused),
