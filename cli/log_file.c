@@ -56,20 +56,28 @@ static bool keep_rows(struct run *r, struct err *e) {
     return err_with(e, err_of_errno(reason), "cannot rewrite %s: %s", l->path, strerror(reason));
 }
 
+/* Is there a log? False: nobody knows. A run that went on as if there were none would have the old rows twice. */
+static bool ask_log(const struct log *l, bool *there, struct err *e) {
+    *there = access(l->path, F_OK) == 0;
+    return *there || errno == ENOENT ||
+           err_with(e, err_of_errno(errno), "cannot read %s: %s; choose another --out", l->path, strerror(errno));
+}
+
 bool log_check(struct run *r, struct err *e) {
     struct log *l = &r->log;
     const char *out = r->options.out;
     if (snprintf(l->path, sizeof l->path, "%s/run.jsonl", out) >= (int)sizeof l->path)
         return err_set(e, "--out: the name of the directory is too long");
-    return access(l->path, F_OK) != 0 || access(l->path, W_OK) == 0 ||
+    bool there;
+    if (!ask_log(l, &there, e)) return false;
+    return !there || access(l->path, W_OK) == 0 ||
            err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, strerror(errno));
 }
 
 bool log_open_file(struct run *r, struct err *e) {
     struct log *l = &r->log;
-    if (!log_check(r, e)) return false;
-    bool there = access(l->path, F_OK) == 0;
-    if (there && !keep_rows(r, e)) return false;
+    bool there;
+    if (!log_check(r, e) || !ask_log(l, &there, e) || (there && !keep_rows(r, e))) return false;
     const char *why;
     l->file = file_append(l->path, &why);
     if (!l->file) return err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, why);

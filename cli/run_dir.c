@@ -53,7 +53,8 @@ static void look_at(const char *dir, const char *name, uint64_t mine, struct fou
     const bool log = strcmp(name, "run.jsonl") == 0, checkpoint = checkpoint_step_of(name) >= 0;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0) return;
     char *path = mem_printf("%s/%s", dir, name);
-    f->log |= log && access(path, F_OK) == 0; /* a link that leads nowhere is refused when the log is made */
+    /* A link that leads nowhere is refused when the log is made; what cannot be asked may be one. */
+    f->log |= log && (access(path, F_OK) == 0 || errno != ENOENT);
     f->checkpoint |= checkpoint;
     f->more |= !log && !checkpoint;
     if (log ? log_rows_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
@@ -83,7 +84,7 @@ static bool same_directory(const char *a, const char *b) {
 bool run_dir_is_free(const char *out, struct err *e) {
     struct run_lock l;
     struct err note = {0};
-    if (access(out, F_OK) != 0) return true;
+    if (access(out, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return true;
     if (!run_lock_take(&l, out, RUN_LOCK_READ, &note, e)) return false;
     run_lock_release(&l);
     return true;

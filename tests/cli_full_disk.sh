@@ -153,6 +153,9 @@ unresumed() {
     check "$1: nothing is left" tidy "$W/run"
 }
 unresumed "an old log that cannot be read to its end" "read run.jsonl 3 3 EIO" "cannot rewrite $W/run/run.jsonl: Input/output error"
+for call in 2 3 4; do # the first says whose run it is
+    unresumed "a log that may be there or not, $call" "access run.jsonl\$ $call $call EIO" "cannot $([ $call -eq 3 ] && echo write || echo read) $W/run/run.jsonl: Input/output error; choose another --out"
+done
 unresumed "a new log for which there is no room" "fsync run.jsonl.tmp 1 1 ENOSPC" "cannot rewrite $W/run/run.jsonl: No space left on device"
 unresumed "a new log that cannot take the place of the old one" "$rename run.jsonl.tmp 1 1 EIO" "cannot rewrite $W/run/run.jsonl: Input/output error"
 unresumed "too many open files for a checkpoint" "openat model.ckpt 1 0 EMFILE" "model.ckpt: Too many open files"

@@ -11,7 +11,7 @@ fi
 here=$PWD
 T=$W/tree B=$W/tree/build/gpu
 mkdir -p "$T/scripts" "$T/comm" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
-cp scripts/gpu-*.sh scripts/mpi-env.sh scripts/bench-gpu.py "$T/scripts"
+cp scripts/gpu-*.sh scripts/mpi-env.sh scripts/jobs.sh scripts/bench-gpu.py "$T/scripts"
 cp comm/exchanges.def "$T/comm"
 put() { # put FILE: a script, from standard input
     { echo '#!/bin/sh' && cat; } >"$1"

@@ -143,7 +143,7 @@ live_end() {
     kill -TERM "$live"
     wait "$live"
     live_status=$?
-    why="status $live_status; there are $(ls "$1" | tr '\n' ' ')"
+    why="status $live_status; there are $(find "$1" | tr '\n' ' ')"
     [ $live_status -eq 4 ] && grep -q '"type":"step","step":1,' "$1/run.jsonl" && ls "$1"/checkpoint-*/model.ckpt > /dev/null
 }
 
