@@ -17,7 +17,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
-command_line="soak.sh $*"
+command_line=soak.sh # as about.txt has it: where the rows lie here is nobody's business
 parts='' out=soak-out short='' limit='' seed=1
 
 usage() {
@@ -26,6 +26,11 @@ usage() {
 }
 number() { case $2 in '' | *[!0-9]*) usage "$1 wants a number" ;; esac; }
 while [ $# -gt 0 ]; do
+    case $1 in
+    --out) command_line="$command_line --out DIR" ;;
+    --seconds | --seed) command_line="$command_line $1 ${2:-}" ;;
+    *) command_line="$command_line $1" ;;
+    esac
     case $1 in
     faults | kills | crafted | fuzz) parts="$parts $1" ;;
     --list)

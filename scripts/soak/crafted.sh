@@ -51,7 +51,7 @@ change() {
     empty) : > "$1" ;;
     zeros) dd if=/dev/zero of="$1" bs="$(size_of "$1")" count=1 conv=notrunc 2> /dev/null ;;
     gone) rm -f "$1" ;;
-    other) cp "$(find "$work/whole$P" -name "$(basename "$1")" | sort | tail -n 1)" "$1" ;; # of another run
+    other) cp "$(find "$whole" -name "$(basename "$1")" | sort | tail -n 1)" "$1" ;; # of another run
     twin) [ "$(basename "$1")" = model.ckpt ] || cp "$(dirname "$1")/model.ckpt" "$1" ;;
     fifo) rm -f "$1" && mkfifo "$1" ;;
     folder) rm -f "$1" && mkdir "$1" ;;

@@ -1,6 +1,8 @@
 # shellcheck shell=sh
 # kills.sh: of soak.sh: kill -9 at random moments. Rows: number, seed, ranks, victim, after [ms]; the status of the run that
-# was killed, how often it had to be resumed, verdict. Ranks (1 to 4), moment and victim follow from the seed.
+# was killed, how often it had to be resumed, verdict. Ranks (1 to 4), moment and victim follow from the seed: the moment as
+# a part of the time between the beginning of the log and its end, which is measured again and again, as it depends on what
+# else this machine does.
 # shellcheck disable=SC2034,SC2154
 
 kills=200
@@ -30,6 +32,27 @@ gone() {
     return 1
 }
 
+# measure: when, after its start, the log of a run on $P ranks begins and ends: $begins_ms, $ends_ms
+measure() {
+    rm -rf "$work/measured"
+    start_ns=$(date +%s%N) begins_ms='' ends_ms=''
+    # shellcheck disable=SC2086
+    timeout 300 "$MPIRUN" -np "$P" "$program" $common --out "$work/measured" > /dev/null 2>&1 < /dev/null &
+    job=$!
+    while [ -z "$ends_ms" ] && kill -0 $job 2> /dev/null; do
+        if grep -q '"type":"summary"' "$work/measured/run.jsonl" 2> /dev/null; then
+            ends_ms=$((($(date +%s%N) - start_ns) / 1000000))
+        elif [ -z "$begins_ms" ] && [ -s "$work/measured/run.jsonl" ]; then
+            begins_ms=$((($(date +%s%N) - start_ns) / 1000000))
+        fi
+        sleep 0.01
+    done
+    wait $job
+    begins_ms=${begins_ms:-0} ends_ms=${ends_ms:-1000}
+    echo "$begins_ms $ends_ms" > "$work/ms$P"
+}
+
+run_of 60
 number=0
 while [ $number -lt $kills ]; do
     number=$((number + 1))
@@ -39,9 +62,11 @@ while [ $number -lt $kills ]; do
     random 65536
     random 4
     P=$((drawn + 1))
-    undisturbed # how long that takes here and now, too: the moments fall into it
-    random $((whole_ms + whole_ms / 10))
-    after=$drawn
+    undisturbed
+    if [ ! -s "$work/ms$P" ] || [ $((number % 5)) -eq 0 ]; then measure; fi
+    read -r begins_ms ends_ms < "$work/ms$P"
+    random 1000
+    after=$((begins_ms + (ends_ms - begins_ms) * drawn / 1000))
     random 10
     case $drawn in 0 | 1) victim=mpirun ;; 2) victim=all ;; *) victim=rank ;; esac
     random "$P"
@@ -78,5 +103,6 @@ while [ $number -lt $kills ]; do
     row "${verdict:-good}" $number "$seed" "$P" "$victim" "$after" "$killed_status" "${then:-done before }"
 done
 P=2 # the other parts' own
+run_of 12
 count
 part_says="$done_rows of $kills kills; $found went wrong"

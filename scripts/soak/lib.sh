@@ -19,7 +19,12 @@ make_text() {
         }' > "$text/$split.txt"
     done
 }
-common="--model lstm --hidden 4 --bptt 8 --data ptb:$text --batch 4 --steps 12 --eval-every 0.4 --checkpoint-every 3 --algo gtopk --density 0.1"
+# run_of STEPS: sets $common, its options.
+run_of() {
+    steps=$1
+    common="--model lstm --hidden 4 --bptt 8 --data ptb:$text --batch 4 --steps $steps --eval-every 0.4 --checkpoint-every 3 --algo gtopk --density 0.1"
+}
+run_of 12
 
 # start LIMIT ARGS...: the program on $P ranks, what it says in $work/stdout and $work/stderr; $status: its own or 124
 start_run() {
@@ -53,20 +58,15 @@ fingerprint() {
         /^{"type":"summary"/ { print "summary", values("step epoch completed test_loss valid_loss start_loss test_perplexity parameters_hash replicas_identical") }
     ' "$1/run.jsonl" 2> /dev/null
 }
-# undisturbed: one on $P ranks, in $work/whole$P; what it came to is in $work/want$P, how long it took in $whole_ms
+# undisturbed: one on $P ranks, in $whole; what it came to is in $want
 undisturbed() {
     [ -d "$text" ] || make_text
-    if [ -s "$work/want$P" ]; then
-        whole_ms=$(cat "$work/ms$P")
-        return
-    fi
-    whole_begin=$(date +%s%N)
+    whole=$work/whole$P-$steps want=$work/want$P-$steps
+    [ ! -s "$want" ] || return 0
     # shellcheck disable=SC2086 # a list of options
-    start_run 300 $common --out "$work/whole$P"
-    whole_ms=$((($(date +%s%N) - whole_begin) / 1000000))
-    echo $whole_ms > "$work/ms$P"
-    fingerprint "$work/whole$P" > "$work/want$P"
-    if [ "$status" -ne 0 ] || ! grep -q parameters_hash "$work/want$P"; then
+    start_run 300 $common --out "$whole"
+    fingerprint "$whole" > "$want"
+    if [ "$status" -ne 0 ] || ! grep -q parameters_hash "$want"; then
         cat "$work/stderr"
         echo "soak.sh: the undisturbed run on $P ranks ended with status $status" >&2
         exit 1
@@ -90,10 +90,10 @@ go_on() {
 same_end() {
     fingerprint "$1" > "$work/have"
     left=$(find "$1" -name '*.tmp' -o -name '*.old' | head -n 1)
-    if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$work/want$P")" ]; then
+    if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$want")" ]; then
         echo "other parameters"
-    elif ! cmp -s "$work/have" "$work/want$P"; then
-        echo "other rows: $(diff "$work/have" "$work/want$P" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
+    elif ! cmp -s "$work/have" "$want"; then
+        echo "other rows: $(diff "$work/have" "$want" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
     elif [ -n "$left" ]; then
         echo "left over: $(basename "$left")"
     fi
