@@ -59,7 +59,8 @@ static bool keep_rows(struct run *r, struct err *e) {
 /* Is there a log? False: nobody knows. A run that went on as if there were none would have the old rows twice. */
 static bool ask_log(const struct log *l, bool *there, struct err *e) {
     *there = access(l->path, F_OK) == 0;
-    return *there || errno == ENOENT ||
+    /* ENOTDIR: who makes the directory says why it cannot be made */
+    return *there || errno == ENOENT || errno == ENOTDIR ||
            err_with(e, err_of_errno(errno), "cannot read %s: %s; choose another --out", l->path, strerror(errno));
 }
 
