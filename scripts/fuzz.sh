@@ -70,7 +70,10 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' HUP INT TERM
 printf '#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return d && n > 9; }\n' > "$scratch/try.c"
 "$clang" -fsanitize=fuzzer,address,undefined "$scratch/try.c" -o "$scratch/try" 2> /dev/null || skip "clang has no libFuzzer"
-quiet_make fuzz-targets > "$scratch/log" 2>&1 || {
+# Two that build at once would get in each other's way.
+mkdir -p "$folder"
+build() { if command -v flock > /dev/null; then flock 9; fi && quiet_make fuzz-targets > "$scratch/log" 2>&1 9>&-; }
+build 9> "$folder/lock" || {
     cat "$scratch/log"
     echo "fuzz.sh: the fuzzers do not build" >&2
     exit 1

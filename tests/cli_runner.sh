@@ -50,6 +50,56 @@ END
 *) skip "jobs are bound to no core" "this machine has one core" ;;
 esac
 
+# -- side by side
+# Each waits for the other one.
+for pair in 'left right' 'right left'; do
+    small "cli_pair_${pair% *}" <<END
+touch "$W/${pair% *}"
+for _ in \$(seq 100); do
+    [ ! -e "$W/${pair#* }" ] || break
+    sleep 0.1
+done
+[ -e "$W/${pair#* }" ] && echo ok 1 || echo not ok 1
+echo 1..1
+END
+done
+TEST_JOBS=2 runner pair
+check "two at a time" has '2 passed, 0 failed, 0 skipped' 'cli_pair_left  ' 'cli_pair_right '
+rm -f "$W/left" "$W/right"
+TEST_JOBS=1 runner pair
+check "one at a time: the first waits in vain" has '1 passed, 1 failed, 0 skipped' 'cli_pair_left (status 0'
+rm -f "$W/left" "$W/right"
+sed -i '1a # alone: for this test' "$W/tree/tests/cli_pair_right.sh"
+TEST_JOBS=8 runner pair
+check "nor is there another one beside a test that is to be alone" has '1 passed, 1 failed, 0 skipped' 'cli_pair_left (status 0'
+small cli_signal <<'END'
+trap 'echo ok 1' INT
+kill -INT $$
+echo 1..1
+END
+runner signal
+check "SIGINT reaches a test" has '1 passed, 0 failed, 0 skipped'
+small cli_stays <<END
+echo \$\$ >"$W/stays"
+sleep 300
+END
+stopped() { # the runner is stopped, and what it had begun ends
+    (cd "$W/tree" && DEVICES=cpu BUILD=build exec sh tests/run.sh stays) >"$W/log" 2>&1 </dev/null &
+    stays_runner=$!
+    why="nothing has begun"
+    for _ in $(seq 600); do
+        [ ! -s "$W/stays" ] || break
+        sleep 0.1
+    done
+    [ -s "$W/stays" ] || return 1
+    why="it went on"
+    kill "$stays_runner"
+    wait "$stays_runner"
+    for _ in $(seq 600); do kill -0 "$(cat "$W/stays")" 2>/dev/null && sleep 0.1 || return 0; done
+    return 1
+}
+check "what has begun ends with the runner" stopped
+
 # -- TEST_END
 small cli_first <<'END'
 echo ok 1
@@ -70,7 +120,7 @@ small cli_zlast <<'END'
 echo ok 1
 echo 1..1
 END
-export TEST_END
+export TEST_END TEST_JOBS=1
 TEST_END=$(($(date +%s) + 500))
 runner first zlast
 check "time enough: both tests run" has '2 passed, 0 failed, 0 skipped'
@@ -86,7 +136,7 @@ check "and counts" has '0 passed, 1 failed, 2 skipped'
 TEST_END=$(($(date +%s) - 1))
 runner first zlast
 check "no time at all: all are skipped by name" has '0 passed, 0 failed, 2 skipped' 'cli_first: no time left'
-unset TEST_END
+unset TEST_END TEST_JOBS
 TEST_TIMEOUT=3 runner slow
 check "without it, a test that takes too long has failed" has '1 passed, 1 failed, 0 skipped' 'stopped after 3 s?'
 finish

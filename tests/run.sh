@@ -20,6 +20,7 @@
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
 # was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
+# TEST_JOBS (how many run side by side: one and a half for each core, on a GPU one after the other),
 # TEST_TIMEOUT (seconds for one program at one P), TEST_END (a time in seconds since 1970: a program that still runs then
 # is stopped, and its other cases are skipped by name, as all later programs are). Exit status 1 when anything failed or
 # nothing ran.
@@ -66,7 +67,10 @@ export LSAN_OPTIONS="${LSAN_OPTIONS-suppressions=$PWD/tests/lsan.supp:print_supp
 export UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-tests.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
+waited_for='' # "number:process" of the jobs that run
+# shellcheck disable=SC2317 # by the trap
+stop_all() { for job in $waited_for; do kill "${job#*:}"; done; }
+trap 'stop_all; rm -rf "$work"' EXIT
 export SPARSETRAIN_CACHE="$work/cache" # not the user's
 trap 'exit 1' HUP INT TERM
 : > "$work/skips"
@@ -131,43 +135,100 @@ tally() {
         }' "$1"
 }
 
+# -- running them, side by side ----------------------------------------------------------------------------------------------
+# A job is one program at one P. It takes as many slots as it has ranks, though no more than there are cores; scripts, whose
+# jobs are small and wait much, take one. A test whose source has a line "alone: why" takes all of them.
+cores=$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
+slots=${TEST_JOBS:-$(((3 * cores + 1) / 2))}
+busy=0 count=0 # slots that are taken, jobs so far
+mkfifo "$work/ended" && exec 3<> "$work/ended" || exit 1 # numbers of jobs that have ended
+
+# What runs in the background ignores SIGINT unless it says otherwise, and tests send it.
+as_in_front=
+if env --default-signal=INT,QUIT true 2> /dev/null; then as_in_front='env --default-signal=INT,QUIT'; fi
+
+# background NUMBER SECONDS COMMAND...: output and status to files, the number to the runner
+background() {
+    number=$1 most=$2
+    shift 2
+    trap 'kill "$child"' HUP INT TERM
+    trap '' EXIT
+    # shellcheck disable=SC2086 # words
+    timeout -k 10 "$most" $as_in_front "$@" > "$work/$number.out" 2>&1 < /dev/null 3>&- &
+    child=$!
+    wait "$child"
+    echo "$? $(date +%s)" > "$work/$number.end"
+    echo "$number" >&3
+}
+
+# job_width NAME LABEL: how many slots it takes
+job_width() {
+    width=1
+    case $2 in *P=*) width=${2##*P=} width=${width%!} ;; esac
+    [ "$width" -le "$cores" ] || width=$cores
+    for file in "tests/$1.c" "tests/$1.sh"; do
+        if [ -f "$file" ] && [ -n "$(field alone "$file")" ]; then width=$slots; fi
+    done
+}
+
+# run NAME LABEL COMMAND...: begins it as soon as there is room for it
+run() {
+    job_width "$1" "$2"
+    while [ "$busy" -gt 0 ] && [ $((busy + width)) -gt "$slots" ]; do await_one; done
+    start=$(date +%s) most=$limit
+    if [ -n "${TEST_END:-}" ] && [ $((TEST_END - start)) -lt "$limit" ]; then
+        most=$((TEST_END - start))
+        if [ "$most" -le 0 ]; then
+            skip_test "$1" "$2" 'no time left before TEST_END'
+            return
+        fi
+    fi
+    count=$((count + 1)) busy=$((busy + width))
+    printf '%s\n' "$width" "$start" "$most" "${SPARSETRAIN_TEST_EMULATED:-}" "$1" "$2" > "$work/$count.job"
+    shift 2
+    background "$count" "$most" "$@" &
+    waited_for="$waited_for $count:$!"
+}
+
+# await_one: until a job ends; its results are counted and shown
+await_one() {
+    read -r ended <&3
+    still=
+    for job in $waited_for; do
+        if [ "${job%:*}" = "$ended" ]; then wait "${job#*:}"; else still="$still $job"; fi
+    done
+    waited_for=$still
+    { read -r freed && read -r start && read -r most && read -r emulated && read -r ended_name && IFS= read -r label; } < "$work/$ended.job"
+    read -r status end < "$work/$ended.end"
+    busy=$((busy - freed)) seconds=$((end - start)) out=$work/$ended.out
+    show
+    rm -f "$work/$ended".*
+}
+await_all() { while [ -n "$waited_for" ]; do await_one; done; }
 # stop_early: the run that has just been stopped had only what was left until TEST_END: what it has not come to is
 # skipped, not failed
 stop_early() {
     echo "all that it had not come to after $seconds s: stopped at TEST_END" >> "$work/new"
     skips=$((skips + 1))
-    grep -q '^not ok' "$work/out" || bad=0
+    grep -q '^not ok' "$out" || bad=0
 }
 
-# run NAME LABEL COMMAND...
-run() {
-    name=$1 label=$2 most=$limit
-    shift 2
-    start=$(date +%s)
-    if [ -n "${TEST_END:-}" ] && [ $((TEST_END - start)) -lt "$limit" ]; then
-        most=$((TEST_END - start))
-        if [ "$most" -le 0 ]; then
-            skip_test "$name" "$label" 'no time left before TEST_END'
-            return
-        fi
-    fi
-    timeout -k 10 "$most" "$@" > "$work/out" 2>&1 < /dev/null
-    status=$?
-    seconds=$(($(date +%s) - start))
-    tally "$work/out" "$status" > "$work/tally"
+# show: the job that has ended
+show() {
+    tally "$out" "$status" > "$work/tally"
     read -r ok bad skips < "$work/tally"
     # What every test of the stand-in could be skipped for is a fault of ours.
-    if [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ] && grep -q 'plugin cannot be loaded' "$work/new"; then bad=$((bad + 1)); fi
+    if [ -n "$emulated" ] && grep -q 'plugin cannot be loaded' "$work/new"; then bad=$((bad + 1)); fi
     if [ "$most" -lt "$limit" ] && { [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; }; then stop_early; fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
-    while read -r line; do printf '%s\t%s\t%s\n' "$name" "$label" "$line"; done < "$work/new" >> "$work/skips"
-    printf '%-26s %-14s %4d passed %3d failed %3d skipped %4d s\n' "$name" "$label" "$ok" "$bad" "$skips" "$seconds"
+    while read -r line; do printf '%s\t%s\t%s\n' "$ended_name" "$label" "$line"; done < "$work/new" >> "$work/skips"
+    printf '%-26s %-14s %4d passed %3d failed %3d skipped %4d s\n' "$ended_name" "$label" "$ok" "$bad" "$skips" "$seconds"
     [ "$bad" -eq 0 ] && return
-    echo "---- $name$label ended with status $status; its output:"
+    echo "---- $ended_name$label ended with status $status; its output:"
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "(stopped after $most s?)"; fi
-    grep -v '^ok ' "$work/out" | tail -n 200
+    grep -v '^ok ' "$out" | tail -n 200
     echo "----"
-    { echo "    $name$label (status $status, after $seconds s)" && grep -v '^ok ' "$work/out" | tail -n 20 | sed 's/^/        /'; } >> "$work/failures"
+    { echo "    $ended_name$label (status $status, after $seconds s)" && grep -v '^ok ' "$out" | tail -n 20 | sed 's/^/        /'; } >> "$work/failures"
 }
 
 # skip_test NAME LABEL REASON: all of a test
@@ -303,7 +364,9 @@ if listed cuda; then
     state=$(device_state cuda)
     if [ "$state" = yes ]; then
         export SPARSETRAIN_TEST_DEVICE=cuda
+        all_slots=$slots slots=${TEST_JOBS:-1} # a card is not shared unasked
         on_device cuda
+        slots=$all_slots
     else
         for source in $(device_tests cuda); do skip_test "$(basename "${source%.*}")" cuda "${state#no }"; done
     fi
@@ -318,6 +381,8 @@ if listed hostcuda && [ -n "$(device_tests cuda)" ]; then
         skip_test hostcuda "" "no CUDA toolkit"
     fi
 fi
+
+await_all
 
 if [ -s "$work/skips" ]; then
     echo "skipped:"
