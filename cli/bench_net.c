@@ -57,7 +57,7 @@ const char net_usage[] =
     "  --hidden N       features of a model of words (default the model's)\n"
     "  --sequence N     words of each stream a step (default the model's)\n"
     "  --device NAME    auto, cpu or cuda (default auto: a GPU where one can be used)\n"
-    "  --precision NAME of a GPU: f32, tf32 or bf16 (default f32)\n"
+    "  --precision NAME of a GPU: f32, f32-winograd, tf32 or bf16 (default f32)\n"
     "  --steps N        steps of a round (default 10)\n"
     "  --repeat N       rounds; the median is printed (default 7)\n"
     "  --threads N      of the CPU backend (default 1)\n"
@@ -97,7 +97,7 @@ static bool set_model(struct request *r, const char *name, struct err *e) {
 
 static bool set_precision(struct request *r, const char *name, struct err *e) {
     return net_precision_parse(name, &r->precision) ||
-           err_set(e, "bench net: there is no precision %.100s; there are f32, tf32, bf16", name);
+           err_set(e, "bench net: there is no precision %.100s; there are f32, f32-winograd, tf32, bf16", name);
 }
 
 /* An option whose value is no number. */

@@ -23,7 +23,7 @@ const char evaluate_usage[] =
     "  --batch B            images, or streams of text, on each rank (default the run's; of a text as many streams in "
     "all)\n"
     "  --device NAME        auto, cpu or cuda (default as the run was started)\n"
-    "  --precision NAME     of a GPU: f32, tf32 or bf16 (default the run's)\n"
+    "  --precision NAME     of a GPU: f32, f32-winograd, tf32 or bf16 (default the run's)\n"
     "  --threads N          of the CPU backend on each rank (default the run's)\n"
     "  --timeout S          end the job, naming the rank, when one has given no sign of life for S seconds (default "
     "300;\n"

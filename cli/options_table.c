@@ -213,8 +213,9 @@ const struct option_row option_table[] = {
     {"device", "NAME", OPTION_CHOICE, RULE_RUN, machine_group, "auto",
      "where the network runs; auto takes a GPU where one can be used", AT(device), .choice = device_option_name},
     {"precision", "NAME", OPTION_CHOICE, RULE_RUN, machine_group, "f32",
-     "in which a GPU computes activations and products (tf32: 10-bit mantissas; parameters, gradients and sums stay "
-     "f32)",
+     "in which a GPU computes activations and products (f32-winograd: a faster algorithm that rounds more; tf32: "
+     "10-bit "
+     "mantissas; parameters, gradients and sums stay f32)",
      AT(precision), .choice = precision_name},
     {"threads", "N", OPTION_INTEGER, RULE_RUN, machine_group, "1",
      "threads of the CPU backend on each rank; more ranks are faster than more threads", AT(threads), 1, 1024},

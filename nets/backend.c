@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const char *const net_precision_names[] = {"f32", "tf32", "bf16", NULL};
+const char *const net_precision_names[] = {"f32", "f32-winograd", "tf32", "bf16", NULL};
 
 #define BACKEND(name) extern const struct backend_ops backend_##name;
 #include "nets/backends.def"

@@ -113,7 +113,7 @@ static bool fits(struct err *why) {
 static bool serves(enum precision precision, struct err *why) {
     int device, major, minor;
     if (!fits(why)) return false;
-    if (precision == PRECISION_F32) return true;
+    if (net_precision_is_f32(precision)) return true;
     cuda_stream(); /* makes this rank's GPU the current one */
     CUDA_CALL(cudaGetDevice(&device));
     CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));

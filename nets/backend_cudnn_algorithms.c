@@ -177,18 +177,17 @@ struct finding {
 /* Products of the precision that was asked for? CUDNN_DEFAULT_MATH may round the factors of f32 to TF32, and
  * CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION to half precision. */
 static bool math_fits(enum precision precision, int math) {
-    if (precision == PRECISION_F32) return math == CUDNN_FMA_MATH;
+    if (net_precision_is_f32(precision)) return math == CUDNN_FMA_MATH;
     return math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH || math == CUDNN_TENSOR_OP_MATH;
 }
 
 /* Measured under CUDNN_FMA_MATH, an algorithm without tensor cores may still be reported as one of the default kind: it
  * is asked for by the stricter name. */
 static int math_asked_for(enum precision precision, int math) {
-    return precision == PRECISION_F32 && math == CUDNN_DEFAULT_MATH ? CUDNN_FMA_MATH : math;
+    return net_precision_is_f32(precision) && math == CUDNN_DEFAULT_MATH ? CUDNN_FMA_MATH : math;
 }
 
-/* Winograd's algorithm over tiles of 4 x 4 loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016):
- * not what f32 is asked for. */
+/* Winograd's algorithm over tiles of 4 x 4 is not what plain f32 is asked for. */
 static bool rounds_well(enum precision precision, enum conv_pass pass, int algorithm) {
     static const int coarse[CONV_PASSES] = {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
                                             CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED,
@@ -345,7 +344,7 @@ static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum 
     struct finding findings[RESULTS_MAX];
     struct err not_measured = {0};
     size_t w_bytes;
-    set_math(c, pass, b->precision == PRECISION_F32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
+    set_math(c, pass, net_precision_is_f32(b->precision) ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
     CUDNN_CALL(cudnnGetFilterSizeInBytes(c->w_desc, &w_bytes));
     size_t workspace = most_workspace(b, c, pass);
     void *memory[] = {numbers(c->x.floats * sizeof(float)), numbers(w_bytes), numbers(c->y.floats * sizeof(float)),
@@ -375,8 +374,10 @@ static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_p
 }
 
 /* net_precision_names is the program's, and not all that load the plugin have networks. */
-static const char *const precision_names[] = {
-    [PRECISION_F32] = "f32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
+static const char *const precision_names[] = {[PRECISION_F32] = "f32",
+                                              [PRECISION_F32_WINOGRAD] = "f32-winograd",
+                                              [PRECISION_TF32] = "tf32",
+                                              [PRECISION_BF16] = "bf16"};
 
 static void key_of(char key[KEY_MAX], enum precision precision, const struct conv *c, enum conv_pass pass) {
     snprintf(key, KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d", pass_names[pass],
@@ -394,7 +395,7 @@ static void refuse(struct cudnn_backend *b, const char *key, const struct err *w
             "--precision %s",
             precision_names[b->precision], cudnnGetVersion() / 10000, cudnnGetVersion() / 100 % 100,
             cudnnGetVersion() % 100, key, length > 0 ? ": " : "", length > 0 && said[length] ? length - 1 : length,
-            said, b->precision == PRECISION_F32 ? "tf32" : "f32");
+            said, net_precision_is_f32(b->precision) ? "tf32" : "f32");
 }
 
 struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass) {

@@ -122,7 +122,7 @@ static void product(const struct linear *l, bool turn_a, bool turn_b, int m, int
                     const float *B, bool adds, float *C) {
     const float one = 1, beta = adds ? 1 : 0;
     const cublasComputeType_t compute =
-        l->backend->precision == PRECISION_F32 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
+        net_precision_is_f32(l->backend->precision) ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
     CUBLAS_CALL(cublasGemmEx(l->backend->cublas, turn_b ? CUBLAS_OP_T : CUBLAS_OP_N, turn_a ? CUBLAS_OP_T : CUBLAS_OP_N,
                              n, m, k, &one, B, CUDA_R_32F, turn_b ? k : n, A, CUDA_R_32F, turn_a ? m : k, &beta, C,
                              CUDA_R_32F, n, compute, CUBLAS_GEMM_DEFAULT));

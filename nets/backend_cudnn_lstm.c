@@ -49,7 +49,7 @@ static void describe_data(const struct lstm *l, cudnnRNNDataDescriptor_t *desc, 
 
 static void describe(struct lstm *l) {
     const int hidden = (int)l->hidden, streams = (int)l->streams;
-    const cudnnMathType_t math = l->backend->precision == PRECISION_F32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+    const cudnnMathType_t math = net_precision_is_f32(l->backend->precision) ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
     CUDNN_CALL(cudnnCreateDropoutDescriptor(&l->dropout));
     CUDNN_CALL(cudnnSetDropoutDescriptor(l->dropout, l->backend->cudnn, 0, NULL, 0, 0));
     CUDNN_CALL(cudnnCreateRNNDescriptor(&l->net));

@@ -21,10 +21,16 @@ struct net;
 /* In which a network computes; its parameters and their gradients are f32 in all of them. */
 enum precision {
     PRECISION_F32,
-    PRECISION_TF32, /* products of 10-bit mantissas, summed in f32 */
-    PRECISION_BF16  /* activations, and weights as they are multiplied, in bf16; sums in f32 */
+    PRECISION_F32_WINOGRAD, /* f32; convolutions may be computed by Winograd's algorithm over tiles of 4 x 4, which
+                             * loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016) */
+    PRECISION_TF32,         /* products of 10-bit mantissas, summed in f32 */
+    PRECISION_BF16          /* activations, and weights as they are multiplied, in bf16; sums in f32 */
 };
 extern const char *const net_precision_names[]; /* by enum precision, NULL-terminated */
+/* Factors and sums in float. */
+static inline bool net_precision_is_f32(enum precision precision) {
+    return precision == PRECISION_F32 || precision == PRECISION_F32_WINOGRAD;
+}
 bool net_precision_parse(const char *name, enum precision *precision);
 
 /* A device may record the calls of a pass and repeat them at once. */

@@ -32,8 +32,9 @@ except ImportError:
     torch = None
 
 BEGIN = time.monotonic()
-# What our precisions are held against: PyTorch's variant of the same arithmetic.
-EAGER = {"f32": "eager-f32", "tf32": "eager-tf32", "bf16": "eager-bf16"}
+# What our precisions are held against: PyTorch's variant of the same arithmetic. In f32 it takes Winograd's algorithm over
+# large tiles where that is fastest, as our f32-winograd does and our f32 does not.
+EAGER = {"f32": "eager-f32", "f32-winograd": "eager-f32", "tf32": "eager-tf32", "bf16": "eager-bf16"}
 # PyTorch brings its own libraries, so that ours must not stand before them: they have a variable of their own.
 OUR_ENVIRONMENT = dict(os.environ)
 if "OUR_LIBRARY_PATH" in os.environ:
@@ -364,15 +365,15 @@ def main():
     parser.add_argument("--model", default="resnet20")
     parser.add_argument("--hidden", type=int, help="of lstm (default 1500)")
     parser.add_argument("--batch", help="(default 32,128,1024; of lstm 20)")
-    parser.add_argument("--precision", default="f32,tf32,bf16")
+    parser.add_argument("--precision", help="(default f32,f32-winograd,tf32,bf16; of lstm without the second)")
     parser.add_argument("--compile", default="default,reduce-overhead,max-autotune", help="modes; empty: none")
     parser.add_argument("--compile-batches", default="128")
     options = parser.parse_args()
     options.our_device = options.our_device or options.device
-    options.precision = options.precision.split(",")
     options.compile_batches = [int(text) for text in options.compile_batches.split(",") if text]
     options.failed = False
     words = options.model == "lstm"
+    options.precision = (options.precision or ("f32,tf32,bf16" if words else "f32,f32-winograd,tf32,bf16")).split(",")
     if options.hidden and not words:
         parser.error(f"--hidden is for lstm, but {options.model} takes images")
     options.hidden = options.hidden or 1500 if words else None

@@ -205,7 +205,7 @@ for p in 1 3; do
     mistake $p 'more than the' --data synthetic:16x16 --batch 128 --out "$W/new"
     SPARSETRAIN_PLUGIN=$W/none.so mistake $p 'none.so, which cannot be read' --data synthetic:16x16 --batch 2 --device cuda --out "$W/new"
     mistake $p '--precision tf32 needs a GPU' --data synthetic:16x16 --batch 2 --device cpu --precision tf32 --out "$W/new"
-    mistake $p '--precision has no "f64"; there are: f32, tf32, bf16' --precision f64 --out "$W/new"
+    mistake $p '--precision has no "f64"; there are: f32, f32-winograd, tf32, bf16' --precision f64 --out "$W/new"
     mistake $p '/proc/nowhere' --data synthetic:64x16 --batch 2 --steps 1 --out /proc/nowhere
     mistake $p 'already holds a run' --data synthetic:64x16 --batch 2 --steps 1 --out "$W/run-gtopk-2"
     mistake $p 'there is no verb' trian

@@ -172,9 +172,9 @@ static struct probe probe_open(enum precision precision) {
     p.x_at = p.r.x;
     p.y_at = p.r.y;
     p.w_at = (struct tensor){.n = (int)p.params, .c = 1, .h = 1, .w = 1, .floats = p.params};
-    p.x_at.layout = precision == PRECISION_F32    ? LAYOUT_CANONICAL
-                    : precision == PRECISION_BF16 ? CUDA_NHWC_BF16
-                                                  : CUDA_NHWC;
+    p.x_at.layout = net_precision_is_f32(precision) ? LAYOUT_CANONICAL
+                    : precision == PRECISION_BF16   ? CUDA_NHWC_BF16
+                                                    : CUDA_NHWC;
     p.x_at.floats = precision == PRECISION_BF16 ? p.n / 2 : p.n;
     return p;
 }
@@ -216,7 +216,10 @@ static int probe_conv(const char *name) {
     const double forward = differs(device, &p.y_at, p.call.y, p.y);
     const double data = differs(device, &p.x_at, p.call.dx, p.dx);
     const double filter = differs(device, &p.w_at, p.call.dparam, p.dw);
-    const double most = precision == PRECISION_F32 ? 1e-4 : precision == PRECISION_TF32 ? 1e-2 : 5e-2;
+    const double most = precision == PRECISION_F32            ? 1e-4
+                        : precision == PRECISION_F32_WINOGRAD ? 1e-3
+                        : precision == PRECISION_TF32         ? 1e-2
+                                                              : 5e-2;
     const bool right = forward <= most && data <= most && filter <= most;
     fprintf(right ? stdout : stderr, "%s: off by %.1e forward, %.1e data, %.1e filter (at most %.0e)\n", name, forward,
             data, filter, most);

@@ -9,6 +9,7 @@
 /* cmocka.h wants the four above */
 #include <cmocka.h>
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 enum { SHAPES = 6, STRIDED = 2, TEXT_MAX = 1 << 16 };
 
 static char folder[64];
+static enum precision precision_of_children = PRECISION_F32;
 
 static struct net *open_net(enum precision precision, struct err *e) {
     const struct model_ops *model;
@@ -51,7 +53,7 @@ static pid_t start_child(int answer) {
     static float x[2 * 3 * 8 * 8];
     const int32_t y[2] = {1, 7};
     for (int i = 0; i < 2 * 3 * 8 * 8; i++) x[i] = (float)(i % 17) / 8 - 1;
-    struct net *net = open_net(PRECISION_F32, &e);
+    struct net *net = open_net(precision_of_children, &e);
     struct net_result r;
     if (!net) _exit(1);
     net_forward(net, x, y, &r);
@@ -187,6 +189,42 @@ static void damage_costs_a_measurement_and_no_more(void **state) {
         read_file(damaged);
         assert_string_equal(after, damaged); /* which is what counts from then on */
     }
+}
+
+/* Lines of the file that name Winograd's algorithm over large tiles: ALGORITHM 7 of the forward pass, 5 of the others.
+ */
+static int coarse_lines(const char *text) {
+    int lines = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+        lines += strncmp(strstr(line, " = "), strncmp(line, "forward", 7) == 0 ? " = 7 3\n" : " = 5 3\n", 7) == 0;
+    return lines;
+}
+
+/* Plain f32 never takes it, also where a file names it; the stand-in says that it is the fastest where the stride is 1,
+ * and of the gradients of weights as well. */
+static void coarse_products_are_asked_for(void **state) {
+    static char text[TEXT_MAX], after[TEXT_MAX];
+    (void)state;
+    double loss = run_children(1);
+    read_file(text);
+    assert_int_equal(coarse_lines(text), 0);
+    precision_of_children = PRECISION_F32_WINOGRAD;
+    double other = run_children(1);
+    precision_of_children = PRECISION_F32;
+    assert_true(fabs(other - loss) <= 1e-3 * fabs(loss));
+    read_file(after);
+    assert_int_equal(lines_of(after), 2 * (3 * SHAPES - 1));
+    assert_memory_equal(after, text, strlen(text));
+    if (getenv("SPARSETRAIN_TEST_EMULATED")) assert_int_equal(coarse_lines(after), 3 * (SHAPES - STRIDED) - 1);
+    char *first = strstr(text, " = ");
+    snprintf(after, sizeof after, "%.*s = 7 3%s", (int)(first - text), text, strchr(first, '\n'));
+    assert_int_equal(coarse_lines(after), 1);
+    write_file(after);
+    other = run_children(1);
+    assert_memory_equal(&loss, &other, sizeof loss);
+    read_file(after);
+    assert_int_equal(lines_of(after), 3 * SHAPES);
+    assert_int_equal(coarse_lines(after), 1);
 }
 
 static void no_place_is_no_error(void **state) {
@@ -348,6 +386,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(shapes_are_measured_once, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(processes_share_the_work, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(damage_costs_a_measurement_and_no_more, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(coarse_products_are_asked_for, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(no_place_is_no_error, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_fifo_is_not_waited_for, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, remove_folder),
