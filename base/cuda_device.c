@@ -220,12 +220,12 @@ void cuda_host_free(void *block) {
 
 static void zero(void *block, size_t bytes) {
     attach();
-    if (bytes > 0) CUDA_CALL(cudaMemsetAsync(block, 0, bytes, gpu.stream));
+    if (bytes > 0) CUDA_GIVE(cudaMemsetAsync(block, 0, bytes, gpu.stream));
 }
 
 static void copy_inside(void *to, const void *from, size_t bytes) {
     attach();
-    if (bytes > 0) CUDA_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu.stream));
+    if (bytes > 0) CUDA_GIVE(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu.stream));
 }
 
 /* -- between host and device -------------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ static void upload_by_slot(void *device, const void *host, size_t bytes) {
     char *slot = gpu.slot + (size_t)i * SLOT_BYTES;
     CUDA_CALL(cudaEventSynchronize(gpu.slot_done[i])); /* done at once where it was never recorded */
     memcpy(slot, host, bytes);
-    CUDA_CALL(cudaMemcpyAsync(device, slot, bytes, cudaMemcpyHostToDevice, gpu.stream));
+    CUDA_GIVE(cudaMemcpyAsync(device, slot, bytes, cudaMemcpyHostToDevice, gpu.stream));
     CUDA_CALL(cudaEventRecord(gpu.slot_done[i], gpu.stream));
     pthread_mutex_unlock(&gpu.lock);
 }
@@ -254,13 +254,13 @@ void cuda_upload(void *device, const void *host, size_t bytes) {
         upload_by_slot(device, host, bytes);
         return;
     }
-    CUDA_CALL(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, gpu.stream));
+    CUDA_GIVE(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, gpu.stream));
     CUDA_CALL(cudaStreamSynchronize(gpu.stream));
 }
 
 static void to_host(void *host, const void *device, size_t bytes) {
     attach();
-    if (bytes > 0) CUDA_CALL(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, gpu.stream));
+    if (bytes > 0) CUDA_GIVE(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, gpu.stream));
     CUDA_CALL(cudaStreamSynchronize(gpu.stream));
 }
 
@@ -319,4 +319,5 @@ const struct device_ops cuda_device = {
     .to_host_begin = to_host_begin,
     .to_device_begin = to_device_begin,
     .wait = wait_for,
+    .timer = cuda_timer,
 };

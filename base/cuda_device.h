@@ -21,6 +21,8 @@ struct err;
  * CUDA_CALL(cudaGetLastError()) after them. */
 #define CUDA_CALL(call) cuda_check(call, #call, __FILE__, __LINE__)
 void cuda_check(cudaError_t error, const char *call, const char *file, int line);
+/* The same, of something that is given to cuda_stream(). */
+#define CUDA_GIVE(call) (CUDA_CALL(call), cuda_timer_mark(#call))
 
 /* Between these two, a call of this thread that fails does not end the job: it is noted, and what comes after it may
  * fail too. For what can be done in another way. end: did all work? Else *why has what the first one said. */
@@ -53,6 +55,13 @@ void cuda_host_free(void *block);
 /* host[0..bytes-1] to the device before all later work. Returns when host may be used again, which is soon where it is
  * page-locked: it does not wait for earlier work. */
 void cuda_upload(void *device, const void *host, size_t bytes);
+
+/* cuda_timer.c. Something was given to the stream, by this call: "kernel" or "call(arguments)". */
+void cuda_timer_mark(const char *call);
+/* Is everything timed now? Then passes run call by call. */
+bool cuda_timer_on(void);
+struct device_timer_ops;
+const struct device_timer_ops *cuda_timer(void);
 
 /* "NVIDIA H200": what cudaGetDeviceProperties calls it. */
 const char *cuda_device_name(void);

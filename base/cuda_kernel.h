@@ -12,7 +12,8 @@
  *
  *        SHARED_DYNAMIC(float, row);        // float *row: the dynamic shared memory of the launch, 16-byte aligned
  *
- * LAUNCH does not say whether it worked: cudaGetLastError() does, as after <<<>>>.
+ * LAUNCH does not say whether it worked: cudaGetLastError() does, as after <<<>>>. It tells the timer of the plugin
+ * (base/cuda_timer.c); a program of its own defines LAUNCHED(kernel) as (void)0 before it includes this.
  *
  * The file is empty where neither compiler reads it, so that a tool for C may look at all headers. */
 #ifndef ST_BASE_CUDA_KERNEL_H
@@ -23,12 +24,20 @@
 
 #include "base/cuda_hd.h"
 
+#if !defined(LAUNCHED) && (defined(ST_HOSTCUDA) || defined(__CUDACC__))
+#include "base/cuda_device.h"
+#define LAUNCHED(kernel) cuda_timer_mark(kernel)
+#endif
+
 #if defined(ST_HOSTCUDA)
 
 #include "tests/hostcuda/emulate.h"
 
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                         \
-    hostcuda_launch(#kernel, kernel, dim3(grid), dim3(block), shared_bytes, stream, ##__VA_ARGS__)
+    do {                                                                                                               \
+        hostcuda_launch(#kernel, kernel, dim3(grid), dim3(block), shared_bytes, stream, ##__VA_ARGS__);                \
+        LAUNCHED(#kernel);                                                                                             \
+    } while (0)
 
 #define SHARED_DYNAMIC(type, name) type *name = static_cast<type *>(hostcuda_shared_dynamic())
 
@@ -44,7 +53,10 @@ static inline void store_relaxed(uint64_t *word, uint64_t value) {
 #include <cuda_runtime.h>
 
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                         \
-    kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
+    do {                                                                                                               \
+        kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__);                                                    \
+        LAUNCHED(#kernel);                                                                                             \
+    } while (0)
 
 #define SHARED_DYNAMIC(type, name)                                                                                     \
     extern __shared__ __align__(16) unsigned char st_shared_dynamic[];                                                 \

@@ -16,6 +16,24 @@
 struct store_ops;
 struct backend_ops;
 
+/* What a device has done for one call that the host has made. */
+struct device_launch {
+    const char *place, *pass; /* what they were set to when it was given */
+    char call[48];            /* of a library, or a kernel */
+    double seconds;           /* of the device, the way from one to the next included */
+};
+
+/* Of a device that works beside the host: times what it is given, call by call. One thread, no copies beside it. */
+struct device_timer_ops {
+    /* The device waits until `end` where that does not take long, so that it need not wait for the host in between. */
+    void (*begin)(void);
+    /* What comes next; both texts stay until the next begin. Costs nothing between end and begin. */
+    void (*place)(const char *place, const char *pass);
+    /* Waits; how many calls there were, in their order, until the next begin. *none: what a call would take that
+     * does nothing [s]. */
+    size_t (*end)(const struct device_launch **launch, double *none);
+};
+
 struct device_ops {
     const char *name;    /* what --device takes */
     const char *summary; /* for `sparsetrain list` */
@@ -49,6 +67,8 @@ struct device_ops {
     uint32_t (*to_host_begin)(void *host, const void *device, size_t bytes);
     uint32_t (*to_device_begin)(void *device, const void *host, size_t bytes);
     void (*wait)(uint32_t ticket);
+
+    const struct device_timer_ops *(*timer)(void); /* or NULL */
 
     /* The rows of topk and nets that serve this device where they come with it in a plugin; NULL: compiled in. */
     const struct store_ops *(*store)(void);

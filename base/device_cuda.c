@@ -57,6 +57,9 @@ static uint32_t to_device_begin(void *device, const void *host, size_t bytes) {
 static void wait_for(uint32_t ticket) {
     served()->wait(ticket);
 }
+static const struct device_timer_ops *timer(void) {
+    return served()->timer();
+}
 static const struct store_ops *store(void) {
     return served()->store();
 }
@@ -81,6 +84,7 @@ const struct device_ops device_cuda = {
     .to_host_begin = to_host_begin,
     .to_device_begin = to_device_begin,
     .wait = wait_for,
+    .timer = timer,
     .store = store,
     .backend = backend,
 };

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/table.h"
+#include "cli/bench_kernels.h"
 #include "cli/bench_net.h"
 #include "cli/device_option.h"
 #include "cli/median.h"
@@ -30,7 +31,7 @@ struct request {
     const char *device_name;
     const struct device_ops *device;
     enum precision precision;
-    bool json;
+    bool json, kernels;
 };
 
 /* One batch size: its net, its images or words. */
@@ -50,7 +51,7 @@ struct bench {
 
 const char net_usage[] =
     "usage: sparsetrain bench net [--model NAME] [--batch LIST] [--hidden N] [--sequence N] [--device NAME]\n"
-    "                             [--precision NAME] [--steps N] [--repeat N] [--threads N] [--json]\n"
+    "                             [--precision NAME] [--steps N] [--repeat N] [--threads N] [--kernels] [--json]\n"
     "Images or words a second of forward, backward and SGD step, one process: random 32x32 images, or random words.\n"
     "  --model NAME     (default resnet20; sparsetrain list shows them)\n"
     "  --batch LIST     images or streams of words a step, with commas between (default 32,128; of words the model's)\n"
@@ -61,6 +62,7 @@ const char net_usage[] =
     "  --steps N        steps of a round (default 10)\n"
     "  --repeat N       rounds; the median is printed (default 7)\n"
     "  --threads N      of the CPU backend (default 1)\n"
+    "  --kernels        of a GPU: where a step goes, call by call, in place of its speed (--repeat steps)\n"
     "  --json           one JSON object per row instead of the table\n";
 
 /* A whole number from 1 to `most` at *at, which moves behind it. */
@@ -146,8 +148,8 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
     *r = (struct request){.model = models[0], .steps = 10, .repeat = 7, .threads = 1, .device_name = "auto"};
     for (int i = 1; i < argc; i++) {
         const char *option = argv[i];
-        if (strcmp(option, "--json") == 0) {
-            r->json = true;
+        if (strcmp(option, "--json") == 0 || strcmp(option, "--kernels") == 0) {
+            *(option[2] == 'j' ? &r->json : &r->kernels) = true;
             continue;
         }
         const char *value = argv[++i];
@@ -235,9 +237,8 @@ static void bench_close(struct bench *b) {
     mem_free(b->rate);
 }
 
-/* As in training: the loss is looked at when the step has been given to the device. */
-static void step(struct bench *b) {
-    struct net_result result;
+/* To the device, which is not waited for. */
+static void give_step(struct bench *b) {
     if (b->token)
         net_forward_tokens(b->net, b->token, b->y, NULL);
     else if (b->x)
@@ -245,15 +246,27 @@ static void step(struct bench *b) {
     else
         net_forward_bytes(b->net, &(struct image_bytes){b->pixels, b->cut, b->table}, b->y, NULL);
     net_backward(b->net);
+    const struct device_ops *device = b->net->setup.device;
+    if (device->timer) device->timer()->place(b->optimiser.ops->name, "update");
     optimiser_step(&b->optimiser, b->net->arena.param, b->net->arena.grad, b->lr);
+}
+
+static void settle_step(struct bench *b) {
+    struct net_result result;
     net_result(b->net, &result);
     b->loss = result.loss / result.count;
+}
+
+/* As in training: the loss is looked at when the step has been given to the device. */
+static void step(struct bench *b) {
+    give_step(b);
+    settle_step(b);
 }
 
 static void one_round(struct bench *b, int steps, int number) {
     const struct device_ops *device = b->net->setup.device;
     device->sync();
-    double begin = clock_now();
+    const double begin = clock_now();
     for (int i = 0; i < steps; i++) step(b);
     device->sync();
     b->rate[number] = (double)steps * net_rows(&b->net->setup) / (clock_now() - begin);
@@ -283,6 +296,20 @@ static void json_rate(struct json *j, const struct request *r, const char *befor
     mem_free(key);
 }
 
+/* What was measured. */
+static void json_about(const struct bench *b, const struct request *r, struct json *j) {
+    json_string(j, "model", r->model->name);
+    json_string(j, "device", r->device->label());
+    json_string(j, "device_about", r->device->describe());
+    json_string(j, "backend", net_backend_version(r->device));
+    json_string(j, "precision", net_precision_names[r->precision]);
+    json_integer(j, "batch", b->net->setup.batch);
+    if (r->model->input == MODEL_TOKENS) {
+        json_integer(j, "hidden", r->hidden);
+        json_integer(j, "sequence", r->sequence);
+    }
+}
+
 static void print_json(const struct bench *b, const struct request *r, int wrong) {
     struct json j;
     const char *why;
@@ -290,17 +317,8 @@ static void print_json(const struct bench *b, const struct request *r, int wrong
     json_open(&j);
     json_object(&j, NULL);
     json_string(&j, "bench", "net");
-    json_string(&j, "model", r->model->name);
-    json_string(&j, "device", r->device->label());
-    json_string(&j, "device_about", r->device->describe());
-    json_string(&j, "backend", net_backend_version(r->device));
-    json_string(&j, "precision", net_precision_names[r->precision]);
+    json_about(b, r, &j);
     if (graphs != NET_GRAPHS_NONE) json_boolean(&j, "graphs", graphs == NET_GRAPHS_USED);
-    json_integer(&j, "batch", b->net->setup.batch);
-    if (r->model->input == MODEL_TOKENS) {
-        json_integer(&j, "hidden", r->hidden);
-        json_integer(&j, "sequence", r->sequence);
-    }
     json_integer(&j, "threads", r->threads);
     json_integer(&j, "steps", r->steps);
     json_integer(&j, "repeat", r->repeat);
@@ -339,6 +357,61 @@ static int fail(const struct err *e) {
     return err_status(e);
 }
 
+/* For bench_kernels. */
+struct measured {
+    struct bench *bench;
+    const struct request *request;
+};
+static void give_step_of(void *measured) {
+    give_step(((struct measured *)measured)->bench);
+}
+static void settle_step_of(void *measured) {
+    settle_step(((struct measured *)measured)->bench);
+}
+static void about(const void *measured, struct json *j) {
+    const struct measured *m = measured;
+    json_about(m->bench, m->request, j);
+}
+
+/* Both: the number of wrong results. */
+static int show_rates(struct bench *bench, const struct request *r) {
+    int wrong = 0;
+    for (int round = 0; round < r->repeat; round++)
+        for (int i = 0; i < r->batches; i++) one_round(&bench[i], r->steps, round);
+    if (!r->json) print_head(r);
+    for (int i = 0; i < r->batches; i++) {
+        wrong += print_row(&bench[i], r);
+        say_plain_passes(&bench[i]);
+    }
+    return wrong;
+}
+
+static int show_kernels(struct bench *bench, const struct request *r) {
+    int wrong = 0;
+    for (int i = 0; i < r->batches; i++) {
+        struct bench *b = &bench[i];
+        if (!r->json) {
+            char *device = device_option_text(r->device);
+            printf("# %s, batch %d: forward, backward, SGD step; %s; %s\n", r->model->name, b->net->setup.batch, device,
+                   net_precision_names[r->precision]);
+            mem_free(device);
+        }
+        bench_kernels(&(struct bench_kernels){.device = r->device,
+                                              .repeat = r->repeat,
+                                              .json = r->json,
+                                              .context = &(struct measured){b, r},
+                                              .step = give_step_of,
+                                              .settle = settle_step_of,
+                                              .about = about});
+        if (b->loss < b->first_loss) continue;
+        fflush(stdout);
+        fprintf(stderr, "sparsetrain: batch %d: the loss has not fallen: %g, and %g at first\n", b->net->setup.batch,
+                b->loss, b->first_loss);
+        wrong++;
+    }
+    return wrong;
+}
+
 int bench_net(int argc, char **argv) {
     struct request r;
     struct err e = {0};
@@ -346,6 +419,10 @@ int bench_net(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(net_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, DEVICE_TRAINS, &r.device, &e))
         return fail(&e);
+    if (r.kernels && !r.device->timer) {
+        err_set(&e, "bench net: --kernels is for devices that work beside the host: use --device cuda");
+        return fail(&e);
+    }
     bool opened = true;
     for (int i = 0; opened && i < r.batches; i++) opened = bench_open(&bench[i], &r, r.batch[i], &e);
     for (int i = 0; opened && i < r.batches; i++) { /* warm-up */
@@ -353,14 +430,8 @@ int bench_net(int argc, char **argv) {
         bench[i].first_loss = bench[i].loss;
         step(&bench[i]);
     }
-    for (int round = 0; opened && round < r.repeat; round++)
-        for (int i = 0; i < r.batches; i++) one_round(&bench[i], r.steps, round);
-    if (opened && !r.json) print_head(&r);
     int wrong = 0;
-    for (int i = 0; opened && i < r.batches; i++) {
-        wrong += print_row(&bench[i], &r);
-        say_plain_passes(&bench[i]);
-    }
+    if (opened) wrong = r.kernels ? show_kernels(bench, &r) : show_rates(bench, &r);
     for (int i = 0; i < r.batches; i++) bench_close(&bench[i]);
     if (!opened) return fail(&e);
     return wrong ? EXIT_SYSTEM : EXIT_DONE;

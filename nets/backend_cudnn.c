@@ -18,7 +18,10 @@ enum {
 
 void cudnn_check(cudnnStatus_t status, const char *call, const char *file, int line) {
     char more[512] = "";
-    if (status == CUDNN_STATUS_SUCCESS) return;
+    if (status == CUDNN_STATUS_SUCCESS) {
+        cuda_timer_mark(call);
+        return;
+    }
     cudnnGetLastErrorString(more, sizeof more);
     cuda_failed(
         file, line,
@@ -28,7 +31,10 @@ void cudnn_check(cudnnStatus_t status, const char *call, const char *file, int l
 }
 
 void cublas_check(cublasStatus_t status, const char *call, const char *file, int line) {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        cuda_timer_mark(call);
+        return;
+    }
     cuda_failed(
         file, line,
         "%s failed: %s (CUBLAS_LOGINFO_DBG=1 and CUBLAS_LOGDEST_DBG=stderr in the environment make cuBLAS say more)",
@@ -147,7 +153,7 @@ static void *open_backend(const struct backend_setup *setup) {
     b->algorithms = cudnn_algorithms_open();
     cudnn_feed_open(&b->feed);
     b->loss_done = cuda_alloc(sizeof *b->loss_done, "the loss");
-    CUDA_CALL(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
     b->loss = cuda_host_alloc(sizeof *b->loss, "the loss");
     CUDA_CALL(cudaEventCreateWithFlags(&b->answered, cudaEventDisableTiming));
     return b;
@@ -199,7 +205,7 @@ static bool begin(void *backend, enum net_pass pass, bool whole) {
     b->pass = pass;
     b->recording = false;
     cudnn_weights_begin(b, whole);
-    if (!whole || b->graphs != NET_GRAPHS_USED) return true;
+    if (!whole || b->graphs != NET_GRAPHS_USED || cuda_timer_on()) return true;
     if (r->graph) {
         CUDA_CALL(cudaGraphLaunch(r->graph, cuda_stream()));
         pass_given(b);

@@ -85,7 +85,7 @@ static void open_bias(struct convolution *c, const struct layer_spec *spec) {
     const size_t bytes = sums * sizeof(double) + slabs * sizeof *c->bias.done;
     c->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
     c->bias.done = (unsigned *)(void *)(c->bias.partial + sums);
-    CUDA_CALL(cudaMemsetAsync(c->bias.done, 0, slabs * sizeof *c->bias.done, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(c->bias.done, 0, slabs * sizeof *c->bias.done, cuda_stream()));
 }
 
 static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
@@ -130,7 +130,7 @@ static bool in_place(const struct convolution *c, const float *slice) {
 static const void *take_weights(const struct convolution *c, const float *param, bool fresh) {
     if (in_place(c, param)) return param;
     if (fresh && is_canonical(c))
-        CUDA_CALL(cudaMemcpyAsync(c->w, param, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+        CUDA_GIVE(cudaMemcpyAsync(c->w, param, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
     else if (fresh)
         cudnn_weights_take(c->backend, c->cast, param);
     return c->w;
@@ -144,7 +144,7 @@ static bool adds_by_itself(const struct convolution *c) {
 /* Their gradient from there to the arena. */
 static void give_weights(const struct convolution *c, bool adds, float *dparam) {
     if (is_canonical(c))
-        CUDA_CALL(cudaMemcpyAsync(dparam, c->dw, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+        CUDA_GIVE(cudaMemcpyAsync(dparam, c->dw, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
     else
         cudnn_weights_give(c->backend, c->cast, dparam, adds && !adds_by_itself(c));
 }
@@ -153,9 +153,12 @@ static void give_weights(const struct convolution *c, bool adds, float *dparam) 
 
 /* The workspace may have moved since the last time. */
 static void convolve(const struct convolution *c, enum conv_pass pass, float beta, const struct conv_arrays *arrays) {
+    static const char *const calls[CONV_PASSES] = {"cudnnConvolutionForward", "cudnnConvolutionBackwardData",
+                                                   "cudnnConvolutionBackwardFilter"};
     struct conv_arrays a = *arrays;
     a.workspace = c->backend->workspace;
-    CUDNN_CALL(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a));
+    cudnn_check(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a), calls[pass], __FILE__,
+                __LINE__);
 }
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
@@ -197,7 +200,7 @@ static void backward_bias(const struct convolution *c, const struct layer_call *
     if (!c->folded)
         cuda_bias_backward(&c->bias, call->dy, call->adds, db);
     else if (!call->adds)
-        CUDA_CALL(cudaMemsetAsync(db, 0, (size_t)c->conv.y.c * sizeof *db, cuda_stream()));
+        CUDA_GIVE(cudaMemsetAsync(db, 0, (size_t)c->conv.y.c * sizeof *db, cuda_stream()));
 }
 
 static void backward(void *layer, const struct layer_call *call) {

@@ -36,7 +36,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     if (training)
         cuda_dropout(&l->how, step_of(l), &l->shape, call->x, call->y, l->is_bf16);
     else
-        CUDA_CALL(cudaMemcpyAsync(call->y, call->x, l->bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+        CUDA_GIVE(cudaMemcpyAsync(call->y, call->x, l->bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
 }
 
 static void backward(void *layer, const struct layer_call *call) {

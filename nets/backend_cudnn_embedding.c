@@ -27,7 +27,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const size_t bytes = (size_t)l->vocabulary * l->features * sizeof *call->dparam;
-    if (!call->adds) CUDA_CALL(cudaMemsetAsync(call->dparam, 0, bytes, cuda_stream()));
+    if (!call->adds) CUDA_GIVE(cudaMemsetAsync(call->dparam, 0, bytes, cuda_stream()));
     cuda_embedding_backward(l->rows, l->features, layer_tokens(call), call->dy, call->dparam);
 }
 

@@ -108,10 +108,10 @@ static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, c
                  const struct net_input *input, const struct tensor *shape, float *x) {
     const struct cuda_shape images = cudnn_shape(shape);
     cudaStream_t stream = cuda_stream();
-    CUDA_CALL(cudaMemcpyAsync(feed->label, s->device, ((size_t)feed->rows + FEED_EXTRA) * sizeof *feed->label,
+    CUDA_GIVE(cudaMemcpyAsync(feed->label, s->device, ((size_t)feed->rows + FEED_EXTRA) * sizeof *feed->label,
                               cudaMemcpyDeviceToDevice, stream));
     if (plain(input))
-        CUDA_CALL(
+        CUDA_GIVE(
             cudaMemcpyAsync(x, s->device + at->images, shape->floats * sizeof *x, cudaMemcpyDeviceToDevice, stream));
     else
         cuda_images(&images, (const uint8_t *)s->device + at->images,

@@ -22,7 +22,7 @@ static void norm_memory(struct cuda_norm *norm) {
     m->p = m->mean + c;
     m->q = m->p + c;
     m->done = (unsigned *)(void *)(m->q + c);
-    CUDA_CALL(cudaMemsetAsync(block, 0, bytes, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(block, 0, bytes, cuda_stream()));
 }
 
 static void *norm_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,

@@ -114,7 +114,7 @@ static void make_room(struct lstm *l, bool wants_dx) {
     if (!wants_dx)
         l->dx = cuda_alloc(l->steps * l->streams * l->inputs * sizeof *l->dx, "the gradients of an LSTM's input");
     /* Whatever lies between the parameters is 0. */
-    CUDA_CALL(cudaMemsetAsync(l->weights, 0, l->weight_bytes, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(l->weights, 0, l->weight_bytes, cuda_stream()));
 }
 
 static void *open_lstm(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
@@ -151,7 +151,7 @@ static void close_lstm(void *layer) {
 /* -- passes ------------------------------------------------------------------------------------------------------- */
 
 static void copy(float *to, const float *from, size_t floats) {
-    CUDA_CALL(cudaMemcpyAsync(to, from, floats * sizeof *to, cudaMemcpyDeviceToDevice, cuda_stream()));
+    CUDA_GIVE(cudaMemcpyAsync(to, from, floats * sizeof *to, cudaMemcpyDeviceToDevice, cuda_stream()));
 }
 
 static float *state_of(const struct lstm *l, int which) {
@@ -184,7 +184,7 @@ static void backward(void *layer, const struct layer_call *call) {
                                        l->dx ? l->dx : call->dx, l->state, hidden, NULL, NULL, l->state, cell, NULL,
                                        NULL, l->weight_bytes, l->weights, l->workspace_bytes, l->backend->workspace,
                                        l->reserve_bytes, l->reserve));
-    if (!call->adds) CUDA_CALL(cudaMemsetAsync(l->dweights, 0, l->weight_bytes, cuda_stream()));
+    if (!call->adds) CUDA_GIVE(cudaMemsetAsync(l->dweights, 0, l->weight_bytes, cuda_stream()));
     CUDNN_CALL(cudnnRNNBackwardWeights_v8(l->backend->cudnn, l->net, CUDNN_WGRAD_MODE_ADD, NULL, l->x, call->x,
                                           l->state, hidden, l->y, call->y, l->weight_bytes, l->dweights,
                                           l->workspace_bytes, l->backend->workspace, l->reserve_bytes, l->reserve));

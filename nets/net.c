@@ -141,6 +141,12 @@ static void check_input(const struct net *net, const struct net_input *input) {
             die("token %d in row %d: the vocabulary has %d", (int)input->token[i], i, vocabulary);
 }
 
+/* For who times what the device is given. */
+static void place(const struct net *net, const char *what, const char *pass) {
+    const struct device_ops *device = net->setup.device;
+    if (device->timer) device->timer()->place(what, pass);
+}
+
 /* Images or tokens to logits to loss. */
 static void run_forward(struct net *net, struct net_input input, bool training, struct net_result *result) {
     struct net_impl *m = net_impl(net);
@@ -148,17 +154,22 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
     check_input(net, &input);
     input.step = m->step;
     if (training) m->step++;
+    const char *pass = training ? "forward" : "inference";
+    place(net, "input", pass);
     m->backend->feed(m->backend_state, &input, &m->tensor[0].shape, m->tensor[0].data);
     while (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
         for (int i = 0; i < m->layers; i++) {
             struct net_layer *l = &m->layer[i];
             struct layer_call call = call_of(net, l, false);
+            place(net, l->name, pass);
             m->backend->layer[l->spec.kind]->forward(l->self, &call, training);
             beat();
         }
+        place(net, "loss", pass);
         m->backend->loss(m->backend_state, logits->data, logits->shape.n, logits->shape.c,
                          (double)logits->shape.n * (net->setup.accumulate > 1 ? net->setup.accumulate : 1),
                          training ? slot_data(m, logits->gradient_at[0]) : NULL);
+        place(net, "weights", pass);
         if (m->backend->end(m->backend_state)) break;
     }
     if (result) net_result(net, result);
@@ -196,17 +207,20 @@ void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y,
 void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, size_t from), void *context) {
     struct net_impl *m = net_impl(net);
     size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
+    place(net, "weights", "backward");
     if (adds && net->setup.accumulate < 2) die("a net whose steps are of one batch adds up no gradients");
     while (m->backend->begin(m->backend_state, adds ? PASS_BACKWARD_ADD : PASS_BACKWARD, ready == NULL)) {
         for (int i = m->layers - 1; i >= 0; i--) {
             struct net_layer *l = &m->layer[i];
             struct layer_call call = call_of(net, l, adds);
+            place(net, l->name, "backward");
             m->backend->layer[l->spec.kind]->backward(l->self, &call);
             beat();
             if (!ready || l->param >= final) continue;
             final = l->param;
             ready(context, final);
         }
+        place(net, "weights", "backward");
         if (m->backend->end(m->backend_state)) break;
     }
 }

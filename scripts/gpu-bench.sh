@@ -11,6 +11,7 @@ step_bench() {
     fi
     bench_select
     bench_net
+    bench_kernels
     bench_train
 }
 # bench_python PART SECONDS OPTION...: the rows of bench-gpu.py, added to the file $rows
@@ -104,6 +105,39 @@ bench_net() {
         if (compiled != "-") line = line sprintf(", %.2f x %s", compiled, text("compiled")) (goal ? sprintf(" (target %g: %s)", goal, compiled >= goal ? "reached" : "missed") : "")
         print line }' | report_lines
     results bench-net
+}
+# Where a step goes on the GPU, call by call; shown are the calls of one name that take the longest together.
+bench_kernels() {
+    rows=$scratch/rows-bench-kernels
+    : >"$rows"
+    for model in resnet20 vgg16 lstm; do
+        has_model $model || continue
+        size='--batch 128 --repeat 20'
+        if [ $model = lstm ]; then size='--batch 20 --repeat 20'; fi
+        if [ "$dry" = 1 ]; then
+            [ $model = resnet20 ] || continue
+            size='--batch 2 --repeat 1'
+        fi
+        for precision in f32 tf32 bf16; do
+            # shellcheck disable=SC2086 # options
+            within "$program" bench net --device cuda --kernels --json --model $model --precision $precision $size >"$scratch/kernels" ||
+                { verdict bench FAIL "bench net --kernels of $model in $precision: status $?"; continue; }
+            cat "$scratch/kernels" >>"$rows"
+            awk "$number"'{ name = text("call"); took[name] += number("seconds"); calls[name]++; all += number("seconds"); none = number("none_s") }
+                END {
+                    line = sprintf("'"$model, $precision"': calls of a step take %.0f us, %.1f us an event:", 1e6 * all, 1e6 * none)
+                    for (shown = 0; shown < 4; shown++) {
+                        best = ""
+                        for (name in took) if (best == "" || took[name] > took[best]) best = name
+                        if (best == "") break
+                        line = line sprintf("%s %d %s %.0f%%", shown ? "," : "", calls[best], best, 100 * took[best] / all)
+                        delete took[best]
+                    }
+                    print line
+                }' "$scratch/kernels" | report_lines
+        done
+    done
+    results bench-kernels
 }
 # Where a step of training goes: the phases of whole runs.
 bench_train() {

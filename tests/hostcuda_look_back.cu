@@ -1,4 +1,5 @@
 /* hostcuda_look_back.cu: tiles_before (topk/cuda_tile.h) alone, for hostcuda_look_back.c. */
+#define LAUNCHED(kernel) (void)0
 #include "topk/cuda_tile.h"
 
 extern "C" void launch_look_back(uint64_t *words, uint32_t launch, uint32_t tile, uint32_t own, uint32_t *before);

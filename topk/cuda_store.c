@@ -70,7 +70,7 @@ static uint64_t *tile_words(struct state *c) {
     bool fresh = c->tiles.bytes == 0;
     uint64_t *words = room(&c->tiles, bytes, "what the tiles of a selection tell each other");
     if (fresh || c->launch == LAUNCH_LAST) {
-        CUDA_CALL(cudaMemsetAsync(words, 0, bytes, cuda_stream()));
+        CUDA_GIVE(cudaMemsetAsync(words, 0, bytes, cuda_stream()));
         c->launch = 0;
     }
     c->launch++;
@@ -89,9 +89,9 @@ static void cuda_open(struct store *s) {
     c->n = s->n;
     c->words = cuda_alloc(sizeof *c->words, "counters of the gradient store");
     c->answer = cuda_host_alloc(sizeof *c->answer, "the answers of the gradient store");
-    CUDA_CALL(cudaMemsetAsync(c->words, 0, sizeof *c->words, cuda_stream()));
-    CUDA_CALL(cudaMemsetAsync(&c->words->bad, 0xff, sizeof c->words->bad, cuda_stream()));
-    CUDA_CALL(cudaMemsetAsync(&c->words->least, 0xff, sizeof c->words->least, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(c->words, 0, sizeof *c->words, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(&c->words->bad, 0xff, sizeof c->words->bad, cuda_stream()));
+    CUDA_GIVE(cudaMemsetAsync(&c->words->least, 0xff, sizeof c->words->least, cuda_stream()));
 }
 
 static void cuda_close(struct store *s) {
@@ -123,8 +123,8 @@ static struct pairs place_for_pairs(struct state *c, const struct sparse *out, s
 static void fetch(const struct pairs *p, struct sparse *out) {
     const size_t bytes = out->nnz * sizeof *out->idx;
     if (p->idx == out->idx || bytes == 0) return;
-    CUDA_CALL(cudaMemcpyAsync(out->idx, p->idx, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
-    CUDA_CALL(cudaMemcpyAsync(out->val, p->val, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
+    CUDA_GIVE(cudaMemcpyAsync(out->idx, p->idx, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
+    CUDA_GIVE(cudaMemcpyAsync(out->val, p->val, bytes, cudaMemcpyDeviceToHost, cuda_stream()));
     cuda_wait();
 }
 

@@ -231,6 +231,27 @@ cudaError_t cudaDeviceSynchronize(void) {
     return hostcuda_answer(error);
 }
 
+struct host_function {
+    cudaHostFn_t run;
+    void *data;
+};
+static void run_host_function(const void *argument) {
+    const struct host_function *f = argument;
+    f->run(f->data);
+}
+/* The real one comes in a thread of the driver. Here whoever waits for the stream runs it, so that one which waits for
+ * that thread waits in vain. */
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t run, void *data) {
+    hostcuda_lock();
+    cudaStream_t s = hostcuda_stream(stream);
+    const cudaError_t error = hostcuda_may_append(s);
+    if (error == cudaSuccess)
+        hostcuda_append(
+            s, hostcuda_item_new(run_host_function, &(struct host_function){run, data}, sizeof(struct host_function)));
+    hostcuda_unlock();
+    return hostcuda_answer(error);
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     if (least) *least = 0;
     if (greatest) *greatest = -5;
