@@ -151,6 +151,9 @@ if env --default-signal=INT,QUIT true 2> /dev/null; then as_in_front='env --defa
 background() {
     number=$1 most=$2
     shift 2
+    # MPI's own files: jobs that begin and end beside each other would make and remove the same folder.
+    mkdir "$work/$number.mpi"
+    export OMPI_MCA_orte_tmpdir_base="$work/$number.mpi" PRTE_MCA_prte_tmpdir_base="$work/$number.mpi"
     trap 'kill "$child"' HUP INT TERM
     trap '' EXIT
     # shellcheck disable=SC2086 # words
@@ -202,7 +205,7 @@ await_one() {
     read -r status end < "$work/$ended.end"
     busy=$((busy - freed)) seconds=$((end - start)) out=$work/$ended.out
     show
-    rm -f "$work/$ended".*
+    rm -rf "$work/$ended".*
 }
 await_all() { while [ -n "$waited_for" ]; do await_one; done; }
 # stop_early: the run that has just been stopped had only what was left until TEST_END: what it has not come to is
