@@ -20,7 +20,7 @@
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
 # was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
-# TEST_JOBS (how many run side by side: one and a half for each core, on a GPU one after the other),
+# TEST_JOBS (how many run side by side: one and a half for each core, at most 16; on a GPU one after the other),
 # TEST_TIMEOUT (seconds for one program at one P), TEST_END (a time in seconds since 1970: a program that still runs then
 # is stopped, and its other cases are skipped by name, as all later programs are). Exit status 1 when anything failed or
 # nothing ran.
@@ -138,8 +138,10 @@ tally() {
 # -- running them, side by side ----------------------------------------------------------------------------------------------
 # A job is one program at one P. It takes as many slots as it has ranks, though no more than there are cores; scripts, whose
 # jobs are small and wait much, take one. A test whose source has a line "alone: why" takes all of them.
-cores=$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
-slots=${TEST_JOBS:-$(((3 * cores + 1) / 2))}
+cores=$(nproc 2> /dev/null || getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
+slots=$(((3 * cores + 1) / 2))
+[ $slots -le 16 ] || slots=16 # each takes some hundred MB
+slots=${TEST_JOBS:-$slots}
 busy=0 count=0 # slots that are taken, jobs so far
 mkfifo "$work/ended" && exec 3<> "$work/ended" || exit 1 # numbers of jobs that have ended
 
