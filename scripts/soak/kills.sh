@@ -2,7 +2,7 @@
 # kills.sh: of soak.sh: kill -9 at random moments. Rows: number, seed, ranks, victim, after [ms]; the status of the run that
 # was killed, how often it had to be resumed, verdict. Ranks (1 to 4), moment and victim follow from the seed: the moment as
 # a part of the time between the beginning of the log and its end, which is measured again and again, as it depends on what
-# else this machine does.
+# else this machine does; where the run was done before the kill, it is another run's turn.
 # shellcheck disable=SC2034,SC2154
 
 kills=200
@@ -52,6 +52,33 @@ measure() {
     echo "$begins_ms $ends_ms" > "$work/ms$P"
 }
 
+has_ended() { grep -q '"type":"summary"' "$work/run/run.jsonl" 2> /dev/null; }
+# kill_one: a run, and its $victim killed at a moment of the seed's; what is wrong already in $verdict
+kill_one() {
+    read -r begins_ms ends_ms < "$work/ms$P"
+    random 1000
+    after=$((begins_ms + (ends_ms - begins_ms) * drawn / 1000))
+    rm -rf "$work/run"
+    # shellcheck disable=SC2086
+    "$MPIRUN" -np "$P" "$program" $common --out "$work/run" > "$work/stdout" 2> "$work/stderr" < /dev/null &
+    job=$!
+    sleep "$((after / 1000)).$(printf '%03d' $((after % 1000)))"
+    ranks=$(ranks_of $job)
+    case $victim in
+    mpirun) kill -9 $job 2> /dev/null ;;
+    all) # shellcheck disable=SC2086
+        kill -9 $ranks $job 2> /dev/null ;;
+    rank*)
+        one=$(echo "$ranks" | sed -n "${chosen}p")
+        [ -z "$one" ] || kill -9 "$one" 2> /dev/null
+        ;;
+    esac
+    # shellcheck disable=SC2086
+    if gone $job $ranks; then verdict=''; else verdict="hangs after the kill"; fi
+    wait $job 2> /dev/null
+    killed_status=$?
+}
+
 run_of 60
 number=0
 while [ $number -lt $kills ]; do
@@ -63,38 +90,22 @@ while [ $number -lt $kills ]; do
     random 4
     P=$((drawn + 1))
     undisturbed
-    if [ ! -s "$work/ms$P" ] || [ $((number % 5)) -eq 0 ]; then measure; fi
-    read -r begins_ms ends_ms < "$work/ms$P"
-    random 1000
-    after=$((begins_ms + (ends_ms - begins_ms) * drawn / 1000))
     random 10
     case $drawn in 0 | 1) victim=mpirun ;; 2) victim=all ;; *) victim=rank ;; esac
     random "$P"
     chosen=$((drawn + 1))
-    rm -rf "$work/run"
-    # shellcheck disable=SC2086
-    "$MPIRUN" -np "$P" "$program" $common --out "$work/run" > "$work/stdout" 2> "$work/stderr" < /dev/null &
-    job=$!
-    sleep "$((after / 1000)).$(printf '%03d' $((after % 1000)))"
-    ranks=$(ranks_of $job)
-    case $victim in
-    mpirun) kill -9 $job 2> /dev/null ;;
-    all) # shellcheck disable=SC2086
-        kill -9 $ranks $job 2> /dev/null ;;
-    rank)
-        one=$(echo "$ranks" | sed -n "${chosen}p")
-        [ -z "$one" ] || kill -9 "$one" 2> /dev/null
-        victim="rank of place $chosen"
-        ;;
-    esac
-    # shellcheck disable=SC2086
-    if gone $job $ranks; then verdict=''; else verdict="hangs after the kill"; fi
-    wait $job 2> /dev/null
-    killed_status=$?
+    [ "$victim" != rank ] || victim="rank of place $chosen"
+    if [ ! -s "$work/ms$P" ] || [ $((number % 5)) -eq 0 ]; then measure; fi
+    for _ in 1 2 3 4 5 6 7 8; do
+        kill_one
+        # Without mpirun ranks come to the end of so short a run; others that did had the kill come too late: sooner, then.
+        if [ -n "$verdict" ] || [ "$victim" = mpirun ] || ! has_ended; then break; fi
+        echo "$begins_ms $after" > "$work/ms$P"
+    done
     then=''
     for _ in 1 2 3; do # a run that was done before the kill has nothing to resume
         [ -z "$verdict" ] || break
-        if grep -q '"type":"summary"' "$work/run/run.jsonl" 2> /dev/null; then break; fi
+        if has_ended; then break; fi
         go_on "$work/run"
         then="$then$went "
         [ "$status" -eq 0 ] || verdict="then status $status: $(line_said)"
