@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "nets/backend_cudnn_algorithms.h"
+#include "nets/backend_cudnn_cache.h"
 
 enum {
     CUBLAS_WORKSPACE_BYTES =
@@ -150,7 +150,7 @@ static void *open_backend(const struct backend_setup *setup) {
     b->dropout_seed = setup->dropout_seed;
     b->graphs = graphs && strcmp(graphs, "0") == 0 ? NET_GRAPHS_OFF : NET_GRAPHS_USED;
     open_libraries(b);
-    b->algorithms = cudnn_algorithms_open();
+    b->measured = cudnn_cache_open();
     cudnn_feed_open(&b->feed);
     b->loss_done = cuda_alloc(sizeof *b->loss_done, "the loss");
     CUDA_GIVE(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
@@ -166,7 +166,7 @@ static void close_backend(void *backend) {
         if (b->recorded[i].graph) CUDA_CALL(cudaGraphExecDestroy(b->recorded[i].graph));
     CUBLAS_CALL(cublasDestroy(b->cublas));
     CUDNN_CALL(cudnnDestroy(b->cudnn));
-    cudnn_algorithms_close(b->algorithms);
+    cudnn_cache_close(b->measured);
     cudnn_feed_close(&b->feed);
     cudnn_weights_close(b);
     CUDA_CALL(cudaEventDestroy(b->answered));

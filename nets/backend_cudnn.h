@@ -71,7 +71,7 @@ struct cudnn_weights {
     bool owed, adds;     /* gradients are to be copied at its end, and added to what is there */
 };
 
-struct cudnn_algorithms;
+struct cudnn_cache;
 
 struct cudnn_backend {
     enum precision precision;
@@ -81,7 +81,7 @@ struct cudnn_backend {
     void *cublas_workspace;
     void *workspace; /* of all layers, which run one after the other; grown by their `open` */
     size_t workspace_bytes;
-    struct cudnn_algorithms *algorithms;
+    struct cudnn_cache *measured; /* which algorithm computes a convolution fastest */
     struct cudnn_feed feed;
     struct cudnn_weights weights;
 

@@ -1,169 +1,18 @@
 /* backend_cudnn_algorithms.c: see backend_cudnn_algorithms.h. */
 #include "nets/backend_cudnn_algorithms.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/mem.h"
+#include "nets/backend_cudnn_cache.h"
 
 enum {
-    KEY_MAX = 160,
     RESULTS_MAX = 32,            /* algorithms of a pass, each with several kinds of products */
     WORKSPACE_LIMIT = 256 << 20, /* bytes that an algorithm may want */
-    NO_ALGORITHM = -1,
-    FILE_MAX_BYTES = 16 << 20 /* a cache longer than this is none */
-};
-
-/* One line: what it is about, and what was found best. */
-struct entry {
-    char key[KEY_MAX];
-    int algorithm, math;
-};
-
-struct cudnn_algorithms {
-    char *path; /* of the file; NULL: there is none */
-    struct entry *entry;
-    size_t entries, room;
+    NO_ALGORITHM = -1
 };
 
 static const char *const pass_names[CONV_PASSES] = {"forward", "data", "filter"};
-
-/* -- the file ----------------------------------------------------------------------------------------------------- */
-
-static char *folder_of_cache(void) {
-    const char *own = getenv("SPARSETRAIN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own) return mem_printf("%s", own);
-    if (xdg && *xdg) return mem_printf("%s/sparsetrain", xdg);
-    if (home && *home) return mem_printf("%s/.cache/sparsetrain", home);
-    return NULL;
-}
-
-/* The folder and those above it; whether that worked shows when the file is opened. */
-static void make_folders(char *path) {
-    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
-        (void)mkdir(path, 0777);
-        *at = '/';
-    }
-}
-
-/* ".../cudnn-NVIDIA-H200-9.19.0.txt" */
-static char *path_of_cache(void) {
-    char gpu[256];
-    size_t version = cudnnGetVersion(), n = 0;
-    char *folder = folder_of_cache();
-    if (!folder) return NULL;
-    for (const char *at = cuda_device_name(); *at && n + 1 < sizeof gpu; at++)
-        gpu[n++] = isalnum((unsigned char)*at) ? *at : '-';
-    gpu[n] = 0;
-    char *path =
-        mem_printf("%s/cudnn-%s-%zu.%zu.%zu.txt", folder, gpu, version / 10000, version / 100 % 100, version % 100);
-    mem_free(folder);
-    return path;
-}
-
-static const struct entry *find(const struct cudnn_algorithms *all, const char *key) {
-    for (size_t i = all->entries; i-- > 0;) /* of several lines the last one counts */
-        if (strcmp(all->entry[i].key, key) == 0) return &all->entry[i];
-    return NULL;
-}
-
-static void remember(struct cudnn_algorithms *all, const struct entry *e) {
-    if (all->entries == all->room) {
-        size_t room = all->room ? 2 * all->room : 64;
-        struct entry *grown = mem_alloc(room, sizeof *grown, "the algorithms of cuDNN");
-        if (all->entries) memcpy(grown, all->entry, all->entries * sizeof *grown);
-        mem_free(all->entry);
-        all->entry = grown;
-        all->room = room;
-    }
-    all->entry[all->entries++] = *e;
-}
-
-/* "KEY = ALGORITHM MATH"; what is no such line is passed over. */
-static void parse_line(struct cudnn_algorithms *all, const char *line) {
-    struct entry e;
-    const char *equals = strstr(line, " = ");
-    int end = -1;
-    if (!equals || equals == line || (size_t)(equals - line) >= sizeof e.key) return;
-    memcpy(e.key, line, (size_t)(equals - line));
-    e.key[equals - line] = 0;
-    if (sscanf(equals + 3, "%9d %9d%n", &e.algorithm, &e.math, &end) == 2 && end > 0 && equals[3 + end] == 0)
-        remember(all, &e);
-}
-
-/* A regular file, or -1: a FIFO in its place is not waited for. */
-static int open_file(const char *path, int flags) {
-    struct stat about;
-    int file = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
-    if (file < 0 || (fstat(file, &about) == 0 && S_ISREG(about.st_mode))) return file;
-    close(file);
-    return -1;
-}
-
-/* All lines of an open file; what was remembered before is forgotten for it. */
-static void read_all(struct cudnn_algorithms *all, int file) {
-    struct stat about;
-    if (fstat(file, &about) != 0 || about.st_size <= 0 || about.st_size > FILE_MAX_BYTES) return;
-    size_t size = (size_t)about.st_size, have = 0;
-    char *text = mem_alloc(size + 1, 1, "the cache of algorithms");
-    while (have < size) {
-        ssize_t more = pread(file, text + have, size - have, (off_t)have);
-        if (more < 0 && errno == EINTR) continue;
-        if (more <= 0) break;
-        have += (size_t)more;
-    }
-    text[have] = 0;
-    for (char *line = text, *next; (next = strchr(line, '\n')); line = next + 1) { /* a line without end is none */
-        *next = 0;
-        parse_line(all, line);
-    }
-    mem_free(text);
-}
-
-/* The file under its lock; -1: there can be none here. */
-static int open_locked(const struct cudnn_algorithms *all) {
-    if (!all->path) return -1;
-    make_folders(all->path);
-    int file = open_file(all->path, O_RDWR | O_CREAT | O_APPEND);
-    if (file < 0) return -1;
-    while (flock(file, LOCK_EX) != 0 && errno == EINTR) {
-    }
-    return file;
-}
-
-/* A new line; after a broken one it begins with an end of line. */
-static void append(int file, const struct entry *e) {
-    char line[KEY_MAX + 64], last = '\n';
-    off_t size = lseek(file, 0, SEEK_END);
-    if (size > 0 && pread(file, &last, 1, size - 1) != 1) return;
-    int length = snprintf(line, sizeof line, "%s%s = %d %d\n", last == '\n' ? "" : "\n", e->key, e->algorithm, e->math);
-    if (write(file, line, (size_t)length) != length) return; /* then it is measured again another time */
-}
-
-struct cudnn_algorithms *cudnn_algorithms_open(void) {
-    struct cudnn_algorithms *all = mem_zalloc(1, sizeof *all, "the algorithms of cuDNN");
-    all->path = path_of_cache();
-    int file = all->path ? open_file(all->path, O_RDONLY) : -1;
-    if (file >= 0) {
-        read_all(all, file);
-        close(file);
-    }
-    return all;
-}
-
-void cudnn_algorithms_close(struct cudnn_algorithms *all) {
-    mem_free(all->path);
-    mem_free(all->entry);
-    mem_free(all);
-}
 
 /* -- measurement -------------------------------------------------------------------------------------------------- */
 
@@ -264,15 +113,15 @@ static int try_all(const struct cudnn_backend *b, const struct conv *c, enum con
 }
 
 /* The fastest of those that may be taken. */
-static struct entry best_of(const struct cudnn_backend *b, enum conv_pass pass, const struct finding *findings,
-                            int count) {
+static struct cudnn_entry best_of(const struct cudnn_backend *b, enum conv_pass pass, const struct finding *findings,
+                                  int count) {
     for (int i = 0; i < count; i++) {
         const int math = math_asked_for(b->precision, findings[i].math);
         if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, math) &&
             rounds_well(b->precision, pass, findings[i].algorithm))
-            return (struct entry){.algorithm = findings[i].algorithm, .math = math};
+            return (struct cudnn_entry){.algorithm = findings[i].algorithm, .math = math};
     }
-    return (struct entry){.algorithm = NO_ALGORITHM};
+    return (struct cudnn_entry){.algorithm = NO_ALGORITHM};
 }
 
 static void set_math(const struct conv *c, enum conv_pass pass, int math) {
@@ -280,7 +129,7 @@ static void set_math(const struct conv *c, enum conv_pass pass, int math) {
 }
 
 /* Does it work? Once is enough to know. */
-static bool works(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct entry *e,
+static bool works(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct cudnn_entry *e,
                   const struct conv_arrays *a, struct err *why) {
     struct conv_choice choice = {.algorithm = e->algorithm};
     set_math(c, pass, e->math);
@@ -295,8 +144,8 @@ static bool works(const struct cudnn_backend *b, const struct conv *c, enum conv
 
 /* Where the measurement gave nothing: the algorithms of a pass that cuDNN's manual calls deterministic and that it has
  * for every shape, on tensor cores first, as far as the precision has them. */
-static struct entry first_that_works(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
-                                     const struct conv_arrays *a, struct err *why) {
+static struct cudnn_entry first_that_works(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
+                                           const struct conv_arrays *a, struct err *why) {
     static const int standard[CONV_PASSES][2] = {
         [CONV_FORWARD] = {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
         [CONV_DATA] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1},
@@ -304,10 +153,10 @@ static struct entry first_that_works(const struct cudnn_backend *b, const struct
     static const cudnnMathType_t maths[] = {CUDNN_TENSOR_OP_MATH, CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH};
     for (size_t m = 0; m < sizeof maths / sizeof *maths; m++)
         for (int i = 0; i < 2; i++) {
-            const struct entry e = {.algorithm = standard[pass][i], .math = (int)maths[m]};
+            const struct cudnn_entry e = {.algorithm = standard[pass][i], .math = (int)maths[m]};
             if (math_fits(b->precision, e.math) && works(b, c, pass, &e, a, why)) return e;
         }
-    return (struct entry){.algorithm = NO_ALGORITHM};
+    return (struct cudnn_entry){.algorithm = NO_ALGORITHM};
 }
 
 /* Numbers of both signs between 1/2 and 1, whether they are read as floats or as bf16: on zeros a GPU draws less power
@@ -339,8 +188,8 @@ static size_t most_workspace(const struct cudnn_backend *b, const struct conv *c
 }
 
 /* NO_ALGORITHM: none will do; *why has what the library said of the last that was tried. */
-static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const char *key,
-                            struct err *why) {
+static struct cudnn_entry measure(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const char *key,
+                                  struct err *why) {
     struct finding findings[RESULTS_MAX];
     struct err not_measured = {0};
     size_t w_bytes;
@@ -353,7 +202,7 @@ static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum 
     const struct conv_arrays a = {memory[0], memory[1], memory[2], memory[out[pass]], memory[3]};
     int count = try_all(b, c, pass, &a, workspace, findings, &not_measured);
     cuda_wait();
-    struct entry best = best_of(b, pass, findings, count);
+    struct cudnn_entry best = best_of(b, pass, findings, count);
     if (best.algorithm == NO_ALGORITHM) best = first_that_works(b, c, pass, &a, why);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     if (best.algorithm == NO_ALGORITHM && not_measured.text[0]) *why = not_measured;
@@ -364,7 +213,7 @@ static struct entry measure(struct cudnn_backend *b, const struct conv *c, enum 
 /* -- the choice --------------------------------------------------------------------------------------------------- */
 
 /* Sets the choice in the window; false: this version of the library does not know it. */
-static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct entry *e,
+static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct cudnn_entry *e,
                 struct conv_choice *choice) {
     if (!math_fits(b->precision, e->math) || !rounds_well(b->precision, pass, e->algorithm)) return false;
     choice->algorithm = e->algorithm;
@@ -379,8 +228,8 @@ static const char *const precision_names[] = {[PRECISION_F32] = "f32",
                                               [PRECISION_TF32] = "tf32",
                                               [PRECISION_BF16] = "bf16"};
 
-static void key_of(char key[KEY_MAX], enum precision precision, const struct conv *c, enum conv_pass pass) {
-    snprintf(key, KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d", pass_names[pass],
+static void key_of(char key[CUDNN_KEY_MAX], enum precision precision, const struct conv *c, enum conv_pass pass) {
+    snprintf(key, CUDNN_KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d", pass_names[pass],
              precision_names[precision], c->x.n, c->x.c, c->x.h, c->x.w, c->y.c, c->x.c, c->kernel, c->kernel,
              c->stride, c->pad);
 }
@@ -399,28 +248,22 @@ static void refuse(struct cudnn_backend *b, const char *key, const struct err *w
 }
 
 struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, enum conv_pass pass) {
-    struct cudnn_algorithms *all = b->algorithms;
     struct conv_choice choice;
     struct err why = {0};
-    char key[KEY_MAX];
+    char key[CUDNN_KEY_MAX];
     key_of(key, b->precision, c, pass);
-    const struct entry *known = find(all, key);
+    const struct cudnn_entry *known = cudnn_cache_find(b->measured, key);
     if (known && use(b, c, pass, known, &choice)) return choice;
-    int file = open_locked(all);
-    if (file >= 0) { /* another rank may have measured it since */
-        all->entries = 0;
-        read_all(all, file);
-    }
-    known = find(all, key);
+    const int file = cudnn_cache_lock(b->measured);
+    known = cudnn_cache_find(b->measured, key);
     if (!known || !use(b, c, pass, known, &choice)) {
-        struct entry measured = measure(b, c, pass, key, &why);
-        if (measured.algorithm != NO_ALGORITHM) remember(all, &measured);
-        if (measured.algorithm != NO_ALGORITHM && file >= 0) append(file, &measured);
+        const struct cudnn_entry measured = measure(b, c, pass, key, &why);
+        if (measured.algorithm != NO_ALGORITHM) cudnn_cache_add(b->measured, file, &measured);
         if (measured.algorithm == NO_ALGORITHM || !use(b, c, pass, &measured, &choice)) {
             refuse(b, key, &why);
             choice = (struct conv_choice){.algorithm = NO_ALGORITHM};
         }
     }
-    if (file >= 0) close(file); /* gives the lock back */
+    cudnn_cache_unlock(file);
     return choice;
 }

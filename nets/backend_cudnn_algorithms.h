@@ -1,11 +1,6 @@
 /* backend_cudnn_algorithms.h: which of cuDNN's algorithms computes a convolution fastest: measured once for each shape,
- * precision and pass, and remembered in memory and in a file. Only algorithms that give the same bits every time are
- * taken, with products of the precision that was asked for.
- *
- * The file: one for each kind of GPU and version of cuDNN, in $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain,
- * else $HOME/.cache/sparsetrain. A line for each choice. It is read once, and again before anything is measured, under
- * a lock that is kept until the new line is there: so ranks that share a GPU measure each shape once, and one at a
- * time. What cannot be read, written or understood costs a measurement and nothing else. */
+ * precision and pass, and remembered (backend_cudnn_cache.h). Only algorithms that give the same bits every time are
+ * taken, with products of the precision that was asked for. */
 #ifndef ST_NETS_BACKEND_CUDNN_ALGORITHMS_H
 #define ST_NETS_BACKEND_CUDNN_ALGORITHMS_H
 
@@ -36,9 +31,6 @@ struct conv_arrays {
 /* out = the pass's sums + beta * out */
 cudnnStatus_t cudnn_convolve(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass,
                              const struct conv_choice *choice, float beta, const struct conv_arrays *a);
-
-struct cudnn_algorithms *cudnn_algorithms_open(void);
-void cudnn_algorithms_close(struct cudnn_algorithms *all);
 
 /* The choice for a pass of this convolution, set in its window too. Allocates and waits where it has to measure. Where
  * the library fails to measure, the standard algorithms are tried by themselves; where none of them works, the backend
