@@ -197,6 +197,11 @@ $(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/hostcuda_%.c.o $(BUILD)/hostc
 
 $(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o
 
+# What can be asked of the real cuDNN where there is no GPU.
+$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/cudnn_%.c.o $(BUILD)/cuda/nets/backend_cudnn_plans.c.o $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(cuda_libs) $(patsubst %,-Wl$(comma)-rpath$(comma)%,$(wildcard $(cuda_home)/lib64 $(cuda_home)/lib)) -lcmocka $(libs_base) -ldl -o $@
+
 # What scripts/gpu-check.sh holds the plugin against; CUB takes a while to compile.
 $(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu
 	@mkdir -p $(@D)
@@ -213,6 +218,7 @@ ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
 hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/hostcuda_*.c))
 gpu_peers := $(if $(SAN),,$(BUILD)/tests/gpu_peers)
+cudnn_tests := $(if $(SAN),,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/cudnn_*.c)))
 else
 cuda:
 endif
@@ -239,7 +245,7 @@ sim:
 endif
 
 # -- checks --------------------------------------------------------------------------------------------------
-tests: programs $(tests) $(BUILD)/tests/craft $(hostcuda) $(gpu_peers) $(if $(SAN),,$(BUILD)/tests/libplanted.so $(if $(smpicc),sim)) \
+tests: programs $(tests) $(BUILD)/tests/craft $(hostcuda) $(gpu_peers) $(cudnn_tests) $(if $(SAN),,$(BUILD)/tests/libplanted.so $(if $(smpicc),sim)) \
        $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
@@ -289,4 +295,5 @@ clean:
 
 -include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
            $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz*.c tests/comm_fuzz_wire.c)) \
-           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o)
+           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o \
+           $(patsubst %,$(BUILD)/cuda/%.o,$(wildcard tests/cudnn_*.c)))

@@ -12,7 +12,8 @@
 #include "cli/watching.h"
 
 /* Those that decide which calls of MPI a rank makes, or what it computes with. Others may differ from node to node. */
-static const char *const variables[] = {"SPARSETRAIN_PART_BYTES", "SPARSETRAIN_NO_SHARED", "SPARSETRAIN_CUDA_GRAPH"};
+static const char *const variables[] = {"SPARSETRAIN_PART_BYTES", "SPARSETRAIN_NO_SHARED", "SPARSETRAIN_CUDA_GRAPH",
+                                        "SPARSETRAIN_CUDNN_PLANS"};
 enum { VARIABLES = sizeof variables / sizeof *variables, ROW_MAX = 200 };
 enum { ROW_VERB, ROW_VERSION, ROW_COMMIT, ROW_LIBRARY, ROW_OPTIONS, ROW_VARIABLE, ROWS = ROW_VARIABLE + VARIABLES };
 _Static_assert((int)ROWS <= (int)COMM_HELLO_ROWS, "the greeting has too few rows");

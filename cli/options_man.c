@@ -40,6 +40,9 @@ static const struct man_row environment_rows[] = {
                           "(else $XDG_CACHE_HOME/sparsetrain or ~/.cache/sparsetrain)."},
     {"SPARSETRAIN_CUDA_GRAPH",
      "0: --device cuda launches every kernel by itself instead of repeating recorded passes."},
+    {"SPARSETRAIN_CUDNN_PLANS",
+     "0: --device cuda computes convolutions by cuDNN's functions of old alone, without plans of "
+     "its graph API."},
     {"SPARSETRAIN_CUDA_AWARE", "0 or 1: whether MPI takes pointers of CUDA memory (else as it says itself)."},
     {"SPARSETRAIN_BENCH", "In a clone, of make bench: which parts, of select wire exchange train step."},
     {"SPARSETRAIN_NETLAB", "In a clone, of scripts/netlab.sh: the folder of the emulated network (else "

@@ -47,7 +47,7 @@ struct comm {
 struct comm *comm_open(int *argc, char ***argv);
 
 /* What all ranks must have in common, each a word or two for the user ("verb list"), shorter than 200 bytes. */
-enum { COMM_HELLO_ROWS = 8 };
+enum { COMM_HELLO_ROWS = 9 };
 struct comm_hello {
     const char *row[COMM_HELLO_ROWS];
     double limit; /* comm_watch_limit's */

@@ -2,13 +2,14 @@
 #include "nets/backend_cudnn_algorithms.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nets/backend_cudnn_cache.h"
+#include "nets/backend_cudnn_race.h"
 
 enum {
-    RESULTS_MAX = 32,            /* algorithms of a pass, each with several kinds of products */
-    WORKSPACE_LIMIT = 256 << 20, /* bytes that an algorithm may want */
+    RESULTS_MAX = 32, /* algorithms of a pass, each with several kinds of products */
     NO_ALGORITHM = -1
 };
 
@@ -64,6 +65,7 @@ cudnnStatus_t cudnn_convolve(const struct cudnn_backend *b, const struct conv *c
                              const struct conv_choice *choice, float beta, const struct conv_arrays *a) {
     const float one = 1;
     cudnnConvolutionDescriptor_t window = c->window[pass];
+    if (choice->plan && beta == 0) return cudnn_plan_run(b->cudnn, choice->plan, a);
     switch (pass) {
     case CONV_FORWARD:
         return cudnnConvolutionForward(b->cudnn, &one, c->x_desc, a->x, c->w_desc, a->w, window,
@@ -117,7 +119,7 @@ static struct cudnn_entry best_of(const struct cudnn_backend *b, enum conv_pass 
                                   int count) {
     for (int i = 0; i < count; i++) {
         const int math = math_asked_for(b->precision, findings[i].math);
-        if (findings[i].good && findings[i].memory <= WORKSPACE_LIMIT && math_fits(b->precision, math) &&
+        if (findings[i].good && findings[i].memory <= CUDNN_WORKSPACE_LIMIT && math_fits(b->precision, math) &&
             rounds_well(b->precision, pass, findings[i].algorithm))
             return (struct cudnn_entry){.algorithm = findings[i].algorithm, .math = math};
     }
@@ -134,7 +136,7 @@ static bool works(const struct cudnn_backend *b, const struct conv *c, enum conv
     struct conv_choice choice = {.algorithm = e->algorithm};
     set_math(c, pass, e->math);
     if (workspace_of(b, c, pass, e->algorithm, &choice.workspace) != CUDNN_STATUS_SUCCESS ||
-        choice.workspace > WORKSPACE_LIMIT)
+        choice.workspace > CUDNN_WORKSPACE_LIMIT)
         return false;
     cuda_try_begin();
     CUDNN_CALL(cudnn_convolve(b, c, pass, &choice, 0, a));
@@ -182,9 +184,26 @@ static size_t most_workspace(const struct cudnn_backend *b, const struct conv *c
                                                 CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT};
     size_t most = 0, bytes;
     for (int i = 0; i < algorithms[pass]; i++)
-        if (workspace_of(b, c, pass, i, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= WORKSPACE_LIMIT && bytes > most)
+        if (workspace_of(b, c, pass, i, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= CUDNN_WORKSPACE_LIMIT &&
+            bytes > most)
             most = bytes;
     return most;
+}
+
+static bool plans_wanted(void) {
+    const char *plans = getenv("SPARSETRAIN_CUDNN_PLANS");
+    return !plans || strcmp(plans, "0") != 0;
+}
+
+/* The plans against the algorithm that was found best. */
+static void race(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct conv_arrays *a,
+                 struct cudnn_entry *best) {
+    struct conv_choice choice = {.algorithm = best->algorithm};
+    best->raced = true;
+    best->plan.engine = -1;
+    set_math(c, pass, best->math);
+    if (workspace_of(b, c, pass, best->algorithm, &choice.workspace) == CUDNN_STATUS_SUCCESS)
+        best->plan = cudnn_race(b, c, pass, &choice, a);
 }
 
 /* NO_ALGORITHM: none will do; *why has what the library said of the last that was tried. */
@@ -204,6 +223,7 @@ static struct cudnn_entry measure(struct cudnn_backend *b, const struct conv *c,
     cuda_wait();
     struct cudnn_entry best = best_of(b, pass, findings, count);
     if (best.algorithm == NO_ALGORITHM) best = first_that_works(b, c, pass, &a, why);
+    if (best.algorithm != NO_ALGORITHM && plans_wanted()) race(b, c, pass, &a, &best);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     if (best.algorithm == NO_ALGORITHM && not_measured.text[0]) *why = not_measured;
     snprintf(best.key, sizeof best.key, "%s", key);
@@ -212,14 +232,29 @@ static struct cudnn_entry measure(struct cudnn_backend *b, const struct conv *c,
 
 /* -- the choice --------------------------------------------------------------------------------------------------- */
 
-/* Sets the choice in the window; false: this version of the library does not know it. */
+/* Sets the choice in the window and makes its plan; false: this version of the library does not know it, or plans are
+ * wanted and were not measured. */
 static bool use(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass, const struct cudnn_entry *e,
                 struct conv_choice *choice) {
+    const struct cudnn_plan_gpu gpu = {.handle = b->cudnn};
+    const bool wanted = plans_wanted();
     if (!math_fits(b->precision, e->math) || !rounds_well(b->precision, pass, e->algorithm)) return false;
-    choice->algorithm = e->algorithm;
+    if (wanted && !e->raced) return false;
+    *choice = (struct conv_choice){.algorithm = e->algorithm};
     set_math(c, pass, e->math);
-    return workspace_of(b, c, pass, e->algorithm, &choice->workspace) == CUDNN_STATUS_SUCCESS &&
-           choice->workspace <= WORKSPACE_LIMIT;
+    if (workspace_of(b, c, pass, e->algorithm, &choice->workspace) != CUDNN_STATUS_SUCCESS ||
+        choice->workspace > CUDNN_WORKSPACE_LIMIT)
+        return false;
+    if (!wanted || e->plan.engine < 0) return true;
+    choice->plan = cudnn_plan_open(&gpu, b->precision, c, pass, &e->plan, &choice->plan_workspace);
+    if (choice->plan && choice->plan_workspace <= CUDNN_WORKSPACE_LIMIT) return true;
+    cudnn_choice_drop(choice);
+    return false;
+}
+
+void cudnn_choice_drop(struct conv_choice *choice) {
+    cudnn_plan_close(choice->plan);
+    choice->plan = NULL;
 }
 
 /* net_precision_names is the program's, and not all that load the plugin have networks. */
@@ -257,9 +292,14 @@ struct conv_choice cudnn_choose(struct cudnn_backend *b, const struct conv *c, e
     const int file = cudnn_cache_lock(b->measured);
     known = cudnn_cache_find(b->measured, key);
     if (!known || !use(b, c, pass, known, &choice)) {
-        const struct cudnn_entry measured = measure(b, c, pass, key, &why);
-        if (measured.algorithm != NO_ALGORITHM) cudnn_cache_add(b->measured, file, &measured);
-        if (measured.algorithm == NO_ALGORITHM || !use(b, c, pass, &measured, &choice)) {
+        struct cudnn_entry measured = measure(b, c, pass, key, &why);
+        bool good = measured.algorithm != NO_ALGORITHM;
+        if (good) cudnn_cache_add(b->measured, file, &measured);
+        if (good && !use(b, c, pass, &measured, &choice)) {
+            measured.plan.engine = -1;
+            good = use(b, c, pass, &measured, &choice);
+        }
+        if (!good) {
             refuse(b, key, &why);
             choice = (struct conv_choice){.algorithm = NO_ALGORITHM};
         }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,19 +77,32 @@ static void remember(struct cudnn_cache *all, const struct cudnn_entry *e) {
     all->entry[all->entries++] = *e;
 }
 
-/* "KEY = ALGORITHM MATH"; what is no such line is passed over. */
+/* " ENGINE KNOB:VALUE ..." or " -"; false: it is neither. */
+static bool parse_plan(struct cudnn_recipe *plan, const char *at) {
+    int used = 0;
+    *plan = (struct cudnn_recipe){.engine = -1};
+    if (strcmp(at, " -") == 0) return true;
+    if (sscanf(at, " %9" SCNd64 "%n", &plan->engine, &used) != 1 || plan->engine < 0) return false;
+    for (at += used; *at; at += used, plan->knobs++) {
+        const int i = plan->knobs;
+        if (i == CUDNN_KNOBS_MAX ||
+            sscanf(at, " %9" SCNd64 ":%18" SCNd64 "%n", &plan->knob[i].type, &plan->knob[i].value, &used) != 2)
+            return false;
+    }
+    return true;
+}
+
+/* What is no line as backend_cudnn_cache.h has it is passed over. */
 static void parse_line(struct cudnn_cache *all, const char *line) {
-    struct cudnn_entry e;
+    struct cudnn_entry e = {.raced = false};
     const char *equals = strstr(line, " = ");
     int end = -1;
     if (!equals || equals == line || (size_t)(equals - line) >= sizeof e.key) return;
     memcpy(e.key, line, (size_t)(equals - line));
-    e.key[equals - line] = 0;
-    if (sscanf(equals + 3, "%9d %9d%n", &e.algorithm, &e.math, &end) == 2 && end > 0 && equals[3 + end] == 0)
-        remember(all, &e);
+    if (sscanf(equals + 3, "%9d %9d%n", &e.algorithm, &e.math, &end) != 2 || end <= 0) return;
+    e.raced = equals[3 + end] != 0;
+    if (!e.raced || parse_plan(&e.plan, equals + 3 + end)) remember(all, &e);
 }
-
-/* -- the file ----------------------------------------------------------------------------------------------------- */
 
 /* A regular file, or -1: a FIFO in its place is not waited for. */
 static int open_file(const char *path, int flags) {
@@ -135,13 +149,30 @@ void cudnn_cache_unlock(int file) {
     if (file >= 0) close(file);
 }
 
-/* A new line; after a broken one it begins with an end of line. */
+static void print(FILE *out, const struct cudnn_entry *e) {
+    fprintf(out, "%s = %d %d", e->key, e->algorithm, e->math);
+    if (e->raced && e->plan.engine < 0) fputs(" -", out);
+    if (e->raced && e->plan.engine >= 0) {
+        fprintf(out, " %" PRId64, e->plan.engine);
+        for (int i = 0; i < e->plan.knobs; i++)
+            fprintf(out, " %" PRId64 ":%" PRId64, e->plan.knob[i].type, e->plan.knob[i].value);
+    }
+    fputc('\n', out);
+}
+
+/* A new line, in one write; after a broken one it begins with an end of line. What is not written is measured again
+ * another time. */
 static void append(int file, const struct cudnn_entry *e) {
-    char line[CUDNN_KEY_MAX + 64], last = '\n';
+    char *line = NULL, last = '\n';
+    size_t length = 0;
     off_t size = lseek(file, 0, SEEK_END);
     if (size > 0 && pread(file, &last, 1, size - 1) != 1) return;
-    int length = snprintf(line, sizeof line, "%s%s = %d %d\n", last == '\n' ? "" : "\n", e->key, e->algorithm, e->math);
-    if (write(file, line, (size_t)length) != length) return; /* then it is measured again another time */
+    FILE *out = open_memstream(&line, &length);
+    if (!out) return;
+    if (last != '\n') fputc('\n', out);
+    print(out, e);
+    if (fclose(out) == 0) (void)!write(file, line, length);
+    free(line);
 }
 
 void cudnn_cache_add(struct cudnn_cache *all, int file, const struct cudnn_entry *e) {

@@ -1,11 +1,14 @@
 /* backend_cudnn_cache.h: the choices that were measured, in memory and in a file.
  *
  * The file: one for each kind of GPU and version of cuDNN, in $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain,
- * else $HOME/.cache/sparsetrain. A line for each choice, "KEY = ALGORITHM MATH". It is read once, and again before
- * anything is measured, under a lock that is kept until the new line is there: so ranks that share a GPU measure each
+ * else $HOME/.cache/sparsetrain. A line for each choice, "KEY = ALGORITHM MATH", where plans were measured beside
+ * it followed by the fastest one, " ENGINE KNOB:VALUE ...", or " -". It is read once, and again before anything is
+ * measured, under a lock that is kept until the new line is there: so ranks that share a GPU measure each
  * shape once, and one at a time. What cannot be read, written or understood costs a measurement and nothing else. */
 #ifndef ST_NETS_BACKEND_CUDNN_CACHE_H
 #define ST_NETS_BACKEND_CUDNN_CACHE_H
+
+#include "nets/backend_cudnn_plans.h"
 
 enum { CUDNN_KEY_MAX = 160 };
 
@@ -13,6 +16,8 @@ enum { CUDNN_KEY_MAX = 160 };
 struct cudnn_entry {
     char key[CUDNN_KEY_MAX];
     int algorithm, math;
+    bool raced; /* plans were measured as well: */
+    struct cudnn_recipe plan;
 };
 
 struct cudnn_cache;

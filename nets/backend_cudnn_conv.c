@@ -1,9 +1,9 @@
-/* backend_cudnn_conv.c: convolutions by cuDNN's functions of old (cudnnConvolutionForward and its siblings): each pass
- * by the algorithm that backend_cudnn_algorithms.c chose. The arena's weights are [out][in][window] floats. In NCHW
- * they are that to cuDNN too; else they are copied to [out][window][in] in the element type of the activations before
- * the forward pass, whose copy the backward pass uses again, and their gradients are copied back. Images in the
- * canonical layout are copied to that of the backend where it has another. A bias is added by a pass of its own, unless
- * the norm behind takes it (backend.h).
+/* backend_cudnn_conv.c: convolutions by cuDNN: each pass by the algorithm of its functions of old
+ * (cudnnConvolutionForward and its siblings) or by the plan of its graph API that backend_cudnn_algorithms.c chose. The
+ * arena's weights are [out][in][window] floats. In NCHW they are that to cuDNN too; else they are copied to
+ * [out][window][in] in the element type of the activations before the forward pass, whose copy the backward pass uses
+ * again, and their gradients are copied back. Images in the canonical layout are copied to that of the backend where it
+ * has another. A bias is added by a pass of its own, unless the norm behind takes it (backend.h).
  *
  * Where gradients are added up over passes, cuDNN adds to the arena, or to its own array where that holds floats; bf16
  * numbers would lose what is added late, so these are added to the arena's floats on their way there. */
@@ -54,6 +54,7 @@ static void choose(struct convolution *c) {
         if (pass == CONV_DATA && !c->wants_dx) continue;
         c->choice[pass] = cudnn_choose(c->backend, &c->conv, (enum conv_pass)pass);
         cudnn_need_workspace(c->backend, c->choice[pass].workspace);
+        cudnn_need_workspace(c->backend, c->choice[pass].plan_workspace);
     }
 }
 
@@ -113,7 +114,10 @@ static void close_convolution(void *layer) {
     CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.x_desc));
     CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.y_desc));
     CUDNN_CALL(cudnnDestroyFilterDescriptor(c->conv.w_desc));
-    for (int pass = 0; pass < CONV_PASSES; pass++) CUDNN_CALL(cudnnDestroyConvolutionDescriptor(c->conv.window[pass]));
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        CUDNN_CALL(cudnnDestroyConvolutionDescriptor(c->conv.window[pass]));
+        cudnn_choice_drop(&c->choice[pass]);
+    }
     void *memory[] = {c->x, c->dx, c->w, c->dw, c->bias.partial};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     mem_free(c);
@@ -157,8 +161,8 @@ static void convolve(const struct convolution *c, enum conv_pass pass, float bet
                                                    "cudnnConvolutionBackwardFilter"};
     struct conv_arrays a = *arrays;
     a.workspace = c->backend->workspace;
-    cudnn_check(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a), calls[pass], __FILE__,
-                __LINE__);
+    const char *call = c->choice[pass].plan && beta == 0 ? "cudnnBackendExecute" : calls[pass];
+    cudnn_check(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a), call, __FILE__, __LINE__);
 }
 
 static void forward(void *layer, const struct layer_call *call, bool training) {

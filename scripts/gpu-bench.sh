@@ -11,6 +11,7 @@ step_bench() {
     fi
     bench_select
     bench_net
+    bench_plans
     bench_kernels
     bench_train
 }
@@ -105,6 +106,34 @@ bench_net() {
         if (compiled != "-") line = line sprintf(", %.2f x %s", compiled, text("compiled")) (goal ? sprintf(" (target %g: %s)", goal, compiled >= goal ? "reached" : "missed") : "")
         print line }' | report_lines
     results bench-net
+}
+# What the plans of cuDNN's graph API are worth: bench net with them and without, then each convolution's choice.
+bench_plans() {
+    rows=$scratch/rows-bench-plans size='--batch 128 --steps 20 --repeat 5'
+    [ "$dry" = 0 ] || size='--batch 2 --steps 1 --repeat 1'
+    : >"$rows"
+    for model in resnet20 vgg16; do
+        has_model $model || continue
+        [ "$dry$model" != 1vgg16 ] || continue
+        for precision in f32 tf32 bf16; do
+            for plans in 1 0; do
+                # shellcheck disable=SC2086 # options
+                SPARSETRAIN_CACHE=$scratch/choices SPARSETRAIN_CUDNN_PLANS=$plans within "$program" bench net --device cuda --json --model $model \
+                    --precision $precision $size >"$scratch/plans-$plans" || verdict bench FAIL "bench net of $model in $precision, plans $plans: status $?"
+            done
+            awk "$number"'{ speed[FILENAME] = number("images_per_s") }
+                END {
+                    with = speed[ARGV[1]]; without = speed[ARGV[2]]
+                    if (with && without)
+                        printf "{\"model\":\"'$model'\",\"precision\":\"'$precision'\",\"images_per_s\":%s,\"without_plans_per_s\":%s,\"ratio\":%.4f}\n", with, without, with / without
+                }' "$scratch/plans-1" "$scratch/plans-0" >>"$rows"
+        done
+    done
+    awk "$number"'{ printf "%s, %s: %.3f times as fast with plans of the graph API as without\n", text("model"), text("precision"), number("ratio") }' "$rows" | report_lines
+    cat "$scratch"/choices/cudnn-*.txt 2>/dev/null | awk 'NF > 3 && $(NF - 1) != "=" && $(NF - 2) != "=" { print "{\"choice\":\"" $0 "\"}" }' >>"$rows"
+    chosen=$(awk '/"choice"/ { all++; if (!/ -"}$/) plans++ } END { printf "%d of %d", plans, all }' "$rows")
+    verdict bench NOTE "plans are taken for $chosen passes of convolutions"
+    results bench-plans
 }
 # Where a step goes on the GPU, call by call; shown are the calls of one name that take the longest together.
 bench_kernels() {

@@ -214,7 +214,7 @@ leaves() { # leaves TITLE: what comes home
     probe*compare) echo 'gpu-probe.json, gpu-compare.json, logs' ;;
     probe*) echo 'gpu-probe.json, gpu-test-comm-cli.json, logs' ;;
     tests*) echo 'gpu-test-topk-nets.json, log' ;;
-    benches) echo 'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-kernels.json, gpu-bench-train.json, log' ;;
+    benches) echo 'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log' ;;
     compute-san*) echo 'gpu-sanitize.json, log' ;;
     brings*) echo nothing ;;
     *) echo 'gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log' ;;

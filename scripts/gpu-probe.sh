@@ -204,10 +204,17 @@ probe_card() {
     tried 'convolution, bf16' note conv bf16
     cat "$scratch"/cache/cudnn-*.txt 2>/dev/null | while IFS='=' read -r shape choice; do
         # shellcheck disable=SC2086 # words
-        set -- $shape $choice
+        set -- $shape
         direction=$1 precision=$2
-        while [ $# -gt 2 ]; do shift; done
-        found "$direction, $precision" "algorithm $1, products $2"
+        # shellcheck disable=SC2086 # words
+        set -- $choice
+        algorithm="algorithm $1, products $2"
+        shift 2
+        case $* in
+        '' | -) plan= ;;
+        *) plan=", faster: plan $*" ;;
+        esac
+        found "$direction, $precision" "$algorithm$plan"
     done
 }
 everything() {

@@ -63,7 +63,7 @@ else
     status=$?
     check "dry run of every step: status 0" [ "$status" -eq 0 ]
     [ "$status" -eq 0 ] || sed 's/^/# /' "$W/log"
-    for name in test compare bench-select bench-net bench-kernels bench-train converge; do
+    for name in test compare bench-select bench-net bench-plans bench-kernels bench-train converge; do
         check "gpu-$name.json" valid "$name"
     done
     compared() { [ "$(grep -c "^{\"model\":\"$1\",.*\"pass\":true" "$(result compare)")" -eq "$2" ]; }

@@ -1,6 +1,8 @@
-/* nets_algorithms.c: the file in which the CUDA backend remembers measured algorithms: it is written once, read by the
- * next process, shared by processes that start together, and a broken, missing or forbidden one costs nothing but a
- * measurement. Skipped on devices that keep no such file.
+/* nets_algorithms.c: the file in which the CUDA backend remembers measured algorithms and plans: it is written once,
+ * read by the next process, shared by processes that start together, and a broken, missing or forbidden one costs
+ * nothing but a measurement; which plans are taken, and that one that fails, lies or is forbidden is not. Skipped on
+ * devices that keep no such file.
+ *
  * devices: cuda only */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,12 +45,13 @@ static struct net *open_net(enum precision precision, struct err *e) {
 }
 
 /* One child opens a net and runs it; the loss in bits, or 1 where something went wrong. A process that has used a GPU
- * may not fork, so everything is done in children. */
-static pid_t start_child(int answer) {
+ * may not fork, so everything is done in children. quiet: what it says is not wanted. */
+static pid_t start_child(int answer, bool quiet) {
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child > 0) return child;
+    if (quiet && !freopen("/dev/null", "w", stderr)) _exit(1);
     struct err e = {0};
     static float x[2 * 3 * 8 * 8];
     const int32_t y[2] = {1, 7};
@@ -70,7 +73,7 @@ static double run_children(int count) {
     double loss = 0, other;
     pid_t child[4];
     assert_int_equal(pipe(ends), 0);
-    for (int i = 0; i < count; i++) child[i] = start_child(ends[1]);
+    for (int i = 0; i < count; i++) child[i] = start_child(ends[1], false);
     close(ends[1]);
     for (int i = 0; i < count; i++) {
         int status;
@@ -196,7 +199,7 @@ static void damage_costs_a_measurement_and_no_more(void **state) {
 static int coarse_lines(const char *text) {
     int lines = 0;
     for (const char *line = text; *line; line = strchr(line, '\n') + 1)
-        lines += strncmp(strstr(line, " = "), strncmp(line, "forward", 7) == 0 ? " = 7 3\n" : " = 5 3\n", 7) == 0;
+        lines += strncmp(strstr(line, " = "), strncmp(line, "forward", 7) == 0 ? " = 7 3 " : " = 5 3 ", 7) == 0;
     return lines;
 }
 
@@ -217,7 +220,7 @@ static void coarse_products_are_asked_for(void **state) {
     assert_memory_equal(after, text, strlen(text));
     if (getenv("SPARSETRAIN_TEST_EMULATED")) assert_int_equal(coarse_lines(after), 3 * (SHAPES - STRIDED) - 1);
     char *first = strstr(text, " = ");
-    snprintf(after, sizeof after, "%.*s = 7 3%s", (int)(first - text), text, strchr(first, '\n'));
+    snprintf(after, sizeof after, "%.*s = 7 3 -%s", (int)(first - text), text, strchr(first, '\n'));
     assert_int_equal(coarse_lines(after), 1);
     write_file(after);
     other = run_children(1);
@@ -311,9 +314,9 @@ static void a_measurement_that_fails_is_done_without(void **state) {
     read_file(text);
     assert_int_equal(lines_of(text), 3 * SHAPES - 1);
     int forward = 0, back = 0;
-    for (const char *line = text; *line; line = strchr(line, '\n') + 1) { /* ALGORITHM 1 of each pass, FMA */
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) { /* 1 of each pass, FMA */
         const char *choice = strstr(line, " = ") + 3;
-        if (strncmp(choice, "1 3\n", 4) != 0) fail_msg("%.120s", line);
+        if (strncmp(choice, "1 3 ", 4) != 0) fail_msg("%.120s", line);
         forward += strncmp(line, "forward", 7) == 0;
         back += strncmp(line, "forward", 7) != 0;
     }
@@ -375,6 +378,154 @@ static void a_precision_without_algorithms_is_refused(void **state) {
     }
 }
 
+/* -- plans -------------------------------------------------------------------------------------------------------- */
+
+static bool is_stand_in(const char *test) {
+    if (getenv("SPARSETRAIN_TEST_EMULATED")) return true;
+    printf("# SKIP %s: which plans a GPU takes is its own affair; those of the stand-in are known\n", test);
+    return false;
+}
+
+/* Lines that end with this plan; strided: of the shapes with stride 2 alone. */
+static int lines_with(const char *text, const char *plan, bool strided) {
+    int lines = 0;
+    for (const char *line = text, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        const char *stride = strstr(line, " stride 2 ");
+        const bool fits = (size_t)(end - line) > strlen(plan) && strncmp(end - strlen(plan), plan, strlen(plan)) == 0;
+        lines += fits && (!strided || (stride && stride < end));
+    }
+    return lines;
+}
+
+/* Does a child come to an end without a loss? */
+static bool child_fails(void) {
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = start_child(ends[1], true);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(ends[0]), close(ends[1]);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* The stand-in has a fast engine with tensor cores for all, one without them for stride 2, and Winograd's for stride 1.
+ */
+static const struct {
+    enum precision precision;
+    const char *plan;
+    int lines;
+    bool strided;
+    int algorithms; /* lines without a plan */
+} expected[] = {{PRECISION_F32, " 29 2:4 14:3", 3 * STRIDED, true, 3 * (SHAPES - STRIDED) - 1},
+                {PRECISION_F32_WINOGRAD, " 59 17:-1", 3 * (SHAPES - STRIDED) - 1, false, 0},
+                {PRECISION_TF32, " 11 2:4 14:3", 3 * SHAPES - 1, false, 0},
+                {PRECISION_BF16, " 11 2:4 14:3", 3 * SHAPES - 1, false, 0}};
+enum { EXPECTED = sizeof expected / sizeof *expected };
+
+static void forget(void) {
+    char path[512];
+    precision_of_children = PRECISION_F32;
+    if (find_file(path)) assert_int_equal(unlink(path), 0);
+}
+
+/* They are taken, remembered and used: where they fail the net does, unless they are not wanted. In the stand-in they
+ * have the numbers of the algorithms. */
+static void a_faster_plan_is_taken(void **state) {
+    static char text[TEXT_MAX], again[TEXT_MAX];
+    (void)state;
+    if (!is_stand_in(__func__)) skip();
+    for (int i = 0; i < EXPECTED; i++) {
+        precision_of_children = expected[i].precision;
+        setenv("SPARSETRAIN_CUDNN_PLANS", "0", 1);
+        const double without = run_children(1);
+        read_file(text);
+        unsetenv("SPARSETRAIN_CUDNN_PLANS");
+        const double loss = run_children(1);
+        assert_memory_equal(&loss, &without, sizeof loss);
+        read_file(again); /* lines without plans do not count where plans are wanted */
+        assert_memory_equal(again, text, strlen(text));
+        const char *plans = again + strlen(text);
+        assert_int_equal(lines_of(plans), 3 * SHAPES - 1);
+        assert_int_equal(lines_with(plans, expected[i].plan, expected[i].strided), expected[i].lines);
+        assert_int_equal(lines_with(plans, " -", false), expected[i].algorithms);
+        const double second = run_children(1);
+        assert_memory_equal(&loss, &second, sizeof loss);
+        read_file(text);
+        assert_string_equal(text, again);
+        setenv("SPARSETRAIN_HOSTCUDA_FAIL", "cudnnBackendExecute", 1);
+        assert_true(child_fails());
+        setenv("SPARSETRAIN_CUDNN_PLANS", "0", 1);
+        assert_false(child_fails());
+        unsetenv("SPARSETRAIN_CUDNN_PLANS");
+        unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+        forget();
+    }
+}
+
+/* All of them are faster than the good ones: without a plan, not to be run, not to be recorded, with wrong numbers,
+ * with other bits each time, with too large a workspace. */
+static void engines_with_faults_are_not_taken(void **state) {
+    static char text[TEXT_MAX], again[TEXT_MAX];
+    (void)state;
+    if (!is_stand_in(__func__)) skip();
+    const enum precision precisions[] = {PRECISION_F32, PRECISION_TF32};
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+        precision_of_children = precisions[i];
+        const double loss = run_children(1);
+        read_file(text);
+        forget();
+        precision_of_children = precisions[i];
+        setenv("SPARSETRAIN_HOSTCUDA_ENGINES", "all", 1);
+        const double other = run_children(1);
+        unsetenv("SPARSETRAIN_HOSTCUDA_ENGINES");
+        read_file(again);
+        assert_string_equal(again, text);
+        assert_memory_equal(&loss, &other, sizeof loss);
+        forget();
+    }
+}
+
+/* A file that names what may not be taken, or what nobody can make. */
+static void a_forbidden_plan_is_measured_again(void **state) {
+    static char text[TEXT_MAX], changed[TEXT_MAX], after[TEXT_MAX];
+    (void)state;
+    if (!is_stand_in(__func__)) skip();
+    const double loss = run_children(1);
+    read_file(text);
+    const char *const plans[] = {"7",       "19",    "23",        "11 2:4 14:3", "59",   "9999", "-5",  "29 2:999",
+                                 "29 99:1", "0 2:4", "29 2:4 14", "29 2:4  x",   "29 2", "x",    "- -", "29 "};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const char *equals = strstr(text, " = ");
+        snprintf(changed, sizeof changed, "%.*s%.*s %s%s", (int)(equals - text), text, 6, equals, plans[i],
+                 strchr(text, '\n'));
+        write_file(changed);
+        const double other = run_children(1);
+        assert_memory_equal(&loss, &other, sizeof loss);
+        read_file(after);
+        assert_memory_equal(after, changed, strlen(changed));
+        if (lines_of(after) != 3 * SHAPES) fail_msg("plan \"%s\": %d lines", plans[i], lines_of(after));
+    }
+}
+
+/* A library that knows of no plans, or fails at any of the calls that make one. */
+static void without_plans_algorithms_are_used(void **state) {
+    static char text[TEXT_MAX];
+    (void)state;
+    static const char *const calls[] = {"cudnnBackendCreateDescriptor", "cudnnBackendFinalize",
+                                        "cudnnBackendSetAttribute", "cudnnBackendGetAttribute", "cudnnBackendExecute"};
+    if (!is_stand_in(__func__)) skip();
+    const double loss = run_children(1);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        forget();
+        setenv("SPARSETRAIN_HOSTCUDA_FAIL", calls[i], 1);
+        const double other = run_children(1);
+        unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+        assert_memory_equal(&loss, &other, sizeof loss);
+        read_file(text);
+        assert_int_equal(lines_with(text, " -", false), 3 * SHAPES - 1);
+    }
+}
+
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     test_device_in_children();
@@ -393,6 +544,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_measurement_that_fails_is_done_without, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_that_fails_costs_no_other, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_precision_without_algorithms_is_refused, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_faster_plan_is_taken, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(engines_with_faults_are_not_taken, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_forbidden_plan_is_measured_again, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(without_plans_algorithms_are_used, fresh_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,12 @@ static void output_apart(const char *function, const struct convolution *v) {
                            tensors[i].bytes);
 }
 
+void hostcudnn_conv_launch(const char *function, cudnnHandle_t handle, const struct convolution *conv) {
+    hostcudnn_conv_need(function, conv);
+    output_apart(function, conv);
+    hostcuda_enqueue(handle->stream, hostcudnn_conv_run, conv, sizeof *conv);
+}
+
 /* The second half of the three calls; conv->workspace_bytes is what the caller offers. */
 static cudnnStatus_t launch(const char *function, cudnnHandle_t handle, struct convolution *conv, int algorithm,
                             const void *alpha, const void *beta) {
@@ -195,12 +201,11 @@ static cudnnStatus_t launch(const char *function, cudnnHandle_t handle, struct c
     BAD_UNLESS(conv->workspace || choice.memory == 0);
     conv->workspace_bytes = choice.memory; /* what is used of it */
     if (choice.memory == 0) conv->workspace = NULL;
-    hostcudnn_conv_need(function, conv);
-    output_apart(function, conv);
     conv->disturbed = !choice.deterministic;
+    conv->ms = choice.time;
     memcpy(&conv->alpha, alpha, sizeof conv->alpha); /* host memory: computing in float, they are floats */
     memcpy(&conv->beta, beta, sizeof conv->beta);
-    hostcuda_enqueue(handle->stream, hostcudnn_conv_run, conv, sizeof *conv);
+    hostcudnn_conv_launch(function, handle, conv);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -20,6 +20,7 @@ struct convolution {
     void *out; /* that one of the three which the pass writes */
     float alpha, beta;
     bool disturbed; /* by a non-deterministic algorithm */
+    double ms;      /* that it claims to take */
     void *workspace;
     size_t workspace_bytes;
 };
@@ -52,6 +53,12 @@ struct conv_choice hostcudnn_conv_choice(const struct convolution *conv, int alg
 
 size_t hostcudnn_conv_bytes(const struct convolution *conv, char which); /* of 'x', 'w' or 'y' */
 char hostcudnn_conv_out(const struct convolution *conv);                 /* which of them the pass writes */
+
+/* What something of this relative speed claims to take for it. */
+float hostcudnn_conv_ms(const struct convolution *conv, float time);
+
+/* Checks the memory and enqueues the run. */
+void hostcudnn_conv_launch(const char *function, cudnnHandle_t handle, const struct convolution *conv);
 
 void hostcudnn_conv_run(const void *convolution);
 

@@ -90,13 +90,17 @@ static size_t space_of(const struct convolution *v, enum space space) {
     return 0;
 }
 
+float hostcudnn_conv_ms(const struct convolution *v, float time) {
+    double products = (double)v->n * v->k * v->p * v->q * (v->c / v->groups) * v->r * v->s;
+    return time * (float)(0.5 + products / 5e9);
+}
+
 static struct conv_choice choice_of(const struct convolution *v, const struct algorithm *a) {
     bool there = there_for(v, a->limits);
-    double products = (double)v->n * v->k * v->p * v->q * (v->c / v->groups) * v->r * v->s;
     return (struct conv_choice){
         .algorithm = a->id,
         .status = there ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED,
-        .time = there ? a->time * (float)(0.01 + products / 5e9) : -1,
+        .time = there ? hostcudnn_conv_ms(v, a->time) : -1,
         .memory = there ? space_of(v, a->space) : 0,
         .deterministic = a->deterministic,
         .math = v->math,

@@ -160,6 +160,7 @@ void hostcudnn_conv_run(const void *argument) {
         if (v->disturbed) hostcudnn_disturb(t.filter, t.filter_count);
         hostcuda_blend(v->out, v->is_bf16, t.filter, t.filter_count, v->alpha, v->beta);
     }
+    hostcuda_took(v->ms);
     free(t.image);
     free(t.filter);
     free(t.pixels);
