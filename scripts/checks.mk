@@ -25,7 +25,8 @@ $(addprefix $(BUILD)/fuzz/,$(filter-out wire,$(fuzz_targets))): $(BUILD)/fuzz/%:
 $(BUILD)/fuzz/wire: $(BUILD)/fuzz/obj/tests/comm_fuzz_wire.o
 $(addprefix $(BUILD)/fuzz/,$(fuzz_targets)): $(BUILD)/fuzz/obj/tests/fuzzfiles.o $(BUILD)/fuzz/libabout.a $(BUILD)/fuzz/librest.a
 	$(call quiet,LD,$@)$(CLANG) -fsanitize=fuzzer,address,undefined $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
-	    $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) $(shell $(CC) -print-file-name=libgomp.so) -o $@
+	    $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) $(shell $(CC) -print-file-name=libgomp.so) \
+	    $(if $(wildcard $(BUILD)/obj/topk/kernels.gcno),$(shell $(CC) -print-file-name=libgcov.a)) -o $@
 .PHONY: fuzz-targets list-fuzz-targets
 fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(fuzz_targets))
 list-fuzz-targets:

@@ -57,6 +57,7 @@ check "--json says so" grep -q '"gaussian_adjust":"off"' "$W/out"
 right "Ok-Topk's settings" 1 4 bench $quick --algo topka --n 1000 --tau 3 --tau-prime 2 --oktopk-bucket 1 --oktopk-off rotation,overlap
 if grep -q 'EXCHANGE(oktopk)' comm/exchanges.def; then
     right "oktopk over its periods" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --tau 3 --tau-prime 2
+    right "oktopk with thresholds as published" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --tau 3 --oktopk-thresholds paper
     right "oktopk without its techniques" 1 4 bench --algo oktopk --n 5000 --warmup 0 --repeat 9 --oktopk-off regions,rotation,overlap,balance
 fi
 right "--no-check does not verify, and says so" 1 2 bench $quick --algo topka --n 1000 --no-check
@@ -157,6 +158,7 @@ for p in 1 3; do
     mistake $p 'from 0 to' --seed -1
     mistake $p 'from 4 to' --overlap-bytes 3
     mistake $p 'no "speed"' --oktopk-off speed
+    mistake $p '--oktopk-thresholds has no "lax"; there are: guarded, paper' --oktopk-thresholds lax
     mistake $p 'on or off' --gaussian-adjust maybe
     mistake $p 'there is no bench "nothing"' nothing
     mistake $p '/nowhere/trace' --trace /nowhere/trace

@@ -144,19 +144,23 @@ runs_out() {
     done
 }
 
-# Rows of `bench net --kernels --json`: every call of a step, each with its layer, and shares that come to 1.
-all_calls() { # all_calls PRECISION: of ResNet-20, which has 19 convolutions
-    start 1 bench net --kernels --json --batch 2 --repeat 2 --device cuda --precision $1
+# Rows of `bench net --kernels --json`: every call of a step, each with its layer, and shares that come to 1. Which of its
+# two ways a convolution goes depends on what was measured; without plans (PLANS 0) it is one.
+all_calls() { # all_calls PRECISION PLANS: of ResNet-20, which has 19 convolutions
+    SPARSETRAIN_CUDNN_PLANS=$2 start 1 bench net --kernels --json --batch 2 --repeat 2 --device cuda --precision $1
     status=$?
     why="status $status: $(head -c 300 "$W/err") $(head -n 2 "$W/out")"
     [ $status -eq 0 ] || return 1
     norm=6
     [ "$1" != f32 ] || norm=4 # planes, of which each is a block's
-    for count in '19 "pass":"forward","call":"cudnnConvolutionForward"' '19 "call":"cudnnConvolutionBackwardFilter"' \
-        '18 "call":"cudnnConvolutionBackwardData"' '1 "layer":"sgd","pass":"update","call":"update_all"' '1 "number":1,"layer":"input"' \
+    plans='|BackendExecute'
+    [ "$2" != 0 ] || plans=
+    for count in "19 \"pass\":\"forward\",\"call\":\"cudnn(ConvolutionForward$plans)\"" \
+        "37 \"pass\":\"backward\",\"call\":\"cudnn(ConvolutionBackwardFilter|ConvolutionBackwardData$plans)\"" \
+        '1 "layer":"sgd","pass":"update","call":"update_all"' '1 "number":1,"layer":"input"' \
         '1 "layer":"loss","pass":"forward"' "$norm \"layer\":\"stage2.block1.bn2\"" '0 "layer":""' '0 "call":""'; do
-        why="not ${count%% *} rows with ${count#* }: $(grep -c -- "${count#* }" "$W/out")"
-        [ "$(grep -c -- "${count#* }" "$W/out")" -eq "${count%% *}" ] || return 1
+        why="not ${count%% *} rows with ${count#* }: $(grep -cE -- "${count#* }" "$W/out")"
+        [ "$(grep -cE -- "${count#* }" "$W/out")" -eq "${count%% *}" ] || return 1
     done
     why="shares: $(sed 's/.*"share":\([^,]*\),.*/\1/' "$W/out" | awk '{ all += $1 } END { print all }')"
     sed 's/.*"seconds":\([^,]*\),"share":\([^,]*\),.*/\1 \2/' "$W/out" |
@@ -167,7 +171,10 @@ if [ -z "${SPARSETRAIN_TEST_DEVICE:-}" ]; then
     on_the_cpu
 elif [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ]; then
     on_the_gpu hostcuda
-    for precision in f32 bf16; do check "where a step goes, $precision" all_calls $precision; done
+    for precision in f32 bf16; do
+        check "where a step goes, $precision" all_calls $precision 1
+        check "and without plans" all_calls $precision 0
+    done
     for p in 1 2; do check "passes that cannot be recorded, P = $p" goes_plain $p; done
     SPARSETRAIN_HOSTCUDA_FAIL=cudaGraphInstantiate "$PROGRAM" bench net --model resnet20 --batch 1 --steps 1 --repeat 1 --device cuda --json > "$W/out" 2> "$W/err"
     check "bench net: its row says so" grep -q '"graphs":false' "$W/out"
@@ -175,6 +182,9 @@ elif [ -n "${SPARSETRAIN_TEST_EMULATED:-}" ]; then
     check "memory that runs out: what for, how much, and which option" runs_out 20
 else
     on_the_gpu cuda
-    for precision in f32 bf16; do check "where a step goes, $precision" all_calls $precision; done
+    for precision in f32 bf16; do
+        check "where a step goes, $precision" all_calls $precision 1
+        check "and without plans" all_calls $precision 0
+    done
 fi
 finish

@@ -212,6 +212,20 @@ if calls_fail "without locks: a warning, and it runs"; then
     done
 fi
 
+# A run that fails while it opens leaves nothing, not the directories that it made.
+if calls_fail "a run that cannot begin leaves no directory"; then
+    for p in 1 3; do
+        faulty $p 'openat /run.jsonl$ 1 0 EACCES' $common --out "$W/new/$p/a/b"
+        check "a log that cannot be made, P = $p" [ $? -eq 2 ]
+        check "and no directory is left, P = $p" [ ! -e "$W/new" ]
+    done
+    faulty 1 'openat /run.jsonl$ 1 0 EACCES' --model lstm --hidden 4 --bptt 3 --data synthetic-text:200x50x50 --batch 2 --steps 2 --out "$W/words"
+    check "nor a vocabulary" [ $? -eq 2 -a ! -e "$W/words" ]
+    mkdir "$W/old"
+    faulty 1 'openat /run.jsonl$ 1 0 EACCES' $common --out "$W/old/a"
+    check "one that was there before stays" [ -d "$W/old" -a ! -e "$W/old/a" ]
+fi
+
 # -- what cannot be one run, and what cannot be made ----------------------------------------------------------------------------
 start 1 $common --out "$W/two"
 sed -i 's/"run":"[0-9a-f]*"/"run":"0123456789abcdef"/' "$W/two/run.jsonl"

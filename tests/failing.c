@@ -331,8 +331,9 @@ static int how_of(const char *name) {
     static const struct {
         const char *name;
         int how;
-    } known[] = {{"KILL", HOW_KILL}, {"SHORT", HOW_SHORT}, {"EIO", EIO},         {"ENOSPC", ENOSPC}, {"EMFILE", EMFILE},
-                 {"EDQUOT", EDQUOT}, {"EINVAL", EINVAL},   {"ENOTSUP", ENOTSUP}, {"ENOLCK", ENOLCK}};
+    } known[] = {{"KILL", HOW_KILL}, {"SHORT", HOW_SHORT}, {"EIO", EIO},       {"ENOSPC", ENOSPC},
+                 {"EMFILE", EMFILE}, {"EDQUOT", EDQUOT},   {"EINVAL", EINVAL}, {"ENOTSUP", ENOTSUP},
+                 {"ENOLCK", ENOLCK}, {"EACCES", EACCES}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0) return known[i].how;
     refuse(98, "there is no such way to fail", name);
