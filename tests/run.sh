@@ -163,6 +163,7 @@ background() {
     child=$!
     wait "$child"
     echo "$? $(date +%s)" > "$work/$number.end"
+    times > "$work/$number.times"
     echo "$number" >&3
 }
 
@@ -218,6 +219,9 @@ stop_early() {
     grep -q '^not ok' "$out" || bad=0
 }
 
+# cpu_seconds OUTPUT: of the job with that output; the second line of `times` is the children's, user and system, 1m2.3s each
+cpu_seconds() { awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); printf "%.1f", 60 * (u[1] + s[1]) + u[2] + s[2] }' "${1%.out}.times"; }
+
 # show: the job that has ended
 show() {
     tally "$out" "$status" > "$work/tally"
@@ -227,7 +231,7 @@ show() {
     if [ "$most" -lt "$limit" ] && { [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; }; then stop_early; fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
     while read -r line; do printf '%s\t%s\t%s\n' "$ended_name" "$label" "$line"; done < "$work/new" >> "$work/skips"
-    printf '%-26s %-14s %4d passed %3d failed %3d skipped %4d s\n' "$ended_name" "$label" "$ok" "$bad" "$skips" "$seconds"
+    printf '%-26s %-14s %4d passed %3d failed %3d skipped %4d s, %5s s CPU\n' "$ended_name" "$label" "$ok" "$bad" "$skips" "$seconds" "$(cpu_seconds "$out")"
     [ "$bad" -eq 0 ] && return
     echo "---- $ended_name$label ended with status $status; its output:"
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then echo "(stopped after $most s?)"; fi
