@@ -108,12 +108,12 @@ static double timed_step(struct run *r, const struct trial *t, size_t step) {
     a->device->sync();
     comm_barrier(r->comm);
     double begin = clock_now();
-    if (!exchange_run(&r->exchange, a->grad, density_to_k(r->options.density, r->n - r->exempts), &sum))
+    if (!exchange_run(&r->reducer.exchange, a->grad, density_to_k(r->options.density, r->n - r->exempts), &sum))
         die("--algo auto: %s found a number that is not finite", r->options.algo);
     if (r->options.local_update && r->sparse)
-        exchange_combine(&r->exchange, &sum, a->grad);
+        exchange_combine(&r->reducer.exchange, &sum, a->grad);
     else
-        exchange_mean(&r->exchange, &sum, a->grad);
+        exchange_mean(&r->reducer.exchange, &sum, a->grad);
     a->device->sync();
     double seconds = clock_now() - begin;
     comm_allreduce_f64(r->comm, &seconds, 1, COMM_MAX);

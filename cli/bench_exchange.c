@@ -13,7 +13,7 @@
 #include "cli/device_option.h"
 
 static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {
-    if (exchange_run(&b->exchange, b->grad, b->k, sum)) return;
+    if (exchange_run(&b->reducer.exchange, b->grad, b->k, sum)) return;
     if (!b->unread)
         die_status(EXIT_NUMERIC, "bench: %s: entry %zu on rank %d is NaN or infinite", b->ops->name, sum->bad,
                    b->comm->rank);
@@ -22,7 +22,7 @@ static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {
 
 void bench_exchange_step(struct bench_case *b, struct exchange_sum *sum) {
     exchange_step(b, sum);
-    exchange_mean(&b->exchange, sum, b->grad);
+    exchange_mean(&b->reducer.exchange, sum, b->grad);
 }
 
 /* A list of entries goes to another device through the store, for which nobody needs n floats here; the verification
@@ -42,33 +42,23 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
     b->grad =
         host ? b->host : r->device->alloc(b->n * sizeof *b->grad, "the bench's gradient (a smaller --n needs less)");
     b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
-    struct exchange_setup setup = {.comm = b->comm,
-                                   .n = b->n,
-                                   .k_max = b->k,
-                                   .wire = r->wire,
-                                   .oktopk = r->oktopk,
-                                   .bucket_bytes = r->bucket_bytes,
-                                   .wants_sent = bench_wants_sent(b),
-                                   .phases = &b->phases};
-    if (b->ops->sparse)
-        store_open(&b->store, b->n, r->device);
-    else if (!host)
-        store_open_bare(&b->store, b->n, r->device);
-    if (b->store.ops) setup.store = &b->store;
-    if (b->select) {
-        const struct selector_settings settings = {
-            .period = r->oktopk.period, .rule = r->oktopk.thresholds, .unadjusted = r->unadjusted, .seed = r->seed};
-        b->selector = selector_open(b->select, &b->store, b->k, &settings);
-        setup.selector = b->selector;
-    }
-    exchange_open(&b->exchange, b->ops, &setup);
-    b->exchange.setup.wants_sent = false; /* in no timed step */
+    struct reducer_setup setup = {.ops = b->ops, .select = b->select, .device = r->device};
+    setup.select_settings = (struct selector_settings){
+        .period = r->oktopk.period, .rule = r->oktopk.thresholds, .unadjusted = r->unadjusted, .seed = r->seed};
+    setup.exchange = (struct exchange_setup){.comm = b->comm,
+                                             .n = b->n,
+                                             .k_max = b->k,
+                                             .wire = r->wire,
+                                             .oktopk = r->oktopk,
+                                             .bucket_bytes = r->bucket_bytes,
+                                             .wants_sent = bench_wants_sent(b),
+                                             .phases = &b->phases};
+    reducer_open(&b->reducer, &setup);
+    b->reducer.exchange.setup.wants_sent = false; /* in no timed step */
 }
 
 static void case_close(struct bench_case *b) {
-    exchange_close(&b->exchange);
-    selector_close(b->selector);
-    store_close(&b->store);
+    reducer_close(&b->reducer);
     mem_free(b->step);
     if (b->grad != b->host) b->request->device->release(b->grad);
     if (b->unread)
@@ -81,7 +71,7 @@ static void case_close(struct bench_case *b) {
 /* The same from a list of its entries. */
 static bool make_from_entries(struct bench_case *b, struct pattern *p, size_t t, struct err *e) {
     if (!pattern_entries(p, t, b->n, &b->entries, e)) return false;
-    b->store.ops->scatter(&b->store, &b->entries, 1, b->grad);
+    b->reducer.store.ops->scatter(&b->reducer.store, &b->entries, 1, b->grad);
     if (b->host) b->request->device->to_host(b->host, b->grad, b->n * sizeof *b->host);
     return true;
 }
@@ -117,7 +107,7 @@ static void timed_step(struct bench_case *b, struct bench_step *s, struct exchan
     device->sync();
     phase_enter(&b->phases, PHASE_OTHER);
     double end = b->phases.since;
-    exchange_mean(&b->exchange, sum, b->grad);
+    exchange_mean(&b->reducer.exchange, sum, b->grad);
     phase_enter(&b->phases, PHASE_UPDATE);
     device->sync();
     phase_enter(&b->phases, PHASE_OTHER);

@@ -12,7 +12,7 @@
 
 #include "cli/pattern.h"
 #include "cli/trace_file.h"
-#include "comm/exchange.h"
+#include "comm/reducer.h"
 
 /* A verb that needs MPI (main.c): the status of the program; with one line in *e it is that of the error. */
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e);
@@ -69,9 +69,7 @@ struct bench_case {
     const struct selector_ops *select; /* NULL where the algorithm takes none */
     size_t n, k;
     double density;
-    struct store store;
-    struct selector *selector;
-    struct exchange exchange;
+    struct reducer reducer;
     struct phases phases;
     float *grad;             /* [n] on the device of the request */
     float *host;             /* [n] the same in host memory; grad itself where that is the device; NULL: not needed */

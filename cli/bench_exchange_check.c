@@ -55,7 +55,7 @@ static uint64_t count_missing(const struct bench_check *k, struct bench_case *b,
     double part = ((double)k->steps + b->comm->size + 8) * 0x1p-23;
     uint64_t wrong = 0;
     memset(residual, 0, count * sizeof *residual);
-    if (b->ops->sparse) b->store.ops->read(&b->store, from, count, residual);
+    if (b->ops->sparse) b->reducer.store.ops->read(&b->reducer.store, from, count, residual);
     for (size_t i = 0; i < count; i++) {
         missing[i] = k->account[from + i] - (double)residual[i];
         weight[i] = (double)k->weight[from + i];
@@ -243,7 +243,7 @@ static void reference_open(struct reference *r, const struct bench_case *b, cons
 /* acc = residual + gradient of this rank, as the store will make it; [n] */
 static float *accumulated(struct bench_case *b) {
     float *acc = mem_zalloc(b->n, sizeof *acc, "acc of the reference");
-    if (b->ops->sparse) b->store.ops->read(&b->store, 0, b->n, acc);
+    if (b->ops->sparse) b->reducer.store.ops->read(&b->reducer.store, 0, b->n, acc);
     for (size_t i = 0; i < b->n; i++) acc[i] += b->host[i];
     return acc;
 }
@@ -254,7 +254,7 @@ uint64_t bench_check_step(struct bench_check *k, struct bench_case *b) {
     uint64_t wrong = 0;
     float *acc = accumulated(b);
     bench_check_before(k, b);
-    b->exchange.setup.wants_sent = bench_wants_sent(b);
+    b->reducer.exchange.setup.wants_sent = bench_wants_sent(b);
     bench_exchange_step(b, &sum);
     bench_check_after(k, b, &sum);
     reference_open(&r, b, &sum, acc);

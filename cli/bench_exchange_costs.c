@@ -54,11 +54,11 @@ void bench_compute(struct bench_case *b) {
     if (b->request->compute <= 0) return;
     phase_enter(&b->phases, PHASE_COMPUTE);
     comm_compute(b->comm, forward);
-    exchange_begin(&b->exchange, b->grad, b->k);
-    size_t points = b->exchange.begun ? READY_POINTS : 1;
+    exchange_begin(&b->reducer.exchange, b->grad, b->k);
+    size_t points = b->reducer.exchange.begun ? READY_POINTS : 1;
     for (size_t i = 1; i <= points; i++) {
         comm_compute(b->comm, backward / (double)points);
-        exchange_ready(&b->exchange, b->n - b->n * i / points);
+        exchange_ready(&b->reducer.exchange, b->n - b->n * i / points);
     }
     phase_enter(&b->phases, PHASE_OTHER);
 }

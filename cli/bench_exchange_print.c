@@ -51,7 +51,7 @@ static double ratio_to(double words, double allowed) {
 static void traffic_statistics(const struct bench_case *b, struct row *row) {
     struct comm *c = b->comm;
     double most[4] = {0}, sum[3] = {0}, count = (double)b->request->repeat * c->size;
-    row->bound = exchange_max_words(&b->exchange, b->k);
+    row->bound = exchange_max_words(&b->reducer.exchange, b->k);
     for (size_t i = 0; i < b->request->repeat; i++) {
         const struct bench_step *s = &b->step[i];
         most[0] = fmax(most[0], s->sent);

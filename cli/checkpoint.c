@@ -77,7 +77,7 @@ static void own_open(struct run *r, struct own *own) {
     own_add(own, "position", sizeof(struct position));
     own_add_array(own, "net state", a->device, a->state, a->n_state);
     if (a->n_carry > 0) own_add_array(own, "streams", a->device, a->carry, a->n_carry);
-    own_add(own, "exchange", exchange_state_bytes(&r->exchange));
+    own_add(own, "exchange", exchange_state_bytes(&r->reducer.exchange));
     if (r->options.momentum_correction) own_add_array(own, "velocity", a->device, r->correction.velocity.acc, r->n);
     if (r->sparse) own_add(own, "residual", r->n * sizeof(float));
     if (r->drifts) own_add_array(own, "own parameters", a->device, a->param, r->n);
@@ -109,9 +109,9 @@ static void own_move(struct run *r, struct own *own, const struct replica *m, bo
         else
             own->device[i]->to_host(own->memory[i], own->array[i], bytes);
     }
-    move_exchange_state(&r->exchange, own_find(own, "exchange"), load);
-    if (residual && load) r->store.ops->write(&r->store, 0, r->n, residual);
-    if (residual && !load) r->store.ops->read(&r->store, 0, r->n, residual);
+    move_exchange_state(&r->reducer.exchange, own_find(own, "exchange"), load);
+    if (residual && load) r->reducer.store.ops->write(&r->reducer.store, 0, r->n, residual);
+    if (residual && !load) r->reducer.store.ops->read(&r->reducer.store, 0, r->n, residual);
 }
 
 static bool write_rank(struct run *r, const struct replica *m, const char *dir, struct err *e) {
@@ -331,14 +331,14 @@ static bool own_check(const struct run *r, const struct own *own, const char *pa
 static bool check_exchange(const struct run *r, const char *path, struct err *e) {
     struct err why = {0};
     uint64_t alike = 0;
-    return exchange_check_own(&r->exchange, &alike, &why) ||
+    return exchange_check_own(&r->reducer.exchange, &alike, &why) ||
            err_set(e, "the checkpoint %s is damaged: its section exchange: %.200s", path, why.text);
 }
 
 /* What each rank took is possible by itself; is it so together? Collective. */
 static bool check_alike(struct run *r, const struct checkpoint *from, struct err *e) {
     struct err why = {0};
-    return exchange_check(&r->exchange, &why) ||
+    return exchange_check(&r->reducer.exchange, &why) ||
            err_set(e, "the checkpoint %s is damaged: %.200s", from->path, why.text);
 }
 

@@ -10,7 +10,7 @@
 static void clip_own(struct run *r) {
     const int P = r->comm->size;
     double limit = clip_local_limit(r->options.clip_norm * P, P);
-    r->row.gradient_norm = clip_gradient(&r->store, r->net->arena.grad, r->n, limit);
+    r->row.gradient_norm = clip_gradient(&r->reducer.store, r->net->arena.grad, r->n, limit);
 }
 
 /* Ok-Topk's Algorithm 2, line 4: acc = residual + lr grad, and w = w - u/P. What waits in the residual keeps the rate
@@ -21,7 +21,7 @@ static bool folds(const struct run *r) {
 }
 
 static void scale(struct run *r, size_t from, size_t to, double by) {
-    struct store part = r->store;
+    struct store part = r->reducer.store;
     part.n = to - from;
     part.ops->scale(&part, r->net->arena.grad + from, (float)by);
 }
@@ -51,5 +51,5 @@ void gradient_mean(struct run *r) {
     const struct options *o = &r->options;
     if (folds(r)) scale(r, 0, r->n, 1 / r->row.lr);
     if (o->clip_norm > 0 && !options_clip_local(o))
-        r->row.gradient_norm = clip_gradient(&r->store, r->net->arena.grad, r->n, o->clip_norm);
+        r->row.gradient_norm = clip_gradient(&r->reducer.store, r->net->arena.grad, r->n, o->clip_norm);
 }

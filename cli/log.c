@@ -293,9 +293,9 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_integer(j, "global_nnz", (int64_t)row->global_nnz);
     json_number(j, "density_real", (nnz.sum / P + row->exempt_nnz) / (double)r->n);
     json_number(j, "mass_lost", mass.sum);
-    if (r->selector) write_thresholds(r, j, row, P, stride);
+    if (r->reducer.selector) write_thresholds(r, j, row, P, stride);
     if (!isnan(row->xi)) json_number(j, "xi", row->xi);
-    if (r->exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
+    if (r->reducer.exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
     write_spread(j, "bytes_sent", sent, P);
     write_spread(j, "bytes_received", received, P);
     write_spread(j, "messages_sent", messages, P);
@@ -460,7 +460,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_number(j, r->text ? "words_per_second" : "images_per_second", t->seconds > 0 ? t->samples / t->seconds : 0);
     json_number(j, "step_seconds", t->seconds / steps);
     if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
-    if (r->exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
+    if (r->reducer.exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
     json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
     json_number(j, "bytes_received_per_step", t->bytes_received / steps);
     json_number(j, "messages_sent_per_step", t->messages_sent / steps);

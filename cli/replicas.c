@@ -12,7 +12,7 @@ bool run_replicas_same(const struct run *r) {
 }
 
 bool run_drifts_by_node(const struct run *r) {
-    return r->options.local_update && r->exchange.ops->by_node;
+    return r->options.local_update && r->reducer.exchange.ops->by_node;
 }
 
 /* -- one replica --------------------------------------------------------------------------------------------------- */

@@ -137,7 +137,7 @@ static void say_exchange(struct run *r) {
     size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
     if (r->sparse)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
-                                 r->selector ? o->select : "its own", o->wire);
+                                 r->reducer.selector ? o->select : "its own", o->wire);
     if (strcmp(o->select_scope, "layer") == 0)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", slice by slice");
     if (r->exempts)
@@ -204,7 +204,7 @@ static void say_phases(struct run *r) {
 /* Communication that backward hid, beside what the step had to wait for. */
 static void say_hidden(struct run *r) {
     const struct totals *t = &r->log.totals;
-    if (!r->exchange.ops->begin || t->steps == 0) return;
+    if (!r->reducer.exchange.ops->begin || t->steps == 0) return;
     log_say(r, "  communication       %.1f ms a step exposed, %.1f ms hidden behind backward",
             1e3 * t->phase[PHASE_COMMUNICATE] / t->steps, 1e3 * t->hidden_seconds / t->steps);
 }

@@ -14,7 +14,7 @@
 #include "cli/trace_file.h"
 #include "cli/xi.h"
 #include "comm/density.h"
-#include "comm/exchange.h"
+#include "comm/reducer.h"
 #include "data/loader.h"
 #include "nets/net.h"
 #include "nets/optimiser.h"
@@ -55,9 +55,7 @@ struct run {
     struct lr_schedule lr;
 
     bool sparse; /* the algorithm selects: store and selector are open */
-    struct store store;
-    struct selector *selector;
-    struct exchange exchange;
+    struct reducer reducer;
     struct exchange dense_start;   /* of --dense-steps; ops NULL when there are none */
     struct exchange *exchange_now; /* of the step under way */
     struct comm_counters traffic_before;

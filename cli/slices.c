@@ -34,7 +34,7 @@ void slices_gradient(struct run *r) {
     if (!r->counting) return;
     enum phase phase = phase_enter(&r->phases, PHASE_OTHER);
     for (size_t i = 0; i < a->slices; i++) {
-        struct store view = r->store;
+        struct store view = r->reducer.store;
         view.acc = a->grad + a->slice[i].offset;
         view.n = a->slice[i].size;
         r->slice_counts->nonzero[i] = (double)view.ops->count(&view, 1);

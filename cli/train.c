@@ -84,12 +84,12 @@ static void begin_step(struct run *r) {
     bool dense = r->dense_start.ops && r->step < r->density.dense_steps;
     r->comm->step = r->step + 1;
     watching_enter(r, ACTIVITY_STEP, r->step + 1);
-    r->exchange_now = dense ? &r->dense_start : &r->exchange;
+    r->exchange_now = dense ? &r->dense_start : &r->reducer.exchange;
     r->row.density = r->exchange_now->ops->sparse ? density_at(&r->density, r->step, (size_t)run_epoch(r, r->step)) : 1;
     r->row.k = (double)density_to_k(r->row.density, r->n - r->exempts);
     r->row.lr = lr_at(&r->lr, run_epoch(r, r->step), r->comm->size);
     r->traffic_before = r->comm->counters[TRAFFIC_EXCHANGE];
-    if (r->selector) r->selector->audit = due(r, r->options.audit);
+    if (r->reducer.selector) r->reducer.selector->audit = due(r, r->options.audit);
     r->counting = due(r, r->options.log_slices);
     r->recording = r->record.open && due(r, r->options.record_every) && !options_record_selected(&r->options);
     r->measuring = r->exchange_now->ops->sparse && due(r, r->options.log_xi);
@@ -138,8 +138,8 @@ static void note_sum(struct run *r, const struct exchange_sum *sum) {
     r->row.global_evaluated = sum->evaluated;
     r->row.evaluated = 0;
     r->row.threshold = r->row.exact_threshold = r->row.selected = NAN;
-    if (!r->selector || !r->exchange_now->ops->selects) return;
-    const struct selector_stats *stats = &r->selector->stats;
+    if (!r->reducer.selector || !r->exchange_now->ops->selects) return;
+    const struct selector_stats *stats = &r->reducer.selector->stats;
     r->row.selected = (double)stats->found;
     r->row.threshold = (double)stats->threshold;
     r->row.evaluated = stats->evaluated;
@@ -152,7 +152,7 @@ static void exchange(struct run *r) {
     phase_enter(&r->phases, PHASE_OTHER);
     slices_gradient(r);
     gradient_before(r, 0);
-    if (r->measuring) xi_before(&r->xi, &r->store, r->net->arena.grad, r->exempt, r->exempts);
+    if (r->measuring) xi_before(&r->xi, &r->reducer.store, r->net->arena.grad, r->exempt, r->exempts);
     if (!exchange_run(x, r->net->arena.grad, (size_t)r->row.k, &sum))
         not_finite(r, x->ops->sparse || x->ops->drifts ? "the gradient" : "the sum of the gradients", sum.bad);
     r->delivered = sum.sparse ? sum.delivered : NULL;

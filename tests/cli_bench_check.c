@@ -45,20 +45,15 @@ static void case_open(struct bench_case *b, struct comm *c, const struct exchang
     TABLE_FIND(selectors, "exact", b->select);
     b->host = b->grad = mem_alloc(N, sizeof *b->grad, "gradient");
     phases_reset(&b->phases);
-    store_open(&b->store, N, device_find("cpu"));
-    b->selector = selector_open(b->select, &b->store, K, NULL);
-    struct exchange_setup setup = {.comm = c, .n = N, .k_max = K, .phases = &b->phases};
-    setup.wants_sent = bench_wants_sent(b);
-    if (ops->sparse) setup.store = &b->store;
-    if (ops->sparse) setup.selector = b->selector;
     if (!ops->sparse) b->select = NULL;
-    exchange_open(&b->exchange, ops, &setup);
+    struct reducer_setup setup = {.ops = ops, .select = b->select, .device = device_find("cpu")};
+    setup.exchange = (struct exchange_setup){.comm = c, .n = N, .k_max = K, .phases = &b->phases};
+    setup.exchange.wants_sent = bench_wants_sent(b);
+    reducer_open(&b->reducer, &setup);
 }
 
 static void case_close(struct bench_case *b) {
-    exchange_close(&b->exchange);
-    selector_close(b->selector);
-    store_close(&b->store);
+    reducer_close(&b->reducer);
     mem_free(b->grad);
 }
 

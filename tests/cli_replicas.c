@@ -22,7 +22,7 @@ enum { N = 1000, RANKS = 3, EACH = 2, NODES = 2 };
 /* Nodes of EACH ranks drift apart: each has parameters of its own. */
 static void drift(struct run *r, float *param) {
     struct err e = {0};
-    TABLE_FIND(exchanges, "hitopk", r->exchange.ops);
+    TABLE_FIND(exchanges, "hitopk", r->reducer.exchange.ops);
     if (!comm_set_ranks_per_node(r->comm, EACH, &e)) exit(1);
     r->options.local_update = r->drifts = true;
     r->averaged_at = 5;

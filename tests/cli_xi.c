@@ -38,7 +38,7 @@ static double length(const double *x, size_t n) {
 /* Before the step: what every rank holds, on all ranks. */
 static void gather_all(struct comm *c, size_t n) {
     static float acc[RIG_N];
-    rig.store.ops->read(&rig.store, 0, n, acc);
+    rig.reducer.store.ops->read(&rig.reducer.store, 0, n, acc);
     for (size_t i = 0; i < n; i++) acc[i] += rig.grad[i];
     comm_allgather(c, acc, n * sizeof *acc, all_acc);
     comm_allgather(c, rig.grad, n * sizeof *rig.grad, all_grad);
@@ -92,7 +92,7 @@ static double measured_step(struct comm *c, struct xi *x, enum kind kind, int st
     make_gradient(kind, c->rank, c->size, step, n, rig.grad);
     gather_all(c, n);
     device_fill(rig.device_grad, rig.grad, n);
-    xi_before(x, &rig.store, rig.device_grad, NULL, 0);
+    xi_before(x, &rig.reducer.store, rig.device_grad, NULL, 0);
     rig_step(k);
     return xi_after(x, k, rig.sum.sparse);
 }
@@ -207,7 +207,7 @@ static void is_control_traffic(struct comm *c) {
     c->traffic = TRAFFIC_CONTROL;
     struct comm_counters exchange = c->counters[TRAFFIC_EXCHANGE], control = c->counters[TRAFFIC_CONTROL];
     device_fill(rig.device_grad, rig.grad, 1000);
-    xi_before(&x, &rig.store, rig.device_grad, NULL, 0);
+    xi_before(&x, &rig.reducer.store, rig.device_grad, NULL, 0);
     assert_memory_equal(&exchange, &c->counters[TRAFFIC_EXCHANGE], sizeof exchange);
     if (c->size > 1) assert_true(c->counters[TRAFFIC_CONTROL].bytes_sent > control.bytes_sent);
     c->traffic = before;

@@ -59,19 +59,12 @@ static bool serves(const struct exchange_ops *ops) {
 
 static void open_by_slice(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select,
                           const struct wire_ops *wire, const struct slicing *s, bool layers) {
-    const struct selector_settings settings = {.period = 3, .seed = 5};
-    struct exchange_setup setup = {.comm = c,
-                                   .n = s->n,
-                                   .k_max = s->k,
-                                   .wire = wire,
-                                   .phases = &rig.phases,
-                                   .wants_sent = true,
-                                   .group = s->group,
-                                   .groups = s->groups,
-                                   .oktopk = {.period = 2, .balance_period = 2}};
-    setup.store = rig_open_memory(c, ops, s->n);
-    setup.selector = rig.selector = selector_open_slices(select, &rig.store, s->k, &settings, s->slice, s->count);
-    (layers ? exchange_open_layers : exchange_open)(&rig.exchange, ops, &setup);
+    struct reducer_setup setup = {.ops = ops, .select = select, .slice = s->slice, .slices = s->count};
+    setup.select_settings = (struct selector_settings){.period = 3, .seed = 5};
+    setup.exchange =
+        (struct exchange_setup){.n = s->n, .k_max = s->k, .wire = wire, .oktopk = {.period = 2, .balance_period = 2}};
+    if (layers) setup.exchange.group = s->group, setup.exchange.groups = s->groups;
+    rig_open_setup(c, setup);
 }
 
 /* A gradient in slices only: what lies outside is brought to the others in another way. */
@@ -83,7 +76,7 @@ static void make_sliced(enum kind kind, int step, const struct slicing *s, float
 
 static void keeps_to_words(struct comm_counters before, size_t k) {
     const struct comm_counters *now = &rig.comm->counters[TRAFFIC_EXCHANGE];
-    double most = exchange_max_words(&rig.exchange, k) + rig.sum.extra_words;
+    double most = exchange_max_words(&rig.reducer.exchange, k) + rig.sum.extra_words;
     assert_true((double)(now->bytes_sent - before.bytes_sent) / 4 <= most);
     assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= most);
 }
@@ -106,14 +99,14 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, const 
         struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
         make_sliced(kind, step, s, rig.grad);
         for (size_t i = 0; i < s->n; i++) given[i] += rig.grad[i];
-        rig.selector->audit = step == 1;
+        rig.reducer.selector->audit = step == 1;
         rig_step(k);
         if (select->exact_count && !wire) keeps_to_words(before, k);
         keeps_to_slices(s);
         for (size_t i = 0; i < s->n; i++) summed[i] += (double)rig.u[i];
-        size_t asked = rig.selector->stats.asked;
+        size_t asked = rig.reducer.selector->stats.asked;
         if (!layers) assert_int_equal(asked, naive_asks(s, k));
-        assert_int_equal(rig.selector->stats.audited, step == 1);
+        assert_int_equal(rig.reducer.selector->stats.audited, step == 1);
         bool cuts = cuts_to_k(ops);
         if (select->exact_count && !layers && !ops->blind)
             assert_int_equal(rig.sum.local_nnz, cuts && k < asked ? k : asked);
@@ -217,12 +210,12 @@ static void slices_that_are_groups(struct comm *c) {
         for (size_t select = 0; selectors[select]; select++) {
             open_by_slice(c, exchange_named(names[i]), selectors[select], NULL, s, false);
             uint64_t hash = hash_of_steps(s->k, s, 0, STEPS);
-            size_t asked = rig.selector->stats.asked, found = rig.selector->stats.found;
+            size_t asked = rig.reducer.selector->stats.asked, found = rig.reducer.selector->stats.found;
             rig_close();
             open_by_slice(c, exchange_named(names[i]), selectors[select], NULL, s, true);
             assert_true(hash_of_steps(s->k, s, 0, STEPS) == hash);
-            assert_int_equal(rig.selector->stats.asked, asked);
-            assert_int_equal(rig.selector->stats.found, found);
+            assert_int_equal(rig.reducer.selector->stats.asked, asked);
+            assert_int_equal(rig.reducer.selector->stats.found, found);
             rig_close();
         }
 }
@@ -235,7 +228,7 @@ static void budgets_in_groups(struct comm *c) {
         open_by_slice(c, exchange_named("topka"), exact(), NULL, s, true);
         make_sliced(REAL, 1, s, rig.grad);
         rig_step(s->k);
-        size_t asked = rig.selector->stats.asked, asks = naive_asks(s, s->k);
+        size_t asked = rig.reducer.selector->stats.asked, asks = naive_asks(s, s->k);
         assert_true(asked <= asks + cut && asked + s->count >= asks);
         rig_close();
     }
@@ -248,7 +241,7 @@ static void the_bound_knows_what_is_asked_for(struct comm *c) {
     double others = c->size - 1;
     assert_int_equal(naive_asks(s, 3), 8);
     open_by_slice(c, exchange_named("topka"), exact(), NULL, s, false);
-    assert_true(exchange_max_words(&rig.exchange, 3) == 2 * 8 * others);
+    assert_true(exchange_max_words(&rig.reducer.exchange, 3) == 2 * 8 * others);
     make_sliced(REAL, 1, s, rig.grad);
     struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
     rig_step(3);
@@ -260,7 +253,7 @@ static void the_bound_knows_what_is_asked_for(struct comm *c) {
         bool cuts = cuts_to_k(ops);
         struct cost_case sends = {s->n, cuts ? 3 : 8, c->size, c->local_size};
         open_by_slice(c, ops, exact(), NULL, s, false);
-        assert_true(exchange_max_words(&rig.exchange, 3) == ops->max_words(&sends));
+        assert_true(exchange_max_words(&rig.reducer.exchange, 3) == ops->max_words(&sends));
         rig_close();
     }
 }
@@ -289,7 +282,7 @@ static unsigned char kept[PIECES_MAX][PIECE_BYTES];
 static size_t copy_pieces(bool load) {
     void *memory;
     size_t bytes, piece = 0;
-    for (; exchange_saved(&rig.exchange, piece, &memory, &bytes); piece++) {
+    for (; exchange_saved(&rig.reducer.exchange, piece, &memory, &bytes); piece++) {
         assert_true(piece < PIECES_MAX && bytes <= PIECE_BYTES);
         if (bytes > 0) memcpy(load ? memory : kept[piece], load ? kept[piece] : memory, bytes);
     }
@@ -307,7 +300,7 @@ static void one_resumed_run(struct comm *c, const char *name, const struct selec
     uint64_t hash = hash_of_steps(s->k, s, STEPS, 3 * STEPS);
     rig_close();
     open_by_slice(c, exchange_named(name), select, NULL, s, layers);
-    rig.store.ops->write(&rig.store, 0, s->n, residual);
+    rig.reducer.store.ops->write(&rig.reducer.store, 0, s->n, residual);
     assert_int_equal(copy_pieces(true), pieces);
     assert_true(hash_of_steps(s->k, s, STEPS, 3 * STEPS) == hash);
     rig_close();

@@ -64,7 +64,8 @@ static void close_row(void) {
 /* rig.grad goes in, in two parts; then u and residual as after rig_step. */
 static void corrected_step(size_t k) {
     size_t middle = rig.n / 3;
-    rig.store.ops->read(&rig.store, 0, rig.n, here.before);
+    rig_residual();
+    memcpy(here.before, rig.residual, sizeof here.before);
     device_fill(rig.device_grad, rig.grad, rig.n);
     correction_apply(&here.c, rig.device_grad, middle, rig.n);
     if (middle > 0) correction_apply(&here.c, rig.device_grad, 0, middle);
@@ -297,14 +298,9 @@ static void masking_everything_leaves_no_momentum(struct comm *c) {
 /* Group by group, as backward completes them: corrected, then ready. The sums, residuals and velocities of the same
  * exchange that gets the whole at once. */
 static void open_groups(struct comm *c, const struct exchange_ops *ops, size_t k, const size_t *group, size_t groups) {
-    struct store *store = rig_open_memory(c, ops, SIZE);
-    rig.selector = selector_open(exact(), &rig.store, k, NULL);
-    struct exchange_setup setup = {.comm = c, .store = store, .n = SIZE, .k_max = k, .phases = &rig.phases};
-    setup.oktopk.period = 1, setup.oktopk.balance_period = 2;
-    setup.group = group, setup.groups = groups;
-    setup.wants_sent = true;
-    if (ops->selects) setup.selector = rig.selector;
-    exchange_open_layers(&rig.exchange, ops, &setup);
+    const struct exchange_setup extra = {
+        .group = group, .groups = groups, .oktopk = {.period = 1, .balance_period = 2}};
+    rig_open_with(c, ops, exact(), SIZE, k, &extra);
     correction_open(&here.c, SIZE, test_device(), mu, true);
 }
 
@@ -316,15 +312,15 @@ static uint64_t hash_of_groups(struct comm *c, const struct exchange_ops *ops, b
     for (int step = 0; step < STEPS; step++) {
         make_gradient(REAL, c->rank, c->size, step, SIZE, rig.grad);
         device_fill(rig.device_grad, rig.grad, SIZE);
-        if (overlaps) exchange_begin(&rig.exchange, rig.device_grad, 100);
+        if (overlaps) exchange_begin(&rig.reducer.exchange, rig.device_grad, 100);
         for (size_t g = GROUPS, to = SIZE; g-- > 0; to = group[g]) {
             correction_apply(&here.c, rig.device_grad, group[g], to);
-            if (overlaps) exchange_ready(&rig.exchange, group[g]);
+            if (overlaps) exchange_ready(&rig.reducer.exchange, group[g]);
         }
-        assert_true(exchange_run(&rig.exchange, rig.device_grad, 100, &rig.sum));
+        assert_true(exchange_run(&rig.reducer.exchange, rig.device_grad, 100, &rig.sum));
         if (rig.sum.delivered) correction_mask(&here.c, rig.sum.delivered);
         here.c.velocity.ops->read(&here.c.velocity, 0, SIZE, here.u);
-        rig.store.ops->read(&rig.store, 0, SIZE, rig.residual);
+        rig_residual();
         if (rig.sum.dense) device_download(rig.u, rig.sum.dense, SIZE);
         hash = hash64(hash64(hash ^ hash_of_sum(), here.u, sizeof(float) * SIZE), rig.residual, sizeof(float) * SIZE);
     }
@@ -353,11 +349,11 @@ static void local_clipping(struct comm *c) {
             for (size_t i = 0; i < N; i++) rig.grad[i] *= 1e-3f;
         memcpy(here.before, rig.grad, sizeof here.before);
         device_fill(rig.device_grad, rig.grad, N);
-        double norm = clip_gradient(&rig.store, rig.device_grad, N, local);
+        double norm = clip_gradient(&rig.reducer.store, rig.device_grad, N, local);
         device_download(rig.grad, rig.device_grad, N);
         if (norm < local) assert_memory_equal(rig.grad, here.before, N * sizeof(float));
         assert_true((norm < local) == (step == 3 && c->rank == 0));
-        assert_true(gradient_norm(&rig.store, rig.device_grad, N) <= local * (1 + ldexp(1, -22)));
+        assert_true(gradient_norm(&rig.reducer.store, rig.device_grad, N) <= local * (1 + ldexp(1, -22)));
         rig_step(N);
         square = 0;
         for (size_t i = 0; i < N; i++) square += (double)rig.u[i] * (double)rig.u[i];

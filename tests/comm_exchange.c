@@ -226,7 +226,7 @@ static void the_mean(struct comm *c) {
             float *host = in_place ? rig.grad : update;
             memset(update, 0xff, sizeof update);
             float *to = in_place ? rig.device_grad : device_twin(update, N);
-            exchange_mean(&rig.exchange, &rig.sum, to);
+            exchange_mean(&rig.reducer.exchange, &rig.sum, to);
             device_download(host, to, N);
             if (!in_place) device_twin_free(to, update);
             for (int i = 0; i < N; i++) assert_true(host[i] == (exchanges[row]->drifts ? 1 : scale) * rig.u[i]);
@@ -250,10 +250,10 @@ static void phases_and_traffic_are_restored(struct comm *c) {
             assert_true(c->counters[TRAFFIC_EXCHANGE].bytes_sent > traffic.bytes_sent);
         if (c->size > 1 && !exchanges[row]->drifts) assert_true(rig.phases.seconds[PHASE_COMMUNICATE] > 0);
         assert_true(rig.phases.seconds[PHASE_UPDATE] == 0);
-        exchange_mean(&rig.exchange, &rig.sum, rig.device_grad);
+        exchange_mean(&rig.reducer.exchange, &rig.sum, rig.device_grad);
         assert_int_equal(rig.phases.current, PHASE_IO);
         assert_true(rig.phases.seconds[PHASE_UPDATE] > 0);
-        rig.exchange.setup.phases = NULL; /* time is not wanted */
+        rig.reducer.exchange.setup.phases = NULL; /* time is not wanted */
         rig_step(10);
         rig_close();
     }
@@ -272,7 +272,7 @@ static void the_local_update(struct comm *c) {
             if (!rig.sum.sent) break; /* nodes add up before they select */
             for (int i = 0; i < N; i++) want[i] = rig.u[i] + rig.grad[i];
             for (size_t i = 0; i < rig.sum.sent->nnz; i++) want[rig.sum.sent->idx[i]] -= rig.sum.sent->val[i];
-            exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+            exchange_combine(&rig.reducer.exchange, &rig.sum, rig.device_grad);
             device_download(rig.grad, rig.device_grad, N);
             for (int i = 0; i < N; i++)
                 assert_true(fabsf(rig.grad[i] - want[i] / (float)c->size) <= 1e-5f * (1 + fabsf(rig.u[i])));
@@ -290,11 +290,11 @@ static void a_local_update_that_was_dropped(struct comm *c) {
         const float residual[2] = {0, 4.9f};
         if (!exchanges[row]->sparse || exchanges[row]->by_node) continue;
         rig_open(c, exchanges[row], exact(), 2, 1, GTOPK_CONSERVE);
-        if (c->rank == 1) rig.store.ops->write(&rig.store, 0, 2, residual);
+        if (c->rank == 1) rig.reducer.store.ops->write(&rig.reducer.store, 0, 2, residual);
         rig.grad[0] = c->rank == 0 ? 10 : 0;
         rig.grad[1] = c->rank == 1 ? 0.1f : 0;
         rig_step(1);
-        exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+        exchange_combine(&rig.reducer.exchange, &rig.sum, rig.device_grad);
         device_download(rig.grad, rig.device_grad, 2);
         if (exchanges[row]->selects && !exchanges[row]->blind) assert_true(rig.u[0] == 10);
         float first = c->rank == 0 ? 5 : rig.u[0] / 2;
@@ -316,7 +316,7 @@ static uint64_t hash_of_asking(struct comm *c, const struct exchange_ops *ops, c
     for (int step = 0; step < STEPS; step++) {
         bool asked = asking / 2 == 2 ? step % 2 : asking / 2 == 1;
         make_gradient(WHOLE, c->rank, c->size, step, 1009, rig.grad);
-        rig.exchange.setup.wants_sent = asked;
+        rig.reducer.exchange.setup.wants_sent = asked;
         rig_step(50);
         if (asked)
             sent_is_u(WHOLE);

@@ -132,14 +132,14 @@ static void updates_are_right(enum kind kind, int step) {
     for (size_t i = 0; i < rig.n; i++) assert_true(rig.grad[i] == (is_exempt[i] ? 0 : grad[i]));
     memset(update, 0xff, sizeof update);
     float *there = device_twin(update, rig.n);
-    exchange_mean(&rig.exchange, &rig.sum, there);
+    exchange_mean(&rig.reducer.exchange, &rig.sum, there);
     device_download(update, there, rig.n);
     device_twin_free(there, update);
     for (size_t i = 0; i < rig.n; i++) want[i] = scale * rig.u[i];
     for (size_t i = 0; e && i < e->nnz; i++) want[e->idx[i]] = scale * e->val[i];
     for (size_t i = 0; i < rig.n; i++) assert_true(update[i] == want[i]);
     if (!sent) return; /* nodes add up before they select */
-    exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+    exchange_combine(&rig.reducer.exchange, &rig.sum, rig.device_grad);
     device_download(update, rig.device_grad, rig.n);
     for (size_t i = 0; i < rig.n; i++) grad[i] += rig.u[i];
     for (size_t i = 0; i < sent->nnz; i++) grad[sent->idx[i]] -= sent->val[i];
@@ -192,7 +192,8 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, const 
         assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
         selects_as(&plain[step]);
         sends_an_allreduce_more(before, &plain[step]);
-        if (!wire) within_words(before, exchange_max_words(&rig.exchange, k_of_step(s, step)) + rig.sum.extra_words);
+        if (!wire)
+            within_words(before, exchange_max_words(&rig.reducer.exchange, k_of_step(s, step)) + rig.sum.extra_words);
         exempt_are_dense(kind, step);
         all_ranks_hold_the_same(hash_with_exempt());
         enter_step(kind, step);
@@ -263,7 +264,7 @@ static uint64_t steps_by_layers(struct comm *c, const struct exchange_ops *ops, 
         assert_true(rig_step_with_overlap(kind, step, k_of_step(s, step), how));
         assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
         rig_unfold();
-        within_words(before, exchange_max_words(&rig.exchange, k_of_step(s, step)) + rig.sum.extra_words);
+        within_words(before, exchange_max_words(&rig.reducer.exchange, k_of_step(s, step)) + rig.sum.extra_words);
         exempt_are_dense(kind, step);
         uint64_t sum = hash_with_exempt();
         all_ranks_hold_the_same(sum);
@@ -341,9 +342,9 @@ static void a_row_with_a_begin_of_its_own_waits(struct comm *c) {
     open_shape(c, &own, &ten, NULL, true);
     for (int i = 0; i < 10; i++) rig.grad[i] = (float)(c->rank + i + 1);
     device_fill(rig.device_grad, rig.grad, 10);
-    exchange_begin(&rig.exchange, rig.device_grad, 1);
-    exchange_ready(&rig.exchange, 0);
-    assert_true(exchange_run(&rig.exchange, rig.device_grad, 1, &rig.sum));
+    exchange_begin(&rig.reducer.exchange, rig.device_grad, 1);
+    exchange_ready(&rig.reducer.exchange, 0);
+    assert_true(exchange_run(&rig.reducer.exchange, rig.device_grad, 1, &rig.sum));
     float ranks = (float)(c->size * (c->size - 1) / 2);
     assert_true(rig.sum.exempt->val[0] == ranks + (float)c->size);
     assert_true(rig.sum.exempt->val[1] == ranks + (float)(10 * c->size));
@@ -357,12 +358,12 @@ static void an_old_residual_is_delivered(struct comm *c) {
     const struct shape s = {100, 1, 0, {0}};
     exempt_set(FIRST_AND_LAST, 100);
     open_shape(c, exchange_named("topka"), &s, NULL, true);
-    rig.store.ops->write(&rig.store, 99, 1, &old);
+    rig.reducer.store.ops->write(&rig.reducer.store, 99, 1, &old);
     for (int i = 0; i < 100; i++) rig.grad[i] = 8;
     rig_step(1);
     float P = (float)c->size;
     assert_true(rig.u[99] == 1000 * P && rig.residual[99] == 0 && rig.sum.exempt->val[1] == 8 * P);
-    exchange_mean(&rig.exchange, &rig.sum, rig.device_grad);
+    exchange_mean(&rig.reducer.exchange, &rig.sum, rig.device_grad);
     device_download(update, rig.device_grad, 100);
     for (int i = 0; i < 100; i++) assert_true(fabsf(update[i] - (i == 0 ? 8 : i == 99 ? 1008 : 0)) <= 1e-3f);
     rig_close();
@@ -380,10 +381,10 @@ static size_t bad_of(struct comm *c, const struct exchange_ops *ops, bool layers
     rig.grad[other] = another;
     rig.grad[one] = value;
     device_fill(rig.device_grad, rig.grad, 100);
-    exchange_begin(&rig.exchange, rig.device_grad, 40);
-    exchange_ready(&rig.exchange, 60);
-    exchange_ready(&rig.exchange, 0);
-    bool good = exchange_run(&rig.exchange, rig.device_grad, 40, &rig.sum);
+    exchange_begin(&rig.reducer.exchange, rig.device_grad, 40);
+    exchange_ready(&rig.reducer.exchange, 60);
+    exchange_ready(&rig.reducer.exchange, 0);
+    bool good = exchange_run(&rig.reducer.exchange, rig.device_grad, 40, &rig.sum);
     rig_close();
     return good ? 100 : rig.sum.bad;
 }
@@ -415,8 +416,8 @@ static void dies(struct comm *c, const char *row, bool layers, const uint32_t *i
     int ends[2], status;
     struct exchange x;
     struct exchange_setup setup = {.comm = c, .n = 100, .k_max = 1, .exempt = idx, .exempts = count};
-    struct selector *selector = selector_open(exact(), &rig.store, 1, NULL);
-    setup.store = &rig.store;
+    struct selector *selector = selector_open(exact(), &rig.reducer.store, 1, NULL);
+    setup.store = &rig.reducer.store;
     setup.selector = selector;
     assert_int_equal(pipe(ends), 0);
     pid_t pid = fork();
@@ -439,14 +440,14 @@ static void dies(struct comm *c, const char *row, bool layers, const uint32_t *i
 static void mistakes_are_refused(struct comm *c) {
     static const uint32_t increasing[] = {0, 99}, twice[] = {7, 7}, falling[] = {8, 7}, outside[] = {0, 100};
     if (c->size > 1 || !test_device_is_host()) return; /* a GPU, and other ranks, do not follow a fork */
-    store_open(&rig.store, 100, test_device());
+    store_open(&rig.reducer.store, 100, test_device());
     for (int layers = 0; layers < 2; layers++) {
         dies(c, "dense", layers, increasing, 2, "dense exchanges everything densely: no entry can be exempt");
         dies(c, "topka", layers, twice, 2, "topka: exempt entries must increase, but 7 follows on 7");
         dies(c, "topka", layers, falling, 2, "topka: exempt entries must increase, but 7 follows on 8");
         dies(c, "topka", layers, outside, 2, "topka: exempt entry 100 of a gradient of 100");
     }
-    store_close(&rig.store);
+    store_close(&rig.reducer.store);
 }
 
 int main(int argc, char **argv) {

@@ -102,12 +102,12 @@ static void combine_and_check(struct comm *c, size_t n, enum kind kind, int step
     struct comm_counters exchanged = c->counters[TRAFFIC_EXCHANGE], control = c->counters[TRAFFIC_CONTROL];
     phase_enter(&rig.phases, PHASE_IO);
     rig_no_memory();
-    exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+    exchange_combine(&rig.reducer.exchange, &rig.sum, rig.device_grad);
     rig_memory_again();
     assert_int_equal(rig.phases.current, PHASE_IO);
     assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
     struct cost cost = {0};
-    rig.exchange.ops->combine_cost(&(struct cost_case){n, 1, c->size, c->local_size}, &cost);
+    rig.reducer.exchange.ops->combine_cost(&(struct cost_case){n, 1, c->size, c->local_size}, &cost);
     within_words(exchanged, cost.node_words);
     device_download(given, rig.device_grad, n);
     ranks_of_a_node_hold_the_same(c, given, n);
@@ -122,7 +122,7 @@ static void combine_and_check(struct comm *c, size_t n, enum kind kind, int step
     }
     for (size_t i = 0; i < n; i++)
         assert_true(fabs(all[i] - (N - 1) * rig.u[i]) <= N * near * (10 + fabs((double)rig.u[i])));
-    rig.store.ops->read(&rig.store, 0, n, residual);
+    rig.reducer.store.ops->read(&rig.reducer.store, 0, n, residual);
     assert_memory_equal(residual, rig.residual, n * sizeof *residual);
 }
 
@@ -150,7 +150,7 @@ static void several_steps(struct comm *c, struct shape shape, enum kind kind, co
         struct comm_counters counters = c->counters[TRAFFIC_EXCHANGE];
         rig_step(k);
         if (wire == wires[0] && select->exact_count) /* else there may be more than k */
-            within_bound(counters, rig.exchange.ops, k);
+            within_bound(counters, rig.reducer.exchange.ops, k);
         assert_memory_equal(before, rig.grad, sizeof before);
         if (reference) reference_step(c, (int)shape.n, (int)k);
         if (reference) agrees(c, (int)shape.n);
@@ -284,7 +284,7 @@ static void local_updates_by_layers_and_beside_dense_entries(struct comm *c) {
                 for (size_t i = 0; i < N; i++) dense[i] = (double)rig.grad[i];
                 comm_allreduce_f64(c, dense, N, COMM_SUM);
                 rig_step(60);
-                exchange_combine(&rig.exchange, &rig.sum, rig.device_grad);
+                exchange_combine(&rig.reducer.exchange, &rig.sum, rig.device_grad);
                 device_download(found, rig.device_grad, N);
                 ranks_of_a_node_hold_the_same(c, found, N);
                 for (size_t i = 0; i < N; i++) all[i] = (double)found[i] * c->size / c->local_size;
@@ -312,8 +312,8 @@ static void what_it_costs(struct comm *c) {
         rig_open(c, exchange_named("hitopk"), exact(), 1009, 144, GTOPK_CONSERVE);
         make_gradient(WHOLE, c->rank, c->size, 1, 1009, rig.grad);
         rig_step(144);
-        assert_int_equal(rig.selector->stats.asked, 144 / ranks + (c->local_rank < 144 % ranks));
-        assert_int_equal(rig.selector->stats.found, rig.sum.local_nnz);
+        assert_int_equal(rig.reducer.selector->stats.asked, 144 / ranks + (c->local_rank < 144 % ranks));
+        assert_int_equal(rig.reducer.selector->stats.found, rig.sum.local_nnz);
         rig_close();
     }
 }

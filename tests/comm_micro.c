@@ -116,7 +116,7 @@ static void several_steps(struct comm *c, struct shape shape, enum kind kind) {
         for (int i = 0; i < ref.n; i++) given[i] += rig.grad[i];
         struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
         rig_step(k);
-        within_bound(before, rig.exchange.ops, k);
+        within_bound(before, rig.reducer.exchange.ops, k);
         assert_true(rig.sum.global_nnz <= k + k / 32);
         reference_step((int)k);
         agrees(kind);
@@ -212,16 +212,16 @@ static void a_checkpoint_goes_on_with_the_same_bits(struct comm *c) {
     size_t bytes, bytes_again;
     rig_open(c, exchange_named("micro"), exact(), 500, 60, GTOPK_CONSERVE);
     run_steps(c, 0, 7);
-    void *state = rig.exchange.ops->saved(&rig.exchange, &bytes);
+    void *state = rig.reducer.exchange.ops->saved(&rig.reducer.exchange, &bytes);
     assert_in_range(bytes, 1, sizeof kept);
     memcpy(kept, state, bytes);
     memcpy(residual, rig.residual, sizeof residual);
     uint64_t hash = run_steps(c, 7, 14);
     rig_close();
     rig_open(c, exchange_named("micro"), exact(), 500, 60, GTOPK_CONSERVE);
-    memcpy(rig.exchange.ops->saved(&rig.exchange, &bytes_again), kept, bytes);
+    memcpy(rig.reducer.exchange.ops->saved(&rig.reducer.exchange, &bytes_again), kept, bytes);
     assert_int_equal(bytes, bytes_again);
-    rig.store.ops->write(&rig.store, 0, 500, residual);
+    rig.reducer.store.ops->write(&rig.reducer.store, 0, 500, residual);
     assert_true(run_steps(c, 7, 14) == hash);
     rig_close();
 }

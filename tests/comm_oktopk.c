@@ -314,7 +314,7 @@ static void same_words(const struct reference *f, struct comm_counters before, s
     /* no evaluation, and within the bound: nothing to declare */
     double most = fmax(f->sent[rig.comm->rank], f->received[rig.comm->rank]);
     if (f->more == 0 && most <= 6 * (double)k * (P - 1) / P) assert_true(rig.sum.extra_words == 0);
-    within_bound(before, rig.exchange.ops, k);
+    within_bound(before, rig.reducer.exchange.ops, k);
 }
 
 static void open_with(struct comm *c, const struct selector_ops *select, struct shape shape,
@@ -433,7 +433,7 @@ static void every_selector(struct comm *c) {
                 for (size_t i = 0; i < shape.n; i++) given[i] += rig.grad[i];
                 struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
                 rig_step(shape.k);
-                within_bound(before, rig.exchange.ops, shape.k);
+                within_bound(before, rig.reducer.exchange.ops, shape.k);
                 for (size_t i = 0; i < shape.n; i++) summed[i] += (double)rig.u[i];
             }
             all_ranks_hold_the_same(hash_of_sum());
@@ -492,7 +492,7 @@ static void ordinary_steps_keep_the_bound(struct comm *c) {
     if (c->size > 9) return;
     open_with(c, exact(), (struct shape){N, K, true}, &use, wires[0]);
     for (int step = 0; step < 24; step++) {
-        rig.store.ops->write(&rig.store, 0, N, zero);
+        rig.reducer.store.ops->write(&rig.reducer.store, 0, N, zero);
         make_gradient(REAL, c->rank, c->size, step, N, rig.grad);
         struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
         rig_step(K);
@@ -519,7 +519,7 @@ static double most_received(struct comm *c, bool even_regions) {
     open_with(c, exact(), (struct shape){N, K, true}, &use, wires[0]);
     double received = 0;
     for (int step = 0; step < 2; step++) {
-        rig.store.ops->write(&rig.store, 0, N, zero);
+        rig.reducer.store.ops->write(&rig.reducer.store, 0, N, zero);
         make_gradient(ONE_REGION, c->rank, c->size, 0, N, rig.grad);
         struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
         rig_step(K);
@@ -572,7 +572,7 @@ static void uneven_sums_are_evened_out(struct comm *c) {
 /* One step with acc[i] = size (i + 1), on all ranks or on one rank each, nothing being left of earlier steps. */
 static void a_step_of_size(struct comm *c, float size, bool on_one, size_t k) {
     const float zero[RIG_N] = {0};
-    rig.store.ops->write(&rig.store, 0, rig.n, zero);
+    rig.reducer.store.ops->write(&rig.reducer.store, 0, rig.n, zero);
     for (size_t i = 0; i < rig.n; i++) rig.grad[i] = !on_one || (int)i % c->size == c->rank ? size * (float)(i + 1) : 0;
     rig_step(k);
 }
@@ -639,7 +639,7 @@ static void a_checkpoint(struct comm *c) {
     uint64_t hash = 0, again = 0;
     open_with(c, exact(), shape, &use, wires[0]);
     steps(c, 0, 3, &hash);
-    const void *state = rig.exchange.ops->saved(&rig.exchange, &bytes);
+    const void *state = rig.reducer.exchange.ops->saved(&rig.reducer.exchange, &bytes);
     assert_true(bytes <= sizeof kept);
     memcpy(kept, state, bytes);
     memcpy(residual, rig.residual, sizeof residual);
@@ -647,8 +647,8 @@ static void a_checkpoint(struct comm *c) {
     steps(c, 3, 10, &hash);
     rig_close();
     open_with(c, exact(), shape, &use, wires[0]);
-    memcpy(rig.exchange.ops->saved(&rig.exchange, &bytes), kept, bytes);
-    rig.store.ops->write(&rig.store, 0, 700, residual);
+    memcpy(rig.reducer.exchange.ops->saved(&rig.reducer.exchange, &bytes), kept, bytes);
+    rig.reducer.store.ops->write(&rig.reducer.store, 0, 700, residual);
     steps(c, 3, 10, &again);
     assert_true(hash == again);
     rig_close();

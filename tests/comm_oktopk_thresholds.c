@@ -28,11 +28,11 @@ static struct course train(struct comm *c, enum reuse_rule rule, int from_rest) 
     struct course all = {.local_least = N, .global_least = N};
     rig_open_with(c, exchange_named("oktopk"), &selector_reuse, N, K,
                   &(struct exchange_setup){.oktopk = {.period = PERIOD, .thresholds = rule}});
-    rig.selector->settings.rule = rule;
+    rig.reducer.selector->settings.rule = rule;
     for (int step = 0; step < STEPS; step++) {
         shrinking_gradient(c, step, from_rest);
         rig_step(K);
-        const struct selector_stats *s = &rig.selector->stats;
+        const struct selector_stats *s = &rig.reducer.selector->stats;
         all.local += s->evaluated != 0;
         all.global += rig.sum.evaluated != 0;
         all.due += rig.sum.evaluated == EVALUATED_DUE;
@@ -85,7 +85,7 @@ static void paper_against_loops(struct comm *c) {
     float local = 0, global = 0;
     rig_open_with(c, exchange_named("oktopk"), &selector_reuse, N, K,
                   &(struct exchange_setup){.oktopk = {.period = PERIOD, .thresholds = REUSE_PAPER}});
-    rig.selector->settings.rule = REUSE_PAPER;
+    rig.reducer.selector->settings.rule = REUSE_PAPER;
     memset(mine, 0, sizeof mine);
     for (int t = 1; t <= 40; t++) {
         shrinking_gradient(c, t, 0);
@@ -99,7 +99,7 @@ static void paper_against_loops(struct comm *c) {
         for (int r = 0; r < c->size; r++)
             for (int i = 0; i < N; i++) sum[i] += all[r * N + i];
         if ((t - 1) % PERIOD == 0) global = kth_magnitude(sum, N, K);
-        assert_float_equal(rig.selector->stats.threshold, local, 0);
+        assert_float_equal(rig.reducer.selector->stats.threshold, local, 0);
         assert_true(fabsf(rig.sum.threshold - global) <= 1e-5f * global); /* another order of the sum */
         size_t kept = 0;
         for (int i = 0; i < N; i++) {

@@ -28,7 +28,7 @@ static void one_dense_case(struct comm *c, size_t n, size_t bytes, enum kind kin
         assert_true(rig_step_with_overlap(kind, 3, 1, how));
         assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
         assert_int_equal(c->traffic, TRAFFIC_CONTROL);
-        within_bound(before, rig.exchange.ops, 1);
+        within_bound(before, rig.reducer.exchange.ops, 1);
         rig_unfold();
         for (size_t i = 0; i < n; i++)
             assert_true(fabs((double)rig.u[i] - (double)want[i]) <= (exact_sums(kind) ? 0 : 1e-6 * much[i]));
@@ -55,12 +55,13 @@ static void hidden_time_is_seen(struct comm *c) {
     make_gradient(WHOLE, c->rank, c->size, 1, 1000, rig.grad);
     device_fill(rig.device_grad, rig.grad, 1000);
     phase_enter(&rig.phases, PHASE_COMPUTE);
-    exchange_begin(&rig.exchange, rig.device_grad, 1);
-    exchange_ready(&rig.exchange, 500);
-    exchange_ready(&rig.exchange, 450); /* from a device the first call begins copies, the next one their sums */
+    exchange_begin(&rig.reducer.exchange, rig.device_grad, 1);
+    exchange_ready(&rig.reducer.exchange, 500);
+    exchange_ready(&rig.reducer.exchange,
+                   450); /* from a device the first call begins copies, the next one their sums */
     assert_int_equal(rig.phases.current, PHASE_COMPUTE);
     usleep(2000);
-    assert_true(exchange_run(&rig.exchange, rig.device_grad, 1, &rig.sum));
+    assert_true(exchange_run(&rig.reducer.exchange, rig.device_grad, 1, &rig.sum));
     assert_int_equal(rig.phases.current, PHASE_COMPUTE);
     if (c->size > 1) assert_true(rig.sum.hidden_seconds >= 0.002);
     assert_true(rig.sum.hidden_seconds < rig.phases.seconds[PHASE_COMPUTE] + rig.phases.seconds[PHASE_COMMUNICATE] +
@@ -72,9 +73,9 @@ static void hidden_time_is_seen(struct comm *c) {
 /* One step over rig.grad of which, where it comes bit by bit, only what begins at `from` is said to be ready. */
 static bool run_ready_at(size_t k, enum how how, size_t from) {
     device_fill(rig.device_grad, rig.grad, rig.n);
-    if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.device_grad, k);
-    if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, from);
-    return exchange_run(&rig.exchange, rig.device_grad, k, &rig.sum);
+    if (how != WITHOUT_BEGIN) exchange_begin(&rig.reducer.exchange, rig.device_grad, k);
+    if (how == RANDOMLY_READY) exchange_ready(&rig.reducer.exchange, from);
+    return exchange_run(&rig.reducer.exchange, rig.device_grad, k, &rig.sum);
 }
 
 static void the_lowest_bad_entry_is_named(struct comm *c) {
@@ -216,7 +217,7 @@ static void agrees_with_hand(const struct exchange_ops *ops) {
     assert_int_equal(rig.sum.global_nnz, hand.global_nnz);
     assert_true(rig.sum.mass_lost == hand.mass_lost);
     assert_true((rig.sum.sent != NULL) == (hand.sum[0].sent != NULL));
-    if (ops->selects) assert_int_equal(rig.selector->stats.asked, hand.asked);
+    if (ops->selects) assert_int_equal(rig.reducer.selector->stats.asked, hand.asked);
     if (!rig.sum.sent) return;
     is_hands(rig.sum.sent, hand.sent);
     is_hands(rig.sum.delivered, hand.delivered);
@@ -239,7 +240,8 @@ static void one_layers_case(struct comm *c, const struct exchange_ops *ops, cons
         assert_int_equal(c->traffic, TRAFFIC_CONTROL);
         assert_int_equal(rig.phases.current, PHASE_OTHER);
         agrees_with_hand(ops);
-        if (!selecting && !travelling) within_words(before, exchange_max_words(&rig.exchange, k) + rig.sum.extra_words);
+        if (!selecting && !travelling)
+            within_words(before, exchange_max_words(&rig.reducer.exchange, k) + rig.sum.extra_words);
         if (!ops->drifts) all_ranks_hold_the_same(hash_of_sum());
         make_gradient(kind, c->rank, c->size, step, s->n, grad);
         for (size_t i = 0; i < s->n; i++) {
@@ -285,14 +287,14 @@ static void without_a_second_thread(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++) {
         one_layers_case(c, exchanges[row], &splits[4], WHOLE, RANDOMLY_READY);
         open_layers(c, exchanges[row], &splits[4]);
-        assert_null(rig.exchange.ops->begin);
+        assert_null(rig.reducer.exchange.ops->begin);
         rig_close();
     }
     c->any_thread = any_thread;
     if (!any_thread) return;
     open_layers(c, exchange_named("topka"), &splits[4]);
-    assert_non_null(rig.exchange.ops->begin);
-    assert_string_equal(rig.exchange.ops->name, "topka by layers");
+    assert_non_null(rig.reducer.exchange.ops->begin);
+    assert_string_equal(rig.reducer.exchange.ops->name, "topka by layers");
     rig_close();
 }
 
@@ -325,18 +327,18 @@ static void hidden_exchange_is_seen(struct comm *c) {
     if (!c->any_thread) return;
     phases_reset(&hidden);
     open_layers(c, exchange_named("topka"), &splits[4]);
-    rig.exchange.setup.hidden_phases = &hidden;
+    rig.reducer.exchange.setup.hidden_phases = &hidden;
     for (int step = 0; step < 20; step++) {
         make_gradient(REAL, c->rank, c->size, step, rig.n, rig.grad);
         device_fill(rig.device_grad, rig.grad, rig.n);
         double begin = clock_now();
         phases_restart(&rig.phases);
         phase_enter(&rig.phases, PHASE_COMPUTE);
-        exchange_begin(&rig.exchange, rig.device_grad, 100);
-        exchange_ready(&rig.exchange, 500);
+        exchange_begin(&rig.reducer.exchange, rig.device_grad, 100);
+        exchange_ready(&rig.reducer.exchange, 500);
         usleep(10000);
         double in_run = clock_now();
-        assert_true(exchange_run(&rig.exchange, rig.device_grad, 100, &rig.sum));
+        assert_true(exchange_run(&rig.reducer.exchange, rig.device_grad, 100, &rig.sum));
         assert_int_equal(rig.phases.current, PHASE_COMPUTE);
         phase_enter(&rig.phases, PHASE_OTHER);
         double end = clock_now(), charged = 0;
@@ -357,10 +359,10 @@ static void a_bad_entry_is_named(struct comm *c) {
         make_gradient(WHOLE, c->rank, c->size, 1, rig.n, rig.grad);
         rig.grad[600] = rig.grad[555] = INFINITY;
         device_fill(rig.device_grad, rig.grad, rig.n);
-        if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.device_grad, 100);
-        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 400);
-        if (how == RANDOMLY_READY) exchange_ready(&rig.exchange, 0);
-        assert_false(exchange_run(&rig.exchange, rig.device_grad, 100, &rig.sum));
+        if (how != WITHOUT_BEGIN) exchange_begin(&rig.reducer.exchange, rig.device_grad, 100);
+        if (how == RANDOMLY_READY) exchange_ready(&rig.reducer.exchange, 400);
+        if (how == RANDOMLY_READY) exchange_ready(&rig.reducer.exchange, 0);
+        assert_false(exchange_run(&rig.reducer.exchange, rig.device_grad, 100, &rig.sum));
         assert_int_equal(rig.sum.bad, 555);
         rig_close();
     }
@@ -369,12 +371,13 @@ static void a_bad_entry_is_named(struct comm *c) {
 /* Audits reach the selectors of the groups and come back. */
 static void audits_pass_through(struct comm *c) {
     open_layers(c, exchange_named("topka"), &splits[4]);
-    rig.selector->audit = true;
+    rig.reducer.selector->audit = true;
     assert_true(rig_step_with_overlap(WHOLE, 1, 100, RANDOMLY_READY));
-    assert_true(rig.selector->stats.audited);
-    assert_true(rig.selector->stats.exact_passes >= rig.sum.local_nnz);
-    assert_int_equal(rig.selector->stats.found, rig.sum.local_nnz);
-    assert_true(rig.selector->stats.exact == rig.selector->stats.threshold || rig.selector->stats.threshold == 0);
+    assert_true(rig.reducer.selector->stats.audited);
+    assert_true(rig.reducer.selector->stats.exact_passes >= rig.sum.local_nnz);
+    assert_int_equal(rig.reducer.selector->stats.found, rig.sum.local_nnz);
+    assert_true(rig.reducer.selector->stats.exact == rig.reducer.selector->stats.threshold ||
+                rig.reducer.selector->stats.threshold == 0);
     rig_close();
 }
 

@@ -141,8 +141,8 @@ static void agrees(const float *acc) {
     }
     assert_int_equal(rig.sum.delivered->nnz, sent);
     assert_int_equal(rig.sum.local_nnz, chosen);
-    assert_int_equal(rig.selector->stats.found, chosen);
-    if (rig.selector->ops == exact()) assert_true(rig.selector->stats.threshold == least);
+    assert_int_equal(rig.reducer.selector->stats.found, chosen);
+    if (rig.reducer.selector->ops == exact()) assert_true(rig.reducer.selector->stats.threshold == least);
     assert_int_equal(rig.sum.global_nnz, count);
     assert_true(rig.sum.mass_lost == 0);
 }
@@ -153,7 +153,7 @@ static void in_few_messages(struct comm_counters before, size_t k, bool bounded)
     while ((1 << rounds) < rig.comm->size) rounds++;
     assert_true(now->messages_sent - before.messages_sent <= 2 * rounds + 2);
     assert_true(now->messages_received - before.messages_received <= 2 * rounds + 2);
-    if (bounded) within_bound(before, rig.exchange.ops, k);
+    if (bounded) within_bound(before, rig.reducer.exchange.ops, k);
     if (!bounded || (int)k < rig.comm->size) return;
     assert_true((double)(now->bytes_sent - before.bytes_sent) / 4 <= 4.5 * (double)k);
     assert_true((double)(now->bytes_received - before.bytes_received) / 4 <= 4.5 * (double)k);
@@ -273,7 +273,7 @@ static void memory_of_the_selectors(struct comm *c) {
         size_t k = n < K ? n : K;
         rig_open_with(c, exchange_named("spardl"), &selector_reuse, n, k, &none);
         steps_with_memory(c, n, k, 0, HALF);
-        for (part = 0; exchange_saved(&rig.exchange, part, &memory, &bytes); part++) {
+        for (part = 0; exchange_saved(&rig.reducer.exchange, part, &memory, &bytes); part++) {
             assert_true(bytes <= sizeof kept[0]);
             if (bytes > 0) memcpy(kept[part], memory, bytes);
             all += bytes > 0;
@@ -284,8 +284,8 @@ static void memory_of_the_selectors(struct comm *c) {
         uint64_t want = hash_of_sum();
         rig_close();
         rig_open_with(c, exchange_named("spardl"), &selector_reuse, n, k, &none);
-        rig.store.ops->write(&rig.store, 0, n, residual);
-        for (part = 0; exchange_saved(&rig.exchange, part, &memory, &bytes); part++)
+        rig.reducer.store.ops->write(&rig.reducer.store, 0, n, residual);
+        for (part = 0; exchange_saved(&rig.reducer.exchange, part, &memory, &bytes); part++)
             if (bytes > 0) memcpy(memory, kept[part], bytes);
         steps_with_memory(c, n, k, HALF, 2 * HALF);
         assert_true(hash_of_sum() == want);

@@ -46,22 +46,26 @@ static struct device_ops far_device(void) {
 
 static void open_on(struct comm *c, const char *row, const struct device_ops *device, size_t n, size_t k,
                     size_t bucket_bytes) {
-    rig_open_memory(c, exchange_named(row), n);
-    rig.store.device = device;
-    rig.selector = selector_open(exact(), &rig.store, k, NULL);
+    rig.comm = c;
+    rig.n = n;
+    rig.device_grad = rig.grad;
+    phases_reset(&rig.phases);
+    store_open(&rig.reducer.store, n, device_find("cpu"));
+    rig.reducer.store.device = device;
+    rig.reducer.selector = selector_open(exact(), &rig.reducer.store, k, NULL);
     struct exchange_setup setup = {.comm = c,
                                    .n = n,
                                    .k_max = k,
-                                   .store = &rig.store,
-                                   .selector = rig.selector,
+                                   .store = &rig.reducer.store,
+                                   .selector = rig.reducer.selector,
                                    .phases = &rig.phases,
                                    .bucket_bytes = bucket_bytes};
-    exchange_open(&rig.exchange, exchange_named(row), &setup);
+    exchange_open(&rig.reducer.exchange, exchange_named(row), &setup);
 }
 
 static void close_on(void) {
-    rig.store.device = device_find("cpu");
-    rig_close();
+    rig.reducer.store.device = device_find("cpu");
+    reducer_close(&rig.reducer);
 }
 
 static const char *const rows[] = {"dense", "dense-ovlp", "torus2d"};
@@ -80,10 +84,10 @@ static void make_all(const struct comm *c, size_t n, float *own, float *want) {
 
 static bool run_far(float *far, size_t n) {
     rig_no_memory();
-    exchange_begin(&rig.exchange, far, 1);
-    if (n > 10) exchange_ready(&rig.exchange, n - n / 4);
-    if (n > 10) exchange_ready(&rig.exchange, n / 2);
-    bool good = exchange_run(&rig.exchange, far, 1, &rig.sum);
+    exchange_begin(&rig.reducer.exchange, far, 1);
+    if (n > 10) exchange_ready(&rig.reducer.exchange, n - n / 4);
+    if (n > 10) exchange_ready(&rig.reducer.exchange, n / 2);
+    bool good = exchange_run(&rig.reducer.exchange, far, 1, &rig.sum);
     rig_memory_again();
     assert_int_equal(under_way, 0); /* whoever comes next may use both ends */
     return good;
@@ -197,10 +201,10 @@ static size_t counted_look(struct store *s, const float *dense, size_t n) {
 static void open_direct(struct comm *c, const char *row, const struct device_ops *device, struct store_ops *ops,
                         size_t n) {
     open_on(c, row, device, n, 1, 40);
-    host_store = rig.store.ops;
+    host_store = rig.reducer.store.ops;
     *ops = *host_store;
     ops->first_nonfinite = counted_look;
-    rig.store.ops = ops;
+    rig.reducer.store.ops = ops;
 }
 
 /* The sum is right, and made of copies of what the device holds. */

@@ -29,24 +29,18 @@ static const struct selector_ops *selector_named(const char *name) {
 
 static void open_row(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, enum way way,
                      enum reuse_rule rule) {
-    const struct selector_settings settings = {.period = 3, .rule = rule, .seed = 5};
-    struct exchange_setup setup = {.comm = c,
-                                   .n = N,
-                                   .k_max = K,
-                                   .phases = &rig.phases,
-                                   .wants_sent = true,
-                                   .oktopk = {.period = 2, .balance_period = 2, .thresholds = rule}};
-    setup.store = rig_open_memory(c, ops, N);
-    rig.selector = way == BY_SLICE ? selector_open_slices(select, &rig.store, K, &settings, slices, 4)
-                                   : selector_open(select, &rig.store, K, &settings);
-    if (ops->selects) setup.selector = rig.selector;
-    if (way == BY_LAYERS) setup.group = groups, setup.groups = 3;
-    (way == BY_LAYERS ? exchange_open_layers : exchange_open)(&rig.exchange, ops, &setup);
+    struct reducer_setup setup = {.ops = ops, .select = select};
+    setup.select_settings = (struct selector_settings){.period = 3, .rule = rule, .seed = 5};
+    setup.exchange =
+        (struct exchange_setup){.n = N, .k_max = K, .oktopk = {.period = 2, .balance_period = 2, .thresholds = rule}};
+    if (way == BY_SLICE) setup.slice = slices, setup.slices = 4;
+    if (way == BY_LAYERS) setup.exchange.group = groups, setup.exchange.groups = 3;
+    rig_open_setup(c, setup);
 }
 
 static bool good_state(struct err *e) {
     *e = (struct err){0};
-    return exchange_check(&rig.exchange, e);
+    return exchange_check(&rig.reducer.exchange, e);
 }
 
 static void good_steps(int from, int to) {
@@ -59,7 +53,7 @@ static void good_steps(int from, int to) {
 static void keep(void) {
     void *memory;
     kept.pieces = 0;
-    for (size_t i = 0; exchange_saved(&rig.exchange, i, &memory, &kept.bytes[i]); i++) {
+    for (size_t i = 0; exchange_saved(&rig.reducer.exchange, i, &memory, &kept.bytes[i]); i++) {
         assert_true(i + 1 < PIECES_MAX && kept.bytes[i] <= PIECE_BYTES);
         if (kept.bytes[i] > 0) memcpy(kept.piece[i], memory, kept.bytes[i]);
         kept.pieces++;
@@ -71,9 +65,9 @@ static void keep(void) {
 static void put_back(size_t piece, const unsigned char *changed) {
     void *memory;
     size_t bytes;
-    for (size_t i = 0; exchange_saved(&rig.exchange, i, &memory, &bytes); i++)
+    for (size_t i = 0; exchange_saved(&rig.reducer.exchange, i, &memory, &bytes); i++)
         if (bytes > 0) memcpy(memory, i == piece ? changed : kept.piece[i], bytes);
-    if (rig.exchange.ops->sparse) rig.store.ops->write(&rig.store, 0, N, kept.residual);
+    if (rig.reducer.exchange.ops->sparse) rig.reducer.store.ops->write(&rig.reducer.store, 0, N, kept.residual);
 }
 
 /* The i-th change of the word at `at`; false: there are no more. */
@@ -99,8 +93,8 @@ static bool skipped(const struct exchange_ops *ops, size_t piece, const struct s
 
 /* What ranks share and is changed on one of them alone is refused. */
 static bool shared(size_t piece) {
-    return rig.comm->size > 1 && piece == 0 && rig.exchange.ops->saved && rig.exchange.ops->check &&
-           !rig.exchange.ops->by_node;
+    return rig.comm->size > 1 && piece == 0 && rig.reducer.exchange.ops->saved && rig.reducer.exchange.ops->check &&
+           !rig.reducer.exchange.ops->by_node;
 }
 
 static void one_change(size_t piece, const unsigned char *changed, bool everywhere) {
@@ -109,11 +103,11 @@ static void one_change(size_t piece, const unsigned char *changed, bool everywhe
     bool mine = everywhere || c->rank == c->size - 1;
     put_back(piece, mine ? changed : kept.piece[piece]);
     bool good = good_state(&e);
-    if (!good && (!e.text[0] || strchr(e.text, '\n'))) fail_msg("%s says: %s", rig.exchange.ops->name, e.text);
+    if (!good && (!e.text[0] || strchr(e.text, '\n'))) fail_msg("%s says: %s", rig.reducer.exchange.ops->name, e.text);
     uint64_t same = !mine || memcmp(changed, kept.piece[piece], kept.bytes[piece]) == 0;
     comm_allreduce_u64(c, &same, 1, COMM_MIN);
-    if (same && !good) fail_msg("%s: a good state is refused: %s", rig.exchange.ops->name, e.text);
-    if (!same && good && !everywhere && shared(piece)) fail_msg("%s: ranks differ", rig.exchange.ops->name);
+    if (same && !good) fail_msg("%s: a good state is refused: %s", rig.reducer.exchange.ops->name, e.text);
+    if (!same && good && !everywhere && shared(piece)) fail_msg("%s: ranks differ", rig.reducer.exchange.ops->name);
     if (good) good_steps(STEPS, STEPS + 2);
 }
 

@@ -90,7 +90,7 @@ static void several_steps(struct comm *c, struct shape shape, enum kind kind, co
         for (int i = 0; i < o.n; i++) given[i] += rig.grad[i];
         struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
         rig_step(k);
-        if (w == wires[0]) within_bound(before, rig.exchange.ops, k);
+        if (w == wires[0]) within_bound(before, rig.reducer.exchange.ops, k);
         reference(&o, (int)k, w);
         agrees(&o);
         for (int i = 0; i < o.n; i++) summed[i] += (double)rig.u[i];
@@ -171,7 +171,7 @@ static void the_lower_end(struct comm *c) {
     double sent = (double)(c->counters[TRAFFIC_EXCHANGE].bytes_sent - before.bytes_sent) / 4;
     assert_true(fabs(sent - least) <= 2 * P);
     struct cost cost;
-    rig.exchange.ops->cost(&(struct cost_case){N, K, c->size, c->local_size}, &cost);
+    rig.reducer.exchange.ops->cost(&(struct cost_case){N, K, c->size, c->local_size}, &cost);
     assert_true(cost.words == (2.0 * K + N) * (P - 1) / P);
     rig_close();
 }

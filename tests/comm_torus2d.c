@@ -27,7 +27,7 @@ static void one_step(struct comm *c, size_t n, enum kind kind) {
     make_gradient(kind, c->rank, c->size, 5, n, rig.grad);
     struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
     rig_step(1);
-    within_bound(before, rig.exchange.ops, 1);
+    within_bound(before, rig.reducer.exchange.ops, 1);
     assert_int_equal(rig.sum.global_nnz, n);
     assert_int_equal(rig.sum.local_nnz, n);
     for (size_t i = 0; i < n; i++)

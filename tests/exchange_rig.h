@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "comm/exchange.h"
+#include "comm/reducer.h"
 #include "tests/test_device.h"
 
 enum { RIG_N = 1100 }; /* the largest n */
@@ -71,9 +71,7 @@ static inline void make_gradient(enum kind kind, int rank, int P, int step, size
 struct rig {
     struct comm *comm;
     size_t n;
-    struct store store, bare; /* bare: for rows without a residual where the gradient is not in host memory */
-    struct selector *selector;
-    struct exchange exchange;
+    struct reducer reducer;
     struct phases phases;
     struct exchange_sum sum;
     float grad[RIG_N], residual[RIG_N], u[RIG_N]; /* [n] */
@@ -81,35 +79,26 @@ struct rig {
 };
 static struct rig rig;
 
-/* Gradient and stores. Returns the store that a row of this kind is to get. */
-static inline struct store *rig_open_memory(struct comm *c, const struct exchange_ops *ops, size_t n) {
+/* setup: all but the device, comm, phases and wants_sent, which every test has. */
+static inline void rig_open_setup(struct comm *c, struct reducer_setup setup) {
     rig.comm = c;
-    rig.n = n;
+    rig.n = setup.exchange.n;
     phases_reset(&rig.phases);
-    rig.device_grad = device_twin(rig.grad, n);
-    store_open(&rig.store, n, test_device());
-    if (ops->sparse) return &rig.store;
-    if (device_is_host(test_device())) return NULL;
-    store_open_bare(&rig.bare, n, test_device());
-    return &rig.bare;
+    rig.device_grad = device_twin(rig.grad, rig.n);
+    setup.device = test_device();
+    setup.exchange.comm = c;
+    setup.exchange.phases = &rig.phases;
+    setup.exchange.wants_sent = true; /* so that it is looked at wherever there is a sum */
+    reducer_open(&rig.reducer, &setup);
 }
 
-/* extra: what else to set up; the fields that every test has are filled in here. With groups it runs by layers. */
+/* extra: what else to set up. With groups it runs by layers. */
 static inline void rig_open_with(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select,
                                  size_t n, size_t k_max, const struct exchange_setup *extra) {
-    struct exchange_setup setup = *extra;
-    setup.store = rig_open_memory(c, ops, n);
-    rig.selector = selector_open(select, &rig.store, k_max, NULL);
-    setup.comm = c;
-    setup.n = n;
-    setup.k_max = k_max;
-    setup.phases = &rig.phases;
-    setup.wants_sent = true; /* so that it is looked at wherever there is a sum */
-    if (ops->selects) setup.selector = rig.selector;
-    if (setup.groups > 0)
-        exchange_open_layers(&rig.exchange, ops, &setup);
-    else
-        exchange_open(&rig.exchange, ops, &setup);
+    struct reducer_setup setup = {.ops = ops, .select = select, .exchange = *extra};
+    setup.exchange.n = n;
+    setup.exchange.k_max = k_max;
+    rig_open_setup(c, setup);
 }
 
 static inline void rig_open(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, size_t n,
@@ -119,10 +108,7 @@ static inline void rig_open(struct comm *c, const struct exchange_ops *ops, cons
 }
 
 static inline void rig_close(void) {
-    exchange_close(&rig.exchange);
-    selector_close(rig.selector);
-    store_close(&rig.store);
-    store_close(&rig.bare);
+    reducer_close(&rig.reducer);
     device_twin_free(rig.device_grad, rig.grad);
 }
 
@@ -165,10 +151,17 @@ static inline void rig_memory_again(void) {
 static inline bool rig_run(size_t k) {
     device_fill(rig.device_grad, rig.grad, rig.n);
     rig_no_memory();
-    bool good = exchange_run(&rig.exchange, rig.device_grad, k, &rig.sum);
+    bool good = exchange_run(&rig.reducer.exchange, rig.device_grad, k, &rig.sum);
     rig_memory_again();
     device_download(rig.grad, rig.device_grad, rig.n);
     return good;
+}
+
+/* rig.residual from the store; nothing is left in a row that has none. */
+static inline void rig_residual(void) {
+    struct store *s = &rig.reducer.store;
+    memset(rig.residual, 0, sizeof rig.residual);
+    if (s->acc) s->ops->read(s, 0, rig.n, rig.residual);
 }
 
 /* rig.u and rig.residual from rig.sum and the store. */
@@ -182,7 +175,7 @@ static inline void rig_unfold(void) {
         assert_true(sparse_valid(s, rig.n));
         for (size_t i = 0; i < s->nnz; i++) rig.u[s->idx[i]] = s->val[i];
     }
-    rig.store.ops->read(&rig.store, 0, rig.n, rig.residual);
+    rig_residual();
 }
 
 /* One step from rig.grad; then rig.u and rig.residual hold what it made. Nothing is allocated in it (rig_no_memory). */
@@ -205,17 +198,17 @@ static inline bool rig_step_with_overlap(enum kind kind, int step, size_t k, enu
     for (size_t i = 0; i < rig.n; i++) rig.grad[i] = NAN;
     device_fill(rig.device_grad, rig.grad, rig.n);
     rig_no_memory();
-    if (how != WITHOUT_BEGIN) exchange_begin(&rig.exchange, rig.device_grad, k);
+    if (how != WITHOUT_BEGIN) exchange_begin(&rig.reducer.exchange, rig.device_grad, k);
     while (from > 0) {
         size_t now = 1 + rng_below(&r, (uint32_t)(rig.n / 3 + 1));
         size_t next = now < from ? from - now : 0;
         test_device()->to_device(rig.device_grad + next, whole + next, (from - next) * sizeof *whole);
         from = next;
         if (how != RANDOMLY_READY) continue;
-        exchange_ready(&rig.exchange, from);
+        exchange_ready(&rig.reducer.exchange, from);
         if (rng_below(&r, 4) == 0) usleep(rng_below(&r, 300));
     }
-    bool good = exchange_run(&rig.exchange, rig.device_grad, k, &rig.sum);
+    bool good = exchange_run(&rig.reducer.exchange, rig.device_grad, k, &rig.sum);
     rig_memory_again();
     device_download(rig.grad, rig.device_grad, rig.n);
     return good;
@@ -263,7 +256,7 @@ static inline bool inside(const struct sparse *s, const struct sparse *u) {
  * Rows that add up before they select, and dense ones, cannot say. */
 static inline void sent_is_u(enum kind kind) {
     static double missing[RIG_N];
-    const struct exchange_ops *ops = rig.exchange.ops;
+    const struct exchange_ops *ops = rig.reducer.exchange.ops;
     const struct sparse *sent = rig.sum.sent, *delivered = rig.sum.delivered;
     assert_true((sent != NULL) == (delivered != NULL));
     if ((sent != NULL) != (ops->sparse && !ops->by_node)) fail_msg("%s: sparse, by_node and sent", ops->name);
