@@ -136,6 +136,7 @@ static bool open_file(struct out_file *o, const char *path, const char *option, 
         good = make_temporary(o, mode, e);
     }
     if (!good) forget(o);
+    if (good) errno = 0; /* see out_file_close */
     return good;
 }
 
@@ -165,9 +166,10 @@ static bool may_replace(const struct out_file *o, const char **why) {
 
 bool out_file_close(struct out_file *o, struct err *e) {
     const char *why = NULL;
+    const int earlier = ferror(o->file) ? errno : 0; /* the stream does not know why; what succeeds leaves errno */
     errno = 0;
     bool good = fflush(o->file) == 0 && !ferror(o->file) && (!o->temporary || fsync(fileno(o->file)) == 0);
-    int reason = errno ? errno : EIO;
+    int reason = errno ? errno : earlier ? earlier : EIO;
     if (fclose(o->file) != 0 && good) good = false, reason = errno;
     if (good && o->temporary && !may_replace(o, &why)) good = false;
     if (good && o->temporary && rename(o->temporary, o->target) != 0) good = false, reason = errno;

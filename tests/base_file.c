@@ -317,11 +317,19 @@ static void what_fails_changes_nothing(void **state) {
     small = usual;
     small.rlim_cur = 20;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    /* What is more than a buffer fails while it is written, and nothing is left to do in the end. */
+    char *more = mem_zalloc(3 * BUFSIZ + 1, 1, "a text"), said[2][sizeof e.text];
+    memset(more, 'x', 3 * BUFSIZ);
     bool written = write_to("file", "much more than twenty bytes", &e);
+    memcpy(said[0], e.text, sizeof e.text);
+    const int status = err_status(&e);
+    written |= write_to("file", more, &e);
+    memcpy(said[1], e.text, sizeof e.text);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    mem_free(more);
     assert_false(written);
-    assert_non_null(strstr(e.text, "File too large"));
-    assert_int_equal(err_status(&e), EXIT_SYSTEM);
+    for (int i = 0; i < 2; i++) assert_non_null(strstr(said[i], "File too large"));
+    assert_true(status == EXIT_SYSTEM && err_status(&e) == EXIT_SYSTEM);
     holds("file", "precious");
     assert_int_equal(entries(), before);
 }

@@ -184,6 +184,9 @@ unset SLOW_THREADS
 # -- other files --------------------------------------------------------------------------------------------------------------
 faulty 2 "write my.net 1 0 ENOSPC" p2p --sizes 4:64:4 --repeat 2 --out "$W/my.net"
 check "a network of p2p that does not fit: status 1" ends $? 1 "No space left on device"
+rm -rf "$W/run"
+faulty 1 "write vocabulary.txt 1 0 ENOSPC" --model lstm --hidden 4 --bptt 3 --data synthetic-text:200x50x50 --batch 2 --steps 2 --out "$W/run"
+check "a vocabulary that does not fit: status 1, and why" ends $? 1 "vocabulary.txt: No space left on device"
 # What is said to be kept is there.
 wild="--data synthetic:64x8 --batch 4 --progress none"
 rm -rf "$W/run"
