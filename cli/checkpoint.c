@@ -392,10 +392,11 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     mem_free(param);
     mem_free(moments);
     r->id = p.run_id;
-    r->step = r->first_step = r->checkpoint_last = (size_t)p.step;
+    r->step = r->first_step = (size_t)p.step;
+    r->checkpoint_last = r->dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
     r->averaged_at = p.averaged ? r->step : SIZE_MAX;
     r->log.start = p.start;
-    r->damaged = from->damaged;
+    r->damaged = r->dir.elsewhere ? 0 : from->damaged;
     optimiser_set_steps(&r->optimiser, p.step);
     return !failed;
 }

@@ -348,8 +348,9 @@ static bool check_outputs(const struct options *o, struct err *e) {
 
 /* What a run leaves. Last the log, of which a resumed run cuts rows: nothing after it can go wrong. */
 static bool open_files(struct run *r, const struct checkpoint *from, struct err *e) {
-    return run_dir_enter(r, from->options ? from : NULL, e) && open_extras(r, e) && write_vocabulary(r, e) &&
-           log_open(r, e);
+    const struct checkpoint *resumed = from->options ? from : NULL;
+    return run_dir_enter(r, resumed, e) && open_extras(r, e) && write_vocabulary(r, e) &&
+           run_dir_turn_back(r, resumed, e) && log_open(r, e);
 }
 
 /* Options, data and length of the run, which say whether there is anything to do. */

@@ -136,8 +136,10 @@ static bool lock(struct run_lock *l, const char *dir, enum run_lock_use use, str
 }
 
 bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e) {
-    const bool itself = same_directory(r->options.out, from->run_dir);
-    if (r->comm->rank == 0 && itself && !r->options.dry_run)
+    uint64_t elsewhere = !same_directory(r->options.out, from->run_dir);
+    comm_bcast(r->comm, 0, &elsewhere, sizeof elsewhere);
+    r->dir.elsewhere = elsewhere != 0;
+    if (r->comm->rank == 0 && !elsewhere && !r->options.dry_run)
         lock(&r->dir.lock, r->options.out, RUN_LOCK_WRITE, e);
     else if (r->comm->rank == 0)
         lock(&r->dir.source, from->run_dir, RUN_LOCK_READ, e);
@@ -172,6 +174,16 @@ bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) 
     return !comm_agree(r->comm, e);
 }
 
+bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e) {
+    struct err left = {0};
+    const bool damaged = from && from->damaged > 0 && !r->dir.elsewhere;
+    if (r->comm->rank == 0 && from && !damaged)
+        checkpoint_discard(r->options.out, (long long)from->step, INT64_MAX, &left);
+    if (left.text[0])
+        err_set(e, "cannot go on from step %llu: %s; move it away", (unsigned long long)from->step, left.text);
+    return !comm_agree(r->comm, e);
+}
+
 /* The directories that were made go, from the last one up, and the vocabulary with them. */
 static void remove_made(const char *out, int made) {
     char path[DIR_MAX];
@@ -196,17 +208,26 @@ void run_dir_leave(struct run *r, bool abandon) {
 /* -- is there anything left to do? -----------------------------------------------------------------------------------
  */
 
-static bool log_ends(const struct run *r) {
-    char *path = mem_printf("%s/run.jsonl", r->options.out);
+static bool log_ends(const struct run *r, const char *dir) {
+    char *path = mem_printf("%s/run.jsonl", dir);
     bool ends = log_rows_end(path, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true");
     mem_free(path);
     return ends;
 }
 
+/* Where the run that is resumed is done, nothing is done in --out. */
+static bool is_done(struct run *r, const struct checkpoint *from) {
+    struct options *o = &r->options;
+    if (from->step != r->stop) return false;
+    if (log_ends(r, o->out)) return true;
+    if (!r->dir.elsewhere || strlen(from->run_dir) >= sizeof o->out || !log_ends(r, from->run_dir)) return false;
+    strcpy(o->out, from->run_dir);
+    return true;
+}
+
 bool run_dir_is_done(struct run *r, const struct checkpoint *from) {
-    uint64_t done = 0;
-    if (r->comm->rank == 0 && from->step == r->stop) done = log_ends(r);
-    if (done && !r->options.dry_run) { /* a kill in its last moment may have left a checkpoint half removed */
+    uint64_t done = r->comm->rank == 0 && is_done(r, from);
+    if (done && r->dir.lock.open) { /* a kill in its last moment may have left a checkpoint half removed */
         struct err left = {0};
         checkpoint_tidy(r->options.out, &left);
     }

@@ -5,6 +5,7 @@
  *        run_dir_fits        can the run write there? nothing is written
  *        run_dir_is_done     is there nothing left to do?
  *        run_dir_enter       the directory is there, locked and this run's
+ *        run_dir_turn_back   what the run did after the checkpoint that it goes on from does not count any more
  *        run_dir_leave       the lock is given back
  */
 #ifndef ST_CLI_RUN_DIR_H
@@ -15,10 +16,11 @@
 
 struct run;
 
-/* On rank 0; zero elsewhere. */
+/* On rank 0 but for the last; zero on the others. */
 struct run_dir {
     struct run_lock lock, source; /* of --out; of the directory that --resume reads, where that is another one */
     int made;                     /* so many directories were made: --out and those above it */
+    bool elsewhere;               /* on all ranks: --resume reads another directory than --out */
 };
 
 /* --resume: the directory of the run that it reads must be nobody else's: where the run goes on in it, from here to
@@ -32,11 +34,16 @@ bool run_dir_is_free(const char *out, struct err *e);
  * with one that holds no run. from: the checkpoint that was found; NULL without --resume. */
 bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e);
 
-/* The log in --out ends with the summary of the run at this checkpoint, where it is to stop. */
+/* The log in --out, or in the directory that --resume reads, which is --out then, ends with the summary of the run at
+ * this checkpoint, where it is to stop. */
 bool run_dir_is_done(struct run *r, const struct checkpoint *from);
 
 /* Makes --out, locks it unless that is done, and looks again. Nothing happens without --out. */
 bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e);
+
+/* Checkpoints in --out of later steps than this one go, as their rows are going to: a run that was killed would be
+ * resumed from them, and has other rows by then. Those that have been passed by as damaged stay. */
+bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e);
 
 /* The other directory has been read. */
 void run_dir_close_source(struct run *r);

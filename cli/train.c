@@ -280,6 +280,11 @@ static bool evaluation_missing(const struct run *r) {
     return run_evaluates(r) && r->step > 0 && !l->made && !l->evaluated && evaluation_after(r, r->step - 1) == r->step;
 }
 
+/* A run that goes on in another directory, and only as far as it has come already, has no checkpoint there yet. */
+static bool leaves_none(const struct run *r) {
+    return r->options.out[0] && r->step > 0 && r->step == r->stop && r->checkpoint_last != r->step;
+}
+
 /* With what is left in the end. */
 static bool ended_well(const struct run *r, struct err *e) {
     char kept[96];
@@ -293,6 +298,7 @@ bool run_train(struct run *r, int *status, struct err *e) {
     r->comm->traffic = TRAFFIC_CONTROL;
     if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing)) evaluate(r, r->step > 0 && !missing);
     r->eval_next = next_evaluation(r);
+    if (leaves_none(r)) checkpoint(r, true);
     phases_restart(&r->phases);
     while (r->step < r->stop && !stop) {
         bool must_meet = meeting_needed(r);

@@ -226,6 +226,57 @@ if calls_fail "a run that cannot begin leaves no directory"; then
     check "one that was there before stays" [ -d "$W/old" -a ! -e "$W/old/a" ]
 fi
 
+# -- back to an earlier checkpoint, though later ones are whole ---------------------------------------------------------------
+# steps_of DIR: of its checkpoints. as_whole NAME P: resumed, the run in $W/b$P comes to the rows and bits that $W/a$P has
+steps_of() { find "$1" -name 'checkpoint-*' | sed 's/.*-0*//' | sort -n | tr '\n' ' '; }
+as_whole() {
+    start "$2" --resume "$W/b$2"
+    check "$1, P = $2: the same bits" same "$(hash_of "$W/b$2")" "$(hash_of "$W/a$2")"
+    check "$1, P = $2: each step once" [ "$(grep -c '"type":"step"' "$W/b$2/run.jsonl")" -eq 12 ] && continuous "$W/b$2"
+}
+# stop_of STEPS P: the epochs of so many
+stop_of() { awk "BEGIN { print $1 * 4 * $2 / 96 }"; }
+for p in 1 3; do
+    rm -rf "$W/b$p"
+    cp -r "$W/a$p" "$W/b$p"
+    start $p --resume "$W/b$p/checkpoint-00000004" --stop-at "$(stop_of 6 $p)"
+    check "those after it are not gone on with, P = $p" [ "$(steps_of "$W/b$p")" = "4 6 " ]
+    as_whole "back to an earlier checkpoint" $p
+    start $p --resume "$W/a$p/checkpoint-00000004" --stop-at "$(stop_of 6 $p)" --out "$W/b$p"
+    check "nor those of the same run elsewhere, P = $p" [ "$(steps_of "$W/b$p")" = "6 " ]
+    as_whole "back to one of another directory" $p
+
+    # -- elsewhere, and only as far as it has come -----------------------------------------------------------------------
+    start $p --resume "$W/a$p/checkpoint-00000008" --stop-at "$(stop_of 8 $p)" --out "$W/new"
+    check "what stops where it begins has a checkpoint there, P = $p" [ "$(steps_of "$W/new")" = "8 " ]
+    start $p --resume "$W/new"
+    check "from which it goes on, P = $p" same "$(hash_of "$W/new")" "$(hash_of "$W/a$p")"
+    rm -r "$W/new"
+    note "$W/a$p"
+    check "a complete run is not begun elsewhere, P = $p" unmade "$W/new" says 0 "a$p is complete: " $p --resume "$W/a$p" --out "$W/new"
+    check "nor is it touched, P = $p" untouched "$W/a$p" true
+done
+if calls_fail "killed when it goes back to an earlier checkpoint"; then
+    for p in 1 3; do
+        for call in 1 2; do # before the log is cut, and after
+            rm -rf "$W/b$p"
+            cp -r "$W/a$p" "$W/b$p"
+            faulty $p "rename,renameat,renameat2 run.jsonl.tmp $((2 - call)) 1 KILL; openat checkpoint-00000005.tmp $((call - 1)) 1 KILL" --resume "$W/b$p/checkpoint-00000004" --checkpoint-every 1
+            check "killed when it goes back, $call, P = $p" [ $? -eq 137 ]
+            as_whole "killed when it goes back, $call" $p
+        done
+        faulty $p "write checkpoint- 1 0 ENOSPC" --resume "$W/a$p/checkpoint-00000008" --out "$W/new"
+        check "no checkpoint is kept where there is none yet, P = $p" told $? "No space left on device; there is no checkpoint yet" 1
+        rm -r "$W/new"
+    done
+    rm -rf "$W/b1"
+    cp -r "$W/a1" "$W/b1"
+    touch "$W/b1/checkpoint-00000012/notes"
+    cp "$W/b1/run.jsonl" "$W/noted"
+    check "one with somebody's file in it is in the way" mistaken "checkpoint-00000012 is left as it is: it holds notes" 1 --resume "$W/b1/checkpoint-00000004"
+    check "and the log is as it was" cmp -s "$W/noted" "$W/b1/run.jsonl"
+fi
+
 # -- what cannot be one run, and what cannot be made ----------------------------------------------------------------------------
 start 1 $common --out "$W/two"
 sed -i 's/"run":"[0-9a-f]*"/"run":"0123456789abcdef"/' "$W/two/run.jsonl"
