@@ -139,7 +139,8 @@ bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e
     uint64_t elsewhere = !same_directory(r->options.out, from->run_dir);
     comm_bcast(r->comm, 0, &elsewhere, sizeof elsewhere);
     r->dir.elsewhere = elsewhere != 0;
-    if (r->comm->rank == 0 && !elsewhere && !r->options.dry_run)
+    /* A run that is complete can say so where nothing may be written; another finds that out in run_dir_enter. */
+    if (r->comm->rank == 0 && !elsewhere && !r->options.dry_run && access(r->options.out, W_OK) == 0)
         lock(&r->dir.lock, r->options.out, RUN_LOCK_WRITE, e);
     else if (r->comm->rank == 0)
         lock(&r->dir.source, from->run_dir, RUN_LOCK_READ, e);

@@ -24,7 +24,7 @@ struct run_dir {
 };
 
 /* --resume: the directory of the run that it reads must be nobody else's: where the run goes on in it, from here to
- * run_dir_leave. With --dry-run nothing is written there. */
+ * run_dir_leave. With --dry-run, and where nothing can be, nothing is written there. */
 bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e);
 
 /* Nobody writes in this directory, if there is one. Not collective. */

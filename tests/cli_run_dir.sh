@@ -256,6 +256,15 @@ for p in 1 3; do
     check "a complete run is not begun elsewhere, P = $p" unmade "$W/new" says 0 "a$p is complete: " $p --resume "$W/a$p" --out "$W/new"
     check "nor is it touched, P = $p" untouched "$W/a$p" true
 done
+if calls_fail "a complete run that may not be written"; then
+    for p in 1 3; do
+        unwritable="access,faccessat,faccessat2 a$p\$ 1 0 EACCES; openat /lock\$ 1 0 EACCES"
+        faulty $p "$unwritable" --resume "$W/a$p"
+        check "a complete run that may not be written says so, P = $p" [ "$?/$(grep -c 'is complete' "$W/out")" = 0/1 ]
+        faulty $p "$unwritable" --resume "$W/a$p" --steps 14
+        check "and does not go on there, P = $p" told $? "a$p/lock: Permission denied; choose another --out"
+    done
+fi
 if calls_fail "killed when it goes back to an earlier checkpoint"; then
     for p in 1 3; do
         for call in 1 2; do # before the log is cut, and after
