@@ -34,16 +34,20 @@ long long checkpoint_step_of(const char *name) {
     return step >= 0 && strcmp(name, whole) == 0 ? step : -1;
 }
 
+/* A list that breaks off is none: what would have come may be newer than what came. */
 long long checkpoint_newest(const char *dir, long long before) {
     DIR *d = opendir(dir);
     if (!d) return -1;
     long long best = -1;
+    errno = 0;
     for (struct dirent *entry; (entry = readdir(d));) {
         long long step = checkpoint_step_of(entry->d_name);
         if (step > best && step < before) best = step;
     }
+    int reason = errno;
     closedir(d);
-    return best;
+    errno = reason;
+    return reason ? -1 : best;
 }
 
 /* Whatever it is: who reads it says what is wrong with it. */
@@ -70,6 +74,7 @@ bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct
         return true;
     }
     long long step = checkpoint_newest(dir, INT64_MAX);
+    if (step < 0 && errno) return err_with(e, err_of_errno(errno), "cannot %s %s: %s", use->verb, dir, strerror(errno));
     if (step < 0) return err_set(e, "cannot %s %s: there is no checkpoint in it; %s", use->verb, dir, use->advice);
     snprintf(found->path, sizeof found->path, "%s/%s%08lld", dir, prefix, step);
     snprintf(found->run_dir, sizeof found->run_dir, "%s", dir);

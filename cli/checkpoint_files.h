@@ -46,7 +46,8 @@ void checkpoint_name(char path[CHECKPOINT_PATH_MAX], const char *dir, long long 
 
 /* The step in such a name without its directory, or -1. */
 long long checkpoint_step_of(const char *name);
-/* The newest checkpoint in dir of a step before this one, or -1. */
+/* The newest checkpoint in dir of a step before this one, or -1: with errno 0 there is none, else dir cannot be read.
+ */
 long long checkpoint_newest(const char *dir, long long before);
 
 /* Finds the newest checkpoint of a run's directory, or takes dir as one: use, path, run_dir and named. */

@@ -91,13 +91,19 @@ static bool say_busy(int file, const char *dir, struct err *e) {
 
 /* -- the file ------------------------------------------------------------------------------------------------------ */
 
+static bool cannot_read(const char *dir, struct err *e) {
+    return err_system(e, "cannot read %s/%s: %s", dir, name, strerror(errno));
+}
+
 /* Nobody else's file may be written on: no link to one, no file of another program. */
 static bool is_ours(int file, const char *dir, struct err *e) {
     struct stat info;
     char text[sizeof ours] = "";
-    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1)
+    if (fstat(file, &info) != 0) return cannot_read(dir, e);
+    if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
         return err_set(e, "%s/%s is not a regular file of its own; remove it, or choose another --out", dir, name);
     ssize_t bytes = pread(file, text, sizeof ours - 1, 0);
+    if (bytes < 0) return cannot_read(dir, e);
     return bytes == 0 || strcmp(text, ours) == 0 ||
            err_set(e, "%s/%s is not a lock of sparsetrain; move it away, or choose another --out", dir, name);
 }

@@ -158,6 +158,12 @@ for call in 2 3 4; do # the first says whose run it is
 done
 unresumed "a new log for which there is no room" "fsync run.jsonl.tmp 1 1 ENOSPC" "cannot rewrite $W/run/run.jsonl: No space left on device"
 unresumed "a new log that cannot take the place of the old one" "$rename run.jsonl.tmp 1 1 EIO" "cannot rewrite $W/run/run.jsonl: Input/output error"
+# Whether there is a checkpoint cannot be told where the directory cannot be read: nobody is told to begin anew.
+for rule in "openat run\$ 1 1" "newfstatat run\$ 2 2" "getdents64 run\$ 1 1" "getdents64 run\$ 2 2"; do
+    unresumed "a directory that cannot be read: $rule" "$rule EIO" "cannot resume from $W/run: Input/output error"
+done
+unresumed "a lock that cannot be looked at" "newfstatat /lock\$ 1 1 EIO" "cannot read $W/run/lock: Input/output error"
+unresumed "a lock that cannot be read" "pread64 /lock\$ 1 1 EIO" "cannot read $W/run/lock: Input/output error"
 unresumed "too many open files for a checkpoint" "openat model.ckpt 1 0 EMFILE" "model.ckpt: Too many open files"
 
 # -- threads end before what they read goes away ----------------------------------------------------------------------------
