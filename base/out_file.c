@@ -97,12 +97,19 @@ static bool take_stream(struct out_file *o, int number, struct err *e) {
     return refused(o, reason, e);
 }
 
+/* Names of the program's own are those of one process at a time: what a kill has left under it goes. */
+static void name_temporary(struct out_file *o, int try) {
+    mem_free(o->temporary);
+    o->temporary =
+        o->own ? mem_printf("%s.tmp", o->target) : mem_printf("%s.tmp.%ld.%d", o->target, (long)getpid(), try);
+    if (o->own) unlink(o->temporary);
+}
+
 /* A new file beside the target, which nobody else has made. */
 static bool make_temporary(struct out_file *o, mode_t mode, struct err *e) {
     int file = -1;
     for (int i = 0; file < 0 && i < TRIES; i++) {
-        mem_free(o->temporary);
-        o->temporary = mem_printf("%s.tmp.%ld.%d", o->target, (long)getpid(), i);
+        name_temporary(o, i);
         file = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (file < 0 && errno != EEXIST) break;
     }

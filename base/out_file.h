@@ -36,7 +36,8 @@ bool out_file_check(const char *path, const char *option, struct err *e);
 bool out_file_open(struct out_file *o, const char *path, const char *option, struct err *e);
 
 /* The same for a name of the program's own, as of a file in the directory of a run: there a link is replaced, not
- * followed, since nobody has asked for it. */
+ * followed, since nobody has asked for it. No two processes may do so at once: the new file is NAME.tmp, and what a
+ * kill has left there is replaced. */
 bool out_file_replace(struct out_file *o, const char *path, struct err *e);
 
 /* The file is complete: on the disk and in its place. False: something went wrong, now or while it was written, and

@@ -251,6 +251,31 @@ static void own_names_follow_no_link(void **state) {
     holds("fresh", "own");
 }
 
+/* What a kill has left is gone when the file is written again: a file, or a link, which is not followed. */
+static void nothing_is_left_of_own_names(void **state) {
+    (void)state;
+    struct err e = {0};
+    struct out_file o;
+    const int before = entries();
+    assert_true(out_file_replace(&o, at("fresh"), &e));
+    fclose(o.file);
+    mem_free(o.target);
+    mem_free(o.temporary);
+    assert_int_equal(entries(), before + 1);
+    assert_true(out_file_replace(&o, at("fresh"), &e));
+    fputs("whole", o.file);
+    assert_true(out_file_close(&o, &e));
+    holds("fresh", "whole");
+    assert_int_equal(entries(), before + 1);
+    assert_int_equal(symlink("file", at("fresh.tmp")), 0);
+    assert_true(out_file_replace(&o, at("fresh"), &e));
+    fputs("again", o.file);
+    assert_true(out_file_close(&o, &e));
+    holds("fresh", "again");
+    holds("file", "precious");
+    assert_int_equal(entries(), before + 1);
+}
+
 static void nothing_else_is_replaced(void **state) {
     (void)state;
     static const struct {
@@ -433,6 +458,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(own_files, make_top, remove_top),
         cmocka_unit_test_setup_teardown(files_are_replaced, make_top, remove_top),
         cmocka_unit_test_setup_teardown(own_names_follow_no_link, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(nothing_is_left_of_own_names, make_top, remove_top),
         cmocka_unit_test_setup_teardown(nothing_else_is_replaced, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_be_written, make_top, remove_top),
         cmocka_unit_test_setup_teardown(what_fails_changes_nothing, make_top, remove_top),

@@ -14,8 +14,8 @@ fi
 ends() { told "$1" "$3" "$2"; }
 # tidy DIR: nothing half-written is left in it
 tidy() {
-    why="left: $(find "$1" -name '*.tmp' -o -name '*.old')"
-    [ -z "$(find "$1" -name '*.tmp' -o -name '*.old')" ]
+    why="left: $(find "$1" -name '*.tmp*' -o -name '*.old*')"
+    [ -z "$(find "$1" -name '*.tmp*' -o -name '*.old*')" ]
 }
 # steps_of DIR: of its checkpoints
 steps_of() { find "$1" -name 'checkpoint-*' | sed 's/.*-0*//' | sort -n | tr '\n' ' '; }
@@ -165,6 +165,23 @@ done
 unresumed "a lock that cannot be looked at" "newfstatat /lock\$ 1 1 EIO" "cannot read $W/run/lock: Input/output error"
 unresumed "a lock that cannot be read" "pread64 /lock\$ 1 1 EIO" "cannot read $W/run/lock: Input/output error"
 unresumed "too many open files for a checkpoint" "openat model.ckpt 1 0 EMFILE" "model.ckpt: Too many open files"
+
+# A vocabulary that a kill has left half-written goes when the run goes on, or begins again.
+words="--model lstm --hidden 4 --bptt 3 --data synthetic-text:200x50x50 --batch 2 --eval-every never --progress none"
+for p in 1 2; do
+    for at in write fsync rename; do
+        rm -rf "$W/words"
+        # shellcheck disable=SC2086
+        FAIL_RANK=0 faulty $p "$at vocabulary.txt 1 1 KILL" $words --steps 2 --out "$W/words"
+        check "killed at a vocabulary's $at, on $p ranks: it is there by half" [ $? -eq 137 -a -e "$W/words/vocabulary.txt.tmp" ]
+        # shellcheck disable=SC2086
+        start $p $words --steps 2 --out "$W/words"
+        check "begun again: nothing is left" tidy "$W/words"
+        FAIL_RANK=0 faulty $p "$at vocabulary.txt 1 1 KILL" --resume "$W/words" --steps 4
+        start $p --resume "$W/words" --steps 4
+        check "resumed: nothing is left" tidy "$W/words"
+    done
+done
 
 # -- threads end before what they read goes away ----------------------------------------------------------------------------
 # Not one run of these crashes, however slow its threads are.
