@@ -61,6 +61,43 @@ for rule in "write $W" "wrote $W 1 1 EIO" "write $W 1 1 EMOOD"; do
     check "what is no rule is not taken for one: ${rule##*/}" [ "$status:$(grep -c '^failing: ' "$W/out")" = 98:1 ]
 done
 
+# -- what is good, and what is not ------------------------------------------------------------------------------------------------
+mkdir "$W/judge"
+# judged CHANGE: what the campaigns say of a run that ended well, after this was done in its directory
+judged() {
+    rm -rf "$W/judge/run"
+    cp -a "$W/judge/whole2-12" "$W/judge/run"
+    (cd "$W/judge/run" && eval "$1")
+    # shellcheck disable=SC2016 # for the other shell
+    judging 'lost "$work/run" && echo gone; same_end "$work/run"'
+}
+judging() {
+    (
+        work=$W/judge out=$W/judge program=$PROGRAM
+        . scripts/mpi-env.sh
+        . scripts/jobs.sh
+        . scripts/soak/lib.sh
+        undisturbed
+        eval "$1"
+    )
+}
+judging :
+twelve=checkpoint-00000012
+check "an undisturbed run is good" [ -z "$(judged :)" ]
+# bad WHAT-IS-SAID CHANGE
+bad() {
+    said="$(judged "$2" 2> /dev/null | tr '\n' ' ')"
+    check "not good: $1" [ "$said" = "$1 " ]
+}
+bad "other $twelve/rank0001.ckpt" "truncate -s -1 $twelve/rank0001.ckpt"
+bad "other $twelve/rank0000.ckpt" "printf %024d 0 | dd of=$twelve/rank0000.ckpt bs=1 seek=2000 conv=notrunc"
+bad "other checkpoint-00000009/model.ckpt" "rm checkpoint-00000009/model.ckpt"
+bad "no $twelve" "rm -r $twelve"
+bad "gone no $twelve" "rm -r checkpoint-*"
+bad "left over: vocabulary.txt.tmp.1.0" ": > vocabulary.txt.tmp.1.0"
+bad "left over: $twelve.old" "mkdir $twelve.old"
+bad "other rows: < step step=4" "sed -i 's/\"step\":5,/\"step\":4,/' run.jsonl"
+
 # -- the campaigns, short -------------------------------------------------------------------------------------------------------
 for part in faults kills crafted; do
     sh scripts/soak.sh $part --short --out "$W/soak" > "$W/out" 2> "$W/err"

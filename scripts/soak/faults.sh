@@ -42,7 +42,10 @@ judge() {
     then=-
     case $1:$status in
     *:124) verdict="hangs" && return ;;
-    KILL:137 | *:0 | *:1 | *:2) ;;
+    KILL:137 | *:0 | *:1 | KILL:2 | SHORT:2) ;;
+    *:2) # the user's mistake, where the system failed; but no kernel has fcntl fail so
+        [ "$call" = fcntl ] || { verdict="status 2: $(line_said)" && return; }
+        ;;
     *) verdict="status $status" && return ;;
     esac
     if [ "$said" -gt 1 ] || { [ "$said" -eq 0 ] && [ "$status" -ne 0 ] && [ "$1" != KILL ]; }; then
@@ -50,6 +53,10 @@ judge() {
         return
     fi
     if [ "$status" -ne 0 ]; then
+        if lost "$work/run"; then
+            verdict="its checkpoints are gone"
+            return
+        fi
         go_on "$work/run"
         then=$went
         if [ "$status" -ne 0 ]; then

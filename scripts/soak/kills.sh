@@ -106,6 +106,7 @@ while [ $number -lt $kills ]; do
     for _ in 1 2 3; do # a run that was done before the kill has nothing to resume
         [ -z "$verdict" ] || break
         if has_ended; then break; fi
+        if lost "$work/run"; then verdict="its checkpoints are gone" && break; fi
         go_on "$work/run"
         then="$then$went "
         [ "$status" -eq 0 ] || verdict="then status $status: $(line_said)"

@@ -86,14 +86,42 @@ go_on() {
     fi
 }
 
-# same_end DIR: "" where the run has come to the end of the undisturbed one, with nothing left over; else what is different
+# lost DIR: has it no checkpoint where there must be one? Its log has a step behind the first of them.
+lost() {
+    ! has_checkpoint "$1" && awk '
+        /^{"type":"step"/ && match($0, /"step":[0-9]+,/) { if (substr($0, RSTART + 7, RLENGTH - 8) + 0 > 3) late = 1 }
+        END { exit !late }' "$1/run.jsonl" 2> /dev/null
+}
+
+# torn DIR: which of its checkpoints is other than that of the undisturbed run, of $compared; "" where none is. Of each file
+# $other_bytes may differ: the run's identity, and its checksums. The last one must be there.
+compared='checkpoint-*[0-9]' other_bytes=16
+torn() {
+    last=checkpoint-$(printf %08d "$steps")
+    [ -d "$1/$last" ] || echo "no $last"
+    for torn_whole in "$whole"/$compared; do
+        torn_name=$(basename "$torn_whole")
+        [ -d "$1/$torn_name" ] || continue
+        for torn_file in "$torn_whole"/*; do
+            torn_other=$1/$torn_name/$(basename "$torn_file")
+            # shellcheck disable=SC2094 # both are read
+            [ "$(wc -c < "$torn_file")" = "$(wc -c < "$torn_other")" ] &&
+                [ "$(cmp -l "$torn_file" "$torn_other" | wc -l)" -le $other_bytes ] || echo "other $torn_name/$(basename "$torn_file")"
+        done
+    done 2> /dev/null
+}
+
+# same_end DIR: "" where the run has come to the end of the undisturbed one, its checkpoints too, with nothing left over;
+# else what is different
 same_end() {
     fingerprint "$1" > "$work/have"
-    left=$(find "$1" -name '*.tmp' -o -name '*.old' | head -n 1)
+    left=$(find "$1" -name '*.tmp*' -o -name '*.old*' | head -n 1)
     if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$want")" ]; then
         echo "other parameters"
     elif ! cmp -s "$work/have" "$want"; then
         echo "other rows: $(diff "$work/have" "$want" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
+    elif [ -n "$(torn "$1")" ]; then
+        torn "$1" | head -n 1
     elif [ -n "$left" ]; then
         echo "left over: $(basename "$left")"
     fi
