@@ -222,7 +222,7 @@ int cudnn_plans_list(const struct cudnn_plan_gpu *gpu, enum precision precision,
                      enum conv_pass pass, struct cudnn_recipe *list, int most) {
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
     int count = 0;
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    for (size_t i = 0; i < sizeof modes / sizeof *modes && count < most; i++) {
         struct parts p = {0};
         count = ask(&p, gpu, precision, graph(&p, gpu, c, pass), modes[i], list, count, most);
         drop(&p);
