@@ -192,6 +192,8 @@ static void probe_run(struct probe *p, const struct device_ops *device, enum pre
     const struct layer_ops *ops = backend->layer[LAYER_CONV];
     void *state = backend->open(&(struct backend_setup){.threads = 1, .precision = precision});
     void *layer = ops->open(state, &p->r.spec, &p->x_at, NULL, &p->y_at);
+    struct err why = {0};
+    if (!backend->opened(state, &why)) die("%s", why.text);
     p->call.x = p->on_x = upload(device, &p->x_at, p->x);
     p->call.param = p->on_w = upload(device, &p->w_at, p->w);
     p->call.dy = upload(device, &p->y_at, p->dy);
