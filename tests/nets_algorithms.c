@@ -88,6 +88,15 @@ static double run_children(int count) {
     return loss;
 }
 
+/* Where something was measured once more: the stand-in finds the same to be the fastest each time; on a GPU small
+ * convolutions take equally long, and another choice rounds in another way. */
+static void check_measured_again(double loss, double other) {
+    if (getenv("SPARSETRAIN_TEST_EMULATED"))
+        assert_memory_equal(&loss, &other, sizeof loss);
+    else
+        assert_true(fabs(other - loss) <= 1e-3 * fabs(loss));
+}
+
 /* The one file in the folder; false: there is none. */
 static bool find_file(char path[512]) {
     DIR *d = opendir(folder);
@@ -175,7 +184,7 @@ static void damage_costs_a_measurement_and_no_more(void **state) {
         snprintf(damaged, sizeof damaged, "%s%s", half, junk[i]);
         write_file(damaged);
         other = run_children(1);
-        assert_memory_equal(&loss, &other, sizeof loss);
+        check_measured_again(loss, other);
         read_file(after);
         assert_non_null(strstr(after, first));
         assert_memory_equal(after, half, strlen(half));
@@ -185,7 +194,7 @@ static void damage_costs_a_measurement_and_no_more(void **state) {
         snprintf(damaged, sizeof damaged, "%s = %s\n%s", first, wrong[i], strchr(text, '\n') + 1);
         write_file(damaged);
         other = run_children(1);
-        assert_memory_equal(&loss, &other, sizeof loss);
+        check_measured_again(loss, other);
         read_file(after);
         assert_int_equal(lines_of(after), 3 * SHAPES); /* a better line after the wrong one */
         other = run_children(1);
@@ -224,7 +233,7 @@ static void coarse_products_are_asked_for(void **state) {
     assert_int_equal(coarse_lines(after), 1);
     write_file(after);
     other = run_children(1);
-    assert_memory_equal(&loss, &other, sizeof loss);
+    check_measured_again(loss, other);
     read_file(after);
     assert_int_equal(lines_of(after), 3 * SHAPES);
     assert_int_equal(coarse_lines(after), 1);
@@ -237,7 +246,7 @@ static void no_place_is_no_error(void **state) {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         setenv("SPARSETRAIN_CACHE", places[i], 1);
         other = run_children(1);
-        assert_memory_equal(&loss, &other, sizeof loss);
+        check_measured_again(loss, other);
     }
 }
 
@@ -250,7 +259,7 @@ static void a_fifo_is_not_waited_for(void **state) {
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     double other = run_children(1);
-    assert_memory_equal(&loss, &other, sizeof loss);
+    check_measured_again(loss, other);
 }
 
 /* $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain, else $HOME/.cache/sparsetrain */
