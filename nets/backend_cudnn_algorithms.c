@@ -31,6 +31,10 @@ static bool math_fits(enum precision precision, int math) {
     return math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH || math == CUDNN_TENSOR_OP_MATH;
 }
 
+/* All that may be taken, with tensor cores first. */
+static const int maths[] = {CUDNN_TENSOR_OP_MATH, CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH};
+enum { MATHS = sizeof maths / sizeof *maths };
+
 /* Measured under CUDNN_FMA_MATH, an algorithm without tensor cores may still be reported as one of the default kind: it
  * is asked for by the stricter name. */
 static int math_asked_for(enum precision precision, int math) {
@@ -152,10 +156,9 @@ static struct cudnn_entry first_that_works(const struct cudnn_backend *b, const 
         [CONV_FORWARD] = {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
         [CONV_DATA] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1},
         [CONV_FILTER] = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}};
-    static const cudnnMathType_t maths[] = {CUDNN_TENSOR_OP_MATH, CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH};
-    for (size_t m = 0; m < sizeof maths / sizeof *maths; m++)
+    for (int m = 0; m < MATHS; m++)
         for (int i = 0; i < 2; i++) {
-            const struct cudnn_entry e = {.algorithm = standard[pass][i], .math = (int)maths[m]};
+            const struct cudnn_entry e = {.algorithm = standard[pass][i], .math = maths[m]};
             if (math_fits(b->precision, e.math) && works(b, c, pass, &e, a, why)) return e;
         }
     return (struct cudnn_entry){.algorithm = NO_ALGORITHM};
@@ -178,15 +181,19 @@ static void *numbers(size_t bytes) {
     return block;
 }
 
-/* As much workspace as any algorithm wants within the limit. */
+/* As much workspace as any algorithm wants within the limit, with any kind of products that may be taken. */
 static size_t most_workspace(const struct cudnn_backend *b, const struct conv *c, enum conv_pass pass) {
     static const int algorithms[CONV_PASSES] = {CUDNN_CONVOLUTION_FWD_ALGO_COUNT, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
                                                 CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT};
     size_t most = 0, bytes;
-    for (int i = 0; i < algorithms[pass]; i++)
-        if (workspace_of(b, c, pass, i, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= CUDNN_WORKSPACE_LIMIT &&
-            bytes > most)
-            most = bytes;
+    for (int m = 0; m < MATHS; m++) {
+        if (!math_fits(b->precision, maths[m])) continue;
+        set_math(c, pass, maths[m]);
+        for (int i = 0; i < algorithms[pass]; i++)
+            if (workspace_of(b, c, pass, i, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= CUDNN_WORKSPACE_LIMIT &&
+                bytes > most)
+                most = bytes;
+    }
     return most;
 }
 
@@ -212,9 +219,9 @@ static struct cudnn_entry measure(struct cudnn_backend *b, const struct conv *c,
     struct finding findings[RESULTS_MAX];
     struct err not_measured = {0};
     size_t w_bytes;
-    set_math(c, pass, net_precision_is_f32(b->precision) ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
     CUDNN_CALL(cudnnGetFilterSizeInBytes(c->w_desc, &w_bytes));
     size_t workspace = most_workspace(b, c, pass);
+    set_math(c, pass, net_precision_is_f32(b->precision) ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
     void *memory[] = {numbers(c->x.floats * sizeof(float)), numbers(w_bytes), numbers(c->y.floats * sizeof(float)),
                       cuda_alloc(workspace, "the measurement of a convolution")};
     const int out[CONV_PASSES] = {[CONV_FORWARD] = 2, [CONV_DATA] = 0, [CONV_FILTER] = 1};

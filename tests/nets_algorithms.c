@@ -348,6 +348,25 @@ static void one_that_fails_costs_no_other(void **state) {
     assert_int_equal(standard, STRIDED + 1); /* of which Winograd knows nothing */
 }
 
+/* Where that is not measured, products without tensor cores are tried next. They may want more workspace than those
+ * that were asked for, which the measurement must have. */
+static void other_products_have_their_workspace(void **state) {
+    static char text[TEXT_MAX];
+    (void)state;
+    /* each of the two names counts a call: the first two fail */
+    if (!told_to_fail(__func__, FINDS ",cudnnConvolutionBackwardData:1,cudnnConvolutionBackwardData:3")) skip();
+    precision_of_children = PRECISION_TF32;
+    run_children(1);
+    precision_of_children = PRECISION_F32;
+    unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
+    read_file(text);
+    assert_int_equal(lines_of(text), 3 * SHAPES - 1);
+    int plain = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+        plain += strncmp(line, "data", 4) == 0 && strncmp(strstr(line, " = "), " = 1 0 ", 7) == 0;
+    assert_int_equal(plain, 1);
+}
+
 /* No algorithm at all: the precision is refused, in words, and nothing dies; what else the process does goes on. */
 static void a_precision_without_algorithms_is_refused(void **state) {
     (void)state;
@@ -552,6 +571,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_measurement_that_fails_is_done_without, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_that_fails_costs_no_other, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(other_products_have_their_workspace, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_precision_without_algorithms_is_refused, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_faster_plan_is_taken, fresh_folder, remove_folder),
         cmocka_unit_test_setup_teardown(engines_with_faults_are_not_taken, fresh_folder, remove_folder),

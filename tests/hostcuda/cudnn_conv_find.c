@@ -82,8 +82,8 @@ static size_t space_of(const struct convolution *v, enum space space) {
         return 0;
     case ONE_IMAGE:
         return taps * pixels * sizeof(float); /* its columns */
-    case FILTERS:
-        return k * taps * sizeof(float) + 256; /* them, in another order */
+    case FILTERS: /* them, in another order; without tensor cores twice: what is needed depends on the products, too */
+        return k * taps * sizeof(float) * (v->math == CUDNN_TENSOR_OP_MATH ? 1 : 2) + 256;
     case SPECTRA:
         return plane * 2 * sizeof(float) * (c * k + (size_t)v->n * (c + k)); /* of x, w and y */
     }
@@ -121,20 +121,29 @@ static int by_time(const void *p, const void *q) {
     return (a->time > b->time) - (a->time < b->time);
 }
 
+/* The algorithm with products of this kind and a workspace of this size. */
+static struct conv_choice tried(const struct convolution *v, const struct algorithm *a, cudnnMathType_t math,
+                                size_t workspace) {
+    struct convolution how = *v;
+    how.math = math;
+    struct conv_choice c = choice_of(&how, a);
+    if (c.status == CUDNN_STATUS_SUCCESS && c.memory > workspace) {
+        c.status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED; /* by its old name ALLOC_FAILED, as told */
+        c.time = -1;
+    }
+    return c;
+}
+
 /* All choices with a workspace of this size, ranked; how many. */
 static int list(const struct convolution *v, size_t workspace, struct conv_choice choices[LISTED]) {
     int count = 0;
     for (int i = 0; i < PER_PASS && algorithms[v->pass][i].id >= 0; i++) {
-        struct conv_choice c = choice_of(v, &algorithms[v->pass][i]);
-        if (c.status == CUDNN_STATUS_SUCCESS && c.memory > workspace) {
-            c.status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED; /* by its old name ALLOC_FAILED, as told */
-            c.time = -1;
-        }
-        choices[count++] = c;
+        const struct algorithm *a = &algorithms[v->pass][i];
+        choices[count++] = tried(v, a, v->math, workspace);
         if (i == ALGORITHM_AGAIN && v->math != CUDNN_FMA_MATH && !v->is_bf16) {
-            if (c.time > 0) c.time *= 1.3f;
-            c.math = CUDNN_FMA_MATH;
-            choices[count++] = c;
+            struct conv_choice *again = &choices[count++];
+            *again = tried(v, a, CUDNN_FMA_MATH, workspace);
+            if (again->time > 0) again->time *= 1.3f;
         }
     }
     qsort(choices, (size_t)count, sizeof *choices, by_time);
