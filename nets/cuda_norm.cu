@@ -67,6 +67,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int l = 0; l < V; l++)
             pivot[l] = load(x[first_of(w, cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l))]);
         const vector_of<T, V> *from = (const vector_of<T, V> *)x;
+#pragma unroll 4 /* reads under way at once; where a loop writes, they may not pass the writes */
         for (uint32_t i = me.first; i < w.steps; i += me.stride) {
             const vector_of<T, V> v = from[cuda_walk_place(&w, me.slab, me.column, i)];
             for (int l = 0; l < V; l++) {
@@ -141,7 +142,7 @@ static __global__ void __launch_bounds__(THREADS)
  * MASKED: g = dy where a x + b > 0, not written down but computed twice; else g = dy [+ dy2] where y > 0, left in dy.
  */
 template <class T, int V, bool LAST, bool MASKED>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     gradient_sums(cuda_walk w, cuda_norm_memory m, const T *x, const T *y, T *dy, const T *dy2, const float *param,
                   bool adds, float *dparam) {
     typedef vector_of<T, V> vector;

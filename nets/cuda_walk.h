@@ -73,15 +73,25 @@ template <int N, int V, bool LAST> static size_t sum_block_shared() {
     return N * (LAST ? V : 1) * THREADS * sizeof(double);
 }
 
-/* The parts of a channel's N sums added up by a warp, the same on every lane. */
+/* The parts of a channel's N sums added up by a warp, the same on every lane. A lane asks for several of its parts
+ * before it adds them: they come from L2, and one after the other they would take as long as all else. */
 template <int N>
 static __device__ void sum_parts(const double *partial, uint32_t parts, uint32_t channel, double (&sum)[N]) {
+    constexpr uint32_t DEEP = 4;
     const double *part = partial + (size_t)channel * N * parts;
-    for (int i = 0; i < N; i++) {
-        sum[i] = 0;
-        for (uint32_t p = threadIdx.x % WARP; p < parts; p += WARP) sum[i] += __ldcg(part + i * parts + p);
-        for (int by = WARP / 2; by > 0; by /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], by);
+    for (int i = 0; i < N; i++) sum[i] = 0;
+    for (uint32_t first = threadIdx.x % WARP; first < parts; first += DEEP * WARP) {
+        double some[N][DEEP];
+        for (int i = 0; i < N; i++)
+            for (uint32_t k = 0; k < DEEP; k++) {
+                const uint32_t p = first + k * WARP;
+                some[i][k] = p < parts ? __ldcg(part + i * parts + p) : 0;
+            }
+        for (int i = 0; i < N; i++)
+            for (uint32_t k = 0; k < DEEP; k++) sum[i] += some[i][k];
     }
+    for (int i = 0; i < N; i++)
+        for (int by = WARP / 2; by > 0; by /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], by);
 }
 
 /* After sum_block: is this a warp that has its slab's channel to end? */

@@ -139,7 +139,7 @@ static void parts_of_a_batch_make_the_batch(void **state) {
     float *found = device_fetch(parts->arena.grad, n), *grad = device_fetch(whole->arena.grad, n);
     double *wanted = mem_alloc(n, sizeof *wanted, "gradients");
     for (size_t i = 0; i < n; i++) wanted[i] = grad[i];
-    assert_true(apart(found, wanted, n) < 1e-6);
+    assert_true(apart(found, wanted, n) < 1e-5); /* a GPU may compute other batches by other algorithms */
     mem_free(found);
     mem_free(grad);
     mem_free(wanted);

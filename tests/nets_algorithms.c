@@ -241,6 +241,7 @@ static void coarse_products_are_asked_for(void **state) {
 
 static void no_place_is_no_error(void **state) {
     (void)state;
+    setenv("SPARSETRAIN_CUDNN_PLANS", "0", 1); /* a GPU takes seconds to measure them */
     double loss = run_children(1), other;
     const char *const places[] = {"/proc/no/such/place", "/dev/null/beyond"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -248,6 +249,7 @@ static void no_place_is_no_error(void **state) {
         other = run_children(1);
         check_measured_again(loss, other);
     }
+    unsetenv("SPARSETRAIN_CUDNN_PLANS");
 }
 
 /* What is no regular file is no cache. */
@@ -272,6 +274,7 @@ static void the_place_is_as_documented(void **state) {
     char *kept[2];
     for (int i = 0; i < 2; i++) kept[i] = getenv(below[i][0]) ? mem_printf("%s", getenv(below[i][0])) : NULL;
     unsetenv("SPARSETRAIN_CACHE");
+    setenv("SPARSETRAIN_CUDNN_PLANS", "0", 1);
     for (int i = 0; i < 2; i++) {
         setenv(below[i][0], above, 1);
         unsetenv(below[i][1]);
@@ -281,6 +284,7 @@ static void the_place_is_as_documented(void **state) {
         unlink(path);
         rmdir(folder);
     }
+    unsetenv("SPARSETRAIN_CUDNN_PLANS");
     snprintf(folder, sizeof folder, "%.40s/.cache", above);
     rmdir(folder);
     for (int i = 0; i < 2; i++) {
