@@ -163,6 +163,28 @@ static void large_body(const void *unused) {
     }
 }
 
+/* So many that a GPU looks for the k-th key, and cuts, with all its multiprocessors (ONE_BLOCK_MOST): among the
+ * candidates of a guess, and among all where none is made. */
+static void huge_body(const void *unused) {
+    (void)unused;
+    const size_t n = 150001, ks[] = {100, 32000, n / 2 + 5, n - 1};
+    const enum pattern patterns[] = {NORMAL, FEW_VALUES, ALL_EQUAL, RAMP_DOWN, WIDE};
+    char text[48];
+    for (size_t p = 0; p < sizeof patterns / sizeof patterns[0]; p++) {
+        struct fixture f;
+        fixture_open(&f, &selector_exact, n, 1);
+        pattern_fill(patterns[p], f.residual, n, 7);
+        pattern_fill(SIGNED_ZEROS, f.grad, n, 8);
+        rank_sum(&f);
+        name_of(text, "huge", patterns[p], SIGNED_ZEROS);
+        for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i++) {
+            fixture_select(&f, &selector_exact, ks[i]);
+            check_run(&f, ks[i], text);
+        }
+        fixture_close(&f);
+    }
+}
+
 /* Many random cases in steps, as in training: what is selected is zeroed, the rest is the next residual. */
 static void fuzz_body(const void *unused) {
     (void)unused;
@@ -223,6 +245,7 @@ static void not_finite_body(const void *unused) {
 
 IN_EVERY_SET(exact_small, small_body, NULL)
 IN_EVERY_SET(exact_large, large_body, NULL)
+IN_EVERY_SET(exact_huge, huge_body, NULL)
 IN_EVERY_SET(exact_fuzz, fuzz_body, NULL)
 IN_EVERY_SET(not_finite, not_finite_body, NULL)
 
@@ -412,6 +435,7 @@ int main(void) {
         cmocka_unit_test(rules_have_names),
         cmocka_unit_test(exact_small),
         cmocka_unit_test(exact_large),
+        cmocka_unit_test(exact_huge),
         cmocka_unit_test(exact_fuzz),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(guess_is_useful),
