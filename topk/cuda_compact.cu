@@ -6,13 +6,7 @@
 #include "base/cuda_device.h"
 #include "topk/cuda_tile.h"
 
-/* Pairs on their way out of a tile. They leave by threads side by side, since each write of a few bytes into the host's
- * memory is a message of its own on the bus. */
-enum { STAGED = 1024 };
-struct staged {
-    uint32_t idx[STAGED];
-    float val[STAGED];
-};
+enum { STAGED = 1024 }; /* pairs of a tile that leave at once */
 
 /* What is known of the entries that a thread has found. */
 struct seen {
@@ -22,7 +16,7 @@ struct seen {
 /* The entries of `mask` whose numbers in the tile are from .. from + STAGED - 1; the thread's first is `first`. */
 static __device__ __forceinline__ void stage_pairs(const struct compaction &c, struct span s, uint32_t tile,
                                                    const piece &p, uint32_t mask, struct standing st, uint32_t first,
-                                                   uint32_t from, struct staged &to, struct seen &seen) {
+                                                   uint32_t from, struct staged<STAGED> &to, struct seen &seen) {
 #pragma unroll
     for (uint32_t row = 0; row < TILE_ROWS; row++) {
         const uint64_t quad = quad_of(tile, threadIdx.x, row);
@@ -46,16 +40,13 @@ static __device__ __forceinline__ void stage_pairs(const struct compaction &c, s
 /* All pairs of a tile, `count` of them, to their places from `before` on. By all threads. */
 static __device__ __forceinline__ void write_pairs(const struct compaction &c, struct span s, uint32_t tile,
                                                    const piece &p, uint32_t mask, struct standing st, uint32_t first,
-                                                   uint32_t count, uint32_t before, struct staged &staged,
+                                                   uint32_t count, uint32_t before, struct staged<STAGED> &staged,
                                                    struct seen &seen) {
     for (uint32_t from = 0; from < count; from += STAGED) {
         if (mask) stage_pairs(c, s, tile, p, mask, st, first, from, staged, seen);
         __syncthreads();
-        const uint32_t ready = min(count - from, uint32_t(STAGED));
-        for (uint32_t j = threadIdx.x; j < ready && before + from + j < c.cap; j += TILE_THREADS) {
-            c.idx[before + from + j] = staged.idx[j];
-            c.val[before + from + j] = staged.val[j];
-        }
+        const uint32_t at = before + from, room = at < c.cap ? c.cap - at : 0;
+        staged_leave<TILE_THREADS>(staged, min(min(count - from, uint32_t(STAGED)), room), c.idx + at, c.val + at);
         __syncthreads();
     }
 }
@@ -86,7 +77,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, ADD ? BLOCKS_ADDING : BLO
     compact(struct compaction c) {
     __shared__ uint32_t of_warp[TILE_WARPS], before_tile, ticket;
     __shared__ struct sums sums_of_warp[SUMS ? TILE_WARPS : 1];
-    __shared__ struct staged staged;
+    __shared__ struct staged<STAGED> staged;
     const struct span s = span_of(c.acc, c.n);
     const uint32_t tiles = span_tiles(s), warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const uint32_t key = c.key_at ? *c.key_at : c.key;

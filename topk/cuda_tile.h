@@ -154,6 +154,28 @@ static __device__ __forceinline__ uint32_t tile_taken(uint32_t *ticket, uint32_t
     return taken;
 }
 
+/* -- pairs on their way out of a block ------------------------------------------------------------------------------
+ * They wait in shared memory and leave by threads side by side, since each write of a few bytes into the host's memory
+ * is a message of its own on the bus. */
+
+template <uint32_t ROOM> struct staged {
+    uint32_t idx[ROOM];
+    float val[ROOM];
+};
+
+/* The first `ready` of them to idx and val, by all threads of the block. A warp's writes begin at a boundary of its
+ * 128 bytes, so that they are one message, and not two. */
+template <uint32_t THREADS, uint32_t ROOM>
+static __device__ __forceinline__ void staged_leave(const struct staged<ROOM> &from, uint32_t ready, uint32_t *idx,
+                                                    float *val) {
+    const uint32_t skew = uint32_t((uintptr_t)idx / sizeof *idx % LANES);
+    for (uint32_t j = threadIdx.x; j < ready + skew; j += THREADS) {
+        if (j < skew) continue;
+        idx[j - skew] = from.idx[j - skew];
+        val[j - skew] = from.val[j - skew];
+    }
+}
+
 /* -- moments --------------------------------------------------------------------------------------------------------
  */
 
