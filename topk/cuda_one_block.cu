@@ -6,7 +6,7 @@
 enum {
     THREADS = 1024,
     WARPS = THREADS / LANES,
-    BATCH = 8, /* values that a thread asks for before it looks at the first of them */
+    BATCH = 16, /* values that a thread asks for before it looks at the first of them */
     ROUND = THREADS * QUAD
 };
 
@@ -14,10 +14,7 @@ enum {
 struct shared {
     union {
         uint32_t histogram[DIGIT_BINS];
-        struct {
-            uint32_t idx[ROUND];
-            float val[ROUND];
-        } staged;
+        struct staged<ROUND> staged;
     };
     uint32_t of_warp[WARPS];
     uint32_t key, rank; /* as store_search */
@@ -38,17 +35,28 @@ static __device__ __forceinline__ struct running block_running(struct shared &sh
     return r;
 }
 
-static __device__ __forceinline__ void count_digit(struct shared &shared, const float *val, uint32_t n, int digit) {
-    const uint32_t prefix = shared.key;
-    for (uint32_t from = threadIdx.x; from < n; from += THREADS * BATCH) {
-        uint32_t key[BATCH];
+/* A thread's next BATCH values, whole: there are so many. The digit is known to the compiler, so that a value costs few
+ * instructions: one multiprocessor does it all. */
+template <int DIGIT, bool WHOLE>
+static __device__ __forceinline__ void count_batch(struct shared &shared, const float *val, uint32_t n, uint32_t from,
+                                                   uint32_t prefix) {
+    uint32_t key[BATCH];
 #pragma unroll
-        for (uint32_t j = 0; j < BATCH; j++) key[j] = from + j * THREADS < n ? key_of(val[from + j * THREADS]) : 0;
+    for (uint32_t j = 0; j < BATCH; j++)
+        key[j] = WHOLE || from + j * THREADS < n ? key_of(val[from + j * THREADS]) : UINT32_MAX;
 #pragma unroll
-        for (uint32_t j = 0; j < BATCH; j++)
-            if (from + j * THREADS < n && digit_follows(key[j], prefix, digit))
-                atomicAdd(&shared.histogram[digit_of(key[j], digit)], 1u);
-    }
+    for (uint32_t j = 0; j < BATCH; j++)
+        if ((WHOLE || key[j] != UINT32_MAX) && digit_follows(key[j], prefix, DIGIT))
+            atomicAdd(&shared.histogram[digit_of(key[j], DIGIT)], 1u);
+}
+
+template <int DIGIT>
+static __device__ __forceinline__ void count_digit(struct shared &shared, const float *val, uint32_t n) {
+    const uint32_t prefix = DIGIT > 0 ? shared.key : 0;
+    uint32_t from = threadIdx.x;
+    for (; from + (BATCH - 1) * THREADS < n; from += BATCH * THREADS)
+        count_batch<DIGIT, true>(shared, val, n, from, prefix);
+    if (from < n) count_batch<DIGIT, false>(shared, val, n, from, prefix);
 }
 
 /* The digit of the one with this rank: a thread has two bins, the first thread those at the top. */
@@ -62,53 +70,76 @@ static __device__ __forceinline__ void choose_digit(struct shared &shared, int d
     shared.rank = rank - before - (lower ? upper : 0);
 }
 
+template <int DIGIT>
+static __device__ __forceinline__ void find_digit(struct shared &shared, const float *val, uint32_t n) {
+    for (uint32_t bin = threadIdx.x; bin < DIGIT_BINS; bin += THREADS) shared.histogram[bin] = 0;
+    __syncthreads();
+    count_digit<DIGIT>(shared, val, n);
+    __syncthreads();
+    choose_digit(shared, DIGIT);
+    __syncthreads();
+}
+
 static __device__ __forceinline__ void find_key(struct shared &shared, const struct top &t, uint32_t n, int digits) {
     if (threadIdx.x == 0) shared.key = 0, shared.rank = t.k;
-    for (int digit = 0; digit < digits; digit++) {
-        for (uint32_t bin = threadIdx.x; bin < DIGIT_BINS; bin += THREADS) shared.histogram[bin] = 0;
-        __syncthreads();
-        count_digit(shared, t.val, n, digit);
-        __syncthreads();
-        choose_digit(shared, digit);
-        __syncthreads();
+    find_digit<0>(shared, t.val, n);
+    if (digits > 1) find_digit<1>(shared, t.val, n);
+    if (digits > 2) find_digit<2>(shared, t.val, n);
+}
+
+/* Values that lie side by side, with their indices; nothing beyond the n-th. */
+struct some {
+    float x[QUAD];
+    uint32_t idx[QUAD];
+};
+static __device__ __forceinline__ struct some take(const struct top &t, const struct cut_out &out, uint32_t n,
+                                                   uint32_t from) {
+    struct some s;
+#pragma unroll
+    for (uint32_t j = 0; j < QUAD; j++) {
+        s.x[j] = from + j < n ? t.val[from + j] : 0.0f;
+        s.idx[j] = out.of && from + j < n ? out.of[from + j] : from + j;
+    }
+    return s;
+}
+
+/* Those that are chosen, when so many larger and equal ones come before them, to their places from `first` on. */
+static __device__ __forceinline__ void stage(struct shared &shared, const struct some &s, uint32_t there, uint32_t key,
+                                             uint32_t over, uint32_t even, uint32_t ties, uint32_t first) {
+#pragma unroll
+    for (uint32_t j = 0; j < QUAD; j++) {
+        if (j >= there || key_of(s.x[j]) < key) continue;
+        const bool is_equal = key_of(s.x[j]) == key;
+        if (!is_equal || even < ties) {
+            const uint32_t at = top_place(over, even, ties) - first;
+            shared.staged.idx[at] = s.idx[j];
+            shared.staged.val[at] = s.x[j];
+        }
+        over += !is_equal, even += is_equal;
     }
 }
 
-/* Rounds of ROUND values, of which a thread has QUAD side by side. */
+/* Rounds of ROUND values, of which a thread has QUAD side by side; those of the next round are on their way. */
 static __device__ __forceinline__ void cut_at_key(struct shared &shared, const struct top &t, uint32_t n,
                                                   const struct cut_out &out) {
     const uint32_t key = shared.key, ties = shared.rank;
     uint32_t larger = 0, equal = 0; /* in the rounds before */
+    struct some next = take(t, out, n, threadIdx.x * QUAD);
     for (uint32_t from = 0; from < n; from += ROUND) {
-        const uint32_t mine = from + threadIdx.x * QUAD;
-        float x[QUAD];
+        const uint32_t mine = from + threadIdx.x * QUAD, there = mine < n ? n - mine : 0;
+        const struct some now = next;
+        next = take(t, out, n, mine + ROUND);
         uint32_t counts = 0; /* of larger ones, and from bit 16 on of equal ones */
 #pragma unroll
-        for (uint32_t j = 0; j < QUAD; j++) {
-            x[j] = mine + j < n ? t.val[mine + j] : 0.0f;
-            if (mine + j < n) counts += uint32_t(key_of(x[j]) > key) + (uint32_t(key_of(x[j]) == key) << 16);
-        }
+        for (uint32_t j = 0; j < QUAD; j++)
+            if (j < there) counts += uint32_t(key_of(now.x[j]) > key) + (uint32_t(key_of(now.x[j]) == key) << 16);
         const struct running r = block_running(shared, counts);
         const uint32_t first = top_place(larger, equal, ties);
-        uint32_t over = larger + (r.before & 0xffffu), even = equal + (r.before >> 16);
-#pragma unroll
-        for (uint32_t j = 0; j < QUAD; j++) {
-            if (mine + j >= n || key_of(x[j]) < key) continue;
-            const bool is_equal = key_of(x[j]) == key;
-            if (!is_equal || even < ties) {
-                const uint32_t at = top_place(over, even, ties) - first;
-                shared.staged.idx[at] = out.of ? out.of[mine + j] : mine + j;
-                shared.staged.val[at] = x[j];
-            }
-            over += !is_equal, even += is_equal;
-        }
+        stage(shared, now, there, key, larger + (r.before & 0xffffu), equal + (r.before >> 16), ties, first);
         __syncthreads();
         larger += r.all & 0xffffu, equal += r.all >> 16;
         const uint32_t ready = top_place(larger, equal, ties) - first;
-        for (uint32_t j = threadIdx.x; j < ready; j += THREADS) {
-            out.idx[first + j] = shared.staged.idx[j];
-            out.val[first + j] = shared.staged.val[j];
-        }
+        staged_leave<THREADS>(shared.staged, ready, out.idx + first, out.val + first);
         if (first + ready == t.k) return; /* all threads alike */
         __syncthreads();
     }
