@@ -354,6 +354,19 @@ static void leaks(void) {
     (void)zeros();
 }
 
+/* What is forked off may ask no more, not even how many devices there are. */
+static void asks(void) {
+    int count;
+    cudaGetDeviceCount(&count);
+}
+static void a_fork_is_noticed(void **state) {
+    (void)state;
+    asks();
+    setenv("SPARSETRAIN_HOSTCUDA_FORK", "0", 1);
+    dies(asks, "forked off");
+    unsetenv("SPARSETRAIN_HOSTCUDA_FORK");
+}
+
 static void misuse_is_found(void **state) {
     (void)state;
     static char said[1 << 16];
@@ -386,6 +399,7 @@ int main(void) {
         cmocka_unit_test(captures_that_fork),
         cmocka_unit_test(captures_that_fail),
         cmocka_unit_test(several_threads),
+        cmocka_unit_test(a_fork_is_noticed),
         cmocka_unit_test(misuse_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

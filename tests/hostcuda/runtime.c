@@ -23,7 +23,23 @@ void hostcuda_complain(const char *format, ...) {
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
+/* A process that was forked off one which had asked for the devices gets nothing but errors from the real library.
+ * SPARSETRAIN_HOSTCUDA_FORK=1 lets it work: tests of the stand-in do. */
+static bool asked, orphaned;
+static void follow_fork(void) {
+    const char *allowed = getenv("SPARSETRAIN_HOSTCUDA_FORK");
+    orphaned = asked && !(allowed && strcmp(allowed, "1") == 0);
+}
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, follow_fork);
+}
+static void ask(void) {
+    asked = true;
+    if (orphaned) hostcuda_complain("used by a process that was forked off one which had used it");
+}
+
 void hostcuda_lock(void) {
+    ask();
     pthread_mutex_lock(&lock);
 }
 void hostcuda_unlock(void) {
@@ -148,6 +164,7 @@ static int capability(void) {
 }
 
 cudaError_t cudaGetDeviceCount(int *count) {
+    ask();
     *count = hostcuda_devices();
     return hostcuda_answer(*count ? cudaSuccess : cudaErrorNoDevice);
 }

@@ -63,6 +63,7 @@ static inline int child(void (*body)(void), char *said, size_t size) {
     int ends[2], status = 0;
     assert_int_equal(pipe(ends), 0);
     fflush(NULL);
+    setenv("SPARSETRAIN_HOSTCUDA_FORK", "1", 0);
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
