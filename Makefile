@@ -85,11 +85,11 @@ libs_nets := -ldnnl
 
 quiet     = $(if $(filter 1,$(V)),,@printf '  %-3s %s\n' $(1) $(2);)
 
-.PHONY: all programs sim tests check bench lint format install uninstall clean report cuda
+.PHONY: all programs library sim tests check bench lint format install uninstall clean report cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: report programs
-programs: $(BUILD)/sparsetrain cuda
+programs: $(BUILD)/sparsetrain cuda library
 
 report:
 	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)  cuDNN $(has_cudnn)  SimGrid $(if $(smpicc),found,missing)"
@@ -100,7 +100,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,CC,$@)$(CC) $(pie) $(cflags) -c $< -o $@
 $(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
-$(BUILD)/obj/base/plugin.o $(BUILD)/obj/cli/version.o: cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
+version_flags := $(foreach o,base/plugin cli/version comm/library,$(BUILD)/obj/$(o).o $(BUILD)/pic/$(o).o)
+$(version_flags): cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
 # A copy without git may say in the file COMMIT what it is a copy of.
 # Results that are not committed yet make no other program.
 commit := $(shell { name=$$(git describe --always --abbrev=12) && if git diff --quiet HEAD -- . ':!results'; then echo $$name; \
@@ -110,7 +111,7 @@ commit := $(shell { name=$$(git describe --always --abbrev=12) && if git diff --
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' > $@
-$(BUILD)/obj/cli/version.o: $(BUILD)/commit
+$(BUILD)/obj/cli/version.o $(BUILD)/obj/comm/library.o $(BUILD)/pic/comm/library.o: $(BUILD)/commit
 .PHONY: FORCE
 FORCE:
 
@@ -123,6 +124,26 @@ $(foreach m,$(filter-out cli,$(modules)),$(eval $(call module_rule,$(m))))
 
 $(BUILD)/sparsetrain: $(call objects,$(call sources_of,cli)) $(foreach m,data nets comm topk base,$(BUILD)/lib$(m).a)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -o $@
+
+# -- the library: exchanges for other programs (comm/sparsetrain.h). Nothing is seen of it but what that header names. --------
+library_objects := $(patsubst %.c,$(BUILD)/pic/%.o,$(foreach m,base topk comm,$(call sources_of,$(m))))
+library_so   := libsparsetrain.so.$(VERSION)
+soname       := libsparsetrain.so.$(firstword $(subst ., ,$(VERSION)))
+visibility    = -fvisibility=hidden
+$(BUILD)/pic/comm/library.o: visibility =
+$(patsubst %.c,$(BUILD)/pic/%.o,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
+$(BUILD)/pic/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,PIC,$@)$(CC) $(cflags) -fPIC $(visibility) -c $< -o $@
+$(BUILD)/$(library_so): $(library_objects) comm/sparsetrain.map
+	$(call quiet,LD,$@)$(CC) -shared -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) -Wl,-soname,$(soname) -Wl,--version-script=comm/sparsetrain.map \
+	    $(library_objects) $(libs_comm) $(libs_base) $(LDFLAGS) -o $@
+	@ln -sf $(library_so) $(BUILD)/$(soname) && ln -sf $(soname) $(BUILD)/libsparsetrain.so
+# One object, in which only those names are left to link with.
+$(BUILD)/libsparsetrain.a: $(library_objects)
+	@rm -f $@
+	$(call quiet,AR,$@)$(LD) -r $^ -o $(BUILD)/pic/library.o && objcopy --localize-hidden $(BUILD)/pic/library.o && ar rcs $@ $(BUILD)/pic/library.o
+library: $(BUILD)/$(library_so) $(BUILD)/libsparsetrain.a
 
 # A test links only what its module may include: the rule of the folders, kept by the linker.
 libs_of_base := base
@@ -278,22 +299,27 @@ define newline
 
 endef
 install: programs
-	install -d $(bindir) $(docdir)/docs $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
+	install -d $(bindir) $(root)/include $(docdir)/docs/examples $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
 	install -m 755 $(BUILD)/sparsetrain $(bindir)/sparsetrain
 	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
+	install -m 644 comm/sparsetrain.h $(root)/include
+	install -m 755 $(BUILD)/$(library_so) $(root)/lib
+	install -m 644 $(BUILD)/libsparsetrain.a $(root)/lib
+	ln -sf $(library_so) $(root)/lib/$(soname) && ln -sf $(soname) $(root)/lib/libsparsetrain.so
 	$(foreach m,$(made),install -d $(dir $(call file_of,$(m))) && $(BUILD)/sparsetrain $(call verb_of,$(m)) > $(call file_of,$(m))$(newline)	)
 	$(foreach s,$(scripts),install -m 644 $(s) $(scriptdir)/$(patsubst scripts/%,%,$(s))$(newline)	)
-	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@COMMIT@/$$($(BUILD)/sparsetrain version | sed -n '1s/.*(commit \(.*\))/\1/p')/" -e 's/@MPI@/$(mpi_pkg)/' -e 's/@MPI_VERSION@/$(shell pkg-config --modversion $(mpi_pkg))/' \
+	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@COMMIT@/$$($(BUILD)/sparsetrain version | sed -n '1s/.*(commit \(.*\))/\1/p')/" -e 's/@MPI@/$(mpi_pkg)/' -e 's/@PRIVATE@/$(strip -fopenmp $(libs_base))/' -e 's/@MPI_VERSION@/$(shell pkg-config --modversion $(mpi_pkg))/' \
 	    -e "s/@FEATURES@/onednn$$([ ! -f $(BUILD)/libsparsetrain_cuda.so ] || echo ' cuda')/" scripts/sparsetrain.pc.in > $(pc)
 	install -m 644 README.md LICENSE CITATION.cff CHANGELOG.md $(docdir)
 	install -m 644 $(wildcard docs/*.md) $(docdir)/docs
+	install -m 644 $(wildcard docs/examples/*) $(docdir)/docs/examples
 uninstall:
-	rm -f $(bindir)/sparsetrain $(pc) $(foreach m,$(made),$(call file_of,$(m)))
+	rm -f $(bindir)/sparsetrain $(pc) $(root)/include/sparsetrain.h $(root)/lib/libsparsetrain.a $(root)/lib/libsparsetrain.so* $(foreach m,$(made),$(call file_of,$(m)))
 	rm -rf $(docdir) $(plugindir) $(root)/share/sparsetrain
 clean:
 	rm -rf $(BUILD)
 
--include $(patsubst %.o,%.d,$(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
+-include $(patsubst %.o,%.d,$(library_objects) $(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
            $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz*.c tests/comm_fuzz_wire.c)) \
            $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o \
            $(patsubst %,$(BUILD)/cuda/%.o,$(wildcard tests/cudnn_*.c)))

@@ -12,6 +12,7 @@
 static int this_rank;
 static int rank_count = 1;
 static void (*abort_every_rank)(int status);
+static _Thread_local struct error_catch *catching;
 
 /* What a message quotes may be of a damaged or crafted file: one line it stays, and no terminal is told anything. */
 static void keep_to_one_line(char *text) {
@@ -106,6 +107,29 @@ static _Noreturn void end(int status) {
     exit(status);
 }
 
+void error_catch_begin(struct error_catch *c) {
+    c->e = (struct err){0};
+    c->outer = catching;
+    catching = c;
+}
+
+void error_catch_end(struct error_catch *c) {
+    catching = c->outer;
+}
+
+bool error_is_caught(void) {
+    return catching != NULL;
+}
+
+/* To the catch, if there is one. */
+static void back_to_catch(int status, const char *text) {
+    struct error_catch *c = catching;
+    if (!c) return;
+    catching = c->outer;
+    err_with(&c->e, status, "%s", text);
+    longjmp(c->back, 1);
+}
+
 void die_at(const char *file, int line, const char *format, ...) {
     char text[1024];
     va_list args;
@@ -113,6 +137,11 @@ void die_at(const char *file, int line, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     keep_to_one_line(text);
+    if (catching) {
+        char line_of[sizeof text + 128];
+        snprintf(line_of, sizeof line_of, "%s:%d: %s", file, line, text);
+        back_to_catch(EXIT_SYSTEM, line_of);
+    }
     wait_for_lower_ranks();
     if (rank_count > 1)
         fprintf(stderr, "sparsetrain: rank %d: %s:%d: %s\n", this_rank, file, line, text);
@@ -128,6 +157,7 @@ void die_status(int status, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     keep_to_one_line(text);
+    back_to_catch(status, text);
     wait_for_lower_ranks();
     fprintf(stderr, "sparsetrain: %s\n", text);
     end(status);

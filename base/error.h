@@ -15,6 +15,7 @@
 #ifndef ST_BASE_ERROR_H
 #define ST_BASE_ERROR_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 
 /* Exit statuses of the program; part of its public interface. */
@@ -63,5 +64,28 @@ _Noreturn void die_at(const char *file, int line, const char *format, ...) __att
  * rank meets in the middle of a step, where the others cannot be asked. Ranks above 0 wait some seconds
  * first, so that of several ranks with the same trouble only the lowest is heard. */
 _Noreturn void die_status(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* In a library die() and die_status() must not end the caller's process. Between error_catch_begin and error_catch_end
+ * they come back, on this thread, to where the catch was set, with their line and status in its e. What was under way
+ * then is left as it is: memory that nothing names stays taken, and of what was being changed nothing is used again.
+ *
+ *        struct error_catch catch;
+ *        error_catch_begin(&catch);
+ *        if (setjmp(catch.back) == 0) {
+ *            ... work that may die ...
+ *            error_catch_end(&catch);
+ *        } else {
+ *            ... catch.e; the catch has ended ...
+ *        }
+ */
+struct error_catch {
+    jmp_buf back;
+    struct err e;
+    struct error_catch *outer;
+};
+void error_catch_begin(struct error_catch *c);
+void error_catch_end(struct error_catch *c);
+/* Is there one on this thread? A thread that is started on behalf of such a caller sets one of its own. */
+bool error_is_caught(void);
 
 #endif

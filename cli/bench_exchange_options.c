@@ -4,9 +4,9 @@
 
 #include "base/table.h"
 #include "cli/bench_exchange.h"
-#include "cli/exchange_options.h"
 #include "cli/numbers.h"
 #include "cli/watching.h"
+#include "comm/exchange_options.h"
 
 const char bench_usage[] =
     "usage: mpirun -np P sparsetrain bench [OPTIONS]\n"

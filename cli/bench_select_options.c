@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "cli/bench_select.h"
-#include "cli/exchange_options.h"
 #include "cli/numbers.h"
+#include "comm/exchange_options.h"
 
 const char select_usage[] =
     "usage: sparsetrain bench select [--select LIST|all] [--n LIST|MIN:MAX:FACTOR] [--density LIST] [--repeat N]\n"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/place.h"
 #include "base/table.h"
-#include "cli/exchange_options.h"
+#include "comm/exchange_options.h"
 
 static void *value_of(struct options *o, const struct option_row *row) {
     return (char *)o + row->offset;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/table.h"
-#include "cli/exchange_options.h"
 #include "cli/options.h"
+#include "comm/exchange_options.h"
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(*names, name) != 0) names++;

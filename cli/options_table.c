@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "cli/device_option.h"
-#include "cli/exchange_options.h"
 #include "cli/options.h"
+#include "comm/exchange_options.h"
 #include "nets/optimiser.h"
 
 /* And, behind them, their judge. */

@@ -61,7 +61,16 @@ struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *m
 void comm_watch_limit(struct comm *c, double limit);
 /* What the line ends with then: "" or "; ...", which stays where it is. */
 void comm_watch_advise(const char *advice);
-void comm_close(struct comm *c); /* MPI_Finalize; collective */
+/* The same over ranks that the caller has: mpi_comm is the address of an MPI_Comm (NULL: MPI_COMM_WORLD) of a program
+ * that starts and ends MPI itself. It is duplicated, so that messages keep apart from the caller's; nothing of error.h
+ * is hooked, and there is no watchdog. Collective over these ranks. NULL: one line in *e, of this rank alone where MPI
+ * is not running there. */
+struct comm *comm_adopt(const void *mpi_comm, struct err *e);
+/* MPI_Init_thread and MPI_Finalize for a program that has no MPI of its own. Nothing happens where it runs already; end
+ * ends what start has begun. rank, size: of MPI_COMM_WORLD. False: MPI does not start. */
+bool comm_start_mpi(int *rank, int *size, struct err *e);
+void comm_end_mpi(void);
+void comm_close(struct comm *c); /* MPI_Finalize, unless adopted; collective */
 
 /* Ends every rank with this exit status, at once. */
 _Noreturn void comm_abort(int status);

@@ -51,9 +51,10 @@ struct layers {
     /* the step; the thread's while it is busy, else of who calls begin, ready and run */
     float *grad; /* [n] device */
     size_t k;
-    size_t left;   /* groups [0, left) are to be done */
-    bool failed;   /* group left - 1 has a NaN or an infinity */
-    double hidden; /* seconds that the thread was busy and is not now */
+    size_t left;     /* groups [0, left) are to be done */
+    bool failed;     /* group left - 1 has a NaN or an infinity */
+    double hidden;   /* seconds that the thread was busy and is not now */
+    struct err dead; /* what the thread died of, where that is caught (error.h) */
 
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows, and of handing over what is above */
@@ -62,6 +63,7 @@ struct layers {
     size_t ready; /* those that begin here or later */
     bool busy, stop;
     double since; /* when it became busy */
+    bool catches; /* the caller catches what dies */
 };
 
 /* max(1, floor(k n_group / n)), both without exempt entries, of which k may leave too little: at most the whole group.
@@ -121,6 +123,23 @@ static bool has_work(const struct layers *l) {
     return l->taking && l->left > 0 && !l->failed && l->group[l->left - 1].from >= l->ready;
 }
 
+/* A group, by the thread. Where the caller's errors are caught, so are the thread's: run dies of them in its place. */
+static void run_group_aside(struct exchange *x) {
+    struct layers *l = x->state;
+    struct error_catch c;
+    if (l->catches) {
+        error_catch_begin(&c);
+        if (setjmp(c.back) != 0) {
+            l->dead = c.e;
+            l->failed = true;
+            return;
+        }
+    }
+    run_group(x, x->setup.hidden_phases);
+    phase_enter(x->setup.hidden_phases, PHASE_OTHER);
+    if (l->catches) error_catch_end(&c);
+}
+
 static void *work(void *exchange) {
     struct exchange *x = exchange;
     struct layers *l = x->state;
@@ -131,8 +150,7 @@ static void *work(void *exchange) {
         l->busy = true;
         l->since = clock_now();
         pthread_mutex_unlock(&l->lock);
-        run_group(x, x->setup.hidden_phases);
-        phase_enter(x->setup.hidden_phases, PHASE_OTHER);
+        run_group_aside(x);
         pthread_mutex_lock(&l->lock);
         l->busy = false;
         l->hidden += clock_now() - l->since;
@@ -210,6 +228,7 @@ static bool layers_run(struct exchange *x, float *grad, size_t k, struct exchang
         sum->hidden_seconds = take_over(x);
     else
         start_step(l, grad, k);
+    if (l->dead.text[0]) die_status(err_status(&l->dead), "%s", l->dead.text);
     while (l->left > 0 && !l->failed) run_group(x, x->setup.phases);
     if (l->failed) {
         sum->bad = l->group[l->left - 1].from + l->group[l->left - 1].sum.bad;
@@ -374,6 +393,7 @@ void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, co
     if (ops->sparse && !setup->store) die("%s needs a store", ops->name);
     if (ops->selects && !setup->selector) die("%s needs a selector", ops->name);
     exempt_check(ops, setup);
+    l->catches = error_is_caught();
     l->name = mem_printf("%s by layers", ops->name);
     l->ops = ops_by_layers(ops, l->name, setup->comm->any_thread);
     pthread_mutex_init(&l->lock, NULL);

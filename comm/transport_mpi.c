@@ -153,18 +153,18 @@ static bool says_cuda_aware(void) {
 }
 
 /* The same on all ranks, since it decides which collectives they call. */
-static bool takes_device_pointers(void) {
+static bool takes_device_pointers(MPI_Comm world) {
     const char *given = getenv("SPARSETRAIN_CUDA_AWARE");
     int all = given && *given ? strcmp(given, "1") == 0 : says_cuda_aware();
-    TRY(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce (minimum)");
+    TRY(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, world), "MPI_Allreduce (minimum)");
     return all;
 }
 
 /* SPARSETRAIN_WIRE_CHECK, on any rank: one that sends seals to one that expects none would be misread. */
-static bool wire_check_wanted(void) {
+static bool wire_check_wanted(MPI_Comm world) {
     const char *given = getenv("SPARSETRAIN_WIRE_CHECK");
     int any = given && strcmp(given, "1") == 0;
-    TRY(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce (maximum)");
+    TRY(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, world), "MPI_Allreduce (maximum)");
     return any;
 }
 
@@ -208,6 +208,66 @@ static struct comm *open_stranger(int rank, int size) {
     return c;
 }
 
+/* The whole of the ranks of `world`. granted: by MPI, to threads. */
+static struct comm *open_job(MPI_Comm world, int granted) {
+    struct comm *c = open_ranks(world, NULL);
+    struct transport *t = transport_of(c);
+    c->any_thread = granted >= MPI_THREAD_SERIALIZED;
+    c->device_pointers = t->takes_device_pointers = takes_device_pointers(world);
+    const char *part = getenv("SPARSETRAIN_PART_BYTES");
+    t->part = part ? strtoull(part, NULL, 10) : PART_LIMIT;
+    if (t->part < 8 || t->part > PART_LIMIT) t->part = PART_LIMIT;
+    faults_open(&t->faults, c->rank);
+    for (int room = 0; room < 4 * c->size + POOL_FIRST; room += POOL_BLOCK) grow_pool(t); /* so that no step has to */
+    int leader = c->rank;
+    TRY(MPI_Bcast(&leader, 1, MPI_INT, 0, t->local), "MPI_Bcast on the node");
+    find_nodes(c, leader);
+    comm_set_wire_check(c, wire_check_wanted(world));
+    return c;
+}
+
+struct comm *comm_adopt(const void *mpi_comm, struct err *e) {
+    int started = 0, ended = 0, granted = MPI_THREAD_SINGLE, inter = 0;
+    MPI_Comm theirs, own;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    if (!started || ended)
+        return err_set(e, "MPI is not running: call MPI_Init_thread before, and close before MPI_Finalize"), NULL;
+    theirs = MPI_COMM_WORLD;
+    if (mpi_comm) memcpy(&theirs, mpi_comm, sizeof theirs);
+    if (theirs == MPI_COMM_NULL) return err_set(e, "the communicator is MPI_COMM_NULL"), NULL;
+    TRY(MPI_Comm_test_inter(theirs, &inter), "MPI_Comm_test_inter");
+    if (inter) return err_set(e, "the communicator joins two groups of ranks; one of a single group is needed"), NULL;
+    TRY(MPI_Query_thread(&granted), "MPI_Query_thread");
+    TRY(MPI_Comm_dup(theirs, &own), "MPI_Comm_dup");
+    struct comm *c = open_job(own, granted);
+    transport_of(c)->adopted = true;
+    return c;
+}
+
+static bool started_here;
+
+bool comm_start_mpi(int *rank, int *size, struct err *e) {
+    int started = 0, provided;
+    MPI_Initialized(&started);
+    if (!started) {
+        yield_when_crowded();
+        if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
+            return err_system(e, "MPI_Init_thread failed");
+        started_here = true;
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    return true;
+}
+
+void comm_end_mpi(void) {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (started_here && !ended) MPI_Finalize();
+    started_here = false;
+}
+
 struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *mine, struct err *e) {
     yield_when_crowded();
     if (mine && !SIMULATED) watch_begin(mine->limit, mine->rank);
@@ -220,19 +280,7 @@ struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *m
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     /* Simulated ranks are one process. */
     if (mine && !SIMULATED && !transport_hello(mine, size, e)) return open_stranger(rank, size);
-    struct comm *c = open_ranks(MPI_COMM_WORLD, NULL);
-    struct transport *t = transport_of(c);
-    c->any_thread = provided >= MPI_THREAD_SERIALIZED;
-    c->device_pointers = t->takes_device_pointers = takes_device_pointers();
-    const char *part = getenv("SPARSETRAIN_PART_BYTES");
-    t->part = part ? strtoull(part, NULL, 10) : PART_LIMIT;
-    if (t->part < 8 || t->part > PART_LIMIT) t->part = PART_LIMIT;
-    faults_open(&t->faults, rank);
-    for (int room = 0; room < 4 * size + POOL_FIRST; room += POOL_BLOCK) grow_pool(t); /* so that no step has to */
-    int leader = rank;
-    TRY(MPI_Bcast(&leader, 1, MPI_INT, 0, t->local), "MPI_Bcast on the node");
-    find_nodes(c, leader);
-    comm_set_wire_check(c, wire_check_wanted());
+    struct comm *c = open_job(MPI_COMM_WORLD, provided);
     if (mine && !SIMULATED) transport_watch_open(c);
     return c;
 }
@@ -246,18 +294,25 @@ void comm_watch_advise(const char *advice) {
     watch_advise(advice);
 }
 
-void comm_close(struct comm *c) {
-    if (!c) return;
-    struct transport *t = transport_of(c);
-    error_set_abort(NULL);
-    transport_sums_close(t);
-    transport_check_close(t);
-    if (t->local != MPI_COMM_NULL) MPI_Comm_free(&t->local);
+static void end_mpi(struct transport *t) {
     beat_activity(ACTIVITY_END, (size_t)BEAT_GET(step));
     beat_wait_begin();
     MPI_Finalize();
     beat_wait_end();
     transport_watch_close(t);
+}
+
+void comm_close(struct comm *c) {
+    if (!c) return;
+    struct transport *t = transport_of(c);
+    if (!t->adopted) error_set_abort(NULL);
+    transport_sums_close(t);
+    transport_check_close(t);
+    if (t->local != MPI_COMM_NULL) MPI_Comm_free(&t->local);
+    if (t->adopted)
+        MPI_Comm_free(&t->world);
+    else
+        end_mpi(t);
     for (struct slot_block *block = t->blocks, *next; block; block = next) {
         next = block->next;
         mem_free(block);
@@ -324,7 +379,7 @@ static void find_job_ranks(struct comm *group) {
     t->job_rank = mem_alloc((size_t)group->size, sizeof *mine, "the ranks of a group");
     for (int i = 0; i < group->size; i++) mine[i] = i;
     TRY(MPI_Comm_group(t->world, &here), "MPI_Comm_group");
-    TRY(MPI_Comm_group(MPI_COMM_WORLD, &whole), "MPI_Comm_group");
+    TRY(MPI_Comm_group(transport_of(t->job)->world, &whole), "MPI_Comm_group");
     TRY(MPI_Group_translate_ranks(here, group->size, mine, whole, t->job_rank), "MPI_Group_translate_ranks");
     MPI_Group_free(&here);
     MPI_Group_free(&whole);

@@ -55,6 +55,7 @@ struct faults {
 
 struct transport {
     struct comm *job;         /* the whole job's; for a group too */
+    bool adopted;             /* by comm_adopt: MPI is not ours to end */
     MPI_Comm world, local;    /* all ranks; those of them that are on this node, emulated nodes or not */
     int node_rank, node_size; /* in `local` */
     size_t part;              /* most bytes that one plain MPI call is given */

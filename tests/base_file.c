@@ -255,12 +255,12 @@ static void own_names_follow_no_link(void **state) {
 static void nothing_is_left_of_own_names(void **state) {
     (void)state;
     struct err e = {0};
-    struct out_file o;
+    struct out_file o, killed;
     const int before = entries();
-    assert_true(out_file_replace(&o, at("fresh"), &e));
-    fclose(o.file);
-    mem_free(o.target);
-    mem_free(o.temporary);
+    assert_true(out_file_replace(&killed, at("fresh"), &e));
+    fclose(killed.file);
+    mem_free(killed.target);
+    mem_free(killed.temporary);
     assert_int_equal(entries(), before + 1);
     assert_true(out_file_replace(&o, at("fresh"), &e));
     fputs("whole", o.file);

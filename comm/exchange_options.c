@@ -1,5 +1,5 @@
 /* exchange_options.c: see exchange_options.h. */
-#include "cli/exchange_options.h"
+#include "comm/exchange_options.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* exchange_options.h: what the options of an exchange mean, shared by training and the bench. */
-#ifndef ST_CLI_EXCHANGE_OPTIONS_H
-#define ST_CLI_EXCHANGE_OPTIONS_H
+/* exchange_options.h: what the options of an exchange mean, shared by training, the bench and the library. */
+#ifndef ST_COMM_EXCHANGE_OPTIONS_H
+#define ST_COMM_EXCHANGE_OPTIONS_H
 
 #include "comm/exchange.h"
 

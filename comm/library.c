@@ -1,0 +1,492 @@
+/* library.c: see sparsetrain.h, the only header that users of the library read. Here its functions are put on comm,
+ * topk and base, whose die() comes back to `caught` in place of ending the process (base/error.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "comm/library_options.h"
+#include "comm/sparsetrain.h"
+
+struct sparsetrain {
+    struct comm *comm;
+    struct reducer reducer;
+    struct phases phases, hidden;
+    struct library_options options;
+    size_t n, k, k_max, *group, groups;
+    uint64_t steps;
+    double density, hidden_seconds, words_bound;
+    float *begun; /* the gradient between begin and run, else NULL */
+    struct exchange_sum sum;
+    struct err broken; /* what broke it; empty: nothing has */
+};
+
+const char *sparsetrain_version(void) {
+    return ST_VERSION " (commit " ST_COMMIT ")";
+}
+const char *sparsetrain_algorithm(size_t i) {
+    const struct exchange_ops *ops = library_exchange(i);
+    return ops ? ops->name : NULL;
+}
+const char *sparsetrain_selector(size_t i) {
+    size_t rows = 0;
+    while (selectors[rows]) rows++;
+    return i < rows ? selectors[i]->name : NULL;
+}
+const char *sparsetrain_wire(size_t i) {
+    size_t rows = 0;
+    while (wires[rows]) rows++;
+    return i < rows ? wires[i]->name : NULL;
+}
+
+/* -- errors ---------------------------------------------------------------------------------------------------------
+ */
+static int tell(const struct err *e, char *why) {
+    if (why) snprintf(why, SPARSETRAIN_LINE, "%s", e->text);
+    return e->text[0] ? err_status(e) : SPARSETRAIN_GOOD;
+}
+
+/* A piece of work, with what it works on. False: the reason in *e. */
+typedef bool work(void *arguments, struct err *e);
+
+/* The catch is the caller's, so that nothing of this function's own is read after it came back. */
+static bool caught(struct error_catch *c, work *body, void *arguments, struct err *e) {
+    error_catch_begin(c);
+    if (setjmp(c->back) != 0) return true;
+    body(arguments, e);
+    error_catch_end(c);
+    return false;
+}
+
+/* What dies in it breaks x (NULL: there is none yet). */
+static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
+    struct error_catch c;
+    struct err e = {0};
+    if (x && x->broken.text[0]) return tell(&x->broken, why);
+    if (!caught(&c, body, arguments, &e)) return tell(&e, why);
+    if (x) x->broken = c.e;
+    return tell(&c.e, why);
+}
+
+/* -- MPI ------------------------------------------------------------------------------------------------------------
+ */
+struct ranks {
+    int rank, size;
+};
+static bool start_mpi(void *arguments, struct err *e) {
+    struct ranks *r = arguments;
+    return comm_start_mpi(&r->rank, &r->size, e);
+}
+
+int sparsetrain_mpi_init(int *rank, int *size, char *why) {
+    struct ranks r = {0, 1};
+    int status = guarded(NULL, start_mpi, &r, why);
+    if (rank) *rank = r.rank;
+    if (size) *size = r.size;
+    return status;
+}
+
+void sparsetrain_mpi_finalize(void) {
+    comm_end_mpi();
+}
+
+/* -- open and close -------------------------------------------------------------------------------------------------
+ */
+struct opening {
+    sparsetrain *x;
+    const void *mpi_comm;
+    const char *algorithm, *options;
+    size_t n;
+    const size_t *group;
+    size_t groups;
+};
+
+static bool check_groups(const struct opening *o, struct err *e) {
+    for (size_t i = 0; i < o->groups; i++)
+        if (o->group[i] >= o->n || (i == 0 ? o->group[0] != 0 : o->group[i] <= o->group[i - 1]))
+            return err_set(e, "group %zu of %zu begins at entry %zu: groups ascend from 0 and end before %zu", i,
+                           o->groups, o->group[i], o->n);
+    return true;
+}
+
+static bool check_arguments(const struct opening *o, struct err *e) {
+    if (o->n < 1 || (uint64_t)o->n > UINT32_MAX)
+        return err_set(e, "a gradient of %zu entries cannot be exchanged: there may be 1 to 2^32-1", o->n);
+    return check_groups(o, e) && library_options_parse(&o->x->options, o->algorithm, o->options, e);
+}
+
+/* Do all ranks ask for the same? Else they would wait for each other for ever. */
+static bool check_alike(const struct opening *o, struct comm *c, struct err *e) {
+    const char *options = o->options ? o->options : "";
+    const uint64_t lengths[] = {o->n, o->groups, strlen(options)};
+    uint64_t own = hash64(0, lengths, sizeof lengths), first;
+    own = hash64(own, o->algorithm, strlen(o->algorithm));
+    own = hash64(own, options, strlen(options));
+    own = hash64(own, o->group, o->groups * sizeof *o->group);
+    first = own;
+    comm_bcast(c, 0, &first, sizeof first);
+    if (own != first)
+        err_set(e, "rank %d opens an exchange with other arguments than rank 0: %s of %zu entries, \"%.200s\"", c->rank,
+                o->algorithm, o->n, options);
+    return !comm_agree(c, e);
+}
+
+static void set_up(const sparsetrain *x, struct reducer_setup *setup) {
+    const struct library_options *o = &x->options;
+    *setup = (struct reducer_setup){.ops = o->ops, .select = o->select, .device = device_find("cpu")};
+    setup->select_settings = (struct selector_settings){
+        .period = o->oktopk.period, .rule = o->oktopk.thresholds, .unadjusted = o->unadjusted, .seed = o->seed};
+    setup->exchange = (struct exchange_setup){.comm = x->comm,
+                                              .n = x->n,
+                                              .k_max = x->k_max,
+                                              .wire = o->wire,
+                                              .oktopk = o->oktopk,
+                                              .gtopk_residual = o->gtopk_residual,
+                                              .bucket_bytes = o->bucket_bytes,
+                                              .group = x->group,
+                                              .groups = x->groups};
+}
+
+static bool open_all(void *arguments, struct err *e) {
+    const struct opening *o = arguments;
+    sparsetrain *x = o->x;
+    struct reducer_setup setup;
+    x->comm = comm_adopt(o->mpi_comm, e);
+    if (!x->comm) return false;
+    check_arguments(o, e);
+    if (comm_agree(x->comm, e) || !check_alike(o, x->comm, e)) return false;
+    if (x->options.ranks_per_node > 0) comm_set_ranks_per_node(x->comm, (int)x->options.ranks_per_node, e);
+    if (comm_agree(x->comm, e) || !exchange_serves(x->options.ops, x->comm, e)) return false;
+    x->n = o->n;
+    x->density = x->options.density;
+    x->k = density_to_k(x->density, x->n);
+    x->k_max = density_to_k(x->options.density_max, x->n);
+    x->groups = o->groups;
+    if (o->groups > 0) {
+        x->group = mem_alloc(o->groups, sizeof *x->group, "groups of layers");
+        memcpy(x->group, o->group, o->groups * sizeof *x->group);
+    }
+    phases_reset(&x->phases);
+    phases_reset(&x->hidden);
+    set_up(x, &setup);
+    setup.exchange.phases = &x->phases;
+    setup.exchange.hidden_phases = &x->hidden;
+    reducer_open(&x->reducer, &setup);
+    return true;
+}
+
+static bool make_handle(void *handle, struct err *e) {
+    (void)e;
+    *(sparsetrain **)handle = mem_zalloc(1, sizeof(sparsetrain), "an exchange");
+    return true;
+}
+
+int sparsetrain_open_groups(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
+                            const size_t *group, size_t groups, char *why) {
+    *x = NULL;
+    int status = guarded(NULL, make_handle, x, why);
+    if (status != SPARSETRAIN_GOOD) return status;
+    struct opening o = {*x, mpi_comm, algorithm ? algorithm : "", options, n, group, groups};
+    status = guarded(*x, open_all, &o, why);
+    if (status == SPARSETRAIN_GOOD) return status;
+    sparsetrain_close(*x);
+    *x = NULL;
+    return status;
+}
+
+int sparsetrain_open(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
+                     char *why) {
+    return sparsetrain_open_groups(x, mpi_comm, algorithm, n, options, NULL, 0, why);
+}
+
+static bool close_all(void *arguments, struct err *e) {
+    sparsetrain *x = arguments;
+    (void)e;
+    reducer_close(&x->reducer);
+    comm_close(x->comm);
+    mem_free(x->group);
+    return true;
+}
+
+/* Of one that is broken nothing is in order any more, nor do the other ranks come: only the handle goes. */
+void sparsetrain_close(sparsetrain *x) {
+    if (!x) return;
+    guarded(x, close_all, x, NULL);
+    mem_free(x);
+}
+
+/* -- steps ----------------------------------------------------------------------------------------------------------
+ */
+int sparsetrain_set_density(sparsetrain *x, double density, char *why) {
+    struct err e = {0};
+    if (x->begun)
+        err_set(&e, "the density cannot change between begin and run");
+    else if (!(density > 0 && density <= x->options.density_max))
+        err_set(&e, "a density of %g is not above 0 and at most density-max, %g", density, x->options.density_max);
+    if (e.text[0]) return tell(&e, why);
+    x->density = density;
+    x->k = density_to_k(density, x->n);
+    return tell(&e, why);
+}
+
+struct stepping {
+    sparsetrain *x;
+    float *grad;
+    size_t from;
+};
+
+static bool begin(void *arguments, struct err *e) {
+    const struct stepping *s = arguments;
+    if (s->x->begun) return err_set(e, "begin was called twice for one step");
+    s->x->begun = s->grad;
+    exchange_begin(&s->x->reducer.exchange, s->grad, s->x->k);
+    return true;
+}
+
+static bool ready(void *arguments, struct err *e) {
+    const struct stepping *s = arguments;
+    if (!s->x->begun) return err_set(e, "ready was called without begin");
+    if (s->from > s->x->n) return err_set(e, "ready from entry %zu of %zu", s->from, s->x->n);
+    exchange_ready(&s->x->reducer.exchange, s->from);
+    return true;
+}
+
+/* Time between calls is nobody's. */
+static void clocks_start(sparsetrain *x) {
+    x->phases.since = clock_now();
+}
+
+static bool run(void *arguments, struct err *e) {
+    const struct stepping *s = arguments;
+    sparsetrain *x = s->x;
+    struct exchange *exchange = &x->reducer.exchange;
+    if (x->begun && x->begun != s->grad) return err_set(e, "run got another gradient than begin");
+    clocks_start(x);
+    bool good = exchange_run(exchange, s->grad, x->k, &x->sum);
+    x->begun = NULL;
+    if (!good) {
+        err_with(&x->broken, EXIT_NUMERIC, "entry %zu of the gradient or of the sum is NaN or infinite", x->sum.bad);
+        return err_with(e, EXIT_NUMERIC, "%s", x->broken.text);
+    }
+    x->steps++;
+    x->hidden_seconds += x->sum.hidden_seconds;
+    x->words_bound = exchange_max_words(exchange, x->k) + x->sum.extra_words;
+    exchange_mean(exchange, &x->sum, s->grad);
+    phase_enter(&x->phases, PHASE_OTHER);
+    return true;
+}
+
+int sparsetrain_begin(sparsetrain *x, float *grad, char *why) {
+    return guarded(x, begin, &(struct stepping){x, grad, 0}, why);
+}
+int sparsetrain_ready(sparsetrain *x, size_t from, char *why) {
+    return guarded(x, ready, &(struct stepping){x, NULL, from}, why);
+}
+int sparsetrain_run(sparsetrain *x, float *grad, char *why) {
+    return guarded(x, run, &(struct stepping){x, grad, 0}, why);
+}
+
+/* -- what is kept ---------------------------------------------------------------------------------------------------
+ */
+struct part {
+    sparsetrain *x;
+    size_t from, count;
+    float *out;
+    const float *in;
+};
+
+static bool check_part(const struct part *p, struct err *e) {
+    if (p->x->begun) return err_set(e, "the residual cannot be looked at between begin and run");
+    if (p->from > p->x->n || p->count > p->x->n - p->from)
+        return err_set(e, "entries %zu to %zu of %zu", p->from, p->from + p->count, p->x->n);
+    return true;
+}
+
+static bool get_residual(void *arguments, struct err *e) {
+    const struct part *p = arguments;
+    struct store *s = &p->x->reducer.store;
+    if (!check_part(p, e)) return false;
+    memset(p->out, 0, p->count * sizeof *p->out);
+    if (s->acc && p->count > 0) s->ops->read(s, p->from, p->count, p->out);
+    return true;
+}
+
+static bool put_residual(void *arguments, struct err *e) {
+    const struct part *p = arguments;
+    struct store *s = &p->x->reducer.store;
+    if (!check_part(p, e)) return false;
+    for (size_t i = 0; !s->acc && i < p->count; i++)
+        if (p->in[i] != 0)
+            return err_set(e, "%s has no residual, and entry %zu of this one is not zero", p->x->options.ops->name,
+                           p->from + i);
+    if (s->acc && p->count > 0) s->ops->write(s, p->from, p->count, p->in);
+    return true;
+}
+
+int sparsetrain_residual(sparsetrain *x, size_t from, size_t count, float *host, char *why) {
+    return guarded(x, get_residual, &(struct part){x, from, count, host, NULL}, why);
+}
+int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const float *host, char *why) {
+    return guarded(x, put_residual, &(struct part){x, from, count, NULL, host}, why);
+}
+
+/* Saved bytes: this, the residual, then each piece of the exchange with its length before it. All of the machine's own
+ * byte order, which `magic` shows. */
+struct saved_head {
+    uint64_t magic, hash; /* hash: of all bytes behind the head */
+    uint64_t n, steps;
+    int32_t rank, size;
+    double density;
+    char exchange[64], selector[64], wire[64];
+};
+static const uint64_t saved_magic = 0x3130717053745300u; /* the last digits count formats */
+
+struct saving {
+    sparsetrain *x;
+    char *out; /* NULL: only counted */
+    const char *in;
+    size_t at, count; /* bytes done; there are */
+};
+
+static struct saved_head head_of(const sparsetrain *x) {
+    struct saved_head h = {.magic = saved_magic, .n = x->n, .steps = x->steps, .density = x->density};
+    const struct selector *s = x->reducer.selector;
+    h.rank = x->comm->rank, h.size = x->comm->size;
+    snprintf(h.exchange, sizeof h.exchange, "%s", x->reducer.exchange.ops->name);
+    snprintf(h.selector, sizeof h.selector, "%s", s ? s->ops->name : "");
+    snprintf(h.wire, sizeof h.wire, "%s", x->options.wire->name);
+    return h;
+}
+
+static void put(struct saving *s, const void *bytes, size_t count) {
+    if (s->out) memcpy(s->out + s->at, bytes, count);
+    s->at += count;
+}
+
+/* All but the head, to s->out, or counted. */
+static void save_body(struct saving *s) {
+    sparsetrain *x = s->x;
+    struct store *store = &x->reducer.store;
+    void *memory;
+    size_t bytes;
+    if (store->acc) {
+        if (s->out) store->ops->read(store, 0, x->n, (float *)(void *)(s->out + s->at));
+        s->at += x->n * sizeof(float);
+    }
+    for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
+        uint64_t length = bytes;
+        put(s, &length, sizeof length);
+        if (bytes > 0) put(s, memory, bytes);
+    }
+}
+
+static bool save(void *arguments, struct err *e) {
+    struct saving *s = arguments;
+    char *out = s->out;
+    struct saved_head h = head_of(s->x);
+    if (s->x->begun) return err_set(e, "nothing can be saved between begin and run");
+    s->out = NULL;
+    s->at = sizeof h;
+    save_body(s);
+    if (!out || s->at > s->count) return true;
+    s->out = out;
+    s->at = sizeof h;
+    save_body(s);
+    h.hash = hash64(0, out + sizeof h, s->at - sizeof h);
+    memcpy(out, &h, sizeof h);
+    return true;
+}
+
+size_t sparsetrain_save(sparsetrain *x, void *bytes, size_t capacity) {
+    struct saving s = {.x = x, .out = bytes, .count = capacity};
+    return guarded(x, save, &s, NULL) == SPARSETRAIN_GOOD ? s.at : 0;
+}
+
+static bool head_fits(const struct saving *s, struct saved_head *h, struct err *e) {
+    const struct saved_head own = head_of(s->x);
+    if (s->count < sizeof *h) return err_set(e, "%zu bytes are no saved exchange", s->count);
+    memcpy(h, s->in, sizeof *h);
+    if (h->magic != own.magic) return err_set(e, "these bytes are no saved exchange, or one of another format");
+    if (h->hash != hash64(0, s->in + sizeof *h, s->count - sizeof *h))
+        return err_set(e, "the saved exchange is damaged");
+    if (h->n != own.n || h->rank != own.rank || h->size != own.size || strncmp(h->exchange, own.exchange, 64) != 0 ||
+        strncmp(h->selector, own.selector, 64) != 0 || strncmp(h->wire, own.wire, 64) != 0)
+        return err_set(e,
+                       "what was saved is of %.63s, selector \"%.63s\", %.63s, %llu entries, rank %d of %d; this is "
+                       "%s, \"%s\", %s, %zu, %d of %d",
+                       h->exchange, h->selector, h->wire, (unsigned long long)h->n, (int)h->rank, (int)h->size,
+                       own.exchange, own.selector, own.wire, s->x->n, (int)own.rank, (int)own.size);
+    if (!(h->density > 0 && h->density <= s->x->options.density_max))
+        return err_set(e, "its density of %g is above density-max, %g", h->density, s->x->options.density_max);
+    return true;
+}
+
+/* Where all lengths are right, so is all that can be known without running it. */
+static bool take_body(struct saving *s, struct err *e) {
+    sparsetrain *x = s->x;
+    struct saving all = {.x = x};
+    void *memory;
+    size_t bytes;
+    save_body(&all);
+    if (all.at != s->count - s->at)
+        return err_set(e, "the saved exchange has %zu bytes, not %zu", s->count, all.at + s->at);
+    struct store *store = &x->reducer.store;
+    const char *residual = s->in + s->at;
+    if (store->acc) s->at += x->n * sizeof(float);
+    for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
+        uint64_t length;
+        memcpy(&length, s->in + s->at, sizeof length);
+        if (length != bytes) return err_set(e, "piece %zu of the saved exchange has another length", i);
+        if (bytes > 0) memcpy(memory, s->in + s->at + sizeof length, bytes);
+        s->at += sizeof length + bytes;
+    }
+    if (store->acc) store->ops->write(store, 0, x->n, (const float *)(const void *)residual);
+    return true;
+}
+
+static bool restore(void *arguments, struct err *e) {
+    struct saving *s = arguments;
+    sparsetrain *x = s->x;
+    struct saved_head h;
+    if (x->begun) err_set(e, "nothing can be restored between begin and run");
+    bool fits = !e->text[0] && head_fits(s, &h, e);
+    if (comm_agree(x->comm, e) || !fits) return false;
+    s->at = sizeof h;
+    struct err broken = {0};
+    take_body(s, &broken);
+    if (comm_agree(x->comm, &broken) || !exchange_check(&x->reducer.exchange, &broken)) {
+        err_with(&x->broken, EXIT_USER, "%s", broken.text); /* half of it has been taken over */
+        return err_set(e, "%s", broken.text);
+    }
+    x->steps = h.steps;
+    x->density = h.density;
+    x->k = density_to_k(x->density, x->n);
+    return true;
+}
+
+int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *why) {
+    struct saving s = {.x = x, .in = bytes, .count = count};
+    return guarded(x, restore, &s, why);
+}
+
+/* -- statistics -----------------------------------------------------------------------------------------------------
+ */
+void sparsetrain_get_stats(const sparsetrain *x, struct sparsetrain_stats *s) {
+    static const enum phase phase[SPARSETRAIN_PHASES] = {
+        [SPARSETRAIN_OTHER] = PHASE_OTHER, [SPARSETRAIN_SELECT] = PHASE_SELECT,
+        [SPARSETRAIN_PACK] = PHASE_PACK,   [SPARSETRAIN_COMMUNICATE] = PHASE_COMMUNICATE,
+        [SPARSETRAIN_MERGE] = PHASE_MERGE, [SPARSETRAIN_UPDATE] = PHASE_UPDATE};
+    const struct comm_counters *c = &x->comm->counters[TRAFFIC_EXCHANGE];
+    *s = (struct sparsetrain_stats){.steps = x->steps, .k = x->options.ops->sparse ? x->k : x->n};
+    s->messages_sent = c->messages_sent, s->messages_received = c->messages_received;
+    s->bytes_sent = c->bytes_sent, s->bytes_received = c->bytes_received;
+    for (int i = 0; i < SPARSETRAIN_PHASES; i++) s->seconds[i] = x->phases.seconds[phase[i]];
+    s->hidden_seconds = x->hidden_seconds;
+    if (x->steps == 0) return;
+    s->local_entries = x->options.ops->sparse ? x->sum.local_nnz : x->n;
+    s->global_entries = x->options.ops->sparse ? x->sum.global_nnz : x->n;
+    s->words_bound = x->words_bound;
+    s->local_threshold = x->reducer.selector ? x->reducer.selector->stats.threshold : 0;
+    s->global_threshold = x->sum.threshold;
+    s->mass_lost = x->sum.mass_lost;
+}

@@ -1,0 +1,203 @@
+/* library_options.c: see library_options.h. */
+#include "comm/library_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "comm/exchange_options.h"
+
+enum { NAME_MAX_BYTES = 64, VALUE_MAX_BYTES = 256, LONGEST_PERIOD = 1000000000 };
+
+/* -- values ---------------------------------------------------------------------------------------------------------
+ */
+static bool real(const char *name, const char *text, double *value, struct err *e) {
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || *end || !(x > 0 && x <= 1))
+        return err_set(e, "%s takes a number above 0, 1 at most, not \"%.100s\"", name, text);
+    *value = x;
+    return true;
+}
+
+static bool whole(const char *name, const char *text, size_t least, size_t most, size_t *value, struct err *e) {
+    char *end;
+    unsigned long long x = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || x < least || x > most)
+        return err_set(e, "%s takes a whole number in %zu..%zu, not \"%.100s\"", name, least, most, text);
+    *value = (size_t)x;
+    return true;
+}
+
+static bool steps(const char *name, const char *text, int *value, struct err *e) {
+    size_t count = 0;
+    if (!whole(name, text, 1, LONGEST_PERIOD, &count, e)) return false;
+    *value = (int)count;
+    return true;
+}
+
+/* choice: the i-th name, NULL past the end; *value: its number. */
+static bool one_of(const char *name, const char *text, const char *(*choice)(size_t), size_t *value, struct err *e) {
+    char all[512] = "";
+    for (size_t i = 0; choice(i); i++) {
+        if (strcmp(choice(i), text) == 0) return *value = i, true;
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", choice(i));
+    }
+    return err_set(e, "%s has no \"%.100s\"; there are: %s", name, text, all);
+}
+
+/* The i-th row that exchanges gradients. */
+const struct exchange_ops *library_exchange(size_t i) {
+    size_t row = 0;
+    for (; exchanges[row]; row++)
+        if (!exchanges[row]->drifts && i-- == 0) break;
+    return exchanges[row];
+}
+
+static const char *exchange_choice(size_t i) {
+    const struct exchange_ops *ops = library_exchange(i);
+    return ops ? ops->name : NULL;
+}
+static const char *selector_choice(size_t i) {
+    return selectors[i] ? selectors[i]->name : NULL;
+}
+static const char *residual_choice(size_t i) {
+    static const char *const names[] = {"conserve", "paper", NULL};
+    return names[i];
+}
+static const char *threshold_choice(size_t i) {
+    return i <= REUSE_PAPER ? reuse_rule_names[i] : NULL;
+}
+
+/* -- options --------------------------------------------------------------------------------------------------------
+ */
+typedef bool setter(struct library_options *o, const char *name, const char *text, struct err *e);
+
+static bool set_density(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return real(name, text, &o->density, e);
+}
+static bool set_density_max(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return real(name, text, &o->density_max, e);
+}
+static bool set_select(struct library_options *o, const char *name, const char *text, struct err *e) {
+    size_t i = 0;
+    bool good = one_of(name, text, selector_choice, &i, e);
+    if (good) o->select = selectors[i];
+    return good;
+}
+static bool set_wire(struct library_options *o, const char *name, const char *text, struct err *e) {
+    size_t i = 0;
+    bool good = one_of(name, text, wire_name, &i, e);
+    if (good) o->wire = wires[i];
+    return good;
+}
+static bool set_tau(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return steps(name, text, &o->oktopk.balance_period, e);
+}
+static bool set_tau_prime(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return steps(name, text, &o->oktopk.period, e);
+}
+static bool set_bucket(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return steps(name, text, &o->oktopk.bucket, e);
+}
+static bool set_thresholds(struct library_options *o, const char *name, const char *text, struct err *e) {
+    size_t i = 0;
+    bool good = one_of(name, text, threshold_choice, &i, e);
+    if (good) o->oktopk.thresholds = (enum reuse_rule)i;
+    return good;
+}
+/* What is said of an option of the command line begins with two. */
+static bool without_dashes(struct err *e) {
+    if (strncmp(e->text, "--", 2) == 0) memmove(e->text, e->text + 2, strlen(e->text) - 1);
+    return false;
+}
+
+static bool set_off(struct library_options *o, const char *name, const char *text, struct err *e) {
+    char list[VALUE_MAX_BYTES];
+    (void)name;
+    snprintf(list, sizeof list, "%s", text);
+    for (char *at = list; *at; at++)
+        if (*at == '+') *at = ',';
+    return oktopk_leave_out(list, &o->oktopk, e) || without_dashes(e);
+}
+static bool set_residual(struct library_options *o, const char *name, const char *text, struct err *e) {
+    size_t i = 0;
+    bool good = one_of(name, text, residual_choice, &i, e);
+    if (good) o->gtopk_residual = i == 0 ? GTOPK_CONSERVE : GTOPK_PAPER;
+    return good;
+}
+static bool set_adjust(struct library_options *o, const char *name, const char *text, struct err *e) {
+    (void)name;
+    return gaussian_adjust(text, &o->unadjusted, e) || without_dashes(e);
+}
+static bool set_bucket_bytes(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return whole(name, text, sizeof(float), SIZE_MAX / 2, &o->bucket_bytes, e);
+}
+static bool set_ranks_per_node(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return whole(name, text, 1, 1000000, &o->ranks_per_node, e);
+}
+static bool set_seed(struct library_options *o, const char *name, const char *text, struct err *e) {
+    return whole(name, text, 0, SIZE_MAX / 2, &o->seed, e);
+}
+
+static const struct {
+    const char *name;
+    setter *set;
+} table[] = {{"density", set_density},
+             {"density-max", set_density_max},
+             {"select", set_select},
+             {"wire", set_wire},
+             {"tau", set_tau},
+             {"tau-prime", set_tau_prime},
+             {"oktopk-bucket", set_bucket},
+             {"oktopk-thresholds", set_thresholds},
+             {"oktopk-off", set_off},
+             {"gtopk-residual", set_residual},
+             {"gaussian-adjust", set_adjust},
+             {"bucket-bytes", set_bucket_bytes},
+             {"ranks-per-node", set_ranks_per_node},
+             {"seed", set_seed}};
+enum { ROWS = sizeof table / sizeof *table };
+
+static bool set(struct library_options *o, const char *name, const char *value, struct err *e) {
+    char all[512] = "";
+    for (int i = 0; i < ROWS; i++) {
+        if (strcmp(table[i].name, name) == 0) return table[i].set(o, name, value, e);
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", table[i].name);
+    }
+    return err_set(e, "there is no option \"%s\"; there are: %s", name, all);
+}
+
+/* One "name=value" of `length` bytes. */
+static bool set_one(struct library_options *o, const char *text, size_t length, struct err *e) {
+    char name[NAME_MAX_BYTES], value[VALUE_MAX_BYTES];
+    const char *equals = memchr(text, '=', length);
+    size_t before = equals ? (size_t)(equals - text) : length, after = equals ? length - before - 1 : 0;
+    if (!equals || before == 0 || before >= sizeof name || after >= sizeof value)
+        return err_set(e, "\"%.*s\" is no option: they are name=value, with commas between them",
+                       (int)(length < 100 ? length : 100), text);
+    memcpy(name, text, before);
+    name[before] = '\0';
+    memcpy(value, equals + 1, after);
+    value[after] = '\0';
+    for (char *at = name; *at; at++)
+        if (*at == '_') *at = '-';
+    return set(o, name, value, e);
+}
+
+bool library_options_parse(struct library_options *o, const char *algorithm, const char *text, struct err *e) {
+    size_t i = 0;
+    *o = (struct library_options){.density = 0.01, .seed = 1, .wire = wires[0]};
+    if (!one_of("the algorithm", algorithm ? algorithm : "", exchange_choice, &i, e)) return false;
+    o->ops = library_exchange(i);
+    for (const char *at = text; at && *at;) {
+        size_t length = strcspn(at, ",");
+        if (!set_one(o, at, length, e)) return false;
+        at += length + (at[length] == ',');
+    }
+    if (o->density_max < o->density) o->density_max = o->density;
+    return true;
+}

@@ -1,0 +1,25 @@
+/* library_options.h: the options of sparsetrain_open as text. */
+#ifndef ST_COMM_LIBRARY_OPTIONS_H
+#define ST_COMM_LIBRARY_OPTIONS_H
+
+#include "comm/reducer.h"
+
+struct library_options {
+    const struct exchange_ops *ops;
+    const struct selector_ops *select; /* NULL: the algorithm's own */
+    const struct wire_ops *wire;
+    struct oktopk_setup oktopk;
+    enum gtopk_residual gtopk_residual;
+    double density, density_max;
+    size_t bucket_bytes, seed, ranks_per_node; /* ranks_per_node 0: the nodes there are */
+    bool unadjusted;
+};
+
+/* The i-th algorithm that the library has, which is every row whose replicas do not drift; NULL past the end. */
+const struct exchange_ops *library_exchange(size_t i);
+
+/* "name=value,..." as sparsetrain.h has it, or NULL. Options that the algorithm has no use for have no effect, so that
+ * a loop over algorithms may give them to all. False: one line in *e. */
+bool library_options_parse(struct library_options *o, const char *algorithm, const char *text, struct err *e);
+
+#endif

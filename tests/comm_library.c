@@ -1,0 +1,376 @@
+/* comm_library.c: the library's own functions (comm/sparsetrain.h), each row through them against the same row put
+ * together by the rig. tests/cli_library.sh has what another program sees of it. */
+/* ranks: 1 2 3 4 5 7 8 */
+/* faults: 3 */
+#include "comm/sparsetrain.h"
+#include "tests/exchange_rig.h"
+
+enum { N = 1009, STEPS = 6, GROUPS = 4 };
+static const size_t group[GROUPS] = {0, 10, 17, 500};
+static const char options[] = "density=0.1,tau=2,tau_prime=1,seed=1";
+static float grad[N];
+static char why[SPARSETRAIN_LINE];
+
+static bool is_served(const struct exchange_ops *ops) {
+    return !ops->drifts;
+}
+
+static void fill(struct comm *c, int step) {
+    make_gradient(REAL, c->rank, c->size, step, N, grad);
+}
+
+static sparsetrain *opened(const char *algorithm, size_t groups) {
+    sparsetrain *x;
+    if (sparsetrain_open_groups(&x, NULL, algorithm, N, options, group, groups, why) != SPARSETRAIN_GOOD)
+        fail_msg("%s: %s", algorithm, why);
+    return x;
+}
+
+static void good(int status) {
+    if (status != SPARSETRAIN_GOOD) fail_msg("status %d: %s", status, why);
+}
+
+/* How a step is made: at once, or while backward goes on. */
+static void step_of(sparsetrain *x, bool overlaps) {
+    if (overlaps) {
+        good(sparsetrain_begin(x, grad, why));
+        for (size_t from = N; from > 0; from -= from < 100 ? from : 100) good(sparsetrain_ready(x, from, why));
+        good(sparsetrain_ready(x, 0, why));
+    }
+    good(sparsetrain_run(x, grad, why));
+}
+
+static uint64_t hash_of_steps(sparsetrain *x, struct comm *c, int from, int to, bool overlaps) {
+    uint64_t hash = 0;
+    for (int step = from; step < to; step++) {
+        fill(c, step);
+        step_of(x, overlaps);
+        hash = hash64(hash, grad, sizeof grad);
+    }
+    return hash;
+}
+
+static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, size_t groups) {
+    struct reducer_setup setup = {.ops = ops, .select_settings = {.period = 1, .seed = 1}};
+    setup.exchange = (struct exchange_setup){.n = N,
+                                             .k_max = density_to_k(0.1, N),
+                                             .group = group,
+                                             .groups = groups,
+                                             .oktopk = {.period = 1, .balance_period = 2}};
+    uint64_t hash = 0;
+    rig_open_setup(c, setup);
+    for (int step = 0; step < STEPS; step++) {
+        make_gradient(REAL, c->rank, c->size, step, N, rig.grad);
+        assert_true(rig_run(density_to_k(0.1, N)));
+        exchange_mean(&rig.reducer.exchange, &rig.sum, rig.device_grad);
+        device_download(rig.grad, rig.device_grad, N);
+        hash = hash64(hash, rig.grad, sizeof grad);
+    }
+    rig_close();
+    return hash;
+}
+
+static void every_row_gives_the_bits_of_one_put_together_by_hand(struct comm *c) {
+    for (size_t i = 0; exchanges[i]; i++) {
+        const struct exchange_ops *ops = exchanges[i];
+        if (!is_served(ops)) continue;
+        for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
+            uint64_t wanted = hash_by_hand(c, ops, groups);
+            for (int overlaps = 0; overlaps < 2; overlaps++) {
+                sparsetrain *x = opened(ops->name, groups);
+                if (hash_of_steps(x, c, 0, STEPS, overlaps) != wanted)
+                    fail_msg("%s, %zu groups, overlap %d: other bits", ops->name, groups, overlaps);
+                sparsetrain_close(x);
+            }
+        }
+    }
+}
+
+/* -- what is kept ------------------------------------------------------------------------------------------------- */
+static void a_restored_exchange_goes_on_to_the_same_bits(struct comm *c) {
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!is_served(exchanges[i])) continue;
+        for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
+            sparsetrain *x = opened(exchanges[i]->name, groups);
+            hash_of_steps(x, c, 0, 3, false);
+            size_t bytes = sparsetrain_save(x, NULL, 0);
+            char *saved = mem_alloc(bytes, 1, "a saved exchange");
+            assert_true(bytes > 0 && sparsetrain_save(x, saved, bytes) == bytes);
+            uint64_t wanted = hash_of_steps(x, c, 3, STEPS, false);
+            sparsetrain_close(x);
+            x = opened(exchanges[i]->name, groups);
+            good(sparsetrain_restore(x, saved, bytes, why));
+            assert_true(hash_of_steps(x, c, 3, STEPS, false) == wanted);
+            struct sparsetrain_stats stats;
+            sparsetrain_get_stats(x, &stats);
+            assert_int_equal(stats.steps, STEPS);
+            sparsetrain_close(x);
+            mem_free(saved);
+        }
+    }
+}
+
+/* Refused on all ranks for what is wrong on one; the exchange is as it was. */
+static void refused(sparsetrain *x, const char *saved, size_t bytes, const char *text) {
+    if (sparsetrain_restore(x, saved, bytes, why) != SPARSETRAIN_MISTAKE || !strstr(why, text))
+        fail_msg("no \"%s\" in: %s", text, why);
+}
+
+static void what_cannot_be_restored_is_refused(struct comm *c) {
+    sparsetrain *x = opened("oktopk", 0), *other = opened("gtopk", 0);
+    const bool last = c->rank == c->size - 1;
+    hash_of_steps(x, c, 0, 3, false);
+    size_t bytes = sparsetrain_save(x, NULL, 0);
+    char *saved = mem_alloc(bytes, 1, "a saved exchange");
+    assert_true(sparsetrain_save(x, saved, bytes - 1) == bytes);
+    assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+    refused(other, saved, bytes, "what was saved is of oktopk");
+    if (last) saved[bytes - 1] ^= 1;
+    refused(x, saved, bytes, "the saved exchange is damaged");
+    if (last) saved[bytes - 1] ^= 1, saved[0] ^= 1;
+    refused(x, saved, bytes, "no saved exchange");
+    if (last) saved[0] ^= 1;
+    refused(x, saved, last ? 7 : bytes, "7 bytes are no saved exchange");
+    good(sparsetrain_restore(x, saved, bytes, why));
+    mem_free(saved);
+    sparsetrain_close(x);
+    sparsetrain_close(other);
+}
+
+static void a_residual_is_read_and_written_in_parts(struct comm *c) {
+    float all[N], part[N];
+    sparsetrain *x = opened("topka", 0), *dense = opened("dense", 0);
+    hash_of_steps(x, c, 0, 2, false);
+    good(sparsetrain_residual(x, 0, N, all, why));
+    good(sparsetrain_residual(x, 100, 50, part, why));
+    assert_memory_equal(part, all + 100, 50 * sizeof *part);
+    for (size_t i = 0; i < N; i++) all[i] = (float)i;
+    good(sparsetrain_set_residual(x, 100, 50, all + 100, why));
+    good(sparsetrain_residual(x, 149, 2, part, why));
+    assert_true(part[0] == 149 && part[1] != 150);
+    assert_int_equal(sparsetrain_residual(x, 1000, 10, part, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "entries 1000 to 1010 of 1009"));
+    assert_int_equal(sparsetrain_residual(x, 10, SIZE_MAX, part, why), SPARSETRAIN_MISTAKE);
+    good(sparsetrain_residual(dense, 0, N, part, why));
+    for (size_t i = 0; i < N; i++) assert_true(part[i] == 0);
+    good(sparsetrain_set_residual(dense, 0, N, part, why));
+    assert_int_equal(sparsetrain_set_residual(dense, 0, 2, all, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "dense has no residual, and entry 1"));
+    sparsetrain_close(x);
+    sparsetrain_close(dense);
+}
+
+/* -- density, statistics ------------------------------------------------------------------------------------------ */
+static void the_density_changes_between_steps(struct comm *c) {
+    sparsetrain *x;
+    struct sparsetrain_stats s;
+    good(sparsetrain_open(&x, NULL, "topka", N, "density=0.01,density-max=0.5", why));
+    const double density[] = {0.5, 0.1, 0.01};
+    for (int i = 0; i < 3; i++) {
+        good(sparsetrain_set_density(x, density[i], why));
+        fill(c, i);
+        good(sparsetrain_run(x, grad, why));
+        sparsetrain_get_stats(x, &s);
+        assert_true(s.steps == (uint64_t)i + 1 && s.k == density_to_k(density[i], N) && s.local_entries == s.k);
+        assert_true(s.global_entries >= s.k && s.global_entries <= s.k * (uint64_t)c->size);
+    }
+    assert_int_equal(sparsetrain_set_density(x, 0.6, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "0.6"));
+    assert_int_equal(sparsetrain_set_density(x, 0, why), SPARSETRAIN_MISTAKE);
+    assert_int_equal(sparsetrain_set_density(x, NAN, why), SPARSETRAIN_MISTAKE);
+    good(sparsetrain_begin(x, grad, why));
+    assert_int_equal(sparsetrain_set_density(x, 0.1, why), SPARSETRAIN_MISTAKE);
+    good(sparsetrain_run(x, grad, why));
+    sparsetrain_close(x);
+}
+
+static void what_passed_is_counted(struct comm *c) {
+    sparsetrain *x = opened("gtopk", 0);
+    struct sparsetrain_stats before, after;
+    hash_of_steps(x, c, 0, 2, false);
+    sparsetrain_get_stats(x, &before);
+    fill(c, 2);
+    good(sparsetrain_run(x, grad, why));
+    sparsetrain_get_stats(x, &after);
+    assert_true((double)(after.bytes_sent - before.bytes_sent) / 4 <= after.words_bound);
+    assert_true((after.messages_sent > before.messages_sent) == (c->size > 1));
+    assert_true(after.seconds[SPARSETRAIN_SELECT] > before.seconds[SPARSETRAIN_SELECT]);
+    assert_true(after.local_threshold > 0);
+    sparsetrain_close(x);
+}
+
+/* -- mistakes ----------------------------------------------------------------------------------------------------- */
+static void mistakes_are_told_in_a_line(struct comm *c) {
+    static const size_t late[] = {1, 5}, falling[] = {0, 7, 7}, far[] = {0, N};
+    static const struct {
+        const char *algorithm, *options, *text;
+        size_t n;
+        const size_t *group;
+        size_t groups;
+    } cases[] = {
+        {"gtop", "", "the algorithm has no \"gtop\"; there are: dense, ", N, NULL, 0},
+        {NULL, "", "the algorithm has no \"\"", N, NULL, 0},
+        {"fedavg", "", "the algorithm has no \"fedavg\"", N, NULL, 0},
+        {"topka", "", "a gradient of 0 entries", 0, NULL, 0},
+        {"topka", "", "a gradient of 4294967296 entries", (size_t)1 << 32, NULL, 0},
+        {"topka", "density", "\"density\" is no option", N, NULL, 0},
+        {"topka", "=1", "\"=1\" is no option", N, NULL, 0},
+        {"topka", "density=0.1,,seed=1", "\"\" is no option", N, NULL, 0},
+        {"topka", "densities=1", "there is no option \"densities\"; there are: density, ", N, NULL, 0},
+        {"topka", "density=0", "density takes a number above 0, 1 at most, not \"0\"", N, NULL, 0},
+        {"topka", "density=1.5", "not \"1.5\"", N, NULL, 0},
+        {"topka", "density=nan", "not \"nan\"", N, NULL, 0},
+        {"topka", "density=0.1x", "not \"0.1x\"", N, NULL, 0},
+        {"oktopk", "tau=0", "tau takes a whole number in 1..1000000000, not \"0\"", N, NULL, 0},
+        {"oktopk", "tau_prime=-1", "tau-prime takes a whole number", N, NULL, 0},
+        {"oktopk", "oktopk-off=regions+wings", "oktopk-off has no \"wings\"", N, NULL, 0},
+        {"oktopk", "oktopk-thresholds=old", "oktopk-thresholds has no \"old\"; there are: guarded, paper", N, NULL, 0},
+        {"topka", "select=best", "select has no \"best\"; there are: exact, ", N, NULL, 0},
+        {"topka", "wire=morse", "wire has no \"morse\"; there are: coo32, ", N, NULL, 0},
+        {"gaussiank", "gaussian-adjust=maybe", "gaussian-adjust takes on or off", N, NULL, 0},
+        {"gtopk", "gtopk-residual=none", "gtopk-residual has no \"none\"; there are: conserve, paper", N, NULL, 0},
+        {"topka", "", "group 0 of 2 begins at entry 1", N, late, 2},
+        {"topka", "", "group 2 of 3 begins at entry 7", N, falling, 3},
+        {"topka", "", "group 1 of 2 begins at entry 1009", N, far, 2}};
+    (void)c;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sparsetrain *x = (sparsetrain *)(void *)&cases;
+        int status = sparsetrain_open_groups(&x, NULL, cases[i].algorithm, cases[i].n, cases[i].options, cases[i].group,
+                                             cases[i].groups, why);
+        if (status != SPARSETRAIN_MISTAKE || x || !strstr(why, cases[i].text))
+            fail_msg("case %zu: status %d, no \"%s\" in: %s", i, status, cases[i].text, why);
+    }
+}
+
+/* Options of other algorithms may stay. */
+static void a_loop_over_algorithms_gives_all_the_same_options(struct comm *c) {
+    static const char all[] =
+        "density=0.1,density-max=0.2,select=exact,wire=packed,tau=3,tau-prime=4,oktopk_bucket=2,oktopk-off="
+        "regions+rotation,oktopk-thresholds=paper,gtopk-residual=paper,gaussian-adjust=off,bucket-bytes="
+        "400,seed=9,ranks-per-node=1";
+    for (size_t i = 0; sparsetrain_algorithm(i); i++) {
+        sparsetrain *x;
+        good(sparsetrain_open(&x, NULL, sparsetrain_algorithm(i), N, all, why));
+        hash_of_steps(x, c, 0, 2, true);
+        sparsetrain_close(x);
+    }
+    assert_null(sparsetrain_algorithm(100));
+    assert_null(sparsetrain_selector(100));
+    assert_null(sparsetrain_wire(100));
+    assert_string_equal(sparsetrain_selector(0), "exact");
+    assert_string_equal(sparsetrain_wire(0), "coo32");
+}
+
+static void ranks_that_differ_are_told_so(struct comm *c) {
+    const bool last = c->size > 1 && c->rank == c->size - 1;
+    sparsetrain *x;
+    if (c->size == 1) return;
+    assert_int_equal(sparsetrain_open(&x, NULL, last ? "gtopk" : "topka", N, NULL, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "opens an exchange with other arguments than rank 0: gtopk of 1009 entries"));
+    assert_int_equal(sparsetrain_open(&x, NULL, "topka", N, last ? "density=0.1" : NULL, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "\"density=0.1\""));
+    assert_int_equal(sparsetrain_open(&x, NULL, "topka", last ? N : N - 1, NULL, why), SPARSETRAIN_MISTAKE);
+    assert_int_equal(sparsetrain_open(&x, NULL, "topka", last ? 0 : N, NULL, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "a gradient of 0 entries"));
+}
+
+static void calls_out_of_order_are_told_so(struct comm *c) {
+    sparsetrain *x = opened("dense-ovlp", 0);
+    float other[N], *mine = grad;
+    fill(c, 0);
+    assert_int_equal(sparsetrain_ready(x, 0, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "without begin"));
+    good(sparsetrain_begin(x, mine, why));
+    assert_int_equal(sparsetrain_begin(x, mine, why), SPARSETRAIN_MISTAKE);
+    assert_int_equal(sparsetrain_ready(x, N + 1, why), SPARSETRAIN_MISTAKE);
+    assert_int_equal(sparsetrain_run(x, other, why), SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "another gradient"));
+    assert_int_equal(sparsetrain_save(x, NULL, 0), 0);
+    assert_int_equal(sparsetrain_residual(x, 0, 1, other, why), SPARSETRAIN_MISTAKE);
+    good(sparsetrain_run(x, mine, NULL));
+    sparsetrain_close(x);
+    sparsetrain_close(NULL);
+}
+
+/* -- errors ------------------------------------------------------------------------------------------------------- */
+/* On all ranks, so that none waits for another. */
+static void a_nan_breaks_it_and_nothing_else(struct comm *c) {
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!is_served(exchanges[i])) continue;
+        sparsetrain *x = opened(exchanges[i]->name, 0);
+        fill(c, 0);
+        for (size_t at = 0; at < N; at++) grad[at] = NAN;
+        assert_int_equal(sparsetrain_run(x, grad, why), SPARSETRAIN_NUMERIC);
+        if (!strstr(why, "is NaN or infinite")) fail_msg("%s: %s", exchanges[i]->name, why);
+        fill(c, 1);
+        assert_int_equal(sparsetrain_run(x, grad, why), SPARSETRAIN_NUMERIC);
+        assert_int_equal(sparsetrain_begin(x, grad, NULL), SPARSETRAIN_NUMERIC);
+        sparsetrain_close(x);
+    }
+}
+
+/* Whatever allocation fails: an error, not the end of the process. One rank, as others would wait for it. */
+static void no_memory_is_an_error(struct comm *c) {
+    if (c->size > 1 || c->wire_check) return;
+    const char *const rows[] = {"dense-ovlp", "gtopk", "oktopk", "hitopk", "spardl"};
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
+            int status = SPARSETRAIN_SYSTEM;
+            for (long nth = 1; status != SPARSETRAIN_GOOD; nth++) {
+                sparsetrain *x;
+                mem_fail_at(nth);
+                status = sparsetrain_open_groups(&x, NULL, rows[row], N, options, group, groups, why);
+                mem_fail_at(0);
+                if (status == SPARSETRAIN_GOOD)
+                    sparsetrain_close(x);
+                else if (x || status != SPARSETRAIN_SYSTEM || !strstr(why, "no memory for") || nth > 1000)
+                    fail_msg("%s, allocation %ld: status %d: %s", rows[row], nth, status, why);
+            }
+        }
+}
+
+/* With overlap by layers it is the exchange's own thread that dies, and run that tells. */
+static bool dies(struct exchange *x, float *g, size_t k, struct exchange_sum *sum) {
+    (void)x, (void)g, (void)k, (void)sum;
+    die("this row dies");
+}
+static void what_dies_in_the_thread_is_told_by_run(struct comm *c) {
+    struct error_catch catch;
+    struct exchange_ops deadly = *exchange_named("dense");
+    struct exchange x;
+    struct exchange_sum sum;
+    const struct exchange_setup setup = {.comm = c, .n = N, .k_max = 1, .group = group, .groups = GROUPS};
+    deadly.run = dies;
+    volatile int overlaps = 0;
+    for (; overlaps < 2; overlaps++) {
+        error_catch_begin(&catch);
+        if (setjmp(catch.back) == 0) {
+            exchange_open_layers(&x, &deadly, &setup);
+            if (overlaps) exchange_begin(&x, grad, 1), exchange_ready(&x, 0);
+            exchange_run(&x, grad, 1, &sum);
+            fail_msg("it did not die");
+        }
+        assert_non_null(strstr(catch.e.text, "this row dies"));
+        exchange_close(&x);
+    }
+    assert_false(error_is_caught());
+}
+
+int main(int argc, char **argv) {
+    const struct mpi_case cases[] = {
+        {"every_row_gives_the_bits_of_one_put_together_by_hand", every_row_gives_the_bits_of_one_put_together_by_hand},
+        {"a_restored_exchange_goes_on_to_the_same_bits", a_restored_exchange_goes_on_to_the_same_bits},
+        {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
+        {"a_residual_is_read_and_written_in_parts", a_residual_is_read_and_written_in_parts},
+        {"the_density_changes_between_steps", the_density_changes_between_steps},
+        {"what_passed_is_counted", what_passed_is_counted},
+        {"mistakes_are_told_in_a_line", mistakes_are_told_in_a_line},
+        {"a_loop_over_algorithms_gives_all_the_same_options", a_loop_over_algorithms_gives_all_the_same_options},
+        {"ranks_that_differ_are_told_so", ranks_that_differ_are_told_so},
+        {"calls_out_of_order_are_told_so", calls_out_of_order_are_told_so},
+        {"a_nan_breaks_it_and_nothing_else", a_nan_breaks_it_and_nothing_else},
+        {"no_memory_is_an_error", no_memory_is_an_error},
+        {"what_dies_in_the_thread_is_told_by_run", what_dies_in_the_thread_is_told_by_run},
+    };
+    return rig_test_main(argc, argv, "comm_library", cases, sizeof cases / sizeof *cases);
+}
