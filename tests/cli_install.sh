@@ -79,7 +79,7 @@ else
 fi
 # Variables that are for tests alone.
 tests_own='PATIENCE|DELAY|SYNC_SENDS|WIRE_CHECK|FLIP|FAULT|PART_BYTES|SHM_FREE|MEMORY_FREE|TEST_[A-Z]*|HOSTCUDA_[A-Z]*'
-grep -rhoE --include='*.[ch]' --include='*.sh' 'SPARSETRAIN_[A-Z_]+' base cli comm data nets topk scripts | sort -u | grep -vxE "SPARSETRAIN_($tests_own)" > "$W/variables"
+grep -rhoE --include='*.[ch]' --include='*.sh' --exclude=sparsetrain.h --exclude=library.c 'SPARSETRAIN_[A-Z_]+' base cli comm data nets topk scripts | sort -u | grep -vxE "SPARSETRAIN_($tests_own)" > "$W/variables"
 while IFS= read -r variable; do
     check "$variable is on the page" grep -q "^\.B $variable\$" "$page"
 done < "$W/variables"
