@@ -283,6 +283,7 @@ include scripts/checks.mk
 root      = $(DESTDIR)$(PREFIX)
 bindir    = $(root)/bin
 plugindir = $(root)/lib/sparsetrain
+pythondir = $(root)/share/sparsetrain/python
 docdir    = $(root)/share/doc/sparsetrain
 # Scripts that serve an installed program as well as a clone.
 scriptdir = $(root)/share/sparsetrain/scripts
@@ -299,10 +300,11 @@ define newline
 
 endef
 install: programs
-	install -d $(bindir) $(root)/include $(docdir)/docs/examples $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
+	install -d $(bindir) $(root)/include $(pythondir) $(docdir)/docs/examples $(scriptdir)/slurm $(scriptdir)/plot $(scriptdir)/sweep $(dir $(pc))
 	install -m 755 $(BUILD)/sparsetrain $(bindir)/sparsetrain
 	if [ -f $(BUILD)/libsparsetrain_cuda.so ]; then install -d $(plugindir) && install -m 755 $(BUILD)/libsparsetrain_cuda.so $(plugindir); fi
 	install -m 644 comm/sparsetrain.h $(root)/include
+	install -m 644 comm/torch/sparsetrain.py $(pythondir)
 	install -m 755 $(BUILD)/$(library_so) $(root)/lib
 	install -m 644 $(BUILD)/libsparsetrain.a $(root)/lib
 	ln -sf $(library_so) $(root)/lib/$(soname) && ln -sf $(soname) $(root)/lib/libsparsetrain.so

@@ -1,11 +1,11 @@
 #!/bin/sh
 # bench.sh: the speed that the project promises, as ratios measured now, on this machine, each beside its target. Times
 # wander from minute to minute, so whatever is compared runs interleaved and medians are shown; nothing here passes or
-# fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select wire exchange train step").
+# fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select wire exchange train step hook").
 set -u
 cd "$(dirname "$0")/.." || exit 1
 binary=${BUILD:-build}/sparsetrain
-parts=${SPARSETRAIN_BENCH:-select wire exchange train step}
+parts=${SPARSETRAIN_BENCH:-select wire exchange train step hook}
 [ -x "$binary" ] || {
     echo "bench.sh: $binary is not there; build it first: make" >&2
     exit 1
@@ -122,8 +122,17 @@ for part in $parts; do
         echo "== where a step goes, four ranks, batch 32 each (target: gtopk spends under 5% on what is neither)"
         bench_step || status=1
         ;;
+    hook)
+        echo
+        echo "== a step of PyTorch's DistributedDataParallel, two ranks, with its own allreduce and with our exchanges in its place"
+        if "$python" -c 'import torch.distributed as d; assert d.is_available()' 2>/dev/null; then
+            PYTHONPATH=comm/torch MASTER_PORT=$((20000 + $$ % 10000)) "$MPIRUN" -np 2 "$python" scripts/bench-hook.py || status=1
+        else
+            echo 'SKIP scripts/bench-hook.py: torch is not installed'
+        fi
+        ;;
     *)
-        echo "bench.sh: no part called $part; there are select, wire, exchange, train, step" >&2
+        echo "bench.sh: no part called $part; there are select, wire, exchange, train, step, hook" >&2
         exit 2
         ;;
     esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
+# deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
 # packages that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -29,6 +29,7 @@ cppcheck | cppcheck                | cppcheck       | cppcheck   | cppcheck     
 shellck  | shellcheck              | ShellCheck     | shellcheck | ShellCheck        | shellcheck
 gcovr    | gcovr                | gcovr          | gcovr      | python3-gcovr     | gcovr
 iproute  | iproute2                | iproute        | iproute2   | iproute2          |
+torch    | python3 python3-torch   | python3-torch  | python-pytorch | python3-torch | pytorch
 '
 build='cc cxx make pkgconf mpirun mpi png zlib dnnl'
 data='xz curl'
@@ -48,9 +49,10 @@ for group in "${@:-build}"; do
     mpich) needs="$needs mpich" ;;
     sim) needs="$needs simgrid" ;;
     netlab) needs="$needs $netlab" ;;
+    torch) needs="$needs torch" ;;
     all) needs="$needs $build $check $lint gcovr simgrid $netlab" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|all]..." >&2
+        echo "usage: deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]..." >&2
         exit 2
         ;;
     esac
@@ -90,6 +92,7 @@ missing() {
     simgrid) ! { has smpicc && has smpirun; } ;;
     mpich) ! { has mpirun.mpich || has mpichversion; } || ! pkg-config --exists mpich 2>/dev/null ;;
     shellck) ! has shellcheck ;;
+    torch) ! { python3 -c 'import torch' || /usr/bin/python3 -c 'import torch'; } 2>/dev/null ;;
     iproute) [ "$(uname -s)" = Linux ] && ! has ip ;; # network namespaces are Linux's
     *) ! has "$1" ;;
     esac

@@ -25,6 +25,7 @@ sh scripts/deps.sh build test || give_up "install (scripts/deps.sh build test)"
 sh scripts/deps.sh fuzz || echo "(no libFuzzer: the test that wants it is skipped)"
 sh scripts/deps.sh netlab || echo "(no iproute2: the test that wants network namespaces is skipped)"
 sh scripts/deps.sh sim || echo "(no SimGrid: the tests that want simulated clusters are skipped)"
+sh scripts/deps.sh torch || echo "(no PyTorch: the test of its communication hook is skipped)"
 sh scripts/deps.sh mpich || echo "(no MPICH beside another MPI: the test that wants both is skipped)"
 
 # Real data, if a mirror lies beside the checkout; without it the tests that want it are skipped by name.

@@ -1,0 +1,63 @@
+#!/bin/sh
+# cli_torch.sh: the exchanges in DistributedDataParallel of PyTorch (comm/torch/sparsetrain.py) under mpirun, with Gloo beside
+# MPI; skipped where no Python has PyTorch with it.
+. tests/tap.sh
+. scripts/mpi-env.sh
+parts='dense every restored mistakes sums'
+leave() { # leave WHY: all is skipped
+    for part in $parts; do skip "$part" "$1"; done
+    finish
+    exit
+}
+python=''
+for candidate in python3 /usr/bin/python3; do
+    if command -v $candidate > /dev/null && $candidate -c 'import torch.distributed as d; assert d.is_available()' 2> /dev/null; then
+        python=$(command -v $candidate)
+        break
+    fi
+done
+[ -n "$python" ] || leave "no Python here has PyTorch (sh scripts/deps.sh torch)"
+[ -z "${SAN:-}" ] || leave "Python is not built with sanitizers"
+case $BUILD in /*) SPARSETRAIN_LIBRARY=$BUILD/libsparsetrain.so.0 ;; *) SPARSETRAIN_LIBRARY=$PWD/$BUILD/libsparsetrain.so.0 ;; esac
+PYTHONPATH=$PWD/comm/torch PYTHONDONTWRITEBYTECODE=1
+export SPARSETRAIN_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
+mkdir "$W/kept"
+
+# free_port: one on which nobody listens just now
+free_port() { "$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# fine P COMMAND...
+fine() {
+    fine_p=$1
+    shift
+    MASTER_PORT=$(free_port) timeout 300 "$MPIRUN" -np "$fine_p" "$@" > "$W/out" 2> "$W/err" < /dev/null
+    status=$?
+    why="status $status: $(cat "$W/out" "$W/err" | grep -v '^-*$' | head -c 600)"
+    [ $status -eq 0 ] && [ "$(cat "$W/out")" = fine ]
+}
+# shellcheck disable=SC2046 # lists of words
+cc -Icomm tests/library/sums.c $(pkg-config --cflags --libs ompi-c 2> /dev/null || pkg-config --cflags --libs ompi) -L"$BUILD" -lsparsetrain -Wl,-rpath,"${SPARSETRAIN_LIBRARY%/*}" -o "$W/sums" 2> "$W/err" ||
+    not_ok "the program that sums in C compiles" "$(head -c 400 "$W/err")"
+for P in 1 2 3 4; do
+    for part in $parts; do
+        case $part in sums | restored) set -- "$W/kept" ;; *) set -- ;; esac
+        check "$part, P = $P" fine $P "$python" tests/torch/program.py $part "$@"
+    done
+    n=$(($(wc -c < "$W/kept/gradients-0") / 12))
+    check "sums are those of C, to the bit, P = $P" fine $P "$W/sums" "$W/kept" $n 3 density=0.05
+done
+
+# -- started in another way ---------------------------------------------------------------------------------------------------
+cat > "$W/ranks.py" << 'END'
+import torch, torch.distributed as dist, sparsetrain
+dist.init_process_group("gloo", rank=0, world_size=1)
+try:
+    sparsetrain.register(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2)))
+except sparsetrain.Error as error:
+    print("fine" if "rank 0 of 1 of the process group is rank" in str(error) else error) if sparsetrain._ranks()[0] == 0 else None
+END
+check "a process group of other ranks than MPI's" env MASTER_ADDR=127.0.0.1 sh -c "MASTER_PORT=$(free_port) timeout 100 '$MPIRUN' -np 2 sh -c 'MASTER_PORT=\$((MASTER_PORT + OMPI_COMM_WORLD_RANK)) exec \"$python\" \"$W/ranks.py\"' > '$W/out' 2> '$W/err'; [ \"\$(cat '$W/out')\" = fine ]"
+SPARSETRAIN_LIBRARY=/dev/null "$python" -c 'import sparsetrain
+try: sparsetrain.version()
+except sparsetrain.Error as error: print(error)' > "$W/out" 2>&1
+check "a library that is none" grep -q '^libsparsetrain is not found: make install, or name it in SPARSETRAIN_LIBRARY' "$W/out"
+finish

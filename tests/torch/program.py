@@ -1,0 +1,199 @@
+"""What tests/cli_torch.sh runs under mpirun: DDP on CPUs with the exchanges of sparsetrain. program.py PART [FOLDER]
+Rank 0 prints "fine"; a rank on which something is wrong says what, and ends with status 1."""
+
+import hashlib
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import sparsetrain
+
+torch.set_num_threads(1)
+STEPS = 20
+
+
+def make_model(seed=3):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(
+        torch.nn.Linear(40, 64), torch.nn.ReLU(), torch.nn.Linear(64, 50), torch.nn.ReLU(), torch.nn.Linear(50, 10, bias=False)
+    )
+
+
+def batch(step, rank):
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    x = torch.randn(16, 40, generator=generator)
+    return x, (x[:, :10] * 3).argmax(1)
+
+
+def ddp(buckets_of=0.002):
+    """Small buckets, so that there are several, which are cut anew after the first step."""
+    return DistributedDataParallel(make_model(), bucket_cap_mb=buckets_of)
+
+
+def train(model, steps, lr=0.05, momentum=0.9, before=None, optimiser=None):
+    optimiser = optimiser or torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+    for step in steps:
+        x, y = batch(step, dist.get_rank())
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        if before:
+            before(step, model)
+        optimiser.step()
+    return optimiser
+
+
+def parameters(model):
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+
+def digest(tensor):
+    return hashlib.sha256(tensor.detach().contiguous().numpy().tobytes()).hexdigest()
+
+
+def expect(condition, what):
+    if not condition:
+        print(f"rank {dist.get_rank()}: {what}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def same_everywhere(model, what):
+    all_digests = [None] * dist.get_world_size()
+    dist.all_gather_object(all_digests, digest(parameters(model)))
+    expect(len(set(all_digests)) == 1, what + ": the replicas differ")
+
+
+def dense():
+    """The parameters of DDP's own allreduce."""
+    own = ddp()
+    train(own, range(STEPS))
+    for group_bytes in (None, 1, 9000):
+        model = ddp()
+        hook = sparsetrain.register(model, algo="dense", group_bytes=group_bytes)
+        train(model, range(STEPS))
+        off = (parameters(model) - parameters(own)).abs().max().item()
+        expect(off <= 1e-6, f"dense, groups of {group_bytes}: off by {off}")
+        expect(hook.stats()["steps"] == STEPS, "steps are not counted")
+        same_everywhere(model, "dense")
+        hook.close()
+
+
+def every():
+    """All algorithms train; buckets do not matter, nor does overlap where groups are the same."""
+    start = None
+    for algo in sparsetrain.algorithms():
+        found = []
+        for buckets_of in (0.002, 25):
+            model = ddp(buckets_of)
+            hook = sparsetrain.register(model, algo=algo, density=0.05, group_bytes=9000)
+            x, y = batch(0, 0)
+            start = torch.nn.functional.cross_entropy(model.module(x), y).item()
+            train(model, range(STEPS), lr=0.5, momentum=0)
+            end = torch.nn.functional.cross_entropy(model.module(x), y).item()
+            expect(end < 0.97 * start, f"{algo}: the loss went from {start} to {end}")
+            same_everywhere(model, algo)
+            found.append(digest(parameters(model)))
+            hook.close()
+        expect(found[0] == found[1], f"{algo}: other buckets, other parameters")
+
+
+def sums(folder):
+    """The gradients that go in, and the means that come out, for the program's bench to look at."""
+    rank, model = dist.get_rank(), ddp()
+    hook = sparsetrain.register(model, algo="gtopk", density=0.05, group_bytes=None)
+    alone = make_model()
+    means = []
+
+    def keep(step, trained):
+        means.append(torch.cat([p.grad.reshape(-1) for p in trained.parameters()]))
+
+    gradients = []
+    for step in range(3):
+        alone.load_state_dict(model.module.state_dict())
+        x, y = batch(step, rank)
+        alone.zero_grad()
+        torch.nn.functional.cross_entropy(alone(x), y).backward()
+        gradients.append(torch.cat([p.grad.reshape(-1) for p in alone.parameters()]))
+        train(model, [step], momentum=0, before=keep)
+    torch.stack(gradients).numpy().tofile(f"{folder}/gradients-{rank}")
+    torch.stack(means).numpy().tofile(f"{folder}/means-{rank}")
+    hook.close()
+
+
+def restored(folder):
+    """A run that was saved and goes on elsewhere comes to the bits of one that was not."""
+    path = f"{folder}/saved-{dist.get_rank()}"
+    for algo in ("gtopk", "oktopk", "topkdsa"):
+        model = ddp()
+        hook = sparsetrain.register(model, algo=algo, density=0.05, tau=4, tau_prime=3, group_bytes=9000)
+        optimiser = train(model, range(7))
+        torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict(), "exchange": hook.state_dict()}, path)
+        train(model, range(7, STEPS), optimiser=optimiser)
+        wanted, residual = digest(parameters(model)), hook.residual()
+        hook.close()
+
+        saved = torch.load(path)
+        model = ddp()
+        hook = sparsetrain.register(model, algo=algo, density=0.05, tau=4, tau_prime=3, group_bytes=9000)
+        model.load_state_dict(saved["model"])
+        hook.load_state_dict(saved["exchange"])
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        optimiser.load_state_dict(saved["optimiser"])
+        train(model, range(7, STEPS), optimiser=optimiser)
+        expect(digest(parameters(model)) == wanted, f"{algo}: other parameters")
+        for name, kept in hook.residual().items():
+            expect(torch.equal(kept, residual[name]), f"{algo}: another residual of {name}")
+        hook.close()
+
+
+def mistakes():
+    """Each a line, on all ranks."""
+
+    def refused(text, status, call):
+        try:
+            call()
+        except sparsetrain.Error as error:
+            expect(text in str(error) and error.status == status, f"no {text!r} in: {error}")
+            return
+        expect(False, f"{text!r} was not said")
+
+    model = ddp()
+    refused('there is no option "densities"', 2, lambda: sparsetrain.register(model, algo="topka", densities=1))
+    refused('the algorithm has no "best"', 2, lambda: sparsetrain.register(model, algo="best"))
+    refused("density takes a number", 2, lambda: sparsetrain.register(model, algo="topka", density=0))
+    refused("gradients must be float32", 2, lambda: sparsetrain.register(make_model().double()))
+    refused("no parameter", 2, lambda: sparsetrain.register(torch.nn.ReLU()))
+    hook = sparsetrain.register(model, algo="topka", density=0.1, density_max=0.2)
+    train(model, range(2))
+    hook.set_density(0.2)
+    refused("density-max", 2, lambda: hook.set_density(0.3))
+    state = hook.state_dict()
+    state["parameters"] = state["parameters"][:-1]
+    refused("other parameters", 2, lambda: hook.load_state_dict(state))
+    state = hook.state_dict()
+    state["bytes"][-1] ^= 1
+    refused("damaged", 2, lambda: hook.load_state_dict(state))
+    # What breaks in a step comes out of backward, on every rank.
+    try:
+        x, y = batch(0, dist.get_rank())
+        (torch.nn.functional.cross_entropy(model(x), y) * float("nan")).backward()
+        expect(False, "a NaN passed")
+    except RuntimeError as error:
+        expect("NaN or infinite" in str(error), f"not of a NaN: {error}")
+    hook.close()
+    hook.close()
+
+
+def main():
+    part = sys.argv[1]
+    sparsetrain.init_process_group("gloo")
+    globals()[part](*sys.argv[2:])
+    dist.barrier()
+    if dist.get_rank() == 0:
+        print("fine", flush=True)
+
+
+main()
