@@ -40,7 +40,7 @@ cc -Icomm tests/library/sums.c $(pkg-config --cflags --libs ompi-c 2> /dev/null 
 for P in 1 2 3 4; do
     for part in $parts; do
         case $part in sums | restored) set -- "$W/kept" ;; *) set -- ;; esac
-        check "$part, P = $P" fine $P "$python" tests/torch/program.py $part "$@"
+        check "$part, P = $P" fine $P "$python" tests/torch/program.py "$part" "$@"
     done
     n=$(($(wc -c < "$W/kept/gradients-0") / 12))
     check "sums are those of C, to the bit, P = $P" fine $P "$W/sums" "$W/kept" $n 3 density=0.05
