@@ -22,8 +22,9 @@ quoted() {
     done
 }
 
-# has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name.
-has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt >/dev/null 2>&1; }
+# has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name. A directory that
+# cannot be read may have one: --resume says what is wrong with it, and nobody begins anew over it.
+has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt >/dev/null 2>&1 || { [ -e "$1" ] && ! ls "$1" >/dev/null; }; }
 
 # clear_run RUN: one that came to no checkpoint has nothing to go on from, and goes, so that it can begin anew. It stays where
 # it is under way, started by somebody else: $program, which is started there next, says so.

@@ -163,6 +163,22 @@ status=$?
 check "with a new checkpoint the count begins anew (status $status)" sh -c "[ $status -eq 0 ] && grep -qx '1 8' '$W/ill/dense.failures'"
 check "resuming was asked for" grep -q -- "--resume $W/ill/dense\$" "$FAKE_STATE/srun"
 
+# A directory that cannot be read holds who knows what: nothing in it is removed.
+mkdir "$W/blind"
+printf '#!/bin/sh\necho "ls: cannot open directory" >&2\nexit 2\n' > "$W/blind/ls"
+chmod +x "$W/blind/ls"
+rm -rf "$W/ill/dense"/checkpoint-*
+touch "$W/ill/dense/mine"
+: > "$FAKE_STATE/srun"
+SLURM_JOB_ID=78 PATH=$W/blind:$PATH sh "$W/ill/dense.sbatch" > "$W/out" 2> "$W/err"
+status=$?
+check "a directory that cannot be read stays (status $status)" [ "$status" -ne 0 -a -e "$W/ill/dense/mine" ]
+check "and the program is asked what is wrong with it" grep -q -- "--resume $W/ill/dense\$" "$FAKE_STATE/srun"
+# blind DIR: what jobs.sh, of all other scripts, makes of it
+blind() { PATH=$W/blind:$PATH sh -c '. scripts/jobs.sh; has_checkpoint "$1"' sh "$1" 2> /dev/null; }
+check "scripts take it for one that may have a checkpoint" blind "$W/ill/dense"
+if blind "$W/nowhere"; then not_ok "but not where there is nothing" "taken for one"; else ok "but not where there is nothing"; fi
+
 # -- a run that is under way -------------------------------------------------------------------------------------------
 rm -f "$FAKE_STATE"/*
 generate --model resnet20 --algos dense --nodes 1 --ranks-per-node 1 --out "$W/live" -- --data synthetic:512x64 --batch 4 --steps 8

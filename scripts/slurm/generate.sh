@@ -241,7 +241,8 @@ if completed; then
     exit 0
 fi
 begun=$(checkpoint)
-if [ -n "$begun" ]; then
+# A directory that cannot be read may have one: --resume says what is wrong with it.
+if [ -n "$begun" ] || { [ -e "$run" ] && ! ls "$run" >/dev/null; }; then
     set -- --resume "$run"
 else
 JOB
