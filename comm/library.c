@@ -122,7 +122,7 @@ static bool check_alike(const struct opening *o, struct comm *c, struct err *e) 
     uint64_t own = hash64(0, lengths, sizeof lengths), first;
     own = hash64(own, o->algorithm, strlen(o->algorithm));
     own = hash64(own, options, strlen(options));
-    own = hash64(own, o->group, o->groups * sizeof *o->group);
+    if (o->groups > 0) own = hash64(own, o->group, o->groups * sizeof *o->group);
     first = own;
     comm_bcast(c, 0, &first, sizeof first);
     if (own != first)
@@ -208,9 +208,10 @@ static bool close_all(void *arguments, struct err *e) {
     return true;
 }
 
-/* Of one that is broken nothing is in order any more, nor do the other ranks come: only the handle goes. */
+/* Where something died in it nothing is in order any more, nor do the other ranks come: only the handle goes. */
 void sparsetrain_close(sparsetrain *x) {
     if (!x) return;
+    if (x->broken.status == EXIT_NUMERIC) x->broken = (struct err){0};
     guarded(x, close_all, x, NULL);
     mem_free(x);
 }
