@@ -337,6 +337,14 @@ static void a_measurement_that_fails_is_done_without(void **state) {
     assert_int_equal(back, 2 * SHAPES - 1);
 }
 
+/* How many lines of the cache are of this pass and have a choice that begins so. */
+static int lines_that_choose(const char *text, const char *pass, const char *choice) {
+    int count = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+        count += strncmp(line, pass, strlen(pass)) == 0 && strncmp(strstr(line, " = "), choice, strlen(choice)) == 0;
+    return count;
+}
+
 /* One shape alone: all others are measured. */
 static void one_that_fails_costs_no_other(void **state) {
     static char text[TEXT_MAX];
@@ -346,10 +354,7 @@ static void one_that_fails_costs_no_other(void **state) {
     unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
     read_file(text);
     assert_int_equal(lines_of(text), 3 * SHAPES - 1);
-    int standard = 0;
-    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
-        standard += strncmp(line, "forward", 7) == 0 && strncmp(strstr(line, " = "), " = 1 ", 5) == 0;
-    assert_int_equal(standard, STRIDED + 1); /* of which Winograd knows nothing */
+    assert_int_equal(lines_that_choose(text, "forward", " = 1 "), STRIDED + 1); /* of which Winograd knows nothing */
 }
 
 /* Where that is not measured, products without tensor cores are tried next. They may want more workspace than those
@@ -365,10 +370,7 @@ static void other_products_have_their_workspace(void **state) {
     unsetenv("SPARSETRAIN_HOSTCUDA_FAIL");
     read_file(text);
     assert_int_equal(lines_of(text), 3 * SHAPES - 1);
-    int plain = 0;
-    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
-        plain += strncmp(line, "data", 4) == 0 && strncmp(strstr(line, " = "), " = 1 0 ", 7) == 0;
-    assert_int_equal(plain, 1);
+    assert_int_equal(lines_that_choose(text, "data", " = 1 0 "), 1);
 }
 
 /* No algorithm at all: the precision is refused, in words, and nothing dies; what else the process does goes on. */
