@@ -191,9 +191,9 @@ static bool set_value(struct bench_request *r, const char *option, const char *t
     if (strcmp(option, "--network") == 0) return set_text(&r->network, text, option, e);
     if (strcmp(option, "--device") == 0) return set_text(&r->device_name, text, option, e);
     if (strcmp(option, "--oktopk-thresholds") == 0) return set_thresholds(r, text, e);
-    if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust(text, &r->unadjusted, e);
+    if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust("--gaussian-adjust", text, &r->unadjusted, e);
     if (strcmp(option, "--timeout") == 0) return watching_parse("bench", text, e);
-    if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out(text, &r->oktopk, e);
+    if (strcmp(option, "--oktopk-off") == 0) return oktopk_leave_out("--oktopk-off", text, &r->oktopk, e);
     return set_whole(r, option, text, e);
 }
 

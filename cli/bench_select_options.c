@@ -57,7 +57,7 @@ static bool parse_option(const char *option, const char *value, struct select_re
         r->device_name = value;
         return true;
     }
-    if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust(value, &r->unadjusted, e);
+    if (strcmp(option, "--gaussian-adjust") == 0) return gaussian_adjust("--gaussian-adjust", value, &r->unadjusted, e);
     if (strcmp(option, "--density") == 0)
         return numbers_list(&shares, value, r->density, SELECT_LIST_MAX, &r->density_count, e);
     if (strcmp(option, "--n") == 0) return numbers_sweep(&lengths, value, r->n, SELECT_LIST_MAX, &r->n_count, e);

@@ -314,7 +314,7 @@ void options_setup(const struct options *o, struct exchange_setup *setup) {
                                           .balance_period = (int)o->tau,
                                           .bucket = (int)o->oktopk_bucket,
                                           .thresholds = reuse_rule_named(o->oktopk_thresholds)};
-    if (!oktopk_leave_out(o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
+    if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
     setup->bucket_bytes = (size_t)o->overlap_bytes;
     setup->wants_sent = o->local_update || o->momentum_masking || o->log_slices > 0 || options_record_selected(o);
 }

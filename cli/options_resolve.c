@@ -95,7 +95,7 @@ static bool check_exchange(struct options *o, struct err *e) {
            only_where(o, is_oktopk, NAMES("tau", "oktopk-bucket", "oktopk-off"), "without --algo oktopk", e) &&
            only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
            only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
-           oktopk_leave_out(o->oktopk_off, &oktopk, e) &&
+           oktopk_leave_out("--oktopk-off", o->oktopk_off, &oktopk, e) &&
            (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));
 }
 
@@ -238,7 +238,8 @@ static bool check_auto(const struct options *o, struct err *e) {
     struct err first = {0};
     const char *of = NULL;
     bool same = true;
-    if (!oktopk_leave_out(o->oktopk_off, &oktopk, e) || !density_parse_warmup(o->density_warmup, &d, e)) return false;
+    if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &oktopk, e) || !density_parse_warmup(o->density_warmup, &d, e))
+        return false;
     for (size_t i = 0; exchanges[i]; i++) {
         struct options with;
         struct err why = {0};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool oktopk_leave_out(const char *text, struct oktopk_setup *s, struct err *e) {
+bool oktopk_leave_out(const char *option, const char *text, struct oktopk_setup *s, struct err *e) {
     const struct {
         const char *name;
         bool *off;
@@ -19,11 +19,10 @@ bool oktopk_leave_out(const char *text, struct oktopk_setup *s, struct err *e) {
         int i = 0;
         while (i < COUNT && (strlen(techniques[i].name) != length || strncmp(techniques[i].name, at, length) != 0)) i++;
         if (i == COUNT)
-            return err_set(
-                e,
-                "--oktopk-off has no \"%.*s\"; it takes none, or some of regions, rotation, overlap, balance "
-                "with commas between them",
-                (int)(length < 100 ? length : 100), at);
+            return err_set(e,
+                           "%s has no \"%.*s\"; it takes none, or some of regions, rotation, overlap, balance "
+                           "with commas between them",
+                           option, (int)(length < 100 ? length : 100), at);
         *techniques[i].off = true;
         if (!at[length]) return true;
         at += length + 1;
@@ -35,10 +34,9 @@ const char *adjust_name(size_t i) {
     return names[i];
 }
 
-bool gaussian_adjust(const char *text, bool *unadjusted, struct err *e) {
+bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, struct err *e) {
     *unadjusted = strcmp(text, "off") == 0;
-    return *unadjusted || strcmp(text, "on") == 0 ||
-           err_set(e, "--gaussian-adjust takes on or off, not \"%.100s\"", text);
+    return *unadjusted || strcmp(text, "on") == 0 || err_set(e, "%s takes on or off, not \"%.100s\"", option, text);
 }
 
 const char *wire_name(size_t i) {

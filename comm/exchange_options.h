@@ -4,13 +4,15 @@
 
 #include "comm/exchange.h"
 
-/* --oktopk-off: "none", or techniques of Ok-Topk to leave out, with commas between them: regions, rotation, overlap,
+/* option: what it is called where it was given, for messages.
+ *
+ * oktopk-off: "none", or techniques of Ok-Topk to leave out, with commas between them: regions, rotation, overlap,
  * balance. False: one line in *e. */
-bool oktopk_leave_out(const char *text, struct oktopk_setup *s, struct err *e);
+bool oktopk_leave_out(const char *option, const char *text, struct oktopk_setup *s, struct err *e);
 
-/* --gaussian-adjust on|off, for tables of options; and parsed: false: one line in *e. */
+/* gaussian-adjust on|off, for tables of options; and parsed: false: one line in *e. */
 const char *adjust_name(size_t i);
-bool gaussian_adjust(const char *text, bool *unadjusted, struct err *e);
+bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, struct err *e);
 
 /* The i-th row's name, NULL past the end: for tables of options. */
 const char *wire_name(size_t i);

@@ -37,15 +37,22 @@ static bool steps(const char *name, const char *text, int *value, struct err *e)
     return true;
 }
 
-/* choice: the i-th name, NULL past the end; *value: its number. */
-static bool one_of(const char *name, const char *text, const char *(*choice)(size_t), size_t *value, struct err *e) {
+/* choice: the i-th name, NULL past the end; *value: the number of the one that is text. what: begins the line that says
+ * that there is none, as "wire has no". */
+static bool find(const char *what, const char *text, const char *(*choice)(size_t), size_t *value, struct err *e) {
     char all[512] = "";
     for (size_t i = 0; choice(i); i++) {
         if (strcmp(choice(i), text) == 0) return *value = i, true;
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", choice(i));
     }
-    return err_set(e, "%s has no \"%.100s\"; there are: %s", name, text, all);
+    return err_set(e, "%s \"%.100s\"; there are: %s", what, text, all);
+}
+
+static bool one_of(const char *name, const char *text, const char *(*choice)(size_t), size_t *value, struct err *e) {
+    char what[NAME_MAX_BYTES + sizeof " has no"];
+    snprintf(what, sizeof what, "%s has no", name);
+    return find(what, text, choice, value, e);
 }
 
 /* The i-th row that exchanges gradients. */
@@ -108,19 +115,12 @@ static bool set_thresholds(struct library_options *o, const char *name, const ch
     if (good) o->oktopk.thresholds = (enum reuse_rule)i;
     return good;
 }
-/* What is said of an option of the command line begins with two. */
-static bool without_dashes(struct err *e) {
-    if (strncmp(e->text, "--", 2) == 0) memmove(e->text, e->text + 2, strlen(e->text) - 1);
-    return false;
-}
-
 static bool set_off(struct library_options *o, const char *name, const char *text, struct err *e) {
     char list[VALUE_MAX_BYTES];
-    (void)name;
     snprintf(list, sizeof list, "%s", text);
     for (char *at = list; *at; at++)
         if (*at == '+') *at = ',';
-    return oktopk_leave_out(list, &o->oktopk, e) || without_dashes(e);
+    return oktopk_leave_out(name, list, &o->oktopk, e);
 }
 static bool set_residual(struct library_options *o, const char *name, const char *text, struct err *e) {
     size_t i = 0;
@@ -129,8 +129,7 @@ static bool set_residual(struct library_options *o, const char *name, const char
     return good;
 }
 static bool set_adjust(struct library_options *o, const char *name, const char *text, struct err *e) {
-    (void)name;
-    return gaussian_adjust(text, &o->unadjusted, e) || without_dashes(e);
+    return gaussian_adjust(name, text, &o->unadjusted, e);
 }
 static bool set_bucket_bytes(struct library_options *o, const char *name, const char *text, struct err *e) {
     return whole(name, text, sizeof(float), SIZE_MAX / 2, &o->bucket_bytes, e);
@@ -161,14 +160,13 @@ static const struct {
              {"seed", set_seed}};
 enum { ROWS = sizeof table / sizeof *table };
 
+static const char *option_choice(size_t i) {
+    return i < ROWS ? table[i].name : NULL;
+}
+
 static bool set(struct library_options *o, const char *name, const char *value, struct err *e) {
-    char all[512] = "";
-    for (int i = 0; i < ROWS; i++) {
-        if (strcmp(table[i].name, name) == 0) return table[i].set(o, name, value, e);
-        size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", table[i].name);
-    }
-    return err_set(e, "there is no option \"%s\"; there are: %s", name, all);
+    size_t i = 0;
+    return find("there is no option", name, option_choice, &i, e) && table[i].set(o, name, value, e);
 }
 
 /* One "name=value" of `length` bytes. */
