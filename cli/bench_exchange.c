@@ -43,8 +43,10 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
         host ? b->host : r->device->alloc(b->n * sizeof *b->grad, "the bench's gradient (a smaller --n needs less)");
     b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
     struct reducer_setup setup = {.ops = b->ops, .select = b->select, .device = r->device};
-    setup.select_settings = (struct selector_settings){
-        .period = r->oktopk.period, .rule = r->oktopk.thresholds, .unadjusted = r->unadjusted, .seed = r->seed};
+    setup.select_settings = (struct selector_settings){.period = r->oktopk.period,
+                                                       .rule = r->oktopk.thresholds,
+                                                       .unadjusted = r->adjust == 1,
+                                                       .seed = (uint64_t)r->seed};
     setup.exchange = (struct exchange_setup){.comm = b->comm,
                                              .n = b->n,
                                              .k_max = b->k,
@@ -162,7 +164,7 @@ static bool leave_out_unserved(struct comm *c, struct bench_request *r, struct e
         bool serves = exchange_serves(r->algo[i], c, &why);
         if (serves) r->algo[kept++] = r->algo[i];
         if (serves) continue;
-        if (!r->all) return err_set(e, "bench: %s", why.text);
+        if (!r->algo_names.all) return err_set(e, "bench: %s", why.text);
         if (c->rank == 0) fprintf(stderr, "# %s is left out: %s\n", r->algo[i]->name, why.text);
     }
     r->algos = kept;
@@ -174,12 +176,12 @@ static bool run_all(struct comm *c, const struct bench_request *r, struct patter
     size_t rows = 0, above_bound = 0;
     bool own_n = p->n && !(p->scales && r->n_given), own_density = p->density > 0 && !r->density_given;
     bench_print_head(r, c, p);
-    for (size_t i = 0; i < (own_n ? 1 : r->ns); i++)
-        for (size_t d = 0; d < (own_density ? 1 : r->densities); d++)
+    for (size_t i = 0; i < (own_n ? 1 : r->n.count); i++)
+        for (size_t d = 0; d < (own_density ? 1 : r->density.count); d++)
             for (size_t a = 0; a < r->algos; a++) {
                 struct bench_case b = {.comm = c, .request = r, .ops = r->algo[a]};
-                b.density = own_density ? p->density : r->density[d];
-                b.n = own_n ? p->n : (size_t)r->n[i];
+                b.density = own_density ? p->density : r->density.x[d];
+                b.n = own_n ? p->n : (size_t)r->n.x[i];
                 b.k = density_to_k(b.density, b.n);
                 b.select = bench_selector(r, b.ops);
                 if (!run_case(&b, p, trace, e)) return false;
@@ -204,7 +206,7 @@ static int measure(struct comm *c, const struct bench_request *r, struct err *e)
     struct pattern p;
     struct trace_file trace = {0};
     size_t wrong_rows = 0;
-    bool good = pattern_open(&p, c, r->pattern, r->seed, e);
+    bool good = pattern_open(&p, c, r->pattern, (uint64_t)r->seed, e);
     if (good && r->trace) good = trace_file_open(&trace, c, r->trace, e);
     good = good && run_all(c, r, &p, trace_file_thread(&trace, 0), &wrong_rows, e) && finish_trace(&trace, c->rank, e);
     trace_file_close(&trace);
@@ -223,12 +225,6 @@ static bool set_nodes(struct comm *c, struct bench_request *r, struct err *e) {
     return true;
 }
 
-static void say_usage(void) {
-    char *usage = place_text(bench_usage);
-    printf("%s%s", usage, bench_usage_columns);
-    mem_free(usage);
-}
-
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
@@ -236,10 +232,6 @@ int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     if (bench_parse(&r, argc, argv, e) && bench_costs_check(&r, e) && r.trace && c->rank == 0)
         out_file_check(r.trace, "--trace", e);
     if (comm_agree(c, e)) return EXIT_USER;
-    if (r.help) {
-        if (c->rank == 0) say_usage();
-        return EXIT_DONE;
-    }
     if (!device_option_job("bench: ", r.device_name, DEVICE_EXCHANGES, c, &r.device, e)) return EXIT_USER;
     set_nodes(c, &r, e);
     if (comm_agree(c, e) || !leave_out_unserved(c, &r, e)) return EXIT_USER;

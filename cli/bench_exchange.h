@@ -10,6 +10,7 @@
 #ifndef ST_CLI_BENCH_EXCHANGE_H
 #define ST_CLI_BENCH_EXCHANGE_H
 
+#include "base/option.h"
 #include "cli/pattern.h"
 #include "cli/trace_file.h"
 #include "comm/reducer.h"
@@ -18,35 +19,34 @@
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e);
 
 /* -- what is asked (bench_exchange_options.c) ---------------------------------------------------------------------- */
-enum { BENCH_LIST_MAX = 64 };
-
 struct bench_request {
-    const struct exchange_ops *algo[BENCH_LIST_MAX];
-    size_t algos;
-    bool all;                          /* --algo all: those that cannot serve these ranks are left out */
+    struct option_names algo_names;
+    const struct exchange_ops *algo[OPTION_LIST_MAX];
+    size_t algos; /* with --algo all those that cannot serve these ranks are left out */
+    int select_number, wire_number;
     const struct selector_ops *select; /* NULL: each algorithm's own */
     const struct wire_ops *wire;
-    double n[BENCH_LIST_MAX], density[BENCH_LIST_MAX];
-    size_t ns, densities;
+    struct option_numbers n, density;
     bool n_given, density_given;
     const char *pattern, *trace; /* trace: NULL for none */
     const char *device_name;
     const struct device_ops *device; /* what that is here; bench_exchange sets it */
     int ranks_per_node;              /* 0: the nodes there are */
     size_t warmup, repeat;
-    uint64_t seed;
-    bool check, json, phases, help;
-    bool unadjusted; /* --gaussian-adjust off */
+    int64_t seed;
+    double timeout;
+    bool unchecked, check, json, phases;
+    int adjust, thresholds; /* of --gaussian-adjust: 0 on, 1 off; of --oktopk-thresholds */
     struct oktopk_setup oktopk;
-    size_t bucket_bytes;           /* dense-ovlp; 0: its default */
-    double compute;                /* forward and backward of a step [s]; 0: none */
-    double select_cost, word_cost; /* in a simulation [s], [s per 4-byte word received]; below 0: not given */
+    size_t bucket_bytes;           /* dense-ovlp */
+    double compute;                /* forward and backward of a step [s]; NaN: none */
+    double select_cost, word_cost; /* in a simulation [s], [s per 4-byte word received]; NaN: not given */
     const char *network;           /* what rows call it; NULL: nothing */
 };
 
 /* False: one line in *e. */
 bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e);
-extern const char bench_usage[], bench_usage_columns[]; /* --help: the options, and what is printed */
+extern const struct option_table bench_options;
 
 /* The selector that this algorithm gets; NULL where it takes none. */
 const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops);

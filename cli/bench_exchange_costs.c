@@ -51,7 +51,7 @@ void bench_costs_restart(struct bench_case *b) {
 
 void bench_compute(struct bench_case *b) {
     double forward = b->request->compute / 3, backward = b->request->compute - forward;
-    if (b->request->compute <= 0) return;
+    if (!(b->request->compute > 0)) return;
     phase_enter(&b->phases, PHASE_COMPUTE);
     comm_compute(b->comm, forward);
     exchange_begin(&b->reducer.exchange, b->grad, b->k);

@@ -217,7 +217,7 @@ static void json_setting(struct json *j, const struct bench_request *r, const st
         json_number(j, "efficiency", r->compute / row->whole);
     }
     if (r->network) json_string(j, "network", r->network);
-    if (r->unadjusted) json_string(j, "gaussian_adjust", "off");
+    if (r->adjust == 1) json_string(j, "gaussian_adjust", "off");
     if (!comm_simulated()) return;
     json_boolean(j, "simulated", true);
     json_number(j, "select_cost_s", fmax(0, r->select_cost));

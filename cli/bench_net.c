@@ -3,7 +3,6 @@
  * images go there in every step, as bytes, as in training). Every batch size is measured in each round, in turn, so
  * that a machine whose speed wanders slows all alike; the row gives the median round. What is timed is checked: the
  * loss of the batch, which never changes, must have become smaller by the end. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +11,22 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/option.h"
 #include "base/rng.h"
-#include "base/table.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_net.h"
 #include "cli/device_option.h"
 #include "cli/median.h"
+#include "cli/options.h"
 #include "nets/net.h"
 #include "nets/optimiser.h"
 
-enum { BATCHES_MAX = 16, COUNT_MAX = 10000, CHANNELS = 3, SIDE = 32 };
+enum { BATCHES_MAX = OPTION_LIST_MAX, COUNT_MAX = 10000, CHANNELS = 3, SIDE = 32 };
 
 struct request {
     const struct model_ops *model;
-    int batch[BATCHES_MAX], batches;
+    int model_number, precision_number;
+    struct option_numbers batch;
     int hidden, sequence;       /* of a model of words; 0: as its reference; else they stay 0 */
     int steps, repeat, threads; /* steps of a round, rounds, threads of the backend */
     const char *device_name;
@@ -49,120 +50,65 @@ struct bench {
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
 };
 
-const char net_usage[] =
-    "usage: sparsetrain bench net [--model NAME] [--batch LIST] [--hidden N] [--sequence N] [--device NAME]\n"
-    "                             [--precision NAME] [--steps N] [--repeat N] [--threads N] [--kernels] [--json]\n"
-    "Images or words a second of forward, backward and SGD step, one process: random 32x32 images, or random words.\n"
-    "  --model NAME     (default resnet20; sparsetrain list shows them)\n"
-    "  --batch LIST     images or streams of words a step, with commas between (default 32,128; of words the model's)\n"
-    "  --hidden N       features of a model of words (default the model's)\n"
-    "  --sequence N     words of each stream a step (default the model's)\n"
-    "  --device NAME    auto, cpu or cuda (default auto: a GPU where one can be used)\n"
-    "  --precision NAME of a GPU: f32, f32-winograd, tf32 or bf16 (default f32)\n"
-    "  --steps N        steps of a round (default 10)\n"
-    "  --repeat N       rounds; the median is printed (default 7)\n"
-    "  --threads N      of the CPU backend (default 1)\n"
-    "  --kernels        of a GPU: where a step goes, call by call, in place of its speed (--repeat steps)\n"
-    "  --json           one JSON object per row instead of the table\n";
-
-/* A whole number from 1 to `most` at *at, which moves behind it. */
-static bool whole(const char *option, const char **at, long most, int *value, struct err *e) {
-    char *end;
-    errno = 0;
-    long number = strtol(*at, &end, 10);
-    if (end == *at || errno || number < 1 || number > most || (*end && *end != ','))
-        return err_set(e, "bench net: %s takes whole numbers from 1 to %ld, not \"%s\"", option, most, *at);
-    *at = end;
-    *value = (int)number;
-    return true;
+static const char *model_name(size_t i) {
+    return models[i] ? models[i]->name : NULL;
 }
 
-static bool single(const char *option, const char *text, int *value, struct err *e) {
-    const char *at = text;
-    if (!whole(option, &at, COUNT_MAX, value, e)) return false;
-    return *at == 0 || err_set(e, "bench net: %s takes one number, not \"%s\"", option, text);
-}
+static const struct option_row options[] = {
+    {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", OPTION_AT(struct request, model_number),
+     .choice = model_name},
+    {"batch", "LIST", OPTION_NUMBERS, NULL,
+     "images, or streams of words, a step, with commas between (default: 32,128; of words the model's)",
+     OPTION_AT(struct request, batch), .min = 1, .max = COUNT_MAX, .whole = true},
+    {"hidden", "N", OPTION_INT, NULL, "features of a model of words (default: the model's)",
+     OPTION_AT(struct request, hidden), .min = 1, .max = COUNT_MAX},
+    {"sequence", "N", OPTION_INT, NULL, "words of each stream a step (default: the model's)",
+     OPTION_AT(struct request, sequence), .min = 1, .max = COUNT_MAX},
+    {"device", "NAME", OPTION_WORD, "auto", "auto, cpu or cuda; auto: a GPU where one can be used",
+     OPTION_AT(struct request, device_name)},
+    {"precision", "NAME", OPTION_CHOICE, "f32", "of a GPU", OPTION_AT(struct request, precision_number),
+     .choice = precision_name},
+    {"steps", "N", OPTION_INT, "10", "steps of a round", OPTION_AT(struct request, steps), .min = 1, .max = COUNT_MAX},
+    {"repeat", "N", OPTION_INT, "7", "rounds; the median is printed", OPTION_AT(struct request, repeat), .min = 1,
+     .max = COUNT_MAX},
+    {"threads", "N", OPTION_INT, "1", "of the CPU backend", OPTION_AT(struct request, threads), .min = 1,
+     .max = COUNT_MAX},
+    {"kernels", NULL, OPTION_FLAG, NULL,
+     "of a GPU: where a step goes, call by call, in place of its speed (--repeat steps)",
+     OPTION_AT(struct request, kernels)},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", OPTION_AT(struct request, json)},
+};
 
-static bool set_batches(struct request *r, const char *text, struct err *e) {
-    r->batches = 0;
-    for (const char *at = text;; at++) {
-        if (r->batches == BATCHES_MAX) return err_set(e, "bench net: --batch takes at most %d numbers", BATCHES_MAX);
-        if (!whole("--batch", &at, COUNT_MAX, &r->batch[r->batches++], e)) return false;
-        if (!*at) return true;
-    }
-}
-
-static bool set_model(struct request *r, const char *name, struct err *e) {
-    TABLE_FIND(models, name, r->model);
-    return r->model || err_set(e, "bench net: there is no model %s; sparsetrain list shows them", name);
-}
-
-static bool set_precision(struct request *r, const char *name, struct err *e) {
-    return net_precision_parse(name, &r->precision) ||
-           err_set(e, "bench net: there is no precision %.100s; there are f32, f32-winograd, tf32, bf16", name);
-}
-
-/* An option whose value is no number. */
-static bool set_named(struct request *r, const char *option, const char *value, struct err *e) {
-    if (strcmp(option, "--model") == 0) return set_model(r, value, e);
-    if (strcmp(option, "--batch") == 0) return set_batches(r, value, e);
-    if (strcmp(option, "--precision") == 0) return set_precision(r, value, e);
-    r->device_name = value; /* --device */
-    return true;
-}
+const struct option_table net_options = {
+    .verb = "bench net",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "sparsetrain bench net",
+    .about = "Images or words a second of forward, backward and SGD step, one process: random 32x32 images, or random "
+             "words.",
+};
 
 /* Sizes of words are for models of words; what was not given becomes the model's own. */
 static bool settle(struct request *r, struct err *e) {
-    const struct model_ops *model = r->model;
-    static const int images_a_step[] = {32, 128};
+    const struct model_ops *model = r->model = models[r->model_number];
+    r->precision = (enum precision)r->precision_number;
     if (model->input == MODEL_IMAGES) {
-        if (r->hidden || r->sequence)
+        if (r->hidden > 0 || r->sequence > 0)
             return err_set(e, "bench net: %s is for models of words, but %s takes images: leave it out",
-                           r->hidden ? "--hidden" : "--sequence", model->name);
-        if (r->batches) return true;
-        r->batches = sizeof images_a_step / sizeof *images_a_step;
-        memcpy(r->batch, images_a_step, sizeof images_a_step);
+                           r->hidden > 0 ? "--hidden" : "--sequence", model->name);
+        r->hidden = r->sequence = 0;
+        if (r->batch.count == 0) r->batch = (struct option_numbers){{32, 128}, 2};
         return true;
     }
-    if (!r->hidden) r->hidden = model->reference.hidden;
-    if (!r->sequence) r->sequence = model->reference.sequence;
-    if (!r->batches) r->batch[r->batches++] = model->reference.batch;
+    if (r->hidden < 0) r->hidden = model->reference.hidden;
+    if (r->sequence < 0) r->sequence = model->reference.sequence;
+    if (r->batch.count == 0) r->batch = (struct option_numbers){{model->reference.batch}, 1};
     return true;
 }
 
-static int *number_of(struct request *r, const char *option) {
-    const struct {
-        const char *name;
-        int *number;
-    } all[] = {{"--steps", &r->steps},
-               {"--repeat", &r->repeat},
-               {"--threads", &r->threads},
-               {"--hidden", &r->hidden},
-               {"--sequence", &r->sequence}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(option, all[i].name) == 0) return all[i].number;
-    return NULL;
-}
-
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    *r = (struct request){.model = models[0], .steps = 10, .repeat = 7, .threads = 1, .device_name = "auto"};
-    for (int i = 1; i < argc; i++) {
-        const char *option = argv[i];
-        if (strcmp(option, "--json") == 0 || strcmp(option, "--kernels") == 0) {
-            *(option[2] == 'j' ? &r->json : &r->kernels) = true;
-            continue;
-        }
-        const char *value = argv[++i];
-        static const char *const named[] = {"--model", "--batch", "--precision", "--device"};
-        bool known = false;
-        for (size_t j = 0; j < sizeof named / sizeof *named; j++) known |= strcmp(option, named[j]) == 0;
-        int *number = number_of(r, option);
-        if (!known && !number) return err_set(e, "bench net: unknown option %s; --help shows them all", option);
-        if (!value) return err_set(e, "bench net: %s needs a value", option);
-        bool ok = known ? set_named(r, option, value, e) : single(option, value, number, e);
-        if (!ok) return false;
-    }
-    return settle(r, e);
+    option_defaults(&net_options, r);
+    return option_parse(&net_options, r, NULL, argc, argv, 1, e) && settle(r, e);
 }
 
 static int32_t *random_numbers(struct rng *rng, size_t n, int below, const char *what) {
@@ -377,9 +323,9 @@ static void about(const void *measured, struct json *j) {
 static int show_rates(struct bench *bench, const struct request *r) {
     int wrong = 0;
     for (int round = 0; round < r->repeat; round++)
-        for (int i = 0; i < r->batches; i++) one_round(&bench[i], r->steps, round);
+        for (size_t i = 0; i < r->batch.count; i++) one_round(&bench[i], r->steps, round);
     if (!r->json) print_head(r);
-    for (int i = 0; i < r->batches; i++) {
+    for (size_t i = 0; i < r->batch.count; i++) {
         wrong += print_row(&bench[i], r);
         say_plain_passes(&bench[i]);
     }
@@ -388,7 +334,7 @@ static int show_rates(struct bench *bench, const struct request *r) {
 
 static int show_kernels(struct bench *bench, const struct request *r) {
     int wrong = 0;
-    for (int i = 0; i < r->batches; i++) {
+    for (size_t i = 0; i < r->batch.count; i++) {
         struct bench *b = &bench[i];
         if (!r->json) {
             char *device = device_option_text(r->device);
@@ -416,7 +362,6 @@ int bench_net(int argc, char **argv) {
     struct request r;
     struct err e = {0};
     struct bench bench[BATCHES_MAX] = {0};
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(net_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, DEVICE_TRAINS, &r.device, &e))
         return fail(&e);
     if (r.kernels && !r.device->timer) {
@@ -424,15 +369,15 @@ int bench_net(int argc, char **argv) {
         return fail(&e);
     }
     bool opened = true;
-    for (int i = 0; opened && i < r.batches; i++) opened = bench_open(&bench[i], &r, r.batch[i], &e);
-    for (int i = 0; opened && i < r.batches; i++) { /* warm-up */
+    for (size_t i = 0; opened && i < r.batch.count; i++) opened = bench_open(&bench[i], &r, (int)r.batch.x[i], &e);
+    for (size_t i = 0; opened && i < r.batch.count; i++) { /* warm-up */
         step(&bench[i]);
         bench[i].first_loss = bench[i].loss;
         step(&bench[i]);
     }
     int wrong = 0;
     if (opened) wrong = r.kernels ? show_kernels(bench, &r) : show_rates(bench, &r);
-    for (int i = 0; i < r.batches; i++) bench_close(&bench[i]);
+    for (size_t i = 0; i < r.batch.count; i++) bench_close(&bench[i]);
     if (!opened) return fail(&e);
     return wrong ? EXIT_SYSTEM : EXIT_DONE;
 }

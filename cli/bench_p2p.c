@@ -18,24 +18,13 @@ enum { REPEAT_MAX = 10000 };
 
 struct request {
     struct ping_pong play;
+    int pairs; /* of pair_names */
+    double timeout;
     bool json;
     const char *out;
 };
 
-const char p2p_usage[] =
-    "usage: mpirun -np P sparsetrain p2p [--sizes MIN:MAX:FACTOR] [--repeat N] [--pairs first|all] [--out FILE] "
-    "[--timeout S] [--json]\n"
-    "Ping-pong between two ranks, the others asleep; fits the time of a message of m 4-byte words by alpha + beta m.\n"
-    "  --sizes MIN:MAX:FACTOR  message sizes [bytes; K, M, G: 1024, ...], each FACTOR times the last\n"
-    "                          (default 4:16M:2)\n"
-    "  --repeat N              rounds; each measures every size once; medians are shown (default 20)\n"
-    "  --pairs first|all       first (default): rank 0 with the first rank of another node and with the first other\n"
-    "                          rank of its own; all: every pair, the slowest of each kind counts\n"
-    "  --out FILE              write alpha and beta as a network file for sparsetrain predict --net FILE\n"
-    "  --timeout S             end the job, naming the rank, when one has given no sign of life for S seconds (default "
-    "300;\n"
-    "                          0: never)\n"
-    "  --json                  one JSON object per size, and one per pair with the fit, instead of the tables\n";
+static const char *const pair_names[] = {"first", "all", NULL};
 
 /* -- options --------------------------------------------------------------------------------------- */
 /* A number with K, M or G behind it; the rest of the text. NULL: no number. */
@@ -49,61 +38,54 @@ static const char *parse_bytes(const char *text, double *bytes) {
     return end + 1;
 }
 
-static bool parse_sizes(const char *text, struct request *r, struct err *e) {
+static bool set_sizes(void *play, const char *text, struct err *e) {
+    struct ping_pong *p = play;
     double least = 0, most = 0, factor = 0;
     char *end = NULL;
     const char *at = parse_bytes(text, &least);
     if (at && *at == ':') at = parse_bytes(at + 1, &most);
     if (at && *at == ':') factor = strtod(at + 1, &end);
     if (!end || *end || !(least >= 4 && least <= most && most <= BYTES_MAX && factor > 1 && factor <= BYTES_MAX))
-        return err_set(e, "p2p: --sizes %.60s: MIN:MAX:FACTOR is needed, 4 <= MIN <= MAX <= 1G bytes, FACTOR above 1",
-                       text);
-    if (!ping_pong_sizes(&r->play, least, most, factor))
-        return err_set(e, "p2p: --sizes %.60s: more than %d sizes", text, PING_SIZES_MAX);
-    if (r->play.sizes < 3)
-        return err_set(e, "p2p: --sizes %.60s: %zu size%s; a line with its error takes at least 3", text, r->play.sizes,
-                       r->play.sizes == 1 ? "" : "s");
+        return err_set(e, "--sizes %.60s: MIN:MAX:FACTOR is needed, 4 <= MIN <= MAX <= 1G bytes, FACTOR above 1", text);
+    if (!ping_pong_sizes(p, least, most, factor))
+        return err_set(e, "--sizes %.60s: more than %d sizes", text, PING_SIZES_MAX);
+    if (p->sizes < 3)
+        return err_set(e, "--sizes %.60s: %zu size%s; a line with its error takes at least 3", text, p->sizes,
+                       p->sizes == 1 ? "" : "s");
     return true;
 }
 
-static bool parse_value(const char *option, const char *value, struct request *r, struct err *e) {
-    if (strcmp(option, "--sizes") == 0) return parse_sizes(value, r, e);
-    if (strcmp(option, "--out") == 0) {
-        r->out = value;
-        return true;
-    }
-    if (strcmp(option, "--pairs") == 0) {
-        r->play.all = strcmp(value, "all") == 0;
-        if (!r->play.all && strcmp(value, "first") != 0)
-            return err_set(e, "p2p: --pairs %.60s: first or all is needed", value);
-        return true;
-    }
-    if (strcmp(option, "--timeout") == 0) return watching_parse("p2p", value, e);
-    char *end;
-    long rounds = strtol(value, &end, 10);
-    if (end == value || *end || rounds < 1 || rounds > REPEAT_MAX)
-        return err_set(e, "p2p: --repeat %.60s: a whole number from 1 to %d is needed", value, REPEAT_MAX);
-    r->play.repeat = (size_t)rounds;
-    return true;
-}
+static const struct option_row options[] = {
+    {"sizes", "MIN:MAX:FACTOR", OPTION_OTHER, "4:16M:2",
+     "message sizes [bytes; K, M, G: 1024, ...], each FACTOR times the last", OPTION_AT(struct request, play),
+     .set = set_sizes},
+    {"repeat", "N", OPTION_SIZE, "20", "rounds; each measures every size once; medians are shown",
+     OPTION_AT(struct request, play.repeat), .min = 1, .max = REPEAT_MAX},
+    {"pairs", "WHICH", OPTION_CHOICE, "first",
+     "first: rank 0 with the first rank of another node and with the first other rank of its own; all: every pair, the "
+     "slowest of each kind counts",
+     OPTION_AT(struct request, pairs), .names = pair_names},
+    {"out", "FILE", OPTION_WORD, NULL, "write alpha and beta as a network file for sparsetrain predict --net FILE",
+     OPTION_AT(struct request, out)},
+    {"timeout", "S", OPTION_REAL, "300", WATCHING_HELP, OPTION_AT(struct request, timeout), .max = 1e9},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object per size, and one per pair with the fit, instead of the tables",
+     OPTION_AT(struct request, json)},
+};
 
-static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    static const char *const valued[] = {"--sizes", "--repeat", "--pairs", "--out", "--timeout"};
-    *r = (struct request){.play.repeat = 20};
-    parse_sizes("4:16M:2", r, e);
-    for (int i = 1; i < argc; i++) {
-        bool takes_value = false;
-        if (strcmp(argv[i], "--json") == 0) {
-            r->json = true;
-            continue;
-        }
-        for (size_t v = 0; v < sizeof valued / sizeof *valued; v++) takes_value |= strcmp(argv[i], valued[v]) == 0;
-        if (!takes_value)
-            return err_set(e, "p2p: unknown option %.60s; sparsetrain p2p --help shows them all", argv[i]);
-        if (i + 1 == argc) return err_set(e, "p2p: %s needs a value", argv[i]);
-        if (!parse_value(argv[i], argv[i + 1], r, e)) return false;
-        i++;
-    }
+const struct option_table p2p_options = {
+    .verb = "p2p",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "mpirun -np P sparsetrain p2p",
+    .about =
+        "Ping-pong between two ranks, the others asleep; fits the time of a message of m 4-byte words by alpha + beta "
+        "m.",
+};
+
+static bool parse(struct request *r, int argc, char **argv, struct err *e) {
+    option_defaults(&p2p_options, r);
+    if (!option_parse(&p2p_options, r, NULL, argc, argv, 1, e)) return false;
+    r->play.all = r->pairs == 1;
     return true;
 }
 
@@ -222,13 +204,9 @@ static void warn_of_poor_fit(const struct ping_pair *pair, size_t count) {
 }
 
 int bench_p2p(struct comm *c, int argc, char **argv, struct err *e) {
-    struct request r;
+    struct request r = {0};
     struct ping_pair *pair;
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        if (c->rank == 0) fputs(p2p_usage, stdout);
-        return EXIT_DONE;
-    }
-    if (parse(argc, argv, &r, e) && c->size < 2) err_set(e, "p2p: two ranks are needed: mpirun -np 2 sparsetrain p2p");
+    if (parse(&r, argc, argv, e) && c->size < 2) err_set(e, "p2p: two ranks are needed: mpirun -np 2 sparsetrain p2p");
     if (!e->text[0] && r.out && c->rank == 0) out_file_check(r.out, "--out", e);
     if (comm_agree(c, e)) return EXIT_USER;
     comm_set_wire_check(c, false);

@@ -17,12 +17,60 @@
 #include "base/rng.h"
 #include "cli/device_option.h"
 #include "cli/median.h"
+#include "comm/exchange_options.h"
 #include "topk/kernels.h"
 
 enum {
     WARM_UP = 8,     /* steps before the clock counts: reuse finds a threshold and corrects it */
     GRADIENTS = 256, /* different ones: the same numbers, shifted */
-    SHIFT = 16       /* entries */
+    SHIFT = 16,      /* entries */
+    REPEAT_MAX = 10000
+};
+
+struct request {
+    struct option_numbers n, density;
+    struct option_names selector;
+    size_t repeat; /* timed steps */
+    int period;    /* of reuse */
+    int adjust;    /* of gaussian: 0 on, 1 off */
+    bool json;
+    const char *device_name;
+    const struct device_ops *device;
+};
+
+static const char *selector_name(size_t i) {
+    return selectors[i] ? selectors[i]->name : NULL;
+}
+
+static const struct option_row options[] = {
+    {"select", "LIST|all", OPTION_NAMES, "all", "selectors", OPTION_AT(struct request, selector),
+     .choice = selector_name},
+    {"n", "LIST|MIN:MAX:FACTOR", OPTION_NUMBERS, "1000000,14728266",
+     "gradient lengths (VGG-16 has 14728266, BERT 133547324); MIN:MAX:FACTOR: MIN, MIN * FACTOR, ... up to MAX. 18 "
+     "bytes of memory per entry and more",
+     OPTION_AT(struct request, n), .min = 1, .max = UINT32_MAX, .whole = true, .sweep = true},
+    {"density", "LIST", OPTION_NUMBERS, "0.001,0.02", "shares selected", OPTION_AT(struct request, density), .max = 1,
+     .above_min = true},
+    {"repeat", "N", OPTION_SIZE, "40", "timed steps, each with all three passes in turn",
+     OPTION_AT(struct request, repeat), .min = 1, .max = REPEAT_MAX},
+    {"period", "N", OPTION_INT, "32", "steps between exact thresholds of reuse", OPTION_AT(struct request, period),
+     .min = 1, .max = 1e9},
+    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on", "gaussian: lower its threshold until more than 3k/4 entries pass",
+     OPTION_AT(struct request, adjust), .choice = adjust_name},
+    {"device", "NAME", OPTION_WORD, "auto", "auto, cpu, cuda or sparse; auto: a GPU where one can be used",
+     OPTION_AT(struct request, device_name)},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", OPTION_AT(struct request, json)},
+};
+
+const struct option_table select_options = {
+    .verb = "bench select",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "sparsetrain bench select",
+    .about =
+        "Steps of accumulate, select about k = density * n, take out what was selected, one thread, next to a plain "
+        "acc += grad and a read scan of the same length (on a GPU also: what is selected alone). LIST: values with "
+        "commas between them.",
 };
 
 /* Arrays of one n. */
@@ -38,8 +86,8 @@ struct arrays {
 
 /* Seconds of each timed step. */
 struct times {
-    double select[SELECT_REPEAT_MAX], accumulate[SELECT_REPEAT_MAX], scan[SELECT_REPEAT_MAX], alone[SELECT_REPEAT_MAX];
-    bool reevaluated[SELECT_REPEAT_MAX];
+    double select[REPEAT_MAX], accumulate[REPEAT_MAX], scan[REPEAT_MAX], alone[REPEAT_MAX];
+    bool reevaluated[REPEAT_MAX];
 };
 
 struct row {
@@ -179,10 +227,9 @@ static void summarise(struct times *t, size_t repeat, bool alone, struct row *ro
     mem_free(renewed);
 }
 
-static struct row measure(struct arrays *a, double density, const struct selector_ops *ops,
-                          const struct select_request *r) {
+static struct row measure(struct arrays *a, double density, const struct selector_ops *ops, const struct request *r) {
     struct row row = {.n = a->n, .k = density_to_k(density, a->n), .density = density, .selector = ops->name};
-    struct selector_settings settings = {.period = r->period, .unadjusted = r->unadjusted};
+    struct selector_settings settings = {.period = r->period, .unadjusted = r->adjust == 1};
     struct times *t = mem_alloc(1, sizeof *t, "times of the bench");
     struct selector *s = selector_open(ops, &a->store, row.k, &settings);
     struct sparse out;
@@ -205,7 +252,7 @@ static struct row measure(struct arrays *a, double density, const struct selecto
     return row;
 }
 
-static void print_json(const struct row *r, const struct select_request *request) {
+static void print_json(const struct row *r, const struct request *request) {
     struct json j;
     json_open(&j);
     json_object(&j, NULL);
@@ -214,7 +261,7 @@ static void print_json(const struct row *r, const struct select_request *request
     json_number(&j, "density", r->density);
     json_integer(&j, "k", (int64_t)r->k);
     json_string(&j, "selector", r->selector);
-    if (request->unadjusted) json_string(&j, "gaussian_adjust", "off");
+    if (request->adjust == 1) json_string(&j, "gaussian_adjust", "off");
     json_string(&j, "kernels", topk_kernels()->name);
     json_string(&j, "device", request->device->label());
     json_string(&j, "device_about", request->device->describe());
@@ -240,7 +287,7 @@ static void print_json(const struct row *r, const struct select_request *request
     json_close(&j);
 }
 
-static void print_row(const struct row *r, const struct select_request *request) {
+static void print_row(const struct row *r, const struct request *request) {
     if (request->json) {
         print_json(r, request);
         return;
@@ -255,7 +302,7 @@ static void print_row(const struct row *r, const struct select_request *request)
            100 * (double)r->missed / (double)r->k, r->wrong);
 }
 
-static void print_head(const struct select_request *request) {
+static void print_head(const struct request *request) {
     bool host = device_is_host(request->device);
     char *where = host ? mem_printf("one thread, %s kernels", topk_kernels()->name)
                        : mem_printf("%s: %s", request->device->label(), request->device->describe());
@@ -274,31 +321,32 @@ static void print_head(const struct select_request *request) {
 }
 
 /* Gradient, plain array, residual, keys of the check: 4 bytes per entry each, sidco's candidates, and the lists. */
-static double memory_needed(const struct select_request *r, double n) {
+static double memory_needed(const struct request *r, double n) {
     double most = 0;
-    for (size_t s = 0; s < r->row_count; s++)
-        for (size_t d = 0; d < r->density_count; d++)
-            most = fmax(most, (double)selector_capacity(r->row[s], (size_t)n, density_to_k(r->density[d], (size_t)n)));
+    for (size_t s = 0; s < r->selector.count; s++)
+        for (size_t d = 0; d < r->density.count; d++)
+            most = fmax(most, (double)selector_capacity(selectors[r->selector.at[s]], (size_t)n,
+                                                        density_to_k(r->density.x[d], (size_t)n)));
     return 18 * n + 24 * most;
 }
 
-static bool fits(const struct select_request *r, struct err *e) {
+static bool fits(const struct request *r, struct err *e) {
     double available = (double)mem_available(), most = 0;
     size_t worst = 0;
-    for (size_t i = 0; i < r->n_count; i++)
-        if (memory_needed(r, r->n[i]) > most) most = memory_needed(r, r->n[worst = i]);
+    for (size_t i = 0; i < r->n.count; i++)
+        if (memory_needed(r, r->n.x[i]) > most) most = memory_needed(r, r->n.x[worst = i]);
     if (available <= 0 || most <= available) return true;
     return err_set(e,
                    "bench select: n = %.0f needs about %.0f MiB and %.0f MiB are free; a smaller --n or --density is "
                    "needed",
-                   r->n[worst], most / 1048576, available / 1048576);
+                   r->n.x[worst], most / 1048576, available / 1048576);
 }
 
 int bench_select(int argc, char **argv) {
-    struct select_request request;
+    struct request request;
     struct err e = {0};
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) return fputs(select_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    if (!select_parse(argc, argv, &request, &e) ||
+    option_defaults(&select_options, &request);
+    if (!option_parse(&select_options, &request, NULL, argc, argv, 1, &e) ||
         !device_option_alone("bench select: ", request.device_name, DEVICE_EXCHANGES, &request.device, &e) ||
         !fits(&request, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
@@ -306,12 +354,12 @@ int bench_select(int argc, char **argv) {
     }
     if (!request.json) print_head(&request);
     size_t wrong = 0;
-    for (size_t i = 0; i < request.n_count; i++) {
+    for (size_t i = 0; i < request.n.count; i++) {
         struct arrays a;
-        arrays_open(&a, (size_t)request.n[i], request.device);
-        for (size_t d = 0; d < request.density_count; d++)
-            for (size_t s = 0; s < request.row_count; s++) {
-                struct row row = measure(&a, request.density[d], request.row[s], &request);
+        arrays_open(&a, (size_t)request.n.x[i], request.device);
+        for (size_t d = 0; d < request.density.count; d++)
+            for (size_t s = 0; s < request.selector.count; s++) {
+                struct row row = measure(&a, request.density.x[d], selectors[request.selector.at[s]], &request);
                 print_row(&row, &request);
                 fflush(stdout);
                 wrong += row.wrong;

@@ -13,11 +13,9 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/median.h"
-#include "cli/numbers.h"
 #include "comm/wire.h"
 
 enum {
-    DENSITIES_MAX = 16,
     REPEAT_MAX = 1000,
     ENTRIES_TIMED = 1 << 17, /* at least so many between two looks at the clock */
     RUN = 1024,              /* clustered: one run of this length in RUNS holds most entries */
@@ -28,9 +26,9 @@ enum places { UNIFORM, CLUSTERED, PLACES };
 static const char *const place_names[PLACES] = {"uniform", "clustered"};
 
 struct request {
-    double n, density[DENSITIES_MAX];
-    size_t densities, repeat;
-    bool json, help;
+    size_t n, repeat;
+    struct option_numbers density;
+    bool json;
 };
 
 /* One format over the rounds; times of all its entries [s]. */
@@ -46,44 +44,23 @@ struct work {
     struct times *times; /* [formats] */
 };
 
-const char wire_usage[] =
-    "usage: sparsetrain bench wire [--n N] [--density LIST] [--repeat R] [--json]\n"
-    "Size and speed of every wire format (--wire) on one core, entries at random places and in clusters.\n"
-    "  --n N            gradient length (default 14728266: VGG-16)\n"
-    "  --density LIST   shares of entries, with commas between them (default 0.001,0.01,0.1)\n"
-    "  --repeat R       rounds, each times all formats in turn; medians are shown (default 15)\n"
-    "  --json           one JSON object per row instead of the table\n";
+static const struct option_row options[] = {
+    {"n", "N", OPTION_SIZE, "14728266", "gradient length (the default: VGG-16)", OPTION_AT(struct request, n), .min = 1,
+     .max = UINT32_MAX},
+    {"density", "LIST", OPTION_NUMBERS, "0.001,0.01,0.1", "shares of entries, with commas between them",
+     OPTION_AT(struct request, density), .max = 1, .above_min = true},
+    {"repeat", "R", OPTION_SIZE, "15", "rounds, each times all formats in turn; medians are shown",
+     OPTION_AT(struct request, repeat), .min = 1, .max = REPEAT_MAX},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", OPTION_AT(struct request, json)},
+};
 
-static bool set_value(struct request *r, const char *option, const char *value, struct err *e) {
-    const struct number_rule length = {"bench wire", option, 1, 4294967295.0, true},
-                             shares = {"bench wire", option, 1e-12, 1, false},
-                             rounds = {"bench wire", option, 1, REPEAT_MAX, true};
-    double repeat;
-    if (strcmp(option, "--density") == 0)
-        return numbers_list(&shares, value, r->density, DENSITIES_MAX, &r->densities, e);
-    if (strcmp(option, "--n") == 0) return numbers_one(&length, value, &r->n, e);
-    if (!numbers_one(&rounds, value, &repeat, e)) return false;
-    r->repeat = (size_t)repeat;
-    return true;
-}
-
-static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    *r = (struct request){.n = 14728266, .density = {0.001, 0.01, 0.1}, .densities = 3, .repeat = 15};
-    for (int i = 1; i < argc; i++) {
-        const char *option = argv[i];
-        if (strcmp(option, "--json") == 0) {
-            r->json = true;
-        } else if (strcmp(option, "--help") == 0) {
-            r->help = true;
-        } else if (strcmp(option, "--n") && strcmp(option, "--density") && strcmp(option, "--repeat")) {
-            return err_set(e, "bench wire: unknown option %.200s; --help shows them all", option);
-        } else {
-            if (!argv[i + 1]) return err_set(e, "bench wire: %s needs a value", option);
-            if (!set_value(r, option, argv[++i], e)) return false;
-        }
-    }
-    return true;
-}
+const struct option_table wire_options = {
+    .verb = "bench wire",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "sparsetrain bench wire",
+    .about = "Size and speed of every wire format (--wire) on one core, entries at random places and in clusters.",
+};
 
 /* How many places to skip until the next entry when each is one with probability p. */
 static double gap(struct rng *r, double p) {
@@ -234,7 +211,7 @@ static void print_row(const struct work *w, size_t format, double density, enum 
 static size_t measure(const struct request *request, double density, enum places places) {
     struct work w;
     size_t wrong = 0;
-    work_open(&w, (size_t)request->n, density, places);
+    work_open(&w, request->n, density, places);
     for (size_t f = 0; f < formats(); f++) one_round(&w, f, 0); /* warm-up */
     for (size_t r = 0; r < request->repeat; r++)
         for (size_t f = 0; f < formats(); f++) one_round(&w, f, r);
@@ -251,18 +228,18 @@ int bench_wire(int argc, char **argv) {
     struct request request;
     struct err e = {0};
     size_t wrong = 0;
-    if (!parse(argc, argv, &request, &e)) {
+    option_defaults(&wire_options, &request);
+    if (!option_parse(&wire_options, &request, NULL, argc, argv, 1, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return err_status(&e);
     }
-    if (request.help) return fputs(wire_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
     if (!request.json)
         printf(
             "# wire: one thread, medians of %zu rounds; GB/s: bytes of coo32 (8 an entry) per second\n"
             "#          n   density     entries  places     format     B/entry  /coo32   encode   decode     both    "
             "round  wrong\n",
             request.repeat);
-    for (size_t d = 0; d < request.densities; d++)
-        for (enum places p = 0; p < PLACES; p++) wrong += measure(&request, request.density[d], p);
+    for (size_t d = 0; d < request.density.count; d++)
+        for (enum places p = 0; p < PLACES; p++) wrong += measure(&request, request.density.x[d], p);
     return wrong ? EXIT_SYSTEM : EXIT_DONE;
 }

@@ -1,5 +1,5 @@
 /* completion.h: what a shell may offer behind `sparsetrain`, from the tables: the verbs (verbs.h), the options of train
- * (options.h) and those that the other verbs' usage texts name, with the values they take.
+ * (options.h) and of the other verbs, with the values they take.
  *
  *        struct offer o;
  *        for (size_t i = 0; offer_at(verb, i, &o); i++) ...      // o.name, o.kind, o.words
@@ -34,7 +34,7 @@ bool offer_at(const struct verb_row *verb, size_t i, struct offer *o);
 
 /* Are its options those of train, which are also written --name=value? */
 bool offers_table(const struct verb_row *verb);
-/* What a verb takes before its options, by its usage text: "sparsetrain export CHECKPOINT". False: nothing. */
+/* What a verb takes besides its options: "sparsetrain export CHECKPOINT". False: nothing. */
 bool offer_operand(const struct verb_row *verb, struct offer *o);
 
 /* `sparsetrain completion bash`, `zsh`: a file that the shell reads. */

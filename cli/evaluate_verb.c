@@ -10,72 +10,57 @@
 
 #include "base/mem.h"
 #include "cli/checkpoint_model.h"
+#include "cli/device_option.h"
 #include "cli/run.h"
-
-const char evaluate_usage[] =
-    "usage: mpirun -np P sparsetrain evaluate CHECKPOINT [--data NAME[:WHERE]] [--batch B] [--device NAME]\n"
-    "                                         [--precision NAME] [--threads N] [--timeout S] [--json]\n"
-    "Evaluates the model of a checkpoint on the test images, or on the validation and test texts, as its run does.\n"
-    "CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. On any number of "
-    "ranks;\n"
-    "on as many as the run had the scores are the run's own, bit for bit (docs/checkpoints.md).\n"
-    "  --data NAME[:WHERE]  another dataset, or the same at another place (default the run's)\n"
-    "  --batch B            images, or streams of text, on each rank (default the run's; of a text as many streams in "
-    "all)\n"
-    "  --device NAME        auto, cpu or cuda (default as the run was started)\n"
-    "  --precision NAME     of a GPU: f32, f32-winograd, tf32 or bf16 (default the run's)\n"
-    "  --threads N          of the CPU backend on each rank (default the run's)\n"
-    "  --timeout S          end the job, naming the rank, when one has given no sign of life for S seconds (default "
-    "300;\n"
-    "                       0: never)\n"
-    "  --json               one JSON object instead of the lines\n";
-
-enum { ARGUMENTS_MAX = 32 };
+#include "cli/watching.h"
 
 struct request {
     const char *checkpoint;
     struct options options; /* as far as they are given */
-    bool json, help;
+    bool json;
 };
 
 /* -- options --------------------------------------------------------------------------------------------------- */
+#define AT(field) OPTION_AT(struct request, options.field)
 
-/* Is this "--data", or "--data=..."? *alone: its value is the next word. */
-static bool is_option(const char *word, bool *alone) {
-    static const char *const names[] = {"--data", "--batch", "--device", "--precision", "--threads", "--timeout"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t length = strlen(names[i]);
-        if (strncmp(word, names[i], length) != 0 || (word[length] && word[length] != '=')) continue;
-        *alone = !word[length];
-        return true;
-    }
-    return false;
-}
+static const struct option_row options[] = {
+    {"data", "NAME[:WHERE]", OPTION_TEXT, NULL, "another dataset, or the same at another place (default: the run's)",
+     AT(data)},
+    {"batch", "B", OPTION_INTEGER, NULL,
+     "images, or streams of text, on each rank (default: the run's; of a text as many streams in all)", AT(batch),
+     .min = 1, .max = 65536},
+    {"device", "NAME", OPTION_NAME, NULL, "auto, cpu or cuda (default: as the run was started)", AT(device),
+     .choice = device_option_name},
+    {"precision", "NAME", OPTION_NAME, NULL, "of a GPU (default: the run's)", AT(precision), .choice = precision_name},
+    {"threads", "N", OPTION_INTEGER, NULL, "of the CPU backend on each rank (default: the run's)", AT(threads),
+     .min = 1, .max = 1024},
+    {"timeout", "S", OPTION_REAL, "300", WATCHING_HELP, AT(timeout), .max = 1e9},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object instead of the lines", OPTION_AT(struct request, json)},
+};
 
-static bool parse(struct request *r, int argc, char **argv, struct err *e) {
-    char *known[ARGUMENTS_MAX];
-    int count = 0;
-    for (int i = 1; i < argc; i++) {
-        bool alone;
-        if (strcmp(argv[i], "--json") == 0) {
-            r->json = true;
-        } else if (strcmp(argv[i], "--help") == 0) {
-            r->help = true;
-        } else if (is_option(argv[i], &alone)) {
-            if (count + 2 > ARGUMENTS_MAX) return err_set(e, "evaluate: too many options");
-            known[count++] = argv[i];
-            if (alone && i + 1 < argc) known[count++] = argv[++i];
-        } else if (argv[i][0] == '-') {
-            return err_set(e, "evaluate: unknown option %.60s; sparsetrain evaluate --help shows them all", argv[i]);
-        } else if (r->checkpoint) {
-            return err_set(e, "evaluate: one checkpoint at a time, not %.200s as well", argv[i]);
-        } else {
-            r->checkpoint = argv[i];
-        }
-    }
-    if (r->help) return true;
-    if (!r->checkpoint) return err_set(e, "evaluate: a checkpoint is needed: sparsetrain evaluate RUN");
-    return options_parse(&r->options, count, known, 0, e);
+const struct option_table evaluate_options = {
+    .verb = "evaluate",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .operand = "checkpoint",
+    .operand_at = offsetof(struct request, checkpoint),
+    .wanted = "a checkpoint is needed: sparsetrain evaluate RUN",
+    .call = "mpirun -np P sparsetrain evaluate CHECKPOINT",
+    .about =
+        "Evaluates the model of a checkpoint on the test images, or on the validation and test texts, as its run "
+        "does. CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. On any "
+        "number of ranks; on as many as the run had the scores are the run's own, bit for bit "
+        "(docs/checkpoints.md).",
+};
+
+/* What is given here counts as given to train. */
+static bool parse(struct request *q, int argc, char **argv, struct err *e) {
+    bool given[sizeof options / sizeof *options] = {false};
+    options_default(&q->options);
+    if (!option_parse(&evaluate_options, q, given, argc, argv, 1, e)) return false;
+    for (size_t i = 0; i < evaluate_options.rows; i++)
+        if (given[i] && options[i].type != OPTION_FLAG) options_give(&q->options, options[i].name);
+    return true;
 }
 
 /* As many streams of text in all as the run had, unless a number is given. */
@@ -181,13 +166,8 @@ int evaluate_verb(struct comm *c, int argc, char **argv, struct err *e) {
     struct checkpoint_model m = {0};
     struct scores scores;
     c->traffic = TRAFFIC_CONTROL;
-    options_default(&q.options);
     parse(&q, argc, argv, e);
     if (comm_agree(c, e)) return EXIT_USER;
-    if (q.help) {
-        if (c->rank == 0) fputs(evaluate_usage, stdout);
-        return EXIT_DONE;
-    }
     if (!open(&r, &m, &q, c, e)) {
         checkpoint_model_close(&m);
         return EXIT_USER;

@@ -2,6 +2,8 @@
 #ifndef ST_CLI_EVALUATE_VERB_H
 #define ST_CLI_EVALUATE_VERB_H
 
+#include "base/option.h"
+
 #include "base/error.h"
 #include "comm/comm.h"
 
@@ -9,6 +11,6 @@
  * error. */
 int evaluate_verb(struct comm *c, int argc, char **argv, struct err *e);
 
-extern const char evaluate_usage[]; /* --help */
+extern const struct option_table evaluate_options;
 
 #endif

@@ -19,60 +19,35 @@
 extern const struct export_ops export_safetensors, export_npz;
 const struct export_ops *const export_formats[] = {&export_safetensors, &export_npz, NULL};
 
-const char export_usage[] =
-    "usage: sparsetrain export CHECKPOINT --format safetensors|npz [--out FILE]\n"
-    "Writes the parameters and the batch-norm statistics of a checkpoint, under the names and in the shapes that "
-    "PyTorch\n"
-    "gives them. CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. Needs "
-    "no\n"
-    "data, and is done by one process, whatever the number of ranks was (docs/checkpoints.md).\n"
-    "  --format safetensors|npz  safetensors, for safetensors.torch.load_file; npz, for numpy.load\n"
-    "  --out FILE                the file to write (default model-STEP.FORMAT in the directory of the run)\n";
-
 struct request {
     const char *checkpoint, *out;
-    const struct export_ops *format;
+    int format; /* of export_formats */
 };
 
-/* "safetensors, npz" */
-static void list_formats(char *text, size_t size) {
-    text[0] = '\0';
-    for (size_t i = 0; export_formats[i]; i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", i ? ", " : "", export_formats[i]->name);
-    }
+static const char *format_name(size_t i) {
+    return export_formats[i] ? export_formats[i]->name : NULL;
 }
 
-static bool set_format(struct request *r, const char *name, struct err *e) {
-    char names[128];
-    list_formats(names, sizeof names);
-    TABLE_FIND(export_formats, name, r->format);
-    return r->format || err_set(e, "export: there is no format \"%.60s\"; there are: %s", name, names);
-}
+static const struct option_row options[] = {
+    {"format", "NAME", OPTION_CHOICE, NULL, "safetensors is for safetensors.torch.load_file, npz for numpy.load",
+     OPTION_AT(struct request, format), .choice = format_name, .wanted = "--format NAME is needed: safetensors or npz"},
+    {"out", "FILE", OPTION_WORD, NULL, "the file to write (default: model-STEP.FORMAT in the directory of the run)",
+     OPTION_AT(struct request, out)},
+};
 
-static bool parse(struct request *r, int argc, char **argv, struct err *e) {
-    char names[128];
-    for (int i = 1; i < argc; i++) {
-        bool format = strcmp(argv[i], "--format") == 0;
-        if (format || strcmp(argv[i], "--out") == 0) {
-            if (i + 1 == argc || !argv[i + 1][0]) return err_set(e, "export: %s wants a value", argv[i]);
-            i++;
-            if (!format) r->out = argv[i];
-            if (format && !set_format(r, argv[i], e)) return false;
-        } else if (argv[i][0] == '-') {
-            return err_set(e, "export: unknown option %.60s; sparsetrain export --help shows them all", argv[i]);
-        } else if (r->checkpoint) {
-            return err_set(e, "export: one checkpoint at a time, not %.200s as well", argv[i]);
-        } else {
-            r->checkpoint = argv[i];
-        }
-    }
-    if (!r->checkpoint)
-        return err_set(e, "export: a checkpoint is needed: sparsetrain export RUN --format %s",
-                       export_formats[0]->name);
-    list_formats(names, sizeof names);
-    return r->format || err_set(e, "export: --format NAME is needed; there are: %s", names);
-}
+const struct option_table export_options = {
+    .verb = "export",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .operand = "checkpoint",
+    .operand_at = offsetof(struct request, checkpoint),
+    .wanted = "a checkpoint is needed: sparsetrain export RUN --format safetensors",
+    .call = "sparsetrain export CHECKPOINT",
+    .about = "Writes the parameters and the batch-norm statistics of a checkpoint, under the names and in the shapes "
+             "that PyTorch gives them. CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a "
+             "checkpoint in it. Needs no data, and is done by one process, whatever the number of ranks was "
+             "(docs/checkpoints.md).",
+};
 
 /* -- the model ------------------------------------------------------------------------------------------------- */
 
@@ -171,10 +146,10 @@ static bool export_model(const struct request *r, const struct checkpoint_model 
     tell_all(&about, m);
     x.about = (const char *const(*)[2])about.pair;
     x.abouts = about.count;
-    char *path =
-        r->out ? mem_printf("%s", r->out)
-               : mem_printf("%s/model-%08llu.%s", m->at.run_dir, (unsigned long long)m->position.step, r->format->name);
-    bool good = write_file(path, r->format, &x, e);
+    char *path = r->out ? mem_printf("%s", r->out)
+                        : mem_printf("%s/model-%08llu.%s", m->at.run_dir, (unsigned long long)m->position.step,
+                                     export_formats[r->format]->name);
+    bool good = write_file(path, export_formats[r->format], &x, e);
     if (good && !out_file_is_stream(path))
         printf("wrote %s: %zu parameters and %zu running statistics in %zu arrays, after step %llu%s\n", path, l->n,
                l->n_state, x.arrays, (unsigned long long)m->position.step,
@@ -188,9 +163,8 @@ int export_verb(int argc, char **argv) {
     struct request r = {0};
     struct checkpoint_model m = {0};
     struct err e = {0};
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) return fputs(export_usage, stdout) < 0 ? EXIT_SYSTEM : EXIT_DONE;
-    bool good = parse(&r, argc, argv, &e) && (!r.out || out_file_check(r.out, "--out", &e)) &&
+    bool good = option_parse(&export_options, &r, NULL, argc, argv, 1, &e) &&
+                (!r.out || out_file_check(r.out, "--out", &e)) &&
                 checkpoint_model_open(&m, &checkpoint_export, r.checkpoint, &e) && export_model(&r, &m, &e);
     checkpoint_model_close(&m);
     if (good) return EXIT_DONE;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/option.h"
 #include "nets/arena.h"
 
 enum { EXPORT_NAME_MAX = SLICE_NAME_MAX + 4 };
@@ -45,6 +46,6 @@ void export_floats(unsigned char *to, const float *from, size_t count);
 /* argv[1...]: the checkpoint and the options; returns an exit status. */
 int export_verb(int argc, char **argv);
 
-extern const char export_usage[]; /* --help */
+extern const struct option_table export_options;
 
 #endif

@@ -7,34 +7,28 @@
 #include "base/out_file.h"
 #include "cli/profile.h"
 
-const char fit_usage[] =
-    "usage: sparsetrain fit RECORDING [--out PROFILE]\n"
-    "From the entries that the ranks of a run selected (train --record RECORDING --record-what selected, on 2 ranks "
-    "or\n"
-    "more) to a few numbers that say how they overlap, and what that means for more ranks. The model: part q of a\n"
-    "rank's k entries comes from a hot set of h k entries that all ranks share, the rest is its own.\n"
-    "  --out PROFILE  write all of it to a file, for bench --pattern fitted:PROFILE\n";
-
 struct request {
     const char *recording, *out;
 };
 
-static bool parse(struct request *r, int argc, char **argv, struct err *e) {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--out") == 0) {
-            if (i + 1 == argc || !argv[i + 1][0]) return err_set(e, "fit: --out needs the name of a file");
-            r->out = argv[++i];
-        } else if (argv[i][0] == '-') {
-            return err_set(e, "fit: unknown option %.60s; sparsetrain fit --help shows them all", argv[i]);
-        } else if (r->recording) {
-            return err_set(e, "fit: one recording at a time, not %.60s as well", argv[i]);
-        } else {
-            r->recording = argv[i];
-        }
-    }
-    return r->recording ||
-           err_set(e, "fit: a recording is needed: train --record FILE --record-what selected makes it");
-}
+static const struct option_row options[] = {{"out", "PROFILE", OPTION_WORD, NULL,
+                                             "write all of it to a file, for bench --pattern fitted:PROFILE",
+                                             OPTION_AT(struct request, out)}};
+
+const struct option_table fit_options = {
+    .verb = "fit",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .operand = "recording",
+    .operand_at = offsetof(struct request, recording),
+    .wanted = "a recording is needed: train --record FILE --record-what selected makes it",
+    .call = "sparsetrain fit RECORDING",
+    .about =
+        "From the entries that the ranks of a run selected (train --record RECORDING --record-what selected, on 2 "
+        "ranks or more) to a few numbers that say how they overlap, and what that means for more ranks. The model: "
+        "part q of a rank's k entries comes from a hot set of h k entries that all ranks share, the rest is its "
+        "own.",
+};
 
 static void print_row(const struct profile *p, double P) {
     double model = profile_union(p, P), n = (double)p->n;
@@ -81,12 +75,9 @@ static bool run(const struct request *r, struct err *e) {
 int fit(int argc, char **argv) {
     struct request r = {NULL, NULL};
     struct err e = {0};
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(fit_usage, stdout);
-            return EXIT_DONE;
-        }
-    if (parse(&r, argc, argv, &e) && (!r.out || out_file_check(r.out, "--out", &e)) && run(&r, &e)) return EXIT_DONE;
+    if (option_parse(&fit_options, &r, NULL, argc, argv, 1, &e) && (!r.out || out_file_check(r.out, "--out", &e)) &&
+        run(&r, &e))
+        return EXIT_DONE;
     fflush(stdout);
     fprintf(stderr, "sparsetrain: %s\n", e.text);
     return err_status(&e);

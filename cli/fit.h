@@ -3,8 +3,10 @@
 #ifndef ST_CLI_FIT_H
 #define ST_CLI_FIT_H
 
+#include "base/option.h"
+
 int fit(int argc, char **argv);
 
-extern const char fit_usage[]; /* --help */
+extern const struct option_table fit_options;
 
 #endif

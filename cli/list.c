@@ -7,12 +7,18 @@
 #include "cli/options.h"
 #include "nets/optimiser.h"
 
-const char list_usage[] = "usage: sparsetrain list [--json]\n"
-                          "Every row of every table: models, datasets, gradient exchanges, selectors, wire formats, "
-                          "optimisers, devices, formats\n"
-                          "of export; what it is, where it comes from, and whether it can be used here.\n"
-                          "  --json  one JSON object: an array for each table, an object for each row\n";
+static const struct option_row list_rows[] = {
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object: an array for each table, an object for each row", .offset = 0}};
 
+const struct option_table list_options = {
+    .verb = "list",
+    .row = list_rows,
+    .rows = 1,
+    .call = "sparsetrain list",
+    .about =
+        "Every row of every table: models, datasets, gradient exchanges, selectors, wire formats, optimisers, devices, "
+        "formats of export; what it is, where it comes from, and whether it can be used here.",
+};
 /* What is said of a row. */
 struct row {
     const char *name, *summary, *paper; /* paper: where it comes from, or NULL */

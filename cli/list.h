@@ -2,9 +2,11 @@
 #ifndef ST_CLI_LIST_H
 #define ST_CLI_LIST_H
 
+#include "base/option.h"
+
 void list_print(void);
 void list_print_json(void); /* one line */
 
-extern const char list_usage[]; /* --help */
+extern const struct option_table list_options;
 
 #endif

@@ -153,14 +153,17 @@ static int answer(void (*print)(void)) {
     return EXIT_DONE;
 }
 
-/* Its --help, or what verbs.h says of it. */
-static int print_usage(const char *words) {
+/* Its --help, or what verbs.h says of it: words of argv from the first on. */
+static int help_of(int words, char **argv) {
+    char name[64];
     size_t i = 0;
-    while (i < verb_rows && strcmp(verb_table[i].words, words) != 0) i++;
-    if (i < verb_rows && verb_table[i].usage)
-        fputs(verb_table[i].usage, stdout);
+    if (launcher_rank() != 0) return EXIT_DONE;
+    snprintf(name, sizeof name, words > 1 ? "%s %s" : "%s", argv[1], argv[2]);
+    while (i < verb_rows && strcmp(verb_table[i].words, name) != 0) i++;
+    if (i < verb_rows && verb_table[i].options)
+        options_help_of(verb_table[i].options, stdout);
     else
-        printf("usage: sparsetrain %s\n%s\n", words, i < verb_rows ? verb_table[i].summary : "");
+        printf("usage: sparsetrain %s\n%s\n", name, i < verb_rows ? verb_table[i].summary : "");
     return EXIT_DONE;
 }
 
@@ -173,7 +176,6 @@ static int run_plain(const struct plain *verb, int argc, char **argv) {
     if (launcher_rank() != 0) return EXIT_DONE;
     snprintf(words, sizeof words, "%s%s%s", verb->first, verb->second ? " " : "", verb->second ? verb->second : "");
     const char *wrong = argv[verb->print_json && argc > 2 && strcmp(argv[1], "--json") == 0 ? 2 : 1];
-    if (strcmp(wrong, "--help") == 0) return print_usage(words);
     fprintf(stderr, "sparsetrain: %s %s; leave out \"%.60s\"%s\n", words,
             verb->print_json ? "takes nothing but --json" : "stands alone", wrong,
             strcmp(words, "help") == 0 ? " (a verb's own help: sparsetrain VERB --help)" : "");
@@ -199,6 +201,7 @@ static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
     struct err e = {0};
     struct comm *c = greeting_open(&argc, &argv, words, true, &status);
     if (!c) return status;
+    if (option_help_wanted(argc - words, argv + words)) return help_of(words, argv), leave(c, EXIT_DONE);
     status = mpi_verbs[verb].run(c, argc - words, argv + words, &e);
     return e.text[0] ? give_up(c, &e) : leave(c, status);
 }
@@ -218,11 +221,13 @@ static int act(int argc, char **argv) {
     for (size_t i = 0; i < sizeof plain_verbs / sizeof *plain_verbs; i++) {
         int words = words_of(plain_verbs[i].first, plain_verbs[i].second, argc, argv);
         if (words && !greeting_plain(plain_verbs[i].first, plain_verbs[i].second, &status)) return status;
+        if (words && option_help_wanted(argc - words, argv + words)) return help_of(words, argv);
         if (words) return run_plain(&plain_verbs[i], argc - words, argv + words);
     }
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         int words = words_of(verbs[i].first, verbs[i].second, argc, argv);
         if (words && !greeting_plain(verbs[i].first, verbs[i].second, &status)) return status;
+        if (words && option_help_wanted(argc - words, argv + words)) return help_of(words, argv);
         if (words) return launcher_rank() == 0 ? verbs[i].run(argc - words, argv + words) : EXIT_DONE;
     }
     for (size_t i = 0; i < sizeof mpi_verbs / sizeof *mpi_verbs; i++) {

@@ -8,15 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "base/json.h"
+#include "base/option.h"
 #include "comm/density.h"
 #include "comm/exchange.h"
 #include "data/dataset.h"
 #include "nets/net.h"
 #include "nets/schedule.h"
-
-enum { OPTION_TEXT_MAX = 512, OPTIONS_MAX = 80 };
 
 /* The values, in the order of the table. Text is kept as typed. */
 struct options {
@@ -47,48 +45,20 @@ struct options {
     double eval_every;
     bool quiet, dry_run;
     char progress[OPTION_TEXT_MAX];
-    bool given[OPTIONS_MAX];   /* by row: was it on the command line? */
-    bool ignored[OPTIONS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been */
-    bool lenient;              /* the algorithm was not asked for by name: see options_candidate */
+    bool given[OPTION_ROWS_MAX];   /* by row: was it on the command line? */
+    bool ignored[OPTION_ROWS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been
+                                    */
+    bool lenient;                  /* the algorithm was not asked for by name: see options_candidate */
 };
 
-enum option_type { OPTION_FLAG, OPTION_INTEGER, OPTION_REAL, OPTION_TEXT, OPTION_CHOICE };
-
-enum option_rule {
-    RULE_RUN,  /* part of what the run computes: the same on all ranks, and a resumed run keeps it */
-    RULE_KEPT, /* how the run is watched: a resumed run goes on with it unless told otherwise */
-    RULE_LOCAL /* of this start alone: how far it goes, what it prints, and all names of files to write, which a file
-                  that somebody made, such as a checkpoint, must not bring */
-};
-
-struct option_row {
-    const char *name, *argument; /* without the dashes; the metavariable, NULL for a flag */
-    enum option_type type;
-    enum option_rule rule;
-    const char *group;
-    const char *standard; /* the default as a user would type it; NULL: none (see `help`) */
-    const char *help;
-    size_t offset;                   /* in struct options */
-    double min, max;                 /* of numbers, inclusive ... */
-    bool above_min;                  /* ... but min itself is not allowed */
-    const char *(*choice)(size_t i); /* of choices: the i-th name, NULL past the end */
-    const char *infinite;            /* of reals: the word for infinity; NULL: that is no value */
-};
-
-extern const struct option_row option_table[];
-extern const size_t option_rows;
-
-/* The row of this name, so many characters, or NULL. */
-const struct option_row *options_row(const char *name, size_t length);
+/* Of `train` and `config`: the same rows (options_table.c), with texts where there are names (OPTION_NAME). */
+extern const struct option_table train_options, config_options;
 
 /* All values as their defaults; numbers without one are NaN or -1. */
 void options_default(struct options *o);
 
 /* Reads argv[first...]. A mistake: false, one line in *e. */
 bool options_parse(struct options *o, int argc, char **argv, int first, struct err *e);
-
-/* Sets one option from its text, as a command line would. */
-bool options_set(struct options *o, const struct option_row *row, const char *text, struct err *e);
 
 /* After parsing (and after a checkpoint's values were taken over): fills what depends on other options (batch and
  * learning rate of the model, selector of the algorithm), ignores parameters that the algorithm asked for by name has
@@ -106,7 +76,8 @@ bool options_auto(const struct options *o);
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
                        struct options *out, struct err *e);
 
-/* Back to its default, as if not given; and that it counts as ignored. */
+/* That it counts as given; back to its default, as if not given; and that it counts as ignored. */
+void options_give(struct options *o, const char *name);
 void options_reset(struct options *o, const char *name);
 void options_ignore(struct options *o, const char *name);
 
@@ -116,9 +87,6 @@ void options_drop_unused(struct options *o, bool chosen);
 
 /* "--density, --density-warmup and --wire": those that count as ignored; else "". */
 void options_ignored(const struct options *o, char *text, size_t size);
-
-/* One option's value as text that options_set reads back to the same value. */
-void options_value(const struct options *o, const struct option_row *row, char text[OPTION_TEXT_MAX]);
 
 /* "name=value\n" for every row of this rule, in table order; fresh memory. */
 char *options_text(const struct options *o, enum option_rule rule);
@@ -149,7 +117,9 @@ bool options_given(const struct options *o, const char *name);
 /* A row's help with the choices and the default added. */
 void options_sentence(const struct option_row *row, char *text, size_t size);
 
+/* --help of the program, and of a verb. */
 void options_help(FILE *stream);
+void options_help_of(const struct option_table *t, FILE *stream);
 void options_man(FILE *stream);
 
 /* The rows that the names stand for; options_resolve has checked that they exist. */
@@ -159,6 +129,9 @@ const struct model_ops *options_model(const struct options *o);
 
 /* What the options say of the exchange: wire format, Ok-Topk's settings, rule of gtopk, bucket size. */
 void options_setup(const struct options *o, struct exchange_setup *setup);
+
+/* For tables of options. */
+const char *precision_name(size_t i);
 
 /* --precision, which the table has checked. */
 enum precision options_precision(const struct options *o);

@@ -165,10 +165,11 @@ void options_man(FILE *stream) {
     fputs("\n.SH VERBS\n", stream);
     for (size_t i = 0; i < verb_rows; i++) tagged(stream, "sparsetrain ", verb_table[i].words, verb_table[i].summary);
     const char *group = "";
-    for (size_t i = 0; i < option_rows; i++) {
-        if (strcmp(group, option_table[i].group) != 0) fprintf(stream, ".SH OPTIONS: %s\n", option_table[i].group);
-        group = option_table[i].group;
-        option(stream, &option_table[i]);
+    for (size_t i = 0; i < train_options.rows; i++) {
+        if (strcmp(group, train_options.row[i].group) != 0)
+            fprintf(stream, ".SH OPTIONS: %s\n", train_options.row[i].group);
+        group = train_options.row[i].group;
+        option(stream, &train_options.row[i]);
     }
     section(stream, "EXIT STATUS", ROWS(exit_rows));
     section(stream, "ENVIRONMENT", ROWS(environment_rows));

@@ -6,7 +6,7 @@
 #include "cli/options.h"
 
 static bool given(const struct options *o, const struct option_row *row) {
-    return o->given[row - option_table];
+    return o->given[row - train_options.row];
 }
 
 /* The run may be made longer or shorter, and its length may be given the other way. */
@@ -24,16 +24,16 @@ static bool may_change(const struct option_row *row) {
 /* What was not given is the checkpoint's; so is the algorithm where it is to be chosen. */
 static bool take_over(struct options *o, const struct option_row *row, const char *text, struct err *e) {
     bool algo = strcmp(row->name, "algo") == 0;
-    if (given(o, row)) return !algo || !options_auto(o) || options_set(o, row, text, e);
+    if (given(o, row)) return !algo || !options_auto(o) || option_set(row, o, text, e);
     bool other_length = is_length(row) && (options_given(o, "epochs") || options_given(o, "steps"));
-    return other_length || options_set(o, row, text, e);
+    return other_length || option_set(row, o, text, e);
 }
 
 /* What was given must be the checkpoint's; what of it the algorithm had no use for has been ignored. */
 static bool compare(struct options *o, const struct option_row *row, const char *text, struct err *e) {
     char now[OPTION_TEXT_MAX];
     if (!given(o, row)) return take_over(o, row, text, e);
-    options_value(o, row, now);
+    option_value(row, o, now);
     if (strcmp(now, text) == 0 || may_change(row)) return true;
     return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
                    row->name, text, now, row->name);
@@ -42,8 +42,8 @@ static bool compare(struct options *o, const struct option_row *row, const char 
 /* One that a checkpoint may bring, and for the first time. A name that was never one of ours is not shown as it is: it
  * may be anything. */
 static const struct option_row *row_of(const char *name, size_t length, bool *seen, struct err *e) {
-    const struct option_row *row = options_row(name, length);
-    bool *this_seen = row ? &seen[row - option_table] : NULL;
+    const struct option_row *row = option_find(&train_options, name, length);
+    bool *this_seen = row ? &seen[row - train_options.row] : NULL;
     if (!row && (length == 0 || length > 40 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") < length))
         err_set(e, "its name is that of no option");
     else if (!row)
@@ -57,7 +57,7 @@ static const struct option_row *row_of(const char *name, size_t length, bool *se
     return e->text[0] ? NULL : row;
 }
 
-typedef bool (*taker)(struct options *o, const struct option_row *row, const char *text, struct err *e);
+typedef bool taker(struct options *o, const struct option_row *row, const char *text, struct err *e);
 
 /* One line, [begin, end), "name=value": the row, and the value. */
 static const struct option_row *read_row(const char *begin, const char *end, bool *seen, char value[OPTION_TEXT_MAX],
@@ -76,10 +76,8 @@ static const struct option_row *read_row(const char *begin, const char *end, boo
 }
 
 /* Each line of a checkpoint's options to `take`. */
-static bool each_row(struct options *o, const char *text,
-                     bool (*take)(struct options *o, const struct option_row *row, const char *text, struct err *e),
-                     struct err *e) {
-    bool seen[OPTIONS_MAX] = {false};
+static bool each_row(struct options *o, const char *text, taker *take, struct err *e) {
+    bool seen[OPTION_ROWS_MAX] = {false};
     size_t line = 1;
     for (const char *end; *text; text = end + 1, line++) {
         char value[OPTION_TEXT_MAX];
@@ -101,13 +99,13 @@ bool options_resume(struct options *o, const char *text, struct err *e) {
 }
 
 static bool inherit_value(struct options *o, const struct option_row *row, const char *text, struct err *e) {
-    return given(o, row) || options_set(o, row, text, e);
+    return given(o, row) || option_set(row, o, text, e);
 }
 
 bool options_stored(const char *text, struct err *e) {
     struct options *o = mem_zalloc(1, sizeof *o, "options");
     options_default(o);
-    bool good = each_row(o, text, options_set, e);
+    bool good = each_row(o, text, inherit_value, e);
     mem_free(o);
     return good;
 }

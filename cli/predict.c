@@ -7,100 +7,90 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/table.h"
-#include "cli/numbers.h"
+#include "base/option.h"
 #include "cli/predict_best.h"
 #include "cli/predict_rows.h"
 #include "comm/best.h"
 #include "topk/selector.h"
 
-enum { LIST_MAX = 32, SEARCH_TO = 4096, SHOWN = 6 };
-
-struct list {
-    double x[LIST_MAX];
-    size_t count;
-};
+enum { SEARCH_TO = 4096, SHOWN = 6 };
 
 struct request {
     struct network net;
-    struct list p, n, density;
+    struct option_numbers p, n, density;
     int ranks_per_node;
     double compute; /* [s] a step; 0: not given */
+    int against_number, wire_number;
     const struct exchange_ops *against;
     const struct wire_ops *wire; /* NULL with wire_given: all */
     const char *rows, *costs, *on;
     bool wire_given, against_given, best, json;
 };
 
-const char predict_usage[] =
-    "usage: sparsetrain predict --net FILE|NAME [--p LIST] [--n LIST] [--density LIST] [--ranks-per-node M]\n"
-    "                           [--against ALGO] [--wire NAME|all] [--compute SECONDS] [--rows FILE] [--json]\n"
-    "       sparsetrain predict --best --net FILE|NAME [--costs FILE|none] [--device NAME] ...\n"
-    "What a step of every exchange costs by the alpha-beta model, and from how many ranks on one is faster than\n"
-    "another. Selecting, packing and merging are not in it but with --best, nor what overlaps with computing. LIST:\n"
-    "numbers with commas between them.\n"
-    "  --net FILE|NAME     the network: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p --out\n"
-    "  --p LIST            ranks (default 2,4,8,16,32,64,128,256)\n"
-    "  --n LIST            gradient lengths (default 25000000: ResNet-50, as in gTop-k's Fig. 9)\n"
-    "  --density LIST      shares of the gradient that are exchanged (default 0.001)\n"
-    "  --ranks-per-node M  for hitopk and torus2d, which use the network inside a node too (default 1)\n"
-    "  --against ALGO      whom the others are to overtake (default dense)\n"
-    "  --wire NAME|all     the format of sparse vectors (default coo32); all: for each algorithm that in which it is\n"
-    "                      fastest\n"
-    "  --best              every algorithm in every format (or in that of --wire), the fastest first: what train\n"
-    "                      --algo auto would try. With several P: the first of each. Selecting, packing, unpacking\n"
-    "                      and merging are charged: as measured in this process, some milliseconds before, or\n"
-    "  --costs FILE|none   as in a table of scripts/measure-costs.sh, which has this --n and --density; not at all\n"
-    "  --device NAME       on this device of the table, or of this machine (default cpu)\n"
-    "  --compute SECONDS   forward and backward of a step: adds the time of the whole step and its efficiency\n"
-    "  --rows FILE         rows of sparsetrain bench --json: measured and predicted side by side\n"
-    "  --json              one JSON object per line instead of the tables, the network [s, s/word] first\n";
-
-/* -- options --------------------------------------------------------------------------------------- */
-static bool take_list(const struct number_rule *rule, const char *text, struct list *list, struct err *e) {
-    return numbers_list(rule, text, list->x, LIST_MAX, &list->count, e);
+static const char *exchange_name(size_t i) {
+    return exchanges[i] ? exchanges[i]->name : NULL;
 }
 
-/* One option with its value. */
-static bool take(const char *option, const char *value, struct request *r, struct err *e) {
-    const struct number_rule ranks = {"predict", option, 1, 1e6, true},
-                             lengths = {"predict", option, 1, 4294967295.0, true},
-                             shares = {"predict", option, NUMBER_ABOVE_0, 1, false},
-                             seconds = {"predict", option, 0, 1e9, false};
-    double per_node;
-    if (strcmp(option, "--net") == 0) return network_find(value, &r->net, e);
-    if (strcmp(option, "--p") == 0) return take_list(&ranks, value, &r->p, e);
-    if (strcmp(option, "--n") == 0) return take_list(&lengths, value, &r->n, e);
-    if (strcmp(option, "--density") == 0) return take_list(&shares, value, &r->density, e);
-    if (strcmp(option, "--against") == 0) {
-        r->against_given = true;
-        TABLE_FIND(exchanges, value, r->against);
-        return r->against ? true : err_set(e, "predict: there is no algorithm %.60s; sparsetrain list has all", value);
-    }
-    if (strcmp(option, "--wire") == 0) {
-        r->wire_given = true;
-        TABLE_FIND(wires, value, r->wire);
-        return r->wire || strcmp(value, "all") == 0 ||
-               err_set(e, "predict: there is no wire format %.60s; sparsetrain list has all", value);
-    }
-    if (strcmp(option, "--rows") == 0) {
-        r->rows = value;
-        return true;
-    }
-    if (strcmp(option, "--costs") == 0 || strcmp(option, "--device") == 0) {
-        *(option[2] == 'c' ? &r->costs : &r->on) = value;
-        return true;
-    }
-    if (strcmp(option, "--compute") == 0) return numbers_one(&seconds, value, &r->compute, e);
-    if (!numbers_one(&ranks, value, &per_node, e)) return false;
-    r->ranks_per_node = (int)per_node;
-    return true;
+/* And, behind them, all of them. */
+static const char *format_name(size_t i) {
+    size_t formats = 0;
+    while (wires[formats]) formats++;
+    return i < formats ? wires[i]->name : i == formats ? "all" : NULL;
 }
+
+static bool set_network(void *net, const char *text, struct err *e) {
+    return network_find(text, net, e);
+}
+
+static const struct option_row options[] = {
+    {"net", "FILE|NAME", OPTION_OTHER, NULL,
+     "the network: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p --out",
+     OPTION_AT(struct request, net), .set = set_network,
+     .wanted = "--net is needed: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p --out"},
+    {"p", "LIST", OPTION_NUMBERS, NULL, "ranks (default: 2,4,8,16,32,64,128,256)", OPTION_AT(struct request, p),
+     .min = 1, .max = 1e6, .whole = true},
+    {"n", "LIST", OPTION_NUMBERS, "25000000", "gradient lengths (the default: ResNet-50, as in gTop-k's Fig. 9)",
+     OPTION_AT(struct request, n), .min = 1, .max = UINT32_MAX, .whole = true},
+    {"density", "LIST", OPTION_NUMBERS, "0.001", "shares of the gradient that are exchanged",
+     OPTION_AT(struct request, density), .max = 1, .above_min = true},
+    {"ranks-per-node", "M", OPTION_INT, "1", "for hitopk and torus2d, which use the network inside a node too",
+     OPTION_AT(struct request, ranks_per_node), .min = 1, .max = 1e6},
+    {"against", "ALGO", OPTION_CHOICE, "dense", "whom the others are to overtake",
+     OPTION_AT(struct request, against_number), .choice = exchange_name},
+    {"wire", "NAME|all", OPTION_CHOICE, "coo32",
+     "the format of sparse vectors; all: for each algorithm that in which it is fastest",
+     OPTION_AT(struct request, wire_number), .choice = format_name},
+    {"best", NULL, OPTION_FLAG, NULL,
+     "every algorithm in every format (or in that of --wire), the fastest first: what train --algo auto would "
+     "try. With several P: the first of each. Selecting, packing, unpacking and merging are charged, as "
+     "measured in this process, some milliseconds before, or as --costs says",
+     OPTION_AT(struct request, best)},
+    {"costs", "FILE|none", OPTION_WORD, NULL,
+     "as in a table of scripts/measure-costs.sh, which has this --n and --density; none: not at all",
+     OPTION_AT(struct request, costs)},
+    {"device", "NAME", OPTION_WORD, NULL, "on this device of the table, or of this machine (default: cpu)",
+     OPTION_AT(struct request, on)},
+    {"compute", "SECONDS", OPTION_REAL, "0",
+     "forward and backward of a step: adds the time of the whole step and its efficiency",
+     OPTION_AT(struct request, compute), .max = 1e9},
+    {"rows", "FILE", OPTION_WORD, NULL, "rows of sparsetrain bench --json: measured and predicted side by side",
+     OPTION_AT(struct request, rows)},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object per line instead of the tables, the network [s, s/word] first",
+     OPTION_AT(struct request, json)},
+};
+
+const struct option_table predict_options = {
+    .verb = "predict",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "sparsetrain predict",
+    .about =
+        "What a step of every exchange costs by the alpha-beta model, and from how many ranks on one is faster than "
+        "another. Selecting, packing and merging are not in it but with --best, nor what overlaps with computing. "
+        "LIST: numbers with commas between them.",
+};
 
 static bool check(const struct request *r, bool shape, struct err *e) {
-    if (!*r->net.name)
-        return err_set(e, "predict: --net is needed: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file of sparsetrain p2p "
-                          "--out");
     if (r->rows && shape)
         return err_set(e, "predict: the rows say what n, k and P are; leave out the options for them");
     if (r->rows && (r->wire_given || r->best))
@@ -125,28 +115,16 @@ static void default_p(struct request *r) {
 }
 
 static bool parse(int argc, char **argv, struct request *r, struct err *e) {
-    static const char *const valued[] = {"--net",     "--p",    "--n",    "--density", "--ranks-per-node", "--against",
-                                         "--compute", "--wire", "--rows", "--costs",   "--device"};
-    bool shape = false; /* an option that does not go with --rows */
-    *r = (struct request){.ranks_per_node = 1};
-    TABLE_FIND(exchanges, "dense", r->against);
-    r->n = (struct list){{25000000}, 1};
-    r->density = (struct list){{0.001}, 1};
-    r->wire = wires[0];
-    for (int i = 1; i < argc; i++) {
-        size_t v = 0;
-        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--best") == 0) {
-            *(argv[i][2] == 'j' ? &r->json : &r->best) = true;
-            continue;
-        }
-        while (v < sizeof valued / sizeof *valued && strcmp(argv[i], valued[v]) != 0) v++;
-        if (v == sizeof valued / sizeof *valued)
-            return err_set(e, "predict: unknown option %.60s; sparsetrain predict --help shows them all", argv[i]);
-        if (i + 1 == argc) return err_set(e, "predict: %s needs a value", argv[i]);
-        if (!take(argv[i], argv[i + 1], r, e)) return false;
-        shape |= v >= 1 && v <= 6;
-        i++;
-    }
+    static const char *const of_rows[] = {"p", "n", "density", "ranks-per-node", "against", "compute"};
+    bool given[sizeof options / sizeof *options] = {false}, shape = false;
+    option_defaults(&predict_options, r);
+    if (!option_parse(&predict_options, r, given, argc, argv, 1, e)) return false;
+    r->against = exchanges[r->against_number];
+    r->against_given = option_given(&predict_options, given, "against");
+    r->wire_given = option_given(&predict_options, given, "wire");
+    r->wire = wires[r->wire_number]; /* NULL behind the last: all */
+    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+        shape |= option_given(&predict_options, given, of_rows[i]);
     if (r->p.count == 0) default_p(r);
     if (r->best && !r->wire_given) r->wire = NULL;
     return check(r, shape, e);
@@ -369,7 +347,7 @@ static void print_network(const struct request *r) {
 }
 
 static bool rank_all(const struct request *r, const struct predict_best *b, double n, double density, struct err *e) {
-    struct cost_case c[LIST_MAX];
+    struct cost_case c[OPTION_LIST_MAX];
     for (size_t i = 0; i < r->p.count; i++) c[i] = make_case(r, n, density, (int)r->p.x[i]);
     if (!r->json) printf("\nn %.0f, density %g, k %zu\n", n, density, c[0].k);
     return predict_best(b, density, c, r->p.count, e);
@@ -397,10 +375,6 @@ static bool show(const struct request *r, struct err *e) {
 int predict(int argc, char **argv) {
     static struct request r; /* large */
     struct err e = {0};
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        fputs(predict_usage, stdout);
-        return EXIT_DONE;
-    }
     bool ok = parse(argc, argv, &r, &e);
     if (ok) print_network(&r);
     if (ok && show(&r, &e)) return EXIT_DONE;

@@ -2,8 +2,10 @@
 #ifndef ST_CLI_PREDICT_H
 #define ST_CLI_PREDICT_H
 
+#include "base/option.h"
+
 int predict(int argc, char **argv); /* a verb without MPI (main.c) */
 
-extern const char predict_usage[]; /* --help */
+extern const struct option_table predict_options;
 
 #endif

@@ -6,44 +6,46 @@
 #include "cli/bench_p2p.h"
 #include "cli/bench_select.h"
 #include "cli/bench_wire.h"
+#include "cli/config.h"
 #include "cli/data_show.h"
 #include "cli/evaluate_verb.h"
 #include "cli/export.h"
 #include "cli/fit.h"
 #include "cli/list.h"
+#include "cli/options.h"
 #include "cli/predict.h"
 #include "cli/version.h"
 
 const struct verb_row verb_table[] = {
-    {"train", "train a network (the verb may be left out)", NULL},
+    {"train", "train a network (the verb may be left out)", &train_options},
     {"list",
      "models, datasets, algorithms, selectors, wire formats, devices: with source, and whether they can be used here "
      "(--json)",
-     list_usage},
+     &list_options},
     {"evaluate",
      "the scores of a checkpoint, on any number of ranks: mpirun -np P sparsetrain evaluate RUN (evaluate --help)",
-     evaluate_usage},
+     &evaluate_options},
     {"export",
      "the model of a checkpoint as a file for PyTorch or NumPy: export RUN --format safetensors (export --help)",
-     export_usage},
+     &export_options},
     {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]",
-     data_show_usage},
+     &data_show_options},
     {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)",
-     bench_usage},
-    {"bench select", "time the selectors on this machine (bench select --help)", select_usage},
-    {"bench net", "time a network on this machine (bench net --help)", net_usage},
-    {"bench wire", "size and speed of the wire formats on this machine (bench wire --help)", wire_usage},
+     &bench_options},
+    {"bench select", "time the selectors on this machine (bench select --help)", &select_options},
+    {"bench net", "time a network on this machine (bench net --help)", &net_options},
+    {"bench wire", "size and speed of the wire formats on this machine (bench wire --help)", &wire_options},
     {"p2p", "time messages between ranks, fit the network's alpha and beta: mpirun -np 2 sparsetrain p2p --out FILE",
-     p2p_usage},
+     &p2p_options},
     {"predict", "what each algorithm costs on a network, without running it: --net FILE|1gbe|... (predict --help)",
-     predict_usage},
+     &predict_options},
     {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)",
-     fit_usage},
-    {"config", "what train would be set to by these options, defaults and all, without starting it", NULL},
+     &fit_options},
+    {"config", "what train would be set to by these options, defaults and all, without starting it", &config_options},
     {"man", "this text as a manual page", NULL},
     {"completion bash", "completion of verbs, options and names for bash; make install puts it where bash looks", NULL},
     {"completion zsh", "the same for zsh", NULL},
-    {"version", "version, commit, libraries, compiler (--json)", version_usage},
+    {"version", "version, commit, libraries, compiler (--json)", &version_options},
     {"help", "this text", NULL},
 };
 

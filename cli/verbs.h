@@ -3,13 +3,11 @@
 #ifndef ST_CLI_VERBS_H
 #define ST_CLI_VERBS_H
 
-#include <stddef.h>
+#include "base/option.h"
 
 struct verb_row {
     const char *words, *summary;
-    /* What its own --help says: every option begins a line of it, as "  --name ARGUMENT  what it does". NULL: there is
-     * none; of train and config, whose options are option_table, and of verbs that take no options. */
-    const char *usage;
+    const struct option_table *options; /* NULL: it takes none */
 };
 
 extern const struct verb_row verb_table[];

@@ -32,11 +32,15 @@ static void print_device(const struct device_ops *device) {
     mem_free(text);
 }
 
-const char version_usage[] =
-    "usage: sparsetrain version [--json]\n"
-    "What this build is: version, commit, compiler and flags, MPI, oneDNN, the CUDA plugin, devices.\n"
-    "  --json  one JSON object\n";
+static const struct option_row version_rows[] = {{"json", NULL, OPTION_FLAG, NULL, "one JSON object", .offset = 0}};
 
+const struct option_table version_options = {
+    .verb = "version",
+    .row = version_rows,
+    .rows = 1,
+    .call = "sparsetrain version",
+    .about = "What this build is: version, commit, compiler and flags, MPI, oneDNN, the CUDA plugin, devices.",
+};
 void version_print(void) {
     printf("sparsetrain %s (commit %s)\n", ST_VERSION, ST_COMMIT);
     printf("MPI       %s\n", comm_library());

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/numbers.h"
-
 static const double standard = 300; /* as options_table.c says [s] */
 
 double watching_limit(int argc, char **argv) {
@@ -22,12 +20,6 @@ double watching_limit(int argc, char **argv) {
     }
     double limit = text ? strtod(text, &end) : standard;
     return text && (end == text || *end || !(limit >= 0)) ? standard : limit;
-}
-
-bool watching_parse(const char *verb, const char *text, struct err *e) {
-    const struct number_rule rule = {verb, "--timeout", 0, 1e9, false};
-    double limit;
-    return numbers_one(&rule, text, &limit, e);
 }
 
 static char advice[OPTION_TEXT_MAX + 200];

@@ -9,9 +9,8 @@
  * that makes sense, which its verb will say. */
 double watching_limit(int argc, char **argv);
 
-/* The value of --timeout of a verb with options of its own, which greeting_open has acted upon. False: one line in *e.
- */
-bool watching_parse(const char *verb, const char *text, struct err *e);
+/* What --help says of --timeout, which greeting_open has acted upon. */
+#define WATCHING_HELP "end the job, naming the rank, when one has given no sign of life for S seconds; 0: never"
 
 /* The options are known, those of a resumed run too. */
 void watching_begin(const struct run *r);

@@ -39,6 +39,10 @@ bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, str
     return *unadjusted || strcmp(text, "on") == 0 || err_set(e, "%s takes on or off, not \"%.100s\"", option, text);
 }
 
+const char *thresholds_name(size_t i) {
+    return i <= REUSE_PAPER ? reuse_rule_names[i] : NULL;
+}
+
 const char *wire_name(size_t i) {
     return wires[i] ? wires[i]->name : NULL;
 }

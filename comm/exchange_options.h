@@ -12,6 +12,8 @@ bool oktopk_leave_out(const char *option, const char *text, struct oktopk_setup 
 
 /* gaussian-adjust on|off, for tables of options; and parsed: false: one line in *e. */
 const char *adjust_name(size_t i);
+/* oktopk-thresholds, for tables of options. */
+const char *thresholds_name(size_t i);
 bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, struct err *e);
 
 /* The i-th row's name, NULL past the end: for tables of options. */

@@ -136,7 +136,7 @@ mistake() {
 }
 for p in 1 3; do
     for density in 0 1.01 nan -1 '' x 0.1,0; do mistake $p 'above 0 and at most 1' --density "$density"; done
-    for n in 0 -5 1.5 4294967296 x '10,' ''; do mistake $p 'whole numbers from 1 to 4294967295' --n "$n"; done
+    for n in 0 -5 1.5 4294967296 x '10,' ''; do mistake $p 'whole numbers at least 1 and at most 4294967295' --n "$n"; done
     for n in 10:5:2 1:2 1:2:1 1:2:3:4 1:x:2; do mistake $p 'needed' --n $n; done
     mistake $p 'there are: dense, ' --algo nothing
     mistake $p 'there are: dense, ' --algo topka,nothing
@@ -151,19 +151,21 @@ for p in 1 3; do
     mistake $p 'no complete step' --pattern "real:$W/none"
     mistake $p 'not a file of recorded gradients' --pattern "real:$W/zeros"
     mistake $p 'format version 9' --pattern "real:$W/version"
-    mistake $p 'unknown option --bogus' --bogus
-    mistake $p 'needs a value' --repeat
-    mistake $p 'from 1 to' --repeat 0
-    mistake $p 'from 1 to' --tau-prime 0
-    mistake $p 'from 0 to' --seed -1
-    mistake $p 'from 4 to' --overlap-bytes 3
+    mistake $p 'there is no option --bogus' --bogus
+    mistake $p '--repeat wants a value' --repeat
+    mistake $p 'at least 1' --repeat 0
+    mistake $p 'at least 1' --tau-prime 0
+    mistake $p 'at least 0' --seed -1
+    mistake $p 'at least 4' --overlap-bytes 3
     mistake $p 'no "speed"' --oktopk-off speed
     mistake $p '--oktopk-thresholds has no "lax"; there are: guarded, paper' --oktopk-thresholds lax
-    mistake $p 'on or off' --gaussian-adjust maybe
+    mistake $p 'there are: on, off' --gaussian-adjust maybe
     mistake $p 'there is no bench "nothing"' nothing
     mistake $p '/nowhere/trace' --trace /nowhere/trace
-    for seconds in 0 -1 x ''; do mistake $p 'above 0' --compute "$seconds"; done
-    for seconds in -1 x; do mistake $p 'from 0 to' --select-cost $seconds; done
+    for seconds in 0 -1; do mistake $p 'above 0' --compute $seconds; done
+    for seconds in x ''; do mistake $p 'wants a number' --compute "$seconds"; done
+    mistake $p 'at least 0' --select-cost -1
+    mistake $p 'wants a number' --select-cost x
     mistake $p '--select-cost is for simulations' --select-cost 0
     mistake $p '--word-cost is for simulations' --word-cost 1e-9 --compute 1
     mistake $p '--network wants a value' --network ''

@@ -38,20 +38,20 @@ wrong() {
         not_ok "$*: $wrong_text" "status $wrong_status: $(head -c 300 "$W/err")"
     fi
 }
-wrong "there is no model nothing" --model nothing
-wrong "whole numbers from 1 to 10000" --batch 0
-wrong "whole numbers from 1 to 10000" --batch 4,x
-wrong "at most 16 numbers" --batch 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
-wrong "takes one number" --steps 1,2
-wrong "whole numbers from 1 to 10000" --repeat 0
-wrong "whole numbers from 1 to 10000" --threads -1
+wrong '--model has no "nothing"; there are: resnet20' --model nothing
+wrong "whole numbers at least 1 and at most 10000" --batch 0
+wrong "whole numbers at least 1 and at most 10000" --batch 4,x
+wrong "at most 64 numbers" --batch "$(yes 1 | head -n 65 | tr "\n" , | sed "s/,\$//")"
+wrong "wants a number" --steps 1,2
+wrong "at least 1 and at most 10000" --repeat 0
+wrong "at least 1 and at most 10000" --threads -1
 wrong "--hidden is for models of words, but resnet20 takes images" --hidden 200
 wrong "--sequence is for models of words, but resnet20 takes images" --sequence 35 --model resnet20
-wrong "whole numbers from 1 to 10000" --model lstm --hidden 0
-wrong "takes one number" --model lstm --sequence 1,2
-wrong "--batch needs a value" --batch
-wrong "unknown option --bogus" --bogus 1
+wrong "at least 1 and at most 10000" --model lstm --hidden 0
+wrong "wants a number" --model lstm --sequence 1,2
+wrong "--batch wants a value" --batch
+wrong "there is no option --bogus" --bogus 1
 wrong '--device has no "abacus"; there are: auto, cpu, cuda' --device abacus
-wrong "there is no precision f8" --precision f8
+wrong '--precision has no "f8"; there are: f32' --precision f8
 wrong "--precision bf16 needs a GPU" --device cpu --precision bf16
 finish

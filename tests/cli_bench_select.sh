@@ -50,7 +50,7 @@ check "and its column is empty" [ "$(grep -v '^#' "$W/out" | awk '{ print $7 }')
 
 refused "an unknown selector" '"best"' --select exact,best
 refused "an empty selector" '""' --select exact,
-refused "no selector" '--select needs a value' --select
+refused "no selector" '--select wants a value' --select
 refused "an unknown device" '--device has no "abacus"' --device abacus
 refused "an unknown option" '--fast' --fast
 refused "n of 0" '--n 0' --n 0
@@ -65,8 +65,8 @@ refused "density 0" '--density 0' --density 0
 refused "density above 1" '--density 1.1' --density 1.1
 refused "density NaN" '--density nan' --density nan
 refused "no steps" '--repeat 0' --repeat 0
-refused "two numbers of steps" '--repeat 1,2' --repeat 1,2
-refused "another adjustment" 'on or off' --gaussian-adjust maybe
+refused "two numbers of steps" '--repeat wants a number' --repeat 1,2
+refused "another adjustment" 'there are: on, off' --gaussian-adjust maybe
 refused "period 0" '--period 0' --period 0
 if [ -r /proc/meminfo ] && [ "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)" -lt 70000000 ]; then
     refused "what does not fit" 'needs about' --n 4294967295

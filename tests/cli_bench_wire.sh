@@ -31,9 +31,9 @@ check '--help' sh -c "'$PROGRAM' bench wire --help | grep -q '^usage: sparsetrai
 check 'density 0' refuses '--density 0: ' --density 0
 check 'a density above 1' refuses '--density 0.1,2: ' --density 0.1,2
 check 'a density that is not a number' refuses '--density nan: ' --density nan
-check 'n = 0' refuses '--n 0: ' --n 0
-check 'several n' refuses '--n 10,20: ' --n 10,20
-check 'half a round' refuses '--repeat 1.5: ' --repeat 1.5
-check 'an unknown option' refuses 'unknown option --size' --size 3
-check 'no value' refuses '--n needs a value' --n
+check 'n = 0' refuses '--n 0 is out of range' --n 0
+check 'several n' refuses '--n wants a number, not "10,20"' --n 10,20
+check 'half a round' refuses '--repeat wants a whole number' --repeat 1.5
+check 'an unknown option' refuses 'there is no option --size' --size 3
+check 'no value' refuses '--n wants a value' --n
 finish

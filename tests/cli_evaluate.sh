@@ -110,7 +110,7 @@ for p in 1 3; do
     }
     refused 'a checkpoint is needed'
     refused 'one checkpoint at a time' "$W/p1" "$W/p2"
-    refused 'unknown option --steps' "$W/p1" --steps 3
+    refused 'there is no option --steps' "$W/p1" --steps 3
     refused '--batch wants a value' "$W/p1" --batch
     refused '--batch 0 is out of range' "$W/p1" --batch=0
     refused "cannot evaluate $W/nowhere: No such file" "$W/nowhere"

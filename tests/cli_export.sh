@@ -82,9 +82,9 @@ damaged() {
     printf 'x' | dd of="$W/bad/checkpoint-00000006/$1" bs=1 seek="$2" conv=notrunc 2> /dev/null
 }
 refused 'a checkpoint is needed' --format npz --out "$W/new"
-refused '--format NAME is needed; there are: safetensors, npz' "$W/run" --out "$W/new"
-refused 'there is no format "onnx"; there are: safetensors, npz' "$W/run" --format onnx --out "$W/new"
-refused 'unknown option --quiet' "$W/run" --format npz --quiet --out "$W/new"
+refused '--format NAME is needed: safetensors or npz' "$W/run" --out "$W/new"
+refused '--format has no "onnx"; there are: safetensors, npz' "$W/run" --format onnx --out "$W/new"
+refused 'there is no option --quiet' "$W/run" --format npz --quiet --out "$W/new"
 refused '--out wants a value' "$W/run" --format npz --out
 refused 'one checkpoint at a time' "$W/run" "$W/run" --format npz --out "$W/new"
 refused "cannot export $W/nowhere: No such file" "$W/nowhere" --format npz --out "$W/new"

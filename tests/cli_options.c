@@ -459,13 +459,14 @@ static void the_echo_reads_back(void **state) {
                                   "--eval-every never"),
                         "");
     options_default(&back);
-    for (size_t i = 0; i < option_rows; i++) {
+    for (size_t i = 0; i < train_options.rows; i++) {
         char text[OPTION_TEXT_MAX], again[OPTION_TEXT_MAX];
         struct err e = {0};
-        options_value(&o, &option_table[i], text);
+        option_value(&train_options.row[i], &o, text);
         if (!*text || strcmp(text, "-1") == 0 || strcmp(text, "nan") == 0) continue;
-        if (!options_set(&back, &option_table[i], text, &e)) fail_msg("--%s: %s", option_table[i].name, e.text);
-        options_value(&back, &option_table[i], again);
+        if (!option_set(&train_options.row[i], &back, text, &e))
+            fail_msg("--%s: %s", train_options.row[i].name, e.text);
+        option_value(&train_options.row[i], &back, again);
         assert_string_equal(text, again);
     }
     assert_true(back.lr == o.lr && back.density == o.density && back.no_augment && isinf(back.eval_every));
@@ -480,11 +481,11 @@ static void help_and_man_name_every_row(void **state) {
     f = fmemopen(man, sizeof man, "w");
     options_man(f);
     fclose(f);
-    for (size_t i = 0; i < option_rows; i++) {
+    for (size_t i = 0; i < train_options.rows; i++) {
         char name[80];
-        snprintf(name, sizeof name, "--%s", option_table[i].name);
+        snprintf(name, sizeof name, "--%s", train_options.row[i].name);
         assert_non_null(strstr(help, name));
-        assert_non_null(strstr(help, option_table[i].group));
+        assert_non_null(strstr(help, train_options.row[i].group));
     }
     for (char *line = strtok(help, "\n"); line; line = strtok(NULL, "\n"))
         if (strlen(line) > 120) fail_msg("help line of %zu characters: %s", strlen(line), line);

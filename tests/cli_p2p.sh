@@ -50,10 +50,10 @@ wrong "a size of 0" 2 "--sizes 0:64:2" --sizes 0:64:2
 wrong "sizes that are not numbers" 2 "--sizes 4:x:2" --sizes 4:x:2
 wrong "sizes without a factor" 2 "MIN:MAX:FACTOR" --sizes 4:64
 wrong "no rounds" 2 "--repeat 0" --repeat 0
-wrong "rounds that are not a number" 2 "--repeat 5x" --repeat 5x
-wrong "unknown pairs" 2 "first or all" --pairs some
-wrong "an unknown option" 2 "unknown option --size" --size 5
-wrong "an option without its value" 2 "--out needs a value" --out
+wrong "rounds that are not a number" 2 "--repeat wants a number" --repeat 5x
+wrong "unknown pairs" 2 "there are: first, all" --pairs some
+wrong "an unknown option" 2 "there is no option --size; did you mean --sizes?" --size 5
+wrong "an option without its value" 2 "--out wants a value" --out
 wrong "a file that cannot be written" 2 "cannot write $W/no/such" $quick --out "$W/no/such"
 # shellcheck disable=SC2086
 timeout 120 "$MPIRUN" -np 1 "$PROGRAM" p2p $quick : -np 1 "$PROGRAM" p2p --sizes 4:64:2 --repeat 3 > "$W/out" 2> "$W/err" < /dev/null

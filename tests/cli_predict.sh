@@ -227,14 +227,14 @@ wrong "density NaN" "--density nan" --net 1gbe --density nan
 wrong "n = 0" "--n 0" --net 1gbe --n 0
 wrong "n = 2^32" "--n 4294967296" --net 1gbe --n 4294967296
 wrong "ranks a node that do not divide P" "--ranks-per-node 3 does not divide 8 ranks" --net 1gbe --p 6,8 --ranks-per-node 3
-wrong "two ranks-per-node" "one number" --net 1gbe --ranks-per-node 1,2
+wrong "two ranks-per-node" "wants a number" --net 1gbe --ranks-per-node 1,2
 wrong "ranks-per-node 0" "--ranks-per-node 0" --net 1gbe --ranks-per-node 0
 wrong "negative computing time" "--compute -1" --net 1gbe --compute -1
-wrong "an unknown algorithm" "no algorithm nosuch" --net 1gbe --against nosuch
-wrong "an option without its value" "--p needs a value" --net 1gbe --p
-wrong "an unknown option" "unknown option --ranks" --net 1gbe --ranks 4
+wrong "an unknown algorithm" '--against has no "nosuch"; there are: dense' --net 1gbe --against nosuch
+wrong "an option without its value" "--p wants a value" --net 1gbe --p
+wrong "an unknown option" "there is no option --ranks" --net 1gbe --ranks 4
 wrong "rows and P" "leave out" --net 1gbe --rows "$W/rows" --p 4
-wrong "an unknown format" "no wire format nosuch" --net 1gbe --wire nosuch
+wrong "an unknown format" '--wire has no "nosuch"; there are: coo32' --net 1gbe --wire nosuch
 wrong "rows and a format" "leave out --wire" --net 1gbe --rows "$W/rows" --wire packed
 wrong "rows and the best" "leave out --best" --net 1gbe --rows "$W/rows" --best
 wrong "the best against one" "leave out --against" --net 1gbe --best --against topka

@@ -74,8 +74,8 @@ for options in --test --no-augment '--seed 7' '--zoom 2'; do
     start 1 data show --data synthetic:64x16 --png "$W/other.png" --columns 4 --rows 2 $options
     check "data show $options shows something else" sh -c "head -c 4 '$W/other.png' | grep -q PNG && ! cmp -s '$W/sheet.png' '$W/other.png'"
 done
-check "data show with an option that is none" silent mistaken_alone 'data show has no option --size; see sparsetrain data show --help' data show --size 3 --png "$W/x.png"
-check "data show with a number that is none" silent mistaken_alone '--zoom wants a whole number from 1 to 16, not "17"' data show --zoom 17 --png "$W/x.png"
+check "data show with an option that is none" silent mistaken_alone 'data show: there is no option --size' data show --size 3 --png "$W/x.png"
+check "data show with a number that is none" silent mistaken_alone 'data show: --zoom 17 is out of range: it must be at least 1 and at most 16' data show --zoom 17 --png "$W/x.png"
 start 1 data show --data synthetic --png "$W/no/such/dir.png"
 status=$?
 check "data show into a missing directory is a mistake" [ $status -eq 2 ]

@@ -82,8 +82,8 @@ check "--record-what without --record" silent mistaken 'without --record' 1 --al
 check "a file that exists" silent mistaken 'is there already' 2 $small --algo topka --record "$W/short" --record-what selected
 check "fit without a file" silent mistaken_alone 'a recording is needed' fit
 check "fit of two files" silent mistaken_alone 'one recording at a time' fit "$W/short" "$W/short"
-check "fit: an option that is none" silent mistaken_alone 'unknown option --outt' fit --outt x
-check "fit: --out without a name" silent mistaken_alone '--out needs' fit "$W/short" --out
+check "fit: an option that is none" silent mistaken_alone 'there is no option --outt; did you mean --out?' fit --outt x
+check "fit: --out without a name" silent mistaken_alone '--out wants' fit "$W/short" --out
 check "fit: no such file" silent mistaken_alone 'No such file' fit "$W/nowhere"
 check "fit: cut off in its first step" silent mistaken_alone 'no complete step' fit "$W/short"
 check "fit of something else" silent mistaken_alone 'not a file of recorded selections' fit Makefile

@@ -168,7 +168,7 @@ wrong "more than fits into memory" "would need about" --net 1gbe --p 100000 --n 
 wrong "more than fits of what is not zero" "would need about" --net 1gbe --p 1024 --n 1000000000 --density 0.01 --algo gtopk,topka --device sparse
 export lines=2 # with the line about wall time
 wrong "an unknown algorithm" "there are: dense, " --net 1gbe --p 2 --algo nosuch
-wrong "a bench option that does not exist" "unknown option --bogus" --net 1gbe --p 2 -- --bogus
+wrong "a bench option that does not exist" "there is no option --bogus" --net 1gbe --p 2 -- --bogus
 if readelf -l "$BUILD/sparsetrain-sim" 2> /dev/null | grep -q 'interpreter'; then
     "$BUILD/sparsetrain-sim" bench > "$W/out" 2> "$W/err"
     status=$?

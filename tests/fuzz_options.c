@@ -22,10 +22,10 @@ static void echo(const struct options *o) {
     MUST(options_inherit(&again, text, &e));
     char *twice = options_text(&again, RULE_RUN);
     MUST(strcmp(text, twice) == 0);
-    for (size_t i = 0; i < option_rows; i++) {
+    for (size_t i = 0; i < train_options.rows; i++) {
         char value[OPTION_TEXT_MAX];
-        options_text_value(text, option_table[i].name, value);
-        options_value(o, &option_table[i], value);
+        options_text_value(text, train_options.row[i].name, value);
+        option_value(&train_options.row[i], o, value);
     }
     mem_free(text);
     mem_free(twice);
