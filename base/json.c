@@ -27,9 +27,7 @@ static void put_text(struct json *j, const char *text) {
     put(j, text, strlen(text));
 }
 
-/* The length in bytes of the character that p begins with, as UTF-8 has it (RFC 3629, section 4): the shortest form, no
- * surrogates, none above U+10FFFF. 0: that is none. Never reads behind a zero byte. */
-static size_t utf8_length(const unsigned char *p) {
+size_t json_utf8_length(const unsigned char *p) {
     if (p[0] < 0x80) return 1;
     size_t length = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
     for (size_t i = 1; i < length; i++)
@@ -44,7 +42,7 @@ static void put_quoted(struct json *j, const char *text) {
     for (size_t length; *text; text += length) {
         unsigned char c = (unsigned char)*text;
         char code[8];
-        length = utf8_length((const unsigned char *)text);
+        length = json_utf8_length((const unsigned char *)text);
         if (c == '"' || c == '\\') {
             code[0] = '\\';
             code[1] = (char)c;

@@ -42,4 +42,8 @@ void json_integer(struct json *j, const char *key, int64_t value);
 void json_boolean(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 
+/* The length in bytes of the character that p begins with, as UTF-8 has it (RFC 3629, section 4): the shortest form, no
+ * surrogates, none above U+10FFFF. 0: that is none. Never reads behind a zero byte. */
+size_t json_utf8_length(const unsigned char *p);
+
 #endif

@@ -290,20 +290,33 @@ static bool unknown(const struct option_table *t, const char *name, size_t lengt
                    (int)(length < 200 ? length : 200), name, t->verb ? t->verb : "", t->verb ? " " : "");
 }
 
-/* A word without dashes. */
-static bool take_operand(const struct option_table *t, void *base, const char *word, struct err *e) {
-    const char **to = (const char **)(void *)((char *)base + t->operand_at);
-    if (!t->operand || *word == '-')
-        return err_set(e, "\"%.200s\" is not an option; options begin with -- (see sparsetrain %s%s--help)", word,
-                       t->verb ? t->verb : "", t->verb ? " " : "");
-    if (*to) return err_set(e, "one %s at a time, not %.200s as well", t->operand, word);
-    *to = word;
+static bool no_operand(const struct option_table *t, const char *word, struct err *e) {
+    return err_set(e, "\"%.200s\" is not an option; options begin with -- (see sparsetrain %s%s--help)", word,
+                   t->verb ? t->verb : "", t->verb ? " " : "");
+}
+
+/* A word without dashes, behind which the words so far may move up. */
+static bool take_operand(const struct option_table *t, void *base, char **argv, int first, char *word, struct err *e) {
+    void *to = (char *)base + t->operand_at;
+    if (!t->operand || (word[0] == '-' && word[1])) return no_operand(t, word, e);
+    if (t->operands) {
+        struct option_words *words = to;
+        words->at = argv + first;
+        words->at[words->count++] = word;
+        return true;
+    }
+    if (*(const char **)to) return err_set(e, "one %s at a time, not %.200s as well", t->operand, word);
+    *(const char **)to = word;
     return true;
 }
 
+static bool has_operand(const struct option_table *t, const void *base) {
+    const void *at = (const char *)base + t->operand_at;
+    return t->operands ? ((const struct option_words *)at)->count > 0 : *(const char *const *)at != NULL;
+}
+
 static bool all_there(const struct option_table *t, const void *base, const bool *given, struct err *e) {
-    const char *const *operand = (const char *const *)(const void *)((const char *)base + t->operand_at);
-    if (t->wanted && !*operand) return err_set(e, "%s", t->wanted);
+    if (t->wanted && !has_operand(t, base)) return err_set(e, "%s", t->wanted);
     for (size_t i = 0; i < t->rows; i++)
         if (t->row[i].wanted && !given[i]) return err_set(e, "%s", t->row[i].wanted);
     return true;
@@ -314,7 +327,7 @@ static bool parse(const struct option_table *t, void *base, bool *given, int arg
     for (int i = first; i < argc; i++) {
         const char *name = argv[i] + 2, *equals = strchr(argv[i], '=');
         if (strncmp(argv[i], "--", 2) != 0 || !*name) {
-            if (!take_operand(t, base, argv[i], e)) return false;
+            if (!take_operand(t, base, argv, first, argv[i], e)) return false;
             continue;
         }
         size_t length = equals ? (size_t)(equals - name) : strlen(name);
@@ -329,7 +342,7 @@ static bool parse(const struct option_table *t, void *base, bool *given, int arg
             text = argv[++i];
         }
         bool *seen = given + (row - t->row);
-        if (*seen) return err_set(e, "--%s is given twice; give it once", row->name);
+        if (*seen && !row->again) return err_set(e, "--%s is given twice; give it once", row->name);
         if (!option_set(row, base, text, e)) return false;
         *seen = true;
     }

@@ -51,6 +51,12 @@ struct option_numbers {
     size_t count;
 };
 
+/* Words without dashes, where a table takes several: argv's own memory. */
+struct option_words {
+    char **at; /* [count] */
+    size_t count;
+};
+
 /* A value that is no choice of a table, as it is written ("layers:MODEL"), and what it means. */
 struct option_meaning {
     const char *value, *meaning;
@@ -77,6 +83,7 @@ struct option_row {
     const char *infinite;                 /* of reals: the word for infinity; NULL: that is no value */
     const struct option_meaning *meaning; /* further values, ends with one of NULL */
     bool (*set)(void *value, const char *text, struct err *); /* of OPTION_OTHER */
+    bool again;                                               /* may come more than once: each time it is set anew */
     const char *wanted;                                       /* what a user reads who left it out; NULL: may be */
     const char *group;                                        /* the heading that it comes under */
     enum option_rule rule;
@@ -89,8 +96,9 @@ struct option_table {
     const char *verb; /* as messages begin: "bench net"; NULL: they begin with the option */
     const struct option_row *row;
     size_t rows;
-    const char *operand; /* the one word without dashes that it takes, as FILE, into operand_at: const char *; */
-    size_t operand_at;   /* NULL: none */
+    const char *operand; /* what a word without dashes is, as "file"; NULL: none is taken */
+    size_t operand_at;   /* where it goes in the struct: const char *, or */
+    bool operands;       /* as many as there are: struct option_words */
     const char *wanted;  /* what a user reads who left the operand out; NULL: it may be */
     const char *call;    /* how it is called, "sparsetrain fit RECORDING"; the options are added */
     const char *about;   /* what it does, in paragraphs: before the options in its --help ... */

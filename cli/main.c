@@ -21,6 +21,7 @@
 #include "cli/list.h"
 #include "cli/predict.h"
 #include "cli/report.h"
+#include "cli/rows.h"
 #include "cli/run.h"
 #include "cli/signals.h"
 #include "cli/standard_streams.h"
@@ -135,6 +136,7 @@ static const struct {
     {"bench", "net", bench_net}, {"bench", "wire", bench_wire},
     {"predict", NULL, predict},  {"config", NULL, config}, /* what train would be, without it */
     {"fit", NULL, fit},          {"export", NULL, export_verb},
+    {"rows", NULL, rows},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. With e filled, the same on all

@@ -40,7 +40,7 @@ void options_sentence(const struct option_row *row, char *text, size_t size) {
         snprintf(text + used, size - used, "%s%s", i ? ", " : ": ", option_choice(row, i));
         used = strlen(text);
     }
-    if (row->standard) snprintf(text + used, size - used, " (default: %s)", row->standard);
+    if (row->standard && *row->standard) snprintf(text + used, size - used, " (default: %s)", row->standard);
 }
 
 /* A value on a line of its own, its meaning beside it. */

@@ -14,6 +14,7 @@
 #include "cli/list.h"
 #include "cli/options.h"
 #include "cli/predict.h"
+#include "cli/rows.h"
 #include "cli/version.h"
 
 const struct verb_row verb_table[] = {
@@ -41,6 +42,8 @@ const struct verb_row verb_table[] = {
      &predict_options},
     {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)",
      &fit_options},
+    {"rows", "values out of logs and other files of JSON lines, as a table: rows RUN --keys step,loss (rows --help)",
+     &rows_options},
     {"config", "what train would be set to by these options, defaults and all, without starting it", &config_options},
     {"man", "this text as a manual page", NULL},
     {"completion bash", "completion of verbs, options and names for bash; make install puts it where bash looks", NULL},

@@ -185,6 +185,34 @@ static void operands(void **state) {
     assert_string_equal(e.text, "verb: --word W is needed");
 }
 
+/* Several words without dashes, and an option that comes more than once. */
+static void several(void **state) {
+    (void)state;
+    struct several {
+        struct option_words words;
+        char other;
+    } r;
+    struct err e = {0};
+    static const struct option_row again[] = {
+        {"other", "X", OPTION_OTHER, NULL, "", OPTION_AT(struct several, other), .set = set_other, .again = true}};
+    const struct option_table t = {.row = again,
+                                   .rows = 1,
+                                   .operand = "file",
+                                   .operand_at = offsetof(struct several, words),
+                                   .operands = true,
+                                   .wanted = "a file is needed"};
+    char *argv[] = {"verb", "a", "--other", "xa", "-", "--other=xb", "b"};
+    r = (struct several){0};
+    if (!option_parse(&t, &r, NULL, 7, argv, 1, &e)) fail_msg("%s", e.text);
+    assert_int_equal(r.words.count, 3);
+    assert_string_equal(r.words.at[0], "a");
+    assert_string_equal(r.words.at[1], "-");
+    assert_string_equal(r.words.at[2], "b");
+    r = (struct several){0};
+    assert_false(option_parse(&t, &r, NULL, 1, argv, 1, &e));
+    assert_string_equal(e.text, "a file is needed");
+}
+
 /* What option_value says, option_set reads back. */
 static void values_as_text(void **state) {
     (void)state;

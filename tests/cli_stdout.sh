@@ -40,6 +40,9 @@ predict --net 10gbe --p 4 --n 1000 --density 0.01 --json
 fit $W/selected
 export $W/run --format npz --out $W/model.npz
 export --help
+rows $W/run --keys loss
+rows $W/run --keys loss --last
+rows --help
 END
 cat > "$W/ranks" << END
 train $tiny --steps 1
