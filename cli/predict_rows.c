@@ -1,11 +1,10 @@
 /* predict_rows.c: measured against predicted. A row is one line with one JSON object; what is not needed in it is
- * passed over, nested values too. Lines without an "algo" (of other benches) are counted and left out.
+ * passed over. Lines without an "algo" (of other benches) are counted and left out.
  *
  * The model knows no selection, so where a row says how long that took, it is taken off before the two are compared.
  * Merging is not in the model either, but stays in the measured time: it is part of what an algorithm costs. */
 #include "cli/predict_rows.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_read.h"
 #include "base/table.h"
 #include "comm/best.h"
 
@@ -28,91 +28,44 @@ struct row {
 };
 
 /* -- a line of JSON -------------------------------------------------------------------------------- */
-static const char *blanks(const char *at) {
-    while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') at++;
-    return at;
+/* The text of a value that is shorter than size. False: it is longer, and nothing of it is taken. */
+static bool take_text(const struct json_value *v, char *to, size_t size) {
+    size_t length = v->length < size ? json_plain(v, to) : 0;
+    to[length] = '\0';
+    return v->length < size;
 }
 
-/* Behind the string that begins here, its text (without looking into escapes) in to[size]; NULL: no string. */
-static const char *take_string(const char *at, char *to, size_t size) {
-    size_t length = 0;
-    if (*at++ != '"') return NULL;
-    for (; *at && *at != '"'; at++) {
-        if ((unsigned char)*at < ' ') return NULL;
-        if (*at == '\\' && !*++at) return NULL;
-        if (length + 1 < size) to[length++] = *at;
+/* False: this key has come before, or its number is none that can be computed with. */
+static bool take_member(struct row *row, const struct json_member *m) {
+    char key[KEY], number[KEY];
+    if (!take_text(&m->key, key, sizeof key)) return true;
+    char *text = strcmp(key, "algo") == 0 ? row->algo : strcmp(key, "wire") == 0 ? row->wire : NULL;
+    if (text && *m->value.at == '"') {
+        if (*text || !take_text(&m->value, text, ALGO)) return false;
     }
-    to[length] = 0;
-    return *at ? at + 1 : NULL;
-}
-
-/* Behind the object or array that begins here; its brackets are matched, no more. */
-static const char *pass_nested(const char *at) {
-    char open[32], text[2];
-    size_t depth = 0;
-    do {
-        if (*at == '{' || *at == '[') {
-            if (depth == sizeof open) return NULL;
-            open[depth++] = *at++ == '{' ? '}' : ']';
-        } else if (*at == '}' || *at == ']') {
-            if (*at++ != open[--depth]) return NULL;
-        } else if (*at == '"') {
-            if (!(at = take_string(at, text, sizeof text))) return NULL;
-        } else if (!*at++) {
-            return NULL;
-        }
-    } while (depth > 0);
-    return at;
-}
-
-static const char *take_number(const char *at, double *x) {
-    char *end;
-    if (!isdigit((unsigned char)*at) && *at != '-') return NULL;
-    *x = strtod(at, &end);
-    return end == at || !isfinite(*x) ? NULL : end;
-}
-
-static const char *take_value(const char *at, const char *key, struct row *row) {
-    char text[KEY];
-    double x;
-    if (*at == '"') {
-        char *to = strcmp(key, "algo") == 0 ? row->algo : strcmp(key, "wire") == 0 ? row->wire : NULL;
-        if (to && *to) return NULL;
-        return to ? take_string(at, to, ALGO) : take_string(at, text, sizeof text);
-    }
-    if (*at == '{' || *at == '[') return pass_nested(at);
-    static const char *const words[] = {"true", "false", "null"};
-    for (size_t i = 0; i < 3; i++)
-        if (strncmp(at, words[i], strlen(words[i])) == 0) return at + strlen(words[i]);
-    at = take_number(at, &x);
-    for (size_t i = 0; at && i < NUMBERS; i++) {
+    if (!strchr("-0123456789", *m->value.at)) return true;
+    for (size_t i = 0; i < NUMBERS; i++) {
         if (strcmp(key, number_keys[i]) != 0) continue;
-        if (!isnan(row->number[i])) return NULL; /* twice */
-        row->number[i] = x;
+        if (!isnan(row->number[i])) return false;
+        if (!take_text(&m->value, number, sizeof number)) return false;
+        row->number[i] = strtod(number, NULL);
+        if (!isfinite(row->number[i])) return false;
     }
-    return at;
+    return true;
 }
 
 /* NULL: the line is one object; else where it ceases to be one. */
 static const char *parse_line(const char *line, struct row *row) {
-    const char *at = blanks(line), *next;
-    char key[KEY];
+    struct json_value object;
+    struct json_fault wrong;
+    struct json_member m = {.end = NULL};
     *row = (struct row){.algo = ""};
     for (size_t i = 0; i < NUMBERS; i++) row->number[i] = NAN;
-    if (*at++ != '{') return at - 1;
-    if (*blanks(at) == '}') return *blanks(blanks(at) + 1) ? at : NULL;
-    for (;; at = next + 1) {
-        at = blanks(at);
-        if (!(next = take_string(at, key, sizeof key))) return at;
-        if (*(at = blanks(next)) != ':') return at;
-        at = blanks(at + 1);
-        if (!(next = take_value(at, key, row))) return at;
-        next = blanks(next);
-        if (*next == '}') break;
-        if (*next != ',') return next;
-    }
-    at = blanks(next + 1);
-    return *at ? at : NULL;
+    if (!json_read(line, &object, &wrong)) return wrong.at;
+    if (*object.at != '{') return object.at;
+    while (json_next(&object, &m))
+        if (!take_member(row, &m)) return m.value.at;
+    return NULL;
 }
 
 /* -- a row against the model ----------------------------------------------------------------------- */
@@ -213,7 +166,7 @@ bool predict_rows(const char *path, const struct network *net, bool json, struct
     while (ok && getline(&line, &capacity, file) >= 0) {
         char where[1100];
         lines++;
-        if (!*blanks(line)) continue;
+        if (!line[strspn(line, " \t\r\n")]) continue;
         snprintf(where, sizeof where, "%.1000s:%zu", path, lines);
         ok = take_row(line, where, net, json, &used, e);
         if (ok) rows += used, others += !used;
