@@ -32,6 +32,13 @@ static void make_row(struct row *r, const char *name, const char *summary, const
     *r = (struct row){.name = name, .summary = summary, .paper = paper, .usable = true};
 }
 
+static void json_text_or_null(struct json *j, const char *key, const char *text) {
+    if (text)
+        json_string(j, key, text);
+    else
+        json_null(j, key);
+}
+
 /* -- tables: their i-th row, false past the end; what else a program may want to know of it ----------------------- */
 
 static bool model_row(size_t i, struct row *r) {
@@ -68,14 +75,15 @@ static bool exchange_row(size_t i, struct row *r) {
 
 static void exchange_more(size_t i, struct json *j) {
     const struct exchange_ops *x = exchanges[i];
-    json_boolean(j, "sparse", x->sparse);
-    json_boolean(j, "conserves", x->conserves);
-    json_boolean(j, "drifts", x->drifts);
-    json_boolean(j, "by_node", x->by_node);
-    if (x->selects && x->default_select)
-        json_string(j, "select", x->default_select);
-    else
-        json_null(j, "select");
+    const struct {
+        const char *key;
+        bool value;
+    } flags[] = {{"sparse", x->sparse},   {"conserves", x->conserves}, {"drifts", x->drifts},
+                 {"by_node", x->by_node}, {"selects", x->selects},     {"own_parts", x->own_parts},
+                 {"blind", x->blind},     {"overlaps", x->begin},      {"ours", x->ours}};
+    for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) json_boolean(j, flags[f].key, flags[f].value);
+    json_text_or_null(j, "select", x->selects ? x->default_select : NULL);
+    json_text_or_null(j, "moves_as", x->moves_as);
 }
 
 static bool selector_row(size_t i, struct row *r) {
@@ -156,13 +164,6 @@ void list_print(void) {
 }
 
 /* -- for programs ---------------------------------------------------------------------------------------------- */
-
-static void json_text_or_null(struct json *j, const char *key, const char *text) {
-    if (text)
-        json_string(j, key, text);
-    else
-        json_null(j, key);
-}
 
 void list_print_json(void) {
     static struct row r;

@@ -230,6 +230,7 @@ const struct exchange_ops exchange_dense_ovlp = {
     .default_select = NULL,
     .sparse = false,
     .conserves = true,
+    .moves_as = "dense",
     .open = dense_ovlp_open,
     .begin = dense_ovlp_begin,
     .ready = progress,

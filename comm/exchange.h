@@ -108,6 +108,8 @@ struct exchange_ops {
     bool own_parts;                   /* selects in parts of its own making, so that no selector by slices serves it */
     bool by_node;                     /* goes by the nodes of struct comm (comm_set_ranks_per_node matters) */
     bool blind;                       /* what leaves does not go by magnitude: k entries at random places, say */
+    bool ours;                        /* no paper has it in this form */
+    const char *moves_as;             /* the row whose messages it sends, where each rank is a node; NULL: its own */
     void (*open)(struct exchange *x); /* allocates for the largest step */
     /* Both NULL for a row that cannot overlap. After begin, ready(from) says that grad[from..n-1] is final; from falls
      * from call to call. run then completes the step; without begin it does the whole. */

@@ -35,6 +35,7 @@ const struct exchange_ops exchange_gaussiank = {
     .sparse = true,
     .selects = true,
     .conserves = true,
+    .moves_as = "topka",
     .open = topka_open,
     .run = topka_run,
     .close = topka_close,

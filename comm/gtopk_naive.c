@@ -83,6 +83,7 @@ const struct exchange_ops exchange_gtopk_naive = {
     .sparse = true,
     .selects = true,
     .conserves = true,
+    .moves_as = "topka",
     .open = gtopk_naive_open,
     .run = gtopk_naive_run,
     .close = gtopk_naive_close,

@@ -263,6 +263,7 @@ const struct exchange_ops exchange_gtopk_rd = {
     .sparse = true,
     .selects = true,
     .conserves = true,
+    .ours = true,
     .open = doubling_open,
     .run = doubling_run,
     .close = doubling_close,

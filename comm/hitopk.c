@@ -314,6 +314,7 @@ const struct exchange_ops exchange_hitopk = {
     .own_parts = true,
     .by_node = true,
     .serves = shards_serve,
+    .moves_as = "topka",
     .open = hitopk_open,
     .run = hitopk_run,
     .close = hitopk_close,

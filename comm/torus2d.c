@@ -80,6 +80,7 @@ const struct exchange_ops exchange_torus2d = {
     .conserves = true,
     .by_node = true,
     .serves = shards_serve,
+    .moves_as = "dense",
     .open = torus2d_open,
     .run = torus2d_run,
     .close = torus2d_close,

@@ -86,9 +86,7 @@ program=${BUILD:-build}/sparsetrain
 folder=scripts/scaling
 published=results/published profiles=results/measured/profiles
 simulate=${SCALING_SIMULATE:-sh scripts/simulate.sh} # a test has its own
-json_awk=$(cat scripts/reproduce/json.awk) csv_awk=$(cat scripts/reproduce/csv.awk)
-newline='
-'
+csv_awk=$(cat scripts/reproduce/csv.awk)
 [ -x "$program" ] || fail "$program is not there; build it first: make"
 if [ "$only" != page ] && [ -z "${SCALING_SIMULATE:-}${plan_only:-}" ]; then
     command -v smpirun >/dev/null 2>&1 || fail "smpirun is not installed (SimGrid): sh scripts/deps.sh sim, then make sim; --only page needs neither"
@@ -138,19 +136,25 @@ profile_of() {
     fail "no profile $profiles/$profile-*: it comes with the tree, and its folder says how it was made"
 }
 
+# of_rows OPTION...: values out of the program's rows on standard input, with commas between
+of_rows() { "$program" rows - "$@" | tr '\t' ,; }
+exchanges() {
+    echo name,sparse,ours,moves_as
+    "$program" list --json | of_rows --each exchanges --keys name,sparse,ours,moves_as
+}
 # networks.csv: a network is the twin of an earlier one with the same alpha/beta
 networks() {
     echo net,alpha,beta,twin,factor
-    for net in $(echo $map_nets | tr , ' '); do "$program" predict --json --net "$net" --p 2 | sed -n 1p; done |
-        awk "$json_awk$newline"'
+    for net in $(echo $map_nets | tr , ' '); do "$program" predict --json --net "$net" --p 2; done |
+        of_rows --where predict=network --keys net,alpha,beta | awk -F , '
             {
-                net = json("net"); alpha = json("alpha"); beta = json("beta"); twin = ""; factor = 1
-                for (i = 1; i <= count; i++) {
-                    off = alpha / beta / (alphas[i] / betas[i]) - 1
-                    if (off < 1e-9 && off > -1e-9) { twin = names[i]; factor = alpha / alphas[i]; break }
+                twin = ""; factor = 1
+                for (i = 1; i < NR; i++) {
+                    off = $2 / $3 / (alphas[i] / betas[i]) - 1
+                    if (off < 1e-9 && off > -1e-9) { twin = names[i]; factor = $2 / alphas[i]; break }
                 }
-                names[++count] = net; alphas[count] = alpha; betas[count] = beta
-                printf "%s,%s,%s,%s,%.17g\n", net, alpha, beta, twin, factor
+                names[NR] = $1; alphas[NR] = $2; betas[NR] = $3
+                printf "%s,%s,%s,%s,%.17g\n", $1, $2, $3, twin, factor
             }'
 }
 # predicted.csv: the cost model in every cell, of every algorithm that can be compared (fedavg exchanges no gradients)
@@ -165,14 +169,11 @@ predictions() {
         for density in $(echo $map_densities | tr , ' '); do
             for wire in coo32 packed-f32 packed; do
                 "$program" predict --json --net "$net" --p $map_p --n "$lengths" --density "$density" --wire $wire |
-                    awk -v names="$names" -v density="$density" -v wire=$wire "$json_awk$newline"'
+                    of_rows --where predict=cost --where ranked=true --keys n,k,ranks,algo,seconds,wire |
+                    awk -F , -v names="$names" -v net="$net" -v density="$density" -v wire=$wire '
                         BEGIN { count = split(names, pair, " "); for (i = 1; i <= count; i++) { split(pair[i], at, "="); name[at[1]] = at[2] } }
-                        json("predict") == "cost" && json("ranked") == "true" {
-                            takes = json("wire") != ""
-                            if (takes || wire == "coo32")
-                                print json("net") "," name[json("n")] "," json("n") "," density "," json("k") "," json("ranks") "," \
-                                    wire "," json("algo") "," takes + 0 "," json("seconds")
-                        }'
+                        { takes = $6 != "" }
+                        takes || wire == "coo32" { print net "," name[$1] "," $1 "," density "," $2 "," $3 "," wire "," $4 "," takes + 0 "," $5 }'
             done
         done
     done
@@ -183,25 +184,24 @@ local_work() {
     echo model,n,density,P,wire,algo,seconds
     [ -n "$costs" ] || return 0
     for model in $(echo $map_models,AlexNet,ResNet-50 | tr , ' '); do
+        length=$(model_n "$model")
         for density in $(echo $map_densities | tr , ' '); do
-            for p in $(echo $map_p | tr , ' '); do
-                "$program" predict --best --json --costs "$costs" --device "$on" --net 1gbe --p "$p" --n "$(model_n "$model")" --density "$density" 2>/dev/null |
-                    awk -v head="$model,$(model_n "$model"),$density,$p" "$json_awk$newline"'
-                        json("predict") == "best" {
-                            wire = json("wire") == "" ? "coo32" : json("wire")
-                            seconds[wire, json("algo")] = json("local_s")
-                            print head "," wire "," json("algo") "," json("local_s")
+            for p in $(echo $map_p | tr , ' '); do # of several P at once only the best would be said
+                "$program" predict --best --json --costs "$costs" --device "$on" --net 1gbe --p "$p" --n "$length" --density "$density" 2>/dev/null
+            done |
+                of_rows --where predict=best --missing coo32 --keys ranks,wire,algo,local_s | awk -F , -v OFS=, -v head="$model,$length,$density" '
+                    { print head, $0; seconds[$1 "," $2 "," $3] = $4 }
+                    END {
+                        for (key in seconds) {
+                            split(key, part, ",")
+                            twin = part[1] ",packed-f32," part[3]
+                            if (part[2] == "packed" && !(twin in seconds)) print head, twin, seconds[key]
                         }
-                        END {
-                            for (key in seconds) {
-                                split(key, part, SUBSEP)
-                                if (part[1] == "packed" && !(("packed-f32", part[2]) in seconds)) print head ",packed-f32," part[2] "," seconds[key]
-                            }
-                        }'
-            done
+                    }'
         done
     done
 }
+exchanges >"$scratch/exchanges.csv"
 networks >"$scratch/networks.csv"
 predictions >"$scratch/predicted.csv"
 local_work >"$scratch/local.csv"
@@ -250,7 +250,7 @@ run_job() {
 study() {
     study_program=$1
     shift
-    awk -v simulated_p="$ranks" -v small="${quick:+1024}" "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$scratch/networks.csv" \
+    awk -v simulated_p="$ranks" -v small="${quick:+1024}" "$@" -f scripts/lib/memory.awk -f $folder/study.awk -f "$folder/$study_program" table=exchanges "$scratch/exchanges.csv" table=networks "$scratch/networks.csv" \
         table=predicted "$scratch/predicted.csv" table=simulated "$out/simulated.csv" table=local "$scratch/local.csv"
 }
 # chosen: of a plan, what --nets, --models and --densities ask for
@@ -275,9 +275,8 @@ simulate_map() {
         fi
         [ "$scale" = 1 ] || set -- "$@" --scale "$scale"
         run_job "$@" --steps 2 -- --warmup 1 || continue
-        awk -v head="$net,$model,$n,$density,$p,$wire" -v job="$job" "$json_awk$newline"'
-            { print head "," json("algo") "," json("mean_s") "," json("words_sent_max") "," json("local_nnz") "," json("global_nnz") "," \
-                (json("scale") == "" ? 1 : json("scale")) "," json("n") "," json("k") "," job }' "$scratch/rows" >"$scratch/lines"
+        of_rows --missing 1 --keys algo,mean_s,words_sent_max,local_nnz,global_nnz,scale,n,k <"$scratch/rows" |
+            sed "s/^/$net,$model,$n,$density,$p,$wire,/; s/\$/,$job/" >"$scratch/lines"
         cat "$scratch/job" >>"$out/jobs.tsv"
         cat "$scratch/lines" >>"$out/simulated.csv"
     done <"$scratch/plan"
@@ -334,8 +333,8 @@ simulate_aims() {
         [ "$scale" = 1 ] || set -- "$@" --scale "$scale"
         if [ "$select_s,$word_s" != 0,0 ]; then set -- "$@" --select-cost "$select_s" --word-cost "$word_s"; fi
         run_job "$@" --steps 2 -- --warmup 1 || continue
-        awk -v head="$model,$n,0.001,$p,$wire,$algo,$compute,$select_s,$word_s" -v scale="$scale" -v job="$job" "$json_awk$newline"'
-            { print head "," json("step_s") "," json("words_sent_max") "," scale "," job }' "$scratch/rows" >"$scratch/lines"
+        of_rows --keys step_s,words_sent_max <"$scratch/rows" |
+            sed "s/^/$model,$n,0.001,$p,$wire,$algo,$compute,$select_s,$word_s,/; s/\$/,$scale,$job/" >"$scratch/lines"
         cat "$scratch/job" >>"$out/jobs.tsv"
         cat "$scratch/lines" >>"$out/aims.csv"
     done
@@ -406,7 +405,7 @@ seconds=$(jobs_of 3 | awk '{ s += $1 } END { print s + 0 }')
     printf 'The page is `scaling.md`; docs/reproduce.md says more.\n'
 } >"$out/README.md"
 awk -v simulated_p="$ranks" -v command="$command" -v commits="${commits:-$commit}" -v machine="$(machine)" -v seconds="$seconds" -v pictures="$pictures" \
-    -v costs="$costs" -v on="$on" -v error="${error%%,*}" -v error_of="${error#*,}" -f $folder/study.awk -f $folder/page.awk table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
+    -v costs="$costs" -v on="$on" -v error="${error%%,*}" -v error_of="${error#*,}" -f scripts/lib/memory.awk -f $folder/study.awk -f $folder/page.awk table=exchanges "$scratch/exchanges.csv" table=networks "$scratch/networks.csv" table=predicted "$scratch/predicted.csv" \
     table=simulated "$out/simulated.csv" table=local "$scratch/local.csv" table=jobs "$out/jobs.tsv" table=cells "$out/cells.csv" table=aims "$out/aims.csv" table=single $published/gtopk-single-gpu.csv \
     table=throughput $published/gtopk-throughput.csv >"$scratch/page"
 mkdir -p "$(dirname "$page")"

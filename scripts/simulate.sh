@@ -243,34 +243,10 @@ if [ -n "$calibrate" ]; then
 fi
 
 # -- rows -------------------------------------------------------------------------------------------------------------------
-# What P ranks need, in bytes, and what there is: "NEEDED AVAILABLE FITS". On each rank the program's own part and, for a
-# sparse algorithm, residual and gradient, and what it gathers: some bytes for each of the k entries of all ranks (16 for
-# topka, the most of several that were measured; oktopk has more messages under way). The device sparse holds what is not
-# zero instead: 200 bytes for each of a rank's k, and for those of all ranks what is measured at P = 16 to 256. Another
-# device has its gradients in another way, which nobody knows here.
+# What P ranks need and what there is [GB], and whether it fits: "NEEDED AVAILABLE FITS"
 memory() {
-    each=8 gathered=16 selected=0
-    case ",$algos," in *,oktopk,* | *,all,*) gathered=32 ;; esac
-    case $device in
-    '' | auto | cpu | cuda) ;;
-    sparse)
-        each=0 gathered=0 selected=200
-        for algo in $(echo "$algos" | tr , ' '); do
-            case $algo in
-            gtopk | gtopk-rd | spardl | micro) most=0 ;;
-            oktopk) most=25 ;;
-            topkdsa | all) most=55 ;;
-            *) most=22 ;;
-            esac
-            [ $most -le $gathered ] || gathered=$most
-        done
-        ;;
-    *) each=0 ;;
-    esac
-    [ "$algos" != dense ] || each=0 gathered=0 selected=0
-    [ -z "$check" ] || each=$((each + 20))
-    awk -v P="$1" -v n="${n:-0}" -v scale="$scale" -v density="$density" -v each="$each" -v gathered="$gathered" -v selected="$selected" '
-        BEGIN { needed = P * (2e6 + n / scale * (each + density * (selected + gathered * P))) }
+    awk -v P="$1" -v n="${n:-0}" -v scale="$scale" -v density="$density" -v device="$device" -v algos="$algos" -v checked="$check" "$(cat "$root/scripts/lib/memory.awk")"'
+        BEGIN { needed = simulation_memory(P, n / scale, density, device, algos, checked) }
         $1 == "MemAvailable:" { available = $2 * 1024 }
         END { printf "%.1f %.1f %d\n", needed / 1e9, available / 1e9, !available || needed < available }' /proc/meminfo
 }

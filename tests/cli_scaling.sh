@@ -41,10 +41,14 @@ predicted() {
 } > "$W/predicted.csv"
 head=net,model,n,density,P,wire,algo,seconds,words_sent_max,local_nnz,global_nnz,scale,run_n,run_k,job
 echo $head > "$W/none.csv"
+{
+    echo name,sparse,ours,moves_as
+    "$PROGRAM" list --json | "$PROGRAM" rows - --each exchanges --keys name,sparse,ours,moves_as | tr '\t' ,
+} > "$W/exchanges.csv"
 study() { # study PROGRAM SIMULATED ASSIGNMENT...
     study_program=$1 study_rows=$2
     shift 2
-    awk -v simulated_p=4,8 "$@" -f $folder/study.awk -f "$folder/$study_program" table=networks "$W/networks.csv" table=predicted "$W/predicted.csv" \
+    awk -v simulated_p=4,8 "$@" -f scripts/lib/memory.awk -f $folder/study.awk -f "$folder/$study_program" table=exchanges "$W/exchanges.csv" table=networks "$W/networks.csv" table=predicted "$W/predicted.csv" \
         table=simulated "$study_rows" table=local "${local_table:-/dev/null}"
 }
 # cell NET P WIRE: kind, winner, its seconds, published, ours, its format, ahead; of lines with local work where $charged is 1

@@ -309,7 +309,7 @@ function ratios(   a, key, part, list, count, wire, w) {
 # Of the algorithms, what others have published; one of those that are dense stands for them.
 function published_names(   a, text) {
     for (a = 1; a <= algo_count; a++)
-        if (is_published("coo32", algos[a]) && algos[a] != "dense-ovlp" && algos[a] != "torus2d") text = text (text == "" ? "" : ", ") algos[a]
+        if (is_published("coo32", algos[a]) && moves_as[algos[a]] != "dense") text = text (text == "" ? "" : ", ") algos[a]
     return text
 }
 # Where the simulated winner is another than the predicted one

@@ -1,8 +1,9 @@
 # study.awk: what plan.awk, cells.awk and page.awk share: the tables of the scaling study, read before what they do.
 #
-#     awk -v simulated_p=4,8,16 -f study.awk -f cells.awk table=networks networks.csv table=predicted predicted.csv \
-#         table=simulated simulated.csv
+#     awk -v simulated_p=4,8,16 -f memory.awk -f study.awk -f cells.awk table=exchanges exchanges.csv table=networks networks.csv \
+#         table=predicted predicted.csv table=simulated simulated.csv
 #
+# exchanges.csv  name, sparse, ours, moves_as: of every algorithm, as its row in the program says
 # networks.csv   net, alpha [s], beta [s/word], twin, factor: a network whose alpha/beta is that of an earlier one is its
 #                twin: every time of it is the twin's times factor, so it is not simulated again
 # predicted.csv  net, model, n, density, k, P, wire, algo, takes (1: a wire format changes it), seconds: by the cost model
@@ -13,21 +14,23 @@
 #
 # A cell is a net, model, density and P. Messages are of three classes: coo32; lossless: in coo32 or packed-f32, which keep
 # every value; rounded: in any format, of which packed rounds values to bf16. A cell has a winner in each class.
-# A published algorithm in the format of its paper, coo32: what others have proposed. Ours is gtopk-rd in any format, and
-# every algorithm in a format of ours. micro and the dense ones have no format of their own and stay what they are.
+# A published algorithm in the format of its paper, coo32: what others have proposed. Ours is gtopk-rd in any format (the
+# one that the program calls ours), and every algorithm in a format of ours. micro and the dense ones have no format of their own and stay what they are.
 BEGIN {
     FS = ","
     OFS = ","
     steps_p = split(simulated_p, p_simulated, ",")
     for (i = 1; i <= steps_p; i++) place_of_p[p_simulated[i]] = i
-    # What is not simulated: gtopk-naive and hitopk (one rank a node), which send what topka sends; gaussiank, which does
-    # so with one more gathering; what is dense, which by the model is far behind in every cell (the page says how far).
-    # Every other algorithm of predicted.csv is.
-    split("dense dense-ovlp torus2d gtopk-naive hitopk gaussiank", list, " ")
-    for (i in list) left_out[list[i]] = 1
     wire_count = split("coo32 packed-f32 packed", wires, " ")
 }
 FNR == 1 { next }
+# What is not simulated: what sends as another algorithm does (with one rank a node), and what is dense, which by the model is far
+# behind in every cell (the page says how far). Every other algorithm of predicted.csv is.
+table == "exchanges" {
+    ours[$1] = $3 == "true"
+    moves_as[$1] = $4
+    left_out[$1] = $2 != "true" || $4 != ""
+}
 table == "networks" {
     nets[++net_count] = $1
     alpha_of[$1] = $2
@@ -59,7 +62,7 @@ table == "local" {
     has_local = 1
 }
 
-function is_published(wire, algo) { return algo != "gtopk-rd" && (wire == "coo32" || !takes[algo]) }
+function is_published(wire, algo) { return !ours[algo] && (wire == "coo32" || !takes[algo]) }
 # Seconds of a step by the model; "": there is none
 function model_s(net, model, density, P, wire, algo,   key) {
     key = net SUBSEP model SUBSEP density SUBSEP P SUBSEP (takes[algo] ? wire : "coo32") SUBSEP algo
@@ -100,19 +103,15 @@ function least_k(algo, P, k,   least) {
     least = small ? small : algo ~ /^gtopk/ || 16 * P < 4096 ? 4096 : 16 * P
     return k < least ? k : least
 }
-# Would it fit into 10 GB? By what simulate.sh takes for the device sparse.
-function fits(algo, P, k,   gathered) {
-    gathered = algo == "topka" ? 22 : algo == "oktopk" ? 25 : algo == "topkdsa" ? 55 : 0
-    k = least_k(algo, P, k)
-    return P * (2e6 + k * (200 + gathered * P)) < 1e10
-}
+# Would it fit into 10 GB? Of k entries that are all selected.
+function fits(algo, P, k) { return simulation_memory(P, least_k(algo, P, k), 1, "sparse", algo) < 1e10 }
 # Is this algorithm to be simulated in this cell? At the first P all are. Then those that were not far behind at the P
-# before (what falls behind as P grows goes on to do so), and those that the model holds to be among the first; and gtopk-rd,
-# which in coo32 is all that is ours.
+# before (what falls behind as P grows goes on to do so), and those that the model holds to be among the first; and what is ours
+# in coo32, too.
 function is_wanted(net, model, density, P, wire, algo,   before, s, published, best, lead) {
-    if (algo in left_out || !takes[algo] && wire != "coo32" || !(P in place_of_p)) return 0
+    if (left_out[algo] || !takes[algo] && wire != "coo32" || !(P in place_of_p)) return 0
     if (!fits(algo, P, k_of[model, density])) return 0
-    if (place_of_p[P] == 1 || algo == "gtopk-rd") return 1
+    if (place_of_p[P] == 1 || ours[algo]) return 1
     published = is_published(wire, algo)
     s = model_s(net, model, density, P, wire, algo)
     if (s <= 1.3 * best_of("model", "all", net, model, density, P, wire)) return 1
