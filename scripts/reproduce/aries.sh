@@ -43,7 +43,7 @@ measure_selection() {
 }
 communication() {
     case $1 in oktopk) communication_file=oktopk-p$2.jsonl ;; *) communication_file=p$2.jsonl ;; esac
-    awk -v algo="$1" "$json_awk$newline"'json("algo") == algo { print json("mean_s") }' "$out/$communication_file"
+    values "$communication_file" mean_s --where "algo=$1"
 }
 selection() {
     case $1 in
@@ -53,7 +53,5 @@ selection() {
     *) of_selector exact ;;
     esac
 }
-of_selector() {
-    awk -v selector="$1" "$json_awk$newline"'json("selector") == selector { print json("median_s") }' "$out/select.jsonl"
-}
+of_selector() { values select.jsonl median_s --where "selector=$1"; }
 step_seconds() { calc "$compute + $(selection "$1") + $(communication "$1" "$2")"; }

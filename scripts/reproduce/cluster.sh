@@ -36,7 +36,7 @@ weak() {
 }
 # step_seconds MODEL P ALGO: computing and exchange [s]
 step_seconds() {
-    awk -v algo="$3" "$json_awk$newline"'json("algo") == algo { print json("step_s") }' "$out/$1-p$2.jsonl"
+    values "$1-p$2.jsonl" step_s --where "algo=$3"
 }
 # table_seconds P ALGO: a step by Table I on the paper's alpha and beta, for the model of the last model_is
 table_seconds() {

@@ -18,14 +18,13 @@ against self # the lab and the simulation are made to have these numbers
 alpha=$(published gtopk-settings.csv value quantity=alpha version=both)
 beta=$(published gtopk-settings.csv value quantity=beta version=later)
 
-fitted() { sed -n '/"bench":"p2p-fit"/p' "$out/$1" | awk -v key="$2" "$json_awk$newline"'{ print json(key); exit }'; }
+fitted() { values "$1" "$2" --where bench=p2p-fit | head -n 1; }
 # measured KIND FILE NETWORK ALPHA-RULE BETA-RULE R2-RULE: rows and a series of one network
 measured() {
     row "$3" alpha ms "$alpha" "$source" "$(calc "1000 * $(fitted "$2" alpha_s)")" "$1" "$4"
     row "$3" beta 'ms per element' "$beta" "$source" "$(calc "1000 * $(fitted "$2" beta_s)")" "$1" "$5"
     row "$3" 'R^2 of the fit (paper: linear)' '' '' "$source" "$(fitted "$2" r2)" "$1" "$6"
-    awk "$json_awk$newline"'json("bench") == "p2p" { print json("bytes"), 1000 * json("median_s") }' "$out/$2" |
-        block "$3" >>"$out/figure.dat"
+    values "$2" bytes,median_s --where bench=p2p | awk '{ print $1, 1000 * $2 }' | block "$3" >>"$out/figure.dat"
 }
 # absent KIND NETWORK WHY
 absent() {

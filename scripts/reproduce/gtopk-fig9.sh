@@ -25,7 +25,7 @@ simulated() {
 }
 # ms FILE ALGO P: simulated time of a step
 ms() {
-    awk -v algo="$2" -v P="$3" "$json_awk$newline"'json("algo") == algo && json("ranks") == P { print 1000 * json("median_s") }' "$out/$1"
+    values "$1" median_s --where "algo=$2" --where "ranks=$3" | awk '{ print 1000 * $1 }'
 }
 # table ALGO P M: the time by Table I [ms]
 table() {

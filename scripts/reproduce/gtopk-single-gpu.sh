@@ -27,9 +27,9 @@ for device in cpu cuda; do
             batch=128 steps=$(pick 20 5) rule='at least' why=
         fi
         job $device-$model.jsonl "$program" bench net --device $device --model $model --batch "$batch" --steps "$steps" --repeat "$(pick 5 2)" --json
-        ours=$(awk "$json_awk$newline"'{ print json("images_per_s") }' "$out/$device-$model.jsonl")
+        ours=$(values $device-$model.jsonl images_per_s)
         about_device='the CPU'
-        [ $device = cpu ] || about_device=$(awk "$json_awk$newline"'{ print json("device_about") }' "$out/$device-$model.jsonl")
+        [ $device = cpu ] || about_device=$(values $device-$model.jsonl device_about)
         row "$name, $about_device" 'training speed' images/s "$paper" "$source" "$ours" real "$rule" "$why"
     done
 done

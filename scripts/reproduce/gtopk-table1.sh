@@ -24,16 +24,11 @@ done
 
 # words ALGO P: those of the busiest rank's path in a step
 words() {
-    awk -v algo="$1" "$json_awk$newline"'
-        json("algo") == algo {
-            sent = json("words_sent_max"); received = json("words_received_max")
-            print algo == "gtopk" ? sent + received : (sent > received ? sent : received)
-        }' "$out/p$2.jsonl"
+    values "p$2.jsonl" words_sent_max,words_received_max --where "algo=$1" |
+        awk -v algo="$1" '{ print algo == "gtopk" ? $1 + $2 : ($1 > $2 ? $1 : $2) }'
 }
 # start_ups ALGO P: of the program's cost model
-start_ups() {
-    awk -v algo="$1" -v P="$2" "$json_awk$newline"'json("algo") == algo && json("ranks") == P { print json("alphas") }' "$out/model.jsonl"
-}
+start_ups() { values model.jsonl alphas --where "algo=$1" --where "ranks=$2"; }
 for algo in dense topka gtopk; do
     source=$(published gtopk-costs.csv source algorithm=$algo)
     latency=$(published gtopk-costs.csv latency_alpha algorithm=$algo)

@@ -38,7 +38,7 @@ else
 fi
 tab=$(printf '\t')
 run_length=$(if [ -n "$quick" ]; then echo quick; else echo full; fi) # of the rows that follow: full, quick, first 6 of 140 epochs
-json_awk=$(cat $library/json.awk) csv_awk=$(cat $library/csv.awk) agree_awk=$(cat $library/agree.awk)
+csv_awk=$(cat $library/csv.awk) agree_awk=$(cat $library/agree.awk)
 newline='
 '
 status_skipped=77 # as Automake has it
@@ -235,17 +235,17 @@ keep_log() {
         awk -v every="$keep_every" '/^{"type":"step"/ { if (steps++ % every && !/"xi":/) next } { print }' |
         sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"data":"\([a-z0-9-]*\):/[^"]*"|"data":"\1"|; s|"host":"[^"]*"|"host":"-"|'
 }
-# of FILE TYPE KEY: the last such value in a log in $out; in_log PATH ...: in any log
-of() { in_log "$out/$1" "$2" "$3"; }
-in_log() {
-    awk -v type="$2" -v key="$3" "$json_awk"'
-        $0 ~ "^{\"type\":\"" type "\"" { value = json(key) }
-        END { print value }' "$1"
+# values FILE KEYS OPTION...: out of the rows of a file in $out, by sparsetrain rows, with blanks between
+values() {
+    values_file=$1 values_keys=$2
+    shift 2
+    "$program" rows "$out/$values_file" --keys "$values_keys" "$@" | tr '\t' ' '
 }
-# curve FILE TYPE Y [FACTOR]: epoch and Y from the rows of this type, for `block`; what precedes the first step is left out
+# of FILE TYPE KEY: the last such value in a log in $out
+of() { values "$1" "$3" --type "$2" --last; }
+# curve FILE TYPE Y [FACTOR [CONDITION]]: epoch and Y from the rows of this type, for `block`; what precedes the first step is left out
 curve() {
-    awk -v type="$2" -v key="$3" -v factor="${4:-1}" "$json_awk"'
-        $0 ~ "^{\"type\":\"" type "\"" && json("step") + 0 > 0 && json(key) != "" { print json("epoch"), factor * json(key) }' "$out/$1"
+    values "$1" "epoch,$3" --type "$2" --where 'step>0' --where "$3!=" ${5:+--where "$5"} | awk -v factor="${4:-1}" '{ print $1, factor * $2 }'
 }
 
 # -- comparison --------------------------------------------------------------------------------------------------------

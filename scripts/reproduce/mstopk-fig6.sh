@@ -26,17 +26,17 @@ for device in cpu cuda; do
     job "$device.jsonl" "$program" bench select --device $device --select exact,dgc,mstopk --n "$lengths" --density "$density" \
         --repeat "$(pick 40 10)" --json
     for selector in exact dgc mstopk; do
-        awk -v selector=$selector "$json_awk$newline"'json("selector") == selector { print json("n"), 1000 * json("median_s") }' "$out/$device.jsonl" |
+        values $device.jsonl n,median_s --where selector=$selector | awk '{ print $1, 1000 * $2 }' |
             block "$selector, $device" >>"$out/figure.dat"
     done
     if [ $device = cuda ]; then about=; else about='one CPU core; the claim is of a GPU'; fi
-    awk "$json_awk$newline"'
-        { time[json("selector"), json("n")] = json("median_s") }
-        json("selector") == "mstopk" { n[++count] = json("n"); same[count] = 100 * (1 - json("missed") / json("k")) }
+    values $device.jsonl selector,n,median_s,k,missed | awk '
+        { time[$1, $2] = $3 }
+        $1 == "mstopk" { n[++count] = $2; same[count] = 100 * (1 - $5 / $4) }
         END {
             for (i = 1; i <= count; i++)
                 printf "%d %.3g %.3g %.6g\n", n[i], time["exact", n[i]] / time["mstopk", n[i]], time["dgc", n[i]] / time["mstopk", n[i]], same[i]
-        }' "$out/$device.jsonl" >"$out/.ratios"
+        }' >"$out/.ratios"
     while read -r n exact dgc same; do
         claim mstopk-selection
         against words

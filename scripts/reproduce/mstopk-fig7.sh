@@ -21,7 +21,7 @@ density=$(published mstopk-text.csv value subject='hitopk comparison')
 P=$(pick 128 32)
 beta=$(calc "32 / ($(published mstopk-text.csv value subject=testbed unit=Gbit/s) * 1e9)")
 printf 'alpha 20e-6\nbeta %s\nnode_alpha 5e-6\nnode_beta 2.7e-11\n' "$beta" >"$out/cluster.net"
-seconds() { awk -v algo="$1" "$json_awk$newline"'json("algo") == algo { print json("median_s") }' "$out/$2"; }
+seconds() { values "$2" median_s --where "algo=$1"; }
 # Not less than a million entries (quick: 20,000): MPI sums short vectors in other ways.
 scale_of() { if [ -n "$quick" ]; then echo $(($1 * 50 < 250 ? $1 * 50 : 250)); else echo $(($1 < 25 ? $1 : 25)); fi; }
 against words

@@ -21,14 +21,14 @@ done
 if have_gpu; then device=cuda; else device=cpu; fi
 job select.jsonl "$program" bench select --device $device --select mstopk --n 3125000,13750000 --density "$density" --repeat "$(pick 20 5)" --json
 part_seconds() { # part_seconds PART N
-    awk -v n="$2" "$json_awk$newline"'json("predict") == "cost" && json("algo") == "hitopk" && json("n") == n { print json("seconds") }' "$out/$1.jsonl"
+    values "$1.jsonl" seconds --where predict=cost --where algo=hitopk --where "n=$2"
 }
 echo '"" selection "inside nodes" "between nodes"' >"$out/figure.dat"
 claim mstopk-between
 against words
 for n in 25000000 110000000; do
     between=$(part_seconds between $n) inside=$(part_seconds inside $n)
-    selection=$(awk -v n=$((n / 8)) "$json_awk$newline"'json("n") == n { print json("median_s") }' "$out/select.jsonl")
+    selection=$(values select.jsonl median_s --where "n=$((n / 8))")
     direction 'at most 1'
     row "d = $n" 'inside nodes over between nodes' x '' 'Fig. 8' "$(calc "$inside / $between")" model 'at most 0.1' "by the cost line, NVLink's nominal rate"
     if [ $device = cuda ]; then rule='at most 0.1' why=; else rule=none why='selection measured on one CPU core'; fi

@@ -26,16 +26,17 @@ oktopk_images oktopk.jsonl 6 --algo oktopk --density $density --tau-prime "$tau"
 # over_steps FILE KEY WHAT [FROM TO]: mean over the steps that are not dense, in this part of the run, of |count - k| / k [%]
 # (deviation), count / k (count); or the share of these steps [%] with an exact threshold on a rank, mean of all (local), globally (global)
 over_steps() {
-    awk -v key="$2" -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks="$ranks" "$json_awk$newline"'
-        !/^{"type":"step"/ || json("density") == 1 || json("step") + 0 <= from * all || json("step") + 0 > to * all { next }
+    values "$1" "step,k,evaluated_local,${2:-k},evaluated_global" --type step --where density!=1 --missing - |
+        awk -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks="$ranks" '
+        $1 <= from * all || $1 > to * all { next }
         { n++ }
-        what == "local" && match($0, /"evaluated_local":{[^}]*}/) {
-            count = split(substr($0, RSTART + 19, RLENGTH - 20), reason, /[:,]/) # how many ranks stands after each
+        what == "local" {
+            count = split($3, reason, /[:,}]/) # how many ranks stands after each
             for (i = 2; i <= count; i += 2) sum += reason[i] / ranks
         }
-        what == "global" { sum += json("evaluated_global") != "" }
-        what == "deviation" || what == "count" { c = json(key) / json("k"); sum += what == "deviation" ? (c > 1 ? c - 1 : 1 - c) : c }
-        END { if (n) printf "%.6g\n", (what == "count" ? 1 : 100) * sum / n }' "$out/$1"
+        what == "global" { sum += NF == 5 && $5 != "-" }
+        what == "deviation" || what == "count" { c = $4 / $2; sum += what == "deviation" ? (c > 1 ? c - 1 : 1 - c) : c }
+        END { if (n) printf "%.6g\n", (what == "count" ? 1 : 100) * sum / n }'
 }
 below=$(published oktopk-text.csv value subject=oktopk unit=% model=all)
 source=$(published oktopk-text.csv source subject=oktopk unit=% model=all)
@@ -63,7 +64,7 @@ row "$item, Gaussiank unadjusted" 'local: mean count over k, second half of the 
     'full: at most 0.32'
 claim
 row 'LSTM (AN4), BERT' 'numbers selected' '' '' 'Fig. 6b, 6c' '' real none 'skipped: sparsetrain has no such model'
-counts() { grep -v '"density":1,' "$out/$1" >"$out/.sparse" && curve .sparse step "$2"; } # counts FILE KEY
+counts() { curve "$1" step "$2" 1 'density!=1'; } # counts FILE KEY
 k=$(of oktopk.jsonl step k)
 {
     printf '0 %s %s\n%s %s %s\n' "$(calc "0.89 * $k")" "$(calc "1.11 * $k")" "$(of oktopk.jsonl step epoch)" "$(calc "0.89 * $k")" "$(calc "1.11 * $k")" |
@@ -74,7 +75,6 @@ k=$(of oktopk.jsonl step k)
     counts oktopk.jsonl local_nnz_mean | block 'led by counts (local)'
     counts oktopk.jsonl global_nnz | block 'led by counts (global)'
 } >"$out/figure.dat"
-rm -f "$out/.sparse"
 figure figure.png "$out/figure.dat" lines.gp with=lines title="Values sent and kept, $item, density $density" xlabel=epoch \
     ylabel='number of selected values' yrange='0:*' note="the paper's axes: 0 to 160 epochs, 0 to 300000 values; dense steps are left out"
 finish

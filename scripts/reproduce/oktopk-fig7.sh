@@ -31,7 +31,7 @@ run() {
     job "$run_file-p$run_ranks.jsonl" sh scripts/simulate.sh --net aries --p "$run_ranks" --algo oktopk --n "$n" --density $density \
         --scale "$(pick 32 1024)" --pattern "$run_pattern" --steps "$(pick 64 16)" "$@"
 }
-seconds() { awk "$json_awk$newline"'{ print json("mean_s") }' "$out/$1-p$2.jsonl"; }
+seconds() { values "$1-p$2.jsonl" mean_s; }
 # interval SUBJECT: the paper's, as a range
 interval() {
     least=$(published oktopk-text.csv value subject="$1" quantity='smallest speed-up')

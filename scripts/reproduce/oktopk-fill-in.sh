@@ -17,7 +17,7 @@ paper=$(published oktopk-text.csv value model=VGG-16 subject="$subject")
 source=$(published oktopk-text.csv source model=VGG-16 subject="$subject")
 oktopk_images topkdsa.jsonl 4 --algo topkdsa --density $density
 n=$(of topkdsa.jsonl header parameters)
-mean=$(awk "$json_awk$newline"'/^{"type":"step"/ && json("density") + 0 < 1 { c++; sum += json("global_nnz") } END { if (c) print sum / c }' "$out/topkdsa.jsonl")
+mean=$(values topkdsa.jsonl global_nnz --type step --where 'density<1' | awk '{ sum += $1 } END { if (NR) print sum / NR }')
 item="$(model_of $model), P = $ranks, density $density"
 claim oktopk-fill-in
 against measured
@@ -28,7 +28,7 @@ row "$item" 'density of independent choices' % "$paper" "$source" "$(calc "100 *
 claim oktopk-fill-in
 row 'LSTM (AN4), P = 32, density 0.02' 'mean density of the sum' % "$(published oktopk-text.csv value model=LSTM subject="$subject")" "$source" '' real none \
     'skipped: sparsetrain has no such model'
-sparse_curve() { grep -v '"density":1,' "$out/topkdsa.jsonl" >"$out/.sparse" && curve .sparse step "$1" "$(calc "100 / $n")"; }
+sparse_curve() { curve topkdsa.jsonl step "$1" "$(calc "100 / $n")" 'density!=1'; }
 {
     last=$(of topkdsa.jsonl step epoch)
     [ -n "$quick" ] || printf '0 %s %s\n%s %s %s\n' "$(calc "0.95 * $paper")" "$(calc "1.05 * $paper")" "$last" "$(calc "0.95 * $paper")" "$(calc "1.05 * $paper")" |
@@ -36,6 +36,5 @@ sparse_curve() { grep -v '"density":1,' "$out/topkdsa.jsonl" >"$out/.sparse" && 
     sparse_curve global_nnz | block 'TopkDSA, sum'
     sparse_curve local_nnz_mean | block 'one rank'
 } >"$out/figure.dat"
-rm -f "$out/.sparse"
 figure figure.png "$out/figure.dat" lines.gp with=lines title="Density of the sum, $item" xlabel=epoch ylabel='entries [% of n]' yrange='0:*'
 finish

@@ -28,15 +28,11 @@ done
 
 # counted ALGO FILE: words of a step on the longest path
 counted() {
-    awk -v algo="$1" "$json_awk$newline"'
-        json("algo") == algo {
-            sent = json("words_sent_max"); received = json("words_received_max")
-            if (algo ~ /^(oktopk|gaussiank)$/) print json("words_sent_mean")
-            else print algo == "gtopk" ? sent + received : (sent > received ? sent : received)
-        }' "$out/$2"
+    values "$2" words_sent_max,words_received_max,words_sent_mean --where "algo=$1" |
+        awk -v algo="$1" '{ print algo ~ /^(oktopk|gaussiank)$/ ? $3 : algo == "gtopk" ? $1 + $2 : ($1 > $2 ? $1 : $2) }'
 }
 value() { # value ALGO FILE KEY [P]
-    awk -v algo="$1" -v key="$3" -v P="${4:-}" "$json_awk$newline"'json("algo") == algo && (P == "" || json("ranks") == P) { print json(key) }' "$out/$2"
+    values "$2" "$3" --where "algo=$1" ${4:+--where "ranks=$4"}
 }
 for algo in $algos; do
     source=$(published oktopk-costs.csv source algorithm="$algo")

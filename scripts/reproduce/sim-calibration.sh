@@ -28,17 +28,17 @@ lab() { # lab FILE P ARGUMENT...: the program in a lab of P nodes
     shift 2
     job "$lab_file" sh scripts/netlab.sh run --p "$lab_ranks" --rate $rate --delay $delay -- "$program" "$@"
 }
-of_algo() { # of_algo FILE ALGO EXPRESSION: over the row of this algorithm
-    awk -v algo="$2" "$json_awk$newline"'json("algo") == algo { printf "%.10g\n", '"$3"' }' "$out/$1"
+of_algo() { # of_algo FILE ALGO KEY[,KEY]: of the row of this algorithm, added up
+    values "$1" "$3" --where "algo=$2" | awk '{ printf "%.10g\n", $1 + $2 }'
 }
 # compare P ALGO N EMULATED: simulates it, and a row
 compare() {
-    select=$(of_algo "$4" "$2" 'json("select_s")') words=$(of_algo "$4" "$2" 'json("words_received_mean")')
-    merging=$(of_algo "$4" "$2" 'json("pack") + json("merge")')
+    select=$(of_algo "$4" "$2" select_s) words=$(of_algo "$4" "$2" words_received_mean)
+    merging=$(of_algo "$4" "$2" phases.pack,phases.merge)
     job "simulated-p$1-$2.jsonl" sh scripts/simulate.sh --net "$out/lab-p$1.net" --p "$1" --algo "$2" --n "$3" --density $density \
         --select-cost "$select" --word-cost "$(calc "$merging / $words")"
-    emulated=$(calc "1000 * $(of_algo "$4" "$2" 'json("median_s")')")
-    simulated=$(calc "1000 * $(of_algo "simulated-p$1-$2.jsonl" "$2" 'json("median_s")')")
+    emulated=$(calc "1000 * $(of_algo "$4" "$2" median_s)")
+    simulated=$(calc "1000 * $(of_algo "simulated-p$1-$2.jsonl" "$2" median_s)")
     row "P = $1, $2" 'time of a step' ms "$emulated" 'on the emulated network, here' "$simulated" simulated 'within 15%'
     printf '%s %s\n' "$emulated" "$simulated" >>"$out/points-p$1"
 }
@@ -46,7 +46,7 @@ rm -f "$out"/points-p*
 against self
 for P in $(pick '4 8' 4); do
     lab "p2p-p$P.jsonl" "$P" p2p --sizes "$(pick 4:1M:4 4:256K:16)" --repeat 5 --json
-    fit() { sed -n '/"bench":"p2p-fit"/p' "$out/p2p-p$P.jsonl" | awk -v key="$1" "$json_awk$newline"'{ print json(key); exit }'; }
+    fit() { values "p2p-p$P.jsonl" "$1" --where bench=p2p-fit | head -n 1; }
     printf '%s %s\n' alpha "$(fit alpha_s)" beta "$(fit beta_s)" node_alpha "$(fit alpha_s)" node_beta "$(fit beta_s)" >"$out/lab-p$P.net"
     row "lab of P = $P" alpha ms "$(calc "$slower * 0.436")" '50 times that of 1gbe' "$(calc "1000 * $(fit alpha_s)")" emulated 'within 10%'
     row "lab of P = $P" beta ns/word "$(calc "$slower * 32")" '50 times that of 1 Gbit/s' "$(calc "1e9 * $(fit beta_s)")" emulated 'within 10%'
