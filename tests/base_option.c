@@ -238,6 +238,7 @@ int main(void) {
         cmocka_unit_test(mistakes_get_one_line),
         cmocka_unit_test(lists_and_sweeps),
         cmocka_unit_test(operands),
+        cmocka_unit_test(several),
         cmocka_unit_test(values_as_text),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
