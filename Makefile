@@ -22,6 +22,8 @@ modules := base data topk comm nets cli
 # What goes into the CUDA plugin and not into the program.
 plugin_c  := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.c)) $(wildcard nets/backend_cudnn*.c)
 plugin_cu := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.cu))
+# What is in both.
+plugin_too := nets/adam_rates.c
 sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c))
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -77,7 +79,7 @@ CFLAGS   ?=
 cflags   := -std=c11 -D_GNU_SOURCE -I. -fopenmp -ffp-contract=off -fno-math-errno $(optimise) $(harden) $(warnings) -MMD -MP \
             $(shell pkg-config --cflags libpng zlib 2>/dev/null) $(CFLAGS)
 mpi_cflags := $(if $(mpi_pkg),$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(mpi_pkg) 2>/dev/null)))
-ldflags  := -fopenmp -rdynamic $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) $(if $(pie),-pie) $(LDFLAGS)
+ldflags  := -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) $(if $(pie),-pie) $(LDFLAGS)
 libs_base := $(shell pkg-config --libs zlib 2>/dev/null || echo -lz) -lm -lpthread -ldl
 libs_data := $(shell pkg-config --libs libpng 2>/dev/null || echo -lpng)
 libs_comm := $(if $(mpi_pkg),$(shell pkg-config --libs $(mpi_pkg) 2>/dev/null))
@@ -112,6 +114,12 @@ $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' > $@
 $(BUILD)/obj/cli/version.o $(BUILD)/obj/comm/library.o $(BUILD)/pic/comm/library.o: $(BUILD)/commit
+# ... and what knows where `make install` puts the plugin when that changes
+$(BUILD)/prefix: FORCE
+	@mkdir -p $(@D)
+	@echo '$(abspath $(PREFIX))' | cmp -s - $@ || echo '$(abspath $(PREFIX))' > $@
+$(BUILD)/pic/base/plugin.o: $(BUILD)/prefix
+$(BUILD)/pic/base/plugin.o: cflags += -DST_PLUGIN_FOLDER='"$(abspath $(PREFIX))/lib/sparsetrain/"'
 .PHONY: FORCE
 FORCE:
 
@@ -135,8 +143,9 @@ $(patsubst %.c,$(BUILD)/pic/%.o,$(wildcard comm/transport_mpi*.c)): cflags += $(
 $(BUILD)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,PIC,$@)$(CC) $(cflags) -fPIC $(visibility) -c $< -o $@
+# It stays loaded for good: MPI and the plugin have functions of it.
 $(BUILD)/$(library_so): $(library_objects) comm/sparsetrain.map
-	$(call quiet,LD,$@)$(CC) -shared -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) -Wl,-soname,$(soname) -Wl,--version-script=comm/sparsetrain.map \
+	$(call quiet,LD,$@)$(CC) -shared -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) -Wl,-soname,$(soname) -Wl,-z,nodelete -Wl,--version-script=comm/sparsetrain.map \
 	    $(library_objects) $(libs_comm) $(libs_base) $(LDFLAGS) -o $@
 	@ln -sf $(library_so) $(BUILD)/$(soname) && ln -sf $(soname) $(BUILD)/libsparsetrain.so
 # One object, in which only those names are left to link with.
@@ -179,12 +188,13 @@ $(BUILD)/tests/libplanted.so: tests/planted.c base/plugin.h base/device.h
 $(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/obj/scripts/netlab_links.o $(BUILD)/libbase.a
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
-# -- CUDA plugin: loaded by the program where a GPU answers. fmad=false: sums and products round as on the CPU ---
+# -- CUDA plugin: loaded by program or library where a GPU answers; -z defs: it needs no symbol of theirs. fmad=false: sums and
+# products round as on the CPU ---
 last_arch := $(lastword $(CUDA_ARCH))
 gencode   := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(last_arch),code=compute_$(last_arch)
 nvccflags := -std=c++17 -O3 -I. -fmad=false $(gencode) -Xcompiler -fPIC,-Wall,-Wextra,-Wshadow$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings)
 cuda_cflags = $(cflags) -fPIC $(cuda_includes) -DST_VERSION='"$(VERSION)"'
-plugin_objects = $(patsubst %,$(1)/%.o,$(plugin_c) $(plugin_cu))
+plugin_objects = $(patsubst %,$(1)/%.o,$(plugin_c) $(plugin_too) $(plugin_cu))
 
 $(BUILD)/cuda/%.c.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -193,7 +203,7 @@ $(BUILD)/cuda/%.cu.o: %.cu Makefile
 	@mkdir -p $(@D)
 	$(call quiet,NVC,$@)$(nvcc) $(nvccflags) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 $(BUILD)/libsparsetrain_cuda.so: $(call plugin_objects,$(BUILD)/cuda)
-	$(call quiet,LD,$@)$(CC) -shared -Wl,-z,lazy $^ $(cuda_libs) -ldl -lpthread -lstdc++ -lm -o $@
+	$(call quiet,LD,$@)$(CC) -shared -Wl,-z,lazy,-z,defs $^ $(cuda_libs) -ldl -lpthread -lstdc++ -lm -o $@
 
 # The same sources over a stand-in for the CUDA runtime, cuBLAS and cuDNN in host memory, for tests alone: kernels run
 # under an emulator (tests/hostcuda/).
@@ -208,7 +218,7 @@ $(BUILD)/hostcuda/%.o: % Makefile
 	$(call quiet,CXX,$@)$(CXX) $(host_cxxflags) -x c++ -c $< -o $@
 $(BUILD)/tests/libsparsetrain_hostcuda.so: $(call plugin_objects,$(BUILD)/hostcuda) $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c))
 	@mkdir -p $(@D)
-	$(call quiet,LD,$@)$(CXX) -shared -Wl,-z,lazy $(if $(SAN),-fsanitize=$(SAN)) $^ -lm -lpthread -o $@
+	$(call quiet,LD,$@)$(CXX) -shared -Wl,-z,lazy,-z,defs $(if $(SAN),-fsanitize=$(SAN)) $^ -lm -lpthread -o $@
 
 # Tests of the stand-in itself.
 standin_objects := $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c))

@@ -2,6 +2,7 @@
 #include "base/place.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,21 @@ void place_program(char folder[PLACE_MAX]) {
     folder[length > 0 ? length : 0] = 0;
     char *slash = strrchr(folder, '/');
     if (slash) slash[1] = 0;
+}
+
+/* As the kernel has it: whatever links led to the file, and wherever the process has gone since it was loaded. */
+void place_library(char folder[PLACE_MAX]) {
+    char line[PLACE_MAX + 128];
+    const uintptr_t here = (uintptr_t)place_library;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    folder[0] = 0;
+    while (maps && !*folder && fgets(line, sizeof line, maps)) {
+        unsigned long from, to;
+        const char *path = strchr(line, '/');
+        if (path && sscanf(line, "%lx-%lx", &from, &to) == 2 && from <= here && here < to)
+            snprintf(folder, PLACE_MAX, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+    }
+    if (maps) fclose(maps);
 }
 
 /* From "/a/b/" to "/a/"; false where nothing is above. */

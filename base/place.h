@@ -15,6 +15,9 @@ enum { PLACE_MAX = PATH_MAX };
 /* The folder of the running program, with a slash at its end; empty where the system does not say. */
 void place_program(char folder[PLACE_MAX]);
 
+/* The folder of the file that this code has been loaded from, likewise: of a library in somebody else's program. */
+void place_library(char folder[PLACE_MAX]);
+
 /* A file that the sources have as "scripts/..." or "docs/...", where this copy has it: in full, or as it is where that
  * is the same file from here. As it is, too, where this copy lacks it. Returns path. */
 const char *place_of(const char *name, char path[PLACE_MAX]);

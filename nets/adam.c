@@ -2,19 +2,10 @@
  * the gradient and of its square, both corrected for having begun at 0. Weight decay is added to the gradient, as
  * torch.optim.Adam has it (the L2 penalty, not the decoupled decay of AdamW). The state: [2][n], m and v.
  *
- * Step t of the paper:
+ * Step t of the paper (adam_rates.c has what the formula in adam.h makes of it):
  *
  *     m = beta1 m + (1 - beta1) g          M = m / (1 - beta1^t)
  *     v = beta2 v + (1 - beta2) g^2        V = v / (1 - beta2^t)         w = w - lr M / (sqrt(V) + eps)
- *
- * Here the corrections go into the rate and into eps (the "eps hat" at the end of the paper's section 2), once a step
- * and in double, so that an element needs one division and one rounding less:
- *
- *     w = w - rate (m / (sqrt(v) + epsilon)),  rate = lr root / (1 - beta1^t),  epsilon = eps root,
- *                                              root = sqrt(1 - beta2^t)
- *
- * The betas are rounded to float first and all else is taken from what they then are. Otherwise beta2 v and
- * (1 - beta2) g^2 would be shares that do not add up to 1, and with beta2 = 0.9999 sqrt(V) wrong by 8e-5.
  *
  * No function of the mathematical library is called but the square root, whose last bit is right everywhere: all ranks
  * must make the same steps, also on machines that are not alike. */
@@ -24,21 +15,6 @@
 
 #include "base/simd.h"
 #include "nets/cpu_update.h"
-#include "nets/power.h"
-
-struct adam_rates adam_rates_of(const struct optimiser *o, double lr) {
-    struct adam_rates r = {
-        .wd = (float)o->setup.weight_decay, .beta1 = (float)o->setup.beta1, .beta2 = (float)o->setup.beta2};
-    const double root = sqrt(1 - whole_power(r.beta2, o->steps + 1));
-    r.rest1 = (float)(1 - (double)r.beta1);
-    r.rest2 = (float)(1 - (double)r.beta2);
-    r.rate = (float)(lr * root / (1 - whole_power(r.beta1, o->steps + 1)));
-    r.epsilon = (float)(o->setup.epsilon * root);
-    if (!(r.beta1 >= 0 && r.beta1 < 1 && r.beta2 >= 0 && r.beta2 < 1 && r.epsilon > 0))
-        die("Adam with beta1 = %g, beta2 = %g, epsilon = %g; it wants 0 <= beta < 1 and epsilon > 0", o->setup.beta1,
-            o->setup.beta2, o->setup.epsilon);
-    return r;
-}
 
 /* adam.h has the formula. A v that is infinite would leave w where it is for ever, so it is looked at, too. */
 SIMD_CLONES static uint32_t step_chunk(float *restrict w, float *const *state, const float *restrict gradient, size_t n,

@@ -121,6 +121,12 @@ static void nothing_around(void **state) {
     }
 }
 
+/* The code of this program lies in the program's file; tests/cli_plugin.sh has a library's. */
+static void the_file_that_code_was_loaded_from(void **state) {
+    (void)state;
+    assert_string_equal(says("prefix/bin", "there", "library", ""), at("prefix/bin/"));
+}
+
 /* As it is said it can be typed. */
 static void commands_are_quoted(void **state) {
     (void)state;
@@ -172,6 +178,7 @@ static int answer(const char *what, const char *name) {
     if (strcmp(what, "script") == 0) fputs(place_script(name), stdout);
     if (strcmp(what, "fetch") == 0) fputs(place_fetch(name), stdout);
     if (strcmp(what, "data") == 0) fputs(place_data(), stdout);
+    if (strcmp(what, "library") == 0) place_library(path), fputs(path, stdout);
     return 0;
 }
 
@@ -181,6 +188,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(parts_of_an_installed_copy),
         cmocka_unit_test(parts_of_a_clone),
         cmocka_unit_test(nothing_around),
+        cmocka_unit_test(the_file_that_code_was_loaded_from),
         cmocka_unit_test(commands_are_quoted),
         cmocka_unit_test(data_of_an_installed_copy),
         cmocka_unit_test(data_of_a_clone),

@@ -13,8 +13,9 @@ __attribute__((constructor)) static void leave_a_mark(void) {
     if (file >= 0) close(file);
 }
 
+static const struct plugin_host *program;
 static bool is_planted(struct err *why) {
-    return err_set(why, "the planted device is none");
+    return program->err_with(why, EXIT_USER, "the planted device is none");
 }
 
 static const struct device_ops device = {.name = "cuda", .summary = "planted", .available = is_planted};
@@ -23,7 +24,8 @@ static const struct plugin right = {PLUGIN_INTERFACE, ST_VERSION, &device},
                            other = {PLUGIN_INTERFACE, ST_VERSION "x", &device};
 
 plugin_entry sparsetrain_plugin;
-const struct plugin *sparsetrain_plugin(void) {
+const struct plugin *sparsetrain_plugin(const struct plugin_host *host) {
+    program = host;
     const char *as = getenv("PLANTED_AS");
     if (as && strcmp(as, "right") == 0) return &right;
     if (as && strcmp(as, "older interface") == 0) return &older;
