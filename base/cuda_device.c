@@ -25,7 +25,7 @@ enum {
 /* What this process has of its GPU. Opened by choose, or by the first use. */
 static struct {
     bool open;
-    int number, count, ranks; /* of the GPU, GPUs of this node, ranks that share this one */
+    int number, ranks; /* of the GPU, ranks that share it, or 0 where nobody knows */
     struct cudaDeviceProp about;
     cudaStream_t stream, copies; /* see the header */
 
@@ -39,7 +39,7 @@ static struct {
 
 /* -- calls that fail ---------------------------------------------------------------------------------------------- */
 
-static _Thread_local bool trying;
+static _Thread_local bool trying, locked;
 static _Thread_local struct err tried; /* the first failure */
 
 void cuda_try_begin(void) {
@@ -54,12 +54,22 @@ bool cuda_try_end(struct err *why) {
     return err_system(why, "%s", tried.text);
 }
 
+void cuda_lock(void) {
+    pthread_mutex_lock(&gpu.lock);
+    locked = true;
+}
+void cuda_unlock(void) {
+    locked = false;
+    pthread_mutex_unlock(&gpu.lock);
+}
+
 void cuda_failed(const char *file, int line, const char *format, ...) {
     char text[sizeof tried.text];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (!trying && locked) cuda_unlock(); /* the host may catch this, and go on */
     if (!trying) die_at(file, line, "%s", text);
     err_system(&tried, "%s", text);
 }
@@ -120,13 +130,8 @@ static void open_streams(void) {
     CUDA_CALL(cudaHostAlloc((void **)&gpu.slot, (size_t)SLOTS * SLOT_BYTES, cudaHostAllocPortable));
 }
 
-/* Ranks take the GPUs of the node in turn. */
-static void choose(int local_rank, int local_size) {
-    struct err why = {0};
-    if (gpu.open) return;
-    if (!count_gpus(&gpu.count, &why)) die("%s", why.text);
-    gpu.number = local_rank % gpu.count;
-    gpu.ranks = (local_size - gpu.number + gpu.count - 1) / gpu.count;
+static void open_gpu(int number) {
+    gpu.number = number;
     CUDA_CALL(cudaSetDevice(gpu.number));
     CUDA_CALL(cudaGetDeviceProperties(&gpu.about, gpu.number));
     open_streams();
@@ -134,13 +139,32 @@ static void choose(int local_rank, int local_size) {
     gpu.open = true;
 }
 
+/* Ranks take the GPUs of the node in turn. */
+static void choose(int local_rank, int local_size) {
+    struct err why = {0};
+    int count;
+    if (gpu.open) return;
+    if (!count_gpus(&count, &why)) die("%s", why.text);
+    gpu.ranks = (local_size - local_rank % count + count - 1) / count;
+    open_gpu(local_rank % count);
+}
+
+bool cuda_take(int number, struct err *why) {
+    cuda_lock();
+    if (!gpu.open) open_gpu(number);
+    cuda_unlock();
+    if (gpu.number == number) return true;
+    return err_set(why, "GPU %d is the current one, and this process has exchanges on GPU %d: there is one GPU for all",
+                   number, gpu.number);
+}
+
 /* The runtime has a current GPU for each thread; a new thread begins with the first one. */
 static void attach(void) {
     static _Thread_local bool attached;
     if (attached && gpu.open) return;
-    pthread_mutex_lock(&gpu.lock);
+    cuda_lock();
     choose(0, 1);
-    pthread_mutex_unlock(&gpu.lock);
+    cuda_unlock();
     CUDA_CALL(cudaSetDevice(gpu.number));
     attached = true;
 }
@@ -155,6 +179,10 @@ unsigned cuda_grid(unsigned each, size_t most) {
     size_t all = (size_t)each * (size_t)gpu.about.multiProcessorCount;
     if (all > most) all = most;
     return all > 0 ? (unsigned)all : 1;
+}
+
+int cuda_number(void) {
+    return gpu.number;
 }
 
 const char *cuda_device_name(void) {
@@ -181,13 +209,17 @@ static const char *describe(void) {
 static _Noreturn void no_memory(size_t bytes, const char *what) {
     const double mib = 1048576.0;
     size_t free_bytes = 0, all = 0;
+    char ranks[TEXT_BYTES] = "";
+    const char *hint = "";
     (void)cudaGetLastError();
     (void)cudaMemGetInfo(&free_bytes, &all);
-    die("the GPU has no memory for %s: %.1f MiB were asked for, %.1f of its %.1f MiB are free, and %d rank%s on it%s",
-        what, (double)bytes / mib, (double)free_bytes / mib, (double)all / mib, gpu.ranks,
-        gpu.ranks == 1 ? " is" : "s are",
-        strchr(what, '(') ? ""
-                          : "; a smaller --batch, or fewer ranks on a GPU, need less"); /* what may say it better */
+    if (gpu.ranks > 0) {
+        snprintf(ranks, sizeof ranks, ", and %d rank%s on it", gpu.ranks, gpu.ranks == 1 ? " is" : "s are");
+        if (!strchr(what, '(')) /* `what` may say it better */
+            hint = "; a smaller --batch, or fewer ranks on a GPU, need less";
+    }
+    die("the GPU has no memory for %s: %.1f MiB were asked for, %.1f of its %.1f MiB are free%s%s", what,
+        (double)bytes / mib, (double)free_bytes / mib, (double)all / mib, ranks, hint);
 }
 
 void *cuda_alloc(size_t bytes, const char *what) {
@@ -237,14 +269,14 @@ void cuda_wait(void) {
 
 /* Through a slot of page-locked memory: the copy to the GPU comes when its turn comes, the caller goes on at once. */
 static void upload_by_slot(void *device, const void *host, size_t bytes) {
-    pthread_mutex_lock(&gpu.lock);
+    cuda_lock();
     unsigned i = gpu.slot_next++ % SLOTS;
     char *slot = gpu.slot + (size_t)i * SLOT_BYTES;
     CUDA_CALL(cudaEventSynchronize(gpu.slot_done[i])); /* done at once where it was never recorded */
     memcpy(slot, host, bytes);
     CUDA_GIVE(cudaMemcpyAsync(device, slot, bytes, cudaMemcpyHostToDevice, gpu.stream));
     CUDA_CALL(cudaEventRecord(gpu.slot_done[i], gpu.stream));
-    pthread_mutex_unlock(&gpu.lock);
+    cuda_unlock();
 }
 
 void cuda_upload(void *device, const void *host, size_t bytes) {
@@ -271,18 +303,19 @@ static uint32_t ticket_taken(void) {
         gpu.taken[i] = true;
         return i;
     }
+    cuda_unlock();
     die("more than %d copies were begun and not waited for", DEVICE_COPIES);
 }
 
 static uint32_t begin_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     attach();
-    pthread_mutex_lock(&gpu.lock);
+    cuda_lock();
     uint32_t ticket = ticket_taken();
     CUDA_CALL(cudaEventRecord(gpu.begun, gpu.stream));
     CUDA_CALL(cudaStreamWaitEvent(gpu.copies, gpu.begun, 0));
     if (bytes > 0) CUDA_CALL(cudaMemcpyAsync(to, from, bytes, kind, gpu.copies));
     CUDA_CALL(cudaEventRecord(gpu.done[ticket], gpu.copies));
-    pthread_mutex_unlock(&gpu.lock);
+    cuda_unlock();
     return ticket;
 }
 
@@ -296,9 +329,9 @@ static uint32_t to_device_begin(void *device, const void *host, size_t bytes) {
 static void wait_for(uint32_t ticket) {
     attach();
     CUDA_CALL(cudaEventSynchronize(gpu.done[ticket]));
-    pthread_mutex_lock(&gpu.lock);
+    cuda_lock();
     gpu.taken[ticket] = false;
-    pthread_mutex_unlock(&gpu.lock);
+    cuda_unlock();
 }
 
 extern const struct device_ops cuda_device;
@@ -320,4 +353,5 @@ const struct device_ops cuda_device = {
     .to_device_begin = to_device_begin,
     .wait = wait_for,
     .timer = cuda_timer,
+    .caller = cuda_caller,
 };

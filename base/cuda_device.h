@@ -63,6 +63,17 @@ bool cuda_timer_on(void);
 struct device_timer_ops;
 const struct device_timer_ops *cuda_timer(void);
 
+/* cuda_caller.c. */
+struct device_caller_ops;
+const struct device_caller_ops *cuda_caller(void);
+
+/* For it. Which GPU this process has, once it has one. Takes GPU `number`; false where it has another one. */
+int cuda_number(void);
+bool cuda_take(int number, struct err *why);
+/* The lock of what this plugin shares between threads. A call that fails between the two, and dies, gives it up. */
+void cuda_lock(void);
+void cuda_unlock(void);
+
 /* "NVIDIA H200": what cudaGetDeviceProperties calls it. */
 const char *cuda_device_name(void);
 

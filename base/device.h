@@ -34,6 +34,24 @@ struct device_timer_ops {
     size_t (*end)(const struct device_launch **launch, double *none);
 };
 
+/* Of a device with which somebody else works in this process, too: the caller of the library, whose current device and
+ * whose streams these go by. A stream is what the device's own interface has, as a cudaStream_t. */
+enum device_pointer { POINTER_OF_HOST = 1, POINTER_OF_DEVICE = 2 };
+struct device_caller_ops {
+    /* In place of choose: the device that is the thread's current one. False: this process has taken another. */
+    bool (*choose_current)(struct err *why);
+    /* Between the two the chosen one is current; leave gets what enter returned. */
+    int (*enter)(void);
+    void (*leave)(int before);
+    /* What is given to the device from here on waits for all that is on the stream now. False: it is none of this
+     * device, or is being recorded. */
+    bool (*follow)(void *stream, struct err *why);
+    /* What is put on the stream from here on waits for all that was given to the device. */
+    bool (*lead)(void *stream, struct err *why);
+    /* Who can follow it, as flags; neither: another device alone. */
+    unsigned (*pointer)(const void *p);
+};
+
 struct device_ops {
     const char *name;    /* what --device takes */
     const char *summary; /* for `sparsetrain list` */
@@ -68,7 +86,8 @@ struct device_ops {
     uint32_t (*to_device_begin)(void *device, const void *host, size_t bytes);
     void (*wait)(uint32_t ticket);
 
-    const struct device_timer_ops *(*timer)(void); /* or NULL */
+    const struct device_timer_ops *(*timer)(void);   /* or NULL */
+    const struct device_caller_ops *(*caller)(void); /* or NULL: host memory, work that is done when a call returns */
 
     /* The rows of topk and nets that serve this device where they come with it in a plugin; NULL: compiled in. */
     const struct store_ops *(*store)(void);
@@ -84,6 +103,9 @@ float *device_copy_to_host(const struct device_ops *device, const float *data, s
 
 /* The row with this name, or NULL. */
 const struct device_ops *device_find(const char *name);
+
+/* Can the host follow this pointer, as far as the devices in use know? */
+bool device_host_reads(const void *p);
 
 /* Is its memory host memory, which any code may read? */
 bool device_is_host(const struct device_ops *device);

@@ -18,6 +18,10 @@ static const struct device_ops *served(void) {
     return gpu;
 }
 
+bool device_host_reads(const void *p) {
+    return !gpu || gpu->caller()->pointer(p) & POINTER_OF_HOST;
+}
+
 static const char *label(void) {
     return served()->label();
 }
@@ -60,6 +64,9 @@ static void wait_for(uint32_t ticket) {
 static const struct device_timer_ops *timer(void) {
     return served()->timer();
 }
+static const struct device_caller_ops *caller(void) {
+    return served()->caller();
+}
 static const struct store_ops *store(void) {
     return served()->store();
 }
@@ -85,6 +92,7 @@ const struct device_ops device_cuda = {
     .to_device_begin = to_device_begin,
     .wait = wait_for,
     .timer = timer,
+    .caller = caller,
     .store = store,
     .backend = backend,
 };

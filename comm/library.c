@@ -13,6 +13,8 @@ struct sparsetrain {
     struct reducer reducer;
     struct phases phases, hidden;
     struct library_options options;
+    const struct device_caller_ops *caller; /* of a device with which the caller works, too; NULL: host memory */
+    void *stream;                           /* of that device: what the gradient is written and read on */
     size_t n, k, k_max, *group, groups;
     uint64_t steps;
     double density, hidden_seconds, words_bound;
@@ -63,9 +65,12 @@ static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
     struct error_catch c;
     struct err e = {0};
     if (x && x->broken.text[0]) return tell(&x->broken, why);
-    if (!caught(&c, body, arguments, &e)) return tell(&e, why);
-    if (x) x->broken = c.e;
-    return tell(&c.e, why);
+    const struct device_caller_ops *caller = x ? x->caller : NULL;
+    const int before = caller ? caller->enter() : 0;
+    const bool dead = caught(&c, body, arguments, &e);
+    if (caller) caller->leave(before);
+    if (dead && x) x->broken = c.e;
+    return tell(dead ? &c.e : &e, why);
 }
 
 /* -- MPI ------------------------------------------------------------------------------------------------------------
@@ -115,6 +120,15 @@ static bool check_arguments(const struct opening *o, struct err *e) {
     return check_groups(o, e) && library_options_parse(&o->x->options, o->algorithm, o->options, e);
 }
 
+/* There is one, and it is the caller's current one. */
+static bool take_device(sparsetrain *x, struct err *e) {
+    const struct device_ops *device = x->options.device;
+    if (!device->caller) return true;
+    if (!device->available(e) || !device->caller()->choose_current(e)) return false;
+    x->caller = device->caller();
+    return true;
+}
+
 /* Do all ranks ask for the same? Else they would wait for each other for ever. */
 static bool check_alike(const struct opening *o, struct comm *c, struct err *e) {
     const char *options = o->options ? o->options : "";
@@ -133,7 +147,7 @@ static bool check_alike(const struct opening *o, struct comm *c, struct err *e) 
 
 static void set_up(const sparsetrain *x, struct reducer_setup *setup) {
     const struct library_options *o = &x->options;
-    *setup = (struct reducer_setup){.ops = o->ops, .select = o->select, .device = device_find("cpu")};
+    *setup = (struct reducer_setup){.ops = o->ops, .select = o->select, .device = o->device};
     setup->select_settings = (struct selector_settings){
         .period = o->oktopk.period, .rule = o->oktopk.thresholds, .unadjusted = o->unadjusted, .seed = o->seed};
     setup->exchange = (struct exchange_setup){.comm = x->comm,
@@ -153,7 +167,7 @@ static bool open_all(void *arguments, struct err *e) {
     struct reducer_setup setup;
     x->comm = comm_adopt(o->mpi_comm, e);
     if (!x->comm) return false;
-    check_arguments(o, e);
+    if (check_arguments(o, e)) take_device(x, e);
     if (comm_agree(x->comm, e) || !check_alike(o, x->comm, e)) return false;
     if (x->options.ranks_per_node > 0) comm_set_ranks_per_node(x->comm, (int)x->options.ranks_per_node, e);
     if (comm_agree(x->comm, e) || !exchange_serves(x->options.ops, x->comm, e)) return false;
@@ -234,11 +248,36 @@ struct stepping {
     sparsetrain *x;
     float *grad;
     size_t from;
+    void *stream;
 };
+
+static bool set_stream(void *arguments, struct err *e) {
+    const struct stepping *s = arguments;
+    if (!s->x->caller) return err_set(e, "an exchange on host memory has no stream: open it with device=cuda");
+    if (!s->x->caller->follow(s->stream, e)) return false;
+    s->x->stream = s->stream;
+    return true;
+}
+
+static bool check_pointer(const sparsetrain *x, const float *grad, struct err *e) {
+    if (!x->caller)
+        return device_host_reads(grad) ||
+               err_set(e, "the gradient is in the memory of a GPU: open the exchange with device=cuda");
+    unsigned of = x->caller->pointer(grad);
+    return of & POINTER_OF_DEVICE ||
+           err_set(e, "the gradient is in the memory of %s, the exchange is on the GPU that was current at open",
+                   of & POINTER_OF_HOST ? "the host" : "another GPU");
+}
+
+/* The gradient is what the caller's stream makes of it up to here. */
+static bool follow_stream(const sparsetrain *x, struct err *e) {
+    return !x->caller || x->caller->follow(x->stream, e);
+}
 
 static bool begin(void *arguments, struct err *e) {
     const struct stepping *s = arguments;
     if (s->x->begun) return err_set(e, "begin was called twice for one step");
+    if (!check_pointer(s->x, s->grad, e)) return false;
     s->x->begun = s->grad;
     exchange_begin(&s->x->reducer.exchange, s->grad, s->x->k);
     return true;
@@ -248,6 +287,7 @@ static bool ready(void *arguments, struct err *e) {
     const struct stepping *s = arguments;
     if (!s->x->begun) return err_set(e, "ready was called without begin");
     if (s->from > s->x->n) return err_set(e, "ready from entry %zu of %zu", s->from, s->x->n);
+    if (!follow_stream(s->x, e)) return false;
     exchange_ready(&s->x->reducer.exchange, s->from);
     return true;
 }
@@ -262,6 +302,7 @@ static bool run(void *arguments, struct err *e) {
     sparsetrain *x = s->x;
     struct exchange *exchange = &x->reducer.exchange;
     if (x->begun && x->begun != s->grad) return err_set(e, "run got another gradient than begin");
+    if (!check_pointer(x, s->grad, e) || !follow_stream(x, e)) return false;
     clocks_start(x);
     bool good = exchange_run(exchange, s->grad, x->k, &x->sum);
     x->begun = NULL;
@@ -274,17 +315,20 @@ static bool run(void *arguments, struct err *e) {
     x->words_bound = exchange_max_words(exchange, x->k) + x->sum.extra_words;
     exchange_mean(exchange, &x->sum, s->grad);
     phase_enter(&x->phases, PHASE_OTHER);
-    return true;
+    return !x->caller || x->caller->lead(x->stream, e);
 }
 
+int sparsetrain_set_stream(sparsetrain *x, void *stream, char *why) {
+    return guarded(x, set_stream, &(struct stepping){.x = x, .stream = stream}, why);
+}
 int sparsetrain_begin(sparsetrain *x, float *grad, char *why) {
-    return guarded(x, begin, &(struct stepping){x, grad, 0}, why);
+    return guarded(x, begin, &(struct stepping){.x = x, .grad = grad}, why);
 }
 int sparsetrain_ready(sparsetrain *x, size_t from, char *why) {
-    return guarded(x, ready, &(struct stepping){x, NULL, from}, why);
+    return guarded(x, ready, &(struct stepping){.x = x, .from = from}, why);
 }
 int sparsetrain_run(sparsetrain *x, float *grad, char *why) {
-    return guarded(x, run, &(struct stepping){x, grad, 0}, why);
+    return guarded(x, run, &(struct stepping){.x = x, .grad = grad}, why);
 }
 
 /* -- what is kept ---------------------------------------------------------------------------------------------------

@@ -70,6 +70,17 @@ static const char *exchange_choice(size_t i) {
 static const char *selector_choice(size_t i) {
     return selectors[i] ? selectors[i]->name : NULL;
 }
+/* The i-th device whose memory is arrays. */
+static const struct device_ops *device_of_choice(size_t i) {
+    size_t row = 0;
+    for (; devices[row]; row++)
+        if (!devices[row]->no_arrays && i-- == 0) break;
+    return devices[row];
+}
+static const char *device_choice(size_t i) {
+    const struct device_ops *device = device_of_choice(i);
+    return device ? device->name : NULL;
+}
 static const char *residual_choice(size_t i) {
     static const char *const names[] = {"conserve", "paper", NULL};
     return names[i];
@@ -92,6 +103,12 @@ static bool set_select(struct library_options *o, const char *name, const char *
     size_t i = 0;
     bool good = one_of(name, text, selector_choice, &i, e);
     if (good) o->select = selectors[i];
+    return good;
+}
+static bool set_device(struct library_options *o, const char *name, const char *text, struct err *e) {
+    size_t i = 0;
+    bool good = one_of(name, text, device_choice, &i, e);
+    if (good) o->device = device_of_choice(i);
     return good;
 }
 static bool set_wire(struct library_options *o, const char *name, const char *text, struct err *e) {
@@ -148,6 +165,7 @@ static const struct {
              {"density-max", set_density_max},
              {"select", set_select},
              {"wire", set_wire},
+             {"device", set_device},
              {"tau", set_tau},
              {"tau-prime", set_tau_prime},
              {"oktopk-bucket", set_bucket},
@@ -188,7 +206,7 @@ static bool set_one(struct library_options *o, const char *text, size_t length, 
 
 bool library_options_parse(struct library_options *o, const char *algorithm, const char *text, struct err *e) {
     size_t i = 0;
-    *o = (struct library_options){.density = 0.01, .seed = 1, .wire = wires[0]};
+    *o = (struct library_options){.density = 0.01, .seed = 1, .wire = wires[0], .device = device_find("cpu")};
     if (!one_of("the algorithm", algorithm ? algorithm : "", exchange_choice, &i, e)) return false;
     o->ops = library_exchange(i);
     for (const char *at = text; at && *at;) {

@@ -8,6 +8,7 @@ struct library_options {
     const struct exchange_ops *ops;
     const struct selector_ops *select; /* NULL: the algorithm's own */
     const struct wire_ops *wire;
+    const struct device_ops *device; /* where gradient and residual lie */
     struct oktopk_setup oktopk;
     enum gtopk_residual gtopk_residual;
     double density, density_max;

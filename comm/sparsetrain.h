@@ -6,11 +6,12 @@
  *        char why[SPARSETRAIN_LINE];
  *        sparsetrain *x;
  *        MPI_Comm ranks = MPI_COMM_WORLD;
- *        if (sparsetrain_open(&x, &ranks, "oktopk", n, "density=0.01,tau=64", why)) ...          // why says it in a
- * line for (each step) {
+ *        // each call: SPARSETRAIN_GOOD, or why says in a line what is wrong
+ *        if (sparsetrain_open(&x, &ranks, "oktopk", n, "density=0.01,tau=64", why)) ...
+ *        for (each step) {
  *            ... backward: grad[0..n-1], this rank's gradient ...
- *            if (sparsetrain_run(x, grad, why)) ...              // grad is now the mean over the ranks, for the
- * optimiser
+ *            if (sparsetrain_run(x, grad, why)) ...
+ *            // grad: the mean over the ranks, for the optimiser
  *        }
  *        sparsetrain_close(x);
  *
@@ -24,6 +25,19 @@
  * Threads. A handle is used by one thread at a time. MPI must be initialised with MPI_THREAD_SERIALIZED for overlap
  * with backward (else it is exchanged in sparsetrain_run), and from begin to the end of run the caller makes no MPI
  * calls, unless MPI_THREAD_MULTIPLE was granted. Messages travel on a duplicate of the caller's communicator.
+ *
+ * GPUs. With device=cuda among the options, grad is device memory: of the GPU that is the current one of the thread
+ * that opens, whose primary context is used, and there is one GPU for all exchanges of a process. The library's work
+ * goes to a stream of its own. sparsetrain_set_stream names the caller's (NULL, as from open on: the legacy default
+ * stream), and
+ *
+ *  - ready and run begin with what is on that stream when they are called, on the GPU: the host does not wait for it;
+ *  - what is put on it after run has returned finds the mean in grad. run itself waits for the exchange, since what
+ *    leaves goes by the host, but not for the mean: to read grad in another way, synchronise the stream.
+ *
+ * Work that has been put on other streams is not waited for. The thread's current GPU stays as it was. Sums, residuals
+ * and saved bytes are those of host memory, to the bit. The plugin libsparsetrain_cuda.so serves: $SPARSETRAIN_PLUGIN,
+ * else beside this library's file, in sparsetrain/ there, or in lib/sparsetrain of the PREFIX it was made with.
  *
  * Collective calls (open, restore, run, close) are made by all ranks, for several handles in the same order.
  *
@@ -74,6 +88,7 @@ void sparsetrain_mpi_finalize(void);
  *        density-max=0.25          the largest that sparsetrain_set_density will be given (density)
  *        select=NAME               in place of the algorithm's own selector
  *        wire=coo32                or packed, packed-f32
+ *        device=cpu                or cuda: where grad lies, and the residual
  *        tau=64, tau-prime=32, oktopk-thresholds=guarded, oktopk-bucket=4, oktopk-off=none       of Ok-Topk
  *        gtopk-residual=conserve, gaussian-adjust=on, bucket-bytes=4194304 (dense-ovlp), ranks-per-node=M, seed=1
  *
@@ -90,12 +105,18 @@ void sparsetrain_close(sparsetrain *x);
 /* Of the next steps; the same on all ranks. */
 int sparsetrain_set_density(sparsetrain *x, double density, char *why);
 
-/* One step. grad: [n] in host memory; in: this rank's gradient; out: the mean over the ranks of what was
- * exchanged, the same bits on all ranks. */
+/* Of an exchange with device=cuda: a cudaStream_t of its GPU, by which later calls go; it may change from call to call,
+ * and is not one that is being captured into a graph. */
+int sparsetrain_set_stream(sparsetrain *x, void *cuda_stream, char *why);
+
+/* One step. grad: [n], of the exchange's device; in: this rank's gradient; out: the mean over the ranks of what was
+ * exchanged, the same bits on all ranks. Memory of the wrong device is refused, where that can be known: a pointer of a
+ * GPU given to an exchange on host memory, once an exchange of this process has been on a GPU. */
 int sparsetrain_run(sparsetrain *x, float *grad, char *why);
 
 /* The same while backward goes on: begin, then ready as gradients become final from the end on (grad[from..n-1] is
- * final now, from falls from call to call), then run with the same grad. */
+ * final now, from falls from call to call), then run with the same grad. On a GPU what is given to it after ready waits
+ * for the stream as it was then; so call ready when that work is done, or nearly, and communication overlaps it. */
 int sparsetrain_begin(sparsetrain *x, float *grad, char *why);
 int sparsetrain_ready(sparsetrain *x, size_t from, char *why);
 
@@ -107,7 +128,7 @@ int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const fl
 
 /* What must survive a restart on this rank: residual, thresholds, region boundaries. save returns how many bytes that
  * is, and writes them where `capacity` suffices. restore takes them into an exchange that was opened with the same
- * arguments on as many ranks; the next steps are then those of an uninterrupted run, to the bit. */
+ * arguments on as many ranks, of either device; the next steps are those of an uninterrupted run, to the bit. */
 size_t sparsetrain_save(sparsetrain *x, void *bytes, size_t capacity);
 int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *why);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # cli_library.sh: the installed library as another program sees it: one header, the names that it has and no others, shared
-# and static, the example of docs/examples, programs with MPI of their own.
+# and static, the example of docs/examples, programs with MPI of their own, and with a GPU of their own (the stand-in).
 . tests/tap.sh
 . scripts/mpi-env.sh
 case $BUILD in */san-*) plain_build=${BUILD%/san-*} ;; *) plain_build=$BUILD ;; esac
@@ -85,4 +85,50 @@ for P in 2 3 4 5; do check "two halves of the ranks, P = $P" fine $P "$W/program
 for P in 1 2 3; do check "MPI of the library, P = $P" fine $P "$W/program" lent; done
 check "no MPI yet" fine 1 "$W/program" unstarted
 check "communicators that do not serve" fine 2 "$W/program" inter
+
+# -- a program that works with a GPU, on the stand-in -----------------------------------------------------------------------------
+case $BUILD in /*) stand_in=$BUILD ;; *) stand_in=$PWD/$BUILD ;; esac
+stand_in=$stand_in/tests/libsparsetrain_hostcuda.so plugin=libsparsetrain_cuda.so
+# says TEXT PROGRAM: why the program cannot open with device=cuda
+says() {
+    runs 1 "$2" opens
+    why="no \"$1\" in: $(cat "$W/out" "$W/err" | head -c 400)"
+    grep -qF "$1" "$W/out" && [ "$(wc -l < "$W/out")" -eq 1 ]
+}
+unset SPARSETRAIN_PLUGIN
+rm -f "$W/at/lib/sparsetrain/$plugin"
+# shellcheck disable=SC2086
+check "a program with a GPU of its own compiles" compiles device tests/library/device.c $shared -ldl
+check "without a plugin it is told so" says "there is no plugin $plugin beside the library, in sparsetrain/ there, or in /" "$W/device"
+export SPARSETRAIN_PLUGIN="$W/none.so"
+check "and where one that is named is none" says "SPARSETRAIN_PLUGIN names $W/none.so, which cannot be read" "$W/device"
+if [ -r "$stand_in" ]; then
+    export SPARSETRAIN_PLUGIN="$stand_in" SPARSETRAIN_HOSTCUDA_LEAKS=1
+    for P in 1 2 3; do check "streams, and the sums of the host, P = $P" fine $P "$W/device" order "$stand_in"; done
+    for P in 1 2; do check "memory and streams that do not serve, P = $P" fine $P "$W/device" pointers "$stand_in"; done
+    export SPARSETRAIN_HOSTCUDA_DEVICES=2
+    check "the second of two GPUs" fine 2 "$W/device" second "$stand_in"
+    export SPARSETRAIN_HOSTCUDA_DEVICES=0
+    check "no GPU" says "this machine shows no NVIDIA GPU" "$W/device"
+    unset SPARSETRAIN_HOSTCUDA_DEVICES SPARSETRAIN_PLUGIN
+    mkdir -p "$W/at/lib/sparsetrain"
+    cp "$stand_in" "$W/at/lib/sparsetrain/$plugin"
+    check "the installed library finds its plugin" fine 2 "$W/device" opens
+else
+    skip "a program with a GPU of its own" "the stand-in for CUDA is not built (no CUDA toolkit)"
+fi
+# Linked into a program, the library knows the place by what it was configured with.
+if [ -r "$stand_in" ] && [ -z "${SAN:-}" ]; then
+    mkdir "$W/build"
+    cp -a "$BUILD/pic" "$BUILD/commit" "$W/build"
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make BUILD="$W/build" PREFIX="$W/at" "$W/build/libsparsetrain.a" > "$W/out" 2> "$W/err"
+    check "the archive for another place" [ $? -eq 0 ]
+    # shellcheck disable=SC2046
+    check "a program with it in itself compiles" compiles within tests/library/device.c $(echo "$static" | sed "s|[^ ]*/libsparsetrain.a|$W/build/libsparsetrain.a|")
+    check "and finds the plugin" fine 1 "$W/within" opens
+    rm "$W/at/lib/sparsetrain/$plugin"
+    check "and says where it has looked" says "or in $W/at/lib/sparsetrain/:" "$W/within"
+else
+    skip "the place of the plugin in the archive" "the stand-in for CUDA is not built, or sanitizers are on"
+fi
 finish

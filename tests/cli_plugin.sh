@@ -1,8 +1,9 @@
 #!/bin/sh
 # cli_plugin.sh: the plugin is looked for beside the program's own file and in lib/sparsetrain of its prefix, or where
 # SPARSETRAIN_PLUGIN says, and nowhere else: no library runs that somebody has planted above, in the working directory,
-# beside a link, or along LD_LIBRARY_PATH.
+# beside a link, or along LD_LIBRARY_PATH. The library has a like rule, of its own file.
 . tests/tap.sh
+. scripts/mpi-env.sh
 unset SPARSETRAIN_PLUGIN
 case $BUILD in /*) planted=$BUILD/tests/libplanted.so ;; *) planted=$PWD/$BUILD/tests/libplanted.so ;; esac
 if [ ! -e "$planted" ]; then
@@ -88,4 +89,31 @@ as "older interface" "was built from other sources (interface "
 as right "the planted device is none"
 cp "$0" "$W/top/bin/$plugin"
 as "no library" "the plugin cannot be loaded: .*$plugin: .*; install what is missing"
+unset PLANTED_AS
+
+# -- the library, in a program that lies elsewhere --------------------------------------------------------------------------
+mkdir -p "$W/own/lib/sparsetrain" "$W/own/bin" "$W/loaded" "$W/here/sparsetrain"
+cp "$BUILD/libsparsetrain.so.0" "$W/own/lib/libsparsetrain.so.0"
+ln -s "$W/own/lib/libsparsetrain.so.0" "$W/loaded/libsparsetrain.so.0"
+mpi=$(pkg-config --exists ompi-c && echo ompi-c || echo ompi)
+# shellcheck disable=SC2046 # lists of words
+check "a program with the library" cc -Icomm tests/library/device.c "$W/own/lib/libsparsetrain.so.0" $(pkg-config --cflags --libs "$mpi") -ldl -o "$W/own/bin/device"
+# library_at NAME EXPECTED FILE [FOLDER]: what happens to a library there; FOLDER: where the loader finds ours
+library_at() {
+    cp "$planted" "$3"
+    rm -f "$W/mark"
+    (cd "$W/here" && LD_LIBRARY_PATH="${4:-$W/own/lib}" timeout -k 10 100 "$MPIRUN" -np 1 "$W/own/bin/device" opens > "$W/out" 2> "$W/err" < /dev/null)
+    check "of the library, $1: it says what there is" grep -qE 'no plugin' "$W/out"
+    check "of the library, $1: what is there $2" "$2"
+    rm "$3"
+}
+library_at "beside it" runs "$W/own/lib/$plugin"
+library_at "in sparsetrain/ there" runs "$W/own/lib/sparsetrain/$plugin"
+library_at "in the folder above" idle "$W/own/$plugin"
+library_at "beside the program" idle "$W/own/bin/$plugin"
+library_at "in the working directory" idle "$W/here/$plugin"
+library_at "in sparsetrain/ of the working directory" idle "$W/here/sparsetrain/$plugin"
+library_at "beside a link to it" idle "$W/loaded/$plugin" "$W/loaded"
+library_at "beside what a link leads to" runs "$W/own/lib/$plugin" "$W/loaded"
+library_at "beside it, found by a path from here" runs "$W/own/lib/$plugin" ../own/lib
 finish

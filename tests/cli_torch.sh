@@ -3,7 +3,7 @@
 # MPI; skipped where no Python has PyTorch with it.
 . tests/tap.sh
 . scripts/mpi-env.sh
-parts='dense every restored mistakes sums'
+parts='dense every restored mistakes host sums'
 leave() { # leave WHY: all is skipped
     for part in $parts; do skip "$part" "$1"; done
     finish
@@ -44,6 +44,15 @@ for P in 1 2 3 4; do
     done
     n=$(($(wc -c < "$W/kept/gradients-0") / 12))
     check "sums are those of C, to the bit, P = $P" fine $P "$W/sums" "$W/kept" $n 3 density=0.05
+done
+
+stand_in=${SPARSETRAIN_LIBRARY%/*}/tests/libsparsetrain_hostcuda.so
+for P in 1 2 3; do
+    if [ -r "$stand_in" ]; then
+        check "gradients on a GPU, P = $P" fine $P "$python" tests/torch/program.py gpu "$stand_in"
+    else
+        skip "gradients on a GPU, P = $P" "the stand-in for CUDA is not built (no CUDA toolkit)"
+    fi
 done
 
 # -- started in another way ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
  * together by the rig. tests/cli_library.sh has what another program sees of it. */
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
+/* devices: cuda ranks 1 3 */
 #include "comm/sparsetrain.h"
 #include "tests/exchange_rig.h"
 
@@ -9,7 +10,14 @@ enum { N = 1009, STEPS = 6, GROUPS = 4 };
 static const size_t group[GROUPS] = {0, 10, 17, 500};
 static const char options[] = "density=0.1,tau=2,tau_prime=1,seed=1";
 static float grad[N];
+static float *twin, *at; /* [N] grad on the device of this test (itself on the CPU); where exchanges are just now */
 static char why[SPARSETRAIN_LINE];
+
+static const char *of_device(const char *text) {
+    static char all[512];
+    snprintf(all, sizeof all, "%.400s,device=%s", text, at == grad ? "cpu" : test_device_name());
+    return all;
+}
 
 static bool is_served(const struct exchange_ops *ops) {
     return !ops->drifts;
@@ -21,7 +29,7 @@ static void fill(struct comm *c, int step) {
 
 static sparsetrain *opened(const char *algorithm, size_t groups) {
     sparsetrain *x;
-    if (sparsetrain_open_groups(&x, NULL, algorithm, N, options, group, groups, why) != SPARSETRAIN_GOOD)
+    if (sparsetrain_open_groups(&x, NULL, algorithm, N, of_device(options), group, groups, why) != SPARSETRAIN_GOOD)
         fail_msg("%s: %s", algorithm, why);
     return x;
 }
@@ -32,12 +40,14 @@ static void good(int status) {
 
 /* How a step is made: at once, or while backward goes on. */
 static void step_of(sparsetrain *x, bool overlaps) {
+    device_fill(at, grad, N);
     if (overlaps) {
-        good(sparsetrain_begin(x, grad, why));
+        good(sparsetrain_begin(x, at, why));
         for (size_t from = N; from > 0; from -= from < 100 ? from : 100) good(sparsetrain_ready(x, from, why));
         good(sparsetrain_ready(x, 0, why));
     }
-    good(sparsetrain_run(x, grad, why));
+    good(sparsetrain_run(x, at, why));
+    device_download(grad, at, N);
 }
 
 static uint64_t hash_of_steps(sparsetrain *x, struct comm *c, int from, int to, bool overlaps) {
@@ -76,11 +86,13 @@ static void every_row_gives_the_bits_of_one_put_together_by_hand(struct comm *c)
         if (!is_served(ops)) continue;
         for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
             uint64_t wanted = hash_by_hand(c, ops, groups);
-            for (int overlaps = 0; overlaps < 2; overlaps++) {
+            for (int overlaps = 0; overlaps < (at == grad ? 2 : 3); overlaps++) {
+                if (overlaps == 2) at = grad; /* and those of the host */
                 sparsetrain *x = opened(ops->name, groups);
                 if (hash_of_steps(x, c, 0, STEPS, overlaps) != wanted)
                     fail_msg("%s, %zu groups, overlap %d: other bits", ops->name, groups, overlaps);
                 sparsetrain_close(x);
+                at = twin;
             }
         }
     }
@@ -108,6 +120,30 @@ static void a_restored_exchange_goes_on_to_the_same_bits(struct comm *c) {
             mem_free(saved);
         }
     }
+}
+
+static void a_state_of_the_host_goes_on_on_a_device_and_back(struct comm *c) {
+    if (twin == grad) return;
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!is_served(exchanges[i])) continue;
+        for (int from_host = 0; from_host < 2; from_host++) {
+            at = from_host ? grad : twin;
+            sparsetrain *x = opened(exchanges[i]->name, GROUPS);
+            hash_of_steps(x, c, 0, 3, false);
+            size_t bytes = sparsetrain_save(x, NULL, 0);
+            char *saved = mem_alloc(bytes, 1, "a saved exchange");
+            assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+            uint64_t wanted = hash_of_steps(x, c, 3, STEPS, false);
+            sparsetrain_close(x);
+            at = from_host ? twin : grad;
+            x = opened(exchanges[i]->name, GROUPS);
+            good(sparsetrain_restore(x, saved, bytes, why));
+            if (hash_of_steps(x, c, 3, STEPS, true) != wanted) fail_msg("%s: other bits", exchanges[i]->name);
+            sparsetrain_close(x);
+            mem_free(saved);
+        }
+    }
+    at = twin;
 }
 
 /* Refused on all ranks for what is wrong on one; the exchange is as it was. */
@@ -164,12 +200,12 @@ static void a_residual_is_read_and_written_in_parts(struct comm *c) {
 static void the_density_changes_between_steps(struct comm *c) {
     sparsetrain *x;
     struct sparsetrain_stats s;
-    good(sparsetrain_open(&x, NULL, "topka", N, "density=0.01,density-max=0.5", why));
+    good(sparsetrain_open(&x, NULL, "topka", N, of_device("density=0.01,density-max=0.5"), why));
     const double density[] = {0.5, 0.1, 0.01};
     for (int i = 0; i < 3; i++) {
         good(sparsetrain_set_density(x, density[i], why));
         fill(c, i);
-        good(sparsetrain_run(x, grad, why));
+        step_of(x, false);
         sparsetrain_get_stats(x, &s);
         assert_true(s.steps == (uint64_t)i + 1 && s.k == density_to_k(density[i], N) && s.local_entries == s.k);
         assert_true(s.global_entries >= s.k && s.global_entries <= s.k * (uint64_t)c->size);
@@ -178,9 +214,9 @@ static void the_density_changes_between_steps(struct comm *c) {
     assert_non_null(strstr(why, "0.6"));
     assert_int_equal(sparsetrain_set_density(x, 0, why), SPARSETRAIN_MISTAKE);
     assert_int_equal(sparsetrain_set_density(x, NAN, why), SPARSETRAIN_MISTAKE);
-    good(sparsetrain_begin(x, grad, why));
+    good(sparsetrain_begin(x, at, why));
     assert_int_equal(sparsetrain_set_density(x, 0.1, why), SPARSETRAIN_MISTAKE);
-    good(sparsetrain_run(x, grad, why));
+    good(sparsetrain_run(x, at, why));
     sparsetrain_close(x);
 }
 
@@ -190,7 +226,7 @@ static void what_passed_is_counted(struct comm *c) {
     hash_of_steps(x, c, 0, 2, false);
     sparsetrain_get_stats(x, &before);
     fill(c, 2);
-    good(sparsetrain_run(x, grad, why));
+    step_of(x, false);
     sparsetrain_get_stats(x, &after);
     assert_true((double)(after.bytes_sent - before.bytes_sent) / 4 <= after.words_bound);
     assert_true((after.messages_sent > before.messages_sent) == (c->size > 1));
@@ -226,6 +262,8 @@ static void mistakes_are_told_in_a_line(struct comm *c) {
         {"oktopk", "oktopk-off=regions+wings", "oktopk-off has no \"wings\"", N, NULL, 0},
         {"oktopk", "oktopk-thresholds=old", "oktopk-thresholds has no \"old\"; there are: guarded, paper", N, NULL, 0},
         {"topka", "select=best", "select has no \"best\"; there are: exact, ", N, NULL, 0},
+        {"topka", "device=gpu", "device has no \"gpu\"; there are: cpu, cuda", N, NULL, 0},
+        {"topka", "device=sparse", "device has no \"sparse\"", N, NULL, 0},
         {"topka", "wire=morse", "wire has no \"morse\"; there are: coo32, ", N, NULL, 0},
         {"gaussiank", "gaussian-adjust=maybe", "gaussian-adjust takes on or off", N, NULL, 0},
         {"gtopk", "gtopk-residual=none", "gtopk-residual has no \"none\"; there are: conserve, paper", N, NULL, 0},
@@ -250,7 +288,7 @@ static void a_loop_over_algorithms_gives_all_the_same_options(struct comm *c) {
         "400,seed=9,ranks-per-node=1";
     for (size_t i = 0; sparsetrain_algorithm(i); i++) {
         sparsetrain *x;
-        good(sparsetrain_open(&x, NULL, sparsetrain_algorithm(i), N, all, why));
+        good(sparsetrain_open(&x, NULL, sparsetrain_algorithm(i), N, of_device(all), why));
         hash_of_steps(x, c, 0, 2, true);
         sparsetrain_close(x);
     }
@@ -276,7 +314,7 @@ static void ranks_that_differ_are_told_so(struct comm *c) {
 
 static void calls_out_of_order_are_told_so(struct comm *c) {
     sparsetrain *x = opened("dense-ovlp", 0);
-    float other[N], *mine = grad;
+    float other[N], *mine = at;
     fill(c, 0);
     assert_int_equal(sparsetrain_ready(x, 0, why), SPARSETRAIN_MISTAKE);
     assert_non_null(strstr(why, "without begin"));
@@ -287,6 +325,10 @@ static void calls_out_of_order_are_told_so(struct comm *c) {
     assert_non_null(strstr(why, "another gradient"));
     assert_int_equal(sparsetrain_save(x, NULL, 0), 0);
     assert_int_equal(sparsetrain_residual(x, 0, 1, other, why), SPARSETRAIN_MISTAKE);
+    if (at == grad) {
+        assert_int_equal(sparsetrain_set_stream(x, NULL, why), SPARSETRAIN_MISTAKE);
+        assert_non_null(strstr(why, "an exchange on host memory has no stream"));
+    }
     good(sparsetrain_run(x, mine, NULL));
     sparsetrain_close(x);
     sparsetrain_close(NULL);
@@ -299,12 +341,13 @@ static void a_nan_breaks_it_and_nothing_else(struct comm *c) {
         if (!is_served(exchanges[i])) continue;
         sparsetrain *x = opened(exchanges[i]->name, 0);
         fill(c, 0);
-        for (size_t at = 0; at < N; at++) grad[at] = NAN;
-        assert_int_equal(sparsetrain_run(x, grad, why), SPARSETRAIN_NUMERIC);
+        for (size_t j = 0; j < N; j++) grad[j] = NAN;
+        device_fill(at, grad, N);
+        assert_int_equal(sparsetrain_run(x, at, why), SPARSETRAIN_NUMERIC);
         if (!strstr(why, "is NaN or infinite")) fail_msg("%s: %s", exchanges[i]->name, why);
         fill(c, 1);
-        assert_int_equal(sparsetrain_run(x, grad, why), SPARSETRAIN_NUMERIC);
-        assert_int_equal(sparsetrain_begin(x, grad, NULL), SPARSETRAIN_NUMERIC);
+        assert_int_equal(sparsetrain_run(x, at, why), SPARSETRAIN_NUMERIC);
+        assert_int_equal(sparsetrain_begin(x, at, NULL), SPARSETRAIN_NUMERIC);
         sparsetrain_close(x);
     }
 }
@@ -314,7 +357,7 @@ static void no_memory_is_an_error(struct comm *c) {
 #ifdef ST_SANITIZE
     skip(); /* what is taken where it fails stays taken, which the leak checker takes for a mistake */
 #endif
-    if (c->size > 1 || c->wire_check) return;
+    if (c->size > 1 || c->wire_check || at != grad) return; /* ... nor does a device */
     const char *const rows[] = {"dense-ovlp", "gtopk", "oktopk", "hitopk", "spardl"};
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
         for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
@@ -363,6 +406,7 @@ int main(int argc, char **argv) {
     const struct mpi_case cases[] = {
         {"every_row_gives_the_bits_of_one_put_together_by_hand", every_row_gives_the_bits_of_one_put_together_by_hand},
         {"a_restored_exchange_goes_on_to_the_same_bits", a_restored_exchange_goes_on_to_the_same_bits},
+        {"a_state_of_the_host_goes_on_on_a_device_and_back", a_state_of_the_host_goes_on_on_a_device_and_back},
         {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
         {"a_residual_is_read_and_written_in_parts", a_residual_is_read_and_written_in_parts},
         {"the_density_changes_between_steps", the_density_changes_between_steps},
@@ -375,5 +419,8 @@ int main(int argc, char **argv) {
         {"no_memory_is_an_error", no_memory_is_an_error},
         {"what_dies_in_the_thread_is_told_by_run", what_dies_in_the_thread_is_told_by_run},
     };
-    return rig_test_main(argc, argv, "comm_library", cases, sizeof cases / sizeof *cases);
+    at = twin = device_twin(grad, N);
+    int status = rig_test_main(argc, argv, "comm_library", cases, sizeof cases / sizeof *cases);
+    device_twin_free(twin, grad);
+    return status;
 }

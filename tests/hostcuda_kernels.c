@@ -232,6 +232,21 @@ static void launches_that_cannot_be(void **state) {
     OK(cudaDeviceSynchronize());
 }
 
+static void a_stream_is_of_the_current_device(void **state) {
+    cudaStream_t second;
+    (void)state;
+    setenv("SPARSETRAIN_HOSTCUDA_DEVICES", "2", 1);
+    OK(cudaSetDevice(1));
+    OK(cudaStreamCreate(&second));
+    launch_nothing(1, 32, 0, 0, second);
+    OK(cudaGetLastError());
+    OK(cudaSetDevice(0));
+    launch_nothing(1, 32, 0, 0, second);
+    GIVES(cudaErrorInvalidResourceHandle, cudaGetLastError());
+    OK(cudaStreamDestroy(second));
+    unsetenv("SPARSETRAIN_HOSTCUDA_DEVICES");
+}
+
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     fill_inputs();
@@ -247,6 +262,7 @@ int main(void) {
         cmocka_unit_test(divergence_is_found),
         cmocka_unit_test(bad_pointers_are_found),
         cmocka_unit_test(launches_that_cannot_be),
+        cmocka_unit_test(a_stream_is_of_the_current_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

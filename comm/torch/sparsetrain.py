@@ -14,7 +14,9 @@ themselves, do not depend on how DDP cuts it into buckets, which changes after t
 as backward completes them; groups of parameters of at least `group_bytes` are exchanged while backward goes on
 (group_bytes=None: all at once, after it). Every bucket's future completes when the step's exchange is done.
 
-Gradients are float32. Those on a GPU pass through host memory. The library is found as $SPARSETRAIN_LIBRARY, beside an
+Gradients are float32. Those of a model on one GPU stay there, on which the library selects in them, where it finds its
+plugin for CUDA and the GPU serves; else they pass through host memory, which a warning says (device="cpu": they shall;
+device="cuda": an error in place of the warning). The library is found as $SPARSETRAIN_LIBRARY, beside an
 installation's share/sparsetrain/python, by pkg-config, or by the loader.
 """
 
@@ -24,6 +26,7 @@ import os
 import queue
 import subprocess
 import threading
+import warnings
 import weakref
 
 import torch
@@ -108,6 +111,7 @@ def _lib():
             ("mpi_finalize", None, []),
             ("open_groups", ctypes.c_int, [ctypes.POINTER(pointer), pointer, text, size, text, ctypes.POINTER(size), size, text]),
             ("close", None, [pointer]),
+            ("set_stream", ctypes.c_int, [pointer, pointer, text]),
             ("set_density", ctypes.c_int, [pointer, ctypes.c_double, text]),
             ("begin", ctypes.c_int, [pointer, pointer, text]),
             ("ready", ctypes.c_int, [pointer, size, text]),
@@ -190,6 +194,12 @@ class _Bucket:
             self.future = torch.futures.Future()
 
 
+def _gpu_of(model):
+    """The one on which all of the model that is trained lies, or None."""
+    devices = {parameter.device for parameter in model.parameters() if parameter.requires_grad}
+    return devices.pop() if len(devices) == 1 and next(iter(devices)).type == "cuda" else None
+
+
 class Hook:
     """Of one model: see register()."""
 
@@ -216,19 +226,12 @@ class Hook:
             at += parameter.numel()
         if at == 0:
             raise Error(2, "the model has no parameter that is trained")
-        self._flat = torch.zeros(at)
-        groups = self._groups(starts, at, group_bytes)
         self._handle = ctypes.c_void_p()
-        _call(
-            "open_groups",
-            ctypes.byref(self._handle),
-            None,
-            algo.encode(),
-            at,
-            ",".join(f"{name}={value}" for name, value in sorted(options.items())).encode(),
-            (ctypes.c_size_t * len(groups))(*groups),
-            len(groups),
-        )
+        self._gpu = _gpu_of(model) if options.get("device", "cuda") == "cuda" else None
+        if self._gpu is None and options.get("device") == "cuda":
+            raise Error(2, "device=cuda: the parameters that are trained do not lie on one GPU")
+        self._open(at, self._groups(starts, at, group_bytes), rank)
+        self._flat = torch.zeros(at, device=self._gpu)
         self._overlaps = group_bytes is not None
         self._broken = None
         self._new_step()
@@ -236,6 +239,33 @@ class Hook:
         self._thread = threading.Thread(target=self._serve, name="sparsetrain", daemon=True)
         self._thread.start()
         _hooks.add(self)
+
+    def _open(self, n, groups, rank):
+        """On the GPU, if that can be; else self._gpu is None."""
+        if self._gpu is not None:
+            try:
+                with torch.cuda.device(self._gpu):
+                    self._open_with({**self.options, "device": "cuda"}, n, groups)
+                return
+            except Error as error:
+                if "device" in self.options:
+                    raise
+                self._gpu = None
+                if rank == 0:
+                    warnings.warn(f"sparsetrain: gradients pass through host memory: {error}", RuntimeWarning)
+        self._open_with(self.options, n, groups)
+
+    def _open_with(self, options, n, groups):
+        _call(
+            "open_groups",
+            ctypes.byref(self._handle),
+            None,
+            self.algo.encode(),
+            n,
+            ",".join(f"{name}={value}" for name, value in sorted(options.items())).encode(),
+            (ctypes.c_size_t * len(groups))(*groups),
+            len(groups),
+        )
 
     @staticmethod
     def _groups(starts, n, group_bytes):
@@ -284,6 +314,8 @@ class Hook:
         if bucket.done is not None:
             bucket.done.synchronize()
         grad = ctypes.c_void_p(self._flat.data_ptr())
+        if not self._taken and self._gpu is not None:  # on which this thread copies, below
+            _call("set_stream", self._handle, ctypes.c_void_p(torch.cuda.current_stream(self._gpu).cuda_stream))
         if not self._taken and self._overlaps:
             _call("begin", self._handle, grad)
         offset = 0

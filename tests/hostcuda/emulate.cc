@@ -238,7 +238,7 @@ void hostcuda_enqueue_call(const hostcuda_call *c, size_t bytes, cudaStream_t st
         hostcuda_lock();
         cudaStream_t s = hostcuda_stream(stream);
         c->pointers(c, check_pointer);
-        error = hostcuda_may_append(s);
+        error = s->device == hostcuda_device() ? hostcuda_may_append(s) : cudaErrorInvalidResourceHandle;
         if (error == cudaSuccess) {
             hostcuda_item *item = hostcuda_item_new(run_call, c, bytes);
             pinned_begin = pinned_end = nullptr;

@@ -1,9 +1,13 @@
 """What tests/cli_torch.sh runs under mpirun: DDP on CPUs with the exchanges of sparsetrain. program.py PART [FOLDER]
 Rank 0 prints "fine"; a rank on which something is wrong says what, and ends with status 1."""
 
+import argparse
+import contextlib
+import ctypes
 import hashlib
 import os
 import sys
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -149,17 +153,17 @@ def restored(folder):
         hook.close()
 
 
+def refused(text, status, call):
+    try:
+        call()
+    except sparsetrain.Error as error:
+        expect(text in str(error) and error.status == status, f"no {text!r} in: {error}")
+        return
+    expect(False, f"{text!r} was not said")
+
+
 def mistakes():
     """Each a line, on all ranks."""
-
-    def refused(text, status, call):
-        try:
-            call()
-        except sparsetrain.Error as error:
-            expect(text in str(error) and error.status == status, f"no {text!r} in: {error}")
-            return
-        expect(False, f"{text!r} was not said")
-
     model = ddp()
     refused('there is no option "densities"', 2, lambda: sparsetrain.register(model, algo="topka", densities=1))
     refused('the algorithm has no "best"', 2, lambda: sparsetrain.register(model, algo="best"))
@@ -185,6 +189,83 @@ def mistakes():
         expect("NaN or infinite" in str(error), f"not of a NaN: {error}")
     hook.close()
     hook.close()
+
+
+def host():
+    """Without a plugin a model on a GPU is trained as ever, after a warning of rank 0; or not, if that is what was asked for."""
+    os.environ["SPARSETRAIN_PLUGIN"] = "/nonexistent"
+    gpu_of, torch.cuda.device = sparsetrain._gpu_of, lambda gpu: contextlib.nullcontext()
+    found = []
+    for pretended in (None, torch.device("cuda", 0)):
+        sparsetrain._gpu_of = lambda model: pretended or gpu_of(model)
+        model = ddp()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            hook = sparsetrain.register(model, algo="gtopk", density=0.05, group_bytes=9000)
+        said = [str(one.message) for one in said if "sparsetrain" in str(one.message)]
+        expect(len(said) == (pretended is not None and dist.get_rank() == 0), f"warnings: {said}")
+        expect(all("gradients pass through host memory: SPARSETRAIN_PLUGIN names /nonexistent" in line for line in said), said)
+        train(model, range(STEPS))
+        found.append(digest(parameters(model)))
+        hook.close()
+    expect(found[0] == found[1], "other parameters")
+    refused("SPARSETRAIN_PLUGIN names /nonexistent", 2, lambda: sparsetrain.register(ddp(), algo="gtopk", device="cuda"))
+    sparsetrain._gpu_of = gpu_of
+    refused("do not lie on one GPU", 2, lambda: sparsetrain.register(ddp(), algo="gtopk", device="cuda"))
+    hook = sparsetrain.register(ddp(), algo="gtopk", device="cpu")
+    hook.close()
+
+
+class Part(torch.Tensor):
+    """A part of OnDevice: a copy of it, but what is copied to it goes there."""
+
+    def copy_(self, source):
+        kept = self.of.kept = source.clone()  # for as long as the copy may take
+        self.of.cuda.cudaMemcpyAsync(ctypes.c_void_p(self.at), ctypes.c_void_p(kept.data_ptr()), ctypes.c_size_t(4 * kept.numel()), 1, self.of.stream)
+        return self
+
+
+class OnDevice:
+    """What a vector on a GPU is to the hook, in the memory of the stand-in, by a stream on which nothing is done before somebody waits."""
+
+    def __init__(self, cuda, n):
+        self.cuda, self.n, self.stream, self.memory = cuda, n, ctypes.c_void_p(), ctypes.c_void_p()
+        expect(cuda.cudaStreamCreateWithFlags(ctypes.byref(self.stream), 1) == 0, "no stream")
+        expect(cuda.cudaMalloc(ctypes.byref(self.memory), ctypes.c_size_t(4 * n)) == 0, "no memory")
+
+    def data_ptr(self):
+        return self.memory.value
+
+    def numel(self):
+        return self.n
+
+    def __getitem__(self, part):
+        host, at = torch.zeros(part.stop - part.start), self.memory.value + 4 * part.start
+        self.cuda.cudaMemcpyAsync(ctypes.c_void_p(host.data_ptr()), ctypes.c_void_p(at), ctypes.c_size_t(4 * host.numel()), 2, self.stream)
+        self.cuda.cudaStreamSynchronize(self.stream)
+        found = host.as_subclass(Part)
+        found.of, found.at = self, at
+        return found
+
+
+def gpu(plugin):
+    """The way of a model on a GPU through the hook: the parameters of one on the host."""
+    os.environ["SPARSETRAIN_PLUGIN"] = plugin
+    found, zeros = [], torch.zeros
+    for on_gpu in (False, True):
+        model = ddp()
+        if on_gpu:
+            flat = OnDevice(ctypes.CDLL(plugin), parameters(model).numel())
+            torch.cuda.device = lambda gpu: contextlib.nullcontext()
+            torch.cuda.current_stream = lambda gpu: argparse.Namespace(cuda_stream=flat.stream.value)
+            torch.zeros = lambda *size, device=None, **more: flat if device is not None else zeros(*size, **more)
+            sparsetrain._gpu_of = lambda model: torch.device("cuda", 0)
+        hook = sparsetrain.register(model, algo="oktopk", density=0.05, tau=4, tau_prime=3, group_bytes=9000)
+        train(model, range(STEPS))
+        found.append((digest(parameters(model)), [digest(part) for part in hook.residual().values()]))
+        hook.close()
+    expect(found[0] == found[1], "other parameters, or another residual")
+    expect(flat.cuda.cudaFree(flat.memory) == 0, "cudaFree")
 
 
 def main():
