@@ -70,8 +70,8 @@ static bool rank_all(struct run *r, const struct device_ops *device, struct auto
     struct cost_case *cases;
     struct local_costs local = {0};
     if (!run_cut_gradient(r, e)) return false;
-    a->groups = (int)r->groups;
-    a->n = r->n - r->exempts;
+    a->groups = (int)r->path.groups;
+    a->n = r->model.n - r->path.exempts;
     a->k = density_to_k(r->options.density, a->n);
     if (a->measured && a->n > 0) {
         measure_local(r, device, a, rows);
@@ -93,8 +93,8 @@ struct trial {
 /* TURNS times as many steps as are tried until the first gradient comes again. */
 static void next_gradient(struct run *r, const struct trial *t, size_t step) {
     enum { TURNS = 2 };
-    const struct arena *a = &r->net->arena;
-    size_t n = r->n, from = step * (n / (TURNS * (AUTO_WARMUP + AUTO_STEPS)) + 1) % n;
+    const struct arena *a = &r->model.net->arena;
+    size_t n = r->model.n, from = step * (n / (TURNS * (AUTO_WARMUP + AUTO_STEPS)) + 1) % n;
     memcpy(t->host, t->drawn + from, (n - from) * sizeof *t->host);
     memcpy(t->host + n - from, t->drawn, from * sizeof *t->host);
     if (t->host != a->grad) a->device->to_device(a->grad, t->host, n * sizeof *t->host);
@@ -102,18 +102,19 @@ static void next_gradient(struct run *r, const struct trial *t, size_t step) {
 
 /* Seconds of a step on the slowest rank: the same number on all of them. */
 static double timed_step(struct run *r, const struct trial *t, size_t step) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     struct exchange_sum sum;
     next_gradient(r, t, step);
     a->device->sync();
     comm_barrier(r->comm);
     double begin = clock_now();
-    if (!exchange_run(&r->reducer.exchange, a->grad, density_to_k(r->options.density, r->n - r->exempts), &sum))
+    if (!exchange_run(&r->path.reducer.exchange, a->grad,
+                      density_to_k(r->options.density, r->model.n - r->path.exempts), &sum))
         die("--algo auto: %s found a number that is not finite", r->options.algo);
-    if (r->options.local_update && r->sparse)
-        exchange_combine(&r->reducer.exchange, &sum, a->grad);
+    if (r->options.local_update && r->path.sparse)
+        exchange_combine(&r->path.reducer.exchange, &sum, a->grad);
     else
-        exchange_mean(&r->reducer.exchange, &sum, a->grad);
+        exchange_mean(&r->path.reducer.exchange, &sum, a->grad);
     a->device->sync();
     double seconds = clock_now() - begin;
     comm_allreduce_f64(r->comm, &seconds, 1, COMM_MAX);
@@ -138,14 +139,14 @@ static bool try_one(struct run *r, const struct device_ops *device, const struct
 }
 
 static bool try_best(struct run *r, const struct device_ops *device, struct auto_choice *a, struct err *e) {
-    const struct arena *arena = &r->net->arena;
+    const struct arena *arena = &r->model.net->arena;
     struct trial t = {.host = arena->grad};
     struct pattern pattern;
     bool host = device_is_host(device);
     if (!pattern_open(&pattern, r->comm, "uniform", (uint64_t)r->options.seed, e)) return false;
-    t.drawn = mem_alloc(r->n, sizeof *t.drawn, "a made-up gradient");
-    if (!host) t.host = mem_pinned_alloc(r->n, sizeof *t.host, "a made-up gradient");
-    if (!pattern_gradient(&pattern, 0, r->n, t.drawn, e)) die("%s", e->text);
+    t.drawn = mem_alloc(r->model.n, sizeof *t.drawn, "a made-up gradient");
+    if (!host) t.host = mem_pinned_alloc(r->model.n, sizeof *t.host, "a made-up gradient");
+    if (!pattern_gradient(&pattern, 0, r->model.n, t.drawn, e)) die("%s", e->text);
     pattern_close(&pattern);
     bool good = true;
     a->tries = best_to_try(a->list, a->count, AUTO_TRIES, a->tried);
@@ -178,7 +179,7 @@ static bool choose(struct run *r, const struct device_ops *device, struct auto_c
 
 bool auto_choose(struct run *r, const struct device_ops *device, struct err *e) {
     double begin = clock_now();
-    struct auto_choice *a = r->choice = mem_zalloc(1, sizeof *a, "the choice of --algo auto");
+    struct auto_choice *a = r->job.choice = mem_zalloc(1, sizeof *a, "the choice of --algo auto");
     a->nodes = r->comm->nodes;
     a->ranks_per_node = step_ranks_per_node(r->comm);
     if (options_given(&r->options, "wire")) TABLE_FIND(wires, r->options.wire, a->only);

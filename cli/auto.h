@@ -26,8 +26,8 @@ struct auto_choice {
     double seconds; /* that all this took */
 };
 
-/* Collective. Replaces --algo auto in r->options by what was found, as if that had been asked for by name; r->choice
- * says why. False: a mistake of the user's, the same on all ranks. */
+/* Collective. Replaces --algo auto in r->options by what was found, as if that had been asked for by name;
+ * r->job.choice says why. False: a mistake of the user's, the same on all ranks. */
 bool auto_choose(struct run *r, const struct device_ops *device, struct err *e);
 void auto_close(struct auto_choice *choice);
 

@@ -9,18 +9,18 @@
 /* Every rank's parameters, on the host, to their average. */
 static void average(struct run *r, float *param) {
     float scale = 1.0f / (float)r->comm->size;
-    comm_allreduce_f32(r->comm, param, r->n, COMM_SUM);
-    for (size_t i = 0; i < r->n; i++) param[i] *= scale;
+    comm_allreduce_f32(r->comm, param, r->model.n, COMM_SUM);
+    for (size_t i = 0; i < r->model.n; i++) param[i] *= scale;
 }
 
 static float *parameters(const struct run *r) {
-    const struct arena *a = &r->net->arena;
-    return device_copy_to_host(a->device, a->param, r->n, "a copy of the parameters");
+    const struct arena *a = &r->model.net->arena;
+    return device_copy_to_host(a->device, a->param, r->model.n, "a copy of the parameters");
 }
 
 static void put(struct run *r, const float *param) {
-    const struct arena *a = &r->net->arena;
-    a->device->to_device(a->param, param, r->n * sizeof *param);
+    const struct arena *a = &r->model.net->arena;
+    a->device->to_device(a->param, param, r->model.n * sizeof *param);
 }
 
 void run_average(struct run *r) {
@@ -32,12 +32,12 @@ void run_average(struct run *r) {
     r->comm->traffic = traffic;
     put(r, param);
     mem_free(param);
-    r->averaged_at = r->step;
+    r->replicas.averaged_at = r->step;
     phase_enter(&r->phases, phase);
 }
 
 float *run_average_begin(struct run *r) {
-    if (!r->drifts || r->averaged_at == r->step) return NULL;
+    if (!r->replicas.drifts || r->replicas.averaged_at == r->step) return NULL;
     float *own = parameters(r), *mean = parameters(r);
     average(r, mean);
     put(r, mean);

@@ -14,16 +14,16 @@
 #include "cli/watching.h"
 
 static struct position position_of(const struct run *r) {
-    return (struct position){.run_id = r->id,
+    return (struct position){.run_id = r->job.id,
                              .step = r->step,
                              .ranks = (uint32_t)r->comm->size,
                              .rank = (uint32_t)r->comm->rank,
-                             .parameters = r->n,
-                             .optimiser_states = r->optimiser.n_state,
-                             .net_states = r->net->arena.n_state,
-                             .carried = r->net->arena.n_carry,
-                             .data_checksum = r->data_checksum,
-                             .averaged = r->averaged_at == r->step,
+                             .parameters = r->model.n,
+                             .optimiser_states = r->model.optimiser.n_state,
+                             .net_states = r->model.net->arena.n_state,
+                             .carried = r->model.net->arena.n_carry,
+                             .data_checksum = r->data.checksum,
+                             .averaged = r->replicas.averaged_at == r->step,
                              .start = r->log.start};
 }
 
@@ -71,17 +71,18 @@ static void own_add_array(struct own *own, const char *name, const struct device
 
 /* Room for all that this run has. */
 static void own_open(struct run *r, struct own *own) {
-    struct arena *a = &r->net->arena;
-    struct optimiser *o = &r->optimiser;
+    struct arena *a = &r->model.net->arena;
+    struct optimiser *o = &r->model.optimiser;
     *own = (struct own){0};
     own_add(own, "position", sizeof(struct position));
     own_add_array(own, "net state", a->device, a->state, a->n_state);
     if (a->n_carry > 0) own_add_array(own, "streams", a->device, a->carry, a->n_carry);
-    own_add(own, "exchange", exchange_state_bytes(&r->reducer.exchange));
-    if (r->options.momentum_correction) own_add_array(own, "velocity", a->device, r->correction.velocity.acc, r->n);
-    if (r->sparse) own_add(own, "residual", r->n * sizeof(float));
-    if (r->drifts) own_add_array(own, "own parameters", a->device, a->param, r->n);
-    if (r->drifts) own_add_array(own, "own optimiser", o->device, o->state, o->n_state);
+    own_add(own, "exchange", exchange_state_bytes(&r->path.reducer.exchange));
+    if (r->options.momentum_correction)
+        own_add_array(own, "velocity", a->device, r->path.correction.velocity.acc, r->model.n);
+    if (r->path.sparse) own_add(own, "residual", r->model.n * sizeof(float));
+    if (r->replicas.drifts) own_add_array(own, "own parameters", a->device, a->param, r->model.n);
+    if (r->replicas.drifts) own_add_array(own, "own optimiser", o->device, o->state, o->n_state);
 }
 
 static void own_close(struct own *own) {
@@ -101,17 +102,17 @@ static void own_move(struct run *r, struct own *own, const struct replica *m, bo
         size_t bytes = own->section[i].bytes;
         if (own->device[i] && load) own->device[i]->to_device(own->array[i], own->memory[i], bytes);
         if (load || !own->device[i]) continue;
-        const float *there = own->array[i] == r->net->arena.param  ? m->param
-                             : own->array[i] == r->optimiser.state ? m->moments
-                                                                   : NULL;
+        const float *there = own->array[i] == r->model.net->arena.param  ? m->param
+                             : own->array[i] == r->model.optimiser.state ? m->moments
+                                                                         : NULL;
         if (there && bytes > 0)
             memcpy(own->memory[i], there, bytes);
         else
             own->device[i]->to_host(own->memory[i], own->array[i], bytes);
     }
-    move_exchange_state(&r->reducer.exchange, own_find(own, "exchange"), load);
-    if (residual && load) r->reducer.store.ops->write(&r->reducer.store, 0, r->n, residual);
-    if (residual && !load) r->reducer.store.ops->read(&r->reducer.store, 0, r->n, residual);
+    move_exchange_state(&r->path.reducer.exchange, own_find(own, "exchange"), load);
+    if (residual && load) r->path.reducer.store.ops->write(&r->path.reducer.store, 0, r->model.n, residual);
+    if (residual && !load) r->path.reducer.store.ops->read(&r->path.reducer.store, 0, r->model.n, residual);
 }
 
 static bool write_rank(struct run *r, const struct replica *m, const char *dir, struct err *e) {
@@ -122,7 +123,7 @@ static bool write_rank(struct run *r, const struct replica *m, const char *dir, 
     own_open(r, &own);
     memcpy(own_find(&own, "position"), &position, sizeof position);
     own_move(r, &own, m, false);
-    if (r->drifts) own.section[own.count++] = (struct section){"own hashes", &m->hash, sizeof m->hash};
+    if (r->replicas.drifts) own.section[own.count++] = (struct section){"own hashes", &m->hash, sizeof m->hash};
     bool good = container_write(path, own.section, own.count, e);
     own_close(&own);
     return good;
@@ -132,14 +133,14 @@ static bool write_model(const struct run *r, const struct replica *m, const char
     char path[CHECKPOINT_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/model.ckpt", dir);
     struct position position = position_of(r);
-    const struct arena *a = &r->net->arena;
-    char *options = options_kept(&r->options), *layout = model_layout_text(a, &r->data);
+    const struct arena *a = &r->model.net->arena;
+    char *options = options_kept(&r->options), *layout = model_layout_text(a, &r->data.set);
     struct section sections[] = {{"position", &position, sizeof position},
                                  {"options", options, strlen(options) + 1},
                                  {"layout", layout, strlen(layout) + 1},
                                  {"hashes", &m->hash, sizeof m->hash},
                                  {"parameters", m->param, a->n * sizeof *m->param},
-                                 {"optimiser", m->moments, r->optimiser.n_state * sizeof *m->moments}};
+                                 {"optimiser", m->moments, r->model.optimiser.n_state * sizeof *m->moments}};
     bool good = container_write(path, sections, sizeof sections / sizeof *sections, e);
     mem_free(options);
     mem_free(layout);
@@ -148,18 +149,19 @@ static bool write_model(const struct run *r, const struct replica *m, const char
 
 size_t checkpoint_bytes(struct run *r, bool copy) {
     struct own own;
-    const size_t alike = (r->n + r->optimiser.n_state) * sizeof(float), model = r->comm->rank == 0 ? alike : 0;
+    const size_t alike = (r->model.n + r->model.optimiser.n_state) * sizeof(float),
+                 model = r->comm->rank == 0 ? alike : 0;
     size_t rank = 0;
     own_open(r, &own);
     for (size_t i = 0; i < own.count; i++) rank += own.section[i].bytes;
     own_close(&own);
-    return rank + (copy ? (device_is_host(r->net->arena.device) ? 0 : alike) : model);
+    return rank + (copy ? (device_is_host(r->model.net->arena.device) ? 0 : alike) : model);
 }
 
 /* What cleaning up has left, once and not at each checkpoint. */
 static void say_left(struct run *r, const struct err *left) {
-    if (!left->text[0] || strcmp(left->text, r->left.text) == 0) return;
-    r->left = *left;
+    if (!left->text[0] || strcmp(left->text, r->saved.left.text) == 0) return;
+    r->saved.left = *left;
     log_say(r, "%s", left->text);
 }
 
@@ -183,10 +185,10 @@ static void make_directory(const char *path, struct err *e) {
  * which would count among those that are kept. */
 static void tidy_older(struct run *r, const char *temporary, const char *aside, struct err *left) {
     const char *out = r->options.out;
-    const long long step = (long long)r->step, behind = r->damaged + 1;
+    const long long step = (long long)r->step, behind = r->saved.damaged + 1;
     checkpoint_remove(temporary, left);
     checkpoint_remove(aside, left);
-    if (r->damaged > 0) checkpoint_discard(out, (long long)r->checkpoint_last, step < behind ? step : behind, left);
+    if (r->saved.damaged > 0) checkpoint_discard(out, (long long)r->saved.last, step < behind ? step : behind, left);
     checkpoint_prune(out, step + 1, r->options.keep, r->options.keep_every, left);
     checkpoint_tidy(out, left); /* what that may have left */
 }
@@ -233,7 +235,7 @@ static bool write_all(struct run *r, const struct replica *m, struct err *e) {
         say_left(r, &left);
     }
     if (comm_agree(r->comm, e)) return false;
-    r->checkpoint_last = r->step;
+    r->saved.last = r->step;
     watching_saved(r);
     log_checkpoint(r, path, clock_now() - begin);
     log_flush(r, &r->trouble);
@@ -245,8 +247,8 @@ bool checkpoint_write(struct run *r, struct err *e) {
     struct replica m;
     char then[96] = "; no checkpoint of it is written";
     size_t used = strlen(then);
-    if (r->checkpoint_last != SIZE_MAX)
-        snprintf(then + used, sizeof then - used, ", the one of step %zu is kept", r->checkpoint_last);
+    if (r->saved.last != SIZE_MAX)
+        snprintf(then + used, sizeof then - used, ", the one of step %zu is kept", r->saved.last);
     replica_open(&m, r);
     replicas_compare(r, &m, then);
     bool good = write_all(r, &m, e);
@@ -266,14 +268,14 @@ bool checkpoint_is_of(const struct checkpoint *from, const struct net_size *size
 }
 
 static bool fits(const struct run *r, const struct checkpoint *from, const struct position *p, struct err *e) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     if (!checkpoint_is_of(from, &(struct net_size){a->n, a->n_state, a->n_carry, 0}, e)) return false;
-    if (p->optimiser_states != r->optimiser.n_state)
+    if (p->optimiser_states != r->model.optimiser.n_state)
         return err_set(e, "cannot resume: the checkpoint %s/model.ckpt has %llu states of an optimiser, this one %zu",
-                       from->path, (unsigned long long)p->optimiser_states, r->optimiser.n_state);
-    if (p->data_checksum != r->data_checksum)
+                       from->path, (unsigned long long)p->optimiser_states, r->model.optimiser.n_state);
+    if (p->data_checksum != r->data.checksum)
         return err_set(e, "cannot resume: the dataset differs from the one of the checkpoint (checksum %08x, now %08x)",
-                       p->data_checksum, r->data_checksum);
+                       p->data_checksum, r->data.checksum);
     return true;
 }
 
@@ -292,7 +294,7 @@ static bool find_hashes(const struct container *c, const char *section, struct w
 /* A file whose own numbers are not those that its hashes are of was made so, or spoilt in the memory that wrote it. */
 static bool holds(const struct run *r, const struct written *w, const float *param, const float *moments,
                   const char *path, struct err *e) {
-    const struct replica_hash is = replica_hash_of(param, r->n, moments, r->optimiser.n_state);
+    const struct replica_hash is = replica_hash_of(param, r->model.n, moments, r->model.optimiser.n_state);
     if (!w->known || (is.parameters == w->hash.parameters && is.optimiser == w->hash.optimiser)) return true;
     return err_set(e, "the checkpoint %s is damaged: its %s are not those that its hashes are of", path,
                    is.parameters == w->hash.parameters ? "optimiser's states" : "parameters");
@@ -305,10 +307,10 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
     if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
     bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e);
     *unfit = good && !fits(r, from, p, e);
-    good = good && !*unfit && container_get(&c, "parameters", param, r->n * sizeof *param, e) &&
-           container_get(&c, "optimiser", moments, r->optimiser.n_state * sizeof *moments, e) &&
-           checkpoint_check_finite(param, r->n, "parameters", c.path, e) &&
-           checkpoint_check_moments(moments, r->n, r->optimiser.ops, "optimiser", c.path, e) &&
+    good = good && !*unfit && container_get(&c, "parameters", param, r->model.n * sizeof *param, e) &&
+           container_get(&c, "optimiser", moments, r->model.optimiser.n_state * sizeof *moments, e) &&
+           checkpoint_check_finite(param, r->model.n, "parameters", c.path, e) &&
+           checkpoint_check_moments(moments, r->model.n, r->model.optimiser.ops, "optimiser", c.path, e) &&
            find_hashes(&c, "hashes", w, e) && holds(r, w, param, moments, c.path, e);
     container_close(&c);
     return good;
@@ -316,7 +318,7 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
 
 /* All numbers are such as a run leaves; what the exchange has is looked at once it is in its place. */
 static bool own_check(const struct run *r, const struct own *own, const char *path, struct err *e) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     for (size_t i = 0; i < own->count; i++) {
         const struct section *s = &own->section[i];
         const bool numbers = own->device[i] || strcmp(s->name, "residual") == 0;
@@ -325,20 +327,21 @@ static bool own_check(const struct run *r, const struct own *own, const char *pa
     }
     const float *state = own_find(own, "net state"), *moments = own_find(own, "own optimiser");
     return checkpoint_check_statistics(state, a->n_state, a->state_slice, a->state_slices, path, e) &&
-           (!moments || checkpoint_check_moments(moments, r->n, r->optimiser.ops, "own optimiser", path, e));
+           (!moments ||
+            checkpoint_check_moments(moments, r->model.n, r->model.optimiser.ops, "own optimiser", path, e));
 }
 
 static bool check_exchange(const struct run *r, const char *path, struct err *e) {
     struct err why = {0};
     uint64_t alike = 0;
-    return exchange_check_own(&r->reducer.exchange, &alike, &why) ||
+    return exchange_check_own(&r->path.reducer.exchange, &alike, &why) ||
            err_set(e, "the checkpoint %s is damaged: its section exchange: %.200s", path, why.text);
 }
 
 /* What each rank took is possible by itself; is it so together? Collective. */
 static bool check_alike(struct run *r, const struct checkpoint *from, struct err *e) {
     struct err why = {0};
-    return exchange_check(&r->reducer.exchange, &why) ||
+    return exchange_check(&r->path.reducer.exchange, &why) ||
            err_set(e, "the checkpoint %s is damaged: %.200s", from->path, why.text);
 }
 
@@ -357,7 +360,7 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
     const struct position *p = own_find(&own, "position");
     good = good && checkpoint_check_beside(p, model, r->comm->rank, c.path, "resume from", e) &&
            own_check(r, &own, c.path, e);
-    if (good && r->drifts)
+    if (good && r->replicas.drifts)
         good = find_hashes(&c, "own hashes", w, e) &&
                holds(r, w, own_find(&own, "own parameters"), own_find(&own, "own optimiser"), c.path, e);
     if (good) own_move(r, &own, NULL, true);
@@ -372,9 +375,9 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     struct position p = {0};
     uint64_t unfit = 0;
     struct written written = {0};
-    const struct arena *a = &r->net->arena;
-    float *param = mem_alloc(r->n, sizeof *param, "the parameters");
-    float *moments = mem_alloc(r->optimiser.n_state, sizeof *moments, "the optimiser's state");
+    const struct arena *a = &r->model.net->arena;
+    float *param = mem_alloc(r->model.n, sizeof *param, "the parameters");
+    float *moments = mem_alloc(r->model.optimiser.n_state, sizeof *moments, "the optimiser's state");
     if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &written, &unfit, e);
     bool failed = comm_agree(r->comm, e);
     comm_bcast(r->comm, 0, &unfit, sizeof unfit);
@@ -382,21 +385,22 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     if (!failed) {
         comm_bcast(r->comm, 0, &p, sizeof p);
         comm_bcast(r->comm, 0, &written, sizeof written);
-        comm_bcast(r->comm, 0, param, r->n * sizeof *param);
-        comm_bcast(r->comm, 0, moments, r->optimiser.n_state * sizeof *moments);
-        a->device->to_device(a->param, param, r->n * sizeof *param);
-        r->optimiser.device->to_device(r->optimiser.state, moments, r->optimiser.n_state * sizeof *moments);
+        comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
+        comm_bcast(r->comm, 0, moments, r->model.optimiser.n_state * sizeof *moments);
+        a->device->to_device(a->param, param, r->model.n * sizeof *param);
+        r->model.optimiser.device->to_device(r->model.optimiser.state, moments,
+                                             r->model.optimiser.n_state * sizeof *moments);
         load_rank(r, from, &p, &written, e);
         failed = comm_agree(r->comm, e) || !check_alike(r, from, e);
     }
     mem_free(param);
     mem_free(moments);
-    r->id = p.run_id;
+    r->job.id = p.run_id;
     r->step = r->first_step = (size_t)p.step;
-    r->checkpoint_last = r->dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
-    r->averaged_at = p.averaged ? r->step : SIZE_MAX;
+    r->saved.last = r->job.dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
+    r->replicas.averaged_at = p.averaged ? r->step : SIZE_MAX;
     r->log.start = p.start;
-    r->damaged = r->dir.elsewhere ? 0 : from->damaged;
-    optimiser_set_steps(&r->optimiser, p.step);
+    r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
+    optimiser_set_steps(&r->model.optimiser, p.step);
     return !failed;
 }

@@ -49,13 +49,13 @@ static bool check_out(struct run *r, struct err *e) {
     if (!log_check(r, e)) return false;
     char *dir = nearest(out);
     int reason = try_directory(dir);
-    if (statvfs(dir, &disk) == 0) r->dry.disk = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (statvfs(dir, &disk) == 0) r->job.dry.disk = (double)disk.f_bavail * (double)disk.f_frsize;
     mem_free(dir);
     if (reason) return err_with(e, err_of_errno(reason), "cannot write to --out %s: %s", out, strerror(reason));
-    if (r->dry.disk >= 2 * r->dry.checkpoint) return true;
+    if (r->job.dry.disk >= 2 * r->job.dry.checkpoint) return true;
     char need[32], there[32];
-    human_bytes(need, sizeof need, r->dry.checkpoint);
-    human_bytes(there, sizeof there, r->dry.disk);
+    human_bytes(need, sizeof need, r->job.dry.checkpoint);
+    human_bytes(there, sizeof there, r->job.dry.disk);
     return err_set(e, "a checkpoint takes %s, and two must fit: where --out %s is there are %s free", need, out, there);
 }
 
@@ -72,7 +72,7 @@ static bool check_files(struct run *r, struct err *e) {
     const struct options *o = &r->options;
     double bytes = (double)checkpoint_bytes(r, false);
     comm_allreduce_f64(r->comm, &bytes, 1, COMM_SUM);
-    r->dry.checkpoint = bytes;
+    r->job.dry.checkpoint = bytes;
     if (r->comm->rank == 0 && o->out[0]) check_out(r, e);
     if (r->comm->rank == 0 && o->record[0]) check_record(o->record, e);
     return !comm_agree(r->comm, e) && (!o->trace[0] || trace_file_open(&r->trace, r->comm, o->trace, e));
@@ -109,13 +109,13 @@ static bool check_memory(struct run *r, struct err *e) {
     if (comm_simulated() && r->comm->rank > 0) more = 0; /* all ranks are one process */
     double total = (double)(mem_resident() - mem_resident_shared()) + more;
     comm_allreduce_f64(r->comm, &total, 1, COMM_MAX);
-    r->dry.memory = total;
-    r->dry.free = (double)mem_available();
+    r->job.dry.memory = total;
+    r->job.dry.free = (double)mem_available();
     double here = need_here(r, more, &ranks);
-    if (r->dry.free > 0 && here > r->dry.free) {
+    if (r->job.dry.free > 0 && here > r->job.dry.free) {
         char need[32], there[32];
         human_bytes(need, sizeof need, here);
-        human_bytes(there, sizeof there, r->dry.free);
+        human_bytes(there, sizeof there, r->job.dry.free);
         err_set(e,
                 "the %d rank%s on %s may need %s more memory, and %s can be had there; take a smaller --batch or fewer "
                 "ranks on a node",
@@ -151,53 +151,55 @@ static struct cost allreduce_cost(const struct run *r, size_t n) {
 static void step_text(const struct run *r, double density, char text[96]) {
     const struct wire_ops *wire;
     TABLE_FIND(wires, r->options.wire, wire);
-    struct cost cost = step_cost(r, options_exchange(&r->options), wire, density_to_k(density, r->n - r->exempts));
-    const struct cost beside = allreduce_cost(r, r->exempts);
-    if (r->exempts) cost.words += beside.words, cost.alphas += beside.alphas;
+    struct cost cost =
+        step_cost(r, options_exchange(&r->options), wire, density_to_k(density, r->model.n - r->path.exempts));
+    const struct cost beside = allreduce_cost(r, r->path.exempts);
+    if (r->path.exempts) cost.words += beside.words, cost.alphas += beside.alphas;
     cost_text(&cost, text);
 }
 
 static void say_traffic(struct run *r) {
     const struct exchange_ops *ops = options_exchange(&r->options);
-    const struct cost all = allreduce_cost(r, r->n);
-    double first = density_largest(&r->density);
+    const struct cost all = allreduce_cost(r, r->model.n);
+    double first = density_largest(&r->path.density);
     char step[96], whole[96], warmup[160] = "";
     cost_text(&all, whole);
     if (r->comm->size == 1) log_say(r, "  traffic   none: there is one rank");
     if (r->comm->size == 1) return;
     if (!ops->drifts) {
         step_text(r, r->options.density, step);
-        if (r->sparse && first > r->options.density) {
+        if (r->path.sparse && first > r->options.density) {
             char text[96];
             step_text(r, first, text);
             snprintf(warmup, sizeof warmup, " (%s at density %g, in the warm-up)", text, first);
         }
         log_say(r, "  traffic   %s a step along the longest path%s%s%s; by the cost model", step, warmup,
-                r->sparse ? "; dense: " : "", r->sparse ? whole : "");
+                r->path.sparse ? "; dense: " : "", r->path.sparse ? whole : "");
     }
-    if (r->drifts)
+    if (r->replicas.drifts)
         log_say(r, "  traffic   %s every %lld steps, to average the parameters; by the cost model", whole,
                 (long long)r->options.average_every);
 }
 
 void dry_run_report(struct run *r) {
     char memory[32], data[32], there[32], device[96] = "", checkpoint[32], disk[32];
-    human_bytes(memory, sizeof memory, r->dry.memory);
-    human_bytes(data, sizeof data, (double)r->data.bytes);
-    human_bytes(there, sizeof there, r->dry.free);
+    human_bytes(memory, sizeof memory, r->job.dry.memory);
+    human_bytes(data, sizeof data, (double)r->data.set.bytes);
+    human_bytes(there, sizeof there, r->job.dry.free);
     say_traffic(r);
-    if (!device_is_host(r->net->arena.device)) {
+    if (!device_is_host(r->model.net->arena.device)) {
         char bytes[32];
-        size_t floats = r->optimiser.n_state + (r->sparse ? r->n : 0) + (r->options.momentum_correction ? r->n : 0);
-        human_bytes(bytes, sizeof bytes, (double)(net_device_bytes(r->net) + floats * sizeof(float)));
+        size_t floats = r->model.optimiser.n_state + (r->path.sparse ? r->model.n : 0) +
+                        (r->options.momentum_correction ? r->model.n : 0);
+        human_bytes(bytes, sizeof bytes, (double)(net_device_bytes(r->model.net) + floats * sizeof(float)));
         snprintf(device, sizeof device, "; on the device %s besides what its libraries take", bytes);
     }
     log_say(r, "  memory    up to %s on each rank, the dataset's %s %s%s; %s can be had", memory, data,
-            r->data_memory.shared ? "once per node" : "included", device,
-            r->dry.free > 0 ? there : "an unknown amount");
+            r->data.memory.shared ? "once per node" : "included", device,
+            r->job.dry.free > 0 ? there : "an unknown amount");
     if (r->options.out[0]) {
-        human_bytes(checkpoint, sizeof checkpoint, r->dry.checkpoint);
-        human_bytes(disk, sizeof disk, r->dry.disk);
+        human_bytes(checkpoint, sizeof checkpoint, r->job.dry.checkpoint);
+        human_bytes(disk, sizeof disk, r->job.dry.disk);
         log_say(r, "  disk      %s for each checkpoint, of which the newest %lld are kept; %s are free", checkpoint,
                 (long long)r->options.keep, disk);
     }

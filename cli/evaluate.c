@@ -17,19 +17,19 @@ static bool same_everywhere(struct comm *c, const float *value, size_t n) {
 }
 
 static float *statistics(const struct run *r) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     return device_copy_to_host(a->device, a->state, a->n_state, "the batch-norm statistics");
 }
 
 static void put_statistics(struct run *r, const float *state) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     a->device->to_device(a->state, state, a->n_state * sizeof *state);
 }
 
 /* What is an average already stays as it is, to the bit: so a checkpoint that was written after an evaluation gives
  * that evaluation again. */
 static void average_state(struct run *r) {
-    const size_t n = r->net->arena.n_state;
+    const size_t n = r->model.net->arena.n_state;
     if (r->comm->size == 1 || n == 0) return;
     float *state = statistics(r);
     if (!same_everywhere(r->comm, state, n)) {
@@ -52,18 +52,18 @@ static void add(struct sums *s, const struct net_result *result) {
 }
 
 static struct sums evaluate_images(struct run *r) {
-    const struct net_setup *s = &r->net->setup;
+    const struct net_setup *s = &r->model.net->setup;
     size_t batch = (size_t)s->batch, image = (size_t)s->channels * (size_t)s->height * (size_t)s->width, from, to;
     float *x = mem_pinned_alloc(batch * image, sizeof *x, "a test batch");
     int32_t *y = mem_pinned_alloc(batch, sizeof *y, "the labels of a test batch");
     struct sums sums = {{0, 0, 0}};
-    loader_share(r->data.test.count, r->comm->rank, r->comm->size, &from, &to);
+    loader_share(r->data.set.test.count, r->comm->rank, r->comm->size, &from, &to);
     log_evaluation_begin(r, (to - from + batch - 1) / batch);
     for (; from < to; from += batch) {
         int valid = (int)(to - from < batch ? to - from : batch);
         struct net_result result;
-        loader_fill_test(&r->data, from, valid, s->batch, x, y);
-        net_evaluate(r->net, x, y, valid, &result);
+        loader_fill_test(&r->data.set, from, valid, s->batch, x, y);
+        net_evaluate(r->model.net, x, y, valid, &result);
         add(&sums, &result);
         log_evaluation_unit(r);
         beat();
@@ -74,22 +74,23 @@ static struct sums evaluate_images(struct run *r) {
 }
 
 static size_t windows_of(const struct run *r, const struct text_set *text) {
-    return text_eval_windows(text->count, r->streams, r->net->setup.sequence);
+    return text_eval_windows(text->count, r->data.streams, r->model.net->setup.sequence);
 }
 
 /* Every word but the first, once; the states go on from window to window within a stream. */
 static struct sums evaluate_text(struct run *r, const struct text_set *text) {
-    const struct net_setup *s = &r->net->setup;
+    const struct net_setup *s = &r->model.net->setup;
     size_t rows = (size_t)net_rows(s), windows = windows_of(r, text);
     int32_t *token = mem_pinned_alloc(rows, sizeof *token, "a window of a text");
     int32_t *y = mem_pinned_alloc(rows, sizeof *y, "a window of a text");
     struct sums sums = {{0, 0, 0}};
-    net_carry_reset(r->net);
+    net_carry_reset(r->model.net);
     for (size_t window = 0; window < windows; window++) {
         struct net_result result;
-        int valid = text_eval_fill(text, r->first_stream, r->streams, s->batch, s->sequence, window, token, y);
+        int valid =
+            text_eval_fill(text, r->data.first_stream, r->data.streams, s->batch, s->sequence, window, token, y);
         if (valid == 0) break;
-        net_evaluate_tokens(r->net, token, y, valid, &result);
+        net_evaluate_tokens(r->model.net, token, y, valid, &result);
         add(&sums, &result);
         log_evaluation_unit(r);
         beat();
@@ -108,10 +109,10 @@ static void score_images(struct run *r, struct scores *scores) {
 
 /* The streams that are being trained on go on afterwards where they were. */
 static void score_text(struct run *r, struct scores *scores) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     float *carry = device_copy_to_host(a->device, a->carry, a->n_carry, "the states of the streams");
-    log_evaluation_begin(r, windows_of(r, &r->data.valid_text) + windows_of(r, &r->data.test_text));
-    struct sums valid = evaluate_text(r, &r->data.valid_text), test = evaluate_text(r, &r->data.test_text);
+    log_evaluation_begin(r, windows_of(r, &r->data.set.valid_text) + windows_of(r, &r->data.set.test_text));
+    struct sums valid = evaluate_text(r, &r->data.set.valid_text), test = evaluate_text(r, &r->data.set.test_text);
     a->device->to_device(a->carry, carry, a->n_carry * sizeof *carry);
     mem_free(carry);
     comm_allreduce_f64(r->comm, valid.value, 3, COMM_SUM);
@@ -125,7 +126,7 @@ void run_evaluate(struct run *r, bool keep, struct scores *scores) {
     watching_enter(r, ACTIVITY_EVALUATION, r->step);
     float *own = run_average_begin(r), *state = keep ? statistics(r) : NULL;
     average_state(r);
-    if (r->text)
+    if (r->data.text)
         score_text(r, scores);
     else
         score_images(r, scores);

@@ -70,10 +70,10 @@ static void share_streams(struct run *r, uint32_t ranks) {
     size_t first, behind;
     if (options_dataset(o->data, &where)->kind != DATA_TEXT) return;
     size_t size = (size_t)r->comm->size;
-    r->streams = (size_t)o->batch * (options_given(o, "batch") ? size : ranks);
-    loader_share(r->streams, r->comm->rank, r->comm->size, &first, &behind);
+    r->data.streams = (size_t)o->batch * (options_given(o, "batch") ? size : ranks);
+    loader_share(r->data.streams, r->comm->rank, r->comm->size, &first, &behind);
     bool any = behind > first;
-    r->first_stream = any ? first : r->streams;
+    r->data.first_stream = any ? first : r->data.streams;
     o->batch = any ? (int64_t)(behind - first) : 1;
 }
 
@@ -81,12 +81,12 @@ static void share_streams(struct run *r, uint32_t ranks) {
 
 /* Other data by mistake would be other scores without a word. */
 static bool same_data(const struct run *r, const struct checkpoint_model *m, struct err *e) {
-    if (options_given(&r->options, "data") || r->data_checksum == m->position.data_checksum) return true;
+    if (options_given(&r->options, "data") || r->data.checksum == m->position.data_checksum) return true;
     return err_set(
         e,
         "evaluate: the dataset differs from the one of the checkpoint (checksum %08x, now %08x); give --data "
         "if that is meant",
-        m->position.data_checksum, r->data_checksum);
+        m->position.data_checksum, r->data.checksum);
 }
 
 /* The run with the model in it; everything is opened. */
@@ -96,11 +96,11 @@ static bool load(struct run *r, struct checkpoint_model *m, struct err *e) {
     if (comm_agree(r->comm, e)) return false;
     if (as_it_was) checkpoint_model_rank(m, r->comm->rank, e);
     if (comm_agree(r->comm, e)) return false;
-    checkpoint_model_put(m, r->net, e);
+    checkpoint_model_put(m, r->model.net, e);
     if (comm_agree(r->comm, e)) return false;
     r->step = (size_t)m->position.step;
-    r->drifts = drifted && as_it_was; /* run_evaluate averages, as it did in the run */
-    r->averaged_at = SIZE_MAX;
+    r->replicas.drifts = drifted && as_it_was; /* run_evaluate averages, as it did in the run */
+    r->replicas.averaged_at = SIZE_MAX;
     return true;
 }
 
@@ -116,12 +116,12 @@ static bool open(struct run *r, struct checkpoint_model *m, const struct request
 /* -- what is said ---------------------------------------------------------------------------------------------- */
 
 static void print_text(const struct run *r, const struct checkpoint_model *m, const struct scores *s) {
-    const struct dataset *d = &r->data;
+    const struct dataset *d = &r->data.set;
     printf("sparsetrain: %s after step %zu, from %s, on %s; %d rank%s\n", r->options.model, r->step, m->at.path,
-           r->net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
-    if (r->text) {
+           r->model.net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
+    if (r->data.text) {
         printf("  data                %s: %zu validation and %zu test words, in %zu streams\n", d->ops->name,
-               d->valid_text.count, d->test_text.count, r->streams);
+               d->valid_text.count, d->test_text.count, r->data.streams);
         printf("  valid perplexity    %12.2f\n", exp(s->valid_loss));
         printf("  test perplexity     %12.2f\n", exp(s->test_loss));
     } else {
@@ -142,16 +142,16 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     json_integer(&j, "step", (int64_t)r->step);
     json_string(&j, "model", r->options.model);
     json_string(&j, "data", r->options.data);
-    json_boolean(&j, "same_data", r->data_checksum == m->position.data_checksum);
+    json_boolean(&j, "same_data", r->data.checksum == m->position.data_checksum);
     json_integer(&j, "ranks", r->comm->size);
-    json_string(&j, "device", r->net->setup.device->label());
-    if (r->text) {
-        json_integer(&j, "streams", (int64_t)r->streams);
-        json_integer(&j, "valid_words", (int64_t)r->data.valid_text.count);
-        json_integer(&j, "test_words", (int64_t)r->data.test_text.count);
+    json_string(&j, "device", r->model.net->setup.device->label());
+    if (r->data.text) {
+        json_integer(&j, "streams", (int64_t)r->data.streams);
+        json_integer(&j, "valid_words", (int64_t)r->data.set.valid_text.count);
+        json_integer(&j, "test_words", (int64_t)r->data.set.test_text.count);
     } else {
         json_integer(&j, "batch", r->options.batch);
-        json_integer(&j, "test_images", (int64_t)r->data.test.count);
+        json_integer(&j, "test_images", (int64_t)r->data.set.test.count);
     }
     log_scores(r, s, &j);
     json_number(&j, "seconds", seconds);

@@ -10,31 +10,31 @@
 static void clip_own(struct run *r) {
     const int P = r->comm->size;
     double limit = clip_local_limit(r->options.clip_norm * P, P);
-    r->row.gradient_norm = clip_gradient(&r->reducer.store, r->net->arena.grad, r->n, limit);
+    r->now.row.gradient_norm = clip_gradient(&r->path.reducer.store, r->model.net->arena.grad, r->model.n, limit);
 }
 
 /* Ok-Topk's Algorithm 2, line 4: acc = residual + lr grad, and w = w - u/P. What waits in the residual keeps the rate
  * of the step that it is of. The optimiser multiplies by the rate of its own step, which is therefore taken out of the
  * mean again: so clipping, momentum and weight decay are what they are without. A dense step leaves no residual. */
 static bool folds(const struct run *r) {
-    return r->options.fold_lr && r->exchange_now->ops->sparse;
+    return r->options.fold_lr && r->now.exchange->ops->sparse;
 }
 
 static void scale(struct run *r, size_t from, size_t to, double by) {
-    struct store part = r->reducer.store;
+    struct store part = r->path.reducer.store;
     part.n = to - from;
-    part.ops->scale(&part, r->net->arena.grad + from, (float)by);
+    part.ops->scale(&part, r->model.net->arena.grad + from, (float)by);
 }
 
 void gradient_before(struct run *r, size_t from) {
-    float *grad = r->net->arena.grad;
+    float *grad = r->model.net->arena.grad;
     const bool clips = options_clip_local(&r->options), corrects = r->options.momentum_correction;
-    if (r->corrected <= from || (!clips && !corrects && !folds(r))) return;
+    if (r->now.corrected <= from || (!clips && !corrects && !folds(r))) return;
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
     if (clips) clip_own(r);
-    if (corrects) correction_apply(&r->correction, grad, from, r->corrected);
-    if (folds(r)) scale(r, from, r->corrected, r->row.lr);
-    r->corrected = from;
+    if (corrects) correction_apply(&r->path.correction, grad, from, r->now.corrected);
+    if (folds(r)) scale(r, from, r->now.corrected, r->now.row.lr);
+    r->now.corrected = from;
     phase_enter(&r->phases, phase);
 }
 
@@ -43,13 +43,14 @@ void gradient_before(struct run *r, size_t from) {
 void gradient_delivered(struct run *r, const struct exchange_sum *sum) {
     if (!r->options.momentum_masking || !sum->sparse) return;
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
-    correction_mask(&r->correction, sum->delivered);
+    correction_mask(&r->path.correction, sum->delivered);
     phase_enter(&r->phases, phase);
 }
 
 void gradient_mean(struct run *r) {
     const struct options *o = &r->options;
-    if (folds(r)) scale(r, 0, r->n, 1 / r->row.lr);
+    if (folds(r)) scale(r, 0, r->model.n, 1 / r->now.row.lr);
     if (o->clip_norm > 0 && !options_clip_local(o))
-        r->row.gradient_norm = clip_gradient(&r->reducer.store, r->net->arena.grad, r->n, o->clip_norm);
+        r->now.row.gradient_norm =
+            clip_gradient(&r->path.reducer.store, r->model.net->arena.grad, r->model.n, o->clip_norm);
 }

@@ -87,8 +87,8 @@ static void write_phases(struct json *j, const double phase[PHASE_COUNT]) {
 }
 
 static void write_data(const struct run *r, struct json *j) {
-    const struct dataset *d = &r->data;
-    if (!r->text) {
+    const struct dataset *d = &r->data.set;
+    if (!r->data.text) {
         json_integer(j, "train_images", (int64_t)d->train.count);
         json_integer(j, "test_images", (int64_t)d->test.count);
         return;
@@ -103,21 +103,21 @@ static void write_data(const struct run *r, struct json *j) {
 /* Where the schedules come to, in epochs, which a run that is short or stopped early may not reach. */
 static void write_schedules(const struct run *r, struct json *j) {
     json_number(j, "run_epochs", run_epoch(r, r->steps));
-    if (r->sparse) json_number(j, "density_from", density_settled(&r->density, run_epoch(r, 1)));
-    json_number(j, "lr_from", r->comm->size > 1 ? r->lr.warmup : 0);
+    if (r->path.sparse) json_number(j, "density_from", density_settled(&r->path.density, run_epoch(r, 1)));
+    json_number(j, "lr_from", r->comm->size > 1 ? r->model.lr.warmup : 0);
     json_array(j, "lr_changes");
-    for (int i = 0; i < r->lr.boundaries; i++) json_number(j, NULL, r->lr.boundary[i]);
+    for (int i = 0; i < r->model.lr.boundaries; i++) json_number(j, NULL, r->model.lr.boundary[i]);
     json_end(j);
 }
 
 /* No key of it may be "step", by which a resumed run looks for rows that it has to drop. */
 static void write_origin(const struct run *r, struct json *j) {
     char id[24];
-    if (!r->origin.path[0]) return;
-    snprintf(id, sizeof id, "%016llx", (unsigned long long)r->origin.run_id);
-    json_string(j, "init_from", r->origin.path);
+    if (!r->job.origin.path[0]) return;
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)r->job.origin.run_id);
+    json_string(j, "init_from", r->job.origin.path);
     json_string(j, "init_run", id);
-    json_integer(j, "init_step", (int64_t)r->origin.step);
+    json_integer(j, "init_step", (int64_t)r->job.origin.step);
 }
 
 static void write_header(struct run *r) {
@@ -125,7 +125,7 @@ static void write_header(struct run *r) {
     char when[32], id[24];
     time_t now = time(NULL);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    snprintf(id, sizeof id, "%016llx", (unsigned long long)r->id);
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)r->job.id);
     json_integer(j, "schema", LOG_SCHEMA);
     json_string(j, "run", id);
     json_string(j, "started", when);
@@ -133,33 +133,33 @@ static void write_header(struct run *r) {
     json_integer(j, "nodes", r->comm->nodes);
     json_string(j, "host", comm_host());
     json_integer(j, "cores", sysconf(_SC_NPROCESSORS_ONLN));
-    json_string(j, "device", r->net->setup.device->label());
-    json_string(j, "device_about", r->net->setup.device->describe());
+    json_string(j, "device", r->model.net->setup.device->label());
+    json_string(j, "device_about", r->model.net->setup.device->describe());
     json_integer(j, "steps", (int64_t)r->steps);
-    json_integer(j, "parameters", (int64_t)r->n);
+    json_integer(j, "parameters", (int64_t)r->model.n);
     write_schedules(r, j);
     write_data(r, j);
-    json_string(j, "data_source", r->data.source);
+    json_string(j, "data_source", r->data.set.source);
     char crc[16];
-    snprintf(crc, sizeof crc, "%08x", r->data_checksum);
+    snprintf(crc, sizeof crc, "%08x", r->data.checksum);
     json_string(j, "data_crc32", crc);
-    json_boolean(j, "data_shared", r->data_memory.shared);
+    json_boolean(j, "data_shared", r->data.memory.shared);
     if (r->first_step) json_integer(j, "resumed_at", (int64_t)r->first_step);
     if (run_is_prefix(r)) json_integer(j, "stops_at", (int64_t)r->stop);
     write_origin(r, j);
-    if (r->choice) json_string(j, "algo_asked", "auto");
+    if (r->job.choice) json_string(j, "algo_asked", "auto");
     char ignored[OPTION_TEXT_MAX];
     options_ignored(&r->options, ignored, sizeof ignored);
     if (ignored[0]) json_string(j, "ignored", ignored);
     options_json(&r->options, j);
-    version_json(j, r->net->setup.device);
+    version_json(j, r->model.net->setup.device);
     end_row(&r->log);
 }
 
 /* Of --algo auto: what was chosen, and why. */
 static void write_choice(struct run *r) {
-    if (!r->choice) return;
-    auto_json(r->choice, begin_row(&r->log, "auto"));
+    if (!r->job.choice) return;
+    auto_json(r->job.choice, begin_row(&r->log, "auto"));
     end_row(&r->log);
 }
 
@@ -291,11 +291,11 @@ static void take_step(struct run *r, const struct row *row, size_t stride, size_
     json_integer(j, "k", (int64_t)row->k);
     write_spread(j, "local_nnz", nnz, P);
     json_integer(j, "global_nnz", (int64_t)row->global_nnz);
-    json_number(j, "density_real", (nnz.sum / P + row->exempt_nnz) / (double)r->n);
+    json_number(j, "density_real", (nnz.sum / P + row->exempt_nnz) / (double)r->model.n);
     json_number(j, "mass_lost", mass.sum);
-    if (r->reducer.selector) write_thresholds(r, j, row, P, stride);
+    if (r->path.reducer.selector) write_thresholds(r, j, row, P, stride);
     if (!isnan(row->xi)) json_number(j, "xi", row->xi);
-    if (r->reducer.exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
+    if (r->path.reducer.exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
     write_spread(j, "bytes_sent", sent, P);
     write_spread(j, "bytes_received", received, P);
     write_spread(j, "messages_sent", messages, P);
@@ -355,14 +355,14 @@ static void meet(struct run *r, bool *stop) {
 /* Said once. Slower is all that it is. */
 static void say_plain_passes(struct run *r) {
     const char *why;
-    if (r->log.said_plain || net_graphs(r->net, &why) != NET_GRAPHS_FAILED) return;
+    if (r->log.said_plain || net_graphs(r->model.net, &why) != NET_GRAPHS_FAILED) return;
     r->log.said_plain = true;
     log_warn(r, "passes cannot be recorded on this GPU, and run call by call: %s", why);
 }
 
 void log_step(struct run *r, bool must_meet, bool *stop) {
     struct log *l = &r->log;
-    l->rows[l->count++] = r->row;
+    l->rows[l->count++] = r->now.row;
     say_plain_passes(r);
     if (must_meet || l->count >= l->interval) meet(r, stop);
 }
@@ -372,7 +372,7 @@ void log_step(struct run *r, bool must_meet, bool *stop) {
 void log_scores(const struct run *r, const struct scores *scores, struct json *j) {
     json_number(j, "test_loss", scores->test_loss);
     json_number(j, "test_accuracy", scores->test_accuracy);
-    if (!r->text) return;
+    if (!r->data.text) return;
     json_number(j, "test_perplexity", exp(scores->test_loss));
     json_number(j, "valid_loss", scores->valid_loss);
     json_number(j, "valid_perplexity", exp(scores->valid_loss));
@@ -395,7 +395,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
 }
 
 void log_slices(struct run *r, const double *nonzero, const double *sent, const double *global) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     struct json *j = begin_row(&r->log, "slices");
     const double P = r->comm->size;
     json_integer(j, "step", (int64_t)r->step);
@@ -423,22 +423,22 @@ void log_checkpoint(struct run *r, const char *path, double seconds) {
 
 double log_dense_bytes(const struct run *r) {
     double P = r->comm->size;
-    return 8.0 * (double)r->n * (P - 1) / P;
+    return 8.0 * (double)r->model.n * (P - 1) / P;
 }
 
 /* peak, private: of the largest rank [bytes] */
 static void write_memory(const struct run *r, const double memory[2], struct json *j) {
     json_number(j, "memory_peak_max", memory[0]);
     json_number(j, "memory_private_max", memory[1]);
-    json_integer(j, "data_bytes", (int64_t)r->data.bytes);
-    json_boolean(j, "data_shared", r->data_memory.shared);
+    json_integer(j, "data_bytes", (int64_t)r->data.set.bytes);
+    json_boolean(j, "data_shared", r->data.memory.shared);
 }
 
 void log_summary(struct run *r, uint64_t parameters_hash) {
     struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1;
     const char *why;
-    const enum net_graphs graphs = net_graphs(r->net, &why);
+    const enum net_graphs graphs = net_graphs(r->model.net, &why);
     double plain = graphs != NET_GRAPHS_USED; /* on some rank */
     comm_allreduce_f64(r->comm, &plain, 1, COMM_MAX);
     double memory[2] = {(double)mem_resident_peak(), (double)(mem_resident() - mem_resident_shared())};
@@ -457,10 +457,11 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_number(j, "start_accuracy", r->log.start.test_accuracy);
     json_number(j, "train_seconds", t->seconds);
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
-    json_number(j, r->text ? "words_per_second" : "images_per_second", t->seconds > 0 ? t->samples / t->seconds : 0);
+    json_number(j, r->data.text ? "words_per_second" : "images_per_second",
+                t->seconds > 0 ? t->samples / t->seconds : 0);
     json_number(j, "step_seconds", t->seconds / steps);
     if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
-    if (r->reducer.exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
+    if (r->path.reducer.exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
     json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
     json_number(j, "bytes_received_per_step", t->bytes_received / steps);
     json_number(j, "messages_sent_per_step", t->messages_sent / steps);

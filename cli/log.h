@@ -97,8 +97,8 @@ void log_close(struct run *r);
 /* When a run ends before its first step: a log that log_open has made goes, so that the run can be started again. */
 void log_abandon(struct run *r);
 
-/* Takes r->row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal, or there
- * is r->trouble, as there is where the rows cannot be written. */
+/* Takes r->now.row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal, or
+ * there is r->trouble, as there is where the rows cannot be written. */
 void log_step(struct run *r, bool meet, bool *stop);
 
 /* The members of an evaluation, in its row, in the summary and in what `evaluate --json` prints. */

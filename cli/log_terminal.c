@@ -104,7 +104,7 @@ static void take_notes(const struct run *r, struct notes *n) {
     double loss = t->loss / t->loss_samples;
     snprintf(n->text[0], NOTE, "step %zu/%zu", r->step, r->stop);
     snprintf(n->text[1], NOTE, "loss %.3f", loss);
-    if (r->text)
+    if (r->data.text)
         snprintf(n->text[2], NOTE, "perplexity %.1f", exp(loss));
     else
         snprintf(n->text[2], NOTE, "accuracy %4.1f%%", 100 * t->correct / t->loss_samples);
@@ -151,8 +151,8 @@ void log_evaluation_begin(struct run *r, size_t units) {
 
 /* "10000 test images" */
 static void evaluated_text(const struct run *r, char *text, size_t size) {
-    const struct dataset *d = &r->data;
-    if (r->text)
+    const struct dataset *d = &r->data.set;
+    if (r->data.text)
         snprintf(text, size, "%zu validation and %zu test words", d->valid_text.count, d->test_text.count);
     else
         snprintf(text, size, "%zu test images", d->test.count);
@@ -178,9 +178,9 @@ void log_say_scores(struct run *r, const struct scores *scores, double train_los
     char where[64], train[48] = "";
     snprintf(where, sizeof where, "epoch %.2f  step %zu", run_epoch(r, r->step), r->step);
     if (r->log.totals.loss_samples > 0)
-        snprintf(train, sizeof train, r->text ? "  train perplexity %.2f" : "  train loss %.3f",
-                 r->text ? exp(train_loss) : train_loss);
-    if (r->text)
+        snprintf(train, sizeof train, r->data.text ? "  train perplexity %.2f" : "  train loss %.3f",
+                 r->data.text ? exp(train_loss) : train_loss);
+    if (r->data.text)
         log_say(r, "%s%s  valid perplexity %.2f  test perplexity %.2f", where, train, exp(scores->valid_loss),
                 exp(scores->test_loss));
     else

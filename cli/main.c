@@ -88,7 +88,7 @@ static int train(int argc, char **argv, int first) {
     if (comm_agree(c, &e)) return give_up(c, &e);
     static struct run r; /* large */
     if (!run_open(&r, &o, argv[0], c, &e)) return give_up(c, &e);
-    if (r.complete) return finish_complete(&r);
+    if (r.job.complete) return finish_complete(&r);
     report_begin(&r);
     if (r.options.dry_run) return finish_dry(&r);
     run_train(&r, &status, &e);

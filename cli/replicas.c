@@ -8,11 +8,11 @@
 #include "base/mem.h"
 
 bool run_replicas_same(const struct run *r) {
-    return !r->drifts || r->averaged_at == r->step;
+    return !r->replicas.drifts || r->replicas.averaged_at == r->step;
 }
 
 bool run_drifts_by_node(const struct run *r) {
-    return r->options.local_update && r->reducer.exchange.ops->by_node;
+    return r->options.local_update && r->path.reducer.exchange.ops->by_node;
 }
 
 /* -- one replica --------------------------------------------------------------------------------------------------- */
@@ -28,11 +28,11 @@ struct replica_hash replica_hash_of(const float *param, size_t n, const float *m
 }
 
 void replica_open(struct replica *m, const struct run *r) {
-    const struct arena *a = &r->net->arena;
-    const struct optimiser *o = &r->optimiser;
-    m->param = in_host_memory(a->device, a->param, r->n, &m->copies[0]);
+    const struct arena *a = &r->model.net->arena;
+    const struct optimiser *o = &r->model.optimiser;
+    m->param = in_host_memory(a->device, a->param, r->model.n, &m->copies[0]);
     m->moments = in_host_memory(o->device, o->state, o->n_state, &m->copies[1]);
-    m->hash = replica_hash_of(m->param, r->n, m->moments, o->n_state);
+    m->hash = replica_hash_of(m->param, r->model.n, m->moments, o->n_state);
 }
 
 void replica_close(struct replica *m) {
@@ -67,7 +67,7 @@ struct share {
 static struct share share_of(const struct run *r, const struct replica_hash *hash) {
     const int64_t node = run_drifts_by_node(r) ? r->comm->node : NOBODY;
     return (struct share){{hash->parameters, hash->optimiser},
-                          {run_replicas_same(r) ? EVERYBODY : node, r->drifts ? node : EVERYBODY}};
+                          {run_replicas_same(r) ? EVERYBODY : node, r->replicas.drifts ? node : EVERYBODY}};
 }
 
 static int first_of_group(const struct share *all, int rank, enum kind kind) {
@@ -122,7 +122,7 @@ static _Noreturn void differ(const struct run *r, const struct share *all, int r
 void replicas_compare(struct run *r, const struct replica *m, const char *then) {
     const int P = r->comm->size;
     const struct share mine = share_of(r, &m->hash);
-    if (r->compared_at == r->step + 1) return;
+    if (r->replicas.compared_at == r->step + 1) return;
     struct share *all = mem_alloc((size_t)P, sizeof *all, "the hashes of all ranks' parameters");
     comm_allgather(r->comm, &mine, sizeof mine, all);
     for (enum kind kind = PARAMETERS; kind < KINDS; kind++) {
@@ -131,13 +131,13 @@ void replicas_compare(struct run *r, const struct replica *m, const char *then) 
         if (rank >= 0) comm_barrier(r->comm);
     }
     mem_free(all);
-    r->compared_at = r->step + 1;
-    r->hash = m->hash;
+    r->replicas.compared_at = r->step + 1;
+    r->replicas.hash = m->hash;
 }
 
 uint64_t run_check_replicas(struct run *r) {
     struct replica m;
-    if (r->compared_at == r->step + 1) return r->hash.parameters;
+    if (r->replicas.compared_at == r->step + 1) return r->replicas.hash.parameters;
     replica_open(&m, r);
     replicas_compare(r, &m, "");
     replica_close(&m);

@@ -14,7 +14,7 @@
 
 /* Of this rank, in host memory: where they lie, or copies; and their hashes. */
 struct replica {
-    const float *param, *moments; /* [r->n], [r->optimiser.n_state] */
+    const float *param, *moments; /* [r->model.n], [r->model.optimiser.n_state] */
     float *copies[2];
     struct replica_hash hash;
 };

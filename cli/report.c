@@ -30,12 +30,12 @@ static void say_device(struct run *r, const struct device_ops *device) {
 }
 
 static void say_data(struct run *r) {
-    const struct dataset *d = &r->data;
-    const char *where = r->data_memory.shared ? "once per node" : "on each rank";
+    const struct dataset *d = &r->data.set;
+    const char *where = r->data.memory.shared ? "once per node" : "on each rank";
     char memory[32], entropy[64] = "";
     human_bytes(memory, sizeof memory, (double)d->bytes);
     if (d->entropy > 0) snprintf(entropy, sizeof entropy, "; no model has a perplexity below %.2f", exp(d->entropy));
-    if (r->text)
+    if (r->data.text)
         log_say(r, "  data      %s: %zu training, %zu validation and %zu test words of %d from %s (%s %s)%s",
                 d->ops->name, d->train_text.count, d->valid_text.count, d->test_text.count, d->classes, d->source,
                 memory, where, entropy);
@@ -67,7 +67,7 @@ static void prefix_text(const struct run *r, char *text, size_t size) {
 static void length_text(const struct run *r, char *text, size_t size) {
     const struct options *o = &r->options;
     char rows[64], prefix[64], times[48] = "";
-    if (r->text)
+    if (r->data.text)
         snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch, (long long)o->bptt);
     else
         snprintf(rows, sizeof rows, "%d x %lld images", r->comm->size, (long long)o->batch);
@@ -93,15 +93,15 @@ static struct course course_of(const struct run *r, size_t skipped) {
 
 /* Of what is selected. */
 static void say_density(struct run *r) {
-    const size_t dense = r->density.dense_steps;
+    const size_t dense = r->path.density.dense_steps;
     const struct course course = course_of(r, dense);
     char density[160], before[96] = "";
-    if (!r->sparse) return;
+    if (!r->path.sparse) return;
     bool later = r->step < dense;
     if (later)
         snprintf(before, sizeof before, "1 in the first %zu steps%s, then ", dense,
                  r->stop <= dense ? ", all that this run has" : "");
-    schedule_density(&r->density, r->n - r->exempts, later, &course, density, sizeof density);
+    schedule_density(&r->path.density, r->model.n - r->path.exempts, later, &course, density, sizeof density);
     log_say(r, "  density   %s%s", before, density);
 }
 
@@ -112,21 +112,21 @@ static void say_training(struct run *r) {
     method_text(o, method, sizeof method);
     length_text(r, length, sizeof length);
     if (o->dropout > 0) snprintf(dropout, sizeof dropout, "dropout %g, ", o->dropout);
-    schedule_rate(&r->lr, r->comm->size, &course, rate, sizeof rate);
+    schedule_rate(&r->model.lr, r->comm->size, &course, rate, sizeof rate);
     log_say(r, "  training  %s, %s, weight decay %g, %sseed %lld", length, method, o->weight_decay, dropout,
             (long long)o->seed);
     log_say(r, "  rate      %s", rate);
 }
 
 static void say_choice(struct run *r) {
-    if (!r->choice) return;
-    char *text = auto_text(r->choice);
+    if (!r->job.choice) return;
+    char *text = auto_text(r->job.choice);
     log_say(r, "  auto      %s", text);
     mem_free(text);
 }
 
 static void say_alone(struct run *r) {
-    char *program = shell_quote(r->program);
+    char *program = shell_quote(r->job.program);
     log_say(r, "  ranks     one, which exchanges nothing; mpirun -np P %s ... has P", program);
     mem_free(program);
 }
@@ -135,17 +135,17 @@ static void say_exchange(struct run *r) {
     const struct options *o = &r->options;
     char exchange[512];
     size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
-    if (r->sparse)
+    if (r->path.sparse)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
-                                 r->reducer.selector ? o->select : "its own", o->wire);
+                                 r->path.reducer.selector ? o->select : "its own", o->wire);
     if (strcmp(o->select_scope, "layer") == 0)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", slice by slice");
-    if (r->exempts)
-        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %zu entries dense", r->exempts);
-    if (r->groups)
-        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", in %zu groups of layers", r->groups);
+    if (r->path.exempts)
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %zu entries dense", r->path.exempts);
+    if (r->path.groups)
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", in %zu groups of layers", r->path.groups);
     if (o->fold_lr) used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", learning rate folded in");
-    if (r->drifts)
+    if (r->replicas.drifts)
         snprintf(exchange + used, sizeof exchange - used, "%s; parameters averaged every %lld steps",
                  !o->local_update        ? ""
                  : run_drifts_by_node(r) ? ", local update of each node"
@@ -166,8 +166,8 @@ void report_complete(struct run *r) {
 
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
-    const struct device_ops *device = r->net->setup.device;
-    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->n, device->label(),
+    const struct device_ops *device = r->model.net->setup.device;
+    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->model.n, device->label(),
             r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes, r->comm->nodes > 1 ? "s" : "");
     if (!device_is_host(device)) say_device(r, device);
     say_data(r);
@@ -181,9 +181,9 @@ void report_begin(struct run *r) {
         log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
     else
         log_say(r, "  output    none; --out DIR keeps a log and checkpoints");
-    if (r->origin.path[0])
-        log_say(r, "  begins    with the parameters of %s, step %llu", r->origin.path,
-                (unsigned long long)r->origin.step);
+    if (r->job.origin.path[0])
+        log_say(r, "  begins    with the parameters of %s, step %llu", r->job.origin.path,
+                (unsigned long long)r->job.origin.step);
     if (r->first_step) log_say(r, "  resumed   after step %zu", r->first_step);
 }
 
@@ -204,7 +204,7 @@ static void say_phases(struct run *r) {
 /* Communication that backward hid, beside what the step had to wait for. */
 static void say_hidden(struct run *r) {
     const struct totals *t = &r->log.totals;
-    if (!r->reducer.exchange.ops->begin || t->steps == 0) return;
+    if (!r->path.reducer.exchange.ops->begin || t->steps == 0) return;
     log_say(r, "  communication       %.1f ms a step exposed, %.1f ms hidden behind backward",
             1e3 * t->phase[PHASE_COMMUNICATE] / t->steps, 1e3 * t->hidden_seconds / t->steps);
 }
@@ -232,7 +232,7 @@ static void say_bytes(struct run *r) {
     human_bytes(whole, sizeof whole, dense);
     if (r->comm->size == 1)
         log_say(r, "  sent a step         nothing: there is one rank");
-    else if (r->sparse)
+    else if (r->path.sparse)
         log_say(r, "  sent a step         %s per rank where dense sends %s: %s", sent, whole, ratio);
     else
         log_say(r, "  sent a step         %s per rank", sent);
@@ -243,9 +243,9 @@ static void say_bytes(struct run *r) {
 static void say_memory(struct run *r) {
     char own[32], data[32];
     human_bytes(own, sizeof own, r->log.private_memory);
-    human_bytes(data, sizeof data, (double)r->data.bytes);
+    human_bytes(data, sizeof data, (double)r->data.set.bytes);
     log_say(r, "  memory              %s on each rank, the dataset's %s %s", own, data,
-            r->data_memory.shared ? "once per node" : "included");
+            r->data.memory.shared ? "once per node" : "included");
 }
 
 /* A command, and behind it in a column what it is for. */
@@ -261,19 +261,19 @@ static void say_command(struct run *r, const char *what, const char *format, ...
 
 static void say_next(struct run *r) {
     const struct options *o = &r->options;
-    char *program = shell_quote(r->program), *out = shell_quote(o->out);
+    char *program = shell_quote(r->job.program), *out = shell_quote(o->out);
     const char *pictures = !run_evaluates(r) ? "loss and time split as PNG"
-                           : r->text         ? "loss, perplexity and time split as PNG"
+                           : r->data.text    ? "loss, perplexity and time split as PNG"
                                              : "loss, accuracy and time split as PNG";
     log_say(r, "Next:");
     if (run_is_prefix(r) && o->out[0])
         say_command(r, "the rest of this run", "mpirun -np %d %s --resume %s", r->comm->size, program, out);
-    if (r->data.ops->built_in && r->text)
+    if (r->data.set.ops->built_in && r->data.text)
         say_command(r, "the real text", "%s", place_fetch("ptb"));
-    else if (r->data.ops->built_in)
+    else if (r->data.set.ops->built_in)
         say_command(r, "the real images", "%s", place_fetch("cifar10"));
-    say_command(r, r->sparse ? "the same run with every gradient sent" : "the same run with few gradients sent",
-                "mpirun -np %d %s --algo %s ...", r->comm->size, program, r->sparse ? "dense" : "gtopk");
+    say_command(r, r->path.sparse ? "the same run with every gradient sent" : "the same run with few gradients sent",
+                "mpirun -np %d %s --algo %s ...", r->comm->size, program, r->path.sparse ? "dense" : "gtopk");
     if (o->out[0]) say_command(r, pictures, "%s %s", place_script("plot.sh"), out);
     say_command(r, "everything else", "%s list; %s --help", program, program);
     mem_free(program);
@@ -281,7 +281,7 @@ static void say_next(struct run *r) {
 }
 
 static void say_stopped(struct run *r) {
-    char *program = shell_quote(r->program), *out = shell_quote(r->options.out), goal[48] = "";
+    char *program = shell_quote(r->job.program), *out = shell_quote(r->options.out), goal[48] = "";
     if (run_is_prefix(r)) snprintf(goal, sizeof goal, " --stop-at %.17g", r->options.stop_at);
     if (r->options.out[0])
         log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d %s --resume %s%s", r->step,
@@ -297,8 +297,8 @@ static void say_stopped(struct run *r) {
 static void say_unscored(struct run *r) {
     const struct totals *t = &r->log.totals;
     if (t->loss_samples > 0)
-        log_say(r, r->text ? "  train perplexity    %12.2f" : "  train loss          %12.3f",
-                r->text ? exp(t->loss / t->loss_samples) : t->loss / t->loss_samples);
+        log_say(r, r->data.text ? "  train perplexity    %12.2f" : "  train loss          %12.3f",
+                r->data.text ? exp(t->loss / t->loss_samples) : t->loss / t->loss_samples);
     log_say(r, "  not evaluated       --eval-every never");
 }
 
@@ -309,7 +309,7 @@ static void say_scores(struct run *r) {
         return;
     }
     log_say(r, "                      %12s %12s", "start", "end");
-    if (r->text) {
+    if (r->data.text) {
         log_say(r, "  valid perplexity    %12.2f %12.2f", exp(start->valid_loss), exp(end->valid_loss));
         log_say(r, "  test perplexity     %12.2f %12.2f", exp(start->test_loss), exp(end->test_loss));
         return;
@@ -327,7 +327,7 @@ void report_end(struct run *r, int status) {
     log_say(r, "%s", "");
     say_scores(r);
     if (t->steps > 0) { /* none where a run resumes at its end */
-        log_say(r, "  %-19s %.0f on %d rank%s", r->text ? "words a second" : "images a second",
+        log_say(r, "  %-19s %.0f on %d rank%s", r->data.text ? "words a second" : "images a second",
                 t->seconds > 0 ? t->samples / t->seconds : 0, r->comm->size, r->comm->size > 1 ? "s" : "");
         say_phases(r);
         say_hidden(r);

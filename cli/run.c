@@ -23,12 +23,12 @@
 
 double run_epoch(const struct run *r, size_t steps) {
     const double batches = (double)steps * (double)r->options.accumulate;
-    if (r->text) return batches / (double)r->windows;
-    return batches * (double)r->options.batch * r->comm->size / (double)r->data.train.count;
+    if (r->data.text) return batches / (double)r->data.windows;
+    return batches * (double)r->options.batch * r->comm->size / (double)r->data.set.train.count;
 }
 
 const char *run_sample(const struct run *r) {
-    return r->text ? "word" : "image";
+    return r->data.text ? "word" : "image";
 }
 
 /* The first line in which two lists of options differ. */
@@ -79,21 +79,21 @@ static bool can_be_had(double bytes, const char *what, const struct checkpoint *
 static bool open_data(struct run *r, const struct checkpoint *from, struct err *e) {
     const char *where;
     const struct dataset_ops *ops = options_dataset(r->options.data, &where);
-    dataset_find(ops, where, (uint64_t)r->options.seed, &r->data, e);
+    dataset_find(ops, where, (uint64_t)r->options.seed, &r->data.set, e);
     if (comm_agree(r->comm, e)) return false;
-    uint64_t bytes = r->data.bytes;
+    uint64_t bytes = r->data.set.bytes;
     comm_allreduce_u64(r->comm, &bytes, 1, COMM_MAX);
     can_be_had((double)bytes, "the dataset", from, e);
     if (comm_agree(r->comm, e)) return false;
-    comm_shared_open(r->comm, bytes, &r->data_memory);
-    r->data.bytes = bytes;
-    if (r->data_memory.filler) dataset_load(&r->data, r->data_memory.memory, e);
+    comm_shared_open(r->comm, bytes, &r->data.memory);
+    r->data.set.bytes = bytes;
+    if (r->data.memory.filler) dataset_load(&r->data.set, r->data.memory.memory, e);
     if (comm_agree(r->comm, e)) return false;
-    comm_shared_ready(r->comm, &r->data_memory);
-    dataset_attach(&r->data, r->data_memory.memory);
-    r->text = ops->kind == DATA_TEXT;
-    r->data_checksum = dataset_checksum(&r->data);
-    uint64_t low = r->data_checksum, high = low;
+    comm_shared_ready(r->comm, &r->data.memory);
+    dataset_attach(&r->data.set, r->data.memory.memory);
+    r->data.text = ops->kind == DATA_TEXT;
+    r->data.checksum = dataset_checksum(&r->data.set);
+    uint64_t low = r->data.checksum, high = low;
     comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
     comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
     if (low != high) err_set(e, "the nodes hold different data for --data %s: their checksums differ", r->options.data);
@@ -102,7 +102,7 @@ static bool open_data(struct run *r, const struct checkpoint *from, struct err *
 
 /* The texts of an evaluation must be long enough for one prediction. */
 static bool check_texts(const struct run *r, struct err *e) {
-    const size_t valid = r->data.valid_text.count, test = r->data.test_text.count;
+    const size_t valid = r->data.set.valid_text.count, test = r->data.set.test_text.count;
     if (valid >= 2 && test >= 2) return true;
     return err_set(e,
                    "--data %s has one word to %s: an evaluation predicts each word from those before it and needs 2 "
@@ -114,18 +114,18 @@ static bool check_texts(const struct run *r, struct err *e) {
 static bool plan_windows(struct run *r, struct err *e) {
     const struct options *o = &r->options;
     if (!check_texts(r, e)) return false;
-    const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.train_text.count;
-    r->streams = streams;
-    r->first_stream = (size_t)o->batch * (size_t)r->comm->rank;
-    r->windows = text_windows(words, streams, (int)o->bptt);
-    if (r->windows > 0 && r->windows < (size_t)o->accumulate)
+    const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.set.train_text.count;
+    r->data.streams = streams;
+    r->data.first_stream = (size_t)o->batch * (size_t)r->comm->rank;
+    r->data.windows = text_windows(words, streams, (int)o->bptt);
+    if (r->data.windows > 0 && r->data.windows < (size_t)o->accumulate)
         return err_set(
             e,
             "--accumulate %lld is more than the %zu windows that --batch %lld streams on %d rank%s with --bptt "
             "%lld read in an epoch; use a smaller one",
-            (long long)o->accumulate, r->windows, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "",
+            (long long)o->accumulate, r->data.windows, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "",
             (long long)o->bptt);
-    if (r->windows > 0) return true;
+    if (r->data.windows > 0) return true;
     return err_set(
         e,
         "--data %s has %zu words to train on; --batch %lld streams on %d rank%s with --bptt %lld need at least "
@@ -151,7 +151,8 @@ static bool plan_stop(struct run *r, double epochs, double per_epoch, struct err
 /* No image comes twice in a step. */
 static bool plan_images(const struct run *r, struct err *e) {
     const struct options *o = &r->options;
-    const size_t images = (size_t)o->batch * (size_t)o->accumulate * (size_t)r->comm->size, there = r->data.train.count;
+    const size_t images = (size_t)o->batch * (size_t)o->accumulate * (size_t)r->comm->size,
+                 there = r->data.set.train.count;
     if (images <= there) return true;
     if (o->accumulate == 1)
         return err_set(e, "--batch %lld on %d rank%s is more than the %zu training images; use a smaller --batch",
@@ -164,15 +165,16 @@ static bool plan_images(const struct run *r, struct err *e) {
 
 static bool plan_length(struct run *r, struct err *e) {
     struct options *o = &r->options;
-    if (r->text && !plan_windows(r, e)) return false;
-    if (!r->text && !plan_images(r, e)) return false;
+    if (r->data.text && !plan_windows(r, e)) return false;
+    if (!r->data.text && !plan_images(r, e)) return false;
     const double images = (double)o->batch * (double)o->accumulate * r->comm->size; /* a step */
-    double per_epoch = r->text ? (double)r->windows / (double)o->accumulate : (double)r->data.train.count / images;
+    double per_epoch =
+        r->data.text ? (double)r->data.windows / (double)o->accumulate : (double)r->data.set.train.count / images;
     r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
     double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
-    r->lr.base = o->lr;
-    r->lr.warmup = o->lr_warmup;
-    return plan_stop(r, epochs, per_epoch, e) && lr_parse(o->lr_schedule, epochs, &r->lr, e);
+    r->model.lr.base = o->lr;
+    r->model.lr.warmup = o->lr_warmup;
+    return plan_stop(r, epochs, per_epoch, e) && lr_parse(o->lr_schedule, epochs, &r->model.lr, e);
 }
 
 /* Every rank drops elements of its own. */
@@ -192,25 +194,25 @@ static bool net_fits(const struct net_size *s, const struct device_ops *device, 
 static bool open_net(struct run *r, const struct device_ops *device, const struct checkpoint *from, struct err *e) {
     const struct options *o = &r->options;
     const struct net_setup setup = {.batch = (int)o->batch,
-                                    .channels = r->data.channels,
-                                    .height = r->data.height,
-                                    .width = r->data.width,
-                                    .classes = r->data.classes,
+                                    .channels = r->data.set.channels,
+                                    .height = r->data.set.height,
+                                    .width = r->data.set.width,
+                                    .classes = r->data.set.classes,
                                     .threads = (int)o->threads,
                                     .seed = (uint64_t)o->seed,
                                     .device = device,
                                     .precision = options_precision(o),
-                                    .sequence = r->text ? (int)o->bptt : 0,
-                                    .hidden = r->text ? (int)o->hidden : 0,
-                                    .dropout = r->text ? o->dropout : 0,
+                                    .sequence = r->data.text ? (int)o->bptt : 0,
+                                    .hidden = r->data.text ? (int)o->hidden : 0,
+                                    .dropout = r->data.text ? o->dropout : 0,
                                     .dropout_seed = dropout_seed(r),
                                     .accumulate = (int)o->accumulate};
     struct net_size size;
     if (net_measure(options_model(o), &setup, &size, e)) net_fits(&size, device, from, e);
     if (comm_agree(r->comm, e)) return false;
-    r->net = net_open(options_model(o), &setup, e);
+    r->model.net = net_open(options_model(o), &setup, e);
     if (comm_agree(r->comm, e)) return false;
-    r->n = r->net->arena.n;
+    r->model.n = r->model.net->arena.n;
     return true;
 }
 
@@ -224,7 +226,7 @@ static void open_optimiser(struct run *r, const struct device_ops *device) {
                                         .beta1 = o->beta1,
                                         .beta2 = o->beta2,
                                         .epsilon = o->epsilon};
-    optimiser_open(&r->optimiser, ops, r->n, device, &opt);
+    optimiser_open(&r->model.optimiser, ops, r->model.n, device, &opt);
 }
 
 static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
@@ -236,16 +238,16 @@ static bool open_exchange(struct run *r, const struct device_ops *device, struct
     if (options_auto(o) && !auto_choose(r, device, e)) return false;
     if (!run_open_exchange(r, device, e)) return false;
     if (o->log_slices > 0) slices_open(r);
-    if (o->log_xi > 0 && r->sparse) xi_open(&r->xi, r->comm, r->n);
+    if (o->log_xi > 0 && r->path.sparse) xi_open(&r->watch.xi, r->comm, r->model.n);
     return true;
 }
 
 /* The initial parameters are a function of the seed, but through libm: rank 0's are everybody's. */
 static void share_parameters(struct run *r) {
-    const struct arena *a = &r->net->arena;
-    float *param = device_copy_to_host(a->device, a->param, r->n, "the parameters");
-    comm_bcast(r->comm, 0, param, r->n * sizeof *param);
-    a->device->to_device(a->param, param, r->n * sizeof *param);
+    const struct arena *a = &r->model.net->arena;
+    float *param = device_copy_to_host(a->device, a->param, r->model.n, "the parameters");
+    comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
+    a->device->to_device(a->param, param, r->model.n * sizeof *param);
     mem_free(param);
 }
 
@@ -253,9 +255,9 @@ static void share_parameters(struct run *r) {
 static bool take_parameters(struct run *r, struct err *e) {
     struct checkpoint_model m;
     if (!checkpoint_model_open_all(&m, r->comm, &checkpoint_init, r->options.init_from, e)) return false;
-    checkpoint_model_put(&m, r->net, e);
-    r->origin = (struct origin){.run_id = m.position.run_id, .step = m.position.step};
-    memcpy(r->origin.path, m.at.path, sizeof r->origin.path);
+    checkpoint_model_put(&m, r->model.net, e);
+    r->job.origin = (struct origin){.run_id = m.position.run_id, .step = m.position.step};
+    memcpy(r->job.origin.path, m.at.path, sizeof r->job.origin.path);
     checkpoint_model_close(&m);
     return !comm_agree(r->comm, e);
 }
@@ -263,23 +265,23 @@ static bool take_parameters(struct run *r, struct err *e) {
 static void draw_id(struct run *r) {
     double now = clock_now();
     FILE *f = fopen("/dev/urandom", "rb");
-    if (!f || fread(&r->id, sizeof r->id, 1, f) != 1) r->id = hash64(0, &now, sizeof now);
+    if (!f || fread(&r->job.id, sizeof r->job.id, 1, f) != 1) r->job.id = hash64(0, &now, sizeof now);
     if (f) fclose(f);
-    comm_bcast(r->comm, 0, &r->id, sizeof r->id);
+    comm_bcast(r->comm, 0, &r->job.id, sizeof r->job.id);
 }
 
 static void open_loader(struct run *r) {
-    const struct loader_setup setup = {.data = &r->data,
+    const struct loader_setup setup = {.data = &r->data.set,
                                        .batch = (int)r->options.batch,
                                        .rank = r->comm->rank,
                                        .size = r->comm->size,
                                        .seed = (uint64_t)r->options.seed,
                                        .first_step = r->step,
                                        .augment = !r->options.no_augment,
-                                       .bytes = net_takes_bytes(r->net),
-                                       .sequence = r->net->setup.sequence,
+                                       .bytes = net_takes_bytes(r->model.net),
+                                       .sequence = r->model.net->setup.sequence,
                                        .accumulate = (int)r->options.accumulate};
-    r->loader = loader_open(&setup);
+    r->data.loader = loader_open(&setup);
 }
 
 /* A resumed run goes on in its own directory unless another one is named. */
@@ -296,14 +298,15 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
 }
 
 static bool open_record(struct run *r, struct err *e) {
-    const struct arena *a = &r->net->arena;
+    const struct arena *a = &r->model.net->arena;
     struct record_slice *slice = mem_zalloc(a->slices, sizeof *slice, "the names of the layers");
     for (size_t i = 0; i < a->slices; i++) {
         snprintf(slice[i].name, sizeof slice[i].name, "%.47s", a->slice[i].name);
         slice[i].size = a->slice[i].size;
     }
-    const struct record_selection selection = {density_to_k(r->options.density, r->n - r->exempts), r->options.density};
-    const struct record_about about = {.n = r->n,
+    const struct record_selection selection = {density_to_k(r->options.density, r->model.n - r->path.exempts),
+                                               r->options.density};
+    const struct record_about about = {.n = r->model.n,
                                        .model = r->options.model,
                                        .data = r->options.data,
                                        .batch = (size_t)(r->options.batch * r->options.accumulate),
@@ -312,13 +315,14 @@ static bool open_record(struct run *r, struct err *e) {
                                        .device = a->device,
                                        .selected = options_record_selected(&r->options),
                                        .selection = selection};
-    bool good = record_open(&r->record, r->comm, r->options.record, &about, e);
+    bool good = record_open(&r->watch.record, r->comm, r->options.record, &about, e);
     mem_free(slice);
     return good;
 }
 
 static bool write_vocabulary(struct run *r, struct err *e) {
-    if (r->text && r->options.out[0] && r->comm->rank == 0) vocabulary_write(&r->data.vocabulary, r->options.out, e);
+    if (r->data.text && r->options.out[0] && r->comm->rank == 0)
+        vocabulary_write(&r->data.set.vocabulary, r->options.out, e);
     return !comm_agree(r->comm, e);
 }
 
@@ -362,7 +366,7 @@ static bool open_plan(struct run *r, struct checkpoint *from, struct err *e) {
     if (!open_data(r, from, e)) return false;
     plan_length(r, e);
     if (comm_agree(r->comm, e)) return false;
-    r->complete = from->options && run_dir_is_done(r, from);
+    r->job.complete = from->options && run_dir_is_done(r, from);
     return true;
 }
 
@@ -381,7 +385,7 @@ static bool load(struct run *r, struct checkpoint *from, struct err *e) {
 static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     const struct device_ops *device;
     if (!open_plan(r, from, e)) return false;
-    if (r->complete) return true;
+    if (r->job.complete) return true;
     if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
     if (!open_net(r, device, from, e)) return false;
     open_optimiser(r, device);
@@ -389,11 +393,11 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (comm_agree(r->comm, e)) return false;
     draw_id(r);
     share_parameters(r);
-    r->checkpoint_last = SIZE_MAX;
+    r->saved.last = SIZE_MAX;
     if (from->options && !load(r, from, e)) return false;
     run_dir_close_source(r);
     if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
-    net_set_step(r->net, r->step * (size_t)r->options.accumulate);
+    net_set_step(r->model.net, r->step * (size_t)r->options.accumulate);
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
                 r->step, r->steps);
@@ -416,7 +420,7 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
     const struct device_ops *device;
     r->log.terminal = -1; /* nothing is shown while it goes on */
     if (!open_data(r, of, e)) return false;
-    if (r->text) check_texts(r, e);
+    if (r->data.text) check_texts(r, e);
     return !comm_agree(r->comm, e) &&
            device_option_job("evaluate: ", r->options.device, DEVICE_TRAINS, r->comm, &device, e) &&
            open_net(r, device, of, e);
@@ -426,7 +430,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     struct checkpoint from = {.options = NULL};
     memset(r, 0, sizeof *r);
     r->options = *o;
-    r->program = program;
+    r->job.program = program;
     r->comm = c;
     r->last = r->log.start = (struct scores){NAN, NAN, NAN};
     c->traffic = TRAFFIC_CONTROL;
@@ -436,11 +440,11 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     checkpoint_note(&from, &note);
     checkpoint_close(&from);
     if (good && note.text[0] && c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", note.text);
-    if (good && (r->complete || r->options.dry_run)) run_dir_leave(r, true);
+    if (good && (r->job.complete || r->options.dry_run)) run_dir_leave(r, true);
     if (!good) { /* no half-written file may stay, and no thread that reads what MPI takes back at its end */
-        loader_close(r->loader);
-        r->loader = NULL;
-        record_close(&r->record);
+        loader_close(r->data.loader);
+        r->data.loader = NULL;
+        record_close(&r->watch.record);
         trace_file_close(&r->trace);
         log_abandon(r);
         run_dir_leave(r, true);
@@ -449,18 +453,18 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
 }
 
 void run_close(struct run *r) {
-    loader_close(r->loader);
-    record_close(&r->record);
+    loader_close(r->data.loader);
+    record_close(&r->watch.record);
     trace_file_close(&r->trace);
     log_close(r);
     run_dir_leave(r, false);
     run_close_exchange(r);
     slices_close(r);
-    xi_close(&r->xi);
-    auto_close(r->choice);
-    optimiser_close(&r->optimiser);
-    net_close(r->net);
-    comm_shared_close(r->comm, &r->data_memory);
+    xi_close(&r->watch.xi);
+    auto_close(r->job.choice);
+    optimiser_close(&r->model.optimiser);
+    net_close(r->model.net);
+    comm_shared_close(r->comm, &r->data.memory);
 }
 
 bool run_evaluates(const struct run *r) {

@@ -33,82 +33,117 @@ struct dry_run {
     double checkpoint, disk; /* all files of one; free on the disk of --out */
 };
 
+/* Which run this is, and how it was begun. */
+struct job {
+    const char *program; /* as the user called it, for messages that say what to type */
+    uint64_t id;         /* drawn at the start of a run, kept when it resumes */
+    struct run_dir dir;
+    bool complete; /* --resume: all that is asked for has been done; nothing else is open then */
+    struct origin origin;
+    struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
+    struct dry_run dry;
+};
+
+/* What it trains on. */
+struct run_data {
+    struct dataset set;
+    bool text; /* the dataset is one */
+    struct comm_shared memory;
+    uint32_t checksum;
+    size_t windows;               /* of an epoch of a text: so many steps; 0: images */
+    size_t first_stream, streams; /* of a text: this rank's first; of all ranks */
+    struct loader *loader;
+};
+
+/* What it trains. */
+struct run_model {
+    struct net *net;
+    size_t n; /* parameters */
+    struct optimiser optimiser;
+    struct lr_schedule lr;
+};
+
+/* What stands between a gradient and its sum (exchange_open.c, gradient.c). */
+struct gradient_path {
+    bool sparse; /* the algorithm selects: store and selector are open */
+    struct reducer reducer;
+    struct exchange dense_start; /* of --dense-steps; ops NULL when there are none */
+    struct density_schedule density;
+    size_t *group, groups;        /* --overlap layers: where each group of the gradient begins */
+    struct correction correction; /* --momentum-correction; velocity.ops NULL without */
+    uint32_t *exempt;             /* --dense-slices: [exempts] entries that are not selected from */
+    size_t exempts;
+};
+
 /* Of what replicas hold alike (replicas.h). */
 struct replica_hash {
     uint64_t parameters, optimiser; /* hash64 of the parameters; of the optimiser's state, 0 where it has none */
 };
 
-struct run {
-    struct options options;
-    const char *program; /* as the user called it, for messages that say what to type */
-    struct comm *comm;
-    uint64_t id; /* drawn at the start of a run, kept when it resumes */
-
-    struct dataset data;
-    bool text; /* the dataset is one */
-    struct comm_shared data_memory;
-    uint32_t data_checksum;
-    struct loader *loader;
-
-    struct net *net;
-    struct optimiser optimiser;
-    struct lr_schedule lr;
-
-    bool sparse; /* the algorithm selects: store and selector are open */
-    struct reducer reducer;
-    struct exchange dense_start;   /* of --dense-steps; ops NULL when there are none */
-    struct exchange *exchange_now; /* of the step under way */
-    struct comm_counters traffic_before;
-    bool recording;                 /* the gradient of the step under way */
-    const struct sparse *delivered; /* by this rank in it, once exchanged; NULL where the algorithm cannot say */
-    struct density_schedule density;
-    size_t *group, groups;    /* --overlap layers: where each group of the gradient begins */
-    bool drifts;              /* replicas differ between two averages of the parameters: of ranks, or only of nodes */
+/* What the ranks have of the model in common. */
+struct replicas {
+    bool drifts;              /* they differ between two averages of the parameters: of ranks, or only of nodes */
     size_t averaged_at;       /* last step after which they were averaged */
     size_t compared_at;       /* 1 + the last step after which they were compared; 0: never */
     struct replica_hash hash; /* this rank's then */
+};
 
-    struct correction correction; /* --momentum-correction; velocity.ops NULL without */
-    size_t corrected;             /* entries from here on have had it in the step under way */
-    uint32_t *exempt;             /* --dense-slices: [exempts] entries */
-    size_t exempts;
-    bool counting;                     /* --log-slices: the step under way is due */
-    struct slice_counts *slice_counts; /* of it; NULL without */
-    bool measuring;                    /* --log-xi: the step under way is due */
-    struct xi xi;                      /* zero without */
-
-    struct run_dir dir;
-    bool complete;     /* --resume: all that is asked for has been done; nothing else is open then */
+/* What is on the disk. */
+struct saved {
+    size_t last;       /* step of the last checkpoint; SIZE_MAX: there is none */
     long long damaged; /* the checkpoints up to this step that are newer than the resumed one are damaged; 0: none is */
+    struct err left;   /* rank 0: what cleaning up checkpoints has left, as it was said */
+};
 
-    struct origin origin;
-    struct dry_run dry;
-    struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
+/* What is true of the step under way alone. */
+struct step {
+    struct exchange *exchange;      /* that the gradient goes through */
+    size_t corrected;               /* entries of the gradient from here on are clipped and have their momentum */
+    const struct sparse *delivered; /* by this rank, once exchanged; NULL where the algorithm cannot say */
+    bool recording;                 /* the gradient */
+    bool counting, measuring;       /* --log-slices, --log-xi are due */
+    struct comm_counters traffic_before;
+    struct row row; /* of the log */
+};
 
-    size_t n;                            /* parameters */
-    size_t step, first_step, steps;      /* done; done when this process began; length of the run */
-    size_t stop;                         /* the last step to take now: before the end with --stop-at */
-    size_t windows;                      /* of an epoch of a text: so many steps; 0: images */
-    size_t first_stream, streams;        /* of a text: this rank's first; of all ranks */
-    size_t eval_next, checkpoint_last;   /* next step to evaluate after; last step with a checkpoint on the disk */
+/* What looks on, and changes nothing. */
+struct watch {
+    struct record record;        /* --record */
+    struct slice_counts *slices; /* --log-slices; NULL without */
+    struct xi xi;                /* --log-xi; zero without */
+};
+
+struct run {
+    struct options options;
+    struct comm *comm;
+    struct job job;
+    struct run_data data;
+    struct run_model model;
+    struct gradient_path path;
+    struct replicas replicas;
+    struct saved saved;
+    struct watch watch;
+
+    size_t step, first_step, steps; /* done; done when this process began; length of the run */
+    size_t stop;                    /* the last step to take now: before the end with --stop-at */
+    size_t eval_next;               /* next step to evaluate after */
+    struct step now;
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
-    struct record record;                /* --record */
     struct trace_file trace;             /* --trace */
-    struct row row;                      /* of the step under way */
     struct log log;
-    struct err left;    /* rank 0: what cleaning up checkpoints has left, as it was said */
     struct scores last; /* of the last evaluation; NaN before one */
     struct err
         trouble; /* what the system refused on the way: all that can be saved is, and the run ends. On all ranks */
 };
 
-/* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). Where r->complete,
- * there is no more to do than to say so. */
+/* Opens everything for these options (resolved or, with --resume, completed from the checkpoint). Where
+ * r->job.complete, there is no more to do than to say so. */
 bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e);
 void run_close(struct run *r);
 
 /* Opens what run_evaluate needs and no more: data, device and net, for r->comm and r->options (resolved); of a text the
- * caller has set streams and first_stream. of: the checkpoint that the options are of. Closed by run_close. */
+ * caller has set data.streams and data.first_stream. of: the checkpoint that the options are of. Closed by run_close.
+ */
 bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err *e);
 
 /* Where a number of steps lies, in epochs. */
@@ -133,8 +168,8 @@ void run_evaluate(struct run *r, bool keep, struct scores *scores);
 
 /* What happens to a gradient beside the exchange (gradient.c).
  *
- * Before: entries [from, n) are final, those from r->corrected on were before. Clips (all of it at once: from is 0) and
- * puts momentum on it. */
+ * Before: entries [from, n) are final, those from r->now.corrected on were before. Clips (all of it at once: from is 0)
+ * and puts momentum on it. */
 void gradient_before(struct run *r, size_t from);
 /* After: what was delivered loses its momentum. */
 void gradient_delivered(struct run *r, const struct exchange_sum *sum);

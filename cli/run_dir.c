@@ -117,7 +117,7 @@ static bool fits_resumed(const char *out, const struct checkpoint *from, struct 
 }
 
 static bool fits(struct run *r, const struct checkpoint *from, struct err *e) {
-    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, r->dir.lock.open, e);
+    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, r->job.dir.lock.open, e);
 }
 
 bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e) {
@@ -138,17 +138,17 @@ static bool lock(struct run_lock *l, const char *dir, enum run_lock_use use, str
 bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e) {
     uint64_t elsewhere = !same_directory(r->options.out, from->run_dir);
     comm_bcast(r->comm, 0, &elsewhere, sizeof elsewhere);
-    r->dir.elsewhere = elsewhere != 0;
+    r->job.dir.elsewhere = elsewhere != 0;
     /* A run that is complete can say so where nothing may be written; another finds that out in run_dir_enter. */
     if (r->comm->rank == 0 && !elsewhere && !r->options.dry_run && access(r->options.out, W_OK) == 0)
-        lock(&r->dir.lock, r->options.out, RUN_LOCK_WRITE, e);
+        lock(&r->job.dir.lock, r->options.out, RUN_LOCK_WRITE, e);
     else if (r->comm->rank == 0)
-        lock(&r->dir.source, from->run_dir, RUN_LOCK_READ, e);
+        lock(&r->job.dir.source, from->run_dir, RUN_LOCK_READ, e);
     return !comm_agree(r->comm, e);
 }
 
 void run_dir_close_source(struct run *r) {
-    run_lock_release(&r->dir.source);
+    run_lock_release(&r->job.dir.source);
 }
 
 /* Makes out and its parents. */
@@ -167,7 +167,7 @@ static bool make_directories(const char *out, int *made, struct err *e) {
 }
 
 bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) {
-    struct run_dir *d = &r->dir;
+    struct run_dir *d = &r->job.dir;
     const char *out = r->options.out;
     if (r->comm->rank == 0 && out[0] && !d->lock.open && fits(r, from, e) && make_directories(out, &d->made, e) &&
         lock(&d->lock, out, RUN_LOCK_WRITE, e))
@@ -177,7 +177,7 @@ bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) 
 
 bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e) {
     struct err left = {0};
-    const bool damaged = from && from->damaged > 0 && !r->dir.elsewhere;
+    const bool damaged = from && from->damaged > 0 && !r->job.dir.elsewhere;
     if (r->comm->rank == 0 && from && !damaged)
         checkpoint_discard(r->options.out, (long long)from->step, INT64_MAX, &left);
     if (left.text[0])
@@ -200,10 +200,10 @@ static void remove_made(const char *out, int made) {
 }
 
 void run_dir_leave(struct run *r, bool abandon) {
-    run_lock_release(&r->dir.source);
-    run_lock_release(&r->dir.lock);
-    if (abandon && r->dir.made > 0) remove_made(r->options.out, r->dir.made);
-    r->dir.made = 0;
+    run_lock_release(&r->job.dir.source);
+    run_lock_release(&r->job.dir.lock);
+    if (abandon && r->job.dir.made > 0) remove_made(r->options.out, r->job.dir.made);
+    r->job.dir.made = 0;
 }
 
 /* -- is there anything left to do? -----------------------------------------------------------------------------------
@@ -221,14 +221,14 @@ static bool is_done(struct run *r, const struct checkpoint *from) {
     struct options *o = &r->options;
     if (from->step != r->stop) return false;
     if (log_ends(r, o->out)) return true;
-    if (!r->dir.elsewhere || strlen(from->run_dir) >= sizeof o->out || !log_ends(r, from->run_dir)) return false;
+    if (!r->job.dir.elsewhere || strlen(from->run_dir) >= sizeof o->out || !log_ends(r, from->run_dir)) return false;
     strcpy(o->out, from->run_dir);
     return true;
 }
 
 bool run_dir_is_done(struct run *r, const struct checkpoint *from) {
     uint64_t done = r->comm->rank == 0 && is_done(r, from);
-    if (done && r->dir.lock.open) { /* a kill in its last moment may have left a checkpoint half removed */
+    if (done && r->job.dir.lock.open) { /* a kill in its last moment may have left a checkpoint half removed */
         struct err left = {0};
         checkpoint_tidy(r->options.out, &left);
     }

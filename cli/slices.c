@@ -12,32 +12,32 @@ struct slice_counts {
 };
 
 void slices_open(struct run *r) {
-    const size_t slices = r->net->arena.slices;
-    struct slice_counts *c = r->slice_counts = mem_zalloc(1, sizeof *c, "the counts of slices");
+    const size_t slices = r->model.net->arena.slices;
+    struct slice_counts *c = r->watch.slices = mem_zalloc(1, sizeof *c, "the counts of slices");
     c->nonzero = mem_zalloc(2 * slices, sizeof(double), "the counts of slices");
     c->sent = c->nonzero + slices;
     c->global = mem_zalloc(slices, sizeof(double), "the counts of slices");
 }
 
 void slices_close(struct run *r) {
-    struct slice_counts *c = r->slice_counts;
+    struct slice_counts *c = r->watch.slices;
     if (!c) return;
     mem_free(c->nonzero);
     mem_free(c->global);
     mem_free(c);
-    r->slice_counts = NULL;
+    r->watch.slices = NULL;
 }
 
 /* The entries of the gradient with a magnitude above zero, by the store's count over a view of it. */
 void slices_gradient(struct run *r) {
-    const struct arena *a = &r->net->arena;
-    if (!r->counting) return;
+    const struct arena *a = &r->model.net->arena;
+    if (!r->now.counting) return;
     enum phase phase = phase_enter(&r->phases, PHASE_OTHER);
     for (size_t i = 0; i < a->slices; i++) {
-        struct store view = r->reducer.store;
+        struct store view = r->path.reducer.store;
         view.acc = a->grad + a->slice[i].offset;
         view.n = a->slice[i].size;
-        r->slice_counts->nonzero[i] = (double)view.ops->count(&view, 1);
+        r->watch.slices->nonzero[i] = (double)view.ops->count(&view, 1);
     }
     phase_enter(&r->phases, phase);
 }
@@ -52,9 +52,9 @@ static void count_entries(const struct arena *a, const struct sparse *s, double 
 }
 
 void slices_sum(struct run *r, const struct exchange_sum *sum) {
-    const struct arena *a = &r->net->arena;
-    if (!r->counting) return;
-    struct slice_counts *c = r->slice_counts;
+    const struct arena *a = &r->model.net->arena;
+    if (!r->now.counting) return;
+    struct slice_counts *c = r->watch.slices;
     for (size_t i = 0; i < a->slices; i++) {
         c->sent[i] = sum->sparse && sum->delivered ? 0 : NAN;
         c->global[i] = sum->sparse ? 0 : NAN;
@@ -68,8 +68,8 @@ void slices_sum(struct run *r, const struct exchange_sum *sum) {
 }
 
 void slices_log(struct run *r) {
-    struct slice_counts *c = r->slice_counts;
-    if (!r->counting) return;
-    comm_allreduce_f64(r->comm, c->nonzero, 2 * r->net->arena.slices, COMM_SUM);
+    struct slice_counts *c = r->watch.slices;
+    if (!r->now.counting) return;
+    comm_allreduce_f64(r->comm, c->nonzero, 2 * r->model.net->arena.slices, COMM_SUM);
     log_slices(r, c->nonzero, c->sent, c->global);
 }

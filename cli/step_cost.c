@@ -11,15 +11,16 @@ int step_ranks_per_node(const struct comm *c) {
 /* Entries of [from, to) that compete for selection. */
 static size_t competing(const struct run *r, size_t from, size_t to) {
     size_t exempt = 0;
-    for (size_t i = 0; i < r->exempts; i++) exempt += r->exempt[i] >= from && r->exempt[i] < to;
+    for (size_t i = 0; i < r->path.exempts; i++) exempt += r->path.exempt[i] >= from && r->path.exempt[i] < to;
     return to - from - exempt;
 }
 
 size_t step_cost_cases(const struct run *r, size_t k, struct cost_case **cases) {
-    size_t groups = r->groups > 0 ? r->groups : 1, count = 0, all = r->n - r->exempts;
+    size_t groups = r->path.groups > 0 ? r->path.groups : 1, count = 0, all = r->model.n - r->path.exempts;
     *cases = mem_alloc(groups, sizeof **cases, "cases of the cost model");
     for (size_t i = 0; i < groups; i++) {
-        size_t from = r->groups > 0 ? r->group[i] : 0, to = i + 1 < groups ? r->group[i + 1] : r->n;
+        size_t from = r->path.groups > 0 ? r->path.group[i] : 0,
+               to = i + 1 < groups ? r->path.group[i + 1] : r->model.n;
         size_t n = competing(r, from, to);
         if (n == 0) continue;
         size_t share = (size_t)((double)k * (double)n / (double)all);

@@ -29,7 +29,7 @@ void watching_begin(const struct run *r) {
              "; a checkpoint takes all ranks, so none is written now: --resume %s goes on from the last complete one",
              r->options.out);
     comm_watch_limit(r->comm, r->options.timeout);
-    if (r->checkpoint_last != SIZE_MAX) watching_saved(r);
+    if (r->saved.last != SIZE_MAX) watching_saved(r);
 }
 
 void watching_saved(const struct run *r) {

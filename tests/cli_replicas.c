@@ -22,10 +22,10 @@ enum { N = 1000, RANKS = 3, EACH = 2, NODES = 2 };
 /* Nodes of EACH ranks drift apart: each has parameters of its own. */
 static void drift(struct run *r, float *param) {
     struct err e = {0};
-    TABLE_FIND(exchanges, "hitopk", r->reducer.exchange.ops);
+    TABLE_FIND(exchanges, "hitopk", r->path.reducer.exchange.ops);
     if (!comm_set_ranks_per_node(r->comm, EACH, &e)) exit(1);
-    r->options.local_update = r->drifts = true;
-    r->averaged_at = 5;
+    r->options.local_update = r->replicas.drifts = true;
+    r->replicas.averaged_at = 5;
     param[0] = (float)r->comm->node + 0.5f;
 }
 
@@ -45,13 +45,13 @@ static int child(int argc, char **argv) {
         bits ^= 1;
         memcpy(&changed[N - 1], &bits, sizeof bits);
     }
-    r.optimiser.device = device_find("cpu");
-    r.optimiser.state = moments;
-    r.optimiser.n_state = N;
+    r.model.optimiser.device = device_find("cpu");
+    r.model.optimiser.state = moments;
+    r.model.optimiser.n_state = N;
     net.arena.device = device_find("cpu");
     net.arena.param = param;
-    net.arena.n = r.n = N;
-    r.net = &net;
+    net.arena.n = r.model.n = N;
+    r.model.net = &net;
     r.step = 7;
     run_check_replicas(&r);
     comm_close(r.comm);
