@@ -33,14 +33,15 @@ void gradient_before(struct run *r, size_t from) {
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
     if (clips) clip_own(r);
     if (corrects) correction_apply(&r->path.correction, grad, from, r->now.corrected);
-    if (folds(r)) scale(r, from, r->now.corrected, r->now.row.lr);
+    if (folds(r)) scale(r, from, r->now.corrected, r->now.lr);
     r->now.corrected = from;
     phase_enter(&r->phases, phase);
 }
 
 /* In a dense step every rank delivers everything, but as a part of the sum whose momentum is wanted: nothing is
  * masked. */
-void gradient_delivered(struct run *r, const struct exchange_sum *sum) {
+void gradient_delivered(struct run *r) {
+    const struct exchange_sum *sum = &r->now.sum;
     if (!r->options.momentum_masking || !sum->sparse) return;
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
     correction_mask(&r->path.correction, sum->delivered);
@@ -49,7 +50,7 @@ void gradient_delivered(struct run *r, const struct exchange_sum *sum) {
 
 void gradient_mean(struct run *r) {
     const struct options *o = &r->options;
-    if (folds(r)) scale(r, 0, r->model.n, 1 / r->now.row.lr);
+    if (folds(r)) scale(r, 0, r->model.n, 1 / r->now.lr);
     if (o->clip_norm > 0 && !options_clip_local(o))
         r->now.row.gradient_norm =
             clip_gradient(&r->path.reducer.store, r->model.net->arena.grad, r->model.n, o->clip_norm);

@@ -16,6 +16,7 @@
 #include "cli/checkpoint_model.h"
 #include "cli/device_option.h"
 #include "cli/dry_run.h"
+#include "cli/observers.h"
 #include "cli/report.h"
 #include "cli/version.h"
 #include "cli/vocabulary_file.h"
@@ -25,6 +26,10 @@ double run_epoch(const struct run *r, size_t steps) {
     const double batches = (double)steps * (double)r->options.accumulate;
     if (r->data.text) return batches / (double)r->data.windows;
     return batches * (double)r->options.batch * r->comm->size / (double)r->data.set.train.count;
+}
+
+bool run_due(const struct run *r, int64_t every) {
+    return every > 0 && (int64_t)r->step % every == 0;
 }
 
 const char *run_sample(const struct run *r) {
@@ -237,8 +242,7 @@ static bool open_exchange(struct run *r, const struct device_ops *device, struct
     if (o->ranks_per_node > 0 && !comm_set_ranks_per_node(r->comm, (int)o->ranks_per_node, e)) return false;
     if (options_auto(o) && !auto_choose(r, device, e)) return false;
     if (!run_open_exchange(r, device, e)) return false;
-    if (o->log_slices > 0) slices_open(r);
-    if (o->log_xi > 0 && r->path.sparse) xi_open(&r->watch.xi, r->comm, r->model.n);
+    observers_open(r);
     return true;
 }
 
@@ -297,29 +301,6 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     return !comm_agree(r->comm, e);
 }
 
-static bool open_record(struct run *r, struct err *e) {
-    const struct arena *a = &r->model.net->arena;
-    struct record_slice *slice = mem_zalloc(a->slices, sizeof *slice, "the names of the layers");
-    for (size_t i = 0; i < a->slices; i++) {
-        snprintf(slice[i].name, sizeof slice[i].name, "%.47s", a->slice[i].name);
-        slice[i].size = a->slice[i].size;
-    }
-    const struct record_selection selection = {density_to_k(r->options.density, r->model.n - r->path.exempts),
-                                               r->options.density};
-    const struct record_about about = {.n = r->model.n,
-                                       .model = r->options.model,
-                                       .data = r->options.data,
-                                       .batch = (size_t)(r->options.batch * r->options.accumulate),
-                                       .slice = slice,
-                                       .slices = a->slices,
-                                       .device = a->device,
-                                       .selected = options_record_selected(&r->options),
-                                       .selection = selection};
-    bool good = record_open(&r->watch.record, r->comm, r->options.record, &about, e);
-    mem_free(slice);
-    return good;
-}
-
 static bool write_vocabulary(struct run *r, struct err *e) {
     if (r->data.text && r->options.out[0] && r->comm->rank == 0)
         vocabulary_write(&r->data.set.vocabulary, r->options.out, e);
@@ -328,7 +309,7 @@ static bool write_vocabulary(struct run *r, struct err *e) {
 
 /* The files besides the log that a run may leave. */
 static bool open_extras(struct run *r, struct err *e) {
-    if (r->options.record[0] && !open_record(r, e)) return false;
+    if (!observers_open_file(r, e)) return false;
     if (r->options.trace[0] && !trace_file_open(&r->trace, r->comm, r->options.trace, e)) return false;
     phases_reset(&r->hidden_phases);
     r->phases.trace = trace_file_thread(&r->trace, 0);
@@ -444,7 +425,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     if (!good) { /* no half-written file may stay, and no thread that reads what MPI takes back at its end */
         loader_close(r->data.loader);
         r->data.loader = NULL;
-        record_close(&r->watch.record);
+        observers_close(r);
         trace_file_close(&r->trace);
         log_abandon(r);
         run_dir_leave(r, true);
@@ -454,13 +435,11 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
 
 void run_close(struct run *r) {
     loader_close(r->data.loader);
-    record_close(&r->watch.record);
+    observers_close(r);
     trace_file_close(&r->trace);
     log_close(r);
     run_dir_leave(r, false);
     run_close_exchange(r);
-    slices_close(r);
-    xi_close(&r->watch.xi);
     auto_close(r->job.choice);
     optimiser_close(&r->model.optimiser);
     net_close(r->model.net);

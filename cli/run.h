@@ -97,16 +97,18 @@ struct saved {
 
 /* What is true of the step under way alone. */
 struct step {
-    struct exchange *exchange;      /* that the gradient goes through */
-    size_t corrected;               /* entries of the gradient from here on are clipped and have their momentum */
-    const struct sparse *delivered; /* by this rank, once exchanged; NULL where the algorithm cannot say */
-    bool recording;                 /* the gradient */
-    bool counting, measuring;       /* --log-slices, --log-xi are due */
+    struct exchange *exchange; /* that the gradient goes through */
+    double density, lr;
+    size_t k;                /* entries asked of each rank */
+    bool meets;              /* something comes between it and the next (between_steps.h) */
+    unsigned due;            /* a bit for each observer (observers.h) */
+    size_t corrected;        /* entries of the gradient from here on are clipped and have their momentum */
+    struct exchange_sum sum; /* once exchanged */
     struct comm_counters traffic_before;
-    struct row row; /* of the log */
+    struct row row; /* of the log (step_row.h) */
 };
 
-/* What looks on, and changes nothing. */
+/* What observers have open (observers.h). */
 struct watch {
     struct record record;        /* --record */
     struct slice_counts *slices; /* --log-slices; NULL without */
@@ -148,6 +150,8 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
 
 /* Where a number of steps lies, in epochs. */
 double run_epoch(const struct run *r, size_t steps);
+/* Is it time, after r->step steps, for what is done every so many of them? Never with 0. */
+bool run_due(const struct run *r, int64_t every);
 /* What is counted: "image" or "word". */
 const char *run_sample(const struct run *r);
 
@@ -172,17 +176,9 @@ void run_evaluate(struct run *r, bool keep, struct scores *scores);
  * and puts momentum on it. */
 void gradient_before(struct run *r, size_t from);
 /* After: what was delivered loses its momentum. */
-void gradient_delivered(struct run *r, const struct exchange_sum *sum);
+void gradient_delivered(struct run *r);
 /* The mean gradient, before the optimiser: clips. */
 void gradient_mean(struct run *r);
-
-/* --log-slices (slices.c), in a step that is due: counts entries of the gradient before the exchange, and of the
- * exchange's sum; then the row (collective). */
-void slices_open(struct run *r);
-void slices_close(struct run *r);
-void slices_gradient(struct run *r);
-void slices_sum(struct run *r, const struct exchange_sum *sum);
-void slices_log(struct run *r);
 
 /* Writes --trace FILE; nothing without it. False: it cannot be written. */
 bool run_write_trace(struct run *r, struct err *e);
@@ -194,7 +190,7 @@ void run_average(struct run *r);
 float *run_average_begin(struct run *r);
 void run_average_end(struct run *r, float *own);
 
-/* How many evaluations are still to come before the run stops (train.c). */
+/* How many evaluations are still to come before the run stops (between_steps.c). */
 size_t run_evaluations_left(const struct run *r);
 
 /* Is it ever evaluated? Not with --eval-every never. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "cli/observers.h"
 #include "cli/run.h"
 
 /* [slices] each: of the gradient not zero and sent, by this rank and then over all; in the sum. NaN: an algorithm that
@@ -29,9 +30,8 @@ void slices_close(struct run *r) {
 }
 
 /* The entries of the gradient with a magnitude above zero, by the store's count over a view of it. */
-void slices_gradient(struct run *r) {
+static void count_gradient(struct run *r) {
     const struct arena *a = &r->model.net->arena;
-    if (!r->now.counting) return;
     enum phase phase = phase_enter(&r->phases, PHASE_OTHER);
     for (size_t i = 0; i < a->slices; i++) {
         struct store view = r->path.reducer.store;
@@ -51,9 +51,9 @@ static void count_entries(const struct arena *a, const struct sparse *s, double 
     }
 }
 
-void slices_sum(struct run *r, const struct exchange_sum *sum) {
+static void count_sum(struct run *r) {
+    const struct exchange_sum *sum = &r->now.sum;
     const struct arena *a = &r->model.net->arena;
-    if (!r->now.counting) return;
     struct slice_counts *c = r->watch.slices;
     for (size_t i = 0; i < a->slices; i++) {
         c->sent[i] = sum->sparse && sum->delivered ? 0 : NAN;
@@ -67,9 +67,15 @@ void slices_sum(struct run *r, const struct exchange_sum *sum) {
     if (sum->delivered) count_entries(a, sum->exempt, c->sent);
 }
 
-void slices_log(struct run *r) {
+static void write_counts(struct run *r) {
     struct slice_counts *c = r->watch.slices;
-    if (!r->now.counting) return;
     comm_allreduce_f64(r->comm, c->nonzero, 2 * r->model.net->arena.slices, COMM_SUM);
     log_slices(r, c->nonzero, c->sent, c->global);
 }
+
+static bool slices_due(const struct run *r) {
+    return run_due(r, r->options.log_slices);
+}
+
+const struct observer slices_observer = {
+    slices_due, true, {[MOMENT_GRADIENT] = count_gradient, [MOMENT_AFTER] = count_sum, [MOMENT_END] = write_counts}};
