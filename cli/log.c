@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/auto.h"
+#include "cli/log_columns.h"
 #include "cli/run.h"
 #include "cli/signals.h"
 #include "cli/version.h"
@@ -78,12 +79,6 @@ bool log_is_behind(struct run *r) {
     uint64_t bytes = r->log.pending_bytes;
     comm_bcast(r->comm, 0, &bytes, sizeof bytes);
     return bytes > 0;
-}
-
-static void write_phases(struct json *j, const double phase[PHASE_COUNT]) {
-    json_object(j, "phases");
-    for (int i = 0; i < PHASE_COUNT; i++) json_number(j, phase_names[i], phase[i]);
-    json_end(j);
 }
 
 static void write_data(const struct run *r, struct json *j) {
@@ -209,118 +204,13 @@ void log_abandon(struct run *r) {
 
 /* -- steps ----------------------------------------------------------------------------------------------------- */
 
-struct spread {
-    double sum, max;
-};
-
-static struct spread over_ranks(const struct row *row, int ranks, size_t stride, size_t field) {
-    struct spread s = {0, 0};
-    for (int i = 0; i < ranks; i++) {
-        double value;
-        memcpy(&value, (const char *)(row + (size_t)i * stride) + field, sizeof value);
-        s.sum += value;
-        if (i == 0 || value > s.max) s.max = value;
-    }
-    return s;
-}
-
-static void write_spread(struct json *j, const char *name, struct spread s, int ranks) {
-    char key[64];
-    snprintf(key, sizeof key, "%s_mean", name);
-    json_number(j, key, s.sum / ranks);
-    snprintf(key, sizeof key, "%s_max", name);
-    json_number(j, key, s.max);
-}
-
-/* For each reason how many ranks evaluated an exact threshold in this step. */
-static void write_evaluated(struct json *j, const struct row *row, int P, size_t stride) {
-    json_object(j, "evaluated_local");
-    for (int i = 0; i < EVALUATED_REASONS; i++) {
-        int ranks = 0;
-        for (int r = 0; r < P; r++) ranks += ((unsigned)row[(size_t)r * stride].evaluated >> i & 1) != 0;
-        if (ranks > 0) json_integer(j, evaluated_names[i], ranks);
-    }
-    json_end(j);
-}
-
-/* Why the global one was; "" in a step that used the one before. */
-static void write_global_evaluated(struct json *j, unsigned flags) {
-    char text[64] = "";
-    for (int i = 0; i < EVALUATED_REASONS; i++) {
-        if (!(flags >> i & 1)) continue;
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "", evaluated_names[i]);
-    }
-    json_string(j, "evaluated_global", text);
-}
-
-/* What the selectors did: counts before anything was cut, thresholds, and the exact one in steps of --audit. */
-static void write_thresholds(const struct run *r, struct json *j, const struct row *row, int P, size_t stride) {
-    write_spread(j, "selected", over_ranks(row, P, stride, offsetof(struct row, selected)), P);
-    write_spread(j, "threshold", over_ranks(row, P, stride, offsetof(struct row, threshold)), P);
-    if (!isnan(row->exact_threshold))
-        write_spread(j, "threshold_exact", over_ranks(row, P, stride, offsetof(struct row, exact_threshold)), P);
-    if (strcmp(r->options.select, "reuse") == 0) write_evaluated(j, row, P, stride);
-    if (strcmp(r->options.algo, "oktopk") == 0) write_global_evaluated(j, (unsigned)row->global_evaluated);
-    if (row->global_threshold > 0) json_number(j, "threshold_global", row->global_threshold);
-    if (row->global_exact_threshold > 0) json_number(j, "threshold_global_exact", row->global_exact_threshold);
-}
-
-/* The rows of all ranks for one step: row[0], row[stride], ...; `step` is the number of steps then done. */
-static void take_step(struct run *r, const struct row *row, size_t stride, size_t step) {
-    int P = r->comm->size;
-    struct log *l = &r->log;
-    struct totals *t = &l->totals;
-#define OVER(field) over_ranks(row, P, stride, offsetof(struct row, field))
-    struct spread loss = OVER(loss), samples = OVER(samples), seconds = OVER(seconds), mass = OVER(mass_lost);
-    struct spread nnz = OVER(local_nnz), sent = OVER(bytes_sent), received = OVER(bytes_received);
-    struct spread hidden = OVER(hidden_seconds);
-    struct spread messages = OVER(messages_sent), messages_in = OVER(messages_received);
-    double phase[PHASE_COUNT];
-    for (int i = 0; i < PHASE_COUNT; i++)
-        phase[i] = over_ranks(row, P, stride, offsetof(struct row, phase) + (size_t)i * sizeof(double)).sum / P;
-    struct json *j = begin_row(l, "step");
-    json_integer(j, "step", (int64_t)step);
-    json_number(j, "epoch", run_epoch(r, step));
-    json_number(j, "loss", loss.sum / samples.sum);
-    json_number(j, "accuracy", OVER(correct).sum / samples.sum);
-    json_integer(j, "samples", (int64_t)samples.sum);
-    json_number(j, "lr", row->lr);
-    if (r->options.clip_norm > 0) write_spread(j, "gradient_norm", OVER(gradient_norm), P);
-    json_number(j, "density", row->density);
-    json_integer(j, "k", (int64_t)row->k);
-    write_spread(j, "local_nnz", nnz, P);
-    json_integer(j, "global_nnz", (int64_t)row->global_nnz);
-    json_number(j, "density_real", (nnz.sum / P + row->exempt_nnz) / (double)r->model.n);
-    json_number(j, "mass_lost", mass.sum);
-    if (r->path.reducer.selector) write_thresholds(r, j, row, P, stride);
-    if (!isnan(row->xi)) json_number(j, "xi", row->xi);
-    if (r->path.reducer.exchange.ops->begin) json_number(j, "hidden_seconds", hidden.sum / P);
-    write_spread(j, "bytes_sent", sent, P);
-    write_spread(j, "bytes_received", received, P);
-    write_spread(j, "messages_sent", messages, P);
-    write_spread(j, "messages_received", messages_in, P);
-    json_number(j, "seconds", seconds.max);
-    write_phases(j, phase);
-    end_row(l);
-    if (t->steps == 0) t->first_seconds = seconds.max;
-    t->steps++;
-    t->samples += samples.sum;
-    t->seconds += seconds.max;
-    t->hidden_seconds += hidden.sum / P;
-    for (int i = 0; i < PHASE_COUNT; i++) t->phase[i] += phase[i];
-    t->bytes_sent += sent.sum / P;
-    t->bytes_received += received.sum / P;
-    t->messages_sent += messages.sum / P;
-    t->local_nnz += nnz.sum / P;
-    t->global_nnz += row->global_nnz;
-    t->mass_lost += mass.sum;
-    t->loss += loss.sum;
-    t->loss_samples += samples.sum;
-    t->correct += OVER(correct).sum;
-    t->recent_samples += samples.sum;
-    t->recent_seconds += seconds.max;
-#undef OVER
+/* The rows of all ranks for one step: row[0], row[stride], ... */
+static void take_step(struct run *r, const struct row *row, size_t stride) {
+    struct job_step s = {.rank = row, .stride = stride, .ranks = r->comm->size};
+    log_columns_reduce(&s);
+    log_columns_write(r, &s, begin_row(&r->log, "step"));
+    end_row(&r->log);
+    log_columns_add(&r->log.totals, &s.value);
 }
 
 /* What rank 0 tells all others at a meeting. */
@@ -338,7 +228,7 @@ static void meet(struct run *r, bool *stop) {
     comm_allreduce_u64(r->comm, &caught, 1, COMM_MAX);
     if (r->comm->rank == 0) {
         double now = clock_now(), each = (now - l->meeting_time) / (double)l->count;
-        for (size_t i = 0; i < l->count; i++) take_step(r, l->all + i, l->count, r->step - l->count + i + 1);
+        for (size_t i = 0; i < l->count; i++) take_step(r, l->all + i, l->count);
         d.failed = !write_out(l, false, &r->trouble);
         log_progress(r, now);
         double fit = meeting_seconds / (each > 1e-9 ? each : 1e-9);
@@ -382,16 +272,17 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     struct totals *t = &r->log.totals;
     struct json *j = begin_row(&r->log, "eval");
     r->log.eval_seconds = seconds;
-    double train_loss = t->loss_samples > 0 ? t->loss / t->loss_samples : r->step > 0 ? NAN : scores->test_loss;
+    const struct row *since = &t->since_evaluation;
+    double train_loss = since->samples > 0 ? since->loss / since->samples : r->step > 0 ? NAN : scores->test_loss;
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
     log_scores(r, scores, j);
     json_number(j, "train_loss", train_loss);
-    json_number(j, "train_seconds", t->seconds);
+    json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "seconds", seconds);
     if (!r->log.evaluated || r->step > r->first_step) end_row(&r->log);
     log_say_scores(r, scores, train_loss);
-    t->loss = t->loss_samples = t->correct = 0;
+    t->since_evaluation = (struct row){0};
 }
 
 void log_slices(struct run *r, const double *nonzero, const double *sent, const double *global) {
@@ -436,7 +327,6 @@ static void write_memory(const struct run *r, const double memory[2], struct jso
 
 void log_summary(struct run *r, uint64_t parameters_hash) {
     struct totals *t = &r->log.totals;
-    double steps = t->steps > 0 ? t->steps : 1;
     const char *why;
     const enum net_graphs graphs = net_graphs(r->model.net, &why);
     double plain = graphs != NET_GRAPHS_USED; /* on some rank */
@@ -455,28 +345,21 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     log_scores(r, &r->last, j);
     json_number(j, "start_loss", r->log.start.test_loss);
     json_number(j, "start_accuracy", r->log.start.test_accuracy);
-    json_number(j, "train_seconds", t->seconds);
+    json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
     json_number(j, r->data.text ? "words_per_second" : "images_per_second",
-                t->seconds > 0 ? t->samples / t->seconds : 0);
-    json_number(j, "step_seconds", t->seconds / steps);
+                t->all.seconds > 0 ? t->all.samples / t->all.seconds : 0);
+    log_columns_summary(r, "seconds", "seconds", j);
     if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
-    if (r->path.reducer.exchange.ops->begin) json_number(j, "hidden_seconds_per_step", t->hidden_seconds / steps);
-    json_number(j, "bytes_sent_per_step", t->bytes_sent / steps);
-    json_number(j, "bytes_received_per_step", t->bytes_received / steps);
-    json_number(j, "messages_sent_per_step", t->messages_sent / steps);
+    log_columns_summary(r, "hidden_seconds", "messages_received", j);
     json_number(j, "dense_bytes_per_step", log_dense_bytes(r));
-    json_number(j, "local_nnz_per_step", t->local_nnz / steps);
-    json_number(j, "global_nnz_per_step", t->global_nnz / steps);
-    json_number(j, "mass_lost", t->mass_lost);
+    log_columns_summary(r, "local_nnz", "mass_lost", j);
     json_string(j, "parameters_hash", hash);
     if (run_replicas_same(r))
         json_boolean(j, "replicas_identical", true); /* run_check_replicas has ended the job otherwise */
     else
         json_null(j, "replicas_identical");
     write_memory(r, memory, j);
-    double phase[PHASE_COUNT];
-    for (int i = 0; i < PHASE_COUNT; i++) phase[i] = t->phase[i] / steps;
-    write_phases(j, phase);
+    log_columns_summary(r, "phases", "phases", j);
     end_row(&r->log);
 }

@@ -22,8 +22,10 @@ struct scores {
     double valid_loss;               /* of texts */
 };
 
-/* One step on one rank. Doubles only, so that rows travel as one vector. */
+/* One step on one rank. Doubles only, so that rows travel as one vector. What of it is written, and how, says the table
+ * of columns (log_columns.h), which has each member once. */
 struct row {
+    double step, epoch;
     double loss, samples, correct; /* sums over the rank's images or words; how many */
     double lr, density, k;
     double local_nnz, global_nnz, mass_lost;
@@ -38,16 +40,11 @@ struct row {
     double seconds, phase[PHASE_COUNT];
 };
 
-/* Sums over the steps of this process, over ranks where it says so. */
+/* Sums over steps, of each column's number over the ranks. */
 struct totals {
-    double steps, samples, seconds;                   /* samples of all ranks; seconds: slowest rank of each step */
-    double phase[PHASE_COUNT];                        /* mean over ranks */
-    double bytes_sent, bytes_received, messages_sent; /* mean over ranks */
-    double first_seconds;                             /* of the first step, in which much is done once */
-    double hidden_seconds;                            /* mean over ranks */
-    double local_nnz, global_nnz, mass_lost;          /* nnz: mean over ranks; mass: all ranks */
-    double loss, loss_samples, correct;               /* since the last evaluation */
-    double recent_samples, recent_seconds;            /* since the last line */
+    double steps, first_seconds; /* how many; seconds of the first, in which much is done once */
+    struct row all;              /* of this process */
+    struct row since_evaluation, since_line;
 };
 
 struct log {

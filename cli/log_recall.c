@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/log.h"
+#include "cli/log_columns.h"
 #include "cli/log_rows.h"
 
 /* A number of a row, by its key; 0 where there is none. */
@@ -18,32 +18,27 @@ static double number(const char *row, const char *key) {
     return end == at + length || !isfinite(value) ? 0 : value;
 }
 
-/* As take_step in log.c adds up what it writes. */
-static void recall_step(struct totals *t, const char *row) {
-    const double samples = number(row, "samples"), seconds = number(row, "seconds");
-    if (t->steps == 0) t->first_seconds = seconds;
-    t->steps++;
-    t->samples += samples;
-    t->seconds += seconds;
-    t->hidden_seconds += number(row, "hidden_seconds");
-    for (int i = 0; i < PHASE_COUNT; i++) t->phase[i] += number(row, phase_names[i]);
-    t->bytes_sent += number(row, "bytes_sent_mean");
-    t->bytes_received += number(row, "bytes_received_mean");
-    t->messages_sent += number(row, "messages_sent_mean");
-    t->local_nnz += number(row, "local_nnz_mean");
-    t->global_nnz += number(row, "global_nnz");
-    t->mass_lost += number(row, "mass_lost");
-    t->loss += number(row, "loss") * samples;
-    t->correct += number(row, "accuracy") * samples;
-    t->loss_samples += samples;
+/* What the row says of each column, as it was added to the totals. */
+static struct row recall_step(const char *text) {
+    const double samples = number(text, "samples");
+    struct row value = {0};
+    char key[64];
+    for (const struct log_column *c = log_columns; c->name; c++) {
+        for (size_t i = 0; i < log_column_parts(c) && !c->write; i++) {
+            snprintf(key, sizeof key, "%s%s", c->part ? c->part[i] : c->name, c->over == OVER_SPREAD ? "_mean" : "");
+            log_column_put(&value, c, i, number(text, key) * (c->over == OVER_SAMPLES ? samples : 1));
+        }
+    }
+    return value;
 }
 
 void log_recall(struct log *l, const char *row) {
     struct totals *t = &l->totals;
     if (log_row_is(row, "header")) l->begun = true;
-    if (log_row_is(row, "eval")) t->loss = t->loss_samples = t->correct = 0;
+    if (log_row_is(row, "eval")) t->since_evaluation = (struct row){0};
     if (!log_row_is(row, "step")) return;
     if (l->begun) *t = (struct totals){0};
     l->begun = false;
-    recall_step(t, row);
+    const struct row value = recall_step(row);
+    log_columns_add(t, &value);
 }

@@ -75,7 +75,7 @@ void log_warn(struct run *r, const char *format, ...) {
 static double seconds_left(const struct run *r) {
     const struct totals *t = &r->log.totals;
     if (t->steps < 1) return NAN;
-    double step = t->steps > 1 ? (t->seconds - t->first_seconds) / (t->steps - 1) : t->seconds;
+    double step = t->steps > 1 ? (t->all.seconds - t->first_seconds) / (t->steps - 1) : t->all.seconds;
     return step * (double)(r->stop - r->step) + r->log.eval_seconds * (double)run_evaluations_left(r);
 }
 
@@ -83,7 +83,7 @@ static double seconds_left(const struct run *r) {
 static void say_left(struct run *r, double left) {
     struct log *l = &r->log;
     char about[32];
-    if (l->said_left || l->totals.steps < 2 || l->totals.seconds < l->patience) return;
+    if (l->said_left || l->totals.steps < 2 || l->totals.all.seconds < l->patience) return;
     l->said_left = true;
     if (left < 20 * l->patience) return;
     progress_time(about, sizeof about, left);
@@ -100,15 +100,15 @@ struct notes {
 };
 
 static void take_notes(const struct run *r, struct notes *n) {
-    const struct totals *t = &r->log.totals;
-    double loss = t->loss / t->loss_samples;
+    const struct row *since = &r->log.totals.since_evaluation, *recent = &r->log.totals.since_line;
+    double loss = since->loss / since->samples;
     snprintf(n->text[0], NOTE, "step %zu/%zu", r->step, r->stop);
     snprintf(n->text[1], NOTE, "loss %.3f", loss);
     if (r->data.text)
         snprintf(n->text[2], NOTE, "perplexity %.1f", exp(loss));
     else
-        snprintf(n->text[2], NOTE, "accuracy %4.1f%%", 100 * t->correct / t->loss_samples);
-    snprintf(n->text[3], NOTE, "%.0f %ss/s", t->recent_samples / t->recent_seconds, run_sample(r));
+        snprintf(n->text[2], NOTE, "accuracy %4.1f%%", 100 * since->correct / since->samples);
+    snprintf(n->text[3], NOTE, "%.0f %ss/s", recent->samples / recent->seconds, run_sample(r));
     snprintf(n->text[4], NOTE, "epoch %.2f", run_epoch(r, r->step));
     for (size_t i = 0; i < NOTES; i++) n->note[i] = n->text[i];
     n->note[NOTES] = NULL;
@@ -126,7 +126,7 @@ void log_progress(struct run *r, double now) {
     struct log *l = &r->log;
     struct totals *t = &l->totals;
     struct notes n;
-    if (l->show == SHOW_NOTHING || t->recent_seconds <= 0) return;
+    if (l->show == SHOW_NOTHING || t->since_line.seconds <= 0) return;
     double left = seconds_left(r), part = (double)(r->step - r->first_step) / (double)(r->stop - r->first_step);
     say_left(r, left);
     if (l->show == SHOW_LINES && now - l->last_line < line_seconds) return;
@@ -138,7 +138,7 @@ void log_progress(struct run *r, double now) {
     /* The rate is that of the last seconds, not of the whole run. */
     if (now - l->last_line >= line_seconds) {
         l->last_line = now;
-        t->recent_samples = t->recent_seconds = 0;
+        t->since_line = (struct row){0};
     }
 }
 
@@ -177,7 +177,7 @@ void log_evaluation_unit(struct run *r) {
 void log_say_scores(struct run *r, const struct scores *scores, double train_loss) {
     char where[64], train[48] = "";
     snprintf(where, sizeof where, "epoch %.2f  step %zu", run_epoch(r, r->step), r->step);
-    if (r->log.totals.loss_samples > 0)
+    if (r->log.totals.since_evaluation.samples > 0)
         snprintf(train, sizeof train, r->data.text ? "  train perplexity %.2f" : "  train loss %.3f",
                  r->data.text ? exp(train_loss) : train_loss);
     if (r->data.text)

@@ -191,14 +191,14 @@ static void say_phases(struct run *r) {
     const struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1, sum = 0;
     char line[256] = "";
-    for (int i = 0; i < PHASE_COUNT; i++) sum += t->phase[i];
+    for (int i = 0; i < PHASE_COUNT; i++) sum += t->all.phase[i];
     for (int i = 1; i <= PHASE_COUNT; i++) {
         int p = i % PHASE_COUNT; /* "other" last */
         size_t used = strlen(line);
         snprintf(line + used, sizeof line - used, "%s%s %.1f%%", i > 1 ? "  " : "", phase_names[p],
-                 sum > 0 ? 100 * t->phase[p] / sum : 0);
+                 sum > 0 ? 100 * t->all.phase[p] / sum : 0);
     }
-    log_say(r, "  time a step         %.1f ms: %s", 1e3 * t->seconds / steps, line);
+    log_say(r, "  time a step         %.1f ms: %s", 1e3 * t->all.seconds / steps, line);
 }
 
 /* Communication that backward hid, beside what the step had to wait for. */
@@ -206,7 +206,7 @@ static void say_hidden(struct run *r) {
     const struct totals *t = &r->log.totals;
     if (!r->path.reducer.exchange.ops->begin || t->steps == 0) return;
     log_say(r, "  communication       %.1f ms a step exposed, %.1f ms hidden behind backward",
-            1e3 * t->phase[PHASE_COMMUNICATE] / t->steps, 1e3 * t->hidden_seconds / t->steps);
+            1e3 * t->all.phase[PHASE_COMMUNICATE] / t->steps, 1e3 * t->all.hidden_seconds / t->steps);
 }
 
 /* "501 times less", "4.1 times more" than so many bytes. */
@@ -227,8 +227,8 @@ static void say_bytes(struct run *r) {
     const struct totals *t = &r->log.totals;
     double steps = t->steps > 0 ? t->steps : 1, dense = log_dense_bytes(r);
     char sent[32], whole[32], ratio[48];
-    ratio_text(t->bytes_sent / steps, dense, ratio, sizeof ratio);
-    human_bytes(sent, sizeof sent, t->bytes_sent / steps);
+    ratio_text(t->all.bytes_sent / steps, dense, ratio, sizeof ratio);
+    human_bytes(sent, sizeof sent, t->all.bytes_sent / steps);
     human_bytes(whole, sizeof whole, dense);
     if (r->comm->size == 1)
         log_say(r, "  sent a step         nothing: there is one rank");
@@ -236,8 +236,8 @@ static void say_bytes(struct run *r) {
         log_say(r, "  sent a step         %s per rank where dense sends %s: %s", sent, whole, ratio);
     else
         log_say(r, "  sent a step         %s per rank", sent);
-    if (t->mass_lost > 0)
-        log_say(r, "  gradient lost       %.3g in sum of magnitudes (--gtopk-residual paper)", t->mass_lost);
+    if (t->all.mass_lost > 0)
+        log_say(r, "  gradient lost       %.3g in sum of magnitudes (--gtopk-residual paper)", t->all.mass_lost);
 }
 
 static void say_memory(struct run *r) {
@@ -295,10 +295,11 @@ static void say_stopped(struct run *r) {
 
 /* Of a run that is never evaluated there is the mean over its steps. */
 static void say_unscored(struct run *r) {
-    const struct totals *t = &r->log.totals;
-    if (t->loss_samples > 0)
+    const struct row *since = &r->log.totals.since_evaluation;
+    const double loss = since->loss / since->samples;
+    if (since->samples > 0)
         log_say(r, r->data.text ? "  train perplexity    %12.2f" : "  train loss          %12.3f",
-                r->data.text ? exp(t->loss / t->loss_samples) : t->loss / t->loss_samples);
+                r->data.text ? exp(loss) : loss);
     log_say(r, "  not evaluated       --eval-every never");
 }
 
@@ -328,7 +329,7 @@ void report_end(struct run *r, int status) {
     say_scores(r);
     if (t->steps > 0) { /* none where a run resumes at its end */
         log_say(r, "  %-19s %.0f on %d rank%s", r->data.text ? "words a second" : "images a second",
-                t->seconds > 0 ? t->samples / t->seconds : 0, r->comm->size, r->comm->size > 1 ? "s" : "");
+                t->all.seconds > 0 ? t->all.samples / t->all.seconds : 0, r->comm->size, r->comm->size > 1 ? "s" : "");
         say_phases(r);
         say_hidden(r);
         say_bytes(r);

@@ -45,6 +45,8 @@ static void take_traffic(struct run *r) {
 
 void step_row_end(struct run *r) {
     struct row *row = &r->now.row;
+    row->step = (double)r->step;
+    row->epoch = run_epoch(r, r->step);
     take_sum(r);
     take_traffic(r);
     phase_enter(&r->phases, PHASE_OTHER);
