@@ -30,7 +30,7 @@ void phases_restart(struct phases *t) {
 enum phase phase_enter(struct phases *t, enum phase next) {
     if (!t) return PHASE_OTHER;
     enum phase left = t->current;
-    if (t->spend && left != next) t->spend(t->spender, left);
+    if (t->spend && left != next) t->spend(t->spender, left, next);
     double now = clock_now();
     t->seconds[left] += now - t->since;
     if (t->trace) trace_add(t->trace, left, t->since, now);

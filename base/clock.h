@@ -9,9 +9,17 @@
  *        phase_enter(&t, PHASE_SELECT);     // everything since the last call went to PHASE_COMPUTE
  *        ...
  *        phase_enter(&t, PHASE_OTHER);
+ *
+ * Whoever does something of one kind for others charges it himself, and leaves their phase as he found it:
+ *
+ *        size_t read_message(struct phases *t, ...) {
+ *            PHASE_SCOPE(t, PHASE_PACK);        // up to the end of the block, by whichever way it is left
+ *            ...
  */
 #ifndef ST_BASE_CLOCK_H
 #define ST_BASE_CLOCK_H
+
+#include <stddef.h>
 
 /* Seconds on a monotonic clock. */
 double clock_now(void);
@@ -38,9 +46,9 @@ struct phases {
     double seconds[PHASE_COUNT]; /* since phases_reset */
     double since;                /* when the current phase began */
     enum phase current;
-    /* Called when a phase is left for another, before the clock is read: what it spends is charged to the phase left.
-     * For simulations, in which local work takes no time of its own. NULL: nothing. */
-    void (*spend)(void *spender, enum phase left);
+    /* Called when a phase is left for the next, another one, before the clock is read: what it spends is charged to the
+     * phase left. For simulations, in which local work takes no time of its own. NULL: nothing. */
+    void (*spend)(void *spender, enum phase left, enum phase next);
     void *spender;
 };
 
@@ -52,5 +60,26 @@ void phases_restart(struct phases *t);
 /* Charges the time since the last call to the current phase, makes `next` the current one and returns
  * the one left, so that a callee can restore its caller's phase. t may be NULL: nothing happens. */
 enum phase phase_enter(struct phases *t, enum phase next);
+
+/* PHASE_SCOPE's: NULL where nothing is to be restored, since it is charged to that phase already, or to none. */
+struct phase_scope {
+    struct phases *t;
+    enum phase caller;
+};
+
+static inline struct phase_scope phase_scope_begin(struct phases *t, enum phase phase) {
+    if (!t || t->current == phase) return (struct phase_scope){NULL, phase};
+    return (struct phase_scope){t, phase_enter(t, phase)};
+}
+
+static inline void phase_scope_end(const struct phase_scope *scope) {
+    phase_enter(scope->t, scope->caller);
+}
+
+#define PHASE_SCOPE(t, phase) PHASE_SCOPE_AT(t, phase, __LINE__)
+#define PHASE_SCOPE_AT(t, phase, line) PHASE_SCOPE_ON(t, phase, line)
+#define PHASE_SCOPE_ON(t, phase, line)                                                                                 \
+    const struct phase_scope phase_scope_##line __attribute__((cleanup(phase_scope_end), unused)) =                    \
+        phase_scope_begin((t), (phase))
 
 #endif

@@ -20,7 +20,8 @@ struct trace {
 
 void trace_open(struct trace *t, size_t cap);
 void trace_close(struct trace *t);
-/* A stretch that follows one of the same phase without a gap makes that one longer. */
+/* A stretch that follows another one without a gap makes that one longer where both are of the same phase, or one of
+ * them is no longer than 0.2 us: together they are of the longer one's phase. */
 void trace_add(struct trace *t, enum phase phase, double begin, double end);
 
 #endif

@@ -5,7 +5,8 @@
  * overlap begin with it, and learn at even points of it how much of the gradient is final.
  *
  * In a simulation local work takes no time of its own. --select-cost and --word-cost give it some, at the ends of the
- * phases in which it is done: of select once a step, and of pack and merge by what has come in since. */
+ * phases in which it is done: of select once a step, and of pack and merge by what has come in since. (A message that
+ * is waited for, and then unpacked, is paid for by unpacking.) */
 #include "cli/bench_exchange.h"
 
 #include "base/place.h"
@@ -24,14 +25,14 @@ static uint64_t bytes_received(const struct bench_case *b) {
     return b->comm->counters[TRAFFIC_EXCHANGE].bytes_received;
 }
 
-static void spend(void *spender, enum phase left) {
+static void spend(void *spender, enum phase left, enum phase next) {
     struct bench_case *b = spender;
     const struct bench_request *r = b->request;
     if (left == PHASE_SELECT && !b->selected) {
         b->selected = true;
         comm_compute(b->comm, r->select_cost);
     }
-    if (left == PHASE_PACK || left == PHASE_MERGE) {
+    if (left == PHASE_PACK || (left == PHASE_MERGE && next != PHASE_PACK)) {
         uint64_t now = bytes_received(b);
         comm_compute(b->comm, r->word_cost * (double)(now - b->charged) / 4);
         b->charged = now;

@@ -66,6 +66,7 @@ static void end_round(struct comm *c, struct round *r) {
 
 /* -- all-gather ------------------------------------------------------------------------------------------ */
 void comm_allgatherv(struct comm *c, const void *mine, size_t bytes, void *all, const size_t *each) {
+    COMM_SCOPE(c);
     char *start = all, *place = start + sum_of(each, 0, c->rank);
     if (bytes != each[c->rank]) die("an all-gather of %zu bytes where %zu were announced", bytes, each[c->rank]);
     if (mine != place && bytes > 0) memcpy(place, mine, bytes);
@@ -128,6 +129,7 @@ static void first_round(struct comm *c, const float *data, const size_t *each, f
 }
 
 void comm_reduce_scatter_f32(struct comm *c, const float *data, const size_t *each, float *mine, float *scratch) {
+    COMM_SCOPE(c);
     const float *own = data + sum_of(each, 0, c->rank);
     if (c->size > 1) {
         first_round(c, data, each, scratch);

@@ -62,6 +62,7 @@ size_t block_select_capacity(const struct block_select *s) {
 }
 
 bool block_select_run(struct block_select *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    PHASE_SCOPE(s->whole->store->phases, PHASE_SELECT);
     s->whole->stats = (struct selector_stats){0};
     out->nnz = 0;
     for (int b = 0; b < s->P; b++) {

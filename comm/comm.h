@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 /* What traffic is for; the counters are kept apart, so that logging does not count as exchange, nor do the checksums of
@@ -33,8 +34,11 @@ struct comm {
     int node, nodes;            /* this node's number (by its lowest rank), how many there are */
     enum traffic traffic;       /* which counters the next calls go to; of a group: its parent's is used */
     struct comm_counters counters[TRAFFIC_COUNT]; /* of a group: its parent's are used */
-    struct comm *parent;                          /* NULL for the whole job */
-    bool any_thread; /* MPI allows calls from any thread, one at a time (MPI_THREAD_SERIALIZED) */
+    /* Where the time of the calls below is charged, as PHASE_COMMUNICATE; NULL: nowhere. exchange.c sets it for a step;
+     * of a group: its parent's is used */
+    struct phases *phases;
+    struct comm *parent; /* NULL for the whole job */
+    bool any_thread;     /* MPI allows calls from any thread, one at a time (MPI_THREAD_SERIALIZED) */
     /* MPI takes pointers of CUDA memory, on all ranks: as it says itself, or as SPARSETRAIN_CUDA_AWARE=0 or 1 says.
      * Only the sums in place (comm_allreduce_f32, comm_iallreduce_f32) are ever given such pointers. */
     bool device_pointers;
@@ -42,6 +46,14 @@ struct comm {
     size_t step;     /* for messages: the step under way, from 1 on; 0: none. Set by whoever counts; as above */
     void *impl;
 };
+
+static inline struct phases *comm_phases(const struct comm *c) {
+    while (c->parent) c = c->parent;
+    return c->phases;
+}
+/* At the head of each call that sends, receives or waits; and where several in a row are one to those who look at the
+ * time. */
+#define COMM_SCOPE(c) PHASE_SCOPE(comm_phases(c), PHASE_COMMUNICATE)
 
 /* Starts MPI (MPI_THREAD_SERIALIZED where it grants that) and hooks error.h's rank and abort to it. Call once. */
 struct comm *comm_open(int *argc, char ***argv);

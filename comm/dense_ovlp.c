@@ -90,29 +90,28 @@ static void start_step(struct exchange *x, float *grad) {
 /* -- copies; nothing to do where the gradient is summed where it lies ---------------------------------------------- */
 static void fetch_bucket(struct exchange *x) {
     struct dense_ovlp *d = x->state;
-    size_t i = d->fetched++, from = bucket_from(x, i), bytes = (bucket_end(x, i) - from) * sizeof *d->host;
-    if (d->stage.device) d->down[i % COPIES] = d->stage.device->to_host_begin(d->host + from, d->grad + from, bytes);
+    size_t i = d->fetched++, from = bucket_from(x, i);
+    d->down[i % COPIES] = host_stage_down(&d->stage, x, d->grad, from, bucket_end(x, i) - from);
 }
 
 /* Bucket `begun` is there. */
 static void wait_for_copy(struct exchange *x) {
     struct dense_ovlp *d = x->state;
-    if (d->stage.device) d->stage.device->wait(d->down[d->begun % COPIES]);
-    if (summed_on_device(d)) d->stage.store->device->sync(); /* MPI does not wait for the device */
+    host_stage_wait(&d->stage, x, d->down[d->begun % COPIES]);
+    host_stage_settle(&d->stage, x);
 }
 
 /* All but the last `left` buckets that have ended are back. */
 static void wait_for_home(struct exchange *x, size_t left) {
     struct dense_ovlp *d = x->state;
-    for (; d->home + left < d->ended; d->home++)
-        if (d->stage.device) d->stage.device->wait(d->up[d->home % COPIES]);
+    for (; d->home + left < d->ended; d->home++) host_stage_wait(&d->stage, x, d->up[d->home % COPIES]);
 }
 
 static void send_home(struct exchange *x, size_t i) {
     struct dense_ovlp *d = x->state;
-    size_t from = bucket_from(x, i), bytes = (bucket_end(x, i) - from) * sizeof *d->host;
+    size_t from = bucket_from(x, i);
     wait_for_home(x, COPIES);
-    if (d->stage.device) d->up[i % COPIES] = d->stage.device->to_device_begin(d->grad + from, d->host + from, bytes);
+    d->up[i % COPIES] = host_stage_up(&d->stage, x, d->grad, from, bucket_end(x, i) - from);
 }
 
 /* -- sums ---------------------------------------------------------------------------------------------------------- */
@@ -121,17 +120,13 @@ static void bucket_ended(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t i = d->ended, from = bucket_from(x, i), end = bucket_end(x, i);
     if (++d->ended == d->begun) d->hidden += clock_now() - d->since;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     size_t bad = summed_on_device(d) ? x->setup.n : bad_in(x, from, end);
     if (bad < x->setup.n) d->overflow = bad; /* buckets fall: the last is the lowest */
-    phase_enter(x->setup.phases, PHASE_PACK);
     send_home(x, i);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
 }
 
 static void wait_for_oldest(struct exchange *x) {
     struct dense_ovlp *d = x->state;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_wait(x->setup.comm, &d->request[d->ended % IN_FLIGHT]);
     bucket_ended(x);
 }
@@ -140,13 +135,13 @@ static void wait_for_oldest(struct exchange *x) {
 static void start_bucket(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t from = bucket_from(x, d->begun), end = bucket_end(x, d->begun);
-    phase_enter(x->setup.phases, PHASE_PACK);
     wait_for_copy(x);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    d->bad = bad_in(x, from, end);
-    if (d->bad < x->setup.n) return;
+    size_t at = host_stage_nonfinite_own(&d->stage, x, d->host + from, end - from);
+    if (at < end - from) {
+        d->bad = from + at;
+        return;
+    }
     if (d->begun - d->ended == IN_FLIGHT) wait_for_oldest(x);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (d->begun == d->ended) d->since = clock_now();
     comm_iallreduce_f32(x->setup.comm, d->host + from, end - from, &d->request[d->begun % IN_FLIGHT]);
     d->begun++;
@@ -162,7 +157,6 @@ static void start_buckets(struct exchange *x, size_t before) {
 static void progress(struct exchange *x, size_t from) {
     struct dense_ovlp *d = x->state;
     struct comm *c = x->setup.comm;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     while (d->ended < d->begun && comm_test(c, &d->request[d->ended % IN_FLIGHT])) bucket_ended(x);
     start_buckets(x, d->fetched);
     while (d->fetched < d->buckets && d->bad == x->setup.n && bucket_from(x, d->fetched) >= from) {
@@ -182,10 +176,9 @@ static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
 static size_t lowest_bad(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t end = bucket_end(x, d->begun);
-    phase_enter(x->setup.phases, PHASE_PACK);
     wait_for_home(x, 0);
-    for (size_t i = d->begun + 1; d->stage.device && i < d->fetched; i++) d->stage.device->wait(d->down[i % COPIES]);
-    if (d->stage.device) d->stage.device->to_host(d->host, d->grad, end * sizeof *d->host);
+    for (size_t i = d->begun + 1; i < d->fetched; i++) host_stage_wait(&d->stage, x, d->down[i % COPIES]);
+    host_stage_wait(&d->stage, x, host_stage_down(&d->stage, x, d->grad, 0, end));
     return bad_in(x, 0, end);
 }
 
@@ -203,9 +196,7 @@ static bool dense_ovlp_run(struct exchange *x, float *grad, size_t k, struct exc
         return false;
     }
     while (d->ended < d->begun) wait_for_oldest(x);
-    phase_enter(x->setup.phases, PHASE_PACK);
     wait_for_home(x, 0);
-    phase_enter(x->setup.phases, PHASE_MERGE);
     if (summed_on_device(d)) d->overflow = bad_in(x, 0, n);
     sum->bad = d->overflow;
     sum->dense = grad;

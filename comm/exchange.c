@@ -48,9 +48,8 @@ void exchange_close(struct exchange *x) {
 }
 
 /* The sum of finite numbers may still overflow. */
-static bool sum_finite(const struct exchange *x, struct exchange_sum *sum) {
+static bool sum_finite(struct exchange_sum *sum) {
     if (!sum->sparse) return true;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sum->global_nnz = sum->sparse->nnz;
     size_t at = first_nonfinite(sum->sparse->val, sum->global_nnz);
     if (at == sum->global_nnz) return true;
@@ -63,42 +62,70 @@ static void check_k(const struct exchange *x, size_t k) {
         die("%s: k = %zu is not in 1..%zu", x->ops->name, k, x->setup.k_max);
 }
 
+/* From here on, to give_back, what passes over the transport counts as the exchange's, and takes its time. */
+static void take_comm(struct exchange *x) {
+    struct comm *c = x->setup.comm;
+    x->traffic = c->traffic;
+    x->charged = c->phases;
+    c->traffic = TRAFFIC_EXCHANGE;
+    c->phases = x->setup.phases;
+}
+
+static void give_comm_back(struct exchange *x) {
+    struct comm *c = x->setup.comm;
+    c->traffic = x->traffic;
+    c->phases = x->charged;
+}
+
 /* Exempt entries are taken out of the whole gradient, so a row waits for that. (Where a row is run by layers, its
  * groups do the taking out, as each is complete: x has none.) */
 void exchange_begin(struct exchange *x, float *grad, size_t k) {
-    struct comm *c = x->setup.comm;
     if (!x->ops->begin || x->exempt.nnz > 0) return;
     check_k(x, k);
     x->begun = true;
-    x->traffic = c->traffic;
-    c->traffic = TRAFFIC_EXCHANGE;
+    take_comm(x);
     x->ops->begin(x, grad, k);
 }
 
 void exchange_ready(struct exchange *x, size_t from) {
     if (!x->begun) return;
-    enum phase phase = phase_enter(x->setup.phases, PHASE_SELECT);
+    PHASE_SCOPE(x->setup.phases, PHASE_MERGE);
     x->ops->ready(x, from);
-    phase_enter(x->setup.phases, phase);
 }
 
-/* The traffic is written only where it changes: with overlap by layers another thread may be reading it. */
+/* What begin has taken stays as it is: with overlap by layers another thread is using it. */
 bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
-    struct comm *c = x->setup.comm;
+    struct store *store = x->setup.store;
     check_k(x, k);
     if (x->setup.wants_sent && !x->room_for_sent) die("%s was not opened for what ranks have sent", x->ops->name);
-    enum phase phase = phase_enter(x->setup.phases, PHASE_SELECT);
-    enum traffic traffic = x->begun ? x->traffic : c->traffic;
-    if (c->traffic != TRAFFIC_EXCHANGE) c->traffic = TRAFFIC_EXCHANGE;
+    PHASE_SCOPE(x->setup.phases, PHASE_MERGE);
+    if (!x->begun) take_comm(x);
+    if (store) store->phases = x->setup.phases;
     *sum = (struct exchange_sum){0};
     exempt_take(x, grad);
-    bool good = x->ops->run(x, grad, k, sum) && sum_finite(x, sum);
+    bool good = x->ops->run(x, grad, k, sum) && sum_finite(sum);
     good = exempt_sum(x, good, sum);
     if (!x->setup.wants_sent) sum->sent = sum->delivered = NULL; /* some rows have them at no cost */
-    if (traffic != TRAFFIC_EXCHANGE) c->traffic = traffic;
+    if (store) store->phases = NULL;
+    give_comm_back(x);
     x->begun = false;
-    phase_enter(x->setup.phases, phase);
     return good;
+}
+
+void exchange_round(struct exchange *x, struct sparse *s, struct sparse *error) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    wire_round(x->setup.wire, s, error);
+}
+
+size_t exchange_encode(struct exchange *x, const struct sparse *s, size_t from, size_t to, void *message) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    return x->setup.wire->encode(s, from, to, message);
+}
+
+void exchange_read(struct exchange *x, void *message, size_t bytes, size_t from, size_t to, int sender,
+                   struct sparse *buffer, struct sparse *view) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    wire_read(x->setup.wire, message, bytes, from, to, sender, buffer, view);
 }
 
 bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err *e) {
@@ -161,7 +188,7 @@ static void scale_dense(const struct exchange *x, const float *u, float scale, f
 void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *update) {
     struct store *store = x->setup.store;
     float scale = x->ops->drifts ? 1 : 1.0f / (float)x->setup.comm->size;
-    enum phase phase = phase_enter(x->setup.phases, PHASE_UPDATE);
+    PHASE_SCOPE(x->setup.phases, PHASE_UPDATE);
     if (sum->dense && x->ops->drifts && sum->dense == update)
         ; /* nothing to do */
     else if (sum->dense)
@@ -169,24 +196,21 @@ void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *up
     else
         store->ops->scatter(store, sum->sparse, scale, update);
     if (sum->exempt) store->ops->scatter_add(store, sum->exempt, scale, update);
-    phase_enter(x->setup.phases, phase);
 }
 
 void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float *grad) {
     struct store *store = x->setup.store;
     float scale = 1.0f / (float)x->setup.comm->size;
     if (!sum->sparse || !(sum->sent || x->ops->combine)) die("%s cannot tell what each rank sent", x->ops->name);
-    enum phase phase = phase_enter(x->setup.phases, PHASE_UPDATE);
+    PHASE_SCOPE(x->setup.phases, PHASE_UPDATE);
     if (x->ops->combine) {
-        enum traffic traffic = x->setup.comm->traffic;
-        x->setup.comm->traffic = TRAFFIC_EXCHANGE;
+        take_comm(x);
         x->ops->combine(x, sum, grad);
-        x->setup.comm->traffic = traffic;
+        give_comm_back(x);
     } else {
         store->ops->scale(store, grad, scale);
         store->ops->scatter_add(store, sum->sparse, scale, grad);
         store->ops->scatter_add(store, sum->sent, -scale, grad);
     }
     if (sum->exempt) store->ops->scatter_add(store, sum->exempt, scale, grad);
-    phase_enter(x->setup.phases, phase);
 }

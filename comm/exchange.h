@@ -145,10 +145,11 @@ struct exchange {
     const struct exchange_ops *ops;
     struct exchange_setup setup;
     void *state;
-    struct sparse exempt; /* [exempts]: this rank's, then the sum; empty by layers, whose groups have theirs */
-    bool room_for_sent;   /* setup.wants_sent, when it was opened */
-    bool begun;           /* begin was called and run was not */
-    enum traffic traffic; /* the caller's, while begun */
+    struct sparse exempt;   /* [exempts]: this rank's, then the sum; empty by layers, whose groups have theirs */
+    bool room_for_sent;     /* setup.wants_sent, when it was opened */
+    bool begun;             /* begin was called and run was not */
+    enum traffic traffic;   /* the caller's of setup.comm, in a step */
+    struct phases *charged; /* likewise */
 };
 
 extern const struct exchange_ops *const exchanges[]; /* every row, NULL-terminated */
@@ -204,6 +205,14 @@ void exchange_ready(struct exchange *x, size_t from);
 /* One step; collective. Restores the caller's phase and traffic. False: acc (dense: u), an exempt entry of grad or a
  * sum is NaN or infinite at sum->bad; the caller must end the job, the other ranks may be waiting. */
 bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum);
+
+/* -- for the rows -- */
+/* In a step time is charged to PHASE_MERGE, but for what the selector and the store do (PHASE_SELECT), the transport
+ * (PHASE_COMMUNICATE) and, in setup.wire's format, these (PHASE_PACK): see there, in wire.h, for what they do. */
+void exchange_round(struct exchange *x, struct sparse *s, struct sparse *error);
+size_t exchange_encode(struct exchange *x, const struct sparse *s, size_t from, size_t to, void *message);
+void exchange_read(struct exchange *x, void *message, size_t bytes, size_t from, size_t to, int sender,
+                   struct sparse *buffer, struct sparse *view);
 
 /* update = (u + e) / P as a dense vector of n on the device; update may be the gradient itself. */
 void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *update);

@@ -38,8 +38,8 @@ void exempt_take(struct exchange *x, float *grad) {
     struct sparse *e = &x->exempt;
     if (e->nnz == 0) return;
     struct store view = over_gradient(x, grad);
-    view.ops->gather_at(&view, e->idx, e->nnz, e->val);
-    view.ops->zero_at(&view, e->idx, e->nnz);
+    store_gather_at(&view, e);
+    store_zero_at(&view, e);
 }
 
 /* False where an entry is not finite: sum->bad is the first of them, or lower already. */
@@ -53,11 +53,8 @@ static bool all_finite(const struct sparse *e, bool good, struct exchange_sum *s
 bool exempt_sum(struct exchange *x, bool good, struct exchange_sum *sum) {
     struct sparse *e = &x->exempt;
     if (e->nnz == 0) return good;
-    phase_enter(x->setup.phases, PHASE_SELECT);
     if (!all_finite(e, good, sum)) return false;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_allreduce_f32(x->setup.comm, e->val, e->nnz, COMM_SUM);
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sum->exempt = e;
     return all_finite(e, true, sum);
 }

@@ -9,17 +9,17 @@
  * Restrictions: u is this rank's own gradient, so replicas differ between two averages; no selector, no residual.
  * Deviation: the optimiser's momentum stays local; the paper's clients use plain SGD. */
 #include "comm/exchange.h"
-#include "topk/finite.h"
+#include "comm/host_stage.h"
 
 static void fedavg_open(struct exchange *x) {
     (void)x;
 }
 
 static bool fedavg_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
-    struct store *store = x->setup.store;
+    const struct host_stage where = {.store = x->setup.store};
     size_t n = x->setup.n;
     (void)k;
-    sum->bad = store ? store->ops->first_nonfinite(store, grad, n) : first_nonfinite(grad, n);
+    sum->bad = host_stage_nonfinite_own(&where, x, grad, n);
     if (sum->bad < n) return false;
     sum->dense = grad;
     sum->local_nnz = sum->global_nnz = n;

@@ -9,10 +9,11 @@
 #include "comm/peers.h"
 #include "comm/wire.h"
 
-void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup) {
+void gather_sum_open(struct gather_sum *g, struct exchange *x) {
+    const struct exchange_setup *setup = &x->setup;
     size_t P = (size_t)setup->comm->size;
     const struct selector_ops *select = setup->selector->ops;
-    *g = (struct gather_sum){.setup = setup, .format = setup->wire};
+    *g = (struct gather_sum){.x = x, .format = setup->wire};
     g->cap = setup->selector->most;
     g->same_size = select->exact_count && g->format->fixed;
     g->wire = mem_alloc(P, wire_capacity(g->format, g->cap), "the messages of all ranks");
@@ -36,7 +37,7 @@ void gather_sum_close(struct gather_sum *g) {
 
 /* g->each, from this rank's message of so many bytes. */
 static void gather_sizes(struct gather_sum *g, size_t bytes) {
-    struct comm *c = g->setup->comm;
+    struct comm *c = g->x->setup.comm;
     g->extra_words = 0;
     if (g->same_size) {
         for (int r = 0; r < c->size; r++) g->each[r] = bytes;
@@ -47,20 +48,15 @@ static void gather_sizes(struct gather_sum *g, size_t bytes) {
 }
 
 static void gather(struct gather_sum *g, const struct sparse *local) {
-    struct comm *c = g->setup->comm;
-    struct phases *phases = g->setup->phases;
+    struct comm *c = g->x->setup.comm;
     unsigned char *mine = g->mine;
     size_t bytes = wire_capacity(g->format, local->nnz);
-    phase_enter(phases, PHASE_PACK);
-    if (mine) bytes = g->format->encode(local, 0, g->setup->n, mine);
-    phase_enter(phases, PHASE_COMMUNICATE);
+    if (mine) bytes = exchange_encode(g->x, local, 0, g->x->setup.n, mine);
     gather_sizes(g, bytes);
     if (!mine) {
         mine = g->wire;
         for (int r = 0; r < c->rank; r++) mine += g->each[r];
-        phase_enter(phases, PHASE_PACK);
-        g->format->encode(local, 0, g->setup->n, mine);
-        phase_enter(phases, PHASE_COMMUNICATE);
+        exchange_encode(g->x, local, 0, g->x->setup.n, mine);
     }
     /* MPI's own takes P/2 start-ups and more where the vectors are long; this one takes log2(P) for any length. */
     comm_allgatherv(c, mine, bytes, g->wire, g->each);
@@ -74,16 +70,14 @@ static struct sparse buffer_of(const struct gather_sum *g, int r) {
 }
 
 void gather_sum_run(struct gather_sum *g, const struct sparse *local) {
-    int P = g->setup->comm->size;
+    int P = g->x->setup.comm->size;
     gather(g, local);
-    phase_enter(g->setup->phases, PHASE_PACK);
     unsigned char *at = g->wire;
     for (int r = 0; r < P; at += g->each[r++]) {
         struct sparse buffer = buffer_of(g, r);
-        wire_read(g->format, at, g->each[r], 0, g->setup->n, r, &buffer, &g->part[r]);
+        exchange_read(g->x, at, g->each[r], 0, g->x->setup.n, r, &buffer, &g->part[r]);
     }
-    phase_enter(g->setup->phases, PHASE_MERGE);
-    sparse_sum(g->part, (size_t)P, g->setup->n, &g->sum, g->scratch);
+    sparse_sum(g->part, (size_t)P, g->x->setup.n, &g->sum, g->scratch);
 }
 
 void gather_sum_cost(const struct cost_case *c, struct cost *cost) {

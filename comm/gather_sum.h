@@ -2,7 +2,7 @@
  * order, so that all ranks get the same bits.
  *
  *        struct gather_sum g;
- *        gather_sum_open(&g, &setup);
+ *        gather_sum_open(&g, x);
  *        gather_sum_run(&g, &local);        // g.sum = sum over ranks of local
  *        gather_sum_close(&g);
  */
@@ -12,7 +12,7 @@
 #include "comm/exchange.h"
 
 struct gather_sum {
-    const struct exchange_setup *setup;
+    struct exchange *x;
     const struct wire_ops *format;
     size_t cap;          /* most entries of one rank */
     bool same_size;      /* all messages are as long as this rank's: an exact selector, a format of fixed length */
@@ -26,10 +26,10 @@ struct gather_sum {
     void *scratch;
 };
 
-/* setup must stay where it is until close. */
-void gather_sum_open(struct gather_sum *g, const struct exchange_setup *setup);
+/* x must stay where it is until close. */
+void gather_sum_open(struct gather_sum *g, struct exchange *x);
 
-/* Collective. local: as wire_round left it. Leaves the clock in PHASE_MERGE. */
+/* Collective. local: as wire_round left it. */
 void gather_sum_run(struct gather_sum *g, const struct sparse *local);
 
 void gather_sum_close(struct gather_sum *g);

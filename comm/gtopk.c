@@ -110,21 +110,25 @@ static int post_receive(struct exchange *x, int round, size_t k, unsigned char *
     return round;
 }
 
+/* The message that was waited for with t->next, while the receive of the next round, from *round + 1 on, is posted into
+ * `inbox`. Returns its bytes. */
+static size_t take_message(struct exchange *x, int *round, size_t k, unsigned char *inbox) {
+    COMM_SCOPE(x->setup.comm);
+    size_t bytes = comm_wait(x->setup.comm, &((struct gtopk *)x->state)->next);
+    *round = post_receive(x, *round + 1, k, inbox);
+    return bytes;
+}
+
 /* Algorithm 3, the way up: returns the sum of this rank's subtree, cut to k at every merge. `round`: the first
  * in which this rank receives, its receive already posted into inbox[0]. */
 static struct sparse *reduce(struct exchange *x, int round, size_t k) {
     struct gtopk *t = x->state;
-    struct phases *phases = x->setup.phases;
     struct sparse *sum = &t->local;
     for (int m = 0; round < t->rounds; m++) {
         struct sparse theirs, *to = &t->merged[m % 2];
         int peer = up(x, round).peer;
-        phase_enter(phases, PHASE_COMMUNICATE);
-        size_t bytes = comm_wait(x->setup.comm, &t->next);
-        round = post_receive(x, round + 1, k, t->inbox[(m + 1) % 2]);
-        phase_enter(phases, PHASE_PACK);
-        wire_read(x->setup.wire, t->inbox[m % 2], bytes, 0, x->setup.n, peer, &t->unpacked, &theirs);
-        phase_enter(phases, PHASE_MERGE);
+        size_t bytes = take_message(x, &round, k, t->inbox[(m + 1) % 2]);
+        exchange_read(x, t->inbox[m % 2], bytes, 0, x->setup.n, peer, &t->unpacked, &theirs);
         sparse_merge(sum, &theirs, to);
         sparse_keep_top(to, k, &t->dropped[m], t->keys);
         sum = to;
@@ -137,27 +141,27 @@ static struct sparse *reduce(struct exchange *x, int round, size_t k) {
 static void send_up(struct exchange *x, struct sparse *sum, size_t k) {
     struct gtopk *t = x->state;
     struct comm *c = x->setup.comm;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, sum, &t->rounded[1]);
-    t->outbox_bytes = x->setup.wire->encode(sum, 0, x->setup.n, t->outbox);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    exchange_round(x, sum, &t->rounded[1]);
+    t->outbox_bytes = exchange_encode(x, sum, 0, x->setup.n, t->outbox);
     if (c->rank == 0) return;
     int peer = up(x, t->rounds).peer;
     comm_irecv(c, peer, TAG_DOWN, t->inbox[0], wire_capacity(x->setup.wire, k), &t->next);
     comm_send(c, peer, TAG_UP + t->rounds, t->outbox, t->outbox_bytes);
 }
 
-/* The result to all that this rank received from, the largest subtree first, one after the other: side by side they
- * would share this rank's link, and the largest subtree, which has the longest way yet to go, would get it as late as
- * the last one. Returns whether the last send is still under way. */
-static bool send_down(struct exchange *x, const void *message, size_t bytes, struct comm_request *last) {
+/* The result, which comes from above but to rank 0, to all that this rank received from, the largest subtree first, one
+ * after the other: side by side they would share this rank's link, and the largest subtree, which has the longest way
+ * yet to go, would get it as late as the last one. Returns whether the last send is still under way. */
+static bool send_down(struct exchange *x, const void *message, size_t *bytes, struct comm_request *last) {
+    COMM_SCOPE(x->setup.comm);
     struct gtopk *t = x->state;
     bool sending = false;
+    if (x->setup.comm->rank > 0) *bytes = comm_wait(x->setup.comm, &t->next);
     for (int round = t->rounds - 1; round >= 0; round--) {
         struct tree_step step = tree_bcast_step(x->setup.comm->size, x->setup.comm->rank, round);
         if (step.role != TREE_SEND) continue;
         if (sending) comm_wait(x->setup.comm, last);
-        comm_isend(x->setup.comm, step.peer, TAG_DOWN, message, bytes, last);
+        comm_isend(x->setup.comm, step.peer, TAG_DOWN, message, *bytes, last);
         sending = true;
     }
     return sending;
@@ -167,10 +171,9 @@ static bool send_down(struct exchange *x, const void *message, size_t bytes, str
 static void keep_dropped(struct exchange *x) {
     struct gtopk *t = x->state;
     struct store *store = x->setup.store;
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->zero_at(store, t->local.idx, t->local.nnz);
-    for (int m = 0; m < t->merges; m++) store->ops->add_at(store, &t->dropped[m]);
-    for (int i = 0; i < 2; i++) store->ops->add_at(store, &t->rounded[i]);
+    store_zero_at(store, &t->local);
+    for (int m = 0; m < t->merges; m++) store_add_at(store, &t->dropped[m]);
+    for (int i = 0; i < 2; i++) store_add_at(store, &t->rounded[i]);
 }
 
 /* GTOPK_PAPER, Algorithm 4: what is in the final set has left, but for what the format cut off it. Returns sum |v| over
@@ -179,12 +182,11 @@ static double keep_as_published(struct exchange *x, const struct sparse *u) {
     struct gtopk *t = x->state;
     struct store *store = x->setup.store;
     double lost = 0;
-    phase_enter(x->setup.phases, PHASE_SELECT);
     sparse_split(&t->local, u, &t->delivered, NULL);
-    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    store_zero_at(store, &t->delivered);
     for (int i = 0; i < 2; i++) {
         sparse_split(&t->rounded[i], u, &t->overlap, NULL);
-        store->ops->add_at(store, &t->overlap);
+        store_add_at(store, &t->overlap);
     }
     for (int m = 0; m < t->merges; m++) {
         sparse_split(&t->dropped[m], u, &t->overlap, NULL);
@@ -198,7 +200,6 @@ static double keep_as_published(struct exchange *x, const struct sparse *u) {
 static void tell_sent(struct exchange *x, const struct sparse *u, struct exchange_sum *out) {
     struct gtopk *t = x->state;
     if (!x->setup.wants_sent) return;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sparse_split(&t->local, u, &t->delivered, NULL);
     own_part_begin(&t->mine, u);
     own_part_add(&t->mine, &t->delivered);
@@ -217,18 +218,14 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
     unsigned char *message = waits ? t->inbox[0] : t->outbox;
     size_t bytes = t->outbox_bytes;
     if (waits && conserve) keep_dropped(x);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    if (waits) bytes = comm_wait(c, &t->next);
-    bool sending = send_down(x, message, bytes, &last);
+    bool sending = send_down(x, message, &bytes, &last);
     if (!waits && conserve) keep_dropped(x);
     if (waits) {
-        phase_enter(x->setup.phases, PHASE_PACK);
-        wire_read(x->setup.wire, message, bytes, 0, x->setup.n, 0, &t->unpacked, &t->result);
+        exchange_read(x, message, bytes, 0, x->setup.n, 0, &t->unpacked, &t->result);
         sum = &t->result;
     }
     if (!conserve) out->mass_lost = keep_as_published(x, sum);
     tell_sent(x, sum, out);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (sending) comm_wait(c, &last);
     return sum;
 }
@@ -236,11 +233,9 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
 static bool gtopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct gtopk *t = x->state;
     int first = post_receive(x, 0, k, t->inbox[0]);
-    if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
-    sparse_keep_top(&t->local, k, NULL, t->keys);
+    if (!selector_run_top(x->setup.selector, grad, k, &t->local, t->keys, &sum->bad)) return false;
     sum->local_nnz = t->local.nnz;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->rounded[0]);
+    exchange_round(x, &t->local, &t->rounded[0]);
     struct sparse *subtree = reduce(x, first, k);
     send_up(x, subtree, k);
     sum->sparse = finish(x, subtree, sum);

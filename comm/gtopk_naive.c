@@ -30,7 +30,7 @@ static void gtopk_naive_open(struct exchange *x) {
     sparse_open(&t->delivered, cap);
     sparse_open(&t->rounded, x->setup.wire->rounds ? cap : 0);
     sparse_open(&t->error, x->setup.wire->rounds ? cap : 0);
-    gather_sum_open(&t->gathered, &x->setup);
+    gather_sum_open(&t->gathered, x);
     t->keys = mem_alloc(t->gathered.sum.cap, sizeof *t->keys, "keys of a selection");
 }
 
@@ -49,16 +49,14 @@ static bool gtopk_naive_run(struct exchange *x, float *grad, size_t k, struct ex
     struct gtopk_naive *t = x->state;
     struct store *store = x->setup.store;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->rounded);
+    exchange_round(x, &t->local, &t->rounded);
     gather_sum_run(&t->gathered, &t->local);
     struct sparse *u = &t->gathered.sum;
     sparse_keep_top(u, k, NULL, t->keys);
     sparse_split(&t->local, u, &t->delivered, NULL);
     sparse_split(&t->rounded, u, &t->error, NULL);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
-    store->ops->add_at(store, &t->error);
+    store_zero_at(store, &t->delivered);
+    store_add_at(store, &t->error);
     sum->sparse = u;
     sum->sent = sum->delivered = &t->delivered;
     sum->extra_words = t->gathered.extra_words;

@@ -116,23 +116,17 @@ static struct sparse *next_cut(struct doubling *t, int holders) {
 static void round_sum(struct exchange *x, struct sparse *sum, int holders) {
     struct doubling *t = x->state;
     if (!x->setup.wire->rounds || sum == &t->local) return;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, sum, next_cut(t, holders));
+    exchange_round(x, sum, next_cut(t, holders));
 }
 
 static size_t pack(struct exchange *x, const struct sparse *sum) {
-    struct doubling *t = x->state;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    size_t bytes = x->setup.wire->encode(sum, 0, x->setup.n, t->outbox);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    return bytes;
+    return exchange_encode(x, sum, 0, x->setup.n, ((struct doubling *)x->state)->outbox);
 }
 
 /* What came into the inbox, to t->theirs. */
 static void unpack(struct exchange *x, size_t bytes, int sender) {
     struct doubling *t = x->state;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_read(x->setup.wire, t->inbox, bytes, 0, x->setup.n, sender, &t->unpacked, &t->theirs);
+    exchange_read(x, t->inbox, bytes, 0, x->setup.n, sender, &t->unpacked, &t->theirs);
 }
 
 /* The k largest of sum + theirs, the lower rank's first, which then so many ranks hold. */
@@ -140,7 +134,6 @@ static struct sparse *merge(struct exchange *x, const struct sparse *sum, int pe
     struct doubling *t = x->state;
     struct sparse *to = &t->merged[sum == &t->merged[0]];
     bool lower = x->setup.comm->rank < peer;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sparse_merge(lower ? sum : &t->theirs, lower ? &t->theirs : sum, to);
     sparse_keep_top(to, k, next_cut(t, holders), t->keys);
     return to;
@@ -153,7 +146,6 @@ static struct sparse *double_up(struct exchange *x, struct sparse *sum, size_t k
     size_t room = wire_capacity(x->setup.wire, k), bytes;
     int fold = fold_partner(x);
     if (fold >= 0) {
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         bytes = comm_recv(c, fold, TAG_FOLD, t->inbox, room);
         unpack(x, bytes, fold);
         sum = merge(x, sum, fold, k, 1);
@@ -205,7 +197,7 @@ static void keep_share(struct exchange *x, const struct cut_off *cut, const stru
         own->val[kept++] = own->val[i];
     }
     own->nnz = kept;
-    x->setup.store->ops->add_at(x->setup.store, own);
+    store_add_at(x->setup.store, own);
     if (x->setup.wants_sent) own_part_take(&t->mine, own);
 }
 
@@ -213,11 +205,10 @@ static void keep_share(struct exchange *x, const struct cut_off *cut, const stru
 static void update_residual(struct exchange *x, const struct sparse *u, struct exchange_sum *out) {
     struct doubling *t = x->state;
     struct store *store = x->setup.store;
-    phase_enter(x->setup.phases, PHASE_SELECT);
     sparse_split(&t->local, u, &t->delivered, NULL);
-    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    store_zero_at(store, &t->delivered);
     sparse_split(&t->own_error, u, &t->overlap, NULL);
-    store->ops->add_at(store, &t->overlap);
+    store_add_at(store, &t->overlap);
     if (x->setup.wants_sent) {
         own_part_begin(&t->mine, u);
         own_part_add(&t->mine, &t->delivered);
@@ -230,11 +221,9 @@ static void update_residual(struct exchange *x, const struct sparse *u, struct e
 static bool doubling_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct doubling *t = x->state;
     t->used = 0;
-    if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
-    sparse_keep_top(&t->local, k, NULL, t->keys);
+    if (!selector_run_top(x->setup.selector, grad, k, &t->local, t->keys, &sum->bad)) return false;
     sum->local_nnz = t->local.nnz;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->own_error);
+    exchange_round(x, &t->local, &t->own_error);
     sum->sparse = all_ranks(x, k);
     update_residual(x, sum->sparse, sum);
     return true;

@@ -87,7 +87,7 @@ static void open_shard(struct exchange *x) {
     t->scratch = mem_alloc(1, sparse_sum_scratch(N), "scratch of a sparse sum");
     t->range = mem_alloc(N, sizeof *t->range, "sizes of shards");
     for (size_t i = 0; i < N; i++) t->range[i] = n;
-    sparse_gather_open(&t->across, t->shards.across, x->setup.wire, t->selector->most);
+    sparse_gather_open(&t->across, x, t->shards.across, t->selector->most);
 }
 
 static void hitopk_open(struct exchange *x) {
@@ -108,7 +108,7 @@ static void hitopk_open(struct exchange *x) {
         most = there > most ? there : most;
         all += there;
     }
-    sparse_gather_open(&t->inside, t->shards.inside, x->setup.wire, most);
+    sparse_gather_open(&t->inside, x, t->shards.inside, most);
     sparse_open(&t->sum, all);
 }
 
@@ -145,10 +145,8 @@ static bool sum_on_node(struct exchange *x, float *grad, const float **there, si
     float *host = host_stage_at(&t->stage, grad);
     *bad = host_stage_fetch(&t->stage, x, grad);
     if (*bad < n) return false;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    if (t->stage.device) t->stage.device->to_device(t->mine_there, t->mine, t->shards.count * sizeof *t->mine);
+    host_stage_put(&t->stage, x, t->mine_there, t->mine, t->shards.count);
     return true;
 }
 
@@ -167,8 +165,7 @@ static void select_infinity(struct sparse *s, size_t k, size_t bad) {
 /* Step 2: what leaves the node, rounded, into t->local, and out of the residual. */
 static bool select_in_shard(struct exchange *x, const float *gradient, size_t k, size_t *bad) {
     struct hitopk *t = x->state;
-    const struct store_ops *store = t->view.ops;
-    phase_enter(x->setup.phases, PHASE_SELECT);
+    store_view_move(&t->view, x->setup.store, t->shards.from, t->shards.count); /* charged as that one is now */
     t->selector->audit = x->setup.selector->audit;
     bool good = selector_run(t->selector, gradient, k, &t->local, bad);
     x->setup.selector->stats = t->selector->stats;
@@ -177,11 +174,9 @@ static bool select_in_shard(struct exchange *x, const float *gradient, size_t k,
         select_infinity(&t->local, k, *bad);
         return true;
     }
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->error);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->zero_at(&t->view, t->local.idx, t->local.nnz);
-    store->add_at(&t->view, &t->error);
+    exchange_round(x, &t->local, &t->error);
+    store_zero_at(&t->view, &t->local);
+    store_add_at(&t->view, &t->error);
     return true;
 }
 
@@ -190,14 +185,11 @@ static const struct sparse *sum_of_nodes(struct exchange *x) {
     struct hitopk *t = x->state;
     const struct comm *across = t->shards.across;
     if (t->shards.count == 0 || across->size == 1) return &t->local;
-    sparse_gather_run(&t->across, &t->local, t->range, t->selector->ops->exact_count, x->setup.phases);
-    phase_enter(x->setup.phases, PHASE_MERGE);
+    sparse_gather_run(&t->across, &t->local, t->range, t->selector->ops->exact_count);
     sparse_sum(t->across.part, (size_t)across->size, t->shards.count, &t->total, t->scratch);
     if (t->shards.inside->size == 1) return &t->total;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->total, &t->error);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    if (across->rank == t->shards.inside->rank % across->size) t->view.ops->add_at(&t->view, &t->error);
+    exchange_round(x, &t->total, &t->error);
+    if (across->rank == t->shards.inside->rank % across->size) store_add_at(&t->view, &t->error);
     return &t->total;
 }
 
@@ -205,8 +197,7 @@ static const struct sparse *sum_of_nodes(struct exchange *x) {
 static const struct sparse *all_shards(struct exchange *x, const struct sparse *own) {
     struct hitopk *t = x->state;
     if (t->shards.inside->size == 1) return own;
-    sparse_gather_run(&t->inside, own, t->shards.each, false, x->setup.phases);
-    phase_enter(x->setup.phases, PHASE_MERGE);
+    sparse_gather_run(&t->inside, own, t->shards.each, false);
     size_t from = 0, nnz = 0;
     for (int j = 0; j < t->shards.inside->size; from += t->shards.each[j++]) {
         const struct sparse *part = &t->inside.part[j];
@@ -251,12 +242,9 @@ static void hitopk_combine(struct exchange *x, const struct exchange_sum *sum, f
     if (!alone) {
         float *all = host_stage_at(&t->stage, grad);
         take_sent_away(t);
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         comm_allgatherv(t->shards.inside, t->mine, t->shards.count * sizeof *all, all, t->shards.bytes);
-        phase_enter(x->setup.phases, PHASE_PACK);
-        if (t->stage.device) t->stage.device->to_device(grad, all, x->setup.n * sizeof *all);
+        host_stage_put(&t->stage, x, grad, all, x->setup.n);
     }
-    phase_enter(x->setup.phases, PHASE_UPDATE);
     store->ops->scale(store, grad, scale);
     store->ops->scatter_add(store, sum->sparse, scale, grad);
     if (alone) store->ops->scatter_add(store, &t->local, -scale, grad);

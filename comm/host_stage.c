@@ -32,17 +32,53 @@ size_t host_stage_nonfinite(const struct host_stage *s, const float *v, size_t n
     return first_nonfinite(v, n);
 }
 
+size_t host_stage_nonfinite_own(const struct host_stage *s, struct exchange *x, const float *v, size_t n) {
+    PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
+    return host_stage_nonfinite(s, v, n);
+}
+
+/* -- copies ---------------------------------------------------------------------------------------------------- */
+uint32_t host_stage_down(const struct host_stage *s, struct exchange *x, const float *grad, size_t from, size_t count) {
+    if (!s->device) return 0;
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    return s->device->to_host_begin(s->memory + from, grad + from, count * sizeof *grad);
+}
+
+uint32_t host_stage_up(const struct host_stage *s, struct exchange *x, float *grad, size_t from, size_t count) {
+    if (!s->device) return 0;
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    return s->device->to_device_begin(grad + from, s->memory + from, count * sizeof *grad);
+}
+
+void host_stage_wait(const struct host_stage *s, struct exchange *x, uint32_t copy) {
+    if (!s->device) return;
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    s->device->wait(copy);
+}
+
+void host_stage_put(const struct host_stage *s, struct exchange *x, float *there, const float *host, size_t count) {
+    if (!s->device) return;
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    s->device->to_device(there, host, count * sizeof *host);
+}
+
+void host_stage_settle(const struct host_stage *s, struct exchange *x) {
+    if (!s->store || s->memory) return;
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    s->store->device->sync();
+}
+
 /* -- chunks: entries [i CHUNK, (i + 1) CHUNK), the last one shorter; all in one where nothing is copied --------------
  */
 struct chunks {
     const struct host_stage *stage;
-    struct phases *phases;
+    struct exchange *x;
     float *grad, *host; /* [n] the gradient, where it is summed */
     size_t n, each, count;
 };
 
-static struct chunks chunks_of(const struct host_stage *s, const struct exchange *x, float *grad) {
-    struct chunks c = {.stage = s, .phases = x->setup.phases, .grad = grad, .n = x->setup.n};
+static struct chunks chunks_of(const struct host_stage *s, struct exchange *x, float *grad) {
+    struct chunks c = {.stage = s, .x = x, .grad = grad, .n = x->setup.n};
     c.host = host_stage_at(s, grad);
     c.each = s->memory ? CHUNK : c.n;
     c.count = (c.n + c.each - 1) / c.each;
@@ -57,43 +93,32 @@ static size_t chunk_size(const struct chunks *c, size_t i) {
 }
 
 static uint32_t begin_down(const struct chunks *c, size_t i) {
-    size_t from = chunk_from(c, i);
-    return c->stage->device->to_host_begin(c->host + from, c->grad + from, chunk_size(c, i) * sizeof *c->host);
-}
-static uint32_t begin_up(const struct chunks *c, size_t i) {
-    size_t from = chunk_from(c, i);
-    return c->stage->device->to_device_begin(c->grad + from, c->host + from, chunk_size(c, i) * sizeof *c->host);
+    return host_stage_down(c->stage, c->x, c->grad, chunk_from(c, i), chunk_size(c, i));
 }
 
 /* Waits for chunk i, whose copy has begun, and begins the next one's. */
 static void take_chunk(const struct chunks *c, size_t i, uint32_t *down) {
-    phase_enter(c->phases, PHASE_PACK);
-    if (!c->stage->device) return;
-    c->stage->device->wait(*down);
+    host_stage_wait(c->stage, c->x, *down);
     if (i + 1 < c->count) *down = begin_down(c, i + 1);
 }
 
 /* Begins chunk i's way back, after that of the chunk before it has ended. */
 static void give_chunk(const struct chunks *c, size_t i, uint32_t *up) {
-    phase_enter(c->phases, PHASE_PACK);
-    if (!c->stage->device) return;
-    if (i > 0) c->stage->device->wait(*up);
-    *up = begin_up(c, i);
+    if (i > 0) host_stage_wait(c->stage, c->x, *up);
+    *up = host_stage_up(c->stage, c->x, c->grad, chunk_from(c, i), chunk_size(c, i));
 }
 
 /* Of the copies that began with chunks up to `taken` coming and up to `given` going, the last ones are waited for. */
 static void end_copies(const struct chunks *c, size_t taken, uint32_t down, size_t given, uint32_t up) {
-    phase_enter(c->phases, PHASE_PACK);
-    if (!c->stage->device) return;
-    if (taken < c->count) c->stage->device->wait(down);
-    if (given > 0) c->stage->device->wait(up);
+    if (taken < c->count) host_stage_wait(c->stage, c->x, down);
+    if (given > 0) host_stage_wait(c->stage, c->x, up);
 }
 
-/* The first entry of chunk i that is not finite, in *bad; false where there is one. */
-static bool chunk_finite(const struct chunks *c, size_t i, enum phase phase, size_t *bad) {
+/* The first entry of chunk i that is not finite, in *bad; false where there is one. own: nothing was added yet. */
+static bool chunk_finite(const struct chunks *c, size_t i, bool own, size_t *bad) {
     size_t from = chunk_from(c, i), count = chunk_size(c, i);
-    phase_enter(c->phases, phase);
-    size_t at = host_stage_nonfinite(c->stage, c->host + from, count);
+    const float *v = c->host + from;
+    size_t at = own ? host_stage_nonfinite_own(c->stage, c->x, v, count) : host_stage_nonfinite(c->stage, v, count);
     *bad = at < count ? from + at : c->n;
     return at == count;
 }
@@ -101,11 +126,10 @@ static bool chunk_finite(const struct chunks *c, size_t i, enum phase phase, siz
 size_t host_stage_fetch(const struct host_stage *s, struct exchange *x, const float *grad) {
     struct chunks c = chunks_of(s, x, (float *)grad); /* it is read only */
     size_t bad = c.n, i = 0;
-    phase_enter(c.phases, PHASE_PACK);
-    uint32_t down = s->device ? begin_down(&c, 0) : 0;
+    uint32_t down = begin_down(&c, 0);
     for (bool good = true; good && i < c.count; i++) {
         take_chunk(&c, i, &down);
-        good = chunk_finite(&c, i, PHASE_SELECT, &bad);
+        good = chunk_finite(&c, i, true, &bad);
     }
     end_copies(&c, i, down, 0, 0);
     return bad;
@@ -115,7 +139,7 @@ size_t host_stage_put_back(const struct host_stage *s, struct exchange *x, float
     struct chunks c = chunks_of(s, x, grad);
     size_t bad = c.n, given = 0;
     uint32_t up = 0;
-    for (; given < c.count && chunk_finite(&c, given, PHASE_MERGE, &bad); given++) give_chunk(&c, given, &up);
+    for (; given < c.count && chunk_finite(&c, given, false, &bad); given++) give_chunk(&c, given, &up);
     end_copies(&c, c.count, 0, given, up);
     return bad;
 }
@@ -132,7 +156,6 @@ bool host_stage_sum(const struct host_stage *s, struct exchange *x, float *grad,
                     void (*add)(struct exchange *x, float *host, size_t count), struct exchange_sum *sum) {
     size_t bad = host_stage_fetch(s, x, grad);
     if (bad < x->setup.n) return dense_sum(x, grad, bad, sum);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     add(x, host_stage_at(s, grad), x->setup.n);
     return dense_sum(x, grad, host_stage_put_back(s, x, grad), sum);
 }
@@ -142,15 +165,13 @@ bool host_stage_sum_parts(const struct host_stage *s, struct exchange *x, float 
     struct chunks c = chunks_of(s, x, grad);
     size_t bad = c.n, taken = 0, given = 0;
     uint32_t up = 0;
-    phase_enter(c.phases, PHASE_PACK);
-    if (s->store && !s->memory) s->store->device->sync(); /* MPI does not wait for the device */
-    uint32_t down = s->device ? begin_down(&c, 0) : 0;
+    host_stage_settle(s, x);
+    uint32_t down = begin_down(&c, 0);
     while (given < c.count) {
         take_chunk(&c, taken, &down);
-        if (!chunk_finite(&c, taken++, PHASE_SELECT, &bad)) break;
-        phase_enter(c.phases, PHASE_COMMUNICATE);
+        if (!chunk_finite(&c, taken++, true, &bad)) break;
         add(x, c.host + chunk_from(&c, given), chunk_size(&c, given));
-        if (!chunk_finite(&c, given, PHASE_MERGE, &bad)) break;
+        if (!chunk_finite(&c, given, false, &bad)) break;
         give_chunk(&c, given++, &up);
     }
     end_copies(&c, taken, down, given, up);

@@ -27,12 +27,24 @@ void host_stage_close(struct host_stage *s);
 /* Where the sums are made of this gradient; [n]. */
 float *host_stage_at(const struct host_stage *s, float *grad);
 
-/* The lowest i with v[i] NaN or infinite; n when there is none. v: a part of what host_stage_at gave. */
+/* The lowest i with v[i] NaN or infinite; n when there is none. v: a part of what host_stage_at gave. of_own: before
+ * anything is added to it, which is charged to PHASE_SELECT. */
 size_t host_stage_nonfinite(const struct host_stage *s, const float *v, size_t n);
+size_t host_stage_nonfinite_own(const struct host_stage *s, struct exchange *x, const float *v, size_t n);
+
+/* Copies, which are charged to PHASE_PACK; nothing where the sums are made in the gradient itself. down begins the
+ * one of grad[from..from+count-1] to host_stage_at, up the one back; what they return is waited for once. put: of
+ * `count` entries of host memory to the device, whole. */
+uint32_t host_stage_down(const struct host_stage *s, struct exchange *x, const float *grad, size_t from, size_t count);
+uint32_t host_stage_up(const struct host_stage *s, struct exchange *x, float *grad, size_t from, size_t count);
+void host_stage_wait(const struct host_stage *s, struct exchange *x, uint32_t copy);
+void host_stage_put(const struct host_stage *s, struct exchange *x, float *there, const float *host, size_t count);
+/* Where MPI is given pointers of the device's: waits, as MPI does not, for what the device is doing. */
+void host_stage_settle(const struct host_stage *s, struct exchange *x);
 
 /* All of grad to host_stage_at and back, looked through in the order of its entries, each chunk while the next one
  * comes or goes. Returns the first entry that is NaN or infinite; n when there is none. After an entry that is not
- * finite nothing more is copied. Time goes to PHASE_PACK, and to PHASE_SELECT (fetch), PHASE_MERGE (put back). */
+ * finite nothing more is copied. */
 size_t host_stage_fetch(const struct host_stage *s, struct exchange *x, const float *grad);
 size_t host_stage_put_back(const struct host_stage *s, struct exchange *x, float *grad);
 

@@ -97,9 +97,9 @@ static void run_group(struct exchange *x, struct phases *phases) {
     g->inner.setup.phases = phases;
     g->inner.setup.wants_sent = x->setup.wants_sent;
     if (g->selector) g->selector->audit = x->setup.selector->audit;
+    PHASE_SCOPE(phases, PHASE_MERGE);
     l->failed = !exchange_run(&g->inner, l->grad + g->from, share(x, g, l->k), &g->sum);
     if (l->failed) return;
-    phase_enter(phases, PHASE_MERGE);
     if (g->sum.dense && g->sum.dense != l->grad + g->from)
         die("%s does not leave its sum in the gradient: it cannot be run by layers", l->ops.name);
     if (g->sum.sparse) put_in_front(&l->u, &l->u_view, g->sum.sparse, g->from);
@@ -136,7 +136,6 @@ static void run_group_aside(struct exchange *x) {
         }
     }
     run_group(x, x->setup.hidden_phases);
-    phase_enter(x->setup.hidden_phases, PHASE_OTHER);
     if (l->catches) error_catch_end(&c);
 }
 
@@ -180,7 +179,7 @@ static void layers_ready(struct exchange *x, size_t from) {
 /* Takes the groups that are left away from the thread. Returns the seconds that it has worked up to this call. */
 static double take_over(struct exchange *x) {
     struct layers *l = x->state;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    PHASE_SCOPE(x->setup.phases, PHASE_COMMUNICATE);
     pthread_mutex_lock(&l->lock);
     l->taking = false;
     double hidden = l->hidden + (l->busy ? clock_now() - l->since : 0);
@@ -234,7 +233,6 @@ static bool layers_run(struct exchange *x, float *grad, size_t k, struct exchang
         sum->bad = l->group[l->left - 1].from + l->group[l->left - 1].sum.bad;
         return false;
     }
-    phase_enter(x->setup.phases, PHASE_MERGE);
     add_sums(x, sum);
     return true;
 }

@@ -207,8 +207,9 @@ static uint32_t key_of_threshold(float threshold) {
     return key_not_zero(key_at_most_infinite(magnitude_key(threshold)));
 }
 
-/* acc += grad, and t->local. */
+/* acc += grad, and t->local: the selection of this row, which takes no selector. */
 static bool choose(struct exchange *x, const float *grad, size_t k, size_t *bad) {
+    PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
     struct micro *t = x->state;
     const struct comm *c = x->setup.comm;
     t->mine = (int)((t->turns->step + (uint64_t)c->rank) % (uint64_t)c->size);
@@ -226,16 +227,21 @@ static bool choose(struct exchange *x, const float *grad, size_t k, size_t *bad)
 }
 
 /* -- all indices, all values -------------------------------------------------------------------------------- */
-/* This rank's block, and then everybody's. */
-static void gather_blocks(struct exchange *x, size_t words) {
+/* This rank's block: what it packs in a format of its own. */
+static uint32_t *pack_block(struct exchange *x, size_t words) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
     struct micro *t = x->state;
-    struct comm *c = x->setup.comm;
-    uint32_t *block = t->blocks + (size_t)c->rank * words;
-    phase_enter(x->setup.phases, PHASE_PACK);
+    uint32_t *block = t->blocks + (size_t)x->setup.comm->rank * words;
     block[HEAD_COUNT] = (uint32_t)t->local.nnz;
     memcpy(&block[HEAD_THRESHOLD], own_threshold(t), sizeof(float));
     for (size_t i = 0; i < t->local.nnz; i++) block[HEAD + i] = (uint32_t)(t->begin + t->local.idx[i]);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    return block;
+}
+
+static void gather_blocks(struct exchange *x, size_t words) {
+    struct micro *t = x->state;
+    struct comm *c = x->setup.comm;
+    const uint32_t *block = pack_block(x, words);
     for (int r = 0; r < c->size; r++) t->each[r] = words * sizeof *block;
     comm_allgatherv(c, block, t->each[c->rank], t->blocks, t->each);
 }
@@ -245,7 +251,6 @@ static void gather_blocks(struct exchange *x, size_t words) {
 static void join_blocks(struct exchange *x, size_t words) {
     struct micro *t = x->state;
     int P = x->setup.comm->size, turns = (int)(t->turns->step % (uint64_t)P);
-    phase_enter(x->setup.phases, PHASE_MERGE);
     t->u.nnz = 0;
     for (int part = 0; part < P; part++) {
         int owner = (part + P - turns) % P;
@@ -266,14 +271,12 @@ static void sum_values(struct exchange *x) {
     struct store *store = x->setup.store;
     struct comm *c = x->setup.comm;
     size_t nnz = t->u.nnz;
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->gather_at(store, t->u.idx, nnz, t->u.val);
-    store->ops->zero_at(store, t->u.idx, nnz);
-    phase_enter(x->setup.phases, PHASE_MERGE);
+    store_gather_at(store, &t->u);
+    store_zero_at(store, &t->u);
     t->sent.nnz = 0;
     if (x->setup.wants_sent) sparse_append(&t->sent, &t->u);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     float *mine = t->u.val + set_parts(t, c, nnz);
+    COMM_SCOPE(c);
     comm_reduce_scatter_f32(c, t->u.val, t->parts, mine, t->sums);
     comm_allgatherv(c, mine, t->each[c->rank], t->u.val, t->each);
 }

@@ -147,15 +147,13 @@ static void oktopk_close(struct exchange *x) {
 static void deliver(struct exchange *x, struct exchange_sum *sum) {
     struct oktopk *t = x->state;
     struct store *store = x->setup.store;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sparse_split(&t->local, &t->u, &t->delivered, NULL);
     if (x->setup.wire->rounds) sparse_split(&t->error, &t->u, &t->kept_error, NULL);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->zero_at(store, t->delivered.idx, t->delivered.nnz);
+    store_zero_at(store, &t->delivered);
     sum->sent = sum->delivered = &t->delivered;
     if (!x->setup.wire->rounds) return;
-    store->ops->add_at(store, &t->kept_error);
-    store->ops->add_at(store, &t->owner_error);
+    store_add_at(store, &t->kept_error);
+    store_add_at(store, &t->owner_error);
     if (!x->setup.wants_sent) return;
     own_part_begin(&t->mine, &t->u);
     own_part_add(&t->mine, &t->delivered);
@@ -178,16 +176,15 @@ static double extra_words(const struct exchange *x, size_t k) {
 
 static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct oktopk *t = x->state;
-    if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
+    bool selected = oktopk_literal(x) ? selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)
+                                      : selector_run_top(x->setup.selector, grad, k, &t->local, t->u.idx, &sum->bad);
+    if (!selected) return false;
     t->sent = t->received = t->extra = 0;
-    if (!oktopk_literal(x)) sparse_keep_top(&t->local, k, NULL, t->u.idx);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->error);
+    exchange_round(x, &t->local, &t->error);
     oktopk_regions(x);
     struct sparse *reduced = oktopk_split_and_reduce(x);
     oktopk_cut(x, reduced, k);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, reduced, &t->owner_error);
+    exchange_round(x, reduced, &t->owner_error);
     oktopk_gather(x, reduced);
     deliver(x, sum);
     t->saved->step++;

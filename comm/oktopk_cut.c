@@ -50,9 +50,7 @@ static uint32_t exact_key(struct exchange *x, const struct sparse *reduced, size
     uint64_t rest = k;
     uint32_t key = 0, bin;
     for (int i = 0; i < 3; i++) {
-        phase_enter(x->setup.phases, PHASE_MERGE);
         count_keys(reduced, key, round[i].low, round[i].bits, t->histogram);
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         comm_allreduce_u64(x->setup.comm, t->histogram, (size_t)1 << (round[i].bits - 1), COMM_SUM);
         t->extra += oktopk_allreduce_words(x, 1 << round[i].bits);
         if (!find_bin(t->histogram, round[i].bits, &rest, &bin)) return 0;
@@ -97,13 +95,11 @@ static void gather_counts(struct exchange *x, const struct sparse *reduced, uint
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     uint32_t *own = t->load + OKTOPK_LOAD * (size_t)c->rank;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     for (int i = 0; i < TRACK_RUNGS; i++)
         own[i] = i > 0 && rung(x, i) == rung(x, i - 1) ? own[i - 1] : (uint32_t)candidates_count(reduced, rung(x, i));
     if (own[0] == 0 && reduced->nnz > 0) own[0] = OKTOPK_BELOW;
     own[OKTOPK_SENT] = (uint32_t)(t->sent / 2);
     own[OKTOPK_RECEIVED] = (uint32_t)(t->received / 2);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_allgather(c, own, OKTOPK_LOAD * sizeof *own, t->load);
     t->something = false;
     memset(total, 0, TRACK_RUNGS * sizeof *total);
@@ -208,6 +204,5 @@ void oktopk_cut(struct exchange *x, struct sparse *reduced, size_t k) {
     t->beyond = !oktopk_literal(x) && beyond_bound(x, k);
     t->saved->uses++;
     if (x->setup.selector->audit) audit(x, reduced, k);
-    phase_enter(x->setup.phases, PHASE_MERGE);
     candidates_filter(reduced, t->key);
 }

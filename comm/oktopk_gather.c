@@ -17,11 +17,9 @@ static void send_moves(struct exchange *x, const struct sparse *kept) {
         if (target == c->rank || move.count == 0) continue;
         size_t from = (size_t)(move.from - t->first[c->rank]);
         struct sparse part = sparse_slice(kept, from, from + (size_t)move.count);
-        phase_enter(x->setup.phases, PHASE_PACK);
         void *message = outbox_next(&t->outbox, wire_capacity(w, part.nnz));
-        size_t bytes = w->encode(&part, bound[0], bound[1], message);
+        size_t bytes = exchange_encode(x, &part, bound[0], bound[1], message);
         outbox_add(&t->outbox, bytes);
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         comm_isend(c, target, OKTOPK_TAG_EVEN, message, bytes, &t->send[t->sends++]);
         t->sent += 2 * (double)part.nnz;
     }
@@ -32,7 +30,6 @@ static void post_moves(struct exchange *x) {
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     size_t used = 0;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int holder = 0; holder < c->size; holder++) {
         struct move move = even_move(t->first, c->size, holder, c->rank);
         if (holder == c->rank || move.count == 0) continue;
@@ -59,14 +56,11 @@ static void take_moves(struct exchange *x, const struct sparse *kept) {
             sparse_append(&t->slice, &own);
             continue;
         }
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         size_t bytes = comm_wait(c, &t->receive[holder]);
         const uint64_t *bound = t->saved->bound + holder;
-        size_t came = regions_append(x->setup.wire, t->gathered + t->each[holder], bytes, bound[0], bound[1], holder,
-                                     &t->slice, x->setup.phases);
+        size_t came = regions_append(x, t->gathered + t->each[holder], bytes, bound[0], bound[1], holder, &t->slice);
         if (came != count) die("rank %d sent %zu entries instead of %zu", holder, came, count);
     }
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int i = 0; i < t->sends; i++) comm_wait(c, &t->send[i]);
     t->sends = 0;
 }
@@ -88,7 +82,6 @@ static void gather_sizes(struct exchange *x, size_t bytes) {
     struct comm *c = x->setup.comm;
     const struct wire_ops *w = x->setup.wire;
     size_t total = 0;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     if (!w->fixed) comm_allgather_sizes(c, bytes, t->gathered_size, t->each);
     for (int r = 0; r < c->size; r++) {
         size_t most = wire_capacity(w, (size_t)(t->first[r + 1] - t->first[r]));
@@ -107,10 +100,9 @@ void oktopk_gather(struct exchange *x, const struct sparse *kept) {
     bool moved = !t->use.direct_gather && worth;
     t->outbox.used = 0;
     const struct sparse *mine = moved ? even_out(x, kept) : kept;
-    phase_enter(x->setup.phases, PHASE_PACK);
     void *message = outbox_next(&t->outbox, wire_capacity(w, mine->nnz));
-    size_t bytes = w->encode(mine, moved ? 0 : t->saved->bound[c->rank],
-                             moved ? x->setup.n : t->saved->bound[c->rank + 1], message);
+    size_t bytes = exchange_encode(x, mine, moved ? 0 : t->saved->bound[c->rank],
+                                   moved ? x->setup.n : t->saved->bound[c->rank + 1], message);
     gather_sizes(x, bytes);
     comm_allgatherv(c, message, bytes, t->gathered, t->each);
     t->sent += 2.0 * (double)bag_gather_sent(t->first, c->size, c->rank);
@@ -119,7 +111,7 @@ void oktopk_gather(struct exchange *x, const struct sparse *kept) {
     t->u.nnz = 0;
     for (int r = 0; r < c->size; at += t->each[r++]) {
         size_t from = moved ? 0 : t->saved->bound[r], to = moved ? x->setup.n : t->saved->bound[r + 1];
-        size_t came = regions_append(w, at, t->each[r], from, to, r, &t->u, x->setup.phases);
+        size_t came = regions_append(x, at, t->each[r], from, to, r, &t->u);
         if (came != t->first[r + 1] - t->first[r]) die("rank %d sent %zu entries, not what it announced", r, came);
     }
 }

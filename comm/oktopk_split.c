@@ -16,9 +16,7 @@ static void balance(struct exchange *x) {
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     uint64_t *cut = t->saved->bound + 1;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     own_cuts(&t->local, x->setup.n, c->size, cut);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_allreduce_u64(c, cut, (size_t)c->size - 1, COMM_SUM);
     for (int j = 1; j < c->size; j++) cut[j - 1] /= (uint64_t)c->size;
     t->extra += oktopk_allreduce_words(x, 2.0 * (c->size - 1));
@@ -30,7 +28,6 @@ void oktopk_regions(struct exchange *x) {
     int P = x->setup.comm->size;
     bool due = saved->step % (uint64_t)t->use.balance_period == 0 || saved->stale;
     if (!t->use.even_regions && P > 1 && due) balance(x);
-    phase_enter(x->setup.phases, PHASE_MERGE);
     for (int r = 0; r < P; r++) t->at[r] = sparse_lower_bound(&t->local, (uint32_t)saved->bound[r]);
     t->at[P] = t->local.nnz;
 }
@@ -44,18 +41,15 @@ static void send_to(struct exchange *x, int owner) {
     struct oktopk *t = x->state;
     const struct wire_ops *w = x->setup.wire;
     struct sparse part = own_entries(t, owner);
-    phase_enter(x->setup.phases, PHASE_PACK);
     void *message = outbox_next(&t->outbox, wire_capacity(w, part.nnz));
-    size_t bytes = w->encode(&part, t->saved->bound[owner], t->saved->bound[owner + 1], message);
+    size_t bytes = exchange_encode(x, &part, t->saved->bound[owner], t->saved->bound[owner + 1], message);
     outbox_add(&t->outbox, bytes);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_isend(x->setup.comm, owner, OKTOPK_TAG_SPLIT, message, bytes, &t->send[t->sends++]);
     t->sent += 2 * (double)part.nnz;
 }
 
 static void wait_for_sends(struct exchange *x) {
     struct oktopk *t = x->state;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int i = 0; i < t->sends; i++) comm_wait(x->setup.comm, &t->send[i]);
     t->sends = 0;
 }
@@ -65,7 +59,6 @@ static void post_receive(struct exchange *x, int step) {
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     int slot = (step - 1) % t->slots;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_irecv(c, rotate_from(c->size, c->rank, step), OKTOPK_TAG_SPLIT, t->inbox + (size_t)slot * t->slot_bytes,
                t->slot_bytes, &t->receive[slot]);
 }
@@ -75,18 +68,15 @@ static void take(struct exchange *x, int step, struct sparse *part) {
     struct comm *c = x->setup.comm;
     int slot = (step - 1) % t->slots;
     const uint64_t *bound = t->saved->bound + c->rank;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     size_t bytes = comm_wait(c, &t->receive[slot]);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_read(x->setup.wire, t->inbox + (size_t)slot * t->slot_bytes, bytes, bound[0], bound[1],
-              rotate_from(c->size, c->rank, step), t->buffer ? &t->buffer[slot] : NULL, part);
+    exchange_read(x, t->inbox + (size_t)slot * t->slot_bytes, bytes, bound[0], bound[1],
+                  rotate_from(c->size, c->rank, step), t->buffer ? &t->buffer[slot] : NULL, part);
     t->received += 2 * (double)part->nnz;
 }
 
 /* The running sum. t->part[0]: the sum so far; t->part[1..count]: what to add. */
 static void add_parts(struct exchange *x, int count, int *turn) {
     struct oktopk *t = x->state;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sparse_sum(t->part, (size_t)count + 1, x->setup.n, &t->reduced[*turn], t->scratch);
     t->part[0] = t->reduced[*turn];
     *turn = !*turn;

@@ -31,13 +31,15 @@ void outbox_add(struct outbox *box, size_t bytes) {
 
 #define ABSENT 0x7fedcba9u /* as the bits of a float */
 
-void dense_write(const struct sparse *s, size_t from, size_t to, void *message) {
+void dense_write(struct exchange *x, const struct sparse *s, size_t from, size_t to, void *message) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
     uint32_t *value = message;
     for (size_t i = 0; i < to - from; i++) value[i] = ABSENT;
     for (size_t i = 0; i < s->nnz; i++) memcpy(&value[s->idx[i] - from], &s->val[i], sizeof *value);
 }
 
-void dense_read(const void *message, size_t from, size_t to, int sender, struct sparse *s) {
+void dense_read(struct exchange *x, const void *message, size_t from, size_t to, int sender, struct sparse *s) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
     const uint32_t *value = message;
     size_t count = 0, at = s->nnz;
     for (size_t i = 0; i < to - from; i++) count += value[i] != ABSENT;
@@ -50,12 +52,10 @@ void dense_read(const void *message, size_t from, size_t to, int sender, struct 
     s->nnz = at;
 }
 
-size_t regions_append(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,
-                      struct sparse *u, struct phases *phases) {
+size_t regions_append(struct exchange *x, void *message, size_t bytes, size_t from, size_t to, int sender,
+                      struct sparse *u) {
     struct sparse tail = sparse_tail(u), part = {0};
-    phase_enter(phases, PHASE_PACK);
-    wire_read(w, message, bytes, from, to, sender, &tail, &part);
-    phase_enter(phases, PHASE_MERGE);
+    exchange_read(x, message, bytes, from, to, sender, &tail, &part);
     if (part.nnz == 0) return 0;
     if (part.nnz > tail.cap) die("rank %d sent %zu entries where %zu fit", sender, part.nnz, tail.cap);
     if (u->nnz > 0 && part.idx[0] <= u->idx[u->nnz - 1])

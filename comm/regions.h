@@ -4,8 +4,7 @@
 #ifndef ST_COMM_REGIONS_H
 #define ST_COMM_REGIONS_H
 
-#include "base/clock.h"
-#include "comm/wire.h"
+#include "comm/exchange.h"
 
 /* Bytes that are enough for any `messages` messages which hold `entries` entries together. */
 size_t regions_room(const struct wire_ops *w, size_t entries, int messages);
@@ -24,12 +23,12 @@ void outbox_add(struct outbox *box, size_t bytes); /* that message has so many; 
 /* The dense form of a message, for a vector with indices in [from, to): 4 bytes for each of them. An index that the
  * vector does not have travels as a NaN which no sum of finite numbers is, so that an entry of value 0 stays one. Both
  * are 4-byte aligned. dense_read adds to the end of s, which sparse_open made; dies where there is no room for all. */
-void dense_write(const struct sparse *s, size_t from, size_t to, void *message);
-void dense_read(const void *message, size_t from, size_t to, int sender, struct sparse *s);
+void dense_write(struct exchange *x, const struct sparse *s, size_t from, size_t to, void *message);
+void dense_read(struct exchange *x, const void *message, size_t from, size_t to, int sender, struct sparse *s);
 
 /* The vector in this message of `sender`, whose indices lie in [from, to), to the end of u; it must follow on what u
- * has. Returns how many entries came. Reading is charged to PHASE_PACK, putting together to PHASE_MERGE. */
-size_t regions_append(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,
-                      struct sparse *u, struct phases *phases);
+ * has. Returns how many entries came. */
+size_t regions_append(struct exchange *x, void *message, size_t bytes, size_t from, size_t to, int sender,
+                      struct sparse *u);
 
 #endif

@@ -45,9 +45,10 @@ void shards_close(struct shards *s) {
 /* -- sparse vectors to all ranks of a group -------------------------------------------------------------------- */
 static const uint64_t DENSE = (uint64_t)1 << 63;
 
-void sparse_gather_open(struct sparse_gather *g, struct comm *c, const struct wire_ops *wire, size_t cap) {
+void sparse_gather_open(struct sparse_gather *g, struct exchange *x, struct comm *c, size_t cap) {
+    const struct wire_ops *wire = x->setup.wire;
     size_t size = (size_t)c->size, sparse = wire_capacity(wire, cap), dense = 2 * cap * sizeof(float);
-    *g = (struct sparse_gather){.comm = c, .wire = wire, .cap = cap, .room = sparse > dense ? sparse : dense};
+    *g = (struct sparse_gather){.x = x, .comm = c, .cap = cap, .room = sparse > dense ? sparse : dense};
     g->message = mem_alloc(size, g->room, "the messages of a group of ranks");
     g->heads = mem_alloc(size, sizeof *g->heads, "lengths of messages");
     g->each = mem_alloc(size, sizeof *g->each, "lengths of messages");
@@ -76,14 +77,14 @@ static void read_dense(const struct sparse_gather *g, int r, const void *message
     if (bytes != range * sizeof(float)) die("rank %d sent %zu bytes in place of %zu values", g->rank[r], bytes, range);
     g->part[r] = g->buffer[r];
     g->part[r].nnz = 0;
-    dense_read(message, 0, range, g->rank[r], &g->part[r]);
+    dense_read(g->x, message, 0, range, g->rank[r], &g->part[r]);
 }
 
 /* This rank's message into its own buffer of the wire, at the beginning of g->message. Returns its head. */
 static uint64_t pack(struct sparse_gather *g, const struct sparse *mine, size_t range, bool known) {
     if (mine->nnz > g->cap) die("%zu entries where at most %zu fit", mine->nnz, g->cap);
-    if (mine->nnz <= range / 2 || known) return g->wire->encode(mine, 0, range, g->message);
-    dense_write(mine, 0, range, g->message);
+    if (mine->nnz <= range / 2 || known) return exchange_encode(g->x, mine, 0, range, g->message);
+    dense_write(g->x, mine, 0, range, g->message);
     return range * sizeof(float) | DENSE;
 }
 
@@ -106,27 +107,21 @@ static void unpack(struct sparse_gather *g, const size_t *range) {
         if (g->heads[r] & DENSE)
             read_dense(g, r, at, g->each[r], range[r]);
         else
-            wire_read(g->wire, at, g->each[r], 0, range[r], g->rank[r], &g->buffer[r], &g->part[r]);
+            exchange_read(g->x, at, g->each[r], 0, range[r], g->rank[r], &g->buffer[r], &g->part[r]);
     }
 }
 
-void sparse_gather_run(struct sparse_gather *g, const struct sparse *mine, const size_t *range, bool known,
-                       struct phases *phases) {
+void sparse_gather_run(struct sparse_gather *g, const struct sparse *mine, const size_t *range, bool known) {
     struct comm *c = g->comm;
-    known = known && g->wire->fixed;
-    phase_enter(phases, PHASE_PACK);
+    known = known && g->x->setup.wire->fixed;
     uint64_t head = pack(g, mine, range[c->rank], known);
-    phase_enter(phases, PHASE_COMMUNICATE);
     for (int r = 0; r < c->size; r++) g->heads[r] = head;
     if (!known) comm_allgather(c, &g->heads[c->rank], sizeof *g->heads, g->heads);
-    phase_enter(phases, PHASE_PACK);
     unsigned char *place = find_places(g);
     memmove(place, g->message, g->each[c->rank]);
-    phase_enter(phases, PHASE_COMMUNICATE);
     if (known)
         comm_allgather(c, place, g->each[c->rank], g->message);
     else
         comm_allgatherv(c, place, g->each[c->rank], g->message, g->each);
-    phase_enter(phases, PHASE_PACK);
     unpack(g, range);
 }

@@ -9,17 +9,14 @@
  *
  * and how sparse vectors, one of each rank of such a group, come to all ranks of the group:
  *
- *        sparse_gather_open(&g, s.across, wire, cap);
- *        sparse_gather_run(&g, &mine, range, known, phases);                  // g.part[r]: the vector of rank r
+ *        sparse_gather_open(&g, x, s.across, cap);
+ *        sparse_gather_run(&g, &mine, range, known);                  // g.part[r]: the vector of rank r
  *        sparse_gather_close(&g);
  */
 #ifndef ST_COMM_SHARDS_H
 #define ST_COMM_SHARDS_H
 
-#include "base/clock.h"
-#include "comm/comm.h"
-#include "comm/cost.h"
-#include "comm/wire.h"
+#include "comm/exchange.h"
 
 /* Size of part i when `total` is cut into `parts`: the first total % parts have one more. For k <= n no part of k is
  * larger than the same part of n. */
@@ -41,8 +38,8 @@ void shards_open(struct shards *s, struct comm *c, size_t n); /* collective */
 void shards_close(struct shards *s);                          /* collective */
 
 struct sparse_gather {
+    struct exchange *x;
     struct comm *comm;
-    const struct wire_ops *wire;
     size_t cap;             /* most entries of one rank */
     unsigned char *message; /* [size * room]: the messages of all ranks, end to end */
     size_t room;            /* bytes, a multiple of 4 */
@@ -53,16 +50,14 @@ struct sparse_gather {
     struct sparse *buffer;  /* [size] where the format needs them, else NULL */
 };
 
-/* cap: most entries that any rank gives. Collective. */
-void sparse_gather_open(struct sparse_gather *g, struct comm *c, const struct wire_ops *wire, size_t cap);
+/* cap: most entries that any rank of c gives. x must stay where it is until close. Collective. */
+void sparse_gather_open(struct sparse_gather *g, struct exchange *x, struct comm *c, size_t cap);
 void sparse_gather_close(struct sparse_gather *g);
 
 /* Collective: g->part[r] = rank r's vector, its indices in [0, range[r]). mine: already rounded (wire_round). known:
  * all ranks give as many entries as this one, so that with a format of fixed length one all-gather is enough; else the
  * lengths go first, 8 bytes a rank, and a vector that fills more than half of its range (range <= 2 cap then) travels
- * as its `range` values, with a NaN for what is not there: no message is longer than that. Leaves the clock in
- * PHASE_PACK. */
-void sparse_gather_run(struct sparse_gather *g, const struct sparse *mine, const size_t *range, bool known,
-                       struct phases *phases);
+ * as its `range` values, with a NaN for what is not there: no message is longer than that. */
+void sparse_gather_run(struct sparse_gather *g, const struct sparse *mine, const size_t *range, bool known);
 
 #endif

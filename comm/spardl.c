@@ -166,7 +166,6 @@ static void post_receive(struct exchange *x, int i) {
     if (i == 2 * t->rounds) return;
     struct round *round = &t->round[i];
     size_t most = bag_budget(x, t->k, round->bag.receive, round->bag.count);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_irecv(x->setup.comm, round->bag.from, TAG + i, round->inbox, wire_capacity(x->setup.wire, most),
                &round->receive);
 }
@@ -175,11 +174,17 @@ static void send_bag(struct exchange *x, int i, struct comm_request *request) {
     struct spardl *t = x->state;
     const struct bag_round *bag = &t->round[i].bag;
     size_t from, to;
-    phase_enter(x->setup.phases, PHASE_PACK);
     range_of(x, bag->send, bag->count, &from, &to);
-    size_t bytes = x->setup.wire->encode(&t->bag, from, to, t->outbox);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
+    size_t bytes = exchange_encode(x, &t->bag, from, to, t->outbox);
     comm_isend(x->setup.comm, bag->to, TAG + i, t->outbox, bytes, request);
+}
+
+/* The bytes of the message of round i. */
+static size_t take_message(struct exchange *x, int i) {
+    COMM_SCOPE(x->setup.comm);
+    size_t bytes = comm_wait(x->setup.comm, &((struct spardl *)x->state)->round[i].receive);
+    post_receive(x, i + 1);
+    return bytes;
 }
 
 /* The bag that comes in round i, block by block: part[b] is handed to `take` for each. */
@@ -189,14 +194,10 @@ static void receive_bag(struct exchange *x, int i, void (*take)(struct exchange 
     const struct bag_round *bag = &round->bag;
     struct sparse theirs, buffer = round->buffer;
     size_t from, to, count = 0;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
-    size_t bytes = comm_wait(x->setup.comm, &round->receive);
-    post_receive(x, i + 1);
-    phase_enter(x->setup.phases, PHASE_PACK);
+    size_t bytes = take_message(x, i);
     range_of(x, bag->receive, bag->count, &from, &to);
     buffer.cap = bag_budget(x, t->k, bag->receive, bag->count);
-    wire_read(x->setup.wire, round->inbox, bytes, from, to, bag->from, &buffer, &theirs);
-    phase_enter(x->setup.phases, PHASE_MERGE);
+    exchange_read(x, round->inbox, bytes, from, to, bag->from, &buffer, &theirs);
     for (int b = 0; b < x->setup.comm->size; b++) {
         if (!bag_has(x->setup.comm->size, bag->receive, bag->count, b)) continue;
         struct sparse part = slice(x, &theirs, b);
@@ -222,14 +223,12 @@ static void pack_block(struct exchange *x, int b) {
 static void fill_bag(struct exchange *x, int first, int count) {
     struct spardl *t = x->state;
     int P = x->setup.comm->size;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     t->bag.nnz = 0;
     for (int b = 0; b < P; b++)
         if (bag_has(P, first, count, b)) pack_block(x, b);
     if (!x->setup.wire->rounds) return;
-    phase_enter(x->setup.phases, PHASE_PACK);
     struct sparse error = sparse_tail(&t->error);
-    wire_round(x->setup.wire, &t->bag, &error);
+    exchange_round(x, &t->bag, &error);
     t->error.nnz += error.nnz;
     for (int b = 0; x->setup.wants_sent && b < P; b++)
         if (bag_has(P, first, count, b)) t->off[b] = slice(x, &error, b);
@@ -239,12 +238,11 @@ static void fill_bag(struct exchange *x, int first, int count) {
 static void keep_rest(struct exchange *x, size_t dropped, size_t rounded) {
     struct spardl *t = x->state;
     struct store *store = x->setup.store;
-    phase_enter(x->setup.phases, PHASE_SELECT);
     const struct sparse rest = sparse_slice(&t->dropped, dropped, t->dropped.nnz);
-    if (rest.nnz > 0) store->ops->add_at(store, &rest);
+    if (rest.nnz > 0) store_add_at(store, &rest);
     if (t->error.nnz == rounded) return;
     const struct sparse error = sparse_slice(&t->error, rounded, t->error.nnz);
-    store->ops->add_at(store, &error);
+    store_add_at(store, &error);
 }
 
 /* Sums are written to the two arrays in turns. What is added to in round i was left alone since round i - 1 or is in
@@ -266,7 +264,6 @@ static void scatter_round(struct exchange *x, int i) {
     keep_rest(x, dropped, rounded); /* while the messages are under way */
     t->held[i % 2].nnz = 0;
     receive_bag(x, i, add_block);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_wait(x->setup.comm, &send);
 }
 
@@ -292,13 +289,11 @@ static void gather_round(struct exchange *x, int i) {
     const struct bag_round *bag = &t->round[i].bag;
     int P = x->setup.comm->size;
     struct comm_request send;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     t->bag.nnz = 0;
     for (int b = 0; b < P; b++)
         if (bag_has(P, bag->send, bag->count, b)) sparse_append(&t->bag, &t->block[b]);
     send_bag(x, i, &send);
     receive_bag(x, i, place_block);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_wait(x->setup.comm, &send);
 }
 
@@ -331,14 +326,12 @@ static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchang
     t->k = k;
     if (!block_select_run(&t->select, grad, k, &t->local, &sum->bad)) return false;
     post_receive(x, 0);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->zero_at(store, t->local.idx, t->local.nnz);
+    store_zero_at(store, &t->local);
     t->dropped.nnz = t->error.nnz = 0;
     for (int b = 0; b < P; b++) t->block[b] = slice(x, &t->local, b);
     for (int i = 0; i < t->rounds; i++) scatter_round(x, i);
     finish_block(x);
     for (int i = t->rounds; i < 2 * t->rounds; i++) gather_round(x, i);
-    phase_enter(x->setup.phases, PHASE_MERGE);
     t->sum.nnz = 0;
     for (int b = 0; b < P; b++) sparse_append(&t->sum, &t->block[b]);
     tell_sent(x, sum);

@@ -27,7 +27,7 @@ void topka_open(struct exchange *x) {
     size_t cap = x->setup.selector->room;
     sparse_open(&t->local, cap);
     sparse_open(&t->rounded, x->setup.wire->rounds ? cap : 0);
-    gather_sum_open(&t->gathered, &x->setup);
+    gather_sum_open(&t->gathered, x);
 }
 
 void topka_close(struct exchange *x) {
@@ -42,11 +42,9 @@ bool topka_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *s
     struct topka *t = x->state;
     struct store *store = x->setup.store;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->rounded);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->zero_at(store, t->local.idx, t->local.nnz);
-    store->ops->add_at(store, &t->rounded);
+    exchange_round(x, &t->local, &t->rounded);
+    store_zero_at(store, &t->local);
+    store_add_at(store, &t->rounded);
     gather_sum_run(&t->gathered, &t->local);
     sum->sparse = &t->gathered.sum;
     sum->sent = sum->delivered = &t->local;

@@ -120,9 +120,9 @@ static void topkdsa_close(struct exchange *x) {
 static size_t write_message(struct exchange *x, const struct sparse *s, int region, void *message) {
     const struct wire_ops *w = x->setup.wire;
     size_t from = begin_of(x, region), to = begin_of(x, region + 1), dense = sizeof(float) * (to - from);
-    size_t bytes = w->fixed && wire_capacity(w, s->nnz) >= dense ? dense : w->encode(s, from, to, message);
+    size_t bytes = w->fixed && wire_capacity(w, s->nnz) >= dense ? dense : exchange_encode(x, s, from, to, message);
     if (bytes < dense) return bytes;
-    dense_write(s, from, to, message);
+    dense_write(x, s, from, to, message);
     return dense;
 }
 
@@ -135,17 +135,16 @@ static void read_part(struct exchange *x, int sender, size_t bytes) {
     if (bytes == sizeof(float) * (to - from)) {
         t->part[sender] = t->buffer ? t->buffer[sender] : (struct sparse){0};
         t->part[sender].nnz = 0;
-        dense_read(message, from, to, sender, &t->part[sender]);
+        dense_read(x, message, from, to, sender, &t->part[sender]);
         return;
     }
-    wire_read(x->setup.wire, message, bytes, from, to, sender, t->buffer ? &t->buffer[sender] : NULL, &t->part[sender]);
+    exchange_read(x, message, bytes, from, to, sender, t->buffer ? &t->buffer[sender] : NULL, &t->part[sender]);
 }
 
 /* -- the two phases ------------------------------------------------------------------------------------ */
 static void send_regions(struct exchange *x) {
     struct topkdsa *t = x->state;
     struct comm *c = x->setup.comm;
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     for (int step = 1; step < c->size; step++) {
         int source = rotate_from(c->size, c->rank, step);
         comm_irecv(c, source, TAG, t->inbox + (size_t)source * t->slot, t->slot, &t->receive[source]);
@@ -157,11 +156,9 @@ static void send_regions(struct exchange *x) {
             t->part[owner] = part;
             continue;
         }
-        phase_enter(x->setup.phases, PHASE_PACK);
         void *message = outbox_next(&t->outbox, wire_capacity(x->setup.wire, part.nnz));
         size_t bytes = write_message(x, &part, owner, message);
         outbox_add(&t->outbox, bytes);
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         comm_isend(c, owner, TAG, message, bytes, &t->send[step]);
     }
 }
@@ -172,15 +169,11 @@ static void reduce(struct exchange *x) {
     struct comm *c = x->setup.comm;
     for (int step = 1; step < c->size; step++) {
         int source = rotate_from(c->size, c->rank, step);
-        phase_enter(x->setup.phases, PHASE_COMMUNICATE);
         size_t bytes = comm_wait(c, &t->receive[source]);
-        phase_enter(x->setup.phases, PHASE_PACK);
         read_part(x, source, bytes);
     }
-    phase_enter(x->setup.phases, PHASE_MERGE);
     sparse_sum(t->part, (size_t)c->size, x->setup.n, &t->reduced, t->scratch);
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->reduced, &t->owner_error);
+    exchange_round(x, &t->reduced, &t->owner_error);
 }
 
 static void gather(struct exchange *x) {
@@ -188,19 +181,17 @@ static void gather(struct exchange *x) {
     struct comm *c = x->setup.comm;
     void *message = outbox_next(&t->outbox, wire_capacity(x->setup.wire, t->reduced.nnz));
     size_t bytes = write_message(x, &t->reduced, c->rank, message);
-    phase_enter(x->setup.phases, PHASE_COMMUNICATE);
     comm_allgather_sizes(c, bytes, t->gather_slot, t->each);
     comm_allgatherv(c, message, bytes, t->gathered, t->each);
     for (int step = 1; step < c->size; step++) comm_wait(c, &t->send[step]);
     unsigned char *at = t->gathered;
-    phase_enter(x->setup.phases, PHASE_PACK);
     t->u.nnz = 0;
     for (int r = 0; r < c->size; at += t->each[r++]) {
         size_t from = begin_of(x, r), to = begin_of(x, r + 1);
         if (t->each[r] == sizeof(float) * (to - from))
-            dense_read(at, from, to, r, &t->u);
+            dense_read(x, at, from, to, r, &t->u);
         else
-            regions_append(x->setup.wire, at, t->each[r], from, to, r, &t->u, x->setup.phases);
+            regions_append(x, at, t->each[r], from, to, r, &t->u);
     }
 }
 
@@ -209,7 +200,6 @@ static void tell_sent(struct exchange *x, struct exchange_sum *sum) {
     struct topkdsa *t = x->state;
     sum->sent = sum->delivered = &t->local;
     if (!x->setup.wire->rounds || !x->setup.wants_sent) return;
-    phase_enter(x->setup.phases, PHASE_MERGE);
     own_part_begin(&t->mine, &t->u);
     own_part_add(&t->mine, &t->local);
     own_part_take(&t->mine, &t->owner_error);
@@ -220,17 +210,13 @@ static bool topkdsa_run(struct exchange *x, float *grad, size_t k, struct exchan
     struct topkdsa *t = x->state;
     struct store *store = x->setup.store;
     if (!selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)) return false;
-    phase_enter(x->setup.phases, PHASE_PACK);
-    wire_round(x->setup.wire, &t->local, &t->error);
+    exchange_round(x, &t->local, &t->error);
     t->outbox.used = 0;
     send_regions(x);
-    phase_enter(x->setup.phases, PHASE_SELECT); /* while the messages are under way */
-    store->ops->zero_at(store, t->local.idx, t->local.nnz);
-    store->ops->add_at(store, &t->error);
+    store_zero_at(store, &t->local); /* while the messages are under way */
+    store_add_at(store, &t->error);
     reduce(x);
-    phase_enter(x->setup.phases, PHASE_SELECT);
-    store->ops->add_at(store, &t->owner_error);
-    phase_enter(x->setup.phases, PHASE_PACK);
+    store_add_at(store, &t->owner_error);
     gather(x);
     sum->sparse = &t->u;
     tell_sent(x, sum);

@@ -509,6 +509,7 @@ static size_t received_bytes(struct comm *c, int rc, MPI_Status *status, const s
 }
 
 void comm_send(struct comm *c, int dest, int tag, const void *data, size_t bytes) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     struct seal seal = transport_seal(c, data, bytes);
     void *flipped = transport_flip_copy(c, data, bytes);
@@ -527,6 +528,7 @@ void comm_send(struct comm *c, int dest, int tag, const void *data, size_t bytes
 }
 
 size_t comm_recv(struct comm *c, int source, int tag, void *data, size_t capacity) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     struct seal seal = {0};
     struct parcel p = parcel_open(c, data, capacity, &seal);
@@ -567,6 +569,7 @@ static void return_slots(const struct comm *c, struct slot *slot) {
 }
 
 void comm_isend(struct comm *c, int dest, int tag, const void *data, size_t bytes, struct comm_request *request) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     struct slot *slot = transport_take_slot(c);
     slot->seal = transport_seal(c, data, bytes);
@@ -583,6 +586,7 @@ void comm_isend(struct comm *c, int dest, int tag, const void *data, size_t byte
 }
 
 void comm_irecv(struct comm *c, int source, int tag, void *data, size_t capacity, struct comm_request *request) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     struct slot *slot = transport_take_slot(c);
     struct parcel p = parcel_open(c, data, capacity, &slot->seal);
@@ -628,6 +632,7 @@ static struct slot *slots_of(const struct comm_request *request) {
 }
 
 size_t comm_wait(struct comm *c, struct comm_request *request) {
+    COMM_SCOPE(c);
     MPI_Status status;
     int rc = MPI_SUCCESS;
     transport_delay(c);
@@ -641,6 +646,7 @@ size_t comm_wait(struct comm *c, struct comm_request *request) {
 }
 
 bool comm_test(struct comm *c, struct comm_request *request) {
+    COMM_SCOPE(c);
     MPI_Status status;
     int rc = MPI_SUCCESS, done = 1;
     /* One that has ended is MPI_REQUEST_NULL from then on, which counts as done. */
@@ -653,6 +659,7 @@ bool comm_test(struct comm *c, struct comm_request *request) {
 
 size_t comm_sendrecv(struct comm *c, int dest, const void *data, size_t bytes, int source, void *into, size_t capacity,
                      int tag) {
+    COMM_SCOPE(c);
     struct comm_request send, receive;
     size_t got = 0;
     if ((dest == c->rank) != (source == c->rank)) die("a rank that sends to itself must receive from itself");

@@ -19,6 +19,7 @@ void transport_binomial_place(const struct comm *c, int root, int *children, int
 }
 
 void comm_barrier(struct comm *c) {
+    COMM_SCOPE(c);
     size_t messages = (size_t)ceil_log2(c->size);
     transport_delay(c);
     TRY(MPI_Barrier(transport_of(c)->world), "MPI_Barrier");
@@ -36,6 +37,7 @@ static void bcast_parts(const struct transport *t, int root, void *data, size_t 
 }
 
 void comm_bcast(struct comm *c, int root, void *data, size_t bytes) {
+    COMM_SCOPE(c);
     int children, subtree;
     transport_delay(c);
     long long bit = c->rank == root ? transport_flip_leaving(c, bytes) : NO_BIT;
@@ -68,6 +70,7 @@ static void gather_parts(const struct comm *c, int root, const char *mine, size_
 }
 
 void comm_gather(struct comm *c, int root, const void *mine, size_t bytes, void *all) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     int children, subtree;
     void *flipped = c->rank != root ? transport_flip_copy(c, mine, bytes) : NULL;
@@ -96,6 +99,7 @@ static void allgather_parts(const struct comm *c, const void *mine, char *all, s
 }
 
 void comm_allgather(struct comm *c, const void *mine, size_t bytes, void *all) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     size_t total = bytes * (size_t)c->size, messages = (size_t)ceil_log2(c->size);
     char *place = (char *)all + bytes * (size_t)c->rank;
@@ -126,6 +130,7 @@ static void count_allreduce(const struct comm *c, size_t vector) {
 }
 
 static void allreduce(struct comm *c, void *data, size_t count, enum sum_type of, enum comm_op op) {
+    COMM_SCOPE(c);
     static const char *const names[] = {"sum", "minimum", "maximum"};
     static const size_t widths[] = {
         [SUM_F32] = sizeof(float), [SUM_F64] = sizeof(double), [SUM_U64] = sizeof(uint64_t)};
@@ -158,6 +163,7 @@ void comm_allreduce_u64(struct comm *c, uint64_t *data, size_t count, enum comm_
 }
 
 void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_request *request) {
+    COMM_SCOPE(c);
     struct transport *t = transport_of(c);
     size_t limit = t->part / sizeof *data, at = 0;
     struct slot *first = NULL, **link = &first;

@@ -121,20 +121,22 @@ static void json_text_is_right(void **state) {
 /* What a phase is made to spend as it is left is charged to it, once, and not where it goes over into itself. */
 struct spendings {
     int of[PHASE_COUNT];
-    double last; /* when the last ended [s] */
+    enum phase next; /* what followed on the last */
+    double last;     /* when that ended [s] */
 };
 
-static void spend_a_while(void *spender, enum phase left) {
+static void spend_a_while(void *spender, enum phase left, enum phase next) {
     struct spendings *s = spender;
     double end = clock_now() + 1e-5;
     s->of[left]++;
+    s->next = next;
     while ((s->last = clock_now()) < end) {
     }
 }
 
 static void what_a_phase_spends_is_charged_to_it(void **state) {
     (void)state;
-    struct spendings s = {{0}, 0};
+    struct spendings s = {.last = 0};
     struct phases t;
     phases_reset(&t);
     t.spend = spend_a_while;
@@ -147,6 +149,7 @@ static void what_a_phase_spends_is_charged_to_it(void **state) {
     assert_int_equal(s.of[PHASE_OTHER], 1);
     assert_int_equal(s.of[PHASE_SELECT], 1);
     assert_int_equal(s.of[PHASE_MERGE], 0);
+    assert_int_equal(s.next, PHASE_MERGE);
     assert_true(t.seconds[PHASE_SELECT] >= 1e-5);
     phases_reset(&t);
     assert_true(!t.spend);
@@ -168,6 +171,38 @@ static void phases_cut_time_without_gaps(void **state) {
     assert_true(sum <= clock_now() - begin && t.seconds[PHASE_IO] == 0);
     assert_true(fabs(sum - (t.since - begin)) <= t.since - begin);
     phase_enter(NULL, PHASE_IO);
+}
+
+/* What a callee does is charged to its own phase, and its caller's is restored by whichever way it returns. */
+static int packs(struct phases *t, bool early) {
+    PHASE_SCOPE(t, PHASE_PACK);
+    if (t) assert_int_equal(t->current, PHASE_PACK);
+    if (early) return 1;
+    for (int i = 0; i < 2; i++) {
+        PHASE_SCOPE(t, i == 0 ? PHASE_PACK : PHASE_COMMUNICATE);
+        if (t) assert_int_equal(t->current, i == 0 ? PHASE_PACK : PHASE_COMMUNICATE);
+    }
+    if (t) assert_int_equal(t->current, PHASE_PACK);
+    return 2;
+}
+
+static void a_scope_restores_what_it_found(void **state) {
+    (void)state;
+    struct spendings s = {.last = 0};
+    struct phases t;
+    phases_reset(&t);
+    t.spend = spend_a_while;
+    t.spender = &s;
+    phase_enter(&t, PHASE_MERGE);
+    assert_int_equal(packs(&t, true), 1);
+    assert_int_equal(t.current, PHASE_MERGE);
+    assert_int_equal(packs(&t, false), 2);
+    assert_int_equal(t.current, PHASE_MERGE);
+    assert_int_equal(s.of[PHASE_PACK], 3);
+    assert_int_equal(s.of[PHASE_COMMUNICATE], 1);
+    assert_int_equal(s.of[PHASE_MERGE], 2);
+    assert_true(t.seconds[PHASE_PACK] >= 3e-5 && t.seconds[PHASE_COMMUNICATE] >= 1e-5);
+    assert_int_equal(packs(NULL, false), 2);
 }
 
 static void memory_is_aligned_and_zeroed(void **state) {
@@ -249,6 +284,18 @@ static void traces(void **state) {
     assert_int_equal(t.count, 3);
     assert_int_equal(t.dropped, 3);
     assert_memory_equal(t.event, wanted, sizeof wanted);
+    trace_close(&t);
+    trace_open(&t, 3); /* what takes next to no time has no stretch of its own */
+    trace_add(&t, PHASE_MERGE, 1, 1 + 1e-7);
+    trace_add(&t, PHASE_COMMUNICATE, 1 + 1e-7, 2);
+    trace_add(&t, PHASE_MERGE, 2, 2 + 1e-7);
+    trace_add(&t, PHASE_COMMUNICATE, 2 + 1e-7, 3);
+    trace_add(&t, PHASE_PACK, 3, 3 + 1e-5);
+    trace_add(&t, PHASE_MERGE, 3.5, 3.5 + 1e-7); /* after a gap */
+    static const struct trace_event longer[] = {
+        {1, 3, PHASE_COMMUNICATE, 0}, {3, 3 + 1e-5, PHASE_PACK, 0}, {3.5, 3.5 + 1e-7, PHASE_MERGE, 0}};
+    assert_int_equal(t.count, 3);
+    assert_memory_equal(t.event, longer, sizeof longer);
     trace_close(&t);
     assert_true(!t.event && t.count == 0 && t.cap == 0 && t.dropped == 0);
 }
@@ -479,6 +526,7 @@ int main(void) {
         cmocka_unit_test(checksums),
         cmocka_unit_test(json_text_is_right),
         cmocka_unit_test(phases_cut_time_without_gaps),
+        cmocka_unit_test(a_scope_restores_what_it_found),
         cmocka_unit_test(what_a_phase_spends_is_charged_to_it),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(memory_may_be_pinned),

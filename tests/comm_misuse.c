@@ -102,16 +102,18 @@ static void dense_too_long(void) {
     float values[3] = {1, 2, 3};
     struct sparse s;
     sparse_open(&s, 2);
-    dense_read(values, 0, 3, 5, &s);
+    struct exchange x = {0};
+    dense_read(&x, values, 0, 3, 5, &s);
 }
 
 /* Entries 3 and 4 of rank 5, behind this one. */
 static void append(uint32_t last, size_t room) {
     uint32_t message[4] = {3, 4};
+    struct exchange x = {.setup = {.wire = wires[0]}};
     struct sparse u;
     sparse_open(&u, room);
     u.idx[u.nnz++] = last;
-    regions_append(wires[0], message, sizeof message, 0, N, 5, &u, NULL);
+    regions_append(&x, message, sizeof message, 0, N, 5, &u);
 }
 
 static void append_out_of_order(void) {

@@ -69,6 +69,7 @@ static size_t check_call(const struct selector *s, size_t k, const struct sparse
 }
 
 bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    PHASE_SCOPE(s->store->phases, PHASE_SELECT);
     size_t room = check_call(s, k, out), cap = out->cap;
     s->stats = (struct selector_stats){.asked = k};
     out->cap = room; /* what a row's own scratch is made for */
@@ -77,6 +78,14 @@ bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse
     s->stats.found = out->nnz;
     if (good && s->audit && !s->slice) audit(s, k); /* slices are audited each for itself */
     return good;
+}
+
+bool selector_run_top(struct selector *s, const float *grad, size_t k, struct sparse *out, uint32_t *keys,
+                      size_t *bad) {
+    PHASE_SCOPE(s->store->phases, PHASE_SELECT);
+    if (!selector_run(s, grad, k, out, bad)) return false;
+    sparse_keep_top(out, k, NULL, keys);
+    return true;
 }
 
 bool selector_saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {

@@ -92,8 +92,11 @@ struct selector *selector_open(const struct selector_ops *ops, struct store *sto
                                const struct selector_settings *settings);
 void selector_close(struct selector *s);
 
-/* 1 <= k <= k_max and k <= n, else dies (k = 0 is a caller's error; options refuse it before). */
+/* Charged to PHASE_SELECT of the store's phases. 1 <= k <= k_max and k <= n, else dies (k = 0 is a caller's error;
+ * options refuse it before). */
 bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad);
+/* The same, of more than k entries the k largest. keys: scratch, [s->room]. */
+bool selector_run_top(struct selector *s, const float *grad, size_t k, struct sparse *out, uint32_t *keys, size_t *bad);
 
 /* What a checkpoint must hold, as pieces numbered 0, 1, ...; a plain row has one. False: there is no piece of this
  * number. A piece may be empty (0 bytes). */

@@ -51,6 +51,7 @@ void store_view_move(struct store *view, struct store *whole, size_t from, size_
         die("a view of entries %zu to %zu of %zu", from, from + count, whole->n);
     view->acc = whole->acc ? whole->acc + from : NULL; /* of a bare store: bare */
     view->n = count;
+    view->phases = whole->phases;
 }
 
 void store_view_close(struct store *view) {

@@ -8,6 +8,7 @@
 #ifndef ST_TOPK_STORE_H
 #define ST_TOPK_STORE_H
 
+#include "base/clock.h"
 #include "base/device.h"
 #include "topk/sparse.h"
 
@@ -29,6 +30,9 @@ struct store {
     void *state;    /* the row's own scratch */
     uint32_t probe; /* set by the caller before a selection: a second key, at or above the first */
     struct store_seen seen;
+    /* Where the time of selectors and of the calls at the end of this file is charged, as PHASE_SELECT; NULL: nowhere.
+     * exchange.c sets it for a step. */
+    struct phases *phases;
 };
 
 /* Moments of entries x_i of acc. Summed in a fixed order (blocks of lanes, then double), the same bits on any
@@ -93,9 +97,24 @@ void store_open_bare(struct store *s, size_t n, const struct device_ops *device)
 void store_close(struct store *s);
 
 /* A store over entries [from, from + count) of another one, in the same memory: indices count from `from`. Closed
- * before the whole one. store_view_move shifts it (same count or fewer; no allocation). */
+ * before the whole one. store_view_move shifts it (same count or fewer; no allocation). Either charges it as the whole
+ * one is charged at that time. */
 void store_view_open(struct store *view, struct store *whole, size_t from, size_t count);
 void store_view_move(struct store *view, struct store *whole, size_t from, size_t count);
 void store_view_close(struct store *view);
+
+/* What an exchange does with the residual: acc = 0 where s has entries; acc += s; s = acc there. */
+static inline void store_zero_at(struct store *store, const struct sparse *s) {
+    PHASE_SCOPE(store->phases, PHASE_SELECT);
+    store->ops->zero_at(store, s->idx, s->nnz);
+}
+static inline void store_add_at(struct store *store, const struct sparse *s) {
+    PHASE_SCOPE(store->phases, PHASE_SELECT);
+    store->ops->add_at(store, s);
+}
+static inline void store_gather_at(struct store *store, struct sparse *s) {
+    PHASE_SCOPE(store->phases, PHASE_SELECT);
+    store->ops->gather_at(store, s->idx, s->nnz, s->val);
+}
 
 #endif
