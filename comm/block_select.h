@@ -38,7 +38,7 @@ size_t block_select_capacity(const struct block_select *s);
 /* As selector_run: acc += grad; out: what was selected in the blocks, end to end, indices of the whole vector. */
 bool block_select_run(struct block_select *s, const float *grad, size_t k, struct sparse *out, size_t *bad);
 
-/* What a checkpoint must hold: P pieces, as exchange_ops.saved_part; those of empty blocks are empty. */
+/* What a checkpoint must hold: P pieces, as exchange_saved; those of empty blocks are empty. */
 bool block_select_saved(struct block_select *s, size_t part, void **memory, size_t *bytes);
 /* After they were read back: see selector_check. */
 bool block_select_check(const struct block_select *s, struct err *e);

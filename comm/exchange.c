@@ -133,18 +133,21 @@ bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err 
     return !comm_agree(c, e);
 }
 
-bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+bool exchange_saved_block(struct exchange *x, void *block, size_t size, size_t piece, void **memory, size_t *bytes) {
     struct selector *s = x->ops->selects ? x->setup.selector : NULL;
-    if (x->ops->saved_part) return x->ops->saved_part(x, piece, memory, bytes);
     if (piece > 0 && s) return selector_saved(s, piece - 1, memory, bytes);
-    *memory = NULL;
-    *bytes = 0;
-    if (piece == 0 && x->ops->saved) *memory = x->ops->saved(x, bytes);
+    *memory = piece == 0 ? block : NULL;
+    *bytes = piece == 0 ? size : 0;
     return piece < 2;
 }
 
+bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    if (x->ops->saved) return x->ops->saved(x, piece, memory, bytes);
+    return exchange_saved_block(x, NULL, 0, piece, memory, bytes);
+}
+
 bool exchange_check_own(const struct exchange *x, uint64_t *alike, struct err *e) {
-    const struct selector *s = x->ops->selects && !x->ops->saved_part ? x->setup.selector : NULL;
+    const struct selector *s = x->ops->selects ? x->setup.selector : NULL;
     return (!x->ops->check || x->ops->check(x, alike, e)) && (!s || selector_check(s, e));
 }
 
@@ -160,17 +163,12 @@ bool exchange_check(struct exchange *x, struct err *e) {
     return !comm_agree(c, e);
 }
 
-static double plain_bound(const struct exchange *x, size_t k) {
-    const struct comm *c = x->setup.comm;
-    return x->ops->max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
-}
-
 double exchange_max_words(const struct exchange *x, size_t k) {
-    return (x->ops->bound ? x->ops->bound(x, k) : plain_bound(x, k)) + exempt_words(x);
-}
-
-double exchange_bound_of_asked(const struct exchange *x, size_t k) {
-    return plain_bound(x, selector_asks(x->setup.selector, k));
+    const struct comm *c = x->setup.comm;
+    if (x->by_layers) return exchange_layers_words(x, k);
+    const struct cost_case step = {x->setup.n, x->ops->sends_all ? selector_asks(x->setup.selector, k) : k, c->size,
+                                   c->local_size};
+    return x->ops->max_words(&step) + exempt_words(x);
 }
 
 /* update = scale * u where both are on the device. */

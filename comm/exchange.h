@@ -107,6 +107,7 @@ struct exchange_ops {
     bool drifts;                      /* u is this rank's own gradient: replicas differ between averages (fedavg) */
     bool own_parts;                   /* selects in parts of its own making, so that no selector by slices serves it */
     bool by_node;                     /* goes by the nodes of struct comm (comm_set_ranks_per_node matters) */
+    bool sends_all;                   /* all that the selector returns leaves, be it more than k */
     bool blind;                       /* what leaves does not go by magnitude: k entries at random places, say */
     bool ours;                        /* no paper has it in this form */
     const char *moves_as;             /* the row whose messages it sends, where each rank is a node; NULL: its own */
@@ -122,8 +123,10 @@ struct exchange_ops {
      * selector keeps to k; and the cost line of the file's head, with what of it a wire format changes. */
     double (*max_words)(const struct cost_case *c);
     void (*cost)(const struct cost_case *c, struct cost *cost);
-    /* What must survive a checkpoint besides residual and selector: see selector.h; NULL: nothing. */
-    void *(*saved)(struct exchange *x, size_t *bytes);
+    /* exchange_saved, and exchange_check_own for what is the row's in these pieces. Both NULL: nothing but the
+     * selector's is saved. */
+    bool (*saved)(struct exchange *x, size_t piece, void **memory, size_t *bytes);
+    bool (*check)(const struct exchange *x, uint64_t *alike, struct err *e);
     /* Can it run over these ranks? If not, false and one line in *e, on some rank at least: see exchange_serves. NULL:
      * over any. */
     bool (*serves)(const struct comm *c, struct err *e);
@@ -132,13 +135,6 @@ struct exchange_ops {
      * own. */
     void (*combine)(struct exchange *x, const struct exchange_sum *sum, float *grad);
     void (*combine_cost)(const struct cost_case *c, struct cost *cost);
-    /* Where a row needs more than the one block of `saved`, and a bound that depends on more than a cost_case: the next
-     * two, else NULL. See exchange_saved and exchange_max_words. */
-    bool (*saved_part)(struct exchange *x, size_t part, void **memory, size_t *bytes);
-    double (*bound)(const struct exchange *x, size_t k);
-    /* Of what was read back into these pieces: can a run of this row have left it, here and on the other ranks? See
-     * exchange_check. NULL: nothing but the selector's is saved. */
-    bool (*check)(const struct exchange *x, uint64_t *alike, struct err *e);
 };
 
 struct exchange {
@@ -147,6 +143,7 @@ struct exchange {
     void *state;
     struct sparse exempt;   /* [exempts]: this rank's, then the sum; empty by layers, whose groups have theirs */
     bool room_for_sent;     /* setup.wants_sent, when it was opened */
+    bool by_layers;         /* opened by exchange_open_layers */
     bool begun;             /* begin was called and run was not */
     enum traffic traffic;   /* the caller's of setup.comm, in a step */
     struct phases *charged; /* likewise */
@@ -164,6 +161,7 @@ extern const struct exchange_ops *const exchanges[]; /* every row, NULL-terminat
  * stays where it is until close. After a run, setup.selector->stats are those of all groups: counts added up, the
  * smallest thresholds. */
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
+double exchange_layers_words(const struct exchange *x, size_t k); /* exchange_max_words of one that was */
 
 /* Why a step of this row is not to be held against one of the others with the same k, in a few words; NULL: it is. */
 const char *exchange_apart(const struct exchange_ops *ops);
@@ -182,6 +180,8 @@ bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err 
  *        for (size_t i = 0; exchange_saved(&x, i, &memory, &bytes); i++) ...
  */
 bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes);
+/* For `saved` of a row that has one block itself, of so many bytes: that, and then what its selector has. */
+bool exchange_saved_block(struct exchange *x, void *block, size_t size, size_t piece, void **memory, size_t *bytes);
 
 /* After the pieces were read back, and before anything is run: can this exchange and its selectors have left them? A
  * file may be anybody's, and with a state that ranks do not share, or that no step makes, a step may wait for ever.
@@ -194,9 +194,6 @@ bool exchange_check_own(const struct exchange *x, uint64_t *alike, struct err *e
 /* ops->max_words of a step with this k, and the words of exempt entries; with overlap by layers, of all its groups. It
  * holds for selectors by slices, which may ask for more than k. */
 double exchange_max_words(const struct exchange *x, size_t k);
-/* For `bound` of a row that sends all that the selector returns: max_words of what the selector asks for. */
-double exchange_bound_of_asked(const struct exchange *x, size_t k);
-
 /* The two calls that let communication overlap backward; nothing happens for rows that cannot. From begin to the end
  * of run all traffic counts as TRAFFIC_EXCHANGE. run is then called with the same grad and k. */
 void exchange_begin(struct exchange *x, float *grad, size_t k);

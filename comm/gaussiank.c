@@ -34,6 +34,7 @@ const struct exchange_ops exchange_gaussiank = {
     .default_select = "gaussian",
     .sparse = true,
     .selects = true,
+    .sends_all = true,
     .conserves = true,
     .moves_as = "topka",
     .open = topka_open,
@@ -41,5 +42,4 @@ const struct exchange_ops exchange_gaussiank = {
     .close = topka_close,
     .max_words = gaussiank_max_words,
     .cost = gaussiank_cost,
-    .bound = exchange_bound_of_asked,
 };

@@ -80,6 +80,7 @@ const struct exchange_ops exchange_gtopk_naive = {
     .default_select = "exact",
     .sparse = true,
     .selects = true,
+    .sends_all = true,
     .conserves = true,
     .moves_as = "topka",
     .open = gtopk_naive_open,
@@ -87,5 +88,4 @@ const struct exchange_ops exchange_gtopk_naive = {
     .close = gtopk_naive_close,
     .max_words = gtopk_naive_max_words,
     .cost = gtopk_naive_cost,
-    .bound = exchange_bound_of_asked,
 };

@@ -257,10 +257,12 @@ static void hitopk_combine_cost(const struct cost_case *c, struct cost *cost) {
     cost->node_words += (double)part_size(c->n, m, 0) * (m - 1);
 }
 
-static void *hitopk_saved(struct exchange *x, size_t *bytes) {
+static bool hitopk_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
     struct selector *s = ((struct hitopk *)x->state)->selector;
-    *bytes = 0;
-    return s && s->ops->saved ? s->ops->saved(s, bytes) : NULL;
+    void *block = NULL;
+    size_t size = 0;
+    if (s) selector_saved(s, 0, &block, &size);
+    return exchange_saved_block(x, block, size, piece, memory, bytes);
 }
 
 static bool hitopk_check(const struct exchange *x, uint64_t *alike, struct err *e) {

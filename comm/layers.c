@@ -248,7 +248,7 @@ static void layers_combine(struct exchange *x, const struct exchange_sum *sum, f
     }
 }
 
-static double layers_bound(const struct exchange *x, size_t k) {
+double exchange_layers_words(const struct exchange *x, size_t k) {
     const struct layers *l = x->state;
     double words = 0;
     for (size_t i = 0; i < l->groups; i++) words += exchange_max_words(&l->group[i].inner, share(x, &l->group[i], k));
@@ -256,13 +256,13 @@ static double layers_bound(const struct exchange *x, size_t k) {
 }
 
 /* The pieces of all groups, one group after the other. */
-static bool layers_saved_part(struct exchange *x, size_t part, void **memory, size_t *bytes) {
+static bool layers_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
     struct layers *l = x->state;
     size_t before = 0;
     for (size_t i = 0; i < l->groups; i++) {
         size_t here = 0;
         for (; exchange_saved(&l->group[i].inner, here, memory, bytes); here++)
-            if (before + here == part) return true;
+            if (before + here == piece) return true;
         before += here;
     }
     return false;
@@ -376,17 +376,16 @@ static struct exchange_ops ops_by_layers(const struct exchange_ops *ops, const c
     own.ready = overlaps ? layers_ready : NULL;
     own.run = layers_run;
     own.close = layers_close;
-    own.saved = NULL;
-    own.saved_part = layers_saved_part;
+    own.saved = layers_saved;
     own.check = layers_check;
-    own.bound = layers_bound;
     if (ops->combine) own.combine = layers_combine;
     return own;
 }
 
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
     struct layers *l = mem_zalloc(1, sizeof *l, "overlap by layers");
-    *x = (struct exchange){.ops = &l->ops, .setup = *setup, .state = l, .room_for_sent = setup->wants_sent};
+    *x = (struct exchange){
+        .ops = &l->ops, .setup = *setup, .state = l, .by_layers = true, .room_for_sent = setup->wants_sent};
     if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
     if (ops->sparse && !setup->store) die("%s needs a store", ops->name);
     if (ops->selects && !setup->selector) die("%s needs a selector", ops->name);

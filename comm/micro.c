@@ -295,10 +295,8 @@ static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange
     return true;
 }
 
-static void *micro_saved(struct exchange *x, size_t *bytes) {
-    struct micro *t = x->state;
-    *bytes = turns_bytes(x);
-    return t->turns;
+static bool micro_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    return exchange_saved_block(x, ((struct micro *)x->state)->turns, turns_bytes(x), piece, memory, bytes);
 }
 
 /* A threshold is infinite as long as nobody has looked for one. */

@@ -53,9 +53,8 @@ static size_t saved_bytes(const struct exchange *x) {
     return sizeof(struct oktopk_saved) + ((size_t)x->setup.comm->size + 1) * sizeof(uint64_t);
 }
 
-static void *oktopk_saved(struct exchange *x, size_t *bytes) {
-    *bytes = saved_bytes(x);
-    return ((struct oktopk *)x->state)->saved;
+static bool oktopk_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    return exchange_saved_block(x, ((struct oktopk *)x->state)->saved, saved_bytes(x), piece, memory, bytes);
 }
 
 /* All ranks take the same turns, go by the same threshold and know whose region is where. */

@@ -340,8 +340,8 @@ static bool spardl_run(struct exchange *x, float *grad, size_t k, struct exchang
     return true;
 }
 
-static bool spardl_saved_part(struct exchange *x, size_t part, void **memory, size_t *bytes) {
-    return block_select_saved(&((struct spardl *)x->state)->select, part, memory, bytes);
+static bool spardl_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    return block_select_saved(&((struct spardl *)x->state)->select, piece, memory, bytes);
 }
 
 static bool spardl_check(const struct exchange *x, uint64_t *alike, struct err *e) {
@@ -385,6 +385,6 @@ const struct exchange_ops exchange_spardl = {
     .close = spardl_close,
     .max_words = spardl_max_words,
     .cost = spardl_cost,
-    .saved_part = spardl_saved_part,
+    .saved = spardl_saved,
     .check = spardl_check,
 };

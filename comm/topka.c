@@ -69,11 +69,11 @@ const struct exchange_ops exchange_topka = {
     .default_select = "exact",
     .sparse = true,
     .selects = true,
+    .sends_all = true,
     .conserves = true,
     .open = topka_open,
     .run = topka_run,
     .close = topka_close,
     .max_words = topka_max_words,
     .cost = topka_cost,
-    .bound = exchange_bound_of_asked,
 };

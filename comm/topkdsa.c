@@ -255,11 +255,11 @@ const struct exchange_ops exchange_topkdsa = {
     .default_select = "exact",
     .sparse = true,
     .selects = true,
+    .sends_all = true,
     .conserves = true,
     .open = topkdsa_open,
     .run = topkdsa_run,
     .close = topkdsa_close,
     .max_words = topkdsa_max_words,
     .cost = topkdsa_cost,
-    .bound = exchange_bound_of_asked,
 };

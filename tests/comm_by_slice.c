@@ -33,7 +33,7 @@ static size_t covered(const struct slicing *s) {
 
 /* Exchanges that send k entries, however many were selected: the others have a bound for all that are asked for. */
 static bool cuts_to_k(const struct exchange_ops *ops) {
-    return ops->bound != exchange_bound_of_asked;
+    return !ops->sends_all;
 }
 
 /* Sum over the slices of max(1, floor(k n_i / N)), n_i at most; by division, as the formula says. */

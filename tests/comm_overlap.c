@@ -389,9 +389,8 @@ static void keeper_open(struct exchange *x) {
 static void keeper_close(struct exchange *x) {
     mem_free(x->state);
 }
-static void *keeper_saved(struct exchange *x, size_t *bytes) {
-    *bytes = x->setup.n;
-    return x->state;
+static bool keeper_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    return exchange_saved_block(x, x->state, x->setup.n, piece, memory, bytes);
 }
 static void remembers_open(struct selector *s) {
     s->state = mem_zalloc(3, 1, "the state of a selector");

@@ -91,10 +91,11 @@ static bool skipped(const struct exchange_ops *ops, size_t piece, const struct s
     return ops->selects && ops->saved && !ops->own_parts && piece == 0 && strcmp(select->name, "reuse") != 0;
 }
 
-/* What ranks share and is changed on one of them alone is refused. */
+/* What ranks share and is changed on one of them alone is refused; thresholds of selectors are each rank's own. */
 static bool shared(size_t piece) {
-    return rig.comm->size > 1 && piece == 0 && rig.reducer.exchange.ops->saved && rig.reducer.exchange.ops->check &&
-           !rig.reducer.exchange.ops->by_node;
+    const struct exchange *x = &rig.reducer.exchange;
+    bool of_selectors = x->by_layers || (x->ops->selects && x->ops->own_parts);
+    return rig.comm->size > 1 && piece == 0 && x->ops->saved && x->ops->check && !of_selectors;
 }
 
 static void one_change(size_t piece, const unsigned char *changed, bool everywhere) {
