@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
+
 #define HUGE_LIMIT 1e9
 
 static void *at(const struct option_row *row, void *base) {
@@ -30,10 +32,7 @@ const char *option_choice(const struct option_row *row, size_t i) {
 
 void option_choices(const struct option_row *row, char *text, size_t size) {
     text[0] = '\0';
-    for (size_t i = 0; option_choice(row, i); i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", i ? ", " : "", option_choice(row, i));
-    }
+    for (size_t i = 0; option_choice(row, i); i++) names_add(text, size, option_choice(row, i));
 }
 
 /* -- defaults ------------------------------------------------------------------------------------------------------ */

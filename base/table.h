@@ -9,10 +9,12 @@
  *        #include "comm/exchanges.def"
  *            NULL};
  *
- * Every ops struct begins with `const char *name`; TABLE_FIND finds a row by it. */
+ * Every ops struct begins with `const char *name`; TABLE_FIND finds a row by it, TABLE_NAMES lists
+ * them for the user: "a, b, c". */
 #ifndef ST_BASE_TABLE_H
 #define ST_BASE_TABLE_H
 
+#include <stdio.h>
 #include <string.h>
 
 #define TABLE_FIND(table, wanted, found)                                                                               \
@@ -20,6 +22,18 @@
         (found) = NULL;                                                                                                \
         for (size_t row_ = 0; (table)[row_]; row_++)                                                                   \
             if (strcmp((table)[row_]->name, (wanted)) == 0) (found) = (table)[row_];                                   \
+    } while (0)
+
+/* One more name to text, which is "" before the first; cut where it does not fit. */
+static inline void names_add(char *text, size_t size, const char *name) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+/* text: an array, "" */
+#define TABLE_NAMES(table, text)                                                                                       \
+    do {                                                                                                               \
+        for (size_t row_ = 0; (table)[row_]; row_++) names_add((text), sizeof(text), (table)[row_]->name);             \
     } while (0)
 
 #endif

@@ -1,10 +1,10 @@
 /* device_option.c: see device_option.h. */
 #include "cli/device_option.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "nets/net.h"
 
 const char *device_option_name(size_t i) {
@@ -36,10 +36,7 @@ static bool find_here(const char *verb, const char *name, enum device_use use, c
     struct err why = {0};
     char names[256] = "";
     *device = is_auto(name) ? best_here(&why) : device_find(name);
-    for (size_t i = 0; !*device && device_option_name(i); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", device_option_name(i));
-    }
+    for (size_t i = 0; device_option_name(i); i++) names_add(names, sizeof names, device_option_name(i));
     if (!*device) return err_set(e, "%s--device has no \"%.100s\"; there are: %s", verb, name, names);
     if (use == DEVICE_TRAINS && (*device)->no_arrays)
         return err_set(e,

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "cli/local_costs.h"
 
 enum { LINE = 512, COLUMNS = 13, WORDS = 256 };
@@ -147,7 +148,7 @@ static void add_word(char list[WORDS], const char *word) {
     snprintf(with, sizeof with, ", %s,", word);
     snprintf(whole, sizeof whole, ", %s,", list);
     if (!*word || strstr(whole, with) || strlen(list) + strlen(word) + 3 > WORDS) return;
-    sprintf(list + strlen(list), "%s%s", *list ? ", " : "", word);
+    names_add(list, WORDS, word);
 }
 
 /* Are there rows of this device, this length, this density? If not, which there are. */

@@ -213,10 +213,7 @@ static bool resolve_data(struct options *o, const struct model_ops *model, struc
     const struct dataset_ops *data = options_dataset(o->data, &where);
     if (!data) {
         char names[OPTION_TEXT_MAX] = "";
-        for (size_t i = 0; datasets[i]; i++) {
-            size_t used = strlen(names);
-            snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", datasets[i]->name);
-        }
+        TABLE_NAMES(datasets, names);
         return err_set(e, "--data has no \"%.100s\"; there are: %s", o->data, names);
     }
     const bool text = data->kind == DATA_TEXT, tokens = model->input == MODEL_TOKENS;

@@ -43,8 +43,7 @@ static bool find(const char *what, const char *text, const char *(*choice)(size_
     char all[512] = "";
     for (size_t i = 0; choice(i); i++) {
         if (strcmp(choice(i), text) == 0) return *value = i, true;
-        size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", choice(i));
+        names_add(all, sizeof all, choice(i));
     }
     return err_set(e, "%s \"%.100s\"; there are: %s", what, text, all);
 }
