@@ -34,6 +34,9 @@ static const struct man_row environment_rows[] = {
     {"SPARSETRAIN_SIMD", "generic, avx2 or avx512: the instruction set of the selection (default: the best there is)."},
     {"SPARSETRAIN_NO_SHARED", "1: every rank holds the dataset itself, where the ranks of a node would share it in "
                               "/dev/shm."},
+    {"SPARSETRAIN_WAIT",
+     "spin, sleep or auto (default): how ranks wait for others. auto: they sleep between looks where "
+     "the ranks of a node outnumber its cores. sleep on any rank is for all. The same bits."},
     {"SPARSETRAIN_PLUGIN", "The file that serves --device cuda (else libsparsetrain_cuda.so, beside the program or in "
                            "../lib/sparsetrain)."},
     {"SPARSETRAIN_CACHE", "The folder in which --device cuda remembers the convolution algorithms that it has measured "

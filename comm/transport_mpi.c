@@ -1,7 +1,7 @@
 /* transport_mpi.c: comm.h over MPI, start and end, groups, messages between two ranks. Works with Open MPI,
  * MPICH and, simulated, SimGrid. transport_mpi_collective.c, transport_mpi_sums.c, transport_mpi_shared.c,
- * transport_mpi_hello.c, transport_mpi_sim.c and, of checksums, transport_mpi_check.c and transport_mpi_flip.c have the
- * rest; no other file includes mpi.h.
+ * transport_mpi_wait.c, transport_mpi_hello.c, transport_mpi_sim.c and, of checksums, transport_mpi_check.c and
+ * transport_mpi_flip.c have the rest; no other file includes mpi.h.
  *
  * Idea: every call is one MPI call, a check of its result and an addition to the counters. MPI counts are
  * ints, so more than PART_LIMIT bytes go in another way: a point-to-point message as ONE message of a derived
@@ -108,7 +108,7 @@ static void find_neighbours(struct transport *t) {
  * other nodes. */
 static void find_nodes(struct comm *c, int label) {
     int *node = mem_alloc((size_t)c->size, sizeof *node, "the nodes of the ranks");
-    TRY(MPI_Allgather(&label, 1, MPI_INT, node, 1, MPI_INT, transport_of(c)->world), "MPI_Allgather");
+    TRY(transport_allgather(transport_of(c), &label, sizeof label, node), "MPI_Allgather");
     c->local_rank = c->local_size = c->node = c->nodes = 0;
     for (int r = 0; r < c->size; r++) {
         int lowest = 0;
@@ -177,6 +177,7 @@ static struct comm *open_ranks(MPI_Comm world, struct comm *parent) {
     c->parent = parent;
     c->traffic = TRAFFIC_CONTROL;
     t->job = parent ? transport_of(parent)->job : c;
+    t->sleeps = parent && transport_of(parent)->sleeps;
     t->world = world;
     TRY(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     TRY(MPI_Comm_rank(world, &c->rank), "MPI_Comm_rank");
@@ -212,6 +213,7 @@ static struct comm *open_stranger(int rank, int size) {
 static struct comm *open_job(MPI_Comm world, int granted) {
     struct comm *c = open_ranks(world, NULL);
     struct transport *t = transport_of(c);
+    transport_wait_open(t);
     c->any_thread = granted >= MPI_THREAD_SERIALIZED;
     c->device_pointers = t->takes_device_pointers = takes_device_pointers(world);
     const char *part = getenv("SPARSETRAIN_PART_BYTES");
@@ -297,6 +299,7 @@ void comm_watch_advise(const char *advice) {
 static void end_mpi(struct transport *t) {
     beat_activity(ACTIVITY_END, (size_t)BEAT_GET(step));
     beat_wait_begin();
+    if (t->sleeps) transport_barrier(t, t->world);
     MPI_Finalize();
     beat_wait_end();
     transport_watch_close(t);
@@ -517,8 +520,7 @@ void comm_send(struct comm *c, int dest, int tag, const void *data, size_t bytes
     transport_delay(c);
     transport_expect(c, dest, bytes);
     beat_wait_begin();
-    int rc = faults_of(c)->sync_sends ? MPI_Ssend(p.at, p.count, p.type, dest, tag, t->world)
-                                      : MPI_Send(p.at, p.count, p.type, dest, tag, t->world);
+    int rc = transport_send(t, faults_of(c)->sync_sends, p.at, p.count, p.type, dest, tag);
     beat_wait_end();
     TRY(rc, "MPI_Send of %zu bytes to rank %d", bytes, dest);
     extent_close(p.type);
@@ -536,7 +538,7 @@ size_t comm_recv(struct comm *c, int source, int tag, void *data, size_t capacit
     transport_delay(c);
     transport_expect(c, source, capacity);
     beat_wait_begin();
-    int rc = MPI_Recv((void *)p.at, p.count, p.type, source, tag, t->world, &status);
+    int rc = transport_recv(t, (void *)p.at, p.count, p.type, source, tag, &status);
     beat_wait_end();
     extent_close(p.type);
     return received_bytes(c, rc, &status, &(struct arrival){source, &seal, data, capacity});
@@ -639,7 +641,7 @@ size_t comm_wait(struct comm *c, struct comm_request *request) {
     transport_expect(c, request->peer, request->capacity);
     beat_wait_begin();
     for (struct slot *slot = slots_of(request); slot && rc == MPI_SUCCESS; slot = slot->next)
-        rc = transport_wait(slot, &status);
+        rc = transport_wait(transport_of(c), slot, &status);
     beat_wait_end();
     if (rc == MPI_SUCCESS) sum_checked(c, request, false);
     return finish_request(c, request, rc, &status);

@@ -68,6 +68,7 @@ struct transport {
     struct sum_engine *engine; /* transport_sum_begin's */
     char *unread;              /* comm_unread_alloc's vector, and its bytes; NULL: none */
     size_t unread_bytes;
+    bool sleeps;                /* this job's ranks, while they wait: transport_mpi_wait.c */
     bool takes_device_pointers; /* MPI does, whatever comm->device_pointers says now */
     bool twin;                  /* carries checks: is not checked or flipped, and counts as TRAFFIC_CHECK */
     struct wire_check *check;   /* NULL: no checks */
@@ -93,6 +94,20 @@ void transport_tried(int rc, const char *file, int line, const char *doing, ...)
 
 /* The first call of all ranks after MPI_Init: see comm_open_alike. */
 bool transport_hello(const struct comm_hello *mine, int size, struct err *e);
+
+/* transport_mpi_wait.c: MPI's calls that wait, on t->world where no communicator is given, as transport_wait_open found
+ * best for the job (collective). Until then, and in a simulation, they are MPI's own. */
+void transport_wait_open(struct transport *t);
+int transport_wait_request(const struct transport *t, MPI_Request *request, MPI_Status *status);
+int transport_send(const struct transport *t, bool sync, const void *at, int count, MPI_Datatype type, int dest,
+                   int tag);
+int transport_recv(const struct transport *t, void *at, int count, MPI_Datatype type, int source, int tag,
+                   MPI_Status *status);
+int transport_barrier(const struct transport *t, MPI_Comm ranks);
+int transport_bcast(const struct transport *t, void *data, int bytes, int root);
+int transport_gather(const struct transport *t, const void *mine, int bytes, void *all, int root);
+int transport_allgather(const struct transport *t, const void *mine, int bytes, void *all);
+int transport_allreduce(const struct transport *t, const void *from, void *to, int count, MPI_Datatype type, MPI_Op op);
 
 /* transport_mpi_watch.c: the watchdog's page, shared by the ranks of a node. Collective. */
 void transport_watch_open(struct comm *c);
@@ -161,7 +176,7 @@ const void *transport_sum_from(const struct comm *c, const void *data);
 /* comm_iallreduce_f32 of what MPI takes at once, and the two ways in which whatever a slot stands for ends. */
 void transport_sum_begin(struct comm *c, float *data, size_t count, struct slot *slot);
 void transport_sums_close(struct transport *t);
-int transport_wait(struct slot *slot, MPI_Status *status);
+int transport_wait(const struct transport *t, struct slot *slot, MPI_Status *status);
 int transport_test(struct slot *slot, int *done, MPI_Status *status);
 
 /* A slot from the job's pool, for groups too; it returns there when its request ends. */

@@ -146,7 +146,7 @@ void transport_check_bcast(const struct comm *c, int root, const void *data, siz
     int children, subtree;
     if (!check_of(c)) return;
     struct seal seal = seal_of(data, bytes);
-    TRY(MPI_Bcast(&seal, sizeof seal, MPI_BYTE, root, transport_of(c)->world), "MPI_Bcast of a checksum");
+    TRY(transport_bcast(transport_of(c), &seal, sizeof seal, root), "MPI_Bcast of a checksum");
     transport_binomial_place(c, root, &children, &subtree);
     count(c, (size_t)children, (size_t)children * sizeof seal, c->rank != root, c->rank != root ? sizeof seal : 0);
     if (c->rank != root) hold_against(c, "a broadcast", root, data, bytes, seal);
@@ -162,8 +162,7 @@ void transport_check_gather(const struct comm *c, int root, const void *mine, si
     int children, subtree;
     if (!w) return;
     struct seal seal = seal_of(mine, bytes);
-    TRY(MPI_Gather(&seal, sizeof seal, MPI_BYTE, w->seals, sizeof seal, MPI_BYTE, root, transport_of(c)->world),
-        "MPI_Gather of checksums");
+    TRY(transport_gather(transport_of(c), &seal, sizeof seal, w->seals, root), "MPI_Gather of checksums");
     transport_binomial_place(c, root, &children, &subtree);
     count(c, c->rank != root, c->rank != root ? (size_t)subtree * sizeof seal : 0, (size_t)children,
           (size_t)(subtree - 1) * sizeof seal);
@@ -174,8 +173,7 @@ void transport_check_allgather(const struct comm *c, const struct seal *mine, si
     const struct wire_check *w = check_of(c);
     const size_t messages = (size_t)ceil_log2(c->size), others = (size_t)(c->size - 1) * sizeof *mine;
     if (!w) return;
-    TRY(MPI_Allgather(mine, sizeof *mine, MPI_BYTE, w->seals, sizeof *mine, MPI_BYTE, transport_of(c)->world),
-        "MPI_Allgather of checksums");
+    TRY(transport_allgather(transport_of(c), mine, sizeof *mine, w->seals), "MPI_Allgather of checksums");
     count(c, messages, others, messages, others);
     hold_blocks(c, "a block of an all-gather", gathered, bytes);
 }
@@ -359,8 +357,7 @@ static void hold_result(const struct comm *c, struct sum_check *s, const unsigne
         comm_isend(w->twin, (c->rank + 1 + i) % c->size, s->tag, mine, sizeof *mine, &s->hashes[c->size - 1 + i]);
     if (s->begun) return;
     const size_t messages = (size_t)ceil_log2(c->size), others = (size_t)(c->size - 1) * sizeof *mine;
-    TRY(MPI_Allgather(MPI_IN_PLACE, sizeof *mine, MPI_BYTE, s->hash, sizeof *mine, MPI_BYTE, transport_of(c)->world),
-        "MPI_Allgather of checksums");
+    TRY(transport_allgather(transport_of(c), MPI_IN_PLACE, sizeof *mine, s->hash), "MPI_Allgather of checksums");
     count(c, messages, others, messages, others);
 }
 
@@ -373,7 +370,7 @@ static void compare_hashes(const struct comm *c, const struct sum_check *s) {
     if (c->rank == 0)
         die_status(EXIT_SYSTEM, "%s: a %s of %zu bytes over %d ranks is another one on rank %d " BLAME,
                    place_of(c, place), name_of(s->op), s->count * width_of(s->type), c->size, job_rank(c, other));
-    TRY(MPI_Barrier(transport_of(check_of(c)->twin)->world), "MPI_Barrier");
+    TRY(transport_barrier(transport_of(c), transport_of(check_of(c)->twin)->world), "MPI_Barrier");
 }
 
 /* Waits for each, or (look) asks whether all are over. */

@@ -22,7 +22,7 @@ void comm_barrier(struct comm *c) {
     COMM_SCOPE(c);
     size_t messages = (size_t)ceil_log2(c->size);
     transport_delay(c);
-    TRY(MPI_Barrier(transport_of(c)->world), "MPI_Barrier");
+    TRY(transport_barrier(transport_of(c), transport_of(c)->world), "MPI_Barrier");
     transport_meet(transport_of(c));
     transport_count_sent(c, messages, 0);
     transport_count_received(c, messages, 0);
@@ -32,7 +32,7 @@ static void bcast_parts(const struct transport *t, int root, void *data, size_t 
     for (size_t at = 0; at < bytes; at += t->part) {
         size_t now = bytes - at < t->part ? bytes - at : t->part;
         beat_expect(BEAT_EVERYBODY, now);
-        TRY(MPI_Bcast((char *)data + at, (int)now, MPI_BYTE, root, t->world), "MPI_Bcast from rank %d", root);
+        TRY(transport_bcast(t, (char *)data + at, (int)now, root), "MPI_Bcast from rank %d", root);
     }
 }
 
@@ -53,18 +53,18 @@ void comm_bcast(struct comm *c, int root, void *data, size_t bytes) {
 
 /* The blocks are too long together for one MPI call: each rank sends its own in parts. */
 static void gather_parts(const struct comm *c, int root, const char *mine, size_t bytes, char *all) {
-    MPI_Comm world = transport_of(c)->world;
-    size_t part = transport_of(c)->part;
+    const struct transport *t = transport_of(c);
+    size_t part = t->part;
     for (size_t at = 0; at < bytes; at += part) {
         int now = (int)(bytes - at < part ? bytes - at : part);
         if (c->rank != root)
-            TRY(MPI_Send(mine + at, now, MPI_BYTE, root, GATHER_TAG, world), "MPI_Send to rank %d", root);
+            TRY(transport_send(t, false, mine + at, now, MPI_BYTE, root, GATHER_TAG), "MPI_Send to rank %d", root);
         for (int r = 0; c->rank == root && r < c->size; r++) {
             char *to = all + (size_t)r * bytes + at;
             if (r == root)
                 memcpy(to, mine + at, (size_t)now);
             else
-                TRY(MPI_Recv(to, now, MPI_BYTE, r, GATHER_TAG, world, MPI_STATUS_IGNORE), "MPI_Recv from rank %d", r);
+                TRY(transport_recv(t, to, now, MPI_BYTE, r, GATHER_TAG, MPI_STATUS_IGNORE), "MPI_Recv from rank %d", r);
         }
     }
 }
@@ -78,8 +78,7 @@ void comm_gather(struct comm *c, int root, const void *mine, size_t bytes, void 
     if (flipped) mine = flipped;
     transport_delay(c);
     if (bytes <= t->part / (size_t)c->size)
-        TRY(MPI_Gather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, root, t->world), "MPI_Gather to rank %d",
-            root);
+        TRY(transport_gather(t, mine, (int)bytes, all, root), "MPI_Gather to rank %d", root);
     else
         gather_parts(c, root, mine, bytes, all);
     mem_free(flipped);
@@ -113,7 +112,7 @@ void comm_allgather(struct comm *c, const void *mine, size_t bytes, void *all) {
     transport_flip(place, bit);
     transport_delay(c);
     if (total <= t->part)
-        TRY(MPI_Allgather(from, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, t->world), "MPI_Allgather");
+        TRY(transport_allgather(t, from, (int)bytes, all), "MPI_Allgather");
     else
         allgather_parts(c, from == MPI_IN_PLACE ? place : mine, all, bytes);
     transport_flip(place, bit); /* it was on its way that it changed */
@@ -145,7 +144,7 @@ static void allreduce(struct comm *c, void *data, size_t count, enum sum_type of
         int now = (int)(count - at < limit ? count - at : limit);
         void *to = (char *)data + at * width;
         transport_expect(c, BEAT_EVERYBODY, (size_t)now * width);
-        TRY(MPI_Allreduce(transport_sum_from(c, to), to, now, type, mpi_op, t->world), "MPI_Allreduce (%s)", names[op]);
+        TRY(transport_allreduce(t, transport_sum_from(c, to), to, now, type, mpi_op), "MPI_Allreduce (%s)", names[op]);
     }
     transport_flip_arrived(c, data, count * width);
     transport_check_sum_end(c, check, data, false);

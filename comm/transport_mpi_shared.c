@@ -69,7 +69,7 @@ void comm_shared_open(struct comm *c, size_t bytes, struct comm_shared *s) {
 void comm_shared_ready(struct comm *c, struct comm_shared *s) {
     struct window *w = s->impl;
     if (w) TRY(MPI_Win_sync(w->win), "MPI_Win_sync");
-    TRY(MPI_Barrier(transport_of(c)->local), "MPI_Barrier on the node");
+    TRY(transport_barrier(transport_of(c), transport_of(c)->local), "MPI_Barrier on the node");
     if (w) TRY(MPI_Win_sync(w->win), "MPI_Win_sync");
 }
 

@@ -106,7 +106,7 @@ void transport_meet(struct transport *t) {
     const double slack = 1e-3, last_bit = 1e-4; /* [s]; a sleep may end late by the second, about */
     double now = clock_now(), all[COUNT];
     const double mine[COUNT] = {[LATEST] = now, [EARLIEST] = -now, [LAP] = t->lap};
-    TRY(MPI_Allreduce(mine, all, COUNT, MPI_DOUBLE, MPI_MAX, t->world), "MPI_Allreduce of clocks");
+    TRY(transport_allreduce(t, mine, all, COUNT, MPI_DOUBLE, MPI_MAX), "MPI_Allreduce of clocks");
     double after = clock_now(), wait = 2 * all[LAP], start = all[LATEST] + wait;
     t->lap = fmax(after - now, t->lap / 2);
     if (all[LATEST] + all[EARLIEST] > wait + slack) return;

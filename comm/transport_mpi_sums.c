@@ -154,7 +154,8 @@ static void end_sum(struct slot *slot) {
     slot->request = MPI_REQUEST_NULL; /* a later look finds it ended */
 }
 
-int transport_wait(struct slot *slot, MPI_Status *status) {
+int transport_wait(const struct transport *t, struct slot *slot, MPI_Status *status) {
+    (void)t;
     if (!slot->sum) return MPI_Wait(&slot->request, status);
     sg_sem_acquire(slot->sum->ended);
     end_sum(slot);
@@ -179,8 +180,8 @@ void transport_sums_close(struct transport *t) {
     (void)t;
 }
 
-int transport_wait(struct slot *slot, MPI_Status *status) {
-    return MPI_Wait(&slot->request, status);
+int transport_wait(const struct transport *t, struct slot *slot, MPI_Status *status) {
+    return transport_wait_request(t, &slot->request, status);
 }
 
 int transport_test(struct slot *slot, int *done, MPI_Status *status) {
