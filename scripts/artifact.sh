@@ -7,7 +7,11 @@ set -u
 LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
-page=docs/ARTIFACT.md library=scripts/reproduce
+page=docs/ARTIFACT.md library=scripts/reproduce program=${BUILD:-build}/sparsetrain
+[ -x "$program" ] || {
+    echo "artifact.sh: $program is not there; build it first: make" >&2
+    exit 2
+}
 begin='<!-- made by sh scripts/artifact.sh: begin -->' end='<!-- made by sh scripts/artifact.sh: end -->'
 case ${1:-} in
 '' | --check) ;;
@@ -22,8 +26,8 @@ plain() { sed 's/[*_|<>\\]/\\&/g'; }
 head_of() { awk -v field="$2" -f $library/head.awk "$library/$1.sh" | plain; }
 # Minutes of the runs whose logs are in this folder: wall_seconds of their last lines, added up; nothing where there are none.
 minutes() {
-    cat "$1"/*.jsonl 2>/dev/null | awk "$(cat $library/json.awk)"'
-        /^\{"type":"summary"/ { seconds += json("wall_seconds") }
+    cat "$1"/*.jsonl 2>/dev/null | "$program" rows - --type summary --keys wall_seconds | awk '
+        { seconds += $1 }
         END { if (seconds) printf "%.0f min by its logs", seconds / 60 }'
 }
 # ours ID: what the authors have of it

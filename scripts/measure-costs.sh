@@ -81,18 +81,19 @@ raw=${jobs:-$build/costs${quick:+-quick}/$device}
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
 
-json_awk=$(cat scripts/reproduce/json.awk)
-newline='
-'
-# named HEADING: the names under it in the program's list
-named() { "$program" list | awk -v heading="$1" '/^[A-Z]/ { inside = index($0, heading) == 1 } inside && /^  [a-z]/ { print $1 }'; }
+# named TABLE [OPTION...]: the names in it
+named() {
+    named_table=$1
+    shift
+    "$program" list --json | "$program" rows - --each "$named_table" --keys name "$@"
+}
 list() { paste -s -d , -; }
 # Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
-uncharged='dense dense-ovlp torus2d fedavg'
-charged=$(named 'Gradient exchanges' | grep -vxF -e "$(echo "$uncharged" | tr ' ' '\n')")
+uncharged=$(named exchanges --where sparse=false)
+charged=$(named exchanges --where sparse=true)
 # hitopk is a row of its own: it wants nodes. micro has no selector: what it does instead is timed in its own steps.
 on_any_ranks=$(printf '%s\n' "$charged" | grep -vx hitopk | list)
-selectors=$(named Selectors | grep -vx reuse | list)
+selectors=$(named selectors | grep -vx reuse | list)
 renewal=32 # steps between exact thresholds of reuse, the default of the program
 
 # model_is MODEL: sets n (of the zoo: as the program says; AlexNet and ResNet-50 as usual for 1000 classes; BERT of the
@@ -164,7 +165,7 @@ job() {
 # Which device that is; nothing is measured where it cannot be used.
 "$program" bench select --n 1000 --density 0.1 --select exact --repeat 1 --device "$device" --json >"$scratch/device" 2>"$scratch/err" ||
     mistake "$(sed 's/^sparsetrain: //' "$scratch/err")"
-device_is() { awk "$json_awk$newline"'{ print json("'"$1"'") }' "$scratch/device"; }
+device_is() { "$program" rows "$scratch/device" --keys "$1"; }
 label=$(device_is device)
 awk '$1 > 0.5 { exit 1 }' /proc/loadavg 2>/dev/null || say "something else runs here (load $(cut -d ' ' -f 1 /proc/loadavg)): these times will be too long"
 
@@ -220,31 +221,33 @@ done
 # -- the table ---------------------------------------------------------------------------------------------------------
 # rows KIND: standard input: rows of the program's, as rows of the table
 rows() {
-    awk -v kind="$1" -v model="$model" -v n="$n" -v device="$label" -v renewal="$renewal" "$json_awk$newline"'
+    keys=algo,select,selector,wire,density,ranks,batch,sequence,words_per_s,images_per_s,median_s,reevaluated_s,select_s,words_received_mean,phases.pack,phases.merge
+    grep '^{' | "$program" rows - --keys $keys | awk -F '\t' -v keys=$keys -v kind="$1" -v model="$model" -v n="$n" -v device="$label" -v renewal="$renewal" '
+        BEGIN { for (i = split(keys, key, ","); i > 0; i--) column[key[i]] = i }
+        function value(name) { return $column[name] }
         function row(what, algorithm, selector, wire, density, batch, ranks, seconds, rate, source) {
             printf "%s,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", model, n, device, what, algorithm, selector, wire, density, batch,
                 ranks, seconds == "" ? "" : sprintf("%.6g", seconds), rate == "" ? "" : sprintf("%.6g", rate), source
         }
-        /^#/ { next }
         kind == "net" {
-            words = json("words_per_s")
-            rate = words != "" ? words : json("images_per_s")
-            row("compute", "", "", "", "", json("batch"), "", json("batch") * (words != "" ? json("sequence") : 1) / rate, rate,
+            words = value("words_per_s")
+            rate = words != "" ? words : value("images_per_s")
+            row("compute", "", "", "", "", value("batch"), "", value("batch") * (words != "" ? value("sequence") : 1) / rate, rate,
                 "bench net")
         }
-        kind == "select" { row("select", "", json("selector"), "", json("density"), "", "", json("median_s"), "", "bench select") }
+        kind == "select" { row("select", "", value("selector"), "", value("density"), "", "", value("median_s"), "", "bench select") }
         kind == "renew" {
-            row("select", "", "reuse", "", json("density"), "", "", ((renewal - 1) * json("median_s") + json("reevaluated_s")) / renewal,
+            row("select", "", "reuse", "", value("density"), "", "", ((renewal - 1) * value("median_s") + value("reevaluated_s")) / renewal,
                 "", "bench select: (" renewal - 1 " median_s + reevaluated_s) / " renewal)
         }
-        kind == "micro" { row("select", "micro", "", "", json("density"), "", json("ranks"), json("select_s"), "", "bench: select_s") }
-        kind == "words" && json("words_received_mean") + 0 > 0 { # rounds in ascending order of their times
-            id = json("algo") SUBSEP json("density")
+        kind == "micro" { row("select", "micro", "", "", value("density"), "", value("ranks"), value("select_s"), "", "bench: select_s") }
+        kind == "words" && value("words_received_mean") + 0 > 0 { # rounds in ascending order of their times
+            id = value("algo") SUBSEP value("density")
             if (!(id in count)) {
                 order[++ids] = id
                 told[id] = $0
             }
-            time = (json("pack") + json("merge")) / json("words_received_mean")
+            time = (value("phases.pack") + value("phases.merge")) / value("words_received_mean")
             for (at = ++count[id]; at > 1 && round[id, at - 1] > time; at--) round[id, at] = round[id, at - 1]
             round[id, at] = time
         }
@@ -252,7 +255,7 @@ rows() {
             for (i = 1; i <= ids; i++) {
                 id = order[i]
                 $0 = told[id]
-                row("word", json("algo"), json("select"), json("wire"), json("density"), "", json("ranks"), round[id, int((count[id] + 1) / 2)], "",
+                row("word", value("algo"), value("select"), value("wire"), value("density"), "", value("ranks"), round[id, int((count[id] + 1) / 2)], "",
                     "bench: (phases.pack + phases.merge) / words_received_mean")
             }
         }'

@@ -31,6 +31,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+program=${BUILD:-build}/sparsetrain
+[ -x "$program" ] || mistake "$program is not there; build it first: make"
 [ -d "$from" ] || mistake "there is no folder $from; sh scripts/reproduce.sh makes results"
 if [ -z "$out" ]; then
     if [ "$from" = $authors ]; then out=results; else out=$from; fi
@@ -260,16 +262,16 @@ kept() {
         printf '| run | ranks | epochs | test accuracy | validation and test perplexity | sent per rank and step, mean [KiB] | commit |\n|---|---|---|---|---|---|---|\n'
         for log in "$folder"/*.jsonl; do
             name=${log##*/}
-            NAME=${name%.jsonl} awk "$(cat $library/json.awk)"'
-                /^{"type":"header"/ { ranks = json("ranks"); commit = json("commit") }
-                /^{"type":"summary"/ {
-                    text = json("valid_perplexity")
-                    accuracy = json("test_accuracy") == "" ? " " : sprintf("%.2f%%", 100 * json("test_accuracy"))
-                    epochs = sprintf("%.4g", json("epoch"))
-                    if (json("prefix") == "true") epochs = "first " epochs " of " json("run_epochs")
-                    printf "| %s | %d | %s | %s | %s | %.1f | %s |\n", ENVIRON["NAME"], ranks, epochs, accuracy, \
-                        text == "" ? " " : sprintf("%.2f, %.2f", text, json("test_perplexity")), json("bytes_sent_per_step") / 1024, commit
-                }' "$log"
+            "$program" rows "$log" --type header,summary \
+                --keys type,ranks,versions.commit,epoch,prefix,run_epochs,test_accuracy,valid_perplexity,test_perplexity,bytes_sent_per_step |
+                NAME=${name%.jsonl} awk -F '\t' '
+                    $1 == "header" { ranks = $2; commit = $3; next }
+                    {
+                        epochs = sprintf("%.4g", $4)
+                        if ($5 == "true") epochs = "first " epochs " of " $6
+                        printf "| %s | %d | %s | %s | %s | %.1f | %s |\n", ENVIRON["NAME"], ranks, epochs, $7 == "" ? " " : sprintf("%.2f%%", 100 * $7), \
+                            $8 == "" ? " " : sprintf("%.2f, %.2f", $8, $9), $10 / 1024, commit
+                    }'
         done
         printf '\n'
         pictures "$folder" "${folder##*/}"

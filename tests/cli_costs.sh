@@ -49,14 +49,16 @@ check "published times by reference, not copied" [ "$(rows device p102-100 what 
 check "all other times are above 0" [ "$(awk -F , '/^#/ || $1 == "model" || $13 ~ /^(not |results)/ { next } !($11 > 0) || NF != 13' "$table" | wc -l)" -eq 0 ]
 # What stands there follows from the rows of the program.
 from_rows() {
-    why=$(awk -v words="$W/jobs/words-bert-coo32-p2.jsonl" -v renewed="$W/jobs/renew-bert.jsonl" -F , "$(cat scripts/reproduce/json.awk)"'
+    grep '^{' "$W/jobs/renew-bert.jsonl" | "$PROGRAM" rows - --keys median_s,reevaluated_s > "$W/renewed"
+    grep '^{' "$W/jobs/words-bert-coo32-p2.jsonl" | "$PROGRAM" rows - --where algo=gtopk --keys phases.pack,phases.merge,words_received_mean > "$W/words"
+    why=$(awk -v words="$W/words" -v renewed="$W/renewed" -F , '
         BEGIN {
-            while ((getline < words) > 0) if (json("algo") == "gtopk") w[++rounds] = (json("pack") + json("merge")) / json("words_received_mean")
+            while ((getline line < words) > 0) { split(line, x, "\t"); w[++rounds] = (x[1] + x[2]) / x[3] }
             if (rounds != 3) print rounds " rounds"
             most = w[1] > w[2] ? w[1] : w[2]
             least = w[1] > w[2] ? w[2] : w[1]
             word = w[3] > most ? most : w[3] < least ? least : w[3]
-            while ((getline < renewed) > 0) if (/^{/) renew = (31 * json("median_s") + json("reevaluated_s")) / 32
+            while ((getline line < renewed) > 0) { split(line, x, "\t"); renew = (31 * x[1] + x[2]) / 32 }
         }
         function far(x, y) { return !(x > 0.99999 * y && x < 1.00001 * y) }
         $1 == "bert" && $5 == "gtopk" && far($11, word) { print "gtopk " $11 " " word }

@@ -415,6 +415,8 @@ check "interrupted, it is resumed to where it stops" [ "$(calls) $(grep -c -- '-
 
 # -- the report ------------------------------------------------------------------------------------------------------------
 # A tree with results of its own: the authors' in results/measured, quick ones in results/quick, a user's in mine.
+BUILD=$(cd "$BUILD" && pwd)
+export BUILD # of which the tree has none
 T=$W/tree
 mkdir -p "$T/results/measured"
 cp -r scripts "$T/scripts"
@@ -464,8 +466,8 @@ printf '\211PNG\r\n\032\nnot much of a picture' > "$F/gtopk-table1/figure.png"
 cp "$F/gtopk-table1/figure.png" "$T/results/quick/gtopk-fig9"
 mkdir "$F/resnet20-of-mine"
 printf 'Made by `sh scripts/convergence.sh --epochs 2`, which\n' > "$F/resnet20-of-mine/README.md"
-printf '{"type":"header","ranks":4,"commit":"abc"}\n{"type":"summary","epoch":2,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' > "$F/resnet20-of-mine/topka.jsonl"
-printf '{"type":"header","ranks":4,"commit":"abc"}\n{"type":"summary","epoch":1.5,"completed":false,"prefix":true,"run_epochs":140,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' \
+printf '{"type":"header","ranks":4,"versions":{"commit":"abc"}}\n{"type":"summary","epoch":2,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' > "$F/resnet20-of-mine/topka.jsonl"
+printf '{"type":"header","ranks":4,"versions":{"commit":"abc"}}\n{"type":"summary","epoch":1.5,"completed":false,"prefix":true,"run_epochs":140,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' \
     > "$F/resnet20-of-mine/gtopk.jsonl"
 printf '## The scaling study\n\n| P | winner |\n|---|---|\n| 4 | **gtopk** |\n\nSee [below](#contents), `a<b`.\n' > "$T/results/scaling.md"
 sh "$T/scripts/report.sh" > "$W/out" 2> "$W/err"
