@@ -95,7 +95,7 @@ unset PLANTED_AS
 mkdir -p "$W/own/lib/sparsetrain" "$W/own/bin" "$W/loaded" "$W/here/sparsetrain"
 cp "$BUILD/libsparsetrain.so.0" "$W/own/lib/libsparsetrain.so.0"
 ln -s "$W/own/lib/libsparsetrain.so.0" "$W/loaded/libsparsetrain.so.0"
-mpi=$(pkg-config --exists ompi-c && echo ompi-c || echo ompi)
+if ldd "$PROGRAM" | grep -q libmpich; then mpi=mpich; elif pkg-config --exists ompi-c; then mpi=ompi-c; else mpi=ompi; fi
 # shellcheck disable=SC2046 # lists of words
 check "a program with the library" cc -Icomm tests/library/device.c "$W/own/lib/libsparsetrain.so.0" $(pkg-config --cflags --libs "$mpi") -ldl -o "$W/own/bin/device"
 # library_at NAME EXPECTED FILE [FOLDER]: what happens to a library there; FOLDER: where the loader finds ours
