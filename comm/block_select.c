@@ -4,12 +4,6 @@
 #include "base/mem.h"
 #include "comm/peers.h"
 
-struct block_selector {
-    size_t from; /* the block begins here */
-    struct store view;
-    struct selector *selector; /* NULL: the block is empty */
-};
-
 size_t block_budget(size_t n, int P, size_t k, int b) {
     size_t share = even_part(k, P, b), length = even_part(n, P, b);
     if (share == 0) share = 1;
@@ -23,21 +17,15 @@ void block_select_open(struct block_select *s, struct selector *whole, struct st
     *s = (struct block_select){.whole = whole, .n = store->n, .P = P};
     s->block = mem_zalloc((size_t)P, sizeof *s->block, "selectors of blocks");
     for (int b = 0; b < P; b++) {
-        struct block_selector *block = &s->block[b];
         size_t length = even_part(s->n, P, b);
-        if (length == 0) continue;
-        block->from = even_cut(s->n, P, b);
-        store_view_open(&block->view, store, block->from, length);
-        block->selector = selector_open(whole->ops, &block->view, share < length ? share : length, &whole->settings);
+        if (length > 0)
+            selector_part_open(&s->block[b], whole->ops, store, even_cut(s->n, P, b), length,
+                               share < length ? share : length, &whole->settings);
     }
 }
 
 void block_select_close(struct block_select *s) {
-    for (int b = s->P; b-- > 0;) {
-        if (!s->block[b].selector) continue;
-        selector_close(s->block[b].selector);
-        store_view_close(&s->block[b].view);
-    }
+    for (int b = s->P; b-- > 0;) selector_part_close(&s->block[b]);
     mem_free(s->block);
     *s = (struct block_select){0};
 }
@@ -65,19 +53,8 @@ bool block_select_run(struct block_select *s, const float *grad, size_t k, struc
     PHASE_SCOPE(s->whole->store->phases, PHASE_SELECT);
     s->whole->stats = (struct selector_stats){0};
     out->nnz = 0;
-    for (int b = 0; b < s->P; b++) {
-        const struct block_selector *block = &s->block[b];
-        if (!block->selector) continue;
-        struct sparse part = sparse_tail(out);
-        block->selector->audit = s->whole->audit;
-        if (!selector_run(block->selector, grad + block->from, block_budget(s->n, s->P, k, b), &part, bad)) {
-            *bad += block->from;
-            return false;
-        }
-        for (size_t i = 0; i < part.nnz; i++) part.idx[i] += (uint32_t)block->from;
-        out->nnz += part.nnz;
-        selector_stats_add(&s->whole->stats, &block->selector->stats);
-    }
+    for (int b = 0; b < s->P; b++)
+        if (!selector_part_run(&s->block[b], s->whole, grad, block_budget(s->n, s->P, k, b), out, bad)) return false;
     return true;
 }
 

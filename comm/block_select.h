@@ -10,21 +10,19 @@
 #ifndef ST_COMM_BLOCK_SELECT_H
 #define ST_COMM_BLOCK_SELECT_H
 
-#include "topk/selector.h"
+#include "topk/by_slice.h"
 
 /* Entries that block b is asked for in a step with k: its share even_part(k, P, b), at least
  * one, so that no block is forgotten where k < P, and at most its length. Shares are cut from k as blocks are from n:
  * with k = n every block gives all it has. */
 size_t block_budget(size_t n, int P, size_t k, int b);
 
-struct block_selector;
-
 struct block_select {
     struct selector *whole; /* its row, its settings and its `audit` are those of all; never run, but its `stats` are
                              * set: counts added up, the smallest threshold */
     size_t n;
     int P;
-    struct block_selector *block; /* [P] */
+    struct selector_part *block; /* [P] */
 };
 
 /* k_max: the largest k of any step. store: whole->store, or one over the same entries. */

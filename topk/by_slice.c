@@ -6,16 +6,11 @@
 
 #include "base/mem.h"
 
-struct part {
-    struct store view;
-    struct selector *selector;
-};
-
 struct by_slice {
     struct selector_ops ops; /* the row's, with other functions */
     const struct selector_ops *row;
     struct selector_slice *slice; /* [slices] */
-    struct part *part;            /* [slices] */
+    struct selector_part *part;   /* [slices] */
     size_t slices;
 };
 
@@ -33,6 +28,34 @@ size_t selector_asks(const struct selector *s, size_t k) {
     return asks;
 }
 
+/* -- a part with a selector of its own ---------------------------------------------------------------------- */
+void selector_part_open(struct selector_part *p, const struct selector_ops *row, struct store *store, size_t from,
+                        size_t count, size_t k_max, const struct selector_settings *settings) {
+    p->from = from;
+    store_view_open(&p->view, store, from, count);
+    p->selector = selector_open(row, &p->view, k_max, settings);
+}
+
+void selector_part_close(struct selector_part *p) {
+    selector_close(p->selector);
+    store_view_close(&p->view);
+}
+
+bool selector_part_run(struct selector_part *p, struct selector *whole, const float *grad, size_t k, struct sparse *out,
+                       size_t *bad) {
+    struct sparse part = sparse_tail(out);
+    if (!p->selector) return true;
+    p->selector->audit = whole->audit;
+    if (!selector_run(p->selector, grad + p->from, k, &part, bad)) {
+        *bad += p->from;
+        return false;
+    }
+    for (size_t i = 0; i < part.nnz; i++) part.idx[i] += (uint32_t)p->from;
+    out->nnz += part.nnz;
+    selector_stats_add(&whole->stats, &p->selector->stats);
+    return true;
+}
+
 /* -- a step ------------------------------------------------------------------------------------------------- */
 static bool run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
     struct by_slice *b = s->state;
@@ -40,19 +63,9 @@ static bool run(struct selector *s, const float *grad, size_t k, struct sparse *
         die("selector %s by slices: its store went from %zu to %zu entries", s->ops->name, s->n_max, s->store->n);
     s->stats = (struct selector_stats){0};
     out->nnz = 0;
-    for (size_t i = 0; i < b->slices; i++) {
-        struct selector *own = b->part[i].selector;
-        size_t from = b->slice[i].from;
-        struct sparse part = sparse_tail(out);
-        own->audit = s->audit;
-        if (!selector_run(own, grad + from, slice_budget(k, b->slice[i].count, s->covered), &part, bad)) {
-            *bad += from;
+    for (size_t i = 0; i < b->slices; i++)
+        if (!selector_part_run(&b->part[i], s, grad, slice_budget(k, b->slice[i].count, s->covered), out, bad))
             return false;
-        }
-        for (size_t j = 0; j < part.nnz; j++) part.idx[j] += (uint32_t)from;
-        out->nnz += part.nnz;
-        selector_stats_add(&s->stats, &own->stats);
-    }
     return true;
 }
 
@@ -75,10 +88,7 @@ static bool check(const struct selector *s, struct err *e) {
 /* -- open and close ----------------------------------------------------------------------------------------- */
 static void close_all(struct selector *s) {
     struct by_slice *b = s->state;
-    for (size_t i = b->slices; i-- > 0;) {
-        selector_close(b->part[i].selector);
-        store_view_close(&b->part[i].view);
-    }
+    for (size_t i = b->slices; i-- > 0;) selector_part_close(&b->part[i]);
     mem_free(b->part);
     mem_free(b->slice);
     mem_free(b);
@@ -101,10 +111,10 @@ static size_t check_slices(const struct selector_slice *slice, size_t slices, si
 static void open_parts(struct selector *s) {
     struct by_slice *b = s->state;
     for (size_t i = 0; i < b->slices; i++) {
-        struct part *part = &b->part[i];
+        struct selector_part *part = &b->part[i];
         size_t count = b->slice[i].count;
-        store_view_open(&part->view, s->store, b->slice[i].from, count);
-        part->selector = selector_open(b->row, &part->view, slice_budget(s->k_max, count, s->covered), &s->settings);
+        selector_part_open(part, b->row, s->store, b->slice[i].from, count, slice_budget(s->k_max, count, s->covered),
+                           &s->settings);
         if (s->most + part->selector->room > s->room) s->room = s->most + part->selector->room;
         s->most += part->selector->most;
     }

@@ -30,6 +30,24 @@
 
 #include "topk/selector.h"
 
+/* -- a part of the vector with a selector of its own: a slice here, a block of comm/block_select.h ---------------- */
+struct selector_part {
+    size_t from; /* it begins here */
+    struct store view;
+    struct selector *selector; /* NULL: of an empty part */
+};
+
+/* A selector of this row over entries [from, from + count) of the store, count >= 1. */
+void selector_part_open(struct selector_part *p, const struct selector_ops *row, struct store *store, size_t from,
+                        size_t count, size_t k_max, const struct selector_settings *settings);
+void selector_part_close(struct selector_part *p);
+/* As selector_run, of the part's entries of the whole gradient: what it selects goes behind what `out` has, with
+ * indices of the whole vector, and its statistics to those of `whole`, whose audit it shares. Nothing of an empty part.
+ */
+bool selector_part_run(struct selector_part *p, struct selector *whole, const float *grad, size_t k, struct sparse *out,
+                       size_t *bad);
+
+/* -- the slices --------------------------------------------------------------------------------------------------- */
 /* The k_i above, of a slice of `count` entries, where `covered` lie in all slices. */
 size_t slice_budget(size_t k, size_t count, size_t covered);
 
