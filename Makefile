@@ -184,6 +184,11 @@ $(BUILD)/tests/libplanted.so: tests/planted.c base/plugin.h base/device.h
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -I. -DST_VERSION='"$(VERSION)"' -fPIC -shared $(warnings) $< -o $@
 
+# With which ranks of MPICH share cores.
+$(BUILD)/tests/libnapping.so: tests/napping.c
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
+
 # The switch of scripts/netlab.sh, which builds it when it is needed; Linux only.
 $(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/obj/scripts/netlab_links.o $(BUILD)/libbase.a
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@

@@ -2,6 +2,7 @@
 # cli_mpich.sh: where a second MPI is installed beside the one of this build (Debian has both side by side), the program
 # and the tests of the transport and the exchanges are built with it and run: nothing may lean on one MPI's habits. And
 # the launcher of one does not start as many runs of one rank of the other.
+# long: most of a minute and more
 . tests/tap.sh
 run="--data synthetic:96x24 --steps 2 --batch 4 --eval-every never"
 # started LAUNCHER P ARGUMENT...: the program by that launcher
@@ -47,14 +48,14 @@ else
         if [ -f "tests/$test.c" ]; then wanted="$wanted $folder/tests/$test"; fi
     done
     # shellcheck disable=SC2086 # a list of files
-    if env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -j2 MPI=mpich CUDA=0 BUILD="$folder" "$folder/sparsetrain" $wanted > "$W/make" 2>&1; then
+    if env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -j2 MPI=mpich CUDA=0 BUILD="$folder" "$folder/sparsetrain" "$folder/tests/libnapping.so" $wanted > "$W/make" 2>&1; then
         ok "builds with MPICH"
     else
         not_ok "builds with MPICH" "$(grep -E 'error|undefined' "$W/make" | head -n 3)"
     fi
-    # MPICH spins while it waits, so more ranks than cores take minutes
+    # MPICH spins while it waits, so that more ranks than cores would take minutes.
     for test in $wanted; do
-        if timeout 300 mpirun.mpich -np 3 "$test" > "$W/out" 2>&1 < /dev/null && ! grep -q '^not ok' "$W/out"; then
+        if timeout 300 mpirun.mpich -np 3 env LD_PRELOAD="$(pwd)/$folder/tests/libnapping.so" "$test" > "$W/out" 2>&1 < /dev/null && ! grep -q '^not ok' "$W/out"; then
             ok "$(basename "$test") with MPICH, P = 3: $(grep -c '^ok' "$W/out") cases"
         else
             not_ok "$(basename "$test") with MPICH, P = 3" "$(grep -v '^ok' "$W/out" | tail -n 5)"
