@@ -1,4 +1,4 @@
-# sparsetrain. Targets: all (default), sim, check, soak, coverage, fuzz-targets, bench, lint, format, install, uninstall, clean.
+# sparsetrain. Targets: all (default), sim, check, check-quick (two minutes of check, in which every module has tests), soak, coverage, fuzz-targets, bench, lint, format, install, uninstall, clean.
 # Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  HARDEN=0|1  PREFIX= DESTDIR=
 #         CUDA_ARCH="80 90" (compute capabilities; the last one also for later chips)
 #         CUDNN=dir CUBLAS=dir (folders with include/ and lib/, where the toolkit has none, as those of Python's wheels)
@@ -87,7 +87,7 @@ libs_nets := -ldnnl
 
 quiet     = $(if $(filter 1,$(V)),,@printf '  %-3s %s\n' $(1) $(2);)
 
-.PHONY: all programs library sim tests check bench lint format install uninstall clean report cuda
+.PHONY: all programs library sim tests check check-quick bench lint format install uninstall clean report cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: report programs
@@ -285,6 +285,8 @@ tests: programs $(tests) $(BUILD)/tests/craft $(hostcuda) $(gpu_peers) $(cudnn_t
        $(if $(filter Linux,$(shell uname)),$(BUILD)/netlab-switch)
 check: tests
 	BUILD='$(BUILD)' SAN='$(SAN)' sh tests/run.sh $(ONLY)
+check-quick: tests
+	BUILD='$(BUILD)' SAN='$(SAN)' QUICK=1 sh tests/run.sh $(ONLY)
 bench: programs
 	BUILD='$(BUILD)' sh scripts/bench.sh
 lint:

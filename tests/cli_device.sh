@@ -3,6 +3,7 @@
 # gives the CPU's losses, two runs the same bits, and so does one that was interrupted; what explodes is named; every
 # bench is right; logs and rows say which device it was.
 # devices: cuda
+# long: most of a minute and more
 . tests/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 label=$device

@@ -4,6 +4,7 @@
 # checkpoint, memory that runs out.
 # devices: cuda
 # shellcheck disable=SC2086 # lists of arguments
+# long: most of a minute and more
 . tests/tap.sh
 stand_in=$(pwd)/$BUILD/tests/libsparsetrain_hostcuda.so
 case $BUILD in /*) stand_in=$BUILD/tests/libsparsetrain_hostcuda.so ;; esac

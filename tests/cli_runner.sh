@@ -100,6 +100,22 @@ stopped() { # the runner is stopped, and what it had begun ends
 }
 check "what has begun ends with the runner" stopped
 
+# -- long and quick ones
+small cli_kind_a <<'END'
+echo ok 1
+echo 1..1
+END
+small cli_kind_b <<'END'
+# long: for this test
+# quick: for this test
+echo ok 1
+echo 1..1
+END
+TEST_JOBS=1 runner kind
+check "a long one comes first" [ "$(grep -o '^cli_kind_.' "$W/log" | paste -s -d ' ' -)" = 'cli_kind_b cli_kind_a' ]
+QUICK=1 runner kind
+check "of scripts the quick ones alone, when asked for" has '1 passed, 0 failed, 0 skipped' 'cli_kind_b '
+
 # -- TEST_END
 small cli_first <<'END'
 echo ok 1

@@ -2,6 +2,7 @@
 # cli_terminal.sh: what a user sees of a run: a bar as wide as the terminal, also behind mpirun and after the window has
 # changed; what is left to do, without the evaluation before the first step; what takes long, in lines too.
 # shellcheck disable=SC2086 # lists of arguments
+# long: most of a minute and more
 . tests/tap.sh
 small="--data synthetic:96x24 --batch 8 --lr 0.01"
 export SPARSETRAIN_PATIENCE=1000000 # nothing takes long, unless a test says so

@@ -3,6 +3,7 @@
  *
  * devices: cuda
  */
+/* long: more than ten seconds at one P */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

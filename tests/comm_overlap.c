@@ -2,6 +2,7 @@
  * the same row run by hand on each group.
  * ranks: 1 2 3 4 6 8
  * devices: cuda sparse ranks 1 3 */
+/* long: more than ten seconds at one P */
 #include "tests/exchange_rig.h"
 
 /* -- dense-ovlp ------------------------------------------------------------------------------------------------- */

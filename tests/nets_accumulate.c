@@ -1,6 +1,7 @@
 /* nets_accumulate.c: steps of several batches: the gradients of all rows of the table of models add up to their mean,
  * with the bits of plain passes where passes are recorded and repeated; without batch normalisation N batches of B make
  * the gradient of one of N B. The layers one by one: nets_layers.c. */
+/* long: more than ten seconds at one P */
 /* devices: cuda */
 #include <math.h>
 #include <stdio.h>

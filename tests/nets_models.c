@@ -1,6 +1,7 @@
 /* nets_models.c: every row of the table of models: parameters and their names, initial values, gradients against
  * differences of the loss, the same bits in every run, what backward says, what is refused, and what happens without
  * memory. */
+/* long: more than ten seconds at one P */
 /* devices: cuda */
 #include <math.h>
 #include <stdio.h>

@@ -16,11 +16,15 @@
 #   hostcuda  those for cuda on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
 #
 # Messages of the tests of comm carry checksums (SPARSETRAIN_WIRE_CHECK) up to P = 4, but not at the largest P of a test, so
-# that each goes both ways.
+# that each goes both ways. Their ranks spin while they wait (SPARSETRAIN_WAIT) up to P = 3 and sleep from there on, on any
+# number of cores.
+#
+# Tests whose source has a line "long: why" are begun before the others of their list, so that none is left over at the end.
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
 # was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
 # TEST_JOBS (how many run side by side: one and a half for each core, at most 16; on a GPU one after the other),
+# QUICK (1: the list of the CPU alone, without long ones, faults and P > 3, of scripts those with a line "quick: what for"),
 # TEST_TIMEOUT (seconds for one program at one P), TEST_END (a time in seconds since 1970: a program that still runs then
 # is stopped, and its other cases are skipped by name, as all later programs are). Exit status 1 when anything failed or
 # nothing ran.
@@ -42,6 +46,8 @@ for device in $DEVICES; do
         ;;
     esac
 done
+QUICK=${QUICK:-}
+[ -z "$QUICK" ] || DEVICES=cpu
 listed() { case " $DEVICES " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 case $BUILD in /*) stand_in=$BUILD ;; *) stand_in=$PWD/$BUILD ;; esac
 stand_in=$stand_in/tests/libsparsetrain_hostcuda.so
@@ -257,70 +263,92 @@ not_built() { fail "$1" "$BUILD/tests/$1 is missing: build the tests with 'make 
 # field NAME FILE: what follows "NAME:" in the first comment line that begins so
 field() { sed -n "s,^[ #/*]*$1: *\([a-z0-9 ]*\).*,\1,p" "$2" | head -n 1; }
 
-# checked NAME [P [RANKS]]: with checksums, or without
+# checked NAME [P [RANKS]]: with checksums, or without; ranks that spin, or sleep
 checked() {
-    unset SPARSETRAIN_WIRE_CHECK last
+    unset SPARSETRAIN_WIRE_CHECK SPARSETRAIN_WAIT last
     for last in ${3:-}; do :; done
     case $1 in
-    comm_*) if [ "${2:-1}" -le 4 ] && [ "${2:-}" != "${last:-none}" ]; then export SPARSETRAIN_WIRE_CHECK=1; fi ;;
+    comm_*)
+        if [ "${2:-1}" -le 4 ] && [ "${2:-}" != "${last:-none}" ]; then export SPARSETRAIN_WIRE_CHECK=1; fi
+        if [ "${2:-1}" -le 3 ]; then export SPARSETRAIN_WAIT=spin; else export SPARSETRAIN_WAIT=sleep; fi
+        ;;
     esac
+}
+
+# sources PATTERN...: of the wanted tests; the long ones first
+sources() {
+    for long in yes ''; do
+        for source in "$@"; do
+            if ! wanted "$(basename "${source%.*}")" || [ ! -f "$source" ]; then continue; fi
+            if [ -n "$long" ] && [ -n "$(field long "$source")" ]; then echo "$source"; fi
+            if [ -z "$long" ] && [ -z "$(field long "$source")" ]; then echo "$source"; fi
+        done
+    done
 }
 
 # -- the list of the CPU ---------------------------------------------------------------------------------------------------
 export SPARSETRAIN_PLUGIN=$no_plugin
-for source in tests/*_*.c; do
-    name=$(basename "$source" .c)
-    if ! listed cpu || ! wanted "$name"; then continue; fi
-    case " $(field devices "$source") " in *' only '*) continue ;; esac
-    program=$BUILD/tests/$name
-    case $name in
+# run_program NAME SOURCE: once, or at each of its P
+run_program() {
+    case " $(field devices "$2") " in *' only '*) return ;; esac
+    program=$BUILD/tests/$1
+    case $1 in
     hostcuda_*) # the stand-in's own tests
         if [ ! -e "$BUILD/tests/libsparsetrain_hostcuda.so" ]; then
-            skip_test "$name" "" 'no CUDA toolkit with cuDNN 9, whose headers the stand-in needs'
-            continue
+            skip_test "$1" "" 'no CUDA toolkit with cuDNN 9, whose headers the stand-in needs'
+            return
         fi
         ;;
     cudnn_*)
         if [ -n "${SAN:-}" ] || [ ! -e "$BUILD/tests/libsparsetrain_hostcuda.so" ]; then
-            skip_test "$name" "" 'no CUDA toolkit with cuDNN 9, or a build with sanitizers'
-            continue
+            skip_test "$1" "" 'no CUDA toolkit with cuDNN 9, or a build with sanitizers'
+            return
         fi
         ;;
     esac
     if [ ! -x "$program" ]; then
-        not_built "$name"
-        continue
+        not_built "$1"
+        return
     fi
     MPIRUN=$(launcher "$program")
     export MPIRUN
-    ranks=$(field ranks "$source")
-    checked "$name"
-    if [ -z "$ranks" ] && grep -qE '^#include "tests/(mpi_harness|exchange_rig)\.h"' "$source"; then
-        fail "$name" 'a test under mpirun without a line that begins with "ranks:"'
+    ranks=$(field ranks "$2")
+    checked "$1"
+    if [ -z "$ranks" ] && grep -qE '^#include "tests/(mpi_harness|exchange_rig)\.h"' "$2"; then
+        fail "$1" 'a test under mpirun without a line that begins with "ranks:"'
     elif [ -z "$ranks" ]; then
-        run "$name" "" "$program"
+        if [ -z "$QUICK" ] || [ -z "$(field long "$2")" ]; then run "$1" "" "$program"; fi
     elif [ -n "$MPIRUN" ]; then
         for P in $ranks; do
-            checked "$name" "$P" "$ranks"
-            run "$name" " P=$P" "$MPIRUN" -np "$P" "$program"
+            [ -z "$QUICK" ] || [ "$P" -le 3 ] || continue
+            checked "$1" "$P" "$ranks"
+            run "$1" " P=$P" "$MPIRUN" -np "$P" "$program"
         done
-        faults=$(field faults "$source")
-        for P in $faults; do
-            checked "$name" "$P"
-            SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=200 run "$name" " P=$P!" "$MPIRUN" -np "$P" "$program"
+        for P in $(field faults "$2"); do
+            [ -z "$QUICK" ] || continue
+            checked "$1" "$P"
+            SPARSETRAIN_SYNC_SENDS=1 SPARSETRAIN_DELAY=200 run "$1" " P=$P!" "$MPIRUN" -np "$P" "$program"
         done
     else
-        fail "$name" 'no mpirun found'
+        fail "$1" 'no mpirun found'
     fi
-done
+}
 
-unset SPARSETRAIN_WIRE_CHECK
-MPIRUN=$(launcher "$BUILD/sparsetrain")
-export MPIRUN
-for script in tests/cli_*.sh; do
-    name=$(basename "$script" .sh)
-    if listed cpu && [ -f "$script" ] && wanted "$name"; then run "$name" "" sh "$script"; fi
+for source in $(sources tests/*_*.c tests/cli_*.sh); do
+    listed cpu || continue
+    name=$(basename "${source%.*}")
+    case $source in
+    *.c) run_program "$name" "$source" ;;
+    *)
+        [ -z "$QUICK" ] || [ -n "$(field quick "$source")" ] || continue
+        unset SPARSETRAIN_WIRE_CHECK SPARSETRAIN_WAIT
+        MPIRUN=$(launcher "$BUILD/sparsetrain")
+        export MPIRUN
+        run "$name" "" sh "$source"
+        ;;
+    esac
 done
+unset SPARSETRAIN_WIRE_CHECK SPARSETRAIN_WAIT
 
 # -- the lists of the other devices ----------------------------------------------------------------------------------------
 # on_device LABEL: every test that is for the device of SPARSETRAIN_TEST_DEVICE
@@ -349,8 +377,7 @@ on_device() {
 
 # device_tests DEVICE: sources of the wanted tests that are for it
 device_tests() {
-    for source in tests/*_*.c tests/cli_*.sh; do
-        wanted "$(basename "${source%.*}")" || continue
+    for source in $(sources tests/*_*.c tests/cli_*.sh); do
         case " $(field devices "$source" | sed 's/ranks.*//') " in *" $1 "*) echo "$source" ;; esac
     done
 }
