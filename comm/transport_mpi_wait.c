@@ -54,44 +54,44 @@ int transport_wait_request(const struct transport *t, MPI_Request *request, MPI_
 
 int transport_send(const struct transport *t, bool sync, const void *at, int count, MPI_Datatype type, int dest,
                    int tag) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     if (!t->sleeps) return (sync ? MPI_Ssend : MPI_Send)(at, count, type, dest, tag, t->world);
     return end((sync ? MPI_Issend : MPI_Isend)(at, count, type, dest, tag, t->world, &r), &r, MPI_STATUS_IGNORE);
 }
 
 int transport_recv(const struct transport *t, void *at, int count, MPI_Datatype type, int source, int tag,
                    MPI_Status *status) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     if (!t->sleeps) return MPI_Recv(at, count, type, source, tag, t->world, status);
     return end(MPI_Irecv(at, count, type, source, tag, t->world, &r), &r, status);
 }
 
 int transport_barrier(const struct transport *t, MPI_Comm ranks) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     return t->sleeps ? end(MPI_Ibarrier(ranks, &r), &r, MPI_STATUS_IGNORE) : MPI_Barrier(ranks);
 }
 
 int transport_bcast(const struct transport *t, void *data, int bytes, int root) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     if (!t->sleeps) return MPI_Bcast(data, bytes, MPI_BYTE, root, t->world);
     return end(MPI_Ibcast(data, bytes, MPI_BYTE, root, t->world, &r), &r, MPI_STATUS_IGNORE);
 }
 
 int transport_gather(const struct transport *t, const void *mine, int bytes, void *all, int root) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     if (!t->sleeps) return MPI_Gather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, root, t->world);
     return end(MPI_Igather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, root, t->world, &r), &r, MPI_STATUS_IGNORE);
 }
 
 int transport_allgather(const struct transport *t, const void *mine, int bytes, void *all) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     if (!t->sleeps) return MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, t->world);
     return end(MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, t->world, &r), &r, MPI_STATUS_IGNORE);
 }
 
 int transport_allreduce(const struct transport *t, const void *from, void *to, int count, MPI_Datatype type,
                         MPI_Op op) {
-    MPI_Request r;
+    MPI_Request r = MPI_REQUEST_NULL;
     bool ordered = op == MPI_SUM && type != MPI_UINT64_T;
     if (t->sleeps && !ordered)
         return end(MPI_Iallreduce(from, to, count, type, op, t->world, &r), &r, MPI_STATUS_IGNORE);
