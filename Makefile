@@ -20,11 +20,12 @@ endif
 
 modules := base data topk comm nets cli
 # What goes into the CUDA plugin and not into the program.
-plugin_c  := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.c)) $(wildcard nets/backend_cudnn*.c)
-plugin_cu := $(foreach m,$(modules),$(wildcard $(m)/cuda_*.cu))
+plugin_c  := $(wildcard $(addsuffix /cuda/*.c,$(modules)) nets/cudnn/*.c)
+plugin_cu := $(wildcard $(addsuffix /cuda/*.cu,$(modules)))
 # What is in both.
-plugin_too := nets/adam_rates.c
-sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c))
+plugin_too := nets/optimisers/adam_rates.c
+sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c $(1)/*/*.c))
+of_mpi    := $(wildcard comm/transport/transport_mpi*.c comm/sim/*.c)
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c tests/netlab_*.c tests/fuzz_*.c))
@@ -101,8 +102,8 @@ report:
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,CC,$@)$(CC) $(pie) $(cflags) -c $< -o $@
-$(call objects,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
-version_flags := $(foreach o,base/plugin cli/version comm/library,$(BUILD)/obj/$(o).o $(BUILD)/pic/$(o).o)
+$(call objects,$(of_mpi)): cflags += $(mpi_cflags)
+version_flags := $(foreach o,base/device/plugin cli/version comm/library,$(BUILD)/obj/$(o).o $(BUILD)/pic/$(o).o)
 $(version_flags): cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
 # A copy without git may say in the file COMMIT what it is a copy of.
 # Results that are not committed yet make no other program.
@@ -118,8 +119,8 @@ $(BUILD)/obj/cli/version.o $(BUILD)/obj/comm/library.o $(BUILD)/pic/comm/library
 $(BUILD)/prefix: FORCE
 	@mkdir -p $(@D)
 	@echo '$(abspath $(PREFIX))' | cmp -s - $@ || echo '$(abspath $(PREFIX))' > $@
-$(BUILD)/pic/base/plugin.o: $(BUILD)/prefix
-$(BUILD)/pic/base/plugin.o: cflags += -DST_PLUGIN_FOLDER='"$(abspath $(PREFIX))/lib/sparsetrain/"'
+$(BUILD)/pic/base/device/plugin.o: $(BUILD)/prefix
+$(BUILD)/pic/base/device/plugin.o: cflags += -DST_PLUGIN_FOLDER='"$(abspath $(PREFIX))/lib/sparsetrain/"'
 .PHONY: FORCE
 FORCE:
 
@@ -139,7 +140,7 @@ library_so   := libsparsetrain.so.$(VERSION)
 soname       := libsparsetrain.so.$(firstword $(subst ., ,$(VERSION)))
 visibility    = -fvisibility=hidden
 $(BUILD)/pic/comm/library.o: visibility =
-$(patsubst %.c,$(BUILD)/pic/%.o,$(wildcard comm/transport_mpi*.c)): cflags += $(mpi_cflags)
+$(patsubst %.c,$(BUILD)/pic/%.o,$(of_mpi)): cflags += $(mpi_cflags)
 $(BUILD)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,PIC,$@)$(CC) $(cflags) -fPIC $(visibility) -c $< -o $@
@@ -180,7 +181,7 @@ $(BUILD)/tests/craft: $(BUILD)/obj/tests/crafting.o $(BUILD)/libbase.a
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
 # A library that the program must not load, or not take for its plugin.
-$(BUILD)/tests/libplanted.so: tests/planted.c base/plugin.h base/device.h
+$(BUILD)/tests/libplanted.so: tests/planted.c base/device/plugin.h base/device/device.h
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -I. -DST_VERSION='"$(VERSION)"' -fPIC -shared $(warnings) $< -o $@
 
@@ -234,7 +235,7 @@ $(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/hostcuda_%.c.o $(BUILD)/hostc
 $(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o
 
 # What can be asked of the real cuDNN where there is no GPU.
-$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/cudnn_%.c.o $(BUILD)/cuda/nets/backend_cudnn_plans.c.o $(BUILD)/libbase.a
+$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/cudnn_%.c.o $(BUILD)/cuda/nets/cudnn/backend_cudnn_plans.c.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(cuda_libs) $(patsubst %,-Wl$(comma)-rpath$(comma)%,$(wildcard $(cuda_home)/lib64 $(cuda_home)/lib)) -lcmocka $(libs_base) -ldl -o $@
 
@@ -292,7 +293,7 @@ bench: programs
 lint:
 	sh scripts/lint.sh
 format:
-	clang-format -i $(wildcard */*.c */*.h */*.cu tests/hostcuda/*.*)
+	clang-format -i $(wildcard $(foreach f,*.c *.h *.cu,$(foreach m,$(modules) tests scripts,$(m)/$(f) $(m)/*/$(f))) tests/hostcuda/*.cc)
 
 include scripts/checks.mk
 

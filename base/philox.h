@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/cuda_hd.h"
+#include "base/cuda/cuda_hd.h"
 
 struct philox_block {
     uint32_t word[4];

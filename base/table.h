@@ -2,11 +2,11 @@
  *
  *        // exchanges.def:  EXCHANGE(dense)
  *        #define EXCHANGE(name) extern const struct exchange_ops exchange_##name;
- *        #include "comm/exchanges.def"
+ *        #include "comm/algorithms/exchanges.def"
  *        #undef EXCHANGE
  *        #define EXCHANGE(name) &exchange_##name,
  *        const struct exchange_ops *const exchanges[] = {
- *        #include "comm/exchanges.def"
+ *        #include "comm/algorithms/exchanges.def"
  *            NULL};
  *
  * Every ops struct begins with `const char *name`; TABLE_FIND finds a row by it, TABLE_NAMES lists

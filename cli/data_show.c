@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/out_file.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "data/sheet.h"
 
 struct show {

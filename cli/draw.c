@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cli/radix.h"
+#include "cli/gradients/radix.h"
 
 #define BELOW 0.25 /* entries below 1, to those above */
 enum { ROUNDS = 6 };

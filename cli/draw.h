@@ -21,7 +21,7 @@
 #ifndef ST_CLI_DRAW_H
 #define ST_CLI_DRAW_H
 
-#include "cli/profile.h"
+#include "cli/gradients/profile.h"
 #include "topk/sparse.h"
 
 struct draw_slice {

@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "cli/launcher.h"
-#include "cli/limits.h"
+#include "cli/options/limits.h"
+#include "cli/train/watching.h"
 #include "cli/version.h"
-#include "cli/watching.h"
 
 /* Those that decide which calls of MPI a rank makes, or what it computes with. Others may differ from node to node. */
 static const char *const variables[] = {"SPARSETRAIN_PART_BYTES", "SPARSETRAIN_NO_SHARED", "SPARSETRAIN_CUDA_GRAPH",

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "cli/export.h"
-#include "cli/options.h"
-#include "nets/optimiser.h"
+#include "cli/export/export.h"
+#include "cli/options/options.h"
+#include "nets/optimisers/optimiser.h"
 
 static const struct option_row list_rows[] = {
     {"json", NULL, OPTION_FLAG, NULL, "one JSON object: an array for each table, an object for each row", .offset = 0}};

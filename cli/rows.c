@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "cli/log_rows.h"
+#include "cli/log/log_rows.h"
 
 enum { CONDITIONS_MAX = 32, KEYS_MAX = 256 };
 

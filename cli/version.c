@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
+#include "base/device/plugin.h"
 #include "base/mem.h"
-#include "base/plugin.h"
-#include "cli/device_option.h"
+#include "cli/options/device_option.h"
 #include "comm/comm.h"
 #include "nets/net.h"
-#include "topk/kernels.h"
+#include "topk/cpu/kernels.h"
 
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__

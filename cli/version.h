@@ -2,7 +2,7 @@
 #ifndef ST_CLI_VERSION_H
 #define ST_CLI_VERSION_H
 
-#include "base/device.h"
+#include "base/device/device.h"
 #include "base/json.h"
 #include "base/option.h"
 

@@ -68,8 +68,9 @@ struct comm_hello {
 /* comm_open, and before any other call of all ranks they compare these. Where they differ, *e is the same line on all
  * ranks, which names the first row and the lowest rank that is not as rank 0; what is returned can only be closed. */
 struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *mine, struct err *e);
-/* The watchdog (comm/watch.h), which comm_open_alike starts: of ranks that keep the others waiting for `limit` seconds
- * without a sign of life one is named, and all end. 0: never. Nothing of this in a simulation or on one rank. */
+/* The watchdog (comm/transport/watch.h), which comm_open_alike starts: of ranks that keep the others waiting for
+ * `limit` seconds without a sign of life one is named, and all end. 0: never. Nothing of this in a simulation or on one
+ * rank. */
 void comm_watch_limit(struct comm *c, double limit);
 /* What the line ends with then: "" or "; ...", which stays where it is. */
 void comm_watch_advise(const char *advice);

@@ -7,11 +7,11 @@
 #include "topk/finite.h"
 
 #define EXCHANGE(name) extern const struct exchange_ops exchange_##name;
-#include "comm/exchanges.def"
+#include "comm/algorithms/exchanges.def"
 #undef EXCHANGE
 #define EXCHANGE(name) &exchange_##name,
 const struct exchange_ops *const exchanges[] = {
-#include "comm/exchanges.def"
+#include "comm/algorithms/exchanges.def"
     NULL};
 
 const char *exchange_apart(const struct exchange_ops *ops) {

@@ -25,8 +25,8 @@
 
 #include "base/clock.h"
 #include "comm/comm.h"
-#include "comm/cost.h"
-#include "comm/wire.h"
+#include "comm/cost/cost.h"
+#include "comm/wire/wire.h"
 #include "topk/selector.h"
 
 /* Which entries return to the residual after gtopk (--gtopk-residual). */

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/device.h"
+#include "base/device/device.h"
 
 enum { SLICE_NAME_MAX = 48, SLICE_DIMS_MAX = 4 };
 

@@ -148,7 +148,7 @@ struct layer_ops {
 
 struct backend_ops {
     const char *name;
-    const char *device; /* name of the row of base/devices.def whose memory it works on */
+    const char *device; /* name of the row of base/device/devices.def whose memory it works on */
     const char *(*version)(void);
     bool takes_bytes; /* net_input.bytes: augments and normalises by itself */
     bool folds_bias;  /* see above */

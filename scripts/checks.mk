@@ -4,10 +4,10 @@
 # -- fuzz targets (scripts/fuzz.sh): what they are about is compiled by clang for libFuzzer, the rest is the plain build's ------
 CLANG        ?= clang
 fuzz_targets := wire $(patsubst tests/fuzz_%.c,%,$(wildcard tests/fuzz_*.c))
-fuzz_about   := $(filter-out base/cuda_%,$(wildcard base/*.c)) $(wildcard comm/wire*.c comm/coo32.c comm/packed*.c topk/sparse.c) \
-                $(wildcard data/archive.c data/gzip.c data/text_reader.c data/vocabulary_index.c nets/schedule.c comm/density.c) \
-                $(wildcard cli/container*.c cli/checkpoint*.c cli/model_layout.c cli/record*.c cli/profile*.c cli/overlap.c \
-                cli/options*.c cli/log_*.c)
+fuzz_about   := $(call sources_of,base) $(wildcard comm/wire/*.c topk/sparse.c) \
+                $(wildcard data/archive.c data/gzip.c data/text_reader.c data/vocabulary_index.c nets/optimisers/schedule.c comm/density.c) \
+                $(wildcard cli/checkpoint/container*.c cli/checkpoint/checkpoint*.c cli/export/model_layout.c cli/gradients/record*.c cli/gradients/profile*.c cli/bench/overlap.c \
+                cli/options/options*.c cli/log/log_*.c)
 fuzz_flags    = -std=c11 -D_GNU_SOURCE -DST_FUZZ -DST_SANITIZE -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"fuzz"' -DST_CFLAGS='""' -I. \
                 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -Wno-unknown-pragmas -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_object   = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(1))
@@ -26,7 +26,7 @@ $(BUILD)/fuzz/wire: $(BUILD)/fuzz/obj/tests/comm_fuzz_wire.o
 $(addprefix $(BUILD)/fuzz/,$(fuzz_targets)): $(BUILD)/fuzz/obj/tests/fuzzfiles.o $(BUILD)/fuzz/libabout.a $(BUILD)/fuzz/librest.a
 	$(call quiet,LD,$@)$(CLANG) -fsanitize=fuzzer,address,undefined $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) $(shell $(CC) -print-file-name=libgomp.so) \
-	    $(if $(wildcard $(BUILD)/obj/topk/kernels.gcno),$(shell $(CC) -print-file-name=libgcov.a)) -o $@
+	    $(if $(wildcard $(BUILD)/obj/topk/cpu/kernels.gcno),$(shell $(CC) -print-file-name=libgcov.a)) -o $@
 .PHONY: fuzz-targets list-fuzz-targets
 fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(fuzz_targets))
 list-fuzz-targets:

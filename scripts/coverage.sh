@@ -49,7 +49,7 @@ fi
 left_out='.*/(cuda_|device_cuda|backend_cudnn).*'
 if ! grep -qsw avx512f /proc/cpuinfo; then
     left_out="$left_out|.*/kernels_avx512.*"
-    echo "left out: topk/kernels_avx512.c, which this processor cannot run"
+    echo "left out: topk/cpu/kernels_avx512.c, which this processor cannot run"
 fi
 mkdir -p "$folder/html"
 gcovr --root . --object-directory "$folder/obj" --filter '(base|data|topk|comm|nets|cli)/' --exclude "$left_out" \

@@ -98,7 +98,7 @@ cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 for name in $(echo "$algos_trained" | tr , ' '); do
     case $name in gtopk:paper | gtopk:conserve) continue ;; esac
-    grep -q "^EXCHANGE($(echo "$name" | tr - _))" comm/exchanges.def || refuse "--algos has \"$name\", which is no exchange; sparsetrain list names them"
+    grep -q "^EXCHANGE($(echo "$name" | tr - _))" comm/algorithms/exchanges.def || refuse "--algos has \"$name\", which is no exchange; sparsetrain list names them"
 done
 
 # -- which machine -------------------------------------------------------------------------------------------------------

@@ -21,10 +21,10 @@ files() {
 }
 files >"$scratch/all"
 of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
-c_files=$(of '^((base|data|topk|comm|nets|cli|tests)/[^/]*|tests/hostcuda/.*)\.([ch]|cu|cc)$|^scripts/[^/]*\.[ch]$')
+c_files=$(of '^(base|data|topk|comm|nets|cli)/.*\.([ch]|cu|cc)$|^tests/([^/]*|hostcuda/.*)\.([ch]|cu|cc)$|^scripts/.*\.[ch]$')
 c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
 # What includes headers of the CUDA toolkit: the plugin and its stand-in.
-plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda_|nets/backend_cudnn|tests/hostcuda[/_])')
+plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda[/_])')
 cuda_home=$(command -v nvcc 2>/dev/null) && cuda_home=$(readlink -f "$cuda_home") && cuda_home=${cuda_home%/bin/nvcc}
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
@@ -99,7 +99,7 @@ awk -F: '
                 print $1 ":" $2 ": the stand-in may not include \"" included "\""
             next
         }
-        if ($1 == "base/cuda_kernel.h" && included ~ /^tests\/hostcuda\//) next # what takes the place of CUDA
+        if ($1 == "base/cuda/cuda_kernel.h" && included ~ /^tests\/hostcuda\//) next # what takes the place of CUDA
         if (owner == "tests") { # a test may include what its module may, and helpers of the tests
             owner = $1; sub(/^tests\//, "", owner); sub(/[_.].*/, "", owner)
             if (folder == "tests" || included !~ /\//) next
@@ -114,10 +114,10 @@ report 'folders include only from those below them'
 awk -F: '
     function door(header, path,   pattern) {
         pattern = ""
-        if (header ~ /^(mpi\.h|smpi\/|simgrid\/)/) pattern = "^comm/transport_mpi[a-z_]*\\.[ch]$"
-        else if (header ~ /dnnl/) pattern = "^nets/backend_onednn[a-z0-9_]*\\.[ch]$"
-        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
-        else if (header ~ /^(cuda|base\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda_[a-z0-9_]*\\.([ch]|cu)|nets/backend_cudnn[a-z0-9_]*\\.[ch]|tests/hostcuda[/_].*)$"
+        if (header ~ /^(mpi\.h|smpi\/|simgrid\/)/) pattern = "^comm/(transport/transport_mpi|sim/)[a-z_]*\\.[ch]$"
+        else if (header ~ /dnnl/) pattern = "^nets/cpu/backend_onednn[a-z0-9_]*\\.[ch]$"
+        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/cudnn/|tests/hostcuda[/_])"
+        else if (header ~ /^(cuda|base\/cuda\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda[/_])"
         else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data_.*\\.c)$"
         else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data|fuzz)_.*\\.[ch])$"
         else if (header ~ /^cmocka\.h/) pattern = "^tests/"
@@ -130,14 +130,14 @@ awk -F: '
 report 'mpi.h, oneDNN, CUDA, libpng, zlib each behind their own files'
 
 # -- only cli prints -------------------------------------------------------------------------------------------------------
-grep -E '^(base|data|topk|comm|nets)/' "$scratch/bare" | grep -Ev '^(base/(error|progress)|topk/kernels)\.c:' |
+grep -E '^(base|data|topk|comm|nets)/' "$scratch/bare" | grep -Ev '^(base/(error|progress)|topk/cpu/kernels)\.c:' |
     grep -E -e '(^|[^A-Za-z0-9_])(printf|vprintf|puts|putchar|perror) *\(' \
         -e '\<(fprintf|vfprintf|fputs|fputc|putc|fwrite) *\(.*\<(stdout|stderr)\>' |
     grep -v 'format *(printf' >"$found"
-report 'only cli prints (and base/error.c, base/progress.c, a note of topk/kernels.c)'
+report 'only cli prints (and base/error.c, base/progress.c, a note of topk/cpu/kernels.c)'
 
 # -- a kernel works with what the stand-in can emulate, too ----------------------------------------------------------------
-grep -E '^[a-z]+/[^/]*\.cu:' "$scratch/bare" |
+grep -E '^[a-z]+/cuda/[^/]*\.cu:' "$scratch/bare" |
     grep -E -e '#[ \t]*include[ \t]*<(cub|thrust|cooperative_groups|cuda_bf16|cuda_fp16|mma)' -e '<<<' >"$found"
 report 'kernels: launched by LAUNCH(), without CUB, Thrust, cooperative groups'
 
@@ -174,15 +174,15 @@ readme() {
     done
 }
 {
-    readme EXCHANGE comm/exchanges.def algo
-    readme SELECTOR topk/selectors.def select
-    readme WIRE comm/wires.def wire
-    readme MODEL nets/models.def model
+    readme EXCHANGE comm/algorithms/exchanges.def algo
+    readme SELECTOR topk/selectors/selectors.def select
+    readme WIRE comm/wire/wires.def wire
+    readme MODEL nets/models/models.def model
     readme DATASET data/datasets.def data
-    for name in $(rows EXCHANGE comm/exchanges.def) $(rows SELECTOR topk/selectors.def); do
+    for name in $(rows EXCHANGE comm/algorithms/exchanges.def) $(rows SELECTOR topk/selectors/selectors.def); do
         grep -q "^| \`$name\` |" docs/exchanges.md || echo "docs/exchanges.md: no row of \`$name\`"
     done
-    for name in $(rows WIRE comm/wires.def); do
+    for name in $(rows WIRE comm/wire/wires.def); do
         grep -q "\`$name\`" docs/exchanges.md || echo "docs/exchanges.md lacks \`$name\`"
     done
 } >"$found"

@@ -92,7 +92,7 @@ class LSTM(nn.Module):
 
 
 MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM}
-# As in nets/*.c: what an SGD step of the model's reference takes
+# As in nets/models/*.c: what an SGD step of the model's reference takes
 WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0}
 
 

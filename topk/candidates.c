@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "base/simd.h"
+#include "topk/cpu/kernels.h"
 #include "topk/finite.h"
-#include "topk/kernels.h"
 #include "topk/selector.h"
 
 void cut_open(struct cut *c, size_t cap, size_t k_max) {

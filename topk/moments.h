@@ -2,7 +2,7 @@
 #ifndef ST_TOPK_MOMENTS_H
 #define ST_TOPK_MOMENTS_H
 
-#include "topk/kernels.h"
+#include "topk/cpu/kernels.h"
 #include "topk/store.h"
 
 /* Lanes 0..15 pairwise: ((0 + 8) + (4 + 12)) + ... */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cuda_hd.h"
+#include "base/cuda/cuda_hd.h"
 
 enum {
     SAMPLE_LINE = 16,   /* floats in a cache line */

@@ -6,11 +6,11 @@
 #include "base/mem.h"
 
 #define SELECTOR(name) extern const struct selector_ops selector_##name;
-#include "topk/selectors.def"
+#include "topk/selectors/selectors.def"
 #undef SELECTOR
 #define SELECTOR(name) &selector_##name,
 const struct selector_ops *const selectors[] = {
-#include "topk/selectors.def"
+#include "topk/selectors/selectors.def"
     NULL};
 
 const char *const reuse_rule_names[] = {"guarded", "paper"};

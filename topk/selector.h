@@ -13,7 +13,8 @@
 
 struct selector_ops;
 
-/* What happens to a threshold between two exact ones: see reuse.c, and comm/oktopk_cut.c for Ok-Topk's global one. */
+/* What happens to a threshold between two exact ones: see reuse.c, and comm/algorithms/oktopk_cut.c for Ok-Topk's
+ * global one. */
 enum reuse_rule {
     REUSE_GUARDED, /* it is led by the counts, and found anew where they leave [k/2, 3k/2] */
     REUSE_PAPER    /* it stays, whatever passes (Ok-Topk, Algorithm 1) */

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/simd.h"
-#include "topk/kernels.h"
+#include "topk/cpu/kernels.h"
 
 enum {
     PADDING = 16,    /* entries that vector code may write past cap */

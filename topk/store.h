@@ -9,7 +9,7 @@
 #define ST_TOPK_STORE_H
 
 #include "base/clock.h"
-#include "base/device.h"
+#include "base/device/device.h"
 #include "topk/sparse.h"
 
 struct store_ops;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # gradient-histogram.sh CHECKPOINT RECORD RANKS N DENSITY: what rank 0 selects from in the step after a checkpoint: residual
-# (in CHECKPOINT/rank0000.ckpt, cli/container.c) plus gradient (the first row of RECORD, cli/record.h), N entries each.
+# (in CHECKPOINT/rank0000.ckpt, cli/checkpoint/container.c) plus gradient (the first row of RECORD, cli/gradients/record.h), N entries each.
 # Writes
 #     mean M  sigma S  exact T  gaussian G  beyond C
 #     bin X count

@@ -3,7 +3,7 @@
 
 Training steps of two language models: tokens, embedding, two LSTMs, dropout before, between and after them, a linear
 layer; SGD with momentum; states carried from window to window, and an evaluated window in the end that continues the
-last one. One has layers of three different sizes, the other one size for all, as nets/lstm.c has it. Tokens, initial
+last one. One has layers of three different sizes, the other one size for all, as nets/models/lstm.c has it. Tokens, initial
 parameters and dropout masks come from the project's random numbers (common.py). Computed in double precision, and in
 single precision to see what rounding does (range_...: the largest difference of a loss, and of a gradient or state
 relative to its norm). Last run with PyTorch 1.13.0."""

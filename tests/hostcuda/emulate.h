@@ -1,5 +1,5 @@
 /* emulate.h: CUDA C++ for g++: the words of the kernel language as ordinary functions, and the launch of a kernel under
- * the emulator (emulate.cc). base/cuda_kernel.h includes it; kernels need nothing else.
+ * the emulator (emulate.cc). base/cuda/cuda_kernel.h includes it; kernels need nothing else.
  *
  * The emulator runs blocks one after the other and the threads of a block in turns, each until it waits for others.
  * Known to it: the built-in variables, static and dynamic shared memory, __syncthreads and its _count/_or/_and forms,

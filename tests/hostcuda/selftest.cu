@@ -1,7 +1,7 @@
 /* selftest.cu: kernels that use what the emulator of tests/hostcuda knows, and kernels with a mistake that it must
  * find. nvcc compiles them, too. */
 #define LAUNCHED(kernel) (void)0
-#include "base/cuda_kernel.h"
+#include "base/cuda/cuda_kernel.h"
 
 #include "tests/hostcuda/selftest.h"
 

@@ -1,0 +1,383 @@
+/* bench_net.c: images or words a second of one process: forward, backward and the SGD step on random images, or random
+ * words in windows whose states are carried from step to step, that stay in memory; no exchange, no input (on a GPU the
+ * images go there in every step, as bytes, as in training). Every batch size is measured in each round, in turn, so
+ * that a machine whose speed wanders slows all alike; the row gives the median round. What is timed is checked: the
+ * loss of the batch, which never changes, must have become smaller by the end. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/option.h"
+#include "base/rng.h"
+#include "cli/bench/bench_kernels.h"
+#include "cli/bench/bench_net.h"
+#include "cli/bench/median.h"
+#include "cli/options/device_option.h"
+#include "cli/options/options.h"
+#include "nets/net.h"
+#include "nets/optimisers/optimiser.h"
+
+enum { BATCHES_MAX = OPTION_LIST_MAX, COUNT_MAX = 10000, CHANNELS = 3, SIDE = 32 };
+
+struct request {
+    const struct model_ops *model;
+    int model_number, precision_number;
+    struct option_numbers batch;
+    int hidden, sequence;       /* of a model of words; 0: as its reference; else they stay 0 */
+    int steps, repeat, threads; /* steps of a round, rounds, threads of the backend */
+    const char *device_name;
+    const struct device_ops *device;
+    enum precision precision;
+    bool json, kernels;
+};
+
+/* One batch size: its net, its images or words. */
+struct bench {
+    struct net *net;
+    struct optimiser optimiser;
+    float *x;              /* [batch][3][32][32]; NULL where the net takes bytes: */
+    uint8_t *pixels;       /* [batch][3][32][32] */
+    struct image_cut *cut; /* [batch] */
+    float *table;          /* [3][256] */
+    int32_t *token;        /* [rows] words in place of images; else NULL */
+    int32_t *y;            /* [rows] images, or words that follow the others */
+    double *rate;          /* [repeat] rows/s */
+    double lr;
+    double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
+};
+
+static const char *model_name(size_t i) {
+    return models[i] ? models[i]->name : NULL;
+}
+
+static const struct option_row options[] = {
+    {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", OPTION_AT(struct request, model_number),
+     .choice = model_name},
+    {"batch", "LIST", OPTION_NUMBERS, NULL,
+     "images, or streams of words, a step, with commas between (default: 32,128; of words the model's)",
+     OPTION_AT(struct request, batch), .min = 1, .max = COUNT_MAX, .whole = true},
+    {"hidden", "N", OPTION_INT, NULL, "features of a model of words (default: the model's)",
+     OPTION_AT(struct request, hidden), .min = 1, .max = COUNT_MAX},
+    {"sequence", "N", OPTION_INT, NULL, "words of each stream a step (default: the model's)",
+     OPTION_AT(struct request, sequence), .min = 1, .max = COUNT_MAX},
+    {"device", "NAME", OPTION_WORD, "auto", "auto, cpu or cuda; auto: a GPU where one can be used",
+     OPTION_AT(struct request, device_name)},
+    {"precision", "NAME", OPTION_CHOICE, "f32", "of a GPU", OPTION_AT(struct request, precision_number),
+     .choice = precision_name},
+    {"steps", "N", OPTION_INT, "10", "steps of a round", OPTION_AT(struct request, steps), .min = 1, .max = COUNT_MAX},
+    {"repeat", "N", OPTION_INT, "7", "rounds; the median is printed", OPTION_AT(struct request, repeat), .min = 1,
+     .max = COUNT_MAX},
+    {"threads", "N", OPTION_INT, "1", "of the CPU backend", OPTION_AT(struct request, threads), .min = 1,
+     .max = COUNT_MAX},
+    {"kernels", NULL, OPTION_FLAG, NULL,
+     "of a GPU: where a step goes, call by call, in place of its speed (--repeat steps)",
+     OPTION_AT(struct request, kernels)},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", OPTION_AT(struct request, json)},
+};
+
+const struct option_table net_options = {
+    .verb = "bench net",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "sparsetrain bench net",
+    .about = "Images or words a second of forward, backward and SGD step, one process: random 32x32 images, or random "
+             "words.",
+};
+
+/* Sizes of words are for models of words; what was not given becomes the model's own. */
+static bool settle(struct request *r, struct err *e) {
+    const struct model_ops *model = r->model = models[r->model_number];
+    r->precision = (enum precision)r->precision_number;
+    if (model->input == MODEL_IMAGES) {
+        if (r->hidden > 0 || r->sequence > 0)
+            return err_set(e, "bench net: %s is for models of words, but %s takes images: leave it out",
+                           r->hidden > 0 ? "--hidden" : "--sequence", model->name);
+        r->hidden = r->sequence = 0;
+        if (r->batch.count == 0) r->batch = (struct option_numbers){{32, 128}, 2};
+        return true;
+    }
+    if (r->hidden < 0) r->hidden = model->reference.hidden;
+    if (r->sequence < 0) r->sequence = model->reference.sequence;
+    if (r->batch.count == 0) r->batch = (struct option_numbers){{model->reference.batch}, 1};
+    return true;
+}
+
+static bool parse(int argc, char **argv, struct request *r, struct err *e) {
+    option_defaults(&net_options, r);
+    return option_parse(&net_options, r, NULL, argc, argv, 1, e) && settle(r, e);
+}
+
+static int32_t *random_numbers(struct rng *rng, size_t n, int below, const char *what) {
+    int32_t *number = mem_pinned_alloc(n, sizeof *number, what);
+    for (size_t i = 0; i < n; i++) number[i] = (int32_t)rng_below(rng, (uint32_t)below);
+    return number;
+}
+
+/* Images as the net takes them, floats of about the same distribution either way. */
+static void make_images(struct bench *b, struct rng *rng) {
+    size_t images = (size_t)b->net->setup.batch, values = images * CHANNELS * SIDE * SIDE;
+    if (net_takes_bytes(b->net)) {
+        b->pixels = mem_pinned_alloc(values, 1, "the bench's images");
+        b->cut = mem_pinned_alloc(images, sizeof *b->cut, "the bench's images");
+        b->table = mem_alloc(CHANNELS * 256, sizeof *b->table, "the values of the bench's bytes");
+        memset(b->cut, 0, images * sizeof *b->cut);
+        for (int i = 0; i < CHANNELS * 256; i++) b->table[i] = ((float)(i % 256) - 127.5f) / 74;
+        for (size_t i = 0; i < values; i++) b->pixels[i] = (uint8_t)rng_below(rng, 256);
+    } else {
+        b->x = mem_pinned_alloc(values, sizeof *b->x, "the bench's images");
+        for (size_t i = 0; i < values; i++) b->x[i] = (float)rng_normal(rng);
+    }
+}
+
+static void make_batch(struct bench *b) {
+    const struct net_setup *setup = &b->net->setup;
+    const size_t rows = (size_t)net_rows(setup);
+    struct rng rng = rng_open(1, RNG_TEST, 0);
+    if (b->net->model->input == MODEL_TOKENS)
+        b->token = random_numbers(&rng, rows, setup->classes, "the bench's words");
+    else
+        make_images(b, &rng);
+    b->y = random_numbers(&rng, rows, setup->classes, "the bench's labels");
+}
+
+static bool bench_open(struct bench *b, const struct request *r, int batch, struct err *e) {
+    const struct model_ops *model = r->model;
+    struct net_setup setup = {.batch = batch,
+                              .channels = CHANNELS,
+                              .height = SIDE,
+                              .width = SIDE,
+                              .classes = model->classes,
+                              .sequence = r->sequence,
+                              .hidden = r->hidden,
+                              .dropout = model->dropout ? model->dropout(r->hidden) : 0,
+                              .threads = r->threads,
+                              .seed = 1,
+                              .device = r->device,
+                              .precision = r->precision};
+    *b = (struct bench){.net = net_open(model, &setup, e)};
+    if (!b->net) return false;
+    optimiser_open(&b->optimiser, optimisers[0], b->net->arena.n, setup.device,
+                   &(struct optimiser_setup){.momentum = model->reference.momentum,
+                                             .weight_decay = model->reference.weight_decay});
+    /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss. */
+    b->lr = model->input == MODEL_TOKENS ? 1 : 0.01;
+    b->rate = mem_alloc((size_t)r->repeat, sizeof *b->rate, "the bench's times");
+    make_batch(b);
+    return true;
+}
+
+static void bench_close(struct bench *b) {
+    if (!b->net) return;
+    optimiser_close(&b->optimiser);
+    net_close(b->net);
+    mem_pinned_free(b->x);
+    mem_pinned_free(b->pixels);
+    mem_pinned_free(b->cut);
+    mem_pinned_free(b->token);
+    mem_pinned_free(b->y);
+    mem_free(b->table);
+    mem_free(b->rate);
+}
+
+/* To the device, which is not waited for. */
+static void give_step(struct bench *b) {
+    if (b->token)
+        net_forward_tokens(b->net, b->token, b->y, NULL);
+    else if (b->x)
+        net_forward(b->net, b->x, b->y, NULL);
+    else
+        net_forward_bytes(b->net, &(struct image_bytes){b->pixels, b->cut, b->table}, b->y, NULL);
+    net_backward(b->net);
+    const struct device_ops *device = b->net->setup.device;
+    if (device->timer) device->timer()->place(b->optimiser.ops->name, "update");
+    optimiser_step(&b->optimiser, b->net->arena.param, b->net->arena.grad, b->lr);
+}
+
+static void settle_step(struct bench *b) {
+    struct net_result result;
+    net_result(b->net, &result);
+    b->loss = result.loss / result.count;
+}
+
+/* As in training: the loss is looked at when the step has been given to the device. */
+static void step(struct bench *b) {
+    give_step(b);
+    settle_step(b);
+}
+
+static void one_round(struct bench *b, int steps, int number) {
+    const struct device_ops *device = b->net->setup.device;
+    device->sync();
+    const double begin = clock_now();
+    for (int i = 0; i < steps; i++) step(b);
+    device->sync();
+    b->rate[number] = (double)steps * net_rows(&b->net->setup) / (clock_now() - begin);
+}
+
+/* What is counted. */
+static const char *unit_of(const struct request *r) {
+    return r->model->input == MODEL_TOKENS ? "words" : "images";
+}
+
+static void print_head(const struct request *r) {
+    char *device =
+        device_is_host(r->device) ? mem_printf("%s", net_backend_version(r->device)) : device_option_text(r->device);
+    printf("# net: forward, backward, SGD step; %s%s%s, %d rounds of %d steps\n", device,
+           r->precision == PRECISION_F32 ? "" : "; ",
+           r->precision == PRECISION_F32 ? "" : net_precision_names[r->precision], r->repeat, r->steps);
+    mem_free(device);
+    if (r->model->input == MODEL_TOKENS)
+        printf("# %d hidden features, %d words of each stream a step\n", r->hidden, r->sequence);
+    printf("# model     batch  threads %8s/s       least         most    ms/step  wrong\n", unit_of(r));
+}
+
+/* "images_per_s" behind a word that goes before. */
+static void json_rate(struct json *j, const struct request *r, const char *before, double rate) {
+    char *key = mem_printf("%s%s_per_s", before, unit_of(r));
+    json_number(j, key, rate);
+    mem_free(key);
+}
+
+/* What was measured. */
+static void json_about(const struct bench *b, const struct request *r, struct json *j) {
+    json_string(j, "model", r->model->name);
+    json_string(j, "device", r->device->label());
+    json_string(j, "device_about", r->device->describe());
+    json_string(j, "backend", net_backend_version(r->device));
+    json_string(j, "precision", net_precision_names[r->precision]);
+    json_integer(j, "batch", b->net->setup.batch);
+    if (r->model->input == MODEL_TOKENS) {
+        json_integer(j, "hidden", r->hidden);
+        json_integer(j, "sequence", r->sequence);
+    }
+}
+
+static void print_json(const struct bench *b, const struct request *r, int wrong) {
+    struct json j;
+    const char *why;
+    const enum net_graphs graphs = net_graphs(b->net, &why);
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "bench", "net");
+    json_about(b, r, &j);
+    if (graphs != NET_GRAPHS_NONE) json_boolean(&j, "graphs", graphs == NET_GRAPHS_USED);
+    json_integer(&j, "threads", r->threads);
+    json_integer(&j, "steps", r->steps);
+    json_integer(&j, "repeat", r->repeat);
+    json_rate(&j, r, "", median(b->rate, (size_t)r->repeat));
+    json_rate(&j, r, "least_", b->rate[0]);
+    json_rate(&j, r, "most_", b->rate[r->repeat - 1]);
+    json_integer(&j, "wrong", wrong);
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+/* Prints a row; returns the number of wrong results: 1 when training has not made the loss smaller. */
+static int print_row(const struct bench *b, const struct request *r) {
+    const int wrong = !(b->loss < b->first_loss);
+    const double middle = median(b->rate, (size_t)r->repeat);
+    if (r->json)
+        print_json(b, r, wrong);
+    else
+        printf("%-10s %6d %8d %12.1f %12.1f %12.1f %10.2f %6d\n", r->model->name, b->net->setup.batch, r->threads,
+               middle, b->rate[0], b->rate[r->repeat - 1], 1e3 * net_rows(&b->net->setup) / middle, wrong);
+    return wrong;
+}
+
+/* Slower is all that it is, but a row must not be taken for one with graphs. */
+static void say_plain_passes(const struct bench *b) {
+    const char *why;
+    if (net_graphs(b->net, &why) != NET_GRAPHS_FAILED) return;
+    fflush(stdout);
+    fprintf(stderr, "sparsetrain: batch %d: passes cannot be recorded on this GPU, and ran call by call: %s\n",
+            b->net->setup.batch, why);
+}
+
+static int fail(const struct err *e) {
+    fprintf(stderr, "sparsetrain: %s\n", e->text);
+    return err_status(e);
+}
+
+/* For bench_kernels. */
+struct measured {
+    struct bench *bench;
+    const struct request *request;
+};
+static void give_step_of(void *measured) {
+    give_step(((struct measured *)measured)->bench);
+}
+static void settle_step_of(void *measured) {
+    settle_step(((struct measured *)measured)->bench);
+}
+static void about(const void *measured, struct json *j) {
+    const struct measured *m = measured;
+    json_about(m->bench, m->request, j);
+}
+
+/* Both: the number of wrong results. */
+static int show_rates(struct bench *bench, const struct request *r) {
+    int wrong = 0;
+    for (int round = 0; round < r->repeat; round++)
+        for (size_t i = 0; i < r->batch.count; i++) one_round(&bench[i], r->steps, round);
+    if (!r->json) print_head(r);
+    for (size_t i = 0; i < r->batch.count; i++) {
+        wrong += print_row(&bench[i], r);
+        say_plain_passes(&bench[i]);
+    }
+    return wrong;
+}
+
+static int show_kernels(struct bench *bench, const struct request *r) {
+    int wrong = 0;
+    for (size_t i = 0; i < r->batch.count; i++) {
+        struct bench *b = &bench[i];
+        if (!r->json) {
+            char *device = device_option_text(r->device);
+            printf("# %s, batch %d: forward, backward, SGD step; %s; %s\n", r->model->name, b->net->setup.batch, device,
+                   net_precision_names[r->precision]);
+            mem_free(device);
+        }
+        bench_kernels(&(struct bench_kernels){.device = r->device,
+                                              .repeat = r->repeat,
+                                              .json = r->json,
+                                              .context = &(struct measured){b, r},
+                                              .step = give_step_of,
+                                              .settle = settle_step_of,
+                                              .about = about});
+        if (b->loss < b->first_loss) continue;
+        fflush(stdout);
+        fprintf(stderr, "sparsetrain: batch %d: the loss has not fallen: %g, and %g at first\n", b->net->setup.batch,
+                b->loss, b->first_loss);
+        wrong++;
+    }
+    return wrong;
+}
+
+int bench_net(int argc, char **argv) {
+    struct request r;
+    struct err e = {0};
+    struct bench bench[BATCHES_MAX] = {0};
+    if (!parse(argc, argv, &r, &e) || !device_option_alone("bench net: ", r.device_name, DEVICE_TRAINS, &r.device, &e))
+        return fail(&e);
+    if (r.kernels && !r.device->timer) {
+        err_set(&e, "bench net: --kernels is for devices that work beside the host: use --device cuda");
+        return fail(&e);
+    }
+    bool opened = true;
+    for (size_t i = 0; opened && i < r.batch.count; i++) opened = bench_open(&bench[i], &r, (int)r.batch.x[i], &e);
+    for (size_t i = 0; opened && i < r.batch.count; i++) { /* warm-up */
+        step(&bench[i]);
+        bench[i].first_loss = bench[i].loss;
+        step(&bench[i]);
+    }
+    int wrong = 0;
+    if (opened) wrong = r.kernels ? show_kernels(bench, &r) : show_rates(bench, &r);
+    for (size_t i = 0; i < r.batch.count; i++) bench_close(&bench[i]);
+    if (!opened) return fail(&e);
+    return wrong ? EXIT_SYSTEM : EXIT_DONE;
+}

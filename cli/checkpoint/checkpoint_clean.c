@@ -1,0 +1,137 @@
+/* checkpoint_clean.c: see checkpoint_clean.h. */
+#include "cli/checkpoint/checkpoint_clean.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/checkpoint/checkpoint_files.h"
+
+static const char digits[] = "0123456789";
+
+/* model.ckpt, rank0012.ckpt */
+static bool is_file_of_ours(const char *name) {
+    if (strcmp(name, "model.ckpt") == 0) return true;
+    if (strncmp(name, "rank", 4) != 0) return false;
+    size_t number = strspn(name + 4, digits);
+    return number > 0 && strcmp(name + 4 + number, ".ckpt") == 0;
+}
+
+/* "checkpoint-00000012.tmp", ".old" */
+static bool is_leftover(const char *name) {
+    char whole[32];
+    size_t length = strlen(name);
+    if (length < 5 || length - 4 >= sizeof whole) return false;
+    snprintf(whole, sizeof whole, "%.*s", (int)(length - 4), name);
+    return checkpoint_step_of(whole) >= 0 &&
+           (strcmp(name + length - 4, ".tmp") == 0 || strcmp(name + length - 4, ".old") == 0);
+}
+
+/* What a network file system has in the place of a file that is removed while somebody reads it; it goes by itself. */
+static bool goes_by_itself(const char *name) {
+    return strncmp(name, ".nfs", 4) == 0;
+}
+
+static bool is_dots(const char *name) {
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* A directory by itself, not through a link; NULL: it is none. */
+static DIR *open_directory(const char *path) {
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = file >= 0 ? fdopendir(file) : NULL;
+    if (file >= 0 && !d) close(file);
+    return d;
+}
+
+/* Is all that is in it ours? */
+static bool is_all_ours(DIR *d, const char *path, struct err *left) {
+    struct stat info;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        const char *name = entry->d_name;
+        if (is_dots(name) || goes_by_itself(name)) continue;
+        if (is_file_of_ours(name) && fstatat(dirfd(d), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
+            continue;
+        return err_set(left, "%s is left as it is: it holds %.255s, which is no file of a checkpoint", path, name);
+    }
+    rewinddir(d);
+    return true;
+}
+
+/* The directory, if it is one and all in it is ours. */
+static DIR *open_ours(const char *path, struct err *left) {
+    DIR *d = open_directory(path);
+    if (!d && (errno == ELOOP || errno == ENOTDIR)) err_set(left, "%s is left as it is: it is not a directory", path);
+    if (!d || is_all_ours(d, path, left)) return d;
+    closedir(d);
+    return NULL;
+}
+
+void checkpoint_remove(const char *path, struct err *left) {
+    DIR *d = open_ours(path, left);
+    if (!d) return;
+    for (struct dirent *entry; (entry = readdir(d));)
+        if (is_file_of_ours(entry->d_name)) unlinkat(dirfd(d), entry->d_name, 0);
+    closedir(d);
+    rmdir(path);
+}
+
+void checkpoint_tidy(const char *dir, struct err *left) {
+    DIR *d = opendir(dir);
+    if (!d) return;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        char path[CHECKPOINT_PATH_MAX];
+        if (!is_leftover(entry->d_name)) continue;
+        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+        checkpoint_remove(path, left);
+    }
+    closedir(d);
+}
+
+static bool is_directory(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The newest checkpoint in dir before this step that is a directory itself, or -1. */
+static long long newest_own(const char *dir, long long before) {
+    char path[CHECKPOINT_PATH_MAX];
+    do {
+        before = checkpoint_newest(dir, before);
+        if (before >= 0) checkpoint_name(path, dir, before);
+    } while (before >= 0 && !is_directory(path));
+    return before;
+}
+
+/* Renamed first, so that a half-removed one is never mistaken for a checkpoint. */
+static void remove_whole(const char *path, struct err *left) {
+    char gone[CHECKPOINT_PATH_MAX + 8];
+    DIR *d = open_ours(path, left);
+    if (!d) return;
+    closedir(d);
+    snprintf(gone, sizeof gone, "%s.old", path);
+    if (rename(path, gone) == 0) checkpoint_remove(gone, left);
+}
+
+void checkpoint_prune(const char *dir, long long before, int64_t keep, int64_t every, struct err *left) {
+    char path[CHECKPOINT_PATH_MAX];
+    long long step = before;
+    for (int64_t i = 0; i < keep && step >= 0; i++) step = newest_own(dir, step);
+    while (step >= 0 && (step = newest_own(dir, step)) >= 0) {
+        if (every > 0 && step % every == 0) continue;
+        checkpoint_name(path, dir, step);
+        remove_whole(path, left);
+    }
+}
+
+void checkpoint_discard(const char *dir, long long after, long long before, struct err *left) {
+    char path[CHECKPOINT_PATH_MAX];
+    for (long long step = before; (step = newest_own(dir, step)) > after;) {
+        checkpoint_name(path, dir, step);
+        remove_whole(path, left);
+    }
+}

@@ -1,0 +1,237 @@
+/* run_dir.c: see run_dir.h. */
+#include "cli/checkpoint/run_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/checkpoint/checkpoint_clean.h"
+#include "cli/log/log_rows.h"
+#include "cli/options/shell_quote.h"
+#include "cli/train/run.h"
+
+enum { DIR_MAX = 1000 };
+
+/* -- what is there ------------------------------------------------------------------------------------------------- */
+
+/* What a directory says of the run in it. */
+struct found {
+    bool log, checkpoint, more; /* run.jsonl; a checkpoint; anything but these and a lock */
+    bool other;                 /* a log or a checkpoint of another run than this one */
+    bool same;                  /* one of this */
+    uint64_t run_id;            /* of the other one */
+};
+
+static void note_run(struct found *f, uint64_t run_id, uint64_t mine) {
+    if (run_id == mine) f->same = true;
+    if (run_id == mine || f->other) return;
+    f->other = true;
+    f->run_id = run_id;
+}
+
+static bool checkpoint_run(const char *path, uint64_t *run_id) {
+    struct container c;
+    struct position p;
+    struct err damaged = {0};
+    char *file = mem_printf("%s/model.ckpt", path);
+    bool good = container_open(file, &c, &damaged);
+    if (good) {
+        good = container_get(&c, "position", &p, sizeof p, &damaged);
+        container_close(&c);
+    }
+    if (good) *run_id = p.run_id;
+    mem_free(file);
+    return good;
+}
+
+static void look_at(const char *dir, const char *name, uint64_t mine, struct found *f) {
+    uint64_t run_id;
+    const bool log = strcmp(name, "run.jsonl") == 0, checkpoint = checkpoint_step_of(name) >= 0;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0) return;
+    char *path = mem_printf("%s/%s", dir, name);
+    /* A link that leads nowhere is refused when the log is made; what cannot be asked may be one. */
+    f->log |= log && (access(path, F_OK) == 0 || errno != ENOENT);
+    f->checkpoint |= checkpoint;
+    f->more |= !log && !checkpoint;
+    if (log ? log_rows_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
+    mem_free(path);
+}
+
+/* mine: the run that is looked for. */
+static bool look(const char *dir, uint64_t mine, struct found *f, struct err *e) {
+    *f = (struct found){0};
+    if (strlen(dir) > 900) return err_set(e, "--out: the name of the directory is too long");
+    DIR *d = opendir(dir);
+    if (!d && (errno == ENOENT || errno == ENOTDIR)) return true; /* who makes it says why it cannot be made */
+    if (!d)
+        return err_with(e, err_of_errno(errno), "cannot read --out %s: %s; choose another one", dir, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(d));) look_at(dir, entry->d_name, mine, f);
+    closedir(d);
+    return true;
+}
+
+static bool same_directory(const char *a, const char *b) {
+    struct stat one, two;
+    return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/* -- may this run write there? ------------------------------------------------------------------------------------- */
+
+bool run_dir_is_free(const char *out, struct err *e) {
+    struct run_lock l;
+    struct err note = {0};
+    if (access(out, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return true;
+    if (!run_lock_take(&l, out, RUN_LOCK_READ, &note, e)) return false;
+    run_lock_release(&l);
+    return true;
+}
+
+/* held: by this process. */
+static bool fits_new(const char *out, bool held, struct err *e) {
+    struct found f;
+    if (!look(out, 0, &f, e)) return false;
+    if (!f.log && !f.checkpoint) return true;
+    if (!held && !run_dir_is_free(out, e)) return false;
+    char *quoted = shell_quote(out);
+    err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
+    mem_free(quoted);
+    return false;
+}
+
+static bool fits_resumed(const char *out, const struct checkpoint *from, struct err *e) {
+    struct found f;
+    if (!look(out, from->run_id, &f, e)) return false;
+    const bool itself = same_directory(out, from->run_dir);
+    if (f.other && itself)
+        return err_set(e, "%s holds files of two runs, %016llx and %016llx; move those of one of them away", out,
+                       (unsigned long long)f.run_id, (unsigned long long)from->run_id);
+    if (f.other)
+        return err_set(e, "--out %s holds another run, %016llx, not %016llx, which is resumed; choose another --out",
+                       out, (unsigned long long)f.run_id, (unsigned long long)from->run_id);
+    if (itself || f.same || !(f.log || f.checkpoint || f.more)) return true;
+    return err_set(e, "--out %s is not empty and holds nothing of the run that is resumed; choose another --out", out);
+}
+
+static bool fits(struct run *r, const struct checkpoint *from, struct err *e) {
+    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, r->job.dir.lock.open, e);
+}
+
+bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e) {
+    if (r->comm->rank == 0 && r->options.out[0]) fits(r, from, e);
+    return !comm_agree(r->comm, e);
+}
+
+/* -- the lock --------------------------------------------------------------------------------------------------------
+ */
+
+static bool lock(struct run_lock *l, const char *dir, enum run_lock_use use, struct err *e) {
+    struct err note = {0};
+    if (!run_lock_take(l, dir, use, &note, e)) return false;
+    if (note.text[0]) fprintf(stderr, "sparsetrain: %s\n", note.text);
+    return true;
+}
+
+bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e) {
+    uint64_t elsewhere = !same_directory(r->options.out, from->run_dir);
+    comm_bcast(r->comm, 0, &elsewhere, sizeof elsewhere);
+    r->job.dir.elsewhere = elsewhere != 0;
+    /* A run that is complete can say so where nothing may be written; another finds that out in run_dir_enter. */
+    if (r->comm->rank == 0 && !elsewhere && !r->options.dry_run && access(r->options.out, W_OK) == 0)
+        lock(&r->job.dir.lock, r->options.out, RUN_LOCK_WRITE, e);
+    else if (r->comm->rank == 0)
+        lock(&r->job.dir.source, from->run_dir, RUN_LOCK_READ, e);
+    return !comm_agree(r->comm, e);
+}
+
+void run_dir_close_source(struct run *r) {
+    run_lock_release(&r->job.dir.source);
+}
+
+/* Makes out and its parents. */
+static bool make_directories(const char *out, int *made, struct err *e) {
+    char path[DIR_MAX];
+    snprintf(path, sizeof path, "%s", out);
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/' || p[-1] == '/') continue;
+        *p = '\0';
+        *made += mkdir(path, 0777) == 0;
+        *p = '/';
+    }
+    if (mkdir(path, 0777) == 0) return ++*made > 0;
+    if (errno == EEXIST) return true;
+    return err_with(e, err_of_errno(errno), "cannot make the directory --out %s: %s", out, strerror(errno));
+}
+
+bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) {
+    struct run_dir *d = &r->job.dir;
+    const char *out = r->options.out;
+    if (r->comm->rank == 0 && out[0] && !d->lock.open && fits(r, from, e) && make_directories(out, &d->made, e) &&
+        lock(&d->lock, out, RUN_LOCK_WRITE, e))
+        fits(r, from, e); /* somebody may have been there in between */
+    return !comm_agree(r->comm, e);
+}
+
+bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e) {
+    struct err left = {0};
+    const bool damaged = from && from->damaged > 0 && !r->job.dir.elsewhere;
+    if (r->comm->rank == 0 && from && !damaged)
+        checkpoint_discard(r->options.out, (long long)from->step, INT64_MAX, &left);
+    if (left.text[0])
+        err_set(e, "cannot go on from step %llu: %s; move it away", (unsigned long long)from->step, left.text);
+    return !comm_agree(r->comm, e);
+}
+
+/* The directories that were made go, from the last one up, and the vocabulary with them. */
+static void remove_made(const char *out, int made) {
+    char path[DIR_MAX];
+    snprintf(path, sizeof path, "%s/vocabulary.txt", out);
+    unlink(path);
+    snprintf(path, sizeof path, "%s", out);
+    while (made-- > 0 && rmdir(path) == 0) {
+        size_t length = strlen(path);
+        while (length > 0 && path[length - 1] == '/') length--;
+        while (length > 0 && path[length - 1] != '/') length--;
+        path[length] = '\0';
+    }
+}
+
+void run_dir_leave(struct run *r, bool abandon) {
+    run_lock_release(&r->job.dir.source);
+    run_lock_release(&r->job.dir.lock);
+    if (abandon && r->job.dir.made > 0) remove_made(r->options.out, r->job.dir.made);
+    r->job.dir.made = 0;
+}
+
+/* -- is there anything left to do? -----------------------------------------------------------------------------------
+ */
+
+static bool log_ends(const struct run *r, const char *dir) {
+    char *path = mem_printf("%s/run.jsonl", dir);
+    bool ends = log_rows_end(path, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true");
+    mem_free(path);
+    return ends;
+}
+
+/* Where the run that is resumed is done, nothing is done in --out. */
+static bool is_done(struct run *r, const struct checkpoint *from) {
+    struct options *o = &r->options;
+    if (from->step != r->stop) return false;
+    if (log_ends(r, o->out)) return true;
+    if (!r->job.dir.elsewhere || strlen(from->run_dir) >= sizeof o->out || !log_ends(r, from->run_dir)) return false;
+    strcpy(o->out, from->run_dir);
+    return true;
+}
+
+bool run_dir_is_done(struct run *r, const struct checkpoint *from) {
+    uint64_t done = r->comm->rank == 0 && is_done(r, from);
+    if (done && r->job.dir.lock.open) { /* a kill in its last moment may have left a checkpoint half removed */
+        struct err left = {0};
+        checkpoint_tidy(r->options.out, &left);
+    }
+    comm_bcast(r->comm, 0, &done, sizeof done);
+    return done != 0;
+}

@@ -1,0 +1,15 @@
+/* vocabulary_file.c: see vocabulary_file.h. */
+#include "cli/checkpoint/vocabulary_file.h"
+
+#include <stdio.h>
+
+#include "base/out_file.h"
+
+bool vocabulary_write(const struct vocabulary *v, const char *dir, struct err *e) {
+    char path[1040];
+    struct out_file out;
+    snprintf(path, sizeof path, "%.1000s/vocabulary.txt", dir);
+    if (!out_file_replace(&out, path, e)) return false;
+    fwrite(v->lines, 1, v->bytes, out.file);
+    return out_file_close(&out, e);
+}

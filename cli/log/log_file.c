@@ -1,0 +1,89 @@
+/* log_file.c: opening OUT/run.jsonl, see log.h: a new one, or that of a run that resumes, of which the rows up to the
+ * checkpoint stay. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/checkpoint/file_sync.h"
+#include "cli/log/log_rows.h"
+#include "cli/options/shell_quote.h"
+#include "cli/train/run.h"
+
+/* Rows after the checkpoint go, since they are made again, and so does the summary; what is no row goes, too. */
+static bool kept(const struct run *r, const char *line) {
+    return log_row_whole(line) && !log_row_is(line, "summary") && log_row_step(line) <= (long long)r->first_step;
+}
+
+/* False: one of the two files fails, with errno set. An error is no end of the old one: the rows behind it would be
+ * lost. */
+static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
+    struct log *l = &r->log;
+    char *line = NULL;
+    size_t size = 0;
+    bool good = true;
+    errno = 0;
+    while (good && log_row_next(old, &line, &size)) {
+        if (!kept(r, line)) continue;
+        good = fputs(line, copy) >= 0;
+        if (r->first_step == r->stop) log_recall(l, line);
+        l->evaluated |= log_row_is(line, "eval") && log_row_step(line) == (long long)r->first_step;
+    }
+    mem_free(line);
+    return good && !ferror(old) && feof(old) && fflush(copy) == 0 && fsync(fileno(copy)) == 0;
+}
+
+/* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
+static bool keep_rows(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    char temporary[1040];
+    snprintf(temporary, sizeof temporary, "%s.tmp", l->path);
+    const char *why = NULL;
+    FILE *old = file_read(l->path, &why);
+    if (!old) return err_with(e, err_of_errno(errno), "cannot read %s: %s; choose another --out", l->path, why);
+    FILE *copy = file_create(temporary, &why);
+    bool good = copy && copy_rows(r, old, copy);
+    int reason = good ? 0 : errno;
+    fclose(old);
+    if (copy && fclose(copy) != 0 && good) good = false, reason = errno;
+    if (good && rename(temporary, l->path) != 0) good = false, reason = errno;
+    if (good) return directory_sync(r->options.out, e);
+    if (copy) unlink(temporary);
+    if (!reason) reason = EIO;
+    return err_with(e, err_of_errno(reason), "cannot rewrite %s: %s", l->path, strerror(reason));
+}
+
+/* Is there a log? False: nobody knows. A run that went on as if there were none would have the old rows twice. */
+static bool ask_log(const struct log *l, bool *there, struct err *e) {
+    *there = access(l->path, F_OK) == 0;
+    /* ENOTDIR: who makes the directory says why it cannot be made */
+    return *there || errno == ENOENT || errno == ENOTDIR ||
+           err_with(e, err_of_errno(errno), "cannot read %s: %s; choose another --out", l->path, strerror(errno));
+}
+
+bool log_check(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    const char *out = r->options.out;
+    if (snprintf(l->path, sizeof l->path, "%s/run.jsonl", out) >= (int)sizeof l->path)
+        return err_set(e, "--out: the name of the directory is too long");
+    bool there;
+    if (!ask_log(l, &there, e)) return false;
+    return !there || access(l->path, W_OK) == 0 ||
+           err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, strerror(errno));
+}
+
+bool log_open_file(struct run *r, struct err *e) {
+    struct log *l = &r->log;
+    bool there;
+    if (!log_check(r, e) || !ask_log(l, &there, e) || (there && !keep_rows(r, e))) return false;
+    const char *why;
+    l->file = file_append(l->path, &why);
+    if (!l->file) return err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, why);
+    struct stat info;
+    l->bytes = fstat(fileno(l->file), &info) == 0 ? (int64_t)info.st_size : 0;
+    l->made = !there;
+    return true;
+}

@@ -1,0 +1,44 @@
+/* log_recall.c: what the rows of a log say of steps that another process has taken: see log_recall in log.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/log/log_columns.h"
+#include "cli/log/log_rows.h"
+
+/* A number of a row, by its key; 0 where there is none. */
+static double number(const char *row, const char *key) {
+    char name[64];
+    const int length = snprintf(name, sizeof name, "\"%s\":", key);
+    const char *at = strstr(row, name);
+    char *end;
+    if (!at) return 0;
+    const double value = strtod(at + length, &end);
+    return end == at + length || !isfinite(value) ? 0 : value;
+}
+
+/* What the row says of each column, as it was added to the totals. */
+static struct row recall_step(const char *text) {
+    const double samples = number(text, "samples");
+    struct row value = {0};
+    char key[64];
+    for (const struct log_column *c = log_columns; c->name; c++) {
+        for (size_t i = 0; i < log_column_parts(c) && !c->write; i++) {
+            snprintf(key, sizeof key, "%s%s", c->part ? c->part[i] : c->name, c->over == OVER_SPREAD ? "_mean" : "");
+            log_column_put(&value, c, i, number(text, key) * (c->over == OVER_SAMPLES ? samples : 1));
+        }
+    }
+    return value;
+}
+
+void log_recall(struct log *l, const char *row) {
+    struct totals *t = &l->totals;
+    if (log_row_is(row, "header")) l->begun = true;
+    if (log_row_is(row, "eval")) t->since_evaluation = (struct row){0};
+    if (!log_row_is(row, "step")) return;
+    if (l->begun) *t = (struct totals){0};
+    l->begun = false;
+    const struct row value = recall_step(row);
+    log_columns_add(t, &value);
+}

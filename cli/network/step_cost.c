@@ -1,0 +1,47 @@
+/* step_cost.c: see step_cost.h. */
+#include "cli/network/step_cost.h"
+
+#include "base/mem.h"
+#include "comm/cost/best.h"
+
+int step_ranks_per_node(const struct comm *c) {
+    return c->local_size * c->nodes == c->size ? c->local_size : 1;
+}
+
+/* Entries of [from, to) that compete for selection. */
+static size_t competing(const struct run *r, size_t from, size_t to) {
+    size_t exempt = 0;
+    for (size_t i = 0; i < r->path.exempts; i++) exempt += r->path.exempt[i] >= from && r->path.exempt[i] < to;
+    return to - from - exempt;
+}
+
+size_t step_cost_cases(const struct run *r, size_t k, struct cost_case **cases) {
+    size_t groups = r->path.groups > 0 ? r->path.groups : 1, count = 0, all = r->model.n - r->path.exempts;
+    *cases = mem_alloc(groups, sizeof **cases, "cases of the cost model");
+    for (size_t i = 0; i < groups; i++) {
+        size_t from = r->path.groups > 0 ? r->path.group[i] : 0,
+               to = i + 1 < groups ? r->path.group[i + 1] : r->model.n;
+        size_t n = competing(r, from, to);
+        if (n == 0) continue;
+        size_t share = (size_t)((double)k * (double)n / (double)all);
+        (*cases)[count++] = (struct cost_case){n, share > 0 ? share : 1, r->comm->size, step_ranks_per_node(r->comm)};
+    }
+    return count;
+}
+
+struct cost step_cost(const struct run *r, const struct exchange_ops *ops, const struct wire_ops *wire, size_t k) {
+    struct cost_case *cases;
+    struct cost sum = {0};
+    size_t count = step_cost_cases(r, k, &cases);
+    for (size_t i = 0; i < count; i++) {
+        struct cost one;
+        ops->cost(&cases[i], &one);
+        if (wire && best_takes_format(ops)) cost_in_format(&one, wire, &one);
+        sum.alphas += one.alphas;
+        sum.words += one.words;
+        sum.node_alphas += one.node_alphas;
+        sum.node_words += one.node_words;
+    }
+    mem_free(cases);
+    return sum;
+}

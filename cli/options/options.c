@@ -1,0 +1,173 @@
+/* options.c: the echo of options, and what they stand for. */
+#include "cli/options/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/place.h"
+#include "base/table.h"
+#include "comm/exchange_options.h"
+
+static size_t number_of(const char *name) {
+    return (size_t)(option_find(&train_options, name, strlen(name)) - train_options.row);
+}
+
+bool options_given(const struct options *o, const char *name) {
+    return o->given[number_of(name)];
+}
+
+void options_default(struct options *o) {
+    memset(o, 0, sizeof *o);
+    option_defaults(&train_options, o);
+}
+
+void options_give(struct options *o, const char *name) {
+    o->given[number_of(name)] = true;
+}
+
+void options_reset(struct options *o, const char *name) {
+    option_default(&train_options.row[number_of(name)], o);
+    o->given[number_of(name)] = false;
+}
+
+void options_ignore(struct options *o, const char *name) {
+    o->ignored[number_of(name)] = true;
+}
+
+void options_ignored(const struct options *o, char *text, size_t size) {
+    size_t left = 0, named = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < train_options.rows; i++) left += o->ignored[i];
+    for (size_t i = 0; i < train_options.rows; i++) {
+        size_t used = strlen(text);
+        if (!o->ignored[i]) continue;
+        left--;
+        snprintf(text + used, size - used, "%s--%s",
+                 named++ == 0 ? ""
+                 : left > 0   ? ", "
+                              : " and ",
+                 train_options.row[i].name);
+    }
+}
+
+bool options_auto(const struct options *o) {
+    return strcmp(o->algo, "auto") == 0;
+}
+
+bool options_parse(struct options *o, int argc, char **argv, int first, struct err *e) {
+    return option_parse(&train_options, o, o->given, argc, argv, first, e);
+}
+
+char *options_text(const struct options *o, enum option_rule rule) {
+    char *all = mem_printf("%s", "");
+    for (size_t i = 0; i < train_options.rows; i++) {
+        const struct option_row *row = &train_options.row[i];
+        if (row->rule != rule || !option_has_value(row, o)) continue;
+        char value[OPTION_TEXT_MAX];
+        option_value(row, o, value);
+        char *longer = mem_printf("%s%s=%s\n", all, row->name, value);
+        mem_free(all);
+        all = longer;
+    }
+    return all;
+}
+
+char *options_kept(const struct options *o) {
+    char *run = options_text(o, RULE_RUN), *kept = options_text(o, RULE_KEPT), *both = mem_printf("%s%s", run, kept);
+    mem_free(run);
+    mem_free(kept);
+    return both;
+}
+
+static void value_json(const struct options *o, const struct option_row *row, struct json *j) {
+    char text[OPTION_TEXT_MAX];
+    option_value(row, o, text);
+    const void *value = (const char *)o + row->offset;
+    if (row->type == OPTION_FLAG)
+        json_boolean(j, row->name, *(const bool *)value);
+    else if (row->type == OPTION_INTEGER)
+        json_integer(j, row->name, *(const int64_t *)value);
+    else if (row->type == OPTION_REAL && isfinite(*(const double *)value))
+        json_number(j, row->name, *(const double *)value);
+    else
+        json_string(j, row->name, text);
+}
+
+void options_json(const struct options *o, struct json *j) {
+    json_object(j, "config");
+    for (size_t i = 0; i < train_options.rows; i++) {
+        const struct option_row *row = &train_options.row[i];
+        if (option_has_value(row, o))
+            value_json(o, row, j);
+        else
+            json_null(j, row->name);
+    }
+    json_end(j);
+}
+
+const struct exchange_ops *options_exchange(const struct options *o) {
+    const struct exchange_ops *found;
+    TABLE_FIND(exchanges, o->algo, found);
+    return found;
+}
+
+const struct selector_ops *options_selector(const struct options *o) {
+    const struct selector_ops *found;
+    TABLE_FIND(selectors, o->select, found);
+    return found;
+}
+
+void options_setup(const struct options *o, struct exchange_setup *setup) {
+    struct err e = {0};
+    TABLE_FIND(wires, o->wire, setup->wire);
+    setup->gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
+    setup->oktopk = (struct oktopk_setup){.period = (int)o->tau_prime,
+                                          .balance_period = (int)o->tau,
+                                          .bucket = (int)o->oktopk_bucket,
+                                          .thresholds = reuse_rule_named(o->oktopk_thresholds)};
+    if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
+    setup->bucket_bytes = (size_t)o->overlap_bytes;
+    setup->wants_sent = o->local_update || o->momentum_masking || o->log_slices > 0 || options_record_selected(o);
+}
+
+const char *precision_name(size_t i) {
+    return net_precision_names[i];
+}
+
+enum precision options_precision(const struct options *o) {
+    enum precision precision;
+    if (!net_precision_parse(o->precision, &precision)) die("no precision %s", o->precision);
+    return precision;
+}
+
+bool options_clip_local(const struct options *o) {
+    return o->clip_norm > 0 && strcmp(o->clip_at, "local") == 0;
+}
+
+bool options_record_selected(const struct options *o) {
+    return o->record[0] && strcmp(o->record_what, "selected") == 0;
+}
+
+bool options_drift(const struct options *o) {
+    return o->local_update || options_exchange(o)->drifts;
+}
+
+const struct model_ops *options_model(const struct options *o) {
+    const struct model_ops *found;
+    TABLE_FIND(models, o->model, found);
+    return found;
+}
+
+const struct dataset_ops *options_dataset(const char *data, const char **where) {
+    const char *colon = strchr(data, ':');
+    size_t length = colon ? (size_t)(colon - data) : strlen(data);
+    for (size_t i = 0; datasets[i]; i++) {
+        if (strlen(datasets[i]->name) != length || strncmp(datasets[i]->name, data, length) != 0) continue;
+        *where = colon ? colon + 1 : datasets[i]->built_in ? "" : getenv("SPARSETRAIN_DATA");
+        if (!*where) *where = place_data();
+        return datasets[i];
+    }
+    return NULL;
+}

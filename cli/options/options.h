@@ -1,0 +1,152 @@
+/* options.h: everything a user can ask of a training run. ONE table (options_table.c) drives the parsing, --help, the
+ * man page, the echo of the configuration in logs and checkpoints, and what may change when a run resumes. */
+#ifndef ST_CLI_OPTIONS_H
+#define ST_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/option.h"
+#include "comm/density.h"
+#include "comm/exchange.h"
+#include "data/dataset.h"
+#include "nets/net.h"
+#include "nets/optimisers/schedule.h"
+
+/* The values, in the order of the table. Text is kept as typed. */
+struct options {
+    char algo[OPTION_TEXT_MAX], select[OPTION_TEXT_MAX], density_warmup[OPTION_TEXT_MAX],
+        gtopk_residual[OPTION_TEXT_MAX];
+    double density;
+    int64_t dense_steps;
+    char select_scope[OPTION_TEXT_MAX], dense_slices[OPTION_TEXT_MAX];
+    char gaussian_adjust[OPTION_TEXT_MAX], wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX],
+        oktopk_thresholds[OPTION_TEXT_MAX], overlap[OPTION_TEXT_MAX];
+    int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
+    bool local_update, momentum_correction, momentum_masking, fold_lr, wire_check;
+    char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
+    int64_t hidden, bptt;
+    double dropout;
+    bool no_augment;
+    double epochs, stop_at;
+    int64_t steps, batch, accumulate;
+    double lr, lr_warmup, momentum, weight_decay, beta1, beta2, epsilon, clip_norm;
+    char clip_at[OPTION_TEXT_MAX], lr_schedule[OPTION_TEXT_MAX], optimiser[OPTION_TEXT_MAX];
+    int64_t seed;
+    char device[OPTION_TEXT_MAX], precision[OPTION_TEXT_MAX];
+    int64_t threads;
+    double timeout;
+    char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
+    int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
+    char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
+    double eval_every;
+    bool quiet, dry_run;
+    char progress[OPTION_TEXT_MAX];
+    bool given[OPTION_ROWS_MAX];   /* by row: was it on the command line? */
+    bool ignored[OPTION_ROWS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been
+                                    */
+    bool lenient;                  /* the algorithm was not asked for by name: see options_candidate */
+};
+
+/* Of `train` and `config`: the same rows (options_table.c), with texts where there are names (OPTION_NAME). */
+extern const struct option_table train_options, config_options;
+
+/* All values as their defaults; numbers without one are NaN or -1. */
+void options_default(struct options *o);
+
+/* Reads argv[first...]. A mistake: false, one line in *e. */
+bool options_parse(struct options *o, int argc, char **argv, int first, struct err *e);
+
+/* After parsing (and after a checkpoint's values were taken over): fills what depends on other options (batch and
+ * learning rate of the model, selector of the algorithm), ignores parameters that the algorithm asked for by name has
+ * no use for, so that a loop over algorithms may give them to all, and refuses what else is without effect or
+ * contradicts itself. */
+bool options_resolve(struct options *o, struct err *e);
+
+/* --algo auto, as long as nothing has been chosen; options_exchange is then NULL. */
+bool options_auto(const struct options *o);
+
+/* *out: these options (resolved, with --algo auto) as if this row, and this format where it takes one (NULL: as they
+ * are), had been asked for by name. Parameters that the row has no use for, as --density with dense, fall back to their
+ * defaults; what else it could not go with is refused, and so are rows that lose gradient or cannot be compared
+ * (exchange_apart): false, one line in *e. */
+bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
+                       struct options *out, struct err *e);
+
+/* That it counts as given; back to its default, as if not given; and that it counts as ignored. */
+void options_give(struct options *o, const char *name);
+void options_reset(struct options *o, const char *name);
+void options_ignore(struct options *o, const char *name);
+
+/* Parameters back to their defaults that the algorithm has no use for. chosen: it was by --algo auto, and they
+ * concerned others; else by name, and they count as ignored. */
+void options_drop_unused(struct options *o, bool chosen);
+
+/* "--density, --density-warmup and --wire": those that count as ignored; else "". */
+void options_ignored(const struct options *o, char *text, size_t size);
+
+/* "name=value\n" for every row of this rule, in table order; fresh memory. */
+char *options_text(const struct options *o, enum option_rule rule);
+
+/* What a checkpoint has of the options, and a resumed run goes on with: the rows of RULE_RUN and RULE_KEPT; fresh
+ * memory. */
+char *options_kept(const struct options *o);
+
+/* Takes from such a text every value that was not given on the command line; a given one that differs is refused. The
+ * length of the run (epochs, steps), which checkpoints are kept and the rows of RULE_KEPT may change, and --algo auto
+ * is content with the text's. */
+bool options_resume(struct options *o, const char *text, struct err *e);
+
+/* Is it such a text? Every line an option that a checkpoint may bring, none twice, each value one that it can have. */
+bool options_stored(const char *text, struct err *e);
+
+/* The value of one option in such a text, "" where it has none. */
+void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]);
+
+/* Takes from such a text every value that was not given on the command line. */
+bool options_inherit(struct options *o, const char *text, struct err *e);
+
+/* "config": {...} with typed values. */
+void options_json(const struct options *o, struct json *j);
+
+bool options_given(const struct options *o, const char *name);
+
+/* A row's help with the choices and the default added. */
+void options_sentence(const struct option_row *row, char *text, size_t size);
+
+/* --help of the program, and of a verb. */
+void options_help(FILE *stream);
+void options_help_of(const struct option_table *t, FILE *stream);
+void options_man(FILE *stream);
+
+/* The rows that the names stand for; options_resolve has checked that they exist. */
+const struct exchange_ops *options_exchange(const struct options *o);
+const struct selector_ops *options_selector(const struct options *o); /* NULL where the algorithm takes none */
+const struct model_ops *options_model(const struct options *o);
+
+/* What the options say of the exchange: wire format, Ok-Topk's settings, rule of gtopk, bucket size. */
+void options_setup(const struct options *o, struct exchange_setup *setup);
+
+/* For tables of options. */
+const char *precision_name(size_t i);
+
+/* --precision, which the table has checked. */
+enum precision options_precision(const struct options *o);
+
+/* --clip-at local: each rank's own gradient, before it is exchanged. */
+bool options_clip_local(const struct options *o);
+
+/* --record-what selected: the entries that every rank puts into the exchange. */
+bool options_record_selected(const struct options *o);
+
+/* Do the replicas differ between two averages of the parameters? */
+bool options_drift(const struct options *o);
+
+/* --data NAME[:WHERE]: the row, or NULL; *where points to WHERE, else to $SPARSETRAIN_DATA, else
+ * to place_data(). */
+const struct dataset_ops *options_dataset(const char *data, const char **where);
+
+#endif

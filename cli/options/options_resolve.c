@@ -1,0 +1,289 @@
+/* options_resolve.c: what options mean together: defaults that depend on other options, and combinations that would be
+ * without effect or contradict each other, which are the user's mistakes. See options_resolve in options.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "cli/options/options.h"
+#include "comm/exchange_options.h"
+
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Parameters, of an algorithm or a part of it: given beside --algo auto they are for whom they concern. All others say
+ * how to train, which --algo auto leaves to the user. */
+static bool is_parameter(const char *name) {
+    return is_one_of(name, NAMES("select", "audit", "wire", "density", "density-warmup", "tau", "dense-steps",
+                                 "oktopk-off", "gtopk-residual", "overlap-bytes", "tau-prime", "oktopk-bucket",
+                                 "ranks-per-node", "oktopk-thresholds", "gaussian-adjust"));
+}
+
+/* What else tells an algorithm how to do what it does. Beside --algo auto it says who may be taken; an algorithm that
+ * is asked for by name may have no use for it, like for a parameter. */
+static bool is_manner(const char *name) {
+    return is_one_of(name, NAMES("select-scope", "dense-slices", "log-xi", "overlap", "average-every"));
+}
+
+static bool algo_is_named(const struct options *o) {
+    return options_given(o, "algo") && !options_auto(o);
+}
+
+/* An option that would be without effect is a mistake of the user's about what will run; not so where a loop over
+ * algorithms gives the same options to all. */
+static bool refuse_if_given(struct options *o, const char *name, const char *why, struct err *e) {
+    if (!options_given(o, name)) return true;
+    bool of_exchange = is_parameter(name) || is_manner(name);
+    if (o->lenient ? is_parameter(name) : of_exchange && algo_is_named(o)) {
+        options_reset(o, name);
+        if (!o->lenient) options_ignore(o, name);
+        return true;
+    }
+    if (of_exchange && !options_given(o, "algo"))
+        return err_set(e, "--%s has no effect %s; name another --algo than this, the default, or leave it out", name,
+                       why);
+    return err_set(e, "--%s has no effect %s; leave it out", name, why);
+}
+
+/* Options that mean something only in some company: where `meant` is false, giving one of the names is a mistake. */
+static bool only_where(struct options *o, bool meant, const char *const *names, const char *why, struct err *e) {
+    for (; !meant && *names; names++)
+        if (!refuse_if_given(o, *names, why, e)) return false;
+    return true;
+}
+
+static bool check_selector(struct options *o, const struct exchange_ops *x, struct err *e) {
+    char why[128];
+    snprintf(why, sizeof why, "with --algo %s, which selects and sends in its own way", x->name);
+    if (!only_where(o, x->selects, NAMES("select", "audit", "wire"), why, e)) return false;
+    if ((x->own_parts || !x->selects) && strcmp(o->select_scope, "layer") == 0)
+        return err_set(
+            e, "--select-scope layer cannot be combined with --algo %s, which selects in %s; use another algorithm",
+            x->name, x->own_parts ? "parts of the gradient of its own" : "its own way");
+    if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
+    bool normal = x->selects && strcmp(o->select, "gaussian") == 0;
+    if (!only_where(o, normal, NAMES("gaussian-adjust"), "without --select gaussian or --algo gaussiank", e))
+        return false;
+    bool reuses = strcmp(o->algo, "oktopk") == 0 || (x->selects && strcmp(o->select, "reuse") == 0);
+    return only_where(o, reuses, NAMES("tau-prime", "oktopk-thresholds"), "without --select reuse or --algo oktopk", e);
+}
+
+static bool check_exchange(struct options *o, struct err *e) {
+    const struct exchange_ops *x = options_exchange(o);
+    struct density_schedule d = {.target = o->density};
+    struct oktopk_setup oktopk;
+    char why[96];
+    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
+             x->drifts ? "exchanges no gradients" : "sends every entry");
+    if (!only_where(o, x->sparse,
+                    NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
+                          "gaussian-adjust", "wire", "local-update", "momentum-correction", "momentum-masking",
+                          "fold-lr", "log-xi"),
+                    why, e))
+        return false;
+    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
+             x->drifts ? "exchanges no gradients" : "overlaps by itself");
+    bool is_oktopk = strcmp(o->algo, "oktopk") == 0, layers = strcmp(o->overlap, "layers") == 0;
+    if (layers && (x->begin || x->drifts)) {
+        if (!refuse_if_given(o, "overlap", why, e)) return false;
+        layers = false;
+    }
+    return check_selector(o, x, e) &&
+           only_where(o, strcmp(o->algo, "gtopk") == 0, NAMES("gtopk-residual"), "without --algo gtopk", e) &&
+           only_where(o, is_oktopk, NAMES("tau", "oktopk-bucket", "oktopk-off"), "without --algo oktopk", e) &&
+           only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
+           only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
+           oktopk_leave_out("--oktopk-off", o->oktopk_off, &oktopk, e) &&
+           (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));
+}
+
+/* Averages of the parameters, and what they forbid. */
+static bool check_average(struct options *o, struct err *e) {
+    const struct exchange_ops *x = options_exchange(o);
+    if (!only_where(o, options_drift(o), NAMES("average-every"), "without --local-update or --algo fedavg", e))
+        return false;
+    if (!options_drift(o)) return true;
+    if (o->average_every < 0) o->average_every = x->drifts ? 20 : 500;
+    const bool by_node = o->local_update && x->by_node && !o->lenient; /* the ranks of a node can always be compared */
+    if (o->check_replicas % o->average_every != 0 && !by_node)
+        return err_set(e,
+                       "--check-replicas %lld: the replicas differ between averages; take a multiple of "
+                       "--average-every %lld",
+                       (long long)o->check_replicas, (long long)o->average_every);
+    return true;
+}
+
+/* Selected entries are those of algorithms in which a rank sends all that it selected, as it selected it. */
+static bool check_record(struct options *o, struct err *e) {
+    static const char *const sends_all[] = {"topka", "topkdsa", "gaussiank"};
+    if (!only_where(o, o->record[0], NAMES("record-every", "record-what"), "without --record", e)) return false;
+    if (!options_record_selected(o)) return true;
+    for (size_t i = 0; i < sizeof sends_all / sizeof *sends_all; i++)
+        if (strcmp(o->algo, sends_all[i]) == 0) return true;
+    return err_set(e,
+                   "--record-what selected cannot be combined with --algo %s: it needs one that sends all that a rank "
+                   "has selected: topka, topkdsa or gaussiank",
+                   o->algo);
+}
+
+static bool check_output(struct options *o, struct err *e) {
+    if (!only_where(o, o->out[0] || o->resume[0], NAMES("checkpoint-every", "keep", "keep-every"), "without --out", e))
+        return false;
+    if (!check_record(o, e)) return false;
+    if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
+        return err_set(e, "--quiet and --progress %s contradict each other; give one of them", o->progress);
+    return true;
+}
+
+/* What only some models have. */
+static bool resolve_model(struct options *o, const struct model_ops *model, struct err *e) {
+    const struct model_reference *ref = &model->reference;
+    char why[96];
+    snprintf(why, sizeof why, "with --model %s", model->name);
+    if (!only_where(o, ref->hidden > 0, NAMES("hidden"), why, e) ||
+        !only_where(o, ref->sequence > 0, NAMES("bptt"), why, e) ||
+        !only_where(o, model->dropout != NULL, NAMES("dropout"), why, e) ||
+        !only_where(o, model->input == MODEL_IMAGES, NAMES("no-augment"), why, e))
+        return false;
+    if (o->hidden < 0 && ref->hidden > 0) o->hidden = ref->hidden;
+    if (o->bptt < 0 && ref->sequence > 0) o->bptt = ref->sequence;
+    if (isnan(o->dropout) && model->dropout) o->dropout = model->dropout((int)o->hidden);
+    return true;
+}
+
+static void fill(double *value, double standard) {
+    if (isnan(*value)) *value = standard;
+}
+
+/* The settings with which its paper trains the model, where the user says nothing else. */
+static bool resolve_training(struct options *o, const struct model_reference *ref, struct err *e) {
+    const bool adam = strcmp(o->optimiser, "adam") == 0;
+    if (!only_where(o, !adam, NAMES("momentum"), "with --optimiser adam, which has --beta1", e) ||
+        !only_where(o, adam, NAMES("beta1", "beta2", "epsilon"), "without --optimiser adam", e))
+        return false;
+    if (o->batch < 0) o->batch = ref->batch;
+    if (!o->lr_schedule[0]) strcpy(o->lr_schedule, ref->lr_schedule);
+    fill(&o->lr, adam ? 0.001 : ref->lr);
+    fill(&o->lr_warmup, ref->lr_warmup);
+    fill(&o->momentum, adam ? 0 : ref->momentum);
+    fill(&o->weight_decay, ref->weight_decay);
+    fill(&o->clip_norm, ref->clip_norm);
+    fill(&o->epochs, ref->epochs);
+    return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
+}
+
+static bool check_clip(struct options *o, struct err *e) {
+    const struct exchange_ops *x = options_exchange(o);
+    if (x->drifts && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e)) return false;
+    bool early = x->begin || strcmp(o->overlap, "layers") == 0;
+    if (early && options_clip_local(o))
+        return err_set(e,
+                       "--clip-at local needs the whole gradient before any of it is exchanged, but %s sends while "
+                       "backward goes on; take --clip-at update, or no overlap",
+                       x->begin ? x->name : "--overlap layers");
+    return true;
+}
+
+/* DGC's momentum on each rank. */
+static bool check_correction(struct options *o, struct err *e) {
+    const struct exchange_ops *x = options_exchange(o);
+    if (!only_where(o, o->momentum_correction, NAMES("momentum-masking"), "without --momentum-correction", e))
+        return false;
+    if (!o->momentum_correction) return true;
+    if (strcmp(o->optimiser, "sgd") != 0 || !(o->momentum > 0))
+        return err_set(e,
+                       "--momentum-correction moves the momentum of SGD before the exchange: it needs --optimiser sgd "
+                       "with --momentum above 0");
+    if (o->local_update)
+        return err_set(e, "--momentum-correction and --local-update cannot be combined: the local step would apply the "
+                          "momentum twice; leave one out");
+    if (o->momentum_masking && x->by_node)
+        return err_set(e,
+                       "--momentum-masking cannot be combined with --algo %s, which adds up the gradients of a node "
+                       "before it selects, so that no rank knows what of its own was delivered; use another algorithm",
+                       x->name);
+    return true;
+}
+
+static bool resolve_data(struct options *o, const struct model_ops *model, struct err *e) {
+    const char *where;
+    if (!o->data[0]) strcpy(o->data, model->reference.data);
+    const struct dataset_ops *data = options_dataset(o->data, &where);
+    if (!data) {
+        char names[OPTION_TEXT_MAX] = "";
+        TABLE_NAMES(datasets, names);
+        return err_set(e, "--data has no \"%.100s\"; there are: %s", o->data, names);
+    }
+    const bool text = data->kind == DATA_TEXT, tokens = model->input == MODEL_TOKENS;
+    if (text == tokens) return true;
+    return err_set(e, "model %s takes %s, but --data %s holds %s: %s", model->name, model_input_names[model->input],
+                   data->name, model_input_names[text ? MODEL_TOKENS : MODEL_IMAGES],
+                   tokens ? "take --data ptb or synthetic-text, or another --model"
+                          : "take --data cifar10 or synthetic, or --model lstm");
+}
+
+static bool resolve_exchange(struct options *o, struct err *e) {
+    return check_clip(o, e) && check_exchange(o, e) && check_average(o, e) && check_correction(o, e);
+}
+
+/* Is there a row that goes with these options? What all refuse for the same reason is refused in their words. */
+static bool check_auto(const struct options *o, struct err *e) {
+    struct density_schedule d = {.target = o->density};
+    struct oktopk_setup oktopk;
+    struct err first = {0};
+    const char *of = NULL;
+    bool same = true;
+    if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &oktopk, e) || !density_parse_warmup(o->density_warmup, &d, e))
+        return false;
+    for (size_t i = 0; exchanges[i]; i++) {
+        struct options with;
+        struct err why = {0};
+        if (options_candidate(o, exchanges[i], NULL, &with, &why)) return true;
+        if (exchange_apart(exchanges[i])) continue; /* not for these options */
+        same &= !of || strcmp(why.text, first.text) == 0;
+        if (!of || exchanges[i]->sparse) first = why, of = exchanges[i]->name;
+    }
+    return same ? err_set(e, "%s", first.text)
+                : err_set(e, "--algo auto finds no algorithm for these options; of %s: %.300s", of, first.text);
+}
+
+static bool resolve(struct options *o, struct err *e) {
+    const struct model_ops *model = options_model(o);
+    struct lr_schedule schedule = {0};
+    if (options_given(o, "steps") && options_given(o, "epochs"))
+        return err_set(e, "--steps and --epochs both set the length of the run; give one of them");
+    return resolve_model(o, model, e) && resolve_data(o, model, e) && resolve_training(o, &model->reference, e) &&
+           lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_output(o, e) &&
+           (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
+}
+
+bool options_resolve(struct options *o, struct err *e) {
+    if (!resolve(o, e)) return false;
+    fill(&o->density, options_model(o)->reference.density); /* one that was given may have been ignored */
+    return true;
+}
+
+bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
+                       struct options *out, struct err *e) {
+    *out = *o;
+    strcpy(out->algo, x->name);
+    if (wire) strcpy(out->wire, wire->name);
+    if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
+    if (x->blind) return err_set(e, "%s does not send the largest entries", x->name);
+    if (!x->conserves) return err_set(e, "%s loses gradient", x->name);
+    out->lenient = true;
+    bool good = options_resolve(out, e);
+    out->lenient = false;
+    if (good && strcmp(out->gtopk_residual, "paper") == 0)
+        return err_set(e, "with --gtopk-residual paper %s loses gradient", x->name);
+    return good;
+}
+
+void options_drop_unused(struct options *o, bool chosen) {
+    struct err ignored = {0};
+    o->lenient = chosen;
+    if (check_exchange(o, &ignored)) check_average(o, &ignored);
+    o->lenient = false;
+}

@@ -1,0 +1,264 @@
+/* options_table.c: the one table of options. See options.h. */
+#include <math.h>
+
+#include "cli/options/device_option.h"
+#include "cli/options/options.h"
+#include "comm/exchange_options.h"
+#include "nets/optimisers/optimiser.h"
+
+/* And, behind them, their judge. */
+static const char *exchange_name(size_t i) {
+    size_t rows = 0;
+    while (exchanges[rows]) rows++;
+    return i < rows ? exchanges[i]->name : i == rows ? "auto" : NULL;
+}
+static const char *selector_name(size_t i) {
+    return selectors[i] ? selectors[i]->name : NULL;
+}
+static const char *model_name(size_t i) {
+    return models[i] ? models[i]->name : NULL;
+}
+static const char *optimiser_name(size_t i) {
+    return optimisers[i] ? optimisers[i]->name : NULL;
+}
+
+/* Also silences the warning about fields that a row leaves out. */
+#define AT(kept, heading, field) OPTION_AT(struct options, field), .group = heading##_group, .rule = RULE_##kept
+#define NAMES(...)                                                                                                     \
+    (const char *const[]) {                                                                                            \
+        __VA_ARGS__                                                                                                    \
+    }
+#define HUGE_COUNT 1e15
+#define HUGE_STEPS 1e9
+
+static const char exchange_group[] = "Gradient exchange", model_group[] = "Model and data",
+                  training_group[] = "Training", machine_group[] = "Machine", output_group[] = "Output and checkpoints";
+
+static const struct option_row options[] = {
+    {"algo", "NAME", OPTION_NAME, "dense",
+     "how gradients become one sum over the ranks; auto: the fastest on this network, for this model and density: "
+     "predicted, tried at the start, and logged (docs/exchanges.md)",
+     AT(RUN, exchange, algo), .choice = exchange_name},
+    {"select", "NAME", OPTION_NAME, NULL, "which entries leave a rank (default: the algorithm's own)",
+     AT(RUN, exchange, select), .choice = selector_name},
+    {"density", "RHO", OPTION_REAL, NULL,
+     "part of the gradient's entries that each rank selects: k = max(1, floor(RHO n)) (default: 0.001, lstm 0.005)",
+     AT(RUN, exchange, density), .min = 0, .max = 1, .above_min = true},
+    {"density-warmup", "LIST", OPTION_TEXT, "gtopk",
+     "densities of the first epochs, as 0.25,0.0725,0.015,0.004 (which is gtopk); linear:N[:RHO0]: from RHO0 (1) in "
+     "the "
+     "first step down to --density after N (Aji et al. 2019: linear:1000); or none",
+     AT(RUN, exchange, density_warmup)},
+    {"select-scope", "SCOPE", OPTION_NAME, "global",
+     "over what entries compete for k: the whole gradient, or each slice of it for its share of k",
+     AT(RUN, exchange, select_scope), .names = NAMES("global", "layer", NULL)},
+    {"dense-slices", "LIST", OPTION_TEXT, "none",
+     "slices that are exchanged whole beside the sparse rest: beginnings of parts of their names, as bias,bn; 1d (all "
+     "of "
+     "one dimension); small:N (all of fewer than N entries)",
+     AT(RUN, exchange, dense_slices)},
+    {"dense-steps", "N", OPTION_INTEGER, "0", "exchange the whole gradient in the first N steps (Ok-Topk: 512 for VGG)",
+     AT(RUN, exchange, dense_steps), .min = 0, .max = HUGE_COUNT},
+    {"gtopk-residual", "RULE", OPTION_NAME, "conserve",
+     "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
+     "much",
+     AT(RUN, exchange, gtopk_residual), .names = NAMES("conserve", "paper", NULL)},
+    {"wire", "FORMAT", OPTION_NAME, "coo32",
+     "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
+     "given)",
+     AT(RUN, exchange, wire), .choice = wire_name},
+    {"gaussian-adjust", "HOW", OPTION_NAME, "on",
+     "selector gaussian: divide its threshold by 1.02 until more than 3k/4 entries pass it; off: as it is first found",
+     AT(RUN, exchange, gaussian_adjust), .choice = adjust_name},
+    {"tau-prime", "N", OPTION_INTEGER, "32",
+     "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)",
+     AT(RUN, exchange, tau_prime), .min = 1, .max = HUGE_STEPS},
+    {"oktopk-thresholds", "RULE", OPTION_NAME, "guarded",
+     "selector reuse and oktopk, between two exact thresholds: guarded leads them by the counts, to k/2..3k/2; paper "
+     "uses them as they are, whatever passes",
+     AT(RUN, exchange, oktopk_thresholds), .choice = thresholds_name},
+    {"tau", "N", OPTION_INTEGER, "64", "oktopk: steps between new region boundaries", AT(RUN, exchange, tau), .min = 1,
+     .max = HUGE_STEPS},
+    {"oktopk-bucket", "N", OPTION_INTEGER, "4", "oktopk: messages in flight at once while regions are reduced",
+     AT(RUN, exchange, oktopk_bucket), .min = 1, .max = 4096},
+    {"oktopk-off", "LIST", OPTION_TEXT, "none",
+     "oktopk: techniques to leave out, for ablations: regions,rotation,overlap,balance", AT(RUN, exchange, oktopk_off)},
+    {"ranks-per-node", "M", OPTION_INTEGER, NULL,
+     "hitopk, torus2d: take every M consecutive ranks for a node (default: the nodes there are)",
+     AT(RUN, exchange, ranks_per_node), .min = 1, .max = 1e6},
+    {"overlap", "HOW", OPTION_NAME, "none",
+     "layers: select and exchange group by group while backward goes on with earlier layers",
+     AT(RUN, exchange, overlap), .names = NAMES("none", "layers", NULL)},
+    {"overlap-bytes", "B", OPTION_INTEGER, "4194304",
+     "gradient bytes of one group of --overlap layers (at least) and of one allreduce of dense-ovlp",
+     AT(RUN, exchange, overlap_bytes), .min = 4, .max = HUGE_COUNT},
+    {"local-update", NULL, OPTION_FLAG, NULL,
+     "step on the exchanged sum with this rank's part (hitopk: its node's) replaced by the whole fresh gradient "
+     "(Aji et al. 2019)",
+     AT(RUN, exchange, local_update)},
+    {"momentum-correction", NULL, OPTION_FLAG, NULL,
+     "momentum on each rank before the exchange, in place of momentum after it (DGC)",
+     AT(RUN, exchange, momentum_correction)},
+    {"momentum-masking", NULL, OPTION_FLAG, NULL,
+     "with --momentum-correction: what a rank has delivered loses its momentum too (DGC)",
+     AT(RUN, exchange, momentum_masking)},
+    {"fold-lr", NULL, OPTION_FLAG, NULL,
+     "add the learning rate times the gradient to the residual, and step by what arrives (Ok-Topk, Algorithm 2)",
+     AT(RUN, exchange, fold_lr)},
+    {"wire-check", NULL, OPTION_FLAG, NULL,
+     "put a checksum on every message, check what MPI's own collectives bring, and end the run where a bit has changed "
+     "on its way; the same bits as without, more traffic (docs/exchanges.md)",
+     AT(KEPT, exchange, wire_check)},
+    {"average-every", "N", OPTION_INTEGER, NULL,
+     "average the parameters over the ranks every N steps (default: 500 with --local-update, 20 with fedavg)",
+     AT(RUN, exchange, average_every), .min = 1, .max = HUGE_COUNT},
+
+    {"model", "NAME", OPTION_NAME, "resnet20", "the network", AT(RUN, model, model), .choice = model_name},
+    {"data", "NAME[:WHERE]", OPTION_TEXT, NULL,
+     "the dataset; WHERE is its directory or archive (default: $SPARSETRAIN_DATA, else in a clone build/data, "
+     "of an installed program ~/.local/share/sparsetrain), or the size "
+     "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words (default: cifar10, lstm ptb)",
+     AT(RUN, model, data)},
+    {"hidden", "H", OPTION_INTEGER, NULL,
+     "lstm: features of a word and of each layer's state, 200, 650 or 1500 in the literature (default: 1500)",
+     AT(RUN, model, hidden), .min = 1, .max = 65536},
+    {"bptt", "T", OPTION_INTEGER, NULL,
+     "lstm: words of a window, through which gradients go back in time (default: 35)", AT(RUN, model, bptt), .min = 1,
+     .max = 65536},
+    {"dropout", "P", OPTION_REAL, NULL,
+     "lstm: part of the elements dropped from the embedding, between the layers and from the output (default: 0 with "
+     "--hidden below 650, 0.5 below 1500, else 0.65)",
+     AT(RUN, model, dropout), .min = 0, .max = 0.99},
+    {"init-from", "DIR", OPTION_TEXT, NULL,
+     "begin with the parameters and batch-norm statistics of a checkpoint, or of the newest one of a run, of the same "
+     "model; all else is new: step, optimiser, residuals, ranks, options",
+     AT(RUN, model, init_from)},
+    {"no-augment", NULL, OPTION_FLAG, NULL, "train on the images as they are: no random crop, no flip",
+     AT(RUN, model, no_augment)},
+
+    {"epochs", "E", OPTION_REAL, NULL, "length of the run in epochs (default: 140, lstm 40)", AT(RUN, training, epochs),
+     .min = 0, .max = 1e9, .above_min = true},
+    {"steps", "N", OPTION_INTEGER, NULL, "length of the run in steps, instead of --epochs", AT(RUN, training, steps),
+     .min = 1, .max = HUGE_COUNT},
+    {"stop-at", "E", OPTION_REAL, NULL,
+     "stop after the first E epochs of the run, whose schedules stay those of the whole; evaluated and with a "
+     "checkpoint, from which --resume goes on",
+     AT(LOCAL, training, stop_at), .min = 0, .max = 1e9, .above_min = true},
+    {"batch", "B", OPTION_INTEGER, NULL,
+     "images, or streams of text, of each rank that are computed at once (default: 128, lstm 20)",
+     AT(RUN, training, batch), .min = 1, .max = 65536},
+    {"accumulate", "N", OPTION_INTEGER, "1",
+     "each rank's gradient of a step is the mean over N batches, or over N windows of its streams, one after the other "
+     "(gTop-k's ResNet-50: 16 batches of 16)",
+     AT(RUN, training, accumulate), .min = 1, .max = 65536},
+    {"optimiser", "NAME", OPTION_NAME, "sgd", "from the mean gradient to new parameters", AT(RUN, training, optimiser),
+     .choice = optimiser_name},
+    {"lr", "ETA", OPTION_REAL, NULL, "learning rate (default: 0.1, lstm 1; with adam 0.001)", AT(RUN, training, lr),
+     .min = 0, .max = 1e6, .above_min = true},
+    {"lr-schedule", "TEXT", OPTION_TEXT, NULL,
+     "constant; step:E,E,...[:FACTOR]: times FACTOR (0.1) at each epoch E, or at E% of the run; decay:E:FACTOR: times "
+     "FACTOR at every epoch from E on; linear: to 0 at the end (default: step:50%,75%, lstm constant)",
+     AT(RUN, training, lr_schedule)},
+    {"lr-warmup", "E", OPTION_REAL, NULL, "ramp the learning rate from 1/P of it over the first E epochs (default: 4)",
+     AT(RUN, training, lr_warmup), .min = 0, .max = 1e9},
+    {"momentum", "MU", OPTION_REAL, NULL, "of SGD (default: 0.9)", AT(RUN, training, momentum), .min = 0,
+     .max = 0.99999},
+    {"weight-decay", "L", OPTION_REAL, NULL,
+     "added to the mean gradient as L times the parameters (default: 1e-4, lstm 0)", AT(RUN, training, weight_decay),
+     .min = 0, .max = 1},
+    {"beta1", "B", OPTION_REAL, "0.9", "adam: of the mean of gradients", AT(RUN, training, beta1), .min = 0,
+     .max = 0.99999999},
+    {"beta2", "B", OPTION_REAL, "0.999", "adam: of the mean of their squares", AT(RUN, training, beta2), .min = 0,
+     .max = 0.99999999},
+    {"epsilon", "E", OPTION_REAL, "1e-8", "adam: added to the root of that mean", AT(RUN, training, epsilon), .min = 0,
+     .max = 1, .above_min = true},
+    {"clip-norm", "G", OPTION_REAL, NULL,
+     "scale gradients down to this Euclidean norm where they are longer; 0: never (default: 0, lstm 0.25)",
+     AT(RUN, training, clip_norm), .min = 0, .max = 1e9},
+    {"clip-at", "PLACE", OPTION_NAME, "update",
+     "what is clipped: update, the mean gradient after the exchange; local, each rank's own before it, to G sqrt(P) "
+     "(DGC)",
+     AT(RUN, training, clip_at), .names = NAMES("update", "local", NULL)},
+    {"seed", "N", OPTION_INTEGER, "1",
+     "of all that is random: initial parameters, order and augmentation of images, dropout, made-up data",
+     AT(RUN, training, seed), .min = 0, .max = HUGE_COUNT},
+
+    {"device", "NAME", OPTION_NAME, "auto", "where the network runs; auto takes a GPU where one can be used",
+     AT(RUN, machine, device), .choice = device_option_name},
+    {"precision", "NAME", OPTION_NAME, "f32",
+     "in which a GPU computes activations and products (f32-winograd: a faster algorithm that rounds more; tf32: "
+     "10-bit "
+     "mantissas; parameters, gradients and sums stay f32)",
+     AT(RUN, machine, precision), .choice = precision_name},
+    {"threads", "N", OPTION_INTEGER, "1",
+     "threads of the CPU backend on each rank; more ranks are faster than more threads", AT(RUN, machine, threads),
+     .min = 1, .max = 1024},
+    {"timeout", "S", OPTION_REAL, "300",
+     "end the job, naming the rank, when one that the others wait for has given no sign of life for S seconds, or for "
+     "10 S in a checkpoint and while files are opened; 0: wait for ever",
+     AT(KEPT, machine, timeout), .min = 0, .max = 1e9},
+
+    {"out", "DIR", OPTION_TEXT, NULL, "write run.jsonl and checkpoints to DIR; without it nothing is written",
+     AT(LOCAL, output, out)},
+    {"resume", "DIR", OPTION_TEXT, NULL,
+     "go on from the last checkpoint of the run in DIR that is whole (or from the checkpoint DIR itself); its options "
+     "are taken over",
+     AT(LOCAL, output, resume)},
+    {"checkpoint-every", "N", OPTION_INTEGER, NULL, "write a checkpoint every N steps (default: with every evaluation)",
+     AT(KEPT, output, checkpoint_every), .min = 1, .max = HUGE_COUNT},
+    {"keep", "N", OPTION_INTEGER, "2", "how many checkpoints are kept: the newest ones", AT(RUN, output, keep),
+     .min = 1, .max = HUGE_COUNT},
+    {"keep-every", "N", OPTION_INTEGER, NULL, "keep, besides, every checkpoint of a step that is a multiple of N",
+     AT(RUN, output, keep_every), .min = 1, .max = HUGE_COUNT},
+    {"check-replicas", "N", OPTION_INTEGER, "0",
+     "compare the parameters of all ranks, bit for bit, every N steps (0: only at the end)",
+     AT(KEPT, output, check_replicas), .min = 0, .max = HUGE_COUNT},
+    {"eval-every", "E", OPTION_REAL, "1",
+     "evaluate on the test set, or on the validation and test texts, every E epochs (0: only at start and end; never: "
+     "not even then)",
+     AT(RUN, output, eval_every), .min = 0, .max = 1e9, .infinite = "never"},
+    {"audit", "N", OPTION_INTEGER, "0", "log the exact threshold beside the selector's every N steps",
+     AT(KEPT, output, audit), .min = 0, .max = HUGE_COUNT},
+    {"log-slices", "N", OPTION_INTEGER, "0",
+     "log for every slice how much of its gradient is not zero, sent and in the sum, every N steps",
+     AT(KEPT, output, log_slices), .min = 0, .max = HUGE_COUNT},
+    {"log-xi", "N", OPTION_INTEGER, "0",
+     "log every N steps xi of Ok-Topk's Assumption 1: how far the sum is from the k largest of the sum of everything",
+     AT(KEPT, output, log_xi), .min = 0, .max = HUGE_COUNT},
+    {"record", "FILE", OPTION_TEXT, NULL,
+     "write the gradients of all ranks to FILE, for sparsetrain bench --pattern real:FILE", AT(LOCAL, output, record)},
+    {"record-what", "WHAT", OPTION_NAME, "gradients",
+     "what --record writes: whole gradients, or the entries that every rank selected (topka, topkdsa, gaussiank), for "
+     "sparsetrain fit and bench --pattern selected:FILE",
+     AT(KEPT, output, record_what), .names = NAMES("gradients", "selected", NULL)},
+    {"record-every", "N", OPTION_INTEGER, "1", "of every N-th step", AT(KEPT, output, record_every), .min = 1,
+     .max = HUGE_COUNT},
+    {"trace", "FILE", OPTION_TEXT, NULL,
+     "write a Chrome trace (chrome://tracing, Perfetto) of the phases of every rank to FILE", AT(LOCAL, output, trace)},
+    {"progress", "HOW", OPTION_NAME, "auto", "a bar on a terminal, lines elsewhere, or none",
+     AT(LOCAL, output, progress), .names = NAMES("auto", "bar", "lines", "none", NULL)},
+    {"dry-run", NULL, OPTION_FLAG, NULL,
+     "check everything, say what would run and what it takes (traffic, memory, disk), and end without training or "
+     "writing",
+     AT(LOCAL, output, dry_run)},
+    {"quiet", NULL, OPTION_FLAG, NULL, "print nothing but errors", AT(LOCAL, output, quiet)},
+};
+
+const struct option_table train_options = {.row = options, .rows = sizeof options / sizeof *options};
+
+const struct option_table config_options = {
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .call = "sparsetrain config",
+    .about =
+        "Prints what train would be set to by these options of its own, one name=value a line, and starts nothing: "
+        "first "
+        "what the run computes with, then, behind an empty line, how it is watched and where its files go, and behind "
+        "another one the names of options that were given and have no effect. Options that mean nothing together end "
+        "it "
+        "with status 2 and one line, as they would end train, and so does an --out in which a run is under way. What a "
+        "run "
+        "would be resumed from (--resume) is not looked at.",
+};
+
+_Static_assert(sizeof options / sizeof *options <= OPTION_ROWS_MAX, "struct options.given is too short");

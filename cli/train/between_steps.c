@@ -1,0 +1,106 @@
+/* between_steps.c: see between_steps.h. */
+#include "cli/train/between_steps.h"
+
+#include <math.h>
+
+#include "cli/checkpoint/checkpoint.h"
+#include "cli/train/finite.h"
+
+/* `beside`: one that the run has only because it stops here: what it goes on with later must not know. */
+static void evaluate(struct run *r, bool beside) {
+    double begin = clock_now();
+    run_evaluate(r, beside, &r->last);
+    log_eval(r, &r->last, clock_now() - begin);
+    if (r->step == 0) r->log.start = r->last;
+}
+
+/* The first step at or after the next multiple of --eval-every epochs behind so many steps; the end where there is
+ * none. Beyond it: never. */
+static size_t evaluation_after(const struct run *r, size_t steps) {
+    double every = r->options.eval_every;
+    if (!run_evaluates(r)) return SIZE_MAX;
+    if (every <= 0) return r->steps;
+    double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, steps) / every + 1e-9) + 1;
+    double step = ceil(multiple * every * per_epoch - 1e-6);
+    return step < (double)r->steps ? (size_t)step : r->steps;
+}
+
+static size_t next_evaluation(const struct run *r) {
+    return evaluation_after(r, r->step);
+}
+
+/* The multiples of --eval-every between here and the stop, of which several may fall on one step, and the stop. */
+size_t run_evaluations_left(const struct run *r) {
+    double every = r->options.eval_every, steps = (double)(r->stop - r->step);
+    if (!run_evaluates(r) || r->step == r->stop) return 0;
+    if (every <= 0) return 1;
+    double count = ceil(run_epoch(r, r->stop) / every - 1e-6) - floor(run_epoch(r, r->step) / every + 1e-9);
+    return (size_t)fmin(fmax(count, 1), steps);
+}
+
+/* What is left where something failed, as part of a line. */
+static void kept_text(const struct run *r, char *text, size_t size) {
+    if (r->saved.last == SIZE_MAX)
+        snprintf(text, size, r->options.out[0] ? "; there is no checkpoint yet" : "");
+    else
+        snprintf(text, size, "; the last complete checkpoint, of step %zu, is kept", r->saved.last);
+}
+
+/* One that fails is followed by the next that is due; where there is none, the run has failed. */
+static void checkpoint(struct run *r, bool last) {
+    struct err e = {0};
+    char kept[96];
+    if (checkpoint_write(r, &e)) return;
+    kept_text(r, kept, sizeof kept);
+    if (last)
+        err_with(&r->trouble, err_status(&e), "%s", e.text);
+    else
+        log_warn(r, "%s%s; the run goes on, and writes the next one when it is due", e.text, kept);
+}
+
+void between_steps(struct run *r, bool stop) {
+    check_update(r, r->step);
+    bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
+    bool last = r->step == r->stop, due_now = r->step == r->eval_next || (last && run_evaluates(r));
+    bool evaluated = due_now && !stopped;
+    if (evaluated) evaluate(r, r->step != r->eval_next);
+    if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
+    if (run_due(r, r->options.check_replicas)) run_check_replicas(r);
+    bool wanted = r->options.checkpoint_every > 0 ? run_due(r, r->options.checkpoint_every) : evaluated;
+    if (r->options.out[0] && (wanted || stop || last) && r->saved.last != r->step) checkpoint(r, stop || last);
+    phases_restart(&r->phases);
+}
+
+bool comes_between(const struct run *r) {
+    size_t next = r->step + 1;
+    int64_t c = r->options.checkpoint_every, check = r->options.check_replicas;
+    return next == r->stop || next == r->eval_next || (c > 0 && (int64_t)next % c == 0) ||
+           (check > 0 && (int64_t)next % check == 0);
+}
+
+/* The log lacks the evaluation of the checkpoint that the run resumes from, where one was due: a signal or a full disk
+ * came before it. */
+static bool evaluation_missing(const struct run *r) {
+    const struct log *l = &r->log;
+    return run_evaluates(r) && r->step > 0 && !l->made && !l->evaluated && evaluation_after(r, r->step - 1) == r->step;
+}
+
+/* A run that goes on in another directory, and only as far as it has come already, has no checkpoint there yet. */
+static bool leaves_none(const struct run *r) {
+    return r->options.out[0] && r->step > 0 && r->step == r->stop && r->saved.last != r->step;
+}
+
+void before_steps(struct run *r) {
+    const bool missing = evaluation_missing(r);
+    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing)) evaluate(r, r->step > 0 && !missing);
+    r->eval_next = next_evaluation(r);
+    if (leaves_none(r)) checkpoint(r, true);
+    phases_restart(&r->phases);
+}
+
+bool after_steps(const struct run *r, struct err *e) {
+    char kept[96];
+    if (!r->trouble.text[0]) return true;
+    kept_text(r, kept, sizeof kept);
+    return err_with(e, err_status(&r->trouble), "%.900s%s", r->trouble.text, kept);
+}

@@ -1,0 +1,136 @@
+/* evaluate.c: the test set, or validation and test texts, sharded over all ranks. Published code tests rank 0's replica
+ * with rank 0's batch-norm statistics; here the statistics are averaged over the ranks first. A running mean is linear
+ * in what it has seen, so averaging the running means is the running mean of the averages: putting the average back
+ * changes nothing but rounding. Where the replicas drift apart, what is tested is the average of their parameters;
+ * training goes on with each rank's own. */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "cli/train/run.h"
+#include "cli/train/watching.h"
+
+/* Do all ranks hold the same bits? */
+static bool same_everywhere(struct comm *c, const float *value, size_t n) {
+    uint64_t low = hash64(0, value, n * sizeof *value), high = low;
+    comm_allreduce_u64(c, &low, 1, COMM_MIN);
+    comm_allreduce_u64(c, &high, 1, COMM_MAX);
+    return low == high;
+}
+
+static float *statistics(const struct run *r) {
+    const struct arena *a = &r->model.net->arena;
+    return device_copy_to_host(a->device, a->state, a->n_state, "the batch-norm statistics");
+}
+
+static void put_statistics(struct run *r, const float *state) {
+    const struct arena *a = &r->model.net->arena;
+    a->device->to_device(a->state, state, a->n_state * sizeof *state);
+}
+
+/* What is an average already stays as it is, to the bit: so a checkpoint that was written after an evaluation gives
+ * that evaluation again. */
+static void average_state(struct run *r) {
+    const size_t n = r->model.net->arena.n_state;
+    if (r->comm->size == 1 || n == 0) return;
+    float *state = statistics(r);
+    if (!same_everywhere(r->comm, state, n)) {
+        comm_allreduce_f32(r->comm, state, n, COMM_SUM);
+        for (size_t i = 0; i < n; i++) state[i] /= (float)r->comm->size;
+        put_statistics(r, state);
+    }
+    mem_free(state);
+}
+
+/* Sums over the rows that this rank evaluates, and then over all ranks: loss, correct, rows. */
+struct sums {
+    double value[3];
+};
+
+static void add(struct sums *s, const struct net_result *result) {
+    s->value[0] += result->loss;
+    s->value[1] += result->correct;
+    s->value[2] += result->count;
+}
+
+static struct sums evaluate_images(struct run *r) {
+    const struct net_setup *s = &r->model.net->setup;
+    size_t batch = (size_t)s->batch, image = (size_t)s->channels * (size_t)s->height * (size_t)s->width, from, to;
+    float *x = mem_pinned_alloc(batch * image, sizeof *x, "a test batch");
+    int32_t *y = mem_pinned_alloc(batch, sizeof *y, "the labels of a test batch");
+    struct sums sums = {{0, 0, 0}};
+    loader_share(r->data.set.test.count, r->comm->rank, r->comm->size, &from, &to);
+    log_evaluation_begin(r, (to - from + batch - 1) / batch);
+    for (; from < to; from += batch) {
+        int valid = (int)(to - from < batch ? to - from : batch);
+        struct net_result result;
+        loader_fill_test(&r->data.set, from, valid, s->batch, x, y);
+        net_evaluate(r->model.net, x, y, valid, &result);
+        add(&sums, &result);
+        log_evaluation_unit(r);
+        beat();
+    }
+    mem_pinned_free(x);
+    mem_pinned_free(y);
+    return sums;
+}
+
+static size_t windows_of(const struct run *r, const struct text_set *text) {
+    return text_eval_windows(text->count, r->data.streams, r->model.net->setup.sequence);
+}
+
+/* Every word but the first, once; the states go on from window to window within a stream. */
+static struct sums evaluate_text(struct run *r, const struct text_set *text) {
+    const struct net_setup *s = &r->model.net->setup;
+    size_t rows = (size_t)net_rows(s), windows = windows_of(r, text);
+    int32_t *token = mem_pinned_alloc(rows, sizeof *token, "a window of a text");
+    int32_t *y = mem_pinned_alloc(rows, sizeof *y, "a window of a text");
+    struct sums sums = {{0, 0, 0}};
+    net_carry_reset(r->model.net);
+    for (size_t window = 0; window < windows; window++) {
+        struct net_result result;
+        int valid =
+            text_eval_fill(text, r->data.first_stream, r->data.streams, s->batch, s->sequence, window, token, y);
+        if (valid == 0) break;
+        net_evaluate_tokens(r->model.net, token, y, valid, &result);
+        add(&sums, &result);
+        log_evaluation_unit(r);
+        beat();
+    }
+    mem_pinned_free(token);
+    mem_pinned_free(y);
+    return sums;
+}
+
+static void score_images(struct run *r, struct scores *scores) {
+    struct sums test = evaluate_images(r);
+    comm_allreduce_f64(r->comm, test.value, 3, COMM_SUM);
+    *scores =
+        (struct scores){.test_loss = test.value[0] / test.value[2], .test_accuracy = test.value[1] / test.value[2]};
+}
+
+/* The streams that are being trained on go on afterwards where they were. */
+static void score_text(struct run *r, struct scores *scores) {
+    const struct arena *a = &r->model.net->arena;
+    float *carry = device_copy_to_host(a->device, a->carry, a->n_carry, "the states of the streams");
+    log_evaluation_begin(r, windows_of(r, &r->data.set.valid_text) + windows_of(r, &r->data.set.test_text));
+    struct sums valid = evaluate_text(r, &r->data.set.valid_text), test = evaluate_text(r, &r->data.set.test_text);
+    a->device->to_device(a->carry, carry, a->n_carry * sizeof *carry);
+    mem_free(carry);
+    comm_allreduce_f64(r->comm, valid.value, 3, COMM_SUM);
+    comm_allreduce_f64(r->comm, test.value, 3, COMM_SUM);
+    *scores = (struct scores){.test_loss = test.value[0] / test.value[2],
+                              .test_accuracy = test.value[1] / test.value[2],
+                              .valid_loss = valid.value[0] / valid.value[2]};
+}
+
+void run_evaluate(struct run *r, bool keep, struct scores *scores) {
+    watching_enter(r, ACTIVITY_EVALUATION, r->step);
+    float *own = run_average_begin(r), *state = keep ? statistics(r) : NULL;
+    average_state(r);
+    if (r->data.text)
+        score_text(r, scores);
+    else
+        score_images(r, scores);
+    run_average_end(r, own);
+    if (state) put_statistics(r, state);
+    mem_free(state);
+}

@@ -1,0 +1,16 @@
+/* finite.h: a run in which a number has become NaN or infinite ends at once (EXIT_NUMERIC), naming step, rank and,
+ * where that can be told, the layer. */
+#ifndef ST_CLI_FINITE_H
+#define ST_CLI_FINITE_H
+
+#include "cli/train/run.h"
+
+/* In the step under way. index: of the gradient's or the parameters' entry; r->model.n: unknown. */
+_Noreturn void not_finite(const struct run *r, const char *what, size_t index);
+/* The loss is not. When that is so the gradient often tells where; without a trace there, the loss alone is named. */
+_Noreturn void loss_not_finite(const struct run *r);
+/* Are the parameters, after the update that was given to the device last, in this step? A device is asked when it had
+ * to be waited for anyway. */
+void check_update(struct run *r, size_t step);
+
+#endif

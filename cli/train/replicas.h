@@ -1,0 +1,35 @@
+/* replicas.h: what ranks hold alike, looked at: the parameters, and the optimiser's state that steps them. Where the
+ * replicas drift apart (fedavg, --local-update) that is the parameters right after an average of them, or, where only
+ * nodes drift, both among the ranks of a node.
+ *
+ *        struct replica m;
+ *        replica_open(&m, r);
+ *        replicas_compare(r, &m, "");   // m.hash: what a checkpoint keeps, and --resume holds against what it has read
+ *        replica_close(&m);
+ */
+#ifndef ST_CLI_REPLICAS_H
+#define ST_CLI_REPLICAS_H
+
+#include "cli/train/run.h"
+
+/* Of this rank, in host memory: where they lie, or copies; and their hashes. */
+struct replica {
+    const float *param, *moments; /* [r->model.n], [r->model.optimiser.n_state] */
+    float *copies[2];
+    struct replica_hash hash;
+};
+
+/* param: [n], moments: [n_state], host memory. */
+struct replica_hash replica_hash_of(const float *param, size_t n, const float *moments, size_t n_state);
+
+void replica_open(struct replica *m, const struct run *r);
+void replica_close(struct replica *m);
+
+/* Collective, once a step at most. Where ranks differ that must not the job ends (EXIT_SYSTEM), naming step and ranks;
+ * `then` is added to that line. */
+void replicas_compare(struct run *r, const struct replica *m, const char *then);
+
+/* What was read from a checkpoint, on this rank, must be what was written. from: the checkpoint's name. */
+bool replica_is(const struct run *r, const struct replica_hash *written, const char *from, struct err *e);
+
+#endif

@@ -1,0 +1,455 @@
+/* run.c: opening and closing a run. Everything that a user can get wrong is found here, before the first step and
+ * before anything is written; each stage ends with an agreement of all ranks, so that one line is printed and nobody
+ * waits for a rank that has left. */
+#include "cli/train/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/out_file.h"
+#include "base/table.h"
+#include "cli/checkpoint/checkpoint.h"
+#include "cli/checkpoint/checkpoint_model.h"
+#include "cli/checkpoint/vocabulary_file.h"
+#include "cli/network/auto.h"
+#include "cli/options/device_option.h"
+#include "cli/train/dry_run.h"
+#include "cli/train/observers.h"
+#include "cli/train/report.h"
+#include "cli/train/watching.h"
+#include "cli/version.h"
+
+double run_epoch(const struct run *r, size_t steps) {
+    const double batches = (double)steps * (double)r->options.accumulate;
+    if (r->data.text) return batches / (double)r->data.windows;
+    return batches * (double)r->options.batch * r->comm->size / (double)r->data.set.train.count;
+}
+
+bool run_due(const struct run *r, int64_t every) {
+    return every > 0 && (int64_t)r->step % every == 0;
+}
+
+const char *run_sample(const struct run *r) {
+    return r->data.text ? "word" : "image";
+}
+
+/* The first line in which two lists of options differ. */
+static void name_difference(const char *mine, const char *first, int rank, struct err *e) {
+    while (*mine && *first) {
+        size_t a = strcspn(mine, "\n"), b = strcspn(first, "\n");
+        if (a != b || memcmp(mine, first, a) != 0) break;
+        mine += a + (mine[a] == '\n');
+        first += b + (first[b] == '\n');
+    }
+    err_set(e,
+            "the ranks were started differently: rank 0 has %.*s where rank %d has %.*s; start all of them with the "
+            "same program and "
+            "options",
+            *first ? (int)strcspn(first, "\n") : 7, *first ? first : "nothing", rank,
+            *mine ? (int)strcspn(mine, "\n") : 7, *mine ? mine : "nothing");
+}
+
+/* Mixed versions, mixed options, a mixed environment: every rank compares itself with rank 0. */
+static bool same_everywhere(const struct options *o, struct comm *c, struct err *e) {
+    char *kept = options_kept(o), *local = options_text(o, RULE_LOCAL);
+    char *mine = mem_printf("version=%s\ncommit=%s\n%s%s", version_number(), version_commit(), kept, local);
+    uint64_t bytes = strlen(mine) + 1;
+    comm_bcast(c, 0, &bytes, sizeof bytes);
+    char *first = mem_zalloc(bytes, 1, "the options of rank 0");
+    if (c->rank == 0) memcpy(first, mine, bytes);
+    comm_bcast(c, 0, first, bytes);
+    if (strcmp(mine, first) != 0) name_difference(mine, first, c->rank, e);
+    mem_free(kept);
+    mem_free(local);
+    mem_free(mine);
+    mem_free(first);
+    return !comm_agree(c, e);
+}
+
+/* What a checkpoint asks for, who wants to do harm may have written: memory that is not there is not touched. */
+static bool can_be_had(double bytes, const char *what, const struct checkpoint *from, struct err *e) {
+    const double there = (double)mem_available();
+    char need[32], free[32];
+    if (!from->options || there <= 0 || bytes <= there) return true;
+    human_bytes(need, sizeof need, bytes);
+    human_bytes(free, sizeof free, there);
+    return err_set(e, "the options of the checkpoint %s/model.ckpt ask for %s for %s, and %s can be had", from->path,
+                   need, what, free);
+}
+
+/* The dataset once per node: one rank reads it into memory that the node's ranks share. */
+static bool open_data(struct run *r, const struct checkpoint *from, struct err *e) {
+    const char *where;
+    const struct dataset_ops *ops = options_dataset(r->options.data, &where);
+    dataset_find(ops, where, (uint64_t)r->options.seed, &r->data.set, e);
+    if (comm_agree(r->comm, e)) return false;
+    uint64_t bytes = r->data.set.bytes;
+    comm_allreduce_u64(r->comm, &bytes, 1, COMM_MAX);
+    can_be_had((double)bytes, "the dataset", from, e);
+    if (comm_agree(r->comm, e)) return false;
+    comm_shared_open(r->comm, bytes, &r->data.memory);
+    r->data.set.bytes = bytes;
+    if (r->data.memory.filler) dataset_load(&r->data.set, r->data.memory.memory, e);
+    if (comm_agree(r->comm, e)) return false;
+    comm_shared_ready(r->comm, &r->data.memory);
+    dataset_attach(&r->data.set, r->data.memory.memory);
+    r->data.text = ops->kind == DATA_TEXT;
+    r->data.checksum = dataset_checksum(&r->data.set);
+    uint64_t low = r->data.checksum, high = low;
+    comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
+    comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
+    if (low != high) err_set(e, "the nodes hold different data for --data %s: their checksums differ", r->options.data);
+    return !comm_agree(r->comm, e);
+}
+
+/* The texts of an evaluation must be long enough for one prediction. */
+static bool check_texts(const struct run *r, struct err *e) {
+    const size_t valid = r->data.set.valid_text.count, test = r->data.set.test_text.count;
+    if (valid >= 2 && test >= 2) return true;
+    return err_set(e,
+                   "--data %s has one word to %s: an evaluation predicts each word from those before it and needs 2 "
+                   "at least, ends of lines among them; take a longer text",
+                   r->options.data, valid < 2 ? "validate on" : "test on");
+}
+
+/* A text must also be long enough for one window of every stream. */
+static bool plan_windows(struct run *r, struct err *e) {
+    const struct options *o = &r->options;
+    if (!check_texts(r, e)) return false;
+    const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.set.train_text.count;
+    r->data.streams = streams;
+    r->data.first_stream = (size_t)o->batch * (size_t)r->comm->rank;
+    r->data.windows = text_windows(words, streams, (int)o->bptt);
+    if (r->data.windows > 0 && r->data.windows < (size_t)o->accumulate)
+        return err_set(
+            e,
+            "--accumulate %lld is more than the %zu windows that --batch %lld streams on %d rank%s with --bptt "
+            "%lld read in an epoch; use a smaller one",
+            (long long)o->accumulate, r->data.windows, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "",
+            (long long)o->bptt);
+    if (r->data.windows > 0) return true;
+    return err_set(
+        e,
+        "--data %s has %zu words to train on; --batch %lld streams on %d rank%s with --bptt %lld need at least "
+        "%zu; use a smaller --batch or --bptt",
+        o->data, words, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", (long long)o->bptt,
+        text_least(streams, (int)o->bptt));
+}
+
+/* The steps that so many epochs take. */
+static size_t steps_of(double epochs, double per_epoch) {
+    return (size_t)ceil(epochs * per_epoch - 1e-9);
+}
+
+/* --stop-at, of a run of so many epochs. */
+static bool plan_stop(struct run *r, double epochs, double per_epoch, struct err *e) {
+    const double at = r->options.stop_at;
+    r->stop = isnan(at) ? r->steps : steps_of(at, per_epoch);
+    if (isnan(at) || r->stop <= r->steps) return true;
+    return err_set(e, "--stop-at %g is beyond the end of the run, which has %.6g epochs; leave it out, or give more %s",
+                   at, epochs, r->options.steps > 0 ? "--steps" : "--epochs");
+}
+
+/* No image comes twice in a step. */
+static bool plan_images(const struct run *r, struct err *e) {
+    const struct options *o = &r->options;
+    const size_t images = (size_t)o->batch * (size_t)o->accumulate * (size_t)r->comm->size,
+                 there = r->data.set.train.count;
+    if (images <= there) return true;
+    if (o->accumulate == 1)
+        return err_set(e, "--batch %lld on %d rank%s is more than the %zu training images; use a smaller --batch",
+                       (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", there);
+    return err_set(e,
+                   "--batch %lld, --accumulate %lld times, on %d rank%s is more than the %zu training images; use a "
+                   "smaller --accumulate or --batch",
+                   (long long)o->batch, (long long)o->accumulate, r->comm->size, r->comm->size > 1 ? "s" : "", there);
+}
+
+static bool plan_length(struct run *r, struct err *e) {
+    struct options *o = &r->options;
+    if (r->data.text && !plan_windows(r, e)) return false;
+    if (!r->data.text && !plan_images(r, e)) return false;
+    const double images = (double)o->batch * (double)o->accumulate * r->comm->size; /* a step */
+    double per_epoch =
+        r->data.text ? (double)r->data.windows / (double)o->accumulate : (double)r->data.set.train.count / images;
+    r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
+    double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
+    r->model.lr.base = o->lr;
+    r->model.lr.warmup = o->lr_warmup;
+    return plan_stop(r, epochs, per_epoch, e) && lr_parse(o->lr_schedule, epochs, &r->model.lr, e);
+}
+
+/* Every rank drops elements of its own. */
+static uint64_t dropout_seed(const struct run *r) {
+    const uint64_t words[2] = {(uint64_t)r->options.seed, (uint64_t)r->comm->rank};
+    return hash64(0, words, sizeof words);
+}
+
+/* Asked before there is memory for the net. */
+static bool net_fits(const struct net_size *s, const struct device_ops *device, const struct checkpoint *from,
+                     struct err *e) {
+    if (from->options && from->use == &checkpoint_resume && !checkpoint_is_of(from, s, e)) return false;
+    const double floats = 2 * (double)s->n + (double)s->n_state + (double)s->n_carry + (double)s->activations;
+    return !device_is_host(device) || can_be_had(floats * sizeof(float), "the network", from, e);
+}
+
+static bool open_net(struct run *r, const struct device_ops *device, const struct checkpoint *from, struct err *e) {
+    const struct options *o = &r->options;
+    const struct net_setup setup = {.batch = (int)o->batch,
+                                    .channels = r->data.set.channels,
+                                    .height = r->data.set.height,
+                                    .width = r->data.set.width,
+                                    .classes = r->data.set.classes,
+                                    .threads = (int)o->threads,
+                                    .seed = (uint64_t)o->seed,
+                                    .device = device,
+                                    .precision = options_precision(o),
+                                    .sequence = r->data.text ? (int)o->bptt : 0,
+                                    .hidden = r->data.text ? (int)o->hidden : 0,
+                                    .dropout = r->data.text ? o->dropout : 0,
+                                    .dropout_seed = dropout_seed(r),
+                                    .accumulate = (int)o->accumulate};
+    struct net_size size;
+    if (net_measure(options_model(o), &setup, &size, e)) net_fits(&size, device, from, e);
+    if (comm_agree(r->comm, e)) return false;
+    r->model.net = net_open(options_model(o), &setup, e);
+    if (comm_agree(r->comm, e)) return false;
+    r->model.n = r->model.net->arena.n;
+    return true;
+}
+
+static void open_optimiser(struct run *r, const struct device_ops *device) {
+    const struct options *o = &r->options;
+    const struct optimiser_ops *ops;
+    TABLE_FIND(optimisers, o->optimiser, ops);
+    const struct optimiser_setup opt = {.momentum = o->momentum,
+                                        .gradient_has_momentum = o->momentum_correction,
+                                        .weight_decay = o->weight_decay,
+                                        .beta1 = o->beta1,
+                                        .beta2 = o->beta2,
+                                        .epsilon = o->epsilon};
+    optimiser_open(&r->model.optimiser, ops, r->model.n, device, &opt);
+}
+
+static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
+    const struct options *o = &r->options;
+    if (o->ranks_per_node > 0 && r->comm->size % o->ranks_per_node != 0)
+        return err_set(e, "--ranks-per-node %lld does not divide the %d rank%s of this job; take a divisor of it",
+                       (long long)o->ranks_per_node, r->comm->size, r->comm->size > 1 ? "s" : "");
+    if (o->ranks_per_node > 0 && !comm_set_ranks_per_node(r->comm, (int)o->ranks_per_node, e)) return false;
+    if (options_auto(o) && !auto_choose(r, device, e)) return false;
+    if (!run_open_exchange(r, device, e)) return false;
+    observers_open(r);
+    return true;
+}
+
+/* The initial parameters are a function of the seed, but through libm: rank 0's are everybody's. */
+static void share_parameters(struct run *r) {
+    const struct arena *a = &r->model.net->arena;
+    float *param = device_copy_to_host(a->device, a->param, r->model.n, "the parameters");
+    comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
+    a->device->to_device(a->param, param, r->model.n * sizeof *param);
+    mem_free(param);
+}
+
+/* Parameters and running statistics of another run; share_parameters for a run that begins with them. */
+static bool take_parameters(struct run *r, struct err *e) {
+    struct checkpoint_model m;
+    if (!checkpoint_model_open_all(&m, r->comm, &checkpoint_init, r->options.init_from, e)) return false;
+    checkpoint_model_put(&m, r->model.net, e);
+    r->job.origin = (struct origin){.run_id = m.position.run_id, .step = m.position.step};
+    memcpy(r->job.origin.path, m.at.path, sizeof r->job.origin.path);
+    checkpoint_model_close(&m);
+    return !comm_agree(r->comm, e);
+}
+
+static void draw_id(struct run *r) {
+    double now = clock_now();
+    FILE *f = fopen("/dev/urandom", "rb");
+    if (!f || fread(&r->job.id, sizeof r->job.id, 1, f) != 1) r->job.id = hash64(0, &now, sizeof now);
+    if (f) fclose(f);
+    comm_bcast(r->comm, 0, &r->job.id, sizeof r->job.id);
+}
+
+static void open_loader(struct run *r) {
+    const struct loader_setup setup = {.data = &r->data.set,
+                                       .batch = (int)r->options.batch,
+                                       .rank = r->comm->rank,
+                                       .size = r->comm->size,
+                                       .seed = (uint64_t)r->options.seed,
+                                       .first_step = r->step,
+                                       .augment = !r->options.no_augment,
+                                       .bytes = net_takes_bytes(r->model.net),
+                                       .sequence = r->model.net->setup.sequence,
+                                       .accumulate = (int)r->options.accumulate};
+    r->data.loader = loader_open(&setup);
+}
+
+/* A resumed run goes on in its own directory unless another one is named. */
+static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
+    struct options *o = &r->options;
+    if (!o->resume[0]) return run_dir_fits(r, NULL, e);
+    if (options_given(o, "init-from"))
+        return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
+    if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
+    if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
+    if (!run_dir_reserve(r, from, e) || !checkpoint_find(r->comm, from, e) || !run_dir_fits(r, from, e)) return false;
+    options_resume(o, from->options, e);
+    return !comm_agree(r->comm, e);
+}
+
+static bool write_vocabulary(struct run *r, struct err *e) {
+    if (r->data.text && r->options.out[0] && r->comm->rank == 0)
+        vocabulary_write(&r->data.set.vocabulary, r->options.out, e);
+    return !comm_agree(r->comm, e);
+}
+
+/* The files besides the log that a run may leave. */
+static bool open_extras(struct run *r, struct err *e) {
+    if (!observers_open_file(r, e)) return false;
+    if (r->options.trace[0] && !trace_file_open(&r->trace, r->comm, r->options.trace, e)) return false;
+    phases_reset(&r->hidden_phases);
+    r->phases.trace = trace_file_thread(&r->trace, 0);
+    r->hidden_phases.trace = trace_file_thread(&r->trace, 1);
+    return true;
+}
+
+bool run_write_trace(struct run *r, struct err *e) {
+    struct err note = {0};
+    r->phases.trace = r->hidden_phases.trace = NULL;
+    if (!r->options.trace[0]) return true;
+    if (!trace_file_write(&r->trace, &note, e)) return false;
+    if (note.text[0]) log_say(r, "%s", note.text);
+    return true;
+}
+
+/* Rank 0: could what the user names be written? Asked before the data are read; the files are made later. */
+static bool check_outputs(const struct options *o, struct err *e) {
+    return (!o->record[0] || record_check(o->record, e)) && (!o->trace[0] || out_file_check(o->trace, "--trace", e));
+}
+
+/* What a run leaves. Last the log, of which a resumed run cuts rows: nothing after it can go wrong. */
+static bool open_files(struct run *r, const struct checkpoint *from, struct err *e) {
+    const struct checkpoint *resumed = from->options ? from : NULL;
+    return run_dir_enter(r, resumed, e) && open_extras(r, e) && write_vocabulary(r, e) &&
+           run_dir_turn_back(r, resumed, e) && log_open(r, e);
+}
+
+/* Options, data and length of the run, which say whether there is anything to do. */
+static bool open_plan(struct run *r, struct checkpoint *from, struct err *e) {
+    if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, e)) return false;
+    if (options_resolve(&r->options, e) && r->comm->rank == 0) check_outputs(&r->options, e);
+    if (comm_agree(r->comm, e)) return false;
+    if (r->options.wire_check) comm_set_wire_check(r->comm, true);
+    if (!open_data(r, from, e)) return false;
+    plan_length(r, e);
+    if (comm_agree(r->comm, e)) return false;
+    r->job.complete = from->options && run_dir_is_done(r, from);
+    return true;
+}
+
+/* What a checkpoint holds is known when it is in its place: where no run leaves that, an older one takes it. */
+static bool load(struct run *r, struct checkpoint *from, struct err *e) {
+    struct err why = {0};
+    bool damaged;
+    while (!checkpoint_load(r, from, &damaged, &why)) {
+        if (!damaged) *e = why;
+        if (!damaged || !checkpoint_find_older(r->comm, from, &why, e)) return false;
+        why = (struct err){0};
+    }
+    return true;
+}
+
+static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
+    const struct device_ops *device;
+    if (!open_plan(r, from, e)) return false;
+    if (r->job.complete) return true;
+    if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
+    if (!open_net(r, device, from, e)) return false;
+    open_optimiser(r, device);
+    open_exchange(r, device, e);
+    if (comm_agree(r->comm, e)) return false;
+    draw_id(r);
+    share_parameters(r);
+    r->saved.last = SIZE_MAX;
+    if (from->options && !load(r, from, e)) return false;
+    run_dir_close_source(r);
+    if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
+    net_set_step(r->model.net, r->step * (size_t)r->options.accumulate);
+    if (r->step > r->steps)
+        err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
+                r->step, r->steps);
+    else if (r->step > r->stop)
+        err_set(e, "the run has done %zu steps already, more than the %zu of --stop-at %g; give a later one, or none",
+                r->step, r->stop, r->options.stop_at);
+    if (comm_agree(r->comm, e)) return false;
+    if (r->options.dry_run) {
+        open_loader(r);
+        return dry_run_check(r, e);
+    }
+    if (!open_files(r, from, e)) return false;
+    if (from->options) checkpoint_tidy_start(r);
+    open_loader(r);
+    watching_begin(r);
+    return true;
+}
+
+bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err *e) {
+    const struct device_ops *device;
+    r->log.terminal = -1; /* nothing is shown while it goes on */
+    if (!open_data(r, of, e)) return false;
+    if (r->data.text) check_texts(r, e);
+    return !comm_agree(r->comm, e) &&
+           device_option_job("evaluate: ", r->options.device, DEVICE_TRAINS, r->comm, &device, e) &&
+           open_net(r, device, of, e);
+}
+
+bool run_open(struct run *r, const struct options *o, const char *program, struct comm *c, struct err *e) {
+    struct checkpoint from = {.options = NULL};
+    memset(r, 0, sizeof *r);
+    r->options = *o;
+    r->job.program = program;
+    r->comm = c;
+    r->last = r->log.start = (struct scores){NAN, NAN, NAN};
+    c->traffic = TRAFFIC_CONTROL;
+    phases_reset(&r->phases);
+    struct err note = {0};
+    bool good = open_all(r, &from, e);
+    checkpoint_note(&from, &note);
+    checkpoint_close(&from);
+    if (good && note.text[0] && c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", note.text);
+    if (good && (r->job.complete || r->options.dry_run)) run_dir_leave(r, true);
+    if (!good) { /* no half-written file may stay, and no thread that reads what MPI takes back at its end */
+        loader_close(r->data.loader);
+        r->data.loader = NULL;
+        observers_close(r);
+        trace_file_close(&r->trace);
+        log_abandon(r);
+        run_dir_leave(r, true);
+    }
+    return good;
+}
+
+void run_close(struct run *r) {
+    loader_close(r->data.loader);
+    observers_close(r);
+    trace_file_close(&r->trace);
+    log_close(r);
+    run_dir_leave(r, false);
+    run_close_exchange(r);
+    auto_close(r->job.choice);
+    optimiser_close(&r->model.optimiser);
+    net_close(r->model.net);
+    comm_shared_close(r->comm, &r->data.memory);
+}
+
+bool run_evaluates(const struct run *r) {
+    return !isinf(r->options.eval_every);
+}
+
+bool run_is_prefix(const struct run *r) {
+    return r->stop < r->steps;
+}

@@ -1,0 +1,227 @@
+/* oktopk.c: Ok-Topk: Topk(sum over ranks of Topk(acc)) by estimated thresholds, in less than 6k words.
+ *
+ * Idea: [0,n) is cut into P regions with about equal numbers of selected entries. Split and reduce: every rank sends
+ * the entries of each region to its owner, who adds them up. Of the sums those that reach a global threshold stay; they
+ * are evened out over the ranks where one has most of them, and gathered by all. Thresholds and regions change slowly,
+ * so they are found anew only now and then.
+ *
+ * Source: Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning", PPoPP 2022 (arXiv 2201.07598),
+ * Algorithms 1 and 2. The steps are in oktopk_split.c, oktopk_cut.c and oktopk_gather.c.
+ *
+ * Cost per rank: (2P + 2 log2(P)) alpha + 6k (P-1)/P beta at most, and about 4k (P-1)/P where nothing has to be evened
+ * out. Like the paper's, the bound leaves out the gathering of the counts (11 (P-1) words) and takes the regions to be
+ * balanced. extra_words says what a step may need beyond it: for new thresholds and regions, and where entries crowd in
+ * regions that are out of date, or tie at the threshold.
+ * Residual: acc without the entries that were sent and whose index is in u. Conserves: an index that stays is delivered
+ * by every rank that sent it, one that does not by none; so what an owner cuts off has never left its senders.
+ * With a format that rounds, a sender's error stays with it for the entries in u; the owner rounds the sums that it
+ * keeps and takes their errors; of what is its own in u (sum.sent) it counts them back.
+ * Restrictions: none; any P, any selector, any wire format.
+ *
+ * Thresholds: setup.oktopk.thresholds (--oktopk-thresholds), and the selector's rule of the same name for the local
+ * one. REUSE_PAPER is Algorithm 1 to the letter: exact every tau' steps, else the last one, and what passes is sent, be
+ * it more than the bound on words allows (extra_words says by how much). With REUSE_GUARDED, the default,
+ * - the thresholds are led by the counts, to k/2..3k/2, and found anew in the same step where that fails
+ * (oktopk_cut.c, topk/selectors/reuse.c);
+ * - a selection of more than k entries is cut to its k largest;
+ * - of the global thresholds one is taken, or found anew, with which no rank sends or receives more than the bound;
+ * data are evened out then, too, not only at 4 times the mean; where a region got more than 3/2 of the mean, the next
+ * step makes new ones (all from k = 16 P on). Under both, thresholds are found anew when k has changed by more than a
+ * quarter (a density schedule).
+ *
+ * Deviations from the paper, besides:
+ * - the exact global threshold comes from a distributed radix selection instead of gathering all sums at all ranks,
+ * which costs more than the bound. All entries equal to the threshold stay.
+ * - the learning rate is not folded into acc, unless the caller's gradient has it (--fold-lr). A rank that selected
+ *   fewer entries than there are ranks votes for equal regions. Sums have one order, whatever the switches for rotation
+ *   and buckets.
+ * - data are not moved where that would not make the largest share smaller. */
+#include "comm/algorithms/oktopk.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "topk/candidates.h"
+
+static struct oktopk_setup with_paper_values(struct oktopk_setup use) {
+    if (use.period <= 0) use.period = REUSE_PERIOD;
+    if (use.balance_period <= 0) use.balance_period = 64;
+    if (use.bucket <= 0) use.bucket = 4;
+    return use;
+}
+
+static size_t saved_bytes(const struct exchange *x) {
+    return sizeof(struct oktopk_saved) + ((size_t)x->setup.comm->size + 1) * sizeof(uint64_t);
+}
+
+static bool oktopk_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
+    return exchange_saved_block(x, ((struct oktopk *)x->state)->saved, saved_bytes(x), piece, memory, bytes);
+}
+
+/* All ranks take the same turns, go by the same threshold and know whose region is where. */
+static bool oktopk_check(const struct exchange *x, uint64_t *alike, struct err *e) {
+    const struct oktopk *t = x->state;
+    const struct oktopk_saved *saved = t->saved;
+    const size_t P = (size_t)x->setup.comm->size;
+    if (saved->step > STEPS_MAX || saved->k > x->setup.k_max || saved->uses > (uint64_t)t->use.period ||
+        saved->stale > 1)
+        return err_set(e, "oktopk's counters are none of its own");
+    if (!track_possible(&saved->track) || (saved->k == 0 && saved->track.key != 0))
+        return err_set(e, "oktopk's threshold is none");
+    bool ascending = saved->bound[0] == 0 && saved->bound[P] == x->setup.n;
+    for (size_t r = 0; r < P; r++) ascending &= saved->bound[r] <= saved->bound[r + 1];
+    if (!ascending) return err_set(e, "oktopk's regions do not follow one another");
+    *alike = hash64(*alike, saved, saved_bytes(x));
+    return true;
+}
+
+static void open_vectors(struct exchange *x, size_t cap, size_t most) {
+    struct oktopk *t = x->state;
+    bool rounds = x->setup.wire->rounds;
+    size_t P = (size_t)x->setup.comm->size;
+    sparse_open(&t->local, cap);
+    sparse_open(&t->delivered, cap);
+    sparse_open(&t->error, rounds ? cap : 0);
+    sparse_open(&t->kept_error, rounds ? cap : 0);
+    sparse_open(&t->owner_error, rounds ? most : 0);
+    for (int i = 0; i < 2; i++) sparse_open(&t->reduced[i], most);
+    sparse_open(&t->slice, most / P + 1);
+    sparse_open(&t->u, most);
+    if (rounds && x->setup.wants_sent) own_part_open(&t->mine, most);
+    t->at = mem_alloc(P + 1, sizeof *t->at, "places of regions");
+}
+
+static void open_messages(struct exchange *x, size_t cap, size_t most) {
+    struct oktopk *t = x->state;
+    const struct wire_ops *w = x->setup.wire;
+    int P = x->setup.comm->size, both = P / 2 < t->use.bucket ? P : 2 * t->use.bucket;
+    t->slots = both < P ? both : P;
+    t->slot_bytes = wire_capacity(w, cap);
+    t->inbox = mem_alloc((size_t)t->slots, t->slot_bytes, "received entries");
+    if (!w->in_place) {
+        t->buffer = mem_alloc((size_t)t->slots, sizeof *t->buffer, "received entries");
+        for (int i = 0; i < t->slots; i++) sparse_open(&t->buffer[i], cap);
+    }
+    t->part = mem_alloc((size_t)t->slots + 1, sizeof *t->part, "views of messages");
+    t->scratch = mem_alloc(1, sparse_sum_scratch((size_t)t->slots + 1), "scratch of a sparse sum");
+    size_t gather = regions_room(w, most, P), split = regions_room(w, cap, P);
+    outbox_open(&t->outbox, (split > gather ? split : gather) + wire_capacity(w, most / (size_t)P + 1));
+    t->gathered = mem_alloc(1, gather, "the messages of all ranks");
+    t->gathered_size = gather;
+    t->receive = mem_alloc((size_t)P, sizeof *t->receive, "receives under way");
+    t->send = mem_alloc((size_t)P, sizeof *t->send, "sends under way");
+}
+
+static void oktopk_open(struct exchange *x) {
+    struct oktopk *t = x->state = mem_zalloc(1, sizeof *t, "oktopk");
+    size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
+    size_t cap = x->setup.selector->room;
+    size_t most = sparse_sum_capacity(n, P, cap);
+    t->use = with_paper_values(x->setup.oktopk);
+    t->saved = mem_zalloc(1, saved_bytes(x), "thresholds and regions");
+    for (size_t r = 0; r <= P; r++) t->saved->bound[r] = even_cut(n, (int)P, (int)r);
+    open_vectors(x, cap, most);
+    open_messages(x, cap, most);
+    t->count = mem_alloc(P, sizeof *t->count, "entry counts");
+    t->load = mem_alloc(P, OKTOPK_LOAD * sizeof *t->load, "entry counts");
+    t->first = mem_zalloc(P + 1, sizeof *t->first, "places of entries");
+    t->each = mem_alloc(P, sizeof *t->each, "message sizes");
+    t->histogram = mem_alloc(1024, sizeof *t->histogram, "a histogram of magnitudes");
+}
+
+static void oktopk_close(struct exchange *x) {
+    struct oktopk *t = x->state;
+    for (int i = 0; t->buffer && i < t->slots; i++) sparse_close(&t->buffer[i]);
+    struct sparse *vectors[] = {&t->local,      &t->delivered,  &t->error, &t->kept_error, &t->owner_error,
+                                &t->reduced[0], &t->reduced[1], &t->slice, &t->u};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) sparse_close(vectors[i]);
+    void *blocks[] = {t->load,     t->histogram, t->each, t->first, t->count,  t->send, t->receive,
+                      t->gathered, t->scratch,   t->part, t->inbox, t->buffer, t->at,   t->saved};
+    own_part_close(&t->mine);
+    outbox_close(&t->outbox);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) mem_free(blocks[i]);
+    mem_free(t);
+}
+
+/* The residual: see the head. u is complete. And what of it is this rank's. */
+static void deliver(struct exchange *x, struct exchange_sum *sum) {
+    struct oktopk *t = x->state;
+    struct store *store = x->setup.store;
+    sparse_split(&t->local, &t->u, &t->delivered, NULL);
+    if (x->setup.wire->rounds) sparse_split(&t->error, &t->u, &t->kept_error, NULL);
+    store_zero_at(store, &t->delivered);
+    sum->sent = sum->delivered = &t->delivered;
+    if (!x->setup.wire->rounds) return;
+    store_add_at(store, &t->kept_error);
+    store_add_at(store, &t->owner_error);
+    if (!x->setup.wants_sent) return;
+    own_part_begin(&t->mine, &t->u);
+    own_part_add(&t->mine, &t->delivered);
+    own_part_take(&t->mine, &t->owner_error);
+    sum->sent = own_part_end(&t->mine);
+}
+
+static double oktopk_max_words(const struct cost_case *c) {
+    return 6.0 * (double)c->k * (c->P - 1) / c->P;
+}
+
+/* What this step may move more than max_words. */
+static double extra_words(const struct exchange *x, size_t k) {
+    const struct oktopk *t = x->state;
+    const struct comm *c = x->setup.comm;
+    double most = t->sent > t->received ? t->sent : t->received, counts = oktopk_count_words(x);
+    double bound = oktopk_max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
+    return t->extra + (most + counts > bound ? most + counts - bound : 0);
+}
+
+static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
+    struct oktopk *t = x->state;
+    bool selected = oktopk_literal(x) ? selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)
+                                      : selector_run_top(x->setup.selector, grad, k, &t->local, t->u.idx, &sum->bad);
+    if (!selected) return false;
+    t->sent = t->received = t->extra = 0;
+    exchange_round(x, &t->local, &t->error);
+    oktopk_regions(x);
+    struct sparse *reduced = oktopk_split_and_reduce(x);
+    oktopk_cut(x, reduced, k);
+    exchange_round(x, reduced, &t->owner_error);
+    oktopk_gather(x, reduced);
+    deliver(x, sum);
+    t->saved->step++;
+    sum->sparse = &t->u;
+    sum->local_nnz = t->local.nnz;
+    sum->threshold = key_value(t->key);
+    sum->evaluated = t->evaluated;
+    if (x->setup.selector->audit) sum->exact_threshold = t->exact;
+    sum->extra_words = extra_words(x, k);
+    return true;
+}
+
+/* The three parts of the bound are P-1 messages each, of a region's share of k. With a format of varying lengths the
+ * sizes of the last ones are gathered. What is gathered is packed once. */
+static void oktopk_cost(const struct cost_case *c, struct cost *cost) {
+    double k = (double)c->k, others = c->P - 1;
+    *cost = (struct cost){.alphas = c->P == 1 ? 0 : 2.0 * c->P + 2.0 * ceil_log2(c->P),
+                          .words = oktopk_max_words(c),
+                          .sparse = {3 * others, k / c->P, k / (double)c->n, .packed = c->P > 1 ? 2 * others + 1 : 0,
+                                     .unpacked = 3 * others},
+                          .size_alphas = ceil_log2(c->P),
+                          .size_words = 2 * others};
+}
+
+extern const struct exchange_ops exchange_oktopk;
+const struct exchange_ops exchange_oktopk = {
+    .name = "oktopk",
+    .summary = "global top k by reused thresholds, balanced regions and an even all-gather: 6k words",
+    .paper = "Ok-Topk Algorithms 1 and 2 (Li & Hoefler, PPoPP 2022)",
+    .default_select = "reuse",
+    .sparse = true,
+    .selects = true,
+    .conserves = true,
+    .open = oktopk_open,
+    .run = oktopk_run,
+    .close = oktopk_close,
+    .max_words = oktopk_max_words,
+    .cost = oktopk_cost,
+    .saved = oktopk_saved,
+    .check = oktopk_check,
+};

@@ -1,0 +1,100 @@
+/* transport_mpi_wait.c: comm.h over MPI: every call in which a rank waits for others.
+ *
+ * MPI looks without end while it waits, which is fastest where each rank has a core. Where the ranks of a node
+ * outnumber its cores, those that look take them from those that are looked for, yields or not. There a call is begun
+ * (MPI_I*) and looked at now and then, and the rank sleeps in between: each time an eighth longer, which is about an
+ * eighth of what it has waited so far.
+ *
+ * The order in which MPI_Allreduce adds floats is not MPI_Iallreduce's, and results must not depend on how ranks wait.
+ * So sums of floats, as all calls that MPI has in no other form, come after a barrier, and then nobody waits in them
+ * for long.
+ *
+ * Environment: SPARSETRAIN_WAIT=spin|sleep|auto; sleep on any rank is for all. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "comm/transport/transport_mpi.h"
+
+enum { SHORTEST = 20000, LONGEST = 400000 }; /* sleeps [ns] */
+
+/* What the ranks of the node may run on, each perhaps on other cores than the next. */
+static bool crowded(const struct transport *t) {
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) memset(&cores, 0xff, sizeof cores); /* very many */
+    TRY(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, t->local), "MPI_Allreduce on the node");
+    return t->node_size > CPU_COUNT(&cores);
+}
+
+/* The same on all ranks, since it decides which collectives they call. */
+void transport_wait_open(struct transport *t) {
+    const char *how = getenv("SPARSETRAIN_WAIT");
+    if (SIMULATED) return; /* whose ranks wait in no time of ours */
+    int here = crowded(t);
+    int any = how && strcmp(how, "spin") == 0 ? 0 : how && strcmp(how, "sleep") == 0 ? 1 : here;
+    TRY(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, t->world), "MPI_Allreduce (maximum)");
+    t->sleeps = any;
+}
+
+/* MPI_Wait for what a call, with result rc, has begun. */
+static int end(int rc, MPI_Request *request, MPI_Status *status) {
+    struct timespec nap = {0, SHORTEST};
+    int done = 0;
+    while (rc == MPI_SUCCESS && (rc = MPI_Test(request, &done, status)) == MPI_SUCCESS && !done) {
+        nanosleep(&nap, NULL);
+        if (nap.tv_nsec < LONGEST) nap.tv_nsec += nap.tv_nsec / 8;
+    }
+    return rc;
+}
+
+int transport_wait_request(const struct transport *t, MPI_Request *request, MPI_Status *status) {
+    return t->sleeps ? end(MPI_SUCCESS, request, status) : MPI_Wait(request, status);
+}
+
+int transport_send(const struct transport *t, bool sync, const void *at, int count, MPI_Datatype type, int dest,
+                   int tag) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (!t->sleeps) return (sync ? MPI_Ssend : MPI_Send)(at, count, type, dest, tag, t->world);
+    return end((sync ? MPI_Issend : MPI_Isend)(at, count, type, dest, tag, t->world, &r), &r, MPI_STATUS_IGNORE);
+}
+
+int transport_recv(const struct transport *t, void *at, int count, MPI_Datatype type, int source, int tag,
+                   MPI_Status *status) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (!t->sleeps) return MPI_Recv(at, count, type, source, tag, t->world, status);
+    return end(MPI_Irecv(at, count, type, source, tag, t->world, &r), &r, status);
+}
+
+int transport_barrier(const struct transport *t, MPI_Comm ranks) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    return t->sleeps ? end(MPI_Ibarrier(ranks, &r), &r, MPI_STATUS_IGNORE) : MPI_Barrier(ranks);
+}
+
+int transport_bcast(const struct transport *t, void *data, int bytes, int root) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (!t->sleeps) return MPI_Bcast(data, bytes, MPI_BYTE, root, t->world);
+    return end(MPI_Ibcast(data, bytes, MPI_BYTE, root, t->world, &r), &r, MPI_STATUS_IGNORE);
+}
+
+int transport_gather(const struct transport *t, const void *mine, int bytes, void *all, int root) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (!t->sleeps) return MPI_Gather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, root, t->world);
+    return end(MPI_Igather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, root, t->world, &r), &r, MPI_STATUS_IGNORE);
+}
+
+int transport_allgather(const struct transport *t, const void *mine, int bytes, void *all) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    if (!t->sleeps) return MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, t->world);
+    return end(MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, t->world, &r), &r, MPI_STATUS_IGNORE);
+}
+
+int transport_allreduce(const struct transport *t, const void *from, void *to, int count, MPI_Datatype type,
+                        MPI_Op op) {
+    MPI_Request r = MPI_REQUEST_NULL;
+    bool ordered = op == MPI_SUM && type != MPI_UINT64_T;
+    if (t->sleeps && !ordered)
+        return end(MPI_Iallreduce(from, to, count, type, op, t->world, &r), &r, MPI_STATUS_IGNORE);
+    int rc = t->sleeps ? transport_barrier(t, t->world) : MPI_SUCCESS;
+    return rc == MPI_SUCCESS ? MPI_Allreduce(from, to, count, type, op, t->world) : rc;
+}

@@ -1,0 +1,51 @@
+/* wire.c: what all formats share, and their table, see wire.h. */
+#include "comm/wire/wire.h"
+
+#define WIRE(name) extern const struct wire_ops wire_##name;
+#include "comm/wire/wires.def"
+#undef WIRE
+#define WIRE(name) &wire_##name,
+const struct wire_ops *const wires[] = {
+#include "comm/wire/wires.def"
+    NULL};
+
+double wire_entry_bytes(const struct wire_ops *w, double density) {
+    const double entries = 1 << 20;
+    return w->expected_bytes(entries, density) / entries;
+}
+
+/* The entries of cut (of these indices, [count]) that are not 0, to the end of error. */
+static void keep_changed(struct sparse *error, const uint32_t *idx, const float *cut, size_t count) {
+    size_t changed = 0, at = error->nnz;
+    for (size_t i = 0; i < count; i++) changed += cut[i] != 0;
+    if (changed == count) { /* nearly always so with real gradients */
+        memcpy(error->idx + at, idx, count * sizeof *idx);
+        memcpy(error->val + at, cut, count * sizeof *cut);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            if (cut[i] == 0) continue;
+            error->idx[at] = idx[i];
+            error->val[at++] = cut[i];
+        }
+    }
+    error->nnz += changed;
+}
+
+void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error) {
+    enum { PART = 256 };
+    float cut[PART];
+    if (error) error->nnz = 0;
+    if (!w->rounds) return;
+    for (size_t at = 0; at < s->nnz; at += PART) {
+        size_t count = s->nnz - at < PART ? s->nnz - at : PART;
+        w->round_all(s->val + at, count, cut);
+        if (error) keep_changed(error, s->idx + at, cut, count);
+    }
+}
+
+void wire_read(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,
+               struct sparse *buffer, struct sparse *view) {
+    struct err e = {0};
+    if (!w->decode(message, bytes, from, to, buffer, view, &e))
+        die("rank %d sent a message that is not %s: %s", sender, w->name, e.text);
+}

@@ -1,0 +1,80 @@
+/* backend_onednn.h: what the files of the oneDNN backend share: the engine, primitives with their arguments. */
+#ifndef ST_NETS_BACKEND_ONEDNN_H
+#define ST_NETS_BACKEND_ONEDNN_H
+
+#include "nets/backend.h"
+#include "nets/cpu/backend_onednn_shim.h"
+#include "nets/cpu/cpu_view.h"
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_attr_t attr; /* scratchpads are ours: primitives run one after the other and share one */
+    void *scratch;
+    size_t scratch_bytes;
+    int threads;
+    enum cpu_layout layout; /* of all activations of this net */
+    int32_t *label;         /* [labels], as fed; the first `valid` count */
+    int labels, valid;
+    uint64_t dropout_seed, step; /* step: as fed */
+    bool adds;                   /* of backend_setup */
+    struct net_result result;    /* of the last loss */
+};
+
+/* The library's name for a layout of 4-dimensional activations. */
+dnnl_format_tag_t onednn_tag(enum cpu_layout layout);
+
+/* Which of our layouts a descriptor of these dimensions is; false when it is none of them. */
+bool onednn_layout_of(shim_desc desc, const dnnl_dims_t size, enum cpu_layout *layout);
+
+/* Gives y this layout, and its size; returns its view. */
+struct cpu_view onednn_lay_out(struct tensor *y, int layout);
+
+/* A primitive and its arguments. Their addresses are given at each run, but handed to the library only when they
+ * change, for that can cost a pass over the padding. */
+enum { ONEDNN_ARGS_MAX = 5 };
+struct onednn_step {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t arg[ONEDNN_ARGS_MAX];
+    void *at[ONEDNN_ARGS_MAX];
+    int args;
+};
+
+/* `made` stays the caller's, for the descriptors asked of it live no longer than it does. */
+void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made);
+/* A copy from one layout to another; adds: += it. */
+void onednn_reorder_open(struct onednn *b, struct onednn_step *s, shim_desc from, shim_desc to, bool adds);
+/* The next argument: what it is for (DNNL_ARG_...) and how it lies. */
+void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_desc desc);
+/* arg: one address for each onednn_step_arg, in that order. */
+void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const *arg);
+void onednn_step_close(struct onednn_step *s);
+
+extern const struct layer_ops onednn_convolution;
+
+/* backend_onednn_dropout.c */
+extern const struct layer_ops onednn_dropout;
+
+/* C [m][n] = op(A) op(B) + beta C over k, row-major; turn_...: op is the transpose. */
+void onednn_product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, const float *B, float beta,
+                    float *C);
+
+/* The same product for many A and one B, which is copied before into the layout that the library likes best for these
+ * sizes: twice as fast where A has few rows. adds: beta = 1, else 0. */
+struct onednn_packed {
+    struct onednn_step take, product;
+    size_t bytes; /* of the copy, which is the caller's memory */
+};
+void onednn_packed_open(struct onednn *b, struct onednn_packed *p, bool turn_b, size_t m, size_t n, size_t k,
+                        bool adds);
+void onednn_packed_take(struct onednn *b, struct onednn_packed *p, const float *B, float *copy);
+void onednn_packed_run(struct onednn *b, struct onednn_packed *p, const float *A, const float *copy, float *C);
+void onednn_packed_close(struct onednn_packed *p);
+
+/* backend_onednn_lstm.c */
+extern const struct layer_ops onednn_lstm;
+
+/* backend_onednn_embedding.c */
+extern const struct layer_ops onednn_embedding;
+
+#endif

@@ -1,0 +1,109 @@
+/* cuda_loss.cu: see cuda_loss.h. In double, as nets/cpu/cpu_layers.c does it. A thread per row where classes are few,
+ * else a block per row, whose threads share the classes; the block that is done last adds the rows up, in one order
+ * whichever block that is. */
+#include "nets/cuda/cuda_loss.h"
+
+#include "base/cuda/cuda_device.h"
+#include "base/cuda/cuda_kernel.h"
+
+enum { THREADS = 128, BLOCKS_EACH = 8, FEW = 64 /* classes for one thread */ };
+
+/* loss = log(sum_c exp(z_c - z_max)) - (z_label - z_max);  dz_c = (softmax_c - [c == label]) / over */
+static __device__ double loss_of_row(const float *z, int classes, int label, double over, float *dz, int *best) {
+    *best = 0;
+    for (int c = 1; c < classes; c++)
+        if (z[c] > z[*best]) *best = c; /* ties: the lower class stays */
+    double sum = 0;
+    const double top = z[*best];
+    for (int c = 0; c < classes; c++) sum += exp(z[c] - top);
+    for (int c = 0; dz && c < classes; c++) dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / over);
+    return log(sum) - (z[label] - top);
+}
+
+/* The same on every thread: their numbers added up by halves. */
+static __device__ double sum_of_block(double mine) {
+    __shared__ double sum[THREADS];
+    sum[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) sum[threadIdx.x] += sum[threadIdx.x + half];
+        __syncthreads();
+    }
+    const double found = sum[0];
+    __syncthreads();
+    return found;
+}
+
+/* The last block: rows t, t + THREADS, ... by thread t, then the threads' sums. Hits are few enough to be exact. */
+static __device__ void add_up(const cuda_loss_call &k, int valid) {
+    double loss = 0, correct = 0;
+    for (int i = (int)threadIdx.x; i < valid; i += THREADS) {
+        loss += __ldcg(k.row_loss + i);
+        correct += __ldcg(k.row_correct + i);
+    }
+    loss = sum_of_block(loss);
+    correct = sum_of_block(correct);
+    if (threadIdx.x == 0) *k.result = cuda_loss_result{loss, (int)correct, valid};
+}
+
+static __global__ void rows(cuda_loss_call k) {
+    const int valid = k.label[k.n];
+    for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
+        const size_t row = (size_t)i * (size_t)k.classes;
+        int best;
+        k.row_loss[i] =
+            loss_of_row(k.logits + row, k.classes, k.label[i], k.over, k.dlogits ? k.dlogits + row : NULL, &best);
+        k.row_correct[i] = best == k.label[i];
+    }
+    if (block_is_last(k.done)) add_up(k, valid);
+}
+
+/* The best class: the largest value, of equal ones the lowest class. All threads begin with class 0, so that nothing is
+ * larger where that is NaN, as where one thread goes through all classes. */
+static __device__ int best_of_block(const float *z, int classes) {
+    __shared__ int best[THREADS];
+    int mine = 0;
+    for (int c = (int)threadIdx.x; c < classes; c += THREADS)
+        if (z[c] > z[mine]) mine = c;
+    best[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            const int one = best[threadIdx.x], other = best[threadIdx.x + half];
+            if (z[other] > z[one] || (z[other] == z[one] && other < one)) best[threadIdx.x] = other;
+        }
+        __syncthreads();
+    }
+    const int found = best[0];
+    __syncthreads(); /* before the next row's */
+    return found;
+}
+
+static __global__ void wide_rows(cuda_loss_call k) {
+    const int valid = k.label[k.n];
+    for (int i = (int)blockIdx.x; i < valid; i += (int)gridDim.x) {
+        const float *z = k.logits + (size_t)i * (size_t)k.classes;
+        const int label = k.label[i], best = best_of_block(z, k.classes);
+        const double top = z[best];
+        double mine = 0;
+        for (int c = (int)threadIdx.x; c < k.classes; c += THREADS) mine += exp(z[c] - top);
+        const double sum = sum_of_block(mine);
+        float *dz = k.dlogits ? k.dlogits + (size_t)i * (size_t)k.classes : NULL;
+        for (int c = (int)threadIdx.x; dz && c < k.classes; c += THREADS)
+            dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / k.over);
+        if (threadIdx.x == 0) {
+            k.row_loss[i] = log(sum) - (z[label] - top);
+            k.row_correct[i] = best == label;
+        }
+    }
+    if (block_is_last(k.done)) add_up(k, valid);
+}
+
+extern "C" void cuda_loss(const struct cuda_loss_call *loss) {
+    const size_t n = (size_t)loss->n;
+    if (loss->classes > FEW)
+        LAUNCH(wide_rows, cuda_grid(BLOCKS_EACH, n), THREADS, 0, cuda_stream(), *loss);
+    else
+        LAUNCH(rows, cuda_grid(BLOCKS_EACH, (n + THREADS - 1) / THREADS), THREADS, 0, cuda_stream(), *loss);
+    CUDA_CALL(cudaGetLastError());
+}

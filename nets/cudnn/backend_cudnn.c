@@ -1,0 +1,314 @@
+/* backend_cudnn.c: the CUDA backend: convolutions by cuDNN 9, matrix products by cuBLAS, what is bound by memory by the
+ * kernels of cuda_*.cu. Here: the row, handles, passes, the loss. */
+#include "nets/cudnn/backend_cudnn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "nets/cudnn/backend_cudnn_cache.h"
+
+enum {
+    CUBLAS_WORKSPACE_BYTES = 32 << 20, /* what NVIDIA recommends for Hopper; earlier GPUs take less of it */
+    TENSOR_CORES = 8,                  /* compute capability from which on they take TF32 and bf16 */
+    ELEMENTS_MAX = 1 << 30             /* of a tensor, so that 32 bits hold any place in it and a grid's step beyond */
+};
+
+void cudnn_check(cudnnStatus_t status, const char *call, const char *file, int line) {
+    char more[512] = "";
+    if (status == CUDNN_STATUS_SUCCESS) {
+        cuda_timer_mark(call);
+        return;
+    }
+    cudnnGetLastErrorString(more, sizeof more);
+    cuda_failed(
+        file, line,
+        "%s failed: %s%s%s (the messages of cuDNN, with CUDNN_LOGLEVEL_DBG=1 and CUDNN_LOGDEST_DBG=stderr in the "
+        "environment, may say more)",
+        call, cudnnGetErrorString(status), *more ? ": " : "", more);
+}
+
+void cublas_check(cublasStatus_t status, const char *call, const char *file, int line) {
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        cuda_timer_mark(call);
+        return;
+    }
+    cuda_failed(
+        file, line,
+        "%s failed: %s (CUBLAS_LOGINFO_DBG=1 and CUBLAS_LOGDEST_DBG=stderr in the environment make cuBLAS say more)",
+        call, cublasGetStatusString(status));
+}
+
+/* -- tensors ------------------------------------------------------------------------------------------------------ */
+
+enum cuda_layout cudnn_layout(enum precision precision) {
+    switch (precision) {
+    case PRECISION_BF16:
+        return CUDA_NHWC_BF16;
+    case PRECISION_TF32:
+        return CUDA_NHWC;
+    default:
+        return CUDA_NCHW;
+    }
+}
+
+bool cudnn_is_bf16(const struct tensor *t) {
+    return t->layout == CUDA_NHWC_BF16;
+}
+
+static size_t elements_of(const struct tensor *t) {
+    return (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
+}
+
+struct cuda_shape cudnn_shape(const struct tensor *t) {
+    size_t n = elements_of(t);
+    if (n > ELEMENTS_MAX)
+        die("a tensor of %d x %d x %d x %d has more than %d elements; take a smaller batch", t->n, t->c, t->h, t->w,
+            ELEMENTS_MAX);
+    return (struct cuda_shape){.images = (uint32_t)t->n,
+                               .channels = (uint32_t)t->c,
+                               .height = (uint32_t)t->h,
+                               .width = (uint32_t)t->w,
+                               .positions = (uint32_t)t->h * (uint32_t)t->w,
+                               .last = t->layout != CUDA_NCHW};
+}
+
+cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t) {
+    cudnnTensorDescriptor_t desc;
+    CUDNN_CALL(cudnnCreateTensorDescriptor(&desc));
+    CUDNN_CALL(cudnnSetTensor4dDescriptor(desc, t->layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
+                                          cudnn_is_bf16(t) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT, t->n, t->c, t->h,
+                                          t->w));
+    return desc;
+}
+
+void cudnn_lay_out(struct tensor *y, int layout) {
+    y->layout = layout;
+    y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);
+}
+
+void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes) {
+    if (bytes <= b->workspace_bytes) return;
+    cuda_wait();
+    cuda_free(b->workspace);
+    b->workspace = cuda_alloc(bytes, "the workspace of the layers");
+    b->workspace_bytes = bytes;
+}
+
+/* -- the row ------------------------------------------------------------------------------------------------------ */
+
+static const char *version(void) {
+    static char text[64];
+    size_t v = cudnnGetVersion();
+    snprintf(text, sizeof text, "cuDNN %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    return text;
+}
+
+/* cuDNN's interface grows within a major version: a library as new as the headers, or newer, has what we call. */
+static bool fits(struct err *why) {
+    size_t found = cudnnGetVersion();
+    if (found / 10000 == CUDNN_MAJOR && found >= CUDNN_VERSION) return true;
+    return err_set(
+        why,
+        "%s is installed, but the plugin was built with cuDNN %d.%d.%d: install that or a later %d.x, or build again",
+        version(), CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL, CUDNN_MAJOR);
+}
+
+static bool serves(enum precision precision, struct err *why) {
+    int device, major, minor;
+    if (!fits(why)) return false;
+    if (net_precision_is_f32(precision)) return true;
+    cuda_stream(); /* makes this rank's GPU the current one */
+    CUDA_CALL(cudaGetDevice(&device));
+    CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (major >= TENSOR_CORES) return true;
+    return err_set(why, "--precision %s needs a GPU of compute capability %d.0 or later; %s has %d.%d: use f32",
+                   precision == PRECISION_BF16 ? "bf16" : "tf32", TENSOR_CORES, cuda_device_name(), major, minor);
+}
+
+static void open_libraries(struct cudnn_backend *b) {
+    /* cuDNN's recurrent networks have cuBLAS work on several streams, which then gives the same bits every time only
+     * with workspaces of a fixed number and size (cuBLAS's manual, "Results reproducibility"). The user's own stays. */
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0);
+    CUDNN_CALL(cudnnCreate(&b->cudnn));
+    CUDNN_CALL(cudnnSetStream(b->cudnn, cuda_stream()));
+    CUBLAS_CALL(cublasCreate(&b->cublas));
+    CUBLAS_CALL(cublasSetStream(b->cublas, cuda_stream()));
+    /* Its own workspace would come from an allocation in the middle of a recording. After the stream: setting that
+     * gives the workspace up. */
+    b->cublas_workspace = cuda_alloc(CUBLAS_WORKSPACE_BYTES, "cuBLAS's workspace");
+    CUBLAS_CALL(cublasSetWorkspace(b->cublas, b->cublas_workspace, CUBLAS_WORKSPACE_BYTES));
+}
+
+static void *open_backend(const struct backend_setup *setup) {
+    struct cudnn_backend *b = mem_zalloc(1, sizeof *b, "the CUDA backend");
+    const char *graphs = getenv("SPARSETRAIN_CUDA_GRAPH");
+    b->precision = setup->precision;
+    b->dropout_seed = setup->dropout_seed;
+    b->graphs = graphs && strcmp(graphs, "0") == 0 ? NET_GRAPHS_OFF : NET_GRAPHS_USED;
+    open_libraries(b);
+    b->measured = cudnn_cache_open();
+    cudnn_feed_open(&b->feed);
+    b->loss_done = cuda_alloc(sizeof *b->loss_done, "the loss");
+    CUDA_GIVE(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
+    b->loss = cuda_host_alloc(sizeof *b->loss, "the loss");
+    CUDA_CALL(cudaEventCreateWithFlags(&b->answered, cudaEventDisableTiming));
+    return b;
+}
+
+static void close_backend(void *backend) {
+    struct cudnn_backend *b = backend;
+    cuda_wait();
+    for (int i = 0; i < NET_PASSES; i++)
+        if (b->recorded[i].graph) CUDA_CALL(cudaGraphExecDestroy(b->recorded[i].graph));
+    CUBLAS_CALL(cublasDestroy(b->cublas));
+    CUDNN_CALL(cudnnDestroy(b->cudnn));
+    cudnn_cache_close(b->measured);
+    cudnn_feed_close(&b->feed);
+    cudnn_weights_close(b);
+    CUDA_CALL(cudaEventDestroy(b->answered));
+    void *memory[] = {b->cublas_workspace, b->workspace, b->loss_done, b->row_loss, b->row_correct};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
+    cuda_host_free(b->loss);
+    mem_free(b);
+}
+
+/* -- passes ------------------------------------------------------------------------------------------------------- */
+
+/* The host may read the loss of this pass, if it has one, once this event has come. */
+static void pass_given(struct cudnn_backend *b) {
+    if (b->pass == PASS_TRAIN || b->pass == PASS_INFER) CUDA_CALL(cudaEventRecord(b->answered, cuda_stream()));
+}
+
+/* What could not be recorded runs plainly from here on. */
+static void give_graphs_up(struct cudnn_backend *b) {
+    b->graphs = NET_GRAPHS_FAILED;
+    b->recording = false;
+}
+
+static void begin_recording(struct cudnn_backend *b) {
+    cuda_try_begin();
+    CUDA_CALL(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeThreadLocal));
+    b->recording = cuda_try_end(&b->graphs_why);
+    if (b->recording)
+        cuda_try_begin(); /* the calls of the pass: some may do what a capture forbids */
+    else
+        give_graphs_up(b);
+}
+
+static bool begin(void *backend, enum net_pass pass, bool whole) {
+    struct cudnn_backend *b = backend;
+    struct cudnn_recording *r = &b->recorded[pass];
+    b->pass = pass;
+    b->recording = false;
+    cudnn_weights_begin(b, whole);
+    if (!whole || b->graphs != NET_GRAPHS_USED || cuda_timer_on()) return true;
+    if (r->graph) {
+        CUDA_CALL(cudaGraphLaunch(r->graph, cuda_stream()));
+        pass_given(b);
+        return false;
+    }
+    if (r->ran) begin_recording(b);
+    r->ran = true;
+    return true;
+}
+
+/* False: there is no recording. Nothing of the pass has been done then. */
+static bool end_recording(struct cudnn_backend *b) {
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    CUDA_CALL(cudaStreamEndCapture(cuda_stream(), &graph));
+    if (graph) CUDA_CALL(cudaGraphInstantiate(&made, graph, 0));
+    if (graph) CUDA_CALL(cudaGraphDestroy(graph));
+    if (cuda_try_end(&b->graphs_why)) {
+        b->recorded[b->pass].graph = made;
+        CUDA_CALL(cudaGraphLaunch(made, cuda_stream()));
+        return true;
+    }
+    if (made) CUDA_CALL(cudaGraphExecDestroy(made)); /* of what a call that failed has left out */
+    give_graphs_up(b);
+    return false;
+}
+
+static bool end(void *backend) {
+    struct cudnn_backend *b = backend;
+    cudnn_weights_end(b);
+    if (b->recording && !end_recording(b)) return false;
+    pass_given(b);
+    return true;
+}
+
+static enum net_graphs graphs_of(const void *backend, const char **why) {
+    const struct cudnn_backend *b = backend;
+    *why = b->graphs_why.text;
+    return b->graphs;
+}
+
+static bool opened(const void *backend, struct err *why) {
+    const struct cudnn_backend *b = backend;
+    return !b->refused.text[0] || err_set(why, "%s", b->refused.text);
+}
+
+/* -- the loss ----------------------------------------------------------------------------------------------------- */
+
+static void loss(void *backend, const float *logits, int n, int classes, double over, float *dlogits) {
+    struct cudnn_backend *b = backend;
+    if (n != b->feed.rows) die("a loss of %d rows, but %d labels were fed", n, b->feed.rows);
+    if (b->loss_rows < n) { /* in the first pass of a net, which is never recorded */
+        cuda_free(b->row_loss);
+        cuda_free(b->row_correct);
+        b->row_loss = cuda_alloc((size_t)n * sizeof *b->row_loss, "the losses of the images");
+        b->row_correct = cuda_alloc((size_t)n * sizeof *b->row_correct, "the hits of the images");
+        b->loss_rows = n;
+    }
+    cuda_loss(&(struct cuda_loss_call){.n = n,
+                                       .classes = classes,
+                                       .over = over,
+                                       .logits = logits,
+                                       .label = b->feed.label,
+                                       .dlogits = dlogits,
+                                       .row_loss = b->row_loss,
+                                       .row_correct = b->row_correct,
+                                       .done = b->loss_done,
+                                       .result = b->loss});
+}
+
+static void last_result(void *backend, struct net_result *result) {
+    const struct cudnn_backend *b = backend;
+    cuda_stream();
+    CUDA_CALL(cudaEventSynchronize(b->answered));
+    *result = (struct net_result){b->loss->loss, b->loss->correct, b->loss->count};
+}
+
+static const struct optimiser_ops *const cuda_optimisers[] = {&cuda_optimiser_sgd, &cuda_optimiser_adam, NULL};
+
+extern const struct backend_ops backend_cudnn;
+const struct backend_ops backend_cudnn = {
+    .name = "cudnn",
+    .device = "cuda",
+    .version = version,
+    .takes_bytes = true,
+    .folds_bias = true,
+    .serves = serves,
+    .open = open_backend,
+    .opened = opened,
+    .graphs = graphs_of,
+    .close = close_backend,
+    .feed = cudnn_feed,
+    .begin = begin,
+    .end = end,
+    .layer = {[LAYER_CONV] = &cudnn_convolution,
+              [LAYER_NORM_RELU] = &cudnn_normalisation,
+              [LAYER_SHORTCUT] = &cudnn_shortcut,
+              [LAYER_AVERAGE] = &cudnn_average,
+              [LAYER_LINEAR] = &cudnn_linear,
+              [LAYER_POOL] = &cudnn_pooling,
+              [LAYER_DROPOUT] = &cudnn_dropout,
+              [LAYER_EMBEDDING] = &cudnn_embedding,
+              [LAYER_LSTM] = &cudnn_lstm},
+    .loss = loss,
+    .result = last_result,
+    .optimisers = cuda_optimisers,
+};

@@ -1,0 +1,217 @@
+/* backend_cudnn_conv.c: convolutions by cuDNN: each pass by the algorithm of its functions of old
+ * (cudnnConvolutionForward and its siblings) or by the plan of its graph API that backend_cudnn_algorithms.c chose. The
+ * arena's weights are [out][in][window] floats. In NCHW they are that to cuDNN too; else they are copied to
+ * [out][window][in] in the element type of the activations before the forward pass, whose copy the backward pass uses
+ * again, and their gradients are copied back. Images in the canonical layout are copied to that of the backend where it
+ * has another. A bias is added by a pass of its own, unless the norm behind takes it (backend.h).
+ *
+ * Where gradients are added up over passes, cuDNN adds to the arena, or to its own array where that holds floats; bf16
+ * numbers would lose what is added late, so these are added to the arena's floats on their way there. */
+#include "base/mem.h"
+#include "nets/cuda/cuda_bias.h"
+#include "nets/cuda/cuda_layers.h"
+#include "nets/cudnn/backend_cudnn.h"
+#include "nets/cudnn/backend_cudnn_algorithms.h"
+
+enum { ALIGNMENT = 16 }; /* bytes: what cuDNN wants of the arrays it gets */
+
+struct convolution {
+    struct cudnn_backend *backend;
+    struct conv conv;
+    struct conv_choice choice[CONV_PASSES];
+    bool wants_dx, recast; /* recast: x comes in the canonical layout, which is not the backend's */
+    void *x, *dx;          /* where recast: copies in the backend's layout */
+    void *w, *dw;          /* weights and their gradient as cuDNN wants them */
+    size_t w_bytes;
+    int cast;              /* where not canonical: its number among the backend's weights */
+    bool has_bias, folded; /* folded: the norm behind it adds the bias, so that this has no effect on the loss */
+    size_t weights_size;   /* floats: where the bias begins in the parameters */
+    struct cuda_bias bias;
+};
+
+static bool is_canonical(const struct convolution *c) {
+    return c->conv.x.layout == LAYOUT_CANONICAL;
+}
+
+/* -- opening ------------------------------------------------------------------------------------------------------ */
+
+static void describe(struct conv *c) {
+    c->x_desc = cudnn_describe(&c->x);
+    c->y_desc = cudnn_describe(&c->y);
+    CUDNN_CALL(cudnnCreateFilterDescriptor(&c->w_desc));
+    CUDNN_CALL(cudnnSetFilter4dDescriptor(c->w_desc, cudnn_is_bf16(&c->x) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT,
+                                          c->x.layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
+                                          c->y.c, c->x.c, c->kernel, c->kernel));
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        CUDNN_CALL(cudnnCreateConvolutionDescriptor(&c->window[pass]));
+        CUDNN_CALL(cudnnSetConvolution2dDescriptor(c->window[pass], c->pad, c->pad, c->stride, c->stride, 1, 1,
+                                                   CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    }
+}
+
+static void choose(struct convolution *c) {
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        if (pass == CONV_DATA && !c->wants_dx) continue;
+        c->choice[pass] = cudnn_choose(c->backend, &c->conv, (enum conv_pass)pass);
+        cudnn_need_workspace(c->backend, c->choice[pass].workspace);
+        cudnn_need_workspace(c->backend, c->choice[pass].plan_workspace);
+    }
+}
+
+/* Copies of the arrays that cuDNN cannot take as they lie. */
+static void make_room(struct convolution *c) {
+    CUDNN_CALL(cudnnGetFilterSizeInBytes(c->conv.w_desc, &c->w_bytes));
+    c->w = cuda_alloc(c->w_bytes, "weights of a convolution");
+    c->dw = cuda_alloc(c->w_bytes, "gradients of a convolution's weights");
+    if (!is_canonical(c))
+        c->cast =
+            cudnn_weights_join(c->backend, &(struct cuda_cast){.out = (uint32_t)c->conv.y.c,
+                                                               .in = (uint32_t)c->conv.x.c,
+                                                               .window = (uint32_t)(c->conv.kernel * c->conv.kernel),
+                                                               .w = c->w,
+                                                               .dw = c->dw});
+    if (c->recast) c->x = cuda_alloc(c->conv.x.floats * sizeof(float), "images in another layout");
+    if (c->recast && c->wants_dx)
+        c->dx = cuda_alloc(c->conv.x.floats * sizeof(float), "gradients of images in another layout");
+}
+
+static void open_bias(struct convolution *c, const struct layer_spec *spec) {
+    const struct cuda_shape y = cudnn_shape(&c->conv.y);
+    c->has_bias = spec->bias;
+    c->folded = spec->folded;
+    c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->kernel * (size_t)spec->kernel;
+    if (!c->has_bias || c->folded) return;
+    cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
+    const size_t sums = y.channels * cuda_bias_parts(&c->bias), slabs = c->bias.walk.slabs;
+    const size_t bytes = sums * sizeof(double) + slabs * sizeof *c->bias.done;
+    c->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
+    c->bias.done = (unsigned *)(void *)(c->bias.partial + sums);
+    CUDA_GIVE(cudaMemsetAsync(c->bias.done, 0, slabs * sizeof *c->bias.done, cuda_stream()));
+}
+
+static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                              const struct tensor *add, struct tensor *y) {
+    (void)add;
+    struct convolution *c = mem_zalloc(1, sizeof *c, "a convolution");
+    c->backend = backend;
+    const int layout = (int)cudnn_layout(c->backend->precision);
+    if (x->layout != layout && x->layout != LAYOUT_CANONICAL) die("a convolution of a tensor of layout %d", x->layout);
+    cudnn_lay_out(y, layout);
+    c->recast = x->layout != layout;
+    c->wants_dx = spec->wants_dx;
+    c->conv = (struct conv){.x = *x, .y = *y, .kernel = spec->kernel, .stride = spec->stride, .pad = spec->pad};
+    cudnn_lay_out(&c->conv.x, layout);
+    (void)cudnn_shape(x), (void)cudnn_shape(y); /* neither is too large */
+    describe(&c->conv);
+    choose(c);
+    make_room(c);
+    open_bias(c, spec);
+    return c;
+}
+
+static void close_convolution(void *layer) {
+    struct convolution *c = layer;
+    CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.x_desc));
+    CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.y_desc));
+    CUDNN_CALL(cudnnDestroyFilterDescriptor(c->conv.w_desc));
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        CUDNN_CALL(cudnnDestroyConvolutionDescriptor(c->conv.window[pass]));
+        cudnn_choice_drop(&c->choice[pass]);
+    }
+    void *memory[] = {c->x, c->dx, c->w, c->dw, c->bias.partial};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
+    mem_free(c);
+}
+
+/* -- weights ------------------------------------------------------------------------------------------------------ */
+
+/* May cuDNN work on the arena's weights themselves? A slice may begin at any multiple of 4 bytes. */
+static bool in_place(const struct convolution *c, const float *slice) {
+    return is_canonical(c) && (uintptr_t)slice % ALIGNMENT == 0;
+}
+
+/* The weights as cuDNN wants them; fresh: they may have changed. */
+static const void *take_weights(const struct convolution *c, const float *param, bool fresh) {
+    if (in_place(c, param)) return param;
+    if (fresh && is_canonical(c))
+        CUDA_GIVE(cudaMemcpyAsync(c->w, param, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+    else if (fresh)
+        cudnn_weights_take(c->backend, c->cast, param);
+    return c->w;
+}
+
+/* Does cuDNN itself add a pass's gradients to those before? */
+static bool adds_by_itself(const struct convolution *c) {
+    return !cudnn_is_bf16(&c->conv.x);
+}
+
+/* Their gradient from there to the arena. */
+static void give_weights(const struct convolution *c, bool adds, float *dparam) {
+    if (is_canonical(c))
+        CUDA_GIVE(cudaMemcpyAsync(dparam, c->dw, c->w_bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+    else
+        cudnn_weights_give(c->backend, c->cast, dparam, adds && !adds_by_itself(c));
+}
+
+/* -- passes ------------------------------------------------------------------------------------------------------- */
+
+/* The workspace may have moved since the last time. */
+static void convolve(const struct convolution *c, enum conv_pass pass, float beta, const struct conv_arrays *arrays) {
+    static const char *const calls[CONV_PASSES] = {"cudnnConvolutionForward", "cudnnConvolutionBackwardData",
+                                                   "cudnnConvolutionBackwardFilter"};
+    struct conv_arrays a = *arrays;
+    a.workspace = c->backend->workspace;
+    const char *call = c->choice[pass].plan && beta == 0 ? "cudnnBackendExecute" : calls[pass];
+    cudnn_check(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a), call, __FILE__, __LINE__);
+}
+
+static void forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    struct convolution *c = layer;
+    const struct conv *v = &c->conv;
+    struct conv_arrays a = {.x = call->x, .w = take_weights(c, call->param, true), .out = call->y};
+    if (c->recast) {
+        const struct cuda_shape shape = cudnn_shape(&v->x);
+        cuda_to_last(&shape, call->x, c->x, cudnn_is_bf16(&v->x));
+        a.x = c->x;
+    }
+    convolve(c, CONV_FORWARD, 0, &a);
+    if (c->has_bias && !c->folded) cuda_bias_forward(&c->bias, call->param + c->weights_size, call->y);
+}
+
+static void backward_filter(struct convolution *c, const struct layer_call *call) {
+    const float beta = call->adds && adds_by_itself(c) ? 1 : 0;
+    const bool direct = in_place(c, call->dparam);
+    convolve(
+        c, CONV_FILTER, beta,
+        &(struct conv_arrays){.x = c->recast ? c->x : call->x, .y = call->dy, .out = direct ? call->dparam : c->dw});
+    if (!direct) give_weights(c, call->adds, call->dparam);
+}
+
+static void backward_data(struct convolution *c, const struct layer_call *call) {
+    const struct conv *v = &c->conv;
+    convolve(c, CONV_DATA, 0,
+             &(struct conv_arrays){
+                 .w = take_weights(c, call->param, false), .y = call->dy, .out = c->recast ? c->dx : call->dx});
+    if (c->recast) {
+        const struct cuda_shape shape = cudnn_shape(&v->x);
+        cuda_from_last(&shape, c->dx, call->dx, cudnn_is_bf16(&v->x));
+    }
+}
+
+static void backward_bias(const struct convolution *c, const struct layer_call *call) {
+    float *db = call->dparam + c->weights_size;
+    if (!c->folded)
+        cuda_bias_backward(&c->bias, call->dy, call->adds, db);
+    else if (!call->adds)
+        CUDA_GIVE(cudaMemsetAsync(db, 0, (size_t)c->conv.y.c * sizeof *db, cuda_stream()));
+}
+
+static void backward(void *layer, const struct layer_call *call) {
+    struct convolution *c = layer;
+    backward_filter(c, call);
+    if (c->has_bias) backward_bias(c, call);
+    if (c->wants_dx) backward_data(c, call);
+}
+
+const struct layer_ops cudnn_convolution = {open_convolution, forward, backward, close_convolution};

@@ -1,0 +1,12 @@
+/* model.c: the table of models, see net.h. */
+#include "nets/net.h"
+
+#define MODEL(name) extern const struct model_ops model_##name;
+#include "nets/models/models.def"
+#undef MODEL
+#define MODEL(name) &model_##name,
+const struct model_ops *const models[] = {
+#include "nets/models/models.def"
+    NULL};
+
+const char *const model_input_names[] = {"images", "text"};

@@ -1,0 +1,65 @@
+/* optimiser.h: from a gradient to new parameters; a file and a row per method. Comes after the exchange and works on
+ * the dense mean gradient u/P; learning rate, momentum and weight decay live here and nowhere else.
+ *
+ *        optimiser_open(&o, ops, n, device, &setup);
+ *        optimiser_step(&o, param, grad, lr);
+ *        bad = optimiser_settle(&o);                  // < n: what it made is not finite from there on
+ *        optimiser_close(&o);
+ *
+ * A run that is resumed gives back o.state, and by optimiser_set_steps how many steps there were. */
+#ifndef ST_NETS_OPTIMISER_H
+#define ST_NETS_OPTIMISER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/device/device.h"
+
+/* A row reads what its formula has and nothing else; no number stands for another one. */
+struct optimiser_setup {
+    double momentum;              /* sgd: mu */
+    double beta1, beta2, epsilon; /* adam; Kingma and Ba, and PyTorch: 0.9, 0.999, 1e-8 */
+    double weight_decay;          /* all: times the parameters, added to the gradient */
+    bool gradient_has_momentum; /* sgd: mu is in the gradient already (topk/correction.h), as it is not in the decay */
+};
+
+struct optimiser_ops;
+
+struct optimiser {
+    const struct optimiser_ops *ops;
+    struct optimiser_setup setup;
+    const struct device_ops *device;
+    size_t n, n_state;
+    uint64_t steps; /* done, or given to the device */
+    size_t bad;     /* what optimiser_settle returns, as far as it is known */
+    float *state;   /* device, [states][n]: what, with `steps`, a checkpoint must hold; n_state floats */
+    void *own;      /* the row's: scratch that its first step opened, or NULL */
+};
+
+struct optimiser_ops {
+    const char *name;
+    const char *summary;
+    size_t states; /* vectors of n: 1 for momentum SGD, 2 for Adam */
+    bool squares;  /* the last of them is a mean of squares: none is below 0 */
+    /* Step o->steps + 1; grad: device, [n]. Returns the first index where the new parameter or state is not finite,
+     * or n; a row with `settle` does not wait for that, and returns n. */
+    size_t (*step)(struct optimiser *o, float *param, const float *grad, double lr);
+    size_t (*settle)(struct optimiser *o); /* the same of the steps since it was last asked, once they are done */
+    void (*close)(struct optimiser *o);    /* gives `own` back; NULL where there never is any */
+};
+
+extern const struct optimiser_ops *const optimisers[]; /* every row, NULL-terminated */
+
+/* ops: a row of the table; a device with rows of its own puts the one of the same name in its place. */
+void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
+                    const struct optimiser_setup *setup);
+void optimiser_close(struct optimiser *o);
+void optimiser_step(struct optimiser *o, float *param, const float *grad, double lr);
+/* The first index where a step, since this was last asked, made a parameter or state that is not finite, or n. Waits
+ * for a device: to be asked when something else was waited for that came behind the step. */
+size_t optimiser_settle(struct optimiser *o);
+/* As if so many steps had been done: for a run that is resumed. */
+void optimiser_set_steps(struct optimiser *o, uint64_t steps);
+
+#endif

@@ -1,0 +1,118 @@
+/* schedule.c: see schedule.h. */
+#include "nets/optimisers/schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nets/optimisers/power.h"
+
+/* A number at *at, moved behind it; false when there is none or it is not finite. */
+static bool number(const char **at, double *value) {
+    char *end;
+    if (strchr("+- \t\n", **at)) return false; /* strtod would take these, and the empty text */
+    *value = strtod(*at, &end);
+    if (end == *at || !isfinite(*value)) return false;
+    *at = end;
+    return true;
+}
+
+/* E or E% at *at: a boundary in epochs. */
+static bool boundary(const char *text, const char **at, double epochs, struct lr_schedule *s, struct err *e) {
+    double value;
+    if (!number(at, &value))
+        return err_set(e, "learning-rate schedule \"%s\": a number of epochs is expected at \"%s\"", text, *at);
+    if (**at == '%') {
+        if (value > 100)
+            return err_set(e, "learning-rate schedule \"%s\": %g%% is beyond the end of the run", text, value);
+        value *= epochs / 100;
+        ++*at;
+    }
+    if (s->boundaries == SCHEDULE_STEPS_MAX)
+        return err_set(e, "learning-rate schedule \"%s\": at most %d steps", text, SCHEDULE_STEPS_MAX);
+    double last = s->boundaries ? s->boundary[s->boundaries - 1] : -1;
+    if (value < last || (value == last && epochs > 0)) /* a run of no length has all its steps at 0 */
+        return err_set(e, "learning-rate schedule \"%s\": the epochs must rise", text);
+    s->boundary[s->boundaries++] = value;
+    return true;
+}
+
+/* FACTOR at *at, behind a colon. */
+static bool factor(const char *text, const char **at, double most, struct lr_schedule *s, struct err *e) {
+    if (number(at, &s->factor) && s->factor > 0 && s->factor <= most) return true;
+    if (most > 1) return err_set(e, "learning-rate schedule \"%s\": the factor must be a positive number", text);
+    return err_set(e, "learning-rate schedule \"%s\": the factor must be above 0 and at most 1", text);
+}
+
+/* E,E,...[:FACTOR] */
+static bool parse_step(const char *text, const char **at, struct lr_schedule *s, struct err *e) {
+    s->factor = 0.1;
+    for (;; ++*at) {
+        if (!boundary(text, at, s->end, s, e)) return false;
+        if (**at != ',') break;
+    }
+    if (**at != ':') return true;
+    ++*at;
+    return factor(text, at, 1e6, s, e);
+}
+
+/* E:FACTOR */
+static bool parse_decay(const char *text, const char **at, struct lr_schedule *s, struct err *e) {
+    if (!boundary(text, at, s->end, s, e)) return false;
+    if (**at != ':') return err_set(e, "learning-rate schedule \"%s\": use decay:E:FACTOR, such as decay:6:0.5", text);
+    ++*at;
+    return factor(text, at, 1, s, e);
+}
+
+/* What stands behind NAME or NAME: in the text is read by `rest`; NULL: nothing may. */
+static const struct form {
+    const char *name;
+    enum lr_form form;
+    bool (*rest)(const char *text, const char **at, struct lr_schedule *s, struct err *e);
+} forms[] = {{"constant", LR_CONSTANT, NULL},
+             {"step:", LR_STEP, parse_step},
+             {"decay:", LR_DECAY, parse_decay},
+             {"linear", LR_LINEAR, NULL}};
+
+bool lr_parse(const char *text, double epochs, struct lr_schedule *s, struct err *e) {
+    s->factor = 1;
+    s->boundaries = 0;
+    s->end = epochs;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *at = text + strlen(forms[i].name);
+        if (strncmp(text, forms[i].name, strlen(forms[i].name)) != 0) continue;
+        s->form = forms[i].form;
+        if (forms[i].rest && !forms[i].rest(text, &at, s, e)) return false;
+        if (*at) return err_set(e, "learning-rate schedule \"%s\": \"%s\" is not understood", text, at);
+        return true;
+    }
+    return err_set(e, "learning-rate schedule \"%s\": use constant, step:E,E,...[:FACTOR], decay:E:FACTOR or linear",
+                   text);
+}
+
+/* constant: 1;  step: factor^passed;  decay: factor^(floor(epoch - E) + 1) from E on;  linear: 1 - epoch/end */
+static double of_form(const struct lr_schedule *s, double epoch) {
+    double share = 1;
+    switch (s->form) {
+    case LR_CONSTANT:
+        break;
+    case LR_STEP:
+        for (int i = 0; i < s->boundaries; i++)
+            if (epoch >= s->boundary[i]) share *= s->factor;
+        break;
+    case LR_DECAY:
+        if (epoch >= s->boundary[0]) share = whole_power(s->factor, (uint64_t)(epoch - s->boundary[0]) + 1);
+        break;
+    case LR_LINEAR:
+        share = epoch < s->end ? 1 - epoch / s->end : 0;
+        break;
+    }
+    return share;
+}
+
+/* base * of_form * (1/P + (1 - 1/P) epoch/warmup while epoch < warmup) */
+double lr_at(const struct lr_schedule *s, double epoch, int P) {
+    double lr = s->base * of_form(s, epoch);
+    if (epoch < s->warmup) lr *= 1.0 / P + (1.0 - 1.0 / P) * epoch / s->warmup;
+    return lr;
+}
