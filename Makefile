@@ -28,7 +28,10 @@ sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c $(1)/*/*.c))
 of_mpi    := $(wildcard comm/transport/transport_mpi*.c comm/sim/*.c)
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-tests   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/base_*.c tests/data_*.c tests/topk_*.c tests/comm_*.c tests/nets_*.c tests/cli_*.c tests/netlab_*.c tests/fuzz_*.c))
+# A test's name says its module, and is the only one of its kind in all folders of tests.
+tests_of  = $(addprefix $(BUILD)/tests/,$(basename $(notdir $(wildcard $(1)))))
+tests    := $(call tests_of,$(foreach m,$(modules) fuzz,tests/$(m)/*_*.c))
+object_of = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(basename $(wildcard tests/*/$(1).c))))
 
 # -- libraries: pkg-config for every one that has a file; oneDNN 2.x has none, so it is found by linking ----
 ifeq ($(MPI),auto)
@@ -167,26 +170,26 @@ libs_of_fuzz := $(libs_of_cli)
 module_of = $(firstword $(subst _, ,$(notdir $(1))))
 cli_parts = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(call sources_of,cli)))
 .SECONDEXPANSION:
-$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $$(foreach m,$$(libs_of_$$(call module_of,$$*)),$(BUILD)/lib$$(m).a) \
+$(BUILD)/tests/%: $$(call object_of,$$*) $$(foreach m,$$(libs_of_$$(call module_of,$$*)),$(BUILD)/lib$$(m).a) \
                   $$(if $$(filter cli fuzz,$$(call module_of,$$*)),$$(cli_parts)) \
-                  $$(if $$(filter fuzz,$$(call module_of,$$*)),$(BUILD)/obj/tests/fuzzing.o $(BUILD)/obj/tests/fuzzfiles.o)
+                  $$(if $$(filter fuzz,$$(call module_of,$$*)),$(BUILD)/obj/tests/lib/fuzzing.o $(BUILD)/obj/tests/lib/fuzzfiles.o)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $(filter %.o,$^) $(filter %.a,$^) $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -lcmocka -o $@
 
 $(BUILD)/tests/netlab_links: $(BUILD)/obj/scripts/netlab_links.o
 
 # With which tests change checkpoints as somebody could who wants to do harm.
-$(BUILD)/tests/craft: $(BUILD)/obj/tests/crafting.o $(BUILD)/libbase.a
+$(BUILD)/tests/craft: $(BUILD)/obj/tests/lib/crafting.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
 # A library that the program must not load, or not take for its plugin.
-$(BUILD)/tests/libplanted.so: tests/planted.c base/device/plugin.h base/device/device.h
+$(BUILD)/tests/libplanted.so: tests/lib/planted.c base/device/plugin.h base/device/device.h
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -I. -DST_VERSION='"$(VERSION)"' -fPIC -shared $(warnings) $< -o $@
 
 # With which ranks of MPICH share cores.
-$(BUILD)/tests/libnapping.so: tests/napping.c
+$(BUILD)/tests/libnapping.so: tests/lib/napping.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 
@@ -228,14 +231,14 @@ $(BUILD)/tests/libsparsetrain_hostcuda.so: $(call plugin_objects,$(BUILD)/hostcu
 
 # Tests of the stand-in itself.
 standin_objects := $(patsubst %,$(BUILD)/hostcuda/%.o,$(hostcuda_c))
-$(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/hostcuda_%.c.o $(BUILD)/hostcuda/tests/hostcuda/selftest.cu.o $(standin_objects)
+$(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/gpu/hostcuda_%.c.o $(BUILD)/hostcuda/tests/hostcuda/selftest.cu.o $(standin_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CXX) $(ldflags) $^ -lcmocka -lm -lpthread -o $@
 
-$(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o
+$(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/gpu/hostcuda_look_back.cu.o
 
 # What can be asked of the real cuDNN where there is no GPU.
-$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/cudnn_%.c.o $(BUILD)/cuda/nets/cudnn/backend_cudnn_plans.c.o $(BUILD)/libbase.a
+$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/gpu/cudnn_%.c.o $(BUILD)/cuda/nets/cudnn/backend_cudnn_plans.c.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(cuda_libs) $(patsubst %,-Wl$(comma)-rpath$(comma)%,$(wildcard $(cuda_home)/lib64 $(cuda_home)/lib)) -lcmocka $(libs_base) -ldl -o $@
 
@@ -246,16 +249,16 @@ $(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu
 
 # What scripts/gpu-probe.sh asks of a GPU.
 tests: $(BUILD)/tests/gpu_probe
-$(BUILD)/tests/gpu_probe: $(BUILD)/obj/tests/gpuprobe.o $(foreach m,nets topk base,$(BUILD)/lib$(m).a)
+$(BUILD)/tests/gpu_probe: $(BUILD)/obj/tests/lib/gpuprobe.o $(foreach m,nets topk base,$(BUILD)/lib$(m).a)
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_nets) $(libs_base) -o $@
 
 # Sanitizers know nothing of the real libraries, so that with them only the stand-in is built.
 ifeq ($(has_cudnn),found)
 cuda: $(if $(SAN),,$(BUILD)/libsparsetrain_cuda.so)
-hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/hostcuda_*.c))
+hostcuda := $(BUILD)/tests/libsparsetrain_hostcuda.so $(call tests_of,tests/gpu/hostcuda_*.c)
 gpu_peers := $(if $(SAN),,$(BUILD)/tests/gpu_peers)
-cudnn_tests := $(if $(SAN),,$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/cudnn_*.c)))
+cudnn_tests := $(if $(SAN),,$(call tests_of,tests/gpu/cudnn_*.c))
 else
 cuda:
 endif
@@ -339,7 +342,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(patsubst %.o,%.d,$(library_objects) $(call objects,$(sources) $(wildcard tests/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
-           $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz*.c tests/comm_fuzz_wire.c)) \
-           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/hostcuda_look_back.cu.o \
-           $(patsubst %,$(BUILD)/cuda/%.o,$(wildcard tests/cudnn_*.c)))
+-include $(patsubst %.o,%.d,$(library_objects) $(call objects,$(sources) $(wildcard tests/*/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
+           $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz/*.c tests/lib/fuzzfiles.c)) \
+           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/gpu/hostcuda_look_back.cu.o \
+           $(patsubst %,$(BUILD)/cuda/%.o,$(wildcard tests/gpu/cudnn_*.c)))

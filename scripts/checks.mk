@@ -3,7 +3,7 @@
 
 # -- fuzz targets (scripts/fuzz.sh): what they are about is compiled by clang for libFuzzer, the rest is the plain build's ------
 CLANG        ?= clang
-fuzz_targets := wire $(patsubst tests/fuzz_%.c,%,$(wildcard tests/fuzz_*.c))
+fuzz_targets := wire $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_about   := $(call sources_of,base) $(wildcard comm/wire/*.c topk/sparse.c) \
                 $(wildcard data/archive.c data/gzip.c data/text_reader.c data/vocabulary_index.c nets/optimisers/schedule.c comm/density.c) \
                 $(wildcard cli/checkpoint/container*.c cli/checkpoint/checkpoint*.c cli/export/model_layout.c cli/gradients/record*.c cli/gradients/profile*.c cli/bench/overlap.c \
@@ -21,9 +21,9 @@ fuzz_rest = $(filter-out $(BUILD)/obj/cli/main.o,$(call objects,$(filter-out $(f
 $(BUILD)/fuzz/librest.a: $$(fuzz_rest)
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $^
-$(addprefix $(BUILD)/fuzz/,$(filter-out wire,$(fuzz_targets))): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz_%.o
-$(BUILD)/fuzz/wire: $(BUILD)/fuzz/obj/tests/comm_fuzz_wire.o
-$(addprefix $(BUILD)/fuzz/,$(fuzz_targets)): $(BUILD)/fuzz/obj/tests/fuzzfiles.o $(BUILD)/fuzz/libabout.a $(BUILD)/fuzz/librest.a
+$(addprefix $(BUILD)/fuzz/,$(filter-out wire,$(fuzz_targets))): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/fuzz_%.o
+$(BUILD)/fuzz/wire: $(BUILD)/fuzz/obj/tests/fuzz/comm_fuzz_wire.o
+$(addprefix $(BUILD)/fuzz/,$(fuzz_targets)): $(BUILD)/fuzz/obj/tests/lib/fuzzfiles.o $(BUILD)/fuzz/libabout.a $(BUILD)/fuzz/librest.a
 	$(call quiet,LD,$@)$(CLANG) -fsanitize=fuzzer,address,undefined $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) $(shell $(CC) -print-file-name=libgomp.so) \
 	    $(if $(wildcard $(BUILD)/obj/topk/cpu/kernels.gcno),$(shell $(CC) -print-file-name=libgcov.a)) -o $@
@@ -34,7 +34,7 @@ list-fuzz-targets:
 
 # -- campaigns (docs/soak.md) ----------------------------------------------------------------------------------------------
 # Loaded before the program, by tests too: file-system calls of it fail.
-$(BUILD)/tests/libfailing.so: tests/failing.c
+$(BUILD)/tests/libfailing.so: tests/lib/failing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -lpthread -o $@
 ifeq ($(shell uname),Linux)

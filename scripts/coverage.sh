@@ -34,7 +34,7 @@ result=0
 if [ $action = run ]; then
     mkdir -p "$folder" || exit 1
     case $folder in /*) hook=$folder/hook.o ;; *) hook=$PWD/$folder/hook.o ;; esac
-    "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O1 -c tests/coverage.c -o "$hook" || exit 1
+    "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O1 -c tests/lib/coverage.c -o "$hook" || exit 1
     MAKEFLAGS='' make --no-print-directory -j"$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" BUILD="$folder" CUDA=0 smpicc= WERROR=0 \
         CFLAGS='-O1 --coverage -fprofile-update=atomic -DST_SANITIZE' LDFLAGS="--coverage $hook" programs tests > "$folder/log" 2>&1 || {
         tail -n 30 "$folder/log"

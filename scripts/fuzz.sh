@@ -5,7 +5,7 @@
 #   SECONDS     each target so long, one after the other (60)
 #   --runs N    in place of a time: the corpus and N inputs made from it, the same ones each time
 #   --target T  only this one; may be given again
-#   --list      the targets: each has a corpus, tests/fuzz/NAME, and a file, tests/fuzz_NAME.c or tests/comm_fuzz_wire.c
+#   --list      the targets: each has a corpus, tests/fuzz/NAME, and a file, tests/fuzz/fuzz_NAME.c or tests/fuzz/comm_fuzz_wire.c
 #   --build     builds them and ends
 #
 # A line for each target: its name, inputs tried, CPU seconds, and what was found. Exit 0: nothing. 1: an input that breaks

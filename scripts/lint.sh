@@ -21,10 +21,10 @@ files() {
 }
 files >"$scratch/all"
 of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
-c_files=$(of '^(base|data|topk|comm|nets|cli)/.*\.([ch]|cu|cc)$|^tests/([^/]*|hostcuda/.*)\.([ch]|cu|cc)$|^scripts/.*\.[ch]$')
+c_files=$(of '^(base|data|topk|comm|nets|cli)/.*\.([ch]|cu|cc)$|^tests/(base|data|topk|comm|nets|cli|fuzz|gpu|hostcuda|lib)/.*\.([ch]|cu|cc)$|^scripts/.*\.[ch]$')
 c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
 # What includes headers of the CUDA toolkit: the plugin and its stand-in.
-plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda[/_])')
+plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda/|nets/cudnn/|tests/(hostcuda/|gpu/(hostcuda|cudnn)_))')
 cuda_home=$(command -v nvcc 2>/dev/null) && cuda_home=$(readlink -f "$cuda_home") && cuda_home=${cuda_home%/bin/nvcc}
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
@@ -101,7 +101,7 @@ awk -F: '
         }
         if ($1 == "base/cuda/cuda_kernel.h" && included ~ /^tests\/hostcuda\//) next # what takes the place of CUDA
         if (owner == "tests") { # a test may include what its module may, and helpers of the tests
-            owner = $1; sub(/^tests\//, "", owner); sub(/[_.].*/, "", owner)
+            owner = $1; sub(/.*\//, "", owner); sub(/[_.].*/, "", owner)
             if (folder == "tests" || included !~ /\//) next
             if (!(owner in may)) next
         }
@@ -116,10 +116,10 @@ awk -F: '
         pattern = ""
         if (header ~ /^(mpi\.h|smpi\/|simgrid\/)/) pattern = "^comm/(transport/transport_mpi|sim/)[a-z_]*\\.[ch]$"
         else if (header ~ /dnnl/) pattern = "^nets/cpu/backend_onednn[a-z0-9_]*\\.[ch]$"
-        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/cudnn/|tests/hostcuda[/_])"
-        else if (header ~ /^(cuda|base\/cuda\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda[/_])"
-        else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data_.*\\.c)$"
-        else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data|fuzz)_.*\\.[ch])$"
+        else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/cudnn/|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
+        else if (header ~ /^(cuda|base\/cuda\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
+        else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data/.*\\.[ch])$"
+        else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data|fuzz|lib)/.*\\.[ch])$"
         else if (header ~ /^cmocka\.h/) pattern = "^tests/"
         return pattern == "" || path ~ pattern
     }

@@ -69,7 +69,7 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 
 # Whole call stacks of allocations, so that a leak inside MPI is known as such (lsan.supp) and ours are not missed.
 export ASAN_OPTIONS="${ASAN_OPTIONS-detect_leaks=1:fast_unwind_on_malloc=0}"
-export LSAN_OPTIONS="${LSAN_OPTIONS-suppressions=$PWD/tests/lsan.supp:print_suppressions=0}"
+export LSAN_OPTIONS="${LSAN_OPTIONS-suppressions=$PWD/tests/lib/lsan.supp:print_suppressions=0}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-tests.XXXXXX") || exit 1
@@ -178,7 +178,7 @@ job_width() {
     width=1
     case $2 in *P=*) width=${2##*P=} width=${width%!} ;; esac
     [ "$width" -le "$cores" ] || width=$cores
-    for file in "tests/$1.c" "tests/$1.sh"; do
+    for file in tests/*/"$1.c" tests/*/"$1.sh"; do
         if [ -f "$file" ] && [ -n "$(field alone "$file")" ]; then width=$slots; fi
     done
 }
@@ -314,7 +314,7 @@ run_program() {
     export MPIRUN
     ranks=$(field ranks "$2")
     checked "$1"
-    if [ -z "$ranks" ] && grep -qE '^#include "tests/(mpi_harness|exchange_rig)\.h"' "$2"; then
+    if [ -z "$ranks" ] && grep -qE '^#include "tests/lib/(mpi_harness|exchange_rig)\.h"' "$2"; then
         fail "$1" 'a test under mpirun without a line that begins with "ranks:"'
     elif [ -z "$ranks" ]; then
         if [ -z "$QUICK" ] || [ -z "$(field long "$2")" ]; then run "$1" "" "$program"; fi
@@ -334,7 +334,7 @@ run_program() {
     fi
 }
 
-for source in $(sources tests/*_*.c tests/cli_*.sh); do
+for source in $(sources tests/*/*_*.c tests/*/cli_*.sh); do
     listed cpu || continue
     name=$(basename "${source%.*}")
     case $source in
@@ -377,7 +377,7 @@ on_device() {
 
 # device_tests DEVICE: sources of the wanted tests that are for it
 device_tests() {
-    for source in $(sources tests/*_*.c tests/cli_*.sh); do
+    for source in $(sources tests/*/*_*.c tests/*/cli_*.sh); do
         case " $(field devices "$source" | sed 's/ranks.*//') " in *" $1 "*) echo "$source" ;; esac
     done
 }

@@ -36,7 +36,7 @@ enum { PART_LIMIT = 1 << 30, POOL_FIRST = 512 };
 
 #ifdef ST_SANITIZE
 /* Open MPI unloads its plugins in MPI_Finalize; the leak checker, which looks afterwards, could then not tell their
- * leaks from ours (tests/lsan.supp goes by the name of the library). So nothing is unloaded in such a build. */
+ * leaks from ours (tests/lib/lsan.supp goes by the name of the library). So nothing is unloaded in such a build. */
 int dlclose(void *library);
 int dlclose(void *library) {
     (void)library;

@@ -1,5 +1,5 @@
 /* cuda_index.h: layouts of the CUDA backend's tensors and the index arithmetic of its kernels, as functions that a
- * plain C test (tests/nets_cuda_index.c) runs too. Tensors have fewer than 2^31 elements, so 32 bits do. */
+ * plain C test (tests/nets/nets_cuda_index.c) runs too. Tensors have fewer than 2^31 elements, so 32 bits do. */
 #ifndef ST_NETS_CUDA_INDEX_H
 #define ST_NETS_CUDA_INDEX_H
 

@@ -23,7 +23,7 @@
 #include "base/progress.h"
 #include "base/rng.h"
 #include "base/trace.h"
-#include "tests/in_child.h"
+#include "tests/lib/in_child.h"
 
 /* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
 static void philox_known_answers(void **state) {

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "tests/in_child.h"
+#include "tests/lib/in_child.h"
 
 static const struct device_ops *sparse;
 

@@ -121,7 +121,7 @@ static void nothing_around(void **state) {
     }
 }
 
-/* The code of this program lies in the program's file; tests/cli_plugin.sh has a library's. */
+/* The code of this program lies in the program's file; tests/gpu/cli_plugin.sh has a library's. */
 static void the_file_that_code_was_loaded_from(void **state) {
     (void)state;
     assert_string_equal(says("prefix/bin", "there", "library", ""), at("prefix/bin/"));

@@ -2,7 +2,7 @@
  * of u, one rank with another u, a selection or a sum that is not the definition's. The exchanges here are rows of this
  * test: a right one, and the same with one mistake.
  * ranks: 1 2 4 */
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include "base/mem.h"
 #include "base/table.h"

@@ -14,7 +14,7 @@
 #include "base/table.h"
 #include "data/loader.h"
 #include "nets/backend.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 enum { BATCH = 6, SEED = 5, BYTES = 256 };
 

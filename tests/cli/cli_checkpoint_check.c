@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_check.h"
 #include "cli/options/options.h"
-#include "tests/failing_here.h"
+#include "tests/lib/failing_here.h"
 
 static const struct position good = {
     .run_id = 1, .step = 12, .ranks = 2, .rank = 1, .parameters = 10, .optimiser_states = 20, .net_states = 4};

@@ -14,7 +14,7 @@
 
 #include "cli/checkpoint/checkpoint_clean.h"
 #include "cli/checkpoint/checkpoint_files.h"
-#include "tests/failing_here.h"
+#include "tests/lib/failing_here.h"
 
 static char top[64], run[80], elsewhere[80], path[256];
 

@@ -15,8 +15,8 @@
 
 #include "base/hash.h"
 #include "cli/checkpoint/container.h"
-#include "tests/failing_here.h"
-#include "tests/in_child.h"
+#include "tests/lib/failing_here.h"
+#include "tests/lib/in_child.h"
 
 static char path[64];
 static const float numbers[] = {1, -2.5f, 3e-40f, 4};

@@ -14,9 +14,9 @@
 #include "cli/checkpoint/checkpoint_files.h"
 #include "cli/export/export.h"
 #include "cli/train/run.h"
-#include "tests/export_reader.h"
 #include "tests/golden/export.h"
-#include "tests/mpi_harness.h"
+#include "tests/lib/export_reader.h"
+#include "tests/lib/mpi_harness.h"
 
 #define TOLERANCE 3e-4
 

@@ -1,7 +1,7 @@
 /* cli_pattern.c: the bench's gradients: the same whenever they are asked for, other ones for another step, rank or
  * seed, distributed as their names say; and every mistake in a name.
  * ranks: 1 3 */
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include <math.h>
 

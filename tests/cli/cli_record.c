@@ -2,7 +2,7 @@
  * one line, an incomplete last step is left out; the pattern real:FILE hands them to other numbers of ranks. The same
  * of recorded selections and selected:FILE. */
 /* ranks: 1 3 4 */
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include <math.h>
 

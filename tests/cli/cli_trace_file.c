@@ -3,7 +3,7 @@
  * ranks: 1 2 5 */
 #include <glob.h>
 
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include <ctype.h>
 

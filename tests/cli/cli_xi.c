@@ -2,7 +2,7 @@
  * and residuals of all ranks, for every algorithm that selects; where its value is known it is that. */
 /* devices: cuda
  * ranks: 1 2 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 #include "cli/gradients/xi.h"
 

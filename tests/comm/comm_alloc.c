@@ -12,7 +12,7 @@
  * devices: cuda sparse */
 #include <sys/wait.h>
 
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 enum { N = 1000, K = 50, ALLOCATIONS_MAX = 1000, LEAST = 1 };
 

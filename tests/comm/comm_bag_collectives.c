@@ -1,10 +1,10 @@
 /* comm_bag_collectives.c: the all-gather of blocks of different sizes and the reduce-scatter, and what they count.
  * ranks: 1 2 3 4 5 6 7 8 9 */
 /* faults: 3 7 8 */
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include "base/rng.h"
-#include "tests/comm_counting.h"
+#include "tests/lib/comm_counting.h"
 
 enum { MOST_RANKS = 9, LONGEST = 3000, SHAPES = 12 };
 

@@ -2,9 +2,9 @@
  * though the slices are asked for more than k, overlap by layers, checkpoints.
  * ranks: 1 2 3 4 5 7 8
  * devices: cuda ranks 1 3 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
-#include "tests/in_child.h"
+#include "tests/lib/in_child.h"
 #include "topk/by_slice.h"
 
 enum { SLICES_MAX = 40, STEPS = 4 };

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/wire/wire.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 enum { N = 1000, K = 10, BAD_INDEX = 17, SECONDS = 60 };
 
@@ -176,7 +176,7 @@ static void no_trouble(void **state) {
 static void dying_ends_every_rank(void **state) {
     (void)state;
     expect(1, "die", EXIT_SYSTEM, "this rank is ill");
-    expect(4, "die", EXIT_SYSTEM, "sparsetrain: rank 3: tests/comm_ends.c:");
+    expect(4, "die", EXIT_SYSTEM, "sparsetrain: rank 3: tests/comm/comm_ends.c:");
     expect(4, "memory", EXIT_SYSTEM, "no memory for a large thing");
 }
 

@@ -4,10 +4,10 @@
  * faults: 2 3 7
  * devices: cuda sparse ranks 1 3 4
  * sparse ranks: 1 2 3 4 5 7 8 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 #include "comm/parts/peers.h"
-#include "tests/exchange_oracle.h"
+#include "tests/lib/exchange_oracle.h"
 
 /* n not divisible by P, n < P, k = n, k = 1, k < P; all kinds of gradients with the large ones, else a few */
 static const struct shape {

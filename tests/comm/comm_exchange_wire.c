@@ -3,10 +3,10 @@
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
 /* devices: cuda ranks 1 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* not all of it is wanted here */
-#include "tests/exchange_oracle.h"
+#include "tests/lib/exchange_oracle.h"
 
 static const struct shape {
     size_t n, k;

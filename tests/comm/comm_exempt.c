@@ -3,7 +3,7 @@
  * ranks: 1 2 3 4 5 7 8
  * faults: 3
  * devices: cuda ranks 1 3 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 #include <sys/wait.h>
 

@@ -2,7 +2,7 @@
  * format; the local update that follows on it, of whole nodes.
  * ranks: 1 2 3 4 6 8 9 16
  * devices: cuda ranks 1 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 static const struct shape {
     size_t n, k;

@@ -1,10 +1,10 @@
 /* comm_library.c: the library's own functions (comm/sparsetrain.h), each row through them against the same row put
- * together by the rig. tests/cli_library.sh has what another program sees of it. */
+ * together by the rig. tests/verbs/cli_library.sh has what another program sees of it. */
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
 /* devices: cuda ranks 1 3 */
 #include "comm/sparsetrain.h"
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 enum { N = 1009, STEPS = 6, GROUPS = 4 };
 static const size_t group[GROUPS] = {0, 10, 17, 500};

@@ -1,7 +1,7 @@
 /* comm_micro.c: MiCRO against a serial reference over full vectors; its threshold, its words, its state.
  * ranks: 1 2 3 4 5 7 8 9 16 32
  * devices: cuda ranks 1 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 enum { P_MAX = 32, STEPS = 9 };
 

@@ -1,6 +1,6 @@
 /* comm_misuse.c: what a caller of comm may not do ends the program with a line that says so, and what another rank sent
  * is not taken where it does not fit, before anything is written or sent. Each mistake in a process of its own. */
-#include "tests/in_child.h"
+#include "tests/lib/in_child.h"
 
 #include <stdlib.h>
 #include <string.h>

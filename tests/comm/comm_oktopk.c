@@ -3,9 +3,9 @@
 /* ranks: 1 2 3 4 5 7 8 9 16 32 */
 /* faults: 3 7 */
 /* devices: cuda ranks 1 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
-#include "tests/exchange_oracle.h"
+#include "tests/lib/exchange_oracle.h"
 #include "topk/track.h"
 
 static const struct shape {

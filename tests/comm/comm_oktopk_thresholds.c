@@ -4,7 +4,7 @@
  * evaluates every tau' steps and no oftener. */
 /* ranks: 1 2 4 8 */
 /* devices: cuda ranks 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 #include "topk/track.h"
 

@@ -3,7 +3,7 @@
  * ranks: 1 2 3 4 6 8
  * devices: cuda sparse ranks 1 3 */
 /* long: more than ten seconds at one P */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 /* -- dense-ovlp ------------------------------------------------------------------------------------------------- */
 static const size_t bucket_bytes[] = {1, 4, 12, 52, 400, 4096, 0};

@@ -2,7 +2,7 @@
  * messages; that a selector's memory of each block is saved.
  * ranks: 1 2 3 4 5 7 8 9 16 32
  * devices: cuda ranks 1 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 enum { P_MAX = 32, STEPS = 4 };
 

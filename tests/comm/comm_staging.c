@@ -1,7 +1,7 @@
 /* comm_staging.c: gradients that are not in host memory: the rows that sum in host memory stage them there and back, in
  * chunks; those that leave the sum to MPI hand it the gradient where it lies, when MPI takes such pointers.
  * ranks: 1 2 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 enum { LONG = (2 << 20) + 1017 }; /* entries: three chunks */
 

@@ -2,7 +2,7 @@
  * piece (exchange_saved) of every row, set to values that no run leaves, on one rank and on all. Either exchange_check
  * refuses it, on all ranks alike, or the run goes on and ends: it does not hang, and no rank dies.
  * ranks: 1 2 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 #include "topk/by_slice.h"
 

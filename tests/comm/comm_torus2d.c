@@ -1,7 +1,7 @@
 /* comm_torus2d.c: torus2d on emulated nodes of every size against sums made one by one.
  * ranks: 1 2 3 4 6 8 9 16
  * devices: cuda ranks 1 3 4 */
-#include "tests/exchange_rig.h"
+#include "tests/lib/exchange_rig.h"
 
 static const size_t lengths[] = {1, 2, 5, 16, 17, 1009};
 enum { LENGTHS = sizeof lengths / sizeof lengths[0] };

@@ -1,11 +1,11 @@
 /* comm_transport.c: every call of comm.h, and what it counts.
  * ranks: 1 2 3 4 5 6 7 8 */
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include <sched.h>
 
 #include "comm/parts/peers.h"
-#include "tests/comm_counting.h"
+#include "tests/lib/comm_counting.h"
 
 /* Stands in for the C library's, which only the injected delays use: how often, how long at most. */
 static size_t sleeps;

@@ -2,4 +2,4 @@
  * sends.
  * ranks: 1 2 3 5 8 */
 #define FAULTS
-#include "tests/comm_transport.c"
+#include "tests/comm/comm_transport.c"

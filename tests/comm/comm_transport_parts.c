@@ -2,4 +2,4 @@
  * above 1 GiB.
  * ranks: 1 2 3 5 8 */
 #define PART_BYTES "64"
-#include "tests/comm_transport.c"
+#include "tests/comm/comm_transport.c"

@@ -1,5 +1,5 @@
 /* The tar reader: long names of both kinds, other types of members, padding, reading in parts. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include "data/archive.h"
 #include "data/gzip.h"

@@ -1,6 +1,6 @@
 /* CIFAR-10: the real set where it is, small sets of the same format made here, from directories and archives, and
  * every kind of damage that a file can have. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 /* scripts/fetch-data.sh, run as a user runs it: from a mirror made here, and with a curl that fails or brings the wrong
  * bytes. Needs no network. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,11 +1,11 @@
 /* Grammars that can be reckoned by hand: stationary shares, entropies, costs and draws; and what may not be a grammar.
  */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <math.h>
 
 #include "data/grammar.h"
-#include "tests/in_child.h"
+#include "tests/lib/in_child.h"
 
 static struct grammar *fresh(void) {
     return mem_zalloc(1, sizeof(struct grammar), "a grammar");

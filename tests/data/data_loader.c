@@ -1,6 +1,6 @@
 /* The loader: permutations, sharding over any number of ranks, augmentation against a naive reimplementation,
  * resuming, stopping the thread at any moment, evaluation shares. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* The contact sheet: a PNG that libpng reads, of the right size, with the right pictures; nothing left on failure. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <png.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* The synthetic set: the same bytes on every machine, balanced, and a problem as it should be: a linear classifier on
  * the pixels stays near chance, the same classifier on a feature that sees textures does not. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* The synthetic text: the same on every machine; a language as its head describes it, by rules that look at the
  * spelling of the words alone; and the entropy that it declares, which a long text bears out and simple models do not
  * reach. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include <ctype.h>
 #include <math.h>

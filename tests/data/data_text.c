@@ -1,6 +1,6 @@
 /* Texts: words, lines, blanks and odd bytes, the vocabulary, where the files are looked for, and the real Penn Treebank
  * and WikiText-2 where they are. */
-#include "tests/data_text_support.h"
+#include "tests/lib/data_text_support.h"
 
 #include <sys/stat.h>
 

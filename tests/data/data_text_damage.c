@@ -1,6 +1,6 @@
 /* Texts that are missing, empty, no text at all, changed while they are read, or packed files with every kind of
  * damage: one line each. */
-#include "tests/data_text_support.h"
+#include "tests/lib/data_text_support.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* Texts to batches: over the ranks every word comes once an epoch, in windows that go on where the last one ended;
  * an evaluation scores every word but the first once, at any number of ranks. */
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 #include "data/loader.h"
 #include "data/text_layout.h"

@@ -2,7 +2,7 @@
  * of the byte the length and the checksums that its table of contents names are put right first. */
 #include "base/hash.h"
 #include "cli/checkpoint/container.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 /* As container.c has them. */
 struct head {

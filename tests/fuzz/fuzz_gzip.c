@@ -1,7 +1,7 @@
 /* fuzz_gzip.c: a file of arbitrary bytes through the reader of .gz. Input: a byte that chooses how much is read at a
  * time, then the file. */
 #include "data/gzip.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 enum { PACKED_MOST = 1 << 20 }; /* deflate packs 1032:1: enough of what a small file can be */
 

@@ -1,7 +1,7 @@
 /* fuzz_json.c: arbitrary text as JSON, as lines for the verb `rows` are. What is accepted can be walked through to its
  * end, every value in it is found again by its path, and no text is longer than what it came from. Input: the text. */
 #include "base/json_read.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 static size_t walk(const struct json_value *v, int depth) {
     struct json_member m = {.end = NULL};

@@ -2,7 +2,7 @@
  * says which, then the text. What is accepted is echoed and read again: the same options. */
 #include "base/mem.h"
 #include "cli/options/options.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 enum { WORDS_MAX = 64 };
 

@@ -3,7 +3,7 @@
  * an entry, a width and what of a word the gap before it is. */
 #include "comm/wire/packed_index.h"
 #include "comm/wire/wire.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 extern const struct wire_ops wire_packed, wire_packed_f32;
 

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/gradients/profile.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 static char *written(const struct profile *p, const char *name) {
     struct err e = {0};

@@ -2,7 +2,7 @@
  * byte, then the file; with bit 0 of the byte its checksums are put right first. */
 #include "base/hash.h"
 #include "cli/gradients/record.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 /* What stands before each gradient, as record.c has it. */
 struct row_head {

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_model.h"
 #include "cli/options/options.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 enum { SECTIONS = 16, NAMES = 10 };
 static const char *const names[NAMES] = {"position",  "options",        "layout",        "parameters", "optimiser",

@@ -5,7 +5,7 @@
 
 #include "cli/log/log_rows.h"
 #include "cli/train/run.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 /* As the log is opened; its bytes afterwards, to be freed. */
 static char *resumed(struct run *r, const char *path, size_t *bytes) {

@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "data/archive.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 enum { BLOCK = 512, SIZE = 124, CHECKSUM = 148, TAR_MAX = 1 << 16 };
 

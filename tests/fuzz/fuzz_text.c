@@ -1,7 +1,7 @@
 /* fuzz_text.c: arbitrary bytes as the texts of a language model: the first is learned from, the second read with the
  * words of the first. Input: two bytes, how many words there may be and where the second text begins, then both. */
 #include "data/text_reader.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 static void check_tokens(const int32_t *token, size_t count, size_t bytes, const struct vocabulary_index *v) {
     MUST(count >= 1 && count <= text_most_tokens(bytes));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""adam.py > adam.h: golden values for tests/nets_optimise.c from PyTorch's torch.optim.Adam, which shares no code with
+"""adam.py > adam.h: golden values for tests/nets/nets_optimise.c from PyTorch's torch.optim.Adam, which shares no code with
 this project.
 
 Parameters and gradients are the project's random numbers (base/rng.h), written again in resnet20.py; the gradient of

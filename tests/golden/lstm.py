@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""lstm.py > lstm.h: golden values for tests/nets_golden_lstm.c from PyTorch, which shares no code with this project.
+"""lstm.py > lstm.h: golden values for tests/nets/nets_golden_lstm.c from PyTorch, which shares no code with this project.
 
 Training steps of two language models: tokens, embedding, two LSTMs, dropout before, between and after them, a linear
 layer; SGD with momentum; states carried from window to window, and an evaluated window in the end that continues the

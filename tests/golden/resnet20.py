@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""resnet20.py > resnet20.h: golden values for tests/nets_golden.c: ten training steps of ResNet-20 (images.py)."""
+"""resnet20.py > resnet20.h: golden values for tests/nets/nets_golden.c: ten training steps of ResNet-20 (images.py)."""
 
 from torch import nn
 from torch.nn import functional

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""vgg16.py > vgg16.h: golden values for tests/nets_golden_vgg16.c: three training steps of VGG-16 with batch
+"""vgg16.py > vgg16.h: golden values for tests/nets/nets_golden_vgg16.c: three training steps of VGG-16 with batch
 normalisation and one linear layer (images.py).
 
 The rate is small: at larger ones so few images make the evaluated loss move by percents for what rounding does. The

@@ -4,7 +4,7 @@
 # bench is right; logs and rows say which device it was.
 # devices: cuda
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 label=$device
 [ -z "${SPARSETRAIN_TEST_EMULATED:-}" ] || label=hostcuda # rows made on the stand-in are no results of a GPU

@@ -5,7 +5,7 @@
 # devices: cuda
 # shellcheck disable=SC2086 # lists of arguments
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 stand_in=$(pwd)/$BUILD/tests/libsparsetrain_hostcuda.so
 case $BUILD in /*) stand_in=$BUILD/tests/libsparsetrain_hostcuda.so ;; esac
 tiny="--data synthetic:64x16 --batch 1 --eval-every 0 --lr 0.0005 --lr-warmup 0"

@@ -2,7 +2,7 @@
 # cli_gpu_bench.sh: scripts/bench-gpu.py keeps what it has measured when the time ends, and gives each length and each mode of
 # the compiler its share. The program and PyTorch are stand-ins that are slow where they are told to be, and so is the
 # clock, so that nothing here depends on how fast this machine is.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 if ! command -v python3 >/dev/null 2>&1; then
     skip "bench-gpu.py" "python3 is not installed"

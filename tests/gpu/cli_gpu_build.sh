@@ -1,6 +1,6 @@
 #!/bin/sh
 # cli_gpu_build.sh: where the Makefile finds the CUDA toolkit's libraries.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 nvcc=$(command -v nvcc 2>/dev/null)
 home=$(readlink -f "${nvcc:-/nowhere/bin/nvcc}")

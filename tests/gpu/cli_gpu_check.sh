@@ -2,7 +2,7 @@
 # cli_gpu_check.sh: scripts/gpu-check.sh where there is no GPU: its steps at tiny sizes on the stand-in for CUDA, the files
 # that they write, and how it refuses.
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 
 patient=1000000 # seconds, for all of a dry run: nothing here depends on how fast this machine is
 result() { echo "$W/out/gpu-$1.json"; }

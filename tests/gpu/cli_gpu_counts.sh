@@ -3,7 +3,7 @@
 # the host waits, kernels, copies. No GPU here says how long these take, but none of them may grow unnoticed: a number
 # that has become smaller belongs in this table. (Found thresholds are used for some steps, so that the numbers of reuse and
 # oktopk are means.)
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 case $BUILD in /*) stand_in=$BUILD ;; *) stand_in=$(pwd)/$BUILD ;; esac
 stand_in=$stand_in/tests/libsparsetrain_hostcuda.so

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_gpu_pack.sh: what scripts/gpu-pack.sh makes ready for a lent machine fits into what travels, and its calls, each in a copy
 # of what has travelled, find what they need; the scripts that they start are stand-ins here.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 for tool in git xz; do
     if ! command -v $tool >/dev/null 2>&1; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_gpu_probe.sh: scripts/gpu-probe.sh: GO on the stand-in for CUDA, by our own choice of algorithms; and what it makes of
 # machines that lack something: in a tree of its own, on a GPU, with tools and a plugin that are scripts.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 if [ -n "${SAN:-}" ]; then
     skip "probing" "scripts alone, which sanitizers do not see"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_gpu_rehearsal.sh: scripts/gpu-rehearsal.sh: how it refuses, and, where SPARSETRAIN_REHEARSAL names a root that its
 # --make-root made, a whole lease on the stand-in for CUDA, as gpu-pack.sh writes it. The suite itself fetches nothing.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 refused() { # refused TEXT ARGUMENTS...: status 2 and one line
     text=$1

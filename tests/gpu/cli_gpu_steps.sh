@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_gpu_steps.sh: what the steps of scripts/gpu-check.sh ask of a machine with a GPU, where there is none: in a tree of its
 # own, whose GPU, program, make, tests and compute-sanitizer are scripts that note how they were called.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 if [ -n "${SAN:-}" ]; then
     skip "steps on a GPU" "scripts alone, which sanitizers do not see"

@@ -7,7 +7,7 @@
 #ifndef ST_TESTS_COMM_COUNTING_H
 #define ST_TESTS_COMM_COUNTING_H
 
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 /* The byte that rank r's pattern number `salt` has at i. */
 static inline unsigned char byte_of(int r, int salt, size_t i) {

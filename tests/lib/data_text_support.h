@@ -3,7 +3,7 @@
 #ifndef ST_TESTS_DATA_TEXT_SUPPORT_H
 #define ST_TESTS_DATA_TEXT_SUPPORT_H
 
-#include "tests/data_support.h"
+#include "tests/lib/data_support.h"
 
 static const char *const ptb_name[3] = {"ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"};
 

@@ -11,7 +11,7 @@
 #ifndef ST_TESTS_EXCHANGE_RIG_H
 #define ST_TESTS_EXCHANGE_RIG_H
 
-#include "tests/mpi_harness.h"
+#include "tests/lib/mpi_harness.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "comm/reducer.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 enum { RIG_N = 1100 }; /* the largest n */
 

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 static char folder[1024];
 

@@ -3,7 +3,7 @@
 #include <dirent.h>
 
 #include "base/rng.h"
-#include "tests/fuzzing.h"
+#include "tests/lib/fuzzing.h"
 
 enum { INPUT_MAX = 1 << 16, CHANGES = 4000, INPUTS_MAX = 4096 };
 

@@ -1,6 +1,7 @@
-/* fuzzing.h: what the fuzz targets tests/fuzz_*.c share. A target is one function that takes arbitrary bytes; it is
- * linked with libFuzzer (scripts/fuzz.sh), or with fuzzing.c to a test that replays the corpus in tests/fuzz/<target>
- * and changes of it. What must not happen ends the process: a sanitizer's report, a hang, die(), MUST. */
+/* fuzzing.h: what the fuzz targets tests/fuzz/fuzz_*.c share. A target is one function that takes arbitrary bytes; it
+ * is linked with libFuzzer (scripts/fuzz.sh), or with fuzzing.c to a test that replays the corpus in
+ * tests/fuzz/<target> and changes of it. What must not happen ends the process: a sanitizer's report, a hang, die(),
+ * MUST. */
 #ifndef ST_TESTS_FUZZING_H
 #define ST_TESTS_FUZZING_H
 

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "nets/backend.h"
 #include "nets/cuda/cuda_index.h"
-#include "tests/nets_reference.h"
+#include "tests/lib/nets_reference.h"
 #include "topk/store.h"
 
 /* -- libraries ---------------------------------------------------------------------------------------------------- */

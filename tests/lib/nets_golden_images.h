@@ -26,7 +26,7 @@
 #include "base/table.h"
 #include "nets/net.h"
 #include "nets/optimisers/optimiser.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 #define SLACK 10.0
 #define FLOOR 1e-5

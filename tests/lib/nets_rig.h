@@ -19,7 +19,7 @@
 #include "base/rng.h"
 #include "base/table.h"
 #include "nets/net.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 static inline const struct model_ops *model_named(const char *name) {
     const struct model_ops *model;

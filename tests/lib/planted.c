@@ -1,5 +1,5 @@
 /* planted.c: a library that somebody has put where the program might look for its plugin: it leaves a mark as soon as
- * it is loaded, and then says to be what PLANTED_AS names (tests/cli_plugin.sh). */
+ * it is loaded, and then says to be what PLANTED_AS names (tests/gpu/cli_plugin.sh). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

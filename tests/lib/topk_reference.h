@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 #include "topk/cpu/kernels.h"
 #include "topk/sparse.h"
 

@@ -1,5 +1,6 @@
 /* device.c: another program, which works with a GPU of its own accord and has the installed library exchange what lies
- * there (tests/cli_library.sh). CUDA is the file that its second argument names, its runtime or the tests' stand-in:
+ * there (tests/verbs/cli_library.sh). CUDA is the file that its second argument names, its runtime or the tests'
+ * stand-in:
  *
  *        device opens                opens with device=cuda: "fine", or what the library says
  *        device order CUDA           the caller's streams, before and after each call, against the same on the host

@@ -1,4 +1,4 @@
-/* program.c: another program with MPI of its own, which uses the installed library (tests/cli_library.sh):
+/* program.c: another program with MPI of its own, which uses the installed library (tests/verbs/cli_library.sh):
  *
  *        program halves      two halves of the ranks, each with an exchange, beside messages of their own
  *        program unstarted   before MPI runs: an error, no end

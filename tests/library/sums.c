@@ -1,5 +1,5 @@
 /* sums.c: sums FOLDER N STEPS OPTIONS: the gradients of each step in FOLDER/gradients-RANK, exchanged by gtopk from C:
- * the means are those in FOLDER/means-RANK, to the bit? Prints "fine" on rank 0 (tests/cli_torch.sh). */
+ * the means are those in FOLDER/means-RANK, to the bit? Prints "fine" on rank 0 (tests/verbs/cli_torch.sh). */
 #include <mpi.h>
 #include <sparsetrain.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "nets/net_build.h"
-#include "tests/in_child.h"
-#include "tests/nets_rig.h"
+#include "tests/lib/in_child.h"
+#include "tests/lib/nets_rig.h"
 
 enum { PARTS = 3 };
 

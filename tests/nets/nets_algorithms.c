@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "nets/net.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 enum { SHAPES = 6, STRIDED = 2, TEXT_MAX = 1 << 16 };
 

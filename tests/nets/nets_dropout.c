@@ -1,5 +1,5 @@
 /* nets_dropout.c: what a dropout layer drops: as many as it should, and no pattern: neighbours, steps, layers and seeds
- * have nothing to do with each other. tests/nets_layers.c has the layouts and gradients. */
+ * have nothing to do with each other. tests/nets/nets_layers.c has the layouts and gradients. */
 /* devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "nets/backend.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 enum { N = 1 << 16 };
 /* Means of N numbers with deviation 1 lie within this of what they should be, all but once in 10^6. */

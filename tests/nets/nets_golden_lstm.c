@@ -20,7 +20,7 @@
 #include "nets/net_build.h"
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/lstm.h"
-#include "tests/test_device.h"
+#include "tests/lib/test_device.h"
 
 #define SLACK 10.0
 #define FLOOR 1e-6

@@ -2,7 +2,7 @@
  * devices: cuda */
 /* long: more than ten seconds at one P */
 #include "tests/golden/vgg16.h"
-#include "tests/nets_golden_images.h"
+#include "tests/lib/nets_golden_images.h"
 
 int main(void) {
     return golden_main();

@@ -15,8 +15,8 @@
 #include "base/rng.h"
 #include "nets/cpu/cpu_view.h"
 #include "nets/cuda/cuda_index.h"
-#include "tests/nets_reference.h"
-#include "tests/test_device.h"
+#include "tests/lib/nets_reference.h"
+#include "tests/lib/test_device.h"
 
 /* Sums of up to 2048 products of numbers near 1 in float: their rounding errors, 2048^0.5 * 2^-24 of the size of a
  * typical sum, reach 3e-6; the tolerance, relative to the largest entry, leaves a factor of five. */

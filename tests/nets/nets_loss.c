@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "tests/nets_reference.h"
-#include "tests/test_device.h"
+#include "tests/lib/nets_reference.h"
+#include "tests/lib/test_device.h"
 
 enum { CLASSES = 5, ROWS = 3 };
 

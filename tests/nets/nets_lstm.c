@@ -3,7 +3,7 @@
 /* devices: cuda */
 #include <math.h>
 
-#include "tests/nets_rig.h"
+#include "tests/lib/nets_rig.h"
 
 /* V H of the embedding, V H + V of the linear layer, 8 H^2 + 8 H of each LSTM. */
 static void language_models_have_the_sizes_of_their_paper(void **state) {

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tests/in_child.h"
-#include "tests/nets_rig.h"
+#include "tests/lib/in_child.h"
+#include "tests/lib/nets_rig.h"
 
 /* Millions of parameters however small its setup, whose random numbers take their time: what a loop repeats is repeated
  * less, with one size of batch, so that a GPU measures algorithms once; and what the host does by itself is looked at

@@ -9,7 +9,7 @@
 #include "nets/backend.h"
 #include "nets/net_build.h"
 #include "nets/optimisers/optimiser.h"
-#include "tests/nets_rig.h"
+#include "tests/lib/nets_rig.h"
 
 static const struct model_ops *resnet20(void) {
     return model_named("resnet20");

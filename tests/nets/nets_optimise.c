@@ -16,8 +16,8 @@
 #include "nets/optimisers/adam.h"
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/adam.h"
-#include "tests/in_child.h"
-#include "tests/test_device.h"
+#include "tests/lib/in_child.h"
+#include "tests/lib/test_device.h"
 
 enum { N = 10007, STATES_MAX = 2 };
 

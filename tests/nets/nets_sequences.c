@@ -17,8 +17,8 @@
 #include "base/rng.h"
 #include "nets/backend.h"
 #include "nets/net_build.h"
-#include "tests/in_child.h"
-#include "tests/test_device.h"
+#include "tests/lib/in_child.h"
+#include "tests/lib/test_device.h"
 
 enum { STREAMS = 3, STEPS = 4, VOCABULARY = 11, FEATURES = 6, HIDDEN1 = 7, HIDDEN2 = 5, ROWS_MAX = 64 };
 

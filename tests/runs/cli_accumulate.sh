@@ -4,7 +4,7 @@
 # resumes to the same bits. That N batches of B make the gradient of one of N B: nets_accumulate and data_loader.
 # devices: cuda
 # shellcheck disable=SC2086,SC2166 # lists of arguments; two conditions of one check
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 text="--model lstm --hidden 10 --bptt 4 --batch 2 --device $device --data synthetic-text:1000x100x100 --lr-warmup 0"
 sparse="--density 0.02 --density-warmup none"

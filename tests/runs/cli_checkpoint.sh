@@ -2,7 +2,7 @@
 # cli_checkpoint.sh: a run that is killed, at random moments or in the middle of writing a checkpoint, or that is told
 # to stop, resumes to the same bits as one that was left alone; damaged checkpoints are refused in one line.
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 P=3
 common="--data synthetic:512x64 --batch 4 --steps 60 --eval-every 0.5 --checkpoint-every 4 --algo gtopk --density 0.01 --density-warmup 0.25"
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # cli_crafted.sh: checkpoints that somebody made to do harm, with checksums that are right: whatever they say, a resume is
 # refused in one line that names the file, on all ranks, and no file is touched. Every word of an exchange's state is
-# tests/comm_state.c's.
+# tests/comm/comm_state.c's.
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 P=2
 craft=$(pwd)/$BUILD/tests/craft
 images="--data synthetic:64x16 --batch 2 --eval-every 0 --steps 4 --lr-warmup 0"

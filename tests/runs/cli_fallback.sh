@@ -2,7 +2,7 @@
 # cli_fallback.sh: --resume of a run whose newest checkpoints are damaged goes on from the newest that is whole, says so in
 # one line, and comes to the bits of a run that nothing disturbed; the damaged ones are replaced, or go, as it passes by,
 # and a kill in the middle of that leaves one that is whole. At P = 1, 2, 3, 4.
-. tests/tap.sh
+. tests/lib/tap.sh
 common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo gtopk --density 0.01"
 
 # left DIR: the steps of the checkpoints in it, and whatever is left of others

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_hangup.sh: a terminal that goes away takes the run's output with it, not its checkpoint; nor does a signal that
 # comes again while the checkpoint is being written.
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 common="--data synthetic:256x40 --batch 4 --eval-every never"
 cat > "$W/terminal.py" << 'END'

@@ -2,7 +2,7 @@
 # cli_prefix.sh: --stop-at: a run that ends early has the bits of the whole run up to there: parameters, losses, rates,
 # densities, evaluations. It says that it is a prefix, and resumed it comes to the whole run's end. At P = 1, 2, 3.
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 # An epoch of 96 images has 12 / P steps. The rate ramps up over two epochs and falls twice, the density falls over three;
 # evaluations come every 0.7 epochs, so that one of them is in the way of none of the stops below.
 images="--data synthetic:96x24 --batch 8 --lr 0.01"

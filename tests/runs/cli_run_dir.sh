@@ -2,7 +2,7 @@
 # cli_run_dir.sh: the directory of a run belongs to one run and to one process at a time: what is resumed elsewhere leaves
 # other runs alone, a run that is complete stays as it is, and of two processes one is told who the other is.
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo topka --density 0.01"
 
 # print DIR: all that is in it, byte for byte, and how it came there

@@ -3,7 +3,7 @@
 # the schedules, by the real program: each changes what it should, leaves its trace in the log, and resumes to the same
 # bits. What they compute is tested in topk_correction, comm_correction, comm_exempt, topk_by_slice and nets_optimise.
 # shellcheck disable=SC2086,SC2166 # lists of arguments; two conditions of one check
-. tests/tap.sh
+. tests/lib/tap.sh
 common="--model lstm --hidden 10 --bptt 4 --batch 2 --device cpu --data synthetic-text:1000x100x100 --steps 12 --eval-every 0 --checkpoint-every 5 --lr-warmup 0 --dropout 0"
 sparse="--density 0.02 --density-warmup none"
 

@@ -3,7 +3,7 @@
 # that it resumes to the same bits with the states of its streams, and every mistake that a text allows.
 # devices: cuda
 # shellcheck disable=SC2086,SC2166 # lists of arguments; two conditions of one check
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 small="--model lstm --hidden 12 --bptt 5 --batch 2 --device $device --lr-warmup 0"
 # On the stand-in, whose kernels are emulated, a third of the text and of the steps, which is still an epoch and a half.

@@ -3,7 +3,7 @@
 # checkpoint finds replicas that differ and is not written; with --wire-check the step itself ends the run, and a run in which
 # nothing changes has the same bits as without; --resume finds what did not arrive as it was written. Checkpoints of the
 # format before hashes can be resumed.
-. tests/tap.sh
+. tests/lib/tap.sh
 short="--model resnet20 --data synthetic:256x64 --batch 4 --eval-every never --lr-warmup 0"
 run="$short --steps 6"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_costs.sh: scripts/measure-costs.sh in quick mode: what rows its table has and where their numbers come from, what an
 # interruption leaves, rows of other devices, jobs that fail, every mistake. What a time is, nobody asks here.
-. tests/tap.sh
+. tests/lib/tap.sh
 note_launches
 table=$W/out/costs.csv
 # measured ARG...: measure-costs.sh in quick mode; its status

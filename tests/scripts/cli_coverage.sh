@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_coverage.sh: what is linked into programs that count their lines (scripts/coverage.sh): one that ends without exit()
 # writes its counts all the same. The counting itself takes long: `make coverage`.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 sh scripts/coverage.sh --no-such > "$W/out" 2> "$W/err"
 check "an option that is none is refused" [ $? -eq 2 ]
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
 }
 END
 cc=${CC:-cc}
-if ! "$cc" -D_GNU_SOURCE -O1 -c tests/coverage.c -o "$W/hook.o" || ! (cd "$W" && "$cc" -O0 --coverage -c ends.c -o ends.o && "$cc" --coverage ends.o hook.o -o ends) 2> "$W/err"; then
+if ! "$cc" -D_GNU_SOURCE -O1 -c tests/lib/coverage.c -o "$W/hook.o" || ! (cd "$W" && "$cc" -O0 --coverage -c ends.c -o ends.o && "$cc" --coverage ends.o hook.o -o ends) 2> "$W/err"; then
     skip "counts of programs that end early" "the compiler has no --coverage"
     finish
     exit

@@ -1,13 +1,13 @@
 #!/bin/sh
 # cli_fuzz.sh: every fuzz target (scripts/fuzz.sh) over its corpus and some inputs more, a fixed number of them, a test
 # each. FUZZ_RUNS: another number.
-# shellcheck source=tests/tap.sh
-. tests/tap.sh
+# shellcheck source=tests/lib/tap.sh
+. tests/lib/tap.sh
 
 runs=${FUZZ_RUNS:-2000}
 small=$(for t in $(sh scripts/fuzz.sh --list); do [ "$(find "tests/fuzz/$t" -type f | wc -l)" -ge 5 ] || echo "$t"; done)
 check "each target has a corpus of 5 inputs and more" [ -z "$small" ]
-check "and each file of a target is in the list" [ -z "$(for f in tests/fuzz_*.c; do basename "$f" .c; done | sed s/^fuzz_// | grep -vxF "$(sh scripts/fuzz.sh --list)")" ]
+check "and each file of a target is in the list" [ -z "$(for f in tests/fuzz/fuzz_*.c; do basename "$f" .c; done | sed s/^fuzz_// | grep -vxF "$(sh scripts/fuzz.sh --list)")" ]
 sh scripts/fuzz.sh --target no-such 1 > "$W/out" 2> "$W/err"
 check "a target that is none is refused" [ $? -eq 2 ]
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_hardening.sh: what the program says that it was compiled with is in it: checked calls, guarded stacks, tables that are
 # read-only once they are filled, an address that differs from start to start. Read by readelf.
-. tests/tap.sh
+. tests/lib/tap.sh
 flags=$("$PROGRAM" version --json | sed -n 's/.*"flags":"\([^"]*\)".*/\1/p')
 if [ -n "${SAN:-}" ]; then
     skip "a hardened program" "sanitizers check the same and more"

@@ -2,7 +2,7 @@
 # cli_install.sh: what `make install` leaves works from wherever it is moved to: the program with its plugin, the manual
 # page, completion as bash and zsh really do it, the .pc file, the scripts, pages and data that the program names; and `make
 # uninstall` takes all of it away.
-. tests/tap.sh
+. tests/lib/tap.sh
 PREFIX=/opt/st
 case $BUILD in */san-*) plain_build=${BUILD%/san-*} ;; *) plain_build=$BUILD ;; esac
 

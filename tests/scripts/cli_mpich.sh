@@ -3,7 +3,7 @@
 # and the tests of the transport and the exchanges are built with it and run: nothing may lean on one MPI's habits. And
 # the launcher of one does not start as many runs of one rank of the other.
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 run="--data synthetic:96x24 --steps 2 --batch 4 --eval-every never"
 # started LAUNCHER P ARGUMENT...: the program by that launcher
 started() {

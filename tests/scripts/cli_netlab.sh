@@ -4,7 +4,7 @@
 # lab however it ends. Of times only what no busy machine can spoil is looked at: nothing comes sooner than the links
 # allow. When exactly it comes: netlab_links.c.
 # shellcheck disable=SC2016 # what is in single quotes is for the shells of the ranks
-. tests/tap.sh
+. tests/lib/tap.sh
 export SPARSETRAIN_NETLAB="$W/lab"
 export OMPI_MCA_odls_base_sigkill_timeout=0 # our ranks have nothing to save when they are told to end
 all_down() { for folder in lab other; do SPARSETRAIN_NETLAB=$W/$folder sh scripts/netlab.sh down; done; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_nodes.sh: what docs/nodes.md says of several nodes: two nodes of two ranks each, every node a network namespace with a host name
 # and files of its own, joined by a bridge; a script stands in for ssh. Skipped where the system does not let us make them.
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 tag=stnodes$$
 spaces() { ip netns list 2> /dev/null | sed -n "s/^\($tag-[a-z0-9]*\).*/\1/p"; }

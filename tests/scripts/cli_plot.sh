@@ -2,7 +2,7 @@
 # cli_plot.sh: scripts/plot.sh: what it reads of a log (bytes, time, scores; resumed, killed, with steps left out), which runs it takes
 # for one curve, medians and bands, what it says in titles and legends, that thirteen curves can be told apart, formats, mistakes.
 # Pictures are looked into as SVG, whose words and strokes are text.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 # log_of ALGO SEED [KEY=VALUE...]: a log of 8 steps, as the program writes them: step i sends 100 i bytes and takes i/8 s; loss 4/i;
 # evaluations before, in the middle, at the end. Keys: steps (done), asked (epochs), every (steps between rows), density, lr, data,

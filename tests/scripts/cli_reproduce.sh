@@ -3,7 +3,7 @@
 # from end to end in quick mode, what is repeated after an interruption and what is not, and the report, from rows that
 # a test knows.
 # shellcheck disable=SC2016 # programs for other shells and awks
-. tests/tap.sh
+. tests/lib/tap.sh
 scripts=scripts/reproduce
 before=$(find results -type f -exec cksum {} + | sort | cksum)
 

@@ -1,16 +1,16 @@
 #!/bin/sh
 # cli_runner.sh: tests/run.sh itself, over a tree of small tests of its own: jobs are bound to no core (scripts/mpi-env.sh
 # likewise), and TEST_END ends it in time.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 allowed() { sed -n 's/^Cpus_allowed_list:[ 	]*//p' /proc/self/status; }
 here=$(allowed)
 unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy
 # a tree with the runner and the tests that are written into it
-mkdir -p "$W/tree/tests" "$W/tree/scripts" "$W/tree/build"
+mkdir -p "$W/tree/tests/small" "$W/tree/scripts" "$W/tree/build"
 cp tests/run.sh "$W/tree/tests"
 small() { # small NAME: a test, from standard input
-    { echo '#!/bin/sh' && cat; } >"$W/tree/tests/$1.sh"
+    { echo '#!/bin/sh' && cat; } >"$W/tree/tests/small/$1.sh"
 }
 runner() { # runner PATTERN...: output to $W/log
     (cd "$W/tree" && DEVICES=cpu BUILD=build timeout 600 sh tests/run.sh "$@") >"$W/log" 2>&1 </dev/null
@@ -69,7 +69,7 @@ rm -f "$W/left" "$W/right"
 TEST_JOBS=1 runner pair
 check "one at a time: the first waits in vain" has '1 passed, 1 failed, 0 skipped' 'cli_pair_left (status 0'
 rm -f "$W/left" "$W/right"
-sed -i '1a # alone: for this test' "$W/tree/tests/cli_pair_right.sh"
+sed -i '1a # alone: for this test' "$W/tree/tests/small/cli_pair_right.sh"
 TEST_JOBS=8 runner pair
 check "nor is there another one beside a test that is to be alone" has '1 passed, 1 failed, 0 skipped' 'cli_pair_left (status 0'
 small cli_signal <<'END'

@@ -2,7 +2,7 @@
 # cli_sanitized.sh: a sample of the tests, and short runs on 2 ranks, under AddressSanitizer with UBSan, and under
 # ThreadSanitizer. Built once into $BUILD/san-*, as `make SAN=...` does; what is built already is not built again.
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 
 if [ -n "${SAN:-}" ]; then
     skip "a sample under sanitizers" "this is a run with SAN=$SAN"

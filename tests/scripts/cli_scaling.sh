@@ -2,7 +2,7 @@
 # cli_scaling.sh: scripts/scaling.sh: who wins, who is ahead, crossovers, twins and what is still to be simulated, on rows that the
 # test makes; interruptions; the page. Nothing is simulated: a program that answers from a table stands in for simulate.sh.
 # shellcheck disable=SC2016 # programs for other shells and awks
-. tests/tap.sh
+. tests/lib/tap.sh
 folder=scripts/scaling
 
 # -- the tables by hand: two networks of which the second is the first ten times as fast, one model, P = 4, 8, 16 ------------------

@@ -3,7 +3,7 @@
 # the algorithms' formulas, worked out here once more, say; injected times are where they belong, also those of a table;
 # every rank has variables of its own; every mistake: one line, exit status 2. Simulated times are exact, the same on every
 # machine: nothing here depends on how fast this one is.
-. tests/tap.sh
+. tests/lib/tap.sh
 name="the program on simulated clusters"
 skip_all() {
     skip "$name" "$1"

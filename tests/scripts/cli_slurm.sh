@@ -2,7 +2,7 @@
 # cli_slurm.sh: jobs of scripts/slurm/generate.sh, run for real under a Slurm of a few lines: a USR1 in the middle leads to a
 # checkpoint and back into the queue, the second run goes on to the same bits; srun and mpirun, a container, the submitting
 # and the collecting script; and what is refused.
-. tests/tap.sh
+. tests/lib/tap.sh
 fake=$W/slurm
 mkdir "$fake"
 real_mpirun=$(command -v "$MPIRUN")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_sweep.sh: scripts/sweep.sh: which runs it plans and how they are called, that they run, go on and are left alone when done, what
 # becomes of those that fail, the tables, Slurm jobs, mistakes; and `sparsetrain config`, by which it knows what runs would be.
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 real=$MPIRUN
 small="--data synthetic:64x16 --batch 4 --steps 6 --eval-every 0"

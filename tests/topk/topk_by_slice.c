@@ -3,7 +3,7 @@
  *
  * devices: cuda sparse
  */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include "base/hash.h"
 #include "base/mem.h"

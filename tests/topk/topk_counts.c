@@ -3,7 +3,7 @@
  *
  * devices: cuda
  */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include "base/mem.h"
 #include "topk/selector.h"

@@ -1,7 +1,7 @@
 /* topk_kernels.c: every kernel set that this processor runs against the plain definition, bit for bit. */
 #include <math.h>
 
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 enum { GUARD = 16, N_MAX = 3000 };
 

@@ -4,7 +4,7 @@
  *
  * devices: cuda sparse
  */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include <float.h>
 

@@ -3,14 +3,14 @@
  *
  * devices: cuda sparse
  */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include <math.h>
 #include <sys/mman.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tests/in_child.h"
+#include "tests/lib/in_child.h"
 #include "topk/selector.h"
 
 /* One selector, its store and what it gets. */

@@ -2,7 +2,7 @@
  *
  * devices: cuda sparse
  */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* topk_sparse.c: sparse vectors against naive dense and sorting references, and conservation of what is cut. */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include "base/mem.h"
 #include "topk/selector.h"

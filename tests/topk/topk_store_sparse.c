@@ -1,7 +1,7 @@
 /* topk_store_sparse.c: the gradient store over lists against the one over arrays, bit by bit: both go through the same
  * random operations, over vectors of which much or little is not zero. What it needs of memory is that of its entries.
  */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include "base/mem.h"
 #include "base/sim/device_sparse.h"

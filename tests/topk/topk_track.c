@@ -1,6 +1,6 @@
 /* topk_track.c: led thresholds: where a threshold goes after a count, against the formula in double; the rungs; and a
  * cliff that moves, which it must follow. */
-#include "tests/topk_reference.h"
+#include "tests/lib/topk_reference.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-"""What tests/cli_torch.sh runs under mpirun: DDP on CPUs with the exchanges of sparsetrain. program.py PART [FOLDER]
+"""What tests/verbs/cli_torch.sh runs under mpirun: DDP on CPUs with the exchanges of sparsetrain. program.py PART [FOLDER]
 Rank 0 prints "fine"; a rank on which something is wrong says what, and ends with status 1."""
 
 import argparse

@@ -3,7 +3,7 @@
 # asks for it by name, also killed and resumed; other options keep their say in whom it may take; every mistake: one line.
 # (Which one a network calls for is comm_best.c's: here, on one machine, times decide.)
 # shellcheck disable=SC2046,SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 common="--model lstm --hidden 10 --bptt 4 --batch 2 --device cpu --data synthetic-text:1000x100x100 --steps 12 --eval-every 0 --checkpoint-every 5 --lr-warmup 0 --dropout 0"
 sparse="--density 0.02 --density-warmup none"
 

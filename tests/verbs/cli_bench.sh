@@ -2,7 +2,7 @@
 # cli_bench.sh: `mpirun -np P sparsetrain bench`: every algorithm at several P over every pattern is right and in the
 # table; JSON; lists, sweeps and settings; recorded gradients from a real run; every mistake: one line, status 2.
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 quick="--warmup 1 --repeat 2"
 algos=$(names_of EXCHANGE comm/algorithms/exchanges.def | grep -c .)
 

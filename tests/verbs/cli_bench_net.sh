@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_bench_net.sh: `sparsetrain bench net`: its options, its table, its JSON; every mistake: one line, status 2. How
 # fast anything is, is not looked at.
-. tests/tap.sh
+. tests/lib/tap.sh
 quick="--batch 4,8 --steps 1 --repeat 2"
 
 start 1 bench net --help

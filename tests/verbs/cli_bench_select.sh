@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_bench_select.sh: `sparsetrain bench select`: its rows, and the mistakes that its options can contain. Times are not
 # looked at.
-. tests/tap.sh
+. tests/lib/tap.sh
 small="--n 3000 --repeat 2 --density 0.01"
 
 run() { # run ARGUMENTS...: without a launcher; output to $W/out and $W/err

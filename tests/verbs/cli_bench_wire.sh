@@ -1,8 +1,8 @@
 #!/bin/sh
 # cli_bench_wire.sh: `sparsetrain bench wire` measures every format, finds nothing wrong, and says what is wrong with its
 # options.
-# shellcheck source=tests/tap.sh
-. tests/tap.sh
+# shellcheck source=tests/lib/tap.sh
+. tests/lib/tap.sh
 
 # rows DENSITIES ARGS...: two patterns of places for each density and format, each of them right
 rows() {

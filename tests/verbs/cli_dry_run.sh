@@ -3,7 +3,7 @@
 # holds for the run; and every mistake that the run would find it finds, with the run's own line.
 # devices: cuda
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 many="1 2 3 4 5 7 8"
 if [ "$device" != cpu ]; then many="1 2"; fi

@@ -4,7 +4,7 @@
 # drifted apart; and every mistake.
 # devices: cuda
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 emulated=${SPARSETRAIN_TEST_EMULATED:-}
 many="1 2 3 4 5 7 8" others="1 2 3 5 8"

@@ -3,7 +3,7 @@
 # number of ranks, on the device of SPARSETRAIN_TEST_DEVICE; files that Python reads by their formats; and every mistake.
 # What is in the files is cli_export.c's.
 # devices: cuda
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 small="--data synthetic:64x8 --batch 2 --eval-every 0 --device $device --lr-warmup 0"
 

@@ -4,7 +4,7 @@
 # what cannot be begun with is refused.
 # devices: cuda
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 device=${SPARSETRAIN_TEST_DEVICE:-cpu}
 many="1 2 3 4 5 7 8"
 if [ "$device" != cpu ]; then many="1 2"; fi

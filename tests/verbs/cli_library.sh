@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_library.sh: the installed library as another program sees it: one header, the names that it has and no others, shared
 # and static, the example of docs/examples, programs with MPI of their own, and with a GPU of their own (the stand-in).
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 case $BUILD in */san-*) plain_build=${BUILD%/san-*} ;; *) plain_build=$BUILD ;; esac
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -o programs install BUILD="$plain_build" SAN="${SAN:-}" PREFIX="$W/at" > "$W/out" 2> "$W/err"

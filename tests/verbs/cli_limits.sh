@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_limits.sh: where the system lets a process open few files or have little memory, one line says so in place of
 # whatever MPI makes of it; and what the program does when descriptors run out later.
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 run="train --data synthetic:96x24 --batch 4 --steps 2 --eval-every 0 --quiet"
 # limited P LIMIT ARGS...: the program under this ulimit on every rank; its status

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_predict.sh: the verb predict: the papers' cost lines as numbers, worked out here once more; the stretches of P in
 # which one is faster; measured rows beside predicted ones; every mistake: one line, exit status 2.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 # seconds NET P ALGO: of the last table in $W/out
 seconds() { awk -v p="$1" -v algo="$2" '$1 == p && $2 == algo { print $5 }' "$W/out"; }

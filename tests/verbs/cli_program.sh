@@ -2,7 +2,7 @@
 # cli_program.sh: what a user meets first: help, version, list, the picture, a short run, its log; and every mistake
 # that options and files can contain, on one rank and on several: one line, exit status 2, nothing written, no hang.
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 small="--data synthetic:256x40 --batch 4 --steps 6 --eval-every 0"
 
 # -- verbs without MPI ---------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_rows.sh: the verb `rows`: values out of JSON lines as a table, and what it says of files that are none.
 # shellcheck disable=SC2034 # why is for check
-. tests/tap.sh
+. tests/lib/tap.sh
 
 tab=$(printf '\t')
 # prints TEXT ARGS...: rows prints just this, and no more than that

@@ -3,7 +3,7 @@
 # bench finds the same unions; fitted, the profile has them too, and gradients drawn from it come near; every mistake: one
 # line, status 2. The figures are those of a run of the same options, not of another program.
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 small="--data synthetic:96x16 --batch 4 --eval-every 0 --quiet --density-warmup none"
 
 # unions DIR: global_nnz of the steps 1, 3, 5 of a run, which are the first, third and fifth

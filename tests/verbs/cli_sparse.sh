@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_sparse.sh: the device that keeps lists of what is not zero, from the command line: the benches on it are right, and
 # nothing trains there.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 # all_right NAME: every row of the last table ends with 0 wrong, and there are some
 all_right() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_stdout.sh: standard output that cannot be written (full, closed, a pipe whose reader has gone) ends every verb with
 # one line and status 1, on all ranks; a run that goes on meanwhile is finished and kept.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 # -- what the verbs below need -----------------------------------------------------------------------------------------
 tiny="--data synthetic:64x8 --batch 4 --progress none"

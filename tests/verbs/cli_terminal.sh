@@ -3,7 +3,7 @@
 # changed; what is left to do, without the evaluation before the first step; what takes long, in lines too.
 # shellcheck disable=SC2086 # lists of arguments
 # long: most of a minute and more
-. tests/tap.sh
+. tests/lib/tap.sh
 small="--data synthetic:96x24 --batch 8 --lr 0.01"
 export SPARSETRAIN_PATIENCE=1000000 # nothing takes long, unless a test says so
 unset COLUMNS

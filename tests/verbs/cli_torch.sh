@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_torch.sh: the exchanges in DistributedDataParallel of PyTorch (comm/torch/sparsetrain.py) under mpirun, with Gloo beside
 # MPI; skipped where no Python has PyTorch with it.
-. tests/tap.sh
+. tests/lib/tap.sh
 . scripts/mpi-env.sh
 parts='dense every restored mistakes host sums'
 leave() { # leave WHY: all is skipped

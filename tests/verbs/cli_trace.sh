@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_trace.sh: --trace FILE of train and of bench: JSON that holds the phases of every rank; nothing is left behind where
 # it cannot be written.
-. tests/tap.sh
+. tests/lib/tap.sh
 
 # holds NAME FILE P PHASE...: FILE is there, with nothing unfinished beside it, and every one of P ranks has events of these phases
 holds() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_wait.sh: SPARSETRAIN_WAIT: how ranks wait changes no bit of a run, and need not be said to all of them.
 # shellcheck disable=SC2086 # lists of arguments
-. tests/tap.sh
+. tests/lib/tap.sh
 # quick: it trains, over MPI
 run="--data synthetic:96x24 --steps 4 --batch 4 --eval-every never"
 # waits NAME ALGO FIRST REST: three ranks train, the first with one setting, the others with another one

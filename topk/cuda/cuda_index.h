@@ -1,5 +1,5 @@
 /* cuda_index.h: the index arithmetic of the store's kernels, as functions that a plain C test runs, too
- * (tests/topk_cuda_index.c).
+ * (tests/topk/topk_cuda_index.c).
  *
  * An array x of n floats may begin at any multiple of 4 bytes; kernels read 16 at once. So positions are counted from
  * the 16-byte boundary at or before x: entry i is at position i + shift, shift < 4, and quad q holds the positions
