@@ -97,7 +97,7 @@ check "a dense one lacks no density" same "$(fact missing)" "learning rate 0.1 (
 made none gtopk 1 steps=0
 check "no step, no reading" sh -c "! awk -v to='$W/n' -f scripts/plot/read.awk '$W/none/run.jsonl'"
 # The options that say nothing of what is computed are those of the program's table, and the seed.
-sed -n '/^ *{"/{h;};/RULE_LOCAL/{x;s/^ *{"\([a-z-]*\)".*/\1/p;x;}' cli/options/options_table.c | sort -u > "$W/local"
+sed -n '/^ *{"/{h;};/AT(LOCAL,/{x;s/^ *{"\([a-z-]*\)".*/\1/p;x;}' cli/options/options_table.c | sort -u > "$W/local"
 sed -n 's/^ *split("\(out [^"]*\)".*/\1/p' scripts/plot/read.awk | tr ' ' '\n' | sort > "$W/left-out"
 why="in one and not in the other: $(sort "$W/local" "$W/left-out" | uniq -u | tr '\n' ' ')"
 if [ -s "$W/local" ] && [ -z "$(comm -23 "$W/local" "$W/left-out")" ] && grep -qx seed "$W/left-out"; then ok "local options do not part runs"; else not_ok "local options do not part runs" "$why"; fi
