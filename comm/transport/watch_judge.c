@@ -39,10 +39,20 @@ static bool is_culprit(const struct watch_judge *j, const struct watch_slot *s, 
     return (silent || stuck) && !(j->excused && j->excused(s, j->asker));
 }
 
-/* Has this rank waited for so long that, with nobody on this node to blame, something is wrong? */
+/* How long a rank may wait [s] until, with nobody on this node to blame, something is wrong. */
+static double patience(const struct watch_judge *j, const struct watch_slot *s) {
+    return j->limit * (is_short(s) ? 1 : WATCH_PATIENCE) + (double)s->beat.bytes / slowest_network;
+}
+
 static bool has_waited(const struct watch_judge *j, const struct watch_slot *s, const struct watch_record *r) {
-    double allowed = j->limit * (is_short(s) ? 1 : WATCH_PATIENCE) + (double)s->beat.bytes / slowest_network;
-    return waits(s) && r->idle >= allowed;
+    return waits(s) && r->idle >= patience(j, s);
+}
+
+/* Nodes that wait for the same one would all say so at the same time: each gives those before it some seconds [s]. */
+static double turn(const struct watch_page *page) {
+    enum { MOST = 10 };
+    int first = page->slot[0].rank;
+    return first < MOST ? first : MOST;
 }
 
 enum watch_finding watch_look(struct watch_judge *j, const struct watch_page *page, double dt) {
@@ -58,7 +68,8 @@ enum watch_finding watch_look(struct watch_judge *j, const struct watch_page *pa
     }
     if (found) return WATCH_CULPRITS;
     if (!all_wait) return WATCH_FINE;
-    return page->slots < page->ranks ? WATCH_ELSEWHERE : WATCH_DEADLOCK;
+    if (page->slots == page->ranks) return WATCH_DEADLOCK;
+    return j->record[j->mine].idle >= patience(j, mine) + turn(page) ? WATCH_ELSEWHERE : WATCH_FINE;
 }
 
 /* -- in words ------------------------------------------------------------------------------------------------------ */

@@ -189,6 +189,19 @@ static void ranks_without_watchdog(void **state) {
     }
 }
 
+/* The node of the lowest ranks speaks first. */
+static void nodes_in_turn(void **state) {
+    (void)state;
+    for (int later = 0; later <= 4; later += 2) { /* [s] */
+        struct scene s;
+        scene_open(&s, SLOTS + 200);
+        for (int i = 0; i < SLOTS; i++) s.page->slot[i].rank += later;
+        assert_int_equal(pass(&s, 10 + later, -1), WATCH_FINE);
+        assert_int_equal(pass(&s, 1, -1), WATCH_ELSEWHERE);
+        scene_close(&s);
+    }
+}
+
 static void another_node(void **state) {
     struct scene s;
     (void)state;
@@ -298,6 +311,7 @@ int main(void) {
         cmocka_unit_test(debugger),
         cmocka_unit_test(ranks_without_watchdog),
         cmocka_unit_test(another_node),
+        cmocka_unit_test(nodes_in_turn),
         cmocka_unit_test(everybody_waits),
         cmocka_unit_test(places),
         cmocka_unit_test(unnamed_ranks),
