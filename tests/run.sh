@@ -1,12 +1,12 @@
 #!/bin/sh
 # run.sh [PATTERN...]: runs every test program and prints, as its last line, "N passed, N failed, N skipped".
 #
-#   tests/<module>_<topic>.c   -> $BUILD/tests/<module>_<topic>, a program that prints TAP. Where the source has
+#   tests/*/<module>_<topic>.c -> $BUILD/tests/<module>_<topic>, a program that prints TAP. Where the source has
 #                                 a line "ranks: 1 2 4", it is run under mpirun once for each of these P, and
 #                                 with "faults: 3 8" once more for each of those with all sends synchronous and
 #                                 random delays before sends and receives (see comm/transport/transport_mpi.c). Each in a
 #                                 comment of its own, or clang-format may wrap it into the text before.
-#   tests/cli_*.sh             -> a shell script that prints TAP itself; BUILD is set for it.
+#   tests/*/cli_*.sh           -> a shell script that prints TAP itself; BUILD is set for it.
 #
 # This is the list of the CPU. Tests whose source has a line "devices: cuda sparse", or with one of the two names (or
 # "devices: cuda ranks 1 3", for fewer P, or for one device by a line "sparse ranks: 1 2 5"; with "only", those are no

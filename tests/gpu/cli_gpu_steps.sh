@@ -10,9 +10,9 @@ if [ -n "${SAN:-}" ]; then
 fi
 here=$PWD
 T=$W/tree B=$W/tree/build/gpu
-mkdir -p "$T/scripts" "$T/comm" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
+mkdir -p "$T/scripts" "$T/comm/algorithms" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
 cp scripts/gpu-*.sh scripts/mpi-env.sh scripts/jobs.sh scripts/bench-gpu.py "$T/scripts"
-cp comm/algorithms/exchanges.def "$T/comm"
+cp comm/algorithms/exchanges.def "$T/comm/algorithms"
 put() { # put FILE: a script, from standard input
     { echo '#!/bin/sh' && cat; } >"$1"
     chmod +x "$1"

@@ -47,7 +47,7 @@ else
     tests="comm_transport comm_exchange comm_exchange_wire"
     wanted=
     for test in $tests; do
-        if [ -f "tests/$test.c" ]; then wanted="$wanted $folder/tests/$test"; fi
+        if [ -f "tests/comm/$test.c" ]; then wanted="$wanted $folder/tests/$test"; fi
     done
     # shellcheck disable=SC2086 # a list of files
     if env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -j2 MPI=mpich CUDA=0 BUILD="$folder" "$folder/sparsetrain" "$folder/tests/libnapping.so" $wanted > "$W/make" 2>&1; then
