@@ -35,8 +35,8 @@ static const struct man_row environment_rows[] = {
     {"SPARSETRAIN_NO_SHARED", "1: every rank holds the dataset itself, where the ranks of a node would share it in "
                               "/dev/shm."},
     {"SPARSETRAIN_WAIT",
-     "spin, sleep or auto (default): how ranks wait for others. auto: they sleep between looks where "
-     "the ranks of a node outnumber its cores. sleep on any rank is for all. The same bits."},
+     "spin (default) or sleep: how ranks wait for others. sleep leaves the cores to other work between looks, and is "
+     "slower where there is none; on any rank it is for all. The same bits."},
     {"SPARSETRAIN_PLUGIN", "The file that serves --device cuda (else libsparsetrain_cuda.so, beside the program or in "
                            "../lib/sparsetrain)."},
     {"SPARSETRAIN_CACHE", "The folder in which --device cuda remembers the convolution algorithms that it has measured "

@@ -1,16 +1,15 @@
 /* transport_mpi_wait.c: comm.h over MPI: every call in which a rank waits for others.
  *
- * MPI looks without end while it waits, which is fastest where each rank has a core. Where the ranks of a node
- * outnumber its cores, those that look take them from those that are looked for, yields or not. There a call is begun
- * (MPI_I*) and looked at now and then, and the rank sleeps in between: each time an eighth longer, which is about an
- * eighth of what it has waited so far.
+ * MPI looks without end while it waits, which is fastest, even for ranks that outnumber the cores. Where other work
+ * shares the cores it takes them from that, and SPARSETRAIN_WAIT=sleep has a call begun (MPI_I*) and looked at now and
+ * then, while the rank sleeps in between: each time an eighth longer, which is about an eighth of what it has waited so
+ * far.
  *
  * The order in which MPI_Allreduce adds floats is not MPI_Iallreduce's, and results must not depend on how ranks wait.
  * So sums of floats, as all calls that MPI has in no other form, come after a barrier, and then nobody waits in them
  * for long.
  *
- * Environment: SPARSETRAIN_WAIT=spin|sleep|auto; sleep on any rank is for all. */
-#include <sched.h>
+ * Environment: SPARSETRAIN_WAIT=spin|sleep; sleep on any rank is for all. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,20 +18,11 @@
 
 enum { SHORTEST = 20000, LONGEST = 400000 }; /* sleeps [ns] */
 
-/* What the ranks of the node may run on, each perhaps on other cores than the next. */
-static bool crowded(const struct transport *t) {
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) memset(&cores, 0xff, sizeof cores); /* very many */
-    TRY(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, t->local), "MPI_Allreduce on the node");
-    return t->node_size > CPU_COUNT(&cores);
-}
-
 /* The same on all ranks, since it decides which collectives they call. */
 void transport_wait_open(struct transport *t) {
     const char *how = getenv("SPARSETRAIN_WAIT");
     if (SIMULATED) return; /* whose ranks wait in no time of ours */
-    int here = crowded(t);
-    int any = how && strcmp(how, "spin") == 0 ? 0 : how && strcmp(how, "sleep") == 0 ? 1 : here;
+    int any = how && strcmp(how, "sleep") == 0;
     TRY(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, t->world), "MPI_Allreduce (maximum)");
     t->sleeps = any;
 }

@@ -14,7 +14,6 @@ waits() {
 for algo in dense "gtopk --density 0.01 --density-warmup none"; do
     check "${algo%% *}: ranks that spin" waits "spin-${algo%% *}" "$algo" spin spin
     check "${algo%% *}: that sleep" waits "sleep-${algo%% *}" "$algo" sleep sleep
-    check "${algo%% *}: as they find best" waits "auto-${algo%% *}" "$algo" auto auto
     check "${algo%% *}: one is told to sleep, the others to spin" waits "mixed-${algo%% *}" "$algo" sleep spin
 done
 finish
