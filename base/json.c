@@ -117,15 +117,19 @@ void json_string(struct json *j, const char *key, const char *value) {
     put_quoted(j, value);
 }
 
+void json_number_text(double value, char text[JSON_NUMBER_MAX]) {
+    int digits = 6;
+    do snprintf(text, JSON_NUMBER_MAX, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+}
+
 void json_number(struct json *j, const char *key, double value) {
     if (!isfinite(value)) {
         json_null(j, key);
         return;
     }
-    char text[40];
-    int digits = 6;
-    do snprintf(text, sizeof text, "%.*g", digits, value);
-    while (strtod(text, NULL) != value && ++digits <= 17);
+    char text[JSON_NUMBER_MAX];
+    json_number_text(value, text);
     lead(j, key);
     put_text(j, text);
 }

@@ -38,6 +38,8 @@ void json_array(struct json *j, const char *key);
 void json_end(struct json *j); /* the innermost open object or array */
 void json_string(struct json *j, const char *key, const char *value);
 void json_number(struct json *j, const char *key, double value); /* shortest text that reads back the same */
+enum { JSON_NUMBER_MAX = 40 };
+void json_number_text(double value, char text[JSON_NUMBER_MAX]); /* that text; "nan", "inf" of what JSON has not */
 void json_integer(struct json *j, const char *key, int64_t value);
 void json_boolean(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/table.h"
 
 #define HUGE_LIMIT 1e9
@@ -275,6 +276,16 @@ static size_t distance(const char *a, size_t la, const char *b) {
     return row[lb];
 }
 
+/* "sparsetrain bench net --help" */
+struct help {
+    char text[80];
+};
+static struct help help_of(const struct option_table *t) {
+    struct help help;
+    snprintf(help.text, sizeof help.text, "sparsetrain %s%s--help", t->verb ? t->verb : "", t->verb ? " " : "");
+    return help;
+}
+
 static bool unknown(const struct option_table *t, const char *name, size_t length, struct err *e) {
     const struct option_row *nearest = NULL;
     size_t best = length < 4 ? length : 4;
@@ -285,13 +296,12 @@ static bool unknown(const struct option_table *t, const char *name, size_t lengt
         nearest = &t->row[i];
     }
     if (nearest) return err_set(e, "there is no option --%.*s; did you mean --%s?", (int)length, name, nearest->name);
-    return err_set(e, "there is no option --%.*s; sparsetrain %s%s--help lists them",
-                   (int)(length < 200 ? length : 200), name, t->verb ? t->verb : "", t->verb ? " " : "");
+    return err_set(e, "there is no option --%.*s; %s lists them", (int)(length < 200 ? length : 200), name,
+                   help_of(t).text);
 }
 
 static bool no_operand(const struct option_table *t, const char *word, struct err *e) {
-    return err_set(e, "\"%.200s\" is not an option; options begin with -- (see sparsetrain %s%s--help)", word,
-                   t->verb ? t->verb : "", t->verb ? " " : "");
+    return err_set(e, "\"%.200s\" is not an option; options begin with -- (see %s)", word, help_of(t).text);
 }
 
 /* A word without dashes, behind which the words so far may move up. */
@@ -369,13 +379,6 @@ bool option_help_wanted(int argc, char **argv) {
 }
 
 /* -- values as text ------------------------------------------------------------------------------------------------ */
-static void real_text(const struct option_row *row, double x, char text[OPTION_TEXT_MAX]) {
-    int digits = 6;
-    do snprintf(text, OPTION_TEXT_MAX, "%.*g", digits, x);
-    while (strtod(text, NULL) != x && ++digits <= 17);
-    if (row->infinite && isinf(x)) strcpy(text, row->infinite);
-}
-
 void option_value(const struct option_row *row, const void *base, char text[OPTION_TEXT_MAX]) {
     const void *value = const_at(row, base);
     switch (row->type) {
@@ -392,7 +395,8 @@ void option_value(const struct option_row *row, const void *base, char text[OPTI
         snprintf(text, OPTION_TEXT_MAX, "%zu", *(const size_t *)value);
         break;
     case OPTION_REAL:
-        real_text(row, *(const double *)value, text);
+        json_number_text(*(const double *)value, text);
+        if (row->infinite && isinf(*(const double *)value)) strcpy(text, row->infinite);
         break;
     case OPTION_TEXT:
     case OPTION_NAME:

@@ -19,6 +19,7 @@ const struct option_table list_options = {
         "Every row of every table: models, datasets, gradient exchanges, selectors, wire formats, optimisers, devices, "
         "formats of export; what it is, where it comes from, and whether it can be used here.",
 };
+
 /* What is said of a row. */
 struct row {
     const char *name, *summary, *paper; /* paper: where it comes from, or NULL */

@@ -72,10 +72,9 @@ void between_steps(struct run *r, bool stop) {
 }
 
 bool comes_between(const struct run *r) {
-    size_t next = r->step + 1;
-    int64_t c = r->options.checkpoint_every, check = r->options.check_replicas;
-    return next == r->stop || next == r->eval_next || (c > 0 && (int64_t)next % c == 0) ||
-           (check > 0 && (int64_t)next % check == 0);
+    const size_t next = r->step + 1;
+    return next == r->stop || next == r->eval_next || run_due_after(next, r->options.checkpoint_every) ||
+           run_due_after(next, r->options.check_replicas);
 }
 
 /* The log lacks the evaluation of the checkpoint that the run resumes from, where one was due: a signal or a full disk

@@ -29,7 +29,11 @@ double run_epoch(const struct run *r, size_t steps) {
 }
 
 bool run_due(const struct run *r, int64_t every) {
-    return every > 0 && (int64_t)r->step % every == 0;
+    return run_due_after(r->step, every);
+}
+
+bool run_due_after(size_t steps, int64_t every) {
+    return every > 0 && (int64_t)steps % every == 0;
 }
 
 const char *run_sample(const struct run *r) {

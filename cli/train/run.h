@@ -150,8 +150,9 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
 
 /* Where a number of steps lies, in epochs. */
 double run_epoch(const struct run *r, size_t steps);
-/* Is it time, after r->step steps, for what is done every so many of them? Never with 0. */
+/* Is it time, after r->step steps, or after so many, for what is done every so many of them? Never with 0. */
 bool run_due(const struct run *r, int64_t every);
+bool run_due_after(size_t steps, int64_t every);
 /* What is counted: "image" or "word". */
 const char *run_sample(const struct run *r);
 
