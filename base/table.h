@@ -9,8 +9,8 @@
  *        #include "comm/algorithms/exchanges.def"
  *            NULL};
  *
- * Every ops struct begins with `const char *name`; TABLE_FIND finds a row by it, TABLE_NAMES lists
- * them for the user: "a, b, c". */
+ * Every ops struct begins with `const char *name`; TABLE_FIND finds a row by it, TABLE_AT by its
+ * number, TABLE_NAMES lists them for the user: "a, b, c". */
 #ifndef ST_BASE_TABLE_H
 #define ST_BASE_TABLE_H
 
@@ -22,6 +22,14 @@
         (found) = NULL;                                                                                                \
         for (size_t row_ = 0; (table)[row_]; row_++)                                                                   \
             if (strcmp((table)[row_]->name, (wanted)) == 0) (found) = (table)[row_];                                   \
+    } while (0)
+
+/* found: the i-th row, NULL past the end */
+#define TABLE_AT(table, i, found)                                                                                      \
+    do {                                                                                                               \
+        size_t row_ = 0;                                                                                               \
+        while (row_ < (i) && (table)[row_]) row_++;                                                                    \
+        (found) = (table)[row_];                                                                                       \
     } while (0)
 
 /* One more name to text, which is "" before the first; cut where it does not fit. */

@@ -14,6 +14,12 @@ const struct exchange_ops *const exchanges[] = {
 #include "comm/algorithms/exchanges.def"
     NULL};
 
+const char *exchange_name(size_t i) {
+    const struct exchange_ops *row;
+    TABLE_AT(exchanges, i, row);
+    return row ? row->name : NULL;
+}
+
 const char *exchange_apart(const struct exchange_ops *ops) {
     return ops->drifts ? "replicas drift" : ops->blind ? "not the largest entries" : NULL;
 }

@@ -150,6 +150,7 @@ struct exchange {
 };
 
 extern const struct exchange_ops *const exchanges[]; /* every row, NULL-terminated */
+const char *exchange_name(size_t i);                 /* the i-th row's, NULL past the end */
 
 /* Overlap by layers: any algorithm, group by group of setup.group, the last group first, by a thread of its own while
  * backward goes on. Opened instead of exchange_open; everything else is as for any exchange. Each group has its own

@@ -43,6 +43,7 @@ const char *thresholds_name(size_t i) {
     return i <= REUSE_PAPER ? reuse_rule_names[i] : NULL;
 }
 
-const char *wire_name(size_t i) {
-    return wires[i] ? wires[i]->name : NULL;
+const char *residual_name(size_t i) {
+    static const char *const names[] = {[GTOPK_CONSERVE] = "conserve", [GTOPK_PAPER] = "paper", NULL};
+    return names[i];
 }

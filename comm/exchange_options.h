@@ -10,13 +10,13 @@
  * balance. False: one line in *e. */
 bool oktopk_leave_out(const char *option, const char *text, struct oktopk_setup *s, struct err *e);
 
-/* gaussian-adjust on|off, for tables of options; and parsed: false: one line in *e. */
-const char *adjust_name(size_t i);
-/* oktopk-thresholds, for tables of options. */
-const char *thresholds_name(size_t i);
+/* gaussian-adjust: on or off. False: one line in *e. */
 bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, struct err *e);
 
-/* The i-th row's name, NULL past the end: for tables of options. */
-const char *wire_name(size_t i);
+/* The i-th value of gaussian-adjust, oktopk-thresholds, gtopk-residual (in the order of their enums), NULL past the
+ * end: for tables of options. */
+const char *adjust_name(size_t i);
+const char *thresholds_name(size_t i);
+const char *residual_name(size_t i);
 
 #endif

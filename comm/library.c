@@ -31,18 +31,13 @@ const char *sparsetrain_algorithm(size_t i) {
     return ops ? ops->name : NULL;
 }
 const char *sparsetrain_selector(size_t i) {
-    size_t rows = 0;
-    while (selectors[rows]) rows++;
-    return i < rows ? selectors[i]->name : NULL;
+    return selector_name(i);
 }
 const char *sparsetrain_wire(size_t i) {
-    size_t rows = 0;
-    while (wires[rows]) rows++;
-    return i < rows ? wires[i]->name : NULL;
+    return wire_name(i);
 }
 
-/* -- errors ---------------------------------------------------------------------------------------------------------
- */
+/* -- errors -------------------------------------------------------------------------------------------------------- */
 static int tell(const struct err *e, char *why) {
     if (why) snprintf(why, SPARSETRAIN_LINE, "%s", e->text);
     return e->text[0] ? err_status(e) : SPARSETRAIN_GOOD;
@@ -73,8 +68,7 @@ static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
     return tell(dead ? &c.e : &e, why);
 }
 
-/* -- MPI ------------------------------------------------------------------------------------------------------------
- */
+/* -- MPI ----------------------------------------------------------------------------------------------------------- */
 struct ranks {
     int rank, size;
 };
@@ -95,8 +89,7 @@ void sparsetrain_mpi_finalize(void) {
     comm_end_mpi();
 }
 
-/* -- open and close -------------------------------------------------------------------------------------------------
- */
+/* -- open and close ------------------------------------------------------------------------------------------------ */
 struct opening {
     sparsetrain *x;
     const void *mpi_comm;
@@ -230,8 +223,7 @@ void sparsetrain_close(sparsetrain *x) {
     mem_free(x);
 }
 
-/* -- steps ----------------------------------------------------------------------------------------------------------
- */
+/* -- steps --------------------------------------------------------------------------------------------------------- */
 int sparsetrain_set_density(sparsetrain *x, double density, char *why) {
     struct err e = {0};
     if (x->begun)
@@ -331,8 +323,7 @@ int sparsetrain_run(sparsetrain *x, float *grad, char *why) {
     return guarded(x, run, &(struct stepping){.x = x, .grad = grad}, why);
 }
 
-/* -- what is kept ---------------------------------------------------------------------------------------------------
- */
+/* -- what is kept -------------------------------------------------------------------------------------------------- */
 struct part {
     sparsetrain *x;
     size_t from, count;
@@ -514,8 +505,7 @@ int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *w
     return guarded(x, restore, &s, why);
 }
 
-/* -- statistics -----------------------------------------------------------------------------------------------------
- */
+/* -- statistics ---------------------------------------------------------------------------------------------------- */
 void sparsetrain_get_stats(const sparsetrain *x, struct sparsetrain_stats *s) {
     static const enum phase phase[SPARSETRAIN_PHASES] = {
         [SPARSETRAIN_OTHER] = PHASE_OTHER, [SPARSETRAIN_SELECT] = PHASE_SELECT,

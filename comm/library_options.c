@@ -10,8 +10,7 @@
 
 enum { NAME_MAX_BYTES = 64, VALUE_MAX_BYTES = 256, LONGEST_PERIOD = 1000000000 };
 
-/* -- values ---------------------------------------------------------------------------------------------------------
- */
+/* -- values -------------------------------------------------------------------------------------------------------- */
 static bool real(const char *name, const char *text, double *value, struct err *e) {
     char *end;
     double x = strtod(text, &end);
@@ -66,9 +65,6 @@ static const char *exchange_choice(size_t i) {
     const struct exchange_ops *ops = library_exchange(i);
     return ops ? ops->name : NULL;
 }
-static const char *selector_choice(size_t i) {
-    return selectors[i] ? selectors[i]->name : NULL;
-}
 /* The i-th device whose memory is arrays. */
 static const struct device_ops *device_of_choice(size_t i) {
     size_t row = 0;
@@ -80,16 +76,8 @@ static const char *device_choice(size_t i) {
     const struct device_ops *device = device_of_choice(i);
     return device ? device->name : NULL;
 }
-static const char *residual_choice(size_t i) {
-    static const char *const names[] = {"conserve", "paper", NULL};
-    return names[i];
-}
-static const char *threshold_choice(size_t i) {
-    return i <= REUSE_PAPER ? reuse_rule_names[i] : NULL;
-}
 
-/* -- options --------------------------------------------------------------------------------------------------------
- */
+/* -- options ------------------------------------------------------------------------------------------------------- */
 typedef bool setter(struct library_options *o, const char *name, const char *text, struct err *e);
 
 static bool set_density(struct library_options *o, const char *name, const char *text, struct err *e) {
@@ -100,7 +88,7 @@ static bool set_density_max(struct library_options *o, const char *name, const c
 }
 static bool set_select(struct library_options *o, const char *name, const char *text, struct err *e) {
     size_t i = 0;
-    bool good = one_of(name, text, selector_choice, &i, e);
+    bool good = one_of(name, text, selector_name, &i, e);
     if (good) o->select = selectors[i];
     return good;
 }
@@ -127,7 +115,7 @@ static bool set_bucket(struct library_options *o, const char *name, const char *
 }
 static bool set_thresholds(struct library_options *o, const char *name, const char *text, struct err *e) {
     size_t i = 0;
-    bool good = one_of(name, text, threshold_choice, &i, e);
+    bool good = one_of(name, text, thresholds_name, &i, e);
     if (good) o->oktopk.thresholds = (enum reuse_rule)i;
     return good;
 }
@@ -140,8 +128,8 @@ static bool set_off(struct library_options *o, const char *name, const char *tex
 }
 static bool set_residual(struct library_options *o, const char *name, const char *text, struct err *e) {
     size_t i = 0;
-    bool good = one_of(name, text, residual_choice, &i, e);
-    if (good) o->gtopk_residual = i == 0 ? GTOPK_CONSERVE : GTOPK_PAPER;
+    bool good = one_of(name, text, residual_name, &i, e);
+    if (good) o->gtopk_residual = (enum gtopk_residual)i;
     return good;
 }
 static bool set_adjust(struct library_options *o, const char *name, const char *text, struct err *e) {

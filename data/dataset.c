@@ -13,6 +13,12 @@ const struct dataset_ops *const datasets[] = {
 #include "data/datasets.def"
     NULL};
 
+const char *dataset_name(size_t i) {
+    const struct dataset_ops *row;
+    TABLE_AT(datasets, i, row);
+    return row ? row->name : NULL;
+}
+
 bool dataset_find(const struct dataset_ops *ops, const char *where, uint64_t seed, struct dataset *d, struct err *e) {
     memset(d, 0, sizeof *d);
     d->ops = ops;

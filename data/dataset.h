@@ -69,6 +69,7 @@ struct dataset_ops {
 };
 
 extern const struct dataset_ops *const datasets[]; /* every row, NULL-terminated */
+const char *dataset_name(size_t i);                /* the i-th row's, NULL past the end */
 
 /* where: a directory (its usual sub-folder names are tried too) or an archive file. Missing, wrong-sized or
  * unreadable: false, with one line that names the file, what was expected, and how to get it. */

@@ -101,6 +101,7 @@ struct model_ops {
 };
 
 extern const struct model_ops *const models[]; /* every row, NULL-terminated */
+const char *model_name(size_t i);              /* the i-th row's, NULL past the end */
 
 struct net {
     const struct model_ops *model;

@@ -4,6 +4,7 @@
 #include <float.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 
 #define SELECTOR(name) extern const struct selector_ops selector_##name;
 #include "topk/selectors/selectors.def"
@@ -12,6 +13,12 @@
 const struct selector_ops *const selectors[] = {
 #include "topk/selectors/selectors.def"
     NULL};
+
+const char *selector_name(size_t i) {
+    const struct selector_ops *row;
+    TABLE_AT(selectors, i, row);
+    return row ? row->name : NULL;
+}
 
 const char *const reuse_rule_names[] = {"guarded", "paper"};
 

@@ -87,6 +87,7 @@ struct selector_ops {
 };
 
 extern const struct selector_ops *const selectors[]; /* every row, NULL-terminated */
+const char *selector_name(size_t i);                 /* the i-th row's, NULL past the end */
 
 /* 1 <= k_max <= n: the largest k that will be asked for. settings: NULL for the defaults. */
 struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max,

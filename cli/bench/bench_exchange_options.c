@@ -7,13 +7,6 @@
 #include "cli/train/watching.h"
 #include "comm/exchange_options.h"
 
-static const char *exchange_name(size_t i) {
-    return exchanges[i] ? exchanges[i]->name : NULL;
-}
-static const char *selector_name(size_t i) {
-    return selectors[i] ? selectors[i]->name : NULL;
-}
-
 static bool set_left_out(void *oktopk, const char *text, struct err *e) {
     return oktopk_leave_out("--oktopk-off", text, oktopk, e);
 }

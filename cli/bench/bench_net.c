@@ -50,10 +50,6 @@ struct bench {
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
 };
 
-static const char *model_name(size_t i) {
-    return models[i] ? models[i]->name : NULL;
-}
-
 static const struct option_row options[] = {
     {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", OPTION_AT(struct request, model_number),
      .choice = model_name},

@@ -38,10 +38,6 @@ struct request {
     const struct device_ops *device;
 };
 
-static const char *selector_name(size_t i) {
-    return selectors[i] ? selectors[i]->name : NULL;
-}
-
 static const struct option_row options[] = {
     {"select", "LIST|all", OPTION_NAMES, "all", "selectors", OPTION_AT(struct request, selector),
      .choice = selector_name},

@@ -27,15 +27,10 @@ struct request {
     bool wire_given, against_given, best, json;
 };
 
-static const char *exchange_name(size_t i) {
-    return exchanges[i] ? exchanges[i]->name : NULL;
-}
-
 /* And, behind them, all of them. */
 static const char *format_name(size_t i) {
-    size_t formats = 0;
-    while (wires[formats]) formats++;
-    return i < formats ? wires[i]->name : i == formats ? "all" : NULL;
+    const char *name = wire_name(i);
+    return name || (i > 0 && !wire_name(i - 1)) ? name : "all";
 }
 
 static bool set_network(void *net, const char *text, struct err *e) {

@@ -7,9 +7,6 @@
 #include "cli/options/options.h"
 #include "comm/cost/cost.h"
 
-static const char *dataset_name(size_t i) {
-    return datasets[i] ? datasets[i]->name : NULL;
-}
 static const char *network_name(size_t i) {
     return *networks[i].name ? networks[i].name : NULL;
 }

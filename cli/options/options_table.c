@@ -7,19 +7,9 @@
 #include "nets/optimisers/optimiser.h"
 
 /* And, behind them, their judge. */
-static const char *exchange_name(size_t i) {
-    size_t rows = 0;
-    while (exchanges[rows]) rows++;
-    return i < rows ? exchanges[i]->name : i == rows ? "auto" : NULL;
-}
-static const char *selector_name(size_t i) {
-    return selectors[i] ? selectors[i]->name : NULL;
-}
-static const char *model_name(size_t i) {
-    return models[i] ? models[i]->name : NULL;
-}
-static const char *optimiser_name(size_t i) {
-    return optimisers[i] ? optimisers[i]->name : NULL;
+static const char *algo_name(size_t i) {
+    const char *name = exchange_name(i);
+    return name || (i > 0 && !exchange_name(i - 1)) ? name : "auto";
 }
 
 /* Also silences the warning about fields that a row leaves out. */
@@ -38,7 +28,7 @@ static const struct option_row options[] = {
     {"algo", "NAME", OPTION_NAME, "dense",
      "how gradients become one sum over the ranks; auto: the fastest on this network, for this model and density: "
      "predicted, tried at the start, and logged (docs/exchanges.md)",
-     AT(RUN, exchange, algo), .choice = exchange_name},
+     AT(RUN, exchange, algo), .choice = algo_name},
     {"select", "NAME", OPTION_NAME, NULL, "which entries leave a rank (default: the algorithm's own)",
      AT(RUN, exchange, select), .choice = selector_name},
     {"density", "RHO", OPTION_REAL, NULL,
@@ -62,7 +52,7 @@ static const struct option_row options[] = {
     {"gtopk-residual", "RULE", OPTION_NAME, "conserve",
      "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
      "much",
-     AT(RUN, exchange, gtopk_residual), .names = NAMES("conserve", "paper", NULL)},
+     AT(RUN, exchange, gtopk_residual), .choice = residual_name},
     {"wire", "FORMAT", OPTION_NAME, "coo32",
      "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
      "given)",

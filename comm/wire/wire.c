@@ -1,6 +1,8 @@
 /* wire.c: what all formats share, and their table, see wire.h. */
 #include "comm/wire/wire.h"
 
+#include "base/table.h"
+
 #define WIRE(name) extern const struct wire_ops wire_##name;
 #include "comm/wire/wires.def"
 #undef WIRE
@@ -8,6 +10,12 @@
 const struct wire_ops *const wires[] = {
 #include "comm/wire/wires.def"
     NULL};
+
+const char *wire_name(size_t i) {
+    const struct wire_ops *row;
+    TABLE_AT(wires, i, row);
+    return row ? row->name : NULL;
+}
 
 double wire_entry_bytes(const struct wire_ops *w, double density) {
     const double entries = 1 << 20;

@@ -46,6 +46,7 @@ struct wire_ops {
 };
 
 extern const struct wire_ops *const wires[]; /* every row, NULL-terminated; the first is coo32 */
+const char *wire_name(size_t i);             /* the i-th row's, NULL past the end */
 
 static inline size_t wire_capacity(const struct wire_ops *w, size_t nnz) {
     return w->capacity(nnz);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/table.h"
 #include "nets/backend.h"
 
 #define OPTIMISER(name) extern const struct optimiser_ops optimiser_##name;
@@ -12,6 +13,12 @@
 const struct optimiser_ops *const optimisers[] = {
 #include "nets/optimisers/optimisers.def"
     NULL};
+
+const char *optimiser_name(size_t i) {
+    const struct optimiser_ops *row;
+    TABLE_AT(optimisers, i, row);
+    return row ? row->name : NULL;
+}
 
 static const struct optimiser_ops *for_device(const struct optimiser_ops *ops, const struct device_ops *device) {
     const struct backend_ops *backend = backend_for(device);

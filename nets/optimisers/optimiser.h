@@ -50,6 +50,7 @@ struct optimiser_ops {
 };
 
 extern const struct optimiser_ops *const optimisers[]; /* every row, NULL-terminated */
+const char *optimiser_name(size_t i);                  /* the i-th row's, NULL past the end */
 
 /* ops: a row of the table; a device with rows of its own puts the one of the same name in its place. */
 void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
