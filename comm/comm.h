@@ -102,8 +102,7 @@ const char *comm_host(void);
  * grouped. What is found and what is not: transport_mpi_check.c. */
 void comm_set_wire_check(struct comm *c, bool on);
 
-/* -- simulation (SimGrid): the ranks are coroutines of one process, and the time they see is the network's alone ------
- */
+/* -- simulation (SimGrid): the ranks are coroutines of one process, and the time they see is the network's alone --- */
 /* This rank, before comm_open too; -1: this is no simulation. */
 int comm_simulated_rank(void);
 static inline bool comm_simulated(void) {

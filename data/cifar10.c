@@ -62,8 +62,7 @@ static bool file_size(const char *dir, int file, uint64_t *bytes, struct err *e)
     return size_agrees(path, *bytes, e);
 }
 
-/* -- find -----------------------------------------------------------------------------------------------------------
- */
+/* -- find ---------------------------------------------------------------------------------------------------------- */
 
 static bool any_file(const char *dir) {
     struct err ignored = {0};
@@ -136,8 +135,7 @@ static bool find(struct dataset *d, const char *where, struct err *e) {
                    where, EXPECTED, usual[1], usual[2], GET_IT);
 }
 
-/* -- load -----------------------------------------------------------------------------------------------------------
- */
+/* -- load ---------------------------------------------------------------------------------------------------------- */
 
 /* The samples that are in memory so far: images and labels of the files in file order, whatever the order in which
  * they came. */

@@ -127,8 +127,7 @@ static bool is_text(const struct loader *l) {
     return l->setup.data->ops->kind == DATA_TEXT;
 }
 
-/* -- the thread -----------------------------------------------------------------------------------------------------
- */
+/* -- the thread ---------------------------------------------------------------------------------------------------- */
 
 /* Position q of the endless order: epoch floor(q / n), place q mod n of its permutation. */
 static uint32_t sample_at(struct loader *l, uint64_t position, size_t *epoch) {

@@ -33,8 +33,7 @@ struct files {
     uint64_t bytes[TEXT_SPLITS];
 };
 
-/* -- find -----------------------------------------------------------------------------------------------------------
- */
+/* -- find ---------------------------------------------------------------------------------------------------------- */
 
 static bool path_join(char path[PATH_ROOM], const char *dir, const char *name, const char *ending, struct err *e) {
     int length = snprintf(path, PATH_ROOM, "%s%s%s%s", dir, *name ? "/" : "", name, ending);
@@ -107,8 +106,7 @@ static bool find(struct dataset *d, const char *where, struct err *e) {
                    where, usual[1], usual[2], usual[3], GET_IT);
 }
 
-/* -- load -----------------------------------------------------------------------------------------------------------
- */
+/* -- load ---------------------------------------------------------------------------------------------------------- */
 
 static bool read_splits(const struct files *f, struct vocabulary_index *v, int32_t *token, size_t count[TEXT_SPLITS],
                         struct err *e) {

@@ -70,8 +70,7 @@ static void draw_image(struct canvas *c, const struct dataset *d, const float *x
         }
 }
 
-/* -- layout ---------------------------------------------------------------------------------------------------------
- */
+/* -- layout -------------------------------------------------------------------------------------------------------- */
 
 struct plan {
     int scale;                   /* of the text */
@@ -128,8 +127,7 @@ static void draw_sheet(struct canvas *c, const struct sheet_setup *s, const stru
     mem_free(order);
 }
 
-/* -- the file -------------------------------------------------------------------------------------------------------
- */
+/* -- the file ------------------------------------------------------------------------------------------------------ */
 
 static void png_failed(png_structp png, png_const_charp text) {
     struct err *why = png_get_error_ptr(png);

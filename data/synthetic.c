@@ -223,8 +223,7 @@ static void make_image(uint64_t seed, uint64_t number, int class, const int8_t *
     develop(canvas, noise + from, (int16_t)between(&r, NOISE_LOW, NOISE_HIGH), pixels);
 }
 
-/* -- the row --------------------------------------------------------------------------------------------------------
- */
+/* -- the row ------------------------------------------------------------------------------------------------------- */
 
 /* "TRAINxTEST", or "" for the default. */
 static bool parse_size(const char *where, uint32_t *train, uint32_t *test, struct err *e) {

@@ -42,8 +42,7 @@ enum { TRAIN_DEFAULT = 200000, HELD_OUT_DEFAULT = 20000 };
 /* The splits' numbers of random numbers; those of the synthetic images are far below, their noise far above. */
 #define FIRST_NUMBER 20000000000u
 
-/* -- the words ------------------------------------------------------------------------------------------------------
- */
+/* -- the words ----------------------------------------------------------------------------------------------------- */
 
 /* A kind of words: one class, or one for each number, or one for each number and topic, of so many words each. A word
  * is a stem of one or two syllables and the ending of its kind and number. */
@@ -124,8 +123,7 @@ static size_t write_words(char *lines) {
     return at;
 }
 
-/* -- the states -----------------------------------------------------------------------------------------------------
- */
+/* -- the states ---------------------------------------------------------------------------------------------------- */
 
 /* Those of a topic; from NAMED on for each number of the subject. A name ending in _M stands for two, one for each
  * number of the noun phrase that it is in. */
@@ -235,8 +233,7 @@ void synthetic_text_grammar(struct grammar *g) {
     }
 }
 
-/* -- the row --------------------------------------------------------------------------------------------------------
- */
+/* -- the row ------------------------------------------------------------------------------------------------------- */
 
 /* "TRAINxVALIDxTEST" in words, or "" for the default. */
 static bool parse_size(const char *where, unsigned long size[TEXT_SPLITS], struct err *e) {

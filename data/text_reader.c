@@ -55,8 +55,7 @@ size_t text_most_vocabulary(uint64_t bytes) {
     return (size_t)bytes + 1 + sizeof TEXT_EOS + sizeof TEXT_UNKNOWN; /* each with its '\n' */
 }
 
-/* -- words and lines ------------------------------------------------------------------------------------------------
- */
+/* -- words and lines ----------------------------------------------------------------------------------------------- */
 
 static bool take_word(struct reading *r, const char *word, size_t length, struct err *e) {
     int32_t number = r->learn ? vocabulary_add(r->words, word, length) : vocabulary_find(r->words, word, length);
@@ -96,8 +95,7 @@ static bool take_byte(struct reading *r, char c, struct err *e) {
     return true;
 }
 
-/* -- the file -------------------------------------------------------------------------------------------------------
- */
+/* -- the file ------------------------------------------------------------------------------------------------------ */
 
 static bool open_file(struct reading *r, struct err *e) {
     struct err why = {0};

@@ -24,8 +24,7 @@ struct vocabulary_index {
     size_t room;
 };
 
-/* -- what grows -----------------------------------------------------------------------------------------------------
- */
+/* -- what grows ---------------------------------------------------------------------------------------------------- */
 
 static void *larger(void *old, size_t used, size_t bytes) {
     void *grown = mem_alloc(bytes, 1, "a vocabulary");
@@ -76,8 +75,7 @@ void vocabulary_close(struct vocabulary_index *v) {
     mem_free(v);
 }
 
-/* -- what is there --------------------------------------------------------------------------------------------------
- */
+/* -- what is there ------------------------------------------------------------------------------------------------- */
 
 /* The place of a word, or the free one where it would be put. */
 static struct place *place_of(const struct vocabulary_index *v, uint64_t hash, const char *word, size_t length) {

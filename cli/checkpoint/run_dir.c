@@ -125,8 +125,7 @@ bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e) {
     return !comm_agree(r->comm, e);
 }
 
-/* -- the lock --------------------------------------------------------------------------------------------------------
- */
+/* -- the lock ------------------------------------------------------------------------------------------------------ */
 
 static bool lock(struct run_lock *l, const char *dir, enum run_lock_use use, struct err *e) {
     struct err note = {0};
@@ -206,8 +205,7 @@ void run_dir_leave(struct run *r, bool abandon) {
     r->job.dir.made = 0;
 }
 
-/* -- is there anything left to do? -----------------------------------------------------------------------------------
- */
+/* -- is there anything left to do? --------------------------------------------------------------------------------- */
 
 static bool log_ends(const struct run *r, const char *dir) {
     char *path = mem_printf("%s/run.jsonl", dir);

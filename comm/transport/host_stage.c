@@ -68,8 +68,7 @@ void host_stage_settle(const struct host_stage *s, struct exchange *x) {
     s->store->device->sync();
 }
 
-/* -- chunks: entries [i CHUNK, (i + 1) CHUNK), the last one shorter; all in one where nothing is copied --------------
- */
+/* -- chunks: entries [i CHUNK, (i + 1) CHUNK), the last one shorter; all in one where nothing is copied ------------ */
 struct chunks {
     const struct host_stage *stage;
     struct exchange *x;

@@ -140,8 +140,7 @@ size_t transport_unseal(const struct comm *c, const struct arrival *a, size_t by
     return bytes - seal;
 }
 
-/* -- MPI's own collectives ------------------------------------------------------------------------------------------
- */
+/* -- MPI's own collectives ----------------------------------------------------------------------------------------- */
 void transport_check_bcast(const struct comm *c, int root, const void *data, size_t bytes) {
     int children, subtree;
     if (!check_of(c)) return;

@@ -36,8 +36,7 @@ static struct {
     double elapsed; /* without a page [s] */
 } w = {.lock = PTHREAD_MUTEX_INITIALIZER, .advice = ""};
 
-/* -- processes ------------------------------------------------------------------------------------------------------
- */
+/* -- processes ----------------------------------------------------------------------------------------------------- */
 static uint64_t name_space(void) {
     struct stat s;
     return stat("/proc/self/ns/pid", &s) == 0 ? (uint64_t)s.st_ino : 0;

@@ -11,8 +11,7 @@
 #include "nets/cpu/cpu_norm.h"
 #include "nets/cpu/cpu_pool.h"
 
-/* -- the engine -----------------------------------------------------------------------------------------------------
- */
+/* -- the engine ---------------------------------------------------------------------------------------------------- */
 
 static const char *version(void) {
     static char text[64];
@@ -91,8 +90,7 @@ static void close_backend(void *backend) {
     mem_free(b);
 }
 
-/* -- layers over the loops of cpu_*.c ---------------------------------------------------------------------------------
- */
+/* -- layers over the loops of cpu_*.c ------------------------------------------------------------------------------ */
 
 static void *norm_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
                        struct tensor *y) {

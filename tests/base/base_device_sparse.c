@@ -34,8 +34,7 @@ static void fill(float *x, size_t n, uint32_t rare, struct rng *r) {
     for (size_t i = 0; i < n; i++) x[i] = rng_below(r, rare) ? 0 : value_of(r);
 }
 
-/* -- against arrays --------------------------------------------------------------------------------------------------
- */
+/* -- against arrays ------------------------------------------------------------------------------------------------ */
 
 enum { LENGTH = 3000, BLOCKS = 3 };
 

@@ -261,8 +261,7 @@ static void those_between_are_discarded(void **state) {
     assert_true(there("run/checkpoint-00000008"));
 }
 
-/* -- a new one in the place of another -------------------------------------------------------------------------------
- */
+/* -- a new one in the place of another ----------------------------------------------------------------------------- */
 
 static bool replaces(const char *what, struct err *e) {
     char from[160], to[160], aside[160];

@@ -107,8 +107,7 @@ static void layers_are_those_of_the_model(struct comm *c) {
     pattern_close(&p);
 }
 
-/* -- drawn from a profile -------------------------------------------------------------------------------------------
- */
+/* -- drawn from a profile ------------------------------------------------------------------------------------------ */
 
 enum { FITTED_N = 70000 };
 

@@ -11,8 +11,7 @@
 
 static char path[64], text[1 << 20];
 
-/* -- a JSON reader that only says whether the text is JSON ------------------------------------------------------------
- */
+/* -- a JSON reader that only says whether the text is JSON --------------------------------------------------------- */
 static const char *value(const char *p);
 
 static const char *space(const char *p) {

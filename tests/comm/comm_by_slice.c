@@ -234,8 +234,7 @@ static void budgets_in_groups(struct comm *c) {
     }
 }
 
-/* -- the bound ------------------------------------------------------------------------------------------------------
- */
+/* -- the bound ----------------------------------------------------------------------------------------------------- */
 static void the_bound_knows_what_is_asked_for(struct comm *c) {
     const struct slicing *s = &slicings[1]; /* k = 3, and 8 slices */
     double others = c->size - 1;
@@ -258,8 +257,7 @@ static void the_bound_knows_what_is_asked_for(struct comm *c) {
     }
 }
 
-/* -- a NaN ------------------------------------------------------------------------------------------------------------
- */
+/* -- a NaN --------------------------------------------------------------------------------------------------------- */
 static void a_nan_has_its_index_in_the_whole(struct comm *c) {
     const struct slicing *s = &slicings[3];
     for (size_t row = 0; exchanges[row] && c->size == 1; row++)

@@ -119,8 +119,7 @@ static bool in_use(const struct comm *c, int s, int kind) {
     return !few_cases(c) || (kinds[kind] == WHOLE && (s == 2 || s == 4)) || (kinds[kind] == ONE_REGION && s == 5);
 }
 
-/* -- correction without masking -------------------------------------------------------------------------------------
- */
+/* -- correction without masking ------------------------------------------------------------------------------------ */
 
 /* All is delivered in every step: momentum SGD, parameter by parameter, with any row, and nothing waits. */
 static void density_1_is_momentum_sgd(struct comm *c) {
@@ -203,8 +202,7 @@ static void momentum_behind_the_exchange_is_another(struct comm *c) {
     close_row();
 }
 
-/* -- masking --------------------------------------------------------------------------------------------------------
- */
+/* -- masking ------------------------------------------------------------------------------------------------------- */
 
 /* A caller can know from the row, before any step, whether it will say what was delivered. */
 static void which_rows_can_be_masked(struct comm *c) {
@@ -333,8 +331,7 @@ static void parts_while_the_exchange_is_under_way(struct comm *c) {
         assert_true(hash_of_groups(c, exchanges[row], true) == hash_of_groups(c, exchanges[row], false));
 }
 
-/* -- clipping --------------------------------------------------------------------------------------------------------
- */
+/* -- clipping ------------------------------------------------------------------------------------------------------ */
 
 /* Ranks that keep the local limit for a sum of P: whatever their gradients are, the sum of P such keeps sqrt(P) times
  * that limit, and sums of independent ones the limit itself, here within a tenth. A rank below its limit is as it was.

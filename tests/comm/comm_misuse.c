@@ -12,8 +12,7 @@
 
 enum { N = 8, K = 2 };
 
-/* -- exchanges ------------------------------------------------------------------------------------------------------
- */
+/* -- exchanges ----------------------------------------------------------------------------------------------------- */
 /* A job of one rank without MPI, of which opening wants no more. */
 static struct comm alone = {.size = 1, .local_size = 1, .nodes = 1};
 static struct store store, other_store;
@@ -89,8 +88,7 @@ LAYERS(layers_of_none, "dense", s.n = 0, 0)
 LAYERS(layers_without_store, "topka", s.store = NULL, 0)
 LAYERS(layers_without_selector, "topka", s.selector = NULL, 0)
 
-/* -- what comes from other ranks --------------------------------------------------------------------------------------
- */
+/* -- what comes from other ranks ----------------------------------------------------------------------------------- */
 static void outbox_too_small(void) {
     struct outbox box;
     outbox_open(&box, 16);

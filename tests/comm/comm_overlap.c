@@ -382,8 +382,7 @@ static void audits_pass_through(struct comm *c) {
     rig_close();
 }
 
-/* -- what a checkpoint holds ----------------------------------------------------------------------------------------
- */
+/* -- what a checkpoint holds --------------------------------------------------------------------------------------- */
 static void keeper_open(struct exchange *x) {
     x->state = mem_zalloc(x->setup.n, 1, "the state of a row");
 }

@@ -142,8 +142,7 @@ static void bad_entries(struct comm *c) {
         }
 }
 
-/* -- one that is like the host's, for rows that work on it through the store: what counts is that it was asked ------
- */
+/* -- one that is like the host's, for rows that work on it through the store: what counts is that it was asked ----- */
 static int copies, syncs, looks;
 static void counted(void *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);

@@ -195,8 +195,7 @@ static int child(int argc, char **argv) {
     return 0;
 }
 
-/* -- the parent ------------------------------------------------------------------------------------------------------
- */
+/* -- the parent ---------------------------------------------------------------------------------------------------- */
 static char self[4096], output[1 << 16];
 
 /* The exit status of mpirun -np P of this program; its output goes to `output`. flip: none where it is empty. */

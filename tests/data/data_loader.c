@@ -27,8 +27,7 @@ static int close_set(void **state) {
     return 0;
 }
 
-/* -- the order ------------------------------------------------------------------------------------------------------
- */
+/* -- the order ----------------------------------------------------------------------------------------------------- */
 
 static void permutations(void **state) {
     (void)state;
@@ -204,8 +203,7 @@ static void stops_anywhere(void **state) {
     loader_close(NULL);
 }
 
-/* -- what is in a sample --------------------------------------------------------------------------------------------
- */
+/* -- what is in a sample ------------------------------------------------------------------------------------------- */
 
 /* Normalisation, padding, crop and flip the long way round: the padded picture is built, cut, mirrored. */
 static void naive_sample(const struct dataset *d, const uint8_t *pixels, int down, int right, bool flip, float *x) {
@@ -297,8 +295,7 @@ static void no_augmentation(void **state) {
     loader_close(l);
 }
 
-/* -- evaluation -----------------------------------------------------------------------------------------------------
- */
+/* -- evaluation ---------------------------------------------------------------------------------------------------- */
 
 static void shares(void **state) {
     (void)state;

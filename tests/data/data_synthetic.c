@@ -99,8 +99,7 @@ static void equal_means(void **state) {
     assert_true(worst < 6);
 }
 
-/* -- classifiers ----------------------------------------------------------------------------------------------------
- */
+/* -- classifiers --------------------------------------------------------------------------------------------------- */
 
 /* Softmax regression by plain stochastic gradient descent; x: [count][features] with mean 0 and variance 1. Returns the
  * share of correct answers in the last `test` of them, after training on the others. */
@@ -197,8 +196,7 @@ static void not_linear(void **state) {
     mem_free(half);
 }
 
-/* -- the set that the last three share -------------------------------------------------------------------------------
- */
+/* -- the set that the last three share ----------------------------------------------------------------------------- */
 
 static struct dataset shared;
 static void *shared_memory;

@@ -131,8 +131,7 @@ static void larger_holds_smaller(void **state) {
     mem_free(other);
 }
 
-/* -- the long text that the others share ----------------------------------------------------------------------------
- */
+/* -- the long text that the others share --------------------------------------------------------------------------- */
 
 static struct dataset text;
 static void *text_memory;
@@ -189,8 +188,7 @@ static void vocabulary(void **state) {
         if (!occurs[i]) fail_msg("%s, word %d, does not occur", word[i], i);
 }
 
-/* -- agreement, read off the spelling -------------------------------------------------------------------------------
- */
+/* -- agreement, read off the spelling ------------------------------------------------------------------------------ */
 
 /* Endings: nouns -, s and determiners n, s; verbs t, n; by length, as a determiner has one syllable. */
 enum part { OTHER, DETERMINER, NOUN, VERB };
@@ -240,8 +238,7 @@ static void numbers_agree(void **state) {
     assert_true(sentences > LONG / 20 && checked > sentences && inner > LONG / 200 && across > LONG / 100);
 }
 
-/* -- topics ---------------------------------------------------------------------------------------------------------
- */
+/* -- topics -------------------------------------------------------------------------------------------------------- */
 
 /* Where the vocabulary has the nouns and the verbs: so many of each of 6 topics, the singular ones and the plural. */
 static int topic_of(int32_t token) {
@@ -281,8 +278,7 @@ static void topics_last(void **state) {
     assert_true(fabs(kept / subjects - 0.75) < 5 * sqrt(0.75 * 0.25 / subjects) && subjects > LONG / 20);
 }
 
-/* -- entropy --------------------------------------------------------------------------------------------------------
- */
+/* -- entropy ------------------------------------------------------------------------------------------------------- */
 
 /* What grammar_stationary gives does not change in a step. */
 static void stationary(void **state) {

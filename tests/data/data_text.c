@@ -14,8 +14,7 @@ static void expect_vocabulary(const struct dataset *d, const char *lines, int wo
     assert_int_equal(d->classes, words);
 }
 
-/* -- words and lines ------------------------------------------------------------------------------------------------
- */
+/* -- words and lines ----------------------------------------------------------------------------------------------- */
 
 static void words_and_lines(void **state) {
     (void)state;
@@ -138,8 +137,7 @@ static void long_texts(void **state) {
     remove_tree(dir);
 }
 
-/* -- the vocabulary -------------------------------------------------------------------------------------------------
- */
+/* -- the vocabulary ------------------------------------------------------------------------------------------------ */
 
 static void vocabulary_numbers(void **state) {
     (void)state;
@@ -195,8 +193,7 @@ static void vocabulary_limit(void **state) {
     remove_tree(dir);
 }
 
-/* -- where the files are --------------------------------------------------------------------------------------------
- */
+/* -- where the files are ------------------------------------------------------------------------------------------- */
 
 static void every_name(void **state) {
     (void)state;
@@ -256,8 +253,7 @@ static void which_first(void **state) {
     remove_tree(dir);
 }
 
-/* -- the real ones --------------------------------------------------------------------------------------------------
- */
+/* -- the real ones ------------------------------------------------------------------------------------------------- */
 
 /* Loads DATA/folder or skips the test by its name. */
 static void *load_real(const char *test, const char *folder, const char *first_file, struct dataset *d) {

@@ -25,8 +25,7 @@ static struct loader_setup setup_of(const struct dataset *d, int batch, int sequ
     return (struct loader_setup){.data = d, .batch = batch, .rank = rank, .size = size, .sequence = sequence};
 }
 
-/* -- how many windows -----------------------------------------------------------------------------------------------
- */
+/* -- how many windows ---------------------------------------------------------------------------------------------- */
 
 /* The definition: the most windows whose labels all lie in the text. */
 static void windows_fit(void **state) {
@@ -61,8 +60,7 @@ static void huge_sizes(void **state) {
     assert_int_equal(text_eval_windows((size_t)1 << 40, (size_t)1 << 40, 1), 1);
 }
 
-/* -- training -------------------------------------------------------------------------------------------------------
- */
+/* -- training ------------------------------------------------------------------------------------------------------ */
 
 /* One epoch and a half: what each row of each rank is, by the formula of the header; how often each place comes. */
 static void check_epoch(size_t tokens, int size, int batch, int sequence) {
@@ -191,8 +189,7 @@ static void parts_of_a_step(void **state) {
     mem_free(text);
 }
 
-/* -- evaluation -----------------------------------------------------------------------------------------------------
- */
+/* -- evaluation ---------------------------------------------------------------------------------------------------- */
 
 /* Every prediction once over ranks and windows, in its stream and in order; rows that count are the first ones, the
  * others are zeros; after the last window there are none. The ranks share the streams; one that gets none asks for one

@@ -124,8 +124,7 @@ enum hostcuda_counter {
 void hostcuda_count(enum hostcuda_counter which, size_t by);
 void hostcuda_count_copy(const void *to, const void *from, size_t bytes); /* when it is done */
 
-/* -- capture.c ------------------------------------------------------------------------------------------------------
- */
+/* -- capture.c ----------------------------------------------------------------------------------------------------- */
 
 struct hostcuda_capture;
 void hostcuda_capture_append(struct hostcuda_capture *c, unsigned lane, struct hostcuda_item *item);

@@ -149,8 +149,7 @@ HOSTCUDA_ATOMIC(atomicExch, float, value)
 #undef HOSTCUDA_ATOMICS
 #undef HOSTCUDA_ATOMIC
 
-/* -- memory: the caches' hints say nothing here, but the address must be a multiple of the type's size ----------------
- */
+/* -- memory: the caches' hints say nothing here, but the address must be a multiple of the type's size ------------- */
 
 template <class T> static inline T *hostcuda_aligned(T *p) {
     if (reinterpret_cast<uintptr_t>(p) % sizeof(T)) hostcuda_complain("misaligned access of %zu bytes", sizeof(T));
@@ -175,8 +174,7 @@ template <class T> static inline void __stcg(T *to, T value) {
     *hostcuda_aligned(to) = value;
 }
 
-/* -- bits and numbers ------------------------------------------------------------------------------------------------
- */
+/* -- bits and numbers ---------------------------------------------------------------------------------------------- */
 
 static inline int __popc(unsigned x) {
     return __builtin_popcount(x);

@@ -88,8 +88,7 @@ static inline void write_all_records(const char *dir) {
     for (int i = 0; i < FILES; i++) write_records(dir, i, small_counts[i]);
 }
 
-/* -- tar and gzip ---------------------------------------------------------------------------------------------------
- */
+/* -- tar and gzip -------------------------------------------------------------------------------------------------- */
 
 struct tar {
     uint8_t *bytes;
@@ -157,8 +156,7 @@ static inline uint8_t *read_whole(const char *path, size_t *size) {
     return bytes;
 }
 
-/* -- datasets -------------------------------------------------------------------------------------------------------
- */
+/* -- datasets ------------------------------------------------------------------------------------------------------ */
 
 /* Finds, loads and attaches; the memory to free, or NULL with the error. */
 static inline void *load_set(const struct dataset_ops *ops, const char *where, uint64_t seed, struct dataset *d,

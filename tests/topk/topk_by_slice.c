@@ -406,8 +406,7 @@ static void budgets_and_densities(void **state) {
         }
 }
 
-/* -- parts of it ----------------------------------------------------------------------------------------------------
- */
+/* -- parts of it --------------------------------------------------------------------------------------------------- */
 static void part_of(const struct selector_ops *ops, size_t from, size_t n, size_t k) {
     static const struct slicing cut = {1000, 10, 3, {{0, 103}, {103, 17}, {600, 400}}};
     struct rig whole, part, hand;
@@ -460,8 +459,7 @@ static void parts_body(const void *unused) {
 
 IN_EVERY_SET(parts, parts_body, NULL)
 
-/* -- broken contracts, memory ---------------------------------------------------------------------------------------
- */
+/* -- broken contracts, memory -------------------------------------------------------------------------------------- */
 static void open_wrong(const void *argument) {
     const struct slicing *s = argument;
     struct rig r;

@@ -13,8 +13,7 @@ enum {
     MISFIT = 3 /* places by which a gradient may begin off the velocity's alignment */
 };
 
-/* -- a rank's velocity, entry by entry ------------------------------------------------------------------------------
- */
+/* -- a rank's velocity, entry by entry ----------------------------------------------------------------------------- */
 
 struct naive {
     float u[LARGEST], grad[LARGEST]; /* grad: what goes in; after naive_step, what should come out */
@@ -170,8 +169,7 @@ static void each_entry_once_a_step(void **state) {
         assert_int_equal(status_of(run_calls, &orders[i], false), orders[i].status);
 }
 
-/* -- masking, checkpoints, what is not finite -----------------------------------------------------------------------
- */
+/* -- masking, checkpoints, what is not finite ---------------------------------------------------------------------- */
 
 /* A random part of the indices, with values that do not matter. */
 static void draw_sent(struct sparse *sent, size_t n, struct rng *r, uint32_t one_of) {

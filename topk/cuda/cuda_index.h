@@ -59,8 +59,7 @@ ST_HD uint64_t span_entry(struct span s, uint64_t quad, uint32_t place) {
     return quad * QUAD + place - s.shift;
 }
 
-/* -- a warp's chosen entries: four counts, one a row, in the bytes of a word ----------------------------------------
- */
+/* -- a warp's chosen entries: four counts, one a row, in the bytes of a word --------------------------------------- */
 
 /* Of a mask as TILE_ALL: how many bits each row has. Sums over the lanes of a warp still fit: 128 at most. */
 ST_HD uint32_t row_counts(uint32_t mask) {

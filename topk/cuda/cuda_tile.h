@@ -94,8 +94,7 @@ static __device__ __forceinline__ uint32_t piece_reaching(const piece &p, uint32
     return mask & p.present;
 }
 
-/* -- counts ---------------------------------------------------------------------------------------------------------
- */
+/* -- counts -------------------------------------------------------------------------------------------------------- */
 
 /* The sum over this lane and those before it. */
 static __device__ __forceinline__ uint32_t warp_running(uint32_t value) {
@@ -143,8 +142,7 @@ static __device__ __forceinline__ uint32_t tiles_before(uint64_t *words, uint32_
     return before;
 }
 
-/* -- blocks ---------------------------------------------------------------------------------------------------------
- */
+/* -- blocks -------------------------------------------------------------------------------------------------------- */
 
 /* The next tile that no block has taken. One that is >= tiles is the block's last; the last of all blocks' makes the
  * counter ready for the next launch. Called by one thread. */
@@ -176,8 +174,7 @@ static __device__ __forceinline__ void staged_leave(const struct staged<ROOM> &f
     }
 }
 
-/* -- moments --------------------------------------------------------------------------------------------------------
- */
+/* -- moments ------------------------------------------------------------------------------------------------------- */
 
 struct sums {
     double sum, sum_abs, sum_square;

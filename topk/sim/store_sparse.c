@@ -35,8 +35,7 @@ static struct device_list acc_of(const struct store *s) {
     return device_list_of(s->acc, s->n);
 }
 
-/* -- looking up: places that rise from call to call are found fast, others are found ---------------------------------
- */
+/* -- looking up: places that rise from call to call are found fast, others are found ------------------------------- */
 
 /* The first entry of l at or behind the i-th word of its range. *at: of the call before; begin with 0. */
 static size_t find(const struct device_list *l, size_t *at, size_t i) {
@@ -78,8 +77,7 @@ static uint32_t key_of_sum(struct reader *r, size_t i) {
     return magnitude_key(value_at(&r->acc, &r->in_acc, i) + value_at(&r->grad, &r->in_grad, i));
 }
 
-/* -- sums ------------------------------------------------------------------------------------------------------------
- */
+/* -- sums ---------------------------------------------------------------------------------------------------------- */
 
 /* What is added: pairs with places that rise from `first`. */
 struct pairs {
