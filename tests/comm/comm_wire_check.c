@@ -2,6 +2,7 @@
  * and bytes, in every call of the transport and in every row of the exchanges; without checks nobody notices it. The
  * program starts itself under mpirun. That checks change no bit of a result and no count is what the other tests of
  * comm say, which run with them. */
+/* long: more than ten seconds */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

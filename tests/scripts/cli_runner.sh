@@ -105,12 +105,8 @@ small cli_kind_a <<'END'
 echo ok 1
 echo 1..1
 END
-small cli_kind_b <<'END'
-# long: for this test
-# quick: for this test
-echo ok 1
-echo 1..1
-END
+# In one line, or they would be lines of this script, too.
+printf '%s\n' '# long: for this test' '# quick: for this test' 'echo ok 1' 'echo 1..1' | small cli_kind_b
 TEST_JOBS=1 runner kind
 check "a long one comes first" [ "$(grep -o '^cli_kind_.' "$W/log" | paste -s -d ' ' -)" = 'cli_kind_b cli_kind_a' ]
 QUICK=1 runner kind
