@@ -34,26 +34,28 @@ static void set_name(struct slice *s, const char *name, const char *suffix) {
     if (length < 0 || (size_t)length >= sizeof s->name) die("the slice name %s.%s is too long", name, suffix);
 }
 
-static struct slice slice_of(int dims, const size_t *dim) {
-    struct slice s = {.dims = dims, .size = 1};
+static struct slice slice_of(int dims, const size_t *dim, struct slice_initial initial) {
+    struct slice s = {.dims = dims, .size = 1, .initial = initial};
     for (int i = 0; i < dims; i++) s.size *= s.dim[i] = dim[i];
     return s;
 }
 
-size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim) {
-    struct slice s = slice_of(dims, dim);
+size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim,
+                 struct slice_initial initial) {
+    struct slice s = slice_of(dims, dim, initial);
     set_name(&s, name, suffix);
     return append(&a->slice, &a->slices, &a->n, &s);
 }
 
-size_t arena_add_state(struct arena *a, const char *name, const char *suffix, size_t size) {
-    struct slice s = {.dims = 1, .size = size, .dim = {size}};
+size_t arena_add_state(struct arena *a, const char *name, const char *suffix, size_t size,
+                       struct slice_initial initial) {
+    struct slice s = slice_of(1, &size, initial);
     set_name(&s, name, suffix);
     return append(&a->state_slice, &a->state_slices, &a->n_state, &s);
 }
 
 size_t arena_add_carry(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim) {
-    struct slice s = slice_of(dims, dim);
+    struct slice s = slice_of(dims, dim, ARENA_ZERO);
     set_name(&s, name, suffix);
     return append(&a->carry_slice, &a->carry_slices, &a->n_carry, &s);
 }
@@ -83,33 +85,31 @@ void arena_close(struct arena *a) {
     *a = (struct arena){0};
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+struct slice_initial arena_he(int dims, const size_t *dim) {
+    const struct slice s = slice_of(dims, dim, ARENA_ZERO);
+    return (struct slice_initial){INITIAL_NORMAL, sqrt(2.0 / ((double)s.size / (double)dim[0]))};
 }
 
-/* Of an LSTM: weight_ih, weight_hh, bias_ih, bias_hh, with 4 hidden rows each. */
-static bool is_recurrent(const struct slice *s) {
-    return ends_with(s->name, "_ih") || ends_with(s->name, "_hh");
-}
-
-/* Weights of two and more dimensions [out][in]...: normal with standard deviation sqrt(2 / fan_in), fan_in = entries
- * per output (He et al., "Delving deep into rectifiers", ICCV 2015, eq. 10). A weight of one dimension is a scale.
- * What an LSTM has is uniform in +-1 / sqrt(hidden), as PyTorch has it. */
+/* number: of the slice in its list. */
 static void initial(float *value, const struct slice *s, uint64_t seed, size_t number) {
+    const double scale = s->initial.scale;
     struct rng r = rng_open(seed, RNG_INIT, number);
-    if (is_recurrent(s)) {
-        double bound = 1 / sqrt((double)s->dim[0] / 4);
-        for (size_t i = 0; i < s->size; i++) value[i] = (float)(bound * (2 * rng_uniform(&r) - 1));
-        return;
+    for (size_t i = 0; i < s->size; i++) {
+        switch (s->initial.form) {
+        case INITIAL_ZERO:
+            value[i] = 0;
+            break;
+        case INITIAL_ONE:
+            value[i] = 1;
+            break;
+        case INITIAL_NORMAL:
+            value[i] = (float)(scale * rng_normal(&r));
+            break;
+        case INITIAL_UNIFORM:
+            value[i] = (float)(scale * (2 * rng_uniform(&r) - 1));
+            break;
+        }
     }
-    if (!ends_with(s->name, ".weight") || s->dims == 1) {
-        float all = s->dims == 1 && ends_with(s->name, ".weight") ? 1 : 0;
-        for (size_t i = 0; i < s->size; i++) value[i] = all;
-        return;
-    }
-    double deviation = sqrt(2.0 / ((double)s->size / (double)s->dim[0]));
-    for (size_t i = 0; i < s->size; i++) value[i] = (float)(deviation * rng_normal(&r));
 }
 
 void arena_initialise(struct arena *a, uint64_t seed) {
@@ -117,10 +117,7 @@ void arena_initialise(struct arena *a, uint64_t seed) {
     float *host = mem_alloc(floats, sizeof(float), "the initial parameters");
     for (size_t i = 0; i < a->slices; i++) initial(host + a->slice[i].offset, &a->slice[i], seed, i);
     a->device->to_device(a->param, host, a->n * sizeof(float));
-    for (size_t i = 0; i < a->state_slices; i++) {
-        const struct slice *s = &a->state_slice[i];
-        for (size_t j = 0; j < s->size; j++) host[s->offset + j] = ends_with(s->name, ".running_var") ? 1 : 0;
-    }
+    for (size_t i = 0; i < a->state_slices; i++) initial(host + a->state_slice[i].offset, &a->state_slice[i], seed, i);
     a->device->to_device(a->state, host, a->n_state * sizeof(float));
     mem_free(host);
 }

@@ -22,11 +22,18 @@
 
 enum { SLICE_NAME_MAX = 48, SLICE_DIMS_MAX = 4 };
 
+/* What a slice is before training: all 0, all 1, normal with standard deviation `scale`, uniform in +-scale. */
+struct slice_initial {
+    enum { INITIAL_ZERO, INITIAL_ONE, INITIAL_NORMAL, INITIAL_UNIFORM } form;
+    double scale;
+};
+
 struct slice {
     char name[SLICE_NAME_MAX]; /* "stage1.block0.conv1.weight" */
     size_t offset, size;       /* in floats; size = product of dim */
     int dims;
     size_t dim[SLICE_DIMS_MAX];
+    struct slice_initial initial;
 };
 
 struct arena {

@@ -13,6 +13,11 @@ const struct backend_ops *const backends[] = {
 #include "nets/backends.def"
     NULL};
 
+const char *const layer_names[] = {
+#define LAYER(KIND, name, onednn, cudnn) #name,
+#include "nets/layers/layers.def"
+};
+
 const struct backend_ops *backend_for(const struct device_ops *device) {
     if (device->backend) return device->backend();
     for (size_t i = 0; backends[i]; i++)

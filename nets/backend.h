@@ -6,43 +6,10 @@
  * its parameters, or adds them to those of the batches before (layer_call.adds). A layer may keep from its forward pass
  * what its backward pass needs; x, add and y themselves stay as they were.
  *
- *      kind              forward                                     parameters             state
- *      LAYER_CONV        y = w * x [+ b], square window              w [c_y][c_x][k][k]     -
- *                                                                    [, b [c_y]]
- *      LAYER_NORM_RELU   y = max(0, norm(x) [+ add])                 scale [c], shift [c]   mean [c], variance [c]
- *      LAYER_SHORTCUT    y = x at every stride-th row and column,    -                      -
- *                        as many zero channels before as after
- *      LAYER_AVERAGE     y = mean of x over its positions            -                      -
- *      LAYER_LINEAR      y = w x + b                                 w [c_y][c_x], b [c_y]  -
- *      LAYER_POOL        y = max of x over each square window        -                      -
- *      LAYER_DROPOUT     y = x m / (1 - p), m 0 or 1; inference: x   -                      -
- *      LAYER_EMBEDDING   y [row] = w [token of the row]              w [tokens][c_y]        -
- *      LAYER_LSTM        y [step] = h of the step                    see below              -
+ * The kinds of layers are rows of nets/layers/layers.def; the header of each says what it computes.
  *
- * LAYER_CONV with a bias before LAYER_NORM_RELU: the norm takes away again what the bias adds, but for the running
- * mean. So a backend that folds_bias has the convolution leave it out (spec.folded) and the norm reckon with it
- * (layer_call.bias); its gradient is 0.
- *
- * LAYER_POOL: padding never wins, so that every window must hold a pixel; NaN does. The gradient of a window goes to
- * its largest element: of several equal ones to one of them, on the CPU the first by rows, on a GPU the one that
- * cuDNN's deterministic pooling takes, which its manual does not name.
- *
- * LAYER_DROPOUT: the mask m is a function of seed, step, layer and canonical index alone (dropout.h), so every device
- * drops the same elements, and nothing is kept for the backward pass.
- *
- * LAYER_EMBEDDING: x holds tokens (LAYOUT_TOKENS), each less than the vocabulary, as net.c has made sure. dw is dense;
- * the rows of equal tokens are added up in their order.
- *
- * LAYER_LSTM: rows are steps of time, each a row of every stream (spec.sequence steps, B streams, H = c_y):
- *      i, f, o = sigmoid(sum), g = tanh(sum), sum = w_ih x + b_ih + w_hh h' + b_hh       gates in the order i, f, g, o
- *      c = f c' + i g,  y = h = o tanh(c)                                            h', c': those of the step before
- * Parameters w_ih [4 H][c_x], w_hh [4 H][H], b_ih [4 H], b_hh [4 H]. Before the first step h' and c' are the layer's
- * carry, hidden [B][H] and cell [B][H], which every forward pass, also of inference, leaves as they are after the last.
- * No gradient goes into them: backpropagation through time ends with the window. Backward comes once after a forward
- * pass of training.
- *
- * Two users of one tensor each write a gradient of it. Only the layer LAYER_NORM_RELU adds them up, inside its own
- * pass over dy; so only its y may have two users (net_build.c watches over that).
+ * Two users of one tensor each write a gradient of it. Some layers add two gradients of their y up in their own pass
+ * over them (layer_spec.sums_two); what is more than that, net.c has the backend add up before.
  */
 #ifndef ST_NETS_BACKEND_H
 #define ST_NETS_BACKEND_H
@@ -68,28 +35,26 @@ struct tensor {
 };
 
 enum layer_kind {
-    LAYER_CONV,
-    LAYER_NORM_RELU,
-    LAYER_SHORTCUT,
-    LAYER_AVERAGE,
-    LAYER_LINEAR,
-    LAYER_POOL,
-    LAYER_DROPOUT,
-    LAYER_EMBEDDING,
-    LAYER_LSTM,
+#define LAYER(KIND, name, onednn, cudnn) LAYER_##KIND,
+#include "nets/layers/layers.def"
     LAYER_KINDS
 };
+extern const char *const layer_names[]; /* [LAYER_KINDS] */
 
 struct layer_spec {
     enum layer_kind kind;
-    int kernel, stride, pad; /* of a window, in pixels; LAYER_SHORTCUT: stride */
-    bool wants_dx;           /* somebody asks for the gradient of x */
-    bool bias;               /* LAYER_CONV: has one */
-    bool folded;             /* ... and leaves it to the norm behind it */
-    double drop;             /* LAYER_DROPOUT: p, 0 <= p < 1 */
-    int vocabulary;          /* LAYER_EMBEDDING: tokens */
-    int sequence;            /* LAYER_LSTM: steps of time, >= 1; x.n is a multiple of it */
-    int number;              /* of the layer in its net, from 0: no two LAYER_DROPOUT have the same masks */
+    bool takes_tokens; /* x is of LAYOUT_TOKENS */
+    bool sums_two;     /* backward takes a second gradient of y, layer_call.dy2 */
+    bool in_place;     /* backward's dx is dy where nothing joins */
+    bool wants_dx;     /* somebody asks for the gradient of x */
+    int number;        /* of the layer in its net, from 0 */
+    union {
+#define OPTIONS(name, fields)                                                                                          \
+    struct {                                                                                                           \
+        fields                                                                                                         \
+    } name;
+#include "nets/layers/layers.def"
+    };
 };
 
 /* What comes in with a pass. */
@@ -121,10 +86,10 @@ struct layer_call {
     const float *bias;  /* LAYER_NORM_RELU: x is to be seen as x + bias [c]; NULL: as it is */
     float *state;       /* the layer's slices; training updates it */
     float *carry;       /* likewise; every forward pass updates it */
-    /* Backward: dy is overwritten. LAYER_NORM_RELU leaves the gradient of `add` in it, and its dx is dy itself
-     * where nothing joins (each element is read before it is written). */
+    /* Backward: dy may be overwritten. A layer that joins leaves the gradient of `add` in it. dx is dy itself where
+     * nothing joins in a layer that works in_place (each element is read before it is written). */
     float *dy;
-    const float *dy2; /* the second user's gradient of y, or NULL */
+    const float *dy2; /* another gradient of y, which is their sum; or NULL */
     float *dx;        /* NULL unless spec.wants_dx */
     /* Backward: dparam is as this layer's last backward pass left it, so that a layer may add to a copy of its own. */
     bool adds;
@@ -145,6 +110,7 @@ struct layer_ops {
     void (*backward)(void *layer, const struct layer_call *call);
     void (*close)(void *layer);
 };
+extern const struct layer_ops layer_missing; /* all NULL; in the plugin, too */
 
 struct backend_ops {
     const char *name;
@@ -170,6 +136,8 @@ struct backend_ops {
     /* Are passes recorded? why: of NET_GRAPHS_FAILED. NULL: there is no such thing here. */
     enum net_graphs (*graphs)(const void *backend, const char **why);
     const struct layer_ops *layer[LAYER_KINDS];
+    /* to += from, gradients of a tensor of this shape and layout. */
+    void (*add)(void *backend, const struct tensor *shape, const float *from, float *to);
     /* Softmax cross-entropy and top-1 over the first `valid` rows (of feed) of logits [n][classes].
      * dlogits: [n][classes], the gradient of their sum divided by `over`: n where the mean over the n rows is meant, a
      * multiple of it where other passes add their part to that; NULL where it is not asked for. */

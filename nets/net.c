@@ -23,6 +23,19 @@ static void open_layers(struct net *net) {
     }
 }
 
+/* Has the backend all kinds of layers that this net is made of? */
+static bool has_layers(const struct net *net, struct err *e) {
+    const struct net_impl *m = net_impl(net);
+    for (int i = 0; i < m->layers; i++) {
+        const enum layer_kind kind = m->layer[i].spec.kind;
+        if (m->backend->layer[kind]->open) continue;
+        return err_set(
+            e, "model %s has the layer %s (%s), which %s does not compute on device %s: use another --device",
+            net->model->name, m->layer[i].name, layer_names[kind], m->backend->name, net->setup.device->name);
+    }
+    return true;
+}
+
 /* Entries of the gradient have numbers of 32 bits. */
 static bool few_enough(const struct net *net, struct err *e) {
     if (net->arena.n < UINT32_MAX) return true;
@@ -72,6 +85,10 @@ struct net *net_open(const struct model_ops *model, const struct net_setup *setu
     if (!net) return NULL;
     struct net_impl *m = net_impl(net);
     m->backend = backend;
+    if (!has_layers(net, e)) {
+        net_close(net);
+        return NULL;
+    }
     arena_open(&net->arena, setup->device);
     arena_initialise(&net->arena, setup->seed);
     m->backend_state = backend->open(
@@ -139,6 +156,15 @@ static void check_input(const struct net *net, const struct net_input *input) {
     for (int i = 0; input->token && i < net_rows(&net->setup); i++)
         if (input->token[i] < 0 || input->token[i] >= vocabulary)
             die("token %d in row %d: the vocabulary has %d", (int)input->token[i], i, vocabulary);
+}
+
+/* The gradients of x and `add` that this layer has written, to those that other users of these have written before. */
+static void add_gradients(const struct net *net, const struct net_layer *l) {
+    const struct net_impl *m = net_impl(net);
+    if (l->dx_to >= 0)
+        m->backend->add(m->backend_state, &m->tensor[l->x].shape, slot_data(m, l->dx_at), slot_data(m, l->dx_to));
+    if (l->dadd_to >= 0)
+        m->backend->add(m->backend_state, &m->tensor[l->add].shape, slot_data(m, l->dy_at), slot_data(m, l->dadd_to));
 }
 
 /* For who times what the device is given. */
@@ -215,6 +241,7 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
             struct layer_call call = call_of(net, l, adds);
             place(net, l->name, "backward");
             m->backend->layer[l->spec.kind]->backward(l->self, &call);
+            add_gradients(net, l);
             beat();
             if (!ready || l->param >= final) continue;
             final = l->param;

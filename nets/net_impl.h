@@ -4,15 +4,16 @@
 
 #include "nets/backend.h"
 
-enum { NET_LAYERS_MAX = 256, NET_USERS_MAX = 2 };
+enum { NET_LAYERS_MAX = 256, NET_GRADIENTS_MAX = 2 };
 
 struct net_tensor {
     struct tensor shape;
-    int maker;                      /* layer that writes it; -1: the input */
-    int users;                      /* layers that read it */
-    float *data;                    /* in net_impl.activations */
-    int gradient_at[NET_USERS_MAX]; /* slots of net_impl.slot, in the order in which backward fills them */
-    int gradients;                  /* of these filled so far; all once the plan is made */
+    int maker;   /* layer that writes it; -1: the input */
+    int users;   /* layers that read it, the loss among them */
+    float *data; /* in net_impl.activations */
+    /* Slots of net_impl.slot, in the order in which backward fills them: all gradients of this tensor that its maker is
+     * given. Where it has more users, theirs are added to the first. */
+    int gradient_at[NET_GRADIENTS_MAX], gradients;
 };
 
 struct net_layer {
@@ -23,6 +24,9 @@ struct net_layer {
     size_t bias;                /* likewise, of the convolution before, which is folded into this layer; 0: none is */
     void *self;                 /* the backend's */
     int dy_at, dy2_at, dx_at;   /* slots, -1: none */
+    /* Slots to which dx and, of `add`, dy are added behind the backward pass, since other users of the same tensor have
+     * put their gradients there; -1: they are the first. */
+    int dx_to, dadd_to;
 };
 
 /* A piece of memory that holds gradients of one tensor after the other. */
@@ -51,16 +55,23 @@ static inline struct net_impl *net_impl(const struct net *net) {
 }
 
 /* arena.c: append a slice without memory yet; returns its offset. */
-size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim);
-size_t arena_add_carry(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim);
-size_t arena_add_state(struct arena *a, const char *name, const char *suffix, size_t size);
+size_t arena_add(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim,
+                 struct slice_initial initial);
+size_t arena_add_state(struct arena *a, const char *name, const char *suffix, size_t size,
+                       struct slice_initial initial);
+size_t arena_add_carry(struct arena *a, const char *name, const char *suffix, int dims, const size_t *dim); /* of 0 */
+/* Initial values. arena_he: of weights [out][in]..., normal with standard deviation sqrt(2 / fan_in), fan_in = entries
+ * per output (He et al., "Delving deep into rectifiers", ICCV 2015, eq. 10). */
+#define ARENA_ZERO ((struct slice_initial){INITIAL_ZERO, 0})
+#define ARENA_ONE ((struct slice_initial){INITIAL_ONE, 0})
+struct slice_initial arena_he(int dims, const size_t *dim);
 /* Memory for all slices, zeroed. */
 void arena_open(struct arena *a, const struct device_ops *device);
 void arena_close(struct arena *a);
-/* He-normal weights, scales 1, what LSTMs have uniform, the rest 0; state: variances 1. */
+/* Parameters and state as their slices say; a function of seed alone. */
 void arena_initialise(struct arena *a, uint64_t seed);
 
-/* net_build.c: the bias of each convolution before a norm goes over to that (backend.h). Before the layers are opened.
+/* layers/conv.c: the bias of each convolution before a norm goes over to that (conv.h). Before the layers are opened.
  */
 void net_fold_biases(struct net *net);
 

@@ -29,27 +29,41 @@ static int take(struct net_impl *m, size_t floats) {
     return best;
 }
 
-static void give(struct net_impl *m, int tensor, int slot) {
-    struct net_tensor *t = &m->tensor[tensor];
-    t->gradient_at[t->gradients++] = slot;
+static void give_back(struct net_impl *m, int slot) {
+    if (slot >= 0) m->slot[slot].taken = false;
 }
 
+/* A gradient of this tensor comes into `slot`. Returns the slot to which it is to be added, -1: it stays there. */
+static int give(struct net_impl *m, int tensor, int slot) {
+    struct net_tensor *t = &m->tensor[tensor];
+    const int most = t->maker >= 0 && m->layer[t->maker].spec.sums_two ? 2 : 1;
+    if (t->gradients == most) return t->gradient_at[0];
+    t->gradient_at[t->gradients++] = slot;
+    return -1;
+}
+
+/* Of the gradients of y, x and `add` that meet in this layer: what a tensor's gradient stays in is kept. */
 static void plan_layer(struct net_impl *m, struct net_layer *l) {
     const struct net_tensor *y = &m->tensor[l->y];
     l->dy_at = y->gradient_at[0];
     l->dy2_at = y->gradients > 1 ? y->gradient_at[1] : -1;
-    l->dx_at = -1;
-    bool in_place = l->spec.kind == LAYER_NORM_RELU;
-    if (in_place && l->add == BUILD_NONE)
+    l->dx_at = l->dx_to = l->dadd_to = -1;
+    bool keeps_dx = false, keeps_dy = false;
+    if (l->spec.in_place && l->add == BUILD_NONE)
         l->dx_at = l->dy_at;
     else if (l->spec.wants_dx)
         l->dx_at = take(m, m->tensor[l->x].shape.floats);
-    if (l->dx_at >= 0 && l->spec.wants_dx) give(m, l->x, l->dx_at);
-    if (l->add != BUILD_NONE)
-        give(m, l->add, l->dy_at);
-    else if (l->dx_at != l->dy_at)
-        m->slot[l->dy_at].taken = false;
-    if (l->dy2_at >= 0) m->slot[l->dy2_at].taken = false;
+    if (l->spec.wants_dx) {
+        l->dx_to = give(m, l->x, l->dx_at);
+        keeps_dx = l->dx_to < 0;
+    }
+    if (l->add != BUILD_NONE && m->tensor[l->add].maker >= 0) {
+        l->dadd_to = give(m, l->add, l->dy_at);
+        keeps_dy = l->dadd_to < 0;
+    }
+    if (!keeps_dx) give_back(m, l->dx_at);
+    if (!keeps_dy && !(keeps_dx && l->dx_at == l->dy_at)) give_back(m, l->dy_at);
+    give_back(m, l->dy2_at);
 }
 
 void net_plan(struct net *net) {

@@ -108,7 +108,7 @@ static void norm_backward(void *layer, const struct layer_call *call) {
 static void norm_close(void *layer) {
     cpu_norm_close(layer);
 }
-static const struct layer_ops normalisation = {norm_open, norm_forward, norm_backward, norm_close};
+const struct layer_ops onednn_normalisation = {norm_open, norm_forward, norm_backward, norm_close};
 
 /* Shortcut, pooling, average and linear layer remember no more than their shapes. */
 struct plain {
@@ -117,20 +117,19 @@ struct plain {
     struct cpu_window window;
 };
 
-static void *plain_open(const struct layer_spec *spec, const struct tensor *x, struct tensor *y, int layout) {
+static struct plain *plain_open(const struct tensor *x, struct tensor *y, int layout) {
     struct plain *l = mem_zalloc(1, sizeof *l, "a layer");
     l->x = cpu_view_of(x);
     l->y = onednn_lay_out(y, layout);
-    l->stride = (size_t)spec->stride;
-    l->window = (struct cpu_window){spec->kernel, spec->stride, spec->pad};
     return l;
 }
 
-/* y in the layout of x. */
-static void *same_layout_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
-                              const struct tensor *add, struct tensor *y) {
+static void *shortcut_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                           const struct tensor *add, struct tensor *y) {
     (void)backend, (void)add;
-    return plain_open(spec, x, y, x->layout);
+    struct plain *l = plain_open(x, y, x->layout);
+    l->stride = (size_t)spec->shortcut.stride;
+    return l;
 }
 static void shortcut_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
@@ -141,8 +140,15 @@ static void shortcut_backward(void *layer, const struct layer_call *call) {
     const struct plain *l = layer;
     if (call->dx) cpu_shortcut_backward(&l->x, &l->y, l->stride, call->dy, call->dx);
 }
-static const struct layer_ops shortcut = {same_layout_open, shortcut_forward, shortcut_backward, mem_free};
+const struct layer_ops onednn_shortcut = {shortcut_open, shortcut_forward, shortcut_backward, mem_free};
 
+static void *pool_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                       struct tensor *y) {
+    (void)backend, (void)add;
+    struct plain *l = plain_open(x, y, x->layout);
+    l->window = (struct cpu_window){spec->pool.kernel, spec->pool.stride, spec->pool.pad};
+    return l;
+}
 static void pool_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct plain *l = layer;
@@ -152,12 +158,12 @@ static void pool_backward(void *layer, const struct layer_call *call) {
     const struct plain *l = layer;
     if (call->dx) cpu_pool_backward(&l->x, &l->y, &l->window, call);
 }
-static const struct layer_ops pooling = {same_layout_open, pool_forward, pool_backward, mem_free};
+const struct layer_ops onednn_pooling = {pool_open, pool_forward, pool_backward, mem_free};
 
 static void *canonical_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
                             const struct tensor *add, struct tensor *y) {
-    (void)backend, (void)add;
-    return plain_open(spec, x, y, CPU_NCHW);
+    (void)backend, (void)spec, (void)add;
+    return plain_open(x, y, CPU_NCHW);
 }
 static void average_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
@@ -168,7 +174,7 @@ static void average_backward(void *layer, const struct layer_call *call) {
     const struct plain *l = layer;
     if (call->dx) cpu_average_backward(&l->x, call->dy, call->dx);
 }
-static const struct layer_ops average = {canonical_open, average_forward, average_backward, mem_free};
+const struct layer_ops onednn_average = {canonical_open, average_forward, average_backward, mem_free};
 
 /* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] ------------------------------------------------------------- */
 
@@ -198,7 +204,13 @@ static void linear_backward(void *layer, const struct layer_call *call) {
     cpu_column_sums(N, O, call->dy, call->adds, call->dparam + O * I);
     if (call->dx) onednn_product(false, false, N, I, O, call->dy, call->param, 0, call->dx);
 }
-static const struct layer_ops linear = {linear_open, linear_forward, linear_backward, mem_free};
+const struct layer_ops onednn_linear = {linear_open, linear_forward, linear_backward, mem_free};
+
+static void add(void *backend, const struct tensor *shape, const float *from, float *to) {
+    (void)backend;
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < shape->floats; i++) to[i] += from[i];
+}
 
 /* Images or tokens are copied: the caller may fill x anew while backward still needs them. */
 static void feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
@@ -236,15 +248,12 @@ const struct backend_ops backend_onednn = {
     .feed = feed,
     .begin = begin,
     .end = end,
-    .layer = {[LAYER_CONV] = &onednn_convolution,
-              [LAYER_NORM_RELU] = &normalisation,
-              [LAYER_SHORTCUT] = &shortcut,
-              [LAYER_AVERAGE] = &average,
-              [LAYER_LINEAR] = &linear,
-              [LAYER_POOL] = &pooling,
-              [LAYER_DROPOUT] = &onednn_dropout,
-              [LAYER_EMBEDDING] = &onednn_embedding,
-              [LAYER_LSTM] = &onednn_lstm},
+    .layer =
+        {
+#define LAYER(KIND, name, onednn, cudnn) [LAYER_##KIND] = &onednn,
+#include "nets/layers/layers.def"
+        },
+    .add = add,
     .loss = loss,
     .result = last_result,
 };

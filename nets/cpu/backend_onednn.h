@@ -50,10 +50,9 @@ void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_des
 void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const *arg);
 void onednn_step_close(struct onednn_step *s);
 
-extern const struct layer_ops onednn_convolution;
-
-/* backend_onednn_dropout.c */
-extern const struct layer_ops onednn_dropout;
+/* Its layers, backend_onednn.c and a file for each of the larger ones. */
+#define LAYER(KIND, name, onednn, cudnn) extern const struct layer_ops onednn;
+#include "nets/layers/layers.def"
 
 /* C [m][n] = op(A) op(B) + beta C over k, row-major; turn_...: op is the transpose. */
 void onednn_product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, const float *B, float beta,
@@ -70,11 +69,5 @@ void onednn_packed_open(struct onednn *b, struct onednn_packed *p, bool turn_b, 
 void onednn_packed_take(struct onednn *b, struct onednn_packed *p, const float *B, float *copy);
 void onednn_packed_run(struct onednn *b, struct onednn_packed *p, const float *A, const float *copy, float *C);
 void onednn_packed_close(struct onednn_packed *p);
-
-/* backend_onednn_lstm.c */
-extern const struct layer_ops onednn_lstm;
-
-/* backend_onednn_embedding.c */
-extern const struct layer_ops onednn_embedding;
 
 #endif

@@ -33,11 +33,11 @@ struct plan {
 
 static void plan_open(struct plan *p, const struct onednn *b, const struct layer_spec *spec, const struct tensor *x,
                       const struct tensor *y) {
-    const int stride = spec->stride, pad = spec->pad, k = spec->kernel;
+    const int stride = spec->conv.stride, pad = spec->conv.pad, k = spec->conv.kernel;
     *p = (struct plan){.x_size = {x->n, x->c, x->h, x->w},
                        .w_size = {y->c, x->c, k, k},
                        .y_size = {y->n, y->c, y->h, y->w},
-                       .has_bias = spec->bias,
+                       .has_bias = spec->conv.bias,
                        .window = {.stride = {stride, stride}, .pad = {pad, pad}}};
     shim_desc_open(&p->x, 4, p->x_size, onednn_tag((enum cpu_layout)x->layout));
     shim_desc_open(&p->x_any, 4, p->x_size, dnnl_format_tag_any);
@@ -116,7 +116,7 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     struct convolution *c = mem_zalloc(1, sizeof *c, "a convolution");
     struct onednn *b = c->backend = backend;
     c->channels = (size_t)y->c;
-    c->weights_size = c->channels * (size_t)x->c * (size_t)spec->kernel * (size_t)spec->kernel;
+    c->weights_size = c->channels * (size_t)x->c * (size_t)spec->conv.kernel * (size_t)spec->conv.kernel;
     struct plan p;
     plan_open(&p, b, spec, x, y);
     bool first = x->layout == CPU_NCHW; /* then the library may wish for another layout */

@@ -23,7 +23,7 @@ static void *open_dropout(void *backend, const struct layer_spec *spec, const st
     (void)add;
     struct dropping *l = mem_zalloc(1, sizeof *l, "a dropout layer");
     l->backend = backend;
-    l->how = dropout_of(l->backend->dropout_seed, spec->number, spec->drop);
+    l->how = dropout_of(l->backend->dropout_seed, spec->number, spec->dropout.drop);
     l->view = onednn_lay_out(y, x->layout);
     return l;
 }

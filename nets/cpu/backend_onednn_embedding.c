@@ -17,7 +17,7 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
     (void)backend, (void)add;
     if (x->layout != LAYOUT_TOKENS) die("an embedding needs tokens");
     struct embedding *l = mem_zalloc(1, sizeof *l, "an embedding");
-    *l = (struct embedding){(size_t)x->n, (size_t)y->c, (size_t)spec->vocabulary};
+    *l = (struct embedding){(size_t)x->n, (size_t)y->c, (size_t)spec->embedding.vocabulary};
     (void)onednn_lay_out(y, LAYOUT_CANONICAL);
     return l;
 }

@@ -99,6 +99,12 @@ template <class T> static __global__ void average_backward(cuda_shape x, uint32_
     }
 }
 
+/* -- sums --------------------------------------------------------------------------------------------------------- */
+
+template <class T> static __global__ void add_to(uint32_t n, const T *from, T *to) {
+    FOR_EACH(i, n) to[i] = stored<T>(load(to[i]) + load(from[i]));
+}
+
 /* -- bias --------------------------------------------------------------------------------------------------------- */
 
 static __global__ void bias_add(uint32_t n, uint32_t columns, const float *b, float *y) {
@@ -183,6 +189,10 @@ extern "C" void cuda_average_forward(const struct cuda_shape *x, const void *fro
 extern "C" void cuda_average_backward(const struct cuda_shape *x, const float *dy, void *dx, bool is_bf16) {
     const uint32_t n = cuda_elements(x);
     LAUNCH_FOR(average_backward, is_bf16, n, *x, n, dy, (T *)dx);
+}
+
+extern "C" void cuda_add(uint32_t n, const void *from, void *to, bool is_bf16) {
+    LAUNCH_FOR(add_to, is_bf16, n, n, (const T *)from, (T *)to);
 }
 
 extern "C" void cuda_bias_add(uint32_t rows, uint32_t columns, const float *b, float *y) {

@@ -41,6 +41,9 @@ void cuda_shortcut_backward(const struct cuda_shape *x, const struct cuda_shape 
 void cuda_average_forward(const struct cuda_shape *x, const void *from, float *y, bool is_bf16);
 void cuda_average_backward(const struct cuda_shape *x, const float *dy, void *dx, bool is_bf16);
 
+/* to += from, [n] each. */
+void cuda_add(uint32_t n, const void *from, void *to, bool is_bf16);
+
 /* y [rows][columns] += b [columns];  db = sum over the rows of dy; adds: += that. */
 void cuda_bias_add(uint32_t rows, uint32_t columns, const float *b, float *y);
 void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db);

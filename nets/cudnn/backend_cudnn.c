@@ -251,6 +251,11 @@ static bool opened(const void *backend, struct err *why) {
     return !b->refused.text[0] || err_set(why, "%s", b->refused.text);
 }
 
+static void add(void *backend, const struct tensor *shape, const float *from, float *to) {
+    (void)backend;
+    cuda_add((uint32_t)elements_of(shape), from, to, cudnn_is_bf16(shape));
+}
+
 /* -- the loss ----------------------------------------------------------------------------------------------------- */
 
 static void loss(void *backend, const float *logits, int n, int classes, double over, float *dlogits) {
@@ -299,15 +304,12 @@ const struct backend_ops backend_cudnn = {
     .feed = cudnn_feed,
     .begin = begin,
     .end = end,
-    .layer = {[LAYER_CONV] = &cudnn_convolution,
-              [LAYER_NORM_RELU] = &cudnn_normalisation,
-              [LAYER_SHORTCUT] = &cudnn_shortcut,
-              [LAYER_AVERAGE] = &cudnn_average,
-              [LAYER_LINEAR] = &cudnn_linear,
-              [LAYER_POOL] = &cudnn_pooling,
-              [LAYER_DROPOUT] = &cudnn_dropout,
-              [LAYER_EMBEDDING] = &cudnn_embedding,
-              [LAYER_LSTM] = &cudnn_lstm},
+    .layer =
+        {
+#define LAYER(KIND, name, onednn, cudnn) [LAYER_##KIND] = &cudnn,
+#include "nets/layers/layers.def"
+        },
+    .add = add,
     .loss = loss,
     .result = last_result,
     .optimisers = cuda_optimisers,

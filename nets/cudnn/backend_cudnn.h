@@ -127,20 +127,9 @@ void cudnn_weights_give(struct cudnn_backend *b, int number, float *dparam, bool
 void cudnn_weights_end(struct cudnn_backend *b);
 void cudnn_weights_close(struct cudnn_backend *b);
 
-/* backend_cudnn_conv.c, backend_cudnn_layers.c */
-extern const struct layer_ops cudnn_convolution, cudnn_normalisation, cudnn_shortcut, cudnn_average, cudnn_linear;
-
-/* backend_cudnn_dropout.c */
-extern const struct layer_ops cudnn_dropout;
-
-/* backend_cudnn_embedding.c */
-extern const struct layer_ops cudnn_embedding;
-
-/* backend_cudnn_lstm.c */
-extern const struct layer_ops cudnn_lstm;
-
-/* backend_cudnn_pool.c */
-extern const struct layer_ops cudnn_pooling;
+/* Its layers, backend_cudnn_layers.c and a file for each of the larger ones. */
+#define LAYER(KIND, name, onednn, cudnn) extern const struct layer_ops cudnn;
+#include "nets/layers/layers.def"
 
 /* cuda_sgd.c, cuda_adam.c */
 extern const struct optimiser_ops cuda_optimiser_sgd, cuda_optimiser_adam;

@@ -77,9 +77,9 @@ static void make_room(struct convolution *c) {
 
 static void open_bias(struct convolution *c, const struct layer_spec *spec) {
     const struct cuda_shape y = cudnn_shape(&c->conv.y);
-    c->has_bias = spec->bias;
-    c->folded = spec->folded;
-    c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->kernel * (size_t)spec->kernel;
+    c->has_bias = spec->conv.bias;
+    c->folded = spec->conv.folded;
+    c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->conv.kernel * (size_t)spec->conv.kernel;
     if (!c->has_bias || c->folded) return;
     cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
     const size_t sums = y.channels * cuda_bias_parts(&c->bias), slabs = c->bias.walk.slabs;
@@ -99,7 +99,8 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     cudnn_lay_out(y, layout);
     c->recast = x->layout != layout;
     c->wants_dx = spec->wants_dx;
-    c->conv = (struct conv){.x = *x, .y = *y, .kernel = spec->kernel, .stride = spec->stride, .pad = spec->pad};
+    c->conv = (struct conv){
+        .x = *x, .y = *y, .kernel = spec->conv.kernel, .stride = spec->conv.stride, .pad = spec->conv.pad};
     cudnn_lay_out(&c->conv.x, layout);
     (void)cudnn_shape(x), (void)cudnn_shape(y); /* neither is too large */
     describe(&c->conv);

@@ -17,7 +17,7 @@ static void *open_dropout(void *backend, const struct layer_spec *spec, const st
     (void)add;
     struct dropping *l = mem_zalloc(1, sizeof *l, "a dropout layer");
     l->backend = backend;
-    l->how = dropout_of(l->backend->dropout_seed, spec->number, spec->drop);
+    l->how = dropout_of(l->backend->dropout_seed, spec->number, spec->dropout.drop);
     l->shape = cudnn_shape(x);
     l->is_bf16 = cudnn_is_bf16(x);
     cudnn_lay_out(y, x->layout);

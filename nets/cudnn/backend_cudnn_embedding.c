@@ -12,7 +12,7 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
     (void)backend, (void)add;
     if (x->layout != LAYOUT_TOKENS) die("an embedding needs tokens");
     struct embedding *l = mem_zalloc(1, sizeof *l, "an embedding");
-    *l = (struct embedding){(uint32_t)x->n, (uint32_t)y->c, (uint32_t)spec->vocabulary};
+    *l = (struct embedding){(uint32_t)x->n, (uint32_t)y->c, (uint32_t)spec->embedding.vocabulary};
     cudnn_lay_out(y, LAYOUT_CANONICAL);
     (void)cudnn_shape(y); /* not too large */
     return l;

@@ -57,20 +57,21 @@ struct plain {
     uint32_t stride;
 };
 
-static void *plain_open(const struct layer_spec *spec, const struct tensor *x, struct tensor *y, int layout) {
+static struct plain *plain_open(const struct tensor *x, struct tensor *y, int layout) {
     struct plain *l = mem_zalloc(1, sizeof *l, "a layer");
     cudnn_lay_out(y, layout);
     l->x = cudnn_shape(x);
     l->y = cudnn_shape(y);
     l->is_bf16 = cudnn_is_bf16(x);
-    l->stride = (uint32_t)spec->stride;
     return l;
 }
 
 static void *shortcut_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
                            const struct tensor *add, struct tensor *y) {
     (void)backend, (void)add;
-    return plain_open(spec, x, y, x->layout);
+    struct plain *l = plain_open(x, y, x->layout);
+    l->stride = (uint32_t)spec->shortcut.stride;
+    return l;
 }
 static void shortcut_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
@@ -85,8 +86,8 @@ const struct layer_ops cudnn_shortcut = {shortcut_open, shortcut_forward, shortc
 
 static void *average_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
                           const struct tensor *add, struct tensor *y) {
-    (void)backend, (void)add;
-    return plain_open(spec, x, y, LAYOUT_CANONICAL);
+    (void)backend, (void)spec, (void)add;
+    return plain_open(x, y, LAYOUT_CANONICAL);
 }
 static void average_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;

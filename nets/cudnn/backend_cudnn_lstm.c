@@ -121,10 +121,11 @@ static void *open_lstm(void *backend, const struct layer_spec *spec, const struc
                        struct tensor *y) {
     (void)add;
     if (x->layout != LAYOUT_CANONICAL) die("an LSTM needs its input in the canonical layout");
-    if (spec->sequence < 1 || x->n % spec->sequence != 0) die("an LSTM of %d rows, %d steps", x->n, spec->sequence);
+    if (spec->lstm.sequence < 1 || x->n % spec->lstm.sequence != 0)
+        die("an LSTM of %d rows, %d steps", x->n, spec->lstm.sequence);
     struct lstm *l = mem_zalloc(1, sizeof *l, "an LSTM");
     l->backend = backend;
-    l->steps = (size_t)spec->sequence;
+    l->steps = (size_t)spec->lstm.sequence;
     l->streams = (size_t)x->n / l->steps;
     l->inputs = (size_t)x->c * (size_t)x->h * (size_t)x->w;
     l->hidden = (size_t)y->c;

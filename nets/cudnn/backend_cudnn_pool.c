@@ -20,8 +20,8 @@ static void *open_pooling(void *backend, const struct layer_spec *spec, const st
     p->y = cudnn_describe(y);
     CUDNN_CALL(cudnnCreatePoolingDescriptor(&p->window));
     CUDNN_CALL(cudnnSetPooling2dDescriptor(p->window, CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_PROPAGATE_NAN,
-                                           spec->kernel, spec->kernel, spec->pad, spec->pad, spec->stride,
-                                           spec->stride));
+                                           spec->pool.kernel, spec->pool.kernel, spec->pool.pad, spec->pool.pad,
+                                           spec->pool.stride, spec->pool.stride));
     return p;
 }
 

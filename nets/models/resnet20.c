@@ -4,6 +4,11 @@
  * column, zeros for the new channels, as many before the old ones as after). 269,722 parameters for 10 classes. */
 #include <stdio.h>
 
+#include "nets/layers/average.h"
+#include "nets/layers/conv.h"
+#include "nets/layers/linear.h"
+#include "nets/layers/norm_relu.h"
+#include "nets/layers/shortcut.h"
 #include "nets/net_build.h"
 
 enum { STAGES = 3, BLOCKS = 3, WIDTH = 16, SMALLEST = 8 };

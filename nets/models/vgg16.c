@@ -11,6 +11,11 @@
  * (results/published/README.md has the arithmetic). */
 #include <stdio.h>
 
+#include "nets/layers/average.h"
+#include "nets/layers/conv.h"
+#include "nets/layers/linear.h"
+#include "nets/layers/norm_relu.h"
+#include "nets/layers/pool.h"
 #include "nets/net_build.h"
 
 enum { STAGES = 5, SMALLEST = 32 };

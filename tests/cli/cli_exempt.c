@@ -10,12 +10,12 @@
 #include "base/mem.h"
 #include "cli/options/exempt_option.h"
 
-static struct slice slice[] = {{"stage1.conv1.weight", 0, 8, 4, {2, 1, 2, 2}},
-                               {"stage1.bn1.weight", 8, 2, 1, {2}},
-                               {"stage1.bn1.bias", 10, 2, 1, {2}},
-                               {"lstm1.bias_ih", 12, 3, 1, {3}},
-                               {"linear.weight", 15, 4, 2, {2, 2}},
-                               {"linear.bias", 19, 2, 1, {2}}};
+static struct slice slice[] = {{.name = "stage1.conv1.weight", .offset = 0, .size = 8, .dims = 4, .dim = {2, 1, 2, 2}},
+                               {.name = "stage1.bn1.weight", .offset = 8, .size = 2, .dims = 1, .dim = {2}},
+                               {.name = "stage1.bn1.bias", .offset = 10, .size = 2, .dims = 1, .dim = {2}},
+                               {.name = "lstm1.bias_ih", .offset = 12, .size = 3, .dims = 1, .dim = {3}},
+                               {.name = "linear.weight", .offset = 15, .size = 4, .dims = 2, .dim = {2, 2}},
+                               {.name = "linear.bias", .offset = 19, .size = 2, .dims = 1, .dim = {2}}};
 enum { SLICES = sizeof slice / sizeof *slice, N = 21 };
 static const struct arena arena = {.n = N, .slice = slice, .slices = SLICES};
 

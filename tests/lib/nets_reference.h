@@ -27,20 +27,20 @@ static inline size_t ref_at(const struct tensor *t, int n, int c, int i, int j) 
     return (((size_t)n * (size_t)t->c + (size_t)c) * (size_t)t->h + (size_t)i) * (size_t)t->w + (size_t)j;
 }
 static inline size_t ref_streams(const struct reference *r) {
-    return r->spec.kind == LAYER_LSTM ? (size_t)r->x.n / (size_t)r->spec.sequence : 0;
+    return r->spec.kind == LAYER_LSTM ? (size_t)r->x.n / (size_t)r->spec.lstm.sequence : 0;
 }
 static inline size_t ref_carry(const struct reference *r) {
     return 2 * ref_streams(r) * (size_t)r->y.c;
 }
 static inline size_t ref_params(const struct reference *r) {
-    size_t in = (size_t)r->x.c, out = (size_t)r->y.c, k = (size_t)r->spec.kernel;
+    size_t in = (size_t)r->x.c, out = (size_t)r->y.c, k = (size_t)r->spec.conv.kernel;
     switch (r->spec.kind) {
     case LAYER_CONV:
-        return out * in * k * k + (r->spec.bias ? out : 0);
+        return out * in * k * k + (r->spec.conv.bias ? out : 0);
     case LAYER_NORM_RELU:
         return 2 * in;
     case LAYER_EMBEDDING:
-        return out * (size_t)r->spec.vocabulary;
+        return out * (size_t)r->spec.embedding.vocabulary;
     case LAYER_LSTM:
         return 4 * out * (in * (size_t)r->x.h * (size_t)r->x.w + out + 2);
     case LAYER_LINEAR:
@@ -53,14 +53,14 @@ static inline size_t ref_params(const struct reference *r) {
 /* y(n,o,i,j) = sum w(o,c,a,b) x(n, c, s i + a - p, s j + b - p) [+ b(o)]; dy given: its gradients instead. */
 static inline void ref_conv(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
                             double *dx, double *dw) {
-    const int k = r->spec.kernel, s = r->spec.stride, p = r->spec.pad;
+    const int k = r->spec.conv.kernel, s = r->spec.conv.stride, p = r->spec.conv.pad;
     const size_t bias = (size_t)r->y.c * (size_t)r->x.c * (size_t)k * (size_t)k;
     for (int n = 0; n < r->y.n; n++)
         for (int o = 0; o < r->y.c; o++)
             for (int i = 0; i < r->y.h; i++)
                 for (int j = 0; j < r->y.w; j++) {
-                    if (r->spec.bias && y) y[ref_at(&r->y, n, o, i, j)] += w[bias + (size_t)o];
-                    if (r->spec.bias && dw) dw[bias + (size_t)o] += dy[ref_at(&r->y, n, o, i, j)];
+                    if (r->spec.conv.bias && y) y[ref_at(&r->y, n, o, i, j)] += w[bias + (size_t)o];
+                    if (r->spec.conv.bias && dw) dw[bias + (size_t)o] += dy[ref_at(&r->y, n, o, i, j)];
                     for (int c = 0; c < r->x.c; c++)
                         for (int a = 0; a < k; a++)
                             for (int b = 0; b < k; b++) {
@@ -135,7 +135,7 @@ static inline void ref_norm_back(const struct reference *r, const double *x, con
 
 /* Option A, both ways: forward copies x to y; dy given: back to dx. */
 static inline void ref_shortcut(const struct reference *r, const double *x, double *y, const double *dy, double *dx) {
-    const int s = r->spec.stride, before = (r->y.c - r->x.c) / 2;
+    const int s = r->spec.shortcut.stride, before = (r->y.c - r->x.c) / 2;
     for (int n = 0; n < r->y.n; n++)
         for (int c = 0; c < r->x.c; c++)
             for (int i = 0; i < r->y.h; i++)
@@ -158,7 +158,7 @@ static inline void ref_average(const struct reference *r, const double *x, doubl
 
 /* The largest of the window; backward to the first one by rows. */
 static inline void ref_pool(const struct reference *r, const double *x, double *y, const double *dy, double *dx) {
-    const int k = r->spec.kernel, s = r->spec.stride, p = r->spec.pad;
+    const int k = r->spec.pool.kernel, s = r->spec.pool.stride, p = r->spec.pool.pad;
     for (size_t plane = 0; plane < (size_t)r->y.n * (size_t)r->y.c; plane++)
         for (int i = 0; i < r->y.h; i++)
             for (int j = 0; j < r->y.w; j++) {
@@ -182,7 +182,7 @@ static inline double ref_dropout_factor(const struct reference *r, size_t i) {
     const uint32_t key[2] = {(uint32_t)r->dropout_seed, (uint32_t)(r->dropout_seed >> 32)};
     uint32_t word[4];
     philox4x32(counter, key, word);
-    return word[i % 4] * 0x1p-32 < r->spec.drop ? 0 : 1 / (1 - r->spec.drop);
+    return word[i % 4] * 0x1p-32 < r->spec.dropout.drop ? 0 : 1 / (1 - r->spec.dropout.drop);
 }
 
 /* y(row) = w(x(row)), x holding tokens; dy given: the gradient of w. */
@@ -265,7 +265,7 @@ static inline void ref_lstm_step_back(size_t I, size_t H, const double *x, const
 /* One stream after the other; dy given: its gradients, too. */
 static inline void ref_lstm(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
                             double *dx, double *dw) {
-    const size_t T = (size_t)r->spec.sequence, B = ref_streams(r), H = (size_t)r->y.c;
+    const size_t T = (size_t)r->spec.lstm.sequence, B = ref_streams(r), H = (size_t)r->y.c;
     const size_t I = ref_floats(&r->x) / (size_t)r->x.n;
     double *gate = calloc(T * 4 * H + 2 * (T + 1) * H + 2 * H, sizeof *gate);
     double *c = gate + T * 4 * H, *h = c + (T + 1) * H, *dh = h + (T + 1) * H, *dc = dh + H;

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "nets/layers/average.h"
+#include "nets/layers/conv.h"
+#include "nets/layers/linear.h"
+#include "nets/layers/pool.h"
 #include "nets/net_build.h"
 #include "tests/lib/in_child.h"
 #include "tests/lib/nets_rig.h"

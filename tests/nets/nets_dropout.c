@@ -29,7 +29,7 @@ static float *factors_at(struct place at) {
     const struct device_ops *device = test_device();
     const struct backend_ops *backend = backend_for(device);
     const struct layer_ops *ops = backend->layer[LAYER_DROPOUT];
-    const struct layer_spec spec = {.kind = LAYER_DROPOUT, .drop = at.drop, .number = at.layer};
+    const struct layer_spec spec = {.kind = LAYER_DROPOUT, .dropout = {at.drop}, .number = at.layer};
     const struct tensor x = {.n = N / 64, .c = 64, .h = 1, .w = 1, .floats = N};
     struct tensor y = x;
     int32_t label[N / 64] = {0};

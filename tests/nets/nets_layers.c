@@ -132,17 +132,40 @@ static bool has_rows(const struct trial *t) {
     return t->kind == LAYER_LINEAR || t->kind == LAYER_LSTM;
 }
 
+static struct layer_spec spec_of(const struct trial *t) {
+    struct layer_spec spec = {.kind = t->kind, .wants_dx = t->kind != LAYER_EMBEDDING, .number = DROPOUT_LAYER};
+    switch (t->kind) {
+    case LAYER_CONV:
+        spec.conv.kernel = t->kernel;
+        spec.conv.stride = t->stride;
+        spec.conv.pad = t->pad;
+        spec.conv.bias = t->bias;
+        break;
+    case LAYER_POOL:
+        spec.pool.kernel = t->kernel;
+        spec.pool.stride = t->stride;
+        spec.pool.pad = t->pad;
+        break;
+    case LAYER_SHORTCUT:
+        spec.shortcut.stride = t->stride;
+        break;
+    case LAYER_DROPOUT:
+        spec.dropout.drop = t->drop;
+        break;
+    case LAYER_EMBEDDING:
+        spec.embedding.vocabulary = t->kernel;
+        break;
+    case LAYER_LSTM:
+        spec.lstm.sequence = t->sequence;
+        break;
+    default:
+        break;
+    }
+    return spec;
+}
+
 static struct naive naive_open(const struct trial *t) {
-    struct naive v = {.r = {.spec = {.kind = t->kind,
-                                     .kernel = t->kernel,
-                                     .stride = t->stride,
-                                     .pad = t->pad,
-                                     .wants_dx = t->kind != LAYER_EMBEDDING,
-                                     .bias = t->bias,
-                                     .drop = t->drop,
-                                     .vocabulary = t->kernel,
-                                     .sequence = t->sequence,
-                                     .number = DROPOUT_LAYER},
+    struct naive v = {.r = {.spec = spec_of(t),
                             .dropout_seed = DROPOUT_SEED,
                             .step = dropout_step,
                             .x = {.n = t->n, .c = t->c, .h = t->h, .w = t->w},

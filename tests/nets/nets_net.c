@@ -7,6 +7,10 @@
 #include <stdlib.h>
 
 #include "nets/backend.h"
+#include "nets/layers/average.h"
+#include "nets/layers/conv.h"
+#include "nets/layers/linear.h"
+#include "nets/layers/norm_relu.h"
 #include "nets/net_build.h"
 #include "nets/optimisers/optimiser.h"
 #include "tests/lib/nets_rig.h"

@@ -1,0 +1,11 @@
+/* embedding.h: y [row] = w [token of the row]. x holds tokens (LAYOUT_TOKENS), each less than the vocabulary, as net.c
+ * has made sure. Parameters: NAME.weight [vocabulary][features], whose gradient is dense; the rows of equal tokens are
+ * added up in their order. */
+#ifndef ST_NETS_LAYERS_EMBEDDING_H
+#define ST_NETS_LAYERS_EMBEDDING_H
+
+#include "nets/net_build.h"
+
+int build_embedding(struct net *net, const char *name, int x, int vocabulary, int features);
+
+#endif
