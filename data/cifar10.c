@@ -141,7 +141,8 @@ static bool find(struct dataset *d, const char *where, struct err *e) {
  * they came. */
 struct filling {
     const struct dataset *d;
-    uint8_t *pixels, *labels, *chunk;
+    uint8_t *pixels, *chunk;
+    int32_t *labels;
     size_t count[FILES]; /* samples */
     size_t capacity;     /* samples */
 };
@@ -177,7 +178,7 @@ static bool take_file(struct filling *f, int file, size_t count, read_fn *read, 
         return err_set(e, "%s holds more than the %zu images that its size promised: get it again with `%s`",
                        f->d->source, f->capacity, GET_IT);
     memmove(f->pixels + (before + count) * IMAGE, f->pixels + before * IMAGE, after * IMAGE);
-    memmove(f->labels + before + count, f->labels + before, after);
+    memmove(f->labels + before + count, f->labels + before, after * sizeof *f->labels);
     f->count[file] = count;
     return read_records(f, file, before, count, read, from, e);
 }

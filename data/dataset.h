@@ -21,7 +21,7 @@ struct dataset_ops;
 /* One split: images as bytes, [count][channels][height][width], and labels [count]. */
 struct image_set {
     const uint8_t *pixels;
-    const uint8_t *labels;
+    const int32_t *labels;
     size_t count;
 };
 

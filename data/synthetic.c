@@ -259,12 +259,13 @@ static bool load(struct dataset *d, void *memory, struct err *e) {
     (void)e;
     if (sscanf(d->source, "built in, %ux%u", &train, &test) != 2)
         die("the source of a synthetic set is \"%s\"", d->source);
-    uint8_t *pixels = layout_pixels(d, memory), *labels = layout_labels(d, memory);
+    uint8_t *pixels = layout_pixels(d, memory);
+    int32_t *labels = layout_labels(d, memory);
     int8_t *noise = mem_alloc(NOISE_PERIOD + IMAGE, 1, "the noise of the synthetic set");
     make_noise(d->seed, noise);
     for (size_t i = 0; i < (size_t)train + test; i++) {
         uint64_t number = i < train ? i : TEST_NUMBER + (i - train); /* a larger set holds the smaller one */
-        labels[i] = (uint8_t)(number % CLASSES);
+        labels[i] = (int32_t)(number % CLASSES);
         make_image(d->seed, number, labels[i], noise, pixels + i * IMAGE);
     }
     mem_free(noise);

@@ -16,11 +16,11 @@ static void sizes(void **state) {
     struct err e = {0};
     struct dataset d;
     assert_true(dataset_find(&dataset_synthetic, NULL, 1, &d, &e));
-    assert_int_equal(d.bytes, 64 + 24000 * RECORD);
+    assert_int_equal(d.bytes, 64 + 24000 * (IMAGE + 4));
     assert_true(dataset_find(&dataset_synthetic, "", 1, &d, &e));
-    assert_int_equal(d.bytes, 64 + 24000 * RECORD);
+    assert_int_equal(d.bytes, 64 + 24000 * (IMAGE + 4));
     assert_true(dataset_find(&dataset_synthetic, "2000x500", 1, &d, &e));
-    assert_int_equal(d.bytes, 64 + 2500 * RECORD);
+    assert_int_equal(d.bytes, 64 + 2500 * (IMAGE + 4));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         memset(&e, 0, sizeof e);
         assert_false(dataset_find(&dataset_synthetic, wrong[i], 1, &d, &e));
@@ -50,7 +50,7 @@ static void larger_holds_smaller(void **state) {
     void *large = load_set(&dataset_synthetic, "80x60", 3, &b, &e);
     assert_memory_equal(a.train.pixels, b.train.pixels, 50 * IMAGE);
     assert_memory_equal(a.test.pixels, b.test.pixels, 20 * IMAGE);
-    assert_memory_equal(a.test.labels, b.test.labels, 20);
+    assert_memory_equal(a.test.labels, b.test.labels, 20 * sizeof *a.test.labels);
     for (size_t i = 0; i < 20; i++) /* no training picture is a test picture */
         for (size_t j = 0; j < 80; j++)
             assert_memory_not_equal(b.test.pixels + i * IMAGE, b.train.pixels + j * IMAGE, IMAGE);
@@ -79,7 +79,7 @@ static void equal_means(void **state) {
     for (size_t i = 0; i < TRAIN; i++)
         for (size_t p = 0; p < IMAGE; p++) {
             double v = d->train.pixels[i * IMAGE + p] / 255.0;
-            mean[d->train.labels[i] * IMAGE + p] += v / n;
+            mean[(size_t)d->train.labels[i] * IMAGE + p] += v / n;
             sum += v / TRAIN / IMAGE;
             sum2 += v * v / TRAIN / IMAGE;
         }
