@@ -156,7 +156,7 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
                               .precision = r->precision};
     *b = (struct bench){.net = net_open(model, &setup, e)};
     if (!b->net) return false;
-    optimiser_open(&b->optimiser, optimisers[0], b->net->arena.n, setup.device,
+    optimiser_open(&b->optimiser, optimisers[0], &b->net->arena,
                    &(struct optimiser_setup){.momentum = model->reference.momentum,
                                              .weight_decay = model->reference.weight_decay});
     /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss. */

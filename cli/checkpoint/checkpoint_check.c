@@ -97,9 +97,11 @@ bool checkpoint_check_statistics(const float *value, size_t n, const struct slic
 
 bool checkpoint_check_moments(const float *value, size_t n, const struct optimiser_ops *ops, const char *section,
                               const char *path, struct err *e) {
-    const size_t all = ops->states * n, last = all - n;
-    if (!checkpoint_check_finite(value, all, section, path, e)) return false;
-    return !ops->squares || none_negative(value, last, n, section, path, e);
+    const size_t moments = optimiser_moments(ops);
+    if (!checkpoint_check_finite(value, moments * n, section, path, e)) return false;
+    for (size_t i = 0; i < moments; i++)
+        if (ops->moment[i].is_nonnegative && !none_negative(value, i * n, n, section, path, e)) return false;
+    return true;
 }
 
 /* -- texts --------------------------------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ bool checkpoint_check_finite(const float *value, size_t n, const char *section, 
 /* Running statistics, [n], of these slices: besides, no variance is below 0. */
 bool checkpoint_check_statistics(const float *value, size_t n, const struct slice *slice, size_t slices,
                                  const char *path, struct err *e);
-/* An optimiser's state, [ops->states][n]: besides, no mean of squares is below 0. */
+/* An optimiser's state, [moments][n]: besides, no mean of squares is below 0. */
 bool checkpoint_check_moments(const float *value, size_t n, const struct optimiser_ops *ops, const char *section,
                               const char *path, struct err *e);
 

@@ -225,7 +225,7 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
     return true;
 }
 
-static void open_optimiser(struct run *r, const struct device_ops *device) {
+static void open_optimiser(struct run *r) {
     const struct options *o = &r->options;
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, o->optimiser, ops);
@@ -235,7 +235,7 @@ static void open_optimiser(struct run *r, const struct device_ops *device) {
                                         .beta1 = o->beta1,
                                         .beta2 = o->beta2,
                                         .epsilon = o->epsilon};
-    optimiser_open(&r->model.optimiser, ops, r->model.n, device, &opt);
+    optimiser_open(&r->model.optimiser, ops, &r->model.net->arena, &opt);
 }
 
 static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
@@ -373,7 +373,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     if (r->job.complete) return true;
     if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
     if (!open_net(r, device, from, e)) return false;
-    open_optimiser(r, device);
+    open_optimiser(r);
     open_exchange(r, device, e);
     if (comm_agree(r->comm, e)) return false;
     draw_id(r);

@@ -19,10 +19,13 @@ static inline uint32_t update_bad(float value) {
     return (bits & 0x7f800000u) == 0x7f800000u;
 }
 
-/* w, g: [n]; state[s]: [n], for each of the row's states. Not 0 if something new is not finite. */
+/* w, g: [n]; state[s]: [n], for each of the row's moments. Not 0 if something new is not finite. */
 typedef uint32_t update_chunk(float *w, float *const *state, const float *g, size_t n, const void *rates);
 
 /* Returns what optimiser_ops.step does. */
 size_t update_in_chunks(struct optimiser *o, float *param, const float *grad, update_chunk *chunk, const void *rates);
+/* The same with the rates of each slice, which rates_of finds in `all`. */
+size_t update_by_slice(struct optimiser *o, float *param, const float *grad, update_chunk *chunk,
+                       const void *(*rates_of)(const void *all, const struct slice *slice), const void *all);
 
 #endif

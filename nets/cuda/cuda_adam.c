@@ -13,8 +13,7 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
 const struct optimiser_ops cuda_optimiser_adam = {
     .name = "adam",
     .summary = ADAM_SUMMARY,
-    .states = 2,
-    .squares = true,
+    .moment = ADAM_MOMENTS,
     .step = step,
     .settle = cuda_optimiser_settle,
     .close = cuda_optimiser_close,

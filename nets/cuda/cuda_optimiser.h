@@ -9,11 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nets/cuda/cuda_chunk.h"
 #include "nets/optimisers/optimiser.h"
 
 /* Where the kernel puts its answer: a page-locked word of the host's, opened by the first step. It is UINT32_MAX as
  * long as no step went bad. */
 uint32_t *cuda_optimiser_answer(struct optimiser *o);
+/* Device, [*chunks]: all parameters, in order, each slice by the rule that rule_of says. After cuda_optimiser_answer;
+ * made in the first step. */
+const struct cuda_update_chunk *cuda_optimiser_chunks(struct optimiser *o, uint32_t (*rule_of)(const struct slice *),
+                                                      uint32_t *chunks);
 /* Behind the launch. Returns n: nothing is known yet. */
 size_t cuda_optimiser_given(struct optimiser *o);
 size_t cuda_optimiser_settle(struct optimiser *o);

@@ -14,7 +14,7 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
 const struct optimiser_ops cuda_optimiser_sgd = {
     .name = "sgd",
     .summary = "SGD with momentum and weight decay: v = mu v + (g + wd w), w = w - lr v",
-    .states = 1,
+    .moment = {{.name = "velocity"}},
     .step = step,
     .settle = cuda_optimiser_settle,
     .close = cuda_optimiser_close,

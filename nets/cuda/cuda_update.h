@@ -12,6 +12,7 @@
 #define ST_NETS_CUDA_UPDATE_H
 
 #include "base/cuda/cuda_device.h"
+#include "nets/cuda/cuda_chunk.h"
 #include "nets/cuda/cuda_values.h"
 
 #if defined(ST_HOSTCUDA) || defined(__CUDACC__)
@@ -64,6 +65,31 @@ static void update_by(const RULE &rule, float *w, float *state, const float *g, 
         LAUNCH((update_all<WIDE, RULE>), grid, THREADS, 0, cuda_stream(), rule, w, state, g, (uint32_t)n, first);
     else
         LAUNCH((update_all<1, RULE>), grid, THREADS, 0, cuda_stream(), rule, w, state, g, (uint32_t)n, first);
+    CUDA_CALL(cudaGetLastError());
+}
+
+/* See cuda_chunk.h. */
+template <class RULE> struct rules { RULE of[2]; };
+
+/* chunk: device, [chunks]. */
+template <class RULE>
+static __global__ void update_chunks(rules<RULE> rules, const cuda_update_chunk *chunk, uint32_t chunks, float *w,
+                                     float *state, const float *g, uint32_t n, uint32_t *first) {
+    uint32_t lowest = UINT32_MAX;
+    for (uint32_t c = blockIdx.x; c < chunks; c += gridDim.x) {
+        const cuda_update_chunk mine = chunk[c];
+        const RULE &rule = rules.of[mine.rule];
+        for (uint32_t i = mine.from + threadIdx.x; i < mine.to; i += THREADS)
+            lowest = update_vector<1>(rule, w, state, g, n, i, lowest);
+    }
+    if (lowest != UINT32_MAX) atomicMin(first, lowest);
+}
+
+template <class RULE>
+static void update_by_chunk(const rules<RULE> &rules, const cuda_update_chunk *chunk, uint32_t chunks, float *w,
+                            float *state, const float *g, size_t n, uint32_t *first) {
+    LAUNCH((update_chunks<RULE>), cuda_grid(BLOCKS_EACH, chunks), THREADS, 0, cuda_stream(), rules, chunk, chunks, w,
+           state, g, (uint32_t)n, first);
     CUDA_CALL(cudaGetLastError());
 }
 

@@ -131,7 +131,7 @@ void cudnn_weights_close(struct cudnn_backend *b);
 #define LAYER(KIND, name, onednn, cudnn) extern const struct layer_ops cudnn;
 #include "nets/layers/layers.def"
 
-/* cuda_sgd.c, cuda_adam.c */
-extern const struct optimiser_ops cuda_optimiser_sgd, cuda_optimiser_adam;
+/* cuda_sgd.c, cuda_adam.c, cuda_adamw.c */
+extern const struct optimiser_ops cuda_optimiser_sgd, cuda_optimiser_adam, cuda_optimiser_adamw;
 
 #endif

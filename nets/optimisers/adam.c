@@ -17,8 +17,8 @@
 #include "nets/cpu/cpu_update.h"
 
 /* adam.h has the formula. A v that is infinite would leave w where it is for ever, so it is looked at, too. */
-SIMD_CLONES static uint32_t step_chunk(float *restrict w, float *const *state, const float *restrict gradient, size_t n,
-                                       const void *rates) {
+SIMD_CLONES uint32_t adam_chunk(float *restrict w, float *const *state, const float *restrict gradient, size_t n,
+                                const void *rates) {
     const struct adam_rates r = *(const struct adam_rates *)rates;
     float *restrict m = state[0], *restrict v = state[1];
     uint32_t any = 0;
@@ -26,7 +26,7 @@ SIMD_CLONES static uint32_t step_chunk(float *restrict w, float *const *state, c
         float g = gradient[i] + r.wd * w[i];
         m[i] = r.beta1 * m[i] + r.rest1 * g;
         v[i] = r.beta2 * v[i] + r.rest2 * g * g;
-        w[i] = w[i] - r.rate * (m[i] / (sqrtf(v[i]) + r.epsilon));
+        w[i] = w[i] - (r.shrink * w[i] + r.rate * (m[i] / (sqrtf(v[i]) + r.epsilon)));
         any |= update_bad(w[i]) | update_bad(v[i]);
     }
     return any;
@@ -34,13 +34,12 @@ SIMD_CLONES static uint32_t step_chunk(float *restrict w, float *const *state, c
 
 static size_t step(struct optimiser *o, float *param, const float *grad, double lr) {
     const struct adam_rates r = adam_rates_of(o, lr);
-    return update_in_chunks(o, param, grad, step_chunk, &r);
+    return update_in_chunks(o, param, grad, adam_chunk, &r);
 }
 
 const struct optimiser_ops optimiser_adam = {
     .name = "adam",
     .summary = ADAM_SUMMARY,
-    .states = 2,
-    .squares = true,
+    .moment = ADAM_MOMENTS,
     .step = step,
 };

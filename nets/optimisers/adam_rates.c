@@ -28,3 +28,16 @@ struct adam_rates adam_rates_of(const struct optimiser *o, double lr) {
             o->setup.beta2, o->setup.epsilon);
     return r;
 }
+
+bool adamw_decays(const struct slice *slice) {
+    return slice->dims > 1;
+}
+
+struct adamw_rates adamw_rates_of(const struct optimiser *o, double lr) {
+    struct adamw_rates r;
+    r.of[false] = adam_rates_of(o, lr);
+    r.of[false].wd = 0;
+    r.of[true] = r.of[false];
+    r.of[true].shrink = (float)(lr * o->setup.weight_decay);
+    return r;
+}

@@ -28,11 +28,24 @@ static const struct optimiser_ops *for_device(const struct optimiser_ops *ops, c
     die("the optimiser %s does not run on device %s", ops->name, device->name);
 }
 
-void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, size_t n, const struct device_ops *device,
+size_t optimiser_moments(const struct optimiser_ops *ops) {
+    size_t count = 0;
+    while (count < OPTIMISER_MOMENTS_MAX && ops->moment[count].name) count++;
+    return count;
+}
+
+void optimiser_open(struct optimiser *o, const struct optimiser_ops *ops, const struct arena *arena,
                     const struct optimiser_setup *setup) {
+    const struct device_ops *device = arena->device;
     ops = for_device(ops, device);
-    *o =
-        (struct optimiser){.ops = ops, .setup = *setup, .device = device, .n = n, .n_state = n * ops->states, .bad = n};
+    *o = (struct optimiser){.ops = ops,
+                            .setup = *setup,
+                            .device = device,
+                            .slice = arena->slice,
+                            .slices = arena->slices,
+                            .n = arena->n,
+                            .n_state = arena->n * optimiser_moments(ops),
+                            .bad = arena->n};
     o->state =
         device->alloc(o->n_state * sizeof(float), "the optimiser's state (--model and --optimiser say how much)");
     device->zero(o->state, o->n_state * sizeof(float));

@@ -47,6 +47,6 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
 const struct optimiser_ops optimiser_sgd = {
     .name = "sgd",
     .summary = "SGD with momentum and weight decay: v = mu v + (g + wd w), w = w - lr v",
-    .states = 1,
+    .moment = {{.name = "velocity"}},
     .step = step,
 };

@@ -101,7 +101,8 @@ static void statistics_and_moments(void **state) {
     value[0] = NAN, e.text[0] = '\0';
     says(checkpoint_check_statistics(value, 5, slices, 3, "FILE", &e), e.text,
          "number 0 of its section net state is NaN");
-    const struct optimiser_ops two = {.states = 2, .squares = true}, plain = {.states = 2};
+    const struct optimiser_ops two = {.moment = {{.name = "mean"}, {.name = "square", .is_nonnegative = true}}},
+                               plain = {.moment = {{.name = "one"}, {.name = "other"}}};
     float moments[] = {-1, 2, 3, -4};
     e.text[0] = '\0';
     says(checkpoint_check_moments(moments, 2, &plain, "optimiser", "FILE", &e), e.text, NULL);

@@ -69,7 +69,7 @@ static int open_run(void **state) {
     if (!r->net) fail_msg("%s", e.text);
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, "sgd", ops);
-    optimiser_open(&r->sgd, ops, r->net->arena.n, setup.device,
+    optimiser_open(&r->sgd, ops, &r->net->arena,
                    &(struct optimiser_setup){.momentum = 0.9, .weight_decay = GOLDEN_DECAY});
     return 0;
 }

@@ -113,7 +113,7 @@ static void check_run(const struct model_ops *model, const struct golden_run *ru
     struct optimiser sgd;
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, "sgd", ops);
-    optimiser_open(&sgd, ops, a->n, setup.device, &(struct optimiser_setup){.momentum = GOLDEN_MOMENTUM});
+    optimiser_open(&sgd, ops, a, &(struct optimiser_setup){.momentum = GOLDEN_MOMENTUM});
     int32_t token[ROWS], label[ROWS];
     struct net_result r;
     for (int step = 0; step < GOLDEN_STEPS; step++) {

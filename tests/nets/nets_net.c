@@ -188,8 +188,7 @@ static struct trainee trainee_open(struct net_setup setup) {
     struct trainee t = {.net = open_model(resnet20(), setup)};
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, "sgd", ops);
-    optimiser_open(&t.sgd, ops, t.net->arena.n, setup.device,
-                   &(struct optimiser_setup){.momentum = 0.9, .weight_decay = 1e-4});
+    optimiser_open(&t.sgd, ops, &t.net->arena, &(struct optimiser_setup){.momentum = 0.9, .weight_decay = 1e-4});
     return t;
 }
 static void trainee_step(struct trainee *t, const struct batch *b, struct net_result *r) {

@@ -71,6 +71,37 @@ static void adam_as_written(float *w, float *state, const float *gradient, size_
     }
 }
 
+/* Every test has two slices, a weight and then a bias of half as many. */
+static size_t weights_of(size_t n) {
+    return n - n / 3;
+}
+
+/* Algorithm 2 of the paper, line by line; biases do not decay. */
+static void adamw_in_double(double *w, double *state, const float *g, size_t n, const struct optimiser_setup *s, int t,
+                            double lr) {
+    double *m = state, *v = state + n;
+    for (size_t i = 0; i < n; i++) {
+        m[i] = s->beta1 * m[i] + (1 - s->beta1) * g[i];
+        v[i] = s->beta2 * v[i] + (1 - s->beta2) * g[i] * g[i];
+        double corrected_m = m[i] / (1 - pow(s->beta1, t)), corrected_v = v[i] / (1 - pow(s->beta2, t));
+        w[i] -=
+            lr * (corrected_m / (sqrt(corrected_v) + s->epsilon) + (i < weights_of(n) ? s->weight_decay : 0) * w[i]);
+    }
+}
+
+static void adamw_as_written(float *w, float *state, const float *g, size_t n, const struct optimiser_setup *s, int t,
+                             double lr) {
+    struct optimiser_setup plain = *s;
+    plain.weight_decay = 0;
+    for (size_t i = 0; i < n; i++) {
+        float of_one[2] = {state[i], state[n + i]}, change = 0;
+        adam_as_written(&change, of_one, g + i, 1, &plain, t, lr); /* from 0 on: what Adam takes away */
+        w[i] = w[i] - ((i < weights_of(n) ? (float)(lr * s->weight_decay) : 0) * w[i] - change);
+        state[i] = of_one[0];
+        state[n + i] = of_one[1];
+    }
+}
+
 #define ADAM_USUAL .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8
 enum { SETUPS = 4 };
 
@@ -102,6 +133,15 @@ static const struct method {
      2e-5, /* 1 - beta2, when beta2 = 0.999 has been rounded, is 1.3e-5 off: the steps are not, but the state is */
      adam_in_double,
      adam_as_written},
+    {"adamw",
+     2,
+     {{ADAM_USUAL},
+      {ADAM_USUAL, .weight_decay = 1e-1},
+      {.beta1 = 0, .beta2 = 0.9998779296875, .epsilon = 1e-3, .weight_decay = 5e-4},
+      {.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-8, .weight_decay = 1e-2}},
+     2e-5,
+     adamw_in_double,
+     adamw_as_written},
 };
 #define EACH_METHOD(m)                                                                                                 \
     const struct method *m = methods;                                                                                  \
@@ -111,8 +151,12 @@ static const struct method {
 static struct optimiser opened(const char *name, const struct optimiser_setup *setup, size_t n) {
     const struct optimiser_ops *ops;
     TABLE_FIND(optimisers, name, ops);
+    static struct slice slice[2];
+    slice[0] = (struct slice){.name = "weight", .size = weights_of(n), .dims = 2};
+    slice[1] = (struct slice){.name = "bias", .offset = weights_of(n), .size = n / 3, .dims = 1};
     struct optimiser o;
-    optimiser_open(&o, ops, n, test_device(), setup);
+    optimiser_open(
+        &o, ops, &(struct arena){.device = test_device(), .n = n, .slice = slice, .slices = n / 3 > 0 ? 2 : 1}, setup);
     return o;
 }
 
@@ -140,7 +184,7 @@ static void every_row_has_its_formula_here(void **state) {
     assert_int_equal(rows, sizeof methods / sizeof *methods);
     for (EACH_METHOD(m)) {
         struct optimiser o = opened(m->name, &m->setup[0], 3);
-        assert_int_equal(o.ops->states, m->states);
+        assert_int_equal(optimiser_moments(o.ops), m->states);
         assert_int_equal(o.n_state, 3 * m->states);
         assert_int_equal(o.steps, 0);
         assert_true(strlen(o.ops->summary) > 10);
@@ -302,15 +346,14 @@ static void sgd_without_momentum_and_decay(void **state) {
 
 /* -- Adam --------------------------------------------------------------------------------------------------------- */
 
-static void adam_is_that_of_pytorch(void **state) {
-    (void)state;
+static void check_golden(const char *name, const double golden[GOLDEN_DECAYS][GOLDEN_LOOKS][GOLDEN_N]) {
     for (int d = 0; d < GOLDEN_DECAYS; d++) {
         const struct optimiser_setup setup = {
             .beta1 = GOLDEN_BETA1, .beta2 = GOLDEN_BETA2, .epsilon = GOLDEN_EPSILON, .weight_decay = golden_decay[d]};
         float w[GOLDEN_N], g[GOLDEN_N];
         struct rng r = rng_open(GOLDEN_SEED, RNG_TEST, 0);
         normals(w, GOLDEN_N, &r);
-        struct optimiser o = opened("adam", &setup, GOLDEN_N);
+        struct optimiser o = opened(name, &setup, GOLDEN_N);
         for (int t = 1, look = 0; look < GOLDEN_LOOKS; t++) {
             r = rng_open(GOLDEN_SEED, RNG_TEST, (uint64_t)t);
             normals(g, GOLDEN_N, &r);
@@ -318,15 +361,21 @@ static void adam_is_that_of_pytorch(void **state) {
             assert_int_equal(step(&o, w, g, GOLDEN_RATE), GOLDEN_N);
             if (t != golden_look[look]) continue;
             for (int i = 0; i < GOLDEN_N; i++) {
-                double apart = fabs(w[i] - golden_param[d][look][i]) / (GOLDEN_RATE * t);
+                double apart = fabs(w[i] - golden[d][look][i]) / (GOLDEN_RATE * t);
                 if (!(apart < 2 * golden_range))
-                    fail_msg("decay %g, step %d, parameter %d: %.9g, not %.17g", golden_decay[d], t, i, w[i],
-                             golden_param[d][look][i]);
+                    fail_msg("%s, decay %g, step %d, parameter %d: %.9g, not %.17g", name, golden_decay[d], t, i, w[i],
+                             golden[d][look][i]);
             }
             look++;
         }
         optimiser_close(&o);
     }
+}
+
+static void adam_and_adamw_are_those_of_pytorch(void **state) {
+    (void)state;
+    check_golden("adam", golden_adam);
+    check_golden("adamw", golden_adamw);
 }
 
 /* Whatever the gradient, the first step has the length of the rate, while epsilon counts for nothing. */
@@ -454,7 +503,7 @@ int main(void) {
         cmocka_unit_test(rows_take_any_length_and_place),
         cmocka_unit_test(resumed_runs_go_on_with_the_same_bits),
         cmocka_unit_test(sgd_without_momentum_and_decay),
-        cmocka_unit_test(adam_is_that_of_pytorch),
+        cmocka_unit_test(adam_and_adamw_are_those_of_pytorch),
         cmocka_unit_test(first_step_of_adam_has_the_length_of_the_rate),
         cmocka_unit_test(adam_does_not_see_the_scale_of_gradients),
         cmocka_unit_test(adam_knows_the_number_of_its_step),
