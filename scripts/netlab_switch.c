@@ -182,14 +182,15 @@ static void be_punctual(void) {
 }
 
 /* The rest runs in a process of its own; the caller comes back when all devices are attached. */
-static void detach(const char *log) {
-    if (!freopen(log, "a", stdout)) die_status(EXIT_SYSTEM, "netlab-switch: cannot write %s: %s", log, strerror(errno));
+static void detach(const char *log_file) {
+    if (!freopen(log_file, "a", stdout))
+        die_status(EXIT_SYSTEM, "netlab-switch: cannot write %s: %s", log_file, strerror(errno));
     pid_t child = fork();
     if (child < 0) die_status(EXIT_SYSTEM, "netlab-switch: cannot fork: %s", strerror(errno));
     if (child > 0) _exit(EXIT_DONE);
     setsid();
     if (!freopen("/dev/null", "r", stdin) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
-        die("%s: %s", log, strerror(errno));
+        die("%s: %s", log_file, strerror(errno));
     be_punctual();
 }
 

@@ -50,14 +50,14 @@ static bool checkpoint_run(const char *path, uint64_t *run_id) {
 
 static void look_at(const char *dir, const char *name, uint64_t mine, struct found *f) {
     uint64_t run_id;
-    const bool log = strcmp(name, "run.jsonl") == 0, checkpoint = checkpoint_step_of(name) >= 0;
+    const bool is_log = strcmp(name, "run.jsonl") == 0, checkpoint = checkpoint_step_of(name) >= 0;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0) return;
     char *path = mem_printf("%s/%s", dir, name);
     /* A link that leads nowhere is refused when the log is made; what cannot be asked may be one. */
-    f->log |= log && (access(path, F_OK) == 0 || errno != ENOENT);
+    f->log |= is_log && (access(path, F_OK) == 0 || errno != ENOENT);
     f->checkpoint |= checkpoint;
-    f->more |= !log && !checkpoint;
-    if (log ? log_rows_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
+    f->more |= !is_log && !checkpoint;
+    if (is_log ? log_rows_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
     mem_free(path);
 }
 

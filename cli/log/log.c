@@ -18,7 +18,7 @@ static const double meeting_seconds = 0.25;
 /* -- the file -------------------------------------------------------------------------------------------------- */
 
 /* Kept here until it is in the file: what stdio cannot write is gone. */
-static void write_json(struct log *l) {
+static void write_json(struct run_log *l) {
     const char *row = json_text(&l->json);
     const size_t length = strlen(row);
     if (!l->file) return;
@@ -35,7 +35,7 @@ static void write_json(struct log *l) {
 }
 
 /* Behind the whole rows of the file, all of what is pending or, as far as the system lets us, nothing. */
-static bool append_pending(struct log *l) {
+static bool append_pending(struct run_log *l) {
     const int file = fileno(l->file);
     if (l->torn && ftruncate(file, (off_t)l->bytes) != 0) return false;
     l->torn = false;
@@ -51,21 +51,21 @@ static bool append_pending(struct log *l) {
 }
 
 /* Rank 0. Where it fails the rows stay pending, for the next time. */
-static bool write_out(struct log *l, bool sync, struct err *e) {
+static bool write_out(struct run_log *l, bool sync, struct err *e) {
     if (!l->file) return true;
     errno = 0;
     if (append_pending(l) && (!sync || fsync(fileno(l->file)) == 0)) return true;
     return err_system(e, "cannot write %s: %s", l->path, strerror(errno ? errno : EIO));
 }
 
-static struct json *begin_row(struct log *l, const char *type) {
+static struct json *begin_row(struct run_log *l, const char *type) {
     json_reset(&l->json);
     json_object(&l->json, NULL);
     json_string(&l->json, "type", type);
     return &l->json;
 }
 
-static void end_row(struct log *l) {
+static void end_row(struct run_log *l) {
     json_end(&l->json);
     write_json(l);
 }
@@ -161,7 +161,7 @@ static void write_choice(struct run *r) {
 /* -- life ------------------------------------------------------------------------------------------------------ */
 
 bool log_open(struct run *r, struct err *e) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     struct scores start = l->start; /* of a resumed run */
     memset(l, 0, sizeof *l);
     l->start = start;
@@ -184,7 +184,7 @@ bool log_open(struct run *r, struct err *e) {
 }
 
 void log_close(struct run *r) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     log_terminal_close(r);
     if (l->file) fclose(l->file);
     mem_free(l->pending);
@@ -195,7 +195,7 @@ void log_close(struct run *r) {
 }
 
 void log_abandon(struct run *r) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     if (!l->file) return;
     fclose(l->file);
     l->file = NULL;
@@ -221,7 +221,7 @@ struct decision {
 
 /* All ranks: gathers the rows, learns of signals and of a log that cannot be written, agrees on the next meeting. */
 static void meet(struct run *r, bool *stop) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     uint64_t caught = (uint64_t)(signals_caught() != 0);
     struct decision d = {0};
     comm_gather(r->comm, 0, l->rows, l->count * sizeof *l->rows, l->all);
@@ -251,7 +251,7 @@ static void say_plain_passes(struct run *r) {
 }
 
 void log_step(struct run *r, bool must_meet, bool *stop) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     l->rows[l->count++] = r->now.row;
     say_plain_passes(r);
     if (must_meet || l->count >= l->interval) meet(r, stop);

@@ -47,7 +47,7 @@ struct totals {
     struct row since_evaluation, since_line;
 };
 
-struct log {
+struct run_log {
     FILE *file;     /* rank 0, with --out; else NULL */
     bool made;      /* it was not there before; the same on all ranks */
     bool evaluated; /* it has the evaluation of the checkpoint that the run resumes from; likewise */
@@ -88,7 +88,7 @@ bool log_open_file(struct run *r, struct err *e);
 bool log_check(struct run *r, struct err *e);
 /* A row, of those that are kept, of the process that took the last steps: where it ended between its last checkpoint
  * and its summary, whoever writes that for it has its totals. */
-void log_recall(struct log *l, const char *row);
+void log_recall(struct run_log *l, const char *row);
 void log_close(struct run *r);
 
 /* When a run ends before its first step: a log that log_open has made goes, so that the run can be started again. */

@@ -21,7 +21,7 @@ static bool kept(const struct run *r, const char *line) {
 /* False: one of the two files fails, with errno set. An error is no end of the old one: the rows behind it would be
  * lost. */
 static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     char *line = NULL;
     size_t size = 0;
     bool good = true;
@@ -38,7 +38,7 @@ static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
 
 /* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
 static bool keep_rows(struct run *r, struct err *e) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     char temporary[1040];
     snprintf(temporary, sizeof temporary, "%s.tmp", l->path);
     const char *why = NULL;
@@ -57,7 +57,7 @@ static bool keep_rows(struct run *r, struct err *e) {
 }
 
 /* Is there a log? False: nobody knows. A run that went on as if there were none would have the old rows twice. */
-static bool ask_log(const struct log *l, bool *there, struct err *e) {
+static bool ask_log(const struct run_log *l, bool *there, struct err *e) {
     *there = access(l->path, F_OK) == 0;
     /* ENOTDIR: who makes the directory says why it cannot be made */
     return *there || errno == ENOENT || errno == ENOTDIR ||
@@ -65,7 +65,7 @@ static bool ask_log(const struct log *l, bool *there, struct err *e) {
 }
 
 bool log_check(struct run *r, struct err *e) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     const char *out = r->options.out;
     if (snprintf(l->path, sizeof l->path, "%s/run.jsonl", out) >= (int)sizeof l->path)
         return err_set(e, "--out: the name of the directory is too long");
@@ -76,7 +76,7 @@ bool log_check(struct run *r, struct err *e) {
 }
 
 bool log_open_file(struct run *r, struct err *e) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     bool there;
     if (!log_check(r, e) || !ask_log(l, &there, e) || (there && !keep_rows(r, e))) return false;
     const char *why;

@@ -32,7 +32,7 @@ static struct row recall_step(const char *text) {
     return value;
 }
 
-void log_recall(struct log *l, const char *row) {
+void log_recall(struct run_log *l, const char *row) {
     struct totals *t = &l->totals;
     if (log_row_is(row, "header")) l->begun = true;
     if (log_row_is(row, "eval")) t->since_evaluation = (struct row){0};

@@ -32,7 +32,7 @@ static int open_terminal(void) {
 }
 
 void log_terminal_open(struct run *r) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     const char *how = r->options.progress, *patience = getenv("SPARSETRAIN_PATIENCE");
     l->terminal = r->comm->rank == 0 ? open_terminal() : -1;
     l->patience = patience ? atof(patience) : 3;
@@ -81,7 +81,7 @@ static double seconds_left(const struct run *r) {
 
 /* Once, of a long run, as soon as it is known. */
 static void say_left(struct run *r, double left) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     char about[32];
     if (l->said_left || l->totals.steps < 2 || l->totals.all.seconds < l->patience) return;
     l->said_left = true;
@@ -123,7 +123,7 @@ static void print_notes(const struct notes *n, double left) {
 }
 
 void log_progress(struct run *r, double now) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     struct totals *t = &l->totals;
     struct notes n;
     if (l->show == SHOW_NOTHING || t->since_line.seconds <= 0) return;
@@ -160,7 +160,7 @@ static void evaluated_text(const struct run *r, char *text, size_t size) {
 
 /* Of one that takes long: the bar, or one line. */
 void log_evaluation_unit(struct run *r) {
-    struct log *l = &r->log;
+    struct run_log *l = &r->log;
     char what[96], about[32];
     l->evaluation.done++;
     double now = clock_now(), part = (double)l->evaluation.done / (double)l->evaluation.units;

@@ -80,7 +80,7 @@ bool comes_between(const struct run *r) {
 /* The log lacks the evaluation of the checkpoint that the run resumes from, where one was due: a signal or a full disk
  * came before it. */
 static bool evaluation_missing(const struct run *r) {
-    const struct log *l = &r->log;
+    const struct run_log *l = &r->log;
     return run_evaluates(r) && r->step > 0 && !l->made && !l->evaluated && evaluation_after(r, r->step - 1) == r->step;
 }
 

@@ -132,7 +132,7 @@ struct run {
     struct step now;
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
     struct trace_file trace;             /* --trace */
-    struct log log;
+    struct run_log log;
     struct scores last; /* of the last evaluation; NaN before one */
     struct err
         trouble; /* what the system refused on the way: all that can be saved is, and the run ends. On all ranks */

@@ -88,7 +88,7 @@ static char *written(const struct run *r, const struct job_step *s) {
 
 static void what_is_written_is_read_back(void **state) {
     static struct run r;
-    static struct log log;
+    static struct run_log l;
     static struct row rows[RANKS * STRIDE];
     struct selector selector = {0};
     (void)state;
@@ -97,17 +97,17 @@ static void what_is_written_is_read_back(void **state) {
     struct job_step s = {.rank = rows, .stride = STRIDE, .ranks = RANKS};
     log_columns_reduce(&s);
     char *text = written(&r, &s);
-    memset(&log, 0, sizeof log);
-    log_recall(&log, text);
-    log_recall(&log, text);
-    assert_true(log.totals.steps == 2 && log.totals.first_seconds == s.value.seconds);
+    memset(&l, 0, sizeof l);
+    log_recall(&l, text);
+    log_recall(&l, text);
+    assert_true(l.totals.steps == 2 && l.totals.first_seconds == s.value.seconds);
     for (const struct log_column *c = log_columns; c->name; c++) {
         char key[64];
         snprintf(key, sizeof key, "\"%s%s\":", c->name, c->over == OVER_SPREAD ? "_max" : "");
         if (!strstr(text, key)) fail_msg("%s is not in %s", key, text);
         for (size_t i = 0; i < log_column_parts(c) && !c->write; i++) {
             const double value = log_column_get(&s.value, c, i), exact = c->whole ? floor(value) : value;
-            assert_true(fabs(log_column_get(&log.totals.all, c, i) - 2 * exact) <= 1e-12 * exact);
+            assert_true(fabs(log_column_get(&l.totals.all, c, i) - 2 * exact) <= 1e-12 * exact);
         }
     }
     assert_non_null(strstr(text, "\"evaluated_local\":{\"due\":1,\"few\":1},\"evaluated_global\":\"due,k\""));

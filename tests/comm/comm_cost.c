@@ -71,24 +71,24 @@ static void papers_tables(void **state) {
     (void)state;
     for (size_t i = 0; exchanges[i]; i++) {
         for (size_t c = 0; c < CASES; c++) {
-            for (int log = 1; log <= 8; log++) {
+            for (int rounds = 1; rounds <= 8; rounds++) {
                 const char *name = exchanges[i]->name;
-                double n = (double)cases[c].n, k = (double)cases[c].k, P = ldexp(1, log), part = (P - 1) / P;
+                double n = (double)cases[c].n, k = (double)cases[c].k, P = ldexp(1, rounds), part = (P - 1) / P;
                 double alphas, least, most;
                 if (strcmp(name, "dense") == 0)
-                    alphas = 2.0 * log, least = most = 2 * n * part;
+                    alphas = 2.0 * rounds, least = most = 2 * n * part;
                 else if (strcmp(name, "topka") == 0)
-                    alphas = log, least = most = 2 * k * (P - 1);
+                    alphas = rounds, least = most = 2 * k * (P - 1);
                 else if (strcmp(name, "gtopk") == 0)
-                    alphas = 2.0 * log, least = most = 4 * k * log;
+                    alphas = 2.0 * rounds, least = most = 4 * k * rounds;
                 else if (strcmp(name, "gtopk-rd") == 0)
-                    alphas = log, least = most = 2 * k * log;
+                    alphas = rounds, least = most = 2 * k * rounds;
                 else if (strcmp(name, "topkdsa") == 0)
-                    alphas = P + 2.0 * log, least = 4 * k * part, most = (2 * k + n) * part;
+                    alphas = P + 2.0 * rounds, least = 4 * k * part, most = (2 * k + n) * part;
                 else if (strcmp(name, "gaussiank") == 0)
-                    alphas = 2.0 * log, least = most = 2 * k * (P - 1);
+                    alphas = 2.0 * rounds, least = most = 2 * k * (P - 1);
                 else if (strcmp(name, "oktopk") == 0)
-                    alphas = 2 * P + 2.0 * log, least = 2 * k * part, most = 6 * k * part;
+                    alphas = 2 * P + 2.0 * rounds, least = 2 * k * part, most = 6 * k * part;
                 else
                     continue;
                 if (least > most) least = most; /* topkdsa where k is near n */

@@ -467,7 +467,7 @@ static void one_long_sum(struct comm *c) {
 static void use_group(struct comm *job, struct comm *g, int salt) {
     static unsigned char all[8 * 100];
     unsigned char mine[100], in[100];
-    uint64_t sum = (uint64_t)g->rank + 1, P = (uint64_t)g->size, log = (uint64_t)ceil_log2(g->size);
+    uint64_t sum = (uint64_t)g->rank + 1, P = (uint64_t)g->size, rounds = (uint64_t)ceil_log2(g->size);
     struct comm_counters before = begin(job);
     int right = (g->rank + 1) % g->size, left = (g->rank + g->size - 1) % g->size;
     fill(mine, sizeof mine, g->rank, salt);
@@ -480,7 +480,7 @@ static void use_group(struct comm *job, struct comm *g, int salt) {
     struct err e = {0};
     if (g->rank == g->size - 1) err_set(&e, "trouble %d", salt);
     assert_true(comm_agree(g, &e)); /* control traffic, also in a group */
-    uint64_t ring = P > 1, messages = ring + log + 2 * log;
+    uint64_t ring = P > 1, messages = ring + rounds + 2 * rounds;
     uint64_t bytes = ring * 100 + (P - 1) * 100 + 2 * (P - 1) * 8 / P;
     end(job, before, (struct comm_counters){messages, messages, bytes, bytes});
     assert_memory_equal(g->counters, (&(struct comm_counters[TRAFFIC_COUNT]){{0}}), sizeof g->counters);
