@@ -1,7 +1,7 @@
-/* beat.h: signs of life, which other processes of this machine may look at: how much has been done, what is being done,
- * and whether this process waits for others. Whoever does much work calls beat() now and then; it costs a load and a
- * store. Like the speaker of error.h this is one of the few things of the process as a whole: it is wanted where no
- * handle can be passed. Threads may beat at once; some beats may then get lost, which does not matter. */
+/* beat.h: signs of life that other processes of this machine can read: how much has been done, what is being done,
+ * and whether this process waits for others. Long-running code calls beat() now and then; it costs a load and a
+ * store. Like the rank in error.h this is state of the whole process, since it is needed where no handle can be
+ * passed. Several threads may beat at the same time; a beat may then get lost, which does no harm. */
 #ifndef ST_BASE_BEAT_H
 #define ST_BASE_BEAT_H
 
@@ -33,7 +33,8 @@ struct beat {
 
 extern struct beat *beat_mine; /* never NULL */
 
-/* From here on signs go to b, which goes on from what there was. NULL: to memory of this process. */
+/* From here on the signs are written to b, which begins with the counts so far. NULL: back to memory of this process.
+ */
 void beat_move(struct beat *b);
 
 #define BEAT_GET(field) atomic_load_explicit(&beat_mine->field, memory_order_relaxed)
@@ -54,7 +55,7 @@ static inline void beat_activity(enum activity activity, size_t step) {
     beat();
 }
 
-/* Around whatever may wait for other ranks. */
+/* Called before and after anything that may wait for other ranks. */
 static inline void beat_wait_begin(void) {
     BEAT_SET(waits, BEAT_GET(waits) + 1);
 }

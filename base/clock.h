@@ -10,12 +10,12 @@
  *        ...
  *        phase_enter(&t, PHASE_OTHER);
  *
- * Whoever does something of one kind for others charges it himself, and leaves their phase as he found it:
+ * A function that does one kind of work for several callers charges the time itself and restores the caller's phase:
  *
  *        size_t read_message(struct phases *t, ...) {
- *            PHASE_SCOPE(t, PHASE_PACK);        // up to the end of the block, by whichever way it is left
+ * PHASE_SCOPE(t, PHASE_PACK); // until the block is left
  *            ...
- */
+ * */
 #ifndef ST_BASE_CLOCK_H
 #define ST_BASE_CLOCK_H
 
@@ -46,8 +46,8 @@ struct phases {
     double seconds[PHASE_COUNT]; /* since phases_reset */
     double since;                /* when the current phase began */
     enum phase current;
-    /* Called when a phase is left for the next, another one, before the clock is read: what it spends is charged to the
-     * phase left. For simulations, in which local work takes no time of its own. NULL: nothing. */
+    /* Called when one phase changes to another, before the clock is read, so that the time it takes is charged to the
+     * old phase. For simulations, where local work takes no time by itself. NULL: not called. */
     void (*spend)(void *spender, enum phase left, enum phase next);
     void *spender;
 };

@@ -14,7 +14,8 @@ static int rank_count = 1;
 static void (*abort_every_rank)(int status);
 static _Thread_local struct error_catch *catching;
 
-/* What a message quotes may be of a damaged or crafted file: one line it stays, and no terminal is told anything. */
+/* A message may quote a damaged or crafted file: it is kept to one line, without control characters for the terminal.
+ */
 static void keep_to_one_line(char *text) {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
@@ -88,10 +89,10 @@ void error_set_abort(void (*abort_all)(int status)) {
     abort_every_rank = abort_all;
 }
 
-/* Trouble with a common cause (no memory, parameters that exploded) reaches all ranks at about the same time; of
- * them the lowest should be heard, and its abort ends the others while they wait: by SIGTERM, which must kill again
- * where it was caught before. On a busy machine that abort has been seen to need more than 0.3 s to arrive, hence
- * 1.5 s before the first turn. */
+/* An error with a common cause (no memory, diverged parameters) reaches all ranks at about the same time. Only the
+ * lowest of them should print it: the others wait, and its abort ends them meanwhile by SIGTERM, whose default action
+ * is therefore restored here. On a busy machine that abort took more than 0.3 s to arrive, so a rank above 0 waits
+ * 1.5 s, and 0.3 s more for each rank below it (10 at most). */
 static void wait_for_lower_ranks(void) {
     signal(SIGTERM, SIG_DFL);
     if (this_rank == 0) return;

@@ -41,8 +41,8 @@ static bool is_regular(const struct stat *info, bool stream, const char **why) {
     return !*why;
 }
 
-/* Looked at before it is opened, for the sake of devices, and again afterwards, since it may have become another; that
- * one is not waited for either. */
+/* The type is checked before opening, because opening a device may have an effect, and again afterwards, because the
+ * name may have come to mean another file. O_NONBLOCK: such a file must not block the open either. */
 static int take(const char *path, bool stream, const char **why) {
     struct stat info;
     *why = NULL;

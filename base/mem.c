@@ -138,7 +138,8 @@ static bool is_private(const char *line, bool *mapping) {
     return *mapping && strcmp(access, "rw-p") == 0 && (!name[0] || strcmp(name, "[heap]") == 0);
 }
 
-/* The last line of a mapping tells its flags: "nr" is address space of which nobody means to touch all (sanitizers). */
+/* The last line of a mapping lists its flags: "nr" (no reserve) marks address space that is never meant to be fully
+ * used (sanitizers). */
 size_t mem_untouched(void) {
     FILE *f = fopen("/proc/self/smaps", "r");
     if (!f) return 0;

@@ -44,10 +44,11 @@ bool out_file_replace(struct out_file *o, const char *path, struct err *e);
  * nothing has changed. */
 bool out_file_close(struct out_file *o, struct err *e);
 
-/* It is not to be: nothing has changed. */
+/* Discards the new file; what was there before stays. */
 void out_file_abandon(struct out_file *o);
 
-/* Is it the name of what the process has open, so that it may be where its words go, too? */
+/* Does this name mean a descriptor that the process has open already? Then the program's messages may go to the same
+ * place. */
 bool out_file_is_stream(const char *path);
 
 #endif

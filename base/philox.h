@@ -10,8 +10,8 @@ struct philox_block {
     uint32_t word[4];
 };
 
-/* Philox4x32-10: ten rounds; the counter is multiplied, swapped and keyed, the key bumped by Weyl constants (Salmon et
- * al. 2011, Section 3.3 and Table 2). */
+/* Philox4x32-10: ten rounds; each multiplies, swaps and keys the counter, and adds the Weyl constants to the key
+ * (Salmon et al. 2011, Section 3.3 and Table 2). */
 ST_HD struct philox_block philox_block_of(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0,
                                           uint32_t k1) {
     struct philox_block made;

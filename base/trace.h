@@ -1,5 +1,6 @@
-/* trace.h: a record of when each phase began and ended, for `--trace FILE`. Hung into struct phases, it is written by
- * phase_enter; cli gathers and writes it. Memory is bounded: what comes after the last place is counted and dropped. */
+/* trace.h: a record of when each phase began and ended, for `--trace FILE`. phase_enter fills it in where struct
+ * phases points to one; cli gathers and writes it. Memory is bounded: what comes after the last place is counted and
+ * dropped. */
 #ifndef ST_BASE_TRACE_H
 #define ST_BASE_TRACE_H
 
@@ -20,8 +21,8 @@ struct trace {
 
 void trace_open(struct trace *t, size_t cap);
 void trace_close(struct trace *t);
-/* A stretch that follows another one without a gap makes that one longer where both are of the same phase, or one of
- * them is no longer than 0.2 us: together they are of the longer one's phase. */
+/* To save places, a stretch that follows another without a gap is merged into it if both are of the same phase, or if
+ * one of them is 0.2 us or shorter; the merged stretch has the phase of the longer one. */
 void trace_add(struct trace *t, enum phase phase, double begin, double end);
 
 #endif

@@ -11,7 +11,8 @@
 #include "cli/train/watching.h"
 #include "cli/version.h"
 
-/* Those that decide which calls of MPI a rank makes, or what it computes with. Others may differ from node to node. */
+/* Environment variables that decide which MPI calls a rank makes or how it computes, so that all ranks must agree on
+ * them. Others may differ from node to node. */
 static const char *const variables[] = {"SPARSETRAIN_PART_BYTES", "SPARSETRAIN_NO_SHARED", "SPARSETRAIN_CUDA_GRAPH",
                                         "SPARSETRAIN_CUDNN_PLANS"};
 enum { VARIABLES = sizeof variables / sizeof *variables, ROW_MAX = 200 };
@@ -70,8 +71,8 @@ static int refuse(struct comm *c, bool speaks, const struct err *e) {
     return EXIT_USER;
 }
 
-/* Before MPI starts a rank knows nothing of the others, which may have the same to say: of them the lowest should be
- * heard, and launchers end the job when the first process has gone. */
+/* Before MPI has started, all ranks may find the same error without knowing of each other. Only the lowest should
+ * print it: higher ranks wait, and the launcher ends them when the first process has ended. */
 static bool limits_allow(const struct launcher *l, int *status) {
     struct err e = {0};
     int rank = launcher_rank();

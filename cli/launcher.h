@@ -26,9 +26,9 @@ struct launcher launcher_look(void);
 /* MPI has so many ranks, of this library. False: only one, though there should be more: one line in *e. */
 bool launcher_fits(const struct launcher *l, int size, const char *library, struct err *e);
 
-/* For a verb that needs no MPI: did the launcher of this library start it, and others beside it, so that it can meet
- * them? Not what a script does between two other verbs: a process may start MPI once only, and that is for the verb
- * that needs it. */
+/* For a verb that needs no MPI: did this MPI's launcher start this process together with others, so that it can start
+ * MPI and compare? False inside a script that the launcher started: there MPI can be started only once, and a later
+ * verb may need that. */
 bool launcher_joins(const char *library);
 
 #endif

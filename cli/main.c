@@ -255,8 +255,9 @@ int main(int argc, char **argv) {
 }
 
 #ifdef ST_LOADER
-/* build/sparsetrain-sim is a library for smpirun. Somebody who starts it as a program comes here: it names what Linux
- * is to load it with, and the Makefile makes this function its start. The C library has not been told of a main. */
+/* build/sparsetrain-sim is a shared library for smpirun. If it is started as a program, this function runs: the
+ * string below names the dynamic linker, and the Makefile makes the function the entry point. The C library's
+ * start-up code has not run and no main is called. */
 _Noreturn void simulation_by_hand(void);
 extern const char loader[];
 const char loader[] __attribute__((section(".interp"))) = ST_LOADER;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What takes the place of a closed one: nothing to read; writing fails as it would have (EBADF), but errors can be
- * spoken of to nobody. */
+/* What replaces a closed stream: reads find an end of file, and writes fail as on the closed one (EBADF); only
+ * standard error takes its text and drops it. */
 static const int instead[] = {[STDIN_FILENO] = O_RDONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_WRONLY};
 
 void streams_open(void) {

@@ -1,6 +1,6 @@
-/* standard_streams.h: standard output, in the one place where its errors are looked for: a full disk behind it, a pipe
- * whose reader has gone, none at all. No verb has done its work when what it says is lost, so main ends all of them
- * with one line and EXIT_SYSTEM; until then a run goes on and keeps its checkpoints (docs/faults.md). */
+/* standard_streams.h: standard output, in the one place where its errors are looked for: a full disk behind it, a
+ * pipe whose reader has gone, none at all. A verb whose output is lost has failed, so main ends it with one line and
+ * EXIT_SYSTEM; a run still goes on to its end and keeps its checkpoints (docs/faults.md). */
 #ifndef ST_CLI_STANDARD_STREAMS_H
 #define ST_CLI_STANDARD_STREAMS_H
 

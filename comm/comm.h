@@ -51,8 +51,8 @@ static inline struct phases *comm_phases(const struct comm *c) {
     while (c->parent) c = c->parent;
     return c->phases;
 }
-/* At the head of each call that sends, receives or waits; and where several in a row are one to those who look at the
- * time. */
+/* At the head of each call that sends, receives or waits, and of functions whose several calls count as one stretch
+ * of communication. */
 #define COMM_SCOPE(c) PHASE_SCOPE(comm_phases(c), PHASE_COMMUNICATE)
 
 /* Starts MPI (MPI_THREAD_SERIALIZED where it grants that) and hooks error.h's rank and abort to it. Call once. */
@@ -108,10 +108,11 @@ int comm_simulated_rank(void);
 static inline bool comm_simulated(void) {
     return comm_simulated_rank() >= 0;
 }
-/* Lets so much computing pass on this rank: in a simulation as simulated time, else as sleep, no shorter. */
+/* Stands for so many seconds of computing on this rank: in a simulation simulated time passes, else it sleeps at
+ * least so long. */
 void comm_compute(struct comm *c, double seconds);
-/* Simulation: memory for one vector whose contents do not matter, zero at first. It is the same MiB over and over, on
- * all ranks, so that it takes next to no room. Real runs have none: NULL. */
+/* Simulation: memory for one vector whose contents do not matter, zero at first. All of its addresses, on all ranks,
+ * map to the same MiB of memory, so that it takes almost no room. NULL in real runs. */
 void *comm_unread_alloc(struct comm *c, size_t bytes);
 void comm_unread_free(struct comm *c, void *memory);
 

@@ -99,7 +99,7 @@ void exchange_ready(struct exchange *x, size_t from) {
     x->ops->ready(x, from);
 }
 
-/* What begin has taken stays as it is: with overlap by layers another thread is using it. */
+/* After begin, traffic and phases were switched already, and another thread may be using them (overlap by layers). */
 bool exchange_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct store *store = x->setup.store;
     check_k(x, k);

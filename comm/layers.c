@@ -9,9 +9,9 @@
  *
  * How: a group has a view of the store, a selector and an exchange of its own, so that whatever a row keeps from step
  * to step (thresholds, region boundaries) is kept for each group; it gets max(1, floor(k n_group / n)) of k, n and
- * n_group without exempt entries, which each group takes out and adds up itself. Groups are exchanged one after the
- * other, the last first, by all ranks alike, so that their messages cannot mix. What the thread has not begun when
- * backward is over, run does itself, in the open. The sums of the groups, put end to end, are the sum.
+ * n_group without exempt entries, which each group takes out and adds up itself. All ranks exchange the groups one
+ * after the other, the last first, so that their messages cannot mix. Groups that the thread has not begun when
+ * backward is over are exchanged by run itself. The sums of the groups, put end to end, are the sum.
  *
  * Cost: that of the row for each group; words as for the whole (and those of the groups whose share of k is below 1),
  * start-up times once per group.
@@ -48,22 +48,22 @@ struct layers {
     struct sparse u_view, sent_view, delivered_view, exempt_view;
     size_t groups;
 
-    /* the step; the thread's while it is busy, else of who calls begin, ready and run */
+    /* the step under way; used by the thread while `busy`, else by the caller of begin, ready and run */
     float *grad; /* [n] device */
     size_t k;
     size_t left;     /* groups [0, left) are to be done */
     bool failed;     /* group left - 1 has a NaN or an infinity */
-    double hidden;   /* seconds that the thread was busy and is not now */
-    struct err dead; /* what the thread died of, where that is caught (error.h) */
+    double hidden;   /* seconds that the thread was busy in this step, up to the last time it stopped */
+    struct err dead; /* the error that ended the thread's work, if errors are caught (error.h) */
 
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows, and of handing over what is above */
+    pthread_mutex_t lock; /* protects the members below; taken too when the step passes from one thread to the other */
     pthread_cond_t changed;
     bool taking;  /* from begin to run: the thread may take groups */
     size_t ready; /* those that begin here or later */
     bool busy, stop;
     double since; /* when it became busy */
-    bool catches; /* the caller catches what dies */
+    bool catches; /* the caller catches errors (error_catch), so the thread does */
 };
 
 /* max(1, floor(k n_group / n)), both without exempt entries, of which k may leave too little: at most the whole group.
@@ -81,7 +81,7 @@ static size_t share(const struct exchange *x, const struct group *g, size_t k) {
 }
 
 /* -- a group ------------------------------------------------------------------------------------------------ */
-/* Puts what a group has in front of what the groups behind it have: room is written from the end on. */
+/* Copies a group's result in front of those of the groups behind it: `room` is filled from its end. */
 static void put_in_front(const struct sparse *room, struct sparse *view, const struct sparse *s, size_t offset) {
     if (s->nnz > room->cap - view->nnz) die("a group of layers has more entries in its sum than its row may return");
     size_t at = room->cap - view->nnz - s->nnz;
@@ -123,7 +123,8 @@ static bool has_work(const struct layers *l) {
     return l->taking && l->left > 0 && !l->failed && l->group[l->left - 1].from >= l->ready;
 }
 
-/* A group, by the thread. Where the caller's errors are caught, so are the thread's: run dies of them in its place. */
+/* The thread exchanges a group. If the caller catches errors, the thread does too; run then raises them in the
+ * caller's thread. */
 static void run_group_aside(struct exchange *x) {
     struct layers *l = x->state;
     struct error_catch c;
@@ -176,7 +177,7 @@ static void layers_ready(struct exchange *x, size_t from) {
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Takes the groups that are left away from the thread. Returns the seconds that it has worked up to this call. */
+/* Stops the thread from taking further groups. Returns the seconds that it has worked in this step before this call. */
 static double take_over(struct exchange *x) {
     struct layers *l = x->state;
     PHASE_SCOPE(x->setup.phases, PHASE_COMMUNICATE);
@@ -209,7 +210,7 @@ static void add_sums(struct exchange *x, struct exchange_sum *sum) {
         sum->dense = l->grad;
     else
         sum->sparse = &l->u_view;
-    if (l->group[0].sum.sent) { /* they are of one row */
+    if (l->group[0].sum.sent) { /* all groups use the same exchange, so either all have a sent or none */
         sum->sent = &l->sent_view;
         sum->delivered = &l->delivered_view;
     }
@@ -237,7 +238,7 @@ static bool layers_run(struct exchange *x, float *grad, size_t k, struct exchang
     return true;
 }
 
-/* Group by group; each has its own part of the gradient, and its sum until the next step. */
+/* Each group's exchange combines its own part of the gradient; its sum is valid until the next step. */
 static void layers_combine(struct exchange *x, const struct exchange_sum *sum, float *grad) {
     struct layers *l = x->state;
     (void)sum;
@@ -276,7 +277,7 @@ static bool layers_check(const struct exchange *x, uint64_t *alike, struct err *
 }
 
 /* -- open and close ----------------------------------------------------------------------------------------- */
-/* The exempt entries of the next group, counted from its first entry. They lie where their sums will. */
+/* The exempt entries of the next group, as indices from its first entry; stored where their sums will be written. */
 static void share_exempt(struct exchange *x, const struct group *g, struct exchange_setup *setup) {
     struct sparse *s = &((struct layers *)x->state)->exempt;
     size_t first = s->nnz;

@@ -46,7 +46,7 @@ static int tell(const struct err *e, char *why) {
 /* A piece of work, with what it works on. False: the reason in *e. */
 typedef bool work(void *arguments, struct err *e);
 
-/* The catch is the caller's, so that nothing of this function's own is read after it came back. */
+/* The catch belongs to the caller: after longjmp no local variable of this function may be read. */
 static bool caught(struct error_catch *c, work *body, void *arguments, struct err *e) {
     error_catch_begin(c);
     if (setjmp(c->back) != 0) return true;
@@ -215,7 +215,8 @@ static bool close_all(void *arguments, struct err *e) {
     return true;
 }
 
-/* Where something died in it nothing is in order any more, nor do the other ranks come: only the handle goes. */
+/* If an error has left the exchange in an undefined state, a collective close could wait for ever: then only the
+ * handle is freed. */
 void sparsetrain_close(sparsetrain *x) {
     if (!x) return;
     if (x->broken.status == EXIT_NUMERIC) x->broken = (struct err){0};
@@ -457,7 +458,7 @@ static bool head_fits(const struct saving *s, struct saved_head *h, struct err *
     return true;
 }
 
-/* Where all lengths are right, so is all that can be known without running it. */
+/* If all lengths are right, nothing more can be checked here; exchange_check looks at the contents. */
 static bool take_body(struct saving *s, struct err *e) {
     sparsetrain *x = s->x;
     struct saving all = {.x = x};
@@ -491,7 +492,7 @@ static bool restore(void *arguments, struct err *e) {
     struct err broken = {0};
     take_body(s, &broken);
     if (comm_agree(x->comm, &broken) || !exchange_check(&x->reducer.exchange, &broken)) {
-        err_with(&x->broken, EXIT_USER, "%s", broken.text); /* half of it has been taken over */
+        err_with(&x->broken, EXIT_USER, "%s", broken.text); /* the state is half restored: it cannot be used any more */
         return err_set(e, "%s", broken.text);
     }
     x->steps = h.steps;

@@ -1,12 +1,12 @@
-/* reducer.h: an exchange with all that it stands on: the store of the residual, the selector over it, the algorithm.
- * Training, the benches, the library and the tests have it put together here.
+/* reducer.h: an exchange together with the store of the residual and the selector that it needs. Training, the benches,
+ * the library and the tests all open their exchanges with it.
  *
  *        struct reducer_setup setup = {.ops = &exchange_gtopk, .device = &device_cpu};
  *        setup.exchange = (struct exchange_setup){.comm = c, .n = n, .k_max = k};
  *        reducer_open(&r, &setup);
  *        if (!exchange_run(&r.exchange, grad, k, &sum)) ...           // and all else that exchange.h has
  *        reducer_close(&r);
- */
+ * */
 #ifndef ST_COMM_REDUCER_H
 #define ST_COMM_REDUCER_H
 
@@ -23,7 +23,7 @@ struct reducer_setup {
     struct exchange_setup exchange;  /* all but store and selector; with groups it runs by layers */
 };
 
-/* It stays where it is until close. */
+/* Must not be moved in memory until close. */
 struct reducer {
     struct store store;        /* bare, with device operations alone, where the row has no residual */
     struct selector *selector; /* NULL: the row takes none */
@@ -32,7 +32,7 @@ struct reducer {
 
 /* Collective. What exchange_serves refuses dies here, as do sizes out of range. */
 void reducer_open(struct reducer *r, const struct reducer_setup *setup);
-/* Collective. One that is zero, or closed, may be closed. */
+/* Collective. A reducer that is all zero, or closed already, may be closed. */
 void reducer_close(struct reducer *r);
 
 #endif

@@ -169,8 +169,8 @@ static bool read_records(struct filling *f, int file, size_t first, size_t count
     return true;
 }
 
-/* Takes one file of `count` records in. An archive holds its files in any order: those that come after this one in
- * file order, but came before, move up. */
+/* Takes in one file of `count` records. An archive may hold its files in any order: records of later files that are
+ * in memory already are moved up to make room. */
 static bool take_file(struct filling *f, int file, size_t count, read_fn *read, void *from, struct err *e) {
     size_t before = 0, after = 0;
     for (int i = 0; i < FILES; i++) *(i < file ? &before : &after) += f->count[i];

@@ -25,7 +25,7 @@ static bool damaged(const struct gzip *g, struct err *e, const char *what) {
     return err_set(e, "%s is damaged: %s", g->path, what);
 }
 
-/* More compressed bytes; none left is the end when it comes between two members, damage otherwise. */
+/* Reads more compressed bytes. The end of the file is regular between two gzip members and damage anywhere else. */
 static bool refill(struct gzip *g, struct err *e) {
     errno = 0;
     g->z.next_in = g->input;

@@ -1,5 +1,5 @@
-/* loader.c: see loader.h. A thread fills a ring of RING batches ahead of the caller; what it puts there is a function
- * of (seed, step, rank, size) alone, so threads bring no chance into a run.
+/* loader.c: see loader.h. A thread fills a ring of RING batches ahead of the caller; a batch depends on (seed, step,
+ * rank, size) alone, so that the thread's timing does not change results.
  *
  * Augmentation is that of He et al. (2016, Section 4.2): 4 pixels of padding on each side, a random 32 x 32 crop, a
  * horizontal flip half of the time. The padding is black, put around the image BEFORE normalisation, as torchvision's

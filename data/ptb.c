@@ -40,7 +40,7 @@ static bool path_join(char path[PATH_ROOM], const char *dir, const char *name, c
     return length < PATH_ROOM || err_set(e, "the path %.80s... is too long: at most 511 bytes; use a shorter one", dir);
 }
 
-/* A file that cannot be looked at is there: reading it will say why not. */
+/* A file whose size cannot be read counts as there: reading it will report the error. */
 static bool is_there(const char *path) {
     struct stat s;
     return stat(path, &s) == 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -56,8 +56,8 @@ static bool find_split(const char *dir, int naming, int split, char path[PATH_RO
     return false;
 }
 
-/* The first naming of which all three are there. If there is none, but a part of one: the first part says what it
- * lacks. */
+/* The first of the naming schemes for which all three files exist. If none is complete, the first one of which some
+ * files exist, so that the message can name the missing ones. */
 static bool find_files(const char *dir, struct files *f, struct err *part, struct err *e) {
     for (int naming = 0; naming < NAMINGS; naming++) {
         int found = 0, have = 0, lack = 0;

@@ -10,9 +10,9 @@
  *            adverbs, over a relative clause with a noun and a verb of their own number, and after a conjunction;
  *   topics   nouns and verbs belong to one of 6 topics. The subject decides the topic of its sentence: 3 in 4 nouns
  *            and verbs after it are of that topic; and 3 of 4 sentences stay with the topic of the one before.
- * One or two words of context say little about the number and the topic, so a bigram model stays clearly behind a
- * model that keeps a state. Every draw that has consequences can be read off the word that it chose, so the source is
- * unifilar and its entropy exact.
+ * One or two words of context say little about the number and the topic, so a bigram model stays clearly behind a model
+ * that keeps a state. Each word determines the next state of the grammar, so that the source is unifilar and its
+ * entropy can be computed exactly.
  *
  * A sentence, with the states in which its words are drawn; every state knows the topic t, those after the subject its
  * number n, those within a noun phrase also the number m of that phrase:

@@ -107,7 +107,7 @@ static size_t check_slices(const struct selector_slice *slice, size_t slices, si
     return covered;
 }
 
-/* A slice's selector works in what those before it have left of `out`. */
+/* A slice's selector works in the part of `out` that the slices before it have left free. */
 static void open_parts(struct selector *s) {
     struct by_slice *b = s->state;
     for (size_t i = 0; i < b->slices; i++) {

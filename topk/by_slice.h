@@ -5,10 +5,9 @@
  *
  *        k_i = min(n_i, max(1, floor(k n_i / N))),   n_i its entries, N those of all slices
  *
- * so the budgets may add up to more than k, where many slices are given the least, 1 (selector_asks says how many are
- * asked for; selector.most and selector.room are right whatever they come to). With k = floor(density N) a budget is
- * floor(density n_i), or one less where density n_i is less than n_i/N above a whole number; exactly that where density
- * N is a whole number.
+ * so the budgets may add up to more than k where many slices get the minimum of 1. selector_asks gives their sum;
+ * selector.most and selector.room allow for it. With k = floor(density N) a budget is floor(density n_i), or one less
+ * where density n_i is less than n_i/N above a whole number; exactly that where density N is a whole number.
  *
  * What leaves is what the slices' selectors return, end to end, with indices of the whole vector. Entries in no slice
  * are exempt: nothing is accumulated there and nothing selected, so that the caller must bring their gradient to the
@@ -24,7 +23,7 @@
  *        sparse_open(&out, s->room);
  *        if (!selector_run(s, grad, k, &out, &bad)) ...
  *        selector_close(s);
- */
+ * */
 #ifndef ST_TOPK_BY_SLICE_H
 #define ST_TOPK_BY_SLICE_H
 
@@ -56,7 +55,7 @@ size_t slice_budget(size_t k, size_t count, size_t covered);
  * exact_count row returns so many. */
 size_t selector_asks(const struct selector *s, size_t k);
 
-/* Among how many of the entries [from, from + count) it selects. */
+/* How many of the entries [from, from + count) the selector selects from (those in its slices). */
 size_t selector_covers(const struct selector *s, size_t from, size_t count);
 
 /* slice: [slices], ascending, apart from each other, none of them empty, all in the store; they are copied. slices = 0:

@@ -32,8 +32,8 @@ uint32_t key_above(double t);
 /* False when an entry is NaN or infinite; the lowest such index to *bad. */
 bool candidates_finite(const struct sparse *s, size_t *bad);
 
-/* The same of what the last selection of this store has put there, and the two below, without a look at the entries
- * where the store has seen them itself. */
+/* This one and the two below: the same for the pairs of the store's last selection. Where the store has gathered
+ * these facts during the selection, the entries are not read again. */
 bool selection_finite(const struct store *store, const struct sparse *s, size_t *bad);
 uint32_t selection_least(const struct store *store, const struct sparse *s);
 /* Of those that reach store->probe. */

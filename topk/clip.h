@@ -8,12 +8,12 @@
  *        double norm = clip_gradient(&store, grad, n, clip_local_limit(limit, P));
  *        if (!isfinite(norm)) ...                        // the gradient holds a NaN or an infinity
  *
- * Local clipping, for sparse exchanges: each rank clips its own gradient before that is added to what has gathered
- * since (before momentum correction, too). Were the ranks' gradients independent with one distribution, the norm of
- * their sum would be sqrt(P) that of one; so the limit of one rank is P^{-1/2} of the limit that their sum is to keep.
- * Mind the unit: the paper's gradients carry the factor 1/P, so that their sum is the mean. Those of exchange.h do not:
- * a limit L of the mean u/P is one of P L for the sum, and clip_local_limit(P L, P) is sqrt(P) L for a rank. Which of
- * the two is meant is for the caller to say; with L itself in place of P L each rank is cut to 1/P of that.
+ * Local clipping, for sparse exchanges: each rank clips its own gradient before adding it to the residual (and before
+ * momentum correction). If the ranks' gradients are independent with one distribution, the norm of their sum is sqrt(P)
+ * times that of one; so a rank's limit is P^{-1/2} times the limit for the sum. Mind the unit: the paper's gradients
+ * have the factor 1/P, so that their sum is the mean; those of exchange.h do not. A limit L for the mean u/P is a limit
+ * P L for the sum, and sqrt(P) L = clip_local_limit(P L, P) for a rank. The caller passes the limit for the sum;
+ * passing L by mistake clips each rank to 1/P of what is meant.
  *
  * Source: Lin et al., "Deep Gradient Compression", ICLR 2018 (arXiv 1712.01887), section 3.2. The norm is that of the
  * whole gradient, so clipping comes after the end of backward. */

@@ -10,8 +10,8 @@
  *
  * All of this is linear. With every entry delivered in every step it is momentum SGD with the dense gradient; with an
  * exchange that conserves, w is always short of momentum SGD's by lr/P sum_r v_r and by nothing else (while lr stays).
- * Masking: where an entry of v_r was delivered, u_r becomes 0, too, so that momentum which is that old by now does not
- * go on in a direction of the past. Then the sum is no longer that of momentum SGD.
+ * Masking: where an entry of v_r was delivered, u_r becomes 0 as well, so that old momentum does not keep moving the
+ * parameter in an outdated direction. Then the sum is no longer that of momentum SGD.
  *
  * Source: Lin, Han, Mao, Wang and Dally, "Deep Gradient Compression", ICLR 2018 (arXiv 1712.01887): momentum correction
  * in section 3.2, masking in section 3.3.

@@ -1,8 +1,8 @@
 /* normal.c: quantiles of the normal distribution, see normal.h.
  *
- * Newton's method on f(y) = ln erfc(y) - ln(2q), z = sqrt(2) y. ln erfc is concave and falls without end, so from a
- * point on the left of the root (y = 0 for q <= 1/2) the steps go past it once at most and then come back from the
- * right without passing it again: it converges from anywhere, quadratically near the end. */
+ * Newton's method on f(y) = ln erfc(y) - ln(2q), z = sqrt(2) y. ln erfc is concave and decreasing without bound, so
+ * from a point to the left of the root (y = 0 for q <= 1/2) the first step may go past it, and all later ones
+ * approach it from the right: it converges from any start, quadratically near the root. */
 #include "topk/normal.h"
 
 #include <math.h>

@@ -21,8 +21,8 @@ static inline size_t sample_lines(size_t n) {
     return (part < most ? part : most) / SAMPLE_LINE;
 }
 
-/* The first entry of the line in stratum b of `lines`. The place inside the stratum is a fixed scrambling (Knuth's
- * multiplicative hash), so that no period of the data is in step with the sample. */
+/* The first entry of the line in stratum b of `lines`. The place inside the stratum is hashed (Knuth's multiplicative
+ * hash), so that the sample does not fall into step with periodic data. */
 ST_HD uint64_t sample_line_at(uint64_t n, uint64_t lines, uint32_t b) {
     const uint64_t line = SAMPLE_LINE, stride = n / lines, scrambled = b * 2654435761u;
     return (b * stride + (scrambled * (stride - line + 1) >> 32)) / line * line;

@@ -58,7 +58,8 @@ struct selector {
     size_t slices;
     size_t covered; /* entries among which it selects: those in slices, or n_max */
     struct selector_settings settings;
-    bool audit; /* the caller wants stats.exact of the next run (two reads of acc more, charged to nobody's cost) */
+    bool audit; /* the caller wants stats.exact of the next run: two more reads of acc, whose time is not counted as
+                   selection */
     struct selector_stats stats;
     void *state;
 };
@@ -81,8 +82,8 @@ struct selector_ops {
      * enough, else NULL; see selector_saved. */
     void *(*saved)(struct selector *s, size_t *bytes);
     bool (*saved_part)(struct selector *s, size_t part, void **memory, size_t *bytes);
-    /* Of what was read back there: can a run of this row have left it? The file it comes from may be anybody's. If not,
-     * false, and what is wrong as a few words in *e. NULL: nothing is saved. */
+    /* Checks a state that was read back: can a run of this selector have written it? (The file may come from
+     * anybody.) If not: false, and a few words in *e that say what is wrong. NULL: nothing is saved. */
     bool (*check)(const struct selector *s, struct err *e);
 };
 

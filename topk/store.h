@@ -14,8 +14,8 @@
 
 struct store_ops;
 
-/* Of the entries that the last selection (accumulate_select, select, accumulate_top) put into `out`, where the row
- * looks at them while it has them in its hands, as one on a device does. */
+/* Facts about the entries that the last selection (accumulate_select, select, accumulate_top) put into `out`, from
+ * stores that gather them during the selection, as the GPU's does. */
 struct store_seen {
     bool known;
     uint32_t least, most; /* keys; UINT32_MAX and 0 where there are none */

@@ -3,7 +3,7 @@
 
 #include "topk/sparse.h"
 
-/* Distances in keys: at first 3%; never more than a half, which is the whole of a binade's lower part. */
+/* log2 of the distance between two counted keys: at first 3% in magnitude, at most a factor of 1.5 (half a binade). */
 enum { SHIFT_FIRST = 18, SHIFT_MAX = 22 };
 
 const char *const evaluated_names[EVALUATED_REASONS] = {"due", "k", "few", "many", "words"};
@@ -17,9 +17,9 @@ static int64_t within(int64_t value, int64_t most) {
     return value > most ? most : value < -most ? -most : value;
 }
 
-/* `actual` is what the threshold should have been: an eighth of the surprise is taken for a change of its trend. What
- * is further off than four distances is a jump, which says no more of the trend than that; nor is there a trend of more
- * than that in a step, or it would have to be unlearned where the slope has become steep. */
+/* `actual` is what the threshold should have been: an eighth of the error is added to the trend. Errors are limited
+ * to four distances, since a larger one is a jump and says nothing more about the trend. The trend has the same
+ * limit, so that it is corrected quickly when the distance has become small. */
 static void learn(struct track *t, int64_t actual) {
     const int64_t far = (int64_t)4 << t->shift, fast = (int64_t)1 << SHIFT_MAX;
     t->trend = within(t->trend + within(actual - (int64_t)t->key, far) / 8, far < fast ? far : fast);
@@ -31,7 +31,8 @@ bool track_possible(const struct track *t) {
 }
 
 void track_found(struct track *t, uint32_t key, bool afresh) {
-    if (afresh || key == 0 || t->key <= 1) /* under 1, all there was passed: no measure of anything */
+    if (afresh || key == 0 ||
+        t->key <= 1) /* with a key of 0 or 1 everything passed, which says nothing about the trend */
         *t = (struct track){.key = key, .shift = SHIFT_FIRST};
     else
         learn(t, key);
@@ -50,7 +51,8 @@ void track_spacing(struct track *t, size_t count, size_t above) {
         t->shift++;
 }
 
-/* Linear between the counts, and not more than four times their distance: beyond it the slope is a guess. */
+/* Linear interpolation between the two counts, limited to four times their distance: further away the slope is not
+ * known. */
 void track_counted(struct track *t, size_t k, size_t count, size_t above) {
     const int64_t apart = (int64_t)1 << t->shift, between = (int64_t)(count - above);
     const int64_t surplus = (int64_t)count - (int64_t)k;

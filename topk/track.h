@@ -1,9 +1,10 @@
-/* track.h: a threshold that is used again from step to step, led by the numbers of entries that it lets pass.
+/* track.h: a threshold that is used again from step to step, adjusted by the number of entries that reached it.
  *
- * The statistics of a gradient change slowly (Ok-Topk, section 3.1.3), but what is left under a threshold is not the
- * gradient's distribution: error feedback piles up there what was kept back, a cliff, where half a percent of threshold
- * can be a factor of two in entries. So a step is measured against the slope at the threshold itself, two counts a
- * little apart; that distance follows the slope; and what threshold was right in the steps before gives the trend.
+ * The statistics of a gradient change slowly (Ok-Topk, section 3.1.3), but a residual is not distributed like a
+ * gradient: many entries that were kept back lie just below the threshold, where half a percent of threshold can change
+ * the number of entries by a factor of two. So each step counts at two thresholds a little apart, which gives the slope
+ * where it is needed; the distance of the two adapts to the slope; and the thresholds that would have been right in
+ * earlier steps give a trend.
  *
  * Everything is in magnitude keys (sparse.h), integers in which a factor of two is 2^23 and one of 1.01 about 2^16, and
  * so the same bits on all ranks whatever their processors.

@@ -24,8 +24,9 @@ void cuda_check(cudaError_t error, const char *call, const char *file, int line)
 /* The same, of something that is given to cuda_stream(). */
 #define CUDA_GIVE(call) (CUDA_CALL(call), cuda_timer_mark(#call))
 
-/* Between these two, a call of this thread that fails does not end the job: it is noted, and what comes after it may
- * fail too. For what can be done in another way. end: did all work? Else *why has what the first one said. */
+/* Between these two calls a failing CUDA call of this thread does not end the job but is noted; the calls after it
+ * may fail as well. For work that has a fallback. end: true if every call succeeded, else *why has the message of the
+ * first one that failed. */
 void cuda_try_begin(void);
 bool cuda_try_end(struct err *why);
 
@@ -58,7 +59,7 @@ void cuda_upload(void *device, const void *host, size_t bytes);
 
 /* cuda_timer.c. Something was given to the stream, by this call: "kernel" or "call(arguments)". */
 void cuda_timer_mark(const char *call);
-/* Is everything timed now? Then passes run call by call. */
+/* Is every call timed now? Then CUDA graphs are not used and each pass is given call by call. */
 bool cuda_timer_on(void);
 struct device_timer_ops;
 const struct device_timer_ops *cuda_timer(void);

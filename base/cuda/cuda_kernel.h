@@ -62,8 +62,8 @@ static inline void store_relaxed(uint64_t *word, uint64_t value) {
     extern __shared__ __align__(16) unsigned char st_shared_dynamic[];                                                 \
     type *name = reinterpret_cast<type *>(st_shared_dynamic)
 
-/* A word with which blocks of one grid tell each other something, where the word itself is all that there is to tell:
- * no fence, which would wait for other writes. */
+/* A word through which blocks of one grid pass a message that is complete in itself. No fence is needed, since no
+ * other write has to be visible with it. */
 static __device__ __forceinline__ uint64_t load_relaxed(const uint64_t *word) {
     uint64_t value;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void store_relaxed(uint64_t *word, uint64_t va
 
 #if defined(ST_HOSTCUDA) || defined(__CUDACC__)
 
-/* Data that is read or written once: it shall not push out of the cache what is used again. */
+/* For data that is read or written once, so that it does not evict from the cache what is used again. */
 static __device__ __forceinline__ float4 load_streaming(const float4 *from) {
     return __ldcs(from);
 }
@@ -86,9 +86,10 @@ static __device__ __forceinline__ void store_streaming(float4 *to, float4 value)
     __stcs(to, value);
 }
 
-/* Have all others of the `blocks` that share *done come here before this one? Then what they had written may be read,
- * with __ldcg. *done is 0 when the kernel begins, and again when it ends. Reached by all threads of every block, once.
- */
+/* Is this block the last of the `blocks` that share *done to come here? If so, it may read what the others have
+ * written, with __ldcg. *done is 0 when the kernel begins, and again when it ends. Reached by all threads of every
+ * block, once.
+ * */
 static __device__ __forceinline__ bool block_is_last_of(uint32_t blocks, uint32_t *done) {
     __shared__ bool last;
     __syncthreads();

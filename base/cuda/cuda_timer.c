@@ -1,9 +1,9 @@
 /* cuda_timer.c: how long the GPU takes for each call that it is given: an event behind every one, while somebody wants
  * to know. What a call takes is the time from the event before to its own.
  *
- * A GPU is faster with a small kernel than the host with the next launch, so times would be those of the host. So the
- * stream is held up until all is given: a function of the host that the stream waits for, though not for long, since
- * something of what is given may wait for the stream itself. */
+ * A small kernel takes the GPU less time than the host needs to launch the next one, so the times measured would be
+ * the host's. Therefore a host function holds up the stream until all calls are queued. It gives up after a short
+ * time, since one of the calls may itself wait for the stream. */
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>

@@ -25,7 +25,8 @@ struct device_launch {
 
 /* Of a device that works beside the host: times what it is given, call by call. One thread, no copies beside it. */
 struct device_timer_ops {
-    /* The device waits until `end` where that does not take long, so that it need not wait for the host in between. */
+    /* The device holds its work back until `end` (or for a short time), so that it need not wait for the host between
+     * two calls. */
     void (*begin)(void);
     /* What comes next; both texts stay until the next begin. Costs nothing between end and begin. */
     void (*place)(const char *place, const char *pass);
@@ -34,8 +35,8 @@ struct device_timer_ops {
     size_t (*end)(const struct device_launch **launch, double *none);
 };
 
-/* Of a device with which somebody else works in this process, too: the caller of the library, whose current device and
- * whose streams these go by. A stream is what the device's own interface has, as a cudaStream_t. */
+/* For a device that the library's caller uses in the same process: these functions follow the caller's current device
+ * and streams. A stream is the device's own type, a cudaStream_t say. */
 enum device_pointer { POINTER_OF_HOST = 1, POINTER_OF_DEVICE = 2 };
 struct device_caller_ops {
     /* In place of choose: the device that is the thread's current one. False: this process has taken another. */
@@ -55,8 +56,8 @@ struct device_caller_ops {
 struct device_ops {
     const char *name;    /* what --device takes */
     const char *summary; /* for `sparsetrain list` */
-    /* Its pointers lead to no arrays (device_sparse.c): no network runs on it, MPI never takes them, --device auto
-     * leaves it out. */
+    /* Its pointers do not point to arrays (device_sparse.c): no network runs on it, they are never given to MPI, and
+     * --device auto never chooses it. */
     bool no_arrays;
 
     /* Can this build on this machine use it? If not, *why says what is missing and how to get it. Everything below is

@@ -10,10 +10,11 @@
  * optimiser.h. A plugin of another number, or built from another version, is refused. */
 enum { PLUGIN_INTERFACE = 4 };
 
-/* Of who loads it; error.h and mem.h say what these are. die_at does not return, though it may jump back to a catch: a
- * plugin holds no lock when it calls it. */
+/* What the loading program provides; see error.h and mem.h for the functions. die_at does not return, though it may
+ * jump back to a catch: a plugin holds no lock when it calls it. */
 struct plugin_host {
-    bool networks; /* are there any to run? Else the library for them is not asked for, nor its rows */
+    bool networks; /* does the program run networks? If not, cuDNN is not loaded and the plugin returns no rows for
+                      networks */
     void (*die_at)(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
     bool (*err_with)(struct err *e, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
     void *(*alloc)(size_t count, size_t size, const char *what);
@@ -29,7 +30,8 @@ struct plugin {
     const struct device_ops *device;
 };
 
-/* host: kept, and not looked into before what is returned has been found to fit: it may be another interface's. */
+/* host: stored, but not read before the caller has checked the returned interface number, since its layout may be
+ * another version's. */
 typedef const struct plugin *plugin_entry(const struct plugin_host *host);
 #define PLUGIN_ENTRY "sparsetrain_plugin"
 

@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Over every call below and every look at a list: threads may work on different parts of one block at once, which for
- * arrays is no conflict, and for lists is one. Not to be taken twice; device operations take it themselves. */
+/* Must be held during every call below and while a list is read: threads that work on different parts of one block do
+ * not conflict on arrays, but they do on its list. Not recursive; device operations take it themselves. */
 void device_sparse_lock(void);
 void device_sparse_unlock(void);
 

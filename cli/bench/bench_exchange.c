@@ -25,8 +25,8 @@ void bench_exchange_step(struct bench_case *b, struct exchange_sum *sum) {
     exchange_mean(&b->reducer.exchange, sum, b->grad);
 }
 
-/* A list of entries goes to another device through the store, for which nobody needs n floats here; the verification
- * does. */
+/* A list of entries is written to another device through the store, so that the host needs no array of n floats; the
+ * verification does need one. */
 static void case_open(struct bench_case *b, struct pattern *p, struct trace *trace) {
     const struct bench_request *r = b->request;
     bool host = device_is_host(r->device), by_entries = !host && b->ops->sparse && pattern_has_entries(p);
@@ -78,8 +78,8 @@ static bool make_from_entries(struct bench_case *b, struct pattern *p, size_t t,
     return true;
 }
 
-/* This rank's gradient of step t to host and grad. Zeros for one that nobody reads: sums of anything could end in NaN,
- * which an exchange refuses. */
+/* Writes this rank's gradient of step t to host and grad. Memory whose contents do not matter (`unread`) is zeroed,
+ * since arbitrary contents could become NaN, which an exchange refuses. */
 static bool make_gradient(struct bench_case *b, struct pattern *p, size_t t, struct err *e) {
     if (b->unread) memset(b->host, 0, b->n * sizeof *b->host);
     if (b->unread) return true;
@@ -228,7 +228,7 @@ static bool set_nodes(struct comm *c, struct bench_request *r, struct err *e) {
 int bench_exchange(struct comm *c, int argc, char **argv, struct err *e) {
     static struct bench_request r; /* large */
     c->traffic = TRAFFIC_CONTROL;
-    comm_set_wire_check(c, false); /* whoever tests the transport: what is timed here is not a check */
+    comm_set_wire_check(c, false); /* SPARSETRAIN_WIRE_CHECK is set: the bench is not to time the checks */
     if (bench_parse(&r, argc, argv, e) && bench_costs_check(&r, e) && r.trace && c->rank == 0)
         out_file_check(r.trace, "--trace", e);
     if (comm_agree(c, e)) return EXIT_USER;

@@ -74,7 +74,7 @@ struct bench_case {
     float *grad;             /* [n] on the device of the request */
     float *host;             /* [n] the same in host memory; grad itself where that is the device; NULL: not needed */
     struct sparse entries;   /* of the pattern, where the gradient is made of them on the device */
-    bool unread;             /* the gradient is nothing, in memory that holds no vector (comm_unread_alloc) */
+    bool unread;             /* the gradient's contents do not matter: it lies in memory of comm_unread_alloc */
     struct bench_step *step; /* [repeat]: the timed steps of this rank */
     double global_nnz;       /* mean over the timed steps */
     uint64_t wrong;
@@ -86,7 +86,7 @@ struct bench_case {
 /* -- time that local work takes (bench_exchange_costs.c) ----------------------------------------------------------- */
 /* False: one line in *e. */
 bool bench_costs_check(const struct bench_request *r, struct err *e);
-/* Hooks the costs of this case to its phases; for rows with `sparse` in a simulation. */
+/* Sets the phases' `spend` to this case's costs of local work; for rows with `sparse` in a simulation. */
 void bench_costs_open(struct bench_case *b);
 /* A step begins. */
 void bench_costs_restart(struct bench_case *b);

@@ -31,8 +31,8 @@ void bench_check_before(struct bench_check *k, const struct bench_case *b) {
     k->steps++;
 }
 
-/* u is the same on all ranks, so that one of them takes it off the account; where the row says that u is each rank's
- * own, every rank does. A dense u has become the update u/P in place. */
+/* u is the same on all ranks, so only rank 0 subtracts it; where u is each rank's own (`drifts`), every rank does. A
+ * dense u has become the update u/P in place. */
 void bench_check_after(struct bench_check *k, const struct bench_case *b, const struct exchange_sum *sum) {
     const struct sparse *s = sum->sparse;
     double scale = b->ops->drifts ? 1 : b->comm->size; /* of u over the update */

@@ -1,12 +1,12 @@
 /* bench_exchange_costs.c: time of local work around and in a step of the bench, see bench_exchange.h.
  *
- * --compute is a forward and a backward pass that does nothing but last, so that a step has the length that it would
- * have in training. Backward takes twice as long as forward, as it has about twice the products; algorithms that
- * overlap begin with it, and learn at even points of it how much of the gradient is final.
+ * --compute stands for a forward and a backward pass: it only takes time, so that a step is as long as in training.
+ * Backward takes twice as long as forward, as it has about twice the products; algorithms that overlap begin with
+ * backward and are told at equal intervals how much of the gradient is final.
  *
  * In a simulation local work takes no time of its own. --select-cost and --word-cost give it some, at the ends of the
  * phases in which it is done: of select once a step, and of pack and merge by what has come in since. (A message that
- * is waited for, and then unpacked, is paid for by unpacking.) */
+ * comes while the rank waits is charged when it is unpacked.) */
 #include "cli/bench/bench_exchange.h"
 
 #include "base/place.h"

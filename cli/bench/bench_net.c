@@ -285,7 +285,7 @@ static int print_row(const struct bench *b, const struct request *r) {
     return wrong;
 }
 
-/* Slower is all that it is, but a row must not be taken for one with graphs. */
+/* Not an error, since it is only slower, but the row must not be taken for one with CUDA graphs. */
 static void say_plain_passes(const struct bench *b) {
     const char *why;
     if (net_graphs(b->net, &why) != NET_GRAPHS_FAILED) return;

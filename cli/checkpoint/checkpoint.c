@@ -158,7 +158,7 @@ size_t checkpoint_bytes(struct run *r, bool copy) {
     return rank + (copy ? (device_is_host(r->model.net->arena.device) ? 0 : alike) : model);
 }
 
-/* What cleaning up has left, once and not at each checkpoint. */
+/* Reports what cleaning up could not remove, but only once, not at each checkpoint. */
 static void say_left(struct run *r, const struct err *left) {
     if (!left->text[0] || strcmp(left->text, r->saved.left.text) == 0) return;
     r->saved.left = *left;
@@ -181,8 +181,8 @@ static void make_directory(const char *path, struct err *e) {
     err_system(e, "cannot make the directory %s: %s", path, strerror(reason));
 }
 
-/* Now that there is a new one: the one that it has replaced goes, and so do damaged ones that the run has passed by,
- * which would count among those that are kept. */
+/* After a new checkpoint is complete: removes the one that it replaces, and damaged ones that the run skipped when it
+ * resumed, which would otherwise count among those to keep. */
 static void tidy_older(struct run *r, const char *temporary, const char *aside, struct err *left) {
     const char *out = r->options.out;
     const long long step = (long long)r->step, behind = r->saved.damaged + 1;
@@ -193,8 +193,8 @@ static void tidy_older(struct run *r, const char *temporary, const char *aside, 
     checkpoint_tidy(out, left); /* what that may have left */
 }
 
-/* Rank 0: what is complete takes its name. It is a checkpoint then, but one that failed where a power failure might
- * take the name back: those before it stay. */
+/* Rank 0: renames the complete directory to its final name. If the name could not be synced to the disk, a power
+ * failure may undo the rename: that is reported as an error, and the older checkpoints stay. */
 static void put_in_place(struct run *r, const char *temporary, const char *path, struct err *left, struct err *e) {
     const char *out = r->options.out;
     char aside[CHECKPOINT_PATH_MAX + 8];
@@ -225,8 +225,9 @@ static bool write_all(struct run *r, const struct replica *m, struct err *e) {
     bool failed = comm_agree(r->comm, e);
     if (first && failed) checkpoint_remove(temporary, &left);
     if (failed) return false;
-    log_flush(r, &r->trouble); /* first: the rows of a checkpoint that is there are never made again */
-    if (log_is_behind(r)) {    /* and those that are lost must be: the run goes on from an earlier one */
+    log_flush(r, &r->trouble); /* the log first: rows before a checkpoint are never written again */
+    if (log_is_behind(r)) { /* without these rows there must be no checkpoint: the run resumes from an earlier one and
+                               writes them then */
         if (first) checkpoint_remove(temporary, &left);
         return true;
     }
@@ -338,7 +339,7 @@ static bool check_exchange(const struct run *r, const char *path, struct err *e)
            err_set(e, "the checkpoint %s is damaged: its section exchange: %.200s", path, why.text);
 }
 
-/* What each rank took is possible by itself; is it so together? Collective. */
+/* Each rank has checked its own state; this checks that the ranks' states fit together. Collective. */
 static bool check_alike(struct run *r, const struct checkpoint *from, struct err *e) {
     struct err why = {0};
     return exchange_check(&r->path.reducer.exchange, &why) ||

@@ -8,8 +8,8 @@
  *        if (!container_get(&c, "param", param, 4 * n, &e)) ...
  *        container_close(&c);
  *
- * Who wants little of a large file opens it (container_open) in place of reading it.
- */
+ * To get a few sections of a large file, use container_open instead of container_read.
+ * */
 #ifndef ST_CLI_CONTAINER_H
 #define ST_CLI_CONTAINER_H
 

@@ -27,7 +27,7 @@ struct run_dir {
  * run_dir_leave. With --dry-run, and where nothing can be, nothing is written there. */
 bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e);
 
-/* Nobody writes in this directory, if there is one. Not collective. */
+/* Checks that no process holds the lock of this directory, if it exists. Not collective. */
 bool run_dir_is_free(const char *out, struct err *e);
 
 /* --out is not there, empty or, with --resume, of the same run, by its log and its checkpoints; a new run is content
@@ -45,7 +45,7 @@ bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e);
  * resumed from them, and has other rows by then. Those that have been passed by as damaged stay. */
 bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e);
 
-/* The other directory has been read. */
+/* Gives back the lock of the directory that --resume read, if that is not --out: it has been read. */
 void run_dir_close_source(struct run *r);
 
 /* abandon: the run has not begun, so what was made here goes. Rank 0 acts. Nothing happens when it was left before. */

@@ -17,7 +17,7 @@
 #include "base/error.h"
 
 enum run_lock_use {
-    RUN_LOCK_READ, /* nobody may write meanwhile; makes no file: where there is none, nobody writes */
+    RUN_LOCK_READ, /* nobody may write meanwhile; makes no file (without one nobody writes) */
     RUN_LOCK_WRITE /* nobody else may be there */
 };
 

@@ -31,7 +31,7 @@ struct export_model {
 struct export_ops {
     const char *name; /* what --format takes; also the ending of its files */
     const char *summary;
-    /* Whether everything arrived is for the caller to ask the file. */
+    /* The caller checks the file for errors (ferror, fflush). */
     void (*write)(FILE *file, const struct export_model *m);
 };
 

@@ -150,7 +150,8 @@ static double shared(const struct sparse *a, const struct sparse *b) {
     return sum;
 }
 
-/* A rank itself is left out: what it has just delivered starts anew from 0 and is not so soon large again. */
+/* A rank is not compared with itself: what it has just delivered starts again from 0 and is not selected again so
+ * soon. */
 static void compare_with_before(struct measuring *m) {
     m->again += shared_by_tallies(&m->tally, &m->tally_before);
     for (size_t r = 0; r < m->in->ranks; r++) m->again -= shared(&m->now[r], &m->before[r]);
@@ -208,7 +209,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* On a straight line between two of these, a power law is met exactly: ln |v| falls with ln of the part above it. */
+/* Between two of these points interpolation is linear, which is exact for a power law: ln |v| is linear in the
+ * logarithm of the share of entries above it. */
 static void find_tail(struct measuring *m, struct profile *p) {
     qsort(m->tail, m->entries, sizeof *m->tail, ascending);
     for (int i = 0; i < PROFILE_TAIL; i++) {

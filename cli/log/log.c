@@ -17,7 +17,7 @@ static const double meeting_seconds = 0.25;
 
 /* -- the file -------------------------------------------------------------------------------------------------- */
 
-/* Kept here until it is in the file: what stdio cannot write is gone. */
+/* Rows are kept here until they are in the file, because stdio drops what it cannot write. */
 static void write_json(struct run_log *l) {
     const char *row = json_text(&l->json);
     const size_t length = strlen(row);
@@ -34,7 +34,8 @@ static void write_json(struct run_log *l) {
     l->pending_bytes += length + 1;
 }
 
-/* Behind the whole rows of the file, all of what is pending or, as far as the system lets us, nothing. */
+/* Appends all pending rows to the file's whole rows, or none of them: after a failed write the file is cut back if
+ * possible. */
 static bool append_pending(struct run_log *l) {
     const int file = fileno(l->file);
     if (l->torn && ftruncate(file, (off_t)l->bytes) != 0) return false;
@@ -242,7 +243,7 @@ static void meet(struct run *r, bool *stop) {
     *stop = caught != 0 || r->trouble.text[0];
 }
 
-/* Said once. Slower is all that it is. */
+/* Prints once that CUDA graphs are not used. Not an error: the run is only slower. */
 static void say_plain_passes(struct run *r) {
     const char *why;
     if (r->log.said_plain || net_graphs(r->model.net, &why) != NET_GRAPHS_FAILED) return;

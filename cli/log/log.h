@@ -22,8 +22,8 @@ struct scores {
     double valid_loss;               /* of texts */
 };
 
-/* One step on one rank. Doubles only, so that rows travel as one vector. What of it is written, and how, says the table
- * of columns (log_columns.h), which has each member once. */
+/* One step on one rank. Doubles only, so that rows travel as one vector. The table of columns (log_columns.h) has a
+ * line for each member and says how it is written. */
 struct row {
     double step, epoch;
     double loss, samples, correct; /* sums over the rank's images or words; how many */
@@ -42,7 +42,7 @@ struct row {
 
 /* Sums over steps, of each column's number over the ranks. */
 struct totals {
-    double steps, first_seconds; /* how many; seconds of the first, in which much is done once */
+    double steps, first_seconds; /* how many; seconds of the first, which takes longer (start-up work) */
     struct row all;              /* of this process */
     struct row since_evaluation, since_line;
 };
@@ -69,9 +69,9 @@ struct run_log {
     enum { SHOW_NOTHING, SHOW_LINES, SHOW_BAR } show;
     struct progress bar;
     int terminal;    /* the launcher's, for its width; -1: there is none */
-    double patience; /* what takes longer [s] is spoken of; for tests $SPARSETRAIN_PATIENCE, else 3 */
-    bool said_left;  /* how long the run will take */
-    bool said_plain; /* that passes are not recorded */
+    double patience; /* things that take longer than this [s] are announced; for tests $SPARSETRAIN_PATIENCE, else 3 */
+    bool said_left;  /* the expected length of the run has been printed */
+    bool said_plain; /* the note that CUDA graphs are not used has been printed */
     struct {
         double begin; /* [s] */
         size_t units, done;
@@ -86,8 +86,8 @@ bool log_open(struct run *r, struct err *e);
 bool log_open_file(struct run *r, struct err *e);
 /* As far as that can be said without writing: can the log be written, if OUT has one? */
 bool log_check(struct run *r, struct err *e);
-/* A row, of those that are kept, of the process that took the last steps: where it ended between its last checkpoint
- * and its summary, whoever writes that for it has its totals. */
+/* Adds a row that is kept in the log to the totals. If a process ended after its last checkpoint but before its
+ * summary, the run that resumes writes the summary and so needs the totals of its rows. */
 void log_recall(struct run_log *l, const char *row);
 void log_close(struct run *r);
 

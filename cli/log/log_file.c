@@ -18,8 +18,8 @@ static bool kept(const struct run *r, const char *line) {
     return log_row_whole(line) && !log_row_is(line, "summary") && log_row_step(line) <= (long long)r->first_step;
 }
 
-/* False: one of the two files fails, with errno set. An error is no end of the old one: the rows behind it would be
- * lost. */
+/* False: reading or writing failed, with errno set. A read error must not be taken for the end of the old file, or
+ * the rows after it would be lost. */
 static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
     struct run_log *l = &r->log;
     char *line = NULL;
@@ -56,7 +56,7 @@ static bool keep_rows(struct run *r, struct err *e) {
     return err_with(e, err_of_errno(reason), "cannot rewrite %s: %s", l->path, strerror(reason));
 }
 
-/* Is there a log? False: nobody knows. A run that went on as if there were none would have the old rows twice. */
+/* Is there a log? False: that could not be found out. To go on as if there were none would write the old rows twice. */
 static bool ask_log(const struct run_log *l, bool *there, struct err *e) {
     *there = access(l->path, F_OK) == 0;
     /* ENOTDIR: who makes the directory says why it cannot be made */

@@ -1,12 +1,11 @@
 /* auto.c: see auto.h.
  *
- * What is predicted is a fitted line for the network, which is not the network under load, and local work as measured
- * on its own, without what happens between its parts; so the best three by prediction are tried, each opened exactly as
- * training would open it, with gradients of independent normal numbers (drawn once, and turned on by a stretch from
- * step to step). A step is selection, exchange and the update's mean; what counts is the median over the timed steps of
- * the slowest rank's time. All ranks work with rank 0's network and with maxima over the ranks, and so come to the same
- * decision. Everything is closed again: the run that follows has the same bits as one in which the choice was asked for
- * by name. */
+ * A prediction uses a line fitted to an idle network and local work measured in isolation; real steps differ from
+ * both. So the best three by prediction are tried, each opened exactly as training would open it, with gradients of
+ * independent normal numbers (drawn once and rotated by some places from step to step). A step is selection, exchange
+ * and the update's mean; what counts is the median over the timed steps of the slowest rank's time. All ranks work
+ * with rank 0's network and with maxima over the ranks, and so come to the same decision. Everything is closed again:
+ * the run that follows has the same bits as one in which the choice was asked for by name. */
 #include "cli/network/auto.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* ping_pong.c: see ping_pong.h.
  *
- * Two ranks play, all others sleep: a rank that waits inside MPI spins, and on a machine with few cores it would take
- * them from the players. So rank 0 tells each rank when its turn has come, and waiting is a look at the request every
- * two milliseconds.
+ * Two ranks exchange messages while all others sleep: a rank that waits inside MPI polls, which on a machine with few
+ * cores would slow down the two. So rank 0 tells each rank when its turn has come, and waiting ranks test their request
+ * every two milliseconds.
  *
  * One measurement is the mean half round trip of a few exchanges, as many as fill about half a millisecond. Sizes
  * are interleaved: every round measures each of them once, so that a machine whose speed wanders bends no line.

@@ -6,7 +6,8 @@
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/train/finite.h"
 
-/* `beside`: one that the run has only because it stops here: what it goes on with later must not know. */
+/* `beside`: an evaluation that happens only because the run stops here; it must leave no trace in what the run
+ * resumes from. */
 static void evaluate(struct run *r, bool beside) {
     double begin = clock_now();
     run_evaluate(r, beside, &r->last);
@@ -46,7 +47,7 @@ static void kept_text(const struct run *r, char *text, size_t size) {
         snprintf(text, size, "; the last complete checkpoint, of step %zu, is kept", r->saved.last);
 }
 
-/* One that fails is followed by the next that is due; where there is none, the run has failed. */
+/* A checkpoint that fails is not an error as long as a later one is due; if none is, the run has failed. */
 static void checkpoint(struct run *r, bool last) {
     struct err e = {0};
     char kept[96];

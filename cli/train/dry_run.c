@@ -1,6 +1,6 @@
-/* dry_run.c: see dry_run.h. What is open by then is what a run computes with, so that its memory need not be guessed:
- * the process has asked for it, and the system says how much of that it has not touched yet. All of it need not be:
- * buffers are as long as the largest step wants them. */
+/* dry_run.c: see dry_run.h. At this point everything that a run computes with is open, so its memory need not be
+ * guessed: it has been allocated, and the system says how much of it is not touched yet. A run may need less, since
+ * buffers are sized for the largest step. */
 #include "cli/train/dry_run.h"
 
 #include <errno.h>

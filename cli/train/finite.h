@@ -7,10 +7,11 @@
 
 /* In the step under way. index: of the gradient's or the parameters' entry; r->model.n: unknown. */
 _Noreturn void not_finite(const struct run *r, const char *what, size_t index);
-/* The loss is not. When that is so the gradient often tells where; without a trace there, the loss alone is named. */
+/* The loss is not finite. The gradient is searched for the layer where it began; if all of it is finite, only the
+ * loss is named. */
 _Noreturn void loss_not_finite(const struct run *r);
-/* Are the parameters, after the update that was given to the device last, in this step? A device is asked when it had
- * to be waited for anyway. */
+/* Are the parameters finite after this step's update? On a device this is asked only when the host had to wait for it
+ * anyway. */
 void check_update(struct run *r, size_t step);
 
 #endif

@@ -32,7 +32,7 @@ bool observers_open_file(struct run *r, struct err *e) {
     return good;
 }
 
-/* A recording that has failed is not gone on with, but the step is. */
+/* After an error nothing more is recorded, but the step is completed. */
 static bool recording(const struct run *r, bool selected) {
     return r->watch.record.open && options_record_selected(&r->options) == selected &&
            run_due(r, r->options.record_every) && !r->trouble.text[0];

@@ -63,7 +63,7 @@ struct run_model {
     struct lr_schedule lr;
 };
 
-/* What stands between a gradient and its sum (exchange_open.c, gradient.c). */
+/* What a gradient passes through on its way to the sum (exchange_open.c, gradient.c). */
 struct gradient_path {
     bool sparse; /* the algorithm selects: store and selector are open */
     struct reducer reducer;
@@ -75,14 +75,14 @@ struct gradient_path {
     size_t exempts;
 };
 
-/* Of what replicas hold alike (replicas.h). */
+/* Hashes of what must be the same on all replicas (replicas.h). */
 struct replica_hash {
     uint64_t parameters, optimiser; /* hash64 of the parameters; of the optimiser's state, 0 where it has none */
 };
 
 /* What the ranks have of the model in common. */
 struct replicas {
-    bool drifts;              /* they differ between two averages of the parameters: of ranks, or only of nodes */
+    bool drifts;              /* replicas (of ranks, or only of nodes) differ between two averages of the parameters */
     size_t averaged_at;       /* last step after which they were averaged */
     size_t compared_at;       /* 1 + the last step after which they were compared; 0: never */
     struct replica_hash hash; /* this rank's then */
@@ -97,12 +97,12 @@ struct saved {
 
 /* What is true of the step under way alone. */
 struct step {
-    struct exchange *exchange; /* that the gradient goes through */
+    struct exchange *exchange; /* the one that this step uses */
     double density, lr;
     size_t k;                /* entries asked of each rank */
-    bool meets;              /* something comes between it and the next (between_steps.h) */
+    bool meets;              /* there is something to do after this step (between_steps.h) */
     unsigned due;            /* a bit for each observer (observers.h) */
-    size_t corrected;        /* entries of the gradient from here on are clipped and have their momentum */
+    size_t corrected;        /* entries of the gradient from here on have been clipped and momentum-corrected */
     struct exchange_sum sum; /* once exchanged */
     struct comm_counters traffic_before;
     struct row row; /* of the log (step_row.h) */

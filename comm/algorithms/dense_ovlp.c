@@ -65,8 +65,8 @@ static size_t bucket_from(const struct exchange *x, size_t i) {
     return end > bucket ? end - bucket : 0;
 }
 
-/* MPI takes the device's pointers: there are no copies, but a look at the sum would wait for all that backward has
- * given to the device; so it is left for the end of the step. */
+/* MPI takes the device's pointers, so nothing is copied. Checking a sum here would wait for all of backward's work on
+ * the device; therefore sums are checked at the end of the step. */
 static bool summed_on_device(const struct dense_ovlp *d) {
     return d->stage.store && !d->stage.memory;
 }
@@ -152,8 +152,8 @@ static void start_buckets(struct exchange *x, size_t before) {
     while (d->begun < before && d->bad == x->setup.n) start_bucket(x);
 }
 
-/* Looks after the sums under way, begins those whose copies began in an earlier call, and the copies of buckets that
- * lie in [from, n). Without copies the sums begin at once. */
+/* Makes progress: tests the allreduces under way, begins those whose copies began in an earlier call, and begins the
+ * copies of the buckets in [from, n). Without copies the allreduces begin at once. */
 static void progress(struct exchange *x, size_t from) {
     struct dense_ovlp *d = x->state;
     struct comm *c = x->setup.comm;
@@ -171,8 +171,8 @@ static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
     start_step(x, grad);
 }
 
-/* Takes back the copies under way. The rest of backward up to the bad entry may be worse: the lowest entry is the one
- * to name. */
+/* After a bad entry was found: ends the copies under way and looks through everything that is not summed yet, since
+ * it may hold a bad entry at a lower index. Returns the lowest. */
 static size_t lowest_bad(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t end = bucket_end(x, d->begun);

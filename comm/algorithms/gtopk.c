@@ -16,10 +16,10 @@
  * was selected out of the residual and puts what a merge drops into the residual of the rank that merged.
  *
  * What a rank has in u (sum.sent): a rank cannot know where another one's merge has dropped an entry of its own. So
- * such an entry, at an index of u, counts as the sender's, and the rank that merged counts it back, by either rule.
- * (Dropped at another index it has moved to the residual of the rank that merged, and will be that one's when it comes
- * through: with local updates its first owner then steps on it again, and the other never does, which evens out over
- * the ranks.)
+ * such an entry, at an index of u, counts as the sender's, and the rank that merged counts it back, by either rule. (An
+ * entry that is dropped at an index outside u moves to the residual of the rank that merged, and counts as that rank's
+ * when it is delivered later. With local updates its first owner then applies it twice and the rank that merged never,
+ * which evens out over the ranks.)
  *
  * A wire format that rounds does so once more at every hop: what a rank cuts off its own entries, and off the sum it
  * passes on, stays in its residual. Rank 0 rounds the final set before it goes down, so that all ranks hold the same.
@@ -149,9 +149,9 @@ static void send_up(struct exchange *x, struct sparse *sum, size_t k) {
     comm_send(c, peer, TAG_UP + t->rounds, t->outbox, t->outbox_bytes);
 }
 
-/* The result, which comes from above but to rank 0, to all that this rank received from, the largest subtree first, one
- * after the other: side by side they would share this rank's link, and the largest subtree, which has the longest way
- * yet to go, would get it as late as the last one. Returns whether the last send is still under way. */
+/* Passes the result on to all ranks that this rank received from (all but rank 0 receive it first). One send after
+ * the other, the largest subtree first: it has the most hops to go, and sends at the same time would share this
+ * rank's link and all end late. Returns whether the last send is still under way. */
 static bool send_down(struct exchange *x, const void *message, size_t *bytes, struct comm_request *last) {
     COMM_SCOPE(x->setup.comm);
     struct gtopk *t = x->state;

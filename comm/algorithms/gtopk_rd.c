@@ -27,7 +27,7 @@
 
 enum { TAG_FOLD = 800, TAG_RESULT = 801, TAG_ROUND = 810, ROUNDS_MAX = 32 };
 
-/* What was cut off a sum that `holders` ranks in a row of ranks hold. */
+/* What a merge or rounding cut off a sum that `holders` ranks computed alike. */
 struct cut_off {
     struct sparse part; /* [k_max] */
     uint32_t holders;   /* a power of two */
@@ -183,8 +183,8 @@ static const struct sparse *all_ranks(struct exchange *x, size_t k) {
 }
 
 /* -- the residual ----------------------------------------------------------------------------------------------- */
-/* Of what was cut off entries of the final set, this rank's share: those whose index is its own modulo the ranks that
- * hold the same. */
+/* This rank's share of what was cut off entries of the final set. All `holders` ranks know the same cut; each entry
+ * of it is kept by one of them, chosen by index modulo holders. */
 static void keep_share(struct exchange *x, const struct cut_off *cut, const struct sparse *u) {
     struct doubling *t = x->state;
     struct sparse *own = &t->overlap;

@@ -150,7 +150,7 @@ static bool sum_on_node(struct exchange *x, float *grad, const float **there, si
     return true;
 }
 
-/* k entries, all zero but an infinity at `bad`: a message that every rank will stumble over. */
+/* k entries, all zero but an infinity at `bad`: sent in place of a selection, so that every rank finds the error. */
 static void select_infinity(struct sparse *s, size_t k, size_t bad) {
     for (size_t i = 0; i < k; i++) {
         s->idx[i] = (uint32_t)i;

@@ -69,8 +69,8 @@ struct oktopk {
 enum { OKTOPK_SENT = TRACK_RUNGS, OKTOPK_RECEIVED, OKTOPK_LOAD };
 #define OKTOPK_BELOW UINT32_MAX
 
-/* With fewer entries than this for each rank, chance decides about loads, and the start-up times about the cost: what
- * keeps the words within their bound is left alone. */
+/* Below this many entries per rank (k < 16 P) loads are random and start-up times dominate the cost, so that nothing
+ * is done to keep the words within their bound. */
 enum { OKTOPK_WORTH = 16 };
 
 /* Algorithm 1 to the letter: thresholds stay for tau' steps, and nothing is done for the bound on words. */

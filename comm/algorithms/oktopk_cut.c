@@ -4,14 +4,14 @@
  * over 31 bits of the magnitudes adds up three small histograms over the ranks (2048, 1024 and 1024 bins), each of them
  * inside the bin of the one before that holds the k-th.
  *
- * Between evaluations the threshold is used again. With REUSE_PAPER it stays, whatever passes. What then happens: every
- * rank keeps sending what it selected and was not kept, for that stays in its residual, above its own threshold; so
- * the sums crowd between the local threshold and the global one, of all selections only k leave in a step, and the
- * others grow until they do. On VGG-16 with 16 ranks the global threshold is 2% above the local one, 15 times as many
- * sums reach the one as the other, and a global threshold that stays while that crowd sinks by a quarter of a percent
- * a step delivers half of k in the next step and a twentieth of it soon.
- * With REUSE_GUARDED all ranks count what reaches each of some thresholds about the expected one (track.h), in the
- * message that tells the counts anyway, and take the one nearest to k. */
+ * Between evaluations the threshold is used again. With REUSE_PAPER it stays, whatever passes. This goes wrong: what
+ * a rank selected and the global threshold did not let pass stays in its residual, above the local threshold, and is
+ * sent again in every step. So most sums lie in a narrow band between the local threshold and the global one. On
+ * VGG-16 with 16 ranks the global threshold is 2% above the local one, and 15 times as many sums reach the local as
+ * the global one. When that band moves down by a quarter of a percent, a global threshold that stays lets only half
+ * of k pass in the next step, and soon a twentieth. With REUSE_GUARDED all ranks count what reaches each of some
+ * thresholds about the expected one (track.h), in the message that tells the counts anyway, and take the one nearest
+ * to k. */
 #include <math.h>
 
 #include "comm/algorithms/oktopk.h"

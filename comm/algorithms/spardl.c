@@ -159,8 +159,9 @@ static void spardl_close(struct exchange *x) {
 }
 
 /* -- one message ------------------------------------------------------------------------------------------ */
-/* The receive of round i, not before that of the round before is done: a rank that is ahead (in a format of varying
- * length bags differ) would else share this rank's link with the message that is waited for. */
+/* Posts the receive of round i. Only after the receive of the round before is done: otherwise a rank that is ahead
+ * (bags differ in length with some formats) would send at the same time and slow down the message that is waited for.
+ */
 static void post_receive(struct exchange *x, int i) {
     struct spardl *t = x->state;
     if (i == 2 * t->rounds) return;
@@ -234,7 +235,7 @@ static void fill_bag(struct exchange *x, int first, int count) {
         if (bag_has(P, first, count, b)) t->off[b] = slice(x, &error, b);
 }
 
-/* What has been cut off since there were so many entries dropped and rounded stays with this rank. */
+/* Adds to the residual what was cut off since `dropped` and `rounded` had so many entries. */
 static void keep_rest(struct exchange *x, size_t dropped, size_t rounded) {
     struct spardl *t = x->state;
     struct store *store = x->setup.store;
@@ -298,9 +299,10 @@ static void gather_round(struct exchange *x, int i) {
 }
 
 /* -- the step --------------------------------------------------------------------------------------------------- */
-/* What of this rank's selection is in u: it was not cut off here and its index is in u. That a rank on its way has cut
- * it off, while the same index came through from others, no rank can tell; so of u a rank counts as its own what it
- * selected, less all that it has cut off, whoever sent that. */
+/* Which of this rank's selected entries are in u: those that were not cut off here and whose index is in u. Another
+ * rank may have cut such an entry off while the same index came through from others; this rank cannot know. So a
+ * rank's part of u is what it selected, less everything it cut off itself, whoever had sent that. Over the ranks
+ * these parts add up to u. */
 static void tell_sent(struct exchange *x, struct exchange_sum *sum) {
     struct spardl *t = x->state;
     if (!x->setup.wants_sent) return;

@@ -13,7 +13,7 @@
 
 enum { BEST_ALGORITHMS = 32, BEST_FORMATS = 4, BEST_MAX = BEST_ALGORITHMS * BEST_FORMATS };
 
-/* What local work takes: of exchanges[i] in wires[f] at [i][f], at [i][0] where nothing of it travels in a format. */
+/* Costs of local work of exchanges[i] with wires[f]: [i][f]; [i][0] for exchanges that use no wire format. */
 struct local_costs {
     struct local_cost of[BEST_ALGORITHMS][BEST_FORMATS]; /* select NAN: not known */
 };

@@ -44,7 +44,7 @@ double cost_seconds(const struct cost *c, const struct network *net) {
            c->node_words * net->node_beta;
 }
 
-/* Of what a message has in coo32, 8 bytes an entry, to what it has in this format. */
+/* Factor from a message's length in coo32, 8 bytes an entry, to its length in this format. */
 static double words_more(const struct cost_entries *s, const struct wire_ops *wire) {
     if (s->messages == 0) return 0;
     return s->messages * (wire->expected_bytes(s->entries, s->density) / 4 - 2 * s->entries);

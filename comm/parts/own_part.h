@@ -1,6 +1,6 @@
 /* own_part.h: what of u is this rank's (exchange_sum.sent), for the rows in which sums are cut or rounded on their way.
- * Who sent an entry that a merge dropped, or a part that rounding took from a sum, nobody knows any more: so it counts
- * as its sender's, and the rank that dropped it counts it back. Over the ranks that adds up to u.
+ * When a merge drops an entry, or rounding changes a sum, its senders do not learn of it. So the entry stays in its
+ * sender's part, and the rank that dropped it subtracts it from its own. Over the ranks the parts add up to u.
  *
  *        own_part_open(&p, most);           // entries of u
  *        own_part_begin(&p, u);
@@ -8,7 +8,7 @@
  *        own_part_take(&p, &dropped);       // by this rank
  *        sum->sent = own_part_end(&p);      // valid until the next begin
  *        own_part_close(&p);
- */
+ * */
 #ifndef ST_COMM_OWN_PART_H
 #define ST_COMM_OWN_PART_H
 

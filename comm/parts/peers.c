@@ -76,8 +76,9 @@ struct move even_move(const uint64_t *first, int P, int holder, int target) {
     return (struct move){from, from < to ? to - from : 0};
 }
 
-/* Before the round a rank has `left` blocks, its own first; it keeps `far` of them. What it sends begins `far` blocks
- * behind its own; what comes begins with its own, sent from `far` ranks before it. */
+/* Reduce-scatter: before the round a rank has `left` blocks, its own first, and keeps the first `far` of them. It
+ * sends the others, which begin `far` blocks after its own, to the rank `far` places after it; the bag that it
+ * receives begins with its own block. */
 struct bag_round bag_scatter_round(int P, int rank, int round) {
     int rounds = ceil_log2(P), far = 1 << (rounds - 1 - round), left = round == 0 ? P : 2 * far;
     int ahead = (rank + far) % P, behind = (rank + P - far) % P;

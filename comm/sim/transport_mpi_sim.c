@@ -45,9 +45,9 @@ const void *transport_sum_from(const struct comm *c, const void *data) {
     return unread ? at + job->unread_bytes : MPI_IN_PLACE;
 }
 
-/* The ranks leave MPI_Barrier some alphas apart, as real ones do, but here that would be the same ranks each time. The
- * first rank makes a barrier of SimGrid's own, which takes no time; its address is good on all ranks, and it lasts as
- * long as the simulation. */
+/* Ranks leave MPI_Barrier several alphas apart, as real ones do; in a simulation it would be the same ranks that are
+ * late every time. So a barrier of SimGrid's own is used, which takes no simulated time. Rank 0 creates it; its
+ * address is valid on all ranks, and it exists until the simulation ends. */
 void transport_meet(struct transport *t) {
     int rank, size;
     if (!t->meeting) {
@@ -97,10 +97,10 @@ const void *transport_sum_from(const struct comm *c, const void *data) {
     return MPI_IN_PLACE;
 }
 
-/* The ranks leave MPI_Barrier up to log2(P) alphas apart, which a network of slow messages would add to every step that
- * begins after it. Ranks of one machine have one clock: they agree on an instant at which the slowest will have heard
- * of it, going by the longest that agreeing has taken so far, and wait for it. Clocks that differ by more than the
- * barrier explains are those of several machines, and MPI_Barrier is then all there is. */
+/* Ranks leave MPI_Barrier up to log2(P) alphas apart; on a slow network that would be added to every step measured
+ * after it. Ranks on one machine share a clock: they agree on a start time late enough for the slowest to know of it
+ * (judged by the longest agreement so far) and wait for it. If the clocks differ by more than a barrier can explain,
+ * the ranks are on several machines, and MPI_Barrier alone is used. */
 void transport_meet(struct transport *t) {
     enum { LATEST, EARLIEST, LAP, COUNT };
     const double slack = 1e-3, last_bit = 1e-4; /* [s]; a sleep may end late by the second, about */

@@ -4,8 +4,9 @@
 #include "base/mem.h"
 #include "topk/finite.h"
 
-/* By reasoning, not yet by measurement on a GPU: long enough that neither a copy's nor an allreduce's start-up counts,
- * short enough that what nothing hides, the first chunk down and the last one up, is little of a long gradient. */
+/* Chosen by reasoning, not yet measured on a GPU: long enough that the start-up times of a copy and an allreduce do
+ * not matter, short enough that the two copies which nothing hides, the first down and the last up, are a small part
+ * of a long gradient. */
 enum { CHUNK = 1 << 20 }; /* floats */
 
 void host_stage_open(struct host_stage *s, const struct exchange_setup *setup, bool by_mpi) {
@@ -107,7 +108,7 @@ static void give_chunk(const struct chunks *c, size_t i, uint32_t *up) {
     *up = host_stage_up(c->stage, c->x, c->grad, chunk_from(c, i), chunk_size(c, i));
 }
 
-/* Of the copies that began with chunks up to `taken` coming and up to `given` going, the last ones are waited for. */
+/* Waits for the copies still under way: down, chunk `taken`; up, chunk `given`. */
 static void end_copies(const struct chunks *c, size_t taken, uint32_t down, size_t given, uint32_t up) {
     if (taken < c->count) host_stage_wait(c->stage, c->x, down);
     if (given > 0) host_stage_wait(c->stage, c->x, up);

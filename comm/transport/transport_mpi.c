@@ -160,7 +160,8 @@ static bool takes_device_pointers(MPI_Comm world) {
     return all;
 }
 
-/* SPARSETRAIN_WIRE_CHECK, on any rank: one that sends seals to one that expects none would be misread. */
+/* SPARSETRAIN_WIRE_CHECK on any rank switches it on for all: a rank that expects no checksum would misread messages
+ * that have one. */
 static bool wire_check_wanted(MPI_Comm world) {
     const char *given = getenv("SPARSETRAIN_WIRE_CHECK");
     int any = given && strcmp(given, "1") == 0;
@@ -330,7 +331,8 @@ static void leave_now(int number) {
     _exit(abort_status);
 }
 
-/* MPI_Abort asks the launcher, which waits for ranks that may be stopped: it gets so many seconds. */
+/* MPI_Abort asks the launcher to end the job, which may wait for stopped ranks: after so many seconds this process
+ * ends itself. */
 static void leave_in(unsigned seconds, int status) {
     abort_status = status;
     signal(SIGALRM, leave_now);

@@ -1,5 +1,5 @@
-/* transport_mpi_flip.c: SPARSETRAIN_FLIP: one bit of one message changes on its way, for the tests of what finds such a
- * bit (comm_set_wire_check, the hashes in checkpoints) and of what happens where nothing does.
+/* transport_mpi_flip.c: SPARSETRAIN_FLIP: one bit of one message changes on its way, to test what detects it
+ * (comm_set_wire_check, the hashes in checkpoints) and what happens if nothing does.
  *
  *        SPARSETRAIN_FLIP=RANK:MESSAGE:BIT[:in|:out[:LEAST]]
  *

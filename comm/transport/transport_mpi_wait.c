@@ -1,9 +1,9 @@
 /* transport_mpi_wait.c: comm.h over MPI: every call in which a rank waits for others.
  *
- * MPI looks without end while it waits, which is fastest, even for ranks that outnumber the cores. Where other work
- * shares the cores it takes them from that, and SPARSETRAIN_WAIT=sleep has a call begun (MPI_I*) and looked at now and
- * then, while the rank sleeps in between: each time an eighth longer, which is about an eighth of what it has waited so
- * far.
+ * MPI polls while it waits, which is fastest, even with more ranks than cores. If other programs share the cores,
+ * polling takes processor time from them. With SPARSETRAIN_WAIT=sleep a call is begun in its non-blocking form (MPI_I*)
+ * and tested now and then, and the rank sleeps in between, each time an eighth longer, which is about an eighth of the
+ * time it has waited so far.
  *
  * The order in which MPI_Allreduce adds floats is not MPI_Iallreduce's, and results must not depend on how ranks wait.
  * So sums of floats, as all calls that MPI has in no other form, come after a barrier, and then nobody waits in them

@@ -1,7 +1,7 @@
-/* watch.c: the thread of the watchdog and how a job ends by it, see watch.h. What it has to say it writes itself, as
- * the rank's other threads may be anywhere: inside MPI, stopped in the middle of a line, holding locks. MPI is not
- * asked to abort, which only the thread inside it could do, and which waits for a rank that is stopped: every rank of
- * the node ends by itself, and what is left after some seconds is killed. */
+/* watch.c: the thread of the watchdog and how a job ends by it, see watch.h. It writes its message with write(2),
+ * since other threads may hold the locks of stdio. It does not call MPI_Abort: only the thread inside MPI may call
+ * it, and it would wait for a rank that is stopped. Instead every rank of the node ends itself, and processes that
+ * are left after some seconds are killed. */
 #include "comm/transport/watch.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static const double period_most = 1, period_least = 0.02; /* between two looks [
 static const double patience = 3;                         /* with what is asked to end [s] */
 static const double start_least = 30;                     /* MPI may take so long whatever the limit [s] */
 
-/* One job a process, and its ends come from where no handle can be passed. */
+/* Global, since a process belongs to one job, and it may end in functions that have no handle. */
 static struct {
     pthread_t thread;
     pthread_mutex_t lock; /* of all that follows; held while the thread looks */
@@ -127,7 +127,7 @@ static void *flush_all(void *unused) {
     return NULL;
 }
 
-/* What has been written so far goes to its files, unless somebody holds one. */
+/* Flushes the open streams from another thread, as one of them may be locked for ever, and ends the process. */
 static _Noreturn void leave(void) {
     pthread_t helper;
     if (pthread_create(&helper, NULL, flush_all, NULL) == 0)
@@ -135,7 +135,8 @@ static _Noreturn void leave(void) {
     _exit(EXIT_SYSTEM);
 }
 
-/* Everybody on this node leaves by the verdict, also who was stopped and now goes on; who cannot is killed. */
+/* Ends all ranks of this node: stopped ones are continued so that they can end by themselves; what is left is killed.
+ */
 static _Noreturn void end_node(struct watch_page *page) {
     for (int i = 0; i < page->slots; i++)
         if (w.judge.culprit[i] && state_of(&page->slot[i]) == 'T') kill(page->slot[i].process, SIGCONT);
@@ -156,8 +157,8 @@ static _Noreturn void end_node(struct watch_page *page) {
     leave();
 }
 
-/* Ranks that know nothing of each other find the same: of them the lowest should be heard, and launchers end the job
- * when the first process has gone. */
+/* Ranks on several nodes may find the same thing without knowing of each other. Only the lowest should print it:
+ * higher ranks wait, and the launcher ends them when the first process has ended. */
 static void wait_for_turn(int rank) {
     if (rank > 0) nap(1.5 + 0.3 * (rank < 10 ? rank : 10));
 }
@@ -205,7 +206,7 @@ static double period(void) {
     return w.limit <= 0 || p > period_most ? period_most : p < period_least ? period_least : p;
 }
 
-/* However long this process was stopped itself, that counts for little. */
+/* Time during which this process itself was stopped counts as one short interval at most. */
 static void tick(double dt) {
     if (dt > 2 * period()) dt = 2 * period();
     if (w.page) {

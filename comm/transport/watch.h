@@ -1,14 +1,14 @@
-/* watch.h: the watchdog of a job. Each rank has a thread that, while the rank waits for others, looks whether those do
- * anything at all. One that for `limit` seconds has given no sign is named, with what it did last, and all ranks end
- * with status 1.
+/* watch.h: the watchdog of a job. Each rank has a thread that checks, while the rank waits for others, whether those
+ * make progress. A rank that has shown no sign of life for `limit` seconds is named, with what it did last, and all
+ * ranks end with status 1.
  *
  * What a rank knows of others it reads in a page that the ranks of a node share (struct watch_page): their beats
  * (base/beat.h), which their work leaves there, and the pulse of their own watchdogs, which says that a process runs,
  * if only to compute. Of ranks on other nodes nothing is known but that they have not come; no message is ever sent
  * for this, and no call of MPI is made.
  *
- * Time is what the watching process itself has lived through: a machine that slept, or a job that was stopped as a
- * whole, comes back to the same count.
+ * Time counts only while the watching process itself runs: if the machine sleeps or the whole job is stopped, the
+ * counts stay as they were.
  *
  * watch_judge.c decides, without clock, threads or processes; watch.c has those. */
 #ifndef ST_COMM_WATCH_H
@@ -90,7 +90,7 @@ void watch_set_limit(double limit);
 void watch_advise(const char *advice);
 /* Of this process; state last. */
 void watch_fill(struct watch_slot *slot, int rank);
-/* This rank has left MPI: nobody waits for it, and it for nobody. The page may go. */
+/* This rank has left MPI and no longer waits for others, nor they for it. The page may be released. */
 void watch_end(void);
 
 #endif

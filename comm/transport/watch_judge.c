@@ -48,7 +48,8 @@ static bool has_waited(const struct watch_judge *j, const struct watch_slot *s, 
     return waits(s) && r->idle >= patience(j, s);
 }
 
-/* Nodes that wait for the same one would all say so at the same time: each gives those before it some seconds [s]. */
+/* All nodes that wait for the same rank would report it at the same time: each waits some seconds for the nodes
+ * before it [s]. */
 static double turn(const struct watch_page *page) {
     enum { MOST = 10 };
     int first = page->slot[0].rank;

@@ -64,8 +64,8 @@ AVX512 static inline __m512 add_vector(float *acc, const float *grad, size_t i, 
     return sum;
 }
 
-/* What passed of BLOCK vectors, the first entry of which has index `first`: one branch for all of them, which few
- * entries make hard to predict (at a density of 0.02 one vector in four has some), and none inside. */
+/* What passed of BLOCK vectors, the first entry of which has index `first`: one branch for all of them and none
+ * inside, since a branch for each vector is hard to predict (at a density of 0.02 one vector in four has some). */
 AVX512 static inline void emit_block(struct output *out, const __m512 value[BLOCK], __m512i keys, uint32_t first) {
     __mmask16 passed[BLOCK], any = 0;
     for (uint32_t j = 0; j < BLOCK; j++) any |= passed[j] = reach(value[j], keys);

@@ -1,8 +1,8 @@
 /* cuda_compact.cu: acc += grad, the entries that reach a key and the moments, in one pass over memory.
  *
- * Blocks take tiles by a counter. A tile is read, added to and written back at once; the entries that leave wait in
- * registers until the tile knows how many leave before it, from the words of earlier tiles. So the pairs come in index
- * order, whichever block is faster, and nothing is read twice. */
+ * Blocks take tiles in order from a counter. A tile is read, added to and written back once; its selected entries
+ * stay in registers until the tile knows, from the words of earlier tiles, how many entries were selected before it.
+ * So the pairs are in index order, whichever block is faster, and nothing is read twice. */
 #include "base/cuda/cuda_device.h"
 #include "topk/cuda/cuda_tile.h"
 
@@ -69,7 +69,8 @@ static __device__ __forceinline__ void publish_seen(const struct compaction &c) 
     w->least = UINT32_MAX, w->most = 0, w->reaching = 0;
 }
 
-/* Blocks of a multiprocessor: as many as there are registers for, as a tile waits for those before it. */
+/* Blocks per multiprocessor: as many as the registers allow, because tiles wait for earlier ones and others should
+ * work meanwhile. */
 enum { BLOCKS_ADDING = 4, BLOCKS_READING = 6 };
 
 template <bool ADD, bool SUMS>
@@ -88,7 +89,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, ADD ? BLOCKS_ADDING : BLO
     for (uint32_t tile = ticket; tile < tiles; tile = ticket) {
         piece p;
         piece_take<ADD>(c.acc, c.grad, s, tile, p);
-        if (threadIdx.x == 0) next = tile_taken(&c.words->ticket, tiles); /* early: the answer takes its time */
+        if (threadIdx.x == 0)
+            next = tile_taken(&c.words->ticket, tiles); /* asked for early, since it takes long to arrive */
         const uint32_t mask = piece_reaching(p, key);
         const struct standing st = warp_standing(mask);
         if (lane == 0) of_warp[warp] = rows_sum(st.rows);

@@ -81,9 +81,9 @@ ST_HD uint32_t rows_before(uint32_t counts, uint32_t row) {
     return rows_sum(counts & ((1u << 8 * row) - 1));
 }
 
-/* -- what a tile tells the tiles behind it --------------------------------------------------------------------------
- * One word, so that no fence is needed: a count, what is counted, and the number of the launch, so that words of
- * earlier launches mean nothing and need not be cleared. */
+/* -- what a tile tells the tiles after it --------------------------------------------------------------------------
+ * One word, so that no fence is needed: a count, what it counts, and the number of the launch, so that words of
+ * earlier launches are ignored and need not be cleared. */
 
 enum tile_state { TILE_SILENT, TILE_OWN /* its own count */, TILE_SUM /* its count and those of all tiles before */ };
 

@@ -213,8 +213,8 @@ static void top_of_all(struct store *s, size_t k, const struct pairs *p) {
     cuda_wait();
 }
 
-/* Nothing waits but the end: the guess, how many reach it and the k-th key among those stay on the GPU. Where the guess
- * did not serve, the kernels behind the compaction have done nothing. */
+/* The host waits once, at the end: the guessed key, how many entries reach it and the k-th key among them stay on the
+ * GPU. If the guess was wrong, the kernels after the compaction have done nothing. */
 static void accumulate_top(struct store *s, const float *grad, size_t k, struct sparse *out) {
     struct state *c = s->state;
     const struct pairs p = place_for_pairs(c, out, k);

@@ -8,8 +8,9 @@
  *
  * settings.rule REUSE_PAPER is Algorithm 1 to the letter: in the steps between, the threshold stays, whatever passes.
  * REUSE_GUARDED, the default, returns k/2 to 3k/2 entries unless ties forbid:
- * - the threshold of the next step is led by the counts of this one (track.h): what is left below a threshold ends in
- *   a cliff, and it moves from step to step, so that one that stays soon lets through next to nothing or several k.
+ * - the threshold of the next step follows from the counts of this one (track.h). Many entries that were kept back lie
+ *   just below the threshold, and they move from step to step; so one that stays soon lets through next to nothing or
+ *   several times k.
  * - where fewer than k/2 or more than 3k/2 pass all the same, the exact threshold is found in that same step: among
  *   those that passed, or by one more read when they are too few.
  * Under both rules it is found anew when k has left [3k/4, 5k/4] of the k that it was found for (a density schedule),

@@ -69,7 +69,7 @@ static void *sidco_saved(struct selector *s, size_t *bytes) {
     return &x->memory;
 }
 
-/* A ratio is n/k at most; a stage halves what is left at least. */
+/* A ratio count/k is at most n; each stage at least halves the entries, which bounds the number of stages. */
 static bool sidco_check(const struct selector *s, struct err *e) {
     const struct memory *m = &((const struct sidco *)s->state)->memory;
     if (m->summed >= ADAPT_EVERY || m->stages < 1 || m->stages > STAGES_MAX)

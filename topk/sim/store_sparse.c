@@ -35,9 +35,10 @@ static struct device_list acc_of(const struct store *s) {
     return device_list_of(s->acc, s->n);
 }
 
-/* -- looking up: places that rise from call to call are found fast, others are found ------------------------------- */
+/* -- look-ups: fast for places that rise from call to call ------------------------------- */
 
-/* The first entry of l at or behind the i-th word of its range. *at: of the call before; begin with 0. */
+/* The first entry of l at or after the i-th word of its range. *at: the result of the call before, where the search
+ * begins; 0 at first. */
 static size_t find(const struct device_list *l, size_t *at, size_t i) {
     const uint64_t place = (uint64_t)l->first + i;
     size_t low = *at, step = 1;
@@ -204,8 +205,8 @@ static struct moments moments_of(const struct device_list *l, uint32_t key) {
     return moments_folded(&lanes);
 }
 
-/* Digit by digit from the top, 11 + 11 + 9 bits: of the keys that have the digits found so far, how many have which
- * next one. Zeros are counted, not looked at. */
+/* The k-th largest key, digit by digit from the top (11 + 11 + 9 bits): counts the keys that share the digits found
+ * so far by their next digit. Zeros are not in the lists; their number is known. */
 static uint32_t kth_of_list(const struct device_list *l, size_t k) {
     enum { DIGITS = 3, BINS = 1 << 11 };
     static const uint32_t shift[DIGITS] = {20, 9, 0}, bins[DIGITS] = {BINS, BINS, 1 << 9};
@@ -241,7 +242,7 @@ static void take_top_and_zeros(const struct device_list *l, size_t ties, struct 
     size_t at = 0;
     out->nnz = 0;
     for (size_t i = 0; i < l->count && (ties > 0 || at < l->nnz); i++) {
-        if (ties == 0) i = l->idx[at] - l->first; /* on to the next entry */
+        if (ties == 0) i = l->idx[at] - l->first; /* continue at the next entry */
         bool there = is_at(l, at, i);
         float value = there ? l->val[at] : 0.0f;
         at += there;
