@@ -31,8 +31,7 @@ bool track_possible(const struct track *t) {
 }
 
 void track_found(struct track *t, uint32_t key, bool afresh) {
-    if (afresh || key == 0 ||
-        t->key <= 1) /* with a key of 0 or 1 everything passed, which says nothing about the trend */
+    if (afresh || key == 0 || t->key <= 1) /* 1 or 0: everything passed, which says nothing of the trend */
         *t = (struct track){.key = key, .shift = SHIFT_FIRST};
     else
         learn(t, key);

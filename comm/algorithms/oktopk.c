@@ -77,38 +77,39 @@ static bool oktopk_check(const struct exchange *x, uint64_t *alike, struct err *
 static void open_vectors(struct exchange *x, size_t cap, size_t most) {
     struct oktopk *t = x->state;
     bool rounds = x->setup.wire->rounds;
-    size_t P = (size_t)x->setup.comm->size;
     sparse_open(&t->local, cap);
     sparse_open(&t->delivered, cap);
     sparse_open(&t->error, rounds ? cap : 0);
     sparse_open(&t->kept_error, rounds ? cap : 0);
     sparse_open(&t->owner_error, rounds ? most : 0);
-    for (int i = 0; i < 2; i++) sparse_open(&t->reduced[i], most);
-    sparse_open(&t->slice, most / P + 1);
+    for (int i = 0; i < 2; i++) sparse_open(&t->split.reduced[i], most);
+    sparse_open(&t->gather.slice, most / (size_t)x->setup.comm->size + 1);
     sparse_open(&t->u, most);
     if (rounds && x->setup.wants_sent) own_part_open(&t->mine, most);
-    t->at = mem_alloc(P + 1, sizeof *t->at, "places of regions");
 }
 
 static void open_messages(struct exchange *x, size_t cap, size_t most) {
     struct oktopk *t = x->state;
     const struct wire_ops *w = x->setup.wire;
     int P = x->setup.comm->size, both = P / 2 < t->use.bucket ? P : 2 * t->use.bucket;
-    t->slots = both < P ? both : P;
-    t->slot_bytes = wire_capacity(w, cap);
-    t->inbox = mem_alloc((size_t)t->slots, t->slot_bytes, "received entries");
+    int slots = both < P ? both : P;
+    t->split.slots = slots;
+    t->split.slot_bytes = wire_capacity(w, cap);
+    t->split.inbox = mem_alloc((size_t)slots, t->split.slot_bytes, "received entries");
     if (!w->in_place) {
-        t->buffer = mem_alloc((size_t)t->slots, sizeof *t->buffer, "received entries");
-        for (int i = 0; i < t->slots; i++) sparse_open(&t->buffer[i], cap);
+        t->split.buffer = mem_alloc((size_t)slots, sizeof *t->split.buffer, "received entries");
+        for (int i = 0; i < slots; i++) sparse_open(&t->split.buffer[i], cap);
     }
-    t->part = mem_alloc((size_t)t->slots + 1, sizeof *t->part, "views of messages");
-    t->scratch = mem_alloc(1, sparse_sum_scratch((size_t)t->slots + 1), "scratch of a sparse sum");
+    t->split.part = mem_alloc((size_t)slots + 1, sizeof *t->split.part, "views of messages");
+    t->split.scratch = mem_alloc(1, sparse_sum_scratch((size_t)slots + 1), "scratch of a sparse sum");
+    t->split.at = mem_alloc((size_t)P + 1, sizeof *t->split.at, "places of regions");
     size_t gather = regions_room(w, most, P), split = regions_room(w, cap, P);
     outbox_open(&t->outbox, (split > gather ? split : gather) + wire_capacity(w, most / (size_t)P + 1));
-    t->gathered = mem_alloc(1, gather, "the messages of all ranks");
-    t->gathered_size = gather;
     t->receive = mem_alloc((size_t)P, sizeof *t->receive, "receives under way");
     t->send = mem_alloc((size_t)P, sizeof *t->send, "sends under way");
+    t->gather.all = mem_alloc(1, gather, "the messages of all ranks");
+    t->gather.room = gather;
+    t->gather.each = mem_alloc((size_t)P, sizeof *t->gather.each, "message sizes");
 }
 
 static void oktopk_open(struct exchange *x) {
@@ -121,28 +122,29 @@ static void oktopk_open(struct exchange *x) {
     for (size_t r = 0; r <= P; r++) t->saved->bound[r] = even_cut(n, (int)P, (int)r);
     open_vectors(x, cap, most);
     open_messages(x, cap, most);
-    t->count = mem_alloc(P, sizeof *t->count, "entry counts");
     t->load = mem_alloc(P, OKTOPK_LOAD * sizeof *t->load, "entry counts");
     t->first = mem_zalloc(P + 1, sizeof *t->first, "places of entries");
-    t->each = mem_alloc(P, sizeof *t->each, "message sizes");
     t->histogram = mem_alloc(1024, sizeof *t->histogram, "a histogram of magnitudes");
 }
 
 static void oktopk_close(struct exchange *x) {
     struct oktopk *t = x->state;
-    for (int i = 0; t->buffer && i < t->slots; i++) sparse_close(&t->buffer[i]);
-    struct sparse *vectors[] = {&t->local,      &t->delivered,  &t->error, &t->kept_error, &t->owner_error,
-                                &t->reduced[0], &t->reduced[1], &t->slice, &t->u};
+    for (int i = 0; t->split.buffer && i < t->split.slots; i++) sparse_close(&t->split.buffer[i]);
+    struct sparse *vectors[] = {&t->local,       &t->error, &t->delivered,        &t->kept_error,
+                                &t->owner_error, &t->u,     &t->split.reduced[0], &t->split.reduced[1],
+                                &t->gather.slice};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) sparse_close(vectors[i]);
-    void *blocks[] = {t->load,     t->histogram, t->each, t->first, t->count,  t->send, t->receive,
-                      t->gathered, t->scratch,   t->part, t->inbox, t->buffer, t->at,   t->saved};
     own_part_close(&t->mine);
     outbox_close(&t->outbox);
+    void *blocks[] = {t->histogram,   t->load,     t->first,         t->gather.each, t->gather.all,
+                      t->send,        t->receive,  t->split.scratch, t->split.part,  t->split.buffer,
+                      t->split.inbox, t->split.at, t->saved};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) mem_free(blocks[i]);
     mem_free(t);
 }
 
-/* The residual: see the head. u is complete. And what of it is this rank's. */
+/* Algorithm 1, line 14, and Algorithm 2, line 6: the residual loses what is in u, see the head; this rank's part of u.
+ */
 static void deliver(struct exchange *x, struct exchange_sum *sum) {
     struct oktopk *t = x->state;
     struct store *store = x->setup.store;
@@ -165,34 +167,35 @@ static double oktopk_max_words(const struct cost_case *c) {
 }
 
 /* What this step may move more than max_words. */
-static double extra_words(const struct exchange *x, size_t k) {
-    const struct oktopk *t = x->state;
+static double extra_words(const struct exchange *x, const struct oktopk_step *s) {
     const struct comm *c = x->setup.comm;
-    double most = t->sent > t->received ? t->sent : t->received, counts = oktopk_count_words(x);
-    double bound = oktopk_max_words(&(struct cost_case){x->setup.n, k, c->size, c->local_size});
-    return t->extra + (most + counts > bound ? most + counts - bound : 0);
+    double most = s->sent > s->received ? s->sent : s->received, counts = oktopk_count_words(x);
+    double bound = oktopk_max_words(&(struct cost_case){x->setup.n, s->k, c->size, c->local_size});
+    return s->extra + (most + counts > bound ? most + counts - bound : 0);
 }
 
+/* Algorithm 1, whose lines are named, within lines 4-6 of Algorithm 2. */
 static bool oktopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct oktopk *t = x->state;
+    struct oktopk_step s = {.k = k};
+    /* Lines 2-4, by the selector: acc = residual + gradient, and its entries above the local threshold. */
     bool selected = oktopk_literal(x) ? selector_run(x->setup.selector, grad, k, &t->local, &sum->bad)
                                       : selector_run_top(x->setup.selector, grad, k, &t->local, t->u.idx, &sum->bad);
     if (!selected) return false;
-    t->sent = t->received = t->extra = 0;
     exchange_round(x, &t->local, &t->error);
-    oktopk_regions(x);
-    struct sparse *reduced = oktopk_split_and_reduce(x);
-    oktopk_cut(x, reduced, k);
-    exchange_round(x, reduced, &t->owner_error);
-    oktopk_gather(x, reduced);
-    deliver(x, sum);
+    oktopk_regions(x, &s);          /* lines 5-7 */
+    oktopk_split_and_reduce(x, &s); /* line 8 */
+    oktopk_cut(x, &s);              /* lines 9-12 */
+    exchange_round(x, s.reduced, &t->owner_error);
+    oktopk_gather(x, &s); /* line 13 */
+    deliver(x, sum);      /* line 14 */
     t->saved->step++;
     sum->sparse = &t->u;
     sum->local_nnz = t->local.nnz;
-    sum->threshold = key_value(t->key);
-    sum->evaluated = t->evaluated;
-    if (x->setup.selector->audit) sum->exact_threshold = t->exact;
-    sum->extra_words = extra_words(x, k);
+    sum->threshold = key_value(s.key);
+    sum->evaluated = s.evaluated;
+    if (x->setup.selector->audit) sum->exact_threshold = s.exact;
+    sum->extra_words = extra_words(x, &s);
     return true;
 }
 

@@ -21,46 +21,59 @@ struct oktopk_saved {
     uint64_t bound[];   /* [P + 1]: region r is [bound[r], bound[r+1]) */
 };
 
+/* One step. `sent` and `received` are words by the algorithm's own count, without those of evaluations. */
+struct oktopk_step {
+    size_t k;
+    double sent, received;
+    double extra; /* words of evaluations: new regions, exact thresholds */
+
+    int sends;              /* of t->send, not waited for yet */
+    struct sparse *reduced; /* this rank's region: the sum so far, then what the threshold leaves of it */
+
+    uint32_t key;       /* the global threshold */
+    unsigned evaluated; /* why an exact one was found: flags EVALUATED_* (topk/track.h) */
+    float exact;        /* the exact one, in steps that are audited */
+    bool beyond;        /* some rank would go beyond the bound on words if all gathered what they have */
+};
+
+/* What is kept from step to step: settings, `saved`, results until the next step, and memory for a step to work in. */
 struct oktopk {
     struct oktopk_setup use; /* the caller's, the paper's values filled in */
     struct oktopk_saved *saved;
+
     struct sparse local;       /* [cap = selector.room]: what this rank sends */
     struct sparse error;       /* [cap]: what rounding cut off it (here and below: formats that round) */
     struct sparse delivered;   /* [cap]: the part of local that is in u */
     struct sparse kept_error;  /* [cap]: the part of error that is in u */
-    struct sparse reduced[2];  /* [most = min(n, P cap)]: sums of this rank's region, written in turns */
-    struct sparse owner_error; /* [most]: what rounding cut off the sums that were kept */
-    struct sparse slice;       /* [most/P + 1]: this rank's share after evening out */
+    struct sparse owner_error; /* [most = min(n, P cap)]: what rounding cut off the sums that were kept */
     struct sparse u;           /* [most] */
     struct own_part mine;      /* [most]: this rank's of u, where it is wanted */
-    size_t *at;                /* [P + 1]: entries at[r]..at[r+1]-1 of local lie in region r */
 
-    int slots;                    /* messages that can be under way to this rank */
-    size_t slot_bytes;            /* of one */
-    unsigned char *inbox;         /* [slots * slot_bytes] */
-    struct sparse *buffer;        /* [slots], each [cap], of formats that are not in_place; else NULL */
-    struct sparse *part;          /* [1 + bucket]: what is added up next */
-    void *scratch;                /* sparse_sum's */
-    struct outbox outbox;         /* entries to send, of one phase */
+    struct outbox outbox;         /* messages of one phase */
     struct comm_request *receive; /* [P] by slot, then by rank */
     struct comm_request *send;    /* [P] */
-    int sends;                    /* of them, under way */
 
-    uint32_t *count;         /* [P]: how many entries each rank keeps */
-    uint32_t *load;          /* [P]: blocks of OKTOPK_LOAD: see there */
-    uint64_t *first;         /* [P + 1]: rank r holds entries first[r]..first[r+1]-1 of u */
-    bool something;          /* some rank has entries */
-    bool beyond;             /* some rank would go beyond the bound if all gathered what they have */
-    uint32_t key;            /* the threshold of this step */
-    unsigned evaluated;      /* why it was evaluated in this step: flags EVALUATED_* (topk/track.h) */
-    float exact;             /* the exact one, in steps that are audited */
-    uint64_t *histogram;     /* [1024]: two bins in each word */
-    size_t *each;            /* [P]: bytes */
-    unsigned char *gathered; /* [gathered_size]: the messages of all ranks, end to end */
-    size_t gathered_size;
+    struct {
+        size_t *at;               /* [P + 1]: entries at[r]..at[r+1]-1 of local lie in region r */
+        int slots;                /* messages that can be under way to this rank */
+        size_t slot_bytes;        /* of one */
+        unsigned char *inbox;     /* [slots * slot_bytes] */
+        struct sparse *buffer;    /* [slots], each [cap], of formats that are not in_place; else NULL */
+        struct sparse *part;      /* [1 + slots]: what is added up next */
+        struct sparse reduced[2]; /* [most] sums, written in turns */
+        void *scratch;            /* sparse_sum's */
+    } split;                      /* oktopk_split.c */
 
-    double sent, received; /* words of this step by the algorithm's own count, evaluations left out */
-    double extra;          /* words of the evaluations */
+    uint64_t *histogram; /* [1024]: two bins in each word (oktopk_cut.c) */
+    uint32_t *load;      /* [P][OKTOPK_LOAD]: see there */
+    uint64_t *first;     /* [P + 1]: rank r keeps entries first[r]..first[r+1]-1 of u */
+
+    struct {
+        struct sparse slice; /* [most/P + 1]: this rank's share after evening out */
+        size_t *each;        /* [P]: bytes of the ranks' messages */
+        unsigned char *all;  /* [room]: these messages, end to end */
+        size_t room;
+    } gather; /* oktopk_gather.c */
 };
 
 /* What the ranks tell each other before the all-gather: how many of a rank's sums reach each rung of thresholds about
@@ -87,14 +100,16 @@ static inline double oktopk_allreduce_words(const struct exchange *x, double wor
     return 2 * (P - 1) / P * words;
 }
 
-/* t->at for the regions of this step, which are new ones when their time has come. */
-void oktopk_regions(struct exchange *x);
-/* Every rank's entries in this rank's region, added up: this rank's own first, then those of the ranks before it,
- * nearest first. The result is in t->reduced, valid until the next call. */
-struct sparse *oktopk_split_and_reduce(struct exchange *x);
-/* Leaves in `reduced` what reaches the global threshold, and sets t->count and t->first. */
-void oktopk_cut(struct exchange *x, struct sparse *reduced, size_t k);
-/* t->u from what the ranks have kept. */
-void oktopk_gather(struct exchange *x, const struct sparse *kept);
+/* The parts of Algorithm 1; x->state is the struct oktopk. */
+
+/* Lines 5-7: new regions when they are due; where this rank's entries lie in them (split.at). */
+void oktopk_regions(struct exchange *x, struct oktopk_step *s);
+/* Line 8: s->reduced = all ranks' entries in this rank's region, added up: this rank's own first, then those of the
+ * ranks before it, nearest first. */
+void oktopk_split_and_reduce(struct exchange *x, struct oktopk_step *s);
+/* Lines 9-12, and what of line 13 is local: the global threshold; s->reduced loses what is below it; t->first. */
+void oktopk_cut(struct exchange *x, struct oktopk_step *s);
+/* Line 13: t->u from what the ranks have kept. */
+void oktopk_gather(struct exchange *x, struct oktopk_step *s);
 
 #endif

@@ -44,81 +44,80 @@ static bool find_bin(const uint64_t *histogram, int bits, uint64_t *k, uint32_t 
 }
 
 /* The exact threshold's key; 0 (all of them) where there are fewer than k. */
-static uint32_t exact_key(struct exchange *x, const struct sparse *reduced, size_t k) {
+static uint32_t exact_key(struct exchange *x, struct oktopk_step *s) {
     struct oktopk *t = x->state;
     static const struct { int low, bits; } round[] = {{20, 11}, {10, 10}, {0, 10}};
-    uint64_t rest = k;
+    uint64_t rest = s->k;
     uint32_t key = 0, bin;
     for (int i = 0; i < 3; i++) {
-        count_keys(reduced, key, round[i].low, round[i].bits, t->histogram);
+        count_keys(s->reduced, key, round[i].low, round[i].bits, t->histogram);
         comm_allreduce_u64(x->setup.comm, t->histogram, (size_t)1 << (round[i].bits - 1), COMM_SUM);
-        t->extra += oktopk_allreduce_words(x, 1 << round[i].bits);
+        s->extra += oktopk_allreduce_words(x, 1 << round[i].bits);
         if (!find_bin(t->histogram, round[i].bits, &rest, &bin)) return 0;
         key = key << round[i].bits | bin;
     }
     return key;
 }
 
-static void evaluate(struct exchange *x, const struct sparse *reduced, size_t k, unsigned reason) {
-    struct oktopk *t = x->state;
-    struct oktopk_saved *saved = t->saved;
+/* Lines 10 and 11. */
+static void evaluate(struct exchange *x, struct oktopk_step *s, unsigned reason) {
+    struct oktopk_saved *saved = ((struct oktopk *)x->state)->saved;
     bool afresh = saved->k == 0 || (reason & EVALUATED_K);
-    t->key = exact_key(x, reduced, k);
-    track_found(&saved->track, t->key, afresh);
-    saved->k = k;
+    s->key = exact_key(x, s);
+    s->evaluated = reason;
+    track_found(&saved->track, s->key, afresh);
+    saved->k = s->k;
     saved->uses = 0;
-    t->evaluated = reason;
 }
 
 /* For a step that is audited: the exact threshold, though it is not used. Its words count as control traffic. */
-static void audit(struct exchange *x, const struct sparse *reduced, size_t k) {
-    struct oktopk *t = x->state;
+static void audit(struct exchange *x, struct oktopk_step *s) {
     struct comm *c = x->setup.comm;
     enum traffic traffic = c->traffic;
-    double extra = t->extra;
+    double extra = s->extra;
     c->traffic = TRAFFIC_CONTROL;
-    t->exact = key_value(exact_key(x, reduced, k));
+    s->exact = key_value(exact_key(x, s));
     c->traffic = traffic;
-    t->extra = extra;
+    s->extra = extra;
 }
 
 /* -- the counts ---------------------------------------------------------------------------------------- */
-/* The thresholds that are counted at, ascending; literally, and in a step that has evaluated, all are t->key. */
-static uint32_t rung(const struct exchange *x, int i) {
+/* The thresholds that are counted at, ascending; literally, and in a step that has evaluated, all are s->key. */
+static uint32_t rung(const struct exchange *x, const struct oktopk_step *s, int i) {
     const struct oktopk *t = x->state;
-    return oktopk_literal(x) || t->evaluated ? t->key : track_rung(&t->saved->track, i);
+    return oktopk_literal(x) || s->evaluated ? s->key : track_rung(&t->saved->track, i);
 }
 
-/* t->load, t->something: what every rank has at each rung, and what it sent and received so far. total: [TRACK_RUNGS],
- * over the ranks. */
-static void gather_counts(struct exchange *x, const struct sparse *reduced, uint64_t *total) {
+/* t->load: what every rank has at each rung, and what it sent and received so far. total: [TRACK_RUNGS], over the
+ * ranks. Returns whether any rank has entries. */
+static bool gather_counts(struct exchange *x, struct oktopk_step *s, uint64_t *total) {
     struct oktopk *t = x->state;
     struct comm *c = x->setup.comm;
     uint32_t *own = t->load + OKTOPK_LOAD * (size_t)c->rank;
-    for (int i = 0; i < TRACK_RUNGS; i++)
-        own[i] = i > 0 && rung(x, i) == rung(x, i - 1) ? own[i - 1] : (uint32_t)candidates_count(reduced, rung(x, i));
-    if (own[0] == 0 && reduced->nnz > 0) own[0] = OKTOPK_BELOW;
-    own[OKTOPK_SENT] = (uint32_t)(t->sent / 2);
-    own[OKTOPK_RECEIVED] = (uint32_t)(t->received / 2);
+    for (int i = 0; i < TRACK_RUNGS; i++) {
+        bool same = i > 0 && rung(x, s, i) == rung(x, s, i - 1);
+        own[i] = same ? own[i - 1] : (uint32_t)candidates_count(s->reduced, rung(x, s, i));
+    }
+    if (own[0] == 0 && s->reduced->nnz > 0) own[0] = OKTOPK_BELOW;
+    own[OKTOPK_SENT] = (uint32_t)(s->sent / 2);
+    own[OKTOPK_RECEIVED] = (uint32_t)(s->received / 2);
     comm_allgather(c, own, OKTOPK_LOAD * sizeof *own, t->load);
-    t->something = false;
+    bool any = false;
     memset(total, 0, TRACK_RUNGS * sizeof *total);
     for (int r = 0; r < c->size; r++) {
         uint32_t *load = t->load + OKTOPK_LOAD * (size_t)r;
-        t->something |= load[0] > 0;
+        any |= load[0] > 0;
         if (load[0] == OKTOPK_BELOW) load[0] = 0;
         for (int i = 0; i < TRACK_RUNGS; i++) total[i] += load[i];
     }
+    return any;
 }
 
-/* t->count and t->first for this rung as the threshold. Returns how many are kept. */
+/* t->first for this rung as the threshold. Returns how many are kept. */
 static uint64_t take_rung(struct exchange *x, int i) {
     struct oktopk *t = x->state;
     int P = x->setup.comm->size;
-    for (int r = 0; r < P; r++) {
-        t->count[r] = t->load[OKTOPK_LOAD * (size_t)r + (size_t)i];
-        t->first[r + 1] = t->first[r] + t->count[r];
-    }
+    for (int r = 0; r < P; r++) t->first[r + 1] = t->first[r] + t->load[OKTOPK_LOAD * (size_t)r + (size_t)i];
     return t->first[P];
 }
 
@@ -130,8 +129,9 @@ static bool beyond_bound(const struct exchange *x, size_t k) {
     double most = 0, bound = 6.0 * (double)k * (P - 1) / P - oktopk_count_words(x);
     for (int r = 0; r < P; r++) {
         const uint32_t *load = t->load + OKTOPK_LOAD * (size_t)r;
+        uint64_t others = t->first[P] - (t->first[r + 1] - t->first[r]);
         double sent = 2.0 * load[OKTOPK_SENT] + 2.0 * (double)bag_gather_sent(t->first, P, r);
-        double received = 2.0 * load[OKTOPK_RECEIVED] + 2.0 * (double)(t->first[P] - t->count[r]);
+        double received = 2.0 * load[OKTOPK_RECEIVED] + 2.0 * (double)others;
         most = fmax(most, fmax(sent, received));
     }
     return k >= OKTOPK_WORTH * (size_t)P && most > bound;
@@ -151,12 +151,13 @@ static bool stale_regions(const struct oktopk *t, size_t k, int P) {
 
 /* -- the threshold ------------------------------------------------------------------------------------- */
 /* REUSE_GUARDED: the rung whose count is nearest to k, or a higher one that keeps the bound on words. Returns why none
- * serves, or 0. No threshold at all (key 0) cannot be led; an empty sum of something is of no use. */
-static unsigned choose(struct exchange *x, size_t k, const uint64_t *total, int *i) {
+ * serves, or 0. No threshold at all (key 0) cannot be led; one that nothing reaches is of no use where there is any
+ * entry. */
+static unsigned choose(struct exchange *x, size_t k, const uint64_t *total, bool any, int *i) {
     const struct oktopk *t = x->state;
     *i = track_nearest(total, k);
     uint64_t count = take_rung(x, *i);
-    if (total[0] == 0) return t->something ? EVALUATED_FEW : 0;
+    if (total[0] == 0) return any ? EVALUATED_FEW : 0;
     if (t->saved->track.key == 0) return 4 * count > 5 * (uint64_t)k ? EVALUATED_MANY : 0;
     if (2 * count > 3 * (uint64_t)k) return EVALUATED_MANY;
     while (count > k && beyond_bound(x, k)) {
@@ -173,36 +174,36 @@ static unsigned due(const struct oktopk *t, size_t k) {
     return track_serves_k(saved->k, k) ? 0 : EVALUATED_K;
 }
 
-/* Sets t->key, the counts at it, and what the next step begins with. */
-static void find_threshold(struct exchange *x, const struct sparse *reduced, size_t k) {
+void oktopk_cut(struct exchange *x, struct oktopk_step *s) {
     struct oktopk *t = x->state;
-    struct track *track = &t->saved->track;
+    struct oktopk_saved *saved = t->saved;
+    const bool literal = oktopk_literal(x);
     uint64_t total[TRACK_RUNGS];
     int i = TRACK_CENTRE;
-    unsigned reason = due(t, k);
-    t->evaluated = 0;
-    t->key = track->key;
-    if (reason) evaluate(x, reduced, k, reason);
-    gather_counts(x, reduced, total);
-    if (!reason && !oktopk_literal(x) && (reason = choose(x, k, total, &i))) {
-        evaluate(x, reduced, k, reason);
-        gather_counts(x, reduced, total);
-        t->extra += oktopk_count_words(x);
+
+    /* Lines 9-12. Guarded, the counts may show that the threshold does not serve. */
+    unsigned reason = due(t, s->k);
+    s->key = saved->track.key;
+    if (reason) evaluate(x, s, reason);
+    bool any = gather_counts(x, s, total);
+    if (!literal && !reason && (reason = choose(x, s->k, total, any, &i))) {
+        evaluate(x, s, reason);
+        gather_counts(x, s, total);
+        s->extra += oktopk_count_words(x);
         i = TRACK_CENTRE;
     }
     take_rung(x, i);
-    if (oktopk_literal(x)) track->key = t->key;
-    if (oktopk_literal(x) || t->evaluated) return;
-    t->key = track_rung(track, i);
-    if (total[0] > 0) track_took(track, i, total);
-}
+    if (!s->evaluated && !literal) s->key = track_rung(&saved->track, i);
 
-void oktopk_cut(struct exchange *x, struct sparse *reduced, size_t k) {
-    struct oktopk *t = x->state;
-    find_threshold(x, reduced, k);
-    t->saved->stale = !oktopk_literal(x) && stale_regions(t, k, x->setup.comm->size);
-    t->beyond = !oktopk_literal(x) && beyond_bound(x, k);
-    t->saved->uses++;
-    if (x->setup.selector->audit) audit(x, reduced, k);
-    candidates_filter(reduced, t->key);
+    /* What the next step begins with. */
+    if (literal)
+        saved->track.key = s->key;
+    else if (!s->evaluated && total[0] > 0)
+        track_took(&saved->track, i, total);
+    saved->uses++;
+    saved->stale = !literal && stale_regions(t, s->k, x->setup.comm->size);
+    s->beyond = !literal && beyond_bound(x, s->k);
+
+    if (x->setup.selector->audit) audit(x, s);
+    candidates_filter(s->reduced, s->key);
 }
