@@ -69,13 +69,11 @@ static bool run(struct selector *s, const float *grad, size_t k, struct sparse *
     return true;
 }
 
-static bool saved_part(struct selector *s, size_t part, void **memory, size_t *bytes) {
+static bool saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {
     struct by_slice *b = s->state;
     *memory = NULL;
     *bytes = 0;
-    if (part >= b->slices) return false;
-    selector_saved(b->part[part].selector, 0, memory, bytes);
-    return true;
+    return piece < b->slices && selector_saved(b->part[piece].selector, 0, memory, bytes);
 }
 
 static bool check(const struct selector *s, struct err *e) {
@@ -126,8 +124,7 @@ static struct selector_ops ops_by_slice(const struct selector_ops *row) {
     own.open = NULL; /* selector_open_slices alone opens it */
     own.run = run;
     own.close = close_all;
-    own.saved = NULL;
-    own.saved_part = saved_part;
+    own.saved = saved;
     own.check = check;
     return own;
 }

@@ -96,10 +96,12 @@ bool selector_run_top(struct selector *s, const float *grad, size_t k, struct sp
 }
 
 bool selector_saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {
-    if (s->ops->saved_part) return s->ops->saved_part(s, piece, memory, bytes);
-    *memory = NULL;
-    *bytes = 0;
-    if (piece == 0 && s->ops->saved) *memory = s->ops->saved(s, bytes);
+    return s->ops->saved ? s->ops->saved(s, piece, memory, bytes) : selector_saved_block(NULL, 0, piece, memory, bytes);
+}
+
+bool selector_saved_block(void *block, size_t size, size_t piece, void **memory, size_t *bytes) {
+    *memory = piece == 0 ? block : NULL;
+    *bytes = piece == 0 ? size : 0;
     return piece == 0;
 }
 

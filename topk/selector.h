@@ -77,11 +77,8 @@ struct selector_ops {
      * Returns false when acc holds a NaN or an infinity, the lowest such index in *bad. */
     bool (*run)(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad);
     void (*close)(struct selector *s);
-    /* What must survive a checkpoint, as plain memory that is written out and read back into the same place of a
-     * fresh selector; NULL: nothing. The bytes depend on ops, n and k_max alone. saved_part: where one block is not
-     * enough, else NULL; see selector_saved. */
-    void *(*saved)(struct selector *s, size_t *bytes);
-    bool (*saved_part)(struct selector *s, size_t part, void **memory, size_t *bytes);
+    /* selector_saved for this row; NULL: one empty piece. The bytes depend on ops, n and k_max alone. */
+    bool (*saved)(struct selector *s, size_t piece, void **memory, size_t *bytes);
     /* Checks a state that was read back: can a run of this selector have written it? (The file may come from
      * anybody.) If not: false, and a few words in *e that say what is wrong. NULL: nothing is saved. */
     bool (*check)(const struct selector *s, struct err *e);
@@ -101,9 +98,12 @@ bool selector_run(struct selector *s, const float *grad, size_t k, struct sparse
 /* The same, of more than k entries the k largest. keys: scratch, [s->room]. */
 bool selector_run_top(struct selector *s, const float *grad, size_t k, struct sparse *out, uint32_t *keys, size_t *bad);
 
-/* What a checkpoint must hold, as pieces numbered 0, 1, ...; a plain row has one. False: there is no piece of this
- * number. A piece may be empty (0 bytes). */
+/* What a checkpoint must hold, as pieces of plain memory numbered 0, 1, ...: written out, and read back into the same
+ * places of a fresh selector. A plain row has one. False: there is no piece of this number. A piece may be empty (0
+ * bytes). */
 bool selector_saved(struct selector *s, size_t piece, void **memory, size_t *bytes);
+/* A `saved` for rows whose state is one block of memory. */
+bool selector_saved_block(void *block, size_t size, size_t piece, void **memory, size_t *bytes);
 
 /* After its pieces were read back: could they be its own? False: what is wrong, as a few words, in *e. */
 bool selector_check(const struct selector *s, struct err *e);

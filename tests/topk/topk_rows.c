@@ -279,8 +279,10 @@ static void resume(const struct selector_ops *ops, size_t n, size_t k, uint64_t 
     c.store.ops->write(&c.store, 0, n, b.sum);
     if (ops->saved) {
         size_t from_bytes, to_bytes;
-        void *from = ops->saved(b.selector, &from_bytes), *to = ops->saved(c.selector, &to_bytes);
-        CHECK(from_bytes == to_bytes && from_bytes > 0, "%s: %zu and %zu bytes", ops->name, from_bytes, to_bytes);
+        void *from, *to;
+        CHECK(selector_saved(b.selector, 0, &from, &from_bytes) && selector_saved(c.selector, 0, &to, &to_bytes) &&
+                  from_bytes == to_bytes && from_bytes > 0,
+              "%s: %zu and %zu bytes", ops->name, from_bytes, to_bytes);
         memcpy(to, from, from_bytes);
     }
     for (uint64_t s = m; s < 2 * m; s++) {

@@ -52,10 +52,9 @@ static void dgc_close(struct selector *s) {
     mem_free(d);
 }
 
-static void *dgc_saved(struct selector *s, size_t *bytes) {
+static bool dgc_saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {
     struct dgc *d = s->state;
-    *bytes = sizeof d->step;
-    return &d->step;
+    return selector_saved_block(&d->step, sizeof d->step, piece, memory, bytes);
 }
 
 static bool dgc_check(const struct selector *s, struct err *e) {

@@ -57,10 +57,9 @@ static void mstopk_close(struct selector *s) {
     mem_free(x);
 }
 
-static void *mstopk_saved(struct selector *s, size_t *bytes) {
+static bool mstopk_saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {
     struct mstopk *x = s->state;
-    *bytes = sizeof x->step;
-    return &x->step;
+    return selector_saved_block(&x->step, sizeof x->step, piece, memory, bytes);
 }
 
 static bool mstopk_check(const struct selector *s, struct err *e) {

@@ -47,10 +47,9 @@ static void reuse_close(struct selector *s) {
     mem_free(r);
 }
 
-static void *reuse_saved(struct selector *s, size_t *bytes) {
+static bool reuse_saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {
     struct reuse *r = s->state;
-    *bytes = sizeof r->memory;
-    return &r->memory;
+    return selector_saved_block(&r->memory, sizeof r->memory, piece, memory, bytes);
 }
 
 static bool literal(const struct selector *s) {

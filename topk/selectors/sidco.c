@@ -63,10 +63,9 @@ static void sidco_close(struct selector *s) {
     mem_free(x);
 }
 
-static void *sidco_saved(struct selector *s, size_t *bytes) {
+static bool sidco_saved(struct selector *s, size_t piece, void **memory, size_t *bytes) {
     struct sidco *x = s->state;
-    *bytes = sizeof x->memory;
-    return &x->memory;
+    return selector_saved_block(&x->memory, sizeof x->memory, piece, memory, bytes);
 }
 
 /* A ratio count/k is at most n; each stage at least halves the entries, which bounds the number of stages. */
