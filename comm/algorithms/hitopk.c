@@ -59,7 +59,7 @@ struct hitopk {
 };
 
 static size_t share_of(const struct shards *s, size_t k, int j) {
-    size_t share = part_size(k, s->inside->size, j);
+    size_t share = front_part(k, s->inside->size, j);
     return share == 0 && s->each[j] > 0 ? 1 : share;
 }
 
@@ -254,7 +254,7 @@ static void hitopk_combine(struct exchange *x, const struct exchange_sum *sum, f
 static void hitopk_combine_cost(const struct cost_case *c, struct cost *cost) {
     int m = c->ranks_per_node;
     cost->node_alphas += ceil_log2(m);
-    cost->node_words += (double)part_size(c->n, m, 0) * (m - 1);
+    cost->node_words += (double)front_part(c->n, m, 0) * (m - 1);
 }
 
 static bool hitopk_saved(struct exchange *x, size_t piece, void **memory, size_t *bytes) {
@@ -274,7 +274,7 @@ static bool hitopk_check(const struct exchange *x, uint64_t *alike, struct err *
 /* With shards of up to ceil(n/m) entries, of which up to max(1, ceil(k/m)) are selected. */
 static void hitopk_cost(const struct cost_case *c, struct cost *cost) {
     int m = c->ranks_per_node, N = c->P / m;
-    double shard = (double)part_size(c->n, m, 0), k = (double)part_size(c->k, m, 0);
+    double shard = (double)front_part(c->n, m, 0), k = (double)front_part(c->k, m, 0);
     *cost = (struct cost){.alphas = ceil_log2(N),
                           .words = 2 * k * (N - 1),
                           .node_alphas = 3.0 * ceil_log2(m),

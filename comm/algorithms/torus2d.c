@@ -57,7 +57,7 @@ static bool torus2d_run(struct exchange *x, float *grad, size_t k, struct exchan
 /* The two halves, with shards of up to ceil(n/m) entries. */
 static void torus2d_cost(const struct cost_case *c, struct cost *cost) {
     int m = c->ranks_per_node, N = c->P / m;
-    double shard = (double)part_size(c->n, m, 0);
+    double shard = (double)front_part(c->n, m, 0);
     *cost = (struct cost){.alphas = 2.0 * ceil_log2(N),
                           .words = 2 * shard * (N - 1) / N,
                           .node_alphas = 2.0 * ceil_log2(m),

@@ -1,6 +1,11 @@
 /* gather_sum.h: what topka and gtopk-naive share: every rank's sparse vector to every rank, and their sum in rank
  * order, so that all ranks get the same bits.
  *
+ * Other rows gather sparse vectors in their own way, since their ranks learn the lengths in another way, and so other
+ * messages pass: Ok-Topk knows the entries from its counts (oktopk_gather.c), topkdsa and hitopk's last step send dense
+ * forms, which a length (topkdsa.c) or a flag beside it (shards.h) tells apart, and SparDL's lengths come with each
+ * round's message (spardl.c).
+ *
  *        struct gather_sum g;
  *        gather_sum_open(&g, x);
  *        gather_sum_run(&g, &local);        // g.sum = sum over ranks of local

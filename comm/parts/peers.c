@@ -54,6 +54,10 @@ uint64_t even_part(uint64_t total, int P, int at) {
     return even_cut(total, P, at + 1) - even_cut(total, P, at);
 }
 
+uint64_t front_part(uint64_t total, int P, int at) {
+    return total / (uint64_t)P + ((uint64_t)at < total % (uint64_t)P);
+}
+
 int rotate_to(int P, int rank, int step) {
     return (rank + step) % P;
 }

@@ -21,10 +21,17 @@ struct tree_step tree_reduce_step(int P, int rank, int round);
 /* The broadcast is the same tree backwards: round tree_rounds(P)-1 first, roles swapped. */
 struct tree_step tree_bcast_step(int P, int rank, int round);
 
-/* Where part `at` of 0..P-1 begins when `total` things are cut into P parts as even as can be; total for at = P. */
-uint64_t even_cut(uint64_t total, int P, int at);
-/* How long that part is. */
+/* Two ways to cut `total` things into P parts whose lengths differ by 1 at most; 10 things in 4 parts:
+ *
+ *        even_part    2 3 2 3        the longer parts are spread; part `at` begins at floor(total at / P)
+ *        front_part   3 3 2 2        the longer parts come first
+ *
+ * They stay two: with the other one, parts would begin elsewhere, so that results had other bits. In hitopk shares of k
+ * must fit into shards of n: for k <= n no front_part of k is longer than that of n, which even_part does not promise.
+ */
+uint64_t even_cut(uint64_t total, int P, int at); /* where even_part `at` begins; total for at = P */
 uint64_t even_part(uint64_t total, int P, int at);
+uint64_t front_part(uint64_t total, int P, int at);
 
 /* Rotation: in step 1..P-1 of a direct exchange a rank sends to rotate_to and receives from rotate_from, so that no
  * two ranks send to the same one. */

@@ -2,12 +2,8 @@
 #include "comm/parts/shards.h"
 
 #include "base/mem.h"
+#include "comm/parts/peers.h"
 #include "comm/parts/regions.h"
-
-size_t part_size(size_t total, int parts, int i) {
-    size_t count = (size_t)parts;
-    return total / count + ((size_t)i < total % count);
-}
 
 /* -- the grid ------------------------------------------------------------------------------------------------ */
 bool shards_serve(const struct comm *c, struct err *e) {
@@ -26,7 +22,7 @@ void shards_open(struct shards *s, struct comm *c, size_t n) {
     s->each = mem_alloc((size_t)m, sizeof *s->each, "sizes of shards");
     s->bytes = mem_alloc((size_t)m, sizeof *s->bytes, "sizes of shards");
     for (int j = 0; j < m; j++) {
-        s->each[j] = part_size(n, m, j);
+        s->each[j] = front_part(n, m, j);
         s->bytes[j] = s->each[j] * sizeof(float);
         if (j < s->inside->rank) s->from += s->each[j];
     }

@@ -18,10 +18,6 @@
 
 #include "comm/exchange.h"
 
-/* Size of part i when `total` is cut into `parts`: the first total % parts have one more. For k <= n no part of k is
- * larger than the same part of n. */
-size_t part_size(size_t total, int parts, int i);
-
 struct shards {
     struct comm *inside; /* the ranks of this node, by local rank; shard j is rank j's */
     struct comm *across; /* the ranks with this local rank, by node */

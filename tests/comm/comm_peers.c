@@ -219,6 +219,23 @@ static void a_bag_has_its_blocks(void **state) {
     }
 }
 
+/* The longer parts first, total things in all, and a smaller total has no longer part. */
+static void front_parts(void **state) {
+    (void)state;
+    for (int P = 1; P <= 9; P++) {
+        for (uint64_t total = 0; total <= 40; total++) {
+            uint64_t sum = 0;
+            for (int r = 0; r < P; r++) {
+                uint64_t part = front_part(total, P, r);
+                assert_true(r == 0 || part == front_part(total, P, r - 1) || part + 1 == front_part(total, P, r - 1));
+                assert_true(part <= front_part(total + 1, P, r));
+                sum += part;
+            }
+            assert_true(sum == total && front_part(total, P, 0) - front_part(total, P, P - 1) <= 1);
+        }
+    }
+}
+
 static void even_cuts(void **state) {
     (void)state;
     const uint64_t totals[] = {0, 1, 2, 3, 69, 70, 71, 1009, UINT32_MAX, UINT64_MAX};
@@ -293,6 +310,7 @@ int main(void) {
         cmocka_unit_test(broadcast_reaches_every_rank_once),
         cmocka_unit_test(outside_the_tree_is_idle),
         cmocka_unit_test(even_cuts),
+        cmocka_unit_test(front_parts),
         cmocka_unit_test(rotation),
         cmocka_unit_test(evening_out),
         cmocka_unit_test(what_is_uneven),
