@@ -57,7 +57,6 @@ static void set_to_none(const struct option_row *row, void *base) {
         *(double *)value = NAN;
         break;
     case OPTION_TEXT:
-    case OPTION_NAME:
         *(char *)value = '\0';
         break;
     case OPTION_WORD:
@@ -194,8 +193,6 @@ static bool find_choice(const struct option_row *row, const char *text, size_t l
 }
 
 static bool set_text(const struct option_row *row, const char *text, char *value, struct err *e) {
-    int number;
-    if (row->type == OPTION_NAME && !find_choice(row, text, strlen(text), &number, e)) return false;
     if (!is_text(row, text, e)) return false;
     strcpy(value, text);
     return true;
@@ -239,7 +236,6 @@ bool option_set(const struct option_row *row, void *base, const char *text, stru
     case OPTION_REAL:
         return set_number(row, text, value, e);
     case OPTION_TEXT:
-    case OPTION_NAME:
         return set_text(row, text, value, e);
     case OPTION_WORD:
         *(const char **)value = text;
@@ -399,7 +395,6 @@ void option_value(const struct option_row *row, const void *base, char text[OPTI
         if (row->infinite && isinf(*(const double *)value)) strcpy(text, row->infinite);
         break;
     case OPTION_TEXT:
-    case OPTION_NAME:
         strcpy(text, value);
         break;
     case OPTION_CHOICE:
@@ -421,7 +416,6 @@ bool option_has_value(const struct option_row *row, const void *base) {
     case OPTION_REAL:
         return !isnan(*(const double *)value);
     case OPTION_TEXT:
-    case OPTION_NAME:
         return *(const char *)value;
     default:
         return true;

@@ -32,7 +32,6 @@ enum option_type {
     OPTION_SIZE,    /* size_t; likewise 0 */
     OPTION_REAL,    /* double; likewise NaN */
     OPTION_TEXT,    /* char [OPTION_TEXT_MAX]; likewise "" */
-    OPTION_NAME,    /* the same, one of the row's choices */
     OPTION_WORD,    /* const char *: the word of the command line itself; without a default NULL */
     OPTION_CHOICE,  /* int: the number of one of the row's choices; without a default -1 */
     OPTION_NAMES,   /* struct option_names: several of them, or all */

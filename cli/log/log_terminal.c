@@ -33,11 +33,12 @@ static int open_terminal(void) {
 
 void log_terminal_open(struct run *r) {
     struct run_log *l = &r->log;
-    const char *how = r->options.progress, *patience = getenv("SPARSETRAIN_PATIENCE");
+    const int how = r->options.progress;
+    const char *patience = getenv("SPARSETRAIN_PATIENCE");
     l->terminal = r->comm->rank == 0 ? open_terminal() : -1;
     l->patience = patience ? atof(patience) : 3;
-    if (r->comm->rank == 0 && !r->options.quiet && strcmp(how, "none") != 0)
-        l->show = strcmp(how, "bar") == 0 || (strcmp(how, "auto") == 0 && l->terminal >= 0) ? SHOW_BAR : SHOW_LINES;
+    if (r->comm->rank == 0 && !r->options.quiet && how != PROGRESS_NONE)
+        l->show = how == PROGRESS_BAR || (how == PROGRESS_AUTO && l->terminal >= 0) ? SHOW_BAR : SHOW_LINES;
     progress_open(&l->bar, stdout, l->terminal);
 }
 

@@ -53,8 +53,8 @@ static void find_rows(struct run *r, struct rows *rows) {
 static void measure_local(struct run *r, const struct device_ops *device, struct auto_choice *a,
                           const struct rows *rows) {
     const struct selector_settings settings = {.period = (int)r->options.tau_prime,
-                                               .rule = reuse_rule_named(r->options.oktopk_thresholds),
-                                               .unadjusted = strcmp(r->options.gaussian_adjust, "off") == 0};
+                                               .rule = (enum reuse_rule)r->options.oktopk_thresholds,
+                                               .unadjusted = r->options.gaussian_adjust == 1};
     const struct local_request request = {
         .device = device, .n = a->n, .k = a->k, .settings = &settings, .selector = rows->selector};
     double begin = clock_now();
@@ -109,7 +109,7 @@ static double timed_step(struct run *r, const struct trial *t, size_t step) {
     double begin = clock_now();
     if (!exchange_run(&r->path.reducer.exchange, a->grad,
                       density_to_k(r->options.density, r->model.n - r->path.exempts), &sum))
-        die("--algo auto: %s found a number that is not finite", r->options.algo);
+        die("--algo auto: %s found a number that is not finite", options_exchange(&r->options)->name);
     if (r->options.local_update && r->path.sparse)
         exchange_combine(&r->path.reducer.exchange, &sum, a->grad);
     else
@@ -181,7 +181,7 @@ bool auto_choose(struct run *r, const struct device_ops *device, struct err *e) 
     struct auto_choice *a = r->job.choice = mem_zalloc(1, sizeof *a, "the choice of --algo auto");
     a->nodes = r->comm->nodes;
     a->ranks_per_node = step_ranks_per_node(r->comm);
-    if (options_given(&r->options, "wire")) TABLE_FIND(wires, r->options.wire, a->only);
+    if (options_given(&r->options, "wire")) a->only = wires[r->options.wire];
     bool good = choose(r, device, a, e);
     phases_reset(&r->phases);
     a->seconds = clock_now() - begin;

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "base/place.h"
-#include "base/table.h"
 #include "comm/exchange_options.h"
 
 static size_t number_of(const char *name) {
@@ -18,9 +17,19 @@ bool options_given(const struct options *o, const char *name) {
     return o->given[number_of(name)];
 }
 
+const char *options_choice(const struct options *o, const char *name) {
+    const struct option_row *row = &train_options.row[number_of(name)];
+    return option_choice(row, (size_t) * (const int *)((const char *)o + row->offset));
+}
+
 void options_default(struct options *o) {
     memset(o, 0, sizeof *o);
     option_defaults(&train_options, o);
+}
+
+void options_set(struct options *o, const char *name, const char *text) {
+    struct err e = {0};
+    if (!option_set(&train_options.row[number_of(name)], o, text, &e)) die("%s", e.text);
 }
 
 void options_give(struct options *o, const char *name) {
@@ -53,7 +62,7 @@ void options_ignored(const struct options *o, char *text, size_t size) {
 }
 
 bool options_auto(const struct options *o) {
-    return strcmp(o->algo, "auto") == 0;
+    return options_exchange(o) == NULL;
 }
 
 bool options_parse(struct options *o, int argc, char **argv, int first, struct err *e) {
@@ -107,26 +116,23 @@ void options_json(const struct options *o, struct json *j) {
     json_end(j);
 }
 
+/* auto has the number of the NULL that ends the table. */
 const struct exchange_ops *options_exchange(const struct options *o) {
-    const struct exchange_ops *found;
-    TABLE_FIND(exchanges, o->algo, found);
-    return found;
+    return exchanges[o->algo];
 }
 
 const struct selector_ops *options_selector(const struct options *o) {
-    const struct selector_ops *found;
-    TABLE_FIND(selectors, o->select, found);
-    return found;
+    return o->select < 0 ? NULL : selectors[o->select];
 }
 
 void options_setup(const struct options *o, struct exchange_setup *setup) {
     struct err e = {0};
-    TABLE_FIND(wires, o->wire, setup->wire);
-    setup->gtopk_residual = strcmp(o->gtopk_residual, "paper") == 0 ? GTOPK_PAPER : GTOPK_CONSERVE;
+    setup->wire = wires[o->wire];
+    setup->gtopk_residual = (enum gtopk_residual)o->gtopk_residual;
     setup->oktopk = (struct oktopk_setup){.period = (int)o->tau_prime,
                                           .balance_period = (int)o->tau,
                                           .bucket = (int)o->oktopk_bucket,
-                                          .thresholds = reuse_rule_named(o->oktopk_thresholds)};
+                                          .thresholds = (enum reuse_rule)o->oktopk_thresholds};
     if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
     setup->bucket_bytes = (size_t)o->overlap_bytes;
     setup->wants_sent = o->local_update || o->momentum_masking || o->log_slices > 0 || options_record_selected(o);
@@ -136,18 +142,12 @@ const char *precision_name(size_t i) {
     return net_precision_names[i];
 }
 
-enum precision options_precision(const struct options *o) {
-    enum precision precision;
-    if (!net_precision_parse(o->precision, &precision)) die("no precision %s", o->precision);
-    return precision;
-}
-
 bool options_clip_local(const struct options *o) {
-    return o->clip_norm > 0 && strcmp(o->clip_at, "local") == 0;
+    return o->clip_norm > 0 && o->clip_at == CLIP_LOCAL;
 }
 
 bool options_record_selected(const struct options *o) {
-    return o->record[0] && strcmp(o->record_what, "selected") == 0;
+    return o->record[0] && o->record_what == RECORD_SELECTED;
 }
 
 bool options_drift(const struct options *o) {
@@ -155,9 +155,7 @@ bool options_drift(const struct options *o) {
 }
 
 const struct model_ops *options_model(const struct options *o) {
-    const struct model_ops *found;
-    TABLE_FIND(models, o->model, found);
-    return found;
+    return models[o->model];
 }
 
 const struct dataset_ops *options_dataset(const char *data, const char **where) {

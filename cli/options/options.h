@@ -16,42 +16,54 @@
 #include "nets/net.h"
 #include "nets/optimisers/schedule.h"
 
-/* The values, in the order of the table. Text is kept as typed. */
+enum select_scope { SCOPE_GLOBAL, SCOPE_LAYER };
+enum overlap_how { OVERLAP_NONE, OVERLAP_LAYERS };
+enum clip_place { CLIP_UPDATE, CLIP_LOCAL };
+enum record_what { RECORD_GRADIENTS, RECORD_SELECTED };
+enum progress_how { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
+
+/* The values, in the order of the table. Text is kept as typed. A choice is its number: the row's in a folder's table,
+ * or that of an enum; -1: none. */
 struct options {
-    char algo[OPTION_TEXT_MAX], select[OPTION_TEXT_MAX], density_warmup[OPTION_TEXT_MAX],
-        gtopk_residual[OPTION_TEXT_MAX];
+    int algo, select; /* exchanges, and behind them auto; selectors */
+    char density_warmup[OPTION_TEXT_MAX];
+    int gtopk_residual; /* enum gtopk_residual */
     double density;
     int64_t dense_steps;
-    char select_scope[OPTION_TEXT_MAX], dense_slices[OPTION_TEXT_MAX];
-    char gaussian_adjust[OPTION_TEXT_MAX], wire[OPTION_TEXT_MAX], oktopk_off[OPTION_TEXT_MAX],
-        oktopk_thresholds[OPTION_TEXT_MAX], overlap[OPTION_TEXT_MAX];
+    int select_scope; /* enum select_scope */
+    char dense_slices[OPTION_TEXT_MAX];
+    int gaussian_adjust, wire, oktopk_thresholds, overlap; /* 0 on, 1 off; wires; enum reuse_rule, overlap_how */
+    char oktopk_off[OPTION_TEXT_MAX];
     int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
     bool local_update, momentum_correction, momentum_masking, fold_lr, wire_check;
-    char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
+    int model; /* models */
+    char data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
     int64_t hidden, bptt;
     double dropout;
     bool no_augment;
     double epochs, stop_at;
     int64_t steps, batch, accumulate;
     double lr, lr_warmup, momentum, weight_decay, beta1, beta2, epsilon, clip_norm;
-    char clip_at[OPTION_TEXT_MAX], lr_schedule[OPTION_TEXT_MAX], optimiser[OPTION_TEXT_MAX];
+    int clip_at, optimiser; /* enum clip_place, optimisers */
+    char lr_schedule[OPTION_TEXT_MAX];
     int64_t seed;
-    char device[OPTION_TEXT_MAX], precision[OPTION_TEXT_MAX];
+    int device, precision; /* see device_option.h; enum precision */
     int64_t threads;
     double timeout;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
     int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
-    char record[OPTION_TEXT_MAX], record_what[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
+    char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
+    int record_what; /* enum record_what */
     double eval_every;
     bool quiet, dry_run;
-    char progress[OPTION_TEXT_MAX];
+    int progress;                  /* enum progress_how */
     bool given[OPTION_ROWS_MAX];   /* by row: was it on the command line? */
     bool ignored[OPTION_ROWS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been
                                     */
     bool lenient;                  /* the algorithm was not asked for by name: see options_candidate */
 };
 
-/* Of `train` and `config`: the same rows (options_table.c), with texts where there are names (OPTION_NAME). */
+/* Of `train` and `config`: the same rows (options_table.c). */
 extern const struct option_table train_options, config_options;
 
 /* All values as their defaults; numbers without one are NaN or -1. */
@@ -75,6 +87,12 @@ bool options_auto(const struct options *o);
  * (exchange_apart): false, one line in *e. */
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
                        struct options *out, struct err *e);
+
+/* The name of what was chosen for an option: of one that has choices, and a value. */
+const char *options_choice(const struct options *o, const char *name);
+
+/* One value from its text, which must be one that it can have. */
+void options_set(struct options *o, const char *name, const char *text);
 
 /* That it counts as given; back to its default, as if not given; and that it counts as ignored. */
 void options_give(struct options *o, const char *name);
@@ -122,7 +140,7 @@ void options_help(FILE *stream);
 void options_help_of(const struct option_table *t, FILE *stream);
 void options_man(FILE *stream);
 
-/* The rows that the names stand for; options_resolve has checked that they exist. */
+/* The rows that were chosen. */
 const struct exchange_ops *options_exchange(const struct options *o);
 const struct selector_ops *options_selector(const struct options *o); /* NULL where the algorithm takes none */
 const struct model_ops *options_model(const struct options *o);
@@ -132,9 +150,6 @@ void options_setup(const struct options *o, struct exchange_setup *setup);
 
 /* For tables of options. */
 const char *precision_name(size_t i);
-
-/* --precision, which the table has checked. */
-enum precision options_precision(const struct options *o);
 
 /* --clip-at local: each rank's own gradient, before it is exchanged. */
 bool options_clip_local(const struct options *o);

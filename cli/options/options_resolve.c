@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "cli/options/options.h"
 #include "comm/exchange_options.h"
+#include "nets/optimisers/optimiser.h"
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(*names, name) != 0) names++;
@@ -58,15 +59,15 @@ static bool check_selector(struct options *o, const struct exchange_ops *x, stru
     char why[128];
     snprintf(why, sizeof why, "with --algo %s, which selects and sends in its own way", x->name);
     if (!only_where(o, x->selects, NAMES("select", "audit", "wire"), why, e)) return false;
-    if ((x->own_parts || !x->selects) && strcmp(o->select_scope, "layer") == 0)
+    if ((x->own_parts || !x->selects) && o->select_scope == SCOPE_LAYER)
         return err_set(
             e, "--select-scope layer cannot be combined with --algo %s, which selects in %s; use another algorithm",
             x->name, x->own_parts ? "parts of the gradient of its own" : "its own way");
-    if (x->selects && !o->select[0]) strcpy(o->select, x->default_select);
-    bool normal = x->selects && strcmp(o->select, "gaussian") == 0;
+    if (x->selects && o->select < 0) options_set(o, "select", x->default_select);
+    bool normal = x->selects && strcmp(options_selector(o)->name, "gaussian") == 0;
     if (!only_where(o, normal, NAMES("gaussian-adjust"), "without --select gaussian or --algo gaussiank", e))
         return false;
-    bool reuses = strcmp(o->algo, "oktopk") == 0 || (x->selects && strcmp(o->select, "reuse") == 0);
+    bool reuses = strcmp(x->name, "oktopk") == 0 || (x->selects && strcmp(options_selector(o)->name, "reuse") == 0);
     return only_where(o, reuses, NAMES("tau-prime", "oktopk-thresholds"), "without --select reuse or --algo oktopk", e);
 }
 
@@ -85,13 +86,13 @@ static bool check_exchange(struct options *o, struct err *e) {
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
              x->drifts ? "exchanges no gradients" : "overlaps by itself");
-    bool is_oktopk = strcmp(o->algo, "oktopk") == 0, layers = strcmp(o->overlap, "layers") == 0;
+    bool is_oktopk = strcmp(x->name, "oktopk") == 0, layers = o->overlap == OVERLAP_LAYERS;
     if (layers && (x->begin || x->drifts)) {
         if (!refuse_if_given(o, "overlap", why, e)) return false;
         layers = false;
     }
     return check_selector(o, x, e) &&
-           only_where(o, strcmp(o->algo, "gtopk") == 0, NAMES("gtopk-residual"), "without --algo gtopk", e) &&
+           only_where(o, strcmp(x->name, "gtopk") == 0, NAMES("gtopk-residual"), "without --algo gtopk", e) &&
            only_where(o, is_oktopk, NAMES("tau", "oktopk-bucket", "oktopk-off"), "without --algo oktopk", e) &&
            only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
            only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
@@ -121,19 +122,20 @@ static bool check_record(struct options *o, struct err *e) {
     if (!only_where(o, o->record[0], NAMES("record-every", "record-what"), "without --record", e)) return false;
     if (!options_record_selected(o)) return true;
     for (size_t i = 0; i < sizeof sends_all / sizeof *sends_all; i++)
-        if (strcmp(o->algo, sends_all[i]) == 0) return true;
+        if (strcmp(options_choice(o, "algo"), sends_all[i]) == 0) return true;
     return err_set(e,
                    "--record-what selected cannot be combined with --algo %s: it needs one that sends all that a rank "
                    "has selected: topka, topkdsa or gaussiank",
-                   o->algo);
+                   options_choice(o, "algo"));
 }
 
 static bool check_output(struct options *o, struct err *e) {
     if (!only_where(o, o->out[0] || o->resume[0], NAMES("checkpoint-every", "keep", "keep-every"), "without --out", e))
         return false;
     if (!check_record(o, e)) return false;
-    if (o->quiet && options_given(o, "progress") && strcmp(o->progress, "none") != 0)
-        return err_set(e, "--quiet and --progress %s contradict each other; give one of them", o->progress);
+    if (o->quiet && options_given(o, "progress") && o->progress != PROGRESS_NONE)
+        return err_set(e, "--quiet and --progress %s contradict each other; give one of them",
+                       options_choice(o, "progress"));
     return true;
 }
 
@@ -159,7 +161,7 @@ static void fill(double *value, double standard) {
 
 /* The settings with which its paper trains the model, where the user says nothing else. */
 static bool resolve_training(struct options *o, const struct model_reference *ref, struct err *e) {
-    const bool adam = strcmp(o->optimiser, "adam") == 0;
+    const bool adam = strcmp(optimisers[o->optimiser]->name, "adam") == 0;
     if (!only_where(o, !adam, NAMES("momentum"), "with --optimiser adam, which has --beta1", e) ||
         !only_where(o, adam, NAMES("beta1", "beta2", "epsilon"), "without --optimiser adam", e))
         return false;
@@ -177,7 +179,7 @@ static bool resolve_training(struct options *o, const struct model_reference *re
 static bool check_clip(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
     if (x->drifts && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e)) return false;
-    bool early = x->begin || strcmp(o->overlap, "layers") == 0;
+    bool early = x->begin || o->overlap == OVERLAP_LAYERS;
     if (early && options_clip_local(o))
         return err_set(e,
                        "--clip-at local needs the whole gradient before any of it is exchanged, but %s sends while "
@@ -192,7 +194,7 @@ static bool check_correction(struct options *o, struct err *e) {
     if (!only_where(o, o->momentum_correction, NAMES("momentum-masking"), "without --momentum-correction", e))
         return false;
     if (!o->momentum_correction) return true;
-    if (strcmp(o->optimiser, "sgd") != 0 || !(o->momentum > 0))
+    if (strcmp(optimisers[o->optimiser]->name, "sgd") != 0 || !(o->momentum > 0))
         return err_set(e,
                        "--momentum-correction moves the momentum of SGD before the exchange: it needs --optimiser sgd "
                        "with --momentum above 0");
@@ -268,15 +270,15 @@ bool options_resolve(struct options *o, struct err *e) {
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
                        struct options *out, struct err *e) {
     *out = *o;
-    strcpy(out->algo, x->name);
-    if (wire) strcpy(out->wire, wire->name);
+    options_set(out, "algo", x->name);
+    if (wire) options_set(out, "wire", wire->name);
     if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
     if (x->blind) return err_set(e, "%s does not send the largest entries", x->name);
     if (!x->conserves) return err_set(e, "%s loses gradient", x->name);
     out->lenient = true;
     bool good = options_resolve(out, e);
     out->lenient = false;
-    if (good && strcmp(out->gtopk_residual, "paper") == 0)
+    if (good && out->gtopk_residual == GTOPK_PAPER)
         return err_set(e, "with --gtopk-residual paper %s loses gradient", x->name);
     return good;
 }

@@ -25,11 +25,11 @@ static const char exchange_group[] = "Gradient exchange", model_group[] = "Model
                   training_group[] = "Training", machine_group[] = "Machine", output_group[] = "Output and checkpoints";
 
 static const struct option_row options[] = {
-    {"algo", "NAME", OPTION_NAME, "dense",
+    {"algo", "NAME", OPTION_CHOICE, "dense",
      "how gradients become one sum over the ranks; auto: the fastest on this network, for this model and density: "
      "predicted, tried at the start, and logged (docs/exchanges.md)",
      AT(RUN, exchange, algo), .choice = algo_name},
-    {"select", "NAME", OPTION_NAME, NULL, "which entries leave a rank (default: the algorithm's own)",
+    {"select", "NAME", OPTION_CHOICE, NULL, "which entries leave a rank (default: the algorithm's own)",
      AT(RUN, exchange, select), .choice = selector_name},
     {"density", "RHO", OPTION_REAL, NULL,
      "part of the gradient's entries that each rank selects: k = max(1, floor(RHO n)) (default: 0.001, lstm 0.005)",
@@ -39,9 +39,9 @@ static const struct option_row options[] = {
      "the "
      "first step down to --density after N (Aji et al. 2019: linear:1000); or none",
      AT(RUN, exchange, density_warmup)},
-    {"select-scope", "SCOPE", OPTION_NAME, "global",
+    {"select-scope", "SCOPE", OPTION_CHOICE, "global",
      "over what entries compete for k: the whole gradient, or each slice of it for its share of k",
-     AT(RUN, exchange, select_scope), .names = NAMES("global", "layer", NULL)},
+     AT(RUN, exchange, select_scope), .names = NAMES([SCOPE_GLOBAL] = "global", [SCOPE_LAYER] = "layer", NULL)},
     {"dense-slices", "LIST", OPTION_TEXT, "none",
      "slices that are exchanged whole beside the sparse rest: beginnings of parts of their names, as bias,bn; 1d (all "
      "of "
@@ -49,21 +49,21 @@ static const struct option_row options[] = {
      AT(RUN, exchange, dense_slices)},
     {"dense-steps", "N", OPTION_INTEGER, "0", "exchange the whole gradient in the first N steps (Ok-Topk: 512 for VGG)",
      AT(RUN, exchange, dense_steps), .min = 0, .max = HUGE_COUNT},
-    {"gtopk-residual", "RULE", OPTION_NAME, "conserve",
+    {"gtopk-residual", "RULE", OPTION_CHOICE, "conserve",
      "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
      "much",
      AT(RUN, exchange, gtopk_residual), .choice = residual_name},
-    {"wire", "FORMAT", OPTION_NAME, "coo32",
+    {"wire", "FORMAT", OPTION_CHOICE, "coo32",
      "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
      "given)",
      AT(RUN, exchange, wire), .choice = wire_name},
-    {"gaussian-adjust", "HOW", OPTION_NAME, "on",
+    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on",
      "selector gaussian: divide its threshold by 1.02 until more than 3k/4 entries pass it; off: as it is first found",
      AT(RUN, exchange, gaussian_adjust), .choice = adjust_name},
     {"tau-prime", "N", OPTION_INTEGER, "32",
      "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)",
      AT(RUN, exchange, tau_prime), .min = 1, .max = HUGE_STEPS},
-    {"oktopk-thresholds", "RULE", OPTION_NAME, "guarded",
+    {"oktopk-thresholds", "RULE", OPTION_CHOICE, "guarded",
      "selector reuse and oktopk, between two exact thresholds: guarded leads them by the counts, to k/2..3k/2; paper "
      "uses them as they are, whatever passes",
      AT(RUN, exchange, oktopk_thresholds), .choice = thresholds_name},
@@ -76,9 +76,9 @@ static const struct option_row options[] = {
     {"ranks-per-node", "M", OPTION_INTEGER, NULL,
      "hitopk, torus2d: take every M consecutive ranks for a node (default: the nodes there are)",
      AT(RUN, exchange, ranks_per_node), .min = 1, .max = 1e6},
-    {"overlap", "HOW", OPTION_NAME, "none",
+    {"overlap", "HOW", OPTION_CHOICE, "none",
      "layers: select and exchange group by group while backward goes on with earlier layers",
-     AT(RUN, exchange, overlap), .names = NAMES("none", "layers", NULL)},
+     AT(RUN, exchange, overlap), .names = NAMES([OVERLAP_NONE] = "none", [OVERLAP_LAYERS] = "layers", NULL)},
     {"overlap-bytes", "B", OPTION_INTEGER, "4194304",
      "gradient bytes of one group of --overlap layers (at least) and of one allreduce of dense-ovlp",
      AT(RUN, exchange, overlap_bytes), .min = 4, .max = HUGE_COUNT},
@@ -103,7 +103,7 @@ static const struct option_row options[] = {
      "average the parameters over the ranks every N steps (default: 500 with --local-update, 20 with fedavg)",
      AT(RUN, exchange, average_every), .min = 1, .max = HUGE_COUNT},
 
-    {"model", "NAME", OPTION_NAME, "resnet20", "the network", AT(RUN, model, model), .choice = model_name},
+    {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", AT(RUN, model, model), .choice = model_name},
     {"data", "NAME[:WHERE]", OPTION_TEXT, NULL,
      "the dataset; WHERE is its directory or archive (default: $SPARSETRAIN_DATA, else in a clone build/data, "
      "of an installed program ~/.local/share/sparsetrain), or the size "
@@ -141,8 +141,8 @@ static const struct option_row options[] = {
      "each rank's gradient of a step is the mean over N batches, or over N windows of its streams, one after the other "
      "(gTop-k's ResNet-50: 16 batches of 16)",
      AT(RUN, training, accumulate), .min = 1, .max = 65536},
-    {"optimiser", "NAME", OPTION_NAME, "sgd", "from the mean gradient to new parameters", AT(RUN, training, optimiser),
-     .choice = optimiser_name},
+    {"optimiser", "NAME", OPTION_CHOICE, "sgd", "from the mean gradient to new parameters",
+     AT(RUN, training, optimiser), .choice = optimiser_name},
     {"lr", "ETA", OPTION_REAL, NULL, "learning rate (default: 0.1, lstm 1; with adam 0.001)", AT(RUN, training, lr),
      .min = 0, .max = 1e6, .above_min = true},
     {"lr-schedule", "TEXT", OPTION_TEXT, NULL,
@@ -165,17 +165,17 @@ static const struct option_row options[] = {
     {"clip-norm", "G", OPTION_REAL, NULL,
      "scale gradients down to this Euclidean norm where they are longer; 0: never (default: 0, lstm 0.25)",
      AT(RUN, training, clip_norm), .min = 0, .max = 1e9},
-    {"clip-at", "PLACE", OPTION_NAME, "update",
+    {"clip-at", "PLACE", OPTION_CHOICE, "update",
      "what is clipped: update, the mean gradient after the exchange; local, each rank's own before it, to G sqrt(P) "
      "(DGC)",
-     AT(RUN, training, clip_at), .names = NAMES("update", "local", NULL)},
+     AT(RUN, training, clip_at), .names = NAMES([CLIP_UPDATE] = "update", [CLIP_LOCAL] = "local", NULL)},
     {"seed", "N", OPTION_INTEGER, "1",
      "of all that is random: initial parameters, order and augmentation of images, dropout, made-up data",
      AT(RUN, training, seed), .min = 0, .max = HUGE_COUNT},
 
-    {"device", "NAME", OPTION_NAME, "auto", "where the network runs; auto takes a GPU where one can be used",
+    {"device", "NAME", OPTION_CHOICE, "auto", "where the network runs; auto takes a GPU where one can be used",
      AT(RUN, machine, device), .choice = device_option_name},
-    {"precision", "NAME", OPTION_NAME, "f32",
+    {"precision", "NAME", OPTION_CHOICE, "f32",
      "in which a GPU computes activations and products (f32-winograd: a faster algorithm that rounds more; tf32: "
      "10-bit "
      "mantissas; parameters, gradients and sums stay f32)",
@@ -217,16 +217,20 @@ static const struct option_row options[] = {
      AT(KEPT, output, log_xi), .min = 0, .max = HUGE_COUNT},
     {"record", "FILE", OPTION_TEXT, NULL,
      "write the gradients of all ranks to FILE, for sparsetrain bench --pattern real:FILE", AT(LOCAL, output, record)},
-    {"record-what", "WHAT", OPTION_NAME, "gradients",
+    {"record-what", "WHAT", OPTION_CHOICE, "gradients",
      "what --record writes: whole gradients, or the entries that every rank selected (topka, topkdsa, gaussiank), for "
      "sparsetrain fit and bench --pattern selected:FILE",
-     AT(KEPT, output, record_what), .names = NAMES("gradients", "selected", NULL)},
+     AT(KEPT, output, record_what),
+     .names = NAMES([RECORD_GRADIENTS] = "gradients", [RECORD_SELECTED] = "selected", NULL)},
     {"record-every", "N", OPTION_INTEGER, "1", "of every N-th step", AT(KEPT, output, record_every), .min = 1,
      .max = HUGE_COUNT},
     {"trace", "FILE", OPTION_TEXT, NULL,
      "write a Chrome trace (chrome://tracing, Perfetto) of the phases of every rank to FILE", AT(LOCAL, output, trace)},
-    {"progress", "HOW", OPTION_NAME, "auto", "a bar on a terminal, lines elsewhere, or none",
-     AT(LOCAL, output, progress), .names = NAMES("auto", "bar", "lines", "none", NULL)},
+    {"progress", "HOW", OPTION_CHOICE, "auto", "a bar on a terminal, lines elsewhere, or none",
+     AT(LOCAL, output, progress),
+     .names =
+         NAMES([PROGRESS_AUTO] = "auto", [PROGRESS_BAR] = "bar", [PROGRESS_LINES] = "lines", [PROGRESS_NONE] = "none",
+               NULL)},
     {"dry-run", NULL, OPTION_FLAG, NULL,
      "check everything, say what would run and what it takes (traffic, memory, disk), and end without training or "
      "writing",

@@ -149,10 +149,8 @@ static struct cost allreduce_cost(const struct run *r, size_t n) {
 
 /* Of a step at this density, entries of dense slices included. */
 static void step_text(const struct run *r, double density, char text[96]) {
-    const struct wire_ops *wire;
-    TABLE_FIND(wires, r->options.wire, wire);
-    struct cost cost =
-        step_cost(r, options_exchange(&r->options), wire, density_to_k(density, r->model.n - r->path.exempts));
+    struct cost cost = step_cost(r, options_exchange(&r->options), wires[r->options.wire],
+                                 density_to_k(density, r->model.n - r->path.exempts));
     const struct cost beside = allreduce_cost(r, r->path.exempts);
     if (r->path.exempts) cost.words += beside.words, cost.alphas += beside.alphas;
     cost_text(&cost, text);

@@ -29,9 +29,10 @@ static const struct option_row options[] = {
     {"batch", "B", OPTION_INTEGER, NULL,
      "images, or streams of text, on each rank (default: the run's; of a text as many streams in all)", AT(batch),
      .min = 1, .max = 65536},
-    {"device", "NAME", OPTION_NAME, NULL, "auto, cpu or cuda (default: as the run was started)", AT(device),
+    {"device", "NAME", OPTION_CHOICE, NULL, "auto, cpu or cuda (default: as the run was started)", AT(device),
      .choice = device_option_name},
-    {"precision", "NAME", OPTION_NAME, NULL, "of a GPU (default: the run's)", AT(precision), .choice = precision_name},
+    {"precision", "NAME", OPTION_CHOICE, NULL, "of a GPU (default: the run's)", AT(precision),
+     .choice = precision_name},
     {"threads", "N", OPTION_INTEGER, NULL, "of the CPU backend on each rank (default: the run's)", AT(threads),
      .min = 1, .max = 1024},
     {"timeout", "S", OPTION_REAL, "300", WATCHING_HELP, AT(timeout), .max = 1e9},
@@ -117,8 +118,8 @@ static bool open(struct run *r, struct checkpoint_model *m, const struct request
 
 static void print_text(const struct run *r, const struct checkpoint_model *m, const struct scores *s) {
     const struct dataset *d = &r->data.set;
-    printf("sparsetrain: %s after step %zu, from %s, on %s; %d rank%s\n", r->options.model, r->step, m->at.path,
-           r->model.net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
+    printf("sparsetrain: %s after step %zu, from %s, on %s; %d rank%s\n", options_model(&r->options)->name, r->step,
+           m->at.path, r->model.net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
     if (r->data.text) {
         printf("  data                %s: %zu validation and %zu test words, in %zu streams\n", d->ops->name,
                d->valid_text.count, d->test_text.count, r->data.streams);
@@ -140,7 +141,7 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     json_string(&j, "checkpoint", m->at.path);
     json_string(&j, "run", id);
     json_integer(&j, "step", (int64_t)r->step);
-    json_string(&j, "model", r->options.model);
+    json_string(&j, "model", options_model(&r->options)->name);
     json_string(&j, "data", r->options.data);
     json_boolean(&j, "same_data", r->data.checksum == m->position.data_checksum);
     json_integer(&j, "ranks", r->comm->size);

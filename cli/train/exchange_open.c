@@ -40,7 +40,7 @@ static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
     setup->select = options_selector(o);
     setup->select_settings = (struct selector_settings){.period = (int)o->tau_prime,
                                                         .rule = setup->exchange.oktopk.thresholds,
-                                                        .unadjusted = strcmp(o->gaussian_adjust, "off") == 0,
+                                                        .unadjusted = o->gaussian_adjust == 1,
                                                         .seed = (uint64_t)o->seed};
     setup->exchange.k_max = density_to_k(density_largest(&r->path.density), r->model.n - r->path.exempts);
     setup->exchange.exempt = r->path.exempt;
@@ -51,7 +51,7 @@ static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
 
 static void open_reducer(struct run *r, struct reducer_setup *setup) {
     struct selector_slice *slice = NULL;
-    if (r->path.sparse && strcmp(r->options.select_scope, "layer") == 0)
+    if (r->path.sparse && r->options.select_scope == SCOPE_LAYER)
         setup->slice = slice = slices_that_select(r, &setup->slices);
     reducer_open(&r->path.reducer, setup);
     mem_free(slice);
@@ -70,7 +70,7 @@ static void open_dense_start(struct run *r, const struct device_ops *device) {
 bool run_cut_gradient(struct run *r, struct err *e) {
     if (!exempt_parse(r->options.dense_slices, &r->model.net->arena, &r->path.exempt, &r->path.exempts, e))
         return false;
-    if (strcmp(r->options.overlap, "layers") == 0) make_groups(r);
+    if (r->options.overlap == OVERLAP_LAYERS) make_groups(r);
     return true;
 }
 

@@ -19,7 +19,7 @@ bool observers_open_file(struct run *r, struct err *e) {
     }
     const struct record_selection selection = {density_to_k(o->density, r->model.n - r->path.exempts), o->density};
     const struct record_about about = {.n = r->model.n,
-                                       .model = o->model,
+                                       .model = options_model(o)->name,
                                        .data = o->data,
                                        .batch = (size_t)(o->batch * o->accumulate),
                                        .slice = slice,

@@ -24,7 +24,7 @@ void human_bytes(char *text, size_t size, double bytes) {
 
 static void say_device(struct run *r, const struct device_ops *device) {
     char *text = device_option_text(device);
-    log_say(r, "  device    %s; %s%s", text, r->options.precision,
+    log_say(r, "  device    %s; %s%s", text, options_choice(&r->options, "precision"),
             r->comm->device_pointers ? "; MPI takes its pointers" : "");
     mem_free(text);
 }
@@ -46,8 +46,9 @@ static void say_data(struct run *r) {
 
 /* "momentum 0.9 before the exchange, masked", or adam's own settings. */
 static void method_text(const struct options *o, char *text, size_t size) {
-    if (strcmp(o->optimiser, "sgd") != 0)
-        snprintf(text, size, "%.20s (%g, %g, %g)", o->optimiser, o->beta1, o->beta2, o->epsilon);
+    const char *name = optimisers[o->optimiser]->name;
+    if (strcmp(name, "sgd") != 0)
+        snprintf(text, size, "%.20s (%g, %g, %g)", name, o->beta1, o->beta2, o->epsilon);
     else
         snprintf(text, size, "momentum %g%s%s", o->momentum, o->momentum_correction ? " before the exchange" : "",
                  o->momentum_masking ? ", masked" : "");
@@ -82,7 +83,8 @@ static void length_text(const struct run *r, char *text, size_t size) {
 static void say_ignored(struct run *r) {
     char names[OPTION_TEXT_MAX];
     options_ignored(&r->options, names, sizeof names);
-    if (names[0]) log_say(r, "  ignored   %s, without effect with --algo %s", names, r->options.algo);
+    if (names[0])
+        log_say(r, "  ignored   %s, without effect with --algo %s", names, options_exchange(&r->options)->name);
 }
 
 /* Where the steps lie that are to come, the first `skipped` of the run aside. */
@@ -134,11 +136,12 @@ static void say_alone(struct run *r) {
 static void say_exchange(struct run *r) {
     const struct options *o = &r->options;
     char exchange[512];
-    size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", o->algo);
+    size_t used = (size_t)snprintf(exchange, sizeof exchange, "%.40s", options_exchange(o)->name);
     if (r->path.sparse)
-        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
-                                 r->path.reducer.selector ? o->select : "its own", o->wire);
-    if (strcmp(o->select_scope, "layer") == 0)
+        used +=
+            (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
+                             r->path.reducer.selector ? options_selector(o)->name : "its own", wires[o->wire]->name);
+    if (o->select_scope == SCOPE_LAYER)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", slice by slice");
     if (r->path.exempts)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", %zu entries dense", r->path.exempts);
@@ -167,8 +170,9 @@ void report_complete(struct run *r) {
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
     const struct device_ops *device = r->model.net->setup.device;
-    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", o->model, r->model.n, device->label(),
-            r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes, r->comm->nodes > 1 ? "s" : "");
+    log_say(r, "sparsetrain: %s, %zu parameters, on %s; %d rank%s on %d node%s", options_model(o)->name, r->model.n,
+            device->label(), r->comm->size, r->comm->size > 1 ? "s" : "", r->comm->nodes,
+            r->comm->nodes > 1 ? "s" : "");
     if (!device_is_host(device)) say_device(r, device);
     say_data(r);
     say_choice(r);

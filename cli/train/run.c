@@ -210,7 +210,7 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
                                     .threads = (int)o->threads,
                                     .seed = (uint64_t)o->seed,
                                     .device = device,
-                                    .precision = options_precision(o),
+                                    .precision = (enum precision)o->precision,
                                     .sequence = r->data.text ? (int)o->bptt : 0,
                                     .hidden = r->data.text ? (int)o->hidden : 0,
                                     .dropout = r->data.text ? o->dropout : 0,
@@ -227,15 +227,13 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
 
 static void open_optimiser(struct run *r) {
     const struct options *o = &r->options;
-    const struct optimiser_ops *ops;
-    TABLE_FIND(optimisers, o->optimiser, ops);
     const struct optimiser_setup opt = {.momentum = o->momentum,
                                         .gradient_has_momentum = o->momentum_correction,
                                         .weight_decay = o->weight_decay,
                                         .beta1 = o->beta1,
                                         .beta2 = o->beta2,
                                         .epsilon = o->epsilon};
-    optimiser_open(&r->model.optimiser, ops, &r->model.net->arena, &opt);
+    optimiser_open(&r->model.optimiser, optimisers[o->optimiser], &r->model.net->arena, &opt);
 }
 
 static bool open_exchange(struct run *r, const struct device_ops *device, struct err *e) {
@@ -371,7 +369,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     const struct device_ops *device;
     if (!open_plan(r, from, e)) return false;
     if (r->job.complete) return true;
-    if (!device_option_job("", r->options.device, DEVICE_TRAINS, r->comm, &device, e)) return false;
+    if (!device_option_job("", options_choice(&r->options, "device"), DEVICE_TRAINS, r->comm, &device, e)) return false;
     if (!open_net(r, device, from, e)) return false;
     open_optimiser(r);
     open_exchange(r, device, e);
@@ -407,7 +405,7 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
     if (!open_data(r, of, e)) return false;
     if (r->data.text) check_texts(r, e);
     return !comm_agree(r->comm, e) &&
-           device_option_job("evaluate: ", r->options.device, DEVICE_TRAINS, r->comm, &device, e) &&
+           device_option_job("evaluate: ", options_choice(&r->options, "device"), DEVICE_TRAINS, r->comm, &device, e) &&
            open_net(r, device, of, e);
 }
 

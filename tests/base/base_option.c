@@ -17,7 +17,7 @@ struct request {
     int small, choice, unset;
     size_t size;
     double real;
-    char text[OPTION_TEXT_MAX], name[OPTION_TEXT_MAX];
+    char text[OPTION_TEXT_MAX];
     const char *word, *operand;
     struct option_names names;
     struct option_numbers numbers, shares;
@@ -45,7 +45,6 @@ static const struct option_row rows[] = {
     {"size", "N", OPTION_SIZE, "20", "", AT(size), .max = 4294967295.0},
     {"real", "X", OPTION_REAL, NULL, "", AT(real), .max = 1, .above_min = true, .infinite = "never"},
     {"text", "T", OPTION_TEXT, "as it is", "", AT(text)},
-    {"name", "T", OPTION_NAME, "red", "", AT(name), .choice = colour},
     {"word", "W", OPTION_WORD, NULL, "", AT(word)},
     {"names", "LIST", OPTION_NAMES, "all", "", AT(names), .choice = colour},
     {"numbers", "LIST", OPTION_NUMBERS, "5,6", "", AT(numbers), .min = 1, .max = 4294967295.0, .whole = true,
@@ -87,7 +86,6 @@ static void defaults(void **state) {
     assert_true(!r.flag && r.integer == 7 && r.none == -1 && r.small == 3 && r.choice == 1 && r.unset == -1);
     assert_true(r.size == 20 && isnan(r.real) && !r.word && r.other == 'x');
     assert_string_equal(r.text, "as it is");
-    assert_string_equal(r.name, "red");
     assert_true(r.names.all && r.names.count == 3 && r.numbers.count == 2 && r.numbers.x[1] == 6);
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].type != OPTION_WORD)
@@ -129,7 +127,6 @@ static void mistakes_get_one_line(void **state) {
     REFUSES("wants a number", "--real", "nan");
     REFUSES("--choice has no \"pink\"; there are: red, green, blue", "--choice", "pink");
     REFUSES("--unset has no \"o\"; there are: on, off", "--unset=o");
-    REFUSES("--name has no \"pink\"; there are: red, green, blue", "--name", "pink");
     REFUSES("--names has no \"pin\"; there are: red, green, blue", "--names", "red,pin,blue");
     REFUSES("--names has no \"\"", "--names", "red,");
     REFUSES("--text: the text contains a line break", "--text", "a\nb");

@@ -69,8 +69,8 @@ static void open_run(struct run *r, struct selector *selector) {
     TABLE_FIND(exchanges, "dense-ovlp", r->path.reducer.exchange.ops);
     r->path.reducer.selector = selector;
     r->options.clip_norm = 1;
-    strcpy(r->options.select, "reuse");
-    strcpy(r->options.algo, "oktopk");
+    options_set(&r->options, "select", "reuse");
+    options_set(&r->options, "algo", "oktopk");
     r->model.n = 1000;
 }
 
