@@ -62,6 +62,9 @@ static void set_to_none(const struct option_row *row, void *base) {
     case OPTION_WORD:
         *(const char **)value = NULL;
         break;
+    case OPTION_SET:
+        *(unsigned *)value = 0;
+        break;
     case OPTION_NAMES:
         ((struct option_names *)value)->count = 0;
         break;
@@ -178,6 +181,9 @@ static bool is_text(const struct option_row *row, const char *text, struct err *
 static bool no_such_name(const struct option_row *row, const char *text, size_t length, struct err *e) {
     char names[OPTION_TEXT_MAX];
     option_choices(row, names, sizeof names);
+    if (row->type == OPTION_SET)
+        return err_set(e, "--%s has no \"%.*s\"; it takes none, or some of %s with commas between them", row->name,
+                       (int)(length < 100 ? length : 100), text, names);
     return err_set(e, "--%s has no \"%.*s\"; there are: %s", row->name, (int)(length < 100 ? length : 100), text,
                    names);
 }
@@ -196,6 +202,20 @@ static bool set_text(const struct option_row *row, const char *text, char *value
     if (!is_text(row, text, e)) return false;
     strcpy(value, text);
     return true;
+}
+
+/* Some of the choices, with commas between them, or none. */
+static bool set_some(const struct option_row *row, const char *text, unsigned *some, struct err *e) {
+    *some = 0;
+    if (strcmp(text, "none") == 0) return true;
+    for (const char *here = text;; here++) {
+        size_t length = strcspn(here, ",");
+        int number = 0;
+        if (!find_choice(row, here, length, &number, e)) return false;
+        *some |= 1u << number;
+        here += length;
+        if (!*here) return true;
+    }
 }
 
 static bool set_names(const struct option_row *row, const char *text, struct option_names *names, struct err *e) {
@@ -242,6 +262,8 @@ bool option_set(const struct option_row *row, void *base, const char *text, stru
         return *text || err_set(e, "--%s wants a value, not an empty text", row->name);
     case OPTION_CHOICE:
         return find_choice(row, text, strlen(text), value, e);
+    case OPTION_SET:
+        return set_some(row, text, value, e);
     case OPTION_NAMES:
         return set_names(row, text, value, e);
     case OPTION_NUMBERS:
@@ -375,6 +397,14 @@ bool option_help_wanted(int argc, char **argv) {
 }
 
 /* -- values as text ------------------------------------------------------------------------------------------------ */
+static void some_text(const struct option_row *row, unsigned some, char text[OPTION_TEXT_MAX]) {
+    strcpy(text, some ? "" : "none");
+    for (size_t i = 0; some >> i; i++)
+        if (some >> i & 1)
+            snprintf(text + strlen(text), OPTION_TEXT_MAX - strlen(text), "%s%s", *text ? "," : "",
+                     option_choice(row, i));
+}
+
 void option_value(const struct option_row *row, const void *base, char text[OPTION_TEXT_MAX]) {
     const void *value = const_at(row, base);
     switch (row->type) {
@@ -400,6 +430,9 @@ void option_value(const struct option_row *row, const void *base, char text[OPTI
     case OPTION_CHOICE:
         snprintf(text, OPTION_TEXT_MAX, "%s", option_choice(row, (size_t) * (const int *)value));
         break;
+    case OPTION_SET:
+        some_text(row, *(const unsigned *)value, text);
+        break;
     default:
         die("no text of --%s", row->name);
     }
@@ -419,5 +452,52 @@ bool option_has_value(const struct option_row *row, const void *base) {
         return *(const char *)value;
     default:
         return true;
+    }
+}
+
+/* -- options of parts ---------------------------------------------------------------------------------------------- */
+static size_t size_of(const struct option_row *row) {
+    static const size_t size[] = {[OPTION_FLAG] = sizeof(bool),
+                                  [OPTION_INTEGER] = sizeof(int64_t),
+                                  [OPTION_INT] = sizeof(int),
+                                  [OPTION_SIZE] = sizeof(size_t),
+                                  [OPTION_REAL] = sizeof(double),
+                                  [OPTION_TEXT] = OPTION_TEXT_MAX,
+                                  [OPTION_WORD] = sizeof(const char *),
+                                  [OPTION_CHOICE] = sizeof(int),
+                                  [OPTION_SET] = sizeof(unsigned),
+                                  [OPTION_NAMES] = sizeof(struct option_names),
+                                  [OPTION_NUMBERS] = sizeof(struct option_numbers),
+                                  [OPTION_OTHER] = 0};
+    if (size[row->type] == 0) die("--%s: nobody knows how large its value is", row->name);
+    return size[row->type];
+}
+
+static const struct option_row *named(const struct option_row *row, size_t rows, const char *name) {
+    return option_find(&(struct option_table){.row = row, .rows = rows}, name, strlen(name));
+}
+
+bool option_declares(const struct option_part *part, const char *name) {
+    return named(part->row, part->rows, name) != NULL;
+}
+
+size_t option_gather(struct option_row *to, size_t count, const struct option_part *part, size_t *at) {
+    for (size_t i = 0; i < part->rows; i++) {
+        if (named(to, count, part->row[i].name)) continue;
+        if (count == OPTION_ROWS_MAX) die("--%s is an option too many: OPTION_ROWS_MAX", part->row[i].name);
+        to[count] = part->row[i];
+        to[count++].offset = *at;
+        *at += (size_of(&part->row[i]) + 7) / 8 * 8;
+    }
+    return count;
+}
+
+void option_take(const struct option_part *part, void *to, const struct option_values *from) {
+    for (size_t i = 0; i < part->rows; i++) {
+        const struct option_row *row = &part->row[i], *given = named(from->row, from->rows, row->name);
+        if (given)
+            memcpy(at(row, to), const_at(given, from->base), size_of(row));
+        else
+            option_default(row, to);
     }
 }

@@ -34,6 +34,7 @@ enum option_type {
     OPTION_TEXT,    /* char [OPTION_TEXT_MAX]; likewise "" */
     OPTION_WORD,    /* const char *: the word of the command line itself; without a default NULL */
     OPTION_CHOICE,  /* int: the number of one of the row's choices; without a default -1 */
+    OPTION_SET,     /* unsigned: some of them, the i-th as bit i, or none; without a default none */
     OPTION_NAMES,   /* struct option_names: several of them, or all */
     OPTION_NUMBERS, /* struct option_numbers */
     OPTION_OTHER    /* whatever the row's `set` makes of the text */
@@ -103,6 +104,38 @@ struct option_table {
     const char *about;   /* what it does, in paragraphs: before the options in its --help ... */
     const char *more;    /* ... and behind them; NULL: nothing */
 };
+
+/* -- options of parts --
+ * A row of another table, an algorithm's say, declares in its own file what it alone reads, its values in a struct of
+ * its own. A verb's table gathers such rows, from which each part takes its values by name when it is opened:
+ *
+ *        struct use { int tau; };
+ *        static const struct option_row rows[] = {{"tau", "N", OPTION_INT, "64", ..., OPTION_AT(struct use, tau)}};
+ *        const struct exchange_ops exchange_oktopk = {.options = OPTION_PART(rows), ...};
+ *        ... option_take(&ops->options, &use, &setup->options);
+ *
+ * Parts may declare one of the same name, type and default: it is one option, and all of them read it. */
+struct option_part {
+    const struct option_row *row;
+    size_t rows;
+};
+#define OPTION_PART(table)                                                                                             \
+    { (table), sizeof(table) / sizeof *(table) }
+
+/* Values of whatever rows, in the struct at base; all zero: there are none. */
+struct option_values {
+    const struct option_row *row;
+    size_t rows;
+    const void *base;
+};
+
+/* Behind to[0..count-1], of [OPTION_ROWS_MAX], copies of those rows whose name `to` lacks, whose values then lie at *at
+ * and on, which moves behind them. Returns how many there are now. */
+size_t option_gather(struct option_row *to, size_t count, const struct option_part *part, size_t *at);
+
+/* The part's struct `to`: each value the one of its name in `from`, or its default. */
+void option_take(const struct option_part *part, void *to, const struct option_values *from);
+bool option_declares(const struct option_part *part, const char *name);
 
 /* The row of this name, so many characters, or NULL. */
 const struct option_row *option_find(const struct option_table *t, const char *name, size_t length);

@@ -20,6 +20,10 @@ const char *exchange_name(size_t i) {
     return row ? row->name : NULL;
 }
 
+bool exchange_conserves(const struct exchange_ops *ops, const struct option_values *options) {
+    return ops->conserves && !(ops->loses && ops->loses(options));
+}
+
 const char *exchange_apart(const struct exchange_ops *ops) {
     return ops->drifts ? "replicas drift" : ops->blind ? "not the largest entries" : NULL;
 }

@@ -31,24 +31,6 @@
 #include "comm/wire/wire.h"
 #include "topk/selector.h"
 
-/* What gtopk keeps in the residual (--gtopk-residual). */
-enum gtopk_residual {
-    GTOPK_CONSERVE, /* the merging rank keeps what it drops */
-    GTOPK_PAPER     /* as published (Algorithm 4): loses mass for P >= 3 */
-};
-
-/* Zero: the paper's values, in parentheses. The flags leave out a technique each (Figure 7 of the paper). */
-struct oktopk_setup {
-    int period;                 /* tau': steps between exact thresholds (32) */
-    int balance_period;         /* tau: steps between new region boundaries (64) */
-    int bucket;                 /* receives in flight at once in split and reduce (4) */
-    enum reuse_rule thresholds; /* the global threshold between exact ones; the selector has the local one's rule */
-    bool even_regions;          /* regions of n/P each, not cut at the selected indices */
-    bool same_destination;      /* no rotation: every rank sends to 0, 1, 2, ... */
-    bool no_overlap;            /* no buckets: each message is summed before the next one is received */
-    bool direct_gather;         /* no evening out before the all-gather */
-};
-
 struct exchange_setup {
     struct comm *comm;
     struct store *store;       /* the residual. Rows without `sparse`: a bare store of the gradient's device, or NULL */
@@ -56,13 +38,12 @@ struct exchange_setup {
                                 * not for rows with `own_parts` */
     size_t n;                  /* gradient length */
     size_t k_max;              /* largest k of any step */
-    enum gtopk_residual gtopk_residual;
-    const struct wire_ops *wire; /* NULL: coo32 */
-    struct oktopk_setup oktopk;
-    size_t bucket_bytes;    /* dense-ovlp: bytes of one allreduce; 0: 4 MiB */
-    const size_t *group;    /* exchange_open_layers: [groups], first entry of each group, ascending from 0 */
-    size_t groups;          /* 0: one group */
-    const uint32_t *exempt; /* [exempts], strictly increasing; rows with `sparse` only; copied. See exempt.h */
+    struct option_values options; /* the row takes its own from them in `open`; all zero: the defaults */
+    const struct wire_ops *wire;  /* NULL: coo32 */
+    size_t bucket_bytes;          /* dense-ovlp: bytes of one allreduce; 0: 4 MiB */
+    const size_t *group;          /* exchange_open_layers: [groups], first entry of each group, ascending from 0 */
+    size_t groups;                /* 0: one group */
+    const uint32_t *exempt;       /* [exempts], strictly increasing; rows with `sparse` only; copied. See exempt.h */
     size_t exempts;
     bool wants_sent;              /* fill in sum.sent and sum.delivered. If set at open, it may change between steps */
     struct phases *phases;        /* time of the calling thread; may be NULL */
@@ -97,18 +78,23 @@ struct exchange_ops {
     const char *summary;        /* one line for --help and `sparsetrain list` */
     const char *paper;          /* citation */
     const char *default_select; /* the paper's selector; NULL: none */
+    struct option_part options; /* what it alone reads */
     bool sparse;                /* has residuals: uses the store */
     bool selects;               /* uses the selector, which --select names */
-    bool conserves;             /* the equation above holds (for gtopk with GTOPK_CONSERVE) */
+    bool conserves;             /* the equation above holds, but for what `loses` says */
     bool drifts;                /* u is this rank's own gradient; replicas differ between averages (fedavg) */
     bool own_parts;             /* selects in parts of its own, so it takes no selector by slices */
     bool by_node;               /* depends on the nodes of struct comm */
     bool sends_all;             /* sends everything that the selector returns, even more than k */
+    bool keeps_k;               /* with sends_all: u is the k largest of the sum of all that, and no more */
+    bool evaluates;             /* a global threshold serves several steps: sum.evaluated, sum.threshold */
     bool blind;                 /* what it sends does not go by magnitude: random entries, say */
     bool ours;                  /* published nowhere in this form */
     const char *moves_as;       /* row that sends the same messages when each rank is a node; NULL: none */
     /* Allocates for the largest step. */
     void (*open)(struct exchange *x);
+    /* Which of these options makes it lose gradient, as "--name value"; NULL: none does. NULL: none ever does. */
+    const char *(*loses)(const struct option_values *options);
     /* Both NULL for rows that cannot overlap. After begin, ready(from) says that grad[from..n-1] is final; from falls
      * from call to call. run completes the step; without begin it does all of it. */
     void (*begin)(struct exchange *x, float *grad, size_t k);
@@ -194,6 +180,12 @@ void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float 
  * layers. Also holds for selectors by slices, which may select more than k. */
 double exchange_max_words(const struct exchange *x, size_t k);
 double exchange_layers_words(const struct exchange *x, size_t k); /* its part for exchange_open_layers */
+
+/* The plain sum of everything: what the others are held against, and what takes their place in dense steps. */
+extern const struct exchange_ops exchange_dense;
+
+/* Does it conserve gradient with these options? */
+bool exchange_conserves(const struct exchange_ops *ops, const struct option_values *options);
 
 /* Why this row's step cannot be compared with the others' at the same k, in a few words; NULL: it can. */
 const char *exchange_apart(const struct exchange_ops *ops);

@@ -1,49 +1,50 @@
 /* exchange_options.c: see exchange_options.h. */
 #include "comm/exchange_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
-bool oktopk_leave_out(const char *option, const char *text, struct oktopk_setup *s, struct err *e) {
-    const struct {
-        const char *name;
-        bool *off;
-    } techniques[] = {{"regions", &s->even_regions},
-                      {"rotation", &s->same_destination},
-                      {"overlap", &s->no_overlap},
-                      {"balance", &s->direct_gather}};
-    enum { COUNT = sizeof techniques / sizeof *techniques };
-    for (int i = 0; i < COUNT; i++) *techniques[i].off = false;
-    if (strcmp(text, "none") == 0) return true;
-    for (const char *at = text;;) {
-        size_t length = strcspn(at, ",");
-        int i = 0;
-        while (i < COUNT && (strlen(techniques[i].name) != length || strncmp(techniques[i].name, at, length) != 0)) i++;
-        if (i == COUNT)
-            return err_set(e,
-                           "%s has no \"%.*s\"; it takes none, or some of regions, rotation, overlap, balance "
-                           "with commas between them",
-                           option, (int)(length < 100 ? length : 100), at);
-        *techniques[i].off = true;
-        if (!at[length]) return true;
-        at += length + 1;
+#include "base/table.h"
+
+/* The rows of all parts behind to[0..count-1], as `place` has them. */
+static size_t gather(struct option_row *to, size_t count, const struct option_row *place, bool algorithms) {
+    size_t at = place->offset, first = count;
+    for (size_t i = 0; selectors[i]; i++) count = option_gather(to, count, &selectors[i]->options, &at);
+    for (size_t i = 0; algorithms && exchanges[i]; i++) count = option_gather(to, count, &exchanges[i]->options, &at);
+    if (at > place->offset + sizeof(struct exchange_own)) die("struct exchange_own is too short for all options");
+    for (size_t i = first; i < count; i++) to[i].group = place->group, to[i].rule = place->rule;
+    return count;
+}
+
+size_t exchange_options_gather(struct option_row *to, const struct option_row *rows, size_t count, bool algorithms) {
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (all == OPTION_ROWS_MAX) die("--%s is an option too many: OPTION_ROWS_MAX", rows[i].name);
+        if (rows[i].name)
+            to[all++] = rows[i];
+        else
+            all = gather(to, all, &rows[i], algorithms);
     }
+    return all;
 }
 
-const char *adjust_name(size_t i) {
-    static const char *const names[] = {"on", "off", NULL};
-    return names[i];
+bool exchange_reads(const struct exchange_ops *ops, const struct selector_ops *select, const char *name) {
+    return option_declares(&ops->options, name) || (select && option_declares(&select->options, name));
 }
 
-bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, struct err *e) {
-    *unadjusted = strcmp(text, "off") == 0;
-    return *unadjusted || strcmp(text, "on") == 0 || err_set(e, "%s takes on or off, not \"%.100s\"", option, text);
+static void add(char *text, size_t size, const char *option, const char *name) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s %s", used ? " or " : "", option, name);
 }
 
-const char *thresholds_name(size_t i) {
-    return i <= REUSE_PAPER ? reuse_rule_names[i] : NULL;
-}
-
-const char *residual_name(size_t i) {
-    static const char *const names[] = {[GTOPK_CONSERVE] = "conserve", [GTOPK_PAPER] = "paper", NULL};
-    return names[i];
+void exchange_readers(const char *name, char *text, size_t size) {
+    const struct selector_ops *own = NULL;
+    text[0] = '\0';
+    for (size_t i = 0; selectors[i]; i++)
+        if (option_declares(&selectors[i]->options, name)) add(text, size, "--select", selectors[i]->name);
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (exchanges[i]->default_select) TABLE_FIND(selectors, exchanges[i]->default_select, own);
+        if (exchange_reads(exchanges[i], exchanges[i]->selects ? own : NULL, name))
+            add(text, size, "--algo", exchanges[i]->name);
+    }
 }

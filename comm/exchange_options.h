@@ -1,22 +1,24 @@
-/* exchange_options.h: what the options of an exchange mean, shared by training, the bench and the library. */
+/* exchange_options.h: the options that algorithms and selectors declare in their own files, as tables of verbs, and the
+ * library, have them among their own. */
 #ifndef ST_COMM_EXCHANGE_OPTIONS_H
 #define ST_COMM_EXCHANGE_OPTIONS_H
 
 #include "comm/exchange.h"
 
-/* option: what it is called where it was given, for messages.
- *
- * oktopk-off: "none", or techniques of Ok-Topk to leave out, with commas between them: regions, rotation, overlap,
- * balance. False: one line in *e. */
-bool oktopk_leave_out(const char *option, const char *text, struct oktopk_setup *s, struct err *e);
+/* Memory for their values in a struct of a verb's. */
+struct exchange_own {
+    _Alignas(8) unsigned char bytes[256];
+};
 
-/* gaussian-adjust: on or off. False: one line in *e. */
-bool gaussian_adjust(const char *option, const char *text, bool *unadjusted, struct err *e);
+/* to: [OPTION_ROWS_MAX]: the rows of a table, with what selectors and (algorithms) algorithms declare in the place of
+ * the row that has no name: their values from its offset on, where a struct exchange_own lies, under its group and
+ * rule. Returns how many there are. */
+size_t exchange_options_gather(struct option_row *to, const struct option_row *rows, size_t count, bool algorithms);
 
-/* The i-th value of gaussian-adjust, oktopk-thresholds, gtopk-residual (in the order of their enums), NULL past the
- * end: for tables of options. */
-const char *adjust_name(size_t i);
-const char *thresholds_name(size_t i);
-const char *residual_name(size_t i);
+/* Does the algorithm, or its selector (NULL: none), read what they declare under this name? */
+bool exchange_reads(const struct exchange_ops *ops, const struct selector_ops *select, const char *name);
+
+/* "--select reuse or --algo oktopk": who does. */
+void exchange_readers(const char *name, char *text, size_t size);
 
 #endif

@@ -140,15 +140,12 @@ static bool check_alike(const struct opening *o, struct comm *c, struct err *e) 
 
 static void set_up(const sparsetrain *x, struct reducer_setup *setup) {
     const struct library_options *o = &x->options;
-    *setup = (struct reducer_setup){.ops = o->ops, .select = o->select, .device = o->device};
-    setup->select_settings = (struct selector_settings){
-        .period = o->oktopk.period, .rule = o->oktopk.thresholds, .unadjusted = o->unadjusted, .seed = o->seed};
+    *setup = (struct reducer_setup){.ops = o->ops, .select = o->select, .seed = o->seed, .device = o->device};
     setup->exchange = (struct exchange_setup){.comm = x->comm,
                                               .n = x->n,
                                               .k_max = x->k_max,
                                               .wire = o->wire,
-                                              .oktopk = o->oktopk,
-                                              .gtopk_residual = o->gtopk_residual,
+                                              .options = library_values(o),
                                               .bucket_bytes = o->bucket_bytes,
                                               .group = x->group,
                                               .groups = x->groups};

@@ -15,8 +15,8 @@
 
 struct reducer_setup {
     const struct exchange_ops *ops;
-    const struct selector_ops *select; /* of rows with `selects`; NULL: the row's own */
-    struct selector_settings select_settings;
+    const struct selector_ops *select;  /* of rows with `selects`; NULL: the row's own */
+    uint64_t seed;                      /* of its random numbers; its options are those of `exchange` */
     const struct selector_slice *slice; /* [slices]: it selects in each by itself (by_slice.h); NULL: in all of n */
     size_t slices;
     const struct device_ops *device; /* where the gradient lies */

@@ -83,6 +83,8 @@ finished() {
     [ -n "$stop" ] && grep -q '"type":"summary".*"prefix":true' "$runs/$1/run.jsonl" 2>/dev/null &&
         awk -v at="$(number "$1" summary epoch)" -v stop="$stop" 'BEGIN { exit !(at >= stop - 1e-9) }'
 }
+# is FLAG ALGO: does the row say so?
+is() { "$program" list --json | "$program" rows - --each exchanges --keys name --where "$1=true" | grep -qxF -e "$2"; }
 for algo in $algos; do
     run=$runs/$algo
     if finished "$algo"; then continue; fi
@@ -91,13 +93,10 @@ for algo in $algos; do
         continue
     fi
     clear_run "$run"
-    case $algo in
-    dense | dense-ovlp | torus2d | fedavg) sparse= ;;
-    *) sparse="--density $density --density-warmup $warmup" ;;
-    esac
-    case $algo in # two emulated nodes
-    hitopk | torus2d) if [ $((ranks % 2)) -eq 0 ]; then sparse="$sparse --ranks-per-node $((ranks / 2))"; fi ;;
-    esac
+    sparse=
+    if is sparse "$algo"; then sparse="--density $density --density-warmup $warmup"; fi
+    # two emulated nodes
+    if is by_node "$algo" && [ $((ranks % 2)) -eq 0 ]; then sparse="$sparse --ranks-per-node $((ranks / 2))"; fi
     # shellcheck disable=SC2086 # options
     "$MPIRUN" -np "$ranks" "$program" --model "$model" --algo "$algo" $sparse --data $data --batch "$batch" \
         --epochs "$epochs" ${stop:+--stop-at "$stop"} --out "$run" "$@"

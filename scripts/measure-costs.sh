@@ -90,9 +90,8 @@ named() {
 list() { paste -s -d , -; }
 # Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
 uncharged=$(named exchanges --where sparse=false)
-charged=$(named exchanges --where sparse=true)
-# hitopk is a row of its own: it wants nodes. micro has no selector: what it does instead is timed in its own steps.
-on_any_ranks=$(printf '%s\n' "$charged" | grep -vx hitopk | list)
+# What goes by nodes (hitopk) is a row of its own. micro has no selector: what it does instead is timed in its own steps.
+on_any_ranks=$(named exchanges --where sparse=true --where by_node=false | list)
 selectors=$(named selectors | grep -vx reuse | list)
 renewal=32 # steps between exact thresholds of reuse, the default of the program
 
@@ -203,7 +202,7 @@ for model in $models; do
     [ -z "$net" ] || job "net-$model.jsonl" "$program" bench net --json --device "$device" --model "$model" $net
     job "select-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select "$selectors" --repeat "$repeat"
     # a new threshold every 8 steps, so that a few steps have some of both kinds
-    job "renew-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select reuse --period 8 --repeat 16
+    job "renew-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select reuse --tau-prime 8 --repeat 16
     # in its first steps residuals grow so fast that micro looks for its thresholds anew
     job "micro-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
         --density "$densities" --algo micro --warmup $settle --repeat 5

@@ -20,13 +20,7 @@ const char *selector_name(size_t i) {
     return row ? row->name : NULL;
 }
 
-const char *const reuse_rule_names[] = {"guarded", "paper"};
-
-enum reuse_rule reuse_rule_named(const char *name) {
-    for (int i = 0; i <= REUSE_PAPER; i++)
-        if (strcmp(name, reuse_rule_names[i]) == 0) return (enum reuse_rule)i;
-    die("no rule %s of reused thresholds", name);
-}
+const char *const reuse_rule_names[] = {[REUSE_GUARDED] = "guarded", [REUSE_PAPER] = "paper", NULL};
 
 struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max,
                                const struct selector_settings *settings) {

@@ -8,6 +8,7 @@
 #ifndef ST_TOPK_SELECTOR_H
 #define ST_TOPK_SELECTOR_H
 
+#include "base/option.h"
 #include "topk/store.h"
 #include "topk/track.h"
 
@@ -20,16 +21,28 @@ enum reuse_rule {
     REUSE_PAPER    /* it stays, whatever passes (Ok-Topk, Algorithm 1) */
 };
 
-extern const char *const reuse_rule_names[REUSE_PAPER + 1];
-enum reuse_rule reuse_rule_named(const char *name); /* dies of another name */
-
-enum { REUSE_PERIOD = 32 }; /* Ok-Topk's for VGG-16 and LSTM */
+/* Options of what reuses thresholds, in reuse.c and Ok-Topk alike; 32 is Ok-Topk's for VGG-16 and LSTM. */
+#define REUSE_OPTIONS(type, period, rule)                                                                              \
+    {"tau-prime",                                                                                                      \
+     "N",                                                                                                              \
+     OPTION_INT,                                                                                                       \
+     "32",                                                                                                             \
+     "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)",                            \
+     OPTION_AT(type, period),                                                                                          \
+     .min = 1,                                                                                                         \
+     .max = 1e9},                                                                                                      \
+    {                                                                                                                  \
+        "oktopk-thresholds", "RULE", OPTION_CHOICE, "guarded",                                                         \
+            "selector reuse and oktopk, between two exact thresholds: guarded leads them by the counts, to "           \
+            "k/2..3k/2; "                                                                                              \
+            "paper uses them as they are, whatever passes",                                                            \
+            OPTION_AT(type, rule), .names = reuse_rule_names                                                           \
+    }
+extern const char *const reuse_rule_names[]; /* by enum reuse_rule, NULL-terminated */
 
 struct selector_settings {
-    int period;           /* reuse: steps between exact thresholds (tau' of Ok-Topk); 0: REUSE_PERIOD */
-    enum reuse_rule rule; /* reuse */
-    bool unadjusted;      /* gaussian: its first threshold stays, however few pass */
-    uint64_t seed;        /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
+    struct option_values options; /* the row takes its own from them in `open`; all zero: the defaults */
+    uint64_t seed; /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
 };
 
 /* Of the last run. */
@@ -68,7 +81,10 @@ struct selector_ops {
     const char *name;    /* what --select takes */
     const char *summary; /* one line for --help and `sparsetrain list` */
     const char *paper;
-    bool exact_count; /* returns exactly k entries, whatever the input */
+    struct option_part options; /* what it alone reads */
+    bool exact_count;           /* returns exactly k entries, whatever the input */
+    bool exact;                 /* and these are the k largest, of equal ones those of the lower indices */
+    bool evaluates;             /* a threshold serves several steps; stats.evaluated says where it was found anew */
     /* Most entries it may return when asked for k_max; NULL: selector_capacity's rule for all (about 2 k_max). */
     size_t (*capacity)(size_t n, size_t k_max);
     void (*open)(struct selector *s);
@@ -84,6 +100,7 @@ struct selector_ops {
     bool (*check)(const struct selector *s, struct err *e);
 };
 
+extern const struct selector_ops selector_exact;     /* the definition, with `exact` */
 extern const struct selector_ops *const selectors[]; /* every row, NULL-terminated */
 const char *selector_name(size_t i);                 /* the i-th row's, NULL past the end */
 

@@ -42,16 +42,12 @@ static void case_open(struct bench_case *b, struct pattern *p, struct trace *tra
     b->grad =
         host ? b->host : r->device->alloc(b->n * sizeof *b->grad, "the bench's gradient (a smaller --n needs less)");
     b->step = mem_zalloc(r->repeat, sizeof *b->step, "steps of the bench");
-    struct reducer_setup setup = {.ops = b->ops, .select = b->select, .device = r->device};
-    setup.select_settings = (struct selector_settings){.period = r->oktopk.period,
-                                                       .rule = r->oktopk.thresholds,
-                                                       .unadjusted = r->adjust == 1,
-                                                       .seed = (uint64_t)r->seed};
+    struct reducer_setup setup = {.ops = b->ops, .select = b->select, .seed = (uint64_t)r->seed, .device = r->device};
     setup.exchange = (struct exchange_setup){.comm = b->comm,
                                              .n = b->n,
                                              .k_max = b->k,
                                              .wire = r->wire,
-                                             .oktopk = r->oktopk,
+                                             .options = bench_own(r),
                                              .bucket_bytes = r->bucket_bytes,
                                              .wants_sent = bench_wants_sent(b),
                                              .phases = &b->phases};

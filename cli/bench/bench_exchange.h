@@ -10,9 +10,11 @@
 #ifndef ST_CLI_BENCH_EXCHANGE_H
 #define ST_CLI_BENCH_EXCHANGE_H
 
+#include "base/json.h"
 #include "base/option.h"
 #include "cli/gradients/pattern.h"
 #include "cli/log/trace_file.h"
+#include "comm/exchange_options.h"
 #include "comm/reducer.h"
 
 /* A verb that needs MPI (main.c): the status of the program; with one line in *e it is that of the error. */
@@ -36,8 +38,7 @@ struct bench_request {
     int64_t seed;
     double timeout;
     bool unchecked, check, json, phases;
-    int adjust, thresholds; /* of --gaussian-adjust: 0 on, 1 off; of --oktopk-thresholds */
-    struct oktopk_setup oktopk;
+    struct exchange_own own;       /* what algorithms and selectors declare */
     size_t bucket_bytes;           /* dense-ovlp */
     double compute;                /* forward and backward of a step [s]; NaN: none */
     double select_cost, word_cost; /* in a simulation [s], [s per 4-byte word received]; NaN: not given */
@@ -46,7 +47,13 @@ struct bench_request {
 
 /* False: one line in *e. */
 bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e);
-extern const struct option_table bench_options;
+extern struct option_table bench_options;
+
+/* The values of the algorithms' own options, as long as *r is there. */
+struct option_values bench_own(const struct bench_request *r);
+
+/* Those that are not as by default, into an object: "gaussian_adjust": "off". own: where they lie. */
+void bench_own_json(const struct option_values *values, const struct exchange_own *own, struct json *j);
 
 /* The selector that this algorithm gets; NULL where it takes none. */
 const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops);

@@ -74,7 +74,9 @@ uint64_t bench_check_end(struct bench_check *k, struct bench_case *b) {
     double *piece = mem_zalloc(2 * PIECE, sizeof *piece, "a piece of the bench's account");
     float *residual = mem_alloc(PIECE, sizeof *residual, "a piece of the residual");
     uint64_t wrong = 0, first = k->hash;
-    for (size_t from = 0; (b->ops->conserves || b->ops->drifts) && from < b->n; from += PIECE)
+    const struct option_values own = bench_own(b->request);
+    const bool kept = b->ops->drifts || exchange_conserves(b->ops, &own);
+    for (size_t from = 0; kept && from < b->n; from += PIECE)
         wrong += count_missing(k, b, from, b->n - from < PIECE ? b->n - from : PIECE, residual, piece);
     comm_bcast(b->comm, 0, &first, sizeof first);
     if (!b->ops->drifts && k->hash != first) wrong++;
@@ -94,17 +96,9 @@ enum definition {
 
 /* At one rank the sum of what was selected is all that any algorithm can give. */
 static enum definition definition_of(const struct bench_case *b) {
-    static const struct {
-        const char *name;
-        enum definition what;
-    } rows[] = {{"topka", SUM_OF_SELECTED},
-                {"topkdsa", SUM_OF_SELECTED},
-                {"gaussiank", SUM_OF_SELECTED},
-                {"gtopk-naive", LARGEST_OF_SUM}};
     if (!b->ops->sparse) return b->ops->drifts ? NONE : SUM_OF_ALL;
     if (!b->ops->selects || b->ops->blind) return NONE;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(b->ops->name, rows[i].name) == 0) return rows[i].what;
+    if (b->ops->sends_all) return b->ops->keeps_k ? LARGEST_OF_SUM : SUM_OF_SELECTED;
     return b->comm->size == 1 ? LARGEST_OF_SUM : NONE;
 }
 
@@ -120,7 +114,7 @@ struct selection {
 };
 
 bool bench_wants_sent(const struct bench_case *b) {
-    return b->request->check && b->select && strcmp(b->select->name, "exact") != 0;
+    return b->request->check && b->select && !b->select->exact;
 }
 
 static float rounded(const struct wire_ops *w, float value) {
@@ -227,7 +221,7 @@ static void reference_open(struct reference *r, const struct bench_case *b, cons
     r->u = mem_alloc(PIECE, sizeof *r->u, "a piece of the sum");
     r->wanted = mem_zalloc(2 * PIECE, sizeof *r->wanted, "a piece of the reference");
     if (r->what == SUM_OF_SELECTED || r->what == LARGEST_OF_SUM) {
-        if (strcmp(b->select->name, "exact") == 0)
+        if (b->select->exact)
             select_exactly(&r->own, acc, b->n, b->k);
         else if (sum->delivered)
             r->own.sent = sum->delivered;
@@ -263,7 +257,7 @@ uint64_t bench_check_step(struct bench_check *k, struct bench_case *b) {
     if (r.what == LARGEST_OF_SUM && b->comm->rank == 0) {
         size_t wanted = r.outside > 0 ? b->k : sum.global_nnz; /* nothing is cut before there are k */
         if (sum.global_nnz < wanted) wrong += wanted - sum.global_nnz;
-        if (strcmp(b->ops->name, "gtopk-naive") == 0 && sum.global_nnz > b->k) wrong += sum.global_nnz - b->k;
+        if (b->ops->keeps_k && sum.global_nnz > b->k) wrong += sum.global_nnz - b->k;
     }
     wrong += r.own.wrong;
     mem_free(r.wanted);

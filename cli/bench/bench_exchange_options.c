@@ -5,11 +5,6 @@
 #include "base/table.h"
 #include "cli/bench/bench_exchange.h"
 #include "cli/train/watching.h"
-#include "comm/exchange_options.h"
-
-static bool set_left_out(void *oktopk, const char *text, struct err *e) {
-    return oktopk_leave_out("--oktopk-off", text, oktopk, e);
-}
 
 static const struct option_meaning patterns[] = {
     {"uniform", "independent normal numbers"},
@@ -24,7 +19,7 @@ static const struct option_meaning patterns[] = {
 
 #define AT(field) OPTION_AT(struct bench_request, field)
 
-static const struct option_row options[] = {
+static const struct option_row rows[] = {
     {"algo", "LIST|all", OPTION_NAMES, "all", "algorithms, with commas between them", AT(algo_names),
      .choice = exchange_name},
     {"select", "NAME", OPTION_CHOICE, NULL, "selector of all algorithms that take one (default: each one's own)",
@@ -52,18 +47,7 @@ static const struct option_row options[] = {
     {"timeout", "S", OPTION_REAL, "300", WATCHING_HELP, AT(timeout), .max = 1e9},
     {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", AT(json)},
     {"trace", "FILE", OPTION_WORD, NULL, "a Chrome trace of the phases of every rank", AT(trace)},
-    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on",
-     "selector gaussian: lower its threshold until more than 3k/4 entries pass", AT(adjust), .choice = adjust_name},
-    {"tau-prime", "N", OPTION_INT, "32", "selector reuse, oktopk: steps between exact thresholds", AT(oktopk.period),
-     .min = 1, .max = 1e9},
-    {"oktopk-thresholds", "RULE", OPTION_CHOICE, "guarded",
-     "between them: guarded, led by the counts; paper, as they are", AT(thresholds), .choice = thresholds_name},
-    {"tau", "N", OPTION_INT, "64", "oktopk: steps between new region boundaries", AT(oktopk.balance_period), .min = 1,
-     .max = 1e9},
-    {"oktopk-bucket", "N", OPTION_INT, "4", "oktopk: messages in flight at once while regions are reduced",
-     AT(oktopk.bucket), .min = 1, .max = 4096},
-    {"oktopk-off", "LIST", OPTION_OTHER, "none", "oktopk: techniques to leave out: regions, rotation, overlap, balance",
-     AT(oktopk), .set = set_left_out},
+    {NULL, AT(own)},
     {"overlap-bytes", "B", OPTION_SIZE, "4194304", "dense-ovlp: bytes of one allreduce", AT(bucket_bytes), .min = 4,
      .max = 1e15},
     {"compute", "SECONDS", OPTION_REAL, NULL,
@@ -77,10 +61,12 @@ static const struct option_row options[] = {
      AT(word_cost), .max = 1e6},
 };
 
-const struct option_table bench_options = {
+/* With what algorithms and selectors declare. */
+static struct option_row options[OPTION_ROWS_MAX];
+
+struct option_table bench_options = {
     .verb = "bench",
     .row = options,
-    .rows = sizeof options / sizeof *options,
     .call = "mpirun -np P sparsetrain bench",
     .about = "Gradient exchange without training: every algorithm at every length and density, timed and verified. A "
              "step accumulates a gradient (a new one each step) into the residual, selects and exchanges, until u is "
@@ -99,6 +85,15 @@ const struct option_table bench_options = {
             "all ranks; dense, topka, topkdsa, gaussiank, gtopk-naive, and at P = 1 all, against their "
             "definition. Exit status 1 when wrong.",
 };
+
+/* Before main: the table of verbs has it in it. */
+__attribute__((constructor)) static void gather(void) {
+    bench_options.rows = exchange_options_gather(options, rows, sizeof rows / sizeof *rows, true);
+}
+
+struct option_values bench_own(const struct bench_request *r) {
+    return (struct option_values){bench_options.row, bench_options.rows, r};
+}
 
 const struct selector_ops *bench_selector(const struct bench_request *r, const struct exchange_ops *ops) {
     const struct selector_ops *own = NULL;
@@ -126,7 +121,6 @@ static void look_up(struct bench_request *r, const bool *given) {
     for (size_t i = 0; i < r->algos; i++) r->algo[i] = exchanges[r->algo_names.at[i]];
     r->select = r->select_number < 0 ? NULL : selectors[r->select_number];
     r->wire = wires[r->wire_number];
-    r->oktopk.thresholds = (enum reuse_rule)r->thresholds;
     r->n_given = option_given(&bench_options, given, "n");
     r->density_given = option_given(&bench_options, given, "density");
     r->check = !r->unchecked;
@@ -134,7 +128,7 @@ static void look_up(struct bench_request *r, const bool *given) {
 }
 
 bool bench_parse(struct bench_request *r, int argc, char **argv, struct err *e) {
-    bool given[sizeof options / sizeof *options] = {false};
+    bool given[OPTION_ROWS_MAX] = {false};
     option_defaults(&bench_options, r);
     if (argc > 1 && argv[1][0] != '-')
         return err_set(e,

@@ -209,6 +209,21 @@ static void json_measured(struct json *j, const struct row *row) {
     json_number(j, "local_nnz", row->local_nnz);
 }
 
+void bench_own_json(const struct option_values *values, const struct exchange_own *own, struct json *j) {
+    for (size_t i = 0; i < values->rows; i++) {
+        const struct option_row *row = &values->row[i];
+        const unsigned char *at = (const unsigned char *)values->base + row->offset;
+        char text[OPTION_TEXT_MAX], key[OPTION_TEXT_MAX];
+        if (at < own->bytes || at >= own->bytes + sizeof own->bytes) continue;
+        option_value(row, values->base, text);
+        if (strcmp(text, row->standard) == 0) continue;
+        snprintf(key, sizeof key, "%s", row->name);
+        for (char *c = key; *c; c++)
+            if (*c == '-') *c = '_';
+        json_string(j, key, text);
+    }
+}
+
 /* Only what was asked for, or what a simulation needs to be understood. memory_bytes: of all ranks. */
 static void json_setting(struct json *j, const struct bench_request *r, const struct row *row) {
     if (r->compute > 0) {
@@ -217,7 +232,8 @@ static void json_setting(struct json *j, const struct bench_request *r, const st
         json_number(j, "efficiency", r->compute / row->whole);
     }
     if (r->network) json_string(j, "network", r->network);
-    if (r->adjust == 1) json_string(j, "gaussian_adjust", "off");
+    const struct option_values own = bench_own(r);
+    bench_own_json(&own, &r->own, j);
     if (!comm_simulated()) return;
     json_boolean(j, "simulated", true);
     json_number(j, "select_cost_s", fmax(0, r->select_cost));

@@ -5,6 +5,7 @@
  * slows all alike. A last step, not timed, is compared entry by entry with a plain definition (columns as in
  * nccl-tests). */
 #include "cli/bench/bench_select.h"
+#include "cli/bench/bench_exchange.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,6 @@
 #include "base/rng.h"
 #include "cli/bench/median.h"
 #include "cli/options/device_option.h"
-#include "comm/exchange_options.h"
 #include "topk/cpu/kernels.h"
 
 enum {
@@ -30,15 +30,14 @@ enum {
 struct request {
     struct option_numbers n, density;
     struct option_names selector;
-    size_t repeat; /* timed steps */
-    int period;    /* of reuse */
-    int adjust;    /* of gaussian: 0 on, 1 off */
+    size_t repeat;           /* timed steps */
+    struct exchange_own own; /* what selectors declare */
     bool json;
     const char *device_name;
     const struct device_ops *device;
 };
 
-static const struct option_row options[] = {
+static const struct option_row rows[] = {
     {"select", "LIST|all", OPTION_NAMES, "all", "selectors", OPTION_AT(struct request, selector),
      .choice = selector_name},
     {"n", "LIST|MIN:MAX:FACTOR", OPTION_NUMBERS, "1000000,14728266",
@@ -49,25 +48,29 @@ static const struct option_row options[] = {
      .above_min = true},
     {"repeat", "N", OPTION_SIZE, "40", "timed steps, each with all three passes in turn",
      OPTION_AT(struct request, repeat), .min = 1, .max = REPEAT_MAX},
-    {"period", "N", OPTION_INT, "32", "steps between exact thresholds of reuse", OPTION_AT(struct request, period),
-     .min = 1, .max = 1e9},
-    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on", "gaussian: lower its threshold until more than 3k/4 entries pass",
-     OPTION_AT(struct request, adjust), .choice = adjust_name},
+    {NULL, OPTION_AT(struct request, own)},
     {"device", "NAME", OPTION_WORD, "auto", "auto, cpu, cuda or sparse; auto: a GPU where one can be used",
      OPTION_AT(struct request, device_name)},
     {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", OPTION_AT(struct request, json)},
 };
 
-const struct option_table select_options = {
+/* With what selectors declare. */
+static struct option_row options[OPTION_ROWS_MAX];
+
+struct option_table select_options = {
     .verb = "bench select",
     .row = options,
-    .rows = sizeof options / sizeof *options,
     .call = "sparsetrain bench select",
     .about =
         "Steps of accumulate, select about k = density * n, take out what was selected, one thread, next to a plain "
         "acc += grad and a read scan of the same length (on a GPU also: what is selected alone). LIST: values with "
         "commas between them.",
 };
+
+/* Before main: the table of verbs has it in it. */
+__attribute__((constructor)) static void gather(void) {
+    select_options.rows = exchange_options_gather(options, rows, sizeof rows / sizeof *rows, false);
+}
 
 /* Arrays of one n. */
 struct arrays {
@@ -200,7 +203,7 @@ static void compare(const struct arrays *a, const float *acc, const float *grad,
     }
     row->wrong += out->nnz - at;
     if (s->ops->exact_count) row->wrong += out->nnz > row->k ? out->nnz - row->k : row->k - out->nnz;
-    if (strcmp(s->ops->name, "exact") == 0) row->wrong += row->missed + extra;
+    if (s->ops->exact) row->wrong += row->missed + extra;
 }
 
 static void summarise(struct times *t, size_t repeat, bool alone, struct row *row) {
@@ -225,7 +228,7 @@ static void summarise(struct times *t, size_t repeat, bool alone, struct row *ro
 
 static struct row measure(struct arrays *a, double density, const struct selector_ops *ops, const struct request *r) {
     struct row row = {.n = a->n, .k = density_to_k(density, a->n), .density = density, .selector = ops->name};
-    struct selector_settings settings = {.period = r->period, .unadjusted = r->adjust == 1};
+    const struct selector_settings settings = {.options = {options, select_options.rows, r}};
     struct times *t = mem_alloc(1, sizeof *t, "times of the bench");
     struct selector *s = selector_open(ops, &a->store, row.k, &settings);
     struct sparse out;
@@ -257,7 +260,7 @@ static void print_json(const struct row *r, const struct request *request) {
     json_number(&j, "density", r->density);
     json_integer(&j, "k", (int64_t)r->k);
     json_string(&j, "selector", r->selector);
-    if (request->adjust == 1) json_string(&j, "gaussian_adjust", "off");
+    bench_own_json(&(struct option_values){options, select_options.rows, request}, &request->own, &j);
     json_string(&j, "kernels", topk_kernels()->name);
     json_string(&j, "device", request->device->label());
     json_string(&j, "device_about", request->device->describe());

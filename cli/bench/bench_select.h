@@ -8,6 +8,6 @@
 /* argv[0] is the word "select", options follow. Returns an exit status. */
 int bench_select(int argc, char **argv);
 
-extern const struct option_table select_options;
+extern struct option_table select_options;
 
 #endif

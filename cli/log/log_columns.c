@@ -24,11 +24,11 @@ static bool is_audited(const struct run *r, const struct row *first) {
 }
 
 static bool reuses(const struct run *r, const struct row *first) {
-    return selects(r, first) && strcmp(options_selector(&r->options)->name, "reuse") == 0;
+    return selects(r, first) && options_selector(&r->options)->evaluates;
 }
 
 static bool reuses_globally(const struct run *r, const struct row *first) {
-    return selects(r, first) && strcmp(options_exchange(&r->options)->name, "oktopk") == 0;
+    return selects(r, first) && options_exchange(&r->options)->evaluates;
 }
 
 static bool has_global(const struct run *r, const struct row *first) {

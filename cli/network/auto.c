@@ -52,9 +52,7 @@ static void find_rows(struct run *r, struct rows *rows) {
 /* What local work takes on the slowest rank, all at work at once. */
 static void measure_local(struct run *r, const struct device_ops *device, struct auto_choice *a,
                           const struct rows *rows) {
-    const struct selector_settings settings = {.period = (int)r->options.tau_prime,
-                                               .rule = (enum reuse_rule)r->options.oktopk_thresholds,
-                                               .unadjusted = r->options.gaussian_adjust == 1};
+    const struct selector_settings settings = {.options = options_own(&r->options)};
     const struct local_request request = {
         .device = device, .n = a->n, .k = a->k, .settings = &settings, .selector = rows->selector};
     double begin = clock_now();

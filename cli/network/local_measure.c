@@ -73,10 +73,21 @@ static void select_entries(struct bench *b, struct selector *s, struct sparse *o
     b->store.ops->zero_at(&b->store, out->idx, out->nnz);
 }
 
+/* A first step is one in so many. */
+static double period_of(const struct selector *s) {
+    struct use {
+        int period;
+        enum reuse_rule rule;
+    } use;
+    static const struct option_row rows[] = {REUSE_OPTIONS(struct use, period, rule)};
+    option_take(&(struct option_part)OPTION_PART(rows), &use, &s->settings.options);
+    return use.period;
+}
+
 /* Seconds of a step with this selector. */
 static double time_selector(struct bench *b, const struct selector_ops *ops) {
     struct selector *s = selector_open(ops, &b->store, b->k, b->request->settings);
-    double period = s->settings.period > 0 ? s->settings.period : REUSE_PERIOD, first = 0, later = INFINITY;
+    double period = period_of(s), first = 0, later = INFINITY;
     struct sparse out;
     sparse_open(&out, s->room);
     for (int run = 0; run < RUNS; run++) {
@@ -192,11 +203,9 @@ static double time_add(struct bench *b, const struct sparse *at) {
 
 /* Everything but the selectors; with an exact one, which finds k entries whatever the numbers are. */
 static void time_messages(struct bench *b, struct local_times *times) {
-    const struct selector_ops *exact;
     struct desk desk;
     struct sparse out;
-    TABLE_FIND(selectors, "exact", exact);
-    struct selector *s = selector_open(exact, &b->store, b->k, NULL);
+    struct selector *s = selector_open(&selector_exact, &b->store, b->k, NULL);
     sparse_open(&out, s->room);
     desk_open(&desk, b->k < MESSAGE_MAX ? b->k : MESSAGE_MAX);
     for (size_t w = 0; wires[w]; w++) time_format(b, s, &out, &desk, w, times);

@@ -86,7 +86,7 @@ static void print_charge(const struct predict_best *b, const struct charge *char
         if (charge->missing.count > 0) printf("not in it, and left out: %s\n", charge->missing.names);
         return;
     case HERE:
-        while (strcmp(selectors[exact]->name, "exact") != 0) exact++;
+        while (!selectors[exact]->exact) exact++;
         printf(
             "local work: measured here, on %s: %.3g ns to select from an entry; to pack, and to unpack and merge one:",
             b->device->label(), 1e9 * t->select[exact]);

@@ -44,7 +44,7 @@ static void add_names(const struct option_row *row, struct offer *o) {
 
 static enum offer_kind kind_of(const struct option_row *row, const struct offer *o) {
     if (!row->argument) return OFFER_FLAG;
-    if (*o->words) return row->type == OPTION_NAMES ? OFFER_LIST : OFFER_WORDS;
+    if (*o->words) return row->type == OPTION_NAMES || row->type == OPTION_SET ? OFFER_LIST : OFFER_WORDS;
     if (strncmp(row->argument, "FILE", 4) == 0) return OFFER_FILE;
     return strcmp(row->argument, "DIR") == 0 ? OFFER_FOLDER : OFFER_NONE;
 }
@@ -56,6 +56,7 @@ static void from_row(const struct option_row *row, struct offer *o) {
     append(o->about, sizeof o->about, row->help, strlen(row->help));
     if (row->infinite) add_word(o, row->infinite, strlen(row->infinite));
     if (row->type == OPTION_NAMES) add_word(o, "all", 3);
+    if (row->type == OPTION_SET) add_word(o, "none", 4);
     for (const struct option_meaning *m = row->meaning; m && m->value; m++) {
         size_t word = strcspn(m->value, ":");
         add_word(o, m->value, word + (m->value[word] == ':'));

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "base/place.h"
-#include "comm/exchange_options.h"
 
 static size_t number_of(const char *name) {
     return (size_t)(option_find(&train_options, name, strlen(name)) - train_options.row);
@@ -96,6 +95,8 @@ static void value_json(const struct options *o, const struct option_row *row, st
     const void *value = (const char *)o + row->offset;
     if (row->type == OPTION_FLAG)
         json_boolean(j, row->name, *(const bool *)value);
+    else if (row->type == OPTION_INT)
+        json_integer(j, row->name, *(const int *)value);
     else if (row->type == OPTION_INTEGER)
         json_integer(j, row->name, *(const int64_t *)value);
     else if (row->type == OPTION_REAL && isfinite(*(const double *)value))
@@ -126,16 +127,19 @@ const struct selector_ops *options_selector(const struct options *o) {
 }
 
 void options_setup(const struct options *o, struct exchange_setup *setup) {
-    struct err e = {0};
     setup->wire = wires[o->wire];
-    setup->gtopk_residual = (enum gtopk_residual)o->gtopk_residual;
-    setup->oktopk = (struct oktopk_setup){.period = (int)o->tau_prime,
-                                          .balance_period = (int)o->tau,
-                                          .bucket = (int)o->oktopk_bucket,
-                                          .thresholds = (enum reuse_rule)o->oktopk_thresholds};
-    if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &setup->oktopk, &e)) die("%s", e.text);
+    setup->options = options_own(o);
     setup->bucket_bytes = (size_t)o->overlap_bytes;
     setup->wants_sent = o->local_update || o->momentum_masking || o->log_slices > 0 || options_record_selected(o);
+}
+
+struct option_values options_own(const struct options *o) {
+    return (struct option_values){train_options.row, train_options.rows, o};
+}
+
+bool options_is_own(const struct option_row *row) {
+    const size_t own = offsetof(struct options, own);
+    return row->offset >= own && row->offset < own + sizeof(struct exchange_own);
 }
 
 const char *precision_name(size_t i) {

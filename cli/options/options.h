@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/option.h"
 #include "comm/density.h"
-#include "comm/exchange.h"
+#include "comm/exchange_options.h"
 #include "data/dataset.h"
 #include "nets/net.h"
 #include "nets/optimisers/schedule.h"
@@ -27,14 +27,13 @@ enum progress_how { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE }
 struct options {
     int algo, select; /* exchanges, and behind them auto; selectors */
     char density_warmup[OPTION_TEXT_MAX];
-    int gtopk_residual; /* enum gtopk_residual */
     double density;
     int64_t dense_steps;
     int select_scope; /* enum select_scope */
     char dense_slices[OPTION_TEXT_MAX];
-    int gaussian_adjust, wire, oktopk_thresholds, overlap; /* 0 on, 1 off; wires; enum reuse_rule, overlap_how */
-    char oktopk_off[OPTION_TEXT_MAX];
-    int64_t tau, tau_prime, oktopk_bucket, overlap_bytes, ranks_per_node, average_every;
+    int wire, overlap;       /* wires; enum overlap_how */
+    struct exchange_own own; /* what algorithms and selectors declare */
+    int64_t overlap_bytes, ranks_per_node, average_every;
     bool local_update, momentum_correction, momentum_masking, fold_lr, wire_check;
     int model; /* models */
     char data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
@@ -64,7 +63,7 @@ struct options {
 };
 
 /* Of `train` and `config`: the same rows (options_table.c). */
-extern const struct option_table train_options, config_options;
+extern struct option_table train_options, config_options;
 
 /* All values as their defaults; numbers without one are NaN or -1. */
 void options_default(struct options *o);
@@ -145,7 +144,11 @@ const struct exchange_ops *options_exchange(const struct options *o);
 const struct selector_ops *options_selector(const struct options *o); /* NULL where the algorithm takes none */
 const struct model_ops *options_model(const struct options *o);
 
-/* What the options say of the exchange: wire format, Ok-Topk's settings, rule of gtopk, bucket size. */
+/* The values of the algorithms' own options among them, as long as *o is there; is the row one of these? */
+struct option_values options_own(const struct options *o);
+bool options_is_own(const struct option_row *row);
+
+/* What the options say of the exchange: wire format, the algorithm's own options, bucket size. */
 void options_setup(const struct options *o, struct exchange_setup *setup);
 
 /* For tables of options. */

@@ -5,7 +5,6 @@
 
 #include "base/table.h"
 #include "cli/options/options.h"
-#include "comm/exchange_options.h"
 #include "nets/optimisers/optimiser.h"
 
 static bool is_one_of(const char *name, const char *const *names) {
@@ -17,9 +16,9 @@ static bool is_one_of(const char *name, const char *const *names) {
 /* Parameters, of an algorithm or a part of it: given beside --algo auto they are for whom they concern. All others say
  * how to train, which --algo auto leaves to the user. */
 static bool is_parameter(const char *name) {
-    return is_one_of(name, NAMES("select", "audit", "wire", "density", "density-warmup", "tau", "dense-steps",
-                                 "oktopk-off", "gtopk-residual", "overlap-bytes", "tau-prime", "oktopk-bucket",
-                                 "ranks-per-node", "oktopk-thresholds", "gaussian-adjust"));
+    return options_is_own(option_find(&train_options, name, strlen(name))) ||
+           is_one_of(name, NAMES("select", "audit", "wire", "density", "density-warmup", "dense-steps", "overlap-bytes",
+                                 "ranks-per-node"));
 }
 
 /* What else tells an algorithm how to do what it does. Beside --algo auto it says who may be taken; an algorithm that
@@ -64,39 +63,43 @@ static bool check_selector(struct options *o, const struct exchange_ops *x, stru
             e, "--select-scope layer cannot be combined with --algo %s, which selects in %s; use another algorithm",
             x->name, x->own_parts ? "parts of the gradient of its own" : "its own way");
     if (x->selects && o->select < 0) options_set(o, "select", x->default_select);
-    bool normal = x->selects && strcmp(options_selector(o)->name, "gaussian") == 0;
-    if (!only_where(o, normal, NAMES("gaussian-adjust"), "without --select gaussian or --algo gaussiank", e))
-        return false;
-    bool reuses = strcmp(x->name, "oktopk") == 0 || (x->selects && strcmp(options_selector(o)->name, "reuse") == 0);
-    return only_where(o, reuses, NAMES("tau-prime", "oktopk-thresholds"), "without --select reuse or --algo oktopk", e);
+    return true;
+}
+
+/* What algorithms and selectors declare is for those that read it. */
+static bool check_own(struct options *o, const struct exchange_ops *x, struct err *e) {
+    for (size_t i = 0; i < train_options.rows; i++) {
+        const struct option_row *row = &train_options.row[i];
+        char readers[128], why[160];
+        if (!options_is_own(row) || exchange_reads(x, options_selector(o), row->name)) continue;
+        exchange_readers(row->name, readers, sizeof readers);
+        snprintf(why, sizeof why, "without %s", readers);
+        if (!refuse_if_given(o, row->name, why, e)) return false;
+    }
+    return true;
 }
 
 static bool check_exchange(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
     struct density_schedule d = {.target = o->density};
-    struct oktopk_setup oktopk;
     char why[96];
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
              x->drifts ? "exchanges no gradients" : "sends every entry");
     if (!only_where(o, x->sparse,
                     NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
-                          "gaussian-adjust", "wire", "local-update", "momentum-correction", "momentum-masking",
-                          "fold-lr", "log-xi"),
+                          "wire", "local-update", "momentum-correction", "momentum-masking", "fold-lr", "log-xi"),
                     why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
              x->drifts ? "exchanges no gradients" : "overlaps by itself");
-    bool is_oktopk = strcmp(x->name, "oktopk") == 0, layers = o->overlap == OVERLAP_LAYERS;
+    bool layers = o->overlap == OVERLAP_LAYERS;
     if (layers && (x->begin || x->drifts)) {
         if (!refuse_if_given(o, "overlap", why, e)) return false;
         layers = false;
     }
-    return check_selector(o, x, e) &&
-           only_where(o, strcmp(x->name, "gtopk") == 0, NAMES("gtopk-residual"), "without --algo gtopk", e) &&
-           only_where(o, is_oktopk, NAMES("tau", "oktopk-bucket", "oktopk-off"), "without --algo oktopk", e) &&
+    return check_selector(o, x, e) && check_own(o, x, e) &&
            only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
            only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
-           oktopk_leave_out("--oktopk-off", o->oktopk_off, &oktopk, e) &&
            (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));
 }
 
@@ -116,17 +119,23 @@ static bool check_average(struct options *o, struct err *e) {
     return true;
 }
 
+/* u is the sum of what the ranks have selected. */
+static bool sends_as_selected(const struct exchange_ops *x) {
+    return x->sends_all && !x->keeps_k;
+}
+
 /* Selected entries are those of algorithms in which a rank sends all that it selected, as it selected it. */
 static bool check_record(struct options *o, struct err *e) {
-    static const char *const sends_all[] = {"topka", "topkdsa", "gaussiank"};
+    const struct exchange_ops *x = options_exchange(o);
+    char names[OPTION_TEXT_MAX] = "";
     if (!only_where(o, o->record[0], NAMES("record-every", "record-what"), "without --record", e)) return false;
-    if (!options_record_selected(o)) return true;
-    for (size_t i = 0; i < sizeof sends_all / sizeof *sends_all; i++)
-        if (strcmp(options_choice(o, "algo"), sends_all[i]) == 0) return true;
+    if (!options_record_selected(o) || (x && sends_as_selected(x))) return true;
+    for (size_t i = 0; exchanges[i]; i++)
+        if (sends_as_selected(exchanges[i])) names_add(names, sizeof names, exchanges[i]->name);
     return err_set(e,
                    "--record-what selected cannot be combined with --algo %s: it needs one that sends all that a rank "
-                   "has selected: topka, topkdsa or gaussiank",
-                   options_choice(o, "algo"));
+                   "has selected: %s",
+                   options_choice(o, "algo"), names);
 }
 
 static bool check_output(struct options *o, struct err *e) {
@@ -233,12 +242,10 @@ static bool resolve_exchange(struct options *o, struct err *e) {
 /* Is there a row that goes with these options? What all refuse for the same reason is refused in their words. */
 static bool check_auto(const struct options *o, struct err *e) {
     struct density_schedule d = {.target = o->density};
-    struct oktopk_setup oktopk;
     struct err first = {0};
     const char *of = NULL;
     bool same = true;
-    if (!oktopk_leave_out("--oktopk-off", o->oktopk_off, &oktopk, e) || !density_parse_warmup(o->density_warmup, &d, e))
-        return false;
+    if (!density_parse_warmup(o->density_warmup, &d, e)) return false;
     for (size_t i = 0; exchanges[i]; i++) {
         struct options with;
         struct err why = {0};
@@ -278,8 +285,9 @@ bool options_candidate(const struct options *o, const struct exchange_ops *x, co
     out->lenient = true;
     bool good = options_resolve(out, e);
     out->lenient = false;
-    if (good && out->gtopk_residual == GTOPK_PAPER)
-        return err_set(e, "with --gtopk-residual paper %s loses gradient", x->name);
+    const struct option_values own = options_own(out);
+    const char *loses = good && x->loses ? x->loses(&own) : NULL;
+    if (loses) return err_set(e, "with %s %s loses gradient", loses, x->name);
     return good;
 }
 

@@ -29,12 +29,22 @@ static bool take_over(struct options *o, const struct option_row *row, const cha
     return other_length || option_set(row, o, text, e);
 }
 
+/* Does the text mean the same, written otherwise? */
+static bool same_value(const struct options *o, const struct option_row *row, const char *text, const char *now) {
+    struct options other = *o;
+    struct err e = {0};
+    char again[OPTION_TEXT_MAX];
+    if (!option_set(row, &other, text, &e)) return false;
+    option_value(row, &other, again);
+    return strcmp(again, now) == 0;
+}
+
 /* What was given must be the checkpoint's; what of it the algorithm had no use for has been ignored. */
 static bool compare(struct options *o, const struct option_row *row, const char *text, struct err *e) {
     char now[OPTION_TEXT_MAX];
     if (!given(o, row)) return take_over(o, row, text, e);
     option_value(row, o, now);
-    if (strcmp(now, text) == 0 || may_change(row)) return true;
+    if (strcmp(now, text) == 0 || may_change(row) || same_value(o, row, text, now)) return true;
     return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
                    row->name, text, now, row->name);
 }

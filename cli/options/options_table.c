@@ -3,7 +3,6 @@
 
 #include "cli/options/device_option.h"
 #include "cli/options/options.h"
-#include "comm/exchange_options.h"
 #include "nets/optimisers/optimiser.h"
 
 /* And, behind them, their judge. */
@@ -19,12 +18,11 @@ static const char *algo_name(size_t i) {
         __VA_ARGS__                                                                                                    \
     }
 #define HUGE_COUNT 1e15
-#define HUGE_STEPS 1e9
 
 static const char exchange_group[] = "Gradient exchange", model_group[] = "Model and data",
                   training_group[] = "Training", machine_group[] = "Machine", output_group[] = "Output and checkpoints";
 
-static const struct option_row options[] = {
+static const struct option_row rows[] = {
     {"algo", "NAME", OPTION_CHOICE, "dense",
      "how gradients become one sum over the ranks; auto: the fastest on this network, for this model and density: "
      "predicted, tried at the start, and logged (docs/exchanges.md)",
@@ -49,30 +47,11 @@ static const struct option_row options[] = {
      AT(RUN, exchange, dense_slices)},
     {"dense-steps", "N", OPTION_INTEGER, "0", "exchange the whole gradient in the first N steps (Ok-Topk: 512 for VGG)",
      AT(RUN, exchange, dense_steps), .min = 0, .max = HUGE_COUNT},
-    {"gtopk-residual", "RULE", OPTION_CHOICE, "conserve",
-     "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
-     "much",
-     AT(RUN, exchange, gtopk_residual), .choice = residual_name},
     {"wire", "FORMAT", OPTION_CHOICE, "coo32",
      "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
      "given)",
      AT(RUN, exchange, wire), .choice = wire_name},
-    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on",
-     "selector gaussian: divide its threshold by 1.02 until more than 3k/4 entries pass it; off: as it is first found",
-     AT(RUN, exchange, gaussian_adjust), .choice = adjust_name},
-    {"tau-prime", "N", OPTION_INTEGER, "32",
-     "selector reuse and oktopk: steps between exact thresholds (128 for BERT in Ok-Topk)",
-     AT(RUN, exchange, tau_prime), .min = 1, .max = HUGE_STEPS},
-    {"oktopk-thresholds", "RULE", OPTION_CHOICE, "guarded",
-     "selector reuse and oktopk, between two exact thresholds: guarded leads them by the counts, to k/2..3k/2; paper "
-     "uses them as they are, whatever passes",
-     AT(RUN, exchange, oktopk_thresholds), .choice = thresholds_name},
-    {"tau", "N", OPTION_INTEGER, "64", "oktopk: steps between new region boundaries", AT(RUN, exchange, tau), .min = 1,
-     .max = HUGE_STEPS},
-    {"oktopk-bucket", "N", OPTION_INTEGER, "4", "oktopk: messages in flight at once while regions are reduced",
-     AT(RUN, exchange, oktopk_bucket), .min = 1, .max = 4096},
-    {"oktopk-off", "LIST", OPTION_TEXT, "none",
-     "oktopk: techniques to leave out, for ablations: regions,rotation,overlap,balance", AT(RUN, exchange, oktopk_off)},
+    {NULL, AT(RUN, exchange, own)},
     {"ranks-per-node", "M", OPTION_INTEGER, NULL,
      "hitopk, torus2d: take every M consecutive ranks for a node (default: the nodes there are)",
      AT(RUN, exchange, ranks_per_node), .min = 1, .max = 1e6},
@@ -238,11 +217,13 @@ static const struct option_row options[] = {
     {"quiet", NULL, OPTION_FLAG, NULL, "print nothing but errors", AT(LOCAL, output, quiet)},
 };
 
-const struct option_table train_options = {.row = options, .rows = sizeof options / sizeof *options};
+/* With what algorithms and selectors declare. */
+static struct option_row options[OPTION_ROWS_MAX];
 
-const struct option_table config_options = {
+struct option_table train_options = {.row = options};
+
+struct option_table config_options = {
     .row = options,
-    .rows = sizeof options / sizeof *options,
     .call = "sparsetrain config",
     .about =
         "Prints what train would be set to by these options of its own, one name=value a line, and starts nothing: "
@@ -255,4 +236,7 @@ const struct option_table config_options = {
         "would be resumed from (--resume) is not looked at.",
 };
 
-_Static_assert(sizeof options / sizeof *options <= OPTION_ROWS_MAX, "struct options.given is too short");
+/* Before main: tables of tables have these in them. */
+__attribute__((constructor)) static void gather(void) {
+    train_options.rows = config_options.rows = exchange_options_gather(options, rows, sizeof rows / sizeof *rows, true);
+}

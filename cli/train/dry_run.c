@@ -140,10 +140,8 @@ static void cost_text(const struct cost *c, char text[96]) {
 
 /* An allreduce of so many words. */
 static struct cost allreduce_cost(const struct run *r, size_t n) {
-    const struct exchange_ops *dense;
     struct cost cost;
-    TABLE_FIND(exchanges, "dense", dense);
-    dense->cost(&(struct cost_case){n, n, r->comm->size, 1}, &cost);
+    exchange_dense.cost(&(struct cost_case){n, n, r->comm->size, 1}, &cost);
     return cost;
 }
 

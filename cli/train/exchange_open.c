@@ -1,8 +1,5 @@
 /* exchange_open.c: opening what a gradient goes through: residual, selector, momentum, exchange, as the options say. */
-#include <string.h>
-
 #include "base/mem.h"
-#include "base/table.h"
 #include "cli/options/exempt_option.h"
 #include "cli/train/run.h"
 
@@ -38,10 +35,7 @@ static struct selector_slice *slices_that_select(struct run *r, size_t *slices) 
 static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
     const struct options *o = &r->options;
     setup->select = options_selector(o);
-    setup->select_settings = (struct selector_settings){.period = (int)o->tau_prime,
-                                                        .rule = setup->exchange.oktopk.thresholds,
-                                                        .unadjusted = o->gaussian_adjust == 1,
-                                                        .seed = (uint64_t)o->seed};
+    setup->seed = (uint64_t)o->seed;
     setup->exchange.k_max = density_to_k(density_largest(&r->path.density), r->model.n - r->path.exempts);
     setup->exchange.exempt = r->path.exempt;
     setup->exchange.exempts = r->path.exempts;
@@ -59,12 +53,10 @@ static void open_reducer(struct run *r, struct reducer_setup *setup) {
 
 /* --dense-steps: the whole gradient, on the store that is open. */
 static void open_dense_start(struct run *r, const struct device_ops *device) {
-    const struct exchange_ops *dense;
     struct exchange_setup setup = r->path.reducer.exchange.setup;
-    TABLE_FIND(exchanges, "dense", dense);
     setup.store = device_is_host(device) ? NULL : &r->path.reducer.store;
     setup.exempts = 0;
-    exchange_open(&r->path.dense_start, dense, &setup);
+    exchange_open(&r->path.dense_start, &exchange_dense, &setup);
 }
 
 bool run_cut_gradient(struct run *r, struct err *e) {

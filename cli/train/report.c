@@ -240,8 +240,11 @@ static void say_bytes(struct run *r) {
         log_say(r, "  sent a step         %s per rank where dense sends %s: %s", sent, whole, ratio);
     else
         log_say(r, "  sent a step         %s per rank", sent);
+    const struct option_values own = options_own(&r->options);
+    const struct exchange_ops *x = options_exchange(&r->options);
     if (t->all.mass_lost > 0)
-        log_say(r, "  gradient lost       %.3g in sum of magnitudes (--gtopk-residual paper)", t->all.mass_lost);
+        log_say(r, "  gradient lost       %.3g in sum of magnitudes (%s)", t->all.mass_lost,
+                x->loses && x->loses(&own) ? x->loses(&own) : x->name);
 }
 
 static void say_memory(struct run *r) {

@@ -39,7 +39,6 @@ static void dense_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = dense_max_words(c)};
 }
 
-extern const struct exchange_ops exchange_dense;
 const struct exchange_ops exchange_dense = {
     .name = "dense",
     .summary = "MPI allreduce of the whole gradient: the baseline",

@@ -27,6 +27,8 @@
  * Restrictions: none. A selector that returns more than k has its selection cut to k before anything is sent.
  * Deviations: any P; no barrier per round; one message per hop in any format; the receives are posted before they are
  * needed; the residual is written while the messages are under way. */
+#include "comm/algorithms/gtopk.h"
+
 #include <math.h>
 
 #include "base/mem.h"
@@ -37,7 +39,26 @@
 
 enum { TAG_UP = 300, TAG_DOWN = 400 };
 
+struct gtopk_use {
+    int residual; /* enum gtopk_residual */
+};
+static const struct option_row gtopk_options[] = {
+    {"gtopk-residual", "RULE", OPTION_CHOICE, "conserve",
+     "what gtopk keeps: conserve loses no gradient; paper follows the publication, which does for P >= 3, and logs how "
+     "much",
+     OPTION_AT(struct gtopk_use, residual),
+     .names = (const char *const[]){[GTOPK_CONSERVE] = "conserve", [GTOPK_PAPER] = "paper", NULL}},
+};
+static const struct option_part gtopk_part = OPTION_PART(gtopk_options);
+
+static const char *gtopk_loses(const struct option_values *options) {
+    struct gtopk_use use;
+    option_take(&gtopk_part, &use, options);
+    return use.residual == GTOPK_PAPER ? "--gtopk-residual paper" : NULL;
+}
+
 struct gtopk {
+    struct gtopk_use use;
     struct sparse local;      /* [selector.room]: what this rank selected */
     struct sparse merged[2];  /* [2 k_max]: written in turns */
     struct sparse *dropped;   /* [merges], each [k_max]: what this rank's merges cut off */
@@ -63,6 +84,7 @@ static struct tree_step up(const struct exchange *x, int round) {
 static void gtopk_open(struct exchange *x) {
     struct gtopk *t = x->state = mem_zalloc(1, sizeof *t, "gtopk");
     size_t k = x->setup.k_max, cap = x->setup.selector->room;
+    option_take(&gtopk_part, &t->use, &x->setup.options);
     for (; t->rounds < tree_rounds(x->setup.comm->size) && up(x, t->rounds).role != TREE_SEND; t->rounds++)
         t->merges += up(x, t->rounds).role == TREE_RECEIVE;
     sparse_open(&t->local, cap);
@@ -214,7 +236,7 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
     struct gtopk *t = x->state;
     struct comm *c = x->setup.comm;
     struct comm_request last;
-    bool conserve = x->setup.gtopk_residual == GTOPK_CONSERVE, waits = c->rank > 0;
+    bool conserve = t->use.residual == GTOPK_CONSERVE, waits = c->rank > 0;
     unsigned char *message = waits ? t->inbox[0] : t->outbox;
     size_t bytes = t->outbox_bytes;
     if (waits && conserve) keep_dropped(x);
@@ -264,6 +286,8 @@ const struct exchange_ops exchange_gtopk = {
     .sparse = true,
     .selects = true,
     .conserves = true,
+    .options = OPTION_PART(gtopk_options),
+    .loses = gtopk_loses,
     .open = gtopk_open,
     .run = gtopk_run,
     .close = gtopk_close,

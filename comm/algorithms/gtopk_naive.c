@@ -81,6 +81,7 @@ const struct exchange_ops exchange_gtopk_naive = {
     .sparse = true,
     .selects = true,
     .sends_all = true,
+    .keeps_k = true,
     .conserves = true,
     .moves_as = "topka",
     .open = gtopk_naive_open,

@@ -18,7 +18,7 @@
  * keeps and takes their errors; of what is its own in u (sum.sent) it counts them back.
  * Restrictions: none; any P, any selector, any wire format.
  *
- * Thresholds: setup.oktopk.thresholds (--oktopk-thresholds), and the selector's rule of the same name for the local
+ * Thresholds: --oktopk-thresholds, and the selector's rule of the same name for the local
  * one. REUSE_PAPER is Algorithm 1 to the letter: exact every tau' steps, else the last one, and what passes is sent, be
  * it more than the bound on words allows (extra_words says by how much). With REUSE_GUARDED, the default,
  * - the thresholds are led by the counts, to k/2..3k/2, and found anew in the same step where that fails
@@ -42,12 +42,20 @@
 #include "base/mem.h"
 #include "topk/candidates.h"
 
-static struct oktopk_setup with_paper_values(struct oktopk_setup use) {
-    if (use.period <= 0) use.period = REUSE_PERIOD;
-    if (use.balance_period <= 0) use.balance_period = 64;
-    if (use.bucket <= 0) use.bucket = 4;
-    return use;
-}
+/* The paper's values are the defaults. In the order of OKTOPK_NO_...: */
+static const char *const techniques[] = {"regions", "rotation", "overlap", "balance", NULL};
+
+static const struct option_row oktopk_options[] = {
+    REUSE_OPTIONS(struct oktopk_use, period, thresholds),
+    {"tau", "N", OPTION_INT, "64", "oktopk: steps between new region boundaries",
+     OPTION_AT(struct oktopk_use, balance_period), .min = 1, .max = 1e9},
+    {"oktopk-bucket", "N", OPTION_INT, "4", "oktopk: messages in flight at once while regions are reduced",
+     OPTION_AT(struct oktopk_use, bucket), .min = 1, .max = 4096},
+    {"oktopk-off", "LIST", OPTION_SET, "none",
+     "oktopk: techniques to leave out, for ablations, with commas between them", OPTION_AT(struct oktopk_use, off),
+     .names = techniques},
+};
+static const struct option_part oktopk_part = OPTION_PART(oktopk_options);
 
 static size_t saved_bytes(const struct exchange *x) {
     return sizeof(struct oktopk_saved) + ((size_t)x->setup.comm->size + 1) * sizeof(uint64_t);
@@ -117,7 +125,7 @@ static void oktopk_open(struct exchange *x) {
     size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
     size_t cap = x->setup.selector->room;
     size_t most = sparse_sum_capacity(n, P, cap);
-    t->use = with_paper_values(x->setup.oktopk);
+    option_take(&oktopk_part, &t->use, &x->setup.options);
     t->saved = mem_zalloc(1, saved_bytes(x), "thresholds and regions");
     for (size_t r = 0; r <= P; r++) t->saved->bound[r] = even_cut(n, (int)P, (int)r);
     open_vectors(x, cap, most);
@@ -220,6 +228,8 @@ const struct exchange_ops exchange_oktopk = {
     .sparse = true,
     .selects = true,
     .conserves = true,
+    .options = OPTION_PART(oktopk_options),
+    .evaluates = true,
     .open = oktopk_open,
     .run = oktopk_run,
     .close = oktopk_close,

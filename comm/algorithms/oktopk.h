@@ -21,6 +21,23 @@ struct oktopk_saved {
     uint64_t bound[];   /* [P + 1]: region r is [bound[r], bound[r+1]) */
 };
 
+/* Its parameters, which are its options (oktopk.c). */
+struct oktopk_use {
+    int period;                 /* tau': steps between exact thresholds, local and global */
+    int balance_period;         /* tau: steps between new region boundaries */
+    int bucket;                 /* receives in flight at once in split-and-reduce */
+    enum reuse_rule thresholds; /* the global one between exact ones; the local one's rule is the selector's */
+    unsigned off;               /* OKTOPK_NO_... */
+};
+
+/* Its techniques, each of which can be left out (the ablations of its Figure 7). */
+enum {
+    OKTOPK_NO_REGIONS = 1,  /* boundaries at the selected indices; regions are n/P each */
+    OKTOPK_NO_ROTATION = 2, /* every rank sends to 0, 1, 2, ... */
+    OKTOPK_NO_OVERLAP = 4,  /* bucketing; one message after the other, summed before the next */
+    OKTOPK_NO_BALANCE = 8   /* evening out before the all-gather */
+};
+
 /* One step. `sent` and `received` are words by the algorithm's own count, without those of evaluations. */
 struct oktopk_step {
     size_t k;
@@ -38,7 +55,7 @@ struct oktopk_step {
 
 /* What is kept from step to step: settings, `saved`, results until the next step, and memory for a step to work in. */
 struct oktopk {
-    struct oktopk_setup use; /* the caller's, the paper's values filled in */
+    struct oktopk_use use;
     struct oktopk_saved *saved;
 
     struct sparse local;       /* [cap = selector.room]: what this rank sends */
@@ -88,7 +105,7 @@ enum { OKTOPK_WORTH = 16 };
 
 /* Algorithm 1 to the letter: thresholds stay for tau' steps, and nothing is done for the bound on words. */
 static inline bool oktopk_literal(const struct exchange *x) {
-    return x->setup.oktopk.thresholds == REUSE_PAPER;
+    return ((const struct oktopk *)x->state)->use.thresholds == REUSE_PAPER;
 }
 
 /* Words of the gathering of counts; of an allreduce of `words` words. */

@@ -84,7 +84,7 @@ void oktopk_gather(struct exchange *x, struct oktopk_step *s) {
     const uint64_t *bound = t->saved->bound;
     const size_t n = x->setup.n;
     bool worth = uneven(t->first, c->size, TIMES) || (s->beyond && uneven(t->first, c->size, 1));
-    bool moved = !t->use.direct_gather && worth;
+    bool moved = !(t->use.off & OKTOPK_NO_BALANCE) && worth;
     t->outbox.used = 0;
     if (moved) even_out(x, s);
 

@@ -11,7 +11,7 @@ void oktopk_regions(struct exchange *x, struct oktopk_step *s) {
     const struct sparse *local = &t->local;
     const int P = c->size;
     bool due = saved->step % (uint64_t)t->use.balance_period == 0 || saved->stale;
-    if (due && P > 1 && !t->use.even_regions) {
+    if (due && P > 1 && !(t->use.off & OKTOPK_NO_REGIONS)) {
         /* cut[j-1], j = 1..P-1: where region j would begin for this rank alone, so that every region holds nnz/P of its
          * entries: at entry floor(j nnz / P). With fewer entries than regions they say too little: equal regions. */
         uint64_t *cut = saved->bound + 1;
@@ -80,13 +80,13 @@ static void add_parts(struct exchange *x, struct oktopk_step *s, int count) {
 void oktopk_split_and_reduce(struct exchange *x, struct oktopk_step *s) {
     struct oktopk *t = x->state;
     const int P = x->setup.comm->size, rank = x->setup.comm->rank, bucket = t->use.bucket;
-    const bool rotate = !t->use.same_destination;
+    const bool rotate = !(t->use.off & OKTOPK_NO_ROTATION);
     struct sparse *part = t->split.part;
     t->outbox.used = 0;
     part[0] = own_entries(t, rank);
     if (P == 1) {
         add_parts(x, s, 0); /* a copy */
-    } else if (!t->use.no_overlap) {
+    } else if (!(t->use.off & OKTOPK_NO_OVERLAP)) {
         /* Figure 2c: in buckets; one bucket is added up while the next is under way. Without rotation (Figure 2a) all
          * sends go out ahead of the receives, since nobody waits for them. */
         for (int owner = 0; owner < P && !rotate; owner++)

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "cli/options/options.h"
+#include "comm/algorithms/oktopk.h"
 
 enum { WORDS = 64 };
 
@@ -190,21 +191,36 @@ static void every_algorithm_takes_all_parameters(void **state) {
     }
 }
 
+static const struct exchange_ops *row_named(const char *name) {
+    for (size_t i = 0; exchanges[i]; i++)
+        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* The value of an option, as text. */
+static const char *value(const struct options *o, const char *name) {
+    static char text[OPTION_TEXT_MAX];
+    option_value(option_find(&train_options, name, strlen(name)), o, text);
+    return text;
+}
+
 static void exchange_options_arrive(void **state) {
     (void)state;
     struct options o;
     struct exchange_setup setup = {0};
+    struct oktopk_use use;
     assert_string_equal(
         parse(&o, "--algo oktopk --tau 7 --tau-prime 3 --oktopk-bucket 2 --oktopk-off rotation,balance"), "");
     assert_string_equal(options_choice(&o, "select"), "reuse");
     options_setup(&o, &setup);
-    assert_true(setup.oktopk.period == 3 && setup.oktopk.balance_period == 7 && setup.oktopk.bucket == 2);
-    assert_true(setup.oktopk.same_destination && setup.oktopk.direct_gather);
-    assert_false(setup.oktopk.even_regions || setup.oktopk.no_overlap);
-    assert_true(setup.oktopk.thresholds == REUSE_GUARDED);
+    option_take(&row_named("oktopk")->options, &use, &setup.options);
+    assert_true(use.period == 3 && use.balance_period == 7 && use.bucket == 2);
+    assert_true(use.off == (OKTOPK_NO_ROTATION | OKTOPK_NO_BALANCE) && use.thresholds == REUSE_GUARDED);
     assert_string_equal(parse(&o, "--algo oktopk --oktopk-thresholds paper --select exact"), "");
     options_setup(&o, &setup);
-    assert_true(setup.oktopk.thresholds == REUSE_PAPER);
+    option_take(&row_named("oktopk")->options, &use, &setup.options);
+    assert_true(use.thresholds == REUSE_PAPER && use.period == 32);
     assert_string_equal(setup.wire->name, "coo32");
     assert_int_equal(setup.bucket_bytes, 4194304);
     assert_string_equal(parse(&o, "--algo topka --select reuse --tau-prime 128 --wire packed"), "");
@@ -308,13 +324,6 @@ static void warmup_mistakes(void **state) {
 
 /* Each row's echo reads back to the same value. */
 /* -- --algo auto ------------------------------------------------------------------------------------------ */
-static const struct exchange_ops *row_named(const char *name) {
-    for (size_t i = 0; exchanges[i]; i++)
-        if (strcmp(exchanges[i]->name, name) == 0) return exchanges[i];
-    fail_msg("no row %s", name);
-    return NULL;
-}
-
 /* Which rows go with this command line, as "+name" of each; what it resolves to with one of them is what it would
  * resolve to with that row asked for by name. */
 static void candidates(const char *line, char names[512]) {
@@ -400,14 +409,17 @@ static void auto_gives_parameters_to_whom_they_concern(void **state) {
     assert_string_equal(
         parse(&o, "--algo auto --density 0.1 --density-warmup 0.3 --select reuse --tau 3 --ranks-per-node 2"), "");
     assert_true(options_candidate(&o, row_named("oktopk"), wires[1], &with, &e));
-    assert_true(with.density == 0.1 && with.tau == 3 && with.ranks_per_node == -1);
+    assert_true(with.density == 0.1 && with.ranks_per_node == -1);
+    assert_string_equal(value(&with, "tau"), "3");
     assert_string_equal(options_choice(&with, "select"), "reuse");
     assert_string_equal(options_choice(&with, "wire"), wires[1]->name);
     assert_string_equal(with.density_warmup, "0.3");
     assert_true(options_candidate(&o, row_named("hitopk"), NULL, &with, &e));
-    assert_true(with.tau == 64 && with.ranks_per_node == 2);
+    assert_string_equal(value(&with, "tau"), "64");
+    assert_int_equal(with.ranks_per_node, 2);
     assert_true(options_candidate(&o, row_named("dense"), NULL, &with, &e));
-    assert_true(with.density == 0.001 && with.tau == 64 && with.ranks_per_node == -1);
+    assert_true(with.density == 0.001 && with.ranks_per_node == -1);
+    assert_string_equal(value(&with, "tau"), "64");
     assert_int_equal(with.select, -1);
     assert_string_equal(with.density_warmup, "gtopk");
     assert_string_equal(parse(&o, "--algo auto"), "");

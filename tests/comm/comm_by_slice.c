@@ -60,9 +60,9 @@ static bool serves(const struct exchange_ops *ops) {
 static void open_by_slice(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select,
                           const struct wire_ops *wire, const struct slicing *s, bool layers) {
     struct reducer_setup setup = {.ops = ops, .select = select, .slice = s->slice, .slices = s->count};
-    setup.select_settings = (struct selector_settings){.period = 3, .seed = 5};
-    setup.exchange =
-        (struct exchange_setup){.n = s->n, .k_max = s->k, .wire = wire, .oktopk = {.period = 2, .balance_period = 2}};
+    setup.seed = 5;
+    setup.exchange = (struct exchange_setup){
+        .n = s->n, .k_max = s->k, .wire = wire, .options = rig_options("tau-prime=2,tau=2", GTOPK_CONSERVE)};
     if (layers) setup.exchange.group = s->group, setup.exchange.groups = s->groups;
     rig_open_setup(c, setup);
 }
@@ -171,7 +171,7 @@ static void one_slice_is_the_plain_selector(struct comm *c) {
         open_by_slice(c, exchanges[row], exact(), NULL, &whole, false);
         uint64_t hash = hash_of_steps(whole.k, &whole, 0, STEPS);
         rig_close();
-        const struct exchange_setup extra = {.oktopk = {.period = 2, .balance_period = 2}};
+        const struct exchange_setup extra = {.options = rig_options("tau-prime=2,tau=2", GTOPK_CONSERVE)};
         rig_open_with(c, exchanges[row], exact(), whole.n, whole.k, &extra);
         assert_true(hash_of_steps(whole.k, &whole, 0, STEPS) == hash);
         rig_close();

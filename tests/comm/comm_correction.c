@@ -297,7 +297,7 @@ static void masking_everything_leaves_no_momentum(struct comm *c) {
  * exchange that gets the whole at once. */
 static void open_groups(struct comm *c, const struct exchange_ops *ops, size_t k, const size_t *group, size_t groups) {
     const struct exchange_setup extra = {
-        .group = group, .groups = groups, .oktopk = {.period = 1, .balance_period = 2}};
+        .group = group, .groups = groups, .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
     rig_open_with(c, ops, exact(), SIZE, k, &extra);
     correction_open(&here.c, SIZE, test_device(), mu, true);
 }

@@ -40,8 +40,7 @@ struct trial {
 };
 
 static void open_trial(struct comm *c, const struct trial *t) {
-    const struct exchange_setup extra = {
-        .wire = t->wire, .gtopk_residual = t->rule, .oktopk = {.period = 2, .balance_period = 2}};
+    const struct exchange_setup extra = {.wire = t->wire, .options = rig_options("tau-prime=2,tau=2", t->rule)};
     rig_open_with(c, t->ops, t->select, t->shape.n, t->shape.k, &extra);
 }
 

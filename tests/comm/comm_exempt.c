@@ -47,7 +47,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes, SPLITS = sizeof splits / sizeof 
 static void open_shape(struct comm *c, const struct exchange_ops *ops, const struct shape *s,
                        const struct wire_ops *wire, bool with_exempt) {
     const struct exchange_setup extra = {.wire = wire,
-                                         .oktopk = {.period = 1, .balance_period = 2},
+                                         .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE),
                                          .group = s->group,
                                          .groups = s->groups,
                                          .exempt = with_exempt ? exempt : NULL,

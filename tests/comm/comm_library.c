@@ -61,12 +61,12 @@ static uint64_t hash_of_steps(sparsetrain *x, struct comm *c, int from, int to, 
 }
 
 static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, size_t groups) {
-    struct reducer_setup setup = {.ops = ops, .select_settings = {.period = 1, .seed = 1}};
+    struct reducer_setup setup = {.ops = ops, .seed = 1};
     setup.exchange = (struct exchange_setup){.n = N,
                                              .k_max = density_to_k(0.1, N),
                                              .group = group,
                                              .groups = groups,
-                                             .oktopk = {.period = 1, .balance_period = 2}};
+                                             .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
     uint64_t hash = 0;
     rig_open_setup(c, setup);
     for (int step = 0; step < STEPS; step++) {
@@ -253,19 +253,19 @@ static void mistakes_are_told_in_a_line(struct comm *c) {
         {"topka", "=1", "\"=1\" is no option", N, NULL, 0},
         {"topka", "density=0.1,,seed=1", "\"\" is no option", N, NULL, 0},
         {"topka", "densities=1", "there is no option \"densities\"; there are: density, ", N, NULL, 0},
-        {"topka", "density=0", "density takes a number above 0, 1 at most, not \"0\"", N, NULL, 0},
-        {"topka", "density=1.5", "not \"1.5\"", N, NULL, 0},
+        {"topka", "density=0", "density 0 is out of range: it must be above 0 and at most 1", N, NULL, 0},
+        {"topka", "density=1.5", "density 1.5 is out of range", N, NULL, 0},
         {"topka", "density=nan", "not \"nan\"", N, NULL, 0},
         {"topka", "density=0.1x", "not \"0.1x\"", N, NULL, 0},
-        {"oktopk", "tau=0", "tau takes a whole number in 1..1000000000, not \"0\"", N, NULL, 0},
-        {"oktopk", "tau_prime=-1", "tau-prime takes a whole number", N, NULL, 0},
+        {"oktopk", "tau=0", "tau 0 is out of range: it must be at least 1", N, NULL, 0},
+        {"oktopk", "tau_prime=-1", "tau-prime -1 is out of range", N, NULL, 0},
         {"oktopk", "oktopk-off=regions+wings", "oktopk-off has no \"wings\"", N, NULL, 0},
         {"oktopk", "oktopk-thresholds=old", "oktopk-thresholds has no \"old\"; there are: guarded, paper", N, NULL, 0},
         {"topka", "select=best", "select has no \"best\"; there are: exact, ", N, NULL, 0},
         {"topka", "device=gpu", "device has no \"gpu\"; there are: cpu, cuda", N, NULL, 0},
         {"topka", "device=sparse", "device has no \"sparse\"", N, NULL, 0},
         {"topka", "wire=morse", "wire has no \"morse\"; there are: coo32, ", N, NULL, 0},
-        {"gaussiank", "gaussian-adjust=maybe", "gaussian-adjust takes on or off", N, NULL, 0},
+        {"gaussiank", "gaussian-adjust=maybe", "gaussian-adjust has no \"maybe\"; there are: on, off", N, NULL, 0},
         {"gtopk", "gtopk-residual=none", "gtopk-residual has no \"none\"; there are: conserve, paper", N, NULL, 0},
         {"topka", "", "group 0 of 2 begins at entry 1", N, late, 2},
         {"topka", "", "group 2 of 3 begins at entry 7", N, falling, 3},

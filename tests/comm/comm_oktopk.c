@@ -5,6 +5,7 @@
 /* devices: cuda ranks 1 3 4 */
 #include "tests/lib/exchange_rig.h"
 
+#include "comm/algorithms/oktopk.h"
 #include "tests/lib/exchange_oracle.h"
 #include "topk/track.h"
 
@@ -15,15 +16,15 @@ static const struct shape {
               {1009, 1, false}, {1009, 5, true}, {1009, 100, true}, {1009, 1009, false}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], STEPS = 7 };
 
-static const struct oktopk_setup setups[] = {
+static const struct oktopk_use setups[] = {
     {.period = 3, .balance_period = 2},
     {.period = 2, .balance_period = 3, .bucket = 1},
     {.period = 1, .balance_period = 1, .bucket = 2},
-    {.period = 4, .balance_period = 4, .bucket = 2, .even_regions = true},
-    {.period = 3, .balance_period = 2, .bucket = 3, .same_destination = true},
-    {.period = 3, .balance_period = 2, .no_overlap = true},
-    {.period = 3, .balance_period = 2, .direct_gather = true, .even_regions = true},
-    {.period = 3, .even_regions = true, .same_destination = true, .no_overlap = true, .direct_gather = true},
+    {.period = 4, .balance_period = 4, .bucket = 2, .off = OKTOPK_NO_REGIONS},
+    {.period = 3, .balance_period = 2, .bucket = 3, .off = OKTOPK_NO_ROTATION},
+    {.period = 3, .balance_period = 2, .off = OKTOPK_NO_OVERLAP},
+    {.period = 3, .balance_period = 2, .off = OKTOPK_NO_REGIONS | OKTOPK_NO_BALANCE},
+    {.period = 3, .off = OKTOPK_NO_REGIONS | OKTOPK_NO_ROTATION | OKTOPK_NO_OVERLAP | OKTOPK_NO_BALANCE},
     {.period = 3, .balance_period = 2, .thresholds = REUSE_PAPER},
     {0},
 };
@@ -32,7 +33,7 @@ enum { SETUPS = sizeof setups / sizeof setups[0] };
 /* -- the serial reference ------------------------------------------------------------------------------ */
 struct reference {
     struct oracle o;
-    struct oktopk_setup use;
+    struct oktopk_use use;
     const struct wire_ops *w;
     int step, k_of_threshold, uses;
     bool stale, beyond; /* regions; the bound on words */
@@ -44,15 +45,21 @@ struct reference {
     long moved;                                      /* entries moved to even out, in all steps */
 };
 
-static void reference_open(struct reference *f, struct comm *c, struct shape shape, const struct oktopk_setup *use,
+/* In place of zeros. */
+static struct oktopk_use with_paper_values(struct oktopk_use use) {
+    if (use.period == 0) use.period = 32;
+    if (use.balance_period == 0) use.balance_period = 64;
+    if (use.bucket == 0) use.bucket = 4;
+    return use;
+}
+
+static void reference_open(struct reference *f, struct comm *c, struct shape shape, const struct oktopk_use *use,
                            const struct wire_ops *w) {
     memset(f, 0, sizeof *f);
     f->o.n = (int)shape.n;
     f->o.P = c->size;
-    f->use = *use;
+    f->use = with_paper_values(*use);
     f->w = w;
-    if (f->use.period == 0) f->use.period = 32;
-    if (f->use.balance_period == 0) f->use.balance_period = 64;
     for (int r = 0; r <= c->size; r++) f->bound[r] = (int)((long)shape.n * r / c->size);
 }
 
@@ -230,7 +237,7 @@ static void gather_words(struct reference *f) {
         if (o->u.there[i]) has[owner_of(f, i)]++, total++;
     for (int r = 0; r < o->P; r++) most = has[r] > most ? has[r] : most;
     bool wanted_even = most * o->P > 4 * total || f->beyond;
-    if (!f->use.direct_gather && wanted_even && most > (total + o->P - 1) / o->P) {
+    if (!(f->use.off & OKTOPK_NO_BALANCE) && wanted_even && most > (total + o->P - 1) / o->P) {
         memset(has, 0, sizeof has);
         for (int i = 0; i < o->n; i++) {
             if (!o->u.there[i]) continue;
@@ -258,7 +265,7 @@ static void reference_step(struct reference *f, int k) {
             if (o->sent[r].there[i] && f->w->rounds) o->sent[r].value[i] = f->w->round(value);
             error[r][i] = value - o->sent[r].value[i];
         }
-    if (!f->use.even_regions && (f->step % f->use.balance_period == 0 || f->stale)) cut_regions(f);
+    if (!(f->use.off & OKTOPK_NO_REGIONS) && (f->step % f->use.balance_period == 0 || f->stale)) cut_regions(f);
     add_up(f);
     cut_sums(f, k);
     oracle_deliver(o);
@@ -318,9 +325,11 @@ static void same_words(const struct reference *f, struct comm_counters before, s
 }
 
 static void open_with(struct comm *c, const struct selector_ops *select, struct shape shape,
-                      const struct oktopk_setup *use, const struct wire_ops *w) {
-    rig_open_with(c, exchange_named("oktopk"), select, shape.n, shape.k,
-                  &(struct exchange_setup){.wire = w, .oktopk = *use});
+                      const struct oktopk_use *use, const struct wire_ops *w) {
+    const struct exchange_ops *ops = exchange_named("oktopk");
+    const struct oktopk_use all = with_paper_values(*use);
+    rig_open_with(c, ops, select, shape.n, shape.k,
+                  &(struct exchange_setup){.wire = w, .options = {ops->options.row, ops->options.rows, &all}});
 }
 
 /* k as in a density schedule: it stays, moves a little, then much. */
@@ -328,7 +337,7 @@ static size_t k_of(struct shape shape, int step) {
     return step < 4 ? shape.k : step == 4 ? shape.k - shape.k / 10 : (shape.k + 1) / 2;
 }
 
-static long several_steps(struct comm *c, struct shape shape, enum kind kind, const struct oktopk_setup *use,
+static long several_steps(struct comm *c, struct shape shape, enum kind kind, const struct oktopk_use *use,
                           const struct wire_ops *w) {
     static double summed[ORACLE_N];
     static struct reference f;
@@ -446,7 +455,7 @@ static void every_selector(struct comm *c) {
 /* Thresholds exact in every step: what gtopk-naive keeps of the same acc, and all that ties with the last of it. */
 static void equals_gtopk_naive_up_to_ties(struct comm *c) {
     static struct oracle naive;
-    const struct oktopk_setup use = {.period = 1, .balance_period = 2};
+    const struct oktopk_use use = {.period = 1, .balance_period = 2};
     if (c->size > 9) return;
     for (int s = 0; s < SHAPES; s++)
         for (enum kind kind = 0; kind < KINDS; kind++) {
@@ -485,7 +494,7 @@ static void equals_gtopk_naive_up_to_ties(struct comm *c) {
  * but those that find them anew keeps the bound of the paper. */
 static void ordinary_steps_keep_the_bound(struct comm *c) {
     enum { N = 1100, K = 300 }; /* with fewer, what a region holds is too much a matter of chance */
-    const struct oktopk_setup use = {.period = 8, .balance_period = 6};
+    const struct oktopk_use use = {.period = 8, .balance_period = 6};
     const float zero[N] = {0};
     double bound = 6.0 * K * (c->size - 1) / c->size;
     int ordinary = 0;
@@ -515,7 +524,7 @@ static void ordinary_steps_keep_the_bound(struct comm *c) {
 static double most_received(struct comm *c, bool even_regions) {
     enum { N = 1040, K = 60 };
     const float zero[N] = {0};
-    const struct oktopk_setup use = {.even_regions = even_regions, .direct_gather = true};
+    const struct oktopk_use use = {.off = OKTOPK_NO_BALANCE | (even_regions ? OKTOPK_NO_REGIONS : 0)};
     open_with(c, exact(), (struct shape){N, K, true}, &use, wires[0]);
     double received = 0;
     for (int step = 0; step < 2; step++) {
@@ -535,7 +544,7 @@ static void regions_are_balanced(struct comm *c) {
     static struct reference f;
     double P = c->size, most[2];
     for (int even = 0; even < 2; even++) {
-        const struct oktopk_setup use = {.period = 1, .even_regions = even == 1};
+        const struct oktopk_use use = {.period = 1, .off = even ? OKTOPK_NO_REGIONS : 0};
         reference_open(&f, c, (struct shape){N, K, true}, &use, wires[0]);
         open_with(c, exact(), (struct shape){N, K, true}, &use, wires[0]);
         add_gradients(&f, ONE_REGION, 0);
@@ -558,13 +567,13 @@ static void regions_are_balanced(struct comm *c) {
 
 /* With equal regions one rank has all there is: more than 4 times the mean from P = 5 on. */
 static void uneven_sums_are_evened_out(struct comm *c) {
-    struct oktopk_setup use = {.period = 1, .even_regions = true};
+    struct oktopk_use use = {.period = 1, .off = OKTOPK_NO_REGIONS};
     const struct shape shape = {1009, 100, true};
     long moved = several_steps(c, shape, ONE_REGION, &use, wires[0]);
     assert_true(c->size >= 5 ? moved > 0 : c->size > 1 || moved == 0); /* with fewer ranks the bound on words asks */
-    use.direct_gather = true;
+    use.off |= OKTOPK_NO_BALANCE;
     assert_true(several_steps(c, shape, ONE_REGION, &use, wires[0]) == 0);
-    use = (struct oktopk_setup){.period = 1, .balance_period = 1};
+    use = (struct oktopk_use){.period = 1, .balance_period = 1};
     if (c->size >= 7) assert_true(several_steps(c, shape, WHOLE, &use, wires[0]) == 0); /* k < 16 P: nobody asks */
 }
 
@@ -587,7 +596,7 @@ static void thresholds_are_found_anew(struct comm *c) {
     } steps[] = {{1024, EVALUATED_DUE},  {1024, 0}, {1, EVALUATED_FEW},     {1, 0},
                  {4096, EVALUATED_MANY}, {4100, 0}, {0.125f, EVALUATED_FEW}};
     for (int on_one = 0; on_one < 2; on_one++) {
-        open_with(c, exact(), (struct shape){N, K, true}, &(struct oktopk_setup){.balance_period = 100}, wires[0]);
+        open_with(c, exact(), (struct shape){N, K, true}, &(struct oktopk_use){.balance_period = 100}, wires[0]);
         for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
             float size = steps[step].size * (on_one ? 1 : (float)c->size);
             a_step_of_size(c, steps[step].size, on_one, K);
@@ -606,7 +615,7 @@ static void thresholds_are_found_anew(struct comm *c) {
 /* Nobody selects anything: an empty sum, and the threshold is not touched. */
 static void an_empty_sum(struct comm *c) {
     enum { N = 300, K = 20 };
-    open_with(c, &threshold_selector, (struct shape){N, K, true}, &(struct oktopk_setup){0}, wires[0]);
+    open_with(c, &threshold_selector, (struct shape){N, K, true}, &(struct oktopk_use){0}, wires[0]);
     a_step_of_size(c, 7, false, K);
     assert_int_equal(rig.sum.global_nnz, K);
     float before = rig.sum.threshold;
@@ -631,7 +640,7 @@ static void steps(struct comm *c, int from, int to, uint64_t *hash) {
 }
 
 static void a_checkpoint(struct comm *c) {
-    const struct oktopk_setup use = {.period = 5, .balance_period = 4};
+    const struct oktopk_use use = {.period = 5, .balance_period = 4};
     const struct shape shape = {700, 40, true};
     static float residual[RIG_N];
     unsigned char kept[1024];

@@ -24,11 +24,17 @@ struct course {
     size_t local_least, local_most, global_least, global_most;
 };
 
+/* Of both thresholds, local and global. */
+static struct option_values with_rule(enum reuse_rule rule) {
+    char text[64];
+    snprintf(text, sizeof text, "tau-prime=%d,oktopk-thresholds=%s", PERIOD, reuse_rule_names[rule]);
+    return rig_options(text, GTOPK_CONSERVE);
+}
+
 static struct course train(struct comm *c, enum reuse_rule rule, int from_rest) {
     struct course all = {.local_least = N, .global_least = N};
     rig_open_with(c, exchange_named("oktopk"), &selector_reuse, N, K,
-                  &(struct exchange_setup){.oktopk = {.period = PERIOD, .thresholds = rule}});
-    rig.reducer.selector->settings.rule = rule;
+                  &(struct exchange_setup){.options = with_rule(rule)});
     for (int step = 0; step < STEPS; step++) {
         shrinking_gradient(c, step, from_rest);
         rig_step(K);
@@ -84,8 +90,7 @@ static void paper_against_loops(struct comm *c) {
     static float mine[N], all[8 * N], sum[N];
     float local = 0, global = 0;
     rig_open_with(c, exchange_named("oktopk"), &selector_reuse, N, K,
-                  &(struct exchange_setup){.oktopk = {.period = PERIOD, .thresholds = REUSE_PAPER}});
-    rig.reducer.selector->settings.rule = REUSE_PAPER;
+                  &(struct exchange_setup){.options = with_rule(REUSE_PAPER)});
     memset(mine, 0, sizeof mine);
     for (int t = 1; t <= 40; t++) {
         shrinking_gradient(c, t, 0);

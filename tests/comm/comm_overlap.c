@@ -123,8 +123,10 @@ static const struct selector_ops *selecting_by(void) {
 }
 
 static void open_layers(struct comm *c, const struct exchange_ops *ops, const struct split *s) {
-    const struct exchange_setup extra = {
-        .group = s->group, .groups = s->groups, .wire = travelling, .oktopk = {.period = 1, .balance_period = 2}};
+    const struct exchange_setup extra = {.group = s->group,
+                                         .groups = s->groups,
+                                         .wire = travelling,
+                                         .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
     rig_open_with(c, ops, selecting_by(), s->n, s->k, &extra);
 }
 
@@ -151,7 +153,7 @@ static void hand_open(struct comm *c, const struct exchange_ops *ops, const stru
                                        .k_max = group_k(s, g, s->k),
                                        .wire = travelling,
                                        .wants_sent = true,
-                                       .oktopk = {.period = 1, .balance_period = 2}};
+                                       .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
         store_open(&hand.store[g], setup.n, test_device());
         hand.selector[g] = selector_open(selecting_by(), &hand.store[g], setup.k_max, NULL);
         if (ops->sparse) {

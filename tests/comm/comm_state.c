@@ -30,9 +30,12 @@ static const struct selector_ops *selector_named(const char *name) {
 static void open_row(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, enum way way,
                      enum reuse_rule rule) {
     struct reducer_setup setup = {.ops = ops, .select = select};
-    setup.select_settings = (struct selector_settings){.period = 3, .rule = rule, .seed = 5};
-    setup.exchange =
-        (struct exchange_setup){.n = N, .k_max = K, .oktopk = {.period = 2, .balance_period = 2, .thresholds = rule}};
+    setup.seed = 5;
+    setup.exchange = (struct exchange_setup){
+        .n = N,
+        .k_max = K,
+        .options = rig_options(rule == REUSE_PAPER ? "tau-prime=2,tau=2,oktopk-thresholds=paper" : "tau-prime=2,tau=2",
+                               GTOPK_CONSERVE)};
     if (way == BY_SLICE) setup.slice = slices, setup.slices = 4;
     if (way == BY_LAYERS) setup.exchange.group = groups, setup.exchange.groups = 3;
     rig_open_setup(c, setup);

@@ -128,6 +128,11 @@ enum { CALLS = sizeof calls / sizeof *calls };
 static struct store store;
 static struct selector *selector;
 
+/* Ok-Topk's: everything anew in every step. */
+static const int one = 1;
+static const struct option_row values[] = {{"tau", "N", OPTION_INT, "64", "", .offset = 0},
+                                           {"tau-prime", "N", OPTION_INT, "32", "", .offset = 0}};
+
 static void open_exchange(struct comm *c, const struct exchange_ops *ops, struct exchange *x) {
     struct err e = {0};
     if (c->size % 2 == 0 && ops->by_node && !comm_set_ranks_per_node(c, 2, &e)) die("%s", e.text);
@@ -139,7 +144,7 @@ static void open_exchange(struct comm *c, const struct exchange_ops *ops, struct
                                          .n = N,
                                          .k_max = K,
                                          .bucket_bytes = 1200,
-                                         .oktopk = {.period = 1, .balance_period = 1}};
+                                         .options = {values, 2, &one}};
     exchange_open(x, ops, &setup);
 }
 

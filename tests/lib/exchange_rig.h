@@ -18,6 +18,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "comm/algorithms/gtopk.h"
+#include "comm/library_options.h"
 #include "comm/reducer.h"
 #include "tests/lib/test_device.h"
 
@@ -79,6 +81,17 @@ struct rig {
 };
 static struct rig rig;
 
+/* "name=value,..." of the algorithms' own options, and gtopk's rule; until the next call. */
+static inline struct option_values rig_options(const char *text, enum gtopk_residual rule) {
+    static struct library_options o;
+    struct err e = {0};
+    char all[256];
+    snprintf(all, sizeof all, "%s%sgtopk-residual=%s", text, *text ? "," : "",
+             rule == GTOPK_PAPER ? "paper" : "conserve");
+    if (!library_options_parse(&o, "dense", all, &e)) die("%s", e.text);
+    return library_values(&o);
+}
+
 /* setup: all but the device, comm, phases and wants_sent, which every test has. */
 static inline void rig_open_setup(struct comm *c, struct reducer_setup setup) {
     rig.comm = c;
@@ -103,7 +116,7 @@ static inline void rig_open_with(struct comm *c, const struct exchange_ops *ops,
 
 static inline void rig_open(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, size_t n,
                             size_t k_max, enum gtopk_residual rule) {
-    const struct exchange_setup extra = {.gtopk_residual = rule, .oktopk = {.period = 1, .balance_period = 2}};
+    const struct exchange_setup extra = {.options = rig_options("tau-prime=1,tau=2", rule)};
     rig_open_with(c, ops, select, n, k_max, &extra);
 }
 

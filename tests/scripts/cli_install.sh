@@ -130,7 +130,7 @@ if command -v bash > /dev/null 2>&1; then
     check "bash: a word in place of a number" offers sparsetrain --eval-every '' gives never
     check "bash: verbs" offers sparsetrain p gives p2p predict
     check "bash: the second word of a verb" offers sparsetrain bench '' gives select net wire
-    check "bash: options of that verb" offers sparsetrain bench select --per gives --period
+    check "bash: options of that verb" offers sparsetrain bench select --tau gives --tau-prime
     check "bash: a number is nothing to offer" offers sparsetrain --steps '' gives
     mkdir -p "$W/some/folder one" "$W/some/folder two"
     : > "$W/some/file"
@@ -185,7 +185,7 @@ COMPLETE
     # shellcheck disable=SC2086,SC2116 # on one line
     check "zsh: options of train, with or without the verb" shown_by_zsh sparsetrain --al gives '--algo=[how gradients' ":NAME:($(echo $algos) auto)"
     check "zsh: verbs with what they do" shown_by_zsh sparsetrain '' gives 'predict:what each' 'train:train a network'
-    check "zsh: a verb of two words" shown_by_zsh sparsetrain bench select --pe gives '--period[steps between' '_sequence compadd - all exact'
+    check "zsh: a verb of two words" shown_by_zsh sparsetrain bench select --ta gives '--tau-prime[selector reuse' '_sequence compadd - all exact'
     check "zsh: its second word" shown_by_zsh sparsetrain bench '' gives 'select:time the' 'wire:size'
     check "zsh: options of the verb of one word" shown_by_zsh sparsetrain bench --p gives '--pattern[the gradients' 'layers\:'
     check "zsh: a checkpoint is a directory" shown_by_zsh sparsetrain export '' gives ':CHECKPOINT:_files -/' '--format['

@@ -40,7 +40,9 @@ static const struct slicing {
 };
 enum { SLICINGS = sizeof slicings / sizeof slicings[0] };
 
-static const struct selector_settings settings = {.period = 3, .seed = 9};
+static const int period = 3;
+static const struct option_row period_row = {"tau-prime", "N", OPTION_INT, "32", "", .offset = 0};
+static const struct selector_settings settings = {.options = {&period_row, 1, &period}, .seed = 9};
 
 /* max(1, floor(k n_i / N)), n_i at most, by counting up. */
 static size_t naive_budget(const struct slicing *s, size_t k, size_t i) {

@@ -12,11 +12,22 @@
 #include "topk/normal.h"
 #include "topk/selector.h"
 
+/* What reuse and gaussian are told. */
+struct use {
+    int period, adjust; /* adjust: 0 on, 1 off */
+    enum reuse_rule rule;
+};
+static const struct option_row options[] = {
+    REUSE_OPTIONS(struct use, period, rule),
+    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on", "", OPTION_AT(struct use, adjust)},
+};
+
 /* One selector in steps with error feedback. */
 struct rig {
     struct store store;
     struct selector *selector;
-    struct selector_settings settings;
+    struct use use;
+    uint64_t seed;
     struct sparse out;
     float *grad, *x;     /* [n]; x: acc as the selector sees it */
     float *device_grad;  /* device, [n]: grad itself on the CPU */
@@ -34,9 +45,11 @@ static enum reuse_rule rule; /* of reuse */
 
 static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, size_t k) {
     *r = (struct rig){.n = n, .cap = selector_capacity(ops, n, k)};
-    r->settings = (struct selector_settings){.period = 5, .rule = rule, .unadjusted = unadjusted, .seed = 77};
+    r->use = (struct use){.period = 5, .rule = rule, .adjust = unadjusted};
+    r->seed = 77;
     store_open(&r->store, n, test_device());
-    r->selector = selector_open(ops, &r->store, k, &r->settings);
+    const struct selector_settings settings = {{options, sizeof options / sizeof *options, &r->use}, r->seed};
+    r->selector = selector_open(ops, &r->store, k, &settings);
     sparse_open(&r->out, r->cap);
     r->grad = mem_alloc(n, sizeof(float), "grad");
     r->x = mem_alloc(n, sizeof(float), "x");
@@ -185,7 +198,7 @@ static void check_mstopk(struct rig *r, size_t k, uint64_t steps) {
     }
     r->compared++;
     for (size_t i = 0; i < r->n; i++) between += fabs((double)r->x[i]) < thres1 && fabs((double)r->x[i]) >= thres2;
-    struct rng rng = rng_open(r->settings.seed, RNG_SELECT, steps);
+    struct rng rng = rng_open(r->seed, RNG_SELECT, steps);
     size_t start = between > k - k1 ? rng_below(&rng, (uint32_t)(between - (k - k1) + 1)) : 0, at = 0;
     for (size_t i = 0; i < r->n; i++) {
         double size = fabs((double)r->x[i]);
@@ -212,7 +225,7 @@ static float sampled_threshold(struct rig *r, size_t k, uint64_t steps) {
     if (enough > wanted) wanted = enough;
     size_t stride = n > wanted ? n / wanted : 1;
     if (stride % 2 == 0) stride--;
-    struct rng rng = rng_open(r->settings.seed, RNG_SELECT, steps);
+    struct rng rng = rng_open(r->seed, RNG_SELECT, steps);
     float *sample = mem_alloc(n, sizeof *sample, "sample");
     for (size_t i = rng_below(&rng, (uint32_t)stride); i < n; i += stride) sample[m++] = fabsf(r->x[i]);
     qsort(sample, m, sizeof *sample, descending);
@@ -297,7 +310,7 @@ struct old_threshold {
 static unsigned reason_for(const struct rig *r, size_t k, const struct old_threshold *old) {
     if (old->k == 0 || old->uses >= 5) return EVALUATED_DUE;
     if ((double)k < 0.75 * (double)old->k || (double)k > 1.25 * (double)old->k) return EVALUATED_K;
-    if (r->settings.rule == REUSE_PAPER) return 0;
+    if (r->use.rule == REUSE_PAPER) return 0;
     size_t passing = count_from(r, (double)key_value(old->track.key));
     if (2 * passing < k && old->track.key > 1) return EVALUATED_FEW;
     return 2 * passing > 3 * k ? EVALUATED_MANY : 0;
@@ -321,7 +334,7 @@ static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
         check_first(r, passing > r->cap ? k : passing);
         track_found(track, key, old->k == 0 || reason == EVALUATED_K);
         track_spacing(track, passing > r->cap ? k : passing, count_from_key(r, track_above(track, key)));
-        if (r->settings.rule == REUSE_PAPER) track->key = key;
+        if (r->use.rule == REUSE_PAPER) track->key = key;
         old->k = k, old->uses = 1;
         return;
     }
@@ -332,7 +345,7 @@ static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
     }
     check_threshold(r, (double)key_value(track->key), 0);
     check_first(r, passing);
-    if (r->settings.rule == REUSE_GUARDED) track_counted(track, k, passing, count_from_key(r, track_probe(track)));
+    if (r->use.rule == REUSE_GUARDED) track_counted(track, k, passing, count_from_key(r, track_probe(track)));
 }
 
 /* -- all of them over all inputs ------------------------------------------------------------------------------ */

@@ -27,7 +27,9 @@ struct rig {
 };
 
 static void rig_open_at(struct rig *r, const struct selector_ops *ops, size_t n, size_t k_max, size_t offset) {
-    struct selector_settings settings = {.period = 3, .seed = 9};
+    static const int period = 3;
+    static const struct option_row period_row = {"tau-prime", "N", OPTION_INT, "32", "", .offset = 0};
+    const struct selector_settings settings = {.options = {&period_row, 1, &period}, .seed = 9};
     *r = (struct rig){.ops = ops, .n = n};
     store_open(&r->whole, n + 2 * offset, test_device());
     store_view_open(&r->store, &r->whole, offset, n);

@@ -401,17 +401,6 @@ static void memory_that_runs_out(void **state) {
     assert_true(nth > 4);
 }
 
-static void name_rule(const void *name) {
-    reuse_rule_named(name);
-}
-
-static void rules_have_names(void **state) {
-    (void)state;
-    assert_int_equal(reuse_rule_named("guarded"), REUSE_GUARDED);
-    assert_int_equal(reuse_rule_named("paper"), REUSE_PAPER);
-    assert_int_equal(status_of(name_rule, "papers", false), EXIT_SYSTEM);
-}
-
 static void tables(void **state) {
     (void)state;
     size_t rows = 0;
@@ -432,7 +421,6 @@ int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables),
-        cmocka_unit_test(rules_have_names),
         cmocka_unit_test(exact_small),
         cmocka_unit_test(exact_large),
         cmocka_unit_test(exact_huge),

@@ -39,8 +39,8 @@ run --n 1,2,17 --density 1e-9,1 --repeat 3
 check "lengths of a few entries" [ "$(grep -v '^#' "$W/out" | grep -c ' 0$')" -eq $((6 * $("$PROGRAM" list | sed -n '/^Selectors/,/^$/p' | grep -c '^  [a-z]'))) ]
 run --n 10:1000:10 --repeat 1 --select exact --density 0.1
 check "MIN:MAX:FACTOR sweeps" [ "$(grep -v '^#' "$W/out" | awk '{ print $1 }' | tr '\n' ' ')" = "10 100 1000 " ]
-run --n 3000 --density 0.01 --select reuse --repeat 6 --period 2 --json
-check "--period is that of reuse" grep -q '"reevaluated_s":[0-9]' "$W/out"
+run --n 3000 --density 0.01 --select reuse --repeat 6 --tau-prime 2 --json
+check "--tau-prime is that of reuse" grep -q '"reevaluated_s":[0-9]' "$W/out"
 run --n 3000 --density 0.01 --select gaussian --repeat 6 --gaussian-adjust off --json
 check "--gaussian-adjust off is in the JSON" grep -q '"gaussian_adjust":"off".*"wrong":0' "$W/out"
 
@@ -67,7 +67,7 @@ refused "density NaN" '--density nan' --density nan
 refused "no steps" '--repeat 0' --repeat 0
 refused "two numbers of steps" '--repeat wants a number' --repeat 1,2
 refused "another adjustment" 'there are: on, off' --gaussian-adjust maybe
-refused "period 0" '--period 0' --period 0
+refused "tau-prime 0" '--tau-prime 0' --tau-prime 0
 if [ -r /proc/meminfo ] && [ "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)" -lt 70000000 ]; then
     refused "what does not fit" 'needs about' --n 4294967295
 else

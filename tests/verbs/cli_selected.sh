@@ -76,7 +76,7 @@ check "fit --help" start 1 fit --help
 
 # -- mistakes ---------------------------------------------------------------------------------------------------------
 for algo in gtopk oktopk dense spardl; do
-    check "--record-what selected with $algo" silent unmade "$W/none" mistaken 'topka, topkdsa or gaussiank' 2 --algo $algo --record "$W/none" --record-what selected
+    check "--record-what selected with $algo" silent unmade "$W/none" mistaken 'topka, topkdsa, gaussiank' 2 --algo $algo --record "$W/none" --record-what selected
 done
 check "--record-what without --record" silent mistaken 'without --record' 1 --algo topka --record-what selected
 check "a file that exists" silent mistaken 'is there already' 2 $small --algo topka --record "$W/short" --record-what selected

@@ -46,12 +46,12 @@ static bool exact_run(struct selector *s, const float *grad, size_t k, struct sp
     return true;
 }
 
-extern const struct selector_ops selector_exact;
 const struct selector_ops selector_exact = {
     .name = "exact",
     .summary = "the k largest magnitudes, exactly; ties to the lower index",
     .paper = "the definition of Top-k; selection by sampled threshold, then radix",
     .exact_count = true,
+    .exact = true,
     .open = exact_open,
     .run = exact_run,
     .close = exact_close,

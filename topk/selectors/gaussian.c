@@ -3,8 +3,9 @@
  * Idea: if acc were normal, |acc| would exceed mean + z sigma in a share rho = k/n of the entries, for z the quantile
  * of 1 - rho/2. No selection is needed at all, only two moments.
  * Shi, Chu, Cheung and See, "Understanding Top-k Sparsification in Distributed Deep Learning", arXiv 1911.08772
- * (GaussianK-SGD). Adjusted, unless settings.unadjusted, as in Li and Hoefler, PPoPP 2022, section 5.4: the threshold
- * is divided by 1.02 until more than 3k/4 entries pass; where acc has no more than that but zeros, all of those do.
+ * (GaussianK-SGD). Adjusted, unless --gaussian-adjust is off, as in Li and Hoefler, PPoPP 2022, section 5.4: the
+ * threshold is divided by 1.02 until more than 3k/4 entries pass; where acc has no more than that but zeros, all of
+ * those do.
  *
  * Returns: all whose magnitude is > threshold, and never zeros. Known bias, to be seen in the counts and not hidden:
  * real gradients have a higher peak than a normal distribution, so that too many pass where tails are heavy (early in
@@ -25,14 +26,31 @@
 #include "topk/normal.h"
 #include "topk/selector.h"
 
+enum { ADJUST_ON, ADJUST_OFF };
+struct gaussian_use {
+    int adjust;
+};
+static const struct option_row gaussian_options[] = {
+    {"gaussian-adjust", "HOW", OPTION_CHOICE, "on",
+     "selector gaussian: divide its threshold by 1.02 until more than 3k/4 entries pass it; off: as it is first found",
+     OPTION_AT(struct gaussian_use, adjust), .names = (const char *const[]){"on", "off", NULL}},
+};
+static const struct option_part gaussian_part = OPTION_PART(gaussian_options);
+
+struct gaussian {
+    struct gaussian_use use;
+    struct cut cut;
+};
+
 static void gaussian_open(struct selector *s) {
     size_t cap = selector_capacity(s->ops, s->store->n, s->k_max);
-    struct cut *c = s->state = mem_zalloc(1, sizeof *c, "the gaussian selector");
-    cut_open(c, cap, cap);
+    struct gaussian *g = s->state = mem_zalloc(1, sizeof *g, "the gaussian selector");
+    option_take(&gaussian_part, &g->use, &s->settings.options);
+    cut_open(&g->cut, cap, cap);
 }
 
 static void gaussian_close(struct selector *s) {
-    cut_close(s->state);
+    cut_close(&((struct gaussian *)s->state)->cut);
     mem_free(s->state);
 }
 
@@ -58,7 +76,7 @@ static bool enough(struct selector *s, uint32_t key, size_t wanted, const struct
 /* The key of the first of t, t/1.02, t/1.02^2, ... that lets `wanted` entries pass; else, of all that are not zero. So
  * many pass as soon as the wanted-th largest does: from FLT_MAX to the least denormal in less than 10000 divisions. */
 static uint32_t adjusted_key(struct selector *s, double t, size_t wanted, const struct sparse *out, bool complete) {
-    struct cut *c = s->state;
+    struct cut *c = &((struct gaussian *)s->state)->cut;
     bool among = complete && out->nnz >= wanted;
     uint32_t last = among ? sparse_kth_key(out, wanted, c->keys) : s->store->ops->kth_key(s->store, wanted);
     if (last == 0) return 1;
@@ -67,6 +85,7 @@ static uint32_t adjusted_key(struct selector *s, double t, size_t wanted, const 
 }
 
 static bool gaussian_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
+    struct gaussian *g = s->state;
     struct store *store = s->store;
     struct moments m;
     uint32_t guess = key_at_most_infinite(store->ops->guess_key(store, grad, k));
@@ -78,7 +97,7 @@ static bool gaussian_run(struct selector *s, const float *grad, size_t k, struct
     double t = first_threshold(&m, k);
     size_t wanted = 3 * k / 4 + 1;
     uint32_t key = key_of(t);
-    if (!s->settings.unadjusted && !enough(s, key, wanted, out, guess, complete))
+    if (g->use.adjust == ADJUST_ON && !enough(s, key, wanted, out, guess, complete))
         key = adjusted_key(s, t, wanted, out, complete);
     s->stats.threshold = key_value(key);
     if (complete && key >= guess) {
@@ -86,7 +105,7 @@ static bool gaussian_run(struct selector *s, const float *grad, size_t k, struct
         return true;
     }
     if (store->ops->select(store, key, out) <= out->cap) return true;
-    bool good = select_top(store, out->cap, s->state, out, bad);
+    bool good = select_top(store, out->cap, &g->cut, out, bad);
     s->stats.threshold = key_value(candidates_least(out));
     return good;
 }
@@ -96,6 +115,7 @@ const struct selector_ops selector_gaussian = {
     .name = "gaussian",
     .summary = "all above the threshold of a normal distribution with the same mean and deviation",
     .paper = "Shi et al., arXiv 1911.08772 (GaussianK); adjusted as in Li & Hoefler, PPoPP 2022",
+    .options = OPTION_PART(gaussian_options),
     .capacity = candidates_wide_capacity,
     .open = gaussian_open,
     .run = gaussian_run,

@@ -1,12 +1,12 @@
 /* reuse.c: the threshold of an earlier step, as long as it serves.
  *
  * Idea: the distribution of acc changes slowly from step to step, so the exact k-th magnitude is found every tau'
- * steps only (settings.period; 32 where it is 0) and used in the steps between; all entries at or above it leave.
+ * steps only (--tau-prime) and used in the steps between; all entries at or above it leave.
  * Such a step is one pass: add, compare, compact.
  * Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning", PPoPP 2022, section 3.1.3 and
  * Algorithm 1, lines 2-4 (tau' = 32 for VGG-16 and LSTM, 128 for BERT).
  *
- * settings.rule REUSE_PAPER is Algorithm 1 to the letter: in the steps between, the threshold stays, whatever passes.
+ * --oktopk-thresholds paper (REUSE_PAPER) is Algorithm 1 to the letter: in the steps between, the threshold stays, whatever passes.
  * REUSE_GUARDED, the default, returns k/2 to 3k/2 entries unless ties forbid:
  * - the threshold of the next step follows from the counts of this one (track.h). Many entries that were kept back lie
  *   just below the threshold, and they move from step to step; so one that stays soon lets through next to nothing or
@@ -30,7 +30,15 @@ struct memory {
     uint64_t uses;      /* steps that it served, the one that found it included */
 };
 
+struct reuse_use {
+    int period; /* steps between exact thresholds */
+    enum reuse_rule rule;
+};
+static const struct option_row reuse_options[] = {REUSE_OPTIONS(struct reuse_use, period, rule)};
+static const struct option_part reuse_part = OPTION_PART(reuse_options);
+
 struct reuse {
+    struct reuse_use use;
     struct memory memory;
     struct cut cut;
 };
@@ -38,6 +46,7 @@ struct reuse {
 static void reuse_open(struct selector *s) {
     struct reuse *r = s->state = mem_zalloc(1, sizeof *r, "the reusing selector");
     size_t cap = selector_capacity(s->ops, s->store->n, s->k_max);
+    option_take(&reuse_part, &r->use, &s->settings.options);
     cut_open(&r->cut, cap, cap);
 }
 
@@ -53,11 +62,11 @@ static bool reuse_saved(struct selector *s, size_t piece, void **memory, size_t 
 }
 
 static bool literal(const struct selector *s) {
-    return s->settings.rule == REUSE_PAPER;
+    return ((const struct reuse *)s->state)->use.rule == REUSE_PAPER;
 }
 
 static uint64_t period_of(const struct selector *s) {
-    return s->settings.period > 0 ? (uint64_t)s->settings.period : REUSE_PERIOD;
+    return (uint64_t)((const struct reuse *)s->state)->use.period;
 }
 
 /* Either nothing is known yet, or there is a threshold, which zeros do not reach. */
@@ -155,6 +164,8 @@ const struct selector_ops selector_reuse = {
     .name = "reuse",
     .summary = "all at or above a threshold that is exact every 32 steps and led by counts between",
     .paper = "Li & Hoefler, PPoPP 2022 (Ok-Topk), section 3.1.3",
+    .options = OPTION_PART(reuse_options),
+    .evaluates = true,
     .capacity = candidates_wide_capacity,
     .open = reuse_open,
     .run = reuse_run,
