@@ -6,8 +6,7 @@
 
 #include "base/table.h"
 
-/* The rows of all parts behind to[0..count-1], as `place` has them. */
-static size_t gather(struct option_row *to, size_t count, const struct option_row *place, bool algorithms) {
+size_t exchange_options_add(struct option_row *to, size_t count, const struct option_row *place, bool algorithms) {
     size_t at = place->offset, first = count;
     for (size_t i = 0; selectors[i]; i++) count = option_gather(to, count, &selectors[i]->options, &at);
     for (size_t i = 0; algorithms && exchanges[i]; i++) count = option_gather(to, count, &exchanges[i]->options, &at);
@@ -23,7 +22,7 @@ size_t exchange_options_gather(struct option_row *to, const struct option_row *r
         if (rows[i].name)
             to[all++] = rows[i];
         else
-            all = gather(to, all, &rows[i], algorithms);
+            all = exchange_options_add(to, all, &rows[i], algorithms);
     }
     return all;
 }

@@ -10,9 +10,12 @@ struct exchange_own {
     _Alignas(8) unsigned char bytes[256];
 };
 
-/* to: [OPTION_ROWS_MAX]: the rows of a table, with what selectors and (algorithms) algorithms declare in the place of
- * the row that has no name: their values from its offset on, where a struct exchange_own lies, under its group and
- * rule. Returns how many there are. */
+/* Behind to[0..count-1] what selectors and (algorithms) algorithms declare: their values from the offset of `place` on,
+ * where a struct exchange_own lies, under its group and rule. Returns how many rows there are then. */
+size_t exchange_options_add(struct option_row *to, size_t count, const struct option_row *place, bool algorithms);
+
+/* to: [OPTION_ROWS_MAX]: the rows of a table, with these in the place of the row that has no name. Returns how many
+ * there are. */
 size_t exchange_options_gather(struct option_row *to, const struct option_row *rows, size_t count, bool algorithms);
 
 /* Does the algorithm, or its selector (NULL: none), read what they declare under this name? */

@@ -14,6 +14,7 @@
 #include "comm/exchange_options.h"
 #include "data/dataset.h"
 #include "nets/net.h"
+#include "nets/optimisers/optimiser.h"
 #include "nets/optimisers/schedule.h"
 
 enum select_scope { SCOPE_GLOBAL, SCOPE_LAYER };
@@ -42,8 +43,9 @@ struct options {
     bool no_augment;
     double epochs, stop_at;
     int64_t steps, batch, accumulate;
-    double lr, lr_warmup, momentum, weight_decay, beta1, beta2, epsilon, clip_norm;
-    int clip_at, optimiser; /* enum clip_place, optimisers */
+    double lr, lr_warmup, clip_norm;
+    struct optimiser_setup method; /* what optimisers declare, and the weight decay */
+    int clip_at, optimiser;        /* enum clip_place, optimisers */
     char lr_schedule[OPTION_TEXT_MAX];
     int64_t seed;
     int device, precision; /* see device_option.h; enum precision */

@@ -5,7 +5,6 @@
 
 #include "base/table.h"
 #include "cli/options/options.h"
-#include "nets/optimisers/optimiser.h"
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(*names, name) != 0) names++;
@@ -168,18 +167,32 @@ static void fill(double *value, double standard) {
     if (isnan(*value)) *value = standard;
 }
 
+static bool has_momentum(const struct optimiser_ops *method) {
+    return option_declares(&method->options, "momentum");
+}
+
+/* What other optimisers declare has no effect. */
+static bool check_method(struct options *o, const struct optimiser_ops *method, struct err *e) {
+    for (size_t i = 0; optimisers[i]; i++)
+        for (size_t k = 0; k < optimisers[i]->options.rows; k++) {
+            const char *name = optimisers[i]->options.row[k].name;
+            char why[64];
+            snprintf(why, sizeof why, "without --optimiser %s", optimisers[i]->name);
+            if (!option_declares(&method->options, name) && !refuse_if_given(o, name, why, e)) return false;
+        }
+    return true;
+}
+
 /* The settings with which its paper trains the model, where the user says nothing else. */
 static bool resolve_training(struct options *o, const struct model_reference *ref, struct err *e) {
-    const bool adam = strcmp(optimisers[o->optimiser]->name, "adam") == 0;
-    if (!only_where(o, !adam, NAMES("momentum"), "with --optimiser adam, which has --beta1", e) ||
-        !only_where(o, adam, NAMES("beta1", "beta2", "epsilon"), "without --optimiser adam", e))
-        return false;
+    const struct optimiser_ops *method = optimisers[o->optimiser];
+    if (!check_method(o, method, e)) return false;
     if (o->batch < 0) o->batch = ref->batch;
     if (!o->lr_schedule[0]) strcpy(o->lr_schedule, ref->lr_schedule);
-    fill(&o->lr, adam ? 0.001 : ref->lr);
+    fill(&o->lr, method->lr > 0 ? method->lr : ref->lr);
     fill(&o->lr_warmup, ref->lr_warmup);
-    fill(&o->momentum, adam ? 0 : ref->momentum);
-    fill(&o->weight_decay, ref->weight_decay);
+    fill(&o->method.momentum, has_momentum(method) ? ref->momentum : 0);
+    fill(&o->method.weight_decay, ref->weight_decay);
     fill(&o->clip_norm, ref->clip_norm);
     fill(&o->epochs, ref->epochs);
     return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
@@ -203,7 +216,7 @@ static bool check_correction(struct options *o, struct err *e) {
     if (!only_where(o, o->momentum_correction, NAMES("momentum-masking"), "without --momentum-correction", e))
         return false;
     if (!o->momentum_correction) return true;
-    if (strcmp(optimisers[o->optimiser]->name, "sgd") != 0 || !(o->momentum > 0))
+    if (!has_momentum(optimisers[o->optimiser]) || !(o->method.momentum > 0))
         return err_set(e,
                        "--momentum-correction moves the momentum of SGD before the exchange: it needs --optimiser sgd "
                        "with --momentum above 0");

@@ -1,9 +1,8 @@
 /* options_table.c: the one table of options. See options.h. */
-#include <math.h>
+#include <string.h>
 
 #include "cli/options/device_option.h"
 #include "cli/options/options.h"
-#include "nets/optimisers/optimiser.h"
 
 /* And, behind them, their judge. */
 static const char *algo_name(size_t i) {
@@ -130,17 +129,10 @@ static const struct option_row rows[] = {
      AT(RUN, training, lr_schedule)},
     {"lr-warmup", "E", OPTION_REAL, NULL, "ramp the learning rate from 1/P of it over the first E epochs (default: 4)",
      AT(RUN, training, lr_warmup), .min = 0, .max = 1e9},
-    {"momentum", "MU", OPTION_REAL, NULL, "of SGD (default: 0.9)", AT(RUN, training, momentum), .min = 0,
-     .max = 0.99999},
+    {NULL, AT(RUN, training, method)},
     {"weight-decay", "L", OPTION_REAL, NULL,
-     "added to the mean gradient as L times the parameters (default: 1e-4, lstm 0)", AT(RUN, training, weight_decay),
-     .min = 0, .max = 1},
-    {"beta1", "B", OPTION_REAL, "0.9", "adam: of the mean of gradients", AT(RUN, training, beta1), .min = 0,
-     .max = 0.99999999},
-    {"beta2", "B", OPTION_REAL, "0.999", "adam: of the mean of their squares", AT(RUN, training, beta2), .min = 0,
-     .max = 0.99999999},
-    {"epsilon", "E", OPTION_REAL, "1e-8", "adam: added to the root of that mean", AT(RUN, training, epsilon), .min = 0,
-     .max = 1, .above_min = true},
+     "added to the mean gradient as L times the parameters (default: 1e-4, lstm 0)",
+     AT(RUN, training, method.weight_decay), .min = 0, .max = 1},
     {"clip-norm", "G", OPTION_REAL, NULL,
      "scale gradients down to this Euclidean norm where they are longer; 0: never (default: 0, lstm 0.25)",
      AT(RUN, training, clip_norm), .min = 0, .max = 1e9},
@@ -236,7 +228,30 @@ struct option_table config_options = {
         "would be resumed from (--resume) is not looked at.",
 };
 
-/* Before main: tables of tables have these in them. */
+/* What a row declares in a struct that lies at the offset of `place`. */
+static size_t add_part(size_t count, const struct option_part *part, const struct option_row *place) {
+    for (size_t i = 0; i < part->rows && count < OPTION_ROWS_MAX; i++) {
+        const struct option_table so_far = {.row = options, .rows = count};
+        if (option_find(&so_far, part->row[i].name, strlen(part->row[i].name))) continue;
+        options[count] = part->row[i];
+        options[count].offset += place->offset;
+        options[count].group = place->group;
+        options[count++].rule = place->rule;
+    }
+    return count;
+}
+
+/* Before main: tables of tables have these in them. A row without a name is the place of what others declare. */
 __attribute__((constructor)) static void gather(void) {
-    train_options.rows = config_options.rows = exchange_options_gather(options, rows, sizeof rows / sizeof *rows, true);
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (count == OPTION_ROWS_MAX) die("there are more options than OPTION_ROWS_MAX");
+        if (rows[i].name)
+            options[count++] = rows[i];
+        else if (rows[i].offset == offsetof(struct options, own))
+            count = exchange_options_add(options, count, &rows[i], true);
+        else
+            for (size_t o = 0; optimisers[o]; o++) count = add_part(count, &optimisers[o]->options, &rows[i]);
+    }
+    train_options.rows = config_options.rows = count;
 }

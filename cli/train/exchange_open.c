@@ -40,7 +40,7 @@ static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
     setup->exchange.exempt = r->path.exempt;
     setup->exchange.exempts = r->path.exempts;
     if (o->momentum_correction)
-        correction_open(&r->path.correction, r->model.n, setup->device, (float)o->momentum, o->momentum_masking);
+        correction_open(&r->path.correction, r->model.n, setup->device, (float)o->method.momentum, o->momentum_masking);
 }
 
 static void open_reducer(struct run *r, struct reducer_setup *setup) {

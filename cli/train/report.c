@@ -46,12 +46,18 @@ static void say_data(struct run *r) {
 
 /* "momentum 0.9 before the exchange, masked", or adam's own settings. */
 static void method_text(const struct options *o, char *text, size_t size) {
-    const char *name = optimisers[o->optimiser]->name;
-    if (strcmp(name, "sgd") != 0)
-        snprintf(text, size, "%.20s (%g, %g, %g)", name, o->beta1, o->beta2, o->epsilon);
+    const struct optimiser_ops *method = optimisers[o->optimiser];
+    const struct option_part *own = &method->options;
+    if (option_declares(own, "momentum"))
+        snprintf(text, size, "momentum %g%s%s", o->method.momentum,
+                 o->momentum_correction ? " before the exchange" : "", o->momentum_masking ? ", masked" : "");
     else
-        snprintf(text, size, "momentum %g%s%s", o->momentum, o->momentum_correction ? " before the exchange" : "",
-                 o->momentum_masking ? ", masked" : "");
+        snprintf(text, size, "%.20s", method->name);
+    for (size_t i = 0; i < own->rows && !option_declares(own, "momentum"); i++) {
+        const void *value = (const char *)&o->method + own->row[i].offset;
+        snprintf(text + strlen(text), size - strlen(text), "%s%g%s", i ? ", " : " (", *(const double *)value,
+                 i + 1 < own->rows ? "" : ")");
+    }
     size_t used = strlen(text);
     if (o->clip_norm > 0)
         snprintf(text + used, size - used, ", %s clipped to %g", options_clip_local(o) ? "each gradient" : "the mean",
@@ -115,7 +121,7 @@ static void say_training(struct run *r) {
     length_text(r, length, sizeof length);
     if (o->dropout > 0) snprintf(dropout, sizeof dropout, "dropout %g, ", o->dropout);
     schedule_rate(&r->model.lr, r->comm->size, &course, rate, sizeof rate);
-    log_say(r, "  training  %s, %s, weight decay %g, %sseed %lld", length, method, o->weight_decay, dropout,
+    log_say(r, "  training  %s, %s, weight decay %g, %sseed %lld", length, method, o->method.weight_decay, dropout,
             (long long)o->seed);
     log_say(r, "  rate      %s", rate);
 }

@@ -227,12 +227,8 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
 
 static void open_optimiser(struct run *r) {
     const struct options *o = &r->options;
-    const struct optimiser_setup opt = {.momentum = o->momentum,
-                                        .gradient_has_momentum = o->momentum_correction,
-                                        .weight_decay = o->weight_decay,
-                                        .beta1 = o->beta1,
-                                        .beta2 = o->beta2,
-                                        .epsilon = o->epsilon};
+    struct optimiser_setup opt = o->method;
+    opt.gradient_has_momentum = o->momentum_correction;
     optimiser_open(&r->model.optimiser, optimisers[o->optimiser], &r->model.net->arena, &opt);
 }
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/option.h"
 #include "nets/arena.h"
 
 /* A row reads what its formula has and nothing else; no number stands for another one. */
@@ -56,6 +57,8 @@ struct optimiser_ops {
     size_t (*step)(struct optimiser *o, float *param, const float *grad, double lr);
     size_t (*settle)(struct optimiser *o); /* the same of the steps since it was last asked, once they are done */
     void (*close)(struct optimiser *o);    /* gives `own` back; NULL where there never is any */
+    struct option_part options;            /* what it alone reads, in struct optimiser_setup; of the program's rows */
+    double lr;                             /* the learning rate of its paper; 0: the model's. Likewise */
 };
 
 extern const struct optimiser_ops *const optimisers[]; /* every row, NULL-terminated */

@@ -44,9 +44,15 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
     return update_in_chunks(o, param, grad, o->setup.gradient_has_momentum ? step_decay : step_chunk, &r);
 }
 
+static const struct option_row options[] = {
+    {"momentum", "MU", OPTION_REAL, NULL, "of SGD (default: 0.9)", OPTION_AT(struct optimiser_setup, momentum),
+     .max = 0.99999},
+};
+
 const struct optimiser_ops optimiser_sgd = {
     .name = "sgd",
     .summary = "SGD with momentum and weight decay: v = mu v + (g + wd w), w = w - lr v",
     .moment = {{.name = "velocity"}},
     .step = step,
+    .options = OPTION_PART(options),
 };

@@ -42,7 +42,8 @@ static void defaults_are_the_reference_configuration(void **state) {
     struct options o;
     assert_string_equal(parse(&o, "--algo gtopk"), "");
     assert_int_equal(o.batch, 128);
-    assert_true(o.lr == 0.1 && o.momentum == 0.9 && o.weight_decay == 1e-4 && o.density == 0.001 && o.epochs == 140);
+    assert_true(o.lr == 0.1 && o.method.momentum == 0.9 && o.method.weight_decay == 1e-4 && o.density == 0.001 &&
+                o.epochs == 140);
     assert_string_equal(options_choice(&o, "select"), "exact");
     assert_int_equal(o.steps, -1);
     assert_false(o.quiet);
@@ -243,7 +244,8 @@ static void models_bring_their_settings(void **state) {
     assert_string_equal(o.data, "ptb");
     assert_string_equal(o.lr_schedule, "constant");
     assert_true(o.batch == 20 && o.hidden == 1500 && o.bptt == 35 && o.epochs == 40);
-    assert_true(o.lr == 1 && o.momentum == 0.9 && o.weight_decay == 0 && o.clip_norm == 0.25 && o.density == 0.005);
+    assert_true(o.lr == 1 && o.method.momentum == 0.9 && o.method.weight_decay == 0 && o.clip_norm == 0.25 &&
+                o.density == 0.005);
     assert_true(o.dropout == 0.65);
     assert_string_equal(parse(&o, "--model lstm --hidden 650 --data synthetic-text --lr 3 --clip-norm 0"), "");
     assert_string_equal(o.data, "synthetic-text");
@@ -255,9 +257,9 @@ static void models_bring_their_settings(void **state) {
     assert_string_equal(parse(&o, "--model vgg16"), "");
     assert_string_equal(o.data, "cifar10");
     assert_string_equal(o.lr_schedule, "step:50%,75%");
-    assert_true(o.batch == 128 && o.lr == 0.1 && o.weight_decay == 1e-4 && o.clip_norm == 0 && o.hidden == -1);
+    assert_true(o.batch == 128 && o.lr == 0.1 && o.method.weight_decay == 1e-4 && o.clip_norm == 0 && o.hidden == -1);
     assert_string_equal(parse(&o, "--optimiser adam"), "");
-    assert_true(o.lr == 0.001 && o.beta1 == 0.9 && o.beta2 == 0.999 && o.epsilon == 1e-8);
+    assert_true(o.lr == 0.001 && o.method.beta1 == 0.9 && o.method.beta2 == 0.999 && o.method.epsilon == 1e-8);
     assert_string_equal(parse(&o, "--clip-norm 1 --clip-at local"), "");
     assert_true(options_clip_local(&o));
     assert_string_equal(parse(&o, "--clip-norm 1"), "");
@@ -305,7 +307,7 @@ static void technique_mistakes(void **state) {
         snprintf(line, sizeof line, "--algo %s --select-scope layer", *algo);
         says(line, "--select-scope layer");
     }
-    says("--optimiser adam --momentum 0.9", "--momentum has no effect with --optimiser adam");
+    says("--optimiser adam --momentum 0.9", "--momentum has no effect without --optimiser sgd");
     says("--beta1 0.9", "--beta1 has no effect without --optimiser adam");
     says("--optimiser adam --beta2 1", "out of range");
     says("--optimiser adam --epsilon 0", "out of range");

@@ -120,6 +120,6 @@ refused "a warm-up of no steps" 'density warm-up "linear:0": it takes a whole nu
 refused "a warm-up from nothing" 'density warm-up "linear:5:0": every density must be above 0' --algo topka --density-warmup linear:5:0
 start 2 $common --algo dense --density-warmup linear:5 --out "$W/dense-warm"
 check "a dense exchange has no use for a warm-up" grep -q '^  ignored   --density-warmup, without effect with --algo dense' "$W/out"
-refused "momentum of Adam" "--momentum has no effect with --optimiser adam" --optimiser adam --momentum 0.9
+refused "momentum of Adam" "--momentum has no effect without --optimiser sgd" --optimiser adam --momentum 0.9
 refused "betas of SGD" "--beta1 has no effect without --optimiser adam" --beta1 0.8
 finish
