@@ -38,10 +38,10 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
 }
 
 #define AT(field) OPTION_AT(struct optimiser_setup, field)
-static const struct option_row options[] = {
-    {"beta1", "B", OPTION_REAL, "0.9", "adam: of the mean of gradients", AT(beta1), .max = 0.99999999},
-    {"beta2", "B", OPTION_REAL, "0.999", "adam: of the mean of their squares", AT(beta2), .max = 0.99999999},
-    {"epsilon", "E", OPTION_REAL, "1e-8", "adam: added to the root of that mean", AT(epsilon), .max = 1,
+const struct option_row adam_options[ADAM_OPTIONS] = {
+    {"beta1", "B", OPTION_REAL, "0.9", "adam, adamw: of the mean of gradients", AT(beta1), .max = 0.99999999},
+    {"beta2", "B", OPTION_REAL, "0.999", "adam, adamw: of the mean of their squares", AT(beta2), .max = 0.99999999},
+    {"epsilon", "E", OPTION_REAL, "1e-8", "adam, adamw: added to the root of that mean", AT(epsilon), .max = 1,
      .above_min = true},
 };
 
@@ -50,6 +50,6 @@ const struct optimiser_ops optimiser_adam = {
     .summary = ADAM_SUMMARY,
     .moment = ADAM_MOMENTS,
     .step = step,
-    .options = OPTION_PART(options),
+    .options = OPTION_PART(adam_options),
     .lr = 0.001,
 };

@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef __cplusplus
+#include "base/option.h"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -40,6 +44,12 @@ struct adamw_rates {
 };
 struct adamw_rates adamw_rates_of(const struct optimiser *o, double lr);
 bool adamw_decays(const struct slice *slice);
+
+#ifndef __cplusplus
+/* Of both, in struct optimiser_setup. */
+enum { ADAM_OPTIONS = 3 };
+extern const struct option_row adam_options[ADAM_OPTIONS];
+#endif
 
 /* adam.c: the formula on n values of the host; see update_chunk in cpu_update.h. */
 uint32_t adam_chunk(float *w, float *const *state, const float *g, size_t n, const void *rates);

@@ -25,4 +25,6 @@ const struct optimiser_ops optimiser_adamw = {
     .summary = ADAMW_SUMMARY,
     .moment = ADAM_MOMENTS,
     .step = step,
+    .options = OPTION_PART(adam_options),
+    .lr = 0.001,
 };
