@@ -118,7 +118,8 @@ static const struct option_row options[] = {
      "again",
      OPTION_AT(struct request, where), .set = add_condition, .again = true},
     {"each", "KEY", OPTION_WORD, NULL,
-     "the objects in the array KEY are the rows; a key that one lacks is looked for around it",
+     "what is in the array or object KEY are the rows, each with its value, @value, and in an object its key, @key; a "
+     "key that one lacks is looked for around it",
      OPTION_AT(struct request, each)},
     {"keys", "LIST", OPTION_OTHER, NULL,
      "these values: step,loss; phase.select is one in an object, groups.0 of an array; @file is the name of the file "
@@ -155,13 +156,18 @@ static bool parse(struct request *r, int argc, char **argv, struct err *e) {
 
 /* -- selecting ----------------------------------------------------------------------------------------------------- */
 
-/* A row, and the one around it with --each; else around is the row itself. */
+/* A row, and the one around it with --each, and of a member of an object its key; else around is the row itself. */
 struct place {
-    struct json_value row, around;
+    struct json_value row, around, key;
 };
 
 /* False: there is no such value, or it is null. */
 static bool find(const struct place *p, const char *key, struct json_value *v) {
+    const bool of_key = strcmp(key, "@key") == 0;
+    if (of_key || strcmp(key, "@value") == 0) {
+        *v = of_key ? p->key : p->row;
+        return v->at && *v->at != 'n';
+    }
     return (json_at(&p->row, key, v) || json_at(&p->around, key, v)) && *v->at != 'n';
 }
 
@@ -253,9 +259,9 @@ static void print_rows(struct input *in, const struct request *r, const struct j
     out->begun = false;
     if (!of_type(in, &r->types, row)) return;
     if (!r->each)
-        print_row(in, r, &(struct place){*row, *row}, out);
-    else if (json_at(row, r->each, &list) && *list.at == '[')
-        while (json_next(&list, &m)) print_row(in, r, &(struct place){m.value, *row}, out);
+        print_row(in, r, &(struct place){*row, *row, {0}}, out);
+    else if (json_at(row, r->each, &list))
+        while (json_next(&list, &m)) print_row(in, r, &(struct place){m.value, *row, m.key}, out);
 }
 
 static void print_head(const struct request *r) {

@@ -73,8 +73,8 @@ program=${BUILD:-build}/sparsetrain
 }
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
-# shellcheck source=scripts/jobs.sh
-. scripts/jobs.sh
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 
 number() { sed -n "/^{\"type\":\"$2\"/s/.*\"$3\":\\([-+0-9.eE]*\\).*/\\1/p" "$runs/$1/run.jsonl" | tail -n 1; }
 # finished ALGO: its run is complete, or was stopped where it should be, or later

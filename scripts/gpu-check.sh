@@ -134,8 +134,8 @@ trap 'exit 130' HUP INT TERM
 : >"$scratch/summary"
 # shellcheck source=scripts/gpu-steps.sh
 . scripts/gpu-steps.sh
-# shellcheck source=scripts/jobs.sh
-. scripts/jobs.sh
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 # shellcheck source=scripts/gpu-bench.sh
 . scripts/gpu-bench.sh
 # shellcheck source=scripts/gpu-converge.sh

@@ -12,64 +12,38 @@
 #   --format F       png, pdf or svg (png)
 #   --against LIST   some of steps,bytes,time: the pictures to draw (all)
 #   --no-bands       a curve for every run
-# Needs gnuplot and nothing else.
+# Needs gnuplot, and the program, which reads the logs.
 set -eu
 LC_ALL=C
 export LC_ALL
-here=$(cd "$(dirname "$0")" && pwd)
-
-fail() {
-    echo "plot.sh: $*" >&2
-    exit 2
-}
-
-out='' count=0 format=png against=steps,bytes,time bands=1 first=''
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-plot.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
-while [ $# -gt 0 ]; do
-    case $1 in
-    --out | --format | --against)
-        [ $# -gt 1 ] || fail "$1 needs a value"
-        case $1 in
-        --out) out=$2 ;;
-        --format) format=$2 ;;
-        --against) against=$2 ;;
-        esac
-        shift
-        ;;
-    --out=*) out=${1#--out=} ;;
-    --format=*) format=${1#--format=} ;;
-    --against=*) against=${1#--against=} ;;
-    --no-bands) bands=0 ;;
-    -h | --help)
-        sed -n '2,/^set -eu/s/^# //p' "$0"
-        exit 0
-        ;;
-    -*) fail "unknown option $1; the options are --out DIR, --format png|pdf|svg, --against steps,bytes,time, --no-bands" ;;
-    *)
-        file=$1
-        [ ! -d "$file" ] || file=$file/run.jsonl
-        [ -f "$file" ] || fail "$1: no run.jsonl there; a run writes one when it is given --out"
-        count=$((count + 1))
-        first=${first:-$(dirname "$file")}
-        cp "$file" "$scratch/log-$count"
-        label=$(basename "$file" .jsonl)
-        [ "$label" != run ] || label=$(basename "$(cd "$(dirname "$file")" && pwd)")
-        printf '%s\n' "$label" >"$scratch/label-$count"
-        ;;
-    esac
-    shift
+scripts=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/lib/common.sh
+. "$scripts/lib/common.sh"
+options_hint='the options are --out DIR, --format png|pdf|svg, --against steps,bytes,time, --no-bands'
+out='' count=0 format=png against=steps,bytes,time no_bands='' first=''
+options 'out format against no-bands!no_bands ...' "$@"
+eval "set -- $words"
+make_scratch
+for log in "$@"; do
+    file=$log
+    [ ! -d "$file" ] || file=$file/run.jsonl
+    [ -f "$file" ] || fail "$log: no run.jsonl there; a run writes one when it is given --out"
+    count=$((count + 1))
+    first=${first:-$(dirname "$file")}
+    cp "$file" "$scratch/log-$count"
+    label=$(basename "$file" .jsonl)
+    [ "$label" != run ] || label=$(basename "$(cd "$(dirname "$file")" && pwd)")
+    printf '%s\n' "$label" >"$scratch/label-$count"
 done
 [ $count -gt 0 ] || fail "which run? usage: plot.sh RUN... [--out DIR] [--format png|pdf|svg]"
-for axis in $(printf '%s' "$against" | tr , ' '); do
+for axis in $(in_words "$against"); do
     case $axis in steps | bytes | time) ;; *) fail "--against has no \"$axis\"; there are steps, bytes, time" ;; esac
 done
 [ -n "$against" ] || fail "--against is empty; it takes some of steps,bytes,time"
 
 # -- how it is drawn -------------------------------------------------------------------------------------------------------
 if ! command -v gnuplot >/dev/null 2>&1; then
-    if [ -f "$here/deps.sh" ]; then fail "gnuplot is not installed: sh $here/deps.sh test"; fi
+    if [ -f "$scripts/deps.sh" ]; then fail "gnuplot is not installed: sh $scripts/deps.sh test"; fi
     fail "gnuplot is not installed; its package is called gnuplot, or gnuplot-nox"
 fi
 # Not every gnuplot is built with every library: what draws a format, best first, and what comes closest to it.
@@ -100,6 +74,7 @@ if [ -z "$out" ]; then
     out=$first
     [ $count -eq 1 ] || out=runs/plots
 fi
+find_program "$scripts" || fail "the program is needed, which reads logs: build it (make), or have it in PATH"
 mkdir -p "$out" || fail "cannot make the directory $out; give another one with --out"
 
 # -- tables ----------------------------------------------------------------------------------------------------------------
@@ -107,7 +82,7 @@ set --
 i=0
 while [ $i -lt $count ]; do
     i=$((i + 1))
-    awk -v to="$scratch/$i" -f "$here/plot/read.awk" "$scratch/log-$i" || fail "the log of $(cat "$scratch/label-$i") holds no step yet"
+    read_log "$scratch/log-$i" "$scratch/$i" || fail "the log of $(cat "$scratch/label-$i") holds no step yet"
     printf 'dir=%s\n' "$(cat "$scratch/label-$i")" >>"$scratch/$i.facts"
     set -- "$@" "$scratch/$i.config" "$scratch/$i.facts"
 done
@@ -116,7 +91,7 @@ quality=$(fact kind | sort -u)
 case $quality in
 *?accuracy* | *accuracy?*) fail "some of these runs are on images and some on a text; draw them apart" ;;
 esac
-awk -v bands=$bands -f "$here/plot/group.awk" "$@" >"$scratch/groups"
+awk -v bands="$([ -n "$no_bands" ] || echo 1)" -f "$scripts/plot/group.awk" "$@" >"$scratch/groups"
 of_all() { sed -n "s/^$1	//p" "$scratch/groups" | tr -d "\"'\\\\"; }
 curves=$(grep -c '^curve' "$scratch/groups")
 
@@ -132,7 +107,7 @@ fi
 merge() {
     # shellcheck disable=SC2086 # names that we made
     (cd "$scratch" && awk -v wide="$1" -v curve="$2" -v curves="$curves" -v bytes_from="$bytes_low" -v bytes_to="$bytes_high" \
-        -f "$here/plot/merge.awk" $3)
+        -f "$scripts/plot/merge.awk" $3)
 }
 : >"$scratch/settings"
 set_text() { printf "%s = '%s'\n" "$1" "$(printf '%s' "$2" | sed "s/'/''/g")" >>"$scratch/settings"; }
@@ -224,10 +199,10 @@ set_text part "$(of_all part)"
 set_text against "$(printf '%s' "$against" | tr , ' ')"
 printf 'terminal = "%s"\nsize_of(w, h) = %s\n' "$look" "$size" >>"$scratch/settings"
 status=0
-LC_ALL=C.UTF-8 gnuplot "$scratch/settings" "$here/plot.gp" 2>"$scratch/said" || status=$?
+LC_ALL=C.UTF-8 gnuplot "$scratch/settings" "$scripts/plot.gp" 2>"$scratch/said" || status=$?
 grep -v -e 'no valid points' -e '^ *$' "$scratch/said" >&2 || true # a curve may have nothing to show in one of the pictures
 [ $status -eq 0 ] || fail "gnuplot could not draw"
-for axis in $(printf '%s' "$against" | tr , ' '); do
+for axis in $(in_words "$against"); do
     suffix=-$axis
     [ "$axis" != steps ] || suffix=
     echo "$out/loss$suffix.$ending"

@@ -63,8 +63,8 @@ case $BUILD in /*) program=$BUILD/sparsetrain ;; *) program=$PWD/$BUILD/sparsetr
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 . scripts/mpi-env.sh
-# shellcheck source=scripts/jobs.sh
-. scripts/jobs.sh
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-soak.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT

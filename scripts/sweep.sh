@@ -25,19 +25,11 @@ set -eu
 LC_ALL=C
 export LC_ALL
 scripts=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=scripts/jobs.sh
-. "$scripts/jobs.sh"
-
-fail() {
-    printf 'sweep.sh: %s\n' "$*" >&2
-    exit 2
-}
+# shellcheck source=scripts/lib/common.sh
+. "$scripts/lib/common.sh"
 usage="usage: sh $0 --np P --out DIR --NAME VALUE,VALUE... [--NAME ...] [-- OPTION...]; --help has all"
 tab=$(printf '\t')
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-sweep.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' HUP TERM
+make_scratch
 
 np='' out='' launcher='' slurm='' dry=no table_only=no
 : >"$scratch/swept" # NAME, then VALUES, of each option
@@ -47,7 +39,7 @@ while [ $# -gt 0 ]; do
     --dry-run) dry=yes ;;
     --table) table_only=yes ;;
     -h | --help)
-        sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"
+        usage
         exit 0
         ;;
     --)
@@ -81,6 +73,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$out" ] || fail "--out is needed, a directory for all runs; $usage"
+find_program "$scripts" || fail "there is no program: build it first (make)"
 
 # -- what there is to run --------------------------------------------------------------------------------------------------
 # OUT/sweep.tsv has a line for each run: its name, its ranks, then name=value of the options before --. OUT/.sweep/NAME.config
@@ -221,7 +214,7 @@ remember() {
 # -- one run ---------------------------------------------------------------------------------------------------------------
 # How it ended when it was last started: done, stopped, diverged, failed; or begun, where nobody has seen its end; or none.
 state_of() {
-    if grep -q '"type":"summary".*"completed":true' "$out/$1/run.jsonl" 2>/dev/null; then
+    if has_ended "$out/$1"; then
         echo "done"
         return
     fi
@@ -263,7 +256,7 @@ start() {
 }
 # What a run came to, in a few words.
 result_of() {
-    awk -v to="$scratch/of" -f "$scripts/plot/read.awk" "$out/$1/run.jsonl" 2>/dev/null || return 0
+    read_log "$out/$1" "$scratch/of" 2>/dev/null || return 0
     awk -F = '{ fact[$1] = $2 }
         END {
             if ("test_perplexity" in fact) printf ": test perplexity %.2f", fact["test_perplexity"]
@@ -303,7 +296,7 @@ tables() {
             echo "run=$run"
             echo "state=$(state_of "$run")"
             printf '%s\n' "$combination" | tr '\t' '\n' | sed '/^without=/d; s/^/option:/'
-            if awk -v to="$scratch/of" -f "$scripts/plot/read.awk" "$out/$run/run.jsonl" 2>/dev/null; then cat "$scratch/of.facts"; fi
+            if read_log "$out/$run" "$scratch/of" 2>/dev/null; then cat "$scratch/of.facts"; fi
             echo
         } >>"$scratch/rows"
     done <"$out/sweep.tsv"
@@ -387,7 +380,6 @@ for word in "$@"; do
     esac
     ! cut -f 1 "$scratch/swept" | sed 's/^/--/' | grep -qxF -e "${word%%=*}" || fail "${word%%=*} stands before -- and behind it; give it once"
 done
-find_program "$scripts" || fail "there is no program: build it first (make)"
 if [ -z "$launcher" ]; then
     # shellcheck source=scripts/mpi-env.sh
     . "$scripts/mpi-env.sh"

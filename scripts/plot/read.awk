@@ -1,6 +1,9 @@
-# read.awk: one run.jsonl (docs/run-jsonl.md) as tables, for plot.sh and sweep.sh:
+# read.awk: one log (docs/run-jsonl.md) as tables, for plot.sh and sweep.sh, which call it by read_log (lib/common.sh):
 #
-#     awk -v to=PREFIX -f read.awk run.jsonl
+#     awk -F TAB -v to=PREFIX -v keys=LIST -f read.awk OPTIONS ROWS
+#
+# OPTIONS: the config of the last header, a key and a value a line. ROWS: of header, step, eval and summary the values of these
+# keys, "-" where there is none; both as `sparsetrain rows` prints them.
 #
 #   PREFIX.loss     a row per step: step, bytes sent per rank so far, seconds of training so far, loss, smoothed loss (the
 #                   mean over a window of a fiftieth of the run around the step)
@@ -16,32 +19,8 @@
 # (or, where the rows that are left miss it by far, as those between two averages of fedavg, it is a straight line); seconds are
 # exact at every evaluation and even between two of them.
 
-function number(key,   text) {
-    if (!match($0, "\"" key "\":[-+0-9.eE]+")) return "-"
-    text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:/, "", text)
-    return text + 0
-}
-function string(key,   text) {
-    if (!match($0, "\"" key "\":\"[^\"]*\"")) return ""
-    text = substr($0, RSTART, RLENGTH); sub(/^[^:]*:"/, "", text); sub(/"$/, "", text)
-    return text
-}
-
-# The options of the run: an object without objects in it. The last header of a resumed run counts.
-function read_config(   text, key, value) {
-    for (key in option) delete option[key]
-    options = 0
-    text = $0
-    if (!sub(/^.*"config":\{/, "", text)) return
-    while (match(text, /^,?"[^"]*":("([^"\\]|\\.)*"|[^,}]*)/)) {
-        key = value = substr(text, 1, RLENGTH)
-        text = substr(text, RLENGTH + 1)
-        sub(/^,?"/, "", key); sub(/":.*/, "", key)
-        sub(/^[^:]*:/, "", value); gsub(/^"|"$/, "", value)
-        order[++options] = key
-        option[key] = value
-    }
-}
+function string(key) { return $column[key] == "-" ? "" : $column[key] }
+function number(key) { return $column[key] ~ /^-?[0-9]/ ? $column[key] + 0 : "-" }
 
 # Of pairs (x, y), x rising: y at x, on a straight line between two of them; behind the last one as steep as before it.
 function between(x, count, xs, ys,   i) {
@@ -62,15 +41,21 @@ BEGIN {
     # Only how a run is watched, how far it goes now or where its files go (RULE_LOCAL in cli/options/options_table.c), and the seed.
     split("out resume stop-at dry-run checkpoint-every keep keep-every check-replicas audit log-slices log-xi record record-what record-every trace progress quiet seed", names, " ")
     for (i in names) left_out[names[i]] = 1
+    for (i = split(keys, names, ","); i > 0; i--) column[names[i]] = i
 }
-!/}$/ { next } # a killed process may have left half a line
-/^\{"type":"header"/ {
-    read_config()
+FILENAME == ARGV[1] {
+    order[++options] = $1
+    option[$1] = $2
+    next
+}
+$1 == "header" {
     ranks = number("ranks"); nodes = number("nodes"); device = string("device"); crc = string("data_crc32")
-    images = number("train_images"); commit = string("commit"); length_of_run = number("steps")
+    images = number("train_images"); commit = string("versions.commit"); length_of_run = number("steps")
     text = number("valid_words") != "-"
     settled = number("density_from"); ramped = number("lr_from")
-    changes = match($0, /"lr_changes":\[[^]]*/) ? split(substr($0, RSTART + 14, RLENGTH - 14), change, ",") : 0
+    list = string("lr_changes") # [4,6]
+    gsub(/[][ ]/, "", list)
+    changes = split(list, change, ",")
     from = number("resumed_at")
     if (from != "-") {
         resumed = 1
@@ -78,23 +63,23 @@ BEGIN {
         known(from, 0)
     }
 }
-/^\{"type":"step"/ {
+$1 == "step" {
     n++; step[n] = number("step"); loss[n] = number("loss"); epoch_of[n] = number("epoch"); density[n] = number("density")
     gap = step[n] - step[n - 1]
     if (gap != 1) thinned = 1
     bytes[n] = bytes[n - 1] + gap * number("bytes_sent_mean")
     seconds[n] = seconds[n - 1] + gap * number("seconds")
-    for (i = 1; i <= phases; i++) total[i] += number(phase[i])
+    for (i = 1; i <= phases; i++) total[i] += number("phases." phase[i])
     completed = 0
 }
-/^\{"type":"eval"/ {
+$1 == "eval" {
     m++; eval_epoch[m] = number("epoch"); eval_step[m] = number("step")
     if (number("valid_perplexity") != "-") text = 1
     score[m] = text ? number("valid_perplexity") : 100 * number("test_accuracy")
     if (eval_step[m] > 0) known(eval_step[m], number("train_seconds"))
 }
-/^\{"type":"summary"/ {
-    completed = /"completed":true/
+$1 == "summary" {
+    completed = string("completed") == "true"
     summary_step = number("step"); summary_bytes = number("bytes_sent_per_step") * summary_step
     known(summary_step, number("train_seconds"))
     rate = number("images_per_second"); words = number("words_per_second")

@@ -44,8 +44,8 @@ newline='
 status_skipped=77 # as Automake has it
 # shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
-# shellcheck source=scripts/jobs.sh
-. scripts/jobs.sh
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 
 note() { printf '%s: %s\n' "$id" "$*" >&2; }
 fail() {

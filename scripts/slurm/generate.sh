@@ -28,8 +28,8 @@ set -eu
 LC_ALL=C
 export LC_ALL
 scripts=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=scripts/jobs.sh
-. "$scripts/jobs.sh"
+# shellcheck source=scripts/lib/common.sh
+. "$scripts/lib/common.sh"
 
 fail() {
     printf 'generate.sh: %s\n' "$*" >&2

@@ -10,8 +10,9 @@ if [ -n "${SAN:-}" ]; then
 fi
 here=$PWD
 T=$W/tree B=$W/tree/build/gpu
-mkdir -p "$T/scripts" "$T/comm/algorithms" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
-cp scripts/gpu-*.sh scripts/mpi-env.sh scripts/jobs.sh scripts/bench-gpu.py "$T/scripts"
+mkdir -p "$T/scripts/lib" "$T/comm/algorithms" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
+cp scripts/gpu-*.sh scripts/mpi-env.sh scripts/bench-gpu.py "$T/scripts"
+cp scripts/lib/common.sh "$T/scripts/lib"
 cp comm/algorithms/exchanges.def "$T/comm/algorithms"
 put() { # put FILE: a script, from standard input
     { echo '#!/bin/sh' && cat; } >"$1"

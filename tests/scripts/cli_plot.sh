@@ -39,7 +39,11 @@ made() {
     mkdir -p "$made_dir"
     log_of "$@" > "$made_dir/run.jsonl"
 }
-read_log() { awk -v to="$W/r" -f scripts/plot/read.awk "$1"; }
+# shellcheck disable=SC2034 # for read_log
+program=$PROGRAM scripts=scripts
+# the tables of a log, by the function of the scripts
+log_tables() { (. scripts/lib/common.sh && read_log "$1" "$2"); }
+read_log() { log_tables "$1" "$W/r"; }
 fact() { sed -n "s/^$1=//p" "$W/r.facts"; }
 # column N FILE: of all rows, on one line
 column() { awk -v c="$1" '{ printf "%s%g", (NR > 1 ? " " : ""), $c }' "$2"; }
@@ -95,7 +99,8 @@ made beginning dense 1 steps=4 'schedules="density_from":4,"lr_from":5,"lr_chang
 read_log "$W/beginning/run.jsonl"
 check "a dense one lacks no density" same "$(fact missing)" "learning rate 0.1 (epoch 5);the rate's change at epoch 6"
 made none gtopk 1 steps=0
-check "no step, no reading" sh -c "! awk -v to='$W/n' -f scripts/plot/read.awk '$W/none/run.jsonl'"
+no_reading() { ! log_tables "$W/none/run.jsonl" "$W/n"; }
+check "no step, no reading" no_reading
 # The options that say nothing of what is computed are those of the program's table, and the seed.
 sed -n '/^ *{"/{h;};/AT(LOCAL,/{x;s/^ *{"\([a-z-]*\)".*/\1/p;x;}' cli/options/options_table.c | sort -u > "$W/local"
 sed -n 's/^ *split("\(out [^"]*\)".*/\1/p' scripts/plot/read.awk | tr ' ' '\n' | sort > "$W/left-out"
@@ -110,7 +115,7 @@ curves() {
     curves_n=0
     for curves_run in "$@"; do
         curves_n=$((curves_n + 1))
-        awk -v to="$W/c$curves_n" -f scripts/plot/read.awk "$W/$curves_run/run.jsonl"
+        log_tables "$W/$curves_run/run.jsonl" "$W/c$curves_n"
         echo "dir=$curves_run" >> "$W/c$curves_n.facts"
     done
     set --

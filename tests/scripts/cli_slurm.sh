@@ -174,8 +174,8 @@ SLURM_JOB_ID=78 PATH=$W/blind:$PATH sh "$W/ill/dense.sbatch" > "$W/out" 2> "$W/e
 status=$?
 check "a directory that cannot be read stays (status $status)" [ "$status" -ne 0 -a -e "$W/ill/dense/mine" ]
 check "and the program is asked what is wrong with it" grep -q -- "--resume $W/ill/dense\$" "$FAKE_STATE/srun"
-# blind DIR: what jobs.sh, of all other scripts, makes of it
-blind() { PATH=$W/blind:$PATH sh -c '. scripts/jobs.sh; has_checkpoint "$1"' sh "$1" 2> /dev/null; }
+# blind DIR: what common.sh, of all other scripts, makes of it
+blind() { PATH=$W/blind:$PATH sh -c '. scripts/lib/common.sh; has_checkpoint "$1"' sh "$1" 2> /dev/null; }
 check "scripts take it for one that may have a checkpoint" blind "$W/ill/dense"
 if blind "$W/nowhere"; then not_ok "but not where there is nothing" "taken for one"; else ok "but not where there is nothing"; fi
 

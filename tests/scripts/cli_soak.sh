@@ -75,7 +75,7 @@ judging() {
     (
         work=$W/judge out=$W/judge program=$PROGRAM
         . scripts/mpi-env.sh
-        . scripts/jobs.sh
+        . scripts/lib/common.sh
         . scripts/soak/lib.sh
         undisturbed
         eval "$1"

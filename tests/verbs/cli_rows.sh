@@ -57,6 +57,15 @@ check "--each: the objects of an array, with what is around them" prints "1${tab
 check "--each, --last: those of the last row" prints '{"name":"a","size":5}
 {"name":"b","size":6}
 ' "$W/log" --each slices --last
+check "--each, members of an object" prints "1${tab}select${tab}0.25
+2${tab}select${tab}0.50
+" "$W/log" --each phases --keys step,@key,@value
+check "--each, plain elements" prints "1$tab${tab}3
+1$tab${tab}4
+2$tab${tab}5
+" "$W/log" --each counts --keys step,@key,@value
+check "--where: a key" prints '0.50
+' "$W/log" --each phases --where @key=select --where '@value>0.3' --keys @value
 check "text in a line" prints 'one, two "three" four
 ' "$W/log" --type eval --keys text
 check "--csv: RFC 4180" prints "text,ok,none$cr

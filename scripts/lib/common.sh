@@ -1,0 +1,157 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154 # variables of who sources this
+# common.sh: sourced by the scripts of this folder: what they say, their options, a directory for a while, the program and what it
+# says of itself, and runs that are gone on with.
+script=${0##*/}
+
+# say TEXT: to standard error, with the script's name before it
+say() { printf '%s: %s\n' "$script" "$*" >&2; }
+# fail TEXT: a mistake of who called the script
+fail() {
+    say "$@"
+    exit 2
+}
+# usage: the comment at the head of the script; a script with another help has its own
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+
+# quoted WORD...: words as the shell reads them back, each with a blank before it.
+quoted() {
+    for quoted_word in "$@"; do
+        case $quoted_word in
+        *[!A-Za-z0-9_.,:+@%/=-]* | '') printf " '%s'" "$(printf '%s' "$quoted_word" | sed "s/'/'\\\\''/g")" ;;
+        *) printf ' %s' "$quoted_word" ;;
+        esac
+    done
+}
+# in_words LIST: a list with commas between as words
+in_words() { printf '%s\n' "$1" | tr , ' '; }
+# absolute PATH
+absolute() { case $1 in /* | '') printf '%s' "$1" ;; *) printf '%s/%s' "$(pwd)" "$1" ;; esac; }
+
+# options SPEC WORD...: sets variables to what the words say; `eval "set -- $words"` then leaves those that are no options. In SPEC
+# stand, with blanks between:
+#     NAME      --NAME VALUE, to the variable of this name, with _ for -          NAME/     a path, which becomes an absolute one
+#     NAME:VAR  the same, to VAR                                                  NAME!VAR  --NAME, a flag: VAR becomes yes
+#     ...       words that are no options may stand anywhere                      --        they may stand behind --
+# options_hint stands in messages behind what is wrong. options_plain=yes: values are cut at blanks later, so none may have one.
+options_hint='--help shows the options' options_plain='' words=''
+options() {
+    options_spec=" $1 "
+    shift
+    while [ $# -gt 0 ]; do
+        options_word=$1
+        case $options_word in
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        --)
+            case $options_spec in *' ... '* | *' -- '*) ;; *) fail "unknown option --; $options_hint" ;; esac
+            shift
+            words="$words$(quoted "$@")"
+            break
+            ;;
+        --*=*)
+            shift
+            set -- "${options_word%%=*}" "${options_word#*=}" "$@"
+            continue
+            ;;
+        -*)
+            options_take "$@"
+            shift "$options_taken"
+            continue
+            ;;
+        *)
+            case $options_spec in *' ... '*) ;; *) fail "unknown word \"$1\"; $options_hint" ;; esac
+            words="$words$(quoted "$1")"
+            ;;
+        esac
+        shift
+    done
+}
+# options_take WORD...: the option that the first one is: options_taken words
+options_take() {
+    options_name=${1#--}
+    for options_row in $options_spec; do
+        case $options_row in
+        "$options_name!"*)
+            eval "${options_row#*!}=yes"
+            options_taken=1
+            return
+            ;;
+        "$options_name" | "$options_name:"* | "$options_name/") ;;
+        *) continue ;;
+        esac
+        [ $# -gt 1 ] || fail "$1 needs a value; $options_hint"
+        case $options_plain,$2 in
+        yes, | yes,*[!A-Za-z0-9_.,:/+=@%-]*) fail "$1 \"$2\": letters, digits and _.,:/+=@%- only, please" ;;
+        esac
+        options_value=$2
+        case $options_row in */) options_value=$(absolute "$2") ;; esac
+        options_row=${options_row%/}
+        eval "$(printf '%s' "${options_row#*:}" | tr - _)=\$options_value"
+        options_taken=2
+        return
+    done
+    fail "unknown option $1; $options_hint"
+}
+
+# make_scratch: sets `scratch` to a directory that goes when the script ends, also by a signal.
+make_scratch() {
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-${script%.sh}.XXXXXX") || exit 1
+    trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' HUP TERM
+}
+
+# need_program: sets `program`, at the top of the tree, and `commit`, of which it is.
+need_program() {
+    program=${BUILD:-build}/sparsetrain
+    [ -x "$program" ] || fail "$program is not there; build it first: make"
+    commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+}
+# machine: this one, in words
+machine_cpu() { sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || uname -m; }
+machine() { printf '%s, %s cores, %s' "$(machine_cpu)" "$(getconf _NPROCESSORS_ONLN)" "$(uname -sr)"; }
+
+# find_program SCRIPTS: sets `program` to the one that belongs to the folder of these scripts: what was built in the clone, or
+# what was installed with them; else to the one in PATH. Fails when there is none.
+find_program() {
+    for program in "$1/../${BUILD:-build}/sparsetrain" "${BUILD:-}/sparsetrain" "$1/../../../bin/sparsetrain"; do
+        [ -x "$program" ] || continue
+        program=$(cd "$(dirname "$program")" && pwd)/sparsetrain
+        return 0
+    done
+    program=$(command -v sparsetrain)
+}
+# of_log RUN KEYS [OPTION...]: values out of the last rows that have them of a run's log, tabs between; nothing where there is no log
+of_log() {
+    of_log_run=$1 of_log_keys=$2
+    shift 2
+    "$program" rows "$of_log_run" --keys "$of_log_keys" "$@" 2>/dev/null
+}
+# read_log LOG PREFIX: its tables PREFIX.loss and so on (plot/read.awk), of scripts in the folder $scripts; fails where it has no step
+read_log_phases=phases.compute,phases.io,phases.select,phases.pack,phases.communicate,phases.merge,phases.update,phases.other
+read_log_keys=type,ranks,nodes,device,data_crc32,train_images,versions.commit,steps,valid_words,density_from,lr_from,lr_changes,resumed_at
+read_log_keys=$read_log_keys,step,loss,epoch,density,bytes_sent_mean,seconds,$read_log_phases,valid_perplexity,test_accuracy,train_seconds
+read_log_keys=$read_log_keys,completed,bytes_sent_per_step,images_per_second,words_per_second,test_loss,test_perplexity
+read_log() {
+    "$program" rows "$1" --type header --last --each config --keys @key,@value --missing null >"$2.options" &&
+        "$program" rows "$1" --type header,step,eval,summary --keys $read_log_keys --missing - >"$2.rows" || return 1
+    awk -F '\t' -v to="$2" -v keys=$read_log_keys -f "$scripts/plot/read.awk" "$2.options" "$2.rows"
+}
+# has_ended RUN [prefix]: the run is complete; prefix: or ended where it was stopped
+has_ended() {
+    [ -n "$(of_log "$1" step --type summary --where completed=true --last)" ] ||
+        { [ -n "${2:-}" ] && [ -n "$(of_log "$1" step --type summary --where "$2=true" --last)" ]; }
+}
+
+# has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name. A directory that
+# cannot be read may have one: --resume says what is wrong with it, and nobody begins anew over it.
+has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt >/dev/null 2>&1 || { [ -e "$1" ] && ! ls "$1" >/dev/null; }; }
+
+# clear_run RUN: one that came to no checkpoint has nothing to go on from, and goes, so that it can begin anew. It stays where
+# it is under way, started by somebody else: $program, which is started there next, says so.
+clear_run() {
+    if "$program" config --out "$1" >/dev/null 2>&1; then rm -rf "${1:?}"; fi
+}
