@@ -278,7 +278,7 @@ $(BUILD)/sim/obj/cli/version.o: $(BUILD)/commit
 $(BUILD)/sparsetrain-sim: $(sim_objects)
 	$(call quiet,LD,$@)$(smpicc) -fopenmp -s -Wl,-Bsymbolic $(if $(sim_loader),-Wl$(comma)-e$(comma)simulation_by_hand) $^ $(libs_nets) $(libs_data) $(libs_base) $(LDFLAGS) -o $@
 ifneq ($(smpicc),)
-sim: $(BUILD)/sparsetrain-sim
+sim: $(BUILD)/sparsetrain-sim $(BUILD)/sparsetrain
 else
 sim:
 	@echo "make sim: SimGrid is missing: install libsimgrid-dev (sh scripts/deps.sh sim does it on Debian and Ubuntu)" >&2; exit 1

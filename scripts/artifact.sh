@@ -7,16 +7,15 @@ set -u
 LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
-page=docs/ARTIFACT.md library=scripts/reproduce program=${BUILD:-build}/sparsetrain
-[ -x "$program" ] || {
-    echo "artifact.sh: $program is not there; build it first: make" >&2
-    exit 2
-}
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
+page=docs/ARTIFACT.md library=scripts/reproduce
+need_program
 begin='<!-- made by sh scripts/artifact.sh: begin -->' end='<!-- made by sh scripts/artifact.sh: end -->'
 case ${1:-} in
 '' | --check) ;;
 *)
-    sed -n '2,5s/^# //p' "$0" >&2
+    usage >&2
     exit 2
     ;;
 esac
@@ -82,25 +81,24 @@ kept() {
         if [ -n "$made" ] && [ -n "$took" ]; then printf '| `%s` | %s | %s |\n' "${folder##*/}" "$made" "$took"; fi
     done
 }
-scratch=$(mktemp "${TMPDIR:-/tmp}/sparsetrain-artifact.XXXXXX") || exit 1
-trap 'rm -f "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
+new_page=$scratch/page
 {
     awk -v mark="$begin" '{ print } $0 == mark { exit }' $page
     claims
     kept
     printf '\n'
     awk -v mark="$end" '$0 == mark { after = 1 } after' $page
-} >"$scratch"
-[ "$(grep -cxF -e "$begin" -e "$end" "$scratch")" = 2 ] || {
-    echo "artifact.sh: $page lacks one of its marks: $begin, $end" >&2
+} >"$new_page"
+[ "$(grep -cxF -e "$begin" -e "$end" "$new_page")" = 2 ] || {
+    say "$page lacks one of its marks: $begin, $end"
     exit 1
 }
 if [ "${1:-}" = --check ]; then
-    cmp -s "$scratch" $page || {
-        echo "artifact.sh: $page is out of date; sh scripts/artifact.sh writes it" >&2
+    cmp -s "$new_page" $page || {
+        say "$page is out of date; sh scripts/artifact.sh writes it"
         exit 1
     }
 else
-    cat "$scratch" >$page
+    cat "$new_page" >$page
 fi

@@ -33,10 +33,6 @@ peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so
     fi
 }
 
-# The value of a number in the summary of a run.
-summary() { # summary KEY FILE
-    sed -n '/^{"type":"summary"/s/.*"'"$1"'":\([-+0-9.eE]*\).*/\1/p' "$2"
-}
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
 bench_step() {
@@ -51,19 +47,12 @@ bench_step() {
             if [ $algo = dense ]; then set --; else set -- --density 0.001 --density-warmup none; fi
             "$MPIRUN" -np 4 "$binary" --algo $algo "$@" --data synthetic --device cpu --batch 32 --steps 40 \
                 --eval-every 0 --quiet --out "$out" || return 1
-            {
-                for key in images_per_second step_seconds compute communicate memory_private_max; do
-                    summary $key "$out/run.jsonl"
-                done
-                for key in other io select pack merge update; do summary $key "$out/run.jsonl"; done |
-                    awk '{ s += $1 } END { print s }'
-            } | tr '\n' ' ' >>"$scratch/$algo"
-            echo >>"$scratch/$algo"
+            "$binary" rows "$out" --type summary --last --keys images_per_second,step_seconds,phases.compute,phases.communicate,memory_private_max,phases.other,phases.io,phases.select,phases.pack,phases.merge,phases.update >>"$scratch/$algo"
         done
     done
     # column EXPRESSION: the median over the rounds; all = a whole step
     column() {
-        awk '{ rate = $1; step = $2; comp = $3; comm = $4; memory = $5; rest = $6; all = comp + comm + rest
+        awk '{ rate = $1; step = $2; comp = $3; comm = $4; memory = $5; rest = $6 + $7 + $8 + $9 + $10 + $11; all = comp + comm + rest
                print '"$1"' }' "$scratch/$algo" | median
     }
     neither=
@@ -75,8 +64,8 @@ bench_step() {
     done
     log=$scratch/gtopk-3/run.jsonl
     printf 'gtopk, P = 4: %.2f%% of a step is neither compute nor communication (target: under 5%%)\n' "$neither"
-    if grep -q '"data_shared":true' "$log"; then
-        awk -v bytes="$(summary data_bytes "$log")" 'BEGIN { printf "dataset: %.0f MiB, ", bytes / 1048576 }'
+    if [ "$("$binary" rows "$log" --type summary --last --keys data_shared)" = true ]; then
+        "$binary" rows "$log" --type summary --last --keys data_bytes | awk '{ printf "dataset: %.0f MiB, ", $1 / 1048576 }'
         echo 'in memory once per node, not in the memory column'
     else
         echo 'dataset: not shared here, every rank holds its own'

@@ -21,10 +21,8 @@ folder=${BUILD:-build}/fuzz
 found=${FUZZ_OUT:-$folder/found}
 clang=${CLANG:-clang}
 
-usage() {
-    echo "fuzz.sh: $1 (the head of scripts/fuzz.sh says how it is used)" >&2
-    exit 2
-}
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 skip() {
     echo "skipped: fuzzing: $1 (sh scripts/deps.sh fuzz)"
     exit 77
@@ -34,40 +32,25 @@ quiet_make() { MAKEFLAGS='' make -s BUILD="${BUILD:-build}" CLANG="$clang" "$@";
 is_number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 
 targets='' seconds=60 runs='' action=run
-while [ $# -gt 0 ]; do
-    case $1 in
-    --list) action=list ;;
-    --build) action=build ;;
-    --target)
-        [ $# -gt 1 ] || usage "--target wants a name"
-        targets="$targets $2"
-        shift
-        ;;
-    --runs)
-        is_number "${2:-}" || usage "--runs wants a number"
-        runs=$2
-        shift
-        ;;
-    *)
-        is_number "$1" || usage "$1 is no number of seconds"
-        seconds=$1
-        ;;
-    esac
-    shift
+options_hint='the head of scripts/fuzz.sh says how it is used'
+options 'list!action=list build!action=build target+targets runs ...' "$@"
+eval "set -- $words"
+for word in "$@"; do
+    is_number "$word" || fail "$word is no number of seconds; $options_hint"
+    seconds=$word
 done
+[ -z "$runs" ] || is_number "$runs" || fail "--runs wants a number; $options_hint"
 all=$(for corpus in tests/fuzz/*/; do basename "$corpus"; done)
 [ $action != list ] || {
     printf '%s\n' "$all"
     exit 0
 }
 for target in $targets; do
-    printf '%s\n' "$all" | grep -qx -- "$target" || usage "there is no target $target; there are: $(echo "$all" | tr '\n' ' ')"
+    printf '%s\n' "$all" | grep -qx -- "$target" || fail "there is no target $target; there are: $(echo "$all" | tr '\n' ' ')"
 done
 
 command -v "$clang" > /dev/null 2>&1 || skip "clang is not installed"
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-fuzz.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
 printf '#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return d && n > 9; }\n' > "$scratch/try.c"
 "$clang" -fsanitize=fuzzer,address,undefined "$scratch/try.c" -o "$scratch/try" 2> /dev/null || skip "clang has no libFuzzer"
 # Two that build at once would get in each other's way.

@@ -29,45 +29,21 @@ said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
 models_trained=resnet20 algos_trained=dense,gtopk,topka images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
-rehearsal=0
+rehearsal=0 data=''
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu-tools.sh
 . "$(dirname "$0")/gpu-tools.sh"
-while [ $# -gt 0 ]; do
-    case $1 in
-    --quick) quick=1 ;;
-    --dry-run) dry=1 ;;
-    --rehearse) dry=1 rehearsal=1 ;;
-    --only | --budget | --libs | --out | --groups | --models | --algos | --data | --runs | --epochs | --lease | --pack | --pack-limit)
-        [ $# -gt 1 ] || refuse "$1 needs a value"
-        case $1 in
-        --only) only=$2 ;;
-        --budget) budget=$2 ;;
-        --libs) libs=$(absolute "$2") ;;
-        --out) out=$(absolute "$2") ;;
-        --groups) groups=$2 ;;
-        --models) models_trained=$2 ;;
-        --algos) algos_trained=$2 ;;
-        --epochs) epochs=$2 ;;
-        --lease) lease=$2 ;;
-        --pack) pack=$(absolute "$2") ;;
-        --pack-limit) pack_limit=$2 ;;
-        --data)
-            case $2 in
-            cifar10 | cifar10:* | synthetic | synthetic:*) images=$2 ;;
-            ptb | ptb:* | synthetic-text | synthetic-text:*) text=$2 ;;
-            *) refuse "--data has \"$2\"; there are cifar10, synthetic, ptb, synthetic-text, each with :WHERE or without" ;;
-            esac
-            ;;
-        --runs) runs=$(absolute "$2") ;;
-        esac
-        shift
-        ;;
-    *)
-        sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2
-        exit 2
-        ;;
+options 'quick!quick=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups models:models_trained algos:algos_trained
+    data+data runs/ epochs lease pack/ pack-limit:pack_limit' "$@"
+[ $rehearsal = 0 ] || dry=1
+eval "set -- $data"
+for name in "$@"; do
+    case $name in
+    cifar10 | cifar10:* | synthetic | synthetic:*) images=$name ;;
+    ptb | ptb:* | synthetic-text | synthetic-text:*) text=$name ;;
+    *) refuse "--data has \"$name\"; there are cifar10, synthetic, ptb, synthetic-text, each with :WHERE or without" ;;
     esac
-    shift
 done
 whole() { # whole OPTION WHAT TEXT: is it a whole number?
     case $3 in '' | *[!0-9]*) refuse "$1 takes whole $2, not \"$3\"" ;; esac
@@ -76,24 +52,17 @@ whole --budget seconds "$budget"
 whole --pack-limit bytes "$pack_limit"
 [ -z "$epochs" ] || whole --epochs epochs "$epochs"
 [ -z "$lease" ] || whole --lease seconds "$lease"
-for name in $(echo "$groups" | tr , ' '); do
-    case $name in
-    topk_ | comm_ | nets_ | cli_) ;;
-    *) refuse "--groups has \"$name\"; there are topk_, comm_, nets_, cli_" ;;
-    esac
-done
-for name in $(echo "$only" | tr , ' '); do
-    case $name in
-    build | test | compare | bench | sanitize | converge) ;;
-    *) refuse "--only has \"$name\"; there are build, test, compare, bench, sanitize, converge" ;;
-    esac
-done
-for name in $(echo "$models_trained" | tr , ' '); do
-    case $name in
-    resnet20 | vgg16 | lstm) ;;
-    *) refuse "--models has \"$name\"; there are resnet20, vgg16, lstm" ;;
-    esac
-done
+# among OPTION LIST CHOICE...: has the list these alone?
+among() {
+    among_option=$1 among_list=$2
+    shift 2
+    for name in $(in_words "$among_list"); do
+        case " $* " in *" $name "*) ;; *) refuse "$among_option has \"$name\"; there are $(echo "$*" | sed 's/ /, /g')" ;; esac
+    done
+}
+among --groups "$groups" topk_ comm_ nets_ cli_
+among --only "$only" build test compare bench sanitize converge
+among --models "$models_trained" resnet20 vgg16 lstm
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 for name in $(echo "$algos_trained" | tr , ' '); do
@@ -128,14 +97,10 @@ fi
 export BUILD
 runs=${runs:-$root/runs/gpu-$label}
 program=$BUILD/sparsetrain
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-gpu.XXXXXX") || exit 2
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
 : >"$scratch/summary"
 # shellcheck source=scripts/gpu-steps.sh
 . scripts/gpu-steps.sh
-# shellcheck source=scripts/lib/common.sh
-. scripts/lib/common.sh
 # shellcheck source=scripts/gpu-bench.sh
 . scripts/gpu-bench.sh
 # shellcheck source=scripts/gpu-converge.sh

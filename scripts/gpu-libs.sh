@@ -10,8 +10,10 @@
 set -eu
 LC_ALL=C
 export LC_ALL
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
 fail() {
-    echo "gpu-libs.sh: $*" >&2
+    say "$@"
     exit 1
 }
 case ${1:-} in
@@ -26,9 +28,7 @@ for tool in apt-get apt-cache dpkg readelf tar xz; do
 done
 mkdir -p "$1"
 to=$(cd "$1" && pwd)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-libs.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
 
 # -- fetch: what apt would install on a machine that has nothing ---------------------------------------------------------
 wanted='openmpi-bin libopenmpi-dev libdnnl-dev libpng-dev zlib1g-dev libcmocka-dev pkgconf make'

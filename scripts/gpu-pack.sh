@@ -15,38 +15,17 @@
 set -u
 LC_ALL=C
 export LC_ALL
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu-tools.sh
 . "$(dirname "$0")/gpu-tools.sh"
-usage() {
-    sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
-    exit 2
-}
 # Seconds: at most of a call; of the start of the machine; of what comes and goes around a call.
 CALL_MOST=600 START=120 AROUND=15
-dir='' plan=first limit=64M held=1800 libs='' mirror='' old_runs=''
-while [ $# -gt 0 ]; do
-    case $1 in
-    --plan | --limit | --held | --libs | --mirror | --runs)
-        [ $# -gt 1 ] || refuse "$1 needs a value"
-        case $1 in
-        --plan) plan=$2 ;;
-        --limit) limit=$2 ;;
-        --held) held=$2 ;;
-        --libs) libs=$(absolute "$2") ;;
-        --mirror) mirror=$(absolute "$2") ;;
-        --runs) old_runs=$(absolute "$2") ;;
-        esac
-        shift
-        ;;
-    -*) usage ;;
-    *)
-        [ -z "$dir" ] || usage
-        dir=$1
-        ;;
-    esac
-    shift
-done
-[ -n "$dir" ] || usage
+plan=first limit=64M held=1800 libs='' mirror='' old_runs=''
+options 'plan limit held libs/ mirror/ runs:old_runs ...' "$@"
+eval "set -- $words"
+[ $# -eq 1 ] || refuse "one folder is needed; $options_hint"
+dir=$1 old_runs=$(absolute "$old_runs")
 case $plan in first | next) ;; *) refuse "--plan has \"$plan\"; there are first, next" ;; esac
 case $held in '' | *[!0-9]*) refuse "--held takes whole seconds, not \"$held\"" ;; esac
 case $limit in
@@ -62,11 +41,9 @@ case $dir in *[!A-Za-z0-9_./-]*) refuse "$dir: letters, digits and ._-/ alone" ;
 git rev-parse --show-toplevel >/dev/null 2>&1 || refuse 'this is no clone: what travels is what git knows or does not ignore'
 git check-ignore -q "$dir/x" || refuse "git does not ignore $dir, which would travel twice; build-gpu is ignored"
 for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || refuse "$file is not there"; done
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-pack.XXXXXX") || exit 2
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
-fail() {
-    echo "gpu-pack.sh: $*" >&2
+make_scratch
+broken() {
+    say "$@"
     exit 1
 }
 
@@ -80,7 +57,7 @@ tree=$({
 } | xargs -0 ls -ldn 2>/dev/null | awk '{ all += $5 + 1024 } END { print all + 0 }')
 echo "the tree: $(mib "$tree") MiB of the $(mib "$limit") that travel with a call"
 if [ -z "$libs" ]; then
-    sh scripts/gpu-libs.sh "$scratch/libs" || fail 'no libraries; --libs names an archive that gpu-libs.sh made elsewhere'
+    sh scripts/gpu-libs.sh "$scratch/libs" || broken 'no libraries; --libs names an archive that gpu-libs.sh made elsewhere'
     libs=$scratch/libs.tar.xz
 fi
 # archive NAME FOLDER: sets `packed` to the .tar.xz of these data, or to '' where they are not here
@@ -91,9 +68,9 @@ archive() {
     else
         for place in "${SPARSETRAIN_DATA:-}" build/data; do
             if [ -z "$place" ] || [ ! -d "$place/$1" ]; then continue; fi
-            command -v xz >/dev/null 2>&1 || fail 'xz is missing, which packs the data'
+            command -v xz >/dev/null 2>&1 || broken 'xz is missing, which packs the data'
             echo "packing $1 ..."
-            tar -C "$place" -cf - "$1" | xz -6 -T0 >"$scratch/$1.tar.xz" || fail "$1 cannot be packed"
+            tar -C "$place" -cf - "$1" | xz -6 -T0 >"$scratch/$1.tar.xz" || broken "$1 cannot be packed"
             packed=$scratch/$1.tar.xz
             break
         done
@@ -145,7 +122,7 @@ arrange() {
     while IFS= read -r line; do
         needs=$(field "$line" 2)
         more=$(room "$needs")
-        [ "$more" -gt 0 ] || fail "the tree$([ "$needs" = - ] || echo ' and what the first calls bring') leave nothing of the $(mib "$limit") MiB: --limit"
+        [ "$more" -gt 0 ] || broken "the tree$([ "$needs" = - ] || echo ' and what the first calls bring') leave nothing of the $(mib "$limit") MiB: --limit"
         if [ "$needs" = cifar ]; then
             while [ $((have + more)) -lt "$(size "$cifar")" ]; do
                 echo '20|-|brings data|bring'
@@ -166,7 +143,7 @@ while IFS= read -r line; do spent=$((spent + $(field "$line" 1) + AROUND)); done
 if [ $spent -gt "$held" ]; then
     last=$(tail -n 1 "$calls") over=$((spent - held))
     seconds=$(field "$last" 1)
-    [ $((seconds - over)) -ge 120 ] || fail "$spent s are more than the $held for which the machine is held: --held, or fewer data"
+    [ $((seconds - over)) -ge 120 ] || broken "$spent s are more than the $held for which the machine is held: --held, or fewer data"
     sed '$d' "$calls" >"$scratch/shorter"
     # Its budget is its second word.
     echo "$last" | awk -F '|' -v OFS='|' -v over=$over '{ $1 -= over; split($4, word, " "); sub(word[2], word[2] - over, $4); print }' >>"$scratch/shorter"
@@ -234,7 +211,7 @@ leaves() { # leaves TITLE: what comes home
     while IFS= read -r line; do
         number=$((number + 1))
         bytes=$(($(cat "$dir/$number"/* | wc -c) + tree))
-        [ $bytes -le "$limit" ] || fail "call $number would be $(mib $bytes) MiB"
+        [ $bytes -le "$limit" ] || broken "call $number would be $(mib $bytes) MiB"
         most=$(($(field "$line" 1) + 30))
         [ $most -le $CALL_MOST ] || most=$CALL_MOST
         echo "| $number | \`sh $dir/$number/run.sh\` | $dir/$number: $(cd "$dir/$number" && echo *) | $(mib $bytes) | $most | $(field "$line" 3) | $(leaves "$(field "$line" 3)") |"

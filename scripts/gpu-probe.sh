@@ -13,35 +13,17 @@ export LC_ALL
 said="sh scripts/gpu-probe.sh${*:+ $*}"
 begin=$(date +%s)
 libs='' out='' dry=0 seconds=60
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu-tools.sh
 . "$(dirname "$0")/gpu-tools.sh"
-while [ $# -gt 0 ]; do
-    case $1 in
-    --dry-run) dry=1 ;;
-    --libs | --out | --seconds)
-        [ $# -gt 1 ] || refuse "$1 needs a value"
-        case $1 in
-        --libs) libs=$(absolute "$2") ;;
-        --out) out=$(absolute "$2") ;;
-        --seconds) seconds=$2 ;;
-        esac
-        shift
-        ;;
-    *)
-        sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
-        exit 2
-        ;;
-    esac
-    shift
-done
+options 'dry-run!dry=1 libs/ out/ seconds' "$@"
 case $seconds in '' | *[!0-9]*) refuse "--seconds takes whole seconds, not \"$seconds\"" ;; esac
 cd "$(dirname "$0")/.." || exit 2
 if [ "$dry" = 1 ]; then BUILD=${BUILD:-build} label=hostcuda; else BUILD=${BUILD:-build/gpu} label=cuda; fi
 export BUILD
 mkdir -p "$BUILD" ${out:+"$out"} || exit 2
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-probe.XXXXXX") || exit 2
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
 : >"$scratch/reasons"
 : >"$scratch/notes"
 : >"$scratch/rows"

@@ -13,36 +13,14 @@
 set -u
 LC_ALL=C
 export LC_ALL
-refuse() {
-    echo "gpu-rehearsal.sh: $*" >&2
-    exit 2
-}
-usage() {
-    sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
-    exit 2
-}
-absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
-make_root='' root_from='' packed='' only='' toolkit=''
-while [ $# -gt 0 ]; do
-    case $1 in
-    --make-root | --root | --only | --toolkit)
-        [ $# -gt 1 ] || refuse "$1 needs a value"
-        case $1 in
-        --make-root) make_root=$(absolute "$2") ;;
-        --root) root_from=$(absolute "$2") ;;
-        --only) only=$2 ;;
-        --toolkit) toolkit=$(absolute "$2") ;;
-        esac
-        shift
-        ;;
-    -*) usage ;;
-    *)
-        [ -z "$packed" ] || usage
-        packed=$(absolute "$1")
-        ;;
-    esac
-    shift
-done
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
+refuse() { fail "$@"; }
+make_root='' root_from='' only='' toolkit=''
+options 'make-root/ root:root_from only toolkit/ ...' "$@"
+eval "set -- $words"
+[ $# -le 1 ] || refuse "one folder of calls; $options_hint"
+packed=$(absolute "${1:-}") root_from=$(absolute "$root_from")
 cd "$(dirname "$0")/.." || exit 2
 tree=$PWD
 
@@ -77,7 +55,7 @@ if [ -n "$make_root" ]; then
 fi
 
 # -- the machine ---------------------------------------------------------------------------------------------------------------
-if [ -z "$root_from" ] || [ -z "$packed" ]; then usage; fi
+if [ -z "$root_from" ] || [ -z "$packed" ]; then refuse "--root FILE and a folder of calls are needed; $options_hint"; fi
 [ -e "$root_from" ] || refuse "$root_from is not there; --make-root makes one"
 [ -s "$packed/CALLS.md" ] || refuse "$packed has no CALLS.md; sh scripts/gpu-pack.sh makes it"
 [ "$(id -u)" = 0 ] || refuse 'root is needed (chroot and namespaces)'
@@ -87,7 +65,7 @@ if [ -z "$toolkit" ]; then
     toolkit=${nvcc%/bin/nvcc}
 fi
 [ -x "$toolkit/bin/nvcc" ] || refuse 'no CUDA toolkit: --toolkit'
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-rehearsal.XXXXXX") || exit 2
+make_scratch
 trap 'rm -rf --one-file-system "$scratch"' EXIT
 trap 'exit 130' HUP INT TERM
 if [ -d "$root_from" ]; then cp -a "$root_from" "$scratch/root"

@@ -1,13 +1,9 @@
 # shellcheck shell=sh
 # gpu-tools.sh: sourced by gpu-check.sh and gpu-probe.sh: what a machine with a GPU has, and the libraries that were brought to
-# it. Variables that the caller sets: BUILD said PEER_LIBRARY_PATH. What may be missing is never taken for granted: xz, make, cuDNN.
+# it. lib/common.sh is the caller's. Variables that it sets: BUILD said PEER_LIBRARY_PATH. What may be missing is never taken for granted: xz, make, cuDNN.
 # shellcheck disable=SC2154,SC2034
 
-refuse() {
-    echo "${0##*/}: $*" >&2
-    exit 2
-}
-absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
+refuse() { fail "$@"; }
 
 # unpack ARCHIVE FOLDER: a .tar.xz; with Python where xz is missing
 unpack() {
@@ -70,7 +66,7 @@ find_tools() {
     command=$(printf '%s' "$said" | sed 's#--\(libs\|out\|runs\|pack\) [^ ]*/#--\1 #g; s#--data \([a-z0-9]*\):[^ ]*/#--data \1:#g')
 }
 set_machine() {
-    machine="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $jobs cores"
+    machine="$(machine_cpu), $jobs cores"
     commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || cat COMMIT 2>/dev/null || echo unknown)
 }
 # PyTorch's own environment, and in it ours for the programs of ours that it starts.

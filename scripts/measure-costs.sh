@@ -6,7 +6,8 @@
 set -u
 LC_ALL=C
 export LC_ALL
-
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
 usage() {
     cat <<'END'
 usage: measure-costs.sh [OPTIONS]
@@ -22,59 +23,28 @@ usage: measure-costs.sh [OPTIONS]
 BUILD names the build folder. Exit status: 0; 1 when something failed, which the rows then lack; 2 for a mistake.
 END
 }
-mistake() {
-    echo "measure-costs.sh: $1" >&2
-    exit 2
-}
-say() { echo "measure-costs.sh: $*" >&2; }
 
 device=cpu out='' models=resnet20,vgg16,lstm,alexnet,resnet50,bert densities=0.001,0.01,0.02 wires=coo32,packed ranks='' jobs='' profile='' quick=''
 command="sh scripts/measure-costs.sh$([ $# -eq 0 ] || printf ' %s' "$@")"
-while [ $# -gt 0 ]; do
-    case $1 in
-    --help | -h) usage && exit 0 ;;
-    --quick) quick=yes ;;
-    --*)
-        [ $# -gt 1 ] || mistake "$1 needs a value, or is no option; --help shows them all"
-        case $2 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) mistake "$1 \"$2\": letters, digits and _.,:/+=@%- only, please" ;; esac
-        case $1 in
-        --device) device=$2 ;;
-        --out) out=$2 ;;
-        --models) models=$2 ;;
-        --density) densities=$2 ;;
-        --wire) wires=$2 ;;
-        --ranks) ranks=$2 ;;
-        --jobs) jobs=$2 ;;
-        --profile) profile=$2 ;;
-        *) mistake "unknown option $1; --help shows them all" ;;
-        esac
-        shift
-        ;;
-    *) mistake "unknown word \"$1\"; --help shows the options" ;;
-    esac
-    shift
-done
+options_plain=yes
+options 'quick!quick device out/ models density:densities wire:wires ranks jobs/ profile/' "$@"
 cores=$(getconf _NPROCESSORS_ONLN)
 [ -n "$ranks" ] || ranks=2$([ "$cores" -lt 4 ] || echo ,4)
 for P in $(echo "$ranks" | tr , ' '); do
-    case $P in *[!0-9]* | 0 | 1) mistake "--ranks $ranks: whole numbers from 2 on, as 2,4" ;; esac
+    case $P in *[!0-9]* | 0 | 1) fail "--ranks $ranks: whole numbers from 2 on, as 2,4" ;; esac
 done
-case $device in cpu | cuda) ;; *) mistake "--device $device: cpu or cuda" ;; esac
-[ -z "$profile" ] || [ -f "$profile" ] || mistake "there is no file $profile"
-case $profile in '' | /*) ;; *) profile=$(pwd)/$profile ;; esac
-case $jobs in '' | /*) ;; *) jobs=$(pwd)/$jobs ;; esac
-case $out in '' | /*) ;; *) out=$(pwd)/$out ;; esac
+case $device in cpu | cuda) ;; *) fail "--device $device: cpu or cuda" ;; esac
+[ -z "$profile" ] || [ -f "$profile" ] || fail "there is no file $profile"
 cd "$(dirname "$0")/.." || exit 1
 build=${BUILD:-build}
-program=$build/sparsetrain
-[ -x "$program" ] || mistake "$program is not there; build it first: make"
+need_program
 if [ -z "$out" ]; then
     if [ -n "$quick" ]; then out=$build/costs-quick/costs.csv; else out=results/measured/costs/costs.csv; fi
 elif [ -n "$quick" ]; then
     folder=$(dirname "$out")
     while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
     case $(cd "$folder" && pwd -P)/ in
-    "$(pwd -P)/results/measured/"*) mistake "--quick does not write to results/measured, which holds full results" ;;
+    "$(pwd -P)/results/measured/"*) fail "--quick does not write to results/measured, which holds full results" ;;
     esac
 fi
 raw=${jobs:-$build/costs${quick:+-quick}/$device}
@@ -104,7 +74,7 @@ model_is() {
     alexnet) n=61100840 reference=AlexNet ;;
     resnet50) n=25557032 reference=ResNet-50 ;;
     bert) n=$(awk -F , '$2 == "BERT" { print $3 }' results/published/oktopk-models.csv) ;;
-    *) mistake "there is no model $1; there are: resnet20, vgg16, lstm, alexnet, resnet50, bert" ;;
+    *) fail "there is no model $1; there are: resnet20, vgg16, lstm, alexnet, resnet50, bert" ;;
     esac
     steps='--steps 1 --repeat 5'
     [ "$device" = cpu ] || steps='--steps 10 --repeat 7'
@@ -126,15 +96,13 @@ models=$(echo "$models" | tr , ' ')
 for model in $models; do model_is "$model"; done
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
-commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-costs.XXXXXX") || exit 1
+make_scratch
 mkdir -p "$raw"
 running='' failed=0 began=$(date +%s)
 end() {
     [ -z "$running" ] || kill "$running" 2>/dev/null
     exit "$1"
 }
-trap 'rm -rf "$scratch"' EXIT
 trap 'end 130' INT
 trap 'end 143' HUP TERM
 # job FILE COMMAND...: its standard output becomes $raw/FILE, whole or not at all; not again once it is finished. Its
@@ -163,7 +131,7 @@ job() {
 
 # Which device that is; nothing is measured where it cannot be used.
 "$program" bench select --n 1000 --density 0.1 --select exact --repeat 1 --device "$device" --json >"$scratch/device" 2>"$scratch/err" ||
-    mistake "$(sed 's/^sparsetrain: //' "$scratch/err")"
+    fail "$(sed 's/^sparsetrain: //' "$scratch/err")"
 device_is() { "$program" rows "$scratch/device" --keys "$1"; }
 label=$(device_is device)
 awk '$1 > 0.5 { exit 1 }' /proc/loadavg 2>/dev/null || say "something else runs here (load $(cut -d ' ' -f 1 /proc/loadavg)): these times will be too long"
@@ -280,9 +248,8 @@ of_paper() {
     model_is "$1"
     [ -z "$reference" ] || printf '%s,%s,p102-100,compute,,,,,,,,,%s model=%s\n' "$1" "$n" $published "$reference"
 }
-machine() {
-    machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
-    printf '%s, %s, %s' "${machine_cpu:-$(uname -m)}" "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
+machine_here() {
+    printf '%s, %s, %s' "$(machine_cpu)" "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
     [ "$label" = cpu ] || printf ', %s' "$(device_is device_about)"
 }
 old=/dev/null
@@ -300,7 +267,7 @@ of_others() {
     echo "# $label command: $command"
     echo "# $label commit: $commit"
     echo "# $label date: $(date -u +%Y-%m-%d)"
-    echo "# $label machine: $(machine)"
+    echo "# $label machine: $(machine_here)"
     echo "# $label cores: $cores"
     [ -z "$quick" ] || echo "# $label mode: quick (short gradients and small batches, which nothing follows from)"
     echo model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source

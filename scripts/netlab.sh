@@ -304,14 +304,13 @@ with_lab() {
 # -- check -----------------------------------------------------------------------------------------------------------
 program=$(in_build sparsetrain)
 
-# fitted KEY: of the line through the times, from the output of sparsetrain p2p --json
-fitted() { sed -n 's/.*"bench":"p2p-fit".*"'"$1"'":\([-+0-9.eE]*\).*/\1/p' "$state/p2p" | head -n 1; }
 measure() {
     # Up to what takes 50 ms, and no more than goes out at once.
     most=$(echo "$bits $eager" | awk '{ b = $1 / 8 * 0.05; if (b > $2) b = $2; if (b < 65536) b = 65536; printf "%.0f", b }')
     in_lab "$program" p2p --json --sizes "4:$most:4" --repeat 10 >"$state/p2p" || return
     echo "P = $p, $rate, $delay; sparsetrain p2p between ranks 0 and 1, times of messages fitted by alpha + beta m:"
-    echo "$ns $bits $(fitted alpha_s) $(fitted alpha_error_s) $(fitted beta_s) $(fitted beta_error_s)" | awk '
+    # shellcheck disable=SC2046 # four numbers
+    echo "$ns $bits" $("$program" rows "$state/p2p" --where bench=p2p-fit --keys alpha_s,alpha_error_s,beta_s,beta_error_s | head -n 1) | awk '
         function row(name, asked, found, error, unit) {
             printf "%-6s asked %9.4g %-8s found %9.4g +- %.2g (95%%)%s\n", name, asked, unit, found, error,
                 (asked > 0 ? sprintf(", %+.1f%%", 100 * (found / asked - 1)) : "")

@@ -10,30 +10,15 @@ LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/.."
 library=scripts/reproduce
-mistake() {
-    printf 'report.sh: %s\n' "$*" >&2
-    exit 2
-}
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
+options_hint='the options are --from DIR, --out DIR'
 authors=results/measured quicks=results/quick
 from=$authors out=
-while [ $# -gt 0 ]; do
-    case $1 in
-    --from | --out)
-        [ $# -gt 1 ] || mistake "$1 needs a folder"
-        case $1 in --from) from=${2%/} ;; --out) out=${2%/} ;; esac
-        shift
-        ;;
-    -h | --help)
-        sed -n '2,6s/^# //p' "$0"
-        exit 0
-        ;;
-    *) mistake "unknown argument $1; the options are --from DIR, --out DIR" ;;
-    esac
-    shift
-done
-program=${BUILD:-build}/sparsetrain
-[ -x "$program" ] || mistake "$program is not there; build it first: make"
-[ -d "$from" ] || mistake "there is no folder $from; sh scripts/reproduce.sh makes results"
+options 'from out' "$@"
+from=${from%/} out=${out%/}
+need_program
+[ -d "$from" ] || fail "there is no folder $from; sh scripts/reproduce.sh makes results"
 if [ -z "$out" ]; then
     if [ "$from" = $authors ]; then out=results; else out=$from; fi
 fi
@@ -47,9 +32,7 @@ within() {
     esac
 }
 csv_awk=$(cat $library/csv.awk)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-report.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
 
 shows() { sed -n '2s/^# [^:]*: *//p' "$library/$1.sh" 2>/dev/null; }
 # Text that Markdown must not take for marks.

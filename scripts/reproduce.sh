@@ -16,11 +16,8 @@ LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
 scripts=scripts/reproduce
-
-mistake() {
-    printf 'reproduce.sh: %s\n' "$*" >&2
-    exit 2
-}
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 # The IDs in the order of the report.
 ids() { sed -n '/^[a-z]/p' $scripts/ids; }
 # field ID FIELD: what the script's head says there
@@ -31,41 +28,14 @@ list() {
     for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(field "$id" shows)" '' "$(field "$id" needs)" "$(field "$id" takes)"; done
 }
 
-wanted='' quick='' out='' epochs='' seeds='' keep='' options=''
-while [ $# -gt 0 ]; do
-    case $1 in
-    --quick) quick=1 options="$options --quick" ;;
-    --keep) keep=1 ;;
-    --out | --epochs | --seeds)
-        [ $# -gt 1 ] || mistake "$1 needs a value"
-        case $1 in
-        --out) out=$2 ;;
-        --seeds)
-            case $2 in
-            '' | *[!0-9]* | 0*) mistake "--seeds $2: a number of seeds from 1 on" ;;
-            esac
-            seeds=$2
-            ;;
-        --epochs)
-            case $2 in
-            '' | *[!0-9.]* | *.*.* | .) mistake "--epochs $2: a number of epochs above 0, as 10 or 0.5" ;;
-            esac
-            epochs=$2
-            ;;
-        esac
-        options="$options $1 $2"
-        shift
-        ;;
-    -h | --help)
-        sed -n '2,14s/^# //p' "$0"
-        exit 0
-        ;;
-    -*) mistake "unknown option $1; the options are --quick, --out DIR, --epochs E, --seeds N, --keep" ;;
-    *) wanted="$wanted $1" ;;
-    esac
-    shift
-done
-[ -n "$wanted" ] || mistake "which ID? sh scripts/reproduce.sh list names them; all runs all"
+quick='' out='' epochs='' seeds='' keep=''
+options_hint='the options are --quick, --out DIR, --epochs E, --seeds N, --keep'
+options 'quick!quick=1 keep!keep=1 out epochs seeds ...' "$@"
+wanted=$words
+case $seeds in *[!0-9]* | 0*) fail "--seeds $seeds: a number of seeds from 1 on" ;; esac
+case $epochs in *[!0-9.]* | *.*.* | .) fail "--epochs $epochs: a number of epochs above 0, as 10 or 0.5" ;; esac
+options="${quick:+ --quick}${out:+ --out $out}${epochs:+ --epochs $epochs}${seeds:+ --seeds $seeds}"
+[ -n "$wanted" ] || fail "which ID? sh scripts/reproduce.sh list names them; all runs all"
 case $wanted in
 ' list')
     list
@@ -74,21 +44,18 @@ case $wanted in
 ' all') wanted=$(ids) ;;
 *)
     for id in $wanted; do
-        ids | grep -qxF -- "$id" || mistake "there is no ID $id; there are: $(ids | paste -s -d ' ' -), and all"
+        ids | grep -qxF -- "$id" || fail "there is no ID $id; there are: $(ids | paste -s -d ' ' -), and all"
     done
     ;;
 esac
-[ -x "${BUILD:-build}/sparsetrain" ] || mistake "${BUILD:-build}/sparsetrain is not there; build it first: make"
+need_program
 if [ -z "$out" ]; then
     if [ -n "$quick" ]; then out=build/reproduce-quick; else out=build/reproduce; fi
 elif [ -n "$quick" ] && [ "$(cd "$out" 2>/dev/null && pwd -P)" = "$(cd results/measured && pwd -P)" ]; then
-    mistake "--quick does not write to results/measured, which holds full results"
+    fail "--quick does not write to results/measured, which holds full results"
 fi
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-reproduce.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' HUP TERM
+make_scratch
 export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
 
 # What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,
@@ -104,7 +71,7 @@ rows() {
         END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0, beginning }' "$out/$1/comparison.csv"
 }
 reproduced=0 beginnings=0 disagree=0 uncompared=0 skipped=0 failed=0
-say() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
+tell() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
 : >"$scratch/summary"
 for id in $wanted; do
     rm -f "$scratch/why"
@@ -117,29 +84,29 @@ $(rows "$id")
 COUNTS
         if [ "$no" -gt 0 ]; then
             disagree=$((disagree + 1))
-            say disagrees "$id: $no of $((yes + no)) comparisons do not agree${beginning:+, in the $beginning} ($out/$id/comparison.csv)"
+            tell disagrees "$id: $no of $((yes + no)) comparisons do not agree${beginning:+, in the $beginning} ($out/$id/comparison.csv)"
         elif [ "$yes" -gt 0 ] && [ -n "$beginning" ]; then
             beginnings=$((beginnings + 1))
-            say 'so far' "$id: all of $yes comparisons agree, in the $beginning"
+            tell 'so far' "$id: all of $yes comparisons agree, in the $beginning"
         elif [ "$yes" -gt 0 ]; then
             reproduced=$((reproduced + 1))
-            say reproduced "$id: all of $yes comparisons agree"
+            tell reproduced "$id: all of $yes comparisons agree"
         elif [ $((holds + fails)) -gt 0 ]; then
             uncompared=$((uncompared + 1))
-            say self-checked "$id: $holds of $((holds + fails)) self-checks hold; nothing of it is compared with the paper"
+            tell self-checked "$id: $holds of $((holds + fails)) self-checks hold; nothing of it is compared with the paper"
         else
             uncompared=$((uncompared + 1))
-            say uncompared "$id: nothing of it is compared ($out/$id/comparison.csv says why)"
+            tell uncompared "$id: nothing of it is compared ($out/$id/comparison.csv says why)"
         fi
         ;;
     77)
         skipped=$((skipped + 1))
-        say skipped "$id: $(cat "$scratch/why" 2>/dev/null)"
+        tell skipped "$id: $(cat "$scratch/why" 2>/dev/null)"
         ;;
     13[0-9] | 14[0-9]) exit $status ;; # a signal: everything ends
     *)
         failed=$((failed + 1))
-        say failed "$id: exit status $status"
+        tell failed "$id: exit status $status"
         ;;
     esac
 done

@@ -6,6 +6,9 @@
 set -eu
 LC_ALL=C
 export LC_ALL
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
 usage() {
     cat <<'END'
 usage: scaling.sh [OPTIONS]
@@ -23,40 +26,11 @@ usage: scaling.sh [OPTIONS]
 A run that is interrupted goes on where it was: rows that are there are not simulated again. To begin anew, remove DIR.
 END
 }
-fail() {
-    printf 'scaling.sh: %s\n' "$*" >&2
-    exit 2
-}
-note() { printf 'scaling.sh: %s\n' "$*" >&2; }
 
-cd "$(dirname "$0")/.."
 quick='' only='' plan_only='' out='' page='' costs='' on=cpu command="sh scripts/scaling.sh"
 ranks=4,8,16,32,64,128,256 nets='' models='' densities=''
-while [ $# -gt 0 ]; do
-    case $1 in
-    --help | -h) usage && exit 0 ;;
-    --quick) quick=1 ;;
-    --plan) plan_only=1 ;;
-    --only | --p | --nets | --models | --densities | --costs | --on | --out | --page)
-        [ $# -gt 1 ] || fail "$1 needs a value; --help shows the options"
-        case $2 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "$1 \"$2\": letters, digits and _.,:/+=@%- only, please" ;; esac
-        case $1 in
-        --only) only=$2 ;;
-        --p) ranks=$2 ;;
-        --nets) nets=$2 ;;
-        --models) models=$2 ;;
-        --densities) densities=$2 ;;
-        --costs) costs=$2 ;;
-        --on) on=$2 ;;
-        --out) out=$2 ;;
-        --page) page=$2 ;;
-        esac
-        shift
-        ;;
-    *) fail "unknown option $1; --help shows them all" ;;
-    esac
-    shift
-done
+options_plain=yes
+options 'quick!quick=1 plan!plan_only=1 only p:ranks nets models densities costs on out page' "$@"
 case $only in '' | map | aims | page) ;; *) fail "--only $only: map, aims or page" ;; esac
 case $costs in '' | none) ;; *) [ -f "$costs" ] || fail "--costs: there is no file $costs" ;; esac
 
@@ -82,21 +56,17 @@ for p in $(echo "$ranks" | tr , ' '); do
     case ",$map_p," in *",$p,"*) ;; *) fail "--p $p: the map has $map_p" ;; esac
 done
 
-program=${BUILD:-build}/sparsetrain
+need_program
 folder=scripts/scaling
 published=results/published profiles=results/measured/profiles
 simulate=${SCALING_SIMULATE:-sh scripts/simulate.sh} # a test has its own
 csv_awk=$(cat scripts/reproduce/csv.awk)
-[ -x "$program" ] || fail "$program is not there; build it first: make"
 if [ "$only" != page ] && [ -z "${SCALING_SIMULATE:-}${plan_only:-}" ]; then
     command -v smpirun >/dev/null 2>&1 || fail "smpirun is not installed (SimGrid): sh scripts/deps.sh sim, then make sim; --only page needs neither"
     [ -f "${BUILD:-build}/sparsetrain-sim" ] || fail "${BUILD:-build}/sparsetrain-sim is not there; build it: make sim"
 fi
-commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
 mkdir -p "$out"
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-scaling.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
 
 # -- what there is: models, networks, the cost model ------------------------------------------------------------------------
 # published_value FILE COLUMN NAME VALUE: that column of the row with NAME = VALUE
@@ -241,7 +211,7 @@ run_job() {
     if $simulate "$@" >"$scratch/rows" 2>"$scratch/errors" </dev/null; then job_status=0; else job_status=$?; fi
     [ $job_status -le 128 ] || exit $job_status # a signal
     [ $job_status -eq 0 ] || {
-        note "left out, status $job_status of simulate.sh $*: $(tail -n 1 "$scratch/errors")"
+        say "left out, status $job_status of simulate.sh $*: $(tail -n 1 "$scratch/errors")"
         return 1
     }
     printf '%s\t%s\t%s\tsh scripts/simulate.sh %s\n' "$job" "$commit" $(($(date +%s) - job_start)) "$*" >"$scratch/job"
@@ -263,7 +233,7 @@ simulate_map() {
     map_jobs=$(wc -l <"$scratch/plan") map_at=0
     while IFS=, read -r net model n density k p wire algo scale seconds; do
         map_at=$((map_at + 1))
-        note "P = $p, $map_at of $map_jobs: $net, $model, density $density, $wire: $algo (about $seconds s)"
+        say "P = $p, $map_at of $map_jobs: $net, $model, density $density, $wire: $algo (about $seconds s)"
         list=$(echo "$algo" | tr ' ' ,)
         set -- --net "$net" --p "$p" --algo "$list" --wire "$wire"
         if [ "$algo" = micro ]; then
@@ -322,7 +292,7 @@ simulate_aims() {
         fi
         [ "$wire" != - ] || wire=coo32
         if has_aim "$model" "$p" "$wire" "$algo" "$select_s" "$word_s"; then continue; fi
-        note "aims: $model, P = $p, $algo $wire, selection $select_s s"
+        say "aims: $model, P = $p, $algo $wire, selection $select_s s"
         set -- --net 1gbe --p "$p" --algo "$algo" --wire "$wire" --n "$n" --density 0.001 --compute "$compute"
         if [ "$algo" = dense ]; then
             scale=$(awk -v n="$n" -v most="$most" 'BEGIN { s = n / most; printf "%.6g", (s > 1 ? s : 1) }')
@@ -341,7 +311,7 @@ simulate_aims() {
 }
 
 left=$(plan '' | awk -F , '{ jobs++; s += $10 } END { printf "%d simulations, about %.0f minutes of one core", jobs, s / 60 }')
-note "left of the map: $left (as the model has it; what falls behind is left out on the way)"
+say "left of the map: $left (as the model has it; what falls behind is left out on the way)"
 [ -z "$plan_only" ] || exit 0
 if [ -z "$only" ] || [ "$only" = aims ]; then
     simulate_aims none
@@ -353,10 +323,6 @@ fi
 study cells.awk >"$out/.cells" && mv "$out/.cells" "$out/cells.csv"
 
 # -- the page ---------------------------------------------------------------------------------------------------------------
-machine() {
-    machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
-    printf '%s, %s cores, %s' "${machine_cpu:-$(uname -m)}" "$(getconf _NPROCESSORS_ONLN)" "$(uname -sr)"
-}
 # picture FILE.png TITLE COLUMN WIRE [SHADES]: of cells.csv; COLUMN 9: the winner, 18: how far ahead
 picture() {
     awk -F , -v column="$3" -v wire="$4" -v names="$names" '
@@ -367,7 +333,7 @@ picture() {
         !($4 in density) { density[$4] = densities++ }
         $7 == wire && !$21 { print 3 * model[$2] + density[$4], log($6) / log(2), net[$1], (column == 9 ? code[$9] : $column), $8 == "simulated" }' "$out/cells.csv" >"$scratch/map.dat"
     LC_ALL=C.UTF-8 gnuplot -e "out='$out/$1'; data='$scratch/map.dat'; title='$2'; names='$names'; shades='${5:-no}'; models='$(echo $map_models | tr , ' ')'; densities='$(echo $map_densities | tr , ' ')'; networks='$(echo $map_nets | tr , ' ')'" $folder/map.gp ||
-        note "gnuplot could not draw $1"
+        say "gnuplot could not draw $1"
 }
 if command -v gnuplot >/dev/null 2>&1; then
     names=$(awk -F , 'NR > 1 { n[$9]++ } END { for (i in n) print n[i], i }' "$out/cells.csv" | sort -rn | awk '{ printf "%s%s", (NR > 1 ? " " : ""), $2 }')
@@ -376,7 +342,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     picture ahead-lossless.png 'The best of ours against the best published algorithm: lossless messages' 18 packed-f32 yes
     picture ahead.png 'The best of ours against the best published algorithm: rounded messages' 18 packed yes
 else
-    note "no pictures: gnuplot is not installed: sh scripts/deps.sh test"
+    say "no pictures: gnuplot is not installed: sh scripts/deps.sh test"
 fi
 case $out in
 "$(dirname "$page")"/*) pictures=${out#"$(dirname "$page")"/}/ ;;
@@ -410,4 +376,4 @@ awk -v simulated_p="$ranks" -v command="$command" -v commits="${commits:-$commit
     table=throughput $published/gtopk-throughput.csv >"$scratch/page"
 mkdir -p "$(dirname "$page")"
 mv "$scratch/page" "$page"
-note "the page: $page"
+say "the page: $page"

@@ -2,7 +2,9 @@
 # simulate.sh: `sparsetrain bench` on a simulated cluster (SimGrid), for one number of ranks after the other; rows as JSON
 # lines. docs/simulation.md says what is simulated and what is not. BUILD names the build folder (make sim builds there).
 set -u
-
+root=$(dirname "$0")/..
+# shellcheck source=scripts/lib/common.sh
+. "$root/scripts/lib/common.sh"
 usage() {
     cat <<'END'
 usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
@@ -29,62 +31,21 @@ usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
 Wall time and memory of each P go to standard error. Exit status 2: a mistake in the options.
 END
 }
-fail() {
-    echo "simulate.sh: $1" >&2
-    exit 2
-}
 
-net='' ranks='' per_node=1 algos=gtopk n=1000000 n_given='' density=0.001 pattern=uniform device='' word_cost=''
+net='' ranks='' per_node=1 algos=gtopk n_given='' density=0.001 pattern=uniform device='' word_cost=''
 steps=5 scale=1 out='' check='' force='' calibrate='' bench=''
-costs='' model='' on='' compute_on='' wire=coo32 select='' given='' # given: of the three times, those on the command line
+costs='' model='' on='' compute_on='' wire_given='' select='' # given: of the three times, those on the command line
 # The program is given its options as one text that is cut at blanks (by smpirun too), so none may hold one.
-plain() { case $1 in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "$2 \"$1\": letters, digits and _.,:/+=@%- only, please" ;; esac; }
-while [ $# -gt 0 ]; do
-    case $1 in
-    --help | -h) usage && exit 0 ;;
-    --check) check=yes ;;
-    --force) force=yes ;;
-    --calibrate) calibrate=yes ;;
-    --)
-        shift
-        for word in "$@"; do
-            plain "$word" --
-            bench="$bench $word"
-        done
-        break
-        ;;
-    --*)
-        [ $# -gt 1 ] || fail "$1 needs a value, or is no option; --help shows them all"
-        plain "$2" "$1"
-        case $1 in
-        --net) net=$2 ;;
-        --p) ranks=$2 ;;
-        --ranks-per-node) per_node=$2 ;;
-        --algo) algos=$2 ;;
-        --n) n=$2 n_given=yes ;;
-        --density) density=$2 ;;
-        --pattern) pattern=$2 ;;
-        --device) device=$2 ;;
-        --steps) steps=$2 ;;
-        --scale) scale=$2 ;;
-        --word-cost) word_cost=$2 given="$given word" ;;
-        --out) out=$2 ;;
-        --costs) costs=$2 ;;
-        --model) model=$2 ;;
-        --on) on=$2 ;;
-        --compute-on) compute_on=$2 ;;
-        --wire) wire=$2 bench="$bench $1 $2" ;;
-        --select) select=$2 bench="$bench $1 $2" ;;
-        --compute) given="$given compute" bench="$bench $1 $2" ;;
-        --select-cost) given="$given select" bench="$bench $1 $2" ;;
-        *) fail "unknown option $1; --help shows them all" ;;
-        esac
-        shift
-        ;;
-    *) fail "unknown word \"$1\"; --help shows the options" ;;
-    esac
-    shift
+options_plain=yes compute='' select_cost=''
+options 'check!check force!force calibrate!calibrate net p:ranks ranks-per-node:per_node algo:algos n:n_given density pattern device
+    steps scale word-cost out costs model on compute-on wire:wire_given select compute select-cost --' "$@"
+eval "set -- $words"
+for word in "$@"; do
+    case $word in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "-- \"$word\": letters, digits and _.,:/+=@%- only, please" ;; esac
+    bench="$bench $word"
 done
+n=${n_given:-1000000} wire=${wire_given:-coo32} given="${compute:+ compute}${select_cost:+ select}${word_cost:+ word}"
+bench="$bench${wire_given:+ --wire $wire}${select:+ --select $select}${compute:+ --compute $compute}${select_cost:+ --select-cost $select_cost}"
 
 number() { # number NAME TEXT LEAST [whole]
     awk -v x="$2" -v least="$3" -v whole="${4:-}" 'BEGIN {
@@ -123,15 +84,13 @@ layers:* | real:* | selected:*)
 *) number --n "$n" 1 whole ;;
 esac
 
-root=$(dirname "$0")/..
-program=${BUILD:-$root/build}/sparsetrain-sim
+simulated=${BUILD:-$root/build}/sparsetrain-sim
 command -v smpirun >/dev/null 2>&1 || fail "smpirun is not installed (SimGrid): sh scripts/deps.sh sim, then make sim"
-[ -f "$program" ] || fail "$program is not there; build it: make sim"
-case $program in /*) ;; *) program=$(pwd)/$program ;; esac
+[ -f "$simulated" ] || fail "$simulated is not there; build it: make sim"
+simulated=$(absolute "$simulated") program=${simulated%-sim}
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-simulate.XXXXXX") || exit 1
+make_scratch
 running=''
-trap 'rm -rf "$scratch"' EXIT
 trap '[ -z "$running" ] || kill "$running" 2>/dev/null; exit 130' HUP INT TERM
 
 # platform P M ALPHA BETA NODE_ALPHA NODE_BETA: $scratch/platform.xml, and which rank is where. A message between two
@@ -186,7 +145,7 @@ simulate() {
         --cfg=smpi/host-speed:10Gf --cfg=smpi/simulate-computation:no --cfg=smpi/cpu-threshold:0 \
         --cfg=smpi/grow-injected-times:no --cfg=smpi/coll-selector:ompi --cfg=smpi/send-is-detached-thresh:"$eager" \
         --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
-        "$program" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null &
+        "$simulated" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null &
     running=$!
     wait "$running"
     simulate_status=$?
@@ -197,20 +156,23 @@ simulate() {
     return $simulate_status
 }
 
+tab=$(printf '\t')
 # find_network NAME|FILE: its four numbers and name, as the program knows them
 find_network() {
     platform 1 1 1e-6 1e-9 1e-6 1e-9
     simulate 1 predict --net "$1" --p 2 --json || exit 2
-    network=$(head -n 1 "$scratch/stdout")
-    alpha=$(value alpha) beta=$(value beta) node_alpha=$(value node_alpha) node_beta=$(value node_beta)
-    name=$(printf '%s\n' "$network" | sed 's/.*"net":"\([^"]*\)".*/\1/' | tr -c 'A-Za-z0-9_.\n-' _)
+    IFS=$tab read -r alpha beta node_alpha node_beta name <<NETWORK
+$("$program" rows "$scratch/stdout" --where predict=network --keys alpha,beta,node_alpha,node_beta,net)
+NETWORK
+    name=$(printf '%s\n' "$name" | tr -c 'A-Za-z0-9_.\n-' _)
 }
-value() { printf '%s\n' "$network" | sed 's/.*"'"$1"'":\([^,}]*\).*/\1/'; }
 
 # -- calibration: does the simulated network have the alpha and the beta that it was given? -------------------------------------
-# compare WHERE ALPHA BETA: against the fit in the row $network
+# compare N WHERE ALPHA BETA: against the N-th fit
 compare() {
-    awk -v where="$name, $1" -v a="$2" -v b="$3" -v found_a="$(value alpha_s)" -v found_b="$(value beta_s)" 'BEGIN {
+    "$program" rows "$scratch/stdout" --where bench=p2p-fit --keys alpha_s,beta_s | awk -v n="$1" -v where="$name, $2" -v a="$3" -v b="$4" '
+        NR == n { found_a = $1; found_b = $2 }
+        END {
         off_a = found_a / a - 1; off_b = found_b / b - 1
         printf "%-24s alpha %.5g us of %.5g (%+.3f%%), beta %.5g ns/word of %.5g (%+.3f%%)\n", where, found_a * 1e6, a * 1e6,
             100 * off_a, found_b * 1e9, b * 1e9, 100 * off_b
@@ -225,15 +187,12 @@ if [ -n "$calibrate" ]; then
         platform 2 1 "$alpha" "$beta" "$node_alpha" "$node_beta"
         given_alpha=$alpha given_beta=$beta
         simulate 2 p2p --json $quick || exit 1
-        network=$(grep '"p2p-fit"' "$scratch/stdout")
-        compare "between nodes" "$given_alpha" "$given_beta"
+        compare 1 "between nodes" "$given_alpha" "$given_beta"
         # ranks 0, 1 on the first node, 2, 3 on the second; pairs in order
         platform 4 2 "$given_alpha" "$given_beta" "$node_alpha" "$node_beta"
         simulate 4 p2p --json --pairs all $quick || exit 1
-        network=$(grep '"p2p-fit"' "$scratch/stdout" | sed -n 1p)
-        compare "inside a node of 2" "$node_alpha" "$node_beta"
-        network=$(grep '"p2p-fit"' "$scratch/stdout" | sed -n 2p)
-        compare "between nodes of 2" "$given_alpha" "$given_beta"
+        compare 1 "inside a node of 2" "$node_alpha" "$node_beta"
+        compare 2 "between nodes of 2" "$given_alpha" "$given_beta"
     done
     [ -z "$off" ] || {
         echo "simulate.sh: off by 1% or more" >&2
@@ -311,7 +270,7 @@ run() {
     status=$?
     grep '^{' "$scratch/stdout" | sed 's/}$/'"$(printf '%s' "$described" | sed 's/[\/&]/\\&/g')"'}/' >"$scratch/rows"
     if [ -n "$out" ]; then cat "$scratch/rows" >>"$out"; else cat "$scratch/rows"; fi || exit 1
-    most=$(sed -n 's/.*"memory_bytes":\([0-9]*\).*/\1/p' "$scratch/rows" | sort -n | tail -n 1)
+    most=$("$program" rows "$scratch/rows" --where 'memory_bytes>0' --keys memory_bytes | sort -n | tail -n 1)
     awk -v P="$1" -v algo="${costs:+, $2}" -v s=$(($(date +%s) - began)) -v m="${most:-0}" 'BEGIN {
         printf "# P = %d%s: %d s of wall time, %.2f GB of memory\n", P, algo, s, m / 1e9 }' >&2
     [ "$status" -eq 0 ] || exit "$status"

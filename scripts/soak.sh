@@ -17,58 +17,37 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
-command_line=soak.sh # as about.txt has it: where the rows lie here is nobody's business
 parts='' out=soak-out short='' limit='' seed=1
 
-usage() {
-    echo "soak.sh: $1 (the head of scripts/soak.sh says how it is used)" >&2
-    exit 2
-}
-number() { case $2 in '' | *[!0-9]*) usage "$1 wants a number" ;; esac; }
-while [ $# -gt 0 ]; do
-    case $1 in
-    --out) command_line="$command_line --out DIR" ;;
-    --seconds | --seed) command_line="$command_line $1 ${2:-}" ;;
-    *) command_line="$command_line $1" ;;
-    esac
-    case $1 in
-    faults | kills | crafted | fuzz) parts="$parts $1" ;;
-    --list)
-        printf '%s\n' faults kills crafted fuzz
-        exit 0
-        ;;
-    --short) short=yes ;;
-    --out)
-        [ -n "${2:-}" ] || usage "--out wants a directory"
-        out=$2
-        shift
-        ;;
-    --seconds)
-        number --seconds "${2:-}"
-        limit=$2
-        shift
-        ;;
-    --seed)
-        number --seed "${2:-}"
-        seed=$2
-        shift
-        ;;
-    *) usage "there is no part \"$1\"" ;;
-    esac
-    shift
+# shellcheck source=scripts/lib/common.sh
+. scripts/lib/common.sh
+options_hint='the head of scripts/soak.sh says how it is used'
+list=''
+options 'list!list short!short out seconds:limit seed ...' "$@"
+parts=$words
+if [ -n "$list" ]; then
+    printf '%s\n' faults kills crafted fuzz
+    exit 0
+fi
+for part in $parts; do
+    case $part in faults | kills | crafted | fuzz) ;; *) fail "there is no part \"$part\"; $options_hint" ;; esac
 done
+case $limit$seed in *[!0-9]*) fail "--seconds and --seed want a number; $options_hint" ;; esac
+[ -n "$out" ] || fail "--out wants a directory; $options_hint"
+# as about.txt has it: where the rows lie here is nobody's business
+command_line=soak.sh$parts
+[ "$out" = soak-out ] || command_line="$command_line --out DIR"
+command_line="$command_line${short:+ --short}${limit:+ --seconds $limit}"
+[ "$seed" = 1 ] || command_line="$command_line --seed $seed"
 
 case $BUILD in /*) program=$BUILD/sparsetrain ;; *) program=$PWD/$BUILD/sparsetrain ;; esac
-[ -x "$program" ] || usage "$BUILD/sparsetrain is not built; make tests"
+[ -x "$program" ] || fail "$BUILD/sparsetrain is not built; make tests"
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 . scripts/mpi-env.sh
-# shellcheck source=scripts/lib/common.sh
-. scripts/lib/common.sh
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
-work=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-soak.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' HUP INT TERM
+make_scratch
+work=$scratch
 start=$(date +%s)
 out_of_time() { [ -n "$limit" ] && [ $(($(date +%s) - start)) -ge "$limit" ]; }
 

@@ -30,9 +30,10 @@ absolute() { case $1 in /* | '') printf '%s' "$1" ;; *) printf '%s/%s' "$(pwd)" 
 
 # options SPEC WORD...: sets variables to what the words say; `eval "set -- $words"` then leaves those that are no options. In SPEC
 # stand, with blanks between:
-#     NAME      --NAME VALUE, to the variable of this name, with _ for -          NAME/     a path, which becomes an absolute one
-#     NAME:VAR  the same, to VAR                                                  NAME!VAR  --NAME, a flag: VAR becomes yes
-#     ...       words that are no options may stand anywhere                      --        they may stand behind --
+#     NAME      --NAME VALUE, to the variable of this name, with _ for -      NAME/     a path, which becomes an absolute one
+#     NAME:VAR  the same, to VAR                            NAME+VAR  the same, which may be given again: words for `eval set`
+#     NAME!VAR  --NAME, a flag: VAR becomes yes             NAME!VAR=VALUE
+#     ...       words that are no options may stand anywhere        --        they may stand behind --
 # options_hint stands in messages behind what is wrong. options_plain=yes: values are cut at blanks later, so none may have one.
 options_hint='--help shows the options' options_plain='' words=''
 options() {
@@ -75,11 +76,11 @@ options_take() {
     for options_row in $options_spec; do
         case $options_row in
         "$options_name!"*)
-            eval "${options_row#*!}=yes"
+            case $options_row in *=*) eval "${options_row#*!}" ;; *) eval "${options_row#*!}=yes" ;; esac
             options_taken=1
             return
             ;;
-        "$options_name" | "$options_name:"* | "$options_name/") ;;
+        "$options_name" | "$options_name"[:+]* | "$options_name/") ;;
         *) continue ;;
         esac
         [ $# -gt 1 ] || fail "$1 needs a value; $options_hint"
@@ -89,7 +90,10 @@ options_take() {
         options_value=$2
         case $options_row in */) options_value=$(absolute "$2") ;; esac
         options_row=${options_row%/}
-        eval "$(printf '%s' "${options_row#*:}" | tr - _)=\$options_value"
+        case $options_row in
+        *+*) eval "${options_row#*+}=\"\$${options_row#*+}\$(quoted \"\$options_value\")\"" ;;
+        *) eval "$(printf '%s' "${options_row#*:}" | tr - _)=\$options_value" ;;
+        esac
         options_taken=2
         return
     done
@@ -144,6 +148,14 @@ read_log() {
 has_ended() {
     [ -n "$(of_log "$1" step --type summary --where completed=true --last)" ] ||
         { [ -n "${2:-}" ] && [ -n "$(of_log "$1" step --type summary --where "$2=true" --last)" ]; }
+}
+
+# kept_rows LOG EVERY: the log as it can be published: every so manyth of its steps, and those with xi; nothing of one machine
+kept_rows() {
+    "$program" rows "$1" --where type!=checkpoint |
+        awk -v every="$2" '/^{"type":"step"/ { if (steps++ % every && !/"xi":/) next } { print }' |
+        sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"host":"[^"]*"|"host":"-"|
+            s|"data":"\([a-z0-9-]*\):[^"]*/[^"]*"|"data":"\1"|'
 }
 
 # has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name. A directory that

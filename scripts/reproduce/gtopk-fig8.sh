@@ -28,7 +28,7 @@ measured() {
 }
 # absent KIND NETWORK WHY
 absent() {
-    note "$1 rows skipped: $3"
+    say "$1 rows skipped: $3"
     row "$2" alpha ms "$alpha" "$source" '' "$1" none "skipped: $3"
     row "$2" beta 'ms per element' "$beta" "$source" '' "$1" none "skipped: $3"
 }

@@ -13,7 +13,7 @@ claim gtopk-gpu
 against measured
 for device in cpu cuda; do
     if [ $device = cuda ] && ! have_gpu; then
-        note 'rows of a GPU skipped: there is none that the program can use'
+        say 'rows of a GPU skipped: there is none that the program can use'
         row 'GPU' 'training speed' images/s '' 'v1: Table VI' '' real none 'skipped: no GPU that the program can use'
         continue
     fi

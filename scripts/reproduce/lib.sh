@@ -26,7 +26,6 @@ LC_ALL=C
 export LC_ALL
 id=$(basename "$0" .sh)
 library=scripts/reproduce
-program=${BUILD:-build}/sparsetrain
 quick=${REPRODUCE_QUICK:-}
 if [ "$quick" = 1 ]; then
     out=${REPRODUCE_OUT:-build/reproduce-quick}/$id
@@ -47,14 +46,14 @@ status_skipped=77 # as Automake has it
 # shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
 
-note() { printf '%s: %s\n' "$id" "$*" >&2; }
+script=$id
 fail() {
-    note "$*"
+    say "$@"
     exit 1
 }
 # skip WHY: this ID cannot run here; says why and what to do
 skip() {
-    note "skipped: $*"
+    say "skipped: $*"
     [ -z "${REPRODUCE_WHY:-}" ] || printf '%s\n' "$*" >"$REPRODUCE_WHY"
     exit $status_skipped
 }
@@ -79,8 +78,7 @@ have_gpu() { "$program" list 2>/dev/null | grep -q '^  cuda  *yes '; }
 need_gpu() { have_gpu || skip "no GPU that the program can use: sparsetrain list says why"; }
 have_netlab() { [ -f scripts/netlab.sh ] && [ "$(id -u)" = 0 ]; }
 
-[ -x "$program" ] || fail "$program is not there; build it first: make"
-commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+need_program
 mkdir -p "$out"
 rm -f "$out/.broken"
 
@@ -109,7 +107,7 @@ have() {
         borrow "$1" "$2"
         return
     fi
-    note "have $1"
+    say "have $1"
 }
 # borrow FILE COMMAND-LINE: the same job of another ID beside this one, where it is finished: its file, and its line. Not of
 # runs that record, which leave more than this file.
@@ -125,7 +123,7 @@ LINE
         cp "$borrow_from/$borrow_file" "$out/.part"
         mv "$out/.part" "$out/$1"
         mark "$1" "$borrow_seconds" "$2" "$borrow_commit"
-        note "have $1 from ${borrow_from##*/}"
+        say "have $1 from ${borrow_from##*/}"
         return 0
     done
     return 1
@@ -154,7 +152,7 @@ try_job() {
     used="$used $job_file"
     job_line=$(shown "$@")
     if have "$job_file" "$job_line"; then return 0; fi
-    note "$job_line"
+    say "$job_line"
     job_start=$(date +%s)
     rm -f "$out/$job_file"
     if "$@" >"$out/.part" 2>"$out/.errors" </dev/null; then job_status=0; else job_status=$?; fi
@@ -185,14 +183,14 @@ train() {
     train_run=$runs/$train_file.run
     train_line=$(shown "$MPIRUN" -np "$train_ranks" "$program" train "$@")
     if have "$train_file" "$train_line"; then return 0; fi
-    note "$train_line"
+    say "$train_line"
     train_start=$(date +%s)
     train_stop=$(value_after --stop-at "$@")
     same_run || rm -rf "$train_run" "$train_run".*
     mkdir -p "$runs"
     printf '%s\n%s\n' "$commit" "$train_line" >"$train_run.mark"
     # shellcheck disable=SC2086 # $train_saves is two words
-    if grep -qE '"type":"summary".*("completed":true|"prefix":true)' "$train_run/run.jsonl" 2>/dev/null; then
+    if has_ended "$train_run" prefix; then
         set --
     elif has_checkpoint "$train_run"; then
         set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" ${train_stop:+--stop-at "$train_stop"} $train_saves --progress lines
@@ -230,10 +228,8 @@ same_run() {
 # The log of a run without what belongs to one machine, and of many steps about a thousand: every so many of them, an odd
 # number, that the steps of a period of 32 or 64 are all met; and all with xi, which are few.
 keep_log() {
-    keep_every=$(awk '/^{"type":"step"/ { n++ } END { e = int(n / 1000) + 1; print e + (e % 2 == 0) }' "$1")
-    grep -v '"type":"checkpoint"' "$1" |
-        awk -v every="$keep_every" '/^{"type":"step"/ { if (steps++ % every && !/"xi":/) next } { print }' |
-        sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"data":"\([a-z0-9-]*\):/[^"]*"|"data":"\1"|; s|"host":"[^"]*"|"host":"-"|'
+    keep_every=$(of_log "$1" step --type step | awk 'END { e = int(NR / 1000) + 1; print e + (e % 2 == 0) }')
+    kept_rows "$1" "$keep_every"
 }
 # values FILE KEYS OPTION...: out of the rows of a file in $out, by sparsetrain rows, with blanks between
 values() {
@@ -335,7 +331,7 @@ calc() {
          function abs(x) { return x < 0 ? -x : x }
          function ceil_log2(p,   l) { while (2 ^ l < p) l++; return l + 0 }
          BEGIN { printf \"%.10g\", $1 }" </dev/null || {
-        note "cannot be calculated: $1"
+        say "cannot be calculated: $1"
         : >"$out/.broken"
     }
 }
@@ -379,7 +375,7 @@ figure() {
     figure_file=$1 figure_data=$2 figure_script=$3
     shift 3
     if ! command -v gnuplot >/dev/null 2>&1; then
-        note "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"
+        say "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"
         return 0
     fi
     # every point with a least and a most, which are the point itself where no tolerance is given
@@ -399,10 +395,10 @@ figure() {
 # -- the end -----------------------------------------------------------------------------------------------------------
 # head FIELD: what the head of this script says under "# FIELD: ", its lines that go on joined
 head_of() { awk -v field="$1" -f "$library/head.awk" "$library/$id.sh"; }
-machine() {
-    machine_cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+# of the machine also its memory, MPI and GPU
+machine_here() {
     machine_memory=$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo 2>/dev/null)
-    printf '%s, %s cores, %s, %s, %s' "${machine_cpu:-$(uname -m)}" "$(getconf _NPROCESSORS_ONLN)" "$machine_memory" \
+    printf '%s, %s cores, %s, %s, %s' "$(machine_cpu)" "$(getconf _NPROCESSORS_ONLN)" "$machine_memory" \
         "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
     if have_gpu; then printf ', %s' "$("$program" list | sed -n '/^  cuda /{n;s/^ *//p;}')"; fi
 }
@@ -420,12 +416,12 @@ finish() {
         for finish_field in paper runs needs takes agrees; do printf '%s: %s\n' $finish_field "$(head_of $finish_field)"; done
         printf 'mode: %s\ncommand: %s\n' "$(pick full quick)" "$finish_command"
         printf 'commit: %s\n' "$(cut -f 2 "$finish_jobs" | sort -u | paste -s -d ' ' -)"
-        printf 'machine: %s\ndate: %s\n' "$(machine)" "$(date -u +%Y-%m-%d)"
+        printf 'machine: %s\ndate: %s\n' "$(machine_here)" "$(date -u +%Y-%m-%d)"
         printf 'seconds: %s\n' "$(awk -F '\t' '{ s += $3 } END { print s + 0 }' "$finish_jobs")"
     } >"$out/about.txt"
     finish_page >"$out/README.md"
     rm -f "$finish_jobs"
-    note "done: $out"
+    say "done: $out"
 }
 about() { sed -n "s/^$1: //p" "$out/about.txt"; }
 # shellcheck disable=SC2016 # backquotes are marks of Markdown

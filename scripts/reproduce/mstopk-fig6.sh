@@ -18,7 +18,7 @@ share_source=$(published mstopk-text.csv source subject='mstopk selector' unit=%
 : >"$out/figure.dat"
 for device in cpu cuda; do
     if [ $device = cuda ] && ! have_gpu; then
-        note 'rows of a GPU skipped: there is none that the program can use'
+        say 'rows of a GPU skipped: there is none that the program can use'
         against words
         row 'GPU' 'time of selection' s '' 'Fig. 6' '' real none 'skipped: no GPU that the program can use'
         continue

@@ -4,21 +4,24 @@
 set -eu
 LC_ALL=C
 export LC_ALL
+scripts=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib/common.sh
+. "$scripts/lib/common.sh"
 [ $# -ge 2 ] || {
     echo "usage: sh $0 DIR ALGO..." >&2
     exit 2
 }
+find_program "$scripts" || fail "the program is needed, which reads logs: build it (make), or have it in PATH"
 dir=$1
 shift
 
 # number KEY RUN: in the last summary of a log, or else in its last row that has the key
 number() {
-    sed -n "/\"type\":\"summary\"/s/.*\"$1\":\\([-+0-9.eE]*\\).*/\\1/p" "$2" | tail -n 1 | grep . ||
-        sed -n "s/.*\"$1\":\\([-+0-9.eE]*\\).*/\\1/p" "$2" | tail -n 1
+    of_log "$2" "$1" --type summary --where "$1!=" --last | grep . || of_log "$2" "$1" --where "$1!=" --last
 }
 row() { # ALGO LOG
     state=running
-    if tail -n 1 "$2" | grep -q '"type":"summary".*"completed":true'; then state=complete; fi
+    if has_ended "$2"; then state=complete; fi
     quality=$(number test_perplexity "$2" | awk '{ printf "perplexity %.2f", $1 }')
     [ -n "$quality" ] || quality=$(number test_accuracy "$2" | awk '{ printf "accuracy %.2f%%", 100 * $1 }')
     rate=$(number images_per_second "$2")
@@ -33,12 +36,9 @@ row() { # ALGO LOG
 
 begun=
 for algo in "$@"; do
-    if grep -q '"type":"step"' "$dir/$algo/run.jsonl" 2>/dev/null; then begun="$begun $algo"; else echo "$dir/$algo: no step yet" >&2; fi
+    if [ -n "$(of_log "$dir/$algo" step --type step --last)" ]; then begun="$begun $algo"; else echo "$dir/$algo: no step yet" >&2; fi
 done
-[ -n "$begun" ] || {
-    echo "collect.sh: no run in $dir has begun" >&2
-    exit 2
-}
+[ -n "$begun" ] || fail "no run in $dir has begun"
 {
     echo '| algorithm | run | ranks | steps | test | images or words a second | ms a step | KiB sent a step and rank |'
     echo '|---|---|---|---|---|---|---|---|'
@@ -47,7 +47,7 @@ done
 if command -v gnuplot >/dev/null 2>&1; then
     set --
     for algo in $begun; do set -- "$@" "$dir/$algo"; done
-    sh "$(dirname "$0")/../plot.sh" "$@" --out "$dir/plots"
+    sh "$scripts/plot.sh" "$@" --out "$dir/plots"
 else
-    echo "no plots: gnuplot is not installed here; later: sh $(cd "$(dirname "$0")/.." && pwd)/plot.sh RUN... --out $dir/plots"
+    echo "no plots: gnuplot is not installed here; later: sh $scripts/plot.sh RUN... --out $dir/plots"
 fi

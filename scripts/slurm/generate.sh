@@ -31,59 +31,14 @@ scripts=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/lib/common.sh
 . "$scripts/lib/common.sh"
 
-fail() {
-    printf 'generate.sh: %s\n' "$*" >&2
-    exit 2
-}
 usage="usage: sh $0 --model M --algos 'A B ...' --nodes N --ranks-per-node M [OPTION...]; --help has all"
 
 model='' algos='' nodes='' per_node='' epochs='' density='' out='' partition='' account='' qos='' time='' gpus='' cpus=1
 launcher=srun pmi=pmix modules='' container='' program='' serial='' sparse='' name=''
-while [ $# -gt 0 ]; do
-    option=$1
-    case $option in
-    --serial)
-        serial=yes
-        shift
-        continue
-        ;;
-    -h | --help)
-        sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"
-        exit 0
-        ;;
-    --)
-        shift
-        break
-        ;;
-    --*) ;;
-    *) fail "what is \"$option\"? $usage" ;;
-    esac
-    [ -n "${2:-}" ] || fail "$option needs a value, or is no option; $usage"
-    case $option in
-    --model) model=$2 ;;
-    --algos) algos=$2 ;;
-    --nodes) nodes=$2 ;;
-    --ranks-per-node) per_node=$2 ;;
-    --epochs) epochs=$2 ;;
-    --density) density=$2 ;;
-    --out) out=$2 ;;
-    --partition) partition=$2 ;;
-    --account) account=$2 ;;
-    --qos) qos=$2 ;;
-    --time) time=$2 ;;
-    --gpus-per-node) gpus=$2 ;;
-    --cpus-per-rank) cpus=$2 ;;
-    --launcher) launcher=$2 ;;
-    --pmi) pmi=$2 ;;
-    --modules) modules=$2 ;;
-    --container) container=$2 ;;
-    --program) program=$2 ;;
-    --sparse) sparse=$2 ;;
-    --name) name=$2 ;;
-    *) fail "there is no option $option; $usage" ;;
-    esac
-    shift 2
-done
+options_hint=$usage
+options 'model algos nodes ranks-per-node:per_node epochs density out partition account qos time gpus-per-node:gpus cpus-per-rank:cpus
+    launcher pmi modules container program sparse name serial!serial --' "$@"
+eval "set -- $words"
 
 # -- what was asked for, checked ---------------------------------------------------------------------------------------
 # whole OPTION VALUE, word OPTION VALUE CHARACTERS...: refuses anything else
@@ -186,8 +141,8 @@ alone() {
     quoted "$program"
 }
 
-# options ALGO: of the program, the same for a run and for its continuation
-options() {
+# options_of ALGO: of the program, the same for a run and for its continuation
+options_of() {
     algo=$1
     shift
     set -- --model "$model" --algo "$algo" ${epochs:+--epochs "$epochs"} ${gpus:+--device cuda} "$@"
@@ -258,7 +213,7 @@ fi
 told=0 ranks=''
 trap 'told=$((told + 1)); [ -z "$ranks" ] || kill -USR1 "$ranks" 2>/dev/null' USR1
 JOB
-    printf '%s%s "$@" &\n' "$(launch)" "$(options "$algo" "$@")"
+    printf '%s%s "$@" &\n' "$(launch)" "$(options_of "$algo" "$@")"
     cat <<'JOB'
 ranks=$!
 status=0 heard=-1

@@ -52,7 +52,7 @@ measure() {
     echo "$begins_ms $ends_ms" > "$work/ms$P"
 }
 
-has_ended() { grep -q '"type":"summary"' "$work/run/run.jsonl" 2> /dev/null; }
+has_summary() { grep -q '"type":"summary"' "$work/run/run.jsonl" 2> /dev/null; }
 # kill_one: a run, and its $victim killed at a moment of the seed's; what is wrong already in $verdict
 kill_one() {
     read -r begins_ms ends_ms < "$work/ms$P"
@@ -99,13 +99,13 @@ while [ $number -lt $kills ]; do
     for _ in 1 2 3 4 5 6 7 8; do
         kill_one
         # Without mpirun ranks come to the end of so short a run; others that did had the kill come too late: sooner, then.
-        if [ -n "$verdict" ] || [ "$victim" = mpirun ] || ! has_ended; then break; fi
+        if [ -n "$verdict" ] || [ "$victim" = mpirun ] || ! has_summary; then break; fi
         echo "$begins_ms $after" > "$work/ms$P"
     done
     then=''
     for _ in 1 2 3; do # a run that was done before the kill has nothing to resume
         [ -z "$verdict" ] || break
-        if has_ended; then break; fi
+        if has_summary; then break; fi
         if lost "$work/run"; then verdict="its checkpoints are gone" && break; fi
         go_on "$work/run"
         then="$then$went "

@@ -40,24 +40,11 @@ line_said() { grep -m 1 '^sparsetrain: ' "$work/stderr" | sed "s|$work/||g; s/^s
 # fingerprint DIR: what must be the same however often a run was disturbed: each row of a step and of an evaluation, without
 # what it took, and the summary's results.
 fingerprint() {
-    awk '
-        function value(key,   at, rest) {
-            at = index($0, "\"" key "\":")
-            if (!at) return ""
-            rest = substr($0, at + length(key) + 3)
-            match(rest, /^("[^"]*"|[^,}]*)/)
-            return key "=" substr(rest, 1, RLENGTH) " "
-        }
-        function values(list,   n, i, keys, all) {
-            n = split(list, keys, " ")
-            for (i = 1; i <= n; i++) all = all value(keys[i])
-            return all
-        }
-        /^{"type":"step"/ { print "step", values("step loss lr density k local_nnz_mean global_nnz threshold_mean") }
-        /^{"type":"eval"/ { print "eval", values("step epoch valid_loss valid_perplexity test_loss test_perplexity") }
-        /^{"type":"summary"/ { print "summary", values("step epoch completed test_loss valid_loss start_loss test_perplexity parameters_hash replicas_identical") }
-    ' "$1/run.jsonl" 2> /dev/null
+    of_log "$1" type,step,epoch,loss,lr,density,k,local_nnz_mean,global_nnz,threshold_mean,completed,valid_loss,test_loss,start_loss,valid_perplexity,test_perplexity,replicas_identical,parameters_hash \
+        --type step,eval,summary
 }
+# hash_in FILE: that of the parameters, in such lines
+hash_in() { sed -n 's/^summary.*[^0-9a-f]//p' "$1"; }
 # undisturbed: one on $P ranks, in $whole; what it came to is in $want
 undisturbed() {
     [ -d "$text" ] || make_text
@@ -66,7 +53,7 @@ undisturbed() {
     # shellcheck disable=SC2086 # a list of options
     start_run 300 $common --out "$whole"
     fingerprint "$whole" > "$want"
-    if [ "$status" -ne 0 ] || ! grep -q parameters_hash "$want"; then
+    if [ "$status" -ne 0 ] || [ -z "$(hash_in "$want")" ]; then
         cat "$work/stderr"
         echo "soak.sh: the undisturbed run on $P ranks ended with status $status" >&2
         exit 1
@@ -88,9 +75,7 @@ go_on() {
 
 # lost DIR: has it no checkpoint where there must be one? Its log has a step behind the first of them.
 lost() {
-    ! has_checkpoint "$1" && awk '
-        /^{"type":"step"/ && match($0, /"step":[0-9]+,/) { if (substr($0, RSTART + 7, RLENGTH - 8) + 0 > 3) late = 1 }
-        END { exit !late }' "$1/run.jsonl" 2> /dev/null
+    ! has_checkpoint "$1" && [ -n "$(of_log "$1" step --type step --where 'step>3' --last)" ]
 }
 
 # torn DIR: which of its checkpoints is other than that of the undisturbed run, of $compared; "" where none is. Of each file
@@ -116,10 +101,10 @@ torn() {
 same_end() {
     fingerprint "$1" > "$work/have"
     left=$(find "$1" -name '*.tmp*' -o -name '*.old*' | head -n 1)
-    if [ "$(sed -n 's/.*parameters_hash=//p' "$work/have")" != "$(sed -n 's/.*parameters_hash=//p' "$want")" ]; then
+    if [ "$(hash_in "$work/have")" != "$(hash_in "$want")" ]; then
         echo "other parameters"
     elif ! cmp -s "$work/have" "$want"; then
-        echo "other rows: $(diff "$work/have" "$want" | sed -n 's/^\([<>] [a-z]* step=[0-9]*\).*/\1/p' | head -n 1)"
+        echo "other rows: $(diff "$work/have" "$want" | sed -n 's/^\([<>] [a-z]*\)[^0-9]*\([0-9]*\).*/\1 step=\2/p' | head -n 1)"
     elif [ -n "$(torn "$1")" ]; then
         torn "$1" | head -n 1
     elif [ -n "$left" ]; then
@@ -155,10 +140,9 @@ count() {
 }
 # about PART: a line on what was run, where and for how long
 about() {
-    cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2> /dev/null | head -n 1)
     echo "$part_says" | sed "s/^/$1: /"
     {
-        printf '%s: %s; %s; %s; ' "$1" "$command_line" "$("$program" version | sed -n 1p)" "$(uname -srm)${cpu:+, $cpu}, $(getconf _NPROCESSORS_ONLN) cores"
+        printf '%s: %s; %s; %s; ' "$1" "$command_line" "$("$program" version | sed -n 1p)" "$(uname -srm), $(machine_cpu), $(getconf _NPROCESSORS_ONLN) cores"
         printf '%s; %d s; %s\n' "$(date -u +%Y-%m-%d)" "$(($(date +%s) - part_start))" "$part_says"
     } >> "$out/about.txt"
 }

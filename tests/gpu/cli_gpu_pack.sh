@@ -13,8 +13,9 @@ done
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset GIT_DIR GIT_WORK_TREE SPARSETRAIN_DATA
 T=$W/tree
-mkdir -p "$T/scripts" "$T/results" "$T/big" "$T/shared" "$W/mirror/cifar-10-batches-bin" "$W/mirror/ptb" "$W/lib"
+mkdir -p "$T/scripts/lib" "$T/results" "$T/big" "$T/shared" "$W/mirror/cifar-10-batches-bin" "$W/mirror/ptb" "$W/lib"
 cp scripts/gpu-pack.sh scripts/gpu-lease.sh scripts/gpu-tools.sh "$T/scripts"
+cp scripts/lib/common.sh "$T/scripts/lib"
 random() { head -c "$1" /dev/urandom; }
 random 1000000 >"$T/results/rows" # committed
 random 300000 >"$T/notes"         # not ignored

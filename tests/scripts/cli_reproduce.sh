@@ -67,8 +67,8 @@ reported() { # reported TEXT ARG...: report.sh refuses with status 2
     [ $? -eq 2 ] && grep -qF -- "$reported_text" "$W/err"
 }
 check "report.sh: no such folder" reported "there is no folder $W/none" --from "$W/none"
-check "report.sh: an unknown option" reported "unknown argument --all" --all
-check "report.sh: --out without a folder" reported "--out needs a folder" --out
+check "report.sh: an unknown option" reported "unknown option --all" --all
+check "report.sh: --out without a folder" reported "--out needs a value" --out
 
 # -- the rules of agreement --------------------------------------------------------------------------------------------
 # rule | paper | ours | agrees

@@ -251,9 +251,9 @@ sized="--nodes 2 --ranks-per-node 2 --out $W/new"
     check "no nodes" refuses '--nodes wants a whole number' --model vgg16 --algos dense --ranks-per-node 2
     check "nodes that are none" refuses '--nodes wants a whole number above 0, not "two"' --model vgg16 --algos dense --nodes two --ranks-per-node 2
     check "a launcher that is not" refuses 'srun or mpirun' --model vgg16 --algos dense $sized --launcher mpiexec
-    check "an unknown option" refuses 'there is no option --mode' --mode vgg16 --algos dense $sized
+    check "an unknown option" refuses 'unknown option --mode' --mode vgg16 --algos dense $sized
     check "an option without its value" refuses '--time needs a value' --model vgg16 --algos dense $sized --time
-    check "a word that is no option" refuses 'what is "vgg16"?' vgg16
+    check "a word that is no option" refuses 'unknown word "vgg16"' vgg16
     check "what the jobs set themselves" refuses '--out is set by the jobs' --model vgg16 --algos dense $sized -- --out here
     check "a partition with a blank" refuses 'cannot stand in a job' --model vgg16 --algos dense $sized --partition 'a b'
     check "a place where nothing can be made" refuses 'cannot make' --model vgg16 --algos dense --nodes 1 --ranks-per-node 1 --out /proc/nowhere
