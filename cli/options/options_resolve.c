@@ -12,16 +12,16 @@ static bool is_one_of(const char *name, const char *const *names) {
 }
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Parameters, of an algorithm or a part of it: given beside --algo auto they are for whom they concern. All others say
- * how to train, which --algo auto leaves to the user. */
+/* Is it a parameter of an algorithm, or of a part of one? Beside --algo auto such an option is used if an algorithm
+ * that reads it is chosen. All other options say how to train; --algo auto changes none of them. */
 static bool is_parameter(const char *name) {
     return options_is_own(option_find(&train_options, name, strlen(name))) ||
            is_one_of(name, NAMES("select", "audit", "wire", "density", "density-warmup", "dense-steps", "overlap-bytes",
                                  "ranks-per-node"));
 }
 
-/* What else tells an algorithm how to do what it does. Beside --algo auto it says who may be taken; an algorithm that
- * is asked for by name may have no use for it, like for a parameter. */
+/* Options that change how an exchange works. Beside --algo auto only algorithms that can work like that may be chosen.
+ * Beside an algorithm that was named and has no use for it, such an option is ignored, as a parameter is. */
 static bool is_manner(const char *name) {
     return is_one_of(name, NAMES("select-scope", "dense-slices", "log-xi", "overlap", "average-every"));
 }
@@ -30,8 +30,8 @@ static bool algo_is_named(const struct options *o) {
     return options_given(o, "algo") && !options_auto(o);
 }
 
-/* An option that would be without effect is a mistake of the user's about what will run; not so where a loop over
- * algorithms gives the same options to all. */
+/* An option without effect is refused: the user expects something else to run than will. But a named algorithm ignores
+ * options of other algorithms, so that a loop over algorithms can give the same options to all. */
 static bool refuse_if_given(struct options *o, const char *name, const char *why, struct err *e) {
     if (!options_given(o, name)) return true;
     bool of_exchange = is_parameter(name) || is_manner(name);
@@ -46,7 +46,7 @@ static bool refuse_if_given(struct options *o, const char *name, const char *why
     return err_set(e, "--%s has no effect %s; leave it out", name, why);
 }
 
-/* Options that mean something only in some company: where `meant` is false, giving one of the names is a mistake. */
+/* Refuses any of these options where `meant` is false: they have an effect only together with something else. */
 static bool only_where(struct options *o, bool meant, const char *const *names, const char *why, struct err *e) {
     for (; !meant && *names; names++)
         if (!refuse_if_given(o, *names, why, e)) return false;
@@ -65,7 +65,7 @@ static bool check_selector(struct options *o, const struct exchange_ops *x, stru
     return true;
 }
 
-/* What algorithms and selectors declare is for those that read it. */
+/* Refuses options that the chosen algorithm and selector do not declare. */
 static bool check_own(struct options *o, const struct exchange_ops *x, struct err *e) {
     for (size_t i = 0; i < train_options.rows; i++) {
         const struct option_row *row = &train_options.row[i];
@@ -171,7 +171,7 @@ static bool has_momentum(const struct optimiser_ops *method) {
     return option_declares(&method->options, "momentum");
 }
 
-/* What other optimisers declare has no effect. */
+/* Refuses options that only other optimisers declare. */
 static bool check_method(struct options *o, const struct optimiser_ops *method, struct err *e) {
     for (size_t i = 0; optimisers[i]; i++)
         for (size_t k = 0; k < optimisers[i]->options.rows; k++) {

@@ -4,13 +4,13 @@
 #include "cli/options/device_option.h"
 #include "cli/options/options.h"
 
-/* And, behind them, their judge. */
+/* The names that --algo takes: the exchanges, and auto behind the last of them. */
 static const char *algo_name(size_t i) {
     const char *name = exchange_name(i);
     return name || (i > 0 && !exchange_name(i - 1)) ? name : "auto";
 }
 
-/* Also silences the warning about fields that a row leaves out. */
+/* Where a value is kept, under which heading of --help it stands, and how a resumed run treats it. */
 #define AT(kept, heading, field) OPTION_AT(struct options, field), .group = heading##_group, .rule = RULE_##kept
 #define NAMES(...)                                                                                                     \
     (const char *const[]) {                                                                                            \
@@ -209,7 +209,7 @@ static const struct option_row rows[] = {
     {"quiet", NULL, OPTION_FLAG, NULL, "print nothing but errors", AT(LOCAL, output, quiet)},
 };
 
-/* With what algorithms and selectors declare. */
+/* The rows above, with those that algorithms, selectors and optimisers declare put in their places. */
 static struct option_row options[OPTION_ROWS_MAX];
 
 struct option_table train_options = {.row = options};
@@ -228,7 +228,7 @@ struct option_table config_options = {
         "would be resumed from (--resume) is not looked at.",
 };
 
-/* What a row declares in a struct that lies at the offset of `place`. */
+/* Adds the options that a row declares; their values lie in the struct at the offset of `place`. */
 static size_t add_part(size_t count, const struct option_part *part, const struct option_row *place) {
     for (size_t i = 0; i < part->rows && count < OPTION_ROWS_MAX; i++) {
         const struct option_table so_far = {.row = options, .rows = count};
@@ -241,7 +241,8 @@ static size_t add_part(size_t count, const struct option_part *part, const struc
     return count;
 }
 
-/* Before main: tables of tables have these in them. A row without a name is the place of what others declare. */
+/* Runs before main, because tables of other verbs refer to this one. A row without a name marks the place of the
+ * options that algorithms and selectors, or optimisers, declare. */
 __attribute__((constructor)) static void gather(void) {
     size_t count = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/* Lives as long as the optimiser, at optimiser.own. */
 struct answer {
     uint32_t *first;                 /* page-locked */
     cudaEvent_t given;               /* the last step is done */

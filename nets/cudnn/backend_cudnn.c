@@ -287,7 +287,8 @@ static void last_result(void *backend, struct net_result *result) {
     *result = (struct net_result){b->loss->loss, b->loss->correct, b->loss->count};
 }
 
-static const struct optimiser_ops *const cuda_optimisers[] = {&cuda_optimiser_sgd, &cuda_optimiser_adam, &cuda_optimiser_adamw, NULL};
+static const struct optimiser_ops *const cuda_optimisers[] = {&cuda_optimiser_sgd, &cuda_optimiser_adam,
+                                                              &cuda_optimiser_adamw, NULL};
 
 extern const struct backend_ops backend_cudnn;
 const struct backend_ops backend_cudnn = {

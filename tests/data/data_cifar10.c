@@ -8,7 +8,10 @@
 
 /* As the files have them: a byte each. */
 static uint32_t crc32_of_labels(uint32_t crc, const struct image_set *set) {
-    for (size_t i = 0; i < set->count; i++) crc = crc32_of(crc, &(uint8_t){(uint8_t)set->labels[i]}, 1);
+    for (size_t i = 0; i < set->count; i++) {
+        const uint8_t label = (uint8_t)set->labels[i];
+        crc = crc32_of(crc, &label, 1);
+    }
     return crc;
 }
 

@@ -235,7 +235,7 @@ static void check_differences(struct naive *v, double *array, size_t n, const do
         array[i] = kept;
         double difference = (above - below) / (2 * h);
         if (fabs(difference - gradient[i]) > 1e-5 * (1 + fabs(gradient[i])))
-            fail_msg("kind %d, %s[%zu]: %.9g, differences say %.9g", (int)v->r.spec.kind, what, i, gradient[i],
+            fail_msg("%s, %s[%zu]: %.9g, differences say %.9g", layer_names[v->r.spec.kind], what, i, gradient[i],
                      difference);
     }
 }

@@ -6,8 +6,8 @@
  * Li and Hoefler, "Near-Optimal Sparse Allreduce for Distributed Deep Learning", PPoPP 2022, section 3.1.3 and
  * Algorithm 1, lines 2-4 (tau' = 32 for VGG-16 and LSTM, 128 for BERT).
  *
- * --oktopk-thresholds paper (REUSE_PAPER) is Algorithm 1 to the letter: in the steps between, the threshold stays, whatever passes.
- * REUSE_GUARDED, the default, returns k/2 to 3k/2 entries unless ties forbid:
+ * --oktopk-thresholds paper (REUSE_PAPER) is Algorithm 1 to the letter: in the steps between, the threshold stays,
+ * whatever passes. REUSE_GUARDED, the default, returns k/2 to 3k/2 entries unless ties forbid:
  * - the threshold of the next step follows from the counts of this one (track.h). Many entries that were kept back lie
  *   just below the threshold, and they move from step to step; so one that stays soon lets through next to nothing or
  *   several times k.
