@@ -114,7 +114,7 @@ check "micro those of the options that it has a use for" like micro --density 0.
 check "fedavg likewise" like fedavg --average-every 6
 header_of() { head -n 1 "$W/$1/run.jsonl" | sed 's/"run":.*"data_crc32"//; s/"ignored":"[^"]*",//; s/"out":"[^"]*"//; s/"log-xi":[0-9]*//'; }
 check "the log's configuration is what is used" [ "$(header_of loop-dense)" = "$(header_of like-dense)" ]
-check "and says what was ignored" grep -q '^{"type":"header".*"ignored":"--select, --density, --density-warmup, --dense-slices, --gtopk-residual, --wire, ' "$W/loop-dense/run.jsonl"
+check "and says what was ignored" grep -q '^{"type":"header".*"ignored":"--select, --density, --density-warmup, --dense-slices, --wire, --gtopk-residual, --tau, --oktopk-bucket, --ranks-per-node, --average-every, --audit and --log-xi"' "$W/loop-dense/run.jsonl"
 start 2 --resume "$W/loop-dense" --algo dense $loop --steps 14
 check "resumed with the same options" [ "$(json "$W/loop-dense/run.jsonl" summary step)" = 14 ]
 start 2 --resume "$W/loop-micro" --algo micro $loop --steps 14
