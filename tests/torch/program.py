@@ -167,7 +167,7 @@ def mistakes():
     model = ddp()
     refused('there is no option "densities"', 2, lambda: sparsetrain.register(model, algo="topka", densities=1))
     refused('the algorithm has no "best"', 2, lambda: sparsetrain.register(model, algo="best"))
-    refused("density takes a number", 2, lambda: sparsetrain.register(model, algo="topka", density=0))
+    refused("density 0 is out of range", 2, lambda: sparsetrain.register(model, algo="topka", density=0))
     refused("gradients must be float32", 2, lambda: sparsetrain.register(make_model().double()))
     refused("no parameter", 2, lambda: sparsetrain.register(torch.nn.ReLU()))
     hook = sparsetrain.register(model, algo="topka", density=0.1, density_max=0.2)
