@@ -13,9 +13,8 @@
  * A function that does one kind of work for several callers charges the time itself and restores the caller's phase:
  *
  *        size_t read_message(struct phases *t, ...) {
- * PHASE_SCOPE(t, PHASE_PACK); // until the block is left
- *            ...
- * */
+ *            PHASE_SCOPE(t, PHASE_PACK);        // until the block is left
+ *            ... */
 #ifndef ST_BASE_CLOCK_H
 #define ST_BASE_CLOCK_H
 

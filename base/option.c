@@ -481,13 +481,17 @@ bool option_declares(const struct option_part *part, const char *name) {
     return named(part->row, part->rows, name) != NULL;
 }
 
-size_t option_gather(struct option_row *to, size_t count, const struct option_part *part, size_t *at) {
+size_t option_gather(struct option_row *to, size_t count, const struct option_part *part,
+                     const struct option_row *place, size_t *packed) {
     for (size_t i = 0; i < part->rows; i++) {
-        if (named(to, count, part->row[i].name)) continue;
-        if (count == OPTION_ROWS_MAX) die("--%s is an option too many: OPTION_ROWS_MAX", part->row[i].name);
-        to[count] = part->row[i];
-        to[count++].offset = *at;
-        *at += (size_of(&part->row[i]) + 7) / 8 * 8;
+        const struct option_row *row = &part->row[i];
+        if (named(to, count, row->name)) continue;
+        if (count == OPTION_ROWS_MAX) die("--%s is an option too many: OPTION_ROWS_MAX", row->name);
+        to[count] = *row;
+        to[count].offset = packed ? *packed : place->offset + row->offset;
+        to[count].group = place->group;
+        to[count++].rule = place->rule;
+        if (packed) *packed += (size_of(row) + 7) / 8 * 8;
     }
     return count;
 }

@@ -4,8 +4,7 @@
  *
  *        struct request { size_t repeat; struct option_numbers n; bool json; };
  *        static const struct option_row rows[] = {
- *            {"repeat", "N", OPTION_SIZE, "20", "timed steps", OPTION_AT(struct request, repeat), .min = 1, .max =
- * 1e6},
+ *            {"repeat", "N", OPTION_SIZE, "20", "timed steps", OPTION_AT(struct request, repeat), .min = 1},
  *            {"n", "LIST", OPTION_NUMBERS, "1000", "lengths", OPTION_AT(struct request, n), .min = 1, .max = 1e9},
  *            {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row", OPTION_AT(struct request, json)}};
  *        const struct option_table table = {"bench", .row = rows, .rows = 3};
@@ -129,9 +128,11 @@ struct option_values {
     const void *base;
 };
 
-/* Behind to[0..count-1], of [OPTION_ROWS_MAX], copies of those rows whose name `to` lacks, whose values then lie at *at
- * and on, which moves behind them. Returns how many there are now. */
-size_t option_gather(struct option_row *to, size_t count, const struct option_part *part, size_t *at);
+/* Behind to[0..count-1], of [OPTION_ROWS_MAX], copies of those rows whose name `to` lacks, with the group and the rule
+ * of `place`. Their values lie in the part's struct at place->offset; or, where many parts are to share memory, packed
+ * from *packed on, which moves behind them. Returns how many rows there are now. */
+size_t option_gather(struct option_row *to, size_t count, const struct option_part *part,
+                     const struct option_row *place, size_t *packed);
 
 /* The part's struct `to`: each value the one of its name in `from`, or its default. */
 void option_take(const struct option_part *part, void *to, const struct option_values *from);

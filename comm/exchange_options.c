@@ -7,11 +7,11 @@
 #include "base/table.h"
 
 size_t exchange_options_add(struct option_row *to, size_t count, const struct option_row *place, bool algorithms) {
-    size_t at = place->offset, first = count;
-    for (size_t i = 0; selectors[i]; i++) count = option_gather(to, count, &selectors[i]->options, &at);
-    for (size_t i = 0; algorithms && exchanges[i]; i++) count = option_gather(to, count, &exchanges[i]->options, &at);
+    size_t at = place->offset;
+    for (size_t i = 0; selectors[i]; i++) count = option_gather(to, count, &selectors[i]->options, place, &at);
+    for (size_t i = 0; algorithms && exchanges[i]; i++)
+        count = option_gather(to, count, &exchanges[i]->options, place, &at);
     if (at > place->offset + sizeof(struct exchange_own)) die("struct exchange_own is too short for all options");
-    for (size_t i = first; i < count; i++) to[i].group = place->group, to[i].rule = place->rule;
     return count;
 }
 

@@ -79,9 +79,11 @@ static bool without_dashes(struct err *e) {
 
 static bool set(struct library_options *o, const char *name, char *value, struct err *e) {
     const struct option_row *found = option_find(&table, name, strlen(name));
-    char all[512] = "";
-    for (size_t i = 0; i < table.rows; i++) names_add(all, sizeof all, table.row[i].name);
-    if (!found) return err_set(e, "there is no option \"%s\"; there are: %s", name, all);
+    if (!found) {
+        char all[512] = "";
+        for (size_t i = 0; i < table.rows; i++) names_add(all, sizeof all, table.row[i].name);
+        return err_set(e, "there is no option \"%s\"; there are: %s", name, all);
+    }
     for (char *at = value; found->type == OPTION_SET && *at; at++)
         if (*at == '+') *at = ',';
     return option_set(found, o, value, e) || without_dashes(e);

@@ -5,8 +5,7 @@
  *        setup.exchange = (struct exchange_setup){.comm = c, .n = n, .k_max = k};
  *        reducer_open(&r, &setup);
  *        if (!exchange_run(&r.exchange, grad, k, &sum)) ...           // and all else that exchange.h has
- *        reducer_close(&r);
- * */
+ *        reducer_close(&r); */
 #ifndef ST_COMM_REDUCER_H
 #define ST_COMM_REDUCER_H
 

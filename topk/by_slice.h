@@ -22,8 +22,7 @@
  *        struct selector *s = selector_open_slices(&selector_dgc, &store, k_max, NULL, slice, 2);
  *        sparse_open(&out, s->room);
  *        if (!selector_run(s, grad, k, &out, &bad)) ...
- *        selector_close(s);
- * */
+ *        selector_close(s); */
 #ifndef ST_TOPK_BY_SLICE_H
 #define ST_TOPK_BY_SLICE_H
 

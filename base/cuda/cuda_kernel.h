@@ -88,8 +88,7 @@ static __device__ __forceinline__ void store_streaming(float4 *to, float4 value)
 
 /* Is this block the last of the `blocks` that share *done to come here? If so, it may read what the others have
  * written, with __ldcg. *done is 0 when the kernel begins, and again when it ends. Reached by all threads of every
- * block, once.
- * */
+ * block, once. */
 static __device__ __forceinline__ bool block_is_last_of(uint32_t blocks, uint32_t *done) {
     __shared__ bool last;
     __syncthreads();

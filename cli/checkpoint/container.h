@@ -8,8 +8,7 @@
  *        if (!container_get(&c, "param", param, 4 * n, &e)) ...
  *        container_close(&c);
  *
- * To get a few sections of a large file, use container_open instead of container_read.
- * */
+ * To get a few sections of a large file, use container_open instead of container_read. */
 #ifndef ST_CLI_CONTAINER_H
 #define ST_CLI_CONTAINER_H
 

@@ -20,8 +20,7 @@
  * All but real:FILE and selected:FILE are a pure function of (seed, rank, step, index), the same on every machine
  * except for the last bits of libm's functions. Of recordings, rank r of P takes rank r mod R of the R recorded ones, r
  * / R steps later in the file than the others, and after the last recorded step comes the first again. Rank 0 alone
- * reads the file, and hands the others theirs: they need not see it.
- * */
+ * reads the file, and hands the others theirs: they need not see it. */
 #ifndef ST_CLI_PATTERN_H
 #define ST_CLI_PATTERN_H
 

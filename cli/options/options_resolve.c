@@ -177,12 +177,13 @@ static bool check_method(struct options *o, const struct optimiser_ops *method, 
         for (size_t k = 0; k < optimisers[i]->options.rows; k++) {
             const char *name = optimisers[i]->options.row[k].name;
             char why[128] = "without --optimiser ";
+            if (option_declares(&method->options, name)) continue;
             for (size_t j = 0, used; optimisers[j]; j++) {
                 if (!option_declares(&optimisers[j]->options, name)) continue;
                 used = strlen(why);
                 snprintf(why + used, sizeof why - used, "%s%s", j > i ? " or " : "", optimisers[j]->name);
             }
-            if (!option_declares(&method->options, name) && !refuse_if_given(o, name, why, e)) return false;
+            if (!refuse_if_given(o, name, why, e)) return false;
         }
     return true;
 }

@@ -228,19 +228,6 @@ struct option_table config_options = {
         "would be resumed from (--resume) is not looked at.",
 };
 
-/* Adds the options that a row declares; their values lie in the struct at the offset of `place`. */
-static size_t add_part(size_t count, const struct option_part *part, const struct option_row *place) {
-    for (size_t i = 0; i < part->rows && count < OPTION_ROWS_MAX; i++) {
-        const struct option_table so_far = {.row = options, .rows = count};
-        if (option_find(&so_far, part->row[i].name, strlen(part->row[i].name))) continue;
-        options[count] = part->row[i];
-        options[count].offset += place->offset;
-        options[count].group = place->group;
-        options[count++].rule = place->rule;
-    }
-    return count;
-}
-
 /* Runs before main, because tables of other verbs refer to this one. A row without a name marks the place of the
  * options that algorithms and selectors, or optimisers, declare. */
 __attribute__((constructor)) static void gather(void) {
@@ -252,7 +239,8 @@ __attribute__((constructor)) static void gather(void) {
         else if (rows[i].offset == offsetof(struct options, own))
             count = exchange_options_add(options, count, &rows[i], true);
         else
-            for (size_t o = 0; optimisers[o]; o++) count = add_part(count, &optimisers[o]->options, &rows[i]);
+            for (size_t o = 0; optimisers[o]; o++)
+                count = option_gather(options, count, &optimisers[o]->options, &rows[i], NULL);
     }
     train_options.rows = config_options.rows = count;
 }

@@ -7,8 +7,7 @@
  *        own_part_add(&p, &local);          // as it was sent
  *        own_part_take(&p, &dropped);       // by this rank
  *        sum->sent = own_part_end(&p);      // valid until the next begin
- *        own_part_close(&p);
- * */
+ *        own_part_close(&p); */
 #ifndef ST_COMM_OWN_PART_H
 #define ST_COMM_OWN_PART_H
 

@@ -308,7 +308,7 @@ static void technique_mistakes(void **state) {
         says(line, "--select-scope layer");
     }
     says("--optimiser adam --momentum 0.9", "--momentum has no effect without --optimiser sgd");
-    says("--beta1 0.9", "--beta1 has no effect without --optimiser adam");
+    says("--beta1 0.9", "--beta1 has no effect without --optimiser adam or adamw");
     says("--optimiser adam --beta2 1", "out of range");
     says("--optimiser adam --epsilon 0", "out of range");
 }

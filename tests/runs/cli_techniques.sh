@@ -93,6 +93,7 @@ check "--algo auto takes it along" [ "$(values "$W/autowarm" density | awk '{ pr
 
 # -- optimisers and schedules ----------------------------------------------------------------------------------------------
 resumes "--optimiser adam over gtopk" 3 --algo gtopk $sparse --optimiser adam --lr 0.003
+resumes "--optimiser adamw over oktopk" 3 --algo oktopk $sparse --optimiser adamw --lr 0.003 --weight-decay 0.1
 resumes "--optimiser adam with other betas" 1 --optimiser adam --lr 0.003 --beta1 0.8 --beta2 0.99 --epsilon 1e-6
 resumes "--lr-schedule decay" 1 --lr-schedule decay:0:0.5
 resumes "--lr-schedule linear" 1 --lr-schedule linear
@@ -121,5 +122,5 @@ refused "a warm-up from nothing" 'density warm-up "linear:5:0": every density mu
 start 2 $common --algo dense --density-warmup linear:5 --out "$W/dense-warm"
 check "a dense exchange has no use for a warm-up" grep -q '^  ignored   --density-warmup, without effect with --algo dense' "$W/out"
 refused "momentum of Adam" "--momentum has no effect without --optimiser sgd" --optimiser adam --momentum 0.9
-refused "betas of SGD" "--beta1 has no effect without --optimiser adam" --beta1 0.8
+refused "betas of SGD" "--beta1 has no effect without --optimiser adam or adamw" --beta1 0.8
 finish
