@@ -40,8 +40,8 @@ command_line=soak.sh$parts
 command_line="$command_line${short:+ --short}${limit:+ --seconds $limit}"
 [ "$seed" = 1 ] || command_line="$command_line --seed $seed"
 
-case $BUILD in /*) program=$BUILD/sparsetrain ;; *) program=$PWD/$BUILD/sparsetrain ;; esac
-[ -x "$program" ] || fail "$BUILD/sparsetrain is not built; make tests"
+need_program
+program=$(absolute "$program")
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 . scripts/mpi-env.sh

@@ -13,13 +13,15 @@
 # tests of the CPU) are run again, with SPARSETRAIN_TEST_DEVICE set to that name:
 #   sparse    on the device that keeps lists of what is not zero, on any machine;
 #   cuda      where this build and machine have a GPU (sparsetrain list says so), else each is skipped by name;
-#   hostcuda  those for cuda on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1.
+#   hostcuda  those for cuda on the stand-in for CUDA (tests/hostcuda/), where it was built; SPARSETRAIN_TEST_EMULATED=1. It
+#             emulates each thread of a kernel, so of 3 and 4 ranks it has 3 alone: the kernels are the same.
 #
 # Messages of the tests of comm carry checksums (SPARSETRAIN_WIRE_CHECK) up to P = 4, but not at the largest P of a test, so
 # that each goes both ways. Their ranks spin while they wait (SPARSETRAIN_WAIT) up to P = 3 and sleep from there on, on any
 # number of cores.
 #
-# Tests whose source has a line "long: why" are begun before the others of their list, so that none is left over at the end.
+# Tests whose source has a line "long: why" are begun before the others of their list, so that none is left over at the end;
+# before them those with a line "waits: for what", which spend most of their time so and take no place from others.
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
 # was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
@@ -144,7 +146,8 @@ tally() {
 
 # -- running them, side by side ----------------------------------------------------------------------------------------------
 # A job is one program at one P. It takes as many slots as it has ranks, though no more than there are cores; scripts, whose
-# jobs are small and wait much, take one. A test whose source has a line "alone: why" takes all of them.
+# jobs are small and wait much, take one. A test whose source has a line "alone: why" takes all of them, one with a line
+# "waits: for what" none.
 cores=$(nproc 2> /dev/null || getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
 slots=$(((3 * cores + 1) / 2))
 [ $slots -le 16 ] || slots=16 # each takes some hundred MB
@@ -181,6 +184,7 @@ job_width() {
     [ "$width" -le "$cores" ] || width=$cores
     for file in tests/*/"$1.c" tests/*/"$1.sh"; do
         if [ -f "$file" ] && [ -n "$(field alone "$file")" ]; then width=$slots; fi
+        if [ -f "$file" ] && [ -n "$(field waits "$file")" ]; then width=0; fi
     done
 }
 
@@ -276,14 +280,16 @@ checked() {
     esac
 }
 
-# sources PATTERN...: of the wanted tests; the long ones first
+# sources PATTERN...: of the wanted tests; first those that wait, then the long ones
 sources() {
-    for long in yes ''; do
+    for kind in waits long other; do
         for source in "$@"; do
             case $source in tests/hostcuda/*) continue ;; esac # the stand-in's own source
             if ! wanted "$(basename "${source%.*}")" || [ ! -f "$source" ]; then continue; fi
-            if [ -n "$long" ] && [ -n "$(field long "$source")" ]; then echo "$source"; fi
-            if [ -z "$long" ] && [ -z "$(field long "$source")" ]; then echo "$source"; fi
+            if [ -n "$(field waits "$source")" ]; then of_kind=waits
+            elif [ -n "$(field long "$source")" ]; then of_kind=long
+            else of_kind=other; fi
+            [ $of_kind != $kind ] || echo "$source"
         done
     done
 }
@@ -361,6 +367,7 @@ on_device() {
         ranks=$(field "$SPARSETRAIN_TEST_DEVICE ranks" "$source")
         [ -n "$ranks" ] || ranks=$(field devices "$source" | sed -n 's/.*ranks *//p')
         [ -n "$ranks" ] || ranks=$(field ranks "$source")
+        case "$1 $ranks " in 'hostcuda '*' 3 4 '*) ranks=${ranks%4*} ;; esac
         case $source in
         *.sh) run "$name" " $1" sh "$source" ;;
         *)

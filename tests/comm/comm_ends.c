@@ -4,6 +4,7 @@
  * devices: cuda
  */
 /* long: more than ten seconds at one P */
+/* waits: for jobs that end */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
  * program starts itself under mpirun. That checks change no bit of a result and no count is what the other tests of
  * comm say, which run with them. */
 /* long: more than ten seconds */
+/* waits: for jobs that end */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 # cli_plugin.sh: the plugin is looked for beside the program's own file and in lib/sparsetrain of its prefix, or where
 # SPARSETRAIN_PLUGIN says, and nowhere else: no library runs that somebody has planted above, in the working directory,
 # beside a link, or along LD_LIBRARY_PATH. The library has a like rule, of its own file.
+# waits: for programs that start
 . tests/lib/tap.sh
 . scripts/mpi-env.sh
 unset SPARSETRAIN_PLUGIN

@@ -83,9 +83,13 @@ static inline void fiber_change(fiber *self, fiber *to) {
     fiber_arrived(self);
 }
 
-/* A fiber that will call enter(), which must not return. Its stack ends below in a page that nobody can touch. */
+/* A fiber that will call enter(), which must not return. Its stack ends below in a page that nobody can touch. Stacks
+ * that lay at equal distances would share the same few sets of the caches: each begins somewhat lower than the one
+ * before. */
 static inline fiber *fiber_new(size_t bytes, void (*enter)(void)) {
-    enum { GUARD = 65536 };
+    enum { GUARD = 65536, LINE = 64, SPREAD = 128 };
+    static unsigned count;
+    const size_t lower = count++ * 5 % SPREAD * LINE; /* 5: neighbours do not share lines, either */
     char *map = static_cast<char *>(
         mmap(nullptr, GUARD + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (map == MAP_FAILED || mprotect(map + GUARD, bytes, PROT_READ | PROT_WRITE))
@@ -101,7 +105,7 @@ static inline fiber *fiber_new(size_t bytes, void (*enter)(void)) {
     makecontext(&f->context, enter, 0);
 #else
     /* From the top: no return address for enter(), enter, and six registers for the first switch to take. */
-    uint64_t *top = reinterpret_cast<uint64_t *>(map + GUARD + bytes);
+    uint64_t *top = reinterpret_cast<uint64_t *>(map + GUARD + bytes - lower);
     top[-2] = reinterpret_cast<uint64_t>(enter);
     f->stack_pointer = top - 8;
 #endif

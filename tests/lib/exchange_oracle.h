@@ -1,10 +1,11 @@
-/* exchange_oracle.h: what each exchange must give, computed on one rank with full vectors, naive loops and a sort,
+/* exchange_oracle.h: what each exchange must give, computed on one rank with full vectors, naive loops,
  * for tests. Works on the accumulated gradients of all ranks at once and shares no code with comm or topk. */
 #ifndef ST_TESTS_EXCHANGE_ORACLE_H
 #define ST_TESTS_EXCHANGE_ORACLE_H
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,27 +17,34 @@ struct oracle_vector {
     float value[ORACLE_N];
 };
 
-static const float *oracle_sorting; /* qsort has no context */
-static inline int oracle_order(const void *a, const void *b) {
-    int i = *(const int *)a, j = *(const int *)b;
-    float x = fabsf(oracle_sorting[i]), y = fabsf(oracle_sorting[j]);
-    if (x != y) return x < y ? 1 : -1;
-    return i - j;
+/* Magnitudes order as their bits do; -1: not there. */
+static inline int32_t oracle_size(const struct oracle_vector *v, int i) {
+    int32_t bits;
+    float magnitude = fabsf(v->value[i]);
+    memcpy(&bits, &magnitude, sizeof bits);
+    return v->there[i] ? bits : -1;
+}
+static inline int oracle_count(const int32_t *size, int n, int32_t least) {
+    int count = 0;
+    for (int i = 0; i < n; i++) count += size[i] >= least;
+    return count;
 }
 
-/* Keeps the k largest entries of v; the others go to `dropped` where it is not NULL. */
+/* Keeps the k largest entries of v, of equal ones those of lower index; the others go to `dropped` where it is not
+ * NULL. */
 static inline void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vector *dropped) {
-    int order[ORACLE_N], count = 0;
-    for (int i = 0; i < n; i++)
-        if (v->there[i]) order[count++] = i;
-    oracle_sorting = v->value;
-    qsort(order, (size_t)count, sizeof *order, oracle_order);
+    int32_t size[ORACLE_N], last = 0; /* the size of the last one that stays: bit by bit, the largest that k reach */
+    for (int i = 0; i < n; i++) size[i] = oracle_size(v, i);
+    for (int bit = 30; bit >= 0; bit--)
+        if (oracle_count(size, n, last | 1 << bit) >= k) last |= 1 << bit;
+    int equal = k - oracle_count(size, n, last + 1);
     if (dropped) memset(dropped, 0, sizeof *dropped);
-    for (int at = k; at < count; at++) {
-        if (dropped) dropped->there[order[at]] = true;
-        if (dropped) dropped->value[order[at]] = v->value[order[at]];
-        v->there[order[at]] = false;
-        v->value[order[at]] = 0;
+    for (int i = 0; i < n; i++) {
+        if (size[i] > last || (size[i] == last && equal-- > 0) || size[i] < 0) continue;
+        if (dropped) dropped->there[i] = true;
+        if (dropped) dropped->value[i] = v->value[i];
+        v->there[i] = false;
+        v->value[i] = 0;
     }
 }
 

@@ -2,6 +2,7 @@
 # cli_crafted.sh: checkpoints that somebody made to do harm, with checksums that are right: whatever they say, a resume is
 # refused in one line that names the file, on all ranks, and no file is touched. Every word of an exchange's state is
 # tests/comm/comm_state.c's.
+# waits: for jobs that are refused
 # shellcheck disable=SC2086 # lists of arguments
 . tests/lib/tap.sh
 P=2

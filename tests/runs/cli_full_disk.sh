@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_full_disk.sh: calls of the file system that fail, or in which a rank is killed (tests/lib/failing.c), in the middle
 # of training: which failures a run survives, what it says, how it ends, and that no row and no bit is lost.
+# waits: for jobs that end
 . tests/lib/tap.sh
 common="--data synthetic:64x8 --batch 4 --progress none --algo topka --density 0.05 --density-warmup none --keep 100"
 rename=rename,renameat,renameat2

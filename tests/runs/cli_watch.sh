@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_watch.sh: a rank that is stopped, gone or stuck is named by the others, which end with status 1, wherever it is;
 # one that is only slow is not. No limit here is one of speed: a job that does not end by itself fails after minutes.
+# waits: for ranks that are stopped
 . tests/lib/tap.sh
 . scripts/mpi-env.sh
 synthetic="--data synthetic:96x24 --batch 4 --eval-every 0 --progress none"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_nodes.sh: what docs/nodes.md says of several nodes: two nodes of two ranks each, every node a network namespace with a host name
 # and files of its own, joined by a bridge; a script stands in for ssh. Skipped where the system does not let us make them.
+# waits: for ranks that are started far away
 . tests/lib/tap.sh
 . scripts/mpi-env.sh
 tag=stnodes$$

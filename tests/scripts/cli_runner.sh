@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_runner.sh: tests/run.sh itself, over a tree of small tests of its own: jobs are bound to no core (scripts/mpi-env.sh
 # likewise), and TEST_END ends it in time.
+# waits: for tests that sleep
 . tests/lib/tap.sh
 
 allowed() { sed -n 's/^Cpus_allowed_list:[ 	]*//p' /proc/self/status; }
@@ -68,6 +69,11 @@ check "two at a time" has '2 passed, 0 failed, 0 skipped' 'cli_pair_left  ' 'cli
 rm -f "$W/left" "$W/right"
 TEST_JOBS=1 runner pair
 check "one at a time: the first waits in vain" has '1 passed, 1 failed, 0 skipped' 'cli_pair_left (status 0'
+rm -f "$W/left" "$W/right"
+sed -i '1a # waits: for this test' "$W/tree/tests/small/cli_pair_right.sh"
+TEST_JOBS=1 runner pair
+check "one that waits takes no place" has '2 passed, 0 failed, 0 skipped' 'cli_pair_left  ' 'cli_pair_right '
+sed -i 2d "$W/tree/tests/small/cli_pair_right.sh"
 rm -f "$W/left" "$W/right"
 sed -i '1a # alone: for this test' "$W/tree/tests/small/cli_pair_right.sh"
 TEST_JOBS=8 runner pair

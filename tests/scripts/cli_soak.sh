@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_soak.sh: the short form of the campaigns (scripts/soak.sh, docs/soak.md): some faults, kills and crafted checkpoints. And
 # that the faults are real: the library that makes them sees what the C library calls within itself.
+# waits: for jobs that are killed
 . tests/lib/tap.sh
 
 check "the parts are listed" [ "$(sh scripts/soak.sh --list | tr '\n' ' ')" = "faults kills crafted fuzz " ]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_greeting.sh: ranks that were not started alike say so in one line with status 2, whatever verb some of them have;
 # and verbs that need no MPI keep working under a launcher, in a row and beside each other.
+# waits: for jobs that are refused
 . tests/lib/tap.sh
 . scripts/mpi-env.sh
 train="train --data synthetic:96x24 --steps 2 --batch 4 --eval-every never"

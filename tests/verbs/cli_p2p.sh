@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_p2p.sh: the verb p2p: its table and its fit, the network file that predict reads, pairs, and every mistake: one
 # line, exit status 2, no hang. How fast anything is, is not looked at.
+# waits: for jobs that start
 # shellcheck disable=SC2086 # lists of arguments
 . tests/lib/tap.sh
 quick="--sizes 4:4096:4 --repeat 3"

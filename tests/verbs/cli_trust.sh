@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_trust.sh: what lies in the directory of a run, or where the user points, is not trusted: nothing that the program
 # did not write is removed or written to, through no link, and nothing hangs where a file is not a regular one.
+# waits: for jobs that are refused
 . tests/lib/tap.sh
 common="--data synthetic:64x8 --batch 4 --eval-every 0 --checkpoint-every 2"
 
