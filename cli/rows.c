@@ -122,8 +122,8 @@ static const struct option_row options[] = {
      "key that one lacks is looked for around it",
      OPTION_AT(struct request, each)},
     {"keys", "LIST", OPTION_OTHER, NULL,
-     "these values: step,loss; phase.select is one in an object, groups.0 of an array; @file is the name of the file "
-     "(without --keys: the row itself, as JSON)",
+     "these values: step,loss; phase.select is one in an object, groups.0 of an array; @file is the name of the file, "
+     "@value the row itself, as JSON (without --keys: that alone)",
      OPTION_AT(struct request, keys), .set = set_keys},
     {"last", NULL, OPTION_FLAG, NULL, "only the last row", OPTION_AT(struct request, last)},
     {"csv", NULL, OPTION_FLAG, NULL,

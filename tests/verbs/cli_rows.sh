@@ -66,6 +66,9 @@ check "--each, plain elements" prints "1$tab${tab}3
 " "$W/log" --each counts --keys step,@key,@value
 check "--where: a key" prints '0.50
 ' "$W/log" --each phases --where @key=select --where '@value>0.3' --keys @value
+check "the row itself beside values of it" prints "1$tab$tab$(echo "$steps" | sed -n 1p)
+2$tab$tab$(echo "$steps" | sed -n 2p)
+" "$W/log" --type step --keys step,none,@value
 check "text in a line" prints 'one, two "three" four
 ' "$W/log" --type eval --keys text
 check "--csv: RFC 4180" prints "text,ok,none$cr
