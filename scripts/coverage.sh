@@ -12,19 +12,12 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 folder=${BUILD:-build}/coverage
-action=run keep='' patterns=''
-for argument in "$@"; do
-    case $argument in
-    --keep) keep=yes ;;
-    --print) action=print ;;
-    --*)
-        echo "coverage.sh: there is no $argument (see the head of scripts/coverage.sh)" >&2
-        exit 2
-        ;;
-    *) patterns="$patterns $argument" ;;
-    esac
-done
-command -v gcovr > /dev/null 2>&1 || {
+. scripts/lib/common.sh
+action=run keep=''
+options_hint='see the head of scripts/coverage.sh'
+options 'keep!keep print!action=print ...' "$@"
+eval "set -- $words"
+has gcovr || {
     echo "skipped: coverage: gcovr is not installed (sh scripts/deps.sh coverage)"
     exit 77
 }
@@ -33,17 +26,16 @@ command -v gcovr > /dev/null 2>&1 || {
 result=0
 if [ $action = run ]; then
     mkdir -p "$folder" || exit 1
-    case $folder in /*) hook=$folder/hook.o ;; *) hook=$PWD/$folder/hook.o ;; esac
+    hook=$(absolute "$folder")/hook.o
     "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O1 -c tests/lib/coverage.c -o "$hook" || exit 1
     MAKEFLAGS='' make --no-print-directory -j"$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" BUILD="$folder" CUDA=0 smpicc= WERROR=0 \
         CFLAGS='-O1 --coverage -fprofile-update=atomic -DST_SANITIZE' LDFLAGS="--coverage $hook" programs tests > "$folder/log" 2>&1 || {
         tail -n 30 "$folder/log"
-        echo "coverage.sh: the build with counters failed" >&2
+        say "the build with counters failed"
         exit 1
     }
     [ -n "$keep" ] || find "$folder" -name '*.gcda' -exec rm -f {} +
-    # shellcheck disable=SC2086 # patterns
-    BUILD=$folder DEVICES=${DEVICES:-cpu sparse} sh tests/run.sh $patterns || result=1
+    BUILD=$folder DEVICES=${DEVICES:-cpu sparse} sh tests/run.sh "$@" || result=1
 fi
 
 left_out='.*/(cuda_|device_cuda|backend_cudnn).*'
@@ -55,7 +47,7 @@ mkdir -p "$folder/html"
 gcovr --root . --object-directory "$folder/obj" --filter '(base|data|topk|comm|nets|cli)/' --exclude "$left_out" \
     --gcov-ignore-parse-errors --csv "$folder/coverage.csv" --html-details "$folder/html/index.html" "$folder/obj" > "$folder/log" 2>&1 || {
     tail -n 5 "$folder/log"
-    echo "coverage.sh: gcovr failed" >&2
+    say "gcovr failed"
     exit 1
 }
 awk -F, '

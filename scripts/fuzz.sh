@@ -21,7 +21,6 @@ folder=${BUILD:-build}/fuzz
 found=${FUZZ_OUT:-$folder/found}
 clang=${CLANG:-clang}
 
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
 skip() {
     echo "skipped: fuzzing: $1 (sh scripts/deps.sh fuzz)"

@@ -17,8 +17,6 @@
 # They carry the process that made them in their names, so that labs in different folders are strangers to each other.
 # Every process of a lab lives in one of them, and that is how `down` finds it, even when all else was lost.
 set -u
-LC_ALL=C
-export LC_ALL
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 state=${SPARSETRAIN_NETLAB:-/run/sparsetrain-netlab}
 build=${BUILD:-build}
@@ -27,11 +25,8 @@ sysctl=/proc/sys/net
 # Headers are then 1 % of a full packet (1500: 6 %), so that beta is that of the rate.
 mtu=9000
 
-say() { echo "netlab.sh: $*" >&2; }
-refuse() {
-    say "$@"
-    exit 2
-}
+# shellcheck source=scripts/lib/common.sh
+. "$top/scripts/lib/common.sh"
 usage() { sed -n '2,/^#$/d; /^#   netlab/s/^#   //p; /^set -u/q' "$0"; }
 
 # -- what is asked for -----------------------------------------------------------------------------------------------
@@ -59,70 +54,49 @@ help | -h | --help)
     usage
     exit 0
     ;;
-'') refuse "up, run, down, status or check? netlab.sh help shows them" ;;
-*) refuse "there is no $verb; there are up, run, down, status, check" ;;
+'') fail "up, run, down, status or check? netlab.sh help shows them" ;;
+*) fail "there is no $verb; there are up, run, down, status, check" ;;
 esac
 
-p='' rate=1gbit delay=400us options=''
-while [ $# -gt 0 ]; do
-    case $1 in
-    --p | --rate | --delay)
-        [ $# -gt 1 ] || refuse "$1 needs a value"
-        options=$1
-        case $1 in
-        --p) p=$2 ;;
-        --rate) rate=$2 ;;
-        --delay) delay=$2 ;;
-        esac
-        shift 2
-        ;;
-    -h | --help)
-        usage
-        exit 0
-        ;;
-    --)
-        shift
-        break
-        ;;
-    -*) refuse "unknown option $1; there are --p, --rate, --delay" ;;
-    *) break ;;
-    esac
-done
+p='' rate=1gbit delay=400us
+options_hint='there are --p, --rate, --delay'
+options 'p rate delay +' "$@"
+eval "set -- $words"
 case $verb in
-down | status) [ -z "$options" ] || refuse "$verb takes no options" ;;
+down | status) [ -z "$options_given" ] || fail "$verb takes no options" ;;
 *)
     case $p in
-    '') if [ -n "$options" ] || [ "$verb" = up ]; then refuse "how many nodes? --p N"; fi ;;
+    '') if [ -n "$options_given" ] || [ "$verb" = up ]; then fail "how many nodes? --p N"; fi ;;
     [2-9] | [1-5][0-9] | 6[0-4]) ;;
-    *) refuse "--p $p: a number of nodes from 2 to 64 is needed" ;;
+    *) fail "--p $p: a number of nodes from 2 to 64 is needed" ;;
     esac
     bits=$(rate_of "$rate") ns=$(delay_of "$delay")
-    [ -n "$bits" ] || refuse "--rate $rate: 1mbit to 400gbit is needed, such as 1gbit, 2.5gbit, 100mbit"
-    [ -n "$ns" ] || refuse "--delay $delay: 0 to 1s is needed, such as 0, 400us, 1.5ms"
+    [ -n "$bits" ] || fail "--rate $rate: 1mbit to 400gbit is needed, such as 1gbit, 2.5gbit, 100mbit"
+    [ -n "$ns" ] || fail "--delay $delay: 0 to 1s is needed, such as 0, 400us, 1.5ms"
     ;;
 esac
 if [ "$verb" = run ]; then
-    [ $# -gt 0 ] || refuse "run what? netlab.sh run COMMAND..."
+    [ $# -gt 0 ] || fail "run what? netlab.sh run COMMAND..."
 else
-    [ $# -eq 0 ] || refuse "$verb takes no $1"
+    [ $# -eq 0 ] || fail "$verb takes no $1"
 fi
 # mpirun cuts the line that names the agent at blanks.
 case $state in
-[!/]* | *[[:space:]]*) refuse "SPARSETRAIN_NETLAB=$state: an absolute path without blanks is needed" ;;
+[!/]* | *[[:space:]]*) fail "SPARSETRAIN_NETLAB=$state: an absolute path without blanks is needed" ;;
 esac
 
 # -- what it takes ---------------------------------------------------------------------------------------------------
 # may BIT: has this process the capability with this number?
 may() { [ $((0x$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status) >> $1 & 1)) -eq 1 ]; }
 requirements() {
-    [ "$(uname -s)" = Linux ] || refuse "network namespaces are Linux's; this is $(uname -s)"
-    command -v ip >/dev/null 2>&1 || refuse "ip is not installed (iproute2: sh scripts/deps.sh netlab)"
+    [ "$(uname -s)" = Linux ] || fail "network namespaces are Linux's; this is $(uname -s)"
+    command -v ip >/dev/null 2>&1 || fail "ip is not installed (iproute2: sh scripts/deps.sh netlab)"
     for tool in unshare setsid; do
-        command -v $tool >/dev/null 2>&1 || refuse "$tool is not installed (util-linux)"
+        command -v $tool >/dev/null 2>&1 || fail "$tool is not installed (util-linux)"
     done
     # CAP_NET_ADMIN and CAP_SYS_ADMIN
-    { may 12 && may 21; } || refuse "making network namespaces takes root (CAP_NET_ADMIN and CAP_SYS_ADMIN)"
-    [ -c /dev/net/tun ] || refuse "/dev/net/tun is not there (modprobe tun; containers: --device /dev/net/tun)"
+    { may 12 && may 21; } || fail "making network namespaces takes root (CAP_NET_ADMIN and CAP_SYS_ADMIN)"
+    [ -c /dev/net/tun ] || fail "/dev/net/tun is not there (modprobe tun; containers: --device /dev/net/tun)"
 }
 
 # -- the lab that is up ----------------------------------------------------------------------------------------------
@@ -165,7 +139,7 @@ remove() {
 }
 
 # -- up --------------------------------------------------------------------------------------------------------------
-fail() {
+broken() {
     say "$@"
     remove
     exit 1
@@ -204,20 +178,20 @@ build_switch() {
     */san-*) if [ -x "$switch" ]; then return; fi ;; # made by make SAN=... tests
     esac
     why=$(env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -s -C "$top" BUILD="$build" SAN= "$build/netlab-switch" 2>&1) ||
-        refuse "the switch does not build: make $build/netlab-switch"
+        fail "the switch does not build: make $build/netlab-switch"
 }
 
 up() {
     requirements
     ( # which keeps what is asked for from what that lab is
         read_lab || exit 0
-        forsaken || refuse "a lab is up already (P = $p, $rate, $delay): netlab.sh down removes it"
+        forsaken || fail "a lab is up already (P = $p, $rate, $delay): netlab.sh down removes it"
         remove
     ) || exit
     build_switch
     why=$(mkdir -m 700 "$state" 2>&1) || {
-        [ -d "$state" ] && refuse "$state is there already: of a lab that is just going up, or netlab.sh down removes it"
-        refuse "$why"
+        [ -d "$state" ] && fail "$state is there already: of a lab that is just going up, or netlab.sh down removes it"
+        fail "$why"
     }
     tag=netlab-$$
     [ -z "$(spaces)" ] || tag=$tag$(date +%s) # left by a process of our number whose folder was lost
@@ -225,15 +199,15 @@ up() {
     trap 'remove; exit 143' HUP TERM
     owner=
     [ "$verb" = up ] || owner=$$
-    { echo "$tag $p $rate $delay $bits $ns $owner" >"$state/lab" && mkdir "$state/tmp" && write_agent; } || fail "cannot write to $state"
+    { echo "$tag $p $rate $delay $bits $ns $owner" >"$state/lab" && mkdir "$state/tmp" && write_agent; } || broken "cannot write to $state"
     address=0
     for space in $(nodes) "$tag-sw"; do
         address=$((address + 1))
         [ "$space" != "$tag-sw" ] || address=254
-        why=$(make_space "$space" $address 2>&1) || fail "cannot make a network namespace: $(echo "$why" | head -n 1)"
+        why=$(make_space "$space" $address 2>&1) || broken "cannot make a network namespace: $(echo "$why" | head -n 1)"
     done
     # shellcheck disable=SC2046 # a list of names
-    why=$("$switch" "$bits" "$ns" "$state/log" $(nodes) "$tag-sw" 2>&1) || fail "$why"
+    why=$("$switch" "$bits" "$ns" "$state/log" $(nodes) "$tag-sw" 2>&1) || broken "$why"
 }
 
 # -- run -------------------------------------------------------------------------------------------------------------
@@ -249,7 +223,7 @@ find_mpirun() {
     case $("$MPIRUN" --version 2>/dev/null) in
     *'(Open MPI) 4.'* | *'(OpenRTE) 4.'*) own=--mca launcher=rsh folder=orte_tmpdir_base device=oob_tcp_if_include ;;
     *'(Open MPI) 5.'*) own=--prtemca launcher=ssh folder=prte_tmpdir_base device=prte_if_include ;;
-    *) refuse "$MPIRUN is not the mpirun of Open MPI 4 or 5; no other can start ranks in a lab" ;;
+    *) fail "$MPIRUN is not the mpirun of Open MPI 4 or 5; no other can start ranks in a lab" ;;
     esac
 }
 
@@ -289,15 +263,15 @@ in_lab() {
 # with_lab FUNCTION ARGUMENT...: in the lab that is up or, with --p, in one made for it; the function's status
 with_lab() {
     find_mpirun
-    if [ -z "$options" ]; then
+    if [ -z "$options_given" ]; then
         requirements
-        read_lab || refuse "no lab is up: netlab.sh up --p N first, or $verb --p N for one that is made and removed"
+        read_lab || fail "no lab is up: netlab.sh up --p N first, or $verb --p N for one that is made and removed"
     else
         up
     fi
     "$@"
     status=$?
-    [ -z "$options" ] || remove
+    [ -z "$options_given" ] || remove
     return $status
 }
 
@@ -319,7 +293,7 @@ measure() {
     totals
 }
 check() {
-    [ -x "$program" ] || refuse "$program is not there; build it first: make"
+    [ -x "$program" ] || fail "$program is not there; build it first: make"
     with_lab measure
 }
 

@@ -13,7 +13,6 @@ say "building (make -j$jobs)"
 # A compiler newer than ours may know warnings that ours did not: no reason to stop here.
 make --no-print-directory -s -j"$jobs" WERROR=0 all
 built=$(date +%s)
-# shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
 
 # -- data: the real set where it can be had without the network, else one that is built in ---------------------------------

@@ -22,8 +22,6 @@
 # anew. A run that fails does not end the others. Exit status: 0 when all runs are done, 1 when some are not, 2 for a mistake, 130
 # after Ctrl-C.
 set -eu
-LC_ALL=C
-export LC_ALL
 scripts=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/lib/common.sh
 . "$scripts/lib/common.sh"
@@ -33,45 +31,15 @@ make_scratch
 
 np='' out='' launcher='' slurm='' dry=no table_only=no
 : >"$scratch/swept" # NAME, then VALUES, of each option
-while [ $# -gt 0 ]; do
-    option=$1
-    case $option in
-    --dry-run) dry=yes ;;
-    --table) table_only=yes ;;
-    -h | --help)
-        usage
-        exit 0
-        ;;
-    --)
-        shift
-        break
-        ;;
-    --?*=*)
-        shift
-        value=${option#*=}
-        set -- "${option%%=*}" "$value" "$@"
-        continue
-        ;;
-    --?*)
-        [ $# -gt 1 ] || fail "$option needs a value; $usage"
-        case $option in
-        --np) np=$2 ;;
-        --out) out=$2 ;;
-        --mpirun) launcher=$2 ;;
-        --slurm) slurm=$2 ;;
-        --resume) fail "what is not done goes on by itself; leave --resume out" ;;
-        *)
-            case $2 in '' | --*) fail "$option needs values, with commas between them (of a flag on,off)" ;; esac
-            ! cut -f 1 "$scratch/swept" | grep -qxF -e "${option#--}" || fail "$option is given twice; give all its values at once"
-            printf '%s\t%s\n' "${option#--}" "$2" >>"$scratch/swept"
-            ;;
-        esac
-        shift
-        ;;
-    *) fail "what is \"$option\"? What all runs have stands behind --; $usage" ;;
-    esac
-    shift
-done
+swept() { # --NAME VALUES
+    [ "$1" != --resume ] || fail "what is not done goes on by itself; leave --resume out"
+    case $2 in '' | --*) fail "$1 needs values, with commas between them (of a flag on,off)" ;; esac
+    ! cut -f 1 "$scratch/swept" | grep -qxF -e "${1#--}" || fail "$1 is given twice; give all its values at once"
+    printf '%s\t%s\n' "${1#--}" "$2" >>"$scratch/swept"
+}
+options_hint="what all runs have stands behind --; $usage"
+options 'dry-run!dry table!table_only np out mpirun:launcher slurm @swept --' "$@"
+eval "set -- $words"
 [ -n "$out" ] || fail "--out is needed, a directory for all runs; $usage"
 find_program "$scripts" || fail "there is no program: build it first (make)"
 

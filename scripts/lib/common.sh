@@ -1,7 +1,9 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # variables of who sources this
 # common.sh: sourced by the scripts of this folder: what they say, their options, a directory for a while, the program and what it
-# says of itself, and runs that are gone on with.
+# says of itself, and runs that are gone on with. All of them have the C locale's order and numbers.
+LC_ALL=C
+export LC_ALL
 script=${0##*/}
 
 # say TEXT: to standard error, with the script's name before it
@@ -23,6 +25,10 @@ quoted() {
         esac
     done
 }
+# has NAME: is there such a command?
+has() { command -v "$1" >/dev/null 2>&1; }
+# whole OPTION TEXT WHAT: fails where the text is no whole number
+whole() { case $2 in '' | *[!0-9]*) fail "$1 takes whole $3, not \"$2\"" ;; esac; }
 # in_words LIST: a list with commas between as words
 in_words() { printf '%s\n' "$1" | tr , ' '; }
 # absolute PATH
@@ -34,8 +40,10 @@ absolute() { case $1 in /* | '') printf '%s' "$1" ;; *) printf '%s/%s' "$(pwd)" 
 #     NAME:VAR  the same, to VAR                            NAME+VAR  the same, which may be given again: words for `eval set`
 #     NAME!VAR  --NAME, a flag: VAR becomes yes             NAME!VAR=VALUE
 #     ...       words that are no options may stand anywhere        --        they may stand behind --
-# options_hint stands in messages behind what is wrong. options_plain=yes: values are cut at blanks later, so none may have one.
-options_hint='--help shows the options' options_plain='' words=''
+#     +         they may stand from the first one on                @FUNCTION any other option: FUNCTION --NAME VALUE
+# options_given: the names of those that were there. options_hint stands in messages behind what is wrong. options_plain=yes: values
+# are cut at blanks later, so none may have one.
+options_hint='--help shows the options' options_plain='' words='' options_given=''
 options() {
     options_spec=" $1 "
     shift
@@ -47,7 +55,7 @@ options() {
             exit 0
             ;;
         --)
-            case $options_spec in *' ... '* | *' -- '*) ;; *) fail "unknown option --; $options_hint" ;; esac
+            case $options_spec in *' ... '* | *' -- '* | *' + '*) ;; *) fail "unknown option --; $options_hint" ;; esac
             shift
             words="$words$(quoted "$@")"
             break
@@ -63,8 +71,14 @@ options() {
             continue
             ;;
         *)
-            case $options_spec in *' ... '*) ;; *) fail "unknown word \"$1\"; $options_hint" ;; esac
-            words="$words$(quoted "$1")"
+            case $options_spec in
+            *' + '*)
+                words=$(quoted "$@")
+                break
+                ;;
+            *' ... '*) words="$words$(quoted "$1")" ;;
+            *) fail "unknown word \"$1\"; $options_hint" ;;
+            esac
             ;;
         esac
         shift
@@ -72,7 +86,7 @@ options() {
 }
 # options_take WORD...: the option that the first one is: options_taken words
 options_take() {
-    options_name=${1#--}
+    options_name=${1#--} options_given="$options_given ${1#--}"
     for options_row in $options_spec; do
         case $options_row in
         "$options_name!"*)
@@ -81,6 +95,7 @@ options_take() {
             return
             ;;
         "$options_name" | "$options_name"[:+]* | "$options_name/") ;;
+        @*) case $1 in --?*) ;; *) continue ;; esac ;;
         *) continue ;;
         esac
         [ $# -gt 1 ] || fail "$1 needs a value; $options_hint"
@@ -91,6 +106,7 @@ options_take() {
         case $options_row in */) options_value=$(absolute "$2") ;; esac
         options_row=${options_row%/}
         case $options_row in
+        @*) "${options_row#@}" "$1" "$2" ;;
         *+*) eval "${options_row#*+}=\"\$${options_row#*+}\$(quoted \"\$options_value\")\"" ;;
         *) eval "$(printf '%s' "${options_row#*:}" | tr - _)=\$options_value" ;;
         esac
@@ -128,6 +144,10 @@ find_program() {
     done
     program=$(command -v sparsetrain)
 }
+# listed TABLE NAME [CONDITION]: has this table of `sparsetrain list` a row of this name that can be used here, or of which this holds?
+listed() {
+    [ -n "$("$program" list --json 2>/dev/null | "$program" rows - --each "$1" --where "name=$2" --where "${3:-available=true}" --keys name)" ]
+}
 # of_log RUN KEYS [OPTION...]: values out of the last rows that have them of a run's log, tabs between; nothing where there is no log
 of_log() {
     of_log_run=$1 of_log_keys=$2
@@ -146,14 +166,14 @@ read_log() {
 }
 # has_ended RUN [prefix]: the run is complete; prefix: or ended where it was stopped
 has_ended() {
-    [ -n "$(of_log "$1" step --type summary --where completed=true --last)" ] ||
-        { [ -n "${2:-}" ] && [ -n "$(of_log "$1" step --type summary --where "$2=true" --last)" ]; }
+    [ -n "$(of_log "$1" type --type summary --where completed=true --last)" ] ||
+        { [ -n "${2:-}" ] && [ -n "$(of_log "$1" type --type summary --where "$2=true" --last)" ]; }
 }
 
 # kept_rows LOG EVERY: the log as it can be published: every so manyth of its steps, and those with xi; nothing of one machine
 kept_rows() {
-    "$program" rows "$1" --where type!=checkpoint |
-        awk -v every="$2" '/^{"type":"step"/ { if (steps++ % every && !/"xi":/) next } { print }' |
+    "$program" rows "$1" --where type!=checkpoint --keys type,xi,@value |
+        awk -F '\t' -v every="$2" '$1 == "step" && steps++ % every && $2 == "" { next } { print $3 }' |
         sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"host":"[^"]*"|"host":"-"|
             s|"data":"\([a-z0-9-]*\):[^"]*/[^"]*"|"data":"\1"|'
 }

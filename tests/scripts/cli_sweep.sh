@@ -237,7 +237,7 @@ new="--np 2 --out $W/new"
     check "before and behind" refused '--seed stands before -- and behind it' $new --seed 1,2 -- --seed 3
     check "what the sweep sets" refused '--out is set by the sweep itself' $new --seed 1 -- --out here
     check "resuming by hand" refused 'leave --resume out' $new --resume x
-    check "a word" refused 'what is "gtopk"?' $new gtopk
+    check "a word" refused 'unknown word "gtopk"; what all runs have stands behind --' $new gtopk
     check "what has no effect anywhere" refused '--tau has no effect in any of these runs' $new --algo gtopk,dense -- --tau 3
     check "names that became alike" refused 'two runs would be called' $new --trace 'a/b,a:b' -- --seed 1
     check "Slurm with ranks" refused 'leave --np out' --slurm '--nodes 1' $new --seed 1
