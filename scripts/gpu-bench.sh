@@ -29,7 +29,7 @@ bench_python() {
     grep '^{.*}$' "$scratch/python-rows" >>"$rows"
 }
 skipped_rows() { # skipped_rows FILE: what the rows say was left out, by name
-    sed -n 's/.*"skipped": "\([^"]*\)", "why": "\([^"]*\)".*/\1: \2/p' "$1" | while read -r line; do verdict bench NOTE "left out: $line"; done
+    of_rows "$1" skipped,why --where skipped!= | awk -F '\t' '{ print "left out: " $1 ": " $2 }' | report_lines
 }
 bench_select() {
     rows=$scratch/rows-bench-select
@@ -38,19 +38,20 @@ bench_select() {
     bench_python topk $(($(remaining) * 2 / 5)) --n "$lengths" --density "$densities" --steps "$repeat" --select all
     gpu_peers after
     skipped_rows "$rows"
-    grep -v '"skipped"' "$rows" | awk -v dry="$dry" "$number"'
+    of_rows "$rows" bench,n,accumulate_s,read_s,copy_s,sort_s,round_trip_s,selector,density,median_s,select_alone_s,ratio_peer --where skipped= |
+        awk -F '\t' -v dry="$dry" '
         # The floor: acc += grad of the same length, and a launch that is waited for; the less of before and after.
-        function least(x, n, key,   v) { v = number(key); if (!(n in x) || v < x[n]) x[n] = v }
-        /"gpu_peers"/ {
-            n = number("n"); least(add, n, "accumulate_s"); least(read, n, "read_s"); least(copy, n, "copy_s"); least(sort, n, "sort_s")
-            v = number("round_trip_s"); if (!trip || v < trip) trip = v
+        function least(x, n, v) { if (!(n in x) || v < x[n]) x[n] = v }
+        $1 == "gpu_peers" {
+            least(add, $2, $3); least(read, $2, $4); least(copy, $2, $5); least(sort, $2, $6)
+            if (!trip || $7 < trip) trip = $7
         }
-        /"gpu_topk"/ { row[++rows] = $0 }
+        $1 == "gpu_topk" { row[++rows] = $0 }
         END {
             for (n in add) printf "n %d: read %.1f us, acc += grad %.1f us, copy %.1f us, radix sort %.1f us, launch and wait %.1f us\n", n, 1e6 * read[n], 1e6 * add[n], 1e6 * copy[n], 1e6 * sort[n], 1e6 * trip
             for (r = 1; r <= rows; r++) {
-                $0 = row[r]; n = number("n"); name = text("selector"); t = number("median_s"); alone = number("select_alone_s"); topk = number("ratio_peer"); sorted = ""
-                line = sprintf("%-8s n %d density %g: %.1f us", name, n, number("density"), 1e6 * t)
+                $0 = row[r]; n = $2; name = $8; t = $10; alone = $11; topk = $12; sorted = ""
+                line = sprintf("%-8s n %d density %g: %.1f us", name, n, $9, 1e6 * t)
                 if (n in add) {
                     over = (t - trip) / add[n]; sorted = sprintf(", %.1f x faster than a radix sort", sort[n] / t)
                     line = line sprintf(", less a launch %.2f x acc += grad", over)
@@ -72,16 +73,14 @@ report_lines() { while read -r line; do verdict bench NOTE "$line"; done; }
 gpu_peers() { # gpu_peers WHEN
     [ "$dry" = 0 ] || return 0
     within "$BUILD/tests/gpu_peers" --n "$lengths" --repeat "$repeat" | sed "s/^{/{\"when\":\"$1\",/" >>"$rows"
-    grep '"gpu_peers"' "$rows" | grep -qv '"wrong":0}' && verdict bench FAIL 'gpu_peers: wrong results'
-    return 0
+    [ -z "$(of_rows "$rows" n --where bench=gpu_peers --where wrong!=0)" ] || verdict bench FAIL 'gpu_peers: wrong results'
 }
-has_model() { "$program" list 2>/dev/null | grep -q "^  $1 *yes"; }
 bench_net() {
     rows=$scratch/rows-bench-net
     : >"$rows"
     models=resnet20
-    if has_model vgg16; then models="vgg16 $models"; fi
-    if has_model lstm; then models="lstm $models"; fi
+    if listed models vgg16; then models="vgg16 $models"; fi
+    if listed models lstm; then models="lstm $models"; fi
     for model in $models; do
         share=$((($(remaining) - 30) * 9 / 10))
         [ "$model" = resnet20 ] || share=$((share / 4))
@@ -95,16 +94,17 @@ bench_net() {
         bench_python net $share --model "$model" --steps $steps "$@"
     done
     skipped_rows "$rows"
-    grep -E '"(images|words)_per_s"' "$rows" | awk "$number"'{
-        unit = /"words_per_s"/ ? "words" : "images"
-        model = text("model"); batch = number("batch"); eager = number("ratio_eager"); compiled = number("ratio_compiled")
-        line = sprintf("%s batch %d %s: %.0f %s/s", model, batch, text("precision"), number(unit "_per_s"), unit)
-        # Like with like: eager f32 may take Winograd, and what is compiled computes in tf32.
-        goal = model == "lstm" ? 1.5 : batch != 128 || text("precision") == "f32" ? 0 : model == "resnet20" ? 3 : model == "vgg16" ? 1.3 : 0
-        if (eager != "-") line = line sprintf(", %.2f x PyTorch %s", eager, text("eager")) (goal ? sprintf(" (target %g: %s)", goal, eager >= goal ? "reached" : "missed") : "")
-        goal = batch != 128 || text("precision") != "tf32" ? 0 : model == "resnet20" ? 1.2 : model == "vgg16" ? 1 : 0
-        if (compiled != "-") line = line sprintf(", %.2f x %s", compiled, text("compiled")) (goal ? sprintf(" (target %g: %s)", goal, compiled >= goal ? "reached" : "missed") : "")
-        print line }' | report_lines
+    of_rows "$rows" model,batch,precision,images_per_s,words_per_s,ratio_eager,eager,ratio_compiled,compiled --where skipped= | awk -F '\t' '
+        function beside(ratio, peer, goal) {
+            return ratio == "-" ? "" : sprintf(", %.2f x %s", ratio, peer) (goal ? sprintf(" (target %g: %s)", goal, ratio >= goal ? "reached" : "missed") : "")
+        }
+        {
+            rate = $5 == "-" ? sprintf("%.0f images/s", $4) : sprintf("%.0f words/s", $5)
+            # Like with like: eager f32 may take Winograd, and what is compiled computes in tf32.
+            eager_goal = $1 == "lstm" ? 1.5 : $2 != 128 || $3 == "f32" ? 0 : $1 == "resnet20" ? 3 : $1 == "vgg16" ? 1.3 : 0
+            compiled_goal = $2 != 128 || $3 != "tf32" ? 0 : $1 == "resnet20" ? 1.2 : $1 == "vgg16" ? 1 : 0
+            print $1 " batch " $2 " " $3 ": " rate beside($6, "PyTorch " $7, eager_goal) beside($8, $9, compiled_goal)
+        }' | report_lines
     results bench-net
 }
 # What the plans of cuDNN's graph API are worth: bench net with them and without, then each convolution's choice.
@@ -113,7 +113,7 @@ bench_plans() {
     [ "$dry" = 0 ] || size='--batch 2 --steps 1 --repeat 1'
     : >"$rows"
     for model in resnet20 vgg16; do
-        has_model $model || continue
+        listed models $model || continue
         [ "$dry$model" != 1vgg16 ] || continue
         for precision in f32 tf32 bf16; do
             for plans in 1 0; do
@@ -121,17 +121,14 @@ bench_plans() {
                 SPARSETRAIN_CACHE=$scratch/choices SPARSETRAIN_CUDNN_PLANS=$plans within "$program" bench net --device cuda --json --model $model \
                     --precision $precision $size >"$scratch/plans-$plans" || verdict bench FAIL "bench net of $model in $precision, plans $plans: status $?"
             done
-            awk "$number"'{ speed[FILENAME] = number("images_per_s") }
-                END {
-                    with = speed[ARGV[1]]; without = speed[ARGV[2]]
-                    if (with && without)
-                        printf "{\"model\":\"'$model'\",\"precision\":\"'$precision'\",\"images_per_s\":%s,\"without_plans_per_s\":%s,\"ratio\":%.4f}\n", with, without, with / without
-                }' "$scratch/plans-1" "$scratch/plans-0" >>"$rows"
+            "$program" rows "$scratch/plans-1" "$scratch/plans-0" --keys images_per_s | awk -v of="\"model\":\"$model\",\"precision\":\"$precision\"" '
+                { speed[NR] = $1 }
+                END { if (speed[2] > 0) printf "{%s,\"images_per_s\":%s,\"without_plans_per_s\":%s,\"ratio\":%.4f}\n", of, speed[1], speed[2], speed[1] / speed[2] }' >>"$rows"
         done
     done
-    awk "$number"'{ printf "%s, %s: %.3f times as fast with plans of the graph API as without\n", text("model"), text("precision"), number("ratio") }' "$rows" | report_lines
+    of_rows "$rows" model,precision,ratio | awk -F '\t' '{ printf "%s, %s: %.3f times as fast with plans of the graph API as without\n", $1, $2, $3 }' | report_lines
     cat "$scratch"/choices/cudnn-*.txt 2>/dev/null | awk 'NF > 3 && $(NF - 1) != "=" && $(NF - 2) != "=" { print "{\"choice\":\"" $0 "\"}" }' >>"$rows"
-    chosen=$(awk '/"choice"/ { all++; if (!/ -"}$/) plans++ } END { printf "%d of %d", plans, all }' "$rows")
+    chosen=$(of_rows "$rows" choice --where choice!= | awk '{ all++; plans += $NF != "-" } END { printf "%d of %d", plans, all }')
     verdict bench NOTE "plans are taken for $chosen passes of convolutions"
     results bench-plans
 }
@@ -140,7 +137,7 @@ bench_kernels() {
     rows=$scratch/rows-bench-kernels
     : >"$rows"
     for model in resnet20 vgg16 lstm; do
-        has_model $model || continue
+        listed models $model || continue
         size='--batch 128 --repeat 20'
         if [ $model = lstm ]; then size='--batch 20 --repeat 20'; fi
         if [ "$dry" = 1 ]; then
@@ -152,9 +149,10 @@ bench_kernels() {
             within "$program" bench net --device cuda --kernels --json --model $model --precision $precision $size >"$scratch/kernels" ||
                 { verdict bench FAIL "bench net --kernels of $model in $precision: status $?"; continue; }
             cat "$scratch/kernels" >>"$rows"
-            awk "$number"'{ name = text("call"); took[name] += number("seconds"); calls[name]++; all += number("seconds"); none = number("none_s") }
+            of_rows "$scratch/kernels" call,seconds,none_s | awk -F '\t' -v what="$model, $precision" '
+                { took[$1] += $2; calls[$1]++; all += $2; none = $3 }
                 END {
-                    line = sprintf("'"$model, $precision"': calls of a step take %.0f us, %.1f us an event:", 1e6 * all, 1e6 * none)
+                    line = sprintf("%s: calls of a step take %.0f us, %.1f us an event:", what, 1e6 * all, 1e6 * none)
                     for (shown = 0; shown < 4; shown++) {
                         best = ""
                         for (name in took) if (best == "" || took[name] > took[best]) best = name
@@ -163,7 +161,7 @@ bench_kernels() {
                         delete took[best]
                     }
                     print line
-                }' "$scratch/kernels" | report_lines
+                }' | report_lines
         done
     done
     results bench-kernels
@@ -178,23 +176,28 @@ bench_train() {
         for algo in dense gtopk; do
             name=train-$algo-$ranks
             train cuda f32 "$algo" "$ranks" "$steps" "$name" || { verdict bench LATE "training with $algo on $ranks ranks: status $?"; continue; }
-            sed -n "s/^{\"type\":\"summary\",/{\"algo\":\"$algo\",\"ranks\":$ranks,/p" "$scratch/$name/run.jsonl" >>"$rows"
+            "$program" rows "$scratch/$name" --type summary | sed "s/^{/{\"algo\":\"$algo\",\"ranks\":$ranks,/" >>"$rows"
         done
     done
-    awk "$number"'{
-        line = sprintf("training, %s, P = %d: %.0f images/s, step %.2f ms:", text("algo"), number("ranks"), number("images_per_second"), 1e3 * number("step_seconds"))
-        count = split("compute select pack communicate merge update io other", phase, " ")
-        for (i = 1; i <= count; i++) all += number(phase[i])
-        for (i = 1; i <= count; i++) line = line sprintf(" %s %.0f%%", phase[i], all ? 100 * number(phase[i]) / all : 0)
-        all = 0; print line
-        step[text("algo"), number("ranks")] = number("step_seconds") }
+    phases=phases.compute,phases.select,phases.pack,phases.communicate,phases.merge,phases.update,phases.io,phases.other
+    of_rows "$rows" algo,ranks,images_per_second,step_seconds,$phases | awk -F '\t' -v phases=$phases '
+        BEGIN { count = split(phases, phase, ",") }
+        {
+            line = sprintf("training, %s, P = %d: %.0f images/s, step %.2f ms:", $1, $2, $3, 1e3 * $4)
+            all = 0
+            for (i = 1; i <= count; i++) all += $(4 + i)
+            for (i = 1; i <= count; i++) line = line sprintf(" %s %.0f%%", substr(phase[i], 8), all ? 100 * $(4 + i) / all : 0)
+            print line
+            step[$1, $2] = $4
+        }
         END {
             for (each in step) {
                 split(each, of, SUBSEP)
                 if (of[2] == 1 || !(of[1] SUBSEP 1 in step)) continue
                 share = step[each] / (of[2] * step[of[1], 1])
                 printf "training, %s: a step of %d ranks on one GPU is %.2f times %d steps of one (target 1.2: %s)\n", of[1], of[2], share, of[2], share <= 1.2 ? "reached" : "missed"
-            } }' "$rows" | report_lines
+            }
+        }' | report_lines
     results bench-train
 }
 

@@ -23,8 +23,6 @@
 # Exit status: 0 when build, tests and comparison passed (those that were asked for), 1 when not, 2: could not begin.
 # docs/gpu.md says what the files contain.
 set -u
-LC_ALL=C
-export LC_ALL
 said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
@@ -42,22 +40,19 @@ for name in "$@"; do
     case $name in
     cifar10 | cifar10:* | synthetic | synthetic:*) images=$name ;;
     ptb | ptb:* | synthetic-text | synthetic-text:*) text=$name ;;
-    *) refuse "--data has \"$name\"; there are cifar10, synthetic, ptb, synthetic-text, each with :WHERE or without" ;;
+    *) fail "--data has \"$name\"; there are cifar10, synthetic, ptb, synthetic-text, each with :WHERE or without" ;;
     esac
 done
-whole() { # whole OPTION WHAT TEXT: is it a whole number?
-    case $3 in '' | *[!0-9]*) refuse "$1 takes whole $2, not \"$3\"" ;; esac
-}
-whole --budget seconds "$budget"
-whole --pack-limit bytes "$pack_limit"
-[ -z "$epochs" ] || whole --epochs epochs "$epochs"
-[ -z "$lease" ] || whole --lease seconds "$lease"
+whole --budget "$budget" seconds
+whole --pack-limit "$pack_limit" bytes
+[ -z "$epochs" ] || whole --epochs "$epochs" epochs
+[ -z "$lease" ] || whole --lease "$lease" seconds
 # among OPTION LIST CHOICE...: has the list these alone?
 among() {
     among_option=$1 among_list=$2
     shift 2
     for name in $(in_words "$among_list"); do
-        case " $* " in *" $name "*) ;; *) refuse "$among_option has \"$name\"; there are $(echo "$*" | sed 's/ /, /g')" ;; esac
+        case " $* " in *" $name "*) ;; *) fail "$among_option has \"$name\"; there are $(echo "$*" | sed 's/ /, /g')" ;; esac
     done
 }
 among --groups "$groups" topk_ comm_ nets_ cli_
@@ -65,9 +60,9 @@ among --only "$only" build test compare bench sanitize converge
 among --models "$models_trained" resnet20 vgg16 lstm
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
-for name in $(echo "$algos_trained" | tr , ' '); do
+for name in $(in_words "$algos_trained"); do
     case $name in gtopk:paper | gtopk:conserve) continue ;; esac
-    grep -q "^EXCHANGE($(echo "$name" | tr - _))" comm/algorithms/exchanges.def || refuse "--algos has \"$name\", which is no exchange; sparsetrain list names them"
+    grep -q "^EXCHANGE($(echo "$name" | tr - _))" comm/algorithms/exchanges.def || fail "--algos has \"$name\", which is no exchange; sparsetrain list names them"
 done
 
 # -- which machine -------------------------------------------------------------------------------------------------------
@@ -76,17 +71,17 @@ if [ "$dry" = 1 ]; then
     SPARSETRAIN_PLUGIN=$(absolute "$BUILD")/tests/libsparsetrain_hostcuda.so
     SPARSETRAIN_TEST_EMULATED=1
     export SPARSETRAIN_PLUGIN SPARSETRAIN_TEST_EMULATED
-    [ $rehearsal = 1 ] || [ -r "$SPARSETRAIN_PLUGIN" ] || refuse "there is no stand-in $SPARSETRAIN_PLUGIN; make tests builds it where the CUDA toolkit is"
+    [ $rehearsal = 1 ] || [ -r "$SPARSETRAIN_PLUGIN" ] || fail "there is no stand-in $SPARSETRAIN_PLUGIN; make tests builds it where the CUDA toolkit is"
     out=${out:-$root/$BUILD/gpu-dry-run}
     case $(mkdir -p "$out" && cd "$out" && pwd -P)/ in
-    "$(pwd -P)"/results/measured/*) refuse "a dry run measures nothing: its results do not go to results/measured" ;;
+    "$(pwd -P)"/results/measured/*) fail "a dry run measures nothing: its results do not go to results/measured" ;;
     esac
     mkdir -p "$BUILD"
     test_devices=cpu label=hostcuda gpu=none driver=none capability=90
     [ $rehearsal = 0 ] || log=$out/gpu-check.log # it stands for a real call, whose log comes home
 else
     find_gpu
-    [ -n "$gpu" ] || refuse "this machine shows no NVIDIA GPU (nvidia-smi); --dry-run tries the steps without one"
+    [ -n "$gpu" ] || fail "this machine shows no NVIDIA GPU (nvidia-smi); --dry-run tries the steps without one"
     # A folder of its own: what lies in build/ may come from another machine.
     BUILD=${BUILD:-build/gpu}
     unset SPARSETRAIN_PLUGIN
@@ -99,17 +94,13 @@ runs=${runs:-$root/runs/gpu-$label}
 program=$BUILD/sparsetrain
 make_scratch
 : >"$scratch/summary"
-# shellcheck source=scripts/gpu-steps.sh
 . scripts/gpu-steps.sh
-# shellcheck source=scripts/gpu-bench.sh
 . scripts/gpu-bench.sh
-# shellcheck source=scripts/gpu-converge.sh
 . scripts/gpu-converge.sh
 
 # PyTorch starts with the libraries that it finds without us.
 PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 [ -z "$libs" ] || use_libs "$libs"
-# shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
 find_tools
 : "${OMP_NUM_THREADS:=1}"

@@ -9,9 +9,9 @@ step_converge() {
         mkdir -p "$runs"
         [ -s "$runs/lease-end" ] || echo $(($(date +%s) + lease)) >"$runs/lease-end"
     fi
-    for model in $(echo "$models_trained" | tr , ' '); do converge_model "$model"; done
+    for model in $(in_words "$models_trained"); do converge_model "$model"; done
     results converge
-    if ! command -v gnuplot >/dev/null 2>&1; then verdict converge NOTE 'plots: gnuplot is not here; sh scripts/plot.sh RUN... draws them elsewhere'; fi
+    has gnuplot || verdict converge NOTE 'plots: gnuplot is not here; sh scripts/plot.sh RUN... draws them elsewhere'
     [ -z "$pack" ] || pack_runs
 }
 # converge_model MODEL: the program's defaults, which are the gTop-k paper's, on the model's real data
@@ -26,13 +26,13 @@ converge_model() {
         lstm) where=synthetic-text:200x50x50 train_options="--model lstm --hidden 8 --bptt 5 --batch 2 --epochs ${epochs:-1}" ;;
         vgg16) where=synthetic:4x1 train_options="--model vgg16 --batch 2 --epochs ${epochs:-1}" ;;
         esac
-    elif [ "$where" = $fetch ] && ! "$program" list 2>/dev/null | grep -q "^  $fetch *yes"; then
+    elif [ "$where" = $fetch ] && ! listed datasets $fetch; then
         verdict converge LATE "$1: no $fetch in ${SPARSETRAIN_DATA:-build/data}: sh scripts/fetch-data.sh $fetch; --data $fetch:WHERE names another place"
         return
     fi
     drawn=
-    for algo in $(echo "$algos_trained" | tr , ' '); do converge_run "$1" "$algo"; done
-    if [ -n "$drawn" ] && [ "$dry" = 0 ] && command -v gnuplot >/dev/null 2>&1; then
+    for algo in $(in_words "$algos_trained"); do converge_run "$1" "$algo"; done
+    if [ -n "$drawn" ] && [ "$dry" = 0 ] && has gnuplot; then
         # shellcheck disable=SC2086 # names without blanks
         (cd "$runs/$1" && sh "$root/scripts/plot.sh" $drawn --out "$out/gpu-converge/$1") || true
     fi
@@ -41,19 +41,19 @@ converge_run() { # converge_run MODEL ALGO: as far as the time goes; its rows an
     # gtopk:paper is gtopk with that residual rule
     case $2 in *:*) set -- "$1" "${2%%:*}-${2#*:}" "--algo ${2%%:*} --gtopk-residual ${2#*:}" ;; *) set -- "$1" "$2" "--algo $2" ;; esac
     run=$runs/$1/$2 status=0
-    completed "$run" || go_on "$run" "$3" "$1" "$2" || status=$?
+    has_ended "$run" || go_on "$run" "$3" "$1" "$2" || status=$?
     if [ ! -f "$run/run.jsonl" ]; then
         if [ $status -eq 124 ]; then verdict converge LATE "$1, $2: no time in this call"
         else verdict converge FAIL "$1, $2: the run ended with status $status"; fi
         return
     fi
     drawn="$drawn $2"
-    sed -n "s/^{\"type\":\"\(eval\|summary\)\",/{\"model\":\"$1\",\"algo\":\"$2\",\"ranks\":$ranks,\"row\":\"\1\",/p" "$run/run.jsonl" >>"$scratch/rows-converge"
-    reached=$(awk "$number"'/"type":"eval"/ { epoch = number("epoch"); right = number("test_accuracy"); perplexity = number("valid_perplexity") } END {
-        if (epoch == "") print "not evaluated yet"
-        else if (perplexity != "-") printf "epoch %.1f, validation perplexity %.2f", epoch, perplexity
-        else printf "epoch %.1f, test accuracy %.2f%%", epoch, 100 * right }' "$run/run.jsonl")
-    if completed "$run"; then verdict converge PASS "$1, $2: $reached, completed"
+    "$program" rows "$run" --type eval,summary | sed "s/^{\"type\":/{\"model\":\"$1\",\"algo\":\"$2\",\"ranks\":$ranks,\"row\":/" >>"$scratch/rows-converge"
+    reached=$(of_rows "$run" epoch,valid_perplexity,test_accuracy --type eval --last | awk '
+        $2 != "-" { printf "epoch %.1f, validation perplexity %.2f", $1, $2; next }
+        { printf "epoch %.1f, test accuracy %.2f%%", $1, 100 * $3 }')
+    reached=${reached:-not evaluated yet}
+    if has_ended "$run"; then verdict converge PASS "$1, $2: $reached, completed"
     elif [ $status -eq 124 ] || [ $status -eq 137 ]; then verdict converge LATE "$1, $2: $reached; call again to go on"
     else verdict converge FAIL "$1, $2: $reached; the run ended with status $status"; fi
 }
@@ -78,7 +78,6 @@ go_on() {
     tail -n 20 "$scratch/converge.log"
     return $status
 }
-completed() { grep -q '"type":"summary".*"completed":true' "$1/run.jsonl" 2>/dev/null; }
 
 # -- runs that must end within the lease ---------------------------------------------------------------------------------
 # The checkpoints of these models are too large to come home: what has not ended when the machine goes back is lost.
@@ -99,14 +98,14 @@ plan_epochs() {
     }
     whole_run=$("$program" config --model "$2" | sed -n 's/^epochs=//p')
     case $train_options in *' --epochs '*) whole_run=${train_options##* --epochs } ;; esac
-    plan=$(awk -v whole="$whole_run" -v share="$share" -v steps=$trial_steps "$number"'
-        /"type":"header"/ { part = number("run_epochs") }
-        /"type":"summary"/ { step = number("step_seconds") }
+    plan=$(of_rows "$scratch/speed" type,run_epochs,step_seconds --type header,summary | awk -v whole="$whole_run" -v share="$share" -v steps=$trial_steps '
+        $1 == "header" { part = $2 }
+        $1 == "summary" { step = $3 }
         END {
             epoch = 1.1 * steps * step / part # a tenth for evaluation and for what is slower than the trial
             fits = int(share / epoch)
             printf "%d %.0f %.0f", fits < whole ? fits : whole, whole * epoch, epoch
-        }' "$scratch/speed/run.jsonl")
+        }')
     # shellcheck disable=SC2086 # three numbers
     set -- "$3" "$2" $plan
     [ "$3" -lt "$whole_run" ] || return 0
@@ -118,10 +117,10 @@ without_epochs() { echo "$1" | sed 's/ --epochs [0-9]*//'; }
 # runs_to_come MODEL NAME: how many runs share what is left, this one and those after it
 runs_to_come() {
     count=0 reached=0
-    for next_model in $(echo "$models_trained" | tr , ' '); do
+    for next_model in $(in_words "$models_trained"); do
         for next_algo in $(echo "$algos_trained" | tr ',:' ' -'); do
             [ "$next_model,$next_algo" != "$1,$2" ] || reached=1
-            if [ $reached = 1 ] && ! completed "$runs/$next_model/$next_algo"; then count=$((count + 1)); fi
+            if [ $reached = 1 ] && ! has_ended "$runs/$next_model/$next_algo"; then count=$((count + 1)); fi
         done
     done
     echo $count

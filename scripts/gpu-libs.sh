@@ -8,8 +8,6 @@
 #
 # The machine there must have a C compiler and a C library no older than here; xz or Python unpacks the archive.
 set -eu
-LC_ALL=C
-export LC_ALL
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 fail() {

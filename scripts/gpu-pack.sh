@@ -13,8 +13,6 @@
 # --runs    runs that an earlier lease packed, to go on from
 # Nothing is sent. docs/gpu.md says how a lease goes.
 set -u
-LC_ALL=C
-export LC_ALL
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu-tools.sh
@@ -24,23 +22,23 @@ CALL_MOST=600 START=120 AROUND=15
 plan=first limit=64M held=1800 libs='' mirror='' old_runs=''
 options 'plan limit held libs/ mirror/ runs:old_runs ...' "$@"
 eval "set -- $words"
-[ $# -eq 1 ] || refuse "one folder is needed; $options_hint"
+[ $# -eq 1 ] || fail "one folder is needed; $options_hint"
 dir=$1 old_runs=$(absolute "$old_runs")
-case $plan in first | next) ;; *) refuse "--plan has \"$plan\"; there are first, next" ;; esac
-case $held in '' | *[!0-9]*) refuse "--held takes whole seconds, not \"$held\"" ;; esac
+case $plan in first | next) ;; *) fail "--plan has \"$plan\"; there are first, next" ;; esac
+whole --held "$held" seconds
 case $limit in
 *M) limit=$((1048576 * $(echo "${limit%M}" | grep -x '[0-9]*' || echo 0))) ;;
 *[!0-9]*) limit=0 ;;
 esac
-[ "${limit:-0}" -gt 0 ] || refuse "--limit takes a size, as 64M"
+[ "${limit:-0}" -gt 0 ] || fail "--limit takes a size, as 64M"
 dir=$(absolute "$dir")
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
-case $dir in "$root"/*) dir=${dir#"$root"/} ;; *) refuse "$dir is not in this tree, with which it travels" ;; esac
-case $dir in *[!A-Za-z0-9_./-]*) refuse "$dir: letters, digits and ._-/ alone" ;; esac
-git rev-parse --show-toplevel >/dev/null 2>&1 || refuse 'this is no clone: what travels is what git knows or does not ignore'
-git check-ignore -q "$dir/x" || refuse "git does not ignore $dir, which would travel twice; build-gpu is ignored"
-for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || refuse "$file is not there"; done
+case $dir in "$root"/*) dir=${dir#"$root"/} ;; *) fail "$dir is not in this tree, with which it travels" ;; esac
+case $dir in *[!A-Za-z0-9_./-]*) fail "$dir: letters, digits and ._-/ alone" ;; esac
+git rev-parse --show-toplevel >/dev/null 2>&1 || fail 'this is no clone: what travels is what git knows or does not ignore'
+git check-ignore -q "$dir/x" || fail "git does not ignore $dir, which would travel twice; build-gpu is ignored"
+for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || fail "$file is not there"; done
 make_scratch
 broken() {
     say "$@"
@@ -68,7 +66,7 @@ archive() {
     else
         for place in "${SPARSETRAIN_DATA:-}" build/data; do
             if [ -z "$place" ] || [ ! -d "$place/$1" ]; then continue; fi
-            command -v xz >/dev/null 2>&1 || broken 'xz is missing, which packs the data'
+            has xz || broken 'xz is missing, which packs the data'
             echo "packing $1 ..."
             tar -C "$place" -cf - "$1" | xz -6 -T0 >"$scratch/$1.tar.xz" || broken "$1 cannot be packed"
             packed=$scratch/$1.tar.xz
@@ -86,26 +84,27 @@ if [ "$plan" = next ]; then
 fi
 
 # -- the calls ----------------------------------------------------------------------------------------------------------------
-# A line each: seconds|needs|title|what scripts/gpu-lease.sh is told, with ; between. needs: cifar, ptb, libs, or -
+# A line each: seconds|needs|title|what scripts/gpu-lease.sh is told, with ; between|what comes home. needs: cifar, ptb, libs, or -
 calls=$scratch/calls
 : >"$calls"
-call() { printf '%s|%s|%s|%s\n' "$1" "$2" "$3" "$4" >>"$calls"; }
+call() { printf '%s|%s|%s|%s|%s\n' "$@" >>"$calls"; }
+trained='gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log'
 if [ "$plan" = first ]; then
-    call 330 libs 'probe, build, compare' 'probe 120;check 320 --only build,compare'
-    call 210 - 'tests: topk_, nets_' 'check 200 --only test --groups topk_,nets_'
-    call 420 - benches 'check 410 --only bench'
+    call 330 libs 'probe, build, compare' 'probe 120;check 320 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
+    call 210 - 'tests: topk_, nets_' 'check 200 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
+    call 420 - benches 'check 410 --only bench' \
+        'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log'
     [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, topka, gtopk with both residual rules' \
-        'converge 550 resnet20 --models resnet20 --algos dense,gtopk,topka,gtopk:paper'
+        'converge 550 resnet20 --models resnet20 --algos dense,gtopk,topka,gtopk:paper' "$trained"
 else
-    call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_'
+    call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_' 'gpu-probe.json, gpu-test-comm-cli.json, logs'
     [ -z "$ptb" ] || {
-        call 400 ptb 'LSTM-1500 on Penn Treebank, gtopk' 'converge 390 lstm --models lstm --algos gtopk --lease 640'
-        call 260 - 'LSTM-1500 goes on' 'converge 250 lstm --models lstm --algos gtopk --lease 640'
+        call 400 ptb 'LSTM-1500 on Penn Treebank, gtopk' 'converge 390 lstm --models lstm --algos gtopk --lease 640' "$trained"
+        call 260 - 'LSTM-1500 goes on' 'converge 250 lstm --models lstm --algos gtopk --lease 640' "$trained"
     }
-    call 120 - compute-sanitizer 'check 110 --only sanitize'
-    [ -z "$cifar" ] || call 500 cifar 'VGG-16 on CIFAR-10, four ranks, gtopk' 'converge 490 vgg16 --models vgg16 --algos gtopk --lease 460'
+    call 120 - compute-sanitizer 'check 110 --only sanitize' 'gpu-sanitize.json, log'
+    [ -z "$cifar" ] || call 500 cifar 'VGG-16 on CIFAR-10, four ranks, gtopk' 'converge 490 vgg16 --models vgg16 --algos gtopk --lease 460' "$trained"
 fi
-field() { echo "$1" | cut -d '|' -f "$2"; }
 # room NEEDS: bytes that a call of the kind still takes; a sixty-fourth of the limit is for what is counted otherwise there
 room() {
     taken=$((tree + limit / 64))
@@ -119,18 +118,17 @@ room() {
 # What cannot come with the calls before it, and with its own, comes in calls that do nothing else.
 arrange() {
     have=0
-    while IFS= read -r line; do
-        needs=$(field "$line" 2)
+    while IFS='|' read -r seconds needs rest; do
         more=$(room "$needs")
         [ "$more" -gt 0 ] || broken "the tree$([ "$needs" = - ] || echo ' and what the first calls bring') leave nothing of the $(mib "$limit") MiB: --limit"
         if [ "$needs" = cifar ]; then
             while [ $((have + more)) -lt "$(size "$cifar")" ]; do
-                echo '20|-|brings data|bring'
+                echo '20|-|brings data|bring|nothing'
                 have=$((have + $(room -)))
             done
         fi
         have=$((have + more))
-        echo "$line"
+        echo "$seconds|$needs|$rest"
     done <"$calls" >"$scratch/arranged"
     mv "$scratch/arranged" "$calls"
 }
@@ -139,11 +137,10 @@ count=$(grep -c . "$calls")
 
 # Seconds of the whole; the last call gives up, or takes, what is left
 spent=$START
-while IFS= read -r line; do spent=$((spent + $(field "$line" 1) + AROUND)); done <"$calls"
+while IFS='|' read -r seconds _; do spent=$((spent + seconds + AROUND)); done <"$calls"
 if [ $spent -gt "$held" ]; then
     last=$(tail -n 1 "$calls") over=$((spent - held))
-    seconds=$(field "$last" 1)
-    [ $((seconds - over)) -ge 120 ] || broken "$spent s are more than the $held for which the machine is held: --held, or fewer data"
+    [ $((${last%%|*} - over)) -ge 120 ] || broken "$spent s are more than the $held for which the machine is held: --held, or fewer data"
     sed '$d' "$calls" >"$scratch/shorter"
     # Its budget is its second word.
     echo "$last" | awk -F '|' -v OFS='|' -v over=$over '{ $1 -= over; split($4, word, " "); sub(word[2], word[2] - over, $4); print }' >>"$scratch/shorter"
@@ -157,9 +154,8 @@ mkdir -p "$dir"
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 [ -z "$cifar" ] || sum=$(cksum <"$cifar")
 number=0 brought=0 pieces=0
-while IFS= read -r line; do
+while IFS='|' read -r seconds needs title told _; do
     number=$((number + 1))
-    needs=$(field "$line" 2)
     to=$dir/$number
     mkdir -p "$to"
     echo "$commit" >"$to/COMMIT"
@@ -174,29 +170,18 @@ while IFS= read -r line; do
     fi
     {
         echo '#!/bin/sh'
-        echo "# Call $number of $count, $(field "$line" 1) s: $(field "$line" 3). Started in the top of the tree; scripts/gpu-lease.sh says what the words mean."
+        echo "# Call $number of $count, $seconds s: $title. Started in the top of the tree; scripts/gpu-lease.sh says what the words mean."
         echo "here=$to call=$number"
         echo '. scripts/gpu-lease.sh'
         [ ! -e "$to/cifar.$number" ] || echo "keep cifar.$number"
         [ "$needs" != ptb ] || echo 'unpack_once ptb.tar.xz'
         [ "$needs" != cifar ] || echo "unpack_pieces cifar $pieces '$sum'"
-        field "$line" 4 | tr ';' '\n' | grep -v '^bring$'
+        echo "$told" | tr ';' '\n' | grep -v '^bring$'
         echo finish
     } >"$to/run.sh"
 done <"$calls"
 
 # -- the page -------------------------------------------------------------------------------------------------------------------
-leaves() { # leaves TITLE: what comes home
-    case $1 in
-    probe*compare) echo 'gpu-probe.json, gpu-compare.json, logs' ;;
-    probe*) echo 'gpu-probe.json, gpu-test-comm-cli.json, logs' ;;
-    tests*) echo 'gpu-test-topk-nets.json, log' ;;
-    benches) echo 'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log' ;;
-    compute-san*) echo 'gpu-sanitize.json, log' ;;
-    brings*) echo nothing ;;
-    *) echo 'gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log' ;;
-    esac
-}
 {
     echo "# A lease of $held s, plan $plan: commit $commit"
     echo
@@ -208,13 +193,13 @@ leaves() { # leaves TITLE: what comes home
     echo '| call | command | carries | MiB with the tree | time limit, s | does | leaves |'
     echo '|---|---|---|---|---|---|---|'
     number=0
-    while IFS= read -r line; do
+    while IFS='|' read -r seconds _ title _ leaves; do
         number=$((number + 1))
         bytes=$(($(cat "$dir/$number"/* | wc -c) + tree))
         [ $bytes -le "$limit" ] || broken "call $number would be $(mib $bytes) MiB"
-        most=$(($(field "$line" 1) + 30))
+        most=$((seconds + 30))
         [ $most -le $CALL_MOST ] || most=$CALL_MOST
-        echo "| $number | \`sh $dir/$number/run.sh\` | $dir/$number: $(cd "$dir/$number" && echo *) | $(mib $bytes) | $most | $(field "$line" 3) | $(leaves "$(field "$line" 3)") |"
+        echo "| $number | \`sh $dir/$number/run.sh\` | $dir/$number: $(cd "$dir/$number" && echo *) | $(mib $bytes) | $most | $title | $leaves |"
     done <"$calls"
 } >"$dir/CALLS.md"
 cat "$dir/CALLS.md"

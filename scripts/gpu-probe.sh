@@ -8,8 +8,6 @@
 # --dry-run      on the stand-in for CUDA: tries this script
 # The last lines say GO or NO-GO with every reason, and what to know. Exit status: 0 GO, 1 NO-GO, 2 wrong options.
 set -u
-LC_ALL=C
-export LC_ALL
 said="sh scripts/gpu-probe.sh${*:+ $*}"
 begin=$(date +%s)
 libs='' out='' dry=0 seconds=60
@@ -18,7 +16,7 @@ libs='' out='' dry=0 seconds=60
 # shellcheck source=scripts/gpu-tools.sh
 . "$(dirname "$0")/gpu-tools.sh"
 options 'dry-run!dry=1 libs/ out/ seconds' "$@"
-case $seconds in '' | *[!0-9]*) refuse "--seconds takes whole seconds, not \"$seconds\"" ;; esac
+whole --seconds "$seconds" seconds
 cd "$(dirname "$0")/.." || exit 2
 if [ "$dry" = 1 ]; then BUILD=${BUILD:-build} label=hostcuda; else BUILD=${BUILD:-build/gpu} label=cuda; fi
 export BUILD
@@ -31,28 +29,21 @@ make_scratch
 # found NAME VALUE; stops WHY: a reason not to begin; note WHAT
 found() {
     printf '%-22s %s\n' "$1" "$2"
-    printf '{"what":"%s","found":"%s"}\n' "$1" "$(printf '%s' "$2" | tr '\n\t' '  ' | sed 's/\\/\\\\/g; s/"/\\"/g')" >>"$scratch/rows"
+    printf '{"what":"%s","found":"%s"}\n' "$1" "$(json_text "$2")" >>"$scratch/rows"
 }
 stops() { echo "$*" >>"$scratch/reasons"; }
 note() { echo "$*" >>"$scratch/notes"; }
 first_line() { head -n 1 "$1" | cut -c 1-200; }
 version_of() { "$@" --version 2>/dev/null | head -n 1 | cut -c 1-100; }
+# lacks NAME stops|note WHAT
+lacks() {
+    found "$1" no
+    "$2" "$1 is missing: $3"
+}
 # tool NAME WHY: its version; without it this machine cannot be used for what WHY says
-tool() {
-    if command -v "$1" >/dev/null 2>&1; then found "$1" "$(version_of "$1")"
-    else
-        found "$1" no
-        stops "$1 is missing: $2"
-    fi
-}
-# helper NAME WHAT: the same, but it can be done without
-helper() {
-    if command -v "$1" >/dev/null 2>&1; then found "$1" yes
-    else
-        found "$1" no
-        note "$1 is missing: $2"
-    fi
-}
+tool() { if has "$1"; then found "$1" "$(version_of "$1")"; else lacks "$1" stops "$2"; fi; }
+# helper NAME WHAT: one that can be done without
+helper() { if has "$1"; then found "$1" yes; else lacks "$1" note "$2"; fi; }
 
 probe_gpu() {
     if [ "$dry" = 1 ]; then
@@ -60,10 +51,7 @@ probe_gpu() {
         return
     fi
     find_gpu
-    if [ -z "$gpu" ]; then
-        stops 'nvidia-smi shows no GPU'
-        return
-    fi
+    [ -n "$gpu" ] || { stops 'nvidia-smi shows no GPU'; return; }
     found gpu "$gpu, capability $capability, driver $driver, $(ask memory.total)"
     mode=$(ask compute_mode)
     found 'compute mode' "${mode:-unknown}"
@@ -71,7 +59,7 @@ probe_gpu() {
     *Exclusive* | *Prohibited*) stops "compute mode $mode: several ranks cannot share this GPU" ;;
     esac
     if [ -S "${CUDA_MPS_PIPE_DIRECTORY:-/tmp/nvidia-mps}/control" ]; then found MPS running
-    elif command -v nvidia-cuda-mps-control >/dev/null 2>&1; then found MPS 'not running (ranks take turns on the card)'
+    elif has nvidia-cuda-mps-control; then found MPS 'not running (ranks take turns on the card)'
     else found MPS 'not here (ranks take turns on the card)'; fi
 }
 probe_tools() {
@@ -82,21 +70,13 @@ probe_tools() {
     tool "${cc:-cc}" 'nothing can be built (gcc)'
     tool g++ 'the plugin cannot be built'
     tool make 'nothing can be built; scripts/gpu-libs.sh brings one'
-    if [ -n "$nvcc" ]; then found nvcc "$cuda_version ($nvcc)"
-    else
-        found nvcc no
-        stops 'nvcc is missing: the CUDA toolkit, or its bin in PATH'
-    fi
+    if [ -n "$nvcc" ]; then found nvcc "$cuda_version ($nvcc)"; else lacks nvcc stops 'the CUDA toolkit, or its bin in PATH'; fi
     tool pkg-config 'Open MPI and the others are not found; scripts/gpu-libs.sh brings them'
-    if command -v pkg-config >/dev/null 2>&1; then
-        for name in ompi-c libpng zlib cmocka; do
-            if pkg-config --exists $name 2>/dev/null; then found "$name" "$(pkg-config --modversion $name)"
-            else
-                found "$name" no
-                stops "$name is missing: sh scripts/gpu-libs.sh where there is a network, --libs here"
-            fi
-        done
-    fi
+    for name in ompi-c libpng zlib cmocka; do
+        has pkg-config || break
+        if pkg-config --exists $name 2>/dev/null; then found $name "$(pkg-config --modversion $name)"
+        else lacks $name stops 'sh scripts/gpu-libs.sh where there is a network, --libs here'; fi
+    done
     found python3 "${python:+$("$python" --version 2>&1)}${torch:+, PyTorch $torch}"
     [ -n "$torch" ] || note 'PyTorch is missing: benches have no peer'
     helper compute-sanitizer 'the step sanitize is skipped'
@@ -104,10 +84,7 @@ probe_tools() {
     helper git 'the commit comes from the file COMMIT'
 }
 probe_mpi() {
-    if ! command -v "$MPIRUN" >/dev/null 2>&1; then
-        stops "mpirun is missing: --libs brings one"
-        return
-    fi
+    has "$MPIRUN" || { stops "mpirun is missing: --libs brings one"; return; }
     found mpirun "$(version_of "$MPIRUN")"
     shared=$(df -k /dev/shm 2>/dev/null | awk 'NR == 2 { print int($4 / 1024) }')
     found '/dev/shm' "${shared:-no} MiB free"
@@ -121,7 +98,7 @@ probe_cudnn() {
     if [ -z "$cuda_home" ]; then return; fi
     found cuDNN "${cudnn_version:-no}${cudnn:+ (of Python)}"
     [ -n "$cudnn_version" ] || stops 'the headers of cuDNN 9 are neither in the toolkit nor in a package of Python (nvidia-cudnn-cu13)'
-    found cuBLAS "$(if [ -n "$cublas" ]; then echo 'of Python'; else echo "of the toolkit"; fi)"
+    if [ -n "$cublas" ]; then found cuBLAS 'of Python'; else found cuBLAS 'of the toolkit'; fi
 }
 # What tries them is built where gpu-check.sh goes on.
 probe_build() {
@@ -203,7 +180,6 @@ everything() {
     probe_gpu
     PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
     find_tools
-    # shellcheck source=scripts/mpi-env.sh
     . scripts/mpi-env.sh
     probe_tools
     probe_mpi
@@ -218,15 +194,7 @@ everything() {
         echo "GO     ($label; ${gpu:-none}; commit $commit; $(($(date +%s) - begin)) s)"
         echo 0 >"$scratch/status"
     fi
-    results
-}
-results() {
-    {
-        printf '{"device":"%s","commit":"%s","date":"%s","command":"%s","go":%s,"rows":[\n' "$label" "$commit" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
-            "$(printf '%s' "$command" | sed 's/\\/\\\\/g; s/"/\\"/g')" "$([ -s "$scratch/reasons" ] && echo false || echo true)"
-        sed '$!s/$/,/' "$scratch/rows"
-        echo ']}'
-    } >"${out:-$BUILD}/gpu-probe.json"
+    write_rows "${out:-$BUILD}/gpu-probe.json" "$scratch/rows" "\"go\":$([ -s "$scratch/reasons" ] && echo false || echo true),"
 }
 [ -z "$libs" ] || use_libs "$libs"
 echo 1 >"$scratch/status"

@@ -11,15 +11,12 @@
 # --toolkit    the CUDA toolkit with cuDNN (where nvcc is)
 # Exit status: 0 when every call ended well and what it leaves fits home (8 files of 16 MiB), 1 when not, 2: could not begin.
 set -u
-LC_ALL=C
-export LC_ALL
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
-refuse() { fail "$@"; }
 make_root='' root_from='' only='' toolkit=''
 options 'make-root/ root:root_from only toolkit/ ...' "$@"
 eval "set -- $words"
-[ $# -le 1 ] || refuse "one folder of calls; $options_hint"
+[ $# -le 1 ] || fail "one folder of calls; $options_hint"
 packed=$(absolute "${1:-}") root_from=$(absolute "$root_from")
 cd "$(dirname "$0")/.." || exit 2
 tree=$PWD
@@ -39,8 +36,8 @@ make_debian() {
         --customize-hook='for tool in gcc g++ cpp; do ln -sf $tool-13 "$1/usr/bin/$tool"; done; ln -sf gcc "$1/usr/bin/cc"' trixie "$make_root"
 }
 if [ -n "$make_root" ]; then
-    command -v mmdebstrap >/dev/null 2>&1 || refuse 'mmdebstrap is not installed (Debian and Ubuntu have it)'
-    [ ! -e "$make_root" ] || refuse "$make_root is there already"
+    command -v mmdebstrap >/dev/null 2>&1 || fail 'mmdebstrap is not installed (Debian and Ubuntu have it)'
+    [ ! -e "$make_root" ] || fail "$make_root is there already"
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-root.XXXXXX") || exit 2
     trap 'rm -rf "$scratch"' EXIT
     trap 'rm -rf "$scratch" "$make_root"; exit 130' HUP INT TERM
@@ -49,33 +46,33 @@ if [ -n "$make_root" ]; then
     elif make_debian; then echo "$make_root: Debian 13 with gcc 13: Ubuntu's archive is not reached from here"
     else
         rm -f "$make_root"
-        refuse 'no root can be made here'
+        fail 'no root can be made here'
     fi
     exit 0
 fi
 
 # -- the machine ---------------------------------------------------------------------------------------------------------------
-if [ -z "$root_from" ] || [ -z "$packed" ]; then refuse "--root FILE and a folder of calls are needed; $options_hint"; fi
-[ -e "$root_from" ] || refuse "$root_from is not there; --make-root makes one"
-[ -s "$packed/CALLS.md" ] || refuse "$packed has no CALLS.md; sh scripts/gpu-pack.sh makes it"
-[ "$(id -u)" = 0 ] || refuse 'root is needed (chroot and namespaces)'
-unshare --mount --net --pid --fork true 2>/dev/null || refuse 'this system lets us make no namespaces (unshare)'
+if [ -z "$root_from" ] || [ -z "$packed" ]; then fail "--root FILE and a folder of calls are needed; $options_hint"; fi
+[ -e "$root_from" ] || fail "$root_from is not there; --make-root makes one"
+[ -s "$packed/CALLS.md" ] || fail "$packed has no CALLS.md; sh scripts/gpu-pack.sh makes it"
+[ "$(id -u)" = 0 ] || fail 'root is needed (chroot and namespaces)'
+unshare --mount --net --pid --fork true 2>/dev/null || fail 'this system lets us make no namespaces (unshare)'
 if [ -z "$toolkit" ]; then
     nvcc=$(readlink -f "$(command -v nvcc || echo /nowhere)")
     toolkit=${nvcc%/bin/nvcc}
 fi
-[ -x "$toolkit/bin/nvcc" ] || refuse 'no CUDA toolkit: --toolkit'
+[ -x "$toolkit/bin/nvcc" ] || fail 'no CUDA toolkit: --toolkit'
 make_scratch
 trap 'rm -rf --one-file-system "$scratch"' EXIT
 trap 'exit 130' HUP INT TERM
 if [ -d "$root_from" ]; then cp -a "$root_from" "$scratch/root"
 else
     mkdir "$scratch/root"
-    tar -C "$scratch/root" --exclude='./dev/*' -xf "$root_from" || refuse "cannot unpack $root_from"
+    tar -C "$scratch/root" --exclude='./dev/*' -xf "$root_from" || fail "cannot unpack $root_from"
 fi
 machine=$scratch/root
 for tool in make xz git mpirun pkg-config nvcc; do
-    for place in usr/bin usr/local/bin bin; do [ ! -e "$machine/$place/$tool" ] || refuse "the root has $tool, which the lent machine may lack"; done
+    for place in usr/bin usr/local/bin bin; do [ ! -e "$machine/$place/$tool" ] || fail "the root has $tool, which the lent machine may lack"; done
 done
 # lay FOLDER FILE...: into the machine, as links to the same files where it is on the same disk
 lay() {
@@ -84,7 +81,7 @@ lay() {
     mkdir -p "$lay_to"
     for file in "$@"; do
         [ -e "$file" ] || continue
-        cp -RlL "$file" "$lay_to/" 2>/dev/null || cp -RL "$file" "$lay_to/" || refuse "cannot copy $file"
+        cp -RlL "$file" "$lay_to/" 2>/dev/null || cp -RL "$file" "$lay_to/" || fail "cannot copy $file"
     done
 }
 libraries=$toolkit/lib64
@@ -149,5 +146,5 @@ while [ -d "$packed/$((number + 1))" ]; do
         cp -R "$machine/lease/home/." "$REHEARSAL_HOME/$number/"
     fi
 done
-[ $number -gt 0 ] || refuse "$packed has no calls"
+[ $number -gt 0 ] || fail "$packed has no calls"
 exit $worst

@@ -20,31 +20,19 @@ verdict() {
 failed() { grep -q FAIL "$scratch/verdict-$1" 2>/dev/null; }
 late() { grep -q LATE "$scratch/verdict-$1" 2>/dev/null; }
 
-escaped() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g'; }
 # results NAME [ROWS]: gpu-NAME.json from the rows (one JSON object a line) in $scratch/rows-ROWS (NAME)
 results() {
     [ -s "$scratch/rows-${2:-$1}" ] || return 0
-    {
-        printf '{"device":"%s","machine":"%s","gpu":"%s","driver":"%s","cuda":"%s","cudnn":"%s","commit":"%s",' "$label" \
-            "$(escaped "$machine")" "$(escaped "$gpu")" "$(escaped "$driver")" "$cuda_version" "$cudnn_version" "$commit"
-        printf '"date":"%s","command":"%s","rows":[\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(escaped "$command")"
-        sed '$!s/$/,/' "$scratch/rows-${2:-$1}"
-        echo ']}'
-    } >"$out/gpu-$1.json"
+    write_rows "$out/gpu-$1.json" "$scratch/rows-${2:-$1}" "$(printf '"machine":"%s","gpu":"%s","driver":"%s","cuda":"%s","cudnn":"%s",' \
+        "$(json_text "$machine")" "$(json_text "$gpu")" "$(json_text "$driver")" "$cuda_version" "$cudnn_version")"
     echo "   written: gpu-$1.json ($(wc -l <"$scratch/rows-${2:-$1}") rows)"
 }
-# What awk needs to read a number or a text out of a row.
-# shellcheck disable=SC2016 # dollars of awk
-number='function number(key) {
-    if (!match($0, "\"" key "\": ?[-+0-9.eE]+")) return "-"
-    value = substr($0, RSTART, RLENGTH); sub(/^[^:]*: ?/, "", value)
-    return value + 0
+# of_rows FILE KEYS [OPTION...]: values of rows, tabs between, "-" where there is none
+of_rows() {
+    of_rows_file=$1 of_rows_keys=$2
+    shift 2
+    "$program" rows "$of_rows_file" --keys "$of_rows_keys" --missing - "$@"
 }
-function text(key) {
-    if (!match($0, "\"" key "\": ?\"[^\"]*\"")) return "-"
-    value = substr($0, RSTART, RLENGTH); sub(/^[^:]*: ?"/, "", value); sub(/"$/, "", value)
-    return value
-}'
 
 # -- what is here ----------------------------------------------------------------------------------------------------------
 describe() {
@@ -54,7 +42,6 @@ describe() {
     echo "commit   $commit"
     [ "$dry" = 0 ] || echo "dry run  on the stand-in for CUDA: nothing here is a measurement"
 }
-on_gpu() { "$program" list 2>/dev/null | sed -n '/^Devices/,$p' | grep -q '^  cuda *yes'; }
 
 # -- build -----------------------------------------------------------------------------------------------------------------
 step_build() {
@@ -69,7 +56,8 @@ step_build() {
         [ $status -eq 0 ] || { verdict build FAIL "make ended with status $status"; return; }
     fi
     if [ ! -x "$program" ]; then verdict build FAIL "no $program"
-    elif ! on_gpu; then verdict build FAIL "the program cannot use it: $("$program" list | grep -A 3 '^  cuda  *no' | tail -n 1 | sed 's/^ *//')"
+    elif ! listed devices cuda; then
+        verdict build FAIL "the program cannot use it: $("$program" list --json | "$program" rows - --each devices --where name=cuda --keys reason)"
     else verdict build PASS "CUDA $cuda_version, cuDNN $cudnn_version, capability $capability"; fi
 }
 
@@ -77,7 +65,7 @@ step_build() {
 # Parts of the list side by side, as most of a test is not the GPU's work; but no more than two, each of which has up to a
 # dozen processes with a context of their own on the card.
 step_test() {
-    parts=$(echo "${groups:-topk_,comm_,nets_,cli_}" | tr , ' ')
+    parts=$(in_words "${groups:-topk_,comm_,nets_,cli_}")
     for group in $parts; do
         until [ "$(running_groups)" -lt 2 ]; do sleep 1; done
         : >"$scratch/test-$group-begun"
@@ -92,12 +80,11 @@ step_test() {
         if [ "$status" -eq 124 ]; then verdict test LATE "$group was stopped after $(tail -n 1 "$scratch/test-$group" | cut -c 1-60)"
         elif [ "$unfinished" -gt 0 ]; then verdict test LATE "$group: no time for all of it; of $unfinished tests something is left: $(left_tests "$group")"; fi
     done
-    awk -v device="$test_devices" '/^[a-z]+_[a-z0-9_]* .* passed .* failed .* skipped/ {
-        name = $1; label = $0; sub(/^[^ ]* */, "", label); sub(/ *[0-9]* passed.*/, "", label)
-        match($0, /[0-9]+ passed/); ok = substr($0, RSTART, RLENGTH) + 0
-        match($0, /[0-9]+ failed/); bad = substr($0, RSTART, RLENGTH) + 0
-        match($0, /[0-9]+ skipped/); skips = substr($0, RSTART, RLENGTH) + 0
-        printf "{\"test\":\"%s\",\"label\":\"%s\",\"passed\":%d,\"failed\":%d,\"skipped\":%d,\"seconds\":%d}\n", name, label, ok, bad, skips, $(NF - 1)
+    awk 'function count(what) { match($0, "[0-9]+ " what); return substr($0, RSTART, RLENGTH) + 0 }
+    /^[a-z]+_[a-z0-9_]* .* passed .* failed .* skipped/ {
+        label = $0; sub(/^[^ ]* */, "", label); sub(/ *[0-9]* passed.*/, "", label)
+        printf "{\"test\":\"%s\",\"label\":\"%s\",\"passed\":%d,\"failed\":%d,\"skipped\":%d,\"seconds\":%d}\n", $1, label, count("passed"),
+            count("failed"), count("skipped"), count("s(,|$)")
     }' "$scratch/tests" >"$scratch/rows-test"
     totals=$(awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 } END { print p + 0, f + 0, s + 0 }' "$scratch/tests")
     # Parts of the list come home in files of their own.
@@ -194,14 +181,14 @@ tolerances() { # tolerances MODEL PRECISION: first, all
 compare_losses() {
     # shellcheck disable=SC2046 # two words
     set -- "$@" $(tolerances "$3" "$4")
-    awk -v model="$3" -v precision="$4" -v algo="$5" -v ranks="$6" -v near="$7" -v far="$8" -v steps="$steps" "$number"'
-        !/^\{"type":"step"/ { next }
-        FNR == NR { cpu[++n] = number("loss"); next }
-        { gpu[++m] = number("loss") }
+    "$program" rows "$1" "$2" --type step --keys @file,loss --missing - | # which is missing where it is not finite
+        awk -F '\t' -v on_cpu="$1" -v model="$3" -v precision="$4" -v algo="$5" -v ranks="$6" -v near="$7" -v far="$8" -v steps="$steps" '
+        $1 == on_cpu { cpu[++n] = $2; next }
+        { gpu[++m] = $2 }
         END {
             pass = n == steps && m == steps
             for (i = 1; i <= n && i <= m; i++) {
-                if (cpu[i] == "-" || gpu[i] == "-") { pass = 0; continue } # not finite
+                if (cpu[i] == "-" || gpu[i] == "-") { pass = 0; continue }
                 d = cpu[i] - gpu[i]; if (d < 0) d = -d
                 d /= 1 + cpu[i]
                 if (i == 1) first = d
@@ -212,7 +199,7 @@ compare_losses() {
             printf "{\"model\":\"%s\",\"algo\":\"%s\",\"ranks\":%d,\"precision\":\"%s\",\"steps\":%d,\"first_difference\":%.3g,\"most_difference\":%.3g,", model, algo, ranks, precision, m, first, most
             printf "\"first_tolerance\":%s,\"tolerance\":%s,\"cpu_loss\":[%s],\"gpu_loss\":[%s],\"pass\":%s}\n", near, far, a, b, pass ? "true" : "false"
             exit !pass
-        }' "$1/run.jsonl" "$2/run.jsonl" >>"$scratch/rows-compare"
+        }' >>"$scratch/rows-compare"
 }
 step_compare() {
     for model in resnet20 lstm vgg16; do
@@ -231,9 +218,8 @@ compare_algo() { # compare_algo MODEL ALGO P: one run on the CPU, and one on the
         train cuda "$precision" "$2" "$3" "$steps" "$reference-$precision" || { not_trained "$?" "$what"; continue; }
         if compare_losses "$scratch/$reference" "$scratch/$reference-$precision" "$1" "$precision" "$2" "$3"; then word=PASS
         else word=FAIL; fi
-        verdict compare $word "$what: $(tail -n 1 "$scratch/rows-compare" | awk "$number"'{
-            printf "losses differ by %.2g at first, %.2g over %d steps (at most %g, %g)", number("first_difference"),
-                number("most_difference"), number("steps"), number("first_tolerance"), number("tolerance") }')"
+        verdict compare $word "$what: $(of_rows "$scratch/rows-compare" first_difference,most_difference,steps,first_tolerance,tolerance --last |
+            awk '{ printf "losses differ by %.2g at first, %.2g over %d steps (at most %g, %g)", $1, $2, $3, $4, $5 }')"
     done
 }
 not_trained() { # not_trained STATUS WHAT

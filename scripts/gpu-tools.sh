@@ -3,7 +3,17 @@
 # it. lib/common.sh is the caller's. Variables that it sets: BUILD said PEER_LIBRARY_PATH. What may be missing is never taken for granted: xz, make, cuDNN.
 # shellcheck disable=SC2154,SC2034
 
-refuse() { fail "$@"; }
+# json_text TEXT: as it stands in quotes
+json_text() { printf '%s' "$1" | tr '\n\t' '  ' | sed 's/\\/\\\\/g; s/"/\\"/g'; }
+# write_rows FILE ROWS MEMBERS: one JSON object: these members, what was called when, and the rows, a line each
+write_rows() {
+    {
+        printf '{"device":"%s",%s"commit":"%s","date":"%s","command":"%s","rows":[\n' "$label" "$3" "$commit" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
+            "$(json_text "$command")"
+        sed '$!s/$/,/' "$2"
+        echo ']}'
+    } >"$1"
+}
 
 # unpack ARCHIVE FOLDER: a .tar.xz; with Python where xz is missing
 unpack() {
@@ -24,7 +34,7 @@ use_libs() {
         if [ ! -e "$libs/done" ] || [ -n "$(find "$archive" -newer "$libs/done")" ]; then
             rm -rf "$libs"
             mkdir -p "$libs"
-            unpack "$archive" "$libs" || refuse "cannot unpack $archive"
+            unpack "$archive" "$libs" || fail "cannot unpack $archive"
             touch "$libs/done"
         fi
         libs=$(find "$libs" -maxdepth 2 -name env.sh)
@@ -33,7 +43,7 @@ use_libs() {
         libs=$(find "$libs" -maxdepth 2 -name env.sh 2>/dev/null)
         libs=${libs%/env.sh}
     fi
-    [ -f "$libs/env.sh" ] || refuse "--libs holds no env.sh; scripts/gpu-libs.sh makes such a folder"
+    [ -f "$libs/env.sh" ] || fail "--libs holds no env.sh; scripts/gpu-libs.sh makes such a folder"
     GPU_LIBS=$libs
     export GPU_LIBS
     # shellcheck disable=SC1091 # made by gpu-libs.sh

@@ -36,12 +36,14 @@ echo '0000000000000000 T _Z10adds_all_ofPKf'
 END
 put "$B/tests/gpu_peers" </dev/null
 # The program: lists, says its defaults, and "trains": an epoch is ten steps of 0.1 s. Stopped by USR1, or after the steps that
-# it was asked for, it leaves rows and a checkpoint, large where the model is.
+# it was asked for, it leaves rows and a checkpoint, large where the model is. Rows are read by the real one.
+export PROGRAM
 put "$B/sparsetrain" <<'END'
+[ "$1" != rows ] || exec "$PROGRAM" "$@"
 echo "$*" >>"$NOTES"
 case $1 in
 list)
-    printf '  cifar10 yes\n  ptb yes\nDevices\n  cuda yes\n'
+    echo '{"datasets":[{"name":"cifar10","available":true},{"name":"ptb","available":true}],"devices":[{"name":"cuda","available":true}]}'
     exit
     ;;
 config)
@@ -78,7 +80,7 @@ echo "$1 until $((TEST_END - $(date +%s)))" >>"$NOTES.until"
 sleep 1
 echo "- $1" >>"$NOTES"
 case $1 in
-topk_) echo 'topk_sparse                  3 passed   0 failed   0 skipped    0 s' ;;
+topk_) echo 'topk_sparse   P = 2           3 passed   0 failed   0 skipped    7 s,   1.5 s CPU' ;;
 nets_) printf 'nets_models                  1 passed   0 failed   1 skipped    0 s\nskipped:\n    nets_layers: no time left before TEST_END\n' ;;
 esac
 echo '3 passed, 0 failed, 0 skipped'
@@ -154,7 +156,7 @@ check "test: four groups" [ "$(grep -c '^[+] ' "$NOTES")" -eq 4 ]
 check "two at a time" [ "$(most_at_once)" -eq 2 ]
 check "the last step has the whole budget" between "$(until_of topk_)" 400 490
 check "what it has not come to is late, by name" has '^LATE  test .*nets_: .* 1 tests .*: nets_layers'
-check "results of all" [ -s "$W/out/gpu-test.json" ]
+check "results of all" grep -qF '{"test":"topk_sparse","label":"P = 2","passed":3,"failed":0,"skipped":0,"seconds":7}' "$W/out/gpu-test.json"
 checked --only test,converge --models resnet20 --algos dense --epochs 1 --budget 500 --runs "$W/none"
 check "a step that is not the last has its own" between "$(until_of topk_)" 100 190
 checked --only test --budget 300 --groups topk_,comm_
