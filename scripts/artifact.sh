@@ -4,12 +4,10 @@
 # evidence that is kept, with the time that its logs name. Both are those of results/measured. --check: status 1 when
 # what stands there is out of date.
 set -u
-LC_ALL=C
-export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
-page=docs/ARTIFACT.md library=scripts/reproduce
+. scripts/reproduce/pages.sh
+page=docs/ARTIFACT.md
 need_program
 begin='<!-- made by sh scripts/artifact.sh: begin -->' end='<!-- made by sh scripts/artifact.sh: end -->'
 case ${1:-} in
@@ -20,9 +18,7 @@ case ${1:-} in
     ;;
 esac
 
-# plain: text of a head, so that Markdown shows it as it is
-plain() { sed 's/[*_|<>\\]/\\&/g'; }
-head_of() { awk -v field="$2" -f $library/head.awk "$library/$1.sh" | plain; }
+said() { head_of "$1" "$2" | plain; }
 # Minutes of the runs whose logs are in this folder: wall_seconds of their last lines, added up; nothing where there are none.
 minutes() {
     cat "$1"/*.jsonl 2>/dev/null | "$program" rows - --type summary --keys wall_seconds | awk '
@@ -36,9 +32,8 @@ ours() {
         echo 'nothing that is kept'
         return
     fi
-    about() { sed -n "s/^$1: //p" "$folder/about.txt" | head -n 1; }
     # rows of the paper's claims, where rows belong to claims
-    numbers=$(awk "$(cat $library/csv.awk)"'
+    numbers=$(awk "$csv_awk"'
         function short(text) { return text ~ /^-?[0-9]*[.][0-9]+$/ ? sprintf("%.4g", text) : text }
         { csv_row() }
         FNR == 1 || cell_of("agrees") !~ /^(yes|no)$/ || ("claim" in csv_column && cell_of("claim") == "") || ++n > 3 { next }
@@ -48,10 +43,9 @@ ours() {
             text = text (text == "" ? "" : "; ") line
         }
         END { print text (n > 3 ? "; and " n - 3 " more" : "") }' "$folder/comparison.csv" | plain)
-    lengths=$(awk "$(cat $library/csv.awk)"'{ csv_row() } FNR > 1 && cell_of("run") ~ /^first/ && !seen[cell_of("run")]++ { print cell_of("run") }' \
-        "$folder/comparison.csv" | paste -s -d ',' -)
-    printf '%s%s (%s%s, commit %s)\n' "${numbers:+$numbers. }" "$(awk -v selves=%s "$(cat $library/csv.awk $library/verdict.awk)" "$folder/comparison.csv")" "$(about date)" \
-        "${lengths:+; $lengths}" "$(about commit)"
+    lengths=$(beginnings "$folder")
+    printf '%s%s (%s%s, commit %s)\n' "${numbers:+$numbers. }" "$(agreement "$folder" %s)" "$(about "$folder" date)" "${lengths:+; $lengths}" \
+        "$(about "$folder" commit)"
 }
 # shellcheck disable=SC2016 # backquotes are marks of Markdown
 claims() {
@@ -63,20 +57,18 @@ claims() {
             ;;
         esac
         printf '\n#### %s\n\n' "$id"
-        printf -- '- Shows: %s\n- Claim: %s\n' "$(head_of "$id" shows)" "$(head_of "$id" paper)"
+        printf -- '- Shows: %s\n- Claim: %s\n' "$(said "$id" shows)" "$(said "$id" paper)"
         printf -- '- Command: `sh scripts/reproduce.sh %s` (`--quick`: reduced sizes)\n' "$id"
-        printf -- '- What runs: %s\n- Hardware: %s\n- Time: %s\n' "$(head_of "$id" runs)" "$(head_of "$id" needs)" "$(head_of "$id" takes)"
+        printf -- '- What runs: %s\n- Hardware: %s\n- Time: %s\n' "$(said "$id" runs)" "$(said "$id" needs)" "$(said "$id" takes)"
         printf -- '- Look at: `build/reproduce/%s/comparison.csv`, columns `paper`, `ours`, `kind`, `against`, `agrees`, and the figure beside it, where there is one\n' "$id"
-        printf -- '- Expected: %s\n- Ours was: %s\n' "$(head_of "$id" agrees)" "$(ours "$id")"
+        printf -- '- Expected: %s\n- Ours was: %s\n' "$(said "$id" agrees)" "$(ours "$id")"
     done
 }
 # shellcheck disable=SC2016
 kept() {
     printf '\n### Training on real data, kept with the repository\n\n| in `results/measured/` | made by | time |\n|---|---|---|\n'
-    for folder in results/measured/*/; do
-        folder=${folder%/}
-        [ ! -f "$library/${folder##*/}.sh" ] || continue
-        made=$(sed -n 's/^Made by \(`[^`]*`\).*/\1/p' "$folder/README.md" 2>/dev/null | head -n 1 | sed 's/|/\\|/g')
+    no_ids results/measured | while IFS= read -r folder; do
+        made=$(made_by "$folder" | sed 's/|/\\|/g')
         took=$(minutes "$folder")
         if [ -n "$made" ] && [ -n "$took" ]; then printf '| `%s` | %s | %s |\n' "${folder##*/}" "$made" "$took"; fi
     done

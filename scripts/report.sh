@@ -6,12 +6,9 @@
 #   --out DIR   where the report goes (default: results for results/measured, else the folder of the results)
 # shellcheck disable=SC2016 # backquotes are marks of Markdown here
 set -eu
-LC_ALL=C
-export LC_ALL
 cd "$(dirname "$0")/.."
-library=scripts/reproduce
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
+. scripts/reproduce/pages.sh
 options_hint='the options are --from DIR, --out DIR'
 authors=results/measured quicks=results/quick
 from=$authors out=
@@ -31,16 +28,15 @@ within() {
     *) printf '%s/' "$(cd "$1" && pwd -P)" ;;
     esac
 }
-csv_awk=$(cat $library/csv.awk)
 make_scratch
-
-shows() { sed -n '2s/^# [^:]*: *//p' "$library/$1.sh" 2>/dev/null; }
-# Text that Markdown must not take for marks.
-plain() { sed 's/[*_|<>\\]/\\&/g'; }
-ids() { sed -n '/^[a-z]/p' $library/ids; } # in the order of the report
+# What tables have of a row.
+page_awk=$page_awk'
+    function decided() { return cell_of("agrees") ~ /^(yes|no)$/ }
+    function quantity() { return cell(cell_of("quantity") (cell_of("unit") == "" ? "" : " [" cell_of("unit") "]")) }
+    function against() { return "against" in csv_column ? cell_of("against") : "not classed" }
+'
 papers() { sed -n 's/^= //p' $library/ids; }
 ids_of() { PAPER=$1 awk '/^= / { inside = substr($0, 3) == ENVIRON["PAPER"] } inside && /^[a-z]/' $library/ids; }
-
 # The folder with the results of an ID: those of this report, else, beside the authors', their quick ones; "" where there are none.
 results_of() {
     if [ -f "$from/$1/comparison.csv" ]; then
@@ -49,40 +45,45 @@ results_of() {
         printf '%s' "$quicks/$1"
     fi
 }
-about() { sed -n "s/^$2: //p" "$1/about.txt" 2>/dev/null | head -n 1; } # about FOLDER FIELD
-shown() { if [ -f "$1" ]; then printf '%s' "$1"; else printf /dev/null; fi; }
+# over PROGRAM: awk over the comparisons of all IDs of this report, each with its `id`
+over() {
+    over_program=$1
+    shift
+    for id in $(ids); do
+        [ ! -f "$from/$id/comparison.csv" ] || set -- "$@" "id=$id" "$from/$id/comparison.csv"
+    done
+    awk "$page_awk$over_program" /dev/null "$@"
+}
 
 # -- the claims --------------------------------------------------------------------------------------------------------
 # Every claim, tab-separated: paper, where, text, ID, why not, result, "yes of compared", kinds, against what, length of the runs.
 claims() {
+    set --
     for id in $(ids); do
         folder=$(results_of "$id")
-        [ -z "$folder" ] || ID=$id MODE=$(about "$folder" mode) awk "$csv_awk"'
-            { csv_row() }
-            FNR == 1 && !("claim" in csv_column) { print "=" ENVIRON["ID"] } # made before rows belonged to claims
-            FNR > 1 && cell_of("claim") != "" {
-                line = cell_of("claim") "\t" ENVIRON["MODE"]
-                for (i = 1; i <= count; i++) line = line "\t" cell_of(column[i])
-                print line
-            }
-            BEGIN { count = split("agrees direction counted kind against run", column, " ") }' "$folder/comparison.csv"
-    done >"$scratch/rows"
-    awk -F '\t' "$csv_awk"'
+        [ -z "$folder" ] || set -- "$@" "id=$id" "mode=$(about "$folder" mode)" "$folder/comparison.csv"
+    done
+    awk "$page_awk"'
         function add(list, text) { return text == "" || index("; " list "; ", "; " text "; ") ? list : list (list == "" ? "" : "; ") text }
-        NR == FNR {
-            rows[$1]++
-            if ($2 == "quick") quick[$1] = 1
-            if ($5 != "yes") next
-            if ($3 == "yes") yes[$1]++
-            else { no[$1]++; if ($4 != "yes") wrong[$1]++ }
-            kinds[$1] = add(kinds[$1], $6)
-            against[$1] = add(against[$1], $7)
-            runs[$1] = add(runs[$1], $8)
+        { csv_row() }
+        FNR == 1 {
+            if (!("claim" in csv_column)) old[id] = 1 # made before rows belonged to claims
             next
         }
-        { csv_row() }
-        FNR > 1 {
-            c = cell_of("claim")
+        { c = cell_of("claim") }
+        id != "" {
+            if (c == "") next
+            rows[c]++
+            if (mode == "quick") quick[c] = 1
+            if (cell_of("counted") != "yes") next
+            if (cell_of("agrees") == "yes") yes[c]++
+            else { no[c]++; if (cell_of("direction") != "yes") wrong[c]++ }
+            kinds[c] = add(kinds[c], cell_of("kind"))
+            held[c] = add(held[c], cell_of("against"))
+            runs[c] = add(runs[c], cell_of("run"))
+            next
+        }
+        {
             compared = yes[c] + no[c]
             if (!compared) result = "not attempted"
             else if (!no[c]) result = "reproduced"
@@ -90,39 +91,31 @@ claims() {
             else result = "not"
             if (compared && runs[c] !~ /^(full|quick)$/) result = "so far: " result
             if (quick[c]) result = compared ? result " (quick)" : "a quick run alone"
-            else if (("=" cell_of("id")) in rows) result = "not classed"
+            else if (cell_of("id") in old) result = "not classed"
             else if (!compared && cell_of("why_not") == "" && rows[c]) result = "not attempted: self-checks or shown alone"
             printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
-                compared ? yes[c] + 0 " of " compared : "", kinds[c], against[c], runs[c]
-        }' "$scratch/rows" results/published/claims.csv
+                compared ? yes[c] + 0 " of " compared : "", kinds[c], held[c], runs[c]
+        }' "$@" id= results/published/claims.csv
 }
 claim_table() {
     printf '| paper | where | claim | result | comparisons that agree | how | held against | length of the runs | rows and figure |\n|---|---|---|---|---|---|---|---|---|\n'
-    awk -F '\t' '
-        function cell(text) { gsub(/[*_|<>\\]/, "\\\\&", text); return text == "" ? " " : text }
-        $5 != "" { next }
-        {
+    awk -F '\t' "$page_awk"'
+        $5 == "" {
             result = $6
             if (result == "reproduced" || result ~ /^(not|so far: not)$/) result = "**" result "**"
             printf "| %s | %s | %s | %s | %s | %s | %s | %s | [%s](#%s) |\n", cell($1), cell($2), cell($3), result, cell($7), cell($8), cell($9), cell($10), $4, $4
         }' "$scratch/claims"
 }
 not_attempted() {
-    awk -F '\t' '
-        function plain(text) { gsub(/[*_|<>\\]/, "\\\\&", text); return text }
-        $5 != "" { printf "- %s, %s: %s. %s.\n", $1, $2, plain($3), toupper(substr($5, 1, 1)) substr($5, 2) }' "$scratch/claims"
+    awk -F '\t' "$page_awk"'$5 != "" { printf "- %s, %s: %s. %s.\n", $1, $2, plain($3), toupper(substr($5, 1, 1)) substr($5, 2) }' "$scratch/claims"
 }
 # Single comparisons, by what they are held against: those that are counted.
 counts_in_words() {
-    set --
-    for id in $(ids); do
-        [ ! -f "$from/$id/comparison.csv" ] || set -- "$@" "$from/$id/comparison.csv"
-    done
-    awk "$csv_awk"'
+    over '
         function share(what) { return yes[what] + 0 " of " all[what] + 0 }
         { csv_row() }
-        FNR > 1 && cell_of("agrees") ~ /^(yes|no)$/ {
-            what = "against" in csv_column ? cell_of("against") : "not classed"
+        FNR > 1 && decided() {
+            what = against()
             if (what != "self" && what != "not classed" && cell_of("counted") != "yes") next
             all[what]++
             if (cell_of("agrees") == "yes") yes[what]++
@@ -133,20 +126,15 @@ counts_in_words() {
             printf "Apart from them, %s [self-checks](#self-checks) hold.", share("self")
             if (all["not classed"]) printf " Not classed, in results that were made before there were classes: %s.", share("not classed")
             print ""
-        }' /dev/null "$@"
+        }'
 }
 
 # -- one ID --------------------------------------------------------------------------------------------------------------
-verdict() { awk -v selves='[%s](#self-checks)' "$(cat $library/csv.awk $library/verdict.awk)" "$1/comparison.csv"; }
 # rows FOLDER ID: its table, without self-checks; beside results of a user's own what the authors had
 rows() {
-    beside=/dev/null
-    [ "$from" = $authors ] || beside=$(shown "$authors/$2/comparison.csv")
-    awk "$csv_awk"'
-        function cell(text) {
-            gsub(/[*_|<>\\]/, "\\\\&", text)
-            return text == "" ? " " : text
-        }
+    beside=$authors/$2/comparison.csv
+    if [ "$from" = $authors ] || [ ! -f "$beside" ]; then beside=/dev/null; fi
+    awk "$page_awk"'
         # A number with more digits than anyone reads; comparison.csv has them all.
         function number(text,   x, size) {
             if (text !~ /^-?[0-9]*[.][0-9][0-9][0-9]+$/) return cell(text)
@@ -172,10 +160,9 @@ rows() {
         }
         {
             agrees = cell_of("agrees") == "no" ? (cell_of("direction") == "yes" ? "direction" : "**no**") : cell_of("agrees")
-            printf "| %s | %s | %s | %s | %s |", cell(cell_of("item")), cell(cell_of("quantity") (cell_of("unit") == "" ? "" : " [" cell_of("unit") "]")), number(cell_of("paper")), \
-                cell(cell_of("paper_source")), number(cell_of("ours"))
+            printf "| %s | %s | %s | %s | %s |", cell(cell_of("item")), quantity(), number(cell_of("paper")), cell(cell_of("paper_source")), number(cell_of("ours"))
             if (had) printf " %s |", number(theirs[cell_of("item"), cell_of("quantity")])
-            printf " %s | %s | %s | %s |", cell_of("kind"), "against" in csv_column ? cell_of("against") : "not classed", cell(cell_of("rule")), agrees
+            printf " %s | %s | %s | %s |", cell_of("kind"), against(), cell(cell_of("rule")), agrees
             print noted ? " " cell(cell_of("note")) " |" : ""
         }' pass=1 "$beside" pass=2 "$1/comparison.csv" pass=3 "$1/comparison.csv"
 }
@@ -199,49 +186,44 @@ section() {
     printf '### %s\n\n' "$1"
     folder=$(results_of "$1")
     if [ -z "$folder" ]; then
-        printf '%s. No results yet: `sh scripts/reproduce.sh %s`.\n\n' "$(shows "$1" | plain)" "$1"
+        printf '%s. No results yet: `sh scripts/reproduce.sh %s`.\n\n' "$(head_of "$1" shows | plain)" "$1"
         return
     fi
     if [ "$folder" != "$from/$1" ]; then
         printf '**A quick run alone**, of reduced size: it shows that the ID works, and nothing of the paper. In full: `sh scripts/reproduce.sh %s`.\n\n' "$1"
     fi
-    printf '%s\n\n' "$(verdict "$folder")"
+    printf '%s\n\n' "$(agreement "$folder" '[%s](#self-checks)')"
     printf -- '- Shown: %s.\n- Paper: %s\n- Run: %s\n- Agreement means: %s\n' "$(about "$folder" shows | plain)" "$(about "$folder" paper | plain)" \
         "$(about "$folder" runs | plain)" "$(about "$folder" agrees | plain)"
-    lengths=$(awk "$csv_awk"'{ csv_row() } FNR > 1 && cell_of("run") ~ /^first/ && !seen[cell_of("run")]++ { print cell_of("run") }' "$folder/comparison.csv" | paste -s -d ',' -)
+    lengths=$(beginnings "$folder")
     [ -z "$lengths" ] || printf -- '- **Length: %s**, on the schedules of the whole; the claim is about the end.\n' "$lengths"
     printf -- '- Made by `%s` (%s) at commit %s on %s, %s s of jobs; rows and commands in `%s`.\n- Machine: %s.\n\n' "$(about "$folder" command)" \
         "$(about "$folder" mode)" "$(about "$folder" commit)" "$(about "$folder" date)" "$(about "$folder" seconds)" "$(within "$folder")" "$(about "$folder" machine | plain)"
     rows "$folder" "$1"
     printf '\n'
-    if [ "$folder" != "$from/$1" ]; then picture_links "$folder"; else pictures "$folder" "$1: $(shows "$1" | tr -d '[]()"<>')"; fi
+    if [ "$folder" != "$from/$1" ]; then picture_links "$folder"; else pictures "$folder" "$1: $(head_of "$1" shows | tr -d '[]()"<>')"; fi
 }
 selves() {
     printf '| ID | item | quantity | expected | where from | found | kind | rule | agrees |\n|---|---|---|---|---|---|---|---|---|\n'
-    for id in $(ids); do
-        [ ! -f "$from/$id/comparison.csv" ] || ID=$id awk "$csv_awk"'
-            function cell(text) { gsub(/[*_|<>\\]/, "\\\\&", text); return text == "" ? " " : text }
-            { csv_row() }
-            FNR > 1 && cell_of("against") == "self" && cell_of("agrees") ~ /^(yes|no)$/ {
-                printf "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s | %s |\n", ENVIRON["ID"], ENVIRON["ID"], cell(cell_of("item")), cell(cell_of("quantity") (cell_of("unit") == "" ? "" : " [" cell_of("unit") "]")), \
-                    cell(cell_of("paper")), cell(cell_of("paper_source")), cell(cell_of("ours")), cell_of("kind"), cell(cell_of("rule")), cell_of("agrees") == "no" ? "**no**" : cell_of("agrees")
-            }' "$from/$id/comparison.csv"
-    done
+    over '
+        { csv_row() }
+        FNR > 1 && cell_of("against") == "self" && decided() {
+            printf "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s | %s |\n", id, id, cell(cell_of("item")), quantity(), cell(cell_of("paper")), \
+                cell(cell_of("paper_source")), cell(cell_of("ours")), cell_of("kind"), cell(cell_of("rule")), cell_of("agrees") == "no" ? "**no**" : cell_of("agrees")
+        }'
 }
 
 # -- runs that are kept ----------------------------------------------------------------------------------------------------
 kept_folders() { # folders of training logs that are no ID's
-    for folder in "$from"/*/; do
-        folder=${folder%/}
-        [ ! -f "$library/${folder##*/}.sh" ] || continue
+    no_ids "$from" | while IFS= read -r folder; do
         for log in "$folder"/*.jsonl; do
-            if [ -f "$log" ] && grep -q '^{"type":"summary"' "$log"; then echo "$folder" && break; fi
+            if [ -n "$(of_log "$log" type --type summary --last)" ]; then echo "$folder" && break; fi
         done
     done
 }
 kept() {
     kept_folders | while IFS= read -r folder; do
-        printf '### %s\n\nMade by %s\n\n' "${folder##*/}" "$(sed -n 's/^Made by \(`[^`]*`\).*/\1/p' "$folder/README.md" | head -n 1)"
+        printf '### %s\n\nMade by %s\n\n' "${folder##*/}" "$(made_by "$folder")"
         printf '| run | ranks | epochs | test accuracy | validation and test perplexity | sent per rank and step, mean [KiB] | commit |\n|---|---|---|---|---|---|---|\n'
         for log in "$folder"/*.jsonl; do
             name=${log##*/}

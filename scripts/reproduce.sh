@@ -12,20 +12,13 @@
 #   --keep      jobs that another commit of the program finished count, too
 # Exit status: 0, also where a result disagrees with a paper or an ID is skipped; 1 when an ID failed; 2 for a mistake.
 set -u
-LC_ALL=C
-export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
-scripts=scripts/reproduce
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
-# The IDs in the order of the report.
-ids() { sed -n '/^[a-z]/p' $scripts/ids; }
-# field ID FIELD: what the script's head says there
-field() { awk -v field="$2" -f "$scripts/head.awk" "$scripts/$1.sh"; }
+. scripts/reproduce/pages.sh
 
 list() {
     printf '%-18s %s\n%-18s %s\n' ID 'what it shows' '' 'hardware | time'
-    for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(field "$id" shows)" '' "$(field "$id" needs)" "$(field "$id" takes)"; done
+    for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(head_of "$id" shows)" '' "$(head_of "$id" needs)" "$(head_of "$id" takes)"; done
 }
 
 quick='' out='' epochs='' seeds='' keep=''
@@ -61,7 +54,7 @@ export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" 
 # What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,
 # where they are of the beginning of a run, "first 6 of 140 epochs"
 rows() {
-    awk "$(cat $scripts/csv.awk)"'
+    awk "$csv_awk"'
         { csv_row() }
         NR > 1 && cell_of("counted") == "yes" {
             count[cell_of("agrees")]++
@@ -75,7 +68,7 @@ tell() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
 : >"$scratch/summary"
 for id in $wanted; do
     rm -f "$scratch/why"
-    REPRODUCE_WHY="$scratch/why" sh "$scripts/$id.sh"
+    REPRODUCE_WHY="$scratch/why" sh "$library/$id.sh"
     status=$?
     case $status in
     0)

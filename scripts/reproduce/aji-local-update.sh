@@ -45,11 +45,8 @@ compare() {
     claim
     gain_row "$2" "$3, local update over dense" "$4" '' "$source" none "$6" "$1-local.jsonl" "$1-dense.jsonl"
     gain_row "$2" "$3, averaged parameters over dense" "$4" '' "$source" none "$6" "$1-fedavg.jsonl" "$1-dense.jsonl"
-    for run in dense dropping local fedavg; do learns "$2" "$source" "$1-$run.jsonl" $run; done
-    # shellcheck disable=SC2046 # four words
-    two_figures "$1" "$2, Adam" $(named "$1")
+    two_figures "$1" "$2" "$source" "$2, Adam" "$1-dense.jsonl=dense" "$1-dropping.jsonl=dropping" "$1-local.jsonl=dropping+local" "$1-fedavg.jsonl=fedavg"
 }
-named() { echo "$1-dense.jsonl=dense" "$1-dropping.jsonl=dropping" "$1-local.jsonl=dropping+local" "$1-fedavg.jsonl=fedavg"; }
 against words
 four resnet20 cifar resnet20
 compare resnet20 "ResNet-20, $nodes nodes of $per_node" 'test accuracy' 'percentage points' 'at least 0' "$points"

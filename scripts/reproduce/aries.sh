@@ -12,9 +12,7 @@
 #     communication oktopk 16     # [s], beyond computing: of dense-ovlp what is not hidden
 #     selection oktopk            # [s]
 #     step_seconds oktopk 16      # [s]
-need_file scripts/simulate.sh 'it comes with the simulated clusters'
-need_tool smpirun 'sh scripts/deps.sh sim'
-need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+need_simulator
 
 algos='dense dense-ovlp topka topkdsa gtopk gaussiank oktopk'
 density=0.02

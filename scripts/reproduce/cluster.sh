@@ -8,9 +8,7 @@
 #     step_seconds vgg16 32 gtopk
 . scripts/reproduce/lib.sh
 
-need_file scripts/simulate.sh 'it comes with the simulated clusters'
-need_tool smpirun 'sh scripts/deps.sh sim'
-need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+need_simulator
 
 models='vgg16 resnet20 alexnet resnet50'
 algos='dense topka gtopk'
@@ -35,17 +33,16 @@ weak() {
         --compute "$compute" --steps 3
 }
 # step_seconds MODEL P ALGO: computing and exchange [s]
-step_seconds() {
-    values "$1-p$2.jsonl" step_s --where "algo=$3"
+step_seconds() { values "$1-p$2.jsonl" step_s --where "algo=$3"; }
+# by_table ALGO P N: what a step communicates by Table I on the paper's alpha and beta, for `calc` [ms]
+by_table() {
+    table_k=$(calc "int($3 * $cluster_density)")
+    printf '(%s * %s + %s * %s)' "$(published gtopk-settings.csv value quantity=alpha version=both)" \
+        "$(formula "$(published gtopk-costs.csv latency_alpha algorithm="$1")" "$2" "$3" "$table_k")" \
+        "$(published gtopk-settings.csv value quantity=beta version=later)" \
+        "$(formula "$(published gtopk-costs.csv bandwidth_beta algorithm="$1")" "$2" "$3" "$table_k")"
 }
-# table_seconds P ALGO: a step by Table I on the paper's alpha and beta, for the model of the last model_is
-table_seconds() {
-    table_alpha=$(published gtopk-settings.csv value quantity=alpha version=both)
-    table_beta=$(published gtopk-settings.csv value quantity=beta version=later)
-    table_k=$(calc "int($n * $cluster_density)")
-    table_latency=$(published gtopk-costs.csv latency_alpha algorithm="$2")
-    table_bandwidth=$(published gtopk-costs.csv bandwidth_beta algorithm="$2")
-    calc "$compute + ($table_alpha * $(formula "$table_latency" "$1" "$n" "$table_k") + $table_beta * $(formula "$table_bandwidth" "$1" "$n" "$table_k")) / 1000"
-}
+# table_seconds P ALGO: a step so, for the model of the last model_is
+table_seconds() { calc "$compute + $(by_table "$2" "$1" "$n") / 1000"; }
 # Images a second of 32 GPUs as the paper measured them, for the model of the last model_is.
 measured_throughput() { published gtopk-throughput.csv "$1_images_per_s" model="$name"; }

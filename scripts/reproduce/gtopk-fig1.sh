@@ -16,8 +16,5 @@ cifar gtopk-naive.jsonl resnet20 --algo gtopk-naive --density 0.001
 claim gtopk-converges
 against words
 gain_row 'ResNet-20, P = 4' 'test accuracy, gtopk-naive over dense' 'percentage points' '' 'Fig. 1' 'full: at least -1' "$points" gtopk-naive.jsonl dense.jsonl
-for algo in dense gtopk-naive; do
-    learns 'ResNet-20, P = 4' 'Fig. 1' $algo.jsonl $algo
-done
-two_figures resnet20 'ResNet-20, 4 ranks' dense.jsonl=dense gtopk-naive.jsonl='gtopk-naive, density 0.001'
+two_figures resnet20 'ResNet-20, P = 4' 'Fig. 1' 'ResNet-20, 4 ranks' dense.jsonl=dense gtopk-naive.jsonl='gtopk-naive, density 0.001'
 finish

@@ -23,17 +23,17 @@ for model in $models; do
         done
     done
     for algo in $algos; do
-        paper=$(calc "100 * $(measured_throughput "$algo") / (32 * $single)")
-        row "$name, $algo, P = 32" efficiency % "$paper" 'Table IV over v1: Table VI' "$(awk -v algo="$algo" '$1 == algo && $2 == 32 { print $3 }' "$out/points")" \
-            simulated none "measured in the paper, whose times are far above its cost model"
+        paper=$(calc "100 * $(measured_throughput "$algo") / (32 * $single)") ours=$(points "$out/points" "$algo" 3 | tail -n 1)
+        row "$name, $algo, P = 32" efficiency % "$paper" 'Table IV over v1: Table VI' "$ours" simulated none \
+            'measured in the paper, whose times are far above its cost model'
         against formula
         row "$name, $algo, P = 32" 'efficiency by Table I and alpha, beta' % "$(calc "100 * $compute / $(table_seconds 32 "$algo")")" 'Table I, Section IV-C' \
-            "$(awk -v algo="$algo" '$1 == algo && $2 == 32 { print $3 }' "$out/points")" simulated none
+            "$ours" simulated none
         against measured
         echo "32 $paper" | tolerance 'within 25%' | block "$algo, paper (measured), +-25%"
     done >"$out/$model.dat"
     for algo in $algos; do
-        awk -v algo="$algo" '$1 == algo { print $2, $3 }' "$out/points" | block "$algo, simulated"
+        points "$out/points" "$algo" 2 3 | block "$algo, simulated"
     done >>"$out/$model.dat"
     figure "$model.png" "$out/$model.dat" lines.gp published=3 paired=yes title="$name, 1 Gbit/s, density 0.001" xlabel='P [GPUs]' ylabel='efficiency [%]' logx=2 xformat=%g \
         xrange=3.8:36 yrange=0:105

@@ -11,24 +11,19 @@
 #     "no big impact"); the published residual decides on the claim
 . scripts/reproduce/training.sh
 
-lowest=$(published gtopk-text.csv value subject='CIFAR-10 convergence')
-source=$(published gtopk-text.csv source subject='CIFAR-10 convergence')
+look_up gtopk-text.csv value subject='CIFAR-10 convergence'
+lowest=$paper
 seeds=1
 against words
 for model in resnet20 vgg16; do
     item="$(model_of $model), P = 4"
+    set --
     for density in "$lowest" 0.001 0.005; do
         gtopk_runs cifar "$model-$density.jsonl" $model --density "$density"
-        learns "$item" "$source" "$model-$density.jsonl" "density $density"
+        set -- "$@" "$model-$density-paper.jsonl=density $density" "$model-$density.jsonl=density $density, our residual"
     done
-    claim gtopk-density
-    gain_row "$item, published residual" "test accuracy, density $lowest over 0.005" 'percentage points' '' "$source" 'full: at least -2' "$points" \
-        "$model-$lowest-paper.jsonl" $model-0.005-paper.jsonl
-    claim
-    gain_row "$item, our residual" "test accuracy, density $lowest over 0.005" 'percentage points' '' "$source" 'full: at least -2' "$points" \
-        "$model-$lowest.jsonl" $model-0.005.jsonl
-    set --
-    for density in "$lowest" 0.001 0.005; do set -- "$@" "$model-$density-paper.jsonl=density $density" "$model-$density.jsonl=density $density, our residual"; done
-    two_figures $model "$item, gtopk" "$@"
+    residual_rows gtopk-density "$item" "test accuracy, density $lowest over 0.005" 'percentage points' "$source" 'full: at least -2' "$points" \
+        "$model-$lowest.jsonl" $model-0.005.jsonl $model-0.005-paper.jsonl
+    two_figures $model "$item" "$source" "$item, gtopk" "$@"
 done
 finish

@@ -18,15 +18,8 @@ for model in resnet20 vgg16; do
     gtopk_runs cifar $model-gtopk.jsonl $model --density "$(setting $model density_after_warmup)"
     case $model in resnet20) least=-1 ;; *) least=0 ;; esac
     item="$(model_of $model), P = 4"
-    claim gtopk-$model
-    gain_row "$item, published residual" 'test accuracy, gtopk over dense' 'percentage points' '' 'Fig. 5' "full: at least $least" "$points" \
-        $model-gtopk-paper.jsonl $model-dense.jsonl
-    claim
-    gain_row "$item, our residual" 'test accuracy, gtopk over dense' 'percentage points' '' 'Fig. 5' "full: at least $least" "$points" \
+    residual_rows gtopk-$model "$item" 'test accuracy, gtopk over dense' 'percentage points' 'Fig. 5' "full: at least $least" "$points" \
         $model-gtopk.jsonl $model-dense.jsonl
-    for algo in dense gtopk-paper gtopk; do
-        learns "$item" 'Fig. 5' $model-$algo.jsonl $algo
-    done
-    two_figures $model "$item" $model-dense.jsonl=dense $model-gtopk-paper.jsonl='gtopk, published residual' $model-gtopk.jsonl='gtopk, our residual'
+    two_figures $model "$item" 'Fig. 5' "$item" $model-dense.jsonl=dense $model-gtopk-paper.jsonl='gtopk, published residual' $model-gtopk.jsonl='gtopk, our residual'
 done
 finish

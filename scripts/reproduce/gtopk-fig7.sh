@@ -16,12 +16,6 @@ words dense.jsonl --algo dense
 gtopk_runs words gtopk.jsonl --density "$(setting lstm density_after_warmup)"
 gain_key=valid_perplexity
 against words
-claim gtopk-lstm
-gain_row 'LSTM-PTB, P = 4, published residual' 'validation perplexity, gtopk over dense' % '' 'Fig. 7' 'full: at most 5' "$above" gtopk-paper.jsonl dense.jsonl
-claim
-gain_row 'LSTM-PTB, P = 4, our residual' 'validation perplexity, gtopk over dense' % '' 'Fig. 7' 'full: at most 5' "$above" gtopk.jsonl dense.jsonl
-for algo in dense gtopk-paper gtopk; do
-    learns 'LSTM-PTB, P = 4' 'Fig. 7' $algo.jsonl $algo
-done
-two_figures lstm 'LSTM-PTB, 4 ranks, density 0.005' dense.jsonl=dense gtopk-paper.jsonl='gtopk, published residual' gtopk.jsonl='gtopk, our residual'
+residual_rows gtopk-lstm 'LSTM-PTB, P = 4' 'validation perplexity, gtopk over dense' % 'Fig. 7' 'full: at most 5' "$above" gtopk.jsonl dense.jsonl
+two_figures lstm 'LSTM-PTB, P = 4' 'Fig. 7' 'LSTM-PTB, 4 ranks, density 0.005' dense.jsonl=dense gtopk-paper.jsonl='gtopk, published residual' gtopk.jsonl='gtopk, our residual'
 finish

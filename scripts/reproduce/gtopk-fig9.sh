@@ -9,35 +9,19 @@
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); 6 GB of memory in full
 # takes: full: 5 min; quick: 7 s
 # agrees: simulated times within 15% of what Table I says; topka is 1.3 times as slow as gtopk or worse from the paper's P on
-. scripts/reproduce/lib.sh
+. scripts/reproduce/cluster.sh
 
-need_file scripts/simulate.sh 'it comes with the simulated clusters'
-need_tool smpirun 'sh scripts/deps.sh sim'
-need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
-
-density=0.001
 scale=$(pick 5 1)
-alpha=$(published gtopk-settings.csv value quantity=alpha version=both)
-beta=$(published gtopk-settings.csv value quantity=beta version=later)
 # simulated FILE P M: both algorithms there
 simulated() {
-    job "$1" sh scripts/simulate.sh --net 1gbe --p "$2" --algo topka,gtopk --n "$3" --density $density --scale "$scale" --steps 3
+    job "$1" sh scripts/simulate.sh --net 1gbe --p "$2" --algo topka,gtopk --n "$3" --density "$cluster_density" --scale "$scale" --steps 3
 }
 # ms FILE ALGO P: simulated time of a step
-ms() {
-    values "$1" median_s --where "algo=$2" --where "ranks=$3" | awk '{ print 1000 * $1 }'
-}
-# table ALGO P M: the time by Table I [ms]
-table() {
-    table_k=$(calc "int($3 * $density)")
-    table_latency=$(published gtopk-costs.csv latency_alpha algorithm="$1")
-    table_bandwidth=$(published gtopk-costs.csv bandwidth_beta algorithm="$1")
-    calc "$alpha * $(formula "$table_latency" "$2" "$3" "$table_k") + $beta * $(formula "$table_bandwidth" "$2" "$3" "$table_k")"
-}
+ms() { values "$1" median_s --where "algo=$2" --where "ranks=$3" | awk '{ print 1000 * $1 }'; }
 # point SIDE FILE P M X: rows and points of both algorithms there
 point() {
     for algo in topka gtopk; do
-        paper=$(table $algo "$3" "$4") ours=$(ms "$2" $algo "$3")
+        paper=$(calc "$(by_table $algo "$3" "$4")") ours=$(ms "$2" $algo "$3")
         row "$algo, P = $3, m = $4" 'time of a step' ms "$paper" 'Fig. 9: Table I, Section IV-C' "$ours" simulated 'within 15%'
         printf '%s %s %s %s\n' $algo "$5" "$paper" "$ours" >>"$out/$1.points"
     done
@@ -46,12 +30,10 @@ point() {
 draw() {
     draw_side=$1 draw_title=$2 draw_label=$3
     shift 3
-    for column in 3 4; do
-        for algo in topka gtopk; do
-            awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/$draw_side.points" |
-                tolerance "$(if [ $column = 3 ]; then echo 'within 15%'; else echo none; fi)" | block "$algo, $(if [ $column = 3 ]; then echo 'Table I, +-15%'; else echo simulated; fi)"
-        done
-    done >"$out/$draw_side.dat"
+    {
+        for algo in topka gtopk; do points "$out/$draw_side.points" $algo 2 3 | tolerance 'within 15%' | block "$algo, Table I, +-15%"; done
+        for algo in topka gtopk; do points "$out/$draw_side.points" $algo 2 4 | tolerance none | block "$algo, simulated"; done
+    } >"$out/$draw_side.dat"
     figure "$draw_side.png" "$out/$draw_side.dat" lines.gp published=2 paired=yes title="$draw_title" xlabel="$draw_label" ylabel='time [ms]' \
         yrange='0:*' "$@"
 }
@@ -64,12 +46,11 @@ for P in $(pick '4 8 16 32 64 128' '4 8 16 32'); do
     simulated "p$P.jsonl" "$P" "$m"
     point left "p$P.jsonl" "$P" "$m" "$P"
 done
-draw left "Against the ranks, m = $m, density $density" 'P [ranks]' logx=2 xformat=%g
+draw left "Against the ranks, m = $m, density $cluster_density" 'P [ranks]' logx=2 xformat=%g
 
-from=$(published gtopk-text.csv value subject='cost model')
+look_up gtopk-text.csv value subject='cost model'
 worse=$(awk '$1 == "topka" { topka[$2] = $4 } $1 == "gtopk" && topka[$2] >= 1.3 * $4 { print $2; exit }' "$out/left.points")
-row "m = $m" 'P from which topka is much worse than gtopk (by 1.3)' ranks "$from" "$(published gtopk-text.csv source subject='cost model')" "$worse" simulated \
-    'full: equal'
+row "m = $m" 'P from which topka is much worse than gtopk (by 1.3)' ranks "$paper" "$source" "$worse" simulated 'full: equal'
 
 P=$(pick 32 8)
 : >"$out/right.points"
@@ -77,6 +58,6 @@ for m in $(pick '5000000 10000000 25000000 50000000 100000000' '250000 500000 10
     simulated "m$m.jsonl" "$P" "$m"
     point right "m$m.jsonl" "$P" "$m" "$(calc "$m / 1e6")"
 done
-draw right "Against the length, P = $P, density $density" 'm [million parameters]'
+draw right "Against the length, P = $P, density $cluster_density" 'm [million parameters]'
 rm -f "$out/left.points" "$out/right.points"
 finish

@@ -12,29 +12,23 @@
 claim gtopk-gpu
 against measured
 for device in cpu cuda; do
-    if [ $device = cuda ] && ! have_gpu; then
-        say 'rows of a GPU skipped: there is none that the program can use'
-        row 'GPU' 'training speed' images/s '' 'v1: Table VI' '' real none 'skipped: no GPU that the program can use'
-        continue
-    fi
+    if [ $device = cuda ] && skipped_gpu 'training speed' images/s 'v1: Table VI'; then continue; fi
     for model in vgg16 resnet20; do
         case $model in vgg16) name=VGG-16 ;; *) name=ResNet-20 ;; esac
-        paper=$(published gtopk-single-gpu.csv images_per_s model=$name)
-        source=$(published gtopk-single-gpu.csv source model=$name)
+        look_up gtopk-single-gpu.csv images_per_s model=$name
         if [ $device = cpu ]; then
             batch=$(pick 128 8) steps=$(pick 2 1) rule=none why="batch $batch on one CPU core"
         else
             batch=128 steps=$(pick 20 5) rule='at least' why=
         fi
         job $device-$model.jsonl "$program" bench net --device $device --model $model --batch "$batch" --steps "$steps" --repeat "$(pick 5 2)" --json
-        ours=$(values $device-$model.jsonl images_per_s)
         about_device='the CPU'
         [ $device = cpu ] || about_device=$(values $device-$model.jsonl device_about)
-        row "$name, $about_device" 'training speed' images/s "$paper" "$source" "$ours" real "$rule" "$why"
+        row "$name, $about_device" 'training speed' images/s "$paper" "$source" "$(values $device-$model.jsonl images_per_s)" real "$rule" "$why"
     done
 done
 for name in AlexNet ResNet-50; do
-    row $name 'training speed' images/s "$(published gtopk-single-gpu.csv images_per_s model=$name)" "$(published gtopk-single-gpu.csv source model=$name)" \
-        '' real none 'skipped: sparsetrain has no such model'
+    look_up gtopk-single-gpu.csv images_per_s model=$name
+    row $name 'training speed' images/s "$paper" "$source" '' real none 'skipped: sparsetrain has no such model'
 done
 finish

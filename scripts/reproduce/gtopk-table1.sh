@@ -10,25 +10,15 @@
 #     (kind model) equal the paper's latency term, which is a self-check. dense is MPI's own collective, opaque to a count, so its words are those
 #     of the standard algorithm (kind model, a self-check, too). gtopk's longest path is rank 0: it receives through the tree and then
 #     sends down it, so what it sent and what it received add up
-. scripts/reproduce/lib.sh
+. scripts/reproduce/costs.sh
 
-n=$(pick 14728266 100000) # m in the paper
 density=0.001
 k=$(calc "int($n * $density)")
-ranks='2 3 4 5 6 7 8'
-printf 'alpha 1\nbeta 0\nnode_alpha 1\nnode_beta 0\n' >"$out/alpha.net" # a network where seconds are start-ups
-job model.jsonl "$program" predict --net "$out/alpha.net" --p 2,3,4,5,6,7,8 --n "$n" --density $density --json
+start_ups_by_model $density
 for P in $ranks; do
     mpi_job "p$P.jsonl" "$P" bench --device cpu --algo dense,topka,gtopk --n "$n" --density $density --repeat "$(pick 5 3)" --json
 done
 
-# words ALGO P: those of the busiest rank's path in a step
-words() {
-    values "p$2.jsonl" words_sent_max,words_received_max --where "algo=$1" |
-        awk -v algo="$1" '{ print algo == "gtopk" ? $1 + $2 : ($1 > $2 ? $1 : $2) }'
-}
-# start_ups ALGO P: of the program's cost model
-start_ups() { values model.jsonl alphas --where "algo=$1" --where "ranks=$2"; }
 for algo in dense topka gtopk; do
     source=$(published gtopk-costs.csv source algorithm=$algo)
     latency=$(published gtopk-costs.csv latency_alpha algorithm=$algo)
@@ -39,7 +29,7 @@ for algo in dense topka gtopk; do
     [ $algo != dense ] || against self
     [ $algo != dense ] || kind=model why="ours is MPI's allreduce, taken to need $(published oktopk-costs.csv latency_alpha algorithm=dense) as in Ok-Topk's Table 1"
     for P in $ranks; do
-        paper=$(formula "$bandwidth" "$P" "$n" "$k") ours=$(words $algo "$P")
+        paper=$(formula "$bandwidth" "$P" "$n" "$k") ours=$(counted $algo "p$P.jsonl")
         row "$algo P=$P" "bandwidth term $bandwidth" words "$paper" "$source" "$ours" $kind "within 0.01%"
         against self
         row "$algo P=$P" "latency term $latency" start-ups "$(formula "$latency" "$P" "$n" "$k")" "$source" "$(start_ups $algo "$P")" model equal "$why"
@@ -47,12 +37,10 @@ for algo in dense topka gtopk; do
         printf '%s %s %s %s\n' $algo "$P" "$paper" "$ours"
     done
 done >"$out/words.dat"
-for column in 3 4; do
-    for algo in dense topka gtopk; do
-        awk -v algo=$algo -v column=$column '$1 == algo { print $2, $column }' "$out/words.dat" |
-            block "$algo, $(if [ $column = 3 ]; then echo "Table I"; elif [ $algo = dense ]; then echo formula; else echo counted; fi)"
-    done
-done >"$out/figure.dat"
+{
+    for algo in dense topka gtopk; do points "$out/words.dat" $algo 2 3 | block "$algo, Table I"; done
+    for algo in dense topka gtopk; do points "$out/words.dat" $algo 2 4 | block "$algo, $(by_formula $algo)"; done
+} >"$out/figure.dat"
 figure figure.png "$out/figure.dat" lines.gp published=3 paired=yes logy=10 title="Words on the longest path of a step, m = $n, density $density" \
     xlabel='P [ranks]' ylabel='4-byte words'
 finish

@@ -22,10 +22,7 @@
 #     about.txt        "key: value": what this is, command, commit, machine, date; README.md says the same to people
 #     figure.png       and the rows of all jobs
 set -eu
-LC_ALL=C
-export LC_ALL
 id=$(basename "$0" .sh)
-library=scripts/reproduce
 quick=${REPRODUCE_QUICK:-}
 if [ "$quick" = 1 ]; then
     out=${REPRODUCE_OUT:-build/reproduce-quick}/$id
@@ -37,63 +34,57 @@ else
 fi
 tab=$(printf '\t')
 run_length=$(if [ -n "$quick" ]; then echo quick; else echo full; fi) # of the rows that follow: full, quick, first 6 of 140 epochs
-csv_awk=$(cat $library/csv.awk) agree_awk=$(cat $library/agree.awk)
-newline='
-'
-status_skipped=77 # as Automake has it
-# shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
+. scripts/reproduce/pages.sh
 
 script=$id
 fail() {
     say "$@"
     exit 1
 }
-# skip WHY: this ID cannot run here; says why and what to do
+# skip WHY: this ID cannot run here; says why and what to do. The status is Automake's
 skip() {
     say "skipped: $*"
     [ -z "${REPRODUCE_WHY:-}" ] || printf '%s\n' "$*" >"$REPRODUCE_WHY"
-    exit $status_skipped
+    exit 77
 }
 # pick FULL QUICK: the one of this mode
 pick() { if [ -n "$quick" ]; then printf '%s' "$2"; else printf '%s' "$1"; fi; }
 
 # -- what must be there ------------------------------------------------------------------------------------------------
-need_tool() { # need_tool NAME WHAT-TO-DO
-    command -v "$1" >/dev/null 2>&1 || skip "$1 is not installed: $2"
-}
-need_file() { # need_file PATH WHAT-TO-DO
-    [ -f "$1" ] || skip "$1 is not there: $2"
-}
-need_root() { # need_root WHAT-FOR
-    [ "$(id -u)" = 0 ] || skip "$1 needs root: run it as root"
+need_tool() { has "$1" || skip "$1 is not installed: $2"; }             # need_tool NAME WHAT-TO-DO
+need_file() { [ -f "$1" ] || skip "$1 is not there: $2"; }              # need_file PATH WHAT-TO-DO
+need_root() { [ "$(id -u)" = 0 ] || skip "$1 needs root: run it as root"; } # need_root WHAT-FOR
+need_simulator() {
+    need_file scripts/simulate.sh 'it comes with the simulated clusters'
+    need_tool smpirun 'sh scripts/deps.sh sim'
+    need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
 }
 need_data() { # need_data NAME: a dataset that the program finds
-    "$program" list 2>/dev/null | grep -q "^  $1  *yes " ||
-        skip "the dataset $1 is not there: sh scripts/fetch-data.sh $1, or SPARSETRAIN_DATA=DIR"
+    listed datasets "$1" || skip "the dataset $1 is not there: sh scripts/fetch-data.sh $1, or SPARSETRAIN_DATA=DIR"
 }
-have_gpu() { "$program" list 2>/dev/null | grep -q '^  cuda  *yes '; }
-need_gpu() { have_gpu || skip "no GPU that the program can use: sparsetrain list says why"; }
-have_netlab() { [ -f scripts/netlab.sh ] && [ "$(id -u)" = 0 ]; }
+have_gpu() { listed devices cuda; }
+# skipped_gpu WHAT UNIT SOURCE: where there is no GPU, a row that says so; fails where there is one
+skipped_gpu() {
+    ! have_gpu || return 1
+    say 'rows of a GPU skipped: there is none that the program can use'
+    row GPU "$1" "$2" '' "$3" '' real none 'skipped: no GPU that the program can use'
+}
 
 need_program
 mkdir -p "$out"
 rm -f "$out/.broken"
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
-# A command as a person types it: the launcher by its name, blanks in quotes.
+# A command as a person types it: the launcher by its name.
 shown() {
-    shown_line=
     for shown_word in "$@"; do
+        shift
         [ "$shown_word" != "$MPIRUN" ] || shown_word=mpirun
-        case $shown_word in
-        *[!A-Za-z0-9_./:=,@%+-]* | '') shown_word="'$shown_word'" ;;
-        esac
-        shown_line="$shown_line $shown_word"
+        set -- "$@" "$shown_word"
     done
-    printf '%s' "${shown_line# }"
+    quoted "$@" | sed 's/^ //'
 }
 # line_of JOBS COMMAND-LINE [FILE]: the line of such a job (with this file) in that jobs.tsv, of this commit or, with --keep, any
 line_of() {
@@ -273,6 +264,14 @@ published() {
             print value
         }' "$published_file" || fail "$published_file has no single row with $published_column where $published_where"
 }
+# look_up FILE COLUMN [NAME=VALUE]...: sets `paper` to it and `source` to where it is printed
+# shellcheck disable=SC2034 # which the IDs use
+look_up() {
+    paper=$(published "$@")
+    look_up_file=$1
+    shift 2
+    source=$(published "$look_up_file" source "$@")
+}
 printf 'item,quantity,unit,paper,paper_source,ours,kind,against,rule,agrees,direction,claim,counted,run,note\n' >"$out/.comparison"
 # against WHAT: what the rows that follow are held against
 #     measured   a number that the paper printed as measured (or computed, where the claim is a computation's result)
@@ -308,7 +307,7 @@ row() {
     [ -z "$row_twin" ] || row_note="${row_note:+$row_note; }the measurement of $row_twin, counted there"
     ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$row_rule NOTE=$row_note AGAINST=$row_against CLAIM=$row_claim \
         RUN=$run_length TWIN=$row_twin DIRECTION=${row_direction_rule:-none} \
-        awk "$csv_awk$newline$agree_awk"'
+        awk "$csv_awk$(cat $library/agree.awk)"'
             BEGIN {
                 count = split("ITEM QUANTITY UNIT PAPER SOURCE OURS KIND AGAINST RULE", name, " ")
                 if (ENVIRON["KIND"] !~ /^(real|emulated|simulated|model)$/) exit 1
@@ -354,10 +353,15 @@ block() {
 }
 # band NAME: what a rule allows, drawn as a band below the curves: this name, then x, least and most from standard input. Bands
 # come first in a file.
-band() {
-    printf '"~%s"\n' "$1"
-    cat
-    printf '\n\n'
+band() { block "~$1"; }
+# strip X LEAST MOST: a band from 0 to X
+strip() { printf '0 %s %s\n%s %s %s\n' "$2" "$3" "$1" "$2" "$3"; }
+# points FILE KEY COLUMN...: of the lines that begin with this key these columns
+points() {
+    points_file=$1 points_key=$2
+    shift 2
+    awk -v key="$points_key" -v columns="$*" 'BEGIN { n = split(columns, c, " ") }
+        $1 == key { for (i = 1; i <= n; i++) printf "%s%s", $c[i], i < n ? " " : "\n" }' "$points_file"
 }
 # tolerance RULE: x and y of the paper from standard input, with the least and the most that agree beside it: for `block` of a
 # series that is drawn as the paper's (lines.gp: published)
@@ -374,10 +378,7 @@ tolerance() {
 figure() {
     figure_file=$1 figure_data=$2 figure_script=$3
     shift 3
-    if ! command -v gnuplot >/dev/null 2>&1; then
-        say "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"
-        return 0
-    fi
+    has gnuplot || { say "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"; return 0; }
     # every point with a least and a most, which are the point itself where no tolerance is given
     awk '/^"/ { sub(/^"~/, "\"") } NF == 2 && !/^"/ { $3 = $4 = $2 } { print }' "$figure_data" >"$out/.figure"
     figure_set="out='$out/$figure_file'; data='$out/.figure'; blocks='$(grep -c '^"' "$figure_data")'; bands='$(grep -c '^"~' "$figure_data" || true)'"
@@ -393,14 +394,12 @@ figure() {
 }
 
 # -- the end -----------------------------------------------------------------------------------------------------------
-# head FIELD: what the head of this script says under "# FIELD: ", its lines that go on joined
-head_of() { awk -v field="$1" -f "$library/head.awk" "$library/$id.sh"; }
 # of the machine also its memory, MPI and GPU
 machine_here() {
     machine_memory=$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo 2>/dev/null)
     printf '%s, %s cores, %s, %s, %s' "$(machine_cpu)" "$(getconf _NPROCESSORS_ONLN)" "$machine_memory" \
         "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
-    if have_gpu; then printf ', %s' "$("$program" list | sed -n '/^  cuda /{n;s/^ *//p;}')"; fi
+    if have_gpu; then printf ', %s' "$("$program" list --json | "$program" rows - --each devices --where name=cuda --keys found)"; fi
 }
 # finish: puts the comparison in its place and says how all of this was made
 finish() {
@@ -412,8 +411,8 @@ finish() {
     done >"$finish_jobs"
     finish_command="sh scripts/reproduce.sh $id${REPRODUCE_OPTIONS:-}"
     {
-        printf 'id: %s\nshows: %s\n' "$id" "$(head_of shows)"
-        for finish_field in paper runs needs takes agrees; do printf '%s: %s\n' $finish_field "$(head_of $finish_field)"; done
+        printf 'id: %s\n' "$id"
+        for finish_field in shows paper runs needs takes agrees; do printf '%s: %s\n' $finish_field "$(head_of "$id" $finish_field)"; done
         printf 'mode: %s\ncommand: %s\n' "$(pick full quick)" "$finish_command"
         printf 'commit: %s\n' "$(cut -f 2 "$finish_jobs" | sort -u | paste -s -d ' ' -)"
         printf 'machine: %s\ndate: %s\n' "$(machine_here)" "$(date -u +%Y-%m-%d)"
@@ -423,14 +422,14 @@ finish() {
     rm -f "$finish_jobs"
     say "done: $out"
 }
-about() { sed -n "s/^$1: //p" "$out/about.txt"; }
+known() { about "$out" "$1"; }
 # shellcheck disable=SC2016 # backquotes are marks of Markdown
 finish_page() {
-    printf '# %s: %s\n\n' "$id" "$(about shows)"
-    printf 'Made by `%s` on %s, %s s of jobs.\n' "$(about command)" "$(about date)" "$(about seconds)"
+    printf '# %s: %s\n\n' "$id" "$(known shows)"
+    printf 'Made by `%s` on %s, %s s of jobs.\n' "$(known command)" "$(known date)" "$(known seconds)"
     [ -z "$quick" ] || printf 'Quick: reduced sizes, which show that everything works and not what the paper measured.\n'
-    printf 'Machine: %s.\n\n' "$(about machine)"
-    printf -- '- Paper: %s\n- What runs: %s\n- Agreement: %s\n\n' "$(about paper)" "$(about runs)" "$(about agrees)"
+    printf 'Machine: %s.\n\n' "$(known machine)"
+    printf -- '- Paper: %s\n- What runs: %s\n- Agreement: %s\n\n' "$(known paper)" "$(known runs)" "$(known agrees)"
     printf '`comparison.csv` holds the paper'"'"'s numbers beside ours. The jobs, each at its commit of the program:\n\n'
     printf '| file | commit | seconds | command |\n|---|---|---|---|\n'
     awk -F '\t' '{ gsub(/\|/, "\\|", $4); printf "| `%s` | %s | %s | `%s` |\n", $1, $2, $3, $4 }' "$finish_jobs"

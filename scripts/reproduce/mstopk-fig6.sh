@@ -13,16 +13,11 @@
 
 lengths=$(pick 262144:134217728:2 262144:4194304:2)
 density=$(published mstopk-text.csv value subject='selector comparison')
-share=$(published mstopk-text.csv value subject='mstopk selector' unit=%)
-share_source=$(published mstopk-text.csv source subject='mstopk selector' unit=%)
+look_up mstopk-text.csv value subject='mstopk selector' unit=%
 : >"$out/figure.dat"
 for device in cpu cuda; do
-    if [ $device = cuda ] && ! have_gpu; then
-        say 'rows of a GPU skipped: there is none that the program can use'
-        against words
-        row 'GPU' 'time of selection' s '' 'Fig. 6' '' real none 'skipped: no GPU that the program can use'
-        continue
-    fi
+    against words
+    if [ $device = cuda ] && skipped_gpu 'time of selection' s 'Fig. 6'; then continue; fi
     job "$device.jsonl" "$program" bench select --device $device --select exact,dgc,mstopk --n "$lengths" --density "$density" \
         --repeat "$(pick 40 10)" --json
     for selector in exact dgc mstopk; do
@@ -46,7 +41,7 @@ for device in cpu cuda; do
         row "$device n=$n" 'time of dgc over mstopk' '' '' 'Fig. 6' "$dgc" real 'full: at least 10' "$about"
         claim mstopk-same-entries
         against measured
-        row "$device n=$n" 'entries of mstopk that exact selects, too (paper: more than)' % "$share" "$share_source" "$same" real 'at least'
+        row "$device n=$n" 'entries of mstopk that exact selects, too (paper: more than)' % "$paper" "$source" "$same" real 'at least'
     done <"$out/.ratios"
     rm -f "$out/.ratios"
 done

@@ -13,9 +13,7 @@
 #     of "better"), in direction where it is less: dense stands for TreeAR, but is another algorithm, so this shows little of TreeAR
 . scripts/reproduce/lib.sh
 
-need_file scripts/simulate.sh 'it comes with the simulated clusters'
-need_tool smpirun 'sh scripts/deps.sh sim'
-need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+need_simulator
 
 density=$(published mstopk-text.csv value subject='hitopk comparison')
 P=$(pick 128 32)
@@ -49,7 +47,7 @@ for algo in topka dense torus2d hitopk; do
     torus2d) name='torus2d (2DTAR)' ;;
     hitopk) name='hitopk (HiTopKComm)' ;;
     esac
-    awk -v algo=$algo '$1 == algo { print $2, $3 }' "$out/points" | block "$name"
+    points "$out/points" $algo 2 3 | block "$name"
 done >"$out/figure.dat"
 rm -f "$out/points"
 figure figure.png "$out/figure.dat" lines.gp title="$((P / 8)) nodes of 8 ranks, 25 Gbit/s, density $density, simulated" xlabel='d [million entries]' \

@@ -57,7 +57,7 @@ row "LSTM-PTB, P = $training_ranks" 'mean xi of the second half, density 0.02 ov
     "$(ratio "$(mean_xi words-0.02.jsonl 0.5 1)" "$(mean_xi words-0.01.jsonl 0.5 1)")" real 'full: at most 1' "the paper's are LSTM on AN4 and BERT on 32 GPUs"
 for kind in images words; do
     {
-        [ $kind = words ] || printf '0 0 %s\n%s 0 %s\n' "$ranks" "$(of images-0.01.jsonl step epoch)" "$ranks" | band 'paper: below P, or not much larger'
+        [ $kind = words ] || strip "$(of images-0.01.jsonl step epoch)" 0 "$ranks" | band 'paper: below P, or not much larger'
         for density in 0.01 0.02; do
             curve $kind-$density.jsonl step xi | block "Ok-Topk, density $density"
         done

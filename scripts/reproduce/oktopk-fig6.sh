@@ -38,8 +38,7 @@ over_steps() {
         what == "deviation" || what == "count" { c = $4 / $2; sum += what == "deviation" ? (c > 1 ? c - 1 : 1 - c) : c }
         END { if (n) printf "%.6g\n", (what == "count" ? 1 : 100) * sum / n }'
 }
-below=$(published oktopk-text.csv value subject=oktopk unit=% model=all)
-source=$(published oktopk-text.csv source subject=oktopk unit=% model=all)
+look_up oktopk-text.csv value subject=oktopk unit=% model=all
 item="$(model_of $model), P = $ranks"
 for side in local global; do
     case $side in local) key=local_nnz_mean ;; *) key=global_nnz ;; esac
@@ -49,7 +48,7 @@ for side in local global; do
         [ $file = oktopk ] || claim oktopk-$side-count
         against measured
         direction 'full: at most 50'
-        row "$item, $name" "$side: mean deviation from k (paper: below)" % "$below" "$source" "$(over_steps $file.jsonl $key deviation)" real 'full: at most'
+        row "$item, $name" "$side: mean deviation from k (paper: below)" % "$paper" "$source" "$(over_steps $file.jsonl $key deviation)" real 'full: at most'
         claim
         against words
         row "$item, $name" "$side: steps with an exact threshold (tau' = $tau: $(calc "100 / $tau"))" % '' 'Algorithm 1' \
@@ -67,8 +66,7 @@ row 'LSTM (AN4), BERT' 'numbers selected' '' '' 'Fig. 6b, 6c' '' real none 'skip
 counts() { curve "$1" step "$2" 1 'density!=1'; } # counts FILE KEY
 k=$(of oktopk.jsonl step k)
 {
-    printf '0 %s %s\n%s %s %s\n' "$(calc "0.89 * $k")" "$(calc "1.11 * $k")" "$(of oktopk.jsonl step epoch)" "$(calc "0.89 * $k")" "$(calc "1.11 * $k")" |
-        band "paper: mean deviation below $below%"
+    strip "$(of oktopk.jsonl step epoch)" "$(calc "0.89 * $k")" "$(calc "1.11 * $k")" | band "paper: mean deviation below $paper%"
     counts gaussiank.jsonl local_nnz_mean | block 'Gaussiank, unadjusted'
     counts paper.jsonl local_nnz_mean | block 'Algorithm 1 (local)'
     counts paper.jsonl global_nnz | block 'Algorithm 1 (global)'

@@ -14,9 +14,7 @@
 #     is nothing to compare
 . scripts/reproduce/lib.sh
 
-need_file scripts/simulate.sh 'it comes with the simulated clusters'
-need_tool smpirun 'sh scripts/deps.sh sim'
-need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
+need_simulator
 
 n=$(published oktopk-models.csv parameters model=BERT)
 density=0.01

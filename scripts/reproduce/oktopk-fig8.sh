@@ -59,10 +59,10 @@ done | sort -g >"$out/.ratios"
 claim oktopk-speed-up
 against measured
 for which in smallest largest; do
+    look_up oktopk-text.csv value model=VGG-16 gpus=32 quantity="$which speed-up of the training time"
     direction 'full: at least 1'
     case $which in smallest) ours=$(head -n 1 "$out/.ratios") ;; *) ours=$(tail -n 1 "$out/.ratios") ;; esac
-    row 'P = 32' "step of the others over oktopk, $which" x "$(published oktopk-text.csv value model=VGG-16 gpus=32 quantity="$which speed-up of the training time")" \
-        "$(published oktopk-text.csv source model=VGG-16 gpus=32 quantity="$which speed-up of the training time")" "$ours" simulated 'full: within 25%'
+    row 'P = 32' "step of the others over oktopk, $which" x "$paper" "$source" "$ours" simulated 'full: within 25%'
 done
 rm -f "$out/.ratios"
 claim

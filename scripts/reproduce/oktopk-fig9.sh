@@ -34,26 +34,17 @@ run_of() {
 # step_of ALGO P: seconds of a step; oktopk-led has the messages of oktopk
 step_of() { step_seconds "${1%-led}" "$2"; }
 train_one() { # train_one ALGO P
-    train_into=$(run_of "$1" "$2") train_ranks=$2 train_algo=$1
-    set -- --density $density --density-warmup none --dense-steps "$oktopk_dense_steps"
-    case $train_algo in
-    dense-ovlp) set -- --algo dense ;;
-    topkdsa) set -- --algo topka "$@" ;;
-    oktopk) set -- --algo oktopk --oktopk-thresholds paper "$@" ;;
-    oktopk-led) set -- --algo oktopk "$@" ;;
-    gtopk) set -- --algo gtopk --gtopk-residual paper "$@" ;;
-    *) set -- --algo "$train_algo" "$@" ;;
+    ranks_of_run=$2 trained_algo=$1
+    set -- "$(run_of "$1" "$2")" 4 --algo
+    case $trained_algo in
+    dense-ovlp) set -- "$@" dense ;;
+    topkdsa) set -- "$@" topka --density $density ;;
+    oktopk) set -- "$@" oktopk --oktopk-thresholds paper --density $density ;;
+    oktopk-led) set -- "$@" oktopk --density $density ;;
+    gtopk) set -- "$@" gtopk --gtopk-residual paper --density $density ;;
+    *) set -- "$@" "$trained_algo" --density $density ;;
     esac
-    if [ -n "$quick" ]; then
-        length 4
-        set -- --model resnet20 --data synthetic:1600x400 --batch 16 "$@"
-    else
-        need_data cifar10
-        length "$all_epochs"
-        set -- --model vgg16 --data cifar10 --batch "$(published oktopk-models.csv batch_per_gpu model=VGG-16)" "$@"
-    fi
-    # shellcheck disable=SC2086 # two or four words
-    train "$train_into" "$train_ranks" $length_options "$@"
+    oktopk_images "$@"
 }
 epoch_minutes() { calc "$(steps_of "$(pick "$2" 16)") * $(step_of "$1" "$2") / 60"; } # epoch_minutes ALGO P
 # points_of ALGO P: minutes and accuracy [%]

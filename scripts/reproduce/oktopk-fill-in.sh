@@ -13,8 +13,7 @@
 
 subject='topkdsa and topka'
 density=0.01
-paper=$(published oktopk-text.csv value model=VGG-16 subject="$subject")
-source=$(published oktopk-text.csv source model=VGG-16 subject="$subject")
+look_up oktopk-text.csv value model=VGG-16 subject="$subject"
 oktopk_images topkdsa.jsonl 4 --algo topkdsa --density $density
 n=$(of topkdsa.jsonl header parameters)
 mean=$(values topkdsa.jsonl global_nnz --type step --where 'density<1' | awk '{ sum += $1 } END { if (NR) print sum / NR }')
@@ -30,9 +29,7 @@ row 'LSTM (AN4), P = 32, density 0.02' 'mean density of the sum' % "$(published 
     'skipped: sparsetrain has no such model'
 sparse_curve() { curve topkdsa.jsonl step "$1" "$(calc "100 / $n")" 'density!=1'; }
 {
-    last=$(of topkdsa.jsonl step epoch)
-    [ -n "$quick" ] || printf '0 %s %s\n%s %s %s\n' "$(calc "0.95 * $paper")" "$(calc "1.05 * $paper")" "$last" "$(calc "0.95 * $paper")" "$(calc "1.05 * $paper")" |
-        band "paper's mean of 160 epochs, +-5%"
+    [ -n "$quick" ] || strip "$(of topkdsa.jsonl step epoch)" "$(calc "0.95 * $paper")" "$(calc "1.05 * $paper")" | band "paper's mean of 160 epochs, +-5%"
     sparse_curve global_nnz | block 'TopkDSA, sum'
     sparse_curve local_nnz_mean | block 'one rank'
 } >"$out/figure.dat"

@@ -12,28 +12,17 @@
 #     that, and its words are the mean, too. Start-ups of the program's cost model (kind model) equal the paper's latency term, which is a self-check. dense is
 #     MPI's own collective, opaque to a count: its words are those of the standard algorithm (kind model, a self-check, too).
 #     topka and gtopk have the terms of gtopk-table1 and are counted there. gtopk's longest path is rank 0, which first receives and then sends: both add up
-. scripts/reproduce/lib.sh
+. scripts/reproduce/costs.sh
 
-n=$(pick 14728266 100000)
 density=0.01
 k=$(calc "int($n * $density)")
-ranks='2 3 4 5 6 7 8'
 algos='dense topka topkdsa gtopk gaussiank oktopk'
-printf 'alpha 1\nbeta 0\nnode_alpha 1\nnode_beta 0\n' >"$out/alpha.net" # a network where seconds are start-ups
-job model.jsonl "$program" predict --net "$out/alpha.net" --p 2,3,4,5,6,7,8 --n "$n" --density $density --json
+start_ups_by_model $density
 for P in $ranks; do
     mpi_job "p$P.jsonl" "$P" bench --device cpu --algo "$(echo "$algos" | tr ' ' ,)" --n "$n" --density $density --warmup 33 --repeat 31 --json
     mpi_job "period-p$P.jsonl" "$P" bench --device cpu --algo oktopk --n "$n" --density $density --warmup 0 --repeat 64 --json
 done
 
-# counted ALGO FILE: words of a step on the longest path
-counted() {
-    values "$2" words_sent_max,words_received_max,words_sent_mean --where "algo=$1" |
-        awk -v algo="$1" '{ print algo ~ /^(oktopk|gaussiank)$/ ? $3 : algo == "gtopk" ? $1 + $2 : ($1 > $2 ? $1 : $2) }'
-}
-value() { # value ALGO FILE KEY [P]
-    values "$2" "$3" --where "algo=$1" ${4:+--where "ranks=$4"}
-}
 for algo in $algos; do
     source=$(published oktopk-costs.csv source algorithm="$algo")
     latency=$(published oktopk-costs.csv latency_alpha algorithm="$algo")
@@ -46,7 +35,7 @@ for algo in $algos; do
         against $what
         ours=$(counted "$algo" "p$P.jsonl")
         selected=$k
-        [ "$algo" != gaussiank ] || selected=$(value gaussiank "p$P.jsonl" local_nnz)
+        [ "$algo" != gaussiank ] || selected=$(values "p$P.jsonl" local_nnz --where algo=gaussiank)
         lower=$(formula "$least" "$P" "$n" "$selected")
         upper=$(formula "$most" "$P" "$n" "$selected")
         if [ "$least" = "$most" ]; then
@@ -59,19 +48,16 @@ for algo in $algos; do
                 "$(counted oktopk "period-p$P.jsonl")" real none "mean of 64 steps; Table 1 leaves evaluations out"
         fi
         against self
-        row "$algo P=$P" "latency term $latency" start-ups "$(formula "$latency" "$P" "$n" "$k")" "$source" \
-            "$(value "$algo" model.jsonl alphas "$P")" model equal
+        row "$algo P=$P" "latency term $latency" start-ups "$(formula "$latency" "$P" "$n" "$k")" "$source" "$(start_ups "$algo" "$P")" model equal
         printf '%s %s %s %s %s\n' "$algo" "$P" "$upper" "$ours" "$lower"
     done
 done >"$out/words.dat"
 {
     # the paper's term, with its interval where it has one
     for algo in $algos; do
-        awk -v algo="$algo" '$1 == algo { print $2, $3, $5, $3 }' "$out/words.dat" | block "$algo, Table 1$(case $algo in topkdsa | oktopk) echo ', least to most' ;; esac)"
+        points "$out/words.dat" "$algo" 2 3 5 3 | block "$algo, Table 1$(case $algo in topkdsa | oktopk) echo ', least to most' ;; esac)"
     done
-    for algo in $algos; do
-        awk -v algo="$algo" '$1 == algo { print $2, $4 }' "$out/words.dat" | block "$algo, $(if [ "$algo" = dense ]; then echo formula; else echo counted; fi)"
-    done
+    for algo in $algos; do points "$out/words.dat" "$algo" 2 4 | block "$algo, $(by_formula "$algo")"; done
 } >"$out/figure.dat"
 figure figure.png "$out/figure.dat" lines.gp published=6 paired=yes logy=10 title="Words on the longest path of a step, n = $n, density $density" \
     xlabel='P [ranks]' ylabel='4-byte words'

@@ -12,8 +12,7 @@ claim oktopk-sizes
 against measured
 train vgg16.jsonl 1 --model vgg16 --data synthetic:8x8 --batch 1 --steps 1 --device cpu
 for model in VGG-16 LSTM BERT; do
-    paper=$(published oktopk-models.csv parameters model=$model)
-    source=$(published oktopk-models.csv source model=$model)
+    look_up oktopk-models.csv parameters model=$model
     case $model in
     VGG-16) ours=$(of vgg16.jsonl header parameters) why= ;;
     *) ours='' why="skipped: sparsetrain has no such model" ;;

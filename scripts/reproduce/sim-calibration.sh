@@ -13,11 +13,9 @@
 #     32 ns/word
 . scripts/reproduce/lib.sh
 
-need_file scripts/simulate.sh 'it comes with the simulated clusters'
+need_simulator
 need_file scripts/netlab.sh 'it comes with the emulated network'
 need_root 'the emulated network (network namespaces)'
-need_tool smpirun 'sh scripts/deps.sh sim'
-need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
 
 slower=50 rate=20mbit delay=21720us
 sparse=$(pick topka,topkdsa,gaussiank,gtopk-naive,gtopk,gtopk-rd,oktopk,hitopk,micro,spardl topka,gtopk,gtopk-rd,oktopk,spardl)

@@ -6,7 +6,6 @@
 #     gtopk_runs words gtopk.jsonl --density 0.005         # gtopk-paper.jsonl and gtopk.jsonl
 #
 # The first epochs have the paper's densities (the program's default), then the one that is given.
-# shellcheck source=scripts/reproduce/lib.sh
 . scripts/reproduce/lib.sh
 
 # The model's name in the paper's tables.
@@ -128,10 +127,20 @@ gain_row() {
 points='100 * (a - b)' # percentage points, of accuracies
 # shellcheck disable=SC2034 # of the IDs with texts
 above='100 * (a / b - 1)' # how far the first perplexity lies above the second [%]
-# two_figures MODEL TITLE FILE=NAME...: loss and test accuracy (perplexity) of these runs against epochs
+# residual_rows CLAIM ITEM QUANTITY UNIT SOURCE RULE EXPRESSION FILE OTHER [OTHER-PAPER]: gains of gtopk over that other run, by the
+# published residual, which decides on the claim, and by ours
+residual_rows() {
+    claim "$1"
+    gain_row "$2, published residual" "$3" "$4" '' "$5" "$6" "$7" "$(paper_of "$8")" "${10:-$9}"
+    claim
+    gain_row "$2, our residual" "$3" "$4" '' "$5" "$6" "$7" "$8" "$9"
+}
+# two_figures MODEL ITEM PLACE TITLE FILE=NAME...: loss and test accuracy (perplexity) of these runs against epochs; in quick mode
+# rows that say whether they learn, too
 two_figures() {
-    two_model=$1 two_title=$2
-    shift 2
+    two_model=$1 two_item=$2 two_place=$3 two_title=$4
+    shift 4
+    for two_pair in "$@"; do learns "$two_item" "$two_place" "${two_pair%%=*}" "${two_pair#*=}"; done
     case $two_model in
     lstm) two_key=valid_perplexity two_factor=1 two_label='validation perplexity' two_name=perplexity ;;
     *) two_key=test_accuracy two_factor=100 two_label='top-1 test accuracy [%]' two_name=accuracy ;;
@@ -156,29 +165,27 @@ learns() {
 }
 # sensitivity MODEL BATCH QUANTITY CLAIM: Fig. 13 and 14: gtopk against topka on 32 ranks with so many images each
 sensitivity() {
-    sensitivity_paper=$(published gtopk-text.csv value subject="$(model_of "$1") gtopk against topka" quantity="$3")
-    sensitivity_source=$(published gtopk-text.csv source subject="$(model_of "$1") gtopk against topka" quantity="$3")
+    look_up gtopk-text.csv value subject="$(model_of "$1") gtopk against topka" quantity="$3"
     training_ranks=$(pick 32 8)
     batch_of_rank=$(pick "$2" 4) epochs_of_run=$(pick 120 6)
     over_seeds cifar "$1-topka.jsonl" "$1" --algo topka --density 0.001
     gtopk_runs cifar "$1-gtopk.jsonl" "$1" --density 0.001
     sensitivity_item="$(model_of "$1"), P = $training_ranks, batch $batch_of_rank a rank"
-    for sensitivity_file in topka gtopk-paper gtopk; do
-        learns "$sensitivity_item" "$sensitivity_source" "$1-$sensitivity_file.jsonl" $sensitivity_file
-    done
     claim "$4"
     against measured
     direction 'full: at least 0'
-    gain_row "$sensitivity_item, published residual" 'test accuracy, topka over gtopk (paper: about)' 'percentage points' "$sensitivity_paper" \
-        "$sensitivity_source" 'full: within 2' "$points" "$1-topka.jsonl" "$1-gtopk-paper.jsonl"
+    gain_row "$sensitivity_item, published residual" 'test accuracy, topka over gtopk (paper: about)' 'percentage points' "$paper" \
+        "$source" 'full: within 2' "$points" "$1-topka.jsonl" "$1-gtopk-paper.jsonl"
     claim
-    gain_row "$sensitivity_item, our residual" 'test accuracy, topka over gtopk (paper, with its own: about)' 'percentage points' "$sensitivity_paper" \
-        "$sensitivity_source" 'full: at most' "$points" "$1-topka.jsonl" "$1-gtopk.jsonl" 'ours keeps what the tree drops, so it should lose no more'
-    two_figures "$1" "$(model_of "$1"), $training_ranks ranks" "$1-topka.jsonl=topka" "$1-gtopk-paper.jsonl=gtopk, published residual" \
+    gain_row "$sensitivity_item, our residual" 'test accuracy, topka over gtopk (paper, with its own: about)' 'percentage points' "$paper" \
+        "$source" 'full: at most' "$points" "$1-topka.jsonl" "$1-gtopk.jsonl" 'ours keeps what the tree drops, so it should lose no more'
+    two_figures "$1" "$sensitivity_item" "$source" "$(model_of "$1"), $training_ranks ranks" "$1-topka.jsonl=topka" "$1-gtopk-paper.jsonl=gtopk, published residual" \
         "$1-gtopk.jsonl=gtopk, our residual"
 }
 # oktopk_images FILE EPOCHS OPTION...: the run of the Ok-Topk paper's VGG-16 on 16 GPUs, the first 512 steps dense as in its code
-# (quick: ResNet-20 on 4 ranks, so many epochs of made-up images, 10 steps of them dense). Sets model and ranks.
+# (quick: ResNet-20 on 4 ranks, so many epochs of made-up images, 10 steps of them dense). Sets model and ranks; $ranks_of_run in
+# place of the 16. Of --algo dense alone all steps are dense.
+ranks_of_run=''
 oktopk_dense_steps=$(pick 512 10)
 oktopk_images() {
     images_file=$1
@@ -186,12 +193,14 @@ oktopk_images() {
         model=resnet20 ranks=4 images_data=synthetic:1600x160 images_batch=16 images_epochs=$2
     else
         need_data cifar10
-        model=vgg16 ranks=$(published oktopk-text.csv gpus model=VGG-16 subject='topkdsa and topka')
+        model=vgg16 ranks=${ranks_of_run:-$(published oktopk-text.csv gpus model=VGG-16 subject='topkdsa and topka')}
         images_data=cifar10 images_batch=$(published oktopk-models.csv batch_per_gpu model=VGG-16)
         images_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
     fi
     shift 2
+    images_sparse="--density-warmup none --dense-steps $oktopk_dense_steps"
+    case $* in '--algo dense') images_sparse='' ;; esac
     length "$images_epochs"
     # shellcheck disable=SC2086
-    train "$images_file" "$ranks" --model $model "$@" --density-warmup none --dense-steps $oktopk_dense_steps --data $images_data --batch "$images_batch" $length_options
+    train "$images_file" "$ranks" --model $model "$@" $images_sparse --data $images_data --batch "$images_batch" $length_options
 }

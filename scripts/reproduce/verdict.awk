@@ -1,12 +1,7 @@
-# verdict.awk: what a comparison.csv says, in words (after csv.awk): how many of its comparisons agree, which do not, and what is
-# not among them. `selves`: what self-checks are called, with a %s for "3 self-checks stand".
-#     awk -v selves='[%s](#self-checks)' "$(cat csv.awk verdict.awk)" comparison.csv
+# verdict.awk: what a comparison.csv says, in words: how many of its comparisons agree, which do not, and what is not among them
+# (`agreement` in pages.sh). `selves`: what self-checks are called, with a %s for "3 self-checks stand".
 # The columns `against` and `counted` are not in files that were made before there were any: all rows count, and it says so.
 
-function plain(text) {
-    gsub(/[*_|<>\\]/, "\\\\&", text)
-    return text
-}
 function several(count, one, many) { return count " " (count == 1 ? one : many) }
 { csv_row() }
 FNR > 1 {

@@ -151,6 +151,10 @@ says() { # says TEXT PROGRAM: it prints exactly that
 }
 check "a published number by its row" says 1317 'published gtopk-single-gpu.csv images_per_s model=VGG-16'
 check "a label without a name" says 25.3 'published oktopk-fig9.csv runtime_min gpus=32 label=3'
+check "a number with the place where it is printed" says "parameters 14728266 of Table 2" \
+    'look_up oktopk-models.csv parameters model=VGG-16; echo "parameters $paper of $source" | sed "s/Table 2.*/Table 2/"'
+check "points of a figure: the columns of one of its series" says "1 5|3 7|" \
+    'printf "a 1 4 5\nb 2 5 6\na 3 6 7\n" >"$out/p"; points "$out/p" a 2 4 | tr "\n" "|"; echo'
 check "two conditions" says 13.2 'published oktopk-text.csv value model=VGG-16 subject="topkdsa and topka"'
 fails() { # fails TEXT PROGRAM
     in_id "$2" && return 1

@@ -1,0 +1,22 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2016,SC2034 # marks of Markdown; what others use
+# pages.sh: sourced by scripts/reproduce.sh, report.sh, artifact.sh and by lib.sh: the IDs, what their heads say, and what stands
+# in a folder of results.
+library=scripts/reproduce
+csv_awk=$(cat $library/csv.awk) page_awk=$(cat $library/csv.awk scripts/lib/markdown.awk)
+ids() { sed -n '/^[a-z]/p' $library/ids; } # in the order of the report
+# head_of ID FIELD: what the head of the ID's script says under "# FIELD: "
+head_of() { awk -v field="$2" -f $library/head.awk "$library/$1.sh"; }
+# about FOLDER FIELD: what its about.txt says
+about() { sed -n "s/^$2: //p" "$1/about.txt" 2>/dev/null | head -n 1; }
+# plain: text that Markdown must not take for marks
+plain() { sed 's/[*_|<>\\]/\\&/g'; }
+# agreement FOLDER SELVES: in words (verdict.awk)
+agreement() { awk -v selves="$2" "$page_awk$(cat $library/verdict.awk)" "$1/comparison.csv"; }
+# beginnings FOLDER: of which runs its rows are the beginning
+beginnings() {
+    awk "$csv_awk"'{ csv_row() } FNR > 1 && cell_of("run") ~ /^first/ && !seen[cell_of("run")]++ { print cell_of("run") }' "$1/comparison.csv" | paste -s -d ',' -
+}
+# no_ids FOLDER: the folders in it that are of no ID;  made_by FOLDER: the command in its page
+no_ids() { for folder in "$1"/*/; do [ -f "$library/$(basename "$folder").sh" ] || echo "${folder%/}"; done; }
+made_by() { sed -n 's/^Made by \(`[^`]*`\).*/\1/p' "$1/README.md" 2>/dev/null | head -n 1; }
