@@ -4,16 +4,12 @@
 # fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select wire exchange train step hook").
 set -u
 cd "$(dirname "$0")/.." || exit 1
-binary=${BUILD:-build}/sparsetrain
+. scripts/lib/common.sh
 parts=${SPARSETRAIN_BENCH:-select wire exchange train step hook}
-[ -x "$binary" ] || {
-    echo "bench.sh: $binary is not there; build it first: make" >&2
-    exit 1
-}
-# shellcheck source=scripts/mpi-env.sh
+need_program
 . scripts/mpi-env.sh
 
-python=
+python=$(command -v python3 || true)
 for candidate in /usr/bin/python3 python3; do
     if "$candidate" -c 'import torch' >/dev/null 2>&1; then
         python=$candidate
@@ -21,33 +17,26 @@ for candidate in /usr/bin/python3 python3; do
     fi
 done
 
-if [ -z "$python" ]; then python=$(command -v python3 || true); fi
-
 peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so and shows what it can
-    script=scripts/$1
+    peer_script=scripts/$1
     shift
-    if [ -n "$python" ]; then
-        "$python" "$script" "$binary" "$@"
-    else
-        echo "SKIP $script: python3 is not installed"
-    fi
+    if [ -n "$python" ]; then "$python" "$peer_script" "$program" "$@"; else echo "SKIP $peer_script: python3 is not installed"; fi
 }
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
 bench_step() {
-    scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-bench.XXXXXX") || return 1
-    trap 'rm -rf "$scratch"' EXIT
-    trap 'exit 130' HUP INT TERM
+    make_scratch
     printf '%-8s %-3s %10s %10s %10s %10s %12s %12s\n' algo P images/s 'step ms' compute% comm% neither% 'memory MiB'
     for round in 1 2 3; do
         for algo in dense topka gtopk; do
             out=$scratch/$algo-$round
             # dense refuses options of sparse algorithms
             if [ $algo = dense ]; then set --; else set -- --density 0.001 --density-warmup none; fi
-            "$MPIRUN" -np 4 "$binary" --algo $algo "$@" --data synthetic --device cpu --batch 32 --steps 40 \
+            "$MPIRUN" -np 4 "$program" --algo $algo "$@" --data synthetic --device cpu --batch 32 --steps 40 \
                 --eval-every 0 --quiet --out "$out" || return 1
-            "$binary" rows "$out" --type summary --last --keys images_per_second,step_seconds,phases.compute,phases.communicate,memory_private_max,phases.other,phases.io,phases.select,phases.pack,phases.merge,phases.update >>"$scratch/$algo"
+            of_log "$out" images_per_second,step_seconds,phases.compute,phases.communicate,memory_private_max,phases.other,phases.io,phases.select,phases.pack,phases.merge,phases.update \
+                --type summary --last >>"$scratch/$algo"
         done
     done
     # column EXPRESSION: the median over the rounds; all = a whole step
@@ -62,19 +51,15 @@ bench_step() {
             "$(column '1000 * step')" "$(column '100 * comp / all')" "$(column '100 * comm / all')" "$neither" \
             "$(column 'memory / 1048576')"
     done
-    log=$scratch/gtopk-3/run.jsonl
     printf 'gtopk, P = 4: %.2f%% of a step is neither compute nor communication (target: under 5%%)\n' "$neither"
-    if [ "$("$binary" rows "$log" --type summary --last --keys data_shared)" = true ]; then
-        "$binary" rows "$log" --type summary --last --keys data_bytes | awk '{ printf "dataset: %.0f MiB, ", $1 / 1048576 }'
-        echo 'in memory once per node, not in the memory column'
-    else
-        echo 'dataset: not shared here, every rank holds its own'
-    fi
+    of_log "$scratch/gtopk-3" data_shared,data_bytes --type summary --last | awk '
+        $1 == "true" { printf "dataset: %.0f MiB, in memory once per node, not in the memory column\n", $2 / 1048576; next }
+        { print "dataset: not shared here, every rank holds its own" }'
 }
 
 uname -srm
 sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | sort | uniq -c | sed 's/^ *\([0-9]*\) /\1 x /'
-"$binary" --version
+"$program" --version
 status=0
 for part in $parts; do
     case $part in
@@ -86,13 +71,13 @@ for part in $parts; do
     wire)
         echo
         echo '== wire formats (targets: packed at most 0.45 of the bytes of coo32 at density 0.01, encode plus decode at least 1 GB/s of coo32)'
-        "$binary" bench wire || status=1
+        "$program" bench wire || status=1
         ;;
     exchange)
         echo
         echo '== every exchange, 8 ranks (targets: words within the bounds, at most 10% outside selection, merging and MPI)'
-        "$MPIRUN" -np 8 "$binary" bench --device cpu --algo all --n 14728266 --density 0.01 --repeat 5 --phases || status=1
-        "$MPIRUN" -np 8 "$binary" bench --device cpu --algo hitopk,torus2d --ranks-per-node 4 --n 14728266 --density 0.01 --repeat 5 \
+        "$MPIRUN" -np 8 "$program" bench --device cpu --algo all --n 14728266 --density 0.01 --repeat 5 --phases || status=1
+        "$MPIRUN" -np 8 "$program" bench --device cpu --algo hitopk,torus2d --ranks-per-node 4 --n 14728266 --density 0.01 --repeat 5 \
             --phases || status=1
         ;;
     train)
@@ -120,10 +105,7 @@ for part in $parts; do
             echo 'SKIP scripts/bench-hook.py: torch is not installed'
         fi
         ;;
-    *)
-        echo "bench.sh: no part called $part; there are select, wire, exchange, train, step, hook" >&2
-        exit 2
-        ;;
+    *) fail "no part called $part; there are select, wire, exchange, train, step, hook" ;;
     esac
 done
 exit $status

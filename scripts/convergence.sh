@@ -8,19 +8,11 @@
 # interrupted, or stopped there, goes on where it was; what is finished is not repeated.
 set -eu
 cd "$(dirname "$0")/.."
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
 model=resnet20 hidden='' batch='' epochs=10 stop='' algos='dense topka gtopk' ranks=4 density='' warmup=gtopk runs='' out=''
-said='sh scripts/convergence.sh'
-for word in "$@"; do
-    case $word in
-    *' '*) said="$said \"$word\"" ;;
-    *) said="$said $word" ;;
-    esac
-done
+command="sh scripts/convergence.sh$(quoted "$@" | tr "'" '"')"
 options 'model hidden batch epochs stop-at:stop algos ranks density density-warmup:warmup runs out --' "$@"
 eval "set -- $words"
-command=$(printf '%s' "$said" | sed 's/ *$//')
 case $model in
 resnet20) title='ResNet-20 on CIFAR-10' data=cifar10 ;;
 vgg16) title='VGG-16 on CIFAR-10' data=cifar10 ;;
@@ -41,19 +33,14 @@ name=$model$hidden-$data-p$ranks
 runs=${runs:-runs/$name}
 out=${out:-results/measured/$name}
 need_program
-# shellcheck source=scripts/mpi-env.sh
 . scripts/mpi-env.sh
 
-# value ALGO TYPE KEY: in the last such row of its log
-value() { of_log "$runs/$1" "$3" --type "$2" --last; }
 # finished ALGO: its run is complete, or was stopped where it should be, or later
 finished() {
     has_ended "$runs/$1" && return
     [ -n "$stop" ] && has_ended "$runs/$1" prefix &&
-        awk -v at="$(value "$1" summary epoch)" -v stop="$stop" 'BEGIN { exit !(at >= stop - 1e-9) }'
+        of_log "$runs/$1" epoch --type summary --last | awk -v stop="$stop" '{ exit !($1 >= stop - 1e-9) }'
 }
-# is FLAG ALGO: does the row say so?
-is() { "$program" list --json | "$program" rows - --each exchanges --keys name --where "$1=true" | grep -qxF -e "$2"; }
 for algo in $algos; do
     run=$runs/$algo
     if finished "$algo"; then continue; fi
@@ -63,9 +50,9 @@ for algo in $algos; do
     fi
     clear_run "$run"
     sparse=
-    if is sparse "$algo"; then sparse="--density $density --density-warmup $warmup"; fi
+    if listed exchanges "$algo" sparse=true; then sparse="--density $density --density-warmup $warmup"; fi
     # two emulated nodes
-    if is by_node "$algo" && [ $((ranks % 2)) -eq 0 ]; then sparse="$sparse --ranks-per-node $((ranks / 2))"; fi
+    if listed exchanges "$algo" by_node=true && [ $((ranks % 2)) -eq 0 ]; then sparse="$sparse --ranks-per-node $((ranks / 2))"; fi
     # shellcheck disable=SC2086 # options
     "$MPIRUN" -np "$ranks" "$program" --model "$model" --algo "$algo" $sparse --data $data --batch "$batch" \
         --epochs "$epochs" ${stop:+--stop-at "$stop"} --out "$run" "$@"
@@ -73,55 +60,52 @@ done
 
 # -- what is kept --------------------------------------------------------------------------------------------------
 mkdir -p "$out"
-# Bytes that a rank sent over the whole run: the steps' means added up.
-sent() {
-    of_log "$runs/$1" bytes_sent_mean --type step | awk '{ s += $1 } END { printf "%.1f", s / 1048576 }'
-}
 for algo in $algos; do kept_rows "$runs/$algo" 10 >"$out/$algo.jsonl"; done
 set --
 for algo in $algos; do set -- "$@" "$out/$algo.jsonl"; done
 sh scripts/plot.sh "$@" --against steps,bytes --out "$out" >/dev/null
 rm -f "$out/time.png"
 
-first=${algos%% *}
+# What the first run says of itself; tabs between, so that no value may be empty.
+first=$runs/${algos%% *}
+tab=$(printf '\t')
+IFS=$tab read -r train_words valid_words test_words vocabulary train_images test_images checksum mpi backend compiler <<END
+$(of_log "$first" train_words,valid_words,test_words,vocabulary,train_images,test_images,data_crc32,versions.mpi,versions.backend,versions.compiler \
+    --type header --last --missing -)
+END
+IFS=$tab read -r run_batch bptt dropout lr lr_warmup lr_schedule momentum decay clip clip_at <<END
+$(of_log "$first" "$(echo batch,bptt,dropout,lr,lr-warmup,lr-schedule,momentum,weight-decay,clip-norm,clip-at | sed 's/[^,]*/config.&/g')" \
+    --type header --last --missing -)
+END
+IFS=$tab read -r prefix epoch whole <<END
+$(of_log "$first" prefix,epoch,run_epochs --type summary --last --missing - | awk '{ printf "%s\t%.4g\t%.4g", $1, $2, $3 }')
+END
 about_data() {
     if [ $data = ptb ]; then
-        echo "Real Penn Treebank: $(value "$first" header train_words), $(value "$first" header valid_words) and $(value "$first" header test_words) words for training," \
-            "validation and test, vocabulary $(value "$first" header vocabulary) (checksum $(value "$first" header data_crc32)); $(value "$first" header config.batch) streams" \
-            "per rank in windows of $(value "$first" header config.bptt) words, dropout $(value "$first" header config.dropout)."
+        echo "Real Penn Treebank: $train_words, $valid_words and $test_words words for training, validation and test, vocabulary $vocabulary (checksum $checksum);" \
+            "$run_batch streams per rank in windows of $bptt words, dropout $dropout."
     else
-        echo "Real CIFAR-10: $(value "$first" header train_images) training and $(value "$first" header test_images) test images" \
-            "(checksum $(value "$first" header data_crc32)), batch $(value "$first" header config.batch) per rank."
+        echo "Real CIFAR-10: $train_images training and $test_images test images (checksum $checksum), batch $run_batch per rank."
     fi
 }
 about_training() {
-    clip=$(value "$first" header config.clip-norm)
-    case $clip in 0 | '') clip='' ;; *) clip="the mean gradient clipped to norm $clip ($(value "$first" header config.clip-at)), " ;; esac
+    case $clip in 0 | -) clip='' ;; *) clip="the mean gradient clipped to norm $clip ($clip_at), " ;; esac
     case $warmup in gtopk) known=' (epochs at 0.25, 0.0725, 0.015, 0.004 first)' ;; none) known='' ;; *) known=' (epochs at these densities first)' ;; esac
-    whole=$(value "$first" summary run_epochs)
-    if [ "$(value "$first" summary prefix)" = true ]; then
-        echo "The first $(value "$first" summary epoch | awk '{ printf "%.4g", $1 }') of $(echo "$whole" | awk '{ printf "%.4g", $1 }') epochs:" \
-            "the schedules below are those of the whole run."
-    fi
-    echo "Learning rate $(value "$first" header config.lr) ramped up over the first $(value "$first" header config.lr-warmup) epochs (schedule $(value "$first" header config.lr-schedule))," \
-        "momentum $(value "$first" header config.momentum), weight decay $(value "$first" header config.weight-decay), ${clip}density $density, warm-up: $warmup$known."
+    if [ "$prefix" = true ]; then echo "The first $epoch of $whole epochs: the schedules below are those of the whole run."; fi
+    echo "Learning rate $lr ramped up over the first $lr_warmup epochs (schedule $lr_schedule)," \
+        "momentum $momentum, weight decay $decay, ${clip}density $density, warm-up: $warmup$known."
 }
 table() {
-    if [ $data = ptb ]; then
-        echo "| algorithm | epochs | validation perplexity | test perplexity | MiB sent per rank, whole run | KiB in the last step | commit |"
-    else
-        echo "| algorithm | epochs | test accuracy | test loss | MiB sent per rank, whole run | KiB in the last step | commit |"
-    fi
+    if [ $data = ptb ]; then quality='validation perplexity | test perplexity'; else quality='test accuracy | test loss'; fi
+    echo "| algorithm | epochs | $quality | MiB sent per rank, whole run | KiB in the last step | commit |"
     echo "|---|---|---|---|---|---|---|"
     for algo in $algos; do
-        if [ $data = ptb ]; then
-            quality="$(value "$algo" summary valid_perplexity | awk '{ printf "%.2f", $1 }') | $(value "$algo" summary test_perplexity | awk '{ printf "%.2f", $1 }')"
-        else
-            quality="$(value "$algo" summary test_accuracy | awk '{ printf "%.2f%%", 100 * $1 }') | $(value "$algo" summary test_loss | awk '{ printf "%.3f", $1 }')"
-        fi
-        awk -v algo="$algo" -v epochs="$(value "$algo" summary epoch)" -v quality="$quality" -v sent="$(sent "$algo")" \
-            -v step="$(value "$algo" step bytes_sent_mean)" -v commit="$(value "$algo" header versions.commit)" 'BEGIN {
-                printf "| %s | %.1f | %s | %s | %.2f | %s |\n", algo, epochs, quality, sent, step / 1024, commit }'
+        of_log "$runs/$algo" type,epoch,valid_perplexity,test_perplexity,test_accuracy,test_loss,bytes_sent_mean,versions.commit --type header,step,summary |
+            awk -F '\t' -v algo="$algo" -v data=$data '
+                $1 == "header" { commit = $8 }
+                $1 == "step" { last = $7; sent += last }
+                $1 == "summary" { epochs = $2; quality = data == "ptb" ? sprintf("%.2f | %.2f", $3, $4) : sprintf("%.2f%% | %.3f", 100 * $5, $6) }
+                END { printf "| %s | %.1f | %s | %.1f | %.2f | %s |\n", algo, epochs, quality, sent / 1048576, last / 1024, commit }'
     done
 }
 # What each slice of the parameters has in the exchange of the last step that was counted: the parts of all entries, of
@@ -149,8 +133,8 @@ slices() { # slices ALGO
     echo
     table
     echo
-    echo "Machine: $(machine_cpu), $(getconf _NPROCESSORS_ONLN) cores for $ranks ranks, $(value "$first" header versions.mpi)," \
-        "$(value "$first" header versions.backend), $(value "$first" header versions.compiler | sed 's/^gcc/GCC/'). Speed is not compared here, since one run may have had the machine" \
+    echo "Machine: $(machine_cpu), $(getconf _NPROCESSORS_ONLN) cores for $ranks ranks, $mpi," \
+        "$backend, $(echo "$compiler" | sed 's/^gcc/GCC/'). Speed is not compared here, since one run may have had the machine" \
         "to itself and another not: \`make bench\` does that, interleaved."
     if [ $data = ptb ]; then
         echo

@@ -14,8 +14,6 @@
 #   --no-bands       a curve for every run
 # Needs gnuplot, and the program, which reads the logs.
 set -eu
-LC_ALL=C
-export LC_ALL
 scripts=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/lib/common.sh
 . "$scripts/lib/common.sh"
@@ -42,7 +40,7 @@ done
 [ -n "$against" ] || fail "--against is empty; it takes some of steps,bytes,time"
 
 # -- how it is drawn -------------------------------------------------------------------------------------------------------
-if ! command -v gnuplot >/dev/null 2>&1; then
+if ! has gnuplot; then
     if [ -f "$scripts/deps.sh" ]; then fail "gnuplot is not installed: sh $scripts/deps.sh test"; fi
     fail "gnuplot is not installed; its package is called gnuplot, or gnuplot-nox"
 fi
@@ -142,30 +140,30 @@ done <<GROUPS
 $(grep '^curve' "$scratch/groups")
 GROUPS
 
-scored=$(cat "$scratch"/score-[0-9]* | awk '$4 != "-" { n = 1 } END { print n + 0 }')
-[ "$scored" = 1 ] || echo "plot.sh: there is no evaluation to draw, so no $quality.$ending" >&2
-
 # -- ranges ----------------------------------------------------------------------------------------------------------------
 cat "$scratch"/loss-[0-9]* | awk '
     { if (low == "" || $5 < low) low = $5; if ($6 > high) high = $6; if ($1 > steps) steps = $1; if ($3 > seconds) seconds = $3 }
     END { margin = 0.06 * (high - low) + 1e-3 * high; printf "loss_low = %g\nloss_high = %g\nsteps_high = %g\nseconds_high = %g\n", (low - margin > 0 ? low - margin : 0), high + margin, steps, seconds }' >>"$scratch/settings"
 # A score before training is far away from all others; a curve comes from there, but has no room made for it.
-cat "$scratch"/score-[0-9]* | awk -v sent="$bytes_low" -v percent="$([ "$quality" = accuracy ] && echo 1 || echo 0)" '
+awk -v sent="$bytes_low" -v percent="$([ "$quality" = accuracy ] && echo 1 || echo 0)" '
+    FNR == 1 { of_curve = 0 }
     $4 == "-" { next }
-    $1 > 0 { if (low == "" || $5 < low) low = $5; if (high == "" || $6 > high) high = $6; if ($1 > epochs) epochs = $1 }
+    { scored = 1 }
+    $1 > 0 { if (low == "" || $5 < low) low = $5; if (high == "" || $6 > high) high = $6; if ($1 > epochs) epochs = $1; if (++of_curve > 1) many = 1 }
     $1 > 0 && $2 > 0 { if (!bytes || $2 < bytes) bytes = $2 }
     $1 <= 0 { if (start == "" || $4 < start) start = $4 }
     END {
+        printf "scored = %d\npoints = %d\nonly_start = %d\n", scored, !many, !epochs
+        printf "after = \047%s\047\n", epochs ? sprintf("after %.3g epoch%s", epochs, epochs > 0.995 && epochs < 1.005 ? "" : "s") : "before training"
         if (low == "") low = high = start + 0
         margin = 0.06 * (high - low) + 0.5
         low -= margin; high += margin
         if (low < 0) low = 0
         if (percent && high > 100) high = 100
         printf "score_low = %g\nscore_high = %g\nscore_bytes_low = %.10g\nepochs_high = %g\n", low, high, (bytes ? bytes : sent), (epochs > 0 ? 1.02 * epochs : 1)
-    }' >>"$scratch/settings"
-set_number points "$(awk 'FNR == 1 { n = 0 } $1 > 0 && ++n > 1 { many = 1 } END { print many ? 0 : 1 }' "$scratch"/score-[0-9]*)"
-set_text after "$(cat "$scratch"/score-[0-9]* | awk '$1 > e { e = $1 } END { if (e) printf "after %.3g epoch%s\n", e, (e > 0.995 && e < 1.005 ? "" : "s"); else print "before training" }')"
-set_number only_start "$(cat "$scratch"/score-[0-9]* | awk '$1 > 0 { n = 1 } END { print n ? 0 : 1 }')"
+    }' "$scratch"/score-[0-9]* >>"$scratch/settings"
+scored=$(sed -n 's/^scored = //p' "$scratch/settings")
+[ "$scored" = 1 ] || echo "plot.sh: there is no evaluation to draw, so no $quality.$ending" >&2
 set_number bar_high "$(sed 1d "$scratch/time" | awk '$NF > t { t = $NF } END { print 1.1 * t }')"
 # A bar must be as wide as the longest line below it.
 longest=$(sed '1d; s/^"//; s/" .*//; s/\\n/\
@@ -194,7 +192,6 @@ set_number banded "$banded"
 sed -n "s/^note$tab//p" "$scratch/groups" | tr -d "\"\\\\" | sed "s/ρ/$rho/g" | fold -s -w 125 >"$scratch/note"
 set_number notes "$(grep -c . "$scratch/note" || true)"
 set_number note "\"$(sed 's/$/\\n/' "$scratch/note" | tr -d '\n')\""
-set_number scored "$scored"
 set_text part "$(of_all part)"
 set_text against "$(printf '%s' "$against" | tr , ' ')"
 printf 'terminal = "%s"\nsize_of(w, h) = %s\n' "$look" "$size" >>"$scratch/settings"

@@ -19,7 +19,6 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 parts='' out=soak-out short='' limit='' seed=1
 
-# shellcheck source=scripts/lib/common.sh
 . scripts/lib/common.sh
 options_hint='the head of scripts/soak.sh says how it is used'
 list=''

@@ -2,8 +2,6 @@
 # collect.sh DIR ALGO...: prints a table of the runs DIR/ALGO, as far as they got, writes it to DIR/table.md, and draws
 # DIR/plots (scripts/plot.sh) where gnuplot is. Exit 2 when no run has begun.
 set -eu
-LC_ALL=C
-export LC_ALL
 scripts=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/lib/common.sh
 . "$scripts/lib/common.sh"
@@ -44,7 +42,7 @@ done
     echo '|---|---|---|---|---|---|---|---|'
     for algo in $begun; do row "$algo" "$dir/$algo/run.jsonl"; done
 } | tee "$dir/table.md"
-if command -v gnuplot >/dev/null 2>&1; then
+if has gnuplot; then
     set --
     for algo in $begun; do set -- "$@" "$dir/$algo"; done
     sh "$scripts/plot.sh" "$@" --out "$dir/plots"

@@ -25,8 +25,6 @@
 # hand: sh DIR/collect.sbatch). $SPARSETRAIN_DATA is where the data lie, as the nodes see it; it is written into the jobs.
 # Exit 2, with one line, when something is wrong.
 set -eu
-LC_ALL=C
-export LC_ALL
 scripts=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/lib/common.sh
 . "$scripts/lib/common.sh"
@@ -76,18 +74,16 @@ else
     case $program in */*) case $program in /*) ;; *) program=$PWD/$program ;; esac ;; esac
 fi
 
-# What an option takes, as the program says, where it can be asked here.
-names_of() { "$program" completion bash | sed -n "s/^ *'train --$1') echo 'words \(.*\)' ;;/\1/p"; }
-known() { # OPTION-HERE OPTION-THERE NAME
+# What the program has, where it can be asked here.
+known() { # OPTION TABLE NAME
     printf '%s\n' "$3" | grep -qxE '[a-z0-9-]+' || fail "$1: \"$3\" is no name"
-    if [ -n "$container" ] || ! command -v "$program" >/dev/null 2>&1; then return 0; fi
-    names=$(names_of "$2")
-    case " $names " in *" $3 "*) ;; *) fail "$1 has no \"$3\"; there are: $names" ;; esac
+    if [ -n "$container" ] || ! has "$program" || listed "$2" "$3" "name=$3"; then return 0; fi
+    fail "$1 has no \"$3\"; there are: $("$program" list --json | "$program" rows - --each "$2" --keys name | paste -s -d ' ' -)"
 }
-known --model model "$model"
+known --model models "$model"
 seen=
 for algo in $algos; do
-    known --algos algo "$algo"
+    known --algos exchanges "$algo"
     case " $seen " in *" $algo "*) fail "--algos names $algo twice" ;; esac
     seen="$seen $algo"
 done
@@ -174,10 +170,10 @@ ${gpus:+#SBATCH --gpus-per-node=$gpus
 # goes on from the last checkpoint; when all is done it ends at once.
 JOB
     prepare
-    printf 'set -u\nrun=%s\n' "$out/$called"
+    printf 'set -u\nrun=%s\n\n' "$out/$called"
+    # shellcheck disable=SC2016 # for the job
+    printf 'completed() { [ -n "$(%s rows "$run" --type summary --where completed=true --last 2>/dev/null)" ]; }\n' "$(alone | sed 's/^ //')"
     cat <<'JOB'
-
-completed() { grep -q '"type":"summary".*"completed":true' "$run/run.jsonl" 2>/dev/null; }
 # The newest one that is complete: what is being written, or taken away, has another name.
 checkpoint() {
     newest=-1

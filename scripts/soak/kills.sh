@@ -32,6 +32,7 @@ gone() {
     return 1
 }
 
+has_summary() { [ -n "$(of_log "$1" type --type summary --last)" ]; } # has_summary RUN
 # measure: when, after its start, the log of a run on $P ranks begins and ends: $begins_ms, $ends_ms
 measure() {
     rm -rf "$work/measured"
@@ -40,7 +41,7 @@ measure() {
     timeout 300 "$MPIRUN" -np "$P" "$program" $common --out "$work/measured" > /dev/null 2>&1 < /dev/null &
     job=$!
     while [ -z "$ends_ms" ] && kill -0 $job 2> /dev/null; do
-        if grep -q '"type":"summary"' "$work/measured/run.jsonl" 2> /dev/null; then
+        if has_summary "$work/measured"; then
             ends_ms=$((($(date +%s%N) - start_ns) / 1000000))
         elif [ -z "$begins_ms" ] && [ -s "$work/measured/run.jsonl" ]; then
             begins_ms=$((($(date +%s%N) - start_ns) / 1000000))
@@ -52,7 +53,6 @@ measure() {
     echo "$begins_ms $ends_ms" > "$work/ms$P"
 }
 
-has_summary() { grep -q '"type":"summary"' "$work/run/run.jsonl" 2> /dev/null; }
 # kill_one: a run, and its $victim killed at a moment of the seed's; what is wrong already in $verdict
 kill_one() {
     read -r begins_ms ends_ms < "$work/ms$P"
@@ -99,13 +99,13 @@ while [ $number -lt $kills ]; do
     for _ in 1 2 3 4 5 6 7 8; do
         kill_one
         # Without mpirun ranks come to the end of so short a run; others that did had the kill come too late: sooner, then.
-        if [ -n "$verdict" ] || [ "$victim" = mpirun ] || ! has_summary; then break; fi
+        if [ -n "$verdict" ] || [ "$victim" = mpirun ] || ! has_summary "$work/run"; then break; fi
         echo "$begins_ms $after" > "$work/ms$P"
     done
     then=''
     for _ in 1 2 3; do # a run that was done before the kill has nothing to resume
         [ -z "$verdict" ] || break
-        if has_summary; then break; fi
+        if has_summary "$work/run"; then break; fi
         if lost "$work/run"; then verdict="its checkpoints are gone" && break; fi
         go_on "$work/run"
         then="$then$went "
