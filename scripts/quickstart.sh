@@ -4,7 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+. scripts/lib/common.sh
 say() { printf '\n== %s\n' "$*"; }
+program=build/sparsetrain
 
 sh scripts/deps.sh build
 began=$(date +%s)
@@ -16,22 +18,13 @@ built=$(date +%s)
 . scripts/mpi-env.sh
 
 # -- data: the real set where it can be had without the network, else one that is built in ---------------------------------
-holds_cifar10() {
-    for place in "$1" "$1/cifar-10-batches-bin"; do
-        if [ -f "$place/data_batch_1.bin" ] && [ -f "$place/test_batch.bin" ]; then return 0; fi
-    done
-    [ -f "$1/cifar-10-binary.tar.gz" ]
-}
-data=synthetic
 mirror=../shared/data
-if [ -n "${SPARSETRAIN_DATA:-}" ]; then
-    if holds_cifar10 "$SPARSETRAIN_DATA"; then data=cifar10; fi
-elif holds_cifar10 build/data; then
-    data=cifar10
-elif [ -d "$mirror" ]; then
+if [ -z "${SPARSETRAIN_DATA:-}" ] && ! listed datasets cifar10 && [ -d "$mirror" ]; then
     sh scripts/deps.sh data || true # its archives are .tar.xz
-    if sh scripts/fetch-data.sh cifar10 --mirror "$mirror"; then data=cifar10; fi
+    sh scripts/fetch-data.sh cifar10 --mirror "$mirror" || true
 fi
+data=synthetic
+if listed datasets cifar10; then data=cifar10; fi
 if [ $data = cifar10 ]; then
     say "data: CIFAR-10 from ${SPARSETRAIN_DATA:-build/data}"
 else
@@ -43,7 +36,7 @@ fi
 out=runs/quickstart-$(date +%Y%m%d-%H%M%S)
 # One epoch is too short for the papers' warm-up of the density, which lasts four. Without it momentum does harm: an entry
 # waits hundreds of steps and arrives as one large sum, which momentum 0.9 would apply ten times over.
-set -- -np 4 build/sparsetrain --algo gtopk --density 0.001 --density-warmup none \
+set -- -np 4 $program --algo gtopk --density 0.001 --density-warmup none \
     --model resnet20 --data $data --device cpu --batch 32 --steps 390 --eval-every 0.5 \
     --lr 0.2 --lr-warmup 0 --lr-schedule step:75% --momentum 0 --out "$out"
 say "four processes train ResNet-20; each sends 0.1 % of its gradient a step:"

@@ -9,8 +9,7 @@
 #     every 500 steps; fedavg, every 20; each with 3 seeds (--seeds N) (quick: 4 ranks as 2 nodes of 2, 6 epochs of made-up
 #     data, one seed, warm-up of 20 steps, averaged every 25)
 # needs: CIFAR-10, Penn Treebank; weeks on few cores, days on a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 165 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 90 s
+# takes: full: about 165 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 90 s
 # agrees: mean over the seeds: with local update the end is not worse than with plain gradient dropping: accuracy not lower,
 #     perplexity not higher, which one seed cannot tell
 . scripts/reproduce/training.sh

@@ -5,8 +5,7 @@
 # runs: training with --algo gtopk-naive and dense on 4 ranks, 140 epochs of CIFAR-10, batch 128 a rank (quick: 6 epochs of
 #     1600 made-up images, batch 16)
 # needs: CIFAR-10; hours on CPUs (--epochs E: the first E epochs of that schedule)
-# takes: full: about 3.6 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 24 s
+# takes: full: about 3.6 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 24 s
 # agrees: test accuracy at the end at most 1 percentage point below dense (our reading of the curves' closeness)
 . scripts/reproduce/training.sh
 

@@ -5,8 +5,7 @@
 # runs: training with --algo topka, gtopk --gtopk-residual paper and gtopk on 32 ranks, batch 32 a rank, 120 epochs (quick: 8 ranks, 6 epochs of made-up
 #     images)
 # needs: CIFAR-10; 32 ranks of VGG-16: weeks on few cores (--epochs E: the first E epochs of that schedule)
-# takes: full: about 25 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 2 min
+# takes: full: about 25 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 2 min
 # agrees: the loss of gtopk with its published residual against topka within 2 percentage points of the paper's, in
 #     direction where it loses at all. The loss of ours, which conserves what its tree drops, is at most the paper's
 . scripts/reproduce/training.sh

@@ -6,8 +6,7 @@
 #     here, whose residuals lose nothing; 4 ranks, 140 epochs of CIFAR-10, batch 128 a rank, each with 3 seeds (--seeds N)
 #     (quick: 6 epochs of made-up images, one seed)
 # needs: CIFAR-10; days on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 29 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 78 s
+# takes: full: about 29 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 78 s
 # agrees: test accuracy at the end, mean over the seeds: ResNet-20 at most 1 percentage point below dense (our reading of
 #     "almost"), VGG-16 not below dense, which one seed cannot tell; the published residual decides on the claim
 . scripts/reproduce/training.sh

@@ -5,8 +5,7 @@
 #     here, whose residuals lose nothing; 4 ranks, 40 epochs of Penn Treebank, 1500 features, 20 streams a rank as in
 #     the authors' code (quick: 6 epochs of 40000 words of a made-up language, 40 features)
 # needs: Penn Treebank; days on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 24 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 6 s
+# takes: full: about 24 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 6 s
 # agrees: validation perplexity at the end at most 5% above dense (our reading of "almost"); the published residual decides on
 #     the claim
 . scripts/reproduce/training.sh

@@ -7,8 +7,7 @@
 #     dense, on 4 ranks (the paper: 16) to step 3996, 28 steps after an exact threshold (quick: ResNet-20, 2 ranks, made-up images, 10 dense steps, step 70); then one step with --audit and
 #     --record: residual and gradient of rank 0 give the distribution, the exact threshold and that of Gaussiank
 # needs: CIFAR-10; hours on CPUs
-# takes: full: about 0.5 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 3 s
+# takes: full: about 0.5 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 3 s
 # agrees: reused threshold within 10% of the exact one (means over ranks; our reading of "very close"); Gaussian threshold above
 #     the exact one, and fewer than k entries beyond it. In direction: the reused threshold within 50%
 . scripts/reproduce/training.sh

@@ -8,8 +8,7 @@
 #     16 on each of 16 ranks, 160 epochs of CIFAR-10; LSTM-PTB, 1500 features, 4 ranks, 40 epochs (quick: ResNet-20, 4 ranks,
 #     4 epochs of 1600 made-up images; LSTM with 40 features, 4 ranks, 6 epochs of made-up words; every 3rd step)
 # needs: CIFAR-10, Penn Treebank; 16 ranks of VGG-16: weeks on few cores, days on a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 53 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 23 s
+# takes: full: about 53 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 23 s
 # agrees: VGG-16: the largest xi is at most P; its mean over the third quarter of the run is larger than over the first epochs (a
 #     thirtieth of the run), and that of the last quarter within a factor 1.5 of it (our reading of "stable"); both models: the
 #     mean of the second half is not larger with 2% than with 1%. For LSTM-PTB the largest xi is shown, not compared

@@ -9,8 +9,7 @@
 #     epochs of 1600 made-up images)
 # needs: CIFAR-10; 16 ranks of VGG-16: weeks on few cores, days on a GPU (--epochs E: the first E epochs of that schedule, of which
 #     2.6 are dense)
-# takes: full: about 43 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 45 s
+# takes: full: about 43 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 45 s
 # agrees: mean of |count - k| / k over the logged steps that are not dense at most the paper's 11%, local (what a rank sent) and
 #     global; the rows of Algorithm 1 decide on the claim. Gaussiank: its mean count over the first twentieth of the run at
 #     least k, over the second half at most 0.32 k (an order of magnitude, as a factor of the square root of 10). In

@@ -11,8 +11,7 @@
 #     selection measured here (scripts/reproduce/aries.sh)
 # needs: CIFAR-10, SimGrid (sh scripts/deps.sh sim, make sim); 32 ranks of VGG-16: weeks on few cores, days on a GPU (--epochs E: the
 #     first E epochs of that schedule, of which 2.6 and 5.2 are dense)
-# takes: full: about 170 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 60 s
+# takes: full: about 170 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 60 s
 # agrees: for each number of ranks: Ok-Topk's accuracy at most 1 percentage point below dense's (our reading of "very close"), and
 #     within 1 of the paper's label; it comes to 0.99 of dense's accuracy, and the others take at least as long; longest over
 #     shortest run time within 25% of that of the labels. Rows of accuracy are real, rows of time simulated; of oktopk the rows of

@@ -6,8 +6,7 @@
 #     ResNet-20, 4 ranks, 4 epochs of made-up images); the mean over the logged steps that are not dense of the entries of the sum over n. The density that
 #     independent choices would give, 1 - (1 - density)^P, stands beside it (kind model)
 # needs: CIFAR-10; 16 ranks of VGG-16: weeks on few cores (--epochs E: the first E epochs of that schedule)
-# takes: full: about 14 h of computing on two cores, by the images and words per second of results/measured/costs; on
-#     a GPU not yet measured; quick: 10 s
+# takes: full: about 14 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 10 s
 # agrees: within 5% of the paper's density; independent choices of the ranks, at 14.9%, are not
 . scripts/reproduce/training.sh
 
