@@ -23,8 +23,6 @@ peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so
     if [ -n "$python" ]; then "$python" "$peer_script" "$program" "$@"; else echo "SKIP $peer_script: python3 is not installed"; fi
 }
 
-median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
-
 bench_step() {
     make_scratch
     printf '%-8s %-3s %10s %10s %10s %10s %12s %12s\n' algo P images/s 'step ms' compute% comm% neither% 'memory MiB'
@@ -41,8 +39,8 @@ bench_step() {
     done
     # column EXPRESSION: the median over the rounds; all = a whole step
     column() {
-        awk '{ rate = $1; step = $2; comp = $3; comm = $4; memory = $5; rest = $6 + $7 + $8 + $9 + $10 + $11; all = comp + comm + rest
-               print '"$1"' }' "$scratch/$algo" | median
+        awk "$(cat scripts/lib/stats.awk)"'{ rate = $1; step = $2; comp = $3; comm = $4; memory = $5; rest = $6 + $7 + $8 + $9 + $10 + $11; all = comp + comm + rest
+               x[NR] = '"$1"' } END { print median(x, NR) }' "$scratch/$algo"
     }
     neither=
     for algo in dense topka gtopk; do

@@ -105,7 +105,7 @@ fi
 merge() {
     # shellcheck disable=SC2086 # names that we made
     (cd "$scratch" && awk -v wide="$1" -v curve="$2" -v curves="$curves" -v bytes_from="$bytes_low" -v bytes_to="$bytes_high" \
-        -f "$scripts/plot/merge.awk" $3)
+        -f "$scripts/lib/stats.awk" -f "$scripts/plot/merge.awk" $3)
 }
 : >"$scratch/settings"
 set_text() { printf "%s = '%s'\n" "$1" "$(printf '%s' "$2" | sed "s/'/''/g")" >>"$scratch/settings"; }

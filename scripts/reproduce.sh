@@ -64,7 +64,10 @@ rows() {
         END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0, beginning }' "$out/$1/comparison.csv"
 }
 reproduced=0 beginnings=0 disagree=0 uncompared=0 skipped=0 failed=0
-tell() { printf '  %-12s %s\n' "$1" "$2" >>"$scratch/summary"; }
+tell() { # tell COUNTER WORD TEXT
+    eval "$1=\$(($1 + 1))"
+    printf '  %-12s %s\n' "$2" "$3" >>"$scratch/summary"
+}
 : >"$scratch/summary"
 for id in $wanted; do
     rm -f "$scratch/why"
@@ -76,31 +79,20 @@ for id in $wanted; do
 $(rows "$id")
 COUNTS
         if [ "$no" -gt 0 ]; then
-            disagree=$((disagree + 1))
-            tell disagrees "$id: $no of $((yes + no)) comparisons do not agree${beginning:+, in the $beginning} ($out/$id/comparison.csv)"
+            tell disagree disagrees "$id: $no of $((yes + no)) comparisons do not agree${beginning:+, in the $beginning} ($out/$id/comparison.csv)"
         elif [ "$yes" -gt 0 ] && [ -n "$beginning" ]; then
-            beginnings=$((beginnings + 1))
-            tell 'so far' "$id: all of $yes comparisons agree, in the $beginning"
+            tell beginnings 'so far' "$id: all of $yes comparisons agree, in the $beginning"
         elif [ "$yes" -gt 0 ]; then
-            reproduced=$((reproduced + 1))
-            tell reproduced "$id: all of $yes comparisons agree"
+            tell reproduced reproduced "$id: all of $yes comparisons agree"
         elif [ $((holds + fails)) -gt 0 ]; then
-            uncompared=$((uncompared + 1))
-            tell self-checked "$id: $holds of $((holds + fails)) self-checks hold; nothing of it is compared with the paper"
+            tell uncompared self-checked "$id: $holds of $((holds + fails)) self-checks hold; nothing of it is compared with the paper"
         else
-            uncompared=$((uncompared + 1))
-            tell uncompared "$id: nothing of it is compared ($out/$id/comparison.csv says why)"
+            tell uncompared uncompared "$id: nothing of it is compared ($out/$id/comparison.csv says why)"
         fi
         ;;
-    77)
-        skipped=$((skipped + 1))
-        tell skipped "$id: $(cat "$scratch/why" 2>/dev/null)"
-        ;;
+    77) tell skipped skipped "$id: $(cat "$scratch/why" 2>/dev/null)" ;;
     13[0-9] | 14[0-9]) exit $status ;; # a signal: everything ends
-    *)
-        failed=$((failed + 1))
-        tell failed "$id: exit status $status"
-        ;;
+    *) tell failed failed "$id: exit status $status" ;;
     esac
 done
 if [ -f scripts/report.sh ]; then sh scripts/report.sh --from "$out" || failed=$((failed + 1)); fi

@@ -1,6 +1,6 @@
 # merge.awk: the runs of one curve as one table:
 #
-#     awk -v curve=I -v curves=N [-v wide=1] [-v bytes_from=B -v bytes_to=B] -f merge.awk RUN-1.loss RUN-2.loss ...
+#     awk -v curve=I -v curves=N [-v wide=1] [-v bytes_from=B -v bytes_to=B] -f stats.awk -f merge.awk RUN-1.loss RUN-2.loss ...
 #
 # In: the tables .loss or .score of read.awk: position (step, epoch), bytes, seconds, ..., value in the last column. Where all runs
 # have a row of the same position it makes one row: position, median of the bytes, of the seconds, median, least and greatest
@@ -17,14 +17,11 @@ FNR == 1 { file++ }
     if (file == 1) raw[i] = $(NF - 1)
 }
 # Of the i-th row, over the files; least and greatest are left in `low` and `high`.
-function median(of, i,   f, j, x, sorted) {
-    for (f = 1; f <= file; f++) {
-        x = of[i, f]
-        for (j = f - 1; j > 0 && sorted[j] > x; j--) sorted[j + 1] = sorted[j]
-        sorted[j + 1] = x
-    }
-    low = sorted[1]; high = sorted[file]
-    return file % 2 ? sorted[(file + 1) / 2] : (sorted[file / 2] + sorted[file / 2 + 1]) / 2
+function over_files(of, i,   f, x, middle) {
+    for (f = 1; f <= file; f++) x[f] = of[i, f]
+    middle = median(x, file)
+    low = x[1]; high = x[file]
+    return middle
 }
 # A mark where the share of the way, in `many` parts and shifted by the curve's own part, comes into a new part.
 function due(share, was,   many) {
@@ -37,7 +34,7 @@ END {
     for (r = 1; r <= rows; r++) {
         if (r % every && r != rows) continue
         i = whole[r]
-        b = median(bytes, i); s = median(seconds, i); v = median(value, i)
+        b = over_files(bytes, i); s = over_files(seconds, i); v = over_files(value, i)
         here = r / rows
         along = b > 0 && bytes_to > bytes_from && bytes_from > 0 ? log(b / bytes_from) / log(bytes_to / bytes_from) : here
         all = wide && rows <= 40

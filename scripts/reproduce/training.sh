@@ -96,13 +96,9 @@ gain_key=test_accuracy
 gain() {
     for gain_seed in $seeds; do
         printf '%s %s\n' "$(of "$(of_seed "$2" "$gain_seed")" summary $gain_key)" "$(of "$(of_seed "$3" "$gain_seed")" summary $gain_key)"
-    done | awk '{ a = $1; b = $2; x = '"$1"'; sum += x; squares += x * x }
-        END {
-            variance = NR > 1 ? (squares - sum * sum / NR) / (NR - 1) : 0
-            printf "%.10g ", sum / NR
-            if (NR > 1) printf "%.3g\n", 2 * sqrt((variance > 0 ? variance : 0) / NR)
-            else print "-"
-        }'
+    done | awk "$(cat scripts/lib/stats.awk)"'
+        { a = $1; b = $2; x[NR] = '"$1"' }
+        END { printf "%.10g %s\n", mean(x, NR), (NR > 1 ? sprintf("%.3g", 2 * deviation(x, NR) / sqrt(NR)) : "-") }'
 }
 # gain_row ITEM QUANTITY UNIT PAPER SOURCE RULE EXPRESSION FIRST SECOND [NOTE]: a row of that gain. A rule of "at least 0" or "at
 # most 0" is within what one seed differs by from another: it is compared with several seeds alone, and right in direction

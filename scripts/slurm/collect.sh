@@ -13,23 +13,23 @@ find_program "$scripts" || fail "the program is needed, which reads logs: build 
 dir=$1
 shift
 
-# number KEY RUN: in the last summary of a log, or else in its last row that has the key
-number() {
-    of_log "$2" "$1" --type summary --where "$1!=" --last | grep . || of_log "$2" "$1" --where "$1!=" --last
-}
-row() { # ALGO LOG
-    state=running
-    if has_ended "$2"; then state=complete; fi
-    quality=$(number test_perplexity "$2" | awk '{ printf "perplexity %.2f", $1 }')
-    [ -n "$quality" ] || quality=$(number test_accuracy "$2" | awk '{ printf "accuracy %.2f%%", 100 * $1 }')
-    rate=$(number images_per_second "$2")
-    [ -n "$rate" ] || rate=$(number words_per_second "$2")
-    awk -v algo="$1" -v state=$state -v ranks="$(number ranks "$2")" -v nodes="$(number nodes "$2")" \
-        -v step="$(number step "$2")" -v quality="$quality" -v rate="$rate" \
-        -v seconds="$(number step_seconds "$2")" -v sent="$(number bytes_sent_per_step "$2")" 'BEGIN {
-            printf "| %s | %s | %d on %d | %d | %s | %s | %s | %s |\n", algo, state, ranks, nodes, step, quality,
-                rate == "" ? "" : sprintf("%.1f", rate), seconds == "" ? "" : sprintf("%.2f", 1000 * seconds),
-                sent == "" ? "" : sprintf("%.2f", sent / 1024) }'
+row() { # ALGO LOG: what the last summary says or, where there is none, the last row that says it
+    of_log "$2" type,ranks,nodes,step,test_perplexity,test_accuracy,images_per_second,words_per_second,step_seconds,bytes_sent_per_step,completed |
+        awk -F '\t' -v algo="$1" '
+            function shown(x, factor, form) { return x == "" ? "" : sprintf(form, factor * x) }
+            {
+                for (i = 2; i <= NF; i++) {
+                    if ($i == "" || ($1 != "summary" && i in final)) continue
+                    value[i] = $i
+                    if ($1 == "summary") final[i] = 1
+                }
+                if ($1 == "summary" && $11 == "true") complete = 1
+            }
+            END {
+                quality = value[5] != "" ? shown(value[5], 1, "perplexity %.2f") : shown(value[6], 100, "accuracy %.2f%%")
+                printf "| %s | %s | %d on %d | %d | %s | %s | %s | %s |\n", algo, complete ? "complete" : "running", value[2], value[3], value[4], quality,
+                    shown(value[7] != "" ? value[7] : value[8], 1, "%.1f"), shown(value[9], 1000, "%.2f"), shown(value[10], 1 / 1024, "%.2f")
+            }'
 }
 
 begun=

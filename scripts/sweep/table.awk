@@ -1,6 +1,6 @@
 # table.awk: the tables of sweep.sh:
 #
-#     awk -v runs=RUNS.csv -v csv=SUMMARY.csv -f table.awk ROWS
+#     awk -v runs=RUNS.csv -v csv=SUMMARY.csv -f stats.awk -f table.awk ROWS
 #
 # ROWS: for each run lines KEY=VALUE and an empty one: run, state, option:NAME for np and what was swept, and the facts of
 # plot/read.awk as far as there are any. RUNS.csv has a row for each run. SUMMARY.csv and, in fewer columns, what is printed have
@@ -45,20 +45,15 @@ function write_runs(   i, c, line) {
     }
 }
 
-# Mean, standard deviation, least and greatest of the done runs of a group, in `mean` ...; how many there are.
-function describe(g, key,   i, x, count, sum, squares) {
-    count = sum = squares = 0
-    for (i = 1; i <= n; i++) {
-        if (group[i] != g || fact[i, "state"] != "done" || fact[i, key] == "") continue
-        x = fact[i, key] + 0
-        if (!count || x < least) least = x
-        if (!count || x > greatest) greatest = x
-        count++; sum += x
-    }
-    mean = count ? sum / count : 0
+# Of the done runs of a group: sets centre, their mean, spread, least and greatest; returns how many there are.
+function describe(g, key,   i, x, count) {
+    count = 0
     for (i = 1; i <= n; i++)
-        if (group[i] == g && fact[i, "state"] == "done" && fact[i, key] != "") squares += (fact[i, key] - mean) ^ 2
-    spread = count > 1 ? sqrt(squares / (count - 1)) : 0
+        if (group[i] == g && fact[i, "state"] == "done" && fact[i, key] != "") x[++count] = fact[i, key] + 0
+    centre = mean(x, count)
+    spread = deviation(x, count)
+    median(x, count)
+    least = x[1]; greatest = x[count]
     return count
 }
 function find_groups(   i, c, key) {
@@ -85,7 +80,7 @@ function write_summary(   g, c, line, count) {
         for (c = 1; c <= measures; c++) {
             if (!(measure[c] in has)) continue
             count = describe(g, measure[c])
-            line = line (count ? sprintf(",%.10g,%s,%.10g,%.10g", mean, (count > 1 ? sprintf("%.10g", spread) : ""), least, greatest) : ",,,,")
+            line = line (count ? sprintf(",%.10g,%s,%.10g,%.10g", centre, (count > 1 ? sprintf("%.10g", spread) : ""), least, greatest) : ",,,,")
         }
         print line > csv
     }
@@ -95,14 +90,14 @@ function write_summary(   g, c, line, count) {
 function put(row, text) { cell[row, ++columns] = text; if (length(text) > width[columns]) width[columns] = length(text) }
 function shown(count, scale, digits, unit) {
     if (!count) return "-"
-    return sprintf("%." digits "f%s", mean * scale, unit) (count > 1 ? sprintf(" +- %." digits "f", spread * scale) : "")
+    return sprintf("%." digits "f%s", centre * scale, unit) (count > 1 ? sprintf(" +- %." digits "f", spread * scale) : "")
 }
 function put_measures(row, g) {
     if ("test_accuracy" in has && !("test_perplexity" in has)) put(row, g ? shown(describe(g, "test_accuracy"), 100, 2, "%") : "test accuracy")
     if ("test_perplexity" in has) put(row, g ? shown(describe(g, "test_perplexity"), 1, 2, "") : "test perplexity")
     if ("valid_perplexity" in has) put(row, g ? shown(describe(g, "valid_perplexity"), 1, 2, "") : "valid perplexity")
     if ("test_loss" in has) put(row, g ? shown(describe(g, "test_loss"), 1, 3, "") : "test loss")
-    if ("bytes" in has) put(row, g ? (describe(g, "bytes") ? sprintf("%.4g", mean / 1e6) : "-") : "MB sent")
+    if ("bytes" in has) put(row, g ? (describe(g, "bytes") ? sprintf("%.4g", centre / 1e6) : "-") : "MB sent")
     if ("images_per_second" in has) put(row, g ? shown(describe(g, "images_per_second"), 1, 0, "") : "images/s")
     if ("words_per_second" in has) put(row, g ? shown(describe(g, "words_per_second"), 1, 0, "") : "words/s")
 }

@@ -155,12 +155,12 @@ merged() { awk -v curve=1 -v curves=3 "$@"; }
 printf '1 10 1 9 5\n2 20 2 9 6\n3 30 3 9 7\n' > "$W/a"
 printf '1 12 3 9 1\n2 24 6 9 9\n' > "$W/b"
 printf '1 11 2 9 3\n2 99 4 9 2\n3 99 9 9 9\n' > "$W/c"
-check "median, least and greatest of three, as far as all got" same "$(merged -f scripts/plot/merge.awk "$W/a" "$W/b" "$W/c" | cut -d ' ' -f 1-6 | tr '\n' ';')" '1 11 2 3 1 5;2 24 4 6 2 9;'
-check "of two the mean" same "$(merged -f scripts/plot/merge.awk "$W/a" "$W/b" | cut -d ' ' -f 1-6 | tr '\n' ';')" '1 11 2 3 1 5;2 22 4 7.5 6 9;'
+check "median, least and greatest of three, as far as all got" same "$(merged -f scripts/lib/stats.awk -f scripts/plot/merge.awk "$W/a" "$W/b" "$W/c" | cut -d ' ' -f 1-6 | tr '\n' ';')" '1 11 2 3 1 5;2 24 4 6 2 9;'
+check "of two the mean" same "$(merged -f scripts/lib/stats.awk -f scripts/plot/merge.awk "$W/a" "$W/b" | cut -d ' ' -f 1-6 | tr '\n' ';')" '1 11 2 3 1 5;2 22 4 7.5 6 9;'
 awk 'BEGIN { for (i = 1; i <= 5001; i++) print i, 10 * i, i, 2, 1 }' > "$W/long"
-merged -f scripts/plot/merge.awk "$W/long" > "$W/short"
+merged -f scripts/lib/stats.awk -f scripts/plot/merge.awk "$W/long" > "$W/short"
 check "long ones are thinned, the last row stays" sh -c "[ \$(wc -l < '$W/short') -le 2001 ] && tail -n 1 '$W/short' | grep -q '^5001 '"
-for curve in 1 2 3; do awk -v curve=$curve -v curves=3 -f scripts/plot/merge.awk "$W/long" | awk '$7 != "-" { print $1 }' > "$W/marks$curve"; done
+for curve in 1 2 3; do awk -v curve=$curve -v curves=3 -f scripts/lib/stats.awk -f scripts/plot/merge.awk "$W/long" | awk '$7 != "-" { print $1 }' > "$W/marks$curve"; done
 check "eight marks, of no two curves at one place" sh -c "cat '$W'/marks? | sort | uniq -c | awk '\$1 > 1 && \$2 != 5001 { exit 1 } END { exit NR < 22 || NR > 26 }'"
 
 # -- pictures --------------------------------------------------------------------------------------------------------------
