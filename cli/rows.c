@@ -39,7 +39,7 @@ struct request {
     struct conditions where;
     struct list types, keys;
     const char *each, *missing;
-    bool last, csv;
+    bool last, csv, anonymous;
 };
 
 /* The file that is read, and what has been read of it. */
@@ -129,6 +129,9 @@ static const struct option_row options[] = {
     {"csv", NULL, OPTION_FLAG, NULL,
      "commas in place of tabs, quotes where they are needed (RFC 4180), and a first line with the keys",
      OPTION_AT(struct request, csv)},
+    {"anonymous", NULL, OPTION_FLAG, NULL,
+     "without what is of one machine: its name, and the folders in which data and runs lie",
+     OPTION_AT(struct request, anonymous)},
     {"missing", "TEXT", OPTION_OTHER, "", "what stands where there is no value (else nothing)",
      OPTION_AT(struct request, missing), .set = set_missing},
 };
@@ -272,6 +275,35 @@ static void print_head(const struct request *r) {
     if (r->csv) fputs("\r\n", stdout);
 }
 
+/* -- what is of one machine ---------------------------------------------------------------------------------------- */
+
+/* Takes the bytes from one place of the line to another out of it, and reads the row again. */
+static void take_out(struct input *in, const char *from, const char *to, struct json_value *row) {
+    struct json_fault wrong;
+    memmove(in->line + (from - in->line), to, strlen(to) + 1);
+    json_read(in->line, row, &wrong);
+}
+
+/* Of paths in a header the last name, of data the name of the set alone: "ptb:/a/b" is "ptb". */
+static void hide_places(struct input *in, struct json_value *row) {
+    static const char *const keys[] = {"host", "data_source", "config.out", "config.data"};
+    enum { HOST, SOURCE, OUT, DATA, KEYS };
+    for (int i = 0; i < KEYS; i++) {
+        struct json_value v;
+        if (!json_at(row, keys[i], &v) || *v.at != '"' || v.length < 3) continue;
+        const char *first = v.at + 1, *end = v.at + v.length - 1, *colon = memchr(first, ':', (size_t)(end - first));
+        const char *slash = memrchr(first, '/', (size_t)(end - first));
+        if (i == HOST) {
+            in->line[first - in->line] = '-';
+            take_out(in, first + 1, end, row);
+        } else if (slash && i != DATA) {
+            take_out(in, first, slash + 1, row);
+        } else if (slash && colon && colon < slash) {
+            take_out(in, colon, end, row);
+        }
+    }
+}
+
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
 static bool open_input(struct input *in, const char *name, struct err *e) {
@@ -312,6 +344,7 @@ static bool take_line(struct input *in, const struct request *r, struct output *
     if (!good)
         return err_set(e, "%.300s, line %zu, column %td: %s", in->name, in->number, wrong.at - in->line + 1, wrong.why);
     if (*row.at != '{') return err_set(e, "%.300s, line %zu: it is no JSON object", in->name, in->number);
+    if (r->anonymous) hide_places(in, &row);
     make_room(in);
     print_rows(in, r, &row, out);
     return true;

@@ -172,10 +172,8 @@ has_ended() {
 
 # kept_rows LOG EVERY: the log as it can be published: every so manyth of its steps, and those with xi; nothing of one machine
 kept_rows() {
-    "$program" rows "$1" --where type!=checkpoint --keys type,xi,@value |
-        awk -F '\t' -v every="$2" '$1 == "step" && steps++ % every && $2 == "" { next } { print $3 }' |
-        sed 's|"data_source":"[^"]*/|"data_source":"|; s|"out":"[^"]*/|"out":"|; s|"host":"[^"]*"|"host":"-"|
-            s|"data":"\([a-z0-9-]*\):[^"]*/[^"]*"|"data":"\1"|'
+    "$program" rows "$1" --anonymous --where type!=checkpoint --keys type,xi,@value |
+        awk -F '\t' -v every="$2" '$1 == "step" && steps++ % every && $2 == "" { next } { print $3 }'
 }
 
 # has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name. A directory that

@@ -95,6 +95,22 @@ printf '{"a":"\\u001b[31m\\u0000\\u00e9"}\n' > "$W/escape"
 check "what is no text does not reach a terminal" prints ' [31m é
 ' "$W/escape" --keys a
 
+# anonymous TEXT LINE: of this line this is left
+anonymous() {
+    printf '%s\n' "$2" > "$W/stdin"
+    prints "$1
+" - --anonymous
+}
+check "--anonymous: no name of the machine, no folders" anonymous \
+    '{"type":"header","host":"-","data_source":"ptb","config":{"out":"run 1","data":"ptb","resume":null},"loss":1.50}' \
+    '{"type":"header","host":"n07.cluster","data_source":"/data/sets/ptb","config":{"out":"../runs/run 1","data":"ptb:/data/sets/ptb","resume":null},"loss":1.50}'
+plain_row='{"host":"-","data_source":"","config":{"out":"here","data":"synthetic:64x8"},"data":"a:b/c"}'
+check "what has none stays as it is" anonymous "$plain_row" "$plain_row"
+anonymous_value() { prints "-${tab}x
+" "$W/log-2" --anonymous --keys host,config.out; }
+echo '{"host":"here","config":{"out":"/a/b\\u002f/x"}}' > "$W/log-2"
+check "nor have values" anonymous_value
+
 # -- the program's own rows ------------------------------------------------------------------------------------------------
 "$PROGRAM" list --json > "$W/stdin"
 names=$(grep -l '^    \.sparse = true' comm/algorithms/*.c | while read -r file; do sed -n 's/^    \.name = "\([^"]*\)".*/\1/p' "$file"; done | sort)
