@@ -1,6 +1,7 @@
 # shellcheck shell=sh
-# gpu-tools.sh: sourced by gpu-check.sh and gpu-probe.sh: what a machine with a GPU has, and the libraries that were brought to
-# it. lib/common.sh is the caller's. Variables that it sets: BUILD said PEER_LIBRARY_PATH. What may be missing is never taken for granted: xz, make, cuDNN.
+# gpu-tools.sh: sourced by gpu-check.sh and gpu-probe.sh, after lib/common.sh: what a machine with a GPU has, the libraries that
+# were brought to it, and the files of results. Variables that the caller sets: BUILD said PEER_LIBRARY_PATH. What may be missing
+# is never taken for granted: xz, make, cuDNN.
 # shellcheck disable=SC2154,SC2034
 
 # json_text TEXT: as it stands in quotes
@@ -37,9 +38,8 @@ use_libs() {
             unpack "$archive" "$libs" || fail "cannot unpack $archive"
             touch "$libs/done"
         fi
-        libs=$(find "$libs" -maxdepth 2 -name env.sh)
-        libs=${libs%/env.sh}
-    elif [ ! -f "$libs/env.sh" ]; then # the folder into which that archive went
+    fi
+    if [ ! -f "$libs/env.sh" ]; then # the folder into which that archive went
         libs=$(find "$libs" -maxdepth 2 -name env.sh 2>/dev/null)
         libs=${libs%/env.sh}
     fi

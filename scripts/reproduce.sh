@@ -95,7 +95,7 @@ COUNTS
     *) tell failed failed "$id: exit status $status" ;;
     esac
 done
-if [ -f scripts/report.sh ]; then sh scripts/report.sh --from "$out" || failed=$((failed + 1)); fi
+sh scripts/report.sh --from "$out" || failed=$((failed + 1))
 printf '%d reproduced, %d disagree, %d skipped, %d failed' $reproduced $disagree $skipped $failed
 [ $beginnings = 0 ] || printf ', %d agree so far' $beginnings
 [ $uncompared = 0 ] || printf ', %d without a comparison' $uncompared

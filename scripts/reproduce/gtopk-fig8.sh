@@ -39,9 +39,7 @@ mpi_job real.jsonl 2 p2p --sizes "$sizes" --repeat "$(pick 100 20)" --json
 measured real real.jsonl 'shared memory of this machine' none none none
 lab='1 Gbit/s and 400 us between network namespaces' cluster='1 Gbit/s cluster in SimGrid'
 
-if [ ! -f scripts/netlab.sh ]; then
-    absent emulated "$lab" 'scripts/netlab.sh is not there'
-elif [ "$(id -u)" != 0 ]; then
+if [ "$(id -u)" != 0 ]; then
     absent emulated "$lab" 'network namespaces need root: run it as root'
 elif try_job emulated.jsonl sh scripts/netlab.sh run --p 2 --rate 1gbit --delay 400us -- "$program" p2p --sizes "$sizes" \
     --repeat "$(pick 20 5)" --json; then
@@ -50,9 +48,7 @@ else
     absent emulated "$lab" "$why"
 fi
 
-if [ ! -f scripts/simulate.sh ]; then
-    absent simulated "$cluster" 'scripts/simulate.sh is not there'
-elif ! command -v smpirun >/dev/null 2>&1; then
+if ! has smpirun; then
     absent simulated "$cluster" 'smpirun is not installed: sh scripts/deps.sh sim'
 elif [ ! -x "${BUILD:-build}/sparsetrain-sim" ]; then
     absent simulated "$cluster" "${BUILD:-build}/sparsetrain-sim is not there: make sim"

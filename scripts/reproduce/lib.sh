@@ -57,7 +57,6 @@ need_tool() { has "$1" || skip "$1 is not installed: $2"; }             # need_t
 need_file() { [ -f "$1" ] || skip "$1 is not there: $2"; }              # need_file PATH WHAT-TO-DO
 need_root() { [ "$(id -u)" = 0 ] || skip "$1 needs root: run it as root"; } # need_root WHAT-FOR
 need_simulator() {
-    need_file scripts/simulate.sh 'it comes with the simulated clusters'
     need_tool smpirun 'sh scripts/deps.sh sim'
     need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
 }
@@ -244,20 +243,16 @@ published() {
     for published_pair in "$@"; do published_where="$published_where$published_pair$tab"; done
     WHERE=$published_where awk -v column="$published_column" "$csv_awk"'
         BEGIN { wanted = split(ENVIRON["WHERE"], where, "\t") - 1 }
-        {
-            csv_split($0, field)
-            if (NR == 1) {
-                for (i in field) at[field[i]] = i
-                if (!(column in at)) exit
-                next
-            }
+        { csv_row() }
+        NR == 1 && !(column in csv_column) { exit }
+        NR > 1 {
             for (i = 1; i <= wanted; i++) {
                 name = where[i]
                 sub(/=.*/, "", name)
-                if (!(name in at) || field[at[name]] != substr(where[i], length(name) + 2)) next
+                if (cell_of(name) != substr(where[i], length(name) + 2)) next
             }
             found++
-            value = field[at[column]]
+            value = cell_of(column)
         }
         END {
             if (found != 1) exit 1

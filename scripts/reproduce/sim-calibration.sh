@@ -14,7 +14,6 @@
 . scripts/reproduce/lib.sh
 
 need_simulator
-need_file scripts/netlab.sh 'it comes with the emulated network'
 need_root 'the emulated network (network namespaces)'
 
 slower=50 rate=20mbit delay=21720us
