@@ -2,12 +2,9 @@
 # lint.sh: everything that can be said about the source without running it. One line per check, details below a check
 # that failed; a check whose tool is missing is named and skipped. Exit 1 if any failed.
 set -u
-LC_ALL=C
-export LC_ALL
 cd "$(dirname "$0")/.." || exit 1
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/sparsetrain-lint.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' HUP INT TERM
+. scripts/lib/common.sh
+make_scratch
 found=$scratch/found
 failures=0
 
@@ -40,7 +37,7 @@ report() {
 }
 # needs TOOL NAME: is the tool there? If not, the check is skipped by name.
 needs() {
-    if command -v "$1" >/dev/null 2>&1; then return 0; fi
+    if has "$1"; then return 0; fi
     printf 'skip  %s: %s is not installed (sh scripts/deps.sh lint)\n' "$2" "$1"
     return 1
 }

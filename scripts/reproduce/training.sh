@@ -156,7 +156,7 @@ learns() {
     against self
     claim
     learns_so=$(curve "$3" eval train_loss | awk 'NR == 1 { first = $2 } { last = $2 } END { print (NR > 1 && last < first ? "yes" : "no") }')
-    row "$1" "training loss of $4 falls" '' '' "$2" "$learns_so" real 'shape: lower in the last epoch than in the first'
+    row "$1" "training loss falls: $4" '' '' "$2" "$learns_so" real 'shape: lower in the last epoch than in the first'
     row_against=$learns_against row_claim=$learns_claim
 }
 # sensitivity MODEL BATCH QUANTITY CLAIM: Fig. 13 and 14: gtopk against topka on 32 ranks with so many images each

@@ -108,7 +108,7 @@ plain_row='{"host":"-","data_source":"","config":{"out":"here","data":"synthetic
 check "what has none stays as it is" anonymous "$plain_row" "$plain_row"
 anonymous_value() { prints "-${tab}x
 " "$W/log-2" --anonymous --keys host,config.out; }
-echo '{"host":"here","config":{"out":"/a/b\\u002f/x"}}' > "$W/log-2"
+printf '%s\n' '{"host":"here","config":{"out":"/a/b\u002f/x"}}' > "$W/log-2"
 check "nor have values" anonymous_value
 
 # -- the program's own rows ------------------------------------------------------------------------------------------------
