@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_gpu_steps.sh: what the steps of scripts/gpu-check.sh ask of a machine with a GPU, where there is none: in a tree of its
 # own, whose GPU, program, make, tests and compute-sanitizer are scripts that note how they were called.
+# waits: for runs that are stopped
 . tests/lib/tap.sh
 
 if [ -n "${SAN:-}" ]; then
@@ -192,7 +193,7 @@ check "the exchanges that were asked for" [ "$(cd "$runs/resnet20" && echo *)" =
 check "in order, with so many epochs" [ "$(grep -o -- '--algo [a-z]* .*--epochs 3 ' "$NOTES" | cut -d ' ' -f 2 | tr '\n' ' ')" = 'topka dense ' ]
 checked --only converge --models resnet20 --epochs 2 --budget 200 --runs "$W/three"
 check "three of them else" [ "$(cd "$W/three/resnet20" && echo *)" = 'dense gtopk topka' ]
-checked --only converge --models resnet20 --algos dense --budget 30 --runs "$W/long"
+checked --only converge --models resnet20 --algos dense --budget 75 --runs "$W/long"
 check "a run that does not end: late, with a checkpoint" has '^LATE  converge  resnet20, dense: epoch 1.0'
 check "which is there" [ -s "$W/long/resnet20/dense/checkpoint-00000020/model.ckpt" ]
 # An epoch takes 1.1 s by the trial: of 140 epochs in 60 s few fit, in an hour all.
