@@ -38,6 +38,16 @@ static inline void names_add(char *text, size_t size, const char *name) {
     snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
 }
 
+/* The same of a name that the text may have already, and that is no empty one. A name that does not fit is left out. */
+static inline void names_add_new(char *text, size_t size, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = text; at && length > 0; at = strstr(at, ", ")) {
+        at += at > text ? 2 : 0;
+        if (strncmp(at, name, length) == 0 && (!at[length] || strncmp(at + length, ", ", 2) == 0)) return;
+    }
+    if (length > 0 && strlen(text) + length + 3 <= size) names_add(text, size, name);
+}
+
 /* text: an array, "" */
 #define TABLE_NAMES(table, text)                                                                                       \
     do {                                                                                                               \

@@ -15,6 +15,7 @@
 #include "cli/greeting.h"
 #include "cli/launcher.h"
 #include "cli/list.h"
+#include "cli/network/costs.h"
 #include "cli/network/predict.h"
 #include "cli/options/completion.h"
 #include "cli/options/config.h"
@@ -134,7 +135,8 @@ static const struct {
 } verbs[] = {
     {"data", "show", data_show}, {"bench", "select", bench_select},
     {"bench", "net", bench_net}, {"bench", "wire", bench_wire},
-    {"predict", NULL, predict},  {"config", NULL, config}, /* what train would be, without it */
+    {"predict", NULL, predict},  {"costs", NULL, costs},
+    {"config", NULL, config}, /* what train would be, without it */
     {"fit", NULL, fit},          {"export", NULL, export_verb},
     {"rows", NULL, rows},
 };

@@ -10,6 +10,7 @@
 #include "cli/export/export.h"
 #include "cli/gradients/fit.h"
 #include "cli/list.h"
+#include "cli/network/costs.h"
 #include "cli/network/predict.h"
 #include "cli/options/config.h"
 #include "cli/options/options.h"
@@ -40,6 +41,8 @@ const struct verb_row verb_table[] = {
      &p2p_options},
     {"predict", "what each algorithm costs on a network, without running it: --net FILE|1gbe|... (predict --help)",
      &predict_options},
+    {"costs", "what a step takes on a machine that was measured: costs TABLE --model vgg16 (costs --help)",
+     &costs_options},
     {"fit", "how the ranks' selections overlap in a run that recorded them: fit RECORDING --out PROFILE (fit --help)",
      &fit_options},
     {"rows", "values out of logs and other files of JSON lines, as a table: rows RUN --keys step,loss (rows --help)",

@@ -270,8 +270,8 @@ aim_jobs() {
 }
 # costs_of MODEL ALGO WIRE: "SELECT WORD" [s] of the table; nothing where it lacks them
 costs_of() {
-    awk -v table="$costs" -v root=. -v model="$(echo "$1" | tr -d - | tr '[:upper:]' '[:lower:]')" -v on="$on" -v compute_on="$on" -v algo="$2" -v selector= \
-        -v wire="$3" -v density=0.001 -v per_node=1 -v wanted='select word' -f scripts/costs.awk "$costs" 2>/dev/null | awk 'NF == 4 { print $3, $4 }'
+    "$program" costs "$costs" --model "$(echo "$1" | tr -d - | tr '[:upper:]' '[:lower:]')" --device "$on" --algo "$2" --wire "$3" --density 0.001 \
+        --times select,word --json 2>/dev/null | "$program" rows - --keys select_s,word_s | tr '\t' ' '
 }
 has_aim() { # has_aim MODEL P WIRE ALGO SELECT WORD
     awk -F , -v want="$1,$2,$3,$4" -v select_s="$5" -v word_s="$6" '

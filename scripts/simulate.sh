@@ -210,24 +210,19 @@ memory() {
         END { printf "%.1f %.1f %d\n", needed / 1e9, available / 1e9, !available || needed < available }' /proc/meminfo
 }
 
-# What the table has for one algorithm: "n compute select word".
-from_table() {
-    wanted=''
-    for each in compute select word; do case "$given " in *" $each "*) ;; *) wanted="$wanted $each" ;; esac done
-    awk -v table="$costs" -v root="$root" -v model="$model" -v on="$on" -v compute_on="$compute_on" -v algo="$1" -v selector="$select" \
-        -v wire="$wire" -v density="$density" -v per_node="$per_node" -v wanted="$wanted" -f "$root/scripts/costs.awk" "$costs"
-}
 groups=$algos # what runs at once: all algorithms, or each with times of its own
-if [ -n "$costs" ]; then
-    [ "$algos" != all ] || algos=$(from_table all) || fail "$algos"
-    groups=$(echo "$algos" | tr , ' ')
-    for algo in $groups; do # all mistakes before the first run
-        row=$(from_table "$algo") || fail "$row"
-        [ -z "$n" ] || n=${row%% *}
-    done
-    case $row in "$n - "*) case $given in *compute*) ;; *)
-        echo "# $costs has no computing of $model on $compute_on: these steps begin with the exchange (--compute S, --compute-on DEVICE)" >&2
-        ;; esac ;; esac
+if [ -n "$costs" ]; then # all mistakes before the first run
+    times=''
+    for each in compute select word; do case "$given " in *" $each "*) ;; *) times=$times${times:+,}$each ;; esac done
+    "$program" costs "$costs" --model "$model" --device "$on" --compute-device "$compute_on" --algo "$algos" ${select:+--select "$select"} \
+        --wire "$wire" --density "$density" --ranks-per-node "$per_node" --times "${times:-none}" --tree "$root" --json >"$scratch/costs.jsonl" || exit
+    "$program" rows "$scratch/costs.jsonl" --keys algo,n,compute_s,select_s,word_s --missing - >"$scratch/costs"
+    groups=$(cut -f 1 "$scratch/costs")
+    [ -z "$n" ] || n=$(sed -n 1p "$scratch/costs" | cut -f 2)
+    case $given,$(sed -n 1p "$scratch/costs" | cut -f 3) in
+    *compute*) ;;
+    *,-) echo "# $costs has no computing of $model on $compute_on: these steps begin with the exchange (--compute S, --compute-on DEVICE)" >&2 ;;
+    esac
 fi
 
 find_network "$net"
@@ -243,11 +238,11 @@ eager=$(awk -v s="$scale" 'BEGIN { printf "%d", 65536 / s }')
 
 # costs_of ALGO: the options that give it its times
 costs_of() {
-    # shellcheck disable=SC2046 # four words
-    set -- $(from_table "$1")
-    [ "$2" = - ] || printf ' --compute %s' "$2"
-    [ "$3" = - ] || printf ' --select-cost %s' "$3"
-    [ "$4" = - ] || printf ' --word-cost %s' "$(scaled "$4")"
+    # shellcheck disable=SC2046 # five words
+    set -- $(awk -F "$tab" -v algo="$1" '$1 == algo' "$scratch/costs")
+    [ "$3" = - ] || printf ' --compute %s' "$3"
+    [ "$4" = - ] || printf ' --select-cost %s' "$4"
+    [ "$5" = - ] || printf ' --word-cost %s' "$(scaled "$5")"
 }
 # What simulate.sh knows of a row and the program does not.
 described=''

@@ -55,7 +55,7 @@ struct local_missing {
     size_t count;
 };
 
-/* Of these entries and this density, on this device of the table: as simulate.sh --costs reads it (scripts/costs.awk).
+/* Of these entries and this density, on this device of the table: as `sparsetrain costs` says it (cost_table.h).
  * model: the table's name of a gradient of this length. False: one line in *e says what is not in it and what is. */
 bool local_from_table(const char *path, const char *device, size_t n, double density, struct local_costs *costs,
                       char model[LOCAL_NAME], struct local_missing *missing, struct err *e);

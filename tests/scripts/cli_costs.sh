@@ -68,10 +68,9 @@ from_rows() {
     [ "$why" = "1 rows" ]
 }
 check "numbers are those of the program's rows" from_rows
-used() { # by costs.awk
-    why=$(awk -v table=it -v root=. -v model=resnet20 -v on=cpu -v compute_on=p102-100 -v algo=gtopk -v wire=coo32 -v density=1e-2 -v per_node=1 \
-        -v wanted="compute select word" -f scripts/costs.awk "$table")
-    echo "$why" | grep -qE '^200000 0\.146 [0-9.e-]+ [0-9.e-]+$'
+used() { # by simulate.sh
+    why=$("$PROGRAM" costs "$table" --model resnet20 --compute-device p102-100 --algo gtopk --density 1e-2 --json 2>&1 | "$PROGRAM" rows - --keys n,compute_s,select_s,word_s 2>&1)
+    echo "$why" | grep -qE '^200000	0\.146	[0-9.e-]+	[0-9.e-]+$'
 }
 check "simulate.sh can use it, and finds the published time" used
 

@@ -239,7 +239,7 @@ check "within the error: not so the rounded ones" has '| rounded | none | 2 | 2 
 : > "$W/log"
 scaling --only aims --costs "$W/costs" --on gpu
 charged() { grep -c -- "--select-cost 0.002 --word-cost $1" "$W/log"; }
-check "aims: each algorithm at two P, and once more with its costs where there are any" [ "$(calls) $(charged 1e-9) $(charged 3e-9) $(grep -c . "$W/lab/aims.csv")" = "82 6 4 83" ]
+check "aims: each algorithm at two P, and once more with its costs where there are any" [ "$(calls) $(charged 1e-09) $(charged 3e-09) $(grep -c . "$W/lab/aims.csv")" = "82 6 4 83" ]
 check "aims: the paper's step times" [ "$(grep -c -- '--n 14728266 .*--compute 0.097 ' "$W/log") $(grep -c -- '--compute 4.842 ' "$W/log")" = "28 18" ]
 check "aims: reached or not, of the best of ours" has '| VGG-16 | 32 | 93.0% | 83.5% gtopk-rd, packed-f32 | **no** | 88.3% gtopk-rd, packed | **no** | 0.3% |'
 check "aims: not reached, loudly" grep -q '^\*\*Not reached, rounded:\*\* .*VGG-16 at P = 32 (88.3%)' "$page"

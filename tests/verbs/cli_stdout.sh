@@ -12,6 +12,8 @@ want=$(hash_of "$W/run")
 start 2 $tiny --steps 6 --eval-every never --algo topka --density 0.01 --density-warmup none --record "$W/selected" --record-what selected ||
     not_ok "a recording" "$(head -c 300 "$W/err")"
 
+printf 'model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source\nmine,9,cpu,word,dense,,,,,,0,,a test\n' > "$W/costs"
+
 # A verb and its options in a line each: those that one process does, then those that ranks do.
 cat > "$W/alone" << END
 list
@@ -37,6 +39,8 @@ bench wire --repeat 1 --n 10000 --density 0.01
 bench wire --repeat 1 --n 10000 --density 0.01 --json
 predict --net 10gbe --p 4 --n 1000 --density 0.01
 predict --net 10gbe --p 4 --n 1000 --density 0.01 --json
+costs $W/costs --model mine
+costs $W/costs --model mine --json
 fit $W/selected
 export $W/run --format npz --out $W/model.npz
 export --help

@@ -133,6 +133,7 @@ unreadable "fit" 1 fit FILE
 unreadable "predict --net" 1 predict --net FILE
 unreadable "predict --rows" 1 predict --net 1gbe --rows FILE
 unreadable "predict --costs" 1 predict --best --net 1gbe --n 1000 --density 0.01 --costs FILE
+unreadable "costs" 1 costs FILE --model vgg16
 
 # datasets: files of a directory, packed or not, an archive
 mkdir "$W/cifar" "$W/text"
