@@ -22,6 +22,7 @@
 #include "cli/rows.h"
 #include "cli/signals.h"
 #include "cli/standard_streams.h"
+#include "cli/study/study_verb.h"
 #include "cli/train/dry_run.h"
 #include "cli/train/evaluate_verb.h"
 #include "cli/train/report.h"
@@ -138,7 +139,8 @@ static const struct {
     {"predict", NULL, predict},  {"costs", NULL, costs},
     {"config", NULL, config}, /* what train would be, without it */
     {"fit", NULL, fit},          {"export", NULL, export_verb},
-    {"rows", NULL, rows},
+    {"rows", NULL, rows},        {"study", "memory", study_memory},
+    {"study", NULL, study},
 };
 
 /* Verbs that need MPI: every rank acts, and all return the same status. With e filled, the same on all

@@ -15,6 +15,7 @@
 #include "cli/options/config.h"
 #include "cli/options/options.h"
 #include "cli/rows.h"
+#include "cli/study/study_verb.h"
 #include "cli/train/evaluate_verb.h"
 #include "cli/version.h"
 
@@ -47,6 +48,10 @@ const struct verb_row verb_table[] = {
      &fit_options},
     {"rows", "values out of logs and other files of JSON lines, as a table: rows RUN --keys step,loss (rows --help)",
      &rows_options},
+    {"study", "the scaling study: what to simulate, who wins where, by how much: study WHAT (study --help)",
+     &study_options},
+    {"study memory", "what a simulation needs of this machine's memory: study memory --p P --n N (study memory --help)",
+     &study_memory_options},
     {"config", "what train would be set to by these options, defaults and all, without starting it", &config_options},
     {"man", "this text as a manual page", NULL},
     {"completion bash", "completion of verbs, options and names for bash; make install puts it where bash looks", NULL},

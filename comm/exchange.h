@@ -73,6 +73,20 @@ struct exchange_sum {
 
 struct exchange;
 
+/* What a simulation of many ranks on one core takes of it (comm/cost/simulation.h), measured at P = 16 to 256. */
+struct exchange_simulation {
+    double rank, peer;  /* [s] of that core for a rank's step, and for each of the P ranks besides */
+    double entry;       /* ... for each of the rank's k entries, */
+    double entry_round; /* times log2 P, */
+    double entry_peer;  /* times P */
+    /* Bytes that a rank holds for each entry that all ranks selected: as arrays, and as lists (--device sparse). */
+    double held_arrays, held_lists;
+    bool undivided; /* k is not cut into P parts, so it may be below P */
+};
+/* Of rows that gather everything, as topka; and of those that say nothing. */
+#define EXCHANGE_SIMULATION_GATHERS                                                                                    \
+    { .rank = 2e-3, .peer = 0.05e-3, .entry_peer = 0.05e-6, .held_arrays = 16, .held_lists = 22 }
+
 struct exchange_ops {
     const char *name;           /* what --algo takes */
     const char *summary;        /* one line for --help and `sparsetrain list` */
@@ -91,6 +105,8 @@ struct exchange_ops {
     bool blind;                 /* what it sends does not go by magnitude: random entries, say */
     bool ours;                  /* published nowhere in this form */
     const char *moves_as;       /* row that sends the same messages when each rank is a node; NULL: none */
+    const char *line_off;       /* why a simulated step takes other than `cost` says, in a few words; NULL: unsaid */
+    struct exchange_simulation simulation; /* all zero: nobody measured, and it is taken for one that gathers all */
     /* Allocates for the largest step. */
     void (*open)(struct exchange *x);
     /* Which of these options makes it lose gradient, as "--name value"; NULL: none does. NULL: none ever does. */

@@ -202,12 +202,9 @@ if [ -n "$calibrate" ]; then
 fi
 
 # -- rows -------------------------------------------------------------------------------------------------------------------
-# What P ranks need and what there is [GB], and whether it fits: "NEEDED AVAILABLE FITS"
+# memory P ALGOS: to $scratch/memory: what they need and what there is [bytes], and whether it fits
 memory() {
-    awk -v P="$1" -v n="${n:-0}" -v scale="$scale" -v density="$density" -v device="$device" -v algos="$algos" -v checked="$check" "$(cat "$root/scripts/lib/memory.awk")"'
-        BEGIN { needed = simulation_memory(P, n / scale, density, device, algos, checked) }
-        $1 == "MemAvailable:" { available = $2 * 1024 }
-        END { printf "%.1f %.1f %d\n", needed / 1e9, available / 1e9, !available || needed < available }' /proc/meminfo
+    "$program" study memory --p "$1" --n "${n_here:-0}" --density "$density" --algo "$2" --device "${device:-auto}" ${check:+--check} --json >"$scratch/memory" || exit
 }
 
 groups=$algos # what runs at once: all algorithms, or each with times of its own
@@ -250,10 +247,10 @@ described=''
 [ -z "$costs" ] || described="$described,\"model\":\"$model\",\"on\":\"$on\",\"compute_on\":\"$compute_on\""
 # run P ALGOS: rows of these algorithms
 run() {
-    # shellcheck disable=SC2046 # three numbers
-    set -- "$1" "$2" $(memory "$1")
-    if [ "${5:-1}" = 0 ] && [ -z "$force" ]; then
-        fail "P = $1 would need about $3 GB of memory and $4 GB are free; take a smaller --n, --scale, or --force"
+    memory "$1" "$2"
+    if [ -z "$force" ] && [ -n "$("$program" rows "$scratch/memory" --where fits=false)" ]; then
+        fail "P = $1 would need $("$program" rows "$scratch/memory" --keys needed,available |
+            awk '{ printf "about %.1f GB of memory and %.1f GB are free", $1 / 1e9, $2 / 1e9 }'); take a smaller --n, --scale, or --force"
     fi
     platform "$1" "$per_node" "$alpha" "$(scaled "$beta")" "$node_alpha" "$(scaled "$node_beta")"
     began=$(date +%s)

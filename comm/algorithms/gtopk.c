@@ -288,6 +288,8 @@ const struct exchange_ops exchange_gtopk = {
     .conserves = true,
     .options = OPTION_PART(gtopk_options),
     .loses = gtopk_loses,
+    .line_off = "messages of up to 64 KiB leave together and share the link of the rank that passes the result on",
+    .simulation = {.rank = 2.5e-3, .entry = 0.4e-6, .held_arrays = 16, .undivided = true},
     .open = gtopk_open,
     .run = gtopk_run,
     .close = gtopk_close,

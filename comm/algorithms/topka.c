@@ -71,6 +71,7 @@ const struct exchange_ops exchange_topka = {
     .selects = true,
     .sends_all = true,
     .conserves = true,
+    .line_off = "an all-gather of our own with log2(P) start-ups, as the line has it",
     .open = topka_open,
     .run = topka_run,
     .close = topka_close,

@@ -141,7 +141,7 @@ if command -v bash > /dev/null 2>&1; then
     done
     check "bash: every algorithm is offered" [ "${last-}" = "$(echo "$algos" | tail -n 1)" ]
     # Every option of every verb is offered with its verb, and nothing else.
-    for verb in train config list 'data show' bench 'bench select' 'bench net' 'bench wire' p2p predict costs fit evaluate export rows version; do
+    for verb in train config list 'data show' bench 'bench select' 'bench net' 'bench wire' p2p predict costs study 'study memory' fit evaluate export rows version; do
         case $verb in train | config) help=--help ;; *) help="$verb --help" ;; esac
         "$PROGRAM" $help 2> /dev/null | sed -n 's/^  --\([a-z0-9-]*\).*/--\1/p' > "$W/options"
         if [ "$verb" = train ]; then echo --version >> "$W/options"; fi

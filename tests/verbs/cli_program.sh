@@ -16,7 +16,7 @@ start 1 man
 check "man is a manual page" grep -q '^\.TH SPARSETRAIN' "$W/out"
 check "verbs and what they do are kept apart" sh -c "'$PROGRAM' --help | sed '/^Gradient/q' | grep -q '^  sparsetrain completion bash\$' && ! '$PROGRAM' --help | grep -q 'bashcompletion'"
 # Words that are too many, behind every verb.
-for verb in train list man help version 'data show --png x' bench 'bench select' 'bench net' 'bench wire' p2p 'predict --net 1gbe' 'costs x --model y' 'fit x' 'completion bash' 'completion zsh'; do
+for verb in train list man help version 'data show --png x' bench 'bench select' 'bench net' 'bench wire' p2p 'predict --net 1gbe' 'costs x --model y' 'study cells' 'study memory --p 4' 'fit x' 'completion bash' 'completion zsh'; do
     # shellcheck disable=SC2086
     check "$verb with a word too many" silent mistaken_alone junk $verb junk
 done

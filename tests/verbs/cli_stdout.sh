@@ -41,6 +41,11 @@ predict --net 10gbe --p 4 --n 1000 --density 0.01
 predict --net 10gbe --p 4 --n 1000 --density 0.01 --json
 costs $W/costs --model mine
 costs $W/costs --model mine --json
+study memory --p 4
+study memory --p 4 --json
+study cells --rows results/measured/scaling
+study plan --rows results/measured/scaling --quick
+study --help
 fit $W/selected
 export $W/run --format npz --out $W/model.npz
 export --help

@@ -1,0 +1,318 @@
+/* cli_study.c: the decisions of the scaling study over tables made here: who wins a cell by the model and in
+ * simulation, how far ours is ahead, twins, local work, and what is still to be simulated. Two networks of which the
+ * second is ten times as fast as the first, one model, P = 4, 8, 16, of which 4 and 8 are simulated. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/study/plan.h"
+#include "cli/study/tables.h"
+#include "comm/cost/simulation.h"
+
+enum { SLOW, FAST };
+enum { COO32, PACKED_F32, PACKED }; /* as study_format has them */
+enum { P4, P8, P16 };
+
+static struct study *s;
+
+static size_t named(const char *algo) {
+    size_t i = study_find_algo(algo);
+    assert_non_null(exchanges[i]);
+    return i;
+}
+
+static size_t cell_of(size_t net, size_t size) {
+    return study_cell(s, net, 0, 0, size);
+}
+
+/* Seconds by the model on the slow network at each P: in coo32 and packed; packed-f32 is between the two. */
+static const struct {
+    const char *algo;
+    double seconds[3][2];
+} predicted[] = {{"dense", {{90, 90}, {90, 90}, {90, 90}}},  {"topka", {{2, 1.5}, {6, 5}, {20, 15}}},
+                 {"topkdsa", {{9, 9}, {30, 30}, {90, 90}}},  {"gtopk", {{4, 3}, {6, 4.5}, {8, 6}}},
+                 {"gtopk-rd", {{2.1, 1.6}, {3, 2}, {4, 3}}}, {"oktopk", {{9, 9}, {20, 20}, {50, 50}}},
+                 {"micro", {{6, 6}, {7, 7}, {8, 8}}},        {"spardl", {{4, 3.5}, {4, 3.5}, {4.5, 2.5}}}};
+
+static void predict(size_t net, double factor) {
+    for (size_t i = 0; i < sizeof predicted / sizeof *predicted; i++)
+        for (size_t p = 0; p < 3; p++) {
+            size_t algo = named(predicted[i].algo), cell = cell_of(net, p);
+            const double *seconds = predicted[i].seconds[p];
+            s->predicted[study_at(cell, algo, COO32)] = seconds[0] * factor;
+            if (!best_takes_format(exchanges[algo])) continue;
+            s->predicted[study_at(cell, algo, PACKED_F32)] = (seconds[0] + seconds[1]) / 2 * factor;
+            s->predicted[study_at(cell, algo, PACKED)] = seconds[1] * factor;
+        }
+}
+
+static int make_study(void **state) {
+    (void)state;
+    s = study_new();
+    s->nets = 2;
+    s->models = s->densities = 1;
+    s->sizes = 3;
+    s->runs = 2;
+    s->net[SLOW].of = (struct network){.name = "slow", .alpha = 1, .beta = 0.1};
+    s->net[FAST].of = (struct network){.name = "fast", .alpha = 0.1, .beta = 0.01};
+    s->model[0] = (struct study_model){"net", "net", "net", 1000000};
+    s->density[0] = 0.01;
+    for (int p = 0; p < 3; p++) s->P[p] = 4 << p;
+    memcpy(s->run, s->P, sizeof s->run);
+    study_find_twins(s);
+    study_open(s);
+    predict(SLOW, 1);
+    predict(FAST, 0.1);
+    return 0;
+}
+
+static int drop_study(void **state) {
+    (void)state;
+    study_free(s);
+    return 0;
+}
+
+/* In simulation gtopk-rd is faster than topka at P = 4. */
+static void simulate(void) {
+    static const struct {
+        const char *algo;
+        double seconds[3]; /* in each format; 0: takes none */
+    } rows[] = {{"topka", {2.5, 2.1, 1.8}}, {"topkdsa", {30, 30, 30}}, {"gtopk", {4, 3.5, 3}},
+                {"gtopk-rd", {2, 1.5, 1}},  {"oktopk", {3, 2.8, 2.5}}, {"micro", {5, 0, 0}},
+                {"spardl", {4.2, 3.9, 3.6}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t w = 0; w < 3; w++)
+            if (rows[i].seconds[w] > 0)
+                s->simulated[study_at(cell_of(SLOW, P4), named(rows[i].algo), w)] = rows[i].seconds[w];
+}
+
+/* "kind winner seconds published ours format ahead" of a cell in a class of messages. */
+static void is_line(bool charged, size_t net, size_t size, size_t class, const char *wanted) {
+    char text[256];
+    study_compare(s);
+    const struct study_line *l = study_line_at(s, charged, class, cell_of(net, size));
+    snprintf(text, sizeof text, "%s %s %.6g %s %s %s %.4g", l->simulated ? "simulated" : "model",
+             exchanges[l->winner.algo]->name, l->winner.seconds, exchanges[l->published.algo]->name,
+             exchanges[l->ours.algo]->name, study_format(l->ours.format)->name, l->ahead);
+    if (strcmp(text, wanted) != 0) fail_msg("%s, not %s", text, wanted);
+}
+
+static void is_cell(size_t net, size_t size, size_t class, const char *wanted) {
+    is_line(false, net, size, class, wanted);
+}
+
+/* -- who wins -------------------------------------------------------------------------------------- */
+static void classes_of_messages(void **state) {
+    (void)state;
+    assert_int_equal(study_formats(), 3);
+    assert_string_equal(study_format(COO32)->name, "coo32");
+    assert_string_equal(study_format(PACKED_F32)->name, "packed-f32");
+    assert_string_equal(study_format(PACKED)->name, "packed");
+    assert_null(study_format(3));
+    assert_string_equal(study_class(PACKED_F32), "lossless");
+    assert_string_equal(study_class(PACKED), "rounded");
+    assert_true(study_published(exchanges[named("topka")], COO32));
+    assert_false(study_published(exchanges[named("topka")], PACKED));
+    assert_false(study_published(exchanges[named("gtopk-rd")], COO32));
+    assert_true(study_published(exchanges[named("micro")], PACKED));
+}
+
+static void twins(void **state) {
+    (void)state;
+    assert_int_equal(s->net[SLOW].twin, -1);
+    assert_int_equal(s->net[FAST].twin, SLOW);
+    assert_true(fabs(s->net[FAST].factor - 0.1) < 1e-12);
+    s->net[FAST].of.alpha = 0.11;
+    study_find_twins(s);
+    assert_int_equal(s->net[FAST].twin, -1);
+}
+
+static void by_the_model(void **state) {
+    (void)state;
+    study_compare(s);
+    for (size_t w = 0; w < 3; w++)
+        for (size_t cell = 0; cell < study_cells(s); cell++) assert_false(study_line_at(s, false, w, cell)->simulated);
+    is_cell(SLOW, P4, COO32, "model topka 2 topka gtopk-rd coo32 0.9524"); /* ours is behind */
+    is_cell(SLOW, P4, PACKED, "model topka 1.5 topka topka packed 1.333"); /* in packed topka is ours */
+    is_cell(SLOW, P8, COO32, "model gtopk-rd 3 spardl gtopk-rd coo32 1.333");
+    is_cell(SLOW, P16, PACKED, "model spardl 2.5 spardl spardl packed 1.8"); /* what is published stays in coo32 */
+}
+
+static void in_simulation(void **state) {
+    (void)state;
+    simulate();
+    is_cell(SLOW, P4, COO32, "simulated gtopk-rd 2 topka gtopk-rd coo32 1.25");
+    is_cell(SLOW, P4, PACKED_F32, "simulated gtopk-rd 1.5 topka gtopk-rd packed-f32 1.667");
+    is_cell(SLOW, P4, PACKED, "simulated gtopk-rd 1 topka gtopk-rd packed 2.5");
+    is_cell(FAST, P4, PACKED, "simulated gtopk-rd 0.1 topka gtopk-rd packed 2.5"); /* a twin: a tenth */
+    is_cell(SLOW, P8, COO32, "model gtopk-rd 3 spardl gtopk-rd coo32 1.333");
+    assert_true(study_line_at(s, false, COO32, cell_of(SLOW, P4))->predicted.algo == named("topka"));
+}
+
+/* gtopk-rd packs at a price, topka in coo32 does not; who has none in the table is left out. */
+static void with_local_work(void **state) {
+    (void)state;
+    static const char *const algos[] = {"topka", "gtopk-rd", "micro"};
+    static const double seconds[] = {0.1, 1.5, 1.4};
+    simulate();
+    for (size_t net = 0; net < 2; net++)
+        for (size_t i = 0; i < 3; i++)
+            for (size_t w = 0; w < (best_takes_format(exchanges[named(algos[i])]) ? 3 : 1); w++)
+                s->local[study_at(cell_of(net, P4), named(algos[i]), w)] = seconds[w];
+    is_line(true, SLOW, P4, COO32, "simulated gtopk-rd 2.1 topka gtopk-rd coo32 1.238");
+    is_line(true, SLOW, P4, PACKED_F32, "simulated gtopk-rd 2.1 topka gtopk-rd coo32 1.238"); /* packing takes longer */
+    is_line(true, FAST, P4, PACKED, "simulated gtopk-rd 0.3 topka gtopk-rd coo32 1.167");     /* a twin no more */
+    is_cell(SLOW, P4, PACKED, "simulated gtopk-rd 1 topka gtopk-rd packed 2.5");
+    assert_false(study_line_at(s, true, COO32, cell_of(SLOW, P8))->there);
+    assert_false(study_counts(s, study_line_at(s, false, COO32, cell_of(FAST, P4))));
+    assert_true(study_counts(s, study_line_at(s, true, COO32, cell_of(FAST, P4))));
+}
+
+static void one_that_is_missing(void **state) {
+    (void)state;
+    simulate();
+    s->simulated[study_at(cell_of(SLOW, P4), named("micro"), COO32)] = NAN;
+    is_cell(SLOW, P4, COO32, "model topka 2 topka gtopk-rd coo32 0.9524");
+    is_cell(SLOW, P4, PACKED, "model topka 1.5 topka topka packed 1.333");
+}
+
+/* Equal ones: that of the shorter name. */
+static void ties(void **state) {
+    (void)state;
+    s->predicted[study_at(cell_of(SLOW, P4), named("gtopk"), COO32)] = 2;
+    assert_true(study_best(s, (struct study_view){0}, STUDY_ALL, cell_of(SLOW, P4), COO32).algo == named("topka"));
+    s->predicted[study_at(cell_of(SLOW, P4), named("gtopk-rd"), COO32)] = 2;
+    s->predicted[study_at(cell_of(SLOW, P4), named("spardl"), COO32)] = 2;
+    s->predicted[study_at(cell_of(SLOW, P4), named("topka"), COO32)] = 3;
+    assert_true(study_best(s, (struct study_view){0}, STUDY_ALL, cell_of(SLOW, P4), COO32).algo == named("gtopk"));
+    assert_true(study_best(s, (struct study_view){0}, STUDY_OURS, cell_of(SLOW, P4), COO32).algo == named("gtopk-rd"));
+}
+
+/* A lead within the error of a simulated step is none, on either side. */
+static void leads(void **state) {
+    (void)state;
+    struct study_line line = {.ahead = 1.06};
+    s->error = 0.05;
+    assert_int_equal(study_status(s, &line), STUDY_AHEAD);
+    s->error = 0.083;
+    assert_int_equal(study_status(s, &line), STUDY_WITHIN);
+    line.ahead = 0.93;
+    assert_int_equal(study_status(s, &line), STUDY_WITHIN);
+    line.ahead = 0.91;
+    assert_int_equal(study_status(s, &line), STUDY_BEHIND);
+}
+
+/* -- what is to be simulated ----------------------------------------------------------------------- */
+/* The algorithms of all jobs of a cell in a format, in the order of their table; micro's last. Returns how many jobs.
+ */
+static size_t plan(size_t net, size_t size, size_t format, char text[256]) {
+    struct plan_job job[PLAN_JOBS];
+    size_t count = s->net[net].twin < 0 ? plan_jobs(s, cell_of(net, size), format, job) : 0;
+    *text = '\0';
+    for (size_t i = 0; i < count; i++)
+        snprintf(text + strlen(text), 256 - strlen(text), "%s%s", i > 0 ? "; " : "", job[i].algos);
+    return count;
+}
+
+static void is_plan(size_t size, size_t format, const char *wanted) {
+    char text[256];
+    plan(SLOW, size, format, text);
+    if (strcmp(text, wanted) != 0) fail_msg("planned: %s; not %s", text, wanted);
+}
+
+static void at_the_first_p(void **state) {
+    (void)state;
+    char text[256];
+    is_plan(P4, COO32, "topka topkdsa gtopk gtopk-rd oktopk spardl; micro"); /* micro in a job of its own */
+    is_plan(P4, PACKED_F32, "topka topkdsa gtopk gtopk-rd oktopk spardl");
+    is_plan(P4, PACKED, "topka topkdsa gtopk gtopk-rd oktopk spardl");
+    is_plan(P16, COO32, ""); /* which is not asked for */
+    assert_int_equal(plan(FAST, P4, COO32, text), 0);
+    struct plan_job job[PLAN_JOBS];
+    plan_jobs(s, cell_of(SLOW, P4), COO32, job);
+    assert_true(job[0].scale == 2.44141 && job[1].scale == 2.44141); /* cut from 10000 to 4096 entries */
+    assert_true(job[1].apart && !job[0].apart);
+    assert_true(job[0].seconds > job[1].seconds && job[1].seconds > 0.3);
+}
+
+static void at_the_next_p(void **state) {
+    (void)state;
+    simulate();
+    is_plan(P4, COO32, "");
+    is_plan(P8, COO32, "topka gtopk-rd oktopk spardl"); /* who was near, or is by the model */
+    is_plan(P8, PACKED, "gtopk-rd");
+    is_plan(P8, PACKED_F32, "topka gtopk-rd");
+    s->simulated[study_at(cell_of(SLOW, P4), named("micro"), COO32)] = NAN;
+    is_plan(P4, COO32, "micro");
+    is_plan(P4, PACKED, "");
+}
+
+/* What is divided among the ranks keeps 16 entries for each of them; --quick cuts all alike. */
+static void shortened(void **state) {
+    (void)state;
+    const struct exchange_ops *gtopk = exchanges[named("gtopk")], *topka = exchanges[named("topka")];
+    assert_int_equal(study_least_k(s, gtopk, 1024, 100000), 4096);
+    assert_int_equal(study_least_k(s, topka, 1024, 100000), 16384);
+    assert_int_equal(study_least_k(s, topka, 64, 100000), 4096);
+    assert_int_equal(study_least_k(s, topka, 64, 3000), 3000);
+    s->least = 1024;
+    assert_int_equal(study_least_k(s, topka, 1024, 100000), 1024);
+}
+
+/* -- what a simulation takes ----------------------------------------------------------------------- */
+static double memory(const char *algo, enum simulation_held held, bool checked) {
+    const struct exchange_ops *list[] = {exchanges[named("dense")], exchanges[named(algo)]};
+    return simulation_memory(256, 1e6, 0.001, held, list, 2, checked);
+}
+
+/* 2 MB a rank; 8 bytes an entry, or 200 for each of its k; and so many for each of the k entries of all ranks. */
+static void memory_of_ranks(void **state) {
+    (void)state;
+    const double P = 256, n = 1e6, k = 1000;
+    assert_true(memory("dense", SIMULATION_ARRAYS, false) == P * 2e6);
+    assert_true(memory("dense", SIMULATION_ARRAYS, true) == P * (2e6 + 20 * n));
+    assert_true(memory("topka", SIMULATION_ARRAYS, false) == P * (2e6 + 8 * n + 16 * k * P));
+    assert_true(memory("oktopk", SIMULATION_ARRAYS, false) == P * (2e6 + 8 * n + 32 * k * P));
+    assert_true(memory("gtopk", SIMULATION_LISTS, false) == P * (2e6 + 200 * k));
+    assert_true(memory("topka", SIMULATION_LISTS, false) == P * (2e6 + k * (200 + 22 * P)));
+    assert_true(memory("gaussiank", SIMULATION_LISTS, false) == memory("topka", SIMULATION_LISTS, false));
+    assert_true(memory("topkdsa", SIMULATION_LISTS, true) == P * (2e6 + 20 * n + k * (200 + 55 * P)));
+    assert_true(simulation_seconds(exchanges[named("gtopk")], 64, 1000) == 64 * (2.5e-3 + 1000 * 0.4e-6));
+}
+
+static void medians(void **state) {
+    (void)state;
+    double x[] = {3, 1, 2, 5};
+    table_sort(x, 4);
+    assert_true(x[0] == 1 && x[1] == 2 && x[2] == 3 && x[3] == 5);
+    assert_true(table_median(x, 4) == 2 && table_median(x, 3) == 2 && table_median(x, 1) == 1);
+}
+
+#define WITH_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, drop_study)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_STUDY(classes_of_messages),
+        WITH_STUDY(twins),
+        WITH_STUDY(by_the_model),
+        WITH_STUDY(in_simulation),
+        WITH_STUDY(with_local_work),
+        WITH_STUDY(one_that_is_missing),
+        WITH_STUDY(ties),
+        WITH_STUDY(leads),
+        WITH_STUDY(at_the_first_p),
+        WITH_STUDY(at_the_next_p),
+        WITH_STUDY(shortened),
+        cmocka_unit_test(memory_of_ranks),
+        cmocka_unit_test(medians),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
