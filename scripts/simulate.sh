@@ -22,7 +22,7 @@ usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
   --costs FILE         these three from a table of measure-costs.sh, for each algorithm its own; those given as well win
   --model NAME, --on DEVICE   with --costs: of this model (its n, too), on this device of the table
   --compute-on DEVICE  with --costs: computing on another one, as p102-100, the GPU of the gTop-k paper
-  --steps N            timed steps (default 5, after 2 that are not)
+  --steps N            timed steps (default 5, after 2 that are not, or so many as -- --warmup says)
   --scale S            an S-th of the entries over an S-th of the bandwidth: about the same times in less memory
   --check              verify the sums (20 bytes an entry and rank more; a dense gradient is then a real one)
   --out FILE           add the rows to this file (default: standard output)
@@ -44,6 +44,8 @@ for word in "$@"; do
     case $word in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "-- \"$word\": letters, digits and _.,:/+=@%- only, please" ;; esac
     bench="$bench $word"
 done
+warmup='--warmup 2'
+case $bench in *' --warmup '* | *' --warmup='*) warmup='' ;; esac
 n=${n_given:-1000000} wire=${wire_given:-coo32} given="${compute:+ compute}${select_cost:+ select}${word_cost:+ word}"
 bench="$bench${wire_given:+ --wire $wire}${select:+ --select $select}${compute:+ --compute $compute}${select_cost:+ --select-cost $select_cost}"
 
@@ -257,7 +259,7 @@ run() {
     times=''
     [ -z "$costs" ] || times=$(costs_of "$2")
     # shellcheck disable=SC2086 # a list of options
-    simulate "$1" bench --json --network "$name" --algo "$2" --density "$density" --pattern "$pattern" --warmup 2 \
+    simulate "$1" bench --json --network "$name" --algo "$2" --density "$density" --pattern "$pattern" $warmup \
         --repeat "$steps" $bench $times
     status=$?
     grep '^{' "$scratch/stdout" | sed 's/}$/'"$(printf '%s' "$described" | sed 's/[\/&]/\\&/g')"'}/' >"$scratch/rows"

@@ -28,6 +28,8 @@ about() {
 check "alpha and beta of five networks, between and inside nodes, to 1%" simulated --calibrate
 check "fifteen fits" [ "$(grep -c ' alpha .* beta ' "$W/out")" -eq 15 ]
 printf 'name slow\nalpha 0.5\nbeta 1e-4\nnode_alpha 0.125\nnode_beta 0\n' > "$W/net"
+simulated --net "$W/net" --p 2 --algo gtopk --n 1000 --steps 2 -- --warmup 1
+check "options of bench, also one that it would have by itself: as scaling.sh calls it" [ "$? $(value warmup) $(value repeat)" = "0 1 2" ]
 simulated --net "$W/net" --p 1,2 --algo dense --n 100000 --steps 1
 check "a network of a file, one rank and two: 2 alpha + n beta" about "$(sed 1d "$W/out" | sed 's/.*"median_s":\([^,]*\).*/\1/')" "2 * 0.5 + 100000 * 1e-4"
 
