@@ -35,7 +35,9 @@ static const char text[] = "# here cores: 2\n"
                            "mine,1000,nowhere,compute,,,,,,,,,results/published/gtopk-single-gpu.csv model=LeNet\n"
                            "other,2000,here,compute,,,,,,,,,not in the zoo\n"
                            "other,2000,here,word,dense,,,,,,0,,not charged\n"
-                           "other,2000,here,word,gtopk,exact,coo32,0.01,,2,nan,,a test\n";
+                           "other,2000,here,word,gtopk,exact,coo32,0.01,,2,nan,,a test\n"
+                           "other,2000,here,word,topka,exact,coo32,0.01,,2,-1,,a test\n"
+                           "other,2000,here,word,oktopk,exact,coo32,0.01,,2,inf,,a test\n";
 
 static char path[] = "/tmp/sparsetrain-costs.XXXXXX";
 static struct cost_table table;
@@ -173,6 +175,10 @@ static void what_is_lacking(void **state) {
     q = about("gtopk");
     q.model = "other";
     lacking(&q, "a time of gtopk for other on here is \"nan\", which is none");
+    q.ops = named("topka");
+    lacking(&q, "a time of topka for other on here is \"-1\", which is none");
+    q.ops = named("oktopk");
+    lacking(&q, "a time of oktopk for other on here is \"inf\", which is none");
 }
 
 static void what_it_has(void **state) {

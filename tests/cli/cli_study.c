@@ -186,13 +186,23 @@ static void one_that_is_missing(void **state) {
 /* Equal ones: that of the shorter name. */
 static void ties(void **state) {
     (void)state;
-    s->predicted[study_at(cell_of(SLOW, P4), named("gtopk"), COO32)] = 2;
-    assert_true(study_best(s, (struct study_view){0}, STUDY_ALL, cell_of(SLOW, P4), COO32).algo == named("topka"));
-    s->predicted[study_at(cell_of(SLOW, P4), named("gtopk-rd"), COO32)] = 2;
-    s->predicted[study_at(cell_of(SLOW, P4), named("spardl"), COO32)] = 2;
-    s->predicted[study_at(cell_of(SLOW, P4), named("topka"), COO32)] = 3;
-    assert_true(study_best(s, (struct study_view){0}, STUDY_ALL, cell_of(SLOW, P4), COO32).algo == named("gtopk"));
-    assert_true(study_best(s, (struct study_view){0}, STUDY_OURS, cell_of(SLOW, P4), COO32).algo == named("gtopk-rd"));
+    const struct study_view model = {0};
+    size_t cell = cell_of(SLOW, P4);
+    s->predicted[study_at(cell, named("gtopk"), COO32)] = 2;
+    assert_true(study_best(s, model, STUDY_ALL, cell, COO32).algo == named("topka"));
+    s->predicted[study_at(cell, named("topkdsa"), COO32)] = 1; /* stands before gtopk */
+    s->predicted[study_at(cell, named("gtopk-rd"), COO32)] = 1;
+    s->predicted[study_at(cell, named("gtopk"), COO32)] = 1;
+    assert_true(study_best(s, model, STUDY_ALL, cell, COO32).algo == named("gtopk"));
+    assert_true(study_best(s, model, STUDY_OURS, cell, COO32).algo == named("gtopk-rd"));
+}
+
+/* dense is not simulated; among simulated ones it has its line. */
+static void dense_by_its_line(void **state) {
+    (void)state;
+    simulate();
+    s->predicted[study_at(cell_of(SLOW, P4), named("dense"), COO32)] = 0.5;
+    is_cell(SLOW, P4, COO32, "simulated dense 0.5 dense gtopk-rd coo32 0.25");
 }
 
 /* A lead within the error of a simulated step is none, on either side. */
@@ -254,6 +264,22 @@ static void at_the_next_p(void **state) {
     is_plan(P4, PACKED, "");
 }
 
+/* A published one stays in where it is near the best published one, by the model or at the P before; ours in any case.
+ */
+static void near_the_published(void **state) {
+    (void)state;
+    simulate();
+    double *doubling = &s->simulated[study_at(cell_of(SLOW, P4), named("gtopk-rd"), COO32)];
+    double *gtopk = &s->predicted[study_at(cell_of(SLOW, P8), named("gtopk"), COO32)];
+    *doubling = 1.2; /* oktopk, 3, is 2.5 times that, but 1.2 times topka */
+    is_plan(P8, COO32, "topka gtopk-rd oktopk spardl");
+    *gtopk = 5.1; /* 1.275 times spardl */
+    is_plan(P8, COO32, "topka gtopk gtopk-rd oktopk spardl");
+    *gtopk = 5.3;
+    *doubling = s->predicted[study_at(cell_of(SLOW, P8), named("gtopk-rd"), COO32)] = 50;
+    is_plan(P8, COO32, "topka gtopk gtopk-rd oktopk spardl"); /* all are near topka now, gtopk with 4 of 2.5 */
+}
+
 /* What is divided among the ranks keeps 16 entries for each of them; --quick cuts all alike. */
 static void shortened(void **state) {
     (void)state;
@@ -309,6 +335,8 @@ int main(void) {
         WITH_STUDY(leads),
         WITH_STUDY(at_the_first_p),
         WITH_STUDY(at_the_next_p),
+        WITH_STUDY(dense_by_its_line),
+        WITH_STUDY(near_the_published),
         WITH_STUDY(shortened),
         cmocka_unit_test(memory_of_ranks),
         cmocka_unit_test(medians),
