@@ -44,7 +44,8 @@ static const struct option_row options[] = {
     {"costs", "FILE|none", OPTION_WORD, "none", "a table of scripts/measure-costs.sh: local work, charged to all",
      OPTION_AT(struct request, costs)},
     {"device", "NAME", OPTION_WORD, "cpu", "of this device of the table", OPTION_AT(struct request, device)},
-    {"charged", NULL, OPTION_FLAG, NULL, "where, aims, plan-aims: with local work", OPTION_AT(struct request, charged)},
+    {"charged", NULL, OPTION_FLAG, NULL, "where, winners, aims, plan-aims: with local work",
+     OPTION_AT(struct request, charged)},
     {"kind", "KIND", OPTION_CHOICE, "simulated", "leads: over cells of this kind", OPTION_AT(struct request, kind),
      .names = kinds},
     {"wire", "FORMAT", OPTION_CHOICE, "coo32", "map: of the class of messages with this format and those before it",
@@ -242,13 +243,31 @@ static const char *model_name_of(const struct study *s, size_t i) {
     return i < s->models ? s->model[i].name : NULL;
 }
 
+/* What of the map is asked for must be there. */
+static bool check_choice(const struct study *s, const struct plan_choice *choice, struct err *e) {
+    char list[128] = "";
+    size_t run = 0;
+    while (run < s->runs && s->run[run] != choice->P) run++;
+    if (choice->P > 0 && run == s->runs)
+        return err_set(e, "study: --at %d: it is none of the numbers of ranks of --p", choice->P);
+    for (size_t i = 0; i < s->densities; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%g", i > 0 ? "," : "", s->density[i]);
+    }
+    for (size_t i = 0; i < choice->densities.count; i++) {
+        size_t d = 0;
+        while (d < s->densities && s->density[d] != choice->densities.x[i]) d++;
+        if (d == s->densities) return err_set(e, "study: --densities %g: the map has %s", choice->densities.x[i], list);
+    }
+    return known(s, "nets", choice->nets, net_name, e) && known(s, "models", choice->models, model_name_of, e);
+}
+
 static bool fill(struct work *w, const struct table *table, struct err *e) {
     const struct request *r = w->r;
     const char *costs = strcmp(r->costs, "none") == 0 ? NULL : r->costs;
     w->s->least = r->quick ? 1024 : 0;
     if (!study_map(w->s, e) || !take_runs(w->s, &r->p, e)) return false;
-    if (!known(w->s, "nets", r->plan.nets, net_name, e)) return false;
-    if (!known(w->s, "models", r->plan.models, model_name_of, e)) return false;
+    if (!check_choice(w->s, &r->plan, e)) return false;
     if (!study_local(w->s, costs, r->device, e) || !study_simulated(w->s, r->rows, e)) return false;
     if (table->needs & ERROR && !study_error(w->s, e)) return false;
     if (table->needs & AIMS && !aims_read(w->a, w->s, r->rows, e)) return false;

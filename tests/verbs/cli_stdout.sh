@@ -44,7 +44,7 @@ costs $W/costs --model mine --json
 study memory --p 4
 study memory --p 4 --json
 study cells --rows results/measured/scaling
-study plan --rows results/measured/scaling --quick
+study leads --rows results/measured/scaling
 study --help
 fit $W/selected
 export $W/run --format npz --out $W/model.npz

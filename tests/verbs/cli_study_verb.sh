@@ -106,6 +106,8 @@ wrong "a P that the map has not" "--p 5: the map has 4,8,16" plan --rows "$rows"
 wrong "P that fall" "must rise" plan --rows "$rows" --p 8,4
 wrong "an unknown network" '--nets has no "1gb"; there are: 1gbe, 10gbe' plan --rows "$rows" --nets 10gbe,1gb
 wrong "an unknown model" '--models has no "AlexNet"; there are: ResNet-20, VGG-16, LSTM-PTB, BERT' plan --rows "$rows" --models AlexNet
+wrong "a density that the map has not" "--densities 0.5: the map has 0.001,0.01,0.02" plan --rows "$rows" --densities 0.01,0.5
+wrong "a P that is not simulated" "--at 16: it is none of" plan --rows "$rows" --p 4,8 --at 16
 wrong "a device without selection" "has no selection on it; it has: here" cells --rows "$rows" --costs "$W/costs"
 wrong "no table of costs" "is no table of measure-costs.sh" cells --rows "$rows" --costs README.md
 wrong "an unknown format" '--wire has no "nosuch"; there are: coo32, packed-f32, packed' map --rows "$rows" --wire nosuch
