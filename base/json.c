@@ -118,7 +118,7 @@ void json_string(struct json *j, const char *key, const char *value) {
 }
 
 void json_number_text(double value, char text[JSON_NUMBER_MAX]) {
-    int digits = 6;
+    int digits = fabs(value) < 1e15 && value == floor(value) ? 15 : 6; /* counts are not written as 1.2e+06 */
     do snprintf(text, JSON_NUMBER_MAX, "%.*g", digits, value);
     while (strtod(text, NULL) != value && ++digits <= 17);
 }

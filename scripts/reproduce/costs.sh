@@ -20,7 +20,7 @@ start_ups() { values model.jsonl alphas --where "algo=$1" --where "ranks=$2"; }
 # are the mean over ranks and steps
 counted() {
     values "$2" words_sent_max,words_received_max,words_sent_mean --where "algo=$1" |
-        awk -v algo="$1" '{ print algo ~ /^(oktopk|gaussiank)$/ ? $3 : algo == "gtopk" ? $1 + $2 : ($1 > $2 ? $1 : $2) }'
+        awk -v algo="$1" '{ printf "%.10g\n", algo ~ /^(oktopk|gaussiank)$/ ? $3 : algo == "gtopk" ? $1 + $2 : ($1 > $2 ? $1 : $2) }'
 }
 # by_formula ALGO: how the other curve of an algorithm is called: dense is MPI's own, which nobody counts
 by_formula() { if [ "$1" = dense ]; then echo formula; else echo counted; fi; }

@@ -102,6 +102,9 @@ static void json_text_is_right(void **state) {
     json_number(&j, NULL, 1.0 / 3);
     json_number(&j, NULL, NAN);
     json_number(&j, NULL, -INFINITY);
+    json_number(&j, NULL, 1973830);
+    json_number(&j, NULL, -2e7);
+    json_number(&j, NULL, 1e15);
     json_integer(&j, NULL, -9007199254740993);
     json_end(&j);
     json_object(&j, "empty");
@@ -111,7 +114,7 @@ static void json_text_is_right(void **state) {
     json_end(&j);
     assert_string_equal(json_text(&j),
                         "{\"a\\\"b\":\"line\\u000aback\\\\slash\",\"list\":[0.1,0.3333333333333333,null,null,"
-                        "-9007199254740993],\"empty\":{},\"yes\":true,\"none\":null}");
+                        "1973830,-20000000,1e+15,-9007199254740993],\"empty\":{},\"yes\":true,\"none\":null}");
     json_reset(&j);
     for (int i = 0; i < 1000; i++) json_integer(&j, NULL, i);
     assert_int_equal(strlen(json_text(&j)), 10 + 2 * 90 + 3 * 900 + 999);
