@@ -308,7 +308,7 @@ pythondir = $(root)/share/sparsetrain/python
 docdir    = $(root)/share/doc/sparsetrain
 # Scripts that serve an installed program as well as a clone.
 scriptdir = $(root)/share/sparsetrain/scripts
-scripts  := $(addprefix scripts/,plot.sh plot.gp plot/read.awk plot/group.awk plot/merge.awk sweep.sh sweep/table.awk lib/common.sh lib/stats.awk mpi-env.sh \
+scripts  := $(addprefix scripts/,plot.sh plot.gp plot/read.awk plot/group.awk plot/merge.awk sweep.sh sweep/table.awk lib/common.sh lib/csv.awk lib/stats.awk mpi-env.sh \
             fetch-data.sh slurm/generate.sh slurm/collect.sh)
 # Made by the program from its tables, and what other scripts ask of an installation: VERB, a verb's words:where
 made     := man:share/man/man1/sparsetrain.1 completion_bash:share/bash-completion/completions/sparsetrain \

@@ -268,7 +268,7 @@ tables() {
             echo
         } >>"$scratch/rows"
     done <"$out/sweep.tsv"
-    awk -v runs="$out/runs.csv" -v csv="$out/summary.csv" -f "$scripts/lib/stats.awk" -f "$scripts/sweep/table.awk" "$scratch/rows" | tee "$out/summary.txt"
+    awk -v runs="$out/runs.csv" -v csv="$out/summary.csv" -f "$scripts/lib/csv.awk" -f "$scripts/lib/stats.awk" -f "$scripts/sweep/table.awk" "$scratch/rows" | tee "$out/summary.txt"
     undone=$(grep -c '^state=' "$scratch/rows")
     undone=$((undone - $(grep -c '^state=done$' "$scratch/rows" || true)))
 }

@@ -3,7 +3,7 @@
 # pages.sh: sourced by scripts/reproduce.sh, report.sh, artifact.sh and by lib.sh: the IDs, what their heads say, and what stands
 # in a folder of results.
 library=scripts/reproduce
-csv_awk=$(cat $library/csv.awk) page_awk=$(cat $library/csv.awk scripts/lib/markdown.awk)
+csv_awk=$(cat scripts/lib/csv.awk) page_awk=$(cat scripts/lib/csv.awk scripts/lib/markdown.awk)
 ids() { sed -n '/^[a-z]/p' $library/ids; } # in the order of the report
 # head_of ID FIELD: what the head of the ID's script says under "# FIELD: "
 head_of() { awk -v field="$2" -f $library/head.awk "$library/$1.sh"; }

@@ -25,11 +25,6 @@ BEGIN {
 }
 
 function name(key) { return key in called ? called[key] : key }
-function field(text) {
-    if (text !~ /[",]/) return text
-    gsub(/"/, "\"\"", text)
-    return "\"" text "\""
-}
 function write_runs(   i, c, line) {
     line = "run,state"
     for (c = 1; c <= options; c++) line = line "," option[c]
@@ -37,8 +32,8 @@ function write_runs(   i, c, line) {
     for (c = 1; c <= facts; c++) line = line "," other[c]
     print line > runs
     for (i = 1; i <= n; i++) {
-        line = field(fact[i, "run"]) "," fact[i, "state"]
-        for (c = 1; c <= options; c++) line = line "," field(fact[i, "option:" option[c]])
+        line = csv_field(fact[i, "run"]) "," fact[i, "state"]
+        for (c = 1; c <= options; c++) line = line "," csv_field(fact[i, "option:" option[c]])
         for (c = 1; c <= measures; c++) if (measure[c] in has) line = line "," fact[i, measure[c]]
         for (c = 1; c <= facts; c++) line = line "," fact[i, other[c]]
         print line > runs
@@ -75,7 +70,7 @@ function write_summary(   g, c, line, count) {
     print line > csv
     for (g = 1; g <= groups; g++) {
         line = ""
-        for (c = 1; c <= options; c++) if (option[c] != "seed") line = line field(fact[first[g], "option:" option[c]]) ","
+        for (c = 1; c <= options; c++) if (option[c] != "seed") line = line csv_field(fact[first[g], "option:" option[c]]) ","
         line = line all[g] "," whole[g] + 0
         for (c = 1; c <= measures; c++) {
             if (!(measure[c] in has)) continue

@@ -127,7 +127,7 @@ rules() {
 }
 check "agreement is decided by the rules" rules
 csv() {
-    why=$(awk "$(cat $scripts/csv.awk)"'BEGIN {
+    why=$(awk "$(cat scripts/lib/csv.awk)"'BEGIN {
         text[1] = "plain"; text[2] = "a, b"; text[3] = "\"quoted\", c"; text[4] = ""; text[5] = "\""
         for (i = 1; i <= 5; i++) line = line (i > 1 ? "," : "") csv_field(text[i])
         n = csv_split(line, field)
@@ -520,7 +520,7 @@ every_claim() { # each stands in the matrix or in that list, once
 }
 check "every claim is there" every_claim
 known_ids() { # and those that are tried have an ID
-    why=$(awk "$(cat $scripts/csv.awk)"'{ csv_row() } FNR > 1 && (cell_of("id") == "") != (cell_of("why_not") != "") { print cell_of("claim") ": an ID, or why not" }
+    why=$(awk "$(cat scripts/lib/csv.awk)"'{ csv_row() } FNR > 1 && (cell_of("id") == "") != (cell_of("why_not") != "") { print cell_of("claim") ": an ID, or why not" }
         FNR > 1 && cell_of("id") != "" { print "id " cell_of("id") }' results/published/claims.csv | while read -r word id; do
         if [ "$word" != id ]; then echo "$word $id"; elif ! printf '%s\n' "$ids" | grep -qx "$id"; then echo "no ID $id"; fi
     done)
