@@ -37,12 +37,12 @@ if command -v script > /dev/null 2>&1; then
     on_terminal 60 "$MPIRUN -np 2 $run > $W/out"
     check "behind mpirun into a file: no bar" sh -c "grep -q 'images a second' '$W/out' && ! grep -q '$esc' '$W/out'"
     # It goes on for ever; what is drawn after the window has changed goes by the new width.
+    rm -f "$W/shown"
     on_terminal 100 "tty > $W/tty; echo \$\$ > $W/pid; exec $PROGRAM $small --steps 1000000 --eval-every never" &
     job=$!
     # until COMMAND...: it succeeds
     until_true() { for _ in $(seq 600); do "$@" && return; sleep 0.1; done; }
     over() { [ -f "$W/shown" ] && [ "$(wc -c < "$W/shown")" -gt "$1" ]; }
-    rm -f "$W/shown"
     until_true over 2000
     check "before the window changes" narrow "$W/shown" 100
     stty -F "$(cat "$W/tty")" cols 50
