@@ -205,9 +205,11 @@ static int words_of(const char *first, const char *second, int argc, char **argv
 static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
     int status;
     struct err e = {0};
+    bool help = option_help_wanted(argc - words, argv + words);
+    if (help && !launcher_joins(comm_library())) return help_of(words, argv); /* nobody to meet: no MPI for a text */
     struct comm *c = greeting_open(&argc, &argv, words, true, &status);
     if (!c) return status;
-    if (option_help_wanted(argc - words, argv + words)) return help_of(words, argv), leave(c, EXIT_DONE);
+    if (help) return help_of(words, argv), leave(c, EXIT_DONE);
     status = mpi_verbs[verb].run(c, argc - words, argv + words, &e);
     return e.text[0] ? give_up(c, &e) : leave(c, status);
 }

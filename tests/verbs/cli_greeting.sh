@@ -52,4 +52,9 @@ done
 # shellcheck disable=SC2086
 job -np 1 sh -c "sleep 1; \"$PROGRAM\" list && \"$PROGRAM\" $train" : -np 1 "$PROGRAM" $train
 check "one rank lists first" [ $? -eq 0 ]
+# A text needs no MPI: here Open MPI could not even start.
+for verb in bench p2p evaluate train; do
+    why=$(OMPI_MCA_pml=none-such "$PROGRAM" $verb --help 2>&1 > "$W/out")
+    check "$verb --help starts no MPI" [ "$?$why" = 0 ]
+done
 finish
