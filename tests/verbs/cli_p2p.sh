@@ -11,9 +11,10 @@ check "p2p exits with 0" [ $? -eq 0 ]
 check "a row for each of six sizes" [ "$(awk '$1 ~ /^[0-9]+$/ && NF == 6' "$W/out" | wc -l)" -eq 6 ]
 check "alpha and beta with intervals" grep -q '^alpha [0-9.e-]* us (95%: [0-9.e-]* to [0-9.e-]*), beta [0-9.e-]* ns/word (95%: ' "$W/out"
 check "the network file has the four numbers" [ "$(grep -cE '^(node_)?(alpha|beta) [0-9]' "$W/net")" -eq 4 ]
-fit_as_shown() { # the file and the table say the same alpha, to 0.1%
+fit_as_shown() { # the file and the table say the same alpha, to 0.1%; on a busy machine that may be 0
     shown=$(sed -n 's/^alpha \([^ ]*\) us.*/\1/p' "$W/out")
-    awk -v us="$shown" '$1 == "alpha" { d = $2 * 1e6 / us - 1; exit !(d < 0.001 && d > -0.001) }' "$W/net"
+    why="shown: $shown us, in the file: $(grep '^alpha' "$W/net")"
+    [ -n "$shown" ] && awk -v us="$shown" '$1 == "alpha" { d = $2 * 1e6 - us; exit !(d <= 0.001 * us && d >= -0.001 * us) }' "$W/net"
 }
 check "it is the alpha that was shown" fit_as_shown
 start 1 predict --net "$W/net" --p 4
