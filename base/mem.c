@@ -50,6 +50,13 @@ void *mem_zalloc(size_t count, size_t size, const char *what) {
     return block;
 }
 
+void *mem_grow(void *block, size_t count, size_t room, size_t size, const char *what) {
+    void *more = mem_alloc(room, size, what);
+    if (count > 0) memcpy(more, block, count * size);
+    mem_free(block);
+    return more;
+}
+
 void mem_free(void *block) {
     if (block) atomic_fetch_sub(&live, 1);
     free(block);

@@ -12,6 +12,10 @@ void *mem_alloc(size_t count, size_t size, const char *what);
 /* The same, zeroed. */
 void *mem_zalloc(size_t count, size_t size, const char *what);
 
+/* Room for `room` things in place of a full block of `count`, which are in it; block: freed, NULL where there is none.
+ */
+void *mem_grow(void *block, size_t count, size_t room, size_t size, const char *what);
+
 /* Frees what mem_* returned; NULL is allowed. */
 void mem_free(void *block);
 

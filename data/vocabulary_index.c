@@ -26,13 +26,6 @@ struct vocabulary_index {
 
 /* -- what grows ---------------------------------------------------------------------------------------------------- */
 
-static void *larger(void *old, size_t used, size_t bytes) {
-    void *grown = mem_alloc(bytes, 1, "a vocabulary");
-    if (used) memcpy(grown, old, used);
-    mem_free(old);
-    return grown;
-}
-
 static struct place *free_places(size_t count) {
     struct place *place = mem_alloc(count, sizeof *place, "a vocabulary");
     for (size_t i = 0; i < count; i++) place[i] = (struct place){0, FREE};
@@ -51,7 +44,7 @@ static void grow(struct vocabulary_index *v) {
     }
     mem_free(v->place);
     v->place = place;
-    v->begin = larger(v->begin, (v->words + 1) * sizeof *v->begin, (places / 2 + 1) * sizeof *v->begin);
+    v->begin = mem_grow(v->begin, v->words + 1, places / 2 + 1, sizeof *v->begin, "a vocabulary");
     v->places = places;
 }
 
@@ -100,7 +93,7 @@ int32_t vocabulary_add(struct vocabulary_index *v, const char *word, size_t leng
     size_t at = v->begin[v->words];
     if (v->room - at < length + 1) {
         v->room = 2 * (v->room + length + 1);
-        v->lines = larger(v->lines, at, v->room);
+        v->lines = mem_grow(v->lines, at, v->room, 1, "a vocabulary");
     }
     memcpy(v->lines + at, word, length);
     v->lines[at + length] = '\n';

@@ -282,16 +282,15 @@ checked() {
 
 # sources PATTERN...: of the wanted tests; first those that wait, then the long ones
 sources() {
-    for kind in waits long other; do
-        for source in "$@"; do
-            case $source in tests/hostcuda/*) continue ;; esac # the stand-in's own source
-            if ! wanted "$(basename "${source%.*}")" || [ ! -f "$source" ]; then continue; fi
-            if [ -n "$(field waits "$source")" ]; then of_kind=waits
-            elif [ -n "$(field long "$source")" ]; then of_kind=long
-            else of_kind=other; fi
-            [ $of_kind != $kind ] || echo "$source"
-        done
+    waiting='' lasting='' others=''
+    for source in "$@"; do
+        case $source in tests/hostcuda/*) continue ;; esac # the stand-in's own source
+        if ! wanted "$(basename "${source%.*}")" || [ ! -f "$source" ]; then continue; fi
+        if [ -n "$(field waits "$source")" ]; then waiting="$waiting $source"
+        elif [ -n "$(field long "$source")" ]; then lasting="$lasting $source"
+        else others="$others $source"; fi
     done
+    for source in $waiting $lasting $others; do echo "$source"; done
 }
 
 # -- the list of the CPU ---------------------------------------------------------------------------------------------------

@@ -68,10 +68,7 @@ static size_t blocks_up_to(const char *address) {
 static void insert(struct sparse_block *b) {
     if (live.count == live.room) {
         size_t room = live.room ? 2 * live.room : 16;
-        struct sparse_block **more = mem_alloc(room, sizeof *more, "the table of sparse blocks");
-        if (live.count) memcpy(more, live.block, live.count * sizeof *more);
-        mem_free(live.block);
-        live.block = more;
+        live.block = mem_grow(live.block, live.count, room, sizeof *live.block, "the table of sparse blocks");
         live.room = room;
     }
     size_t at = blocks_up_to(b->range);

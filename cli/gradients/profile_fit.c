@@ -116,10 +116,7 @@ static void note_magnitudes(struct measuring *m, const struct sparse *s) {
     float smallest = INFINITY;
     if (m->entries + s->nnz > m->room) {
         m->room = 2 * (m->entries + s->nnz);
-        float *more = mem_alloc(m->room, sizeof *more, "magnitudes of a recording");
-        memcpy(more, m->tail, m->entries * sizeof *more);
-        mem_free(m->tail);
-        m->tail = more;
+        m->tail = mem_grow(m->tail, m->entries, m->room, sizeof *m->tail, "magnitudes of a recording");
     }
     for (size_t i = 0; i < s->nnz; i++)
         if (s->val[i] != 0 && fabsf(s->val[i]) < smallest) smallest = fabsf(s->val[i]);

@@ -24,10 +24,7 @@ static void write_json(struct run_log *l) {
     if (!l->file) return;
     if (l->pending_bytes + length + 1 > l->pending_room) {
         l->pending_room = 2 * (l->pending_bytes + length + 1);
-        char *more = mem_alloc(l->pending_room, 1, "rows of the log");
-        if (l->pending_bytes > 0) memcpy(more, l->pending, l->pending_bytes);
-        mem_free(l->pending);
-        l->pending = more;
+        l->pending = mem_grow(l->pending, l->pending_bytes, l->pending_room, 1, "rows of the log");
     }
     memcpy(l->pending + l->pending_bytes, row, length);
     l->pending[l->pending_bytes + length] = '\n';

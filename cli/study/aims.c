@@ -96,10 +96,7 @@ static bool read_model(struct aims *a, const struct study *s, size_t m, struct e
 static struct aim *new_row(struct aims *a) {
     if (a->rows == a->room) {
         a->room = 2 * a->room + 64;
-        struct aim *row = mem_zalloc(a->room, sizeof *row, "rows of aims");
-        if (a->rows > 0) memcpy(row, a->row, a->rows * sizeof *row);
-        mem_free(a->row);
-        a->row = row;
+        a->row = mem_grow(a->row, a->rows, a->room, sizeof *a->row, "rows of aims");
     }
     return &a->row[a->rows++];
 }

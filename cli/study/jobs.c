@@ -45,10 +45,7 @@ static void take_job(struct jobs *j, const char *line) {
     x.commit = commit_of(j, commit);
     if (j->count == j->room) {
         j->room = 2 * j->room + 256;
-        struct job *job = mem_zalloc(j->room, sizeof *job, "jobs of the scaling study");
-        if (j->count > 0) memcpy(job, j->job, j->count * sizeof *job);
-        mem_free(j->job);
-        j->job = job;
+        j->job = mem_grow(j->job, j->count, j->room, sizeof *j->job, "jobs of the scaling study");
     }
     j->job[j->count++] = x;
 }

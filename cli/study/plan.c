@@ -12,14 +12,10 @@
 static const double start = 0.3;
 enum { STEPS = 3 };
 
-static bool in_list(const char *list, const char *name) {
-    size_t length = strlen(name);
-    if (!list) return true;
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, name, length) == 0 && (!at[length] || at[length] == ',')) return true;
-    }
-    return false;
+static bool in_names(const struct option_names *list, size_t place) {
+    for (size_t i = 0; i < list->count; i++)
+        if ((size_t)list->at[i] == place) return true;
+    return list->count == 0;
 }
 
 static bool in_numbers(const struct option_numbers *list, double x) {
@@ -30,8 +26,7 @@ static bool in_numbers(const struct option_numbers *list, double x) {
 
 static bool is_chosen(const struct study *s, const struct plan_choice *choice, size_t cell) {
     return s->net[study_net_of(s, cell)].twin < 0 && (choice->P == 0 || study_p_of(s, cell) == choice->P) &&
-           in_list(choice->nets, s->net[study_net_of(s, cell)].of.name) &&
-           in_list(choice->models, s->model[study_model_of(s, cell)].name) &&
+           in_names(&choice->nets, study_net_of(s, cell)) && in_names(&choice->models, study_model_of(s, cell)) &&
            in_numbers(&choice->densities, s->density[study_density_of(s, cell)]);
 }
 

@@ -9,10 +9,10 @@
 #include "base/option.h"
 #include "cli/study/study.h"
 
-/* What of the map is asked for: lists of names, and of numbers, that are empty where all are. */
+/* What of the map is asked for: places on it, and numbers; a list is empty where all are. */
 struct plan_choice {
-    int P;                     /* 0: every one */
-    const char *nets, *models; /* commas between; NULL: all */
+    int P; /* 0: every one */
+    struct option_names nets, models;
     struct option_numbers densities;
 };
 

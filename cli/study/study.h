@@ -131,6 +131,9 @@ bool study_counts(const struct study *s, const struct study_line *line);
 /* -- what it is made from ------------------------------------------------------------------------------------------ */
 /* The map: networks, models, densities, P, and the cost model in every cell. False: a published number is not there. */
 bool study_map(struct study *s, struct err *e);
+/* Names of its networks and models, in its order; NULL past the end. */
+const char *study_net_name(size_t i);
+const char *study_model_name(size_t i);
 /* Marks the networks that have a twin. */
 void study_find_twins(struct study *s);
 /* Models by name; also those of the aims alone, which the map lacks. NULL: there is none. */
@@ -146,6 +149,9 @@ bool study_local_of(const struct study *s, const struct study_model *model, doub
 /* Places in exchanges and of formats by name; those past the end: there is none. */
 size_t study_find_algo(const char *name);
 size_t study_find_format(const char *name);
+/* Places on the map; past the end: it has none. */
+size_t study_find_density(const struct study *s, double density);
+size_t study_find_size(const struct study *s, double P);
 bool study_path(char path[STUDY_PATH], const char *folder, const char *file, struct err *e);
 /* FOLDER/simulated.csv, and by how much the simulator is off (results/measured/sim-calibration). */
 bool study_simulated(struct study *s, const char *folder, struct err *e);

@@ -38,6 +38,14 @@ bool study_model_n(struct study_model *model, struct err *e) {
     return true;
 }
 
+const char *study_net_name(size_t i) {
+    return i < sizeof nets / sizeof *nets ? nets[i] : NULL;
+}
+
+const char *study_model_name(size_t i) {
+    return i < MAP_MODELS ? models[i].name : NULL;
+}
+
 /* -- the map --------------------------------------------------------------------------------------- */
 void study_find_twins(struct study *s) {
     for (size_t i = 0; i < s->nets; i++) {

@@ -31,13 +31,13 @@ static size_t find_model(const struct study *s, const char *name) {
     return i;
 }
 
-static size_t find_density(const struct study *s, double density) {
+size_t study_find_density(const struct study *s, double density) {
     size_t i = 0;
     while (i < s->densities && s->density[i] != density) i++;
     return i;
 }
 
-static size_t find_size(const struct study *s, double P) {
+size_t study_find_size(const struct study *s, double P) {
     size_t i = 0;
     while (i < s->sizes && s->P[i] != P) i++;
     return i;
@@ -46,7 +46,7 @@ static size_t find_size(const struct study *s, double P) {
 /* A row of what is not on the map is passed over. */
 static void take_row(struct study *s, const struct csv *t) {
     size_t net = find_net(s, csv_cell(t, "net")), model = find_model(s, csv_cell(t, "model")),
-           density = find_density(s, csv_number(t, "density")), size = find_size(s, csv_number(t, "P")),
+           density = study_find_density(s, csv_number(t, "density")), size = study_find_size(s, csv_number(t, "P")),
            algo = study_find_algo(csv_cell(t, "algo")), format = study_find_format(csv_cell(t, "wire"));
     if (net == s->nets || model == s->models || density == s->densities || size == s->sizes) return;
     if (!exchanges[algo] || !study_format(format)) return;

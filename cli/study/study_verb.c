@@ -52,8 +52,10 @@ static const struct option_row options[] = {
      OPTION_AT(struct request, wire), .choice = class_name},
     {"at", "P", OPTION_INT, "0", "plan: at this number of ranks (0: at all of them)", OPTION_AT(struct request, plan.P),
      .max = 1e6},
-    {"nets", "LIST", OPTION_WORD, NULL, "plan: on these networks", OPTION_AT(struct request, plan.nets)},
-    {"models", "LIST", OPTION_WORD, NULL, "plan: of these models", OPTION_AT(struct request, plan.models)},
+    {"nets", "LIST|all", OPTION_NAMES, "all", "plan: on these networks", OPTION_AT(struct request, plan.nets),
+     .choice = study_net_name},
+    {"models", "LIST|all", OPTION_NAMES, "all", "plan: of these models", OPTION_AT(struct request, plan.models),
+     .choice = study_model_name},
     {"densities", "LIST", OPTION_NUMBERS, NULL, "plan: at these densities", OPTION_AT(struct request, plan.densities),
      .max = 1, .above_min = true},
     {"quick", NULL, OPTION_FLAG, NULL, "plans: a few of the aims, and selections cut to 1024 entries",
@@ -199,48 +201,22 @@ static const struct table *find_table(const char *name, struct err *e) {
 }
 
 /* -- the request ----------------------------------------------------------------------------------- */
-static bool not_on_the_map(const struct study *s, double P, struct err *e) {
-    char list[128] = "";
-    for (size_t i = 0; i < s->sizes; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%d", i > 0 ? "," : "", s->P[i]);
-    }
-    return err_set(e, "study: --p %g: the map has %s", P, list);
+static void add_number(char *list, size_t size, double x) {
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%g", used > 0 ? "," : "", x);
 }
 
 /* The simulated P, which the map must have. */
 static bool take_runs(struct study *s, const struct option_numbers *p, struct err *e) {
+    char list[128] = "";
+    for (size_t i = 0; i < s->sizes; i++) add_number(list, sizeof list, s->P[i]);
     for (size_t i = 0; i < p->count; i++) {
-        size_t size = 0;
-        while (size < s->sizes && s->P[size] != p->x[i]) size++;
-        if (size == s->sizes) return not_on_the_map(s, p->x[i], e);
+        size_t size = study_find_size(s, p->x[i]);
+        if (size == s->sizes) return err_set(e, "study: --p %g: the map has %s", p->x[i], list);
         if (i > 0 && p->x[i] <= p->x[i - 1]) return err_set(e, "study: --p: the numbers of ranks must rise");
         s->run[s->runs++] = s->P[size];
     }
     return true;
-}
-
-/* Every name of a list with commas must be one of these. name: the i-th one; NULL past the end. */
-static bool known(const struct study *s, const char *option, const char *list,
-                  const char *(*name)(const struct study *s, size_t i), struct err *e) {
-    char names[256] = "";
-    for (size_t i = 0; name(s, i); i++) names_add(names, sizeof names, name(s, i));
-    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t length = strcspn(at, ","), i = 0;
-        while (name(s, i) && (strlen(name(s, i)) != length || strncmp(name(s, i), at, length) != 0)) i++;
-        if (!name(s, i))
-            return err_set(e, "study: --%s has no \"%.*s\"; there are: %s", option, (int)(length < 60 ? length : 60),
-                           at, names);
-    }
-    return true;
-}
-
-static const char *net_name(const struct study *s, size_t i) {
-    return i < s->nets ? s->net[i].of.name : NULL;
-}
-
-static const char *model_name_of(const struct study *s, size_t i) {
-    return i < s->models ? s->model[i].name : NULL;
 }
 
 /* What of the map is asked for must be there. */
@@ -250,16 +226,11 @@ static bool check_choice(const struct study *s, const struct plan_choice *choice
     while (run < s->runs && s->run[run] != choice->P) run++;
     if (choice->P > 0 && run == s->runs)
         return err_set(e, "study: --at %d: it is none of the numbers of ranks of --p", choice->P);
-    for (size_t i = 0; i < s->densities; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%g", i > 0 ? "," : "", s->density[i]);
-    }
-    for (size_t i = 0; i < choice->densities.count; i++) {
-        size_t d = 0;
-        while (d < s->densities && s->density[d] != choice->densities.x[i]) d++;
-        if (d == s->densities) return err_set(e, "study: --densities %g: the map has %s", choice->densities.x[i], list);
-    }
-    return known(s, "nets", choice->nets, net_name, e) && known(s, "models", choice->models, model_name_of, e);
+    for (size_t i = 0; i < s->densities; i++) add_number(list, sizeof list, s->density[i]);
+    for (size_t i = 0; i < choice->densities.count; i++)
+        if (study_find_density(s, choice->densities.x[i]) == s->densities)
+            return err_set(e, "study: --densities %g: the map has %s", choice->densities.x[i], list);
+    return true;
 }
 
 static bool fill(struct work *w, const struct table *table, struct err *e) {
