@@ -230,6 +230,11 @@ void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y,
     run_forward(net, (struct net_input){.token = token, .label = y, .valid = net_rows(&net->setup)}, true, result);
 }
 
+/* Its parameters are another layer's, whose turn comes later. */
+static bool owns_nothing(const struct net_layer *l) {
+    return l->spec.kind == LAYER_LINEAR && l->spec.linear.tied;
+}
+
 void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, size_t from), void *context) {
     struct net_impl *m = net_impl(net);
     size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
@@ -243,7 +248,7 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
             m->backend->layer[l->spec.kind]->backward(l->self, &call);
             add_gradients(net, l);
             beat();
-            if (!ready || l->param >= final) continue;
+            if (!ready || l->param >= final || owns_nothing(l)) continue;
             final = l->param;
             ready(context, final);
         }

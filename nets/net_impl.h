@@ -65,6 +65,9 @@ size_t arena_add_carry(struct arena *a, const char *name, const char *suffix, in
 #define ARENA_ZERO ((struct slice_initial){INITIAL_ZERO, 0})
 #define ARENA_ONE ((struct slice_initial){INITIAL_ONE, 0})
 struct slice_initial arena_he(int dims, const size_t *dim);
+static inline struct slice_initial arena_normal(double deviation) {
+    return (struct slice_initial){INITIAL_NORMAL, deviation};
+}
 /* Memory for all slices, zeroed. */
 void arena_open(struct arena *a, const struct device_ops *device);
 void arena_close(struct arena *a);

@@ -110,7 +110,7 @@ static void norm_close(void *layer) {
 }
 const struct layer_ops onednn_normalisation = {norm_open, norm_forward, norm_backward, norm_close};
 
-/* Shortcut, pooling, average and linear layer remember no more than their shapes. */
+/* Shortcut, pooling and average remember no more than their shapes. */
 struct plain {
     struct cpu_view x, y;
     size_t stride;
@@ -175,36 +175,6 @@ static void average_backward(void *layer, const struct layer_call *call) {
     if (call->dx) cpu_average_backward(&l->x, call->dy, call->dx);
 }
 const struct layer_ops onednn_average = {canonical_open, average_forward, average_backward, mem_free};
-
-/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] ------------------------------------------------------------- */
-
-static void *linear_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
-                         struct tensor *y) {
-    if (x->layout != CPU_NCHW) die("a linear layer needs its input in the canonical layout");
-    return canonical_open(backend, spec, x, add, y);
-}
-
-/* y = x w^T + b */
-static void linear_forward(void *layer, const struct layer_call *call, bool training) {
-    (void)training;
-    const struct plain *l = layer;
-    size_t N = l->x.images, I = l->x.image, O = l->y.image;
-    const float *b = call->param + O * I;
-    onednn_product(false, true, N, O, I, call->x, call->param, 0, call->y);
-#pragma omp parallel for schedule(static)
-    for (size_t n = 0; n < N; n++)
-        for (size_t o = 0; o < O; o++) call->y[n * O + o] += b[o];
-}
-
-/* dw [+]= dy^T x,  db [+]= sum dy,  dx = dy w */
-static void linear_backward(void *layer, const struct layer_call *call) {
-    const struct plain *l = layer;
-    size_t N = l->x.images, I = l->x.image, O = l->y.image;
-    onednn_product(true, false, O, I, N, call->dy, call->x, call->adds ? 1 : 0, call->dparam);
-    cpu_column_sums(N, O, call->dy, call->adds, call->dparam + O * I);
-    if (call->dx) onednn_product(false, false, N, I, O, call->dy, call->param, 0, call->dx);
-}
-const struct layer_ops onednn_linear = {linear_open, linear_forward, linear_backward, mem_free};
 
 static void add(void *backend, const struct tensor *shape, const float *from, float *to) {
     (void)backend;

@@ -32,7 +32,7 @@ struct cpu_view onednn_lay_out(struct tensor *y, int layout);
 
 /* A primitive and its arguments. Their addresses are given at each run, but handed to the library only when they
  * change, for that can cost a pass over the padding. */
-enum { ONEDNN_ARGS_MAX = 5 };
+enum { ONEDNN_ARGS_MAX = 10 };
 struct onednn_step {
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t arg[ONEDNN_ARGS_MAX];
@@ -57,6 +57,9 @@ void onednn_step_close(struct onednn_step *s);
 /* C [m][n] = op(A) op(B) + beta C over k, row-major; turn_...: op is the transpose. */
 void onednn_product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, const float *B, float beta,
                     float *C);
+/* The same within larger arrays: ..._row, floats from a row of A, B, C as they lie to the next. */
+void onednn_product_within(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, size_t a_row,
+                           const float *B, size_t b_row, float beta, float *C, size_t c_row);
 
 /* The same product for many A and one B, which is copied before into the layout that the library likes best for these
  * sizes: twice as fast where A has few rows. adds: beta = 1, else 0. */

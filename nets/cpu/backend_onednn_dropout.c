@@ -3,14 +3,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/simd.h"
 #include "nets/cpu/backend_onednn.h"
-#include "nets/dropout.h"
+#include "nets/cpu/cpu_dropout.h"
 
-enum {
-    BLOCKS = 16, /* of four factors each, made at once */
-    PIECE = 4 * BLOCKS
-};
+enum { PIECE = CPU_DROPOUT_PIECE };
 
 struct dropping {
     const struct onednn *backend;
@@ -28,29 +24,13 @@ static void *open_dropout(void *backend, const struct layer_spec *spec, const st
     return l;
 }
 
-/* Those of PIECE elements from 4 block on. Words lie apart, so that the loop over blocks becomes vectors. */
-SIMD_CLONES static void factors_from(const struct dropout *how, uint64_t step, uint32_t block, float *factor) {
-    const struct dropout own = *how; /* nothing written below changes it */
-    const uint32_t step_low = (uint32_t)step, step_high = (uint32_t)(step >> 32);
-    float of[4][BLOCKS];
-    for (uint32_t i = 0; i < BLOCKS; i++) {
-        struct dropout_factors made = dropout_block(&own, step_low, step_high, block + i);
-        of[0][i] = made.of[0];
-        of[1][i] = made.of[1];
-        of[2][i] = made.of[2];
-        of[3][i] = made.of[3];
-    }
-    for (int i = 0; i < BLOCKS; i++)
-        for (int k = 0; k < 4; k++) factor[4 * i + k] = of[k][i];
-}
-
 /* to = from times the factors of elements first ... first + n - 1 of the canonical order, which lie `step` floats
  * apart. */
 static void drop_run(const struct dropping *l, size_t first, size_t n, const float *from, float *to, size_t step) {
     float factor[PIECE];
     for (size_t at = first / PIECE * PIECE; at < first + n; at += PIECE) {
         size_t begin = at < first ? first : at, end = at + PIECE < first + n ? at + PIECE : first + n;
-        factors_from(&l->how, l->backend->step, (uint32_t)(at / 4), factor);
+        cpu_dropout_factors(&l->how, l->backend->step, (uint32_t)(at / 4), factor);
         for (size_t i = begin; i < end; i++) to[(i - first) * step] = from[(i - first) * step] * factor[i - at];
     }
 }

@@ -10,6 +10,7 @@ enum { COLUMNS = 64 }; /* of a piece of work: whole cache lines */
 
 struct embedding {
     size_t rows, features, vocabulary;
+    bool shared;
 };
 
 static void *open_embedding(void *backend, const struct layer_spec *spec, const struct tensor *x,
@@ -17,7 +18,7 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
     (void)backend, (void)add;
     if (x->layout != LAYOUT_TOKENS) die("an embedding needs tokens");
     struct embedding *l = mem_zalloc(1, sizeof *l, "an embedding");
-    *l = (struct embedding){(size_t)x->n, (size_t)y->c, (size_t)spec->embedding.vocabulary};
+    *l = (struct embedding){(size_t)x->n, (size_t)y->c, (size_t)spec->embedding.vocabulary, spec->embedding.shared};
     (void)onednn_lay_out(y, LAYOUT_CANONICAL);
     return l;
 }
@@ -43,7 +44,7 @@ static void clear(const struct embedding *l, float *dw) {
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const int32_t *token = layer_tokens(call);
-    if (!call->adds) clear(l, call->dparam);
+    if (!call->adds && !l->shared) clear(l, call->dparam);
 #pragma omp parallel for schedule(static)
     for (size_t column = 0; column < l->features; column += COLUMNS) {
         size_t width = column + COLUMNS < l->features ? COLUMNS : l->features - column;

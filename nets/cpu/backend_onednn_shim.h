@@ -63,6 +63,28 @@ static inline void shim_product(dnnl_primitive_desc_t *made, dnnl_engine_t engin
                                 shim_desc c, const_dnnl_primitive_attr_t attr) {
     ONEDNN(dnnl_matmul_primitive_desc_create(made, engine, a, b, NULL, c, attr));
 }
+/* x and y lie alike; flags: dnnl_use_scale, dnnl_use_shift. */
+static inline void shim_layer_norm_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
+                                           shim_desc moments, float epsilon, unsigned flags,
+                                           const_dnnl_primitive_attr_t attr) {
+    ONEDNN(dnnl_layer_normalization_forward_primitive_desc_create(made, engine, dnnl_forward_training, x, x, moments,
+                                                                  epsilon, flags, attr));
+}
+static inline void shim_layer_norm_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
+                                            shim_desc moments, float epsilon, unsigned flags,
+                                            const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
+    ONEDNN(dnnl_layer_normalization_backward_primitive_desc_create(made, engine, dnnl_backward, x, x, x, moments,
+                                                                   epsilon, flags, forward, attr));
+}
+static inline void shim_eltwise_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, dnnl_alg_kind_t what,
+                                        shim_desc x, const_dnnl_primitive_attr_t attr) {
+    ONEDNN(dnnl_eltwise_forward_primitive_desc_create(made, engine, dnnl_forward_training, what, x, x, 0, 0, attr));
+}
+static inline void shim_eltwise_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, dnnl_alg_kind_t what,
+                                         shim_desc x, const_dnnl_primitive_attr_t attr,
+                                         const_dnnl_primitive_desc_t forward) {
+    ONEDNN(dnnl_eltwise_backward_primitive_desc_create(made, engine, what, x, x, x, 0, 0, forward, attr));
+}
 /* What a primitive computes is added to what is there. */
 static inline void shim_append_sum(dnnl_post_ops_t after) {
     ONEDNN(dnnl_post_ops_append_sum(after, 1, 0, dnnl_data_type_undef));
@@ -111,6 +133,33 @@ static inline void shim_product(dnnl_primitive_desc_t *made, dnnl_engine_t engin
     dnnl_matmul_desc_t op;
     ONEDNN(dnnl_matmul_desc_init(&op, a, b, NULL, c));
     ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, NULL));
+}
+static inline void shim_layer_norm_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
+                                           shim_desc moments, float epsilon, unsigned flags,
+                                           const_dnnl_primitive_attr_t attr) {
+    dnnl_layer_normalization_desc_t op;
+    ONEDNN(dnnl_layer_normalization_forward_desc_init(&op, dnnl_forward_training, x, moments, epsilon, flags));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, NULL));
+}
+static inline void shim_layer_norm_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
+                                            shim_desc moments, float epsilon, unsigned flags,
+                                            const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
+    dnnl_layer_normalization_desc_t op;
+    ONEDNN(dnnl_layer_normalization_backward_desc_init(&op, dnnl_backward, x, x, moments, epsilon, flags));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
+}
+static inline void shim_eltwise_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, dnnl_alg_kind_t what,
+                                        shim_desc x, const_dnnl_primitive_attr_t attr) {
+    dnnl_eltwise_desc_t op;
+    ONEDNN(dnnl_eltwise_forward_desc_init(&op, dnnl_forward_training, what, x, 0, 0));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, NULL));
+}
+static inline void shim_eltwise_backward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, dnnl_alg_kind_t what,
+                                         shim_desc x, const_dnnl_primitive_attr_t attr,
+                                         const_dnnl_primitive_desc_t forward) {
+    dnnl_eltwise_desc_t op;
+    ONEDNN(dnnl_eltwise_backward_desc_init(&op, what, x, x, 0, 0));
+    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
 }
 static inline void shim_append_sum(dnnl_post_ops_t after) {
     ONEDNN(dnnl_post_ops_append_sum(after, 1));

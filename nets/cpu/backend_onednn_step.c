@@ -98,11 +98,15 @@ void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const 
     ONEDNN(dnnl_primitive_execute(s->primitive, b->stream, s->args, s->arg));
 }
 
+void onednn_product_within(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, size_t a_row,
+                           const float *B, size_t b_row, float beta, float *C, size_t c_row) {
+    ONEDNN(dnnl_sgemm(turn_a ? 'T' : 'N', turn_b ? 'T' : 'N', (dnnl_dim_t)m, (dnnl_dim_t)n, (dnnl_dim_t)k, 1, A,
+                      (dnnl_dim_t)a_row, B, (dnnl_dim_t)b_row, beta, C, (dnnl_dim_t)c_row));
+}
+
 void onednn_product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *A, const float *B, float beta,
                     float *C) {
-    dnnl_dim_t M = (dnnl_dim_t)m, N = (dnnl_dim_t)n, K = (dnnl_dim_t)k;
-    ONEDNN(dnnl_sgemm(turn_a ? 'T' : 'N', turn_b ? 'T' : 'N', M, N, K, 1, A, turn_a ? M : K, B, turn_b ? K : N, beta, C,
-                      N));
+    onednn_product_within(turn_a, turn_b, m, n, k, A, turn_a ? m : k, B, turn_b ? k : n, beta, C, n);
 }
 
 /* The primitive for C [m][n] from A [m][k] and a B of any layout. */

@@ -1,40 +1,12 @@
-/* cpu_lstm.c: see cpu_lstm.h. The exponential is that of Moshier's Cephes library (expf.c): 2^n e^r with a polynomial
- * of degree 7 in |r| <= log(2) / 2, right to about 1e-7 of itself; so is tanh near 0 (tanhf.c). They are written
- * without branches and tables, so that loops over them become vectors, which give the same bits on every machine. */
+/* cpu_lstm.c: see cpu_lstm.h. tanh near 0 is that of Moshier's Cephes library (tanhf.c), written without branches, so
+ * that loops over it become vectors, which give the same bits on every machine. */
 #include "nets/cpu/cpu_lstm.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "base/simd.h"
-
-/* Arguments beyond these are cut: e^x stays a normal number. NaN passes: no comparison holds for it. */
-#define LEAST -87.0f
-#define MOST 88.0f
-/* To add it rounds to an integer, which is then in the lowest bits of the sum: 3 * 2^22. */
-#define ROUNDER 12582912.0f
-
-static inline __attribute__((always_inline)) float exponential(float x) {
-    x = x < LEAST ? LEAST : x;
-    x = x > MOST ? MOST : x;
-    float shifted = x * 1.44269504088896341f + ROUNDER, n = shifted - ROUNDER;
-    float r = x - n * 0.693359375f - n * -2.12194440e-4f; /* log 2 in two parts, the first of which has few bits */
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    uint32_t bits;
-    float power; /* 2^n: n, from the lowest bits, becomes the exponent */
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + 0x3f800000u;
-    memcpy(&power, &bits, sizeof power);
-    return (p * (r * r) + r + 1) * power;
-}
+#include "nets/cpu/cpu_exponential.h"
 
 static inline __attribute__((always_inline)) float sigmoid(float x) {
-    return 1 / (1 + exponential(-x));
+    return 1 / (1 + cpu_exponential(-x));
 }
 
 static inline __attribute__((always_inline)) float hyperbolic(float x) {
@@ -45,7 +17,7 @@ static inline __attribute__((always_inline)) float hyperbolic(float x) {
     p = p * z + 1.33314422036e-1f;
     p = p * z - 3.33332819422e-1f;
     float near = p * z * x + x;
-    float far = 1 - 2 / (exponential(2 * size) + 1);
+    float far = 1 - 2 / (cpu_exponential(2 * size) + 1);
     far = x < 0 ? -far : far;
     return size < 0.625f ? near : far;
 }

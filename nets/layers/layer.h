@@ -19,6 +19,11 @@ int layer_add(struct net *net, const char *name, const struct layer_spec *spec, 
 /* The shape of tensor x. */
 struct tensor layer_shape(const struct net *net, int x);
 
+/* Rows of a sequence: those of setup.sequence. */
+static inline int layer_sequence(const struct net *net) {
+    return net->setup.sequence > 1 ? net->setup.sequence : 1;
+}
+
 /* Places at which a window fits into `in` pixels and the padding on both sides. */
 static inline int layer_windows(int in, int kernel, int stride, int pad) {
     return (in + 2 * pad - kernel) / stride + 1;

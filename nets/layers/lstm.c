@@ -7,7 +7,7 @@
 
 int build_lstm(struct net *net, const char *name, int x, int hidden) {
     const struct net_setup *s = &net->setup;
-    const struct layer_spec spec = {.kind = LAYER_LSTM, .lstm = {s->sequence > 1 ? s->sequence : 1}};
+    const struct layer_spec spec = {.kind = LAYER_LSTM, .lstm = {layer_sequence(net)}};
     const struct tensor in = layer_shape(net, x), y = {.n = in.n, .c = hidden, .h = 1, .w = 1};
     const int made = layer_add(net, name, &spec, x, BUILD_NONE, y);
     const size_t H = (size_t)hidden, ih[2] = {4 * H, layer_features(&in)}, hh[2] = {4 * H, H};

@@ -16,8 +16,9 @@ struct reference {
     struct tensor x, y; /* shapes only */
     bool joins;         /* LAYER_NORM_RELU: a second tensor is added */
     uint64_t dropout_seed, step;
-    const double *carry; /* LAYER_LSTM: [2][streams][hidden] before the window */
-    double *carried;     /* after it */
+    const double *carry;    /* LAYER_LSTM: [2][streams][hidden] before the window */
+    double *carried;        /* after it */
+    const int32_t *lengths; /* LAYER_ATTENTION: [sequences], where padded */
 };
 
 static inline size_t ref_floats(const struct tensor *t) {
@@ -44,7 +45,11 @@ static inline size_t ref_params(const struct reference *r) {
     case LAYER_LSTM:
         return 4 * out * (in * (size_t)r->x.h * (size_t)r->x.w + out + 2);
     case LAYER_LINEAR:
-        return out * in * (size_t)r->x.h * (size_t)r->x.w + out;
+        return out * in * (size_t)r->x.h * (size_t)r->x.w + (r->spec.linear.bias ? out : 0);
+    case LAYER_POSITION:
+        return out * (size_t)r->spec.position.sequence;
+    case LAYER_LAYER_NORM:
+        return (r->spec.layer_norm.bias ? 2 : 1) * in;
     default:
         return 0;
     }
@@ -175,14 +180,14 @@ static inline void ref_pool(const struct reference *r, const double *x, double *
             }
 }
 
-/* What element i is multiplied by: word i % 4 of a block of Philox. */
-static inline double ref_dropout_factor(const struct reference *r, size_t i) {
+/* What element i is multiplied by where so many are dropped: word i % 4 of a block of Philox. */
+static inline double ref_dropout_factor(const struct reference *r, double drop, size_t i) {
     const uint32_t counter[4] = {(uint32_t)(i / 4), RNG_DROPOUT + 256 * (uint32_t)r->spec.number, (uint32_t)r->step,
                                  (uint32_t)(r->step >> 32)};
     const uint32_t key[2] = {(uint32_t)r->dropout_seed, (uint32_t)(r->dropout_seed >> 32)};
     uint32_t word[4];
     philox4x32(counter, key, word);
-    return word[i % 4] * 0x1p-32 < r->spec.dropout.drop ? 0 : 1 / (1 - r->spec.dropout.drop);
+    return word[i % 4] * 0x1p-32 < drop ? 0 : 1 / (1 - drop);
 }
 
 /* y(row) = w(x(row)), x holding tokens; dy given: the gradient of w. */
@@ -201,8 +206,8 @@ static inline void ref_linear(const struct reference *r, const double *x, const 
     size_t in = ref_floats(&r->x) / (size_t)r->x.n, out = (size_t)r->y.c;
     for (size_t n = 0; n < (size_t)r->x.n; n++)
         for (size_t o = 0; o < out; o++) {
-            if (y) y[n * out + o] = w[out * in + o];
-            if (dw) dw[out * in + o] += dy[n * out + o];
+            if (y && r->spec.linear.bias) y[n * out + o] = w[out * in + o];
+            if (dw && r->spec.linear.bias) dw[out * in + o] += dy[n * out + o];
             for (size_t i = 0; i < in; i++) {
                 if (y) y[n * out + o] += w[o * in + i] * x[n * in + i];
                 if (dw) dw[o * in + i] += dy[n * out + o] * x[n * in + i];
@@ -289,6 +294,8 @@ static inline void ref_lstm(const struct reference *r, const double *x, const do
     free(gate);
 }
 
+#include "tests/lib/nets_reference_rows.h"
+
 /* y is overwritten. state: NULL in training mode. */
 static inline void ref_forward(const struct reference *r, const double *x, const double *add, const double *param,
                                const double *state, double *y) {
@@ -316,7 +323,22 @@ static inline void ref_forward(const struct reference *r, const double *x, const
         ref_lstm(r, x, param, y, NULL, NULL, NULL);
         break;
     case LAYER_DROPOUT:
-        for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = x[i] * ref_dropout_factor(r, i);
+        for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = x[i] * ref_dropout_factor(r, r->spec.dropout.drop, i);
+        break;
+    case LAYER_ADD:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = x[i] + add[i];
+        break;
+    case LAYER_POSITION:
+        ref_position(r, x, param, y, NULL, NULL, NULL);
+        break;
+    case LAYER_LAYER_NORM:
+        ref_layer_norm(r, x, param, y, NULL, NULL, NULL);
+        break;
+    case LAYER_GELU:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = ref_gelu(r, x[i]);
+        break;
+    case LAYER_ATTENTION:
+        ref_attention(r, x, y, NULL, NULL);
         break;
     default:
         ref_linear(r, x, param, y, NULL, NULL, NULL);
@@ -353,7 +375,22 @@ static inline void ref_backward(const struct reference *r, const double *x, cons
         ref_lstm(r, x, param, NULL, dy, dx, dparam);
         break;
     case LAYER_DROPOUT:
-        for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dy[i] * ref_dropout_factor(r, i);
+        for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dy[i] * ref_dropout_factor(r, r->spec.dropout.drop, i);
+        break;
+    case LAYER_ADD:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dadd[i] = dy[i];
+        break;
+    case LAYER_POSITION:
+        ref_position(r, x, param, NULL, dy, dx, dparam);
+        break;
+    case LAYER_LAYER_NORM:
+        ref_layer_norm(r, x, param, NULL, dy, dx, dparam);
+        break;
+    case LAYER_GELU:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dy[i] * ref_gelu_slope(r, x[i]);
+        break;
+    case LAYER_ATTENTION:
+        ref_attention(r, x, NULL, dy, dx);
         break;
     default:
         ref_linear(r, x, param, NULL, dy, dx, dparam);

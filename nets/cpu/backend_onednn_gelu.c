@@ -1,0 +1,58 @@
+/* backend_onednn_gelu.c: GELU by oneDNN, over any layout: padding stays 0. */
+#include "base/mem.h"
+#include "nets/cpu/backend_onednn.h"
+
+struct gelu {
+    struct onednn *backend;
+    struct onednn_step forward, backward;
+};
+
+static void open_steps(struct gelu *l, shim_desc x, dnnl_alg_kind_t what) {
+    struct onednn *b = l->backend;
+    dnnl_primitive_desc_t forward, backward;
+    shim_eltwise_forward(&forward, b->engine, what, x, b->attr);
+    shim_eltwise_backward(&backward, b->engine, what, x, b->attr, forward);
+    onednn_step_open(b, &l->forward, forward);
+    onednn_step_arg(b, &l->forward, DNNL_ARG_SRC, x);
+    onednn_step_arg(b, &l->forward, DNNL_ARG_DST, x);
+    onednn_step_open(b, &l->backward, backward);
+    onednn_step_arg(b, &l->backward, DNNL_ARG_SRC, x);
+    onednn_step_arg(b, &l->backward, DNNL_ARG_DIFF_DST, x);
+    onednn_step_arg(b, &l->backward, DNNL_ARG_DIFF_SRC, x);
+    ONEDNN(dnnl_primitive_desc_destroy(forward));
+    ONEDNN(dnnl_primitive_desc_destroy(backward));
+}
+
+static void *open_gelu(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                       struct tensor *y) {
+    (void)add;
+    struct gelu *l = mem_zalloc(1, sizeof *l, "a GELU layer");
+    l->backend = backend;
+    const struct cpu_view view = onednn_lay_out(y, x->layout);
+    const dnnl_dims_t size = {(dnnl_dim_t)cpu_view_floats(&view)};
+    shim_own_desc all;
+    shim_desc_open(&all, 1, size, dnnl_a);
+    open_steps(l, shim_desc_of(&all), spec->gelu.tanh ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf);
+    shim_desc_close(&all);
+    return l;
+}
+
+static void forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    struct gelu *l = layer;
+    onednn_step_run(l->backend, &l->forward, (const void *[]){call->x, call->y});
+}
+
+static void backward(void *layer, const struct layer_call *call) {
+    struct gelu *l = layer;
+    if (call->dx) onednn_step_run(l->backend, &l->backward, (const void *[]){call->x, call->dy, call->dx});
+}
+
+static void close_gelu(void *layer) {
+    struct gelu *l = layer;
+    onednn_step_close(&l->forward);
+    onednn_step_close(&l->backward);
+    mem_free(l);
+}
+
+const struct layer_ops onednn_gelu = {open_gelu, forward, backward, close_gelu};
