@@ -52,8 +52,10 @@ struct net_setup {
     int sequence;          /* steps in time of a window of each stream, whose rows are net_rows; 0 or 1: images */
     uint64_t dropout_seed; /* of the masks; ranks that shall drop different elements have different ones */
     int hidden;            /* features of a word and of a state; of models with reference.hidden */
-    double dropout;        /* of models with a `dropout`: 0 <= p < 1 */
-    int accumulate;        /* batches that make a step together: see net_backward_with; 0 or 1: each is one */
+    int layers, heads;     /* of models with reference.layers */
+    const struct model_reference *reference; /* of a preset; NULL: the model's. The three before: 0 as it has them */
+    double dropout;                          /* of models with a `dropout`: 0 <= p < 1 */
+    int accumulate; /* batches that make a step together: see net_backward_with; 0 or 1: each is one */
 };
 
 struct net_result {
@@ -73,6 +75,23 @@ struct model_reference {
     double density; /* of the sparse exchanges */
     int sequence;   /* words of a window; 0: the model takes images */
     int hidden;     /* 0: its size cannot be chosen */
+    /* Of transformers; 0 or NULL elsewhere. */
+    int layers, heads;
+    double dropout;
+    bool bias, gelu_tanh;
+    const char *optimiser; /* which lr, weight decay and beta2 are for; NULL: sgd */
+    double beta2;
+    int64_t steps;       /* the length of the run, in place of epochs */
+    int lr_warmup_steps; /* in place of lr_warmup, of which one at most is above 0 */
+    int samples;         /* windows of a sampled evaluation */
+};
+
+/* A size of a model, with what goes with it. */
+struct model_preset {
+    const char *name;
+    size_t parameters; /* for so many classes */
+    int classes;
+    struct model_reference reference;
 };
 
 /* CIFAR-10 in the gTop-k paper (Table III), the same for its two networks. It does not say where the rate falls. */
@@ -94,8 +113,11 @@ struct model_ops {
     size_t parameters; /* for 10 classes and 3 x 32 x 32 images; for 10,000 words and reference.hidden */
     int classes;       /* of that number: 10 or 10,000 */
     struct model_reference reference;
+    const struct model_preset *presets; /* ended by one without a name, the first is that reference; NULL: none */
+    bool windows; /* rows are windows from anywhere in a text, one after the other ([batch][sequence]), which carry
+                   * nothing; else steps of time of streams ([sequence][batch]) */
     /* The dropout that goes with this many hidden features. NULL: the model has none. */
-    double (*dropout)(int hidden);
+    double (*dropout)(const struct model_reference *reference, int hidden);
     /* Builds the layers (net_build.h). False: this input cannot be taken, *e says why. */
     bool (*build)(struct net *net, struct err *e);
 };
@@ -110,12 +132,20 @@ struct net {
     void *impl; /* layers, activations, backend: net.c's own */
 };
 
-/* Rows of x, labels and logits: images; or, step of time by step of time, a row of each stream: sequence * batch. */
+/* The preset of this name, or NULL; where the model has none at all, NULL, too. */
+const struct model_preset *model_preset(const struct model_ops *model, const char *name);
+/* What goes with this setup: a preset's, or the model's own. */
+static inline const struct model_reference *net_reference(const struct model_ops *model, const struct net_setup *s) {
+    return s->reference ? s->reference : &model->reference;
+}
+
+/* Rows of x, labels and logits: images; or, step of time by step of time, a row of each stream: sequence * batch; or
+ * those of one window after the other (model->windows). */
 int net_rows(const struct net_setup *setup);
 
 /* Parameters are initialised (a function of setup.seed alone: He-normal weights, BN scale 1 and shift 0, LSTMs uniform
- * in
- * +-1 / sqrt(hidden), biases 0), running means 0 and variances 1, carry 0. NULL on a user's mistake. */
+ * in +-1 / sqrt(hidden), biases 0, transformers as gpt.c says), running means 0 and variances 1, carry 0. NULL on a
+ * user's mistake. */
 struct net *net_open(const struct model_ops *model, const struct net_setup *setup, struct err *e);
 void net_close(struct net *net);
 

@@ -4,7 +4,7 @@
 
 #include "nets/backend.h"
 
-enum { NET_LAYERS_MAX = 256, NET_GRADIENTS_MAX = 2 };
+enum { NET_LAYERS_MAX = 1024, NET_GRADIENTS_MAX = 2 };
 
 struct net_tensor {
     struct tensor shape;

@@ -149,7 +149,7 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
                               .classes = model->classes,
                               .sequence = r->sequence,
                               .hidden = r->hidden,
-                              .dropout = model->dropout ? model->dropout(r->hidden) : 0,
+                              .dropout = model->dropout ? model->dropout(&model->reference, r->hidden) : 0,
                               .threads = r->threads,
                               .seed = 1,
                               .device = r->device,

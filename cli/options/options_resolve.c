@@ -159,7 +159,7 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
         return false;
     if (o->hidden < 0 && ref->hidden > 0) o->hidden = ref->hidden;
     if (o->bptt < 0 && ref->sequence > 0) o->bptt = ref->sequence;
-    if (isnan(o->dropout) && model->dropout) o->dropout = model->dropout((int)o->hidden);
+    if (isnan(o->dropout) && model->dropout) o->dropout = model->dropout(ref, (int)o->hidden);
     return true;
 }
 

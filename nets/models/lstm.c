@@ -11,7 +11,8 @@
 
 enum { HIDDEN_MAX = 65536 };
 
-static double dropout_of(int hidden) {
+static double dropout_of(const struct model_reference *ref, int hidden) {
+    (void)ref;
     return hidden < 650 ? 0 : hidden < 1500 ? 0.5 : 0.65;
 }
 

@@ -1,6 +1,8 @@
 /* model.c: the table of models, see net.h. */
 #include "nets/net.h"
 
+#include <string.h>
+
 #include "base/table.h"
 
 #define MODEL(name) extern const struct model_ops model_##name;
@@ -15,6 +17,12 @@ const char *model_name(size_t i) {
     const struct model_ops *row;
     TABLE_AT(models, i, row);
     return row ? row->name : NULL;
+}
+
+const struct model_preset *model_preset(const struct model_ops *model, const char *name) {
+    for (const struct model_preset *p = model->presets; p && p->name; p++)
+        if (strcmp(p->name, name) == 0) return p;
+    return NULL;
 }
 
 const char *const model_input_names[] = {"images", "text"};

@@ -44,6 +44,8 @@ static inline struct net_setup text_setup(int streams, int threads) {
                               .sequence = 3,
                               .classes = 11,
                               .hidden = 6,
+                              .layers = 2, /* of those that have several */
+                              .heads = 3,
                               .dropout = 0.3,
                               .dropout_seed = 8,
                               .threads = threads,
