@@ -134,6 +134,7 @@ struct net {
 
 /* The preset of this name, or NULL; where the model has none at all, NULL, too. */
 const struct model_preset *model_preset(const struct model_ops *model, const char *name);
+void model_preset_names(const struct model_ops *model, char *text, size_t size); /* "a, b"; "none" */
 /* What goes with this setup: a preset's, or the model's own. */
 static inline const struct model_reference *net_reference(const struct model_ops *model, const struct net_setup *s) {
     return s->reference ? s->reference : &model->reference;

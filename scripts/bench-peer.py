@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""bench-peer.py BINARY [--model NAME] [--hidden N] [--rounds N] [--steps N] [--batch LIST] [--json]: training, f32, one
-thread, of sparsetrain next to PyTorch on this machine, now. Both do forward, backward and an SGD step with momentum on
-random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step. They run in turn,
+"""bench-peer.py BINARY [--model NAME] [--hidden N] [--preset NAME] [--rounds N] [--steps N] [--batch LIST] [--json]:
+training, f32, one thread, of sparsetrain next to PyTorch on this machine, now. Both do forward, backward and an SGD step
+with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step; for
+gpt an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
 round after round, so that a machine whose speed wanders slows both alike; a row gives the medians, and the median of
 the rounds' ratios. PyTorch runs images in both of its layouts; the better one counts. A PyTorch that multiplies matrices
 by a system's BLAS is as fast as that: the LSTM's heading names the library, OpenBLAS (libopenblas0-pthread) being a fair
@@ -37,7 +38,7 @@ sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
 
-    from peer_models import LSTM, MODELS, WEIGHT_DECAY, Batch, open_model, takes_tokens
+    from peer_models import GPT, LSTM, MODELS, Batch, open_model, open_optimiser, takes_tokens
 except ImportError:
     print("skipped: torch is not installed")
     sys.exit(0)
@@ -51,10 +52,10 @@ class Peer:
 
     def __init__(self, options, batch, layout):
         name = options.model
-        model = open_model(name, options.hidden)
+        model = open_model(name, options.hidden, options.preset)
         if not takes_tokens(name):
             model = model.to(memory_format=layout)
-        self.optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=WEIGHT_DECAY[name])
+        self.optimiser = open_optimiser(name, model, options.preset)
         self.batch = Batch(name, model, batch, layout=layout)
         self.run(2)
 
@@ -75,7 +76,9 @@ def unit(options):
 def ours(options, batch, steps):
     command = [options.binary, "bench", "net", "--device", "cpu", "--model", options.model, "--batch", str(batch),
                "--steps", str(steps), "--repeat", "1", "--json"]
-    if takes_tokens(options.model):
+    if options.preset:
+        command += ["--preset", options.preset]
+    elif takes_tokens(options.model):
         command += ["--hidden", str(options.hidden)]
     row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     if row["wrong"]:
@@ -99,6 +102,7 @@ def measure(options, batch):
         "bench": "peer",
         "model": options.model,
         "batch": batch,
+        **({"preset": options.preset} if options.preset else {}),
         **({"hidden": options.hidden} if takes_tokens(options.model) else {}),
         "threads": 1,
         "backend": backend,
@@ -147,18 +151,30 @@ def print_row(options, row):
           f"   {row['backend']} against {row['peer']}", flush=True)
 
 
+def usual_batches(options):
+    if options.model == "gpt":
+        return str(GPT.presets[options.preset][8])
+    return str(LSTM.batch_default) if takes_tokens(options.model) else "32,128"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--model", choices=MODELS, default="resnet20")
     parser.add_argument("--hidden", type=int, help=f"of lstm (default {LSTM.hidden_default})")
+    parser.add_argument("--preset", choices=GPT.presets, help="of gpt (default char-cpu)")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=12,
                         help="of a round at batch 32; larger batches of images take fewer")
-    parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default})")
+    parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default}, of gpt the preset's)")
     parser.add_argument("--json", action="store_true", help="one JSON object per row instead of the table")
     options = parser.parse_args()
-    if takes_tokens(options.model):
+    if (options.model != "gpt" and options.preset) or (options.model == "gpt" and options.hidden):
+        parser.error("--preset is for gpt, and --hidden for lstm")
+    if options.model == "gpt":
+        options.preset = options.preset or "char-cpu"
+        options.hidden = GPT.presets[options.preset][4]
+    elif takes_tokens(options.model):
         options.hidden = options.hidden or LSTM.hidden_default
     elif options.hidden:
         parser.error(f"--hidden is for lstm, but {options.model} takes images")
@@ -166,7 +182,7 @@ def main():
     torch.set_num_interop_threads(1)
     if not options.json:
         print_head(options)
-    for batch in (options.batch or (str(LSTM.batch_default) if takes_tokens(options.model) else "32,128")).split(","):
+    for batch in (options.batch or usual_batches(options)).split(","):
         row = measure(options, int(batch))
         if options.json:
             print(json.dumps(row), flush=True)

@@ -91,22 +91,120 @@ class LSTM(nn.Module):
         return self.linear(self.drop(x)).flatten(0, 1), after
 
 
-MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM}
-# As in nets/models/*.c: what an SGD step of the model's reference takes
-WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0}
+class Attention(nn.Module):
+    """Causal attention of several heads, by PyTorch's fused function where it has one."""
+
+    def __init__(self, context, hidden, heads, bias, dropout):
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.qkv = nn.Linear(hidden, 3 * hidden, bias=bias)
+        self.out = nn.Linear(hidden, hidden, bias=bias)
+        self.register_buffer("later", torch.triu(torch.ones(context, context, dtype=torch.bool), 1), persistent=False)
+
+    def forward(self, x):
+        batch, context, hidden = x.shape
+        q, k, v = (t.view(batch, context, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(hidden, dim=2))
+        dropout = self.dropout if self.training else 0
+        if hasattr(functional, "scaled_dot_product_attention"):
+            y = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        else:
+            scores = (q @ k.transpose(-2, -1)) * (hidden / self.heads) ** -0.5
+            scores = scores.masked_fill(self.later[:context, :context], float("-inf"))
+            y = functional.dropout(scores.softmax(-1), dropout) @ v
+        return self.out(y.transpose(1, 2).reshape(batch, context, hidden))
+
+
+class Norm(nn.Module):
+    """nn.LayerNorm, whose bias can be left out in newer versions alone."""
+
+    def __init__(self, hidden, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(hidden))
+        self.bias = nn.Parameter(torch.zeros(hidden)) if bias else None
+
+    def forward(self, x):
+        return functional.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
+
+
+class Decoder(nn.Module):
+    """A block of a decoder."""
+
+    def __init__(self, context, hidden, heads, bias, dropout, form):
+        super().__init__()
+        self.norm1, self.norm2 = Norm(hidden, bias), Norm(hidden, bias)
+        self.attention = Attention(context, hidden, heads, bias, dropout)
+        self.mlp = nn.Sequential(nn.Linear(hidden, 4 * hidden, bias=bias), nn.GELU(form),
+                                 nn.Linear(4 * hidden, hidden, bias=bias))
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x):
+        x = x + self.drop(self.attention(self.norm1(x)))
+        return x + self.drop(self.mlp(self.norm2(x)))
+
+
+class GPT(nn.Module):
+    """nanoGPT's decoder; preset: as in nets/models/gpt.c."""
+
+    # vocabulary, context, layers, heads, hidden, biases, dropout, form of GELU; batch, parameters
+    presets = {
+        "char-cpu": (65, 64, 4, 4, 128, False, 0.0, "none", 12, 804096),
+        "char": (65, 256, 6, 6, 384, False, 0.2, "none", 64, 10745088),
+        "gpt2": (50257, 1024, 12, 12, 768, True, 0.0, "tanh", 12, 124439808),
+    }
+    learning = {"char-cpu": (1e-3, 0.99), "char": (1e-3, 0.99), "gpt2": (6e-4, 0.95)}  # rate, beta2
+
+    def __init__(self, preset="char-cpu"):
+        super().__init__()
+        words, context, layers, heads, hidden, bias, dropout, form, batch, parameters = self.presets[preset]
+        self.words, self.sequence, self.hidden, self.batch_default = words, context, hidden, batch
+        self.parameters_expected = parameters
+        self.embedding, self.position = nn.Embedding(words, hidden), nn.Embedding(context, hidden)
+        self.drop = nn.Dropout(dropout)
+        self.blocks = nn.Sequential(*(Decoder(context, hidden, heads, bias, dropout, form) for _ in range(layers)))
+        self.norm = Norm(hidden, bias)
+        for p in self.parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02)
+
+    def forward(self, token):
+        """token [batch][context]; logits [batch * context][words]"""
+        x = self.drop(self.embedding(token) + self.position.weight[: token.shape[1]])
+        return functional.linear(self.norm(self.blocks(x)), self.embedding.weight).flatten(0, 1)
+
+
+MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM, "gpt": GPT}
+# As in nets/models/*.c: what a step of the model's reference takes
+WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0, "gpt": 0.1}
 
 
 def takes_tokens(name):
-    return MODELS[name] is LSTM
+    return MODELS[name] in (LSTM, GPT)
 
 
-def open_model(name, hidden=None):
-    """The network with fresh parameters, as many as sparsetrain's has; hidden: of the LSTM."""
+def open_optimiser(name, model, preset=None):
+    """SGD with momentum or, of gpt, AdamW, in which matrices alone decay; the fused or the many-at-once form where there
+    is one."""
+    if MODELS[name] is not GPT:
+        return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=WEIGHT_DECAY[name])
+    rate, beta2 = GPT.learning[preset or "char-cpu"]
+    groups = [{"params": [p for p in model.parameters() if (p.dim() > 1) == decays],
+               "weight_decay": WEIGHT_DECAY[name] if decays else 0.0} for decays in (True, False)]
+    try:
+        return torch.optim.AdamW(groups, lr=rate, betas=(0.9, beta2), fused=True)
+    except (TypeError, RuntimeError):
+        return torch.optim.AdamW(groups, lr=rate, betas=(0.9, beta2), foreach=True)
+
+
+def open_model(name, hidden=None, preset=None):
+    """The network with fresh parameters, as many as sparsetrain's has; hidden: of the LSTM; preset: of gpt."""
     torch.manual_seed(1)
-    model = LSTM(hidden or LSTM.hidden_default) if takes_tokens(name) else MODELS[name]()
+    if MODELS[name] is GPT:
+        model = GPT(preset or "char-cpu")
+    else:
+        model = LSTM(hidden or LSTM.hidden_default) if takes_tokens(name) else MODELS[name]()
     count = sum(p.numel() for p in model.parameters())
     assert count == model.parameters_expected, (name, count)
-    assert not takes_tokens(name) or model.hidden != 1500 or count == 66034000, count
+    assert MODELS[name] is not LSTM or model.hidden != 1500 or count == 66034000, count
     return model
 
 
@@ -115,7 +213,11 @@ class Batch:
 
     def __init__(self, name, model, batch, device="cpu", layout=torch.contiguous_format):
         self.model, self.states = model, None
-        if takes_tokens(name):
+        if MODELS[name] is GPT:
+            self.rows = model.sequence * batch
+            self.x = torch.randint(0, model.words, (batch, model.sequence), device=device)
+            self.y = torch.randint(0, model.words, (self.rows,), device=device)
+        elif takes_tokens(name):
             self.rows = model.sequence * batch
             self.x = torch.randint(0, model.words, (model.sequence, batch), device=device)
             self.y = torch.randint(0, model.words, (self.rows,), device=device)

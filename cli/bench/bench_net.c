@@ -1,8 +1,8 @@
-/* bench_net.c: images or words a second of one process: forward, backward and the SGD step on random images, or random
- * words in windows whose states are carried from step to step, that stay in memory; no exchange, no input (on a GPU the
- * images go there in every step, as bytes, as in training). Every batch size is measured in each round, in turn, so
- * that a machine whose speed wanders slows all alike; the row gives the median round. What is timed is checked: the
- * loss of the batch, which never changes, must have become smaller by the end. */
+/* bench_net.c: images or words a second of one process: forward, backward and the optimiser's step on random images, or
+ * random words in windows whose states are carried from step to step, that stay in memory; no exchange, no input (on a
+ * GPU the images go there in every step, as bytes, as in training). Every batch size is measured in each round, in
+ * turn, so that a machine whose speed wanders slows all alike; the row gives the median round. What is timed is
+ * checked: the loss of the batch, which never changes, must have become smaller by the end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "base/table.h"
 #include "cli/bench/bench_kernels.h"
 #include "cli/bench/bench_net.h"
 #include "cli/bench/median.h"
@@ -25,6 +26,9 @@ enum { BATCHES_MAX = OPTION_LIST_MAX, COUNT_MAX = 10000, CHANNELS = 3, SIDE = 32
 
 struct request {
     const struct model_ops *model;
+    const char *preset;                 /* NULL: none */
+    const struct model_reference *like; /* the preset's, or the model's */
+    int classes;                        /* that it is made for */
     int model_number, precision_number;
     struct option_numbers batch;
     int hidden, sequence;       /* of a model of words; 0: as its reference; else they stay 0 */
@@ -53,6 +57,8 @@ struct bench {
 static const struct option_row options[] = {
     {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", OPTION_AT(struct request, model_number),
      .choice = model_name},
+    {"preset", "NAME", OPTION_WORD, NULL, "size of a model that has several: gpt char-cpu, char or gpt2",
+     OPTION_AT(struct request, preset)},
     {"batch", "LIST", OPTION_NUMBERS, NULL,
      "images, or streams of words, a step, with commas between (default: 32,128; of words the model's)",
      OPTION_AT(struct request, batch), .min = 1, .max = COUNT_MAX, .whole = true},
@@ -80,14 +86,25 @@ const struct option_table net_options = {
     .row = options,
     .rows = sizeof options / sizeof *options,
     .call = "sparsetrain bench net",
-    .about = "Images or words a second of forward, backward and SGD step, one process: random 32x32 images, or random "
-             "words.",
+    .about = "Images or words a second of forward, backward and optimiser step, one process: random 32x32 images, or "
+             "random words.",
 };
+
+static bool settle_preset(struct request *r, struct err *e) {
+    const struct model_preset *preset = r->preset ? model_preset(r->model, r->preset) : NULL;
+    char names[OPTION_TEXT_MAX];
+    r->like = preset ? &preset->reference : &r->model->reference;
+    r->classes = preset ? preset->classes : r->model->classes;
+    if (!r->preset || preset) return true;
+    model_preset_names(r->model, names, sizeof names);
+    return err_set(e, "bench net: --preset has no \"%.40s\" for %s; there are: %s", r->preset, r->model->name, names);
+}
 
 /* Sizes of words are for models of words; what was not given becomes the model's own. */
 static bool settle(struct request *r, struct err *e) {
     const struct model_ops *model = r->model = models[r->model_number];
     r->precision = (enum precision)r->precision_number;
+    if (!settle_preset(r, e)) return false;
     if (model->input == MODEL_IMAGES) {
         if (r->hidden > 0 || r->sequence > 0)
             return err_set(e, "bench net: %s is for models of words, but %s takes images: leave it out",
@@ -96,9 +113,9 @@ static bool settle(struct request *r, struct err *e) {
         if (r->batch.count == 0) r->batch = (struct option_numbers){{32, 128}, 2};
         return true;
     }
-    if (r->hidden < 0) r->hidden = model->reference.hidden;
-    if (r->sequence < 0) r->sequence = model->reference.sequence;
-    if (r->batch.count == 0) r->batch = (struct option_numbers){{model->reference.batch}, 1};
+    if (r->hidden < 0) r->hidden = r->like->hidden;
+    if (r->sequence < 0) r->sequence = r->like->sequence;
+    if (r->batch.count == 0) r->batch = (struct option_numbers){{r->like->batch}, 1};
     return true;
 }
 
@@ -140,27 +157,39 @@ static void make_batch(struct bench *b) {
     b->y = random_numbers(&rng, rows, setup->classes, "the bench's labels");
 }
 
+static void open_optimiser(struct bench *b, const struct request *r) {
+    const struct model_reference *like = r->like;
+    const struct optimiser_ops *ops = optimisers[0];
+    if (like->optimiser) TABLE_FIND(optimisers, like->optimiser, ops);
+    optimiser_open(&b->optimiser, ops, &b->net->arena,
+                   &(struct optimiser_setup){.momentum = like->momentum,
+                                             .beta1 = 0.9,
+                                             .beta2 = like->beta2 > 0 ? like->beta2 : 0.999,
+                                             .epsilon = 1e-8,
+                                             .weight_decay = like->weight_decay});
+}
+
 static bool bench_open(struct bench *b, const struct request *r, int batch, struct err *e) {
     const struct model_ops *model = r->model;
     struct net_setup setup = {.batch = batch,
                               .channels = CHANNELS,
                               .height = SIDE,
                               .width = SIDE,
-                              .classes = model->classes,
+                              .classes = r->classes,
                               .sequence = r->sequence,
                               .hidden = r->hidden,
-                              .dropout = model->dropout ? model->dropout(&model->reference, r->hidden) : 0,
+                              .reference = r->like,
+                              .dropout = model->dropout ? model->dropout(r->like, r->hidden) : 0,
                               .threads = r->threads,
                               .seed = 1,
                               .device = r->device,
                               .precision = r->precision};
     *b = (struct bench){.net = net_open(model, &setup, e)};
     if (!b->net) return false;
-    optimiser_open(&b->optimiser, optimisers[0], &b->net->arena,
-                   &(struct optimiser_setup){.momentum = model->reference.momentum,
-                                             .weight_decay = model->reference.weight_decay});
-    /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss. */
-    b->lr = model->input == MODEL_TOKENS ? 1 : 0.01;
+    open_optimiser(b, r);
+    /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss; Adam's first steps are as long
+     * as any, where training has a warm-up. */
+    b->lr = r->like->optimiser ? r->like->lr / 10 : model->input == MODEL_TOKENS ? 1 : 0.01;
     b->rate = mem_alloc((size_t)r->repeat, sizeof *b->rate, "the bench's times");
     make_batch(b);
     return true;
@@ -219,10 +248,15 @@ static const char *unit_of(const struct request *r) {
     return r->model->input == MODEL_TOKENS ? "words" : "images";
 }
 
+/* "SGD" where nothing else is the model's. */
+static const char *method_of(const struct request *r) {
+    return r->like->optimiser ? r->like->optimiser : "SGD";
+}
+
 static void print_head(const struct request *r) {
     char *device =
         device_is_host(r->device) ? mem_printf("%s", net_backend_version(r->device)) : device_option_text(r->device);
-    printf("# net: forward, backward, SGD step; %s%s%s, %d rounds of %d steps\n", device,
+    printf("# net: forward, backward, %s step; %s%s%s, %d rounds of %d steps\n", method_of(r), device,
            r->precision == PRECISION_F32 ? "" : "; ",
            r->precision == PRECISION_F32 ? "" : net_precision_names[r->precision], r->repeat, r->steps);
     mem_free(device);
@@ -245,6 +279,7 @@ static void json_about(const struct bench *b, const struct request *r, struct js
     json_string(j, "device_about", r->device->describe());
     json_string(j, "backend", net_backend_version(r->device));
     json_string(j, "precision", net_precision_names[r->precision]);
+    if (r->like->optimiser) json_string(j, "optimiser", r->like->optimiser);
     json_integer(j, "batch", b->net->setup.batch);
     if (r->model->input == MODEL_TOKENS) {
         json_integer(j, "hidden", r->hidden);
@@ -334,8 +369,8 @@ static int show_kernels(struct bench *bench, const struct request *r) {
         struct bench *b = &bench[i];
         if (!r->json) {
             char *device = device_option_text(r->device);
-            printf("# %s, batch %d: forward, backward, SGD step; %s; %s\n", r->model->name, b->net->setup.batch, device,
-                   net_precision_names[r->precision]);
+            printf("# %s, batch %d: forward, backward, %s step; %s; %s\n", r->model->name, b->net->setup.batch,
+                   method_of(r), device, net_precision_names[r->precision]);
             mem_free(device);
         }
         bench_kernels(&(struct bench_kernels){.device = r->device,

@@ -1,6 +1,7 @@
 /* model.c: the table of models, see net.h. */
 #include "nets/net.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/table.h"
@@ -23,6 +24,11 @@ const struct model_preset *model_preset(const struct model_ops *model, const cha
     for (const struct model_preset *p = model->presets; p && p->name; p++)
         if (strcmp(p->name, name) == 0) return p;
     return NULL;
+}
+
+void model_preset_names(const struct model_ops *model, char *text, size_t size) {
+    snprintf(text, size, "%s", model->presets ? "" : "none");
+    for (const struct model_preset *p = model->presets; p && p->name; p++) names_add(text, size, p->name);
 }
 
 const char *const model_input_names[] = {"images", "text"};
