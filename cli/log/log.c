@@ -97,7 +97,8 @@ static void write_data(const struct run *r, struct json *j) {
 static void write_schedules(const struct run *r, struct json *j) {
     json_number(j, "run_epochs", run_epoch(r, r->steps));
     if (r->path.sparse) json_number(j, "density_from", density_settled(&r->path.density, run_epoch(r, 1)));
-    json_number(j, "lr_from", r->comm->size > 1 ? r->model.lr.warmup : 0);
+    const double ramp = r->model.lr.warmup_steps > 0 ? run_epoch(r, r->model.lr.warmup_steps) : r->model.lr.warmup;
+    json_number(j, "lr_from", r->comm->size > 1 || r->model.lr.warmup_steps > 0 ? ramp : 0);
     json_array(j, "lr_changes");
     for (int i = 0; i < r->model.lr.boundaries; i++) json_number(j, NULL, r->model.lr.boundary[i]);
     json_end(j);

@@ -42,7 +42,7 @@ struct options {
     double dropout;
     bool no_augment;
     double epochs, stop_at;
-    int64_t steps, batch, accumulate;
+    int64_t steps, batch, accumulate, lr_warmup_steps;
     double lr, lr_warmup, clip_norm;
     struct optimiser_setup method; /* what optimisers declare, and the weight decay */
     int clip_at, optimiser;        /* enum clip_place, optimisers */

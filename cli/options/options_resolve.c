@@ -188,6 +188,22 @@ static bool check_method(struct options *o, const struct optimiser_ops *method, 
     return true;
 }
 
+/* In epochs or in steps: what is asked for of one, be it none, leaves none of the other. */
+static bool resolve_warmup(struct options *o, const struct model_reference *ref, struct err *e) {
+    const bool none = isnan(o->lr_warmup) && o->lr_warmup_steps < 0;
+    if (none && ref->lr_warmup_steps > 0) o->lr_warmup_steps = ref->lr_warmup_steps;
+    fill(&o->lr_warmup, o->lr_warmup_steps < 0 ? ref->lr_warmup : 0);
+    if (o->lr_warmup_steps < 0) o->lr_warmup_steps = 0;
+    const bool both = options_given(o, "lr-warmup") && options_given(o, "lr-warmup-steps");
+    if (!both && (o->lr_warmup <= 0 || o->lr_warmup_steps == 0)) return true;
+    return err_set(e, "--lr-warmup and --lr-warmup-steps both set the warm-up of the learning rate; give one of them");
+}
+
+static bool check_schedule(const struct options *o, struct err *e) {
+    struct lr_schedule schedule = {.warmup_steps = (size_t)o->lr_warmup_steps};
+    return lr_parse(o->lr_schedule, o->epochs, &schedule, e) && lr_complete(&schedule, e);
+}
+
 /* The settings with which its paper trains the model, where the user says nothing else. */
 static bool resolve_training(struct options *o, const struct model_reference *ref, struct err *e) {
     const struct optimiser_ops *method = optimisers[o->optimiser];
@@ -195,7 +211,7 @@ static bool resolve_training(struct options *o, const struct model_reference *re
     if (o->batch < 0) o->batch = ref->batch;
     if (!o->lr_schedule[0]) strcpy(o->lr_schedule, ref->lr_schedule);
     fill(&o->lr, method->lr > 0 ? method->lr : ref->lr);
-    fill(&o->lr_warmup, ref->lr_warmup);
+    if (!resolve_warmup(o, ref, e)) return false;
     fill(&o->method.momentum, has_momentum(method) ? ref->momentum : 0);
     fill(&o->method.weight_decay, ref->weight_decay);
     fill(&o->clip_norm, ref->clip_norm);
@@ -278,12 +294,10 @@ static bool check_auto(const struct options *o, struct err *e) {
 
 static bool resolve(struct options *o, struct err *e) {
     const struct model_ops *model = options_model(o);
-    struct lr_schedule schedule = {0};
     if (options_given(o, "steps") && options_given(o, "epochs"))
         return err_set(e, "--steps and --epochs both set the length of the run; give one of them");
     return resolve_model(o, model, e) && resolve_data(o, model, e) && resolve_training(o, &model->reference, e) &&
-           lr_parse(o->lr_schedule, o->epochs, &schedule, e) && check_output(o, e) &&
-           (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
+           check_schedule(o, e) && check_output(o, e) && (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
 }
 
 bool options_resolve(struct options *o, struct err *e) {

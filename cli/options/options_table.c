@@ -125,10 +125,15 @@ static const struct option_row rows[] = {
      .min = 0, .max = 1e6, .above_min = true},
     {"lr-schedule", "TEXT", OPTION_TEXT, NULL,
      "constant; step:E,E,...[:FACTOR]: times FACTOR (0.1) at each epoch E, or at E% of the run; decay:E:FACTOR: times "
-     "FACTOR at every epoch from E on; linear: to 0 at the end (default: step:50%,75%, lstm constant)",
+     "FACTOR at every epoch from E on; linear: to 0 at the end; cosine[:FLOOR]: half a cosine to FLOOR (0) times the "
+     "rate at the end; inverse-sqrt: with the inverse square root of the step, behind --lr-warmup-steps (default: "
+     "step:50%,75%, lstm constant)",
      AT(RUN, training, lr_schedule)},
     {"lr-warmup", "E", OPTION_REAL, NULL, "ramp the learning rate from 1/P of it over the first E epochs (default: 4)",
      AT(RUN, training, lr_warmup), .min = 0, .max = 1e9},
+    {"lr-warmup-steps", "N", OPTION_INTEGER, NULL,
+     "ramp it over the first N steps instead, at any P alike: step t, from 0, has (t + 1)/(N + 1) of it (default: 0)",
+     AT(RUN, training, lr_warmup_steps), .min = 0, .max = HUGE_COUNT},
     {NULL, AT(RUN, training, method)},
     {"weight-decay", "L", OPTION_REAL, NULL,
      "added to the mean gradient as L times the parameters (default: 1e-4, lstm 0)",

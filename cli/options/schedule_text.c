@@ -23,8 +23,13 @@ static void add_density(char *text, size_t size, double density, size_t entries)
     add(text, size, "%g (k = %zu)", density, density_to_k(density, entries));
 }
 
+/* Epochs are sums of steps. */
+static size_t step_at(const struct course *c, double epoch) {
+    return (size_t)llround(epoch / c->step);
+}
+
 static double density_in(const struct density_schedule *d, const struct course *c, double epoch) {
-    return density_at(d, (size_t)llround(epoch / c->step), (size_t)epoch);
+    return density_at(d, step_at(c, epoch), (size_t)epoch);
 }
 
 void schedule_density(const struct density_schedule *d, size_t entries, bool later, const struct course *c, char *text,
@@ -77,14 +82,31 @@ static void add_form(const struct lr_schedule *s, const struct course *c, char *
     case LR_LINEAR:
         add(text, size, "; down to 0 at epoch %g%s", s->end, c->end < s->end - 1e-9 ? beyond : "");
         break;
+    case LR_COSINE:
+        add(text, size, "; along a cosine down to %.4g at epoch %g%s", s->factor * s->base, s->end,
+            c->end < s->end - 1e-9 ? beyond : "");
+        break;
+    case LR_INVERSE_SQRT:
+        add(text, size, "; from step %zu on with the inverse square root of the step", s->warmup_steps);
+        break;
     }
 }
 
-void schedule_rate(const struct lr_schedule *s, int P, const struct course *c, char *text, size_t size) {
-    const double now = lr_at(s, c->first, P), whole = lr_at(s, c->first, 1); /* one rank has no ramp */
-    text[0] = '\0';
+/* Which is counted in epochs or in steps; `now`: the rate in c->first. */
+static void add_warmup(const struct lr_schedule *s, int P, const struct course *c, double now, char *text,
+                       size_t size) {
+    const size_t W = s->warmup_steps, first = step_at(c, c->first);
+    const double whole = lr_at(s, first, c->first, 1); /* one rank has no ramp */
     add(text, size, "%.4g", now);
     if (P > 1 && c->first < s->warmup)
         add(text, size, " now, rising to %.4g until epoch %g%s", whole, s->warmup, c->end < s->warmup ? beyond : "");
+    if (first < W)
+        add(text, size, " now, rising to %.4g until step %zu%s", lr_at(s, W, (double)W * c->step, P), W,
+            step_at(c, c->end) < W ? beyond : "");
+}
+
+void schedule_rate(const struct lr_schedule *s, int P, const struct course *c, char *text, size_t size) {
+    text[0] = '\0';
+    add_warmup(s, P, c, lr_at(s, step_at(c, c->first), c->first, P), text, size);
     add_form(s, c, text, size);
 }

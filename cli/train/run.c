@@ -183,6 +183,8 @@ static bool plan_length(struct run *r, struct err *e) {
     double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
     r->model.lr.base = o->lr;
     r->model.lr.warmup = o->lr_warmup;
+    r->model.lr.warmup_steps = (size_t)o->lr_warmup_steps;
+    r->model.lr.steps = r->steps;
     return plan_stop(r, epochs, per_epoch, e) && lr_parse(o->lr_schedule, epochs, &r->model.lr, e);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nets/optimisers/half_turn.h"
 #include "nets/optimisers/power.h"
 
 /* A number at *at, moved behind it; false when there is none or it is not finite. */
@@ -64,15 +65,23 @@ static bool parse_decay(const char *text, const char **at, struct lr_schedule *s
     return factor(text, at, 1, s, e);
 }
 
+/* [:FLOOR] */
+static bool parse_cosine(const char *text, const char **at, struct lr_schedule *s, struct err *e) {
+    s->factor = 0;
+    if (**at != ':') return true;
+    ++*at;
+    if (number(at, &s->factor) && s->factor >= 0 && s->factor <= 1) return true;
+    return err_set(e, "learning-rate schedule \"%s\": the floor is a share of the rate, from 0 to 1", text);
+}
+
 /* What stands behind NAME or NAME: in the text is read by `rest`; NULL: nothing may. */
 static const struct form {
     const char *name;
     enum lr_form form;
     bool (*rest)(const char *text, const char **at, struct lr_schedule *s, struct err *e);
-} forms[] = {{"constant", LR_CONSTANT, NULL},
-             {"step:", LR_STEP, parse_step},
-             {"decay:", LR_DECAY, parse_decay},
-             {"linear", LR_LINEAR, NULL}};
+} forms[] = {{"constant", LR_CONSTANT, NULL},     {"step:", LR_STEP, parse_step},
+             {"decay:", LR_DECAY, parse_decay},   {"linear", LR_LINEAR, NULL},
+             {"cosine", LR_COSINE, parse_cosine}, {"inverse-sqrt", LR_INVERSE_SQRT, NULL}};
 
 bool lr_parse(const char *text, double epochs, struct lr_schedule *s, struct err *e) {
     s->factor = 1;
@@ -86,12 +95,26 @@ bool lr_parse(const char *text, double epochs, struct lr_schedule *s, struct err
         if (*at) return err_set(e, "learning-rate schedule \"%s\": \"%s\" is not understood", text, at);
         return true;
     }
-    return err_set(e, "learning-rate schedule \"%s\": use constant, step:E,E,...[:FACTOR], decay:E:FACTOR or linear",
+    return err_set(e,
+                   "learning-rate schedule \"%s\": use constant, step:E,E,...[:FACTOR], decay:E:FACTOR, linear, "
+                   "cosine[:FLOOR] or inverse-sqrt",
                    text);
 }
 
-/* constant: 1;  step: factor^passed;  decay: factor^(floor(epoch - E) + 1) from E on;  linear: 1 - epoch/end */
-static double of_form(const struct lr_schedule *s, double epoch) {
+bool lr_complete(const struct lr_schedule *s, struct err *e) {
+    if (s->form != LR_INVERSE_SQRT || s->warmup_steps > 0) return true;
+    return err_set(e, "--lr-schedule inverse-sqrt falls from the end of a warm-up on, which is counted in steps: give "
+                      "--lr-warmup-steps N, 1 at least");
+}
+
+/* How far is step t between the end of the warm-up, 0, and that of the run, 1? */
+static double way(const struct lr_schedule *s, size_t t) {
+    return t < s->steps ? (double)(t - s->warmup_steps) / (double)(s->steps - s->warmup_steps) : 1;
+}
+
+/* constant: 1;  step: factor^passed;  decay: factor^(floor(epoch - E) + 1) from E on; the others, t from W on: linear:
+ * 1 - epoch/end, or (S - t) / (S - W) behind a warm-up in steps;  cosine and inverse-sqrt: see schedule.h */
+static double of_form(const struct lr_schedule *s, size_t t, double epoch) {
     double share = 1;
     switch (s->form) {
     case LR_CONSTANT:
@@ -104,15 +127,28 @@ static double of_form(const struct lr_schedule *s, double epoch) {
         if (epoch >= s->boundary[0]) share = whole_power(s->factor, (uint64_t)(epoch - s->boundary[0]) + 1);
         break;
     case LR_LINEAR:
-        share = epoch < s->end ? 1 - epoch / s->end : 0;
+        if (s->warmup_steps > 0)
+            share = t < s->steps ? (double)(s->steps - t) / (double)(s->steps - s->warmup_steps) : 0;
+        else
+            share = epoch < s->end ? 1 - epoch / s->end : 0;
+        break;
+    case LR_COSINE:
+        share = s->factor + (1 - s->factor) * (1 + half_turn_cos(way(s, t))) / 2;
+        break;
+    case LR_INVERSE_SQRT:
+        share = sqrt((double)(s->warmup_steps + 1) / (double)(t + 1));
         break;
     }
     return share;
 }
 
-/* base * of_form * (1/P + (1 - 1/P) epoch/warmup while epoch < warmup) */
-double lr_at(const struct lr_schedule *s, double epoch, int P) {
-    double lr = s->base * of_form(s, epoch);
+/* In steps: base (t + 1) / (W + 1), and what falls with the epochs falls in the warm-up, too. In epochs:
+ * base * of_form * (1/P + (1 - 1/P) epoch/warmup while epoch < warmup) */
+double lr_at(const struct lr_schedule *s, size_t step, double epoch, int P) {
+    const bool rises = step < s->warmup_steps;
+    const bool falls_after = s->form == LR_LINEAR || s->form == LR_COSINE || s->form == LR_INVERSE_SQRT;
+    double lr = rises && falls_after ? s->base : s->base * of_form(s, step, epoch);
+    if (rises) return lr * (double)(step + 1) / (double)(s->warmup_steps + 1);
     if (epoch < s->warmup) lr *= 1.0 / P + (1.0 - 1.0 / P) * epoch / s->warmup;
     return lr;
 }

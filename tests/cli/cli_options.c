@@ -266,6 +266,38 @@ static void models_bring_their_settings(void **state) {
     assert_false(options_clip_local(&o));
 }
 
+/* In epochs or in steps; one turns the other off, which it never does to what was asked for. */
+static void one_warmup_of_the_rate(void **state) {
+    (void)state;
+    struct options o;
+    assert_string_equal(parse(&o, ""), "");
+    assert_true(o.lr_warmup == 4 && o.lr_warmup_steps == 0);
+    assert_string_equal(parse(&o, "--lr-warmup-steps 100"), "");
+    assert_true(o.lr_warmup == 0 && o.lr_warmup_steps == 100);
+    assert_string_equal(parse(&o, "--lr-warmup-steps 0"), "");
+    assert_true(o.lr_warmup == 0 && o.lr_warmup_steps == 0);
+    assert_string_equal(parse(&o, "--lr-warmup 2"), "");
+    assert_true(o.lr_warmup == 2 && o.lr_warmup_steps == 0);
+    says("--lr-warmup 2 --lr-warmup-steps 3", "--lr-warmup and --lr-warmup-steps both set the warm-up");
+    says("--lr-warmup 0 --lr-warmup-steps 0", "--lr-warmup and --lr-warmup-steps both set the warm-up");
+    says("--lr-warmup-steps -1", "out of range");
+    says("--lr-warmup-steps 1.5", "1.5");
+    says("--lr-schedule inverse-sqrt", "give --lr-warmup-steps N, 1 at least");
+    says("--lr-schedule inverse-sqrt --lr-warmup-steps 0", "give --lr-warmup-steps N, 1 at least");
+    assert_string_equal(parse(&o, "--lr-schedule inverse-sqrt --lr-warmup-steps 1"), "");
+    assert_string_equal(parse(&o, "--lr-schedule cosine:0.1"), "");
+    struct err e = {0};
+    assert_string_equal(parse(&o, "--lr-warmup-steps 7"), "");
+    assert_true(options_resolve(&o, &e) && o.lr_warmup == 0 && o.lr_warmup_steps == 7); /* once more, and the same */
+    options_default(&o); /* as a checkpoint may bring them */
+    o.lr_warmup = 1, o.lr_warmup_steps = 1;
+    assert_false(options_resolve(&o, &e));
+    e = (struct err){0};
+    options_default(&o); /* of a time before there were any in steps */
+    o.lr_warmup = 3;
+    assert_true(options_resolve(&o, &e) && o.lr_warmup == 3 && o.lr_warmup_steps == 0);
+}
+
 static void model_mistakes(void **state) {
     (void)state;
     says("--model lstm --data synthetic", "model lstm takes text, but --data synthetic holds images");
@@ -660,6 +692,7 @@ int main(void) {
         cmocka_unit_test(every_algorithm_takes_all_parameters),
         cmocka_unit_test(exchange_options_arrive),
         cmocka_unit_test(models_bring_their_settings),
+        cmocka_unit_test(one_warmup_of_the_rate),
         cmocka_unit_test(model_mistakes),
         cmocka_unit_test(technique_mistakes),
         cmocka_unit_test(warmup_mistakes),

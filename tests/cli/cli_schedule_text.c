@@ -111,9 +111,16 @@ static void rates(void **state) {
          "0.1; times 0.5 at every epoch from 6 on, which this run does not reach"},
         {"linear", 10, 0, 4, {0, 9.9, 10, 0.01}, "0.1; down to 0 at epoch 10"},
         {"linear", 10, 0, 4, {0, 4.9, 5, 0.01}, "0.1; down to 0 at epoch 10, which this run does not reach"},
+        {"cosine:0.1", 10, 0, 4, {0, 9.9, 10, 0.01}, "0.1; along a cosine down to 0.01 at epoch 10"},
+        {"cosine",
+         10,
+         0,
+         4,
+         {0, 4.9, 5, 0.01},
+         "0.1; along a cosine down to 0 at epoch 10, which this run does not reach"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct lr_schedule s = {.base = 0.1, .warmup = cases[i].warmup};
+        struct lr_schedule s = {.base = 0.1, .warmup = cases[i].warmup, .steps = (size_t)(100 * cases[i].epochs)};
         struct err e = {0};
         char text[300];
         assert_true(lr_parse(cases[i].schedule, cases[i].epochs, &s, &e));
@@ -122,10 +129,44 @@ static void rates(void **state) {
     }
 }
 
+/* Warm-ups counted in steps, of a run of 1000 steps in 10 epochs; the same at any P. */
+static void rates_of_steps(void **state) {
+    (void)state;
+    const struct {
+        const char *schedule;
+        struct course course;
+        const char *text;
+    } cases[] = {
+        {"constant", {0, 9.99, 10, 0.01}, "0.001 now, rising to 0.1 until step 99"},
+        {"constant", {0.49, 9.99, 10, 0.01}, "0.05 now, rising to 0.1 until step 99"},
+        {"constant", {0, 0.49, 0.5, 0.01}, "0.001 now, rising to 0.1 until step 99, which this run does not reach"},
+        {"constant", {0.98, 9.99, 10, 0.01}, "0.099 now, rising to 0.1 until step 99"},
+        {"constant", {0.99, 9.99, 10, 0.01}, "0.1"},
+        {"cosine:0.1",
+         {0, 9.99, 10, 0.01},
+         "0.001 now, rising to 0.1 until step 99; along a cosine down to 0.01 at epoch 10"},
+        {"linear", {0, 9.99, 10, 0.01}, "0.001 now, rising to 0.1 until step 99; down to 0 at epoch 10"},
+        {"inverse-sqrt",
+         {0, 9.99, 10, 0.01},
+         "0.001 now, rising to 0.1 until step 99; from step 99 on with the inverse square root of the step"},
+        {"inverse-sqrt", {3.99, 9.99, 10, 0.01}, "0.05; from step 99 on with the inverse square root of the step"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int P = 1; P <= 4; P += 3) {
+            struct lr_schedule s = {.base = 0.1, .warmup_steps = 99, .steps = 1000};
+            struct err e = {0};
+            char text[300];
+            assert_true(lr_parse(cases[i].schedule, 10, &s, &e));
+            schedule_rate(&s, P, &cases[i].course, text, sizeof text);
+            assert_string_equal(text, cases[i].text);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(densities),
         cmocka_unit_test(rates),
+        cmocka_unit_test(rates_of_steps),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,16 @@ resumes "--optimiser adamw over oktopk" 3 --algo oktopk $sparse --optimiser adam
 resumes "--optimiser adam with other betas" 1 --optimiser adam --lr 0.003 --beta1 0.8 --beta2 0.99 --epsilon 1e-6
 resumes "--lr-schedule decay" 1 --lr-schedule decay:0:0.5
 resumes "--lr-schedule linear" 1 --lr-schedule linear
+# Of 12 steps 3 are a warm-up: what the log has of each is the formula's, and the same at any P.
+common=${common%--lr-warmup 0*}"--dropout 0 --lr 0.5 --lr-warmup-steps 3"
+resumes "--lr-schedule cosine behind a warm-up in steps" 3 --lr-schedule cosine:0.1
+rates="0.125 0.25 0.375 0.5 0.486 0.447 0.388 0.314 0.236 0.163 0.103 0.0636 "
+check "its rates" [ "$(values "$whole" lr | awk '{ for (i = 1; i <= NF; i++) printf "%.3g ", $i }')" = "$rates" ]
+check "the log has the warm-up" grep -q '"lr-warmup":0,"lr-warmup-steps":3,' "$whole/run.jsonl"
+check "and where it ends" within "$(json "$whole/run.jsonl" header lr_from)" "$(json "$whole/run.jsonl" header run_epochs | awk '{ print $1 / 4 }')" 1e-5
+check "the first lines of what resumed say where it is" grep -qx '  rate      0.1026; along a cosine down to 0.05 at epoch [0-9.]*' "$W/out"
+resumes "--lr-schedule linear behind it" 1 --lr-schedule linear
+resumes "--lr-schedule inverse-sqrt behind it" 2 --lr-schedule inverse-sqrt
 
 # -- mistakes --------------------------------------------------------------------------------------------------------------
 refused() { # NAME PART ARGS...
