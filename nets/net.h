@@ -80,10 +80,12 @@ struct model_reference {
     double dropout;
     bool bias, gelu_tanh;
     const char *optimiser; /* which lr, weight decay and beta2 are for; NULL: sgd */
+    double sgd_lr;         /* where that is none: for sgd, which then has no weight decay */
     double beta2;
-    int64_t steps;       /* the length of the run, in place of epochs */
-    int lr_warmup_steps; /* in place of lr_warmup, of which one at most is above 0 */
-    int samples;         /* windows of a sampled evaluation */
+    int64_t steps;              /* the length of the run, in place of epochs */
+    int lr_warmup_steps;        /* in place of lr_warmup, of which one at most is above 0 */
+    int samples;                /* windows of a sampled evaluation */
+    const char *density_warmup; /* NULL: gTop-k's, which is in epochs */
 };
 
 /* A size of a model, with what goes with it. */

@@ -162,6 +162,17 @@ const struct model_ops *options_model(const struct options *o) {
     return models[o->model];
 }
 
+const struct model_reference *options_reference(const struct options *o) {
+    const struct model_ops *model = options_model(o);
+    const struct model_preset *preset = model_preset(model, o->preset);
+    return preset ? &preset->reference : &model->reference;
+}
+
+int options_sequence(const struct options *o) {
+    const struct model_ops *model = options_model(o);
+    return model->input == MODEL_IMAGES ? 0 : (int)(model->windows ? o->context : o->bptt);
+}
+
 const struct dataset_ops *options_dataset(const char *data, const char **where) {
     const char *colon = strchr(data, ':');
     size_t length = colon ? (size_t)(colon - data) : strlen(data);

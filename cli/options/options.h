@@ -38,7 +38,8 @@ struct options {
     bool local_update, momentum_correction, momentum_masking, fold_lr, wire_check;
     int model; /* models */
     char data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];
-    int64_t hidden, bptt;
+    char preset[OPTION_TEXT_MAX];
+    int64_t hidden, layers, heads, bptt, context;
     double dropout;
     bool no_augment;
     double epochs, stop_at;
@@ -56,6 +57,7 @@ struct options {
     char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
     int record_what; /* enum record_what */
     double eval_every;
+    int64_t eval_samples;
     bool quiet, dry_run;
     int progress;                  /* enum progress_how */
     bool given[OPTION_ROWS_MAX];   /* by row: was it on the command line? */
@@ -145,6 +147,12 @@ void options_man(FILE *stream);
 const struct exchange_ops *options_exchange(const struct options *o);
 const struct selector_ops *options_selector(const struct options *o); /* NULL where the algorithm takes none */
 const struct model_ops *options_model(const struct options *o);
+
+/* How the model is trained that was chosen: its preset's values, or its own. */
+const struct model_reference *options_reference(const struct options *o);
+
+/* Words of a window: --bptt or --context, whichever the model has; 0: it takes images. */
+int options_sequence(const struct options *o);
 
 /* The values of the algorithms' own options among them, as long as *o is there; is the row one of these? */
 struct option_values options_own(const struct options *o);

@@ -147,24 +147,62 @@ static bool check_output(struct options *o, struct err *e) {
     return true;
 }
 
+/* Is there such a preset? */
+static bool resolve_preset(struct options *o, const struct model_ops *model, struct err *e) {
+    char names[OPTION_TEXT_MAX];
+    if (!model->presets) return true;
+    if (!o->preset[0]) strcpy(o->preset, model->presets->name);
+    if (model_preset(model, o->preset)) return true;
+    model_preset_names(model, names, sizeof names);
+    return err_set(e, "--preset has no \"%.100s\" for model %s; there are: %s", o->preset, model->name, names);
+}
+
+static void take(int64_t *value, int64_t standard) {
+    if (*value < 0 && standard > 0) *value = standard;
+}
+
 /* What only some models have. */
 static bool resolve_model(struct options *o, const struct model_ops *model, struct err *e) {
-    const struct model_reference *ref = &model->reference;
+    const bool streams = model->input == MODEL_TOKENS && !model->windows;
     char why[96];
     snprintf(why, sizeof why, "with --model %s", model->name);
-    if (!only_where(o, ref->hidden > 0, NAMES("hidden"), why, e) ||
-        !only_where(o, ref->sequence > 0, NAMES("bptt"), why, e) ||
+    if (!only_where(o, model->reference.hidden > 0, NAMES("hidden"), why, e) ||
+        !only_where(o, model->presets != NULL, NAMES("preset"), why, e) ||
+        !only_where(o, model->reference.layers > 0, NAMES("layers", "heads"), why, e) ||
+        !only_where(o, streams, NAMES("bptt"), why, e) ||
+        !only_where(o, model->windows, NAMES("context", "eval-samples"), why, e) ||
         !only_where(o, model->dropout != NULL, NAMES("dropout"), why, e) ||
-        !only_where(o, model->input == MODEL_IMAGES, NAMES("no-augment"), why, e))
+        !only_where(o, model->input == MODEL_IMAGES, NAMES("no-augment"), why, e) || !resolve_preset(o, model, e))
         return false;
-    if (o->hidden < 0 && ref->hidden > 0) o->hidden = ref->hidden;
-    if (o->bptt < 0 && ref->sequence > 0) o->bptt = ref->sequence;
+    const struct model_reference *ref = options_reference(o);
+    take(&o->hidden, ref->hidden);
+    take(&o->layers, ref->layers);
+    take(&o->heads, ref->heads);
+    take(model->windows ? &o->context : &o->bptt, ref->sequence);
+    if (model->windows && o->eval_samples < 0) o->eval_samples = ref->samples;
     if (isnan(o->dropout) && model->dropout) o->dropout = model->dropout(ref, (int)o->hidden);
     return true;
 }
 
 static void fill(double *value, double standard) {
     if (isnan(*value)) *value = standard;
+}
+
+/* The optimiser that was asked for, or the model's. */
+static const struct optimiser_ops *resolve_optimiser(struct options *o, const struct model_reference *ref) {
+    if (o->optimiser < 0) options_set(o, "optimiser", ref->optimiser ? ref->optimiser : "sgd");
+    return optimisers[o->optimiser];
+}
+
+/* Rates and decay of a model go with one optimiser: is it this one? */
+static bool is_reference(const struct model_reference *ref, const struct optimiser_ops *method) {
+    return !ref->optimiser || strcmp(ref->optimiser, method->name) == 0;
+}
+
+static double reference_rate(const struct model_reference *ref, const struct optimiser_ops *method) {
+    if (ref->optimiser && is_reference(ref, method)) return ref->lr;
+    if (method->lr > 0) return method->lr;
+    return ref->optimiser ? ref->sgd_lr : ref->lr;
 }
 
 static bool has_momentum(const struct optimiser_ops *method) {
@@ -206,15 +244,17 @@ static bool check_schedule(const struct options *o, struct err *e) {
 
 /* The settings with which its paper trains the model, where the user says nothing else. */
 static bool resolve_training(struct options *o, const struct model_reference *ref, struct err *e) {
-    const struct optimiser_ops *method = optimisers[o->optimiser];
+    const struct optimiser_ops *method = resolve_optimiser(o, ref);
     if (!check_method(o, method, e)) return false;
     if (o->batch < 0) o->batch = ref->batch;
     if (!o->lr_schedule[0]) strcpy(o->lr_schedule, ref->lr_schedule);
-    fill(&o->lr, method->lr > 0 ? method->lr : ref->lr);
+    fill(&o->lr, reference_rate(ref, method));
     if (!resolve_warmup(o, ref, e)) return false;
     fill(&o->method.momentum, has_momentum(method) ? ref->momentum : 0);
-    fill(&o->method.weight_decay, ref->weight_decay);
+    fill(&o->method.beta2, is_reference(ref, method) && ref->beta2 > 0 ? ref->beta2 : 0.999);
+    fill(&o->method.weight_decay, is_reference(ref, method) ? ref->weight_decay : 0);
     fill(&o->clip_norm, ref->clip_norm);
+    if (o->steps < 0 && isnan(o->epochs) && ref->steps > 0) o->steps = ref->steps;
     fill(&o->epochs, ref->epochs);
     return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
 }
@@ -254,7 +294,7 @@ static bool check_correction(struct options *o, struct err *e) {
 
 static bool resolve_data(struct options *o, const struct model_ops *model, struct err *e) {
     const char *where;
-    if (!o->data[0]) strcpy(o->data, model->reference.data);
+    if (!o->data[0]) strcpy(o->data, options_reference(o)->data);
     const struct dataset_ops *data = options_dataset(o->data, &where);
     if (!data) {
         char names[OPTION_TEXT_MAX] = "";
@@ -265,8 +305,8 @@ static bool resolve_data(struct options *o, const struct model_ops *model, struc
     if (text == tokens) return true;
     return err_set(e, "model %s takes %s, but --data %s holds %s: %s", model->name, model_input_names[model->input],
                    data->name, model_input_names[text ? MODEL_TOKENS : MODEL_IMAGES],
-                   tokens ? "take --data ptb or synthetic-text, or another --model"
-                          : "take --data cifar10 or synthetic, or --model lstm");
+                   tokens ? "take --data ptb, text-char or synthetic-text, or another --model"
+                          : "take --data cifar10 or synthetic, or --model lstm or gpt");
 }
 
 static bool resolve_exchange(struct options *o, struct err *e) {
@@ -292,17 +332,26 @@ static bool check_auto(const struct options *o, struct err *e) {
                 : err_set(e, "--algo auto finds no algorithm for these options; of %s: %.300s", of, first.text);
 }
 
+/* What goes with the model of an exchange; what was given may have been ignored. */
+static void fill_exchange(struct options *o) {
+    const struct model_reference *ref = options_reference(o);
+    fill(&o->density, ref->density);
+    if (!o->density_warmup[0]) strcpy(o->density_warmup, ref->density_warmup ? ref->density_warmup : "gtopk");
+}
+
 static bool resolve(struct options *o, struct err *e) {
     const struct model_ops *model = options_model(o);
     if (options_given(o, "steps") && options_given(o, "epochs"))
         return err_set(e, "--steps and --epochs both set the length of the run; give one of them");
-    return resolve_model(o, model, e) && resolve_data(o, model, e) && resolve_training(o, &model->reference, e) &&
-           check_schedule(o, e) && check_output(o, e) && (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
+    if (!resolve_model(o, model, e)) return false;
+    fill_exchange(o);
+    return resolve_data(o, model, e) && resolve_training(o, options_reference(o), e) && check_schedule(o, e) &&
+           check_output(o, e) && (options_auto(o) ? check_auto(o, e) : resolve_exchange(o, e));
 }
 
 bool options_resolve(struct options *o, struct err *e) {
     if (!resolve(o, e)) return false;
-    fill(&o->density, options_model(o)->reference.density); /* one that was given may have been ignored */
+    fill_exchange(o);
     return true;
 }
 

@@ -9,9 +9,10 @@
  *                                 1.15 from the 14th on, decay:14:0.8695652 of 55; the one without dropout (200) by 2
  *                                 from the 4th on, decay:4:0.5 of 13
  *        linear                   base (1 - epoch/epochs): down to 0 at the end of the run. Ok-Topk's BERT, with Adam
- *        cosine[:FLOOR]           half a cosine (Loshchilov & Hutter, ICLR 2017), from base down to FLOOR base (0
- * unless given) at the end of the run. nanoGPT's 1e-3 to 1e-4: cosine:0.1 inverse-sqrt             with the inverse
- * square root of the step, from the end of a warm-up in steps on (Vaswani et al. 2017, section 5.3)
+ *        cosine[:FLOOR]           half a cosine (Loshchilov & Hutter, ICLR 2017), from base down to FLOOR base at the
+ *                                 end of the run (0 unless given). nanoGPT's 1e-3 to 1e-4: cosine:0.1
+ *        inverse-sqrt             with the inverse square root of the step, from the end of a warm-up in steps on
+ *                                 (Vaswani et al. 2017, section 5.3)
  *
  * E: epochs from 0 on or, with a %, of all epochs: "step:81,122", "step:50%,75%:0.2". gTop-k: what its authors' code
  * does (arXiv:1901.04359). */

@@ -266,6 +266,51 @@ static void models_bring_their_settings(void **state) {
     assert_false(options_clip_local(&o));
 }
 
+/* What goes with a preset, and with its optimiser alone. */
+static void presets_bring_their_settings(void **state) {
+    (void)state;
+    struct options o;
+    struct err e = {0};
+    assert_string_equal(parse(&o, "--model gpt"), "");
+    assert_string_equal(o.preset, "char-cpu");
+    assert_string_equal(o.data, "text-char");
+    assert_string_equal(o.lr_schedule, "cosine:0.1");
+    assert_string_equal(options_choice(&o, "optimiser"), "adamw");
+    assert_true(o.layers == 4 && o.heads == 4 && o.hidden == 128 && o.context == 64 && o.batch == 12 && o.bptt == -1);
+    assert_true(o.steps == 2000 && o.lr_warmup_steps == 100 && o.lr_warmup == 0 && o.dropout == 0 &&
+                o.eval_samples == 240);
+    assert_true(o.lr == 1e-3 && o.method.beta2 == 0.99 && o.method.weight_decay == 0.1 && o.clip_norm == 1);
+    assert_int_equal(options_sequence(&o), 64);
+    assert_true(options_resolve(&o, &e) && o.steps == 2000); /* once more, and the same */
+    assert_string_equal(parse(&o, "--model gpt --preset char --context 128 --heads 3"), "");
+    assert_true(o.layers == 6 && o.heads == 3 && o.hidden == 384 && o.context == 128 && o.batch == 64 &&
+                o.dropout == 0.2);
+    assert_true(o.steps == 5000 && o.eval_samples == 12800);
+    assert_string_equal(parse(&o, "--model gpt --preset gpt2 --dropout 0.1"), "");
+    assert_true(o.layers == 12 && o.dropout == 0.1 && o.method.beta2 == 0.95);
+    assert_string_equal(parse(&o, "--model gpt --epochs 3"), "");
+    assert_true(o.steps == -1 && o.epochs == 3);
+    assert_string_equal(parse(&o, "--model gpt --steps 7 --eval-samples 0"), "");
+    assert_true(o.steps == 7 && o.eval_samples == 0);
+    assert_string_equal(parse(&o, "--model gpt --optimiser sgd"), "");
+    assert_true(o.lr == 0.1 && o.method.momentum == 0.9 && o.method.weight_decay == 0);
+    assert_string_equal(parse(&o, "--model gpt --optimiser adam"), "");
+    assert_true(o.lr == 1e-3 && o.method.beta2 == 0.999 && o.method.weight_decay == 0);
+    assert_string_equal(parse(&o, "--model gpt --beta2 0.95 --weight-decay 0.01"), "");
+    assert_true(o.method.beta2 == 0.95 && o.method.weight_decay == 0.01);
+    assert_string_equal(parse(&o, ""), "");
+    assert_string_equal(options_choice(&o, "optimiser"), "sgd");
+    assert_int_equal(options_sequence(&o), 0);
+    says("--model gpt --preset huge", "--preset has no \"huge\" for model gpt; there are: char-cpu, char, gpt2");
+    says("--model gpt --bptt 20", "--bptt has no effect with --model gpt");
+    says("--model lstm --context 20", "--context has no effect with --model lstm");
+    says("--model lstm --layers 2", "--layers has no effect with --model lstm");
+    says("--model lstm --eval-samples 2", "--eval-samples has no effect with --model lstm");
+    says("--preset char", "--preset has no effect with --model resnet20");
+    says("--model gpt --data cifar10", "model gpt takes text, but --data cifar10 holds images");
+    says("--model gpt --momentum 0.9", "--momentum has no effect without --optimiser sgd");
+}
+
 /* In epochs or in steps; one turns the other off, which it never does to what was asked for. */
 static void one_warmup_of_the_rate(void **state) {
     (void)state;
@@ -692,6 +737,7 @@ int main(void) {
         cmocka_unit_test(every_algorithm_takes_all_parameters),
         cmocka_unit_test(exchange_options_arrive),
         cmocka_unit_test(models_bring_their_settings),
+        cmocka_unit_test(presets_bring_their_settings),
         cmocka_unit_test(one_warmup_of_the_rate),
         cmocka_unit_test(model_mistakes),
         cmocka_unit_test(technique_mistakes),
