@@ -6,17 +6,15 @@
 #ifndef ST_DATA_TEXT_READER_H
 #define ST_DATA_TEXT_READER_H
 
+#include "data/text_file.h"
 #include "data/vocabulary_index.h"
 
 enum { TEXT_WORD_MAX = 4096 }; /* bytes */
 #define TEXT_EOS "<eos>"
 #define TEXT_UNKNOWN "<unk>"
 
-/* What a file holds at the most [bytes]: its size or, of a name in .gz, the size before packing. */
-bool text_size(const char *path, uint64_t *bytes, struct err *e);
-
-/* Tokens and bytes of vocabulary that so many bytes can be: "a" is two tokens, a and <eos>; every word of the text
- * has a blank after it or is its last. */
+/* Tokens and bytes of vocabulary that so many bytes (text_size) can be: "a" is two tokens, a and <eos>; every word of
+ * the text has a blank after it or is its last. */
 size_t text_most_tokens(uint64_t bytes);
 size_t text_most_vocabulary(uint64_t bytes);
 
