@@ -235,7 +235,7 @@ kept() {
                         epochs = sprintf("%.4g", $4)
                         if ($5 == "true") epochs = "first " epochs " of " $6
                         printf "| %s | %d | %s | %s | %s | %.1f | %s |\n", ENVIRON["NAME"], ranks, epochs, $7 == "" ? " " : sprintf("%.2f%%", 100 * $7), \
-                            $8 == "" ? " " : sprintf("%.2f, %.2f", $8, $9), $10 / 1024, commit
+                            $8 == "" ? " " : sprintf("%.2f, %s", $8, $9 == "" ? "none" : sprintf("%.2f", $9)), $10 / 1024, commit
                     }'
         done
         printf '\n'

@@ -88,7 +88,7 @@ static void write_data(const struct run *r, struct json *j) {
     }
     json_integer(j, "train_words", (int64_t)d->train_text.count);
     json_integer(j, "valid_words", (int64_t)d->valid_text.count);
-    json_integer(j, "test_words", (int64_t)d->test_text.count);
+    if (run_has_test(r)) json_integer(j, "test_words", (int64_t)d->test_text.count);
     json_integer(j, "vocabulary", d->classes);
     if (d->entropy > 0) json_number(j, "entropy", d->entropy);
 }
@@ -259,12 +259,18 @@ void log_step(struct run *r, bool must_meet, bool *stop) {
 /* -- everything but steps -------------------------------------------------------------------------------------- */
 
 void log_scores(const struct run *r, const struct scores *scores, struct json *j) {
-    json_number(j, "test_loss", scores->test_loss);
-    json_number(j, "test_accuracy", scores->test_accuracy);
+    if (run_has_test(r)) {
+        json_number(j, "test_loss", scores->test_loss);
+        json_number(j, "test_accuracy", scores->test_accuracy);
+    }
     if (!r->data.text) return;
-    json_number(j, "test_perplexity", exp(scores->test_loss));
+    if (run_has_test(r)) json_number(j, "test_perplexity", exp(scores->test_loss));
     json_number(j, "valid_loss", scores->valid_loss);
     json_number(j, "valid_perplexity", exp(scores->valid_loss));
+}
+
+double log_loss_of(const struct run *r, const struct scores *scores) {
+    return run_has_test(r) ? scores->test_loss : scores->valid_loss;
 }
 
 void log_eval(struct run *r, const struct scores *scores, double seconds) {
@@ -272,7 +278,8 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     struct json *j = begin_row(&r->log, "eval");
     r->log.eval_seconds = seconds;
     const struct row *since = &t->since_evaluation;
-    double train_loss = since->samples > 0 ? since->loss / since->samples : r->step > 0 ? NAN : scores->test_loss;
+    double train_loss = r->step > 0 ? NAN : log_loss_of(r, scores);
+    if (since->samples > 0) train_loss = since->loss / since->samples;
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
     log_scores(r, scores, j);
@@ -342,8 +349,8 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_boolean(j, "prefix", run_is_prefix(r) && r->step == r->stop);
     json_number(j, "run_epochs", run_epoch(r, r->steps));
     log_scores(r, &r->last, j);
-    json_number(j, "start_loss", r->log.start.test_loss);
-    json_number(j, "start_accuracy", r->log.start.test_accuracy);
+    json_number(j, "start_loss", log_loss_of(r, &r->log.start));
+    if (run_has_test(r)) json_number(j, "start_accuracy", r->log.start.test_accuracy);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
     json_number(j, r->data.text ? "words_per_second" : "images_per_second",

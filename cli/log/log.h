@@ -100,6 +100,8 @@ void log_step(struct run *r, bool meet, bool *stop);
 
 /* The members of an evaluation, in its row, in the summary and in what `evaluate --json` prints. */
 void log_scores(const struct run *r, const struct scores *scores, struct json *j);
+/* The loss of an evaluation, on the test set or, where there is none, on the validation text. */
+double log_loss_of(const struct run *r, const struct scores *scores);
 void log_eval(struct run *r, const struct scores *scores, double seconds);
 void log_checkpoint(struct run *r, const char *path, double seconds);
 void log_summary(struct run *r, uint64_t parameters_hash);

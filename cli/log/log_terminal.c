@@ -153,7 +153,9 @@ void log_evaluation_begin(struct run *r, size_t units) {
 /* "10000 test images" */
 static void evaluated_text(const struct run *r, char *text, size_t size) {
     const struct dataset *d = &r->data.set;
-    if (r->data.text)
+    if (!run_has_test(r))
+        snprintf(text, size, "%zu validation words", d->valid_text.count);
+    else if (r->data.text)
         snprintf(text, size, "%zu validation and %zu test words", d->valid_text.count, d->test_text.count);
     else
         snprintf(text, size, "%zu test images", d->test.count);
@@ -181,7 +183,9 @@ void log_say_scores(struct run *r, const struct scores *scores, double train_los
     if (r->log.totals.since_evaluation.samples > 0)
         snprintf(train, sizeof train, r->data.text ? "  train perplexity %.2f" : "  train loss %.3f",
                  r->data.text ? exp(train_loss) : train_loss);
-    if (r->data.text)
+    if (!run_has_test(r))
+        log_say(r, "%s%s  valid perplexity %.2f", where, train, exp(scores->valid_loss));
+    else if (r->data.text)
         log_say(r, "%s%s  valid perplexity %.2f  test perplexity %.2f", where, train, exp(scores->valid_loss),
                 exp(scores->test_loss));
     else

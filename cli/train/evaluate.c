@@ -3,6 +3,8 @@
  * in what it has seen, so averaging the running means is the running mean of the averages: putting the average back
  * changes nothing but rounding. Where the replicas drift apart, what is tested is the average of their parameters;
  * training goes on with each rank's own. */
+#include <math.h>
+
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cli/train/run.h"
@@ -117,9 +119,10 @@ static void score_text(struct run *r, struct scores *scores) {
     mem_free(carry);
     comm_allreduce_f64(r->comm, valid.value, 3, COMM_SUM);
     comm_allreduce_f64(r->comm, test.value, 3, COMM_SUM);
-    *scores = (struct scores){.test_loss = test.value[0] / test.value[2],
-                              .test_accuracy = test.value[1] / test.value[2],
-                              .valid_loss = valid.value[0] / valid.value[2]};
+    *scores = (struct scores){.test_loss = NAN, .test_accuracy = NAN, .valid_loss = valid.value[0] / valid.value[2]};
+    if (!run_has_test(r)) return;
+    scores->test_loss = test.value[0] / test.value[2];
+    scores->test_accuracy = test.value[1] / test.value[2];
 }
 
 void run_evaluate(struct run *r, bool keep, struct scores *scores) {

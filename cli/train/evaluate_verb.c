@@ -121,10 +121,12 @@ static void print_text(const struct run *r, const struct checkpoint_model *m, co
     printf("sparsetrain: %s after step %zu, from %s, on %s; %d rank%s\n", options_model(&r->options)->name, r->step,
            m->at.path, r->model.net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
     if (r->data.text) {
-        printf("  data                %s: %zu validation and %zu test words, in %zu streams\n", d->ops->name,
-               d->valid_text.count, d->test_text.count, r->data.streams);
+        char test[48] = "";
+        if (run_has_test(r)) snprintf(test, sizeof test, " and %zu test", d->test_text.count);
+        printf("  data                %s: %zu validation%s words, in %zu streams\n", d->ops->name, d->valid_text.count,
+               test, r->data.streams);
         printf("  valid perplexity    %12.2f\n", exp(s->valid_loss));
-        printf("  test perplexity     %12.2f\n", exp(s->test_loss));
+        if (run_has_test(r)) printf("  test perplexity     %12.2f\n", exp(s->test_loss));
     } else {
         printf("  data                %s: %zu test images\n", d->ops->name, d->test.count);
         printf("  test loss           %12.3f\n", s->test_loss);
@@ -149,7 +151,7 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     if (r->data.text) {
         json_integer(&j, "streams", (int64_t)r->data.streams);
         json_integer(&j, "valid_words", (int64_t)r->data.set.valid_text.count);
-        json_integer(&j, "test_words", (int64_t)r->data.set.test_text.count);
+        if (run_has_test(r)) json_integer(&j, "test_words", (int64_t)r->data.set.test_text.count);
     } else {
         json_integer(&j, "batch", r->options.batch);
         json_integer(&j, "test_images", (int64_t)r->data.set.test.count);

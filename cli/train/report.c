@@ -35,7 +35,10 @@ static void say_data(struct run *r) {
     char memory[32], entropy[64] = "";
     human_bytes(memory, sizeof memory, (double)d->bytes);
     if (d->entropy > 0) snprintf(entropy, sizeof entropy, "; no model has a perplexity below %.2f", exp(d->entropy));
-    if (r->data.text)
+    if (!run_has_test(r))
+        log_say(r, "  data      %s: %zu training and %zu validation words of %d from %s (%s %s)%s", d->ops->name,
+                d->train_text.count, d->valid_text.count, d->classes, d->source, memory, where, entropy);
+    else if (r->data.text)
         log_say(r, "  data      %s: %zu training, %zu validation and %zu test words of %d from %s (%s %s)%s",
                 d->ops->name, d->train_text.count, d->valid_text.count, d->test_text.count, d->classes, d->source,
                 memory, where, entropy);
@@ -325,7 +328,8 @@ static void say_scores(struct run *r) {
     log_say(r, "                      %12s %12s", "start", "end");
     if (r->data.text) {
         log_say(r, "  valid perplexity    %12.2f %12.2f", exp(start->valid_loss), exp(end->valid_loss));
-        log_say(r, "  test perplexity     %12.2f %12.2f", exp(start->test_loss), exp(end->test_loss));
+        if (run_has_test(r))
+            log_say(r, "  test perplexity     %12.2f %12.2f", exp(start->test_loss), exp(end->test_loss));
         return;
     }
     log_say(r, "  test loss           %12.3f %12.3f", start->test_loss, end->test_loss);

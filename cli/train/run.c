@@ -36,6 +36,10 @@ bool run_due_after(size_t steps, int64_t every) {
     return every > 0 && (int64_t)steps % every == 0;
 }
 
+bool run_has_test(const struct run *r) {
+    return !r->data.text || r->data.set.test_text.count > 0;
+}
+
 const char *run_sample(const struct run *r) {
     return r->data.text ? "word" : "image";
 }
@@ -109,10 +113,10 @@ static bool open_data(struct run *r, const struct checkpoint *from, struct err *
     return !comm_agree(r->comm, e);
 }
 
-/* The texts of an evaluation must be long enough for one prediction. */
+/* The texts of an evaluation must be long enough for one prediction; there may be none to test on. */
 static bool check_texts(const struct run *r, struct err *e) {
     const size_t valid = r->data.set.valid_text.count, test = r->data.set.test_text.count;
-    if (valid >= 2 && test >= 2) return true;
+    if (valid >= 2 && test != 1) return true;
     return err_set(e,
                    "--data %s has one word to %s: an evaluation predicts each word from those before it and needs 2 "
                    "at least, ends of lines among them; take a longer text",

@@ -153,6 +153,8 @@ double run_epoch(const struct run *r, size_t steps);
 /* Is it time, after r->step steps, or after so many, for what is done every so many of them? Never with 0. */
 bool run_due(const struct run *r, int64_t every);
 bool run_due_after(size_t steps, int64_t every);
+/* Is there anything to test on? Not with a text that comes without. */
+bool run_has_test(const struct run *r);
 /* What is counted: "image" or "word". */
 const char *run_sample(const struct run *r);
 
@@ -167,8 +169,8 @@ void run_close_exchange(struct run *r);
 bool run_train(struct run *r, int *status, struct err *e);
 
 /* Averages the batch-norm statistics over the ranks, then runs the test set, each rank its share; of a text the
- * validation split too. The states of the streams are afterwards what they were, and with `keep` the statistics, too
- * (evaluate.c). */
+ * validation split too. Scores of a test that there is not are NaN. The states of the streams are afterwards what they
+ * were, and with `keep` the statistics, too (evaluate.c). */
 void run_evaluate(struct run *r, bool keep, struct scores *scores);
 
 /* What happens to a gradient beside the exchange (gradient.c).

@@ -14,7 +14,7 @@ dir=$1
 shift
 
 row() { # ALGO LOG: what the last summary says or, where there is none, the last row that says it
-    of_log "$2" type,ranks,nodes,step,test_perplexity,test_accuracy,images_per_second,words_per_second,step_seconds,bytes_sent_per_step,completed |
+    of_log "$2" type,ranks,nodes,step,test_perplexity,test_accuracy,images_per_second,words_per_second,step_seconds,bytes_sent_per_step,completed,valid_perplexity |
         awk -F '\t' -v algo="$1" '
             function shown(x, factor, form) { return x == "" ? "" : sprintf(form, factor * x) }
             {
@@ -26,7 +26,8 @@ row() { # ALGO LOG: what the last summary says or, where there is none, the last
                 if ($1 == "summary" && $11 == "true") complete = 1
             }
             END {
-                quality = value[5] != "" ? shown(value[5], 1, "perplexity %.2f") : shown(value[6], 100, "accuracy %.2f%%")
+                quality = value[5] != "" ? shown(value[5], 1, "perplexity %.2f") : value[6] != "" ? shown(value[6], 100, "accuracy %.2f%%") : \
+                    shown(value[12], 1, "none; valid perplexity %.2f")
                 printf "| %s | %s | %d on %d | %d | %s | %s | %s | %s |\n", algo, complete ? "complete" : "running", value[2], value[3], value[4], quality,
                     shown(value[7] != "" ? value[7] : value[8], 1, "%.1f"), shown(value[9], 1000, "%.2f"), shown(value[10], 1 / 1024, "%.2f")
             }'
