@@ -31,7 +31,8 @@ struct text_set {
     size_t count;
 };
 
-/* The words of a text by number, as they are written out: one a line. */
+/* The words of a text by number, as they are written out: one a line. Where words are characters, those that a line
+ * cannot show stand as \n and \r, and \ as \\. */
 struct vocabulary {
     const char *lines; /* word 0, '\n', word 1, '\n', ...; bytes, not always UTF-8 */
     size_t bytes;
@@ -49,7 +50,7 @@ struct dataset {
     const char *const *class_names; /* [classes] */
     float mean[4], std[4];          /* per channel, of pixels scaled to [0,1] */
     struct image_set train, test;   /* set by attach */
-    /* of a text, set by attach */
+    /* of a text, set by attach; a text may come without one to test on, whose count is 0 */
     struct text_set train_text, valid_text, test_text;
     struct vocabulary vocabulary;
     double entropy;    /* nats per word of the source, where it is known; else 0 */

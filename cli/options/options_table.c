@@ -84,7 +84,7 @@ static const struct option_row rows[] = {
 
     {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", AT(RUN, model, model), .choice = model_name},
     {"data", "NAME[:WHERE]", OPTION_TEXT, NULL,
-     "the dataset; WHERE is its directory or archive (default: $SPARSETRAIN_DATA, else in a clone build/data, "
+     "the dataset; WHERE is its directory, archive or file (default: $SPARSETRAIN_DATA, else in a clone build/data, "
      "of an installed program ~/.local/share/sparsetrain), or the size "
      "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words (default: cifar10, lstm ptb, gpt text-char)",
      AT(RUN, model, data)},

@@ -53,14 +53,16 @@ static int close_case(void **state) {
 /* A mirror with small files in place of the real ones. */
 static bool make_mirror(void) {
     if (in_directory("command -v xz >/dev/null && command -v md5sum >/dev/null") != 0) return false;
-    assert_int_equal(in_directory("mkdir -p mirror src/cifar-10-batches-bin src/ptb src/wikitext-2"), 0);
+    assert_int_equal(
+        in_directory("mkdir -p mirror src/cifar-10-batches-bin src/ptb src/wikitext-2 src/tinyshakespeare"), 0);
     char *sub = mem_printf("%s/src/cifar-10-batches-bin", dir);
     write_all_records(sub);
     mem_free(sub);
     assert_int_equal(
-        in_directory("for i in train valid test; do echo a $i >src/ptb/ptb.$i.txt;"
-                     "echo b $i >src/wikitext-2/wiki.$i.tokens; done; cd src;"
-                     "md5sum ./*/* >../mirror/MD5SUMS; for i in *; do tar -cJf ../mirror/$i.tar.xz $i; done"),
+        in_directory(
+            "for i in train valid test; do echo a $i >src/ptb/ptb.$i.txt;"
+            "echo b $i >src/wikitext-2/wiki.$i.tokens; done; echo a play >src/tinyshakespeare/input.txt; cd src;"
+            "md5sum ./*/* >../mirror/MD5SUMS; for i in *; do tar -cJf ../mirror/$i.tar.xz $i; done"),
         0);
     return true;
 }
@@ -77,6 +79,8 @@ static void from_mirror(void **state) {
     struct dataset d;
     assert_int_equal(fetch("", "ptb --mirror \"$D/mirror\" --dest \"$D/dest\""), 0);
     assert_int_equal(in_directory("diff -r src/ptb dest/ptb && test ! -e dest/cifar-10-batches-bin"), 0);
+    assert_int_equal(fetch("", "tinyshakespeare --mirror \"$D/mirror\" --dest \"$D/play\""), 0);
+    assert_int_equal(in_directory("diff -r src/tinyshakespeare play/tinyshakespeare && test ! -e play/ptb"), 0);
     assert_int_equal(fetch("", "all --dest \"$D/dest\" --mirror \"$D/mirror\""), 0);
     assert_int_equal(in_directory("test ! -e dest/wikitext-2"), 0); /* by its name alone */
     assert_int_equal(fetch("", "wikitext2 --dest \"$D/dest\" --mirror \"$D/mirror\""), 0);
@@ -152,6 +156,7 @@ static void wrong_download(void **state) {
         in_directory("printf '#!/bin/sh\\nwhile [ \"$1\" != -o ]; do shift; done; echo x >\"$2\"\\n' >bin/curl"), 0);
     refused(fetch(run, "cifar10"), "wrong md5 (expected c32a1d4ab5d03f1284b67883e8d87530)");
     refused(fetch(run, "ptb"), "wrong md5");
+    refused(fetch(run, "tinyshakespeare"), "wrong md5 (expected 6fb458f1232090904fb40fe944165e91)");
     refused(fetch(run, "wikitext2"), "build/data/wikitext-2 by hand, or give --mirror DIR");
     assert_int_equal(in_directory("test -z \"$(find tree/main/build/data -type f)\""), 0);
     /* Unpacked files that the program can take are left as they are. */

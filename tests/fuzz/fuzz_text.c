@@ -1,7 +1,10 @@
 /* fuzz_text.c: arbitrary bytes as the texts of a language model: the first is learned from, the second read with the
- * words of the first. Input: two bytes, how many words there may be and where the second text begins, then both. */
+ * words of the first; both together are read character by character. Input: two bytes, how many words there may be and
+ * where the second text begins, then both. */
 #include "data/text_reader.h"
 #include "tests/lib/fuzzing.h"
+
+extern const struct dataset_ops dataset_text_char;
 
 static void check_tokens(const int32_t *token, size_t count, size_t bytes, const struct vocabulary_index *v) {
     MUST(count >= 1 && count <= text_most_tokens(bytes));
@@ -36,6 +39,31 @@ static bool read_text(const uint8_t *data, size_t size, size_t promised, struct 
     return good;
 }
 
+/* Each line is a character, and no two of them are the same; each token one of these. */
+static void check_characters(const struct dataset *d, size_t size) {
+    const struct vocabulary *v = &d->vocabulary;
+    size_t lines = 0, count = d->train_text.count + d->valid_text.count;
+    for (size_t i = 0; i < v->bytes; i++) lines += v->lines[i] == '\n';
+    MUST(d->classes >= 2 && lines == (size_t)d->classes && v->lines[v->bytes - 1] == '\n');
+    MUST(count >= 11 && count <= size && d->train_text.count == count * 9 / 10 && d->test_text.count == 0);
+    for (size_t i = 0; i < count; i++) MUST(d->train_text.token[i] >= 0 && d->train_text.token[i] < d->classes);
+    MUST(v->lines + v->bytes <= (const char *)d->train_text.token + d->bytes);
+}
+
+static void read_characters(const uint8_t *data, size_t size) {
+    struct err e = {0};
+    struct dataset d;
+    const char *path = fuzz_file("it.txt", data, size);
+    MUST(dataset_find(&dataset_text_char, path, 1, &d, &e));
+    void *memory = malloc(d.bytes);
+    MUST(memory != NULL);
+    if (fuzz_answer(dataset_load(&d, memory, &e), &e)) {
+        dataset_attach(&d, memory);
+        check_characters(&d, size);
+    }
+    free(memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     size_t rest = size - 2, first = rest * data[1] / 255, promised = data[0] % 16 == 15 ? first / 2 : first;
@@ -49,5 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         MUST(vocabulary_words(v) == words);
     }
     vocabulary_close(v);
+    read_characters(data + 2, rest);
     return 0;
 }

@@ -49,6 +49,22 @@ check "a directory with train, valid and test" [ "$(json "$W/own/run.jsonl" head
 check "words of the training text only, <unk> and <eos>" [ "$(json "$W/own/run.jsonl" header vocabulary)" = 32 ]
 check "the vocabulary of that run" grep -qx '<unk>' "$W/own/vocabulary.txt"
 
+# -- character by character, without a test text ---------------------------------------------------------------------------
+awk 'BEGIN { srand(5); for (i = 0; i < 60; i++) { for (j = 0; j < 6; j++) printf "w%d\303\244 ", rand() * 30; print "" } }' > "$W/text/chars"
+characters=$(LC_ALL=C tr -d '\200-\277' < "$W/text/chars" | wc -c) # all bytes but those that go on with one
+start 2 $small --data "text-char:$W/text/chars" --steps 20 --checkpoint-every 10 --eval-every 0.2 --out "$W/chars"
+log=$W/chars/run.jsonl
+check "any file of UTF-8" [ "$(json "$log" header train_words)/$(json "$log" header valid_words)/$(json "$log" header vocabulary)" = "$((characters * 9 / 10))/$((characters - characters * 9 / 10))/14" ]
+check "its vocabulary in order" [ "$(tr '\n' '.' < "$W/chars/vocabulary.txt")" = "$(printf '\\n. .0.1.2.3.4.5.6.7.8.9.w.\303\244.')" ]
+check "no key of a test, nor a number that is none" sh -c "! grep -v '\"type\":\"step\"' '$log' | grep -q '\"test_\|\"start_accuracy\|_loss\":null\|_perplexity\":null\|nan'"
+check "validation is scored, before the first step, too" below "$(json "$log" summary valid_loss)" "$(json "$log" summary start_loss)"
+check "start_loss is of the validation" [ "$(sed -n 's/^{"type":"eval","step":0,.*"valid_loss":\([^,]*\),.*/\1/p' "$log")" = "$(json "$log" summary start_loss)" ]
+check "the report has no test, either" sh -c "grep -q 'valid perplexity' '$W/out' && ! grep -q 'test perplexity\|test words' '$W/out'"
+start 2 --resume "$W/chars/checkpoint-00000010" --out "$W/chars2"
+check "it resumes to the same bits" [ "$(hash_of "$W/chars")" = "$(hash_of "$W/chars2")" -a "$(json "$W/chars2/run.jsonl" summary start_loss)" = "$(json "$log" summary start_loss)" ]
+check "no UTF-8, by its byte" mistaken "test.txt: byte $(($(wc -c < "$W/text/test.txt") - 9)) does not begin a character" 2 $small --data "text-char:$W/text/test.txt" --steps 1
+check "too short for a window" mistaken "need at least 40001" 2 --model lstm --data "text-char:$W/text/chars" --batch 20 --bptt 1000 --steps 1
+
 # -- mistakes --------------------------------------------------------------------------------------------------------------
 check "images for a model of text" mistaken "model lstm takes text, but --data cifar10 holds images" 2 --model lstm --data cifar10
 check "a text for a model of images" mistaken "model resnet20 takes images, but --data ptb holds text" 2 --data "ptb:$W/text"

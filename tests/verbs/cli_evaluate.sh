@@ -92,6 +92,15 @@ json_lines "--json of a text is JSON" "$W/out"
 start 2 evaluate "$W/t2"
 check "as text: perplexities" grep -q "^  valid perplexity *$(printf '%.2f' "$(logged "$W/t2" 4 valid_perplexity)")$" "$W/out"
 
+# -- a text without a test ----------------------------------------------------------------------------------------------
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "%d and ", i * i % 37 }' > "$W/chars.txt"
+start 2 --model lstm --hidden 8 --bptt 5 --batch 2 --data "text-char:$W/chars.txt" --steps 2 --device $device --out "$W/chars"
+scores 2 "$W/chars"
+check "without a test: the log's bits" same_bits "$W/chars" 2 "valid_loss valid_perplexity"
+check "and no key of a test" sh -c "grep -q valid_words '$W/out' && ! grep -q 'test_' '$W/out'"
+start 2 evaluate "$W/chars"
+check "nor a line" sh -c "grep -q '^  data .* validation words, in 4 streams' '$W/out' && grep -q '^  valid perplexity' '$W/out' && ! grep -q 'test perplexity\|test words' '$W/out'"
+
 # -- mistakes -----------------------------------------------------------------------------------------------------------
 if [ -n "$emulated" ]; then finish; exit; fi
 mkdir "$W/words" "$W/empty"
