@@ -5,6 +5,7 @@
 
 struct embedding {
     uint32_t rows, features, vocabulary;
+    bool shared; /* a linear layer's gradient is there already */
 };
 
 static void *open_embedding(void *backend, const struct layer_spec *spec, const struct tensor *x,
@@ -12,7 +13,8 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
     (void)backend, (void)add;
     if (x->layout != LAYOUT_TOKENS) die("an embedding needs tokens");
     struct embedding *l = mem_zalloc(1, sizeof *l, "an embedding");
-    *l = (struct embedding){(uint32_t)x->n, (uint32_t)y->c, (uint32_t)spec->embedding.vocabulary};
+    *l = (struct embedding){(uint32_t)x->n, (uint32_t)y->c, (uint32_t)spec->embedding.vocabulary,
+                            spec->embedding.shared};
     cudnn_lay_out(y, LAYOUT_CANONICAL);
     (void)cudnn_shape(y); /* not too large */
     return l;
@@ -27,7 +29,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const size_t bytes = (size_t)l->vocabulary * l->features * sizeof *call->dparam;
-    if (!call->adds) CUDA_GIVE(cudaMemsetAsync(call->dparam, 0, bytes, cuda_stream()));
+    if (!call->adds && !l->shared) CUDA_GIVE(cudaMemsetAsync(call->dparam, 0, bytes, cuda_stream()));
     cuda_embedding_backward(l->rows, l->features, layer_tokens(call), call->dy, call->dparam);
 }
 
