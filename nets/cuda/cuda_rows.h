@@ -1,0 +1,29 @@
+/* cuda_rows.h: layers that go element by element on the GPU: the launchers of cuda_rows.cu. All work goes to
+ * cuda_stream(); arrays are on the device, tensors at multiples of 16 bytes. is_bf16: the elements of all tensors are
+ * bf16, else float. */
+#ifndef ST_NETS_CUDA_ROWS_H
+#define ST_NETS_CUDA_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* to = a + b, [n] each. */
+void cuda_sum(uint32_t n, const void *a, const void *b, void *to, bool is_bf16);
+
+/* GELU (nets/layers/gelu.h), tanh: by its approximation: y = gelu(x), dx = gelu'(x) dy, [n] each. dx may be dy. */
+void cuda_gelu_forward(uint32_t n, bool tanh, const void *x, void *y, bool is_bf16);
+void cuda_gelu_backward(uint32_t n, bool tanh, const void *x, const void *dy, void *dx, bool is_bf16);
+
+/* y [sequences][length] = x + w [length], and dw = sum of dy over the sequences, in their order; adds: += each. */
+void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, float *y);
+void cuda_position_backward(uint32_t sequences, uint32_t length, const float *dy, bool adds, float *dw);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

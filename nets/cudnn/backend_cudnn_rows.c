@@ -1,0 +1,87 @@
+/* backend_cudnn_rows.c: layers that go element by element on the GPU: additions, learned positions, GELU; by kernels of
+ * ours. */
+#include "base/mem.h"
+#include "nets/cuda/cuda_rows.h"
+#include "nets/cudnn/backend_cudnn.h"
+
+/* -- any layout: y = x + add, y = gelu(x) -------------------------------------------------------------------------- */
+
+struct each {
+    uint32_t n;
+    bool is_bf16, tanh;
+    size_t bytes; /* of a tensor */
+};
+
+static struct each *each_open(const struct tensor *x, struct tensor *y) {
+    struct each *l = mem_zalloc(1, sizeof *l, "a layer");
+    const struct cuda_shape shape = cudnn_shape(x);
+    cudnn_lay_out(y, x->layout);
+    *l = (struct each){.n = cuda_elements(&shape), .is_bf16 = cudnn_is_bf16(x), .bytes = y->floats * sizeof(float)};
+    return l;
+}
+
+static void *add_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                      struct tensor *y) {
+    (void)backend, (void)spec;
+    if (add->layout != x->layout) die("tensors of layouts %d and %d are added up", x->layout, add->layout);
+    return each_open(x, y);
+}
+static void add_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct each *l = layer;
+    cuda_sum(l->n, call->x, call->add, call->y, l->is_bf16);
+}
+/* The gradient of `add` is dy itself. */
+static void add_backward(void *layer, const struct layer_call *call) {
+    const struct each *l = layer;
+    if (call->dx) CUDA_GIVE(cudaMemcpyAsync(call->dx, call->dy, l->bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+}
+const struct layer_ops cudnn_add = {add_open, add_forward, add_backward, mem_free};
+
+static void *gelu_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                       struct tensor *y) {
+    (void)backend, (void)add;
+    struct each *l = each_open(x, y);
+    l->tanh = spec->gelu.tanh;
+    return l;
+}
+static void gelu_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct each *l = layer;
+    cuda_gelu_forward(l->n, l->tanh, call->x, call->y, l->is_bf16);
+}
+static void gelu_backward(void *layer, const struct layer_call *call) {
+    const struct each *l = layer;
+    if (call->dx) cuda_gelu_backward(l->n, l->tanh, call->x, call->dy, call->dx, l->is_bf16);
+}
+const struct layer_ops cudnn_gelu = {gelu_open, gelu_forward, gelu_backward, mem_free};
+
+/* -- y [row] = x [row] + w [row mod T] ----------------------------------------------------------------------------- */
+
+struct position {
+    uint32_t sequences, length; /* length: floats of a sequence, T c */
+};
+
+static void *position_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                           const struct tensor *add, struct tensor *y) {
+    (void)backend, (void)add;
+    if (x->layout != LAYOUT_CANONICAL) die("positions need rows in the canonical layout");
+    const struct cuda_shape shape = cudnn_shape(x);
+    struct position *l = mem_zalloc(1, sizeof *l, "positions");
+    l->sequences = shape.images / (uint32_t)spec->position.sequence;
+    l->length = cuda_elements(&shape) / l->sequences;
+    cudnn_lay_out(y, LAYOUT_CANONICAL);
+    return l;
+}
+static void position_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct position *l = layer;
+    cuda_position_forward(l->sequences, l->length, call->x, call->param, call->y);
+}
+static void position_backward(void *layer, const struct layer_call *call) {
+    const struct position *l = layer;
+    const size_t bytes = (size_t)l->sequences * l->length * sizeof *call->dy;
+    cuda_position_backward(l->sequences, l->length, call->dy, call->adds, call->dparam);
+    if (call->dx) CUDA_GIVE(cudaMemcpyAsync(call->dx, call->dy, bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
+}
+const struct layer_ops cudnn_position = {position_open, position_forward, position_backward, mem_free};
