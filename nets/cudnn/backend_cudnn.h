@@ -117,6 +117,12 @@ void cudnn_feed_open(struct cudnn_feed *feed);
 void cudnn_feed_close(struct cudnn_feed *feed);
 void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
 
+/* Where the two halves of the step's number lie, on the device: a recorded pass that is repeated reads those of its own
+ * step. */
+static inline const uint32_t *cudnn_step(const struct cudnn_backend *b) {
+    return (const uint32_t *)b->feed.label + b->feed.rows + 1;
+}
+
 /* backend_cudnn_weights.c. A layer joins when it is opened, without param and dparam; returns its number. take: the
  * weights are in `w` for what comes next. give: the gradients, as they are in `dw` now, come to dparam by the end of
  * the pass, or at once; adds: to what is there, the same for all layers of a pass. */

@@ -25,23 +25,17 @@ static void *open_dropout(void *backend, const struct layer_spec *spec, const st
     return l;
 }
 
-/* Where the two halves of the step's number lie. */
-static const uint32_t *step_of(const struct dropping *l) {
-    const struct cudnn_feed *feed = &l->backend->feed;
-    return (const uint32_t *)feed->label + feed->rows + 1;
-}
-
 static void forward(void *layer, const struct layer_call *call, bool training) {
     const struct dropping *l = layer;
     if (training)
-        cuda_dropout(&l->how, step_of(l), &l->shape, call->x, call->y, l->is_bf16);
+        cuda_dropout(&l->how, cudnn_step(l->backend), &l->shape, call->x, call->y, l->is_bf16);
     else
         CUDA_GIVE(cudaMemcpyAsync(call->y, call->x, l->bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
 }
 
 static void backward(void *layer, const struct layer_call *call) {
     const struct dropping *l = layer;
-    if (call->dx) cuda_dropout(&l->how, step_of(l), &l->shape, call->dy, call->dx, l->is_bf16);
+    if (call->dx) cuda_dropout(&l->how, cudnn_step(l->backend), &l->shape, call->dy, call->dx, l->is_bf16);
 }
 
 const struct layer_ops cudnn_dropout = {open_dropout, forward, backward, mem_free};

@@ -104,6 +104,113 @@ static void gemv_multiplies(void **state) {
     }
 }
 
+/* -- batches ------------------------------------------------------------------------------------------------------- */
+
+enum { BATCH = 3, B_M = 5, B_N = 7, B_K = 4, B_LD = 24 /* three matrices of A, B and C each side by side */ };
+
+/* Floats of a, b, c on the device and pointers [3][BATCH] to the matrices of each. */
+struct batch {
+    struct numbers a, b, c;
+    const void *host[3 * BATCH];
+    void **device;
+    cublasComputeType_t compute;
+};
+
+static void batch_point(struct batch *t) {
+    assert_int_equal(cudaMemcpy(t->device, t->host, sizeof t->host, cudaMemcpyHostToDevice), 0);
+}
+
+static struct batch batch_open(void) {
+    struct batch t = {rig_numbers(B_LD * B_K, false, 1),
+                      rig_numbers(B_LD * B_K, false, 1),
+                      rig_numbers(B_LD * B_N, false, 1),
+                      {0},
+                      NULL,
+                      CUBLAS_COMPUTE_32F};
+    assert_int_equal(cudaMalloc((void **)&t.device, sizeof t.host), 0);
+    for (int i = 0; i < BATCH; i++) {
+        t.host[i] = (float *)t.a.device + 8 * i;
+        t.host[BATCH + i] = (float *)t.b.device + 8 * i;
+        t.host[2 * BATCH + i] = (float *)t.c.device + 8 * i;
+    }
+    batch_point(&t);
+    return t;
+}
+
+static void batch_close(struct batch *t) {
+    rig_free(&t->a);
+    rig_free(&t->b);
+    rig_free(&t->c);
+    assert_int_equal(cudaFree(t->device), 0);
+}
+
+static cublasStatus_t batch_run(const struct batch *t, void **pointers, int count) {
+    const float alpha = 0.5f, beta = -1;
+    const void *const *at = (const void *const *)pointers;
+    return cublasGemmBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_T, B_M, B_N, B_K, &alpha, at, CUDA_R_32F, B_LD, at + BATCH,
+                               CUDA_R_32F, B_LD, &beta, pointers + 2 * BATCH, CUDA_R_32F, B_LD, count, t->compute,
+                               CUBLAS_GEMM_DEFAULT);
+}
+
+/* The pointers are read when the work is done, not when it is given. */
+static void batches_multiply(void **state) {
+    (void)state;
+    struct batch t = batch_open();
+    for (int i = 0; i < BATCH; i++)
+        for (int column = 0; column < B_N; column++)
+            for (int row = 0; row < B_M; row++) {
+                double sum = 0, *c = &t.c.host[8 * i + column * B_LD + row];
+                for (int k = 0; k < B_K; k++)
+                    sum += t.a.host[8 * i + k * B_LD + row] * t.b.host[8 * i + k * B_LD + column];
+                *c = 0.5 * sum - *c;
+            }
+    assert_int_equal(cudaMemsetAsync(t.device, 0, sizeof t.host, stream), 0);
+    assert_int_equal(cudaMemcpyAsync(t.device, t.host, sizeof t.host, cudaMemcpyHostToDevice, stream), 0);
+    assert_int_equal(batch_run(&t, t.device, BATCH), CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(batch_run(&t, t.device, 0), CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(cudaStreamSynchronize(stream), 0);
+    rig_close(&t.c, TOLERANCE, "batches");
+    assert_int_equal(batch_run(&t, t.device, -1), CUBLAS_STATUS_INVALID_VALUE);
+    t.compute = CUBLAS_COMPUTE_64F;
+    assert_int_equal(batch_run(&t, t.device, BATCH), CUBLAS_STATUS_NOT_SUPPORTED);
+    batch_close(&t);
+}
+
+static void batch_and_wait(void *at) {
+    (void)batch_run(at, ((struct batch *)at)->device, BATCH);
+    (void)cudaStreamSynchronize(stream);
+}
+static void batch_of_host_pointers(void *at) {
+    struct batch *t = at;
+    (void)batch_run(t, (void **)t->host, BATCH);
+}
+
+static void batches_are_looked_at(void **state) {
+    (void)state;
+    struct batch t = batch_open();
+    rig_complains(batch_of_host_pointers, &t, "pointers on the host");
+    t.host[1] = (float *)t.a.device + 1; /* the alignment matters to fast math alone */
+    batch_point(&t);
+    batch_and_wait(&t);
+    t.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    rig_complains(batch_and_wait, &t, "A that fast math cannot read");
+    t.host[1] = (float *)t.a.device + 8;
+    batch_point(&t);
+    batch_and_wait(&t);
+    t.host[2 * BATCH + 1] = (float *)t.c.device + 4;
+    batch_point(&t);
+    rig_complains(batch_and_wait, &t, "two outputs that overlap");
+    t.host[2 * BATCH + 1] = (float *)t.c.device + 20;
+    batch_point(&t);
+    rig_complains(batch_and_wait, &t, "an output beyond its block");
+    t.host[2 * BATCH + 1] = t.host[0];
+    batch_point(&t);
+    rig_complains(batch_and_wait, &t, "C on A");
+    batch_close(&t);
+}
+
+/* -- mistakes ------------------------------------------------------------------------------------------------------ */
+
 static void gemm_overlapping(void *at) {
     float one = 1, zero = 0;
     (void)cublasSgemm_v2(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, at, 2, (float *)at + 8, 2, &zero, at, 2);
@@ -158,6 +265,8 @@ int main(void) {
         cmocka_unit_test(gemm_rounds_when_asked),
         cmocka_unit_test(gemm_overwrites_its_workspace),
         cmocka_unit_test(gemv_multiplies),
+        cmocka_unit_test(batches_multiply),
+        cmocka_unit_test(batches_are_looked_at),
         cmocka_unit_test(blas_refuses),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -145,12 +145,10 @@ static struct matrix view(float *at, const struct operand *x, bool turned) {
     return turned ? (struct matrix){at, x->rows, 1} : (struct matrix){at, 1, x->rows};
 }
 
-/* C = alpha A B + beta C. The workspace is overwritten: nothing of the caller's may live there. */
-static void multiply(const void *argument) {
-    const struct product *p = argument;
+/* C = alpha A B + beta C */
+static void multiply(const struct product *p) {
     size_t m = (size_t)p->m, n = (size_t)p->n;
     bool is_bf16 = p->c_type == CUDA_R_16BF;
-    if (p->workspace) memset(p->workspace, 0xff, p->workspace_bytes);
     float *sum = hostcuda_scratch(m * n * sizeof *sum);
     memset(sum, 0, m * n * sizeof *sum);
     if (p->k > 0 && p->alpha != 0) {
@@ -166,26 +164,50 @@ static void multiply(const void *argument) {
     free(sum);
 }
 
-/* The checks that all products share, then the launch. */
-static cublasStatus_t launch(cublasHandle_t handle, const char *function, struct product *p) {
-    if (p->m < 0 || p->n < 0 || p->k < 0) return CUBLAS_STATUS_INVALID_VALUE;
-    if (p->a.ld < 1 || p->a.ld < p->a.rows || p->b.ld < 1 || p->b.ld < p->b.rows || p->ldc < 1 || p->ldc < p->m)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    if (p->m == 0 || p->n == 0) return CUBLAS_STATUS_SUCCESS;
-    if (!p->c) return CUBLAS_STATUS_INVALID_VALUE;
+/* The workspace is overwritten: nothing of the caller's may live there. */
+static void overwrite_workspace(const struct product *p) {
+    if (p->workspace) memset(p->workspace, 0xff, p->workspace_bytes);
+}
+
+static void run_product(const void *argument) {
+    overwrite_workspace(argument);
+    multiply(argument);
+}
+
+static bool wrong_sizes(const struct product *p) {
+    return p->m < 0 || p->n < 0 || p->k < 0 || p->a.ld < 1 || p->a.ld < p->a.rows || p->b.ld < 1 ||
+           p->b.ld < p->b.rows || p->ldc < 1 || p->ldc < p->m;
+}
+
+static bool reads_operands(const struct product *p) {
+    return p->k > 0 && p->alpha != 0;
+}
+
+/* The memory of one product. */
+static void check_matrices(const char *function, const struct product *p) {
     size_t c_bytes = extent(p->m, p->n, p->ldc, p->c_type);
     hostcuda_need(function, "C", p->c, c_bytes, width(p->c_type));
-    if (p->k > 0 && p->alpha != 0) {
-        if (!p->a.at || !p->b.at) return CUBLAS_STATUS_INVALID_VALUE;
-        check_input(function, "A", &p->a, p->c, c_bytes);
-        check_input(function, "B", &p->b, p->c, c_bytes);
-    }
-    if (handle->workspace) { /* checked again: it may have been freed since it was set */
-        hostcuda_need(function, "workspace", handle->workspace, handle->workspace_bytes, WORKSPACE_ALIGNMENT);
-        p->workspace = handle->workspace;
-        p->workspace_bytes = handle->workspace_bytes;
-    }
-    hostcuda_enqueue(handle->stream, multiply, p, sizeof *p);
+    if (!reads_operands(p)) return;
+    check_input(function, "A", &p->a, p->c, c_bytes);
+    check_input(function, "B", &p->b, p->c, c_bytes);
+}
+
+/* Checked again: it may have been freed since it was set. */
+static void take_workspace(cublasHandle_t handle, const char *function, struct product *p) {
+    if (!handle->workspace) return;
+    hostcuda_need(function, "workspace", handle->workspace, handle->workspace_bytes, WORKSPACE_ALIGNMENT);
+    p->workspace = handle->workspace;
+    p->workspace_bytes = handle->workspace_bytes;
+}
+
+/* The checks of a single product, then the launch. */
+static cublasStatus_t launch(cublasHandle_t handle, const char *function, struct product *p) {
+    if (wrong_sizes(p)) return CUBLAS_STATUS_INVALID_VALUE;
+    if (p->m == 0 || p->n == 0) return CUBLAS_STATUS_SUCCESS;
+    if (!p->c || (reads_operands(p) && (!p->a.at || !p->b.at))) return CUBLAS_STATUS_INVALID_VALUE;
+    check_matrices(function, p);
+    take_workspace(handle, function, p);
+    hostcuda_enqueue(handle->stream, run_product, p, sizeof *p);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -218,31 +240,102 @@ static bool rounding_of(cublasComputeType_t compute, cublasMath_t math, cudaData
     return true;
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
-                            int k, const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B,
-                            cudaDataType Btype, int ldb, const void *beta, void *C, cudaDataType Ctype, int ldc,
-                            cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+/* A product of these kinds and sizes, without its matrices. */
+static cublasStatus_t describe(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                               int k, const void *alpha, cudaDataType Atype, int lda, cudaDataType Btype, int ldb,
+                               const void *beta, cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
+                               cublasGemmAlgo_t algo, struct product *p) {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (no_operation(transa) || no_operation(transb) || !alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
     if (algo != CUBLAS_GEMM_DEFAULT && algo != CUBLAS_GEMM_DEFAULT_TENSOR_OP) return CUBLAS_STATUS_NOT_SUPPORTED;
     bool floats = Atype == CUDA_R_32F && Btype == CUDA_R_32F && Ctype == CUDA_R_32F;
     bool words = Atype == CUDA_R_16BF && Btype == CUDA_R_16BF && (Ctype == CUDA_R_16BF || Ctype == CUDA_R_32F);
-    struct product p = {0};
-    if (!(floats || words) || !rounding_of(computeType, handle->math, Atype, &p.rounding))
+    *p = (struct product){.c_type = Ctype, .m = m, .n = n, .k = k, .ldc = ldc};
+    if (!(floats || words) || !rounding_of(computeType, handle->math, Atype, &p->rounding))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    p.a_turned = transa != CUBLAS_OP_N;
-    p.b_turned = transb != CUBLAS_OP_N;
-    p.a = (struct operand){A, Atype, p.a_turned ? k : m, p.a_turned ? m : k, lda};
-    p.b = (struct operand){B, Btype, p.b_turned ? n : k, p.b_turned ? k : n, ldb};
+    p->a_turned = transa != CUBLAS_OP_N;
+    p->b_turned = transb != CUBLAS_OP_N;
+    p->a = (struct operand){NULL, Atype, p->a_turned ? k : m, p->a_turned ? m : k, lda};
+    p->b = (struct operand){NULL, Btype, p->b_turned ? n : k, p->b_turned ? k : n, ldb};
+    memcpy(&p->alpha, alpha, sizeof p->alpha); /* host pointers: the pointer mode is never changed */
+    memcpy(&p->beta, beta, sizeof p->beta);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                            int k, const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B,
+                            cudaDataType Btype, int ldb, const void *beta, void *C, cudaDataType Ctype, int ldc,
+                            cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+    struct product p;
+    cublasStatus_t status = describe(handle, transa, transb, m, n, k, alpha, Atype, lda, Btype, ldb, beta, Ctype, ldc,
+                                     computeType, algo, &p);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    p.a.at = A;
+    p.b.at = B;
     p.c = C;
-    p.c_type = Ctype;
-    p.m = m;
-    p.n = n;
-    p.k = k;
-    p.ldc = ldc;
-    memcpy(&p.alpha, alpha, sizeof p.alpha); /* host pointers: the pointer mode is never changed */
-    memcpy(&p.beta, beta, sizeof p.beta);
     return launch(handle, "cublasGemm", &p);
+}
+
+/* Products of one kind; the arrays of pointers are read when they run. */
+struct batch {
+    struct product each;
+    const void *const *a, *const *b;
+    void *const *c;
+    int count;
+};
+
+/* Under fast math, cuBLAS reads floats 16 bytes at once where k is a multiple of 4 and cannot see from the host whether
+ * a matrix allows that (its manual, cublas<t>gemmBatched). */
+static void check_alignment(const struct product *p, const char *name, const void *at) {
+    if (p->a.type == CUDA_R_32F && p->rounding != ROUND_NOT && p->k % 4 == 0 && (uintptr_t)at % 16 != 0)
+        hostcuda_complain("cublasGemmBatched: %s is not aligned to 16 bytes, which fast math wants with k = %d", name,
+                          p->k);
+}
+
+/* Do two outputs have an entry in common? Their columns may lie between each other's. */
+static bool meet(const struct product *p, const char *one, const char *other) {
+    const size_t w = width(p->c_type), apart = (size_t)(one < other ? other - one : one - other);
+    const size_t step = (size_t)p->ldc * w, beside = apart % step, m = (size_t)p->m * w;
+    return apart < extent(p->m, p->n, p->ldc, p->c_type) && (beside < m || beside + m > step);
+}
+
+static void run_batch(const void *argument) {
+    const struct batch *b = argument;
+    overwrite_workspace(&b->each);
+    for (int i = 0; i < b->count; i++) {
+        struct product p = b->each;
+        p.a.at = b->a[i];
+        p.b.at = b->b[i];
+        p.c = b->c[i];
+        check_matrices("cublasGemmBatched", &p);
+        check_alignment(&p, "A", p.a.at);
+        check_alignment(&p, "B", p.b.at);
+        check_alignment(&p, "C", p.c);
+        for (int j = 0; j < i; j++)
+            if (meet(&p, p.c, b->c[j])) hostcuda_complain("cublasGemmBatched: outputs %d and %d overlap", j, i);
+        multiply(&p);
+    }
+}
+
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+                                   int n, int k, const void *alpha, const void *const Aarray[], cudaDataType Atype,
+                                   int lda, const void *const Barray[], cudaDataType Btype, int ldb, const void *beta,
+                                   void *const Carray[], cudaDataType Ctype, int ldc, int batchCount,
+                                   cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
+    struct batch b = {.a = Aarray, .b = Barray, .c = Carray, .count = batchCount};
+    cublasStatus_t status = describe(handle, transa, transb, m, n, k, alpha, Atype, lda, Btype, ldb, beta, Ctype, ldc,
+                                     computeType, algo, &b.each);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (wrong_sizes(&b.each) || batchCount < 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (m == 0 || n == 0 || batchCount == 0) return CUBLAS_STATUS_SUCCESS;
+    if (!Aarray || !Barray || !Carray) return CUBLAS_STATUS_INVALID_VALUE;
+    const size_t bytes = (size_t)batchCount * sizeof *Aarray;
+    hostcuda_need("cublasGemmBatched", "Aarray", Aarray, bytes, sizeof *Aarray);
+    hostcuda_need("cublasGemmBatched", "Barray", Barray, bytes, sizeof *Barray);
+    hostcuda_need("cublasGemmBatched", "Carray", Carray, bytes, sizeof *Carray);
+    take_workspace(handle, "cublasGemmBatched", &b.each);
+    hostcuda_enqueue(handle->stream, run_batch, &b, sizeof b);
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,

@@ -1,0 +1,178 @@
+/* cuda_attention.cu: see cuda_attention.h. A warp has a row of scores, four of which a lane takes at once, sharing a
+ * block of random numbers where the rows' length is a multiple of four; what the lanes have is put together in one
+ * order. p is made from log_sum by the same formula in both passes. */
+#include "nets/cuda/cuda_attention.h"
+
+#include "base/cuda/cuda_device.h"
+#include "nets/cuda/cuda_values.h"
+
+enum { THREADS = 256, WARP = 32, BLOCKS_EACH = 8, SIDE_BY_SIDE = 4 };
+typedef vector_of<float, SIDE_BY_SIDE> vector;
+
+static unsigned grid_of(size_t threads) {
+    return cuda_grid(BLOCKS_EACH, (threads + THREADS - 1) / THREADS);
+}
+
+static __global__ void point(cuda_attention a, uint32_t chunk, cuda_attention_arrays arrays, float **pointer) {
+    const uint32_t heads = attention_heads(&a);
+    const size_t floats = (size_t)a.T * attention_pitch(&a);
+    for (uint32_t head = blockIdx.x * THREADS + threadIdx.x; head < heads; head += gridDim.x * THREADS) {
+        for (uint32_t part = 0; part < 3; part++) {
+            const uint32_t at = attention_in(&a, head, part);
+            pointer[(ATTENTION_Q + part) * heads + head] = const_cast<float *>(arrays.x) + at;
+            pointer[(ATTENTION_DQ + part) * heads + head] = arrays.dx ? arrays.dx + at : NULL;
+        }
+        pointer[ATTENTION_Y * heads + head] = arrays.y + attention_out(&a, head);
+        pointer[ATTENTION_SCORE * heads + head] = arrays.score + head % chunk * floats;
+        pointer[ATTENTION_DSCORE * heads + head] = arrays.dscore + head % chunk * floats;
+    }
+}
+
+/* -- rows of scores ------------------------------------------------------------------------------------------------ */
+
+static __device__ __forceinline__ float warp_sum(float sum) {
+    for (int by = WARP / 2; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
+    return sum;
+}
+static __device__ __forceinline__ float warp_max(float most) {
+    for (int by = WARP / 2; by > 0; by /= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, by));
+    return most;
+}
+
+/* A warp's row of a turn. */
+struct score_row {
+    uint32_t number; /* of all heads' rows */
+    uint32_t head, query, keys;
+};
+
+static __device__ __forceinline__ score_row row_of(const cuda_attention &a, const cuda_attention_turn &turn,
+                                                   uint32_t r) {
+    score_row row;
+    row.number = turn.first * a.T + r;
+    row.head = row.number / a.T;
+    row.query = row.number - row.head * a.T;
+    row.keys = attention_keys(&a, row.query, turn.length ? turn.length[row.head / a.heads] : (int32_t)a.T);
+    return row;
+}
+
+#define FOR_EACH_ROW(r, rows)                                                                                          \
+    for (uint32_t r = (blockIdx.x * THREADS + threadIdx.x) / WARP; r < (rows); r += gridDim.x * (THREADS / WARP))
+#define FOR_EACH_VECTOR(j, n) for (uint32_t j = threadIdx.x % WARP * SIDE_BY_SIDE; j < (n); j += WARP * SIDE_BY_SIDE)
+
+template <bool DROPS>
+static __device__ __forceinline__ dropout_factors factors_of(const cuda_attention &a, const cuda_attention_turn &turn,
+                                                             const score_row &row, uint32_t j) {
+    if constexpr (DROPS) {
+        return attention_factors(&turn.drop, turn.step[0], turn.step[1], a.T, row.number, j);
+    } else {
+        dropout_factors none;
+        for (int l = 0; l < SIDE_BY_SIDE; l++) none.of[l] = 1;
+        return none;
+    }
+}
+
+/* log of the sum of exp(scale s_j), the same on every lane. A lane keeps its largest one and the sum relative to that,
+ * so that scores are read once. A NaN comes through the sum. */
+static __device__ float log_of_sum(const float *score, uint32_t keys, float scale) {
+    float most = -INFINITY, sum = 0;
+    FOR_EACH_VECTOR(j, keys) {
+        const vector s = *(const vector *)(score + j);
+        float top = most;
+        for (uint32_t l = 0; l < SIDE_BY_SIDE; l++)
+            if (j + l < keys) top = max(top, scale * s.value[l]);
+        if (top > most) sum *= expf(most - top);
+        for (uint32_t l = 0; l < SIDE_BY_SIDE; l++)
+            if (j + l < keys) sum += expf(scale * s.value[l] - top);
+        most = top;
+    }
+    const float top = warp_max(most);
+    return top + logf(warp_sum(sum * expf(most - top)));
+}
+
+template <bool DROPS>
+static __global__ void __launch_bounds__(THREADS)
+    probabilities(cuda_attention a, cuda_attention_turn turn, uint32_t pitch, float *score) {
+    FOR_EACH_ROW(r, turn.count * a.T) {
+        const score_row row = row_of(a, turn, r);
+        float *at = score + (size_t)r * pitch;
+        const float log_sum = log_of_sum(at, row.keys, turn.scale);
+        FOR_EACH_VECTOR(j, pitch) {
+            vector p = {};
+            if (j < row.keys) {
+                const vector s = *(const vector *)(at + j);
+                const dropout_factors m = factors_of<DROPS>(a, turn, row, j);
+                for (uint32_t l = 0; l < SIDE_BY_SIDE; l++)
+                    if (j + l < row.keys) p.value[l] = m.of[l] * expf(turn.scale * s.value[l] - log_sum);
+            }
+            *(vector *)(at + j) = p;
+        }
+        if (threadIdx.x % WARP == 0) turn.log_sum[row.number] = log_sum;
+    }
+}
+
+/* y_i . dy_i of the head's d numbers, the same on every lane. */
+static __device__ float mean_of(const cuda_attention &a, const score_row &row, const float *y, const float *dy) {
+    const uint32_t at = attention_out(&a, row.head) + row.query * a.heads * a.d;
+    float sum = 0;
+    for (uint32_t k = threadIdx.x % WARP; k < a.d; k += WARP) sum += y[at + k] * dy[at + k];
+    return warp_sum(sum);
+}
+
+template <bool DROPS>
+static __global__ void __launch_bounds__(THREADS)
+    gradients(cuda_attention a, cuda_attention_turn turn, uint32_t pitch, const float *y, const float *dy, float *score,
+              float *dscore) {
+    FOR_EACH_ROW(r, turn.count * a.T) {
+        const score_row row = row_of(a, turn, r);
+        const float mean = mean_of(a, row, y, dy), log_sum = turn.log_sum[row.number];
+        float *at = score + (size_t)r * pitch, *back = dscore + (size_t)r * pitch;
+        FOR_EACH_VECTOR(j, pitch) {
+            vector p = {}, ds = {};
+            if (j < row.keys) {
+                const vector s = *(const vector *)(at + j), dp = *(const vector *)(back + j);
+                const dropout_factors m = factors_of<DROPS>(a, turn, row, j);
+                for (uint32_t l = 0; l < SIDE_BY_SIDE; l++) {
+                    if (j + l >= row.keys) continue;
+                    const float whole = expf(turn.scale * s.value[l] - log_sum);
+                    p.value[l] = m.of[l] * whole;
+                    ds.value[l] = turn.scale * whole * (m.of[l] * dp.value[l] - mean);
+                }
+            }
+            *(vector *)(at + j) = p;
+            *(vector *)(back + j) = ds;
+        }
+    }
+}
+
+/* -- launchers ----------------------------------------------------------------------------------------------------- */
+
+extern "C" void cuda_attention_point(const struct cuda_attention *a, uint32_t chunk,
+                                     const struct cuda_attention_arrays *arrays, float **pointer) {
+    LAUNCH(point, grid_of(attention_heads(a)), THREADS, 0, cuda_stream(), *a, chunk, *arrays, pointer);
+    CUDA_CALL(cudaGetLastError());
+}
+
+static unsigned row_grid(const cuda_attention *a, const cuda_attention_turn *turn) {
+    return grid_of((size_t)turn->count * a->T * WARP);
+}
+
+extern "C" void cuda_attention_forward(const struct cuda_attention *a, const struct cuda_attention_turn *turn,
+                                       float *score) {
+    const uint32_t pitch = attention_pitch(a);
+    if (turn->drop.scale > 1)
+        LAUNCH((probabilities<true>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, score);
+    else
+        LAUNCH((probabilities<false>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, score);
+    CUDA_CALL(cudaGetLastError());
+}
+
+extern "C" void cuda_attention_backward(const struct cuda_attention *a, const struct cuda_attention_turn *turn,
+                                        const float *y, const float *dy, float *score, float *dscore) {
+    const uint32_t pitch = attention_pitch(a);
+    if (turn->drop.scale > 1)
+        LAUNCH((gradients<true>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, y, dy, score, dscore);
+    else
+        LAUNCH((gradients<false>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, y, dy, score,
+               dscore);
+    CUDA_CALL(cudaGetLastError());
+}
