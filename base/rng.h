@@ -11,7 +11,18 @@
 #include <stdint.h>
 
 /* Streams: one purpose each, so that no two uses share numbers. */
-enum rng_stream { RNG_INIT = 1, RNG_SHUFFLE, RNG_AUGMENT, RNG_SYNTHETIC, RNG_DROPOUT, RNG_SELECT, RNG_TEST, RNG_DRAW };
+enum rng_stream {
+    RNG_INIT = 1,
+    RNG_SHUFFLE,
+    RNG_AUGMENT,
+    RNG_SYNTHETIC,
+    RNG_DROPOUT,
+    RNG_SELECT,
+    RNG_TEST,
+    RNG_DRAW,
+    RNG_WINDOW, /* of a text, to train on */
+    RNG_SAMPLE  /* to evaluate on */
+};
 
 /* The Philox4x32-10 block function: counter and key to four uniform words. */
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

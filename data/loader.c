@@ -158,6 +158,17 @@ static void fill_text(const struct loader_setup *s, size_t number, struct batch 
     }
 }
 
+/* Window by window. */
+static void fill_random(const struct loader_setup *s, size_t number, struct batch *b) {
+    const size_t batch = (size_t)s->batch, length = (size_t)s->sequence;
+    const uint64_t first = ((uint64_t)number * (uint64_t)s->size + (uint64_t)s->rank) * batch;
+    const struct text_set *text = &s->data->train_text;
+    b->begins = false;
+    for (size_t i = 0; i < batch; i++)
+        text_window_at(text, text_random_place(text->count, s->sequence, s->seed, first + i), s->sequence,
+                       b->token + i * length, b->y + i * length);
+}
+
 static void fill_images(struct loader *l, struct slot *slot) {
     const struct loader_setup *s = &l->setup;
     const struct dataset *d = s->data;
@@ -187,7 +198,9 @@ static void fill(struct loader *l, size_t next) {
     struct slot *slot = &l->slot[next % RING];
     slot->batch.step = number / parts;
     slot->batch.part = (int)(number % parts);
-    if (is_text(l))
+    if (is_text(l) && l->setup.windows == TEXT_RANDOM)
+        fill_random(&l->setup, number, &slot->batch);
+    else if (is_text(l))
         fill_text(&l->setup, number, &slot->batch);
     else
         fill_images(l, slot);
@@ -261,9 +274,12 @@ static void images_open(struct loader *l) {
 }
 
 static void text_open(struct loader *l) {
-    if (windows_of(&l->setup) == 0)
-        die("loader_open: a text of %zu words, too short; text_least says what is needed",
-            l->setup.data->train_text.count);
+    const struct loader_setup *s = &l->setup;
+    const size_t words = s->data->train_text.count;
+    const bool random = s->windows == TEXT_RANDOM;
+    if ((random ? text_places(words, s->sequence) : windows_of(s)) == 0)
+        die("loader_open: a text of %zu words, too short; %s says what is needed", words,
+            random ? "text_places" : "text_least");
     for (int i = 0; i < RING; i++) slot_open_text(l, &l->slot[i]);
 }
 

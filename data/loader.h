@@ -14,6 +14,12 @@
  * from one place of the text to another. The fewer than batch * P * T words that are left at the end of the text are
  * not trained on.
  *
+ * Text in windows at random places (TEXT_RANDOM), for models that carry no state from one to the next. The windows of a
+ * run are numbered: window b of part i of step s is number (N s + i) batch P + g, g = rank * batch + b, and where it
+ * begins is a function of (seed, number) alone, uniform over all places at which it has T labels. So the windows of a
+ * step are the same at any P, and for any N, as long as N batch P is; a resumed run goes on with those that come next.
+ * An epoch is a count of words alone here: some come twice in one, some not at all.
+ *
  *        struct loader *l = loader_open(&setup);
  *        const struct batch *b = loader_next(l);      // valid until the next call
  *        loader_close(l);
@@ -28,23 +34,28 @@
 struct batch {
     float *x;                 /* [batch][channels][height][width], normalised; NULL with bytes */
     struct image_bytes bytes; /* zero without */
-    int32_t *token;           /* text: [sequence][batch], step of time by step of time; else NULL */
-    int32_t *y;               /* [batch]; text: [sequence][batch] */
+    int32_t *token;           /* text: [sequence][batch], step of time by step of time; of windows at random places
+                               * [batch][sequence], window by window; else NULL */
+    int32_t *y;               /* [batch]; text: as token */
     uint32_t *index;          /* [batch] sample numbers, for tests and the contact sheet; text: NULL */
     size_t step;
     int part;    /* of the step: 0 .. accumulate - 1 */
-    bool begins; /* text: the streams begin anew here */
+    bool begins; /* text: the streams begin anew here; never with windows at random places */
 };
+
+/* How a text is read. */
+enum text_windows_kind { TEXT_STREAMS, TEXT_RANDOM };
 
 struct loader_setup {
     const struct dataset *data;
     int batch, rank, size;
     uint64_t seed;
-    size_t first_step; /* where a resumed run goes on */
-    bool augment;      /* pad 4, random crop, random horizontal flip */
-    bool bytes;        /* the network cuts and normalises by itself (net_takes_bytes) */
-    int sequence;      /* text: words of a window, >= 1 */
-    int accumulate;    /* batches of a step; 0: one */
+    size_t first_step;              /* where a resumed run goes on */
+    bool augment;                   /* pad 4, random crop, random horizontal flip */
+    bool bytes;                     /* the network cuts and normalises by itself (net_takes_bytes) */
+    int sequence;                   /* text: words of a window, >= 1 */
+    int accumulate;                 /* batches of a step; 0: one */
+    enum text_windows_kind windows; /* text */
 };
 
 struct loader *loader_open(const struct loader_setup *setup);
@@ -81,6 +92,26 @@ size_t text_eval_windows(size_t tokens, size_t streams, int sequence);
  * these streams have ended. */
 int text_eval_fill(const struct text_set *t, size_t first, size_t streams, int batch, int sequence, size_t window,
                    int32_t *token, int32_t *y);
+
+/* -- text in windows that do not follow each other: all of one are [sequence], of several [windows][sequence] -- */
+
+/* Has a text so many places for a window, 0 where it is too short: tokens - sequence. */
+size_t text_places(size_t tokens, int sequence);
+/* Where training window `number` begins; a window of a sampled evaluation, which has random numbers of its own. The
+ * text has places. */
+size_t text_random_place(size_t tokens, int sequence, uint64_t seed, uint64_t number);
+size_t text_sampled_place(size_t tokens, int sequence, uint64_t seed, uint64_t number);
+/* The `sequence` words from a place on, and behind each the one that follows it. */
+void text_window_at(const struct text_set *t, size_t place, int sequence, int32_t *token, int32_t *y);
+
+/* An evaluation in windows one after the other: the M = tokens - 1 predictions are cut into windows of `sequence`, the
+ * last of which may be shorter; each word but the first is scored once, from those before it in its window. */
+size_t text_sequential_windows(size_t tokens, int sequence);
+/* Windows [from, to), at most `batch` of them, all that a rank has left say, to token, y [batch][sequence]; rows that
+ * do not count have token 0 and label 0. Returns how many rows count: the first ones; 0 when there is no such window.
+ */
+int text_sequential_fill(const struct text_set *t, size_t from, size_t to, int batch, int sequence, int32_t *token,
+                         int32_t *y);
 
 /* A batch of test samples [from, from + valid) (not augmented); the places after `valid` repeat the last sample. */
 void loader_fill_test(const struct dataset *d, size_t from, int valid, int batch, float *x, int32_t *y);

@@ -1,5 +1,8 @@
 /* windows.c: how a text is cut into streams and windows, for training and for an evaluation; the text half of loader.h.
  */
+#include <string.h>
+
+#include "base/rng.h"
 #include "data/loader.h"
 
 /* floor((tokens - 1) / (streams T)) = floor(floor((tokens - 1) / streams) / T), whose terms cannot overflow. */
@@ -46,4 +49,67 @@ int text_eval_fill(const struct text_set *t, size_t first, size_t streams, int b
             rows += counts;
         }
     return rows;
+}
+
+/* -- windows that do not follow each other ------------------------------------------------------------------------- */
+
+/* A window that begins at p has labels up to the token p + sequence. */
+size_t text_places(size_t tokens, int sequence) {
+    if (sequence < 1) die("text_places: windows of %d words", sequence);
+    return tokens > (size_t)sequence ? tokens - (size_t)sequence : 0;
+}
+
+/* Uniform over 0 .. n-1 for any n, as rng_below, which takes 32 bits. */
+static uint64_t below(struct rng *r, uint64_t n) {
+    if (n <= UINT32_MAX) return rng_below(r, (uint32_t)n);
+    const uint64_t unfair = -n % n; /* 2^64 mod n */
+    uint64_t word;
+    do {
+        word = (uint64_t)rng_u32(r) << 32;
+        word |= rng_u32(r);
+    } while (word < unfair);
+    return word % n;
+}
+
+static size_t place_of(size_t tokens, int sequence, uint64_t seed, enum rng_stream stream, uint64_t number) {
+    const size_t places = text_places(tokens, sequence);
+    struct rng r = rng_open(seed, stream, number);
+    if (places == 0)
+        die("windows of %d words in a text of %zu; text_places says whether there are any", sequence, tokens);
+    return (size_t)below(&r, places);
+}
+
+size_t text_random_place(size_t tokens, int sequence, uint64_t seed, uint64_t number) {
+    return place_of(tokens, sequence, seed, RNG_WINDOW, number);
+}
+
+size_t text_sampled_place(size_t tokens, int sequence, uint64_t seed, uint64_t number) {
+    return place_of(tokens, sequence, seed, RNG_SAMPLE, number);
+}
+
+void text_window_at(const struct text_set *t, size_t place, int sequence, int32_t *token, int32_t *y) {
+    const size_t length = (size_t)sequence;
+    if (place >= text_places(t->count, sequence)) die("text_window_at: %zu of %zu words", place, t->count);
+    memcpy(token, t->token + place, length * sizeof *token);
+    memcpy(y, t->token + place + 1, length * sizeof *y);
+}
+
+size_t text_sequential_windows(size_t tokens, int sequence) {
+    return text_eval_windows(tokens, 1, sequence);
+}
+
+int text_sequential_fill(const struct text_set *t, size_t from, size_t to, int batch, int sequence, int32_t *token,
+                         int32_t *y) {
+    const size_t windows = text_sequential_windows(t->count, sequence), length = (size_t)sequence;
+    const size_t rows = (size_t)batch * length, predictions = t->count ? t->count - 1 : 0;
+    if (to > windows) to = windows;
+    if (from > to) from = to;
+    if (to - from > (size_t)batch) to = from + (size_t)batch;
+    const size_t begin = from * length, end = to == windows ? predictions : to * length;
+    const size_t count = from < to ? end - begin : 0;
+    if (count > 0) memcpy(token, t->token + begin, count * sizeof *token);
+    if (count > 0) memcpy(y, t->token + begin + 1, count * sizeof *y);
+    memset(token + count, 0, (rows - count) * sizeof *token);
+    memset(y + count, 0, (rows - count) * sizeof *y);
+    return (int)count;
 }
