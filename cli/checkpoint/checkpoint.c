@@ -2,6 +2,7 @@
 #include "cli/checkpoint/checkpoint.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,6 +15,7 @@
 #include "cli/train/watching.h"
 
 static struct position position_of(const struct run *r) {
+    const struct scores *start = &r->log.start;
     return (struct position){.run_id = r->job.id,
                              .step = r->step,
                              .ranks = (uint32_t)r->comm->size,
@@ -24,7 +26,7 @@ static struct position position_of(const struct run *r) {
                              .carried = r->model.net->arena.n_carry,
                              .data_checksum = r->data.checksum,
                              .averaged = r->replicas.averaged_at == r->step,
-                             .start = r->log.start};
+                             .start = {start->test_loss, start->test_accuracy, start->valid_loss}};
 }
 
 /* -- writing --------------------------------------------------------------------------------------------------- */
@@ -400,7 +402,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     r->step = r->first_step = (size_t)p.step;
     r->saved.last = r->job.dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
     r->replicas.averaged_at = p.averaged ? r->step : SIZE_MAX;
-    r->log.start = p.start;
+    r->log.start = (struct scores){p.start.test_loss, p.start.test_accuracy, p.start.valid_loss, NAN};
     r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
     optimiser_set_steps(&r->model.optimiser, p.step);
     return !failed;

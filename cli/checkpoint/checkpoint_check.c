@@ -33,7 +33,7 @@ static long long step_named(const char *dir) {
 }
 
 bool checkpoint_check_position(const struct position *p, const char *path, const char *dir, struct err *e) {
-    const struct scores *s = &p->start;
+    const struct start *s = &p->start;
     const long long named = step_named(dir);
     if (p->step > STEPS_MAX) return impossible(path, "more steps than any run", e);
     if (p->ranks < 1 || p->ranks > INT32_MAX || p->rank >= p->ranks) return impossible(path, "a rank that is none", e);

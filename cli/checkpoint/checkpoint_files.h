@@ -10,13 +10,18 @@
 
 enum { CHECKPOINT_PATH_MAX = 1200 };
 
+/* Of struct scores what a run that goes on needs of its start, as files have it. */
+struct start {
+    double test_loss, test_accuracy, valid_loss;
+};
+
 /* Who wrote a file and when: files of different runs or steps are never mixed. */
 struct position {
     uint64_t run_id, step;
     uint32_t ranks, rank;
     uint64_t parameters, optimiser_states, net_states, carried;
     uint32_t data_checksum, averaged; /* averaged: all ranks hold the same parameters at this step */
-    struct scores start;
+    struct start start;
 };
 
 /* What somebody wants with a checkpoint, for messages. */

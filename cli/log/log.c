@@ -267,6 +267,7 @@ void log_scores(const struct run *r, const struct scores *scores, struct json *j
     if (run_has_test(r)) json_number(j, "test_perplexity", exp(scores->test_loss));
     json_number(j, "valid_loss", scores->valid_loss);
     json_number(j, "valid_perplexity", exp(scores->valid_loss));
+    if (r->data.random && r->options.eval_samples > 0) json_number(j, "valid_loss_sampled", scores->sampled_loss);
 }
 
 double log_loss_of(const struct run *r, const struct scores *scores) {

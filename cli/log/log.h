@@ -20,6 +20,7 @@ struct run;
 struct scores {
     double test_loss, test_accuracy; /* [nats]; part of 1 */
     double valid_loss;               /* of texts */
+    double sampled_loss;             /* of windows of the validation text from random places, where there are any */
 };
 
 /* One step on one rank. Doubles only, so that rows travel as one vector. The table of columns (log_columns.h) has a

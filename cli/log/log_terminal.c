@@ -177,13 +177,24 @@ void log_evaluation_unit(struct run *r) {
     if (left >= l->patience) log_say(r, "evaluating %s: about %s to go", what, about);
 }
 
+/* Of models that are compared by their losses, in nats, and not by perplexities. */
+static void say_losses(struct run *r, const char *where, const struct scores *scores, double train_loss) {
+    char train[32] = "", sampled[48] = "", test[32] = "";
+    if (r->log.totals.since_evaluation.samples > 0) snprintf(train, sizeof train, "  train loss %.4f", train_loss);
+    if (r->options.eval_samples > 0) snprintf(sampled, sizeof sampled, " (sampled windows %.4f)", scores->sampled_loss);
+    if (run_has_test(r)) snprintf(test, sizeof test, "  test loss %.4f", scores->test_loss);
+    log_say(r, "%s%s  valid loss %.4f%s%s", where, train, scores->valid_loss, sampled, test);
+}
+
 void log_say_scores(struct run *r, const struct scores *scores, double train_loss) {
     char where[64], train[48] = "";
     snprintf(where, sizeof where, "epoch %.2f  step %zu", run_epoch(r, r->step), r->step);
     if (r->log.totals.since_evaluation.samples > 0)
         snprintf(train, sizeof train, r->data.text ? "  train perplexity %.2f" : "  train loss %.3f",
                  r->data.text ? exp(train_loss) : train_loss);
-    if (!run_has_test(r))
+    if (r->data.random)
+        say_losses(r, where, scores, train_loss);
+    else if (!run_has_test(r))
         log_say(r, "%s%s  valid perplexity %.2f", where, train, exp(scores->valid_loss));
     else if (r->data.text)
         log_say(r, "%s%s  valid perplexity %.2f  test perplexity %.2f", where, train, exp(scores->valid_loss),

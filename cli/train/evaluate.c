@@ -75,30 +75,91 @@ static struct sums evaluate_images(struct run *r) {
     return sums;
 }
 
-static size_t windows_of(const struct run *r, const struct text_set *text) {
-    return text_eval_windows(text->count, r->data.streams, r->model.net->setup.sequence);
+/* What an evaluation takes in of a text, window by window. */
+struct reading {
+    int32_t *token, *y; /* [rows] */
+};
+
+static struct reading reading_open(const struct run *r) {
+    const size_t rows = (size_t)net_rows(&r->model.net->setup);
+    return (struct reading){mem_pinned_alloc(rows, sizeof(int32_t), "a window of a text"),
+                            mem_pinned_alloc(rows, sizeof(int32_t), "a window of a text")};
+}
+
+static void reading_close(struct reading *t) {
+    mem_pinned_free(t->token);
+    mem_pinned_free(t->y);
+}
+
+static void read_batch(struct run *r, const struct reading *t, int valid, struct sums *sums) {
+    struct net_result result;
+    net_evaluate_tokens(r->model.net, t->token, t->y, valid, &result);
+    add(sums, &result);
+    log_evaluation_unit(r);
+    beat();
+}
+
+/* Batches of this rank's part of so many windows that do not follow each other. */
+static size_t batches_of(const struct run *r, size_t windows) {
+    size_t from, to, batch = (size_t)r->model.net->setup.batch;
+    loader_share(windows, r->comm->rank, r->comm->size, &from, &to);
+    return (to - from + batch - 1) / batch;
+}
+
+static size_t units_of(const struct run *r, const struct text_set *text) {
+    const int sequence = r->model.net->setup.sequence;
+    if (r->data.random) return batches_of(r, text_sequential_windows(text->count, sequence));
+    return text_eval_windows(text->count, r->data.streams, sequence);
 }
 
 /* Every word but the first, once; the states go on from window to window within a stream. */
-static struct sums evaluate_text(struct run *r, const struct text_set *text) {
+static void read_streams(struct run *r, const struct text_set *text, const struct reading *t, struct sums *sums) {
     const struct net_setup *s = &r->model.net->setup;
-    size_t rows = (size_t)net_rows(s), windows = windows_of(r, text);
-    int32_t *token = mem_pinned_alloc(rows, sizeof *token, "a window of a text");
-    int32_t *y = mem_pinned_alloc(rows, sizeof *y, "a window of a text");
-    struct sums sums = {{0, 0, 0}};
+    const size_t windows = units_of(r, text);
     net_carry_reset(r->model.net);
     for (size_t window = 0; window < windows; window++) {
-        struct net_result result;
         int valid =
-            text_eval_fill(text, r->data.first_stream, r->data.streams, s->batch, s->sequence, window, token, y);
+            text_eval_fill(text, r->data.first_stream, r->data.streams, s->batch, s->sequence, window, t->token, t->y);
         if (valid == 0) break;
-        net_evaluate_tokens(r->model.net, token, y, valid, &result);
-        add(&sums, &result);
-        log_evaluation_unit(r);
-        beat();
+        read_batch(r, t, valid, sums);
     }
-    mem_pinned_free(token);
-    mem_pinned_free(y);
+}
+
+/* The same in windows one after the other, each by itself. */
+static void read_windows(struct run *r, const struct text_set *text, const struct reading *t, struct sums *sums) {
+    const struct net_setup *s = &r->model.net->setup;
+    size_t from, to;
+    loader_share(text_sequential_windows(text->count, s->sequence), r->comm->rank, r->comm->size, &from, &to);
+    for (; from < to; from += (size_t)s->batch)
+        read_batch(r, t, text_sequential_fill(text, from, to, s->batch, s->sequence, t->token, t->y), sums);
+}
+
+/* --eval-samples windows from random places, the same in every evaluation. */
+static void read_samples(struct run *r, const struct text_set *text, const struct reading *t, struct sums *sums) {
+    const struct net_setup *s = &r->model.net->setup;
+    const size_t batch = (size_t)s->batch, length = (size_t)s->sequence;
+    size_t from, to;
+    loader_share((size_t)r->options.eval_samples, r->comm->rank, r->comm->size, &from, &to);
+    for (; from < to; from += batch) {
+        const size_t windows = to - from < batch ? to - from : batch;
+        for (size_t i = 0; i < batch; i++) /* those that do not count read the last one again */
+            text_window_at(text,
+                           text_sampled_place(text->count, s->sequence, (uint64_t)r->options.seed,
+                                              from + (i < windows ? i : windows - 1)),
+                           s->sequence, t->token + i * length, t->y + i * length);
+        read_batch(r, t, (int)(windows * length), sums);
+    }
+}
+
+typedef void read_text(struct run *r, const struct text_set *text, const struct reading *t, struct sums *sums);
+
+/* Of all ranks. */
+static struct sums evaluate_text(struct run *r, const struct text_set *text, read_text *how) {
+    struct sums sums = {{0, 0, 0}};
+    struct reading t = reading_open(r);
+    how(r, text, &t, &sums);
+    reading_close(&t);
+    comm_allreduce_f64(r->comm, sums.value, 3, COMM_SUM);
     return sums;
 }
 
@@ -109,20 +170,30 @@ static void score_images(struct run *r, struct scores *scores) {
         (struct scores){.test_loss = test.value[0] / test.value[2], .test_accuracy = test.value[1] / test.value[2]};
 }
 
+static void score_splits(struct run *r, struct scores *scores) {
+    const struct dataset *d = &r->data.set;
+    const bool samples = r->data.random && r->options.eval_samples > 0;
+    read_text *how = r->data.random ? read_windows : read_streams;
+    log_evaluation_begin(r, units_of(r, &d->valid_text) + units_of(r, &d->test_text) +
+                                (samples ? batches_of(r, (size_t)r->options.eval_samples) : 0));
+    const struct sums valid = evaluate_text(r, &d->valid_text, how), test = evaluate_text(r, &d->test_text, how);
+    *scores = (struct scores){NAN, NAN, valid.value[0] / valid.value[2], NAN};
+    if (run_has_test(r)) {
+        scores->test_loss = test.value[0] / test.value[2];
+        scores->test_accuracy = test.value[1] / test.value[2];
+    }
+    if (!samples) return;
+    const struct sums sampled = evaluate_text(r, &d->valid_text, read_samples);
+    scores->sampled_loss = sampled.value[0] / sampled.value[2];
+}
+
 /* The streams that are being trained on go on afterwards where they were. */
 static void score_text(struct run *r, struct scores *scores) {
     const struct arena *a = &r->model.net->arena;
     float *carry = device_copy_to_host(a->device, a->carry, a->n_carry, "the states of the streams");
-    log_evaluation_begin(r, windows_of(r, &r->data.set.valid_text) + windows_of(r, &r->data.set.test_text));
-    struct sums valid = evaluate_text(r, &r->data.set.valid_text), test = evaluate_text(r, &r->data.set.test_text);
+    score_splits(r, scores);
     a->device->to_device(a->carry, carry, a->n_carry * sizeof *carry);
     mem_free(carry);
-    comm_allreduce_f64(r->comm, valid.value, 3, COMM_SUM);
-    comm_allreduce_f64(r->comm, test.value, 3, COMM_SUM);
-    *scores = (struct scores){.test_loss = NAN, .test_accuracy = NAN, .valid_loss = valid.value[0] / valid.value[2]};
-    if (!run_has_test(r)) return;
-    scores->test_loss = test.value[0] / test.value[2];
-    scores->test_accuracy = test.value[1] / test.value[2];
 }
 
 void run_evaluate(struct run *r, bool keep, struct scores *scores) {

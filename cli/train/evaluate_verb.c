@@ -69,7 +69,7 @@ static void share_streams(struct run *r, uint32_t ranks) {
     struct options *o = &r->options;
     const char *where;
     size_t first, behind;
-    if (options_dataset(o->data, &where)->kind != DATA_TEXT) return;
+    if (options_dataset(o->data, &where)->kind != DATA_TEXT || options_model(o)->windows) return;
     size_t size = (size_t)r->comm->size;
     r->data.streams = (size_t)o->batch * (options_given(o, "batch") ? size : ranks);
     loader_share(r->data.streams, r->comm->rank, r->comm->size, &first, &behind);
@@ -121,10 +121,13 @@ static void print_text(const struct run *r, const struct checkpoint_model *m, co
     printf("sparsetrain: %s after step %zu, from %s, on %s; %d rank%s\n", options_model(&r->options)->name, r->step,
            m->at.path, r->model.net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
     if (r->data.text) {
-        char test[48] = "";
+        char test[48] = "", in[48] = "windows one after the other";
         if (run_has_test(r)) snprintf(test, sizeof test, " and %zu test", d->test_text.count);
-        printf("  data                %s: %zu validation%s words, in %zu streams\n", d->ops->name, d->valid_text.count,
-               test, r->data.streams);
+        if (!r->data.random) snprintf(in, sizeof in, "%zu streams", r->data.streams);
+        printf("  data                %s: %zu validation%s words, in %s\n", d->ops->name, d->valid_text.count, test,
+               in);
+        if (r->data.random) printf("  valid loss          %12.4f\n", s->valid_loss);
+        if (r->data.random && r->options.eval_samples > 0) printf("  of sampled windows  %12.4f\n", s->sampled_loss);
         printf("  valid perplexity    %12.2f\n", exp(s->valid_loss));
         if (run_has_test(r)) printf("  test perplexity     %12.2f\n", exp(s->test_loss));
     } else {
@@ -149,7 +152,7 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     json_integer(&j, "ranks", r->comm->size);
     json_string(&j, "device", r->model.net->setup.device->label());
     if (r->data.text) {
-        json_integer(&j, "streams", (int64_t)r->data.streams);
+        if (!r->data.random) json_integer(&j, "streams", (int64_t)r->data.streams);
         json_integer(&j, "valid_words", (int64_t)r->data.set.valid_text.count);
         if (run_has_test(r)) json_integer(&j, "test_words", (int64_t)r->data.set.test_text.count);
     } else {

@@ -78,7 +78,8 @@ static void length_text(const struct run *r, char *text, size_t size) {
     const struct options *o = &r->options;
     char rows[64], prefix[64], times[48] = "";
     if (r->data.text)
-        snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch, (long long)o->bptt);
+        snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch,
+                 (long long)options_sequence(o));
     else
         snprintf(rows, sizeof rows, "%d x %lld images", r->comm->size, (long long)o->batch);
     prefix_text(r, prefix, sizeof prefix);
@@ -326,6 +327,13 @@ static void say_scores(struct run *r) {
         return;
     }
     log_say(r, "                      %12s %12s", "start", "end");
+    if (r->data.random) {
+        log_say(r, "  valid loss          %12.4f %12.4f", start->valid_loss, end->valid_loss);
+        if (run_has_test(r)) log_say(r, "  test loss           %12.4f %12.4f", start->test_loss, end->test_loss);
+        if (r->options.eval_samples > 0)
+            log_say(r, "  of sampled windows  %12.4f %12.4f", start->sampled_loss, end->sampled_loss);
+        return;
+    }
     if (r->data.text) {
         log_say(r, "  valid perplexity    %12.2f %12.2f", exp(start->valid_loss), exp(end->valid_loss));
         if (run_has_test(r))

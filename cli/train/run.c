@@ -24,8 +24,10 @@
 
 double run_epoch(const struct run *r, size_t steps) {
     const double batches = (double)steps * (double)r->options.accumulate;
+    const double images = batches * (double)r->options.batch * r->comm->size; /* or windows */
+    if (r->data.random) return images * options_sequence(&r->options) / (double)r->data.set.train_text.count;
     if (r->data.text) return batches / (double)r->data.windows;
-    return batches * (double)r->options.batch * r->comm->size / (double)r->data.set.train.count;
+    return images / (double)r->data.set.train.count;
 }
 
 bool run_due(const struct run *r, int64_t every) {
@@ -105,6 +107,7 @@ static bool open_data(struct run *r, const struct checkpoint *from, struct err *
     comm_shared_ready(r->comm, &r->data.memory);
     dataset_attach(&r->data.set, r->data.memory.memory);
     r->data.text = ops->kind == DATA_TEXT;
+    r->data.random = r->data.text && options_model(&r->options)->windows;
     r->data.checksum = dataset_checksum(&r->data.set);
     uint64_t low = r->data.checksum, high = low;
     comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
@@ -123,10 +126,25 @@ static bool check_texts(const struct run *r, struct err *e) {
                    r->options.data, valid < 2 ? "validate on" : "test on");
 }
 
-/* A text must also be long enough for one window of every stream. */
-static bool plan_windows(struct run *r, struct err *e) {
+/* Windows from random places must find one, in the text to train on and in that to validate on. */
+static bool plan_random(const struct run *r, struct err *e) {
     const struct options *o = &r->options;
-    if (!check_texts(r, e)) return false;
+    const size_t train = r->data.set.train_text.count, valid = r->data.set.valid_text.count;
+    const int T = options_sequence(o);
+    if (text_places(train, T) == 0)
+        return err_set(e, "--data %s has %zu words to train on; --context %d needs %d at least; use a smaller one",
+                       o->data, train, T, T + 1);
+    if (o->eval_samples == 0 || text_places(valid, T) > 0) return true;
+    return err_set(
+        e,
+        "--data %s has %zu words to validate on, too few for a window of --context %d; use a smaller one, or "
+        "--eval-samples 0",
+        o->data, valid, T);
+}
+
+/* A text must also be long enough for one window of every stream. */
+static bool plan_streams(struct run *r, struct err *e) {
+    const struct options *o = &r->options;
     const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.set.train_text.count;
     r->data.streams = streams;
     r->data.first_stream = (size_t)o->batch * (size_t)r->comm->rank;
@@ -176,13 +194,20 @@ static bool plan_images(const struct run *r, struct err *e) {
                    (long long)o->batch, (long long)o->accumulate, r->comm->size, r->comm->size > 1 ? "s" : "", there);
 }
 
+static bool plan_text(struct run *r, struct err *e) {
+    return check_texts(r, e) && (r->data.random ? plan_random(r, e) : plan_streams(r, e));
+}
+
 static bool plan_length(struct run *r, struct err *e) {
     struct options *o = &r->options;
-    if (r->data.text && !plan_windows(r, e)) return false;
+    if (r->data.text && !plan_text(r, e)) return false;
     if (!r->data.text && !plan_images(r, e)) return false;
     const double images = (double)o->batch * (double)o->accumulate * r->comm->size; /* a step */
-    double per_epoch =
-        r->data.text ? (double)r->data.windows / (double)o->accumulate : (double)r->data.set.train.count / images;
+    double per_epoch = (double)r->data.set.train.count / images;
+    if (r->data.random)
+        per_epoch = (double)r->data.set.train_text.count / (images * options_sequence(o));
+    else if (r->data.text)
+        per_epoch = (double)r->data.windows / (double)o->accumulate;
     r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
     double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
     r->model.lr.base = o->lr;
@@ -217,8 +242,11 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
                                     .seed = (uint64_t)o->seed,
                                     .device = device,
                                     .precision = (enum precision)o->precision,
-                                    .sequence = r->data.text ? (int)o->bptt : 0,
+                                    .sequence = options_sequence(o),
                                     .hidden = r->data.text ? (int)o->hidden : 0,
+                                    .layers = r->data.random ? (int)o->layers : 0,
+                                    .heads = r->data.random ? (int)o->heads : 0,
+                                    .reference = options_reference(o),
                                     .dropout = r->data.text ? o->dropout : 0,
                                     .dropout_seed = dropout_seed(r),
                                     .accumulate = (int)o->accumulate};
@@ -288,6 +316,7 @@ static void open_loader(struct run *r) {
                                        .augment = !r->options.no_augment,
                                        .bytes = net_takes_bytes(r->model.net),
                                        .sequence = r->model.net->setup.sequence,
+                                       .windows = r->data.random ? TEXT_RANDOM : TEXT_STREAMS,
                                        .accumulate = (int)r->options.accumulate};
     r->data.loader = loader_open(&setup);
 }
@@ -417,7 +446,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->options = *o;
     r->job.program = program;
     r->comm = c;
-    r->last = r->log.start = (struct scores){NAN, NAN, NAN};
+    r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN};
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
     struct err note = {0};

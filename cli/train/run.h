@@ -47,11 +47,12 @@ struct job {
 /* What it trains on. */
 struct run_data {
     struct dataset set;
-    bool text; /* the dataset is one */
+    bool text;   /* the dataset is one; */
+    bool random; /* it is read in windows from random places, for a model that carries nothing (model->windows) */
     struct comm_shared memory;
     uint32_t checksum;
-    size_t windows;               /* of an epoch of a text: so many steps; 0: images */
-    size_t first_stream, streams; /* of a text: this rank's first; of all ranks */
+    size_t windows;               /* of an epoch of a text that is read in streams: so many steps; else 0 */
+    size_t first_stream, streams; /* of such a text: this rank's first; of all ranks */
     struct loader *loader;
 };
 
