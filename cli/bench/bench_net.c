@@ -187,8 +187,8 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
     *b = (struct bench){.net = net_open(model, &setup, e)};
     if (!b->net) return false;
     open_optimiser(b, r);
-    /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss; Adam's first steps are as long
-     * as any, where training has a warm-up. */
+    /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss; Adam's first steps are as
+     * long as any, where training has a warm-up. */
     b->lr = r->like->optimiser ? r->like->lr / 10 : model->input == MODEL_TOKENS ? 1 : 0.01;
     b->rate = mem_alloc((size_t)r->repeat, sizeof *b->rate, "the bench's times");
     make_batch(b);
