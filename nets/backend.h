@@ -24,7 +24,7 @@
 /* In every backend; other codes are the backend's own. */
 enum {
     LAYOUT_CANONICAL = 0, /* [n][c][h][w], row-major */
-    LAYOUT_TOKENS = -1    /* [n] int32_t in place of floats: an input of LAYER_EMBEDDING */
+    LAYOUT_TOKENS = -1    /* [n] int32_t in place of floats: tokens, and what else comes in as whole numbers */
 };
 
 struct tensor {
@@ -55,16 +55,6 @@ struct layer_spec {
     } name;
 #include "nets/layers/layers.def"
     };
-};
-
-/* What comes in with a pass. */
-struct net_input {
-    const float *x;                  /* host, [n][c][h][w], normalised; or NULL, and: */
-    const struct image_bytes *bytes; /* of a backend that takes_bytes; or */
-    const int32_t *token;            /* host, [n], where the input is of LAYOUT_TOKENS */
-    const int32_t *label;            /* host, [n] */
-    int valid;                       /* images or rows that count, the first ones */
-    uint64_t step;                   /* training passes before this one: LAYER_DROPOUT */
 };
 
 /* PASS_BACKWARD overwrites the gradients of parameters, PASS_BACKWARD_ADD adds to them. */
@@ -127,6 +117,8 @@ struct backend_ops {
     /* Takes the input of the next pass: images or tokens to x (device), whose layout and shape is given; labels and
      * valid are kept for loss, step for dropout. The host memory may be used again. */
     void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
+    /* Whole numbers that come in besides, host, to `to` (device), likewise. NULL: no net here takes any. */
+    void (*feed_numbers)(void *backend, const int32_t *from, size_t n, float *to);
     /* Around the calls of a pass: this thread now works for this net. False: the backend has just repeated the same
      * pass of earlier, which it recorded; the layers are not to be called, nor `end`. whole: nobody needs to know when
      * a layer is done; the calls are the same each time. */
@@ -138,12 +130,14 @@ struct backend_ops {
     const struct layer_ops *layer[LAYER_KINDS];
     /* to += from, gradients of a tensor of this shape and layout. */
     void (*add)(void *backend, const struct tensor *shape, const float *from, float *to);
-    /* Softmax cross-entropy and top-1 over the first `valid` rows (of feed) of logits [n][classes].
-     * dlogits: [n][classes], the gradient of their sum divided by `over`: n where the mean over the n rows is meant, a
-     * multiple of it where other passes add their part to that; NULL where it is not asked for. */
-    void (*loss)(void *backend, const float *logits, int n, int classes, double over, float *dlogits);
-    /* What the last loss was; waits for it. */
-    void (*result)(void *backend, struct net_result *result);
+    /* Softmax cross-entropy and top-1 of loss `which` over the rows of logits [n][classes] that count: those of the
+     * first `valid` (of feed; in loss 0) whose label is not below 0. dlogits: [n][classes], the gradient of their sum
+     * divided by `over`: their number where the mean is meant, a multiple of it where other passes add their part to
+     * that; NULL where it is not asked for. */
+    void (*loss)(void *backend, int which, const float *logits, int n, int classes, double over, float *dlogits);
+    /* What the last loss `which` was; waits for it. */
+    void (*result)(void *backend, int which, struct net_result *result);
+    int losses;                                    /* that a net may have here */
     const struct optimiser_ops *const *optimisers; /* for memory of this device, by the names of optimisers.def,
                                                     * NULL-terminated; NULL: optimisers.def's own */
 };

@@ -13,8 +13,10 @@ int net_rows(const struct net_setup *setup) {
 /* Backends choose the layouts of tensors layer by layer, from the input on. */
 static void open_layers(struct net *net) {
     struct net_impl *m = net_impl(net);
-    struct tensor *input = &m->tensor[0].shape;
-    input->floats = (size_t)input->n * (size_t)input->c * (size_t)input->h * (size_t)input->w;
+    for (int i = 0; i < m->tensors; i++) {
+        struct tensor *t = &m->tensor[i].shape;
+        if (m->tensor[i].maker < 0) t->floats = (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
+    }
     for (int i = 0; i < m->layers; i++) {
         struct net_layer *l = &m->layer[i];
         const struct tensor *add = l->add == BUILD_NONE ? NULL : &m->tensor[l->add].shape;
@@ -26,6 +28,9 @@ static void open_layers(struct net *net) {
 /* Has the backend all kinds of layers that this net is made of? */
 static bool has_layers(const struct net *net, struct err *e) {
     const struct net_impl *m = net_impl(net);
+    if (m->losses > m->backend->losses)
+        return err_set(e, "model %s has %d losses, of which %s computes %d on device %s: use another --device",
+                       net->model->name, m->losses, m->backend->name, m->backend->losses, net->setup.device->name);
     for (int i = 0; i < m->layers; i++) {
         const enum layer_kind kind = m->layer[i].spec.kind;
         if (m->backend->layer[kind]->open) continue;
@@ -43,6 +48,15 @@ static bool few_enough(const struct net *net, struct err *e) {
                    net->arena.n, net->setup.classes, UINT32_MAX - 1);
 }
 
+/* The programmer's mistakes. */
+static void check_whole(const struct net *net) {
+    const struct net_impl *m = net_impl(net);
+    if (m->losses == 0) die("model %s has no loss", net->model->name);
+    for (int i = 0; i < m->tensors; i++)
+        if (m->tensor[i].users == 0)
+            die("nothing reads %s", m->tensor[i].maker < 0 ? "the input" : m->layer[m->tensor[i].maker].name);
+}
+
 static bool rows_fit(const struct net_setup *setup, struct err *e) {
     if (setup->sequence < 1 || setup->batch <= INT32_MAX / setup->sequence) return true;
     return err_set(e, "--batch %d windows of --bptt %d words are more than %d words; use a smaller one", setup->batch,
@@ -56,7 +70,10 @@ static struct net *written_down(const struct model_ops *model, const struct net_
     net->model = model;
     net->setup = *setup;
     net->impl = mem_zalloc(1, sizeof *net_impl(net), "the layers of a net");
-    if (model->build(net, e) && few_enough(net, e)) return net;
+    if (model->build(net, e) && few_enough(net, e)) {
+        check_whole(net);
+        return net;
+    }
     net_close(net);
     return NULL;
 }
@@ -149,13 +166,24 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
     };
 }
 
+/* What does not fit would be read beyond the end of some table. */
+static void check_numbers(const struct net_tensor *t, const int32_t *number, const char *what) {
+    for (int i = 0; i < t->shape.n; i++)
+        if (number[i] < t->least || number[i] >= t->limit)
+            die("%s %d in row %d: the vocabulary has %d", what, (int)number[i], i, t->limit);
+}
+
 static void check_input(const struct net *net, const struct net_input *input) {
-    const int vocabulary = net_impl(net)->vocabulary;
-    if ((input->token != NULL) != (vocabulary > 0))
-        die("model %s takes %s", net->model->name, vocabulary ? "tokens" : "images");
-    for (int i = 0; input->token && i < net_rows(&net->setup); i++)
-        if (input->token[i] < 0 || input->token[i] >= vocabulary)
-            die("token %d in row %d: the vocabulary has %d", (int)input->token[i], i, vocabulary);
+    static const char *const names[NET_NUMBERS] = {"type", "length", "chosen row"};
+    const struct net_impl *m = net_impl(net);
+    const bool tokens = m->tensor[0].shape.layout == LAYOUT_TOKENS;
+    if ((input->token != NULL) != tokens) die("model %s takes %s", net->model->name, tokens ? "tokens" : "images");
+    if (tokens) check_numbers(&m->tensor[0], input->token, "token");
+    for (int k = 0; k < NET_NUMBERS; k++) {
+        if ((input->numbers[k] != NULL) != (m->numbers[k] > 0))
+            die("model %s: %s of its rows", net->model->name, names[k]);
+        if (m->numbers[k]) check_numbers(&m->tensor[m->numbers[k]], input->numbers[k], names[k]);
+    }
 }
 
 /* The gradients of x and `add` that this layer has written, to those that other users of these have written before. */
@@ -173,16 +201,43 @@ static void place(const struct net *net, const char *what, const char *pass) {
     if (device->timer) device->timer()->place(what, pass);
 }
 
-/* Images or tokens to logits to loss. */
+static void feed(const struct net *net, const struct net_input *input) {
+    const struct net_impl *m = net_impl(net);
+    m->backend->feed(m->backend_state, input, &m->tensor[0].shape, m->tensor[0].data);
+    for (int k = 0; k < NET_NUMBERS; k++) {
+        const struct net_tensor *t = &m->tensor[m->numbers[k]];
+        if (m->numbers[k]) m->backend->feed_numbers(m->backend_state, input->numbers[k], (size_t)t->shape.n, t->data);
+    }
+}
+
+/* Rows that count of a loss of a training pass, in which all are valid; at least 1, which there is to divide by. */
+static int rows_that_count(const struct net_input *input, int which) {
+    int count = 0;
+    for (int i = 0; i < input->labels[which]; i++) count += input->label[which][i] >= 0;
+    return count > 0 ? count : 1;
+}
+
+static void compute_losses(const struct net *net, const struct net_input *input, bool training) {
+    const struct net_impl *m = net_impl(net);
+    const double parts = net->setup.accumulate > 1 ? net->setup.accumulate : 1;
+    for (int k = 0; k < m->losses; k++) {
+        const struct net_tensor *logits = &m->tensor[m->logits[k]];
+        m->backend->loss(m->backend_state, k, logits->data, logits->shape.n, logits->shape.c,
+                         rows_that_count(input, k) * parts, training ? slot_data(m, logits->gradient_at[0]) : NULL);
+    }
+}
+
+/* Images or tokens to logits to losses. */
 static void run_forward(struct net *net, struct net_input input, bool training, struct net_result *result) {
     struct net_impl *m = net_impl(net);
-    const struct net_tensor *logits = &m->tensor[m->logits];
     check_input(net, &input);
+    for (int k = 0; k < m->losses; k++) input.labels[k] = m->tensor[m->logits[k]].shape.n;
+    if (input.valid == 0) input.valid = input.labels[0];
     input.step = m->step;
     if (training) m->step++;
     const char *pass = training ? "forward" : "inference";
     place(net, "input", pass);
-    m->backend->feed(m->backend_state, &input, &m->tensor[0].shape, m->tensor[0].data);
+    feed(net, &input);
     while (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
         for (int i = 0; i < m->layers; i++) {
             struct net_layer *l = &m->layer[i];
@@ -192,18 +247,21 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
             beat();
         }
         place(net, "loss", pass);
-        m->backend->loss(m->backend_state, logits->data, logits->shape.n, logits->shape.c,
-                         (double)logits->shape.n * (net->setup.accumulate > 1 ? net->setup.accumulate : 1),
-                         training ? slot_data(m, logits->gradient_at[0]) : NULL);
+        compute_losses(net, &input, training);
         place(net, "weights", pass);
         if (m->backend->end(m->backend_state)) break;
     }
     if (result) net_result(net, result);
 }
 
-void net_result(struct net *net, struct net_result *result) {
+void net_result_of(struct net *net, int which, struct net_result *result) {
     struct net_impl *m = net_impl(net);
-    m->backend->result(m->backend_state, result);
+    if (which < 0 || which >= m->losses) die("model %s has %d losses", net->model->name, m->losses);
+    m->backend->result(m->backend_state, which, result);
+}
+
+void net_result(struct net *net, struct net_result *result) {
+    net_result_of(net, 0, result);
 }
 
 void net_set_step(struct net *net, uint64_t step) {
@@ -219,15 +277,19 @@ bool net_takes_bytes(const struct net *net) {
 }
 
 void net_forward(struct net *net, const float *x, const int32_t *y, struct net_result *result) {
-    run_forward(net, (struct net_input){.x = x, .label = y, .valid = net_rows(&net->setup)}, true, result);
+    run_forward(net, (struct net_input){.x = x, .label = {y}}, true, result);
 }
 
 void net_forward_bytes(struct net *net, const struct image_bytes *bytes, const int32_t *y, struct net_result *result) {
-    run_forward(net, (struct net_input){.bytes = bytes, .label = y, .valid = net_rows(&net->setup)}, true, result);
+    run_forward(net, (struct net_input){.bytes = bytes, .label = {y}}, true, result);
 }
 
 void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y, struct net_result *result) {
-    run_forward(net, (struct net_input){.token = token, .label = y, .valid = net_rows(&net->setup)}, true, result);
+    run_forward(net, (struct net_input){.token = token, .label = {y}}, true, result);
+}
+
+void net_forward_input(struct net *net, const struct net_input *input, struct net_result *result) {
+    run_forward(net, *input, true, result);
 }
 
 /* Its parameters are another layer's, whose turn comes later. */
@@ -262,10 +324,14 @@ void net_backward(struct net *net) {
 }
 
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result) {
-    run_forward(net, (struct net_input){.x = x, .label = y, .valid = valid}, false, result);
+    run_forward(net, (struct net_input){.x = x, .label = {y}, .valid = valid > 0 ? valid : -1}, false, result);
 }
 
 void net_evaluate_tokens(struct net *net, const int32_t *token, const int32_t *y, int valid,
                          struct net_result *result) {
-    run_forward(net, (struct net_input){.token = token, .label = y, .valid = valid}, false, result);
+    run_forward(net, (struct net_input){.token = token, .label = {y}, .valid = valid > 0 ? valid : -1}, false, result);
+}
+
+void net_evaluate_input(struct net *net, const struct net_input *input, struct net_result *result) {
+    run_forward(net, *input, false, result);
 }

@@ -55,13 +55,38 @@ struct net_setup {
     int layers, heads;     /* of models with reference.layers */
     const struct model_reference *reference; /* of a preset; NULL: the model's. The three before: 0 as it has them */
     double dropout;                          /* of models with a `dropout`: 0 <= p < 1 */
+    int chosen;     /* rows of a window that loss 0 is about, of models with reference.chosen */
     int accumulate; /* batches that make a step together: see net_backward_with; 0 or 1: each is one */
+};
+
+/* A net has one loss, or two: what BERT predicts of words that are masked, and of the next sentence. */
+enum { NET_LOSSES_MAX = 2 };
+
+/* Whole numbers that some models take besides tokens. */
+enum net_numbers {
+    NUMBERS_TYPES,   /* [rows] of the token */
+    NUMBERS_LENGTHS, /* [batch] rows of each window that are not padding */
+    NUMBERS_CHOSEN,  /* [batch][setup.chosen] rows of each window, counted in it from 0, that loss 0 is about */
+    NET_NUMBERS
+};
+
+/* What comes in with a pass; all of it host memory. */
+struct net_input {
+    const float *x;                      /* [rows][channels][height][width], normalised; or NULL, and: */
+    const struct image_bytes *bytes;     /* where net_takes_bytes says yes; or */
+    const int32_t *token;                /* [rows], of a net that begins with build_tokens; and */
+    const int32_t *numbers[NET_NUMBERS]; /* those that the model takes, others NULL */
+    /* Of each loss, a label for each row of its logits; below 0: the row does not count. */
+    const int32_t *label[NET_LOSSES_MAX];
+    int labels[NET_LOSSES_MAX]; /* set by net.c: how many */
+    int valid;                  /* rows of loss 0 that count, the first ones; 0: all, below 0: none */
+    uint64_t step;              /* set by net.c: training passes before this one, for dropout */
 };
 
 struct net_result {
     double loss; /* sum over the rows of the softmax cross-entropy [nats] */
     int correct; /* rows whose largest logit is the label's (ties: the lower class wins) */
-    int count;   /* rows */
+    int count;   /* rows that count */
 };
 
 /* How a paper trains a model: the defaults of its options. */
@@ -85,6 +110,7 @@ struct model_reference {
     int64_t steps;              /* the length of the run, in place of epochs */
     int lr_warmup_steps;        /* in place of lr_warmup, of which one at most is above 0 */
     int samples;                /* windows of a sampled evaluation */
+    int chosen;                 /* rows of a window that loss 0 is about */
     const char *density_warmup; /* NULL: gTop-k's, which is in epochs */
 };
 
@@ -104,8 +130,8 @@ struct model_preset {
     }
 
 /* What a model takes in. */
-enum model_input { MODEL_IMAGES, MODEL_TOKENS };
-extern const char *const model_input_names[]; /* by enum model_input: "images", "text" */
+enum model_input { MODEL_IMAGES, MODEL_TOKENS, MODEL_PAIRS };
+extern const char *const model_input_names[]; /* by enum model_input: "images", "text", "pairs of texts" */
 
 struct model_ops {
     const char *name; /* what --model takes */
@@ -179,9 +205,13 @@ bool net_takes_bytes(const struct net *net);
 /* The same from tokens, host, [rows], for a net that begins with build_tokens. One outside the vocabulary ends the
  * job. */
 void net_forward_tokens(struct net *net, const int32_t *token, const int32_t *y, struct net_result *result);
-/* Of the last forward pass; for a caller that gave no result then. */
+/* The same from all that a model takes. */
+void net_forward_input(struct net *net, const struct net_input *input, struct net_result *result);
+/* Of the last forward pass; for a caller that gave no result then. Of loss `which`; the others: of the first. */
 void net_result(struct net *net, struct net_result *result);
-/* After net_forward: arena.grad = the gradient of the batch's mean loss, divided by setup.accumulate. */
+void net_result_of(struct net *net, int which, struct net_result *result);
+/* After net_forward: arena.grad = the gradient of the batch's mean loss, or of the sum of the means of both, each over
+ * the rows that count, divided by setup.accumulate. */
 void net_backward(struct net *net);
 /* The same; or with `adds`, which wants an accumulate of 2 at least, that gradient is added to what the last backward
  * pass has left in arena.grad. ready: NULL, or called after each layer that has parameters, from the last to the first:
@@ -201,6 +231,7 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
  * batch count; the rest of x and y is still read. */
 void net_evaluate(struct net *net, const float *x, const int32_t *y, int valid, struct net_result *result);
 void net_evaluate_tokens(struct net *net, const int32_t *token, const int32_t *y, int valid, struct net_result *result);
+void net_evaluate_input(struct net *net, const struct net_input *input, struct net_result *result);
 
 /* Bytes on the device: parameters, gradients, statistics, carry, activations and their gradients; not what the
  * backend's library takes for itself. */

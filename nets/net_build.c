@@ -60,10 +60,18 @@ int build_tokens(struct net *net) {
     return add_tensor(net, tokens, -1);
 }
 
+int build_numbers(struct net *net, enum net_numbers which, int n, int least, int limit) {
+    struct net_impl *m = net_impl(net);
+    if (m->tensors == 0 || m->numbers[which]) die("numbers come in behind the input, and once");
+    const int made = add_tensor(net, (struct tensor){.n = n, .c = 1, .h = 1, .w = 1, .layout = LAYOUT_TOKENS}, -1);
+    m->tensor[made].least = least;
+    m->tensor[made].limit = limit;
+    return m->numbers[which] = made;
+}
+
 void build_loss(struct net *net, int logits) {
     struct net_impl *m = net_impl(net);
+    if (m->losses == NET_LOSSES_MAX) die("a net with more than %d losses", NET_LOSSES_MAX);
     use(m, logits, "loss");
-    m->logits = logits;
-    for (int i = 0; i < m->tensors; i++)
-        if (m->tensor[i].users == 0) die("nothing reads %s", i ? m->layer[m->tensor[i].maker].name : "the input");
+    m->logits[m->losses++] = logits;
 }

@@ -22,7 +22,9 @@ bool build_fits(const struct net *net, int smallest, struct err *e);
 int build_input(struct net *net);
 /* Tokens: net_rows(&net->setup) of them. For layers that take tokens. */
 int build_tokens(struct net *net);
-/* Softmax cross-entropy over the channels of `logits`; the end of the net. */
+/* Whole numbers that come in besides, so many: least <= each < limit. Once for each kind. */
+int build_numbers(struct net *net, enum net_numbers which, int n, int least, int limit);
+/* Softmax cross-entropy over the channels of `logits`; another one after it is the next loss. */
 void build_loss(struct net *net, int logits);
 
 #endif

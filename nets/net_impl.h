@@ -8,9 +8,10 @@ enum { NET_LAYERS_MAX = 1024, NET_GRADIENTS_MAX = 2 };
 
 struct net_tensor {
     struct tensor shape;
-    int maker;   /* layer that writes it; -1: the input */
-    int users;   /* layers that read it, the loss among them */
-    float *data; /* in net_impl.activations */
+    int maker;        /* layer that writes it; -1: the input */
+    int users;        /* layers that read it, the losses among them */
+    int least, limit; /* of LAYOUT_TOKENS: least <= each number < limit */
+    float *data;      /* in net_impl.activations */
     /* Slots of net_impl.slot, in the order in which backward fills them: all gradients of this tensor that its maker is
      * given. Where it has more users, theirs are added to the first. */
     int gradient_at[NET_GRADIENTS_MAX], gradients;
@@ -41,9 +42,9 @@ struct net_impl {
     struct net_layer layer[NET_LAYERS_MAX];
     struct net_tensor tensor[NET_LAYERS_MAX + 1];
     int layers, tensors;
-    int logits;     /* tensor */
-    int vocabulary; /* of the tokens that come in; 0: none do */
-    uint64_t step;  /* number of the next training pass */
+    int logits[NET_LOSSES_MAX], losses; /* tensors */
+    int numbers[NET_NUMBERS];           /* tensors; 0, the input itself: this net takes none */
+    uint64_t step;                      /* number of the next training pass */
     struct net_slot slot[NET_LAYERS_MAX];
     int slots;
     float *activations, *gradients; /* device: all tensors; all slots */

@@ -68,7 +68,7 @@ static void plan_layer(struct net_impl *m, struct net_layer *l) {
 
 void net_plan(struct net *net) {
     struct net_impl *m = net_impl(net);
-    give(m, m->logits, take(m, m->tensor[m->logits].shape.floats));
+    for (int k = 0; k < m->losses; k++) give(m, m->logits[k], take(m, m->tensor[m->logits[k]].shape.floats));
     for (int i = m->layers - 1; i >= 0; i--) plan_layer(m, &m->layer[i]);
     size_t total = 0;
     for (int i = 0; i < m->slots; i++) {

@@ -86,7 +86,7 @@ static void close_backend(void *backend) {
     ONEDNN(dnnl_stream_destroy(b->stream));
     ONEDNN(dnnl_engine_destroy(b->engine));
     mem_free(b->scratch);
-    mem_free(b->label);
+    for (int k = 0; k < NET_LOSSES_MAX; k++) mem_free(b->label[k]);
     mem_free(b);
 }
 
@@ -182,30 +182,40 @@ static void add(void *backend, const struct tensor *shape, const float *from, fl
     for (size_t i = 0; i < shape->floats; i++) to[i] += from[i];
 }
 
+static void keep_labels(struct onednn *b, int which, const int32_t *label, int n) {
+    if (b->labels[which] != n) {
+        mem_free(b->label[which]);
+        b->label[which] = mem_alloc((size_t)n, sizeof *label, "the labels of a batch");
+        b->labels[which] = n;
+    }
+    memcpy(b->label[which], label, (size_t)n * sizeof *label);
+}
+
 /* Images or tokens are copied: the caller may fill x anew while backward still needs them. */
 static void feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
     struct onednn *b = backend;
     const void *from = input->token ? (const void *)input->token : (const void *)input->x;
     if (!from) die("the CPU takes images that are normalised already");
-    if (b->labels != shape->n) {
-        mem_free(b->label);
-        b->label = mem_alloc((size_t)shape->n, sizeof *b->label, "the labels of a batch");
-        b->labels = shape->n;
-    }
     memcpy(x, from, shape->floats * sizeof *x); /* a token is as large as a float */
-    memcpy(b->label, input->label, (size_t)shape->n * sizeof *b->label);
+    for (int k = 0; k < NET_LOSSES_MAX; k++)
+        if (input->labels[k] > 0) keep_labels(b, k, input->label[k], input->labels[k]);
     b->valid = input->valid;
     b->step = input->step;
 }
 
-static void loss(void *backend, const float *logits, int n, int classes, double over, float *dlogits) {
-    struct onednn *b = backend;
-    if (n != b->labels) die("a loss of %d rows, but %d labels were fed", n, b->labels);
-    cpu_loss(logits, b->label, classes, b->valid, over, dlogits, &b->result);
+static void feed_numbers(void *backend, const int32_t *from, size_t n, float *to) {
+    (void)backend;
+    memcpy(to, from, n * sizeof *from);
 }
 
-static void last_result(void *backend, struct net_result *result) {
-    *result = ((const struct onednn *)backend)->result;
+static void loss(void *backend, int which, const float *logits, int n, int classes, double over, float *dlogits) {
+    struct onednn *b = backend;
+    if (n != b->labels[which]) die("a loss of %d rows, but %d labels were fed", n, b->labels[which]);
+    cpu_loss(logits, b->label[which], classes, which == 0 ? b->valid : n, over, dlogits, &b->result[which]);
+}
+
+static void last_result(void *backend, int which, struct net_result *result) {
+    *result = ((const struct onednn *)backend)->result[which];
 }
 
 const struct backend_ops backend_onednn = {
@@ -216,6 +226,7 @@ const struct backend_ops backend_onednn = {
     .open = open_backend,
     .close = close_backend,
     .feed = feed,
+    .feed_numbers = feed_numbers,
     .begin = begin,
     .end = end,
     .layer =
@@ -226,4 +237,5 @@ const struct backend_ops backend_onednn = {
     .add = add,
     .loss = loss,
     .result = last_result,
+    .losses = NET_LOSSES_MAX,
 };

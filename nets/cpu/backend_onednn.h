@@ -13,12 +13,12 @@ struct onednn {
     void *scratch;
     size_t scratch_bytes;
     int threads;
-    enum cpu_layout layout; /* of all activations of this net */
-    int32_t *label;         /* [labels], as fed; the first `valid` count */
-    int labels, valid;
-    uint64_t dropout_seed, step; /* step: as fed */
-    bool adds;                   /* of backend_setup */
-    struct net_result result;    /* of the last loss */
+    enum cpu_layout layout;                   /* of all activations of this net */
+    int32_t *label[NET_LOSSES_MAX];           /* [labels] each, as fed */
+    int labels[NET_LOSSES_MAX], valid;        /* of loss 0 the first `valid` count */
+    uint64_t dropout_seed, step;              /* step: as fed */
+    bool adds;                                /* of backend_setup */
+    struct net_result result[NET_LOSSES_MAX]; /* of the last pass */
 };
 
 /* The library's name for a layout of 4-dimensional activations. */

@@ -15,12 +15,17 @@ struct embedding {
 
 static void *open_embedding(void *backend, const struct layer_spec *spec, const struct tensor *x,
                             const struct tensor *add, struct tensor *y) {
-    (void)backend, (void)add;
+    (void)backend;
     if (x->layout != LAYOUT_TOKENS) die("an embedding needs tokens");
+    if (add && add->layout != LAYOUT_CANONICAL) die("an embedding is added to rows in the canonical layout");
     struct embedding *l = mem_zalloc(1, sizeof *l, "an embedding");
     *l = (struct embedding){(size_t)x->n, (size_t)y->c, (size_t)spec->embedding.vocabulary, spec->embedding.shared};
     (void)onednn_lay_out(y, LAYOUT_CANONICAL);
     return l;
+}
+
+SIMD_CLONES static void add_columns(float *to, const float *from, size_t n) {
+    for (size_t i = 0; i < n; i++) to[i] += from[i];
 }
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
@@ -28,12 +33,11 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     const struct embedding *l = layer;
     const int32_t *token = layer_tokens(call);
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < l->rows; i++)
-        memcpy(call->y + i * l->features, call->param + (size_t)token[i] * l->features, l->features * sizeof(float));
-}
-
-SIMD_CLONES static void add_columns(float *to, const float *from, size_t n) {
-    for (size_t i = 0; i < n; i++) to[i] += from[i];
+    for (size_t i = 0; i < l->rows; i++) {
+        float *y = call->y + i * l->features;
+        memcpy(y, call->param + (size_t)token[i] * l->features, l->features * sizeof *y);
+        if (call->add) add_columns(y, call->add + i * l->features, l->features);
+    }
 }
 
 static void clear(const struct embedding *l, float *dw) {
@@ -41,6 +45,7 @@ static void clear(const struct embedding *l, float *dw) {
     for (size_t i = 0; i < l->vocabulary; i++) memset(dw + i * l->features, 0, l->features * sizeof(float));
 }
 
+/* The gradient of `add` is dy itself. */
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const int32_t *token = layer_tokens(call);

@@ -17,7 +17,7 @@ void cpu_average_backward(const struct cpu_view *x, const float *dy, float *dx);
 /* to [columns] = sum of from [rows][columns] over the rows, in double and in their order; adds: += that. */
 void cpu_column_sums(size_t rows, size_t columns, const float *from, bool adds, float *to);
 
-/* Softmax cross-entropy and top-1; see backend_ops.loss. label: [valid]. */
+/* Softmax cross-entropy and top-1; see backend_ops.loss. label: [valid], below 0: the row does not count. */
 void cpu_loss(const float *logits, const int32_t *label, int classes, int valid, double over, float *dlogits,
               struct net_result *result);
 

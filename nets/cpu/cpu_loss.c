@@ -87,7 +87,7 @@ static double loss_of_row(const float *z, size_t classes, size_t label, double o
 
 struct row {
     double loss;
-    int correct;
+    bool counts, correct;
 };
 
 /* Rows are shared by the threads and added up in their order. */
@@ -100,14 +100,21 @@ void cpu_loss(const float *logits, const int32_t *label, int classes, int valid,
 #pragma omp for schedule(static)
         for (int i = 0; i < valid; i++) {
             const size_t at = (size_t)i * (size_t)classes, own = (size_t)label[i];
+            float *dz = dlogits ? dlogits + at : NULL;
             size_t best;
-            row[i].loss = loss_of_row(logits + at, (size_t)classes, own, over, dlogits ? dlogits + at : NULL, e, &best);
+            row[i] = (struct row){.counts = label[i] >= 0};
+            if (!row[i].counts) {
+                if (dz) memset(dz, 0, (size_t)classes * sizeof *dz);
+                continue;
+            }
+            row[i].loss = loss_of_row(logits + at, (size_t)classes, own, over, dz, e, &best);
             row[i].correct = best == own;
         }
         mem_free(e);
     }
-    *result = (struct net_result){.count = valid};
+    *result = (struct net_result){0};
     for (int i = 0; i < valid; i++) {
+        result->count += row[i].counts;
         result->loss += row[i].loss;
         result->correct += row[i].correct;
     }

@@ -258,8 +258,9 @@ static void add(void *backend, const struct tensor *shape, const float *from, fl
 
 /* -- the loss ----------------------------------------------------------------------------------------------------- */
 
-static void loss(void *backend, const float *logits, int n, int classes, double over, float *dlogits) {
+static void loss(void *backend, int which, const float *logits, int n, int classes, double over, float *dlogits) {
     struct cudnn_backend *b = backend;
+    if (which != 0) die("a net with a second loss on a GPU");
     if (n != b->feed.rows) die("a loss of %d rows, but %d labels were fed", n, b->feed.rows);
     if (b->loss_rows < n) { /* in the first pass of a net, which is never recorded */
         cuda_free(b->row_loss);
@@ -280,8 +281,9 @@ static void loss(void *backend, const float *logits, int n, int classes, double 
                                        .result = b->loss});
 }
 
-static void last_result(void *backend, struct net_result *result) {
+static void last_result(void *backend, int which, struct net_result *result) {
     const struct cudnn_backend *b = backend;
+    (void)which;
     cuda_stream();
     CUDA_CALL(cudaEventSynchronize(b->answered));
     *result = (struct net_result){b->loss->loss, b->loss->correct, b->loss->count};
@@ -313,5 +315,6 @@ const struct backend_ops backend_cudnn = {
     .add = add,
     .loss = loss,
     .result = last_result,
+    .losses = 1,
     .optimisers = cuda_optimisers,
 };

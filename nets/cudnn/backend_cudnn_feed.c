@@ -92,7 +92,7 @@ static size_t fill(char *host, const struct places *at, const struct net_input *
     const size_t n = (size_t)shape->n, elements = shape->floats; /* the input is canonical: no padding */
     const int32_t extra[FEED_EXTRA] = {input->valid, (int32_t)(uint32_t)input->step,
                                        (int32_t)(uint32_t)(input->step >> 32)};
-    memcpy(host, input->label, n * sizeof *extra);
+    memcpy(host, input->label[0], n * sizeof *extra);
     memcpy(host + n * sizeof *extra, extra, sizeof extra);
     if (plain(input)) { /* a token is as large as a float */
         memcpy(host + at->images, plain(input), elements * sizeof *input->x);

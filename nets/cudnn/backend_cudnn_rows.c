@@ -60,6 +60,7 @@ const struct layer_ops cudnn_gelu = {gelu_open, gelu_forward, gelu_backward, mem
 
 struct position {
     uint32_t sequences, length; /* length: floats of a sequence, T c */
+    size_t rest;                /* bytes of the positions that a sequence does not have */
 };
 
 static void *position_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
@@ -70,6 +71,7 @@ static void *position_open(void *backend, const struct layer_spec *spec, const s
     struct position *l = mem_zalloc(1, sizeof *l, "positions");
     l->sequences = shape.images / (uint32_t)spec->position.sequence;
     l->length = cuda_elements(&shape) / l->sequences;
+    l->rest = (size_t)(spec->position.positions - spec->position.sequence) * (size_t)y->c * sizeof(float);
     cudnn_lay_out(y, LAYOUT_CANONICAL);
     return l;
 }
@@ -82,6 +84,7 @@ static void position_backward(void *layer, const struct layer_call *call) {
     const struct position *l = layer;
     const size_t bytes = (size_t)l->sequences * l->length * sizeof *call->dy;
     cuda_position_backward(l->sequences, l->length, call->dy, call->adds, call->dparam);
+    if (l->rest && !call->adds) CUDA_GIVE(cudaMemsetAsync(call->dparam + l->length, 0, l->rest, cuda_stream()));
     if (call->dx) CUDA_GIVE(cudaMemcpyAsync(call->dx, call->dy, bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
 }
 const struct layer_ops cudnn_position = {position_open, position_forward, position_backward, mem_free};

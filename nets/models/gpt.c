@@ -98,9 +98,10 @@ static bool form_of(const struct net *net, struct form *f, struct err *e) {
 static bool build(struct net *net, struct err *e) {
     struct form f;
     if (!form_of(net, &f, e)) return false;
+    const int context = net->setup.sequence > 1 ? net->setup.sequence : 1;
     const int embedding =
         build_embedding_normal(net, "embedding", build_tokens(net), net->setup.classes, f.hidden, DEVIATION);
-    int x = dropped(net, &f, "dropout", build_position(net, "position", embedding, DEVIATION));
+    int x = dropped(net, &f, "dropout", build_position(net, "position", embedding, context, DEVIATION));
     for (int i = 0; i < f.blocks; i++) x = feed_forward_part(net, &f, i, attention_part(net, &f, i, x));
     x = build_layer_norm(net, "norm", x, f.bias, EPSILON);
     build_loss(net, build_linear_tied(net, "linear", x, embedding));

@@ -85,7 +85,8 @@ static void feed(const struct backend_ops *backend, void *state, const struct wo
     const struct image_bytes bytes = {b->pixels, b->cut, w->table};
     const struct tensor shape = {
         .n = BATCH, .c = w->d.channels, .h = w->d.height, .w = w->d.width, .floats = BATCH * w->image};
-    struct net_input input = {.x = as_bytes ? NULL : b->x, .bytes = as_bytes ? &bytes : NULL, .label = b->y};
+    struct net_input input = {
+        .x = as_bytes ? NULL : b->x, .bytes = as_bytes ? &bytes : NULL, .label = {b->y}, .labels = {BATCH}};
     input.valid = BATCH;
     backend->feed(state, &input, &shape, x);
     memset(b->pixels, 0xaa, BATCH * w->image); /* the caller's memory is the caller's again */

@@ -19,6 +19,7 @@ struct reference {
     const double *carry;    /* LAYER_LSTM: [2][streams][hidden] before the window */
     double *carried;        /* after it */
     const int32_t *lengths; /* LAYER_ATTENTION: [sequences], where padded */
+    const int32_t *chosen;  /* LAYER_CHOOSE: [sequences][count]; NULL: the first */
 };
 
 static inline size_t ref_floats(const struct tensor *t) {
@@ -26,6 +27,10 @@ static inline size_t ref_floats(const struct tensor *t) {
 }
 static inline size_t ref_at(const struct tensor *t, int n, int c, int i, int j) {
     return (((size_t)n * (size_t)t->c + (size_t)c) * (size_t)t->h + (size_t)i) * (size_t)t->w + (size_t)j;
+}
+/* The shape of a second tensor of floats. */
+static inline const struct tensor *ref_add(const struct reference *r) {
+    return r->spec.kind == LAYER_EMBEDDING ? &r->y : &r->x;
 }
 static inline size_t ref_streams(const struct reference *r) {
     return r->spec.kind == LAYER_LSTM ? (size_t)r->x.n / (size_t)r->spec.lstm.sequence : 0;
@@ -47,7 +52,7 @@ static inline size_t ref_params(const struct reference *r) {
     case LAYER_LINEAR:
         return out * in * (size_t)r->x.h * (size_t)r->x.w + (r->spec.linear.bias ? out : 0);
     case LAYER_POSITION:
-        return out * (size_t)r->spec.position.sequence;
+        return out * (size_t)r->spec.position.positions;
     case LAYER_LAYER_NORM:
         return (r->spec.layer_norm.bias ? 2 : 1) * in;
     default:
@@ -318,6 +323,7 @@ static inline void ref_forward(const struct reference *r, const double *x, const
         break;
     case LAYER_EMBEDDING:
         ref_embedding(r, x, param, y, NULL, NULL);
+        for (size_t i = 0; r->joins && i < ref_floats(&r->y); i++) y[i] += add[i];
         break;
     case LAYER_LSTM:
         ref_lstm(r, x, param, y, NULL, NULL, NULL);
@@ -340,17 +346,23 @@ static inline void ref_forward(const struct reference *r, const double *x, const
     case LAYER_ATTENTION:
         ref_attention(r, x, y, NULL, NULL);
         break;
+    case LAYER_CHOOSE:
+        ref_choose(r, x, y, NULL, NULL);
+        break;
+    case LAYER_TANH:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) y[i] = tanh(x[i]);
+        break;
     default:
         ref_linear(r, x, param, y, NULL, NULL, NULL);
         break;
     }
 }
 
-/* dx, dadd (as large as x) and dparam are overwritten. y: of the forward pass. */
+/* dx, dadd (as large as ref_add says) and dparam are overwritten. y: of the forward pass. */
 static inline void ref_backward(const struct reference *r, const double *x, const double *y, const double *param,
                                 const double *dy, double *dx, double *dadd, double *dparam) {
     memset(dx, 0, ref_floats(&r->x) * sizeof *dx);
-    memset(dadd, 0, ref_floats(&r->x) * sizeof *dadd);
+    memset(dadd, 0, ref_floats(ref_add(r)) * sizeof *dadd);
     memset(dparam, 0, ref_params(r) * sizeof *dparam);
     switch (r->spec.kind) {
     case LAYER_CONV:
@@ -370,6 +382,7 @@ static inline void ref_backward(const struct reference *r, const double *x, cons
         break;
     case LAYER_EMBEDDING:
         ref_embedding(r, x, param, NULL, dy, dparam);
+        for (size_t i = 0; r->joins && i < ref_floats(&r->y); i++) dadd[i] = dy[i];
         break;
     case LAYER_LSTM:
         ref_lstm(r, x, param, NULL, dy, dx, dparam);
@@ -391,6 +404,12 @@ static inline void ref_backward(const struct reference *r, const double *x, cons
         break;
     case LAYER_ATTENTION:
         ref_attention(r, x, NULL, dy, dx);
+        break;
+    case LAYER_CHOOSE:
+        ref_choose(r, x, NULL, dy, dx);
+        break;
+    case LAYER_TANH:
+        for (size_t i = 0; i < ref_floats(&r->x); i++) dx[i] = dy[i] * (1 - pow(tanh(x[i]), 2));
         break;
     default:
         ref_linear(r, x, param, NULL, dy, dx, dparam);

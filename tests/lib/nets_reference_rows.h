@@ -41,6 +41,18 @@ static inline void ref_layer_norm(const struct reference *r, const double *x, co
     }
 }
 
+/* y(s count + i) = x(s T + number of it); dy given: dx instead. */
+static inline void ref_choose(const struct reference *r, const double *x, double *y, const double *dy, double *dx) {
+    const size_t T = (size_t)r->spec.choose.sequence, count = (size_t)r->spec.choose.count, c = (size_t)r->x.c;
+    for (size_t i = 0; i < (size_t)r->y.n; i++) {
+        const size_t from = i / count * T + (r->chosen ? (size_t)r->chosen[i] : i % count);
+        for (size_t k = 0; k < c; k++) {
+            if (y) y[i * c + k] = x[from * c + k];
+            if (dx) dx[from * c + k] += dy[i * c + k];
+        }
+    }
+}
+
 static inline double ref_gelu(const struct reference *r, double x) {
     if (r->spec.gelu.tanh) return x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x))) / 2;
     return x * (1 + erf(x / sqrt(2))) / 2;

@@ -65,7 +65,8 @@ static void run_on(const struct device_ops *device, const struct trial *t, const
                               .dx = put(device, NULL, in.floats)};
     const struct tensor image = {.n = 1, .c = 1, .h = 1, .w = 1, .floats = 1};
     float *fed = put(device, NULL, 1);
-    backend->feed(state, &(struct net_input){.x = x, .label = lengths, .valid = 1, .step = t->step}, &image, fed);
+    backend->feed(state, &(struct net_input){.x = x, .label = {lengths}, .labels = {1}, .valid = 1, .step = t->step},
+                  &image, fed);
     backend->begin(state, PASS_TRAIN, false);
     ops->forward(layer, &call, !t->inference);
     if (!t->inference) ops->backward(layer, &call);
@@ -168,7 +169,7 @@ static int build_block(struct net *net, const char *name, int x, bool bias) {
 static bool build(struct net *net, struct err *e) {
     (void)e;
     const int table = build_embedding_normal(net, "embedding", build_tokens(net), VOCABULARY, C, 0.3);
-    int x = build_position(net, "position", table, 0.3);
+    int x = build_position(net, "position", table, net->setup.sequence, 0.3);
     x = build_block(net, "one", x, true);
     x = build_block(net, "two", x, false);
     build_loss(net, build_linear_tied(net, "output", build_layer_norm(net, "norm", x, true, 1e-5), table));

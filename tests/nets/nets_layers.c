@@ -39,6 +39,9 @@ struct trial {
     int sequence; /* LAYER_LSTM: steps, n / sequence streams; LAYER_POSITION, LAYER_ATTENTION: rows */
     int heads;
     bool causal, padded, tanh, plain; /* plain: a linear layer without bias */
+    int positions;                    /* LAYER_POSITION; 0: sequence */
+    int count;                        /* LAYER_CHOOSE; numbered: which rows comes in as numbers */
+    bool numbered;
 };
 
 /* Dropout's: of the net, of the layer, of the pass. The step has an upper half. */
@@ -110,6 +113,14 @@ static const struct trial trials[] = {
     {LAYER_POSITION, 12, 20, 1, 1, 20, .sequence = 4},
     {LAYER_POSITION, 7, 33, 1, 1, 33, .sequence = 7},
     {LAYER_POSITION, 34, 1100, 1, 1, 1100, .sequence = 17},
+    {LAYER_POSITION, 12, 20, 1, 1, 20, .sequence = 4, .positions = 9},
+    {LAYER_EMBEDDING, 37, 1, 1, 1, 301, .kernel = 50, .joins = true},
+    {LAYER_EMBEDDING, 9, 1, 1, 1, 5, .kernel = 2, .joins = true},
+    {LAYER_CHOOSE, 12, 20, 1, 1, 20, .sequence = 4, .count = 1},
+    {LAYER_CHOOSE, 21, 130, 1, 1, 130, .sequence = 7, .count = 3},
+    {LAYER_CHOOSE, 32, 33, 1, 1, 33, .sequence = 8, .count = 5, .numbered = true},
+    {LAYER_TANH, 5, 33, 1, 1, 33, .tanh = true},
+    {LAYER_TANH, 2, 20, 5, 3, 20, .tanh = true},
     {LAYER_LAYER_NORM, 5, 128, 1, 1, 128, .bias = true},
     {LAYER_LAYER_NORM, 33, 384, 1, 1, 384, .kernel = 0},
     {LAYER_LAYER_NORM, 1, 7, 1, 1, 7, .bias = true},
@@ -160,7 +171,7 @@ static void fill_without_ties(const struct tensor *t, double *x) {
 /* Rows of numbers, not images: in the canonical layout alone. */
 static bool has_rows(const struct trial *t) {
     return t->kind == LAYER_LINEAR || t->kind == LAYER_LSTM || t->kind == LAYER_POSITION ||
-           t->kind == LAYER_LAYER_NORM || t->kind == LAYER_ATTENTION;
+           t->kind == LAYER_LAYER_NORM || t->kind == LAYER_ATTENTION || t->kind == LAYER_CHOOSE;
 }
 
 static struct layer_spec spec_of(const struct trial *t) {
@@ -194,6 +205,7 @@ static struct layer_spec spec_of(const struct trial *t) {
         break;
     case LAYER_POSITION:
         spec.position.sequence = t->sequence;
+        spec.position.positions = t->positions ? t->positions : t->sequence;
         break;
     case LAYER_LAYER_NORM:
         spec.layer_norm.epsilon = 1e-5;
@@ -201,6 +213,10 @@ static struct layer_spec spec_of(const struct trial *t) {
         break;
     case LAYER_GELU:
         spec.gelu.tanh = t->tanh;
+        break;
+    case LAYER_CHOOSE:
+        spec.choose.sequence = t->sequence;
+        spec.choose.count = t->count;
         break;
     case LAYER_ATTENTION:
         spec.attention.heads = t->heads;
@@ -223,6 +239,13 @@ static const int32_t *lengths_of(const struct trial *t) {
     return lengths;
 }
 
+/* [n / sequence][count]: some rows twice, some not at all. */
+static const int32_t *chosen_of(const struct trial *t) {
+    static int32_t chosen[64];
+    for (int i = 0; i < t->n / t->sequence * t->count; i++) chosen[i] = i * i % t->sequence;
+    return chosen;
+}
+
 static struct naive naive_open(const struct trial *t) {
     struct naive v = {.r = {.spec = spec_of(t),
                             .dropout_seed = DROPOUT_SEED,
@@ -239,13 +262,14 @@ static struct naive naive_open(const struct trial *t) {
     } else if (t->kind == LAYER_AVERAGE || has_rows(t)) {
         v.r.y.h = v.r.y.w = 1;
     }
+    if (t->kind == LAYER_CHOOSE) v.r.y.n = t->n / t->sequence * t->count;
     size_t x = ref_floats(&v.r.x), y = ref_floats(&v.r.y), params = ref_params(&v.r), channels = (size_t)t->c;
     v.x = random_numbers(x, 1);
     for (size_t i = 0; t->kind == LAYER_NORM_RELU && i < x; i++) v.x[i] = (float)(3 + 2 * v.x[i]); /* a mean to lose */
     if (t->kind == LAYER_POOL) fill_without_ties(&v.r.x, v.x);
     for (size_t i = 0; t->kind == LAYER_EMBEDDING && i < x; i++)
         v.x[i] = i == 0 ? t->kernel - 1 : (int)(100 * fabs(v.x[i])) % t->kernel; /* tokens, the last one among them */
-    v.add = random_numbers(x, 2);
+    v.add = random_numbers(ref_floats(ref_add(&v.r)), 2);
     v.param = random_numbers(params, 3);
     v.state = random_numbers(2 * channels, 4);
     for (size_t i = channels; i < 2 * channels; i++) v.state[i] = (float)(0.5 + fabs(v.state[i]));
@@ -255,11 +279,12 @@ static struct naive naive_open(const struct trial *t) {
     for (size_t i = 0; t->two_users && i < y; i++) v.dsum[i] += v.dy2[i];
     v.y = random_numbers(y, 7);
     v.dx = random_numbers(x, 8);
-    v.dadd = random_numbers(x, 9);
+    v.dadd = random_numbers(ref_floats(ref_add(&v.r)), 9);
     v.dparam = random_numbers(params, 10);
     for (size_t i = 0; t->kind == LAYER_LSTM && i < params; i++)
         v.param[i] *= 1.5 / sqrt(t->out); /* gates are in between */
     v.r.lengths = t->padded ? lengths_of(t) : NULL;
+    v.r.chosen = t->numbered ? chosen_of(t) : NULL;
     v.carry = random_numbers(ref_carry(&v.r), 31);
     v.carried = random_numbers(ref_carry(&v.r), 32);
     v.r.carry = v.carry;
@@ -307,7 +332,7 @@ static void naive_gradients_are_the_differences(void **state) {
         ref_forward(&v.r, v.x, v.add, v.param, NULL, v.y);
         ref_backward(&v.r, v.x, v.y, v.param, v.dsum, v.dx, v.dadd, v.dparam);
         if (v.r.spec.wants_dx) check_differences(&v, v.x, ref_floats(&v.r.x), v.dx, "dx");
-        if (v.r.joins) check_differences(&v, v.add, ref_floats(&v.r.x), v.dadd, "dadd");
+        if (v.r.joins) check_differences(&v, v.add, ref_floats(ref_add(&v.r)), v.dadd, "dadd");
         check_differences(&v, v.param, ref_params(&v.r), v.dparam, "dparam");
         naive_close(&v);
     }
@@ -430,7 +455,7 @@ struct subject {
     const struct layer_ops *ops;
     const struct device_ops *device;
     void *state, *layer;
-    struct tensor x, y;
+    struct tensor x, y, add;
     struct layer_call call;
     float *x_data, *add_data, *param_data, *dy2_data;
 };
@@ -443,17 +468,23 @@ static struct subject subject_open(const struct device_ops *device, const struct
         &(struct backend_setup){.threads = 1, .precision = precision, .dropout_seed = DROPOUT_SEED, .adds = true});
     s.x = laid_out(device, v->r.x, layout);
     s.y = v->r.y;
-    const struct tensor lengths = {
-        .n = t->padded ? t->n / t->sequence : 1, .c = 1, .h = 1, .w = 1, .layout = LAYOUT_TOKENS, .floats = 16};
-    s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.x : t->padded ? &lengths : NULL, &s.y);
+    const int32_t *number = t->padded ? v->r.lengths : v->r.chosen;
+    const struct tensor numbers = {.n = t->padded ? t->n / t->sequence : v->r.y.n,
+                                   .c = 1,
+                                   .h = 1,
+                                   .w = 1,
+                                   .layout = LAYOUT_TOKENS,
+                                   .floats = (size_t)v->r.y.n};
+    s.add = t->kind == LAYER_EMBEDDING ? laid_out(device, v->r.y, LAYOUT_CANONICAL) : s.x;
+    s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.add : number ? &numbers : NULL, &s.y);
     size_t params = ref_params(&v->r);
     s.x_data = upload(s.device, &s.x, v->x);
-    s.add_data = upload(s.device, &s.x, v->add);
+    s.add_data = upload(s.device, &s.add, v->add);
     s.param_data = upload_flat(s.device, params, v->param);
     s.dy2_data = upload(s.device, &s.y, v->dy2);
     s.call = (struct layer_call){.x = s.x_data, .add = t->joins ? s.add_data : NULL, .param = s.param_data};
-    if (t->padded) {
-        s.device->to_device(s.add_data, v->r.lengths, (size_t)lengths.n * sizeof *v->r.lengths);
+    if (number) {
+        s.device->to_device(s.add_data, number, (size_t)numbers.n * sizeof *number);
         s.call.add = s.add_data;
     }
     s.call.y = upload(s.device, &s.y, NULL);
@@ -500,8 +531,9 @@ static void feed_step(const struct subject *s) {
     const float image = 0;
     const int32_t label = 0;
     float *x = s->device->alloc(sizeof image, "an image");
-    s->backend->feed(s->state, &(struct net_input){.x = &image, .label = &label, .valid = 1, .step = dropout_step},
-                     &shape, x);
+    s->backend->feed(
+        s->state, &(struct net_input){.x = &image, .label = {&label}, .labels = {1}, .valid = 1, .step = dropout_step},
+        &shape, x);
     s->device->release(x);
 }
 
@@ -563,7 +595,7 @@ static void run_trial(struct subject *s, const struct trial *t, struct naive *v,
     s->ops->backward(s->layer, &s->call);
     s->backend->end(s->state);
     if (v->r.spec.wants_dx) check_same(s->device, &s->x, s->call.dx, v->dx, tolerance, t, "dx");
-    if (t->joins) check_same(s->device, &s->x, s->call.dy, v->dadd, tolerance, t, "dadd");
+    if (t->joins) check_same(s->device, &s->add, s->call.dy, v->dadd, tolerance, t, "dadd");
     check_flat(s->device, ref_params(&v->r), s->call.dparam, v->dparam, tolerance, t, "dparam");
     check_sum_of_passes(s, t, v, tolerance);
 }

@@ -28,11 +28,12 @@ static void loss_of_part(const struct device_ops *device, int rows, int classes,
     device->to_device(logits, z, bytes);
     if (dz) device->to_device(gradient, dz, bytes);
     void *opened = backend->open(&(struct backend_setup){.threads = 1});
-    backend->feed(opened, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+    backend->feed(opened, &(struct net_input){.x = image, .label = {label}, .labels = {rows}, .valid = valid}, &shape,
+                  x);
     backend->begin(opened, PASS_TRAIN, false);
-    backend->loss(opened, logits, rows, classes, over, dz ? gradient : NULL);
+    backend->loss(opened, 0, logits, rows, classes, over, dz ? gradient : NULL);
     backend->end(opened);
-    backend->result(opened, result);
+    backend->result(opened, 0, result);
     backend->close(opened);
     if (dz) device->to_host(dz, gradient, bytes);
     device->release(x);
@@ -193,21 +194,22 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         const bool whole = pass != 4;
         for (int i = 0; i < ROWS * CLASSES; i++) z[i] = (float)((i * 7 + pass * 3) % 11) / 4;
         device->to_device(logits, z, sizeof z);
-        backend->feed(opened, &(struct net_input){.x = image, .label = label, .valid = valid}, &shape, x);
+        backend->feed(opened, &(struct net_input){.x = image, .label = {label}, .labels = {ROWS}, .valid = valid},
+                      &shape, x);
         bool computes = backend->begin(opened, PASS_INFER, whole);
         assert_int_equal(computes, pass < 2 || !whole);
         if (computes) {
-            backend->loss(opened, logits, ROWS, CLASSES, ROWS, NULL);
+            backend->loss(opened, 0, logits, ROWS, CLASSES, ROWS, NULL);
             backend->end(opened);
         }
-        backend->result(opened, &found);
+        backend->result(opened, 0, &found);
         loss_of(device, z, label, valid, NULL, &wanted);
         assert_memory_equal(&found.loss, &wanted.loss, sizeof found.loss);
         assert_int_equal(found.correct, wanted.correct);
         assert_int_equal(found.count, valid);
     }
     assert_true(backend->begin(opened, PASS_TRAIN, true));
-    backend->loss(opened, logits, ROWS, CLASSES, ROWS, NULL);
+    backend->loss(opened, 0, logits, ROWS, CLASSES, ROWS, NULL);
     backend->end(opened);
     backend->close(opened);
     device->release(x);

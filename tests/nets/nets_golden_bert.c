@@ -1,0 +1,175 @@
+/* nets_golden_bert.c: encoders in training against golden values that PyTorch computed in double precision from the
+ * same inputs, initial parameters and dropout masks (tests/golden/bert.py): ten steps of AdamW on the sum of both
+ * losses, windows padded, some of the chosen rows without a label. And the parameters of the sizes that are published.
+ *
+ * Tolerances: the golden file says how far PyTorch's own single precision was from its double precision (range_...);
+ * ours, which adds up in another order and has exponentials of its own, may be ten times as far, and 1e-6 always. */
+#include <math.h>
+
+#include "nets/optimisers/optimiser.h"
+#include "tests/golden/bert.h"
+#include "tests/lib/nets_rig.h"
+
+#define SLACK 10.0
+#define FLOOR 1e-6
+
+extern const struct model_ops model_bert;
+
+enum { ROWS_MAX = 64 };
+
+/* The same as window_of() in bert.py. */
+struct window {
+    int32_t token[ROWS_MAX], type[ROWS_MAX], length[ROWS_MAX], row[ROWS_MAX], label[ROWS_MAX], next[ROWS_MAX];
+    int labels; /* that count */
+};
+
+static struct window window_of(const struct golden_run *run, int index) {
+    const int rows = run->batch * run->context, places = run->batch * run->chosen;
+    struct rng r = rng_open(GOLDEN_SEED, RNG_TEST, (uint64_t)index);
+    struct window w = {.labels = 0};
+    assert_true(rows <= ROWS_MAX && places <= ROWS_MAX);
+    for (int i = 0; i < rows; i++) w.token[i] = (int32_t)(rng_u32(&r) % (uint32_t)run->vocabulary);
+    for (int i = 0; i < rows; i++) w.type[i] = (int32_t)(rng_u32(&r) % 2);
+    for (int i = 0; i < run->batch; i++) w.length[i] = 1 + (int32_t)(rng_u32(&r) % (uint32_t)run->context);
+    for (int i = 0; i < places; i++) w.row[i] = (int32_t)(rng_u32(&r) % (uint32_t)w.length[i / run->chosen]);
+    for (int i = 0; i < places; i++) w.label[i] = (int32_t)(rng_u32(&r) % (uint32_t)(run->vocabulary + 1)) - 1;
+    for (int i = 0; i < run->batch; i++) w.next[i] = (int32_t)(rng_u32(&r) % 2);
+    for (int i = 0; i < places; i++) w.labels += w.label[i] >= 0;
+    return w;
+}
+
+static struct net_input input_of(const struct window *w) {
+    return (struct net_input){
+        .token = w->token,
+        .numbers = {[NUMBERS_TYPES] = w->type, [NUMBERS_LENGTHS] = w->length, [NUMBERS_CHOSEN] = w->row},
+        .label = {w->label, w->next}};
+}
+
+static void near(double found, double wanted, double tolerance, const char *what, int step) {
+    if (!(fabs(found - wanted) <= tolerance))
+        fail_msg("%s, step %d: %.9g, not %.9g (off by %.2g, allowed %.2g)", what, step, found, wanted,
+                 fabs(found - wanted), tolerance);
+}
+
+/* tolerance: relative to the norm */
+static void check(const float *value, size_t n, const struct golden *golden, double tolerance, const char *name,
+                  int step) {
+    double sum = 0, squares = 0;
+    const size_t entry[3] = {0, n / 3, n - 1};
+    tolerance *= golden->norm;
+    for (size_t i = 0; i < n; i++) sum += value[i], squares += (double)value[i] * value[i];
+    near(sum, golden->sum, tolerance, name, step);
+    near(sqrt(squares), golden->norm, tolerance, name, step);
+    for (int i = 0; i < 3; i++) near(value[entry[i]], golden->entry[i], tolerance, name, step);
+}
+
+/* which: the first step or the last */
+static void check_gradients(const struct arena *a, const struct golden_run *run, int which) {
+    const double tolerance = SLACK * run->range_slices[which] + FLOOR;
+    float *grad = device_fetch(a->grad, a->n);
+    assert_int_equal(a->slices, run->slices);
+    for (size_t i = 0; i < a->slices; i++) {
+        const struct slice *s = &a->slice[i];
+        assert_string_equal(s->name, run->gradients[i].name);
+        check(grad + s->offset, s->size, &run->gradients[i].step[which], tolerance, s->name, which);
+    }
+    mem_free(grad);
+}
+
+static void check_losses(struct net *net, const struct golden_run *run, const struct window *w, const double wanted[2],
+                         int step) {
+    const double tolerance = SLACK * run->range_losses + FLOOR;
+    struct net_result words, next;
+    net_result_of(net, 0, &words);
+    net_result_of(net, 1, &next);
+    assert_int_equal(words.count, w->labels);
+    assert_int_equal(next.count, run->batch);
+    near(words.loss / words.count, wanted[0], tolerance, "loss of masked words", step);
+    near(next.loss / next.count, wanted[1], tolerance, "loss of next sentences", step);
+}
+
+static struct net *open_golden(const struct golden_run *run) {
+    const struct net_setup setup = {.batch = run->batch,
+                                    .sequence = run->context,
+                                    .classes = run->vocabulary,
+                                    .layers = run->blocks,
+                                    .heads = run->heads,
+                                    .hidden = run->features,
+                                    .chosen = run->chosen,
+                                    .dropout = run->dropped,
+                                    .threads = 1,
+                                    .seed = GOLDEN_SEED,
+                                    .dropout_seed = GOLDEN_SEED,
+                                    .device = test_device()};
+    return open_model(&model_bert, setup);
+}
+
+static void check_run(const struct golden_run *run) {
+    struct net *net = open_golden(run);
+    struct arena *a = &net->arena;
+    struct optimiser adamw;
+    const struct optimiser_ops *ops;
+    TABLE_FIND(optimisers, "adamw", ops);
+    optimiser_open(&adamw, ops, a,
+                   &(struct optimiser_setup){
+                       .beta1 = GOLDEN_BETA1, .beta2 = GOLDEN_BETA2, .epsilon = 1e-8, .weight_decay = GOLDEN_DECAY});
+    for (int step = 0; step <= GOLDEN_STEPS; step++) {
+        const struct window w = window_of(run, step);
+        const struct net_input input = input_of(&w);
+        (step < GOLDEN_STEPS ? net_forward_input : net_evaluate_input)(net, &input, NULL);
+        check_losses(net, run, &w, step < GOLDEN_STEPS ? run->losses[step] : run->evaluation, step);
+        if (step == GOLDEN_STEPS) break;
+        net_backward(net);
+        if (step == 0 || step == GOLDEN_STEPS - 1) check_gradients(a, run, step > 0);
+        optimiser_step(&adamw, a->param, a->grad, golden_rates[step]);
+        assert_int_equal(optimiser_settle(&adamw), a->n);
+    }
+    optimiser_close(&adamw);
+    net_close(net);
+}
+
+static void it_trains_as_in_pytorch(void **state) {
+    (void)state;
+    check_run(&golden_plain);
+}
+
+static void it_trains_with_dropout_as_in_pytorch(void **state) {
+    (void)state;
+    check_run(&golden_dropping);
+}
+
+static void sizes_have_their_parameters(void **state) {
+    (void)state;
+    for (const struct model_preset *p = model_bert.presets; p->name; p++) {
+        const struct net_setup setup = {
+            .batch = 1, .sequence = 128, .classes = p->classes, .reference = &p->reference, .device = test_device()};
+        struct net_size size;
+        struct err e = {0};
+        assert_true(net_measure(&model_bert, &setup, &size, &e));
+        assert_int_equal(size.n, p->parameters);
+    }
+}
+
+static void refused(struct net_setup setup, const char *why) {
+    struct err e = {0};
+    setup.device = test_device();
+    setup.classes = 30;
+    assert_null(net_open(&model_bert, &setup, &e));
+    if (!strstr(e.text, why)) fail_msg("refused with \"%s\"", e.text);
+}
+
+static void sizes_that_it_cannot_take_are_refused(void **state) {
+    (void)state;
+    refused((struct net_setup){.batch = 1, .sequence = 513}, "512 positions");
+    refused((struct net_setup){.batch = 1, .sequence = 19}, "20 masked places");
+    refused((struct net_setup){.batch = 1, .sequence = 30, .hidden = 10, .heads = 3}, "does not come out even");
+}
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    test_device();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_trains_as_in_pytorch), cmocka_unit_test(it_trains_with_dropout_as_in_pytorch),
+        cmocka_unit_test(sizes_have_their_parameters), cmocka_unit_test(sizes_that_it_cannot_take_are_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
