@@ -143,7 +143,7 @@ static bool build(struct net *net, struct err *e) {
 /* What all sizes share. */
 #define PRE_TRAINING                                                                                                   \
     .data = "wiki", .optimiser = "adamw", .lr = 2e-4, .momentum = 0.9, .lr_schedule = "linear", .beta2 = 0.999,        \
-    .weight_decay = 0.01, .clip_norm = 1, .density = 0.01, .density_warmup = "none", .epochs = 1, .sgd_lr = 0.1,       \
+    .weight_decay = 0.01, .clip_norm = 1, .density = 0.01, .density_warmup = "none", .epochs = 1, .sgd_lr = 0.3,       \
     .sequence = 128, .chosen = 20, .dropout = 0.1, .batch = 8, .bias = true
 
 #define TINY                                                                                                           \

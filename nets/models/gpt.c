@@ -112,7 +112,7 @@ static bool build(struct net *net, struct err *e) {
 #define CHARACTERS                                                                                                     \
     .data = "text-char", .optimiser = "adamw", .lr = 1e-3, .momentum = 0.9, .lr_schedule = "cosine:0.1",               \
     .lr_warmup_steps = 100, .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1, .density = 0.01, .epochs = 1,          \
-    .sgd_lr = 0.1, .density_warmup = "none"
+    .sgd_lr = 0.3, .density_warmup = "none"
 
 #define CHAR_CPU                                                                                                       \
     { CHARACTERS, .batch = 12, .steps = 2000, .sequence = 64, .layers = 4, .heads = 4, .hidden = 128, .samples = 240 }
@@ -138,7 +138,7 @@ static const struct model_preset presets[] = {
       .clip_norm = 1,
       .density = 0.01,
       .epochs = 1,
-      .sgd_lr = 0.1,
+      .sgd_lr = 0.3,
       .density_warmup = "none",
       .batch = 12,
       .steps = 600000,

@@ -293,7 +293,7 @@ static void presets_bring_their_settings(void **state) {
     assert_string_equal(parse(&o, "--model gpt --steps 7 --eval-samples 0"), "");
     assert_true(o.steps == 7 && o.eval_samples == 0);
     assert_string_equal(parse(&o, "--model gpt --optimiser sgd"), "");
-    assert_true(o.lr == 0.1 && o.method.momentum == 0.9 && o.method.weight_decay == 0);
+    assert_true(o.lr == 0.3 && o.method.momentum == 0.9 && o.method.weight_decay == 0);
     assert_string_equal(parse(&o, "--model gpt --optimiser adam"), "");
     assert_true(o.lr == 1e-3 && o.method.beta2 == 0.999 && o.method.weight_decay == 0);
     assert_string_equal(parse(&o, "--model gpt --beta2 0.95 --weight-decay 0.01"), "");
