@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
+# deps.sh [build|text|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
 # packages that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -17,6 +17,7 @@ simgrid  | libsimgrid-dev          | simgrid-devel  | simgrid    | simgrid      
 mpich    | mpich libmpich-dev      | mpich-devel    | mpich      | mpich-devel       | mpich
 png      | libpng-dev              | libpng-devel   | libpng     | libpng16-devel    | libpng
 zlib     | zlib1g-dev              | zlib-devel     | zlib       | zlib-devel        | zlib
+utf8proc | libutf8proc-dev         | utf8proc-devel | libutf8proc | utf8proc-devel   | utf8proc
 dnnl     | libdnnl-dev             | onednn-devel   | onednn     | onednn-devel      | onednn
 cmocka   | libcmocka-dev           | libcmocka-devel | cmocka    | libcmocka-devel   | cmocka
 gnuplot  | gnuplot-nox             | gnuplot-minimal | gnuplot   | gnuplot           | gnuplot
@@ -32,6 +33,7 @@ iproute  | iproute2                | iproute        | iproute2   | iproute2     
 torch    | python3 python3-torch   | python3-torch  | python-pytorch | python3-torch | pytorch
 '
 build='cc cxx make pkgconf mpirun mpi png zlib dnnl'
+text='utf8proc' # the build does without, and then lacks the datasets in pieces of words
 data='xz curl'
 check="cmocka gnuplot $data"
 lint='clang format cppcheck shellck'
@@ -42,6 +44,7 @@ for group in "${@:-build}"; do
     case $group in
     build) needs="$needs $build" ;;
     data) needs="$needs $data" ;;
+    text) needs="$needs $text" ;;
     test) needs="$needs $check" ;;
     lint) needs="$needs $lint" ;;
     fuzz) needs="$needs fuzzer" ;;
@@ -50,9 +53,9 @@ for group in "${@:-build}"; do
     sim) needs="$needs simgrid" ;;
     netlab) needs="$needs $netlab" ;;
     torch) needs="$needs torch" ;;
-    all) needs="$needs $build $check $lint gcovr simgrid $netlab" ;;
+    all) needs="$needs $build $text $check $lint gcovr simgrid $netlab" ;;
     *)
-        echo "usage: deps.sh [build|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]..." >&2
+        echo "usage: deps.sh [build|text|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]..." >&2
         exit 2
         ;;
     esac
@@ -63,7 +66,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 # The headers that the compiler does not find, in one call of the preprocessor (all of them without a compiler).
 absent_headers() {
     compiler=$(command -v cc || command -v gcc || command -v clang) || compiler='cat'
-    headers='stdio.h:libc png.h:png zlib.h:zlib oneapi/dnnl/dnnl.h:dnnl'
+    headers='stdio.h:libc png.h:png zlib.h:zlib utf8proc.h:utf8proc oneapi/dnnl/dnnl.h:dnnl'
     for pair in $headers; do
         printf '#if !__has_include(<%s>)\nabsent-%s\n#endif\n' "${pair%:*}" "${pair#*:}"
     done | if [ "$compiler" = cat ]; then cat; else "$compiler" -E -P -x c - 2>/dev/null; fi | sed -n 's/^absent-//p'
@@ -81,7 +84,7 @@ missing() {
     case $1 in
     cc) ! { has cc || has gcc || has clang; } || is_absent libc ;;
     cxx) has nvcc && ! has c++ && ! has g++ ;; # only the CUDA plugin has C++ in it
-    png | zlib | dnnl) is_absent "$1" ;;
+    png | zlib | utf8proc | dnnl) is_absent "$1" ;;
     mpirun) ! has mpirun ;;
     mpi) ! { pkg-config --exists ompi-c || pkg-config --exists ompi || pkg-config --exists mpich; } 2>/dev/null ;;
     cmocka) ! pkg-config --exists cmocka 2>/dev/null ;;

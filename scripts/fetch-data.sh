@@ -1,19 +1,21 @@
 #!/bin/sh
 # fetch-data.sh: brings a public dataset to where the program looks for it and checks every byte by md5.
 #
-#   sh scripts/fetch-data.sh cifar10|ptb|tinyshakespeare|wikitext2|all [--mirror DIR] [--dest DIR]
+#   sh scripts/fetch-data.sh cifar10|ptb|tinyshakespeare|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]
 #
 #   cifar10          CIFAR-10, binary version (Krizhevsky 2009), 170 MB     -> DEST/cifar-10-binary.tar.gz, read as it is
 #   ptb              Penn Treebank, Mikolov's split for language models     -> DEST/ptb/ptb.{train,valid,test}.txt
 #   tinyshakespeare  tiny Shakespeare (Karpathy 2015), 1 MB                 -> DEST/tinyshakespeare/input.txt
 #   wikitext2        WikiText-2 (Merity et al. 2016), from a mirror alone   -> DEST/wikitext-2/wiki.{train,valid,test}.tokens
+#   bertvocab        the 30,522 pieces of BERT-base uncased (Devlin et al. 2019), from a mirror alone
+#                                                                           -> DEST/bert-base-uncased/vocab.txt
 #   all              the first three, which have a public address
 #
 #   --dest DIR    where to: else build/data of this checkout. An installed copy: else $SPARSETRAIN_DATA, else
 #                 $XDG_DATA_HOME/sparsetrain, ~/.local/share/sparsetrain or, without a home, share/sparsetrain/data where it is
 #                 installed: where the installed program looks. Any other copy: $SPARSETRAIN_DATA, else build/data right here
-#   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, tinyshakespeare.tar.xz, wikitext-2.tar.xz
-#                 and MD5SUMS. Without the option ../shared/data beside the checkout is taken when it is there.
+#   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, tinyshakespeare.tar.xz, wikitext-2.tar.xz,
+#                 bert-vocab.tar.xz and MD5SUMS. Without the option ../shared/data beside the checkout is taken when it is there.
 #
 # What is there already and whole is left alone. A download that was cut off goes on where it stopped; nothing
 # appears under its final name before its checksum has been verified. Exit 2, with one line, when that fails.
@@ -35,7 +37,7 @@ fail() {
     printf 'fetch-data: %s\n' "$*" >&2
     exit 2
 }
-usage="usage: sh $0 cifar10|ptb|tinyshakespeare|wikitext2|all [--mirror DIR] [--dest DIR]"
+usage="usage: sh $0 cifar10|ptb|tinyshakespeare|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]"
 
 # Where a program looks by default that is not of a checkout: place_data in base/place.c.
 default_dest() {
@@ -58,7 +60,7 @@ dest=$root/build/data
 [ -f "$root/Makefile" ] || dest=${SPARSETRAIN_DATA:-$(default_dest)}
 while [ $# -gt 0 ]; do
     case $1 in
-    cifar10 | ptb | tinyshakespeare | wikitext2 | all)
+    cifar10 | ptb | tinyshakespeare | wikitext2 | bertvocab | all)
         [ -z "$what" ] || fail "one dataset at a time, or all; $usage"
         what=$1
         ;;
@@ -140,8 +142,8 @@ verify() {
     done
 }
 
-unpack() { # FOLDER
-    archive=$mirror/$1.tar.xz
+unpack() { # FOLDER [ARCHIVE]
+    archive=$mirror/${2:-$1}.tar.xz
     [ -n "$(sums_of "$1")" ] || fail "$mirror/MD5SUMS names no files of $1; get a complete mirror, or fetch without --mirror"
     if [ -z "$(verify "$dest" "$1")" ]; then
         echo "$dest/$1 is complete"
@@ -224,11 +226,22 @@ fetch_wikitext2() {
     fi
 }
 
+fetch_bertvocab() {
+    if [ -n "$mirror" ]; then
+        unpack bert-base-uncased bert-vocab
+    elif [ -s "$dest/bert-base-uncased/vocab.txt" ]; then
+        echo "$dest/bert-base-uncased is complete"
+    else
+        fail "put the vocab.txt of BERT-base uncased, as its authors publish it, into $dest/bert-base-uncased by hand, or give --mirror DIR with bert-vocab.tar.xz and MD5SUMS"
+    fi
+}
+
 case $what in
 cifar10) fetch_cifar10 ;;
 ptb) fetch_ptb ;;
 tinyshakespeare) fetch_tinyshakespeare ;;
 wikitext2) fetch_wikitext2 ;;
+bertvocab) fetch_bertvocab ;;
 all)
     fetch_cifar10
     fetch_ptb

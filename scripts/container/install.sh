@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 DEBIAN_FRONTEND=noninteractive
 export DEBIAN_FRONTEND
 if [ -n "${1:-}" ]; then echo "$1" >COMMIT; fi
-sh scripts/deps.sh build
+sh scripts/deps.sh build text
 # Not into build/, which may have come along from the machine that the sources are from.
 BUILD=$(mktemp -d)
 jobs=$(getconf _NPROCESSORS_ONLN)

@@ -53,8 +53,9 @@ static int close_case(void **state) {
 /* A mirror with small files in place of the real ones. */
 static bool make_mirror(void) {
     if (in_directory("command -v xz >/dev/null && command -v md5sum >/dev/null") != 0) return false;
-    assert_int_equal(
-        in_directory("mkdir -p mirror src/cifar-10-batches-bin src/ptb src/wikitext-2 src/tinyshakespeare"), 0);
+    assert_int_equal(in_directory("mkdir -p mirror src/cifar-10-batches-bin src/ptb src/wikitext-2 src/tinyshakespeare "
+                                  "src/bert-base-uncased"),
+                     0);
     char *sub = mem_printf("%s/src/cifar-10-batches-bin", dir);
     write_all_records(sub);
     mem_free(sub);
@@ -62,7 +63,9 @@ static bool make_mirror(void) {
         in_directory(
             "for i in train valid test; do echo a $i >src/ptb/ptb.$i.txt;"
             "echo b $i >src/wikitext-2/wiki.$i.tokens; done; echo a play >src/tinyshakespeare/input.txt; cd src;"
-            "md5sum ./*/* >../mirror/MD5SUMS; for i in *; do tar -cJf ../mirror/$i.tar.xz $i; done"),
+            "echo c >bert-base-uncased/vocab.txt;"
+            "md5sum ./*/* >../mirror/MD5SUMS; for i in *; do tar -cJf ../mirror/$i.tar.xz $i; done;"
+            "mv ../mirror/bert-base-uncased.tar.xz ../mirror/bert-vocab.tar.xz"),
         0);
     return true;
 }
@@ -82,7 +85,8 @@ static void from_mirror(void **state) {
     assert_int_equal(fetch("", "tinyshakespeare --mirror \"$D/mirror\" --dest \"$D/play\""), 0);
     assert_int_equal(in_directory("diff -r src/tinyshakespeare play/tinyshakespeare && test ! -e play/ptb"), 0);
     assert_int_equal(fetch("", "all --dest \"$D/dest\" --mirror \"$D/mirror\""), 0);
-    assert_int_equal(in_directory("test ! -e dest/wikitext-2"), 0); /* by its name alone */
+    assert_int_equal(in_directory("test ! -e dest/wikitext-2 && test ! -e dest/bert-base-uncased"), 0); /* by name */
+    assert_int_equal(fetch("", "bertvocab --dest \"$D/dest\" --mirror \"$D/mirror\""), 0);
     assert_int_equal(fetch("", "wikitext2 --dest \"$D/dest\" --mirror \"$D/mirror\""), 0);
     assert_int_equal(in_directory("diff -r src dest"), 0); /* and nothing else is left */
     char *where = mem_printf("%s/dest", dir);
@@ -102,6 +106,7 @@ static void from_mirror(void **state) {
     assert_int_equal(in_directory("rm mirror/*.xz"), 0);
     assert_int_equal(fetch("", "all --mirror \"$D/mirror\" --dest \"$D/dest\""), 0);
     assert_int_equal(fetch("", "wikitext2 --mirror \"$D/mirror\" --dest \"$D/dest\""), 0);
+    assert_int_equal(fetch("", "bertvocab --mirror \"$D/mirror\" --dest \"$D/dest\""), 0);
 }
 
 static void repairs(void **state) {
@@ -158,6 +163,7 @@ static void wrong_download(void **state) {
     refused(fetch(run, "ptb"), "wrong md5");
     refused(fetch(run, "tinyshakespeare"), "wrong md5 (expected 6fb458f1232090904fb40fe944165e91)");
     refused(fetch(run, "wikitext2"), "build/data/wikitext-2 by hand, or give --mirror DIR");
+    refused(fetch(run, "bertvocab"), "build/data/bert-base-uncased by hand, or give --mirror DIR");
     assert_int_equal(in_directory("test -z \"$(find tree/main/build/data -type f)\""), 0);
     /* Unpacked files that the program can take are left as they are. */
     assert_int_equal(in_directory("mkdir tree/main/build/data/cifar-10-batches-bin"), 0);

@@ -33,6 +33,7 @@ class Sparsetrain(MakefilePackage, CudaPackage):
     depends_on("onednn@2.6:")
     depends_on("libpng")
     depends_on("zlib-api")
+    depends_on("utf8proc")
     depends_on("cudnn@9:", when="+cuda")
 
     # The Makefile asks pkg-config for MPI, and knows the files of these two.
