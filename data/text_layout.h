@@ -6,8 +6,9 @@
 #define ST_DATA_TEXT_LAYOUT_H
 
 #include "data/dataset.h"
+#include "data/text_splits.h"
 
-enum { TEXT_LAYOUT_HEADER = 64, TEXT_SPLITS = 3 };
+enum { TEXT_LAYOUT_HEADER = 64 };
 
 /* Bytes for at most so many tokens and a vocabulary of at most so many bytes. */
 size_t text_layout_bytes(size_t tokens, size_t vocabulary);
