@@ -37,4 +37,12 @@ char *place_text(const char *text);
  * is there. scripts/fetch-data.sh has the same rule. */
 const char *place_data(void);
 
+/* The folder in which the program keeps what it can make again: $SPARSETRAIN_CACHE, else $XDG_CACHE_HOME/sparsetrain,
+ * else $HOME/.cache/sparsetrain; in fresh memory. NULL: none of them is set. It need not be there. */
+char *place_cache(void);
+
+/* Makes the folders of a path, all that stands before its last slash; whether that worked shows when a file is opened
+ * there. */
+void place_make_folders(const char *path);
+
 #endif

@@ -171,6 +171,41 @@ static void data_of_a_clone(void **state) {
     unsetenv("HOME");
 }
 
+static void cache_by_the_environment(void **state) {
+    (void)state;
+    static const char *const expected[] = {"/own", "/xdg/sparsetrain", "/home/me/.cache/sparsetrain", NULL};
+    static const char *const name[] = {"SPARSETRAIN_CACHE", "XDG_CACHE_HOME", "HOME"};
+    static const char *const value[] = {"/own", "/xdg", "/home/me"};
+    const char *before = getenv(name[0]);
+    char *kept = before ? mem_printf("%s", before) : NULL;
+    for (int i = 0; i < 3; i++) setenv(name[i], value[i], 1);
+    for (int i = 0; i < 4; i++) {
+        char *folder = place_cache();
+        if (expected[i])
+            assert_string_equal(folder, expected[i]);
+        else
+            assert_null(folder);
+        mem_free(folder);
+        if (i < 3) setenv(name[i], "", 1); /* as good as none */
+    }
+    for (int i = 0; i < 3; i++) unsetenv(name[i]);
+    if (kept) setenv(name[0], kept, 1);
+    mem_free(kept);
+}
+
+static void folders_are_made(void **state) {
+    (void)state;
+    char *path = mem_printf("%s", at("made/of/three/file"));
+    FILE *f = fopen(path, "w");
+    assert_null(f);
+    for (int i = 0; i < 2; i++) place_make_folders(path); /* again: they are there */
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+    mem_free(path);
+    place_make_folders("");
+}
+
 /* A copy's answer. */
 static int answer(const char *what, const char *name) {
     char path[PLACE_MAX];
@@ -192,6 +227,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(commands_are_quoted),
         cmocka_unit_test(data_of_an_installed_copy),
         cmocka_unit_test(data_of_a_clone),
+        cmocka_unit_test(cache_by_the_environment),
+        cmocka_unit_test(folders_are_made),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_top, remove_top);
