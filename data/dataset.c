@@ -23,6 +23,7 @@ bool dataset_find(const struct dataset_ops *ops, const char *where, uint64_t see
     memset(d, 0, sizeof *d);
     d->ops = ops;
     d->seed = seed;
+    d->length = DATASET_LENGTH;
     return ops->find(d, where ? where : "", e);
 }
 

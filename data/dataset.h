@@ -38,13 +38,37 @@ struct vocabulary {
     size_t bytes;
 };
 
-enum data_kind { DATA_IMAGES, DATA_TEXT };
+/* A sequence [CLS] A [SEP] B [SEP]: where its two parts lie among the pieces of the split. */
+struct pair {
+    uint32_t a, b;               /* each part is the pieces from here on ... */
+    uint16_t a_length, b_length; /* ... so many, at least 1; together with the three above at most `length` */
+    uint8_t random;              /* 1: B is of another article; 0: it follows A */
+    uint8_t alone;               /* 1: B is of another article because nothing follows A there */
+    uint16_t zero;
+};
+
+/* One split of a text that is read in pairs of parts. */
+struct pair_set {
+    const uint16_t *piece; /* [pieces] */
+    size_t pieces;
+    const struct pair *pair; /* [count] */
+    size_t count;
+};
+
+/* The numbers of a vocabulary's special pieces. */
+struct special_pieces {
+    int32_t pad, unk, cls, sep, mask;
+};
+
+enum data_kind { DATA_IMAGES, DATA_TEXT, DATA_PAIRS };
+
+enum { DATASET_LENGTH = 128 };
 
 struct dataset {
     const struct dataset_ops *ops;
     char source[512]; /* the directory or archive it comes from; "built in" */
     size_t bytes;     /* memory that load needs (an upper bound for archives and texts) */
-    int classes;      /* of images; of a text: words of the vocabulary, set by attach */
+    int classes;      /* of images; of texts: words or pieces of the vocabulary, set by attach */
     /* of images */
     int channels, height, width;
     const char *const *class_names; /* [classes] */
@@ -53,6 +77,10 @@ struct dataset {
     /* of a text, set by attach; a text may come without one to test on, whose count is 0 */
     struct text_set train_text, valid_text, test_text;
     struct vocabulary vocabulary;
+    /* of pairs; length is for the caller to change between find and load, the rest is set by attach */
+    int length; /* pieces of the longest sequence, 128 if not changed */
+    struct pair_set train_pairs, valid_pairs, test_pairs;
+    struct special_pieces special;
     double entropy;    /* nats per word of the source, where it is known; else 0 */
     uint32_t checksum; /* set by attach: see dataset_checksum */
     uint64_t seed;     /* of synthetic sets */

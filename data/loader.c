@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/masked.h"
 
 enum { RING = 4, PADDING = 4, CHANNELS_MAX = 4 };
 
@@ -123,15 +124,21 @@ void loader_fill_test(const struct dataset *d, size_t from, int valid, int batch
     }
 }
 
-static bool is_text(const struct loader *l) {
-    return l->setup.data->ops->kind == DATA_TEXT;
+static enum data_kind kind_of(const struct loader *l) {
+    return l->setup.data->ops->kind;
+}
+
+/* Samples of an epoch, of images or pairs. */
+static size_t samples_of(const struct loader *l) {
+    const struct dataset *d = l->setup.data;
+    return kind_of(l) == DATA_PAIRS ? d->train_pairs.count : d->train.count;
 }
 
 /* -- the thread ---------------------------------------------------------------------------------------------------- */
 
 /* Position q of the endless order: epoch floor(q / n), place q mod n of its permutation. */
 static uint32_t sample_at(struct loader *l, uint64_t position, size_t *epoch) {
-    size_t n = l->setup.data->train.count;
+    size_t n = samples_of(l);
     *epoch = (size_t)(position / n);
     if (*epoch != l->epoch) {
         loader_permutation(l->setup.seed, *epoch, (uint32_t)n, l->permutation);
@@ -169,13 +176,29 @@ static void fill_random(const struct loader_setup *s, size_t number, struct batc
                        b->token + i * length, b->y + i * length);
 }
 
+/* The position of the first sample of a batch. */
+static uint64_t first_of(const struct loader_setup *s, const struct batch *b) {
+    uint64_t share = (uint64_t)b->step * (uint64_t)s->size + (uint64_t)s->rank; /* of all ranks' in all steps */
+    return (share * (uint64_t)s->accumulate + (uint64_t)b->part) * (uint64_t)s->batch;
+}
+
+static void fill_pairs(struct loader *l, struct batch *b) {
+    const struct loader_setup *s = &l->setup;
+    const struct masked to = {b->token, b->type, b->chosen, b->y, b->lengths, b->next};
+    struct masking how = {.stream = RNG_MASK, .seed = s->seed, .most = s->predictions};
+    const uint64_t first = first_of(s, b);
+    for (int i = 0; i < s->batch; i++) {
+        b->index[i] = sample_at(l, first + (uint64_t)i, &how.epoch);
+        masked_fill(s->data, &s->data->train_pairs, &how, b->index[i], (size_t)i, &to);
+    }
+}
+
 static void fill_images(struct loader *l, struct slot *slot) {
     const struct loader_setup *s = &l->setup;
     const struct dataset *d = s->data;
     struct batch *b = &slot->batch;
     size_t image = image_size(d);
-    uint64_t share = (uint64_t)b->step * (uint64_t)s->size + (uint64_t)s->rank; /* of all ranks' in all steps */
-    uint64_t first = (share * (uint64_t)s->accumulate + (uint64_t)b->part) * (uint64_t)s->batch;
+    const uint64_t first = first_of(s, b);
     for (int i = 0; i < s->batch; i++) {
         size_t epoch;
         uint32_t sample = sample_at(l, first + (uint64_t)i, &epoch);
@@ -198,12 +221,20 @@ static void fill(struct loader *l, size_t next) {
     struct slot *slot = &l->slot[next % RING];
     slot->batch.step = number / parts;
     slot->batch.part = (int)(number % parts);
-    if (is_text(l) && l->setup.windows == TEXT_RANDOM)
-        fill_random(&l->setup, number, &slot->batch);
-    else if (is_text(l))
-        fill_text(&l->setup, number, &slot->batch);
-    else
+    switch (kind_of(l)) {
+    case DATA_TEXT:
+        if (l->setup.windows == TEXT_RANDOM)
+            fill_random(&l->setup, number, &slot->batch);
+        else
+            fill_text(&l->setup, number, &slot->batch);
+        break;
+    case DATA_PAIRS:
+        fill_pairs(l, &slot->batch);
+        break;
+    case DATA_IMAGES:
         fill_images(l, slot);
+        break;
+    }
 }
 
 static void *work(void *argument) {
@@ -240,6 +271,23 @@ static void slot_open_text(struct loader *l, struct slot *slot) {
     slot->batch.y = mem_pinned_alloc(rows, sizeof *slot->batch.y, "the labels of a batch");
 }
 
+static int32_t *numbers(size_t count) {
+    return mem_pinned_alloc(count, sizeof(int32_t), "a batch of sequences");
+}
+
+static void slot_open_pairs(struct loader *l, struct slot *slot) {
+    const size_t batch = (size_t)l->setup.batch, pieces = batch * (size_t)l->setup.data->length;
+    const size_t predictions = batch * (size_t)l->setup.predictions;
+    struct batch *b = &slot->batch;
+    b->token = numbers(pieces);
+    b->type = numbers(pieces);
+    b->chosen = numbers(predictions);
+    b->y = numbers(predictions);
+    b->lengths = numbers(batch);
+    b->next = numbers(batch);
+    b->index = mem_alloc(batch, sizeof *b->index, "the sample numbers of a batch");
+}
+
 static void slot_open_images(struct loader *l, struct slot *slot) {
     size_t batch = (size_t)l->setup.batch, image = image_size(l->setup.data);
     struct batch *b = &slot->batch;
@@ -258,17 +306,32 @@ static void slot_close(struct slot *slot) {
     mem_pinned_free(slot->batch.x);
     mem_pinned_free(slot->batch.token);
     mem_pinned_free(slot->batch.y);
+    mem_pinned_free(slot->batch.type);
+    mem_pinned_free(slot->batch.chosen);
+    mem_pinned_free(slot->batch.lengths);
+    mem_pinned_free(slot->batch.next);
     mem_free(slot->batch.index);
     mem_pinned_free(slot->pixels);
     mem_pinned_free(slot->cut);
 }
 
+static void order_open(struct loader *l) {
+    const size_t count = samples_of(l);
+    if (count == 0 || count > UINT32_MAX) die("loader_open: %zu training samples", count);
+    l->epoch = SIZE_MAX; /* none yet */
+    l->permutation = mem_alloc(count, sizeof *l->permutation, "the order of an epoch");
+}
+
+static void pairs_open(struct loader *l) {
+    if (l->setup.predictions < 1) l->setup.predictions = masked_most(l->setup.data->length);
+    order_open(l);
+    for (int i = 0; i < RING; i++) slot_open_pairs(l, &l->slot[i]);
+}
+
 static void images_open(struct loader *l) {
     const struct dataset *d = l->setup.data;
-    if (d->train.count == 0 || d->train.count > UINT32_MAX) die("loader_open: %zu training samples", d->train.count);
     if (d->channels > CHANNELS_MAX) die("loader_open: %d channels, at most %d", d->channels, CHANNELS_MAX);
-    l->epoch = SIZE_MAX; /* none yet */
-    l->permutation = mem_alloc(d->train.count, sizeof *l->permutation, "the order of an epoch");
+    order_open(l);
     normal_open(d, &l->normal);
     for (int i = 0; i < RING; i++) slot_open_images(l, &l->slot[i]);
 }
@@ -289,10 +352,17 @@ struct loader *loader_open(const struct loader_setup *setup) {
     struct loader *l = mem_zalloc(1, sizeof *l, "the loader");
     l->setup = *setup;
     if (setup->accumulate < 1) l->setup.accumulate = 1;
-    if (is_text(l))
+    switch (kind_of(l)) {
+    case DATA_TEXT:
         text_open(l);
-    else
+        break;
+    case DATA_PAIRS:
+        pairs_open(l);
+        break;
+    case DATA_IMAGES:
         images_open(l);
+        break;
+    }
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
     start_thread(l);

@@ -20,6 +20,9 @@
  * step are the same at any P, and for any N, as long as N batch P is; a resumed run goes on with those that come next.
  * An epoch is a count of words alone here: some come twice in one, some not at all.
  *
+ * Pairs (of parts of a text, masked). Sequences come in the order of images, by the same permutations; what is masked
+ * of one is a function of (seed, epoch, sequence), see masked.h.
+ *
  *        struct loader *l = loader_open(&setup);
  *        const struct batch *b = loader_next(l);      // valid until the next call
  *        loader_close(l);
@@ -35,9 +38,14 @@ struct batch {
     float *x;                 /* [batch][channels][height][width], normalised; NULL with bytes */
     struct image_bytes bytes; /* zero without */
     int32_t *token;           /* text: [sequence][batch], step of time by step of time; of windows at random places
-                               * [batch][sequence], window by window; else NULL */
-    int32_t *y;               /* [batch]; text: as token */
+                               * [batch][sequence], window by window; pairs: [batch][length]; else NULL */
+    int32_t *y;               /* [batch]; text: as token; pairs: [batch][predictions] pieces at `chosen`, or -1 */
     uint32_t *index;          /* [batch] sample numbers, for tests and the contact sheet; text: NULL */
+    /* pairs, else NULL; masked.h says more */
+    int32_t *type;    /* [batch][length] 0: the first part; 1: the second */
+    int32_t *lengths; /* [batch] pieces of each sequence, those of padding not counted */
+    int32_t *chosen;  /* [batch][predictions] the places that are to be predicted */
+    int32_t *next;    /* [batch] 0: the second part follows the first; 1: it does not */
     size_t step;
     int part;    /* of the step: 0 .. accumulate - 1 */
     bool begins; /* text: the streams begin anew here; never with windows at random places */
@@ -56,6 +64,7 @@ struct loader_setup {
     int sequence;                   /* text: words of a window, >= 1 */
     int accumulate;                 /* batches of a step; 0: one */
     enum text_windows_kind windows; /* text */
+    int predictions;                /* pairs: the most of a sequence; 0: masked_most */
 };
 
 struct loader *loader_open(const struct loader_setup *setup);

@@ -10,6 +10,10 @@ bool unicode_is_here(void) {
     return true;
 }
 
+const char *unicode_version(void) {
+    return utf8proc_version();
+}
+
 size_t unicode_read(const char *text, size_t bytes, int32_t *code) {
     utf8proc_ssize_t room = bytes < UNICODE_BYTES ? (utf8proc_ssize_t)bytes : UNICODE_BYTES;
     utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)text, room, code);
@@ -71,6 +75,10 @@ int32_t unicode_lower(int32_t code) {
 
 bool unicode_is_here(void) {
     return false;
+}
+
+const char *unicode_version(void) {
+    return "none";
 }
 
 size_t unicode_read(const char *text, size_t bytes, int32_t *code) {

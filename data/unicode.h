@@ -12,6 +12,8 @@
 
 /* Was it built with utf8proc? Without, nothing else of this header may be called. */
 bool unicode_is_here(void);
+/* Whose tables they are, "2.8.0" say; "none". */
+const char *unicode_version(void);
 
 enum { UNICODE_PARTS = 8, UNICODE_BYTES = 4 };
 

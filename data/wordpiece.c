@@ -120,13 +120,14 @@ static char *read_file(const char *path, size_t *bytes, struct err *e) {
     return NULL;
 }
 
+bool wordpiece_is_here(struct err *e) {
+    return unicode_is_here() || err_set(e, "this build lacks utf8proc, by which texts are cut into pieces; install "
+                                           "libutf8proc-dev and make it anew");
+}
+
 struct wordpiece *wordpiece_open(const char *path, struct err *e) {
     size_t bytes;
-    if (!unicode_is_here()) {
-        err_set(e, "this build lacks utf8proc, by which texts are cut into pieces; install libutf8proc-dev and make it "
-                   "anew");
-        return NULL;
-    }
+    if (!wordpiece_is_here(e)) return NULL;
     char *text = read_file(path, &bytes, e);
     if (!text) return NULL;
     struct wordpiece *w = mem_zalloc(1, sizeof *w, "a tokeniser");

@@ -40,14 +40,10 @@ struct pieces {
 void pieces_add(struct pieces *p, int32_t id);
 void pieces_close(struct pieces *p);
 
-/* The numbers of the special pieces. */
-struct special_pieces {
-    int32_t pad, unk, cls, sep, mask;
-};
-
 /* The list of this file, one piece a line, numbered from 0. One that lacks a special piece, has an empty line, a piece
  * twice or more than there may be, or that is not UTF-8: NULL, with one line that names the file and the line. A build
- * without utf8proc has no tokeniser: NULL, and *e says so. */
+ * without utf8proc has no tokeniser, and says so. */
+bool wordpiece_is_here(struct err *e);
 struct wordpiece *wordpiece_open(const char *path, struct err *e);
 void wordpiece_close(struct wordpiece *w); /* NULL is allowed */
 
