@@ -43,13 +43,14 @@ struct request {
 struct bench {
     struct net *net;
     struct optimiser optimiser;
-    float *x;              /* [batch][3][32][32]; NULL where the net takes bytes: */
-    uint8_t *pixels;       /* [batch][3][32][32] */
-    struct image_cut *cut; /* [batch] */
-    float *table;          /* [3][256] */
-    int32_t *token;        /* [rows] words in place of images; else NULL */
-    int32_t *y;            /* [rows] images, or words that follow the others */
-    double *rate;          /* [repeat] rows/s */
+    float *x;                             /* [batch][3][32][32]; NULL where the net takes bytes: */
+    uint8_t *pixels;                      /* [batch][3][32][32] */
+    struct image_cut *cut;                /* [batch] */
+    float *table;                         /* [3][256] */
+    int32_t *token;                       /* [rows] words in place of images; else NULL */
+    int32_t *y;                           /* [rows] images, or words that follow the others; of pairs [batch][chosen] */
+    int32_t *numbers[NET_NUMBERS], *next; /* of pairs; else NULL */
+    double *rate;                         /* [repeat] rows/s */
     double lr;
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
 };
@@ -57,7 +58,8 @@ struct bench {
 static const struct option_row options[] = {
     {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", OPTION_AT(struct request, model_number),
      .choice = model_name},
-    {"preset", "NAME", OPTION_WORD, NULL, "size of a model that has several: gpt char-cpu, char or gpt2",
+    {"preset", "NAME", OPTION_WORD, NULL,
+     "size of a model that has several: gpt char-cpu, char or gpt2; bert tiny, mini, small or base",
      OPTION_AT(struct request, preset)},
     {"batch", "LIST", OPTION_NUMBERS, NULL,
      "images, or streams of words, a step, with commas between (default: 32,128; of words the model's)",
@@ -146,10 +148,27 @@ static void make_images(struct bench *b, struct rng *rng) {
     }
 }
 
+/* Whole windows, a row for every place that is masked. */
+static void make_pairs(struct bench *b, struct rng *rng) {
+    const struct net_setup *s = &b->net->setup;
+    const size_t batch = (size_t)s->batch, rows = (size_t)net_rows(s), places = batch * (size_t)s->chosen;
+    b->token = random_numbers(rng, rows, s->classes, "the bench's words");
+    b->numbers[NUMBERS_TYPES] = random_numbers(rng, rows, 2, "the bench's words");
+    b->numbers[NUMBERS_LENGTHS] = random_numbers(rng, batch, 1, "the bench's words");
+    for (size_t i = 0; i < batch; i++) b->numbers[NUMBERS_LENGTHS][i] = s->sequence;
+    b->numbers[NUMBERS_CHOSEN] = random_numbers(rng, places, s->sequence, "the bench's words");
+    b->y = random_numbers(rng, places, s->classes, "the bench's labels");
+    b->next = random_numbers(rng, batch, 2, "the bench's labels");
+}
+
 static void make_batch(struct bench *b) {
     const struct net_setup *setup = &b->net->setup;
     const size_t rows = (size_t)net_rows(setup);
     struct rng rng = rng_open(1, RNG_TEST, 0);
+    if (b->net->model->input == MODEL_PAIRS) {
+        make_pairs(b, &rng);
+        return;
+    }
     if (b->net->model->input == MODEL_TOKENS)
         b->token = random_numbers(&rng, rows, setup->classes, "the bench's words");
     else
@@ -179,6 +198,7 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
                               .sequence = r->sequence,
                               .hidden = r->hidden,
                               .reference = r->like,
+                              .chosen = r->like->chosen,
                               .dropout = model->dropout ? model->dropout(r->like, r->hidden) : 0,
                               .threads = r->threads,
                               .seed = 1,
@@ -204,13 +224,21 @@ static void bench_close(struct bench *b) {
     mem_pinned_free(b->cut);
     mem_pinned_free(b->token);
     mem_pinned_free(b->y);
+    for (int k = 0; k < NET_NUMBERS; k++) mem_pinned_free(b->numbers[k]);
+    mem_pinned_free(b->next);
     mem_free(b->table);
     mem_free(b->rate);
 }
 
 /* To the device, which is not waited for. */
 static void give_step(struct bench *b) {
-    if (b->token)
+    if (b->next)
+        net_forward_input(b->net,
+                          &(struct net_input){.token = b->token,
+                                              .numbers = {b->numbers[0], b->numbers[1], b->numbers[2]},
+                                              .label = {b->y, b->next}},
+                          NULL);
+    else if (b->token)
         net_forward_tokens(b->net, b->token, b->y, NULL);
     else if (b->x)
         net_forward(b->net, b->x, b->y, NULL);
@@ -245,7 +273,7 @@ static void one_round(struct bench *b, int steps, int number) {
 
 /* What is counted. */
 static const char *unit_of(const struct request *r) {
-    return r->model->input == MODEL_TOKENS ? "words" : "images";
+    return r->model->input != MODEL_IMAGES ? "words" : "images";
 }
 
 /* "SGD" where nothing else is the model's. */
@@ -260,7 +288,7 @@ static void print_head(const struct request *r) {
            r->precision == PRECISION_F32 ? "" : "; ",
            r->precision == PRECISION_F32 ? "" : net_precision_names[r->precision], r->repeat, r->steps);
     mem_free(device);
-    if (r->model->input == MODEL_TOKENS)
+    if (r->model->input != MODEL_IMAGES)
         printf("# %d hidden features, %d words of each stream a step\n", r->hidden, r->sequence);
     printf("# model     batch  threads %8s/s       least         most    ms/step  wrong\n", unit_of(r));
 }
@@ -281,7 +309,7 @@ static void json_about(const struct bench *b, const struct request *r, struct js
     json_string(j, "precision", net_precision_names[r->precision]);
     if (r->like->optimiser) json_string(j, "optimiser", r->like->optimiser);
     json_integer(j, "batch", b->net->setup.batch);
-    if (r->model->input == MODEL_TOKENS) {
+    if (r->model->input != MODEL_IMAGES) {
         json_integer(j, "hidden", r->hidden);
         json_integer(j, "sequence", r->sequence);
     }

@@ -402,7 +402,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     r->step = r->first_step = (size_t)p.step;
     r->saved.last = r->job.dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
     r->replicas.averaged_at = p.averaged ? r->step : SIZE_MAX;
-    r->log.start = (struct scores){p.start.test_loss, p.start.test_accuracy, p.start.valid_loss, NAN};
+    r->log.start = (struct scores){p.start.test_loss, p.start.test_accuracy, p.start.valid_loss, NAN, NAN, NAN};
     r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
     optimiser_set_steps(&r->model.optimiser, p.step);
     return !failed;

@@ -81,6 +81,13 @@ bool log_is_behind(struct run *r) {
 
 static void write_data(const struct run *r, struct json *j) {
     const struct dataset *d = &r->data.set;
+    if (r->data.pairs) {
+        json_integer(j, "train_pairs", (int64_t)d->train_pairs.count);
+        json_integer(j, "valid_pairs", (int64_t)d->valid_pairs.count);
+        json_integer(j, "test_pairs", (int64_t)d->test_pairs.count);
+        json_integer(j, "vocabulary", d->classes);
+        return;
+    }
     if (!r->data.text) {
         json_integer(j, "train_images", (int64_t)d->train.count);
         json_integer(j, "test_images", (int64_t)d->test.count);
@@ -263,6 +270,11 @@ void log_scores(const struct run *r, const struct scores *scores, struct json *j
         json_number(j, "test_loss", scores->test_loss);
         json_number(j, "test_accuracy", scores->test_accuracy);
     }
+    if (r->data.pairs) {
+        json_number(j, "valid_loss", scores->valid_loss);
+        json_number(j, "valid_next_loss", scores->next_loss);
+        json_number(j, "valid_next_accuracy", scores->next_accuracy);
+    }
     if (!r->data.text) return;
     if (run_has_test(r)) json_number(j, "test_perplexity", exp(scores->test_loss));
     json_number(j, "valid_loss", scores->valid_loss);
@@ -354,8 +366,11 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     if (run_has_test(r)) json_number(j, "start_accuracy", r->log.start.test_accuracy);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
-    json_number(j, r->data.text ? "words_per_second" : "images_per_second",
-                t->all.seconds > 0 ? t->all.samples / t->all.seconds : 0);
+    json_number(j,
+                r->data.text    ? "words_per_second"
+                : r->data.pairs ? "pairs_per_second"
+                                : "images_per_second",
+                run_rate(r, &t->all));
     log_columns_summary(r, "seconds", "seconds", j);
     if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
     log_columns_summary(r, "hidden_seconds", "messages_received", j);

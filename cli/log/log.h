@@ -20,6 +20,7 @@ struct run;
 struct scores {
     double test_loss, test_accuracy; /* [nats]; part of 1 */
     double valid_loss;               /* of texts */
+    double next_loss, next_accuracy; /* of pairs: of next sentences, in the validation split */
     double sampled_loss;             /* of windows of the validation text from random places, where there are any */
 };
 
@@ -27,7 +28,8 @@ struct scores {
  * line for each member and says how it is written. */
 struct row {
     double step, epoch;
-    double loss, samples, correct; /* sums over the rank's images or words; how many */
+    double loss, samples, correct; /* sums over the rank's images or words, of pairs the masked ones; how many */
+    double next_loss, next_correct, pairs; /* the same of next sentences, and of pairs; 0 without */
     double lr, density, k;
     double local_nnz, global_nnz, mass_lost;
     double exempt_nnz;                               /* entries of dense slices that travelled beside those */

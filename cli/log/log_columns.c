@@ -44,6 +44,11 @@ static bool has_xi(const struct run *r, const struct row *first) {
     return !isnan(first->xi);
 }
 
+static bool has_pairs(const struct run *r, const struct row *first) {
+    (void)first;
+    return r->data.pairs;
+}
+
 static bool hides(const struct run *r, const struct row *first) {
     (void)first;
     return r->path.reducer.exchange.ops->begin != NULL;
@@ -91,7 +96,13 @@ const struct log_column log_columns[] = {
     {COLUMN("accuracy", correct, OVER_SAMPLES), .unit = "part of 1",
      .about = "of the training batches; of a text the part of words guessed"},
     {COLUMN("samples", samples, OVER_SUM), .whole = true, .unit = "images, words",
-     .about = "in all batches of `--accumulate`"},
+     .about = "in all batches of `--accumulate`; of pairs the masked words, which `loss` and `accuracy` are about"},
+    {COLUMN("next_loss", next_loss, OVER_PAIRS), .when = has_pairs, .unit = "nats",
+     .about = "of which sentence comes next", .only = "with pairs of texts"},
+    {COLUMN("next_accuracy", next_correct, OVER_PAIRS), .when = has_pairs, .unit = "part of 1", .about = "of that",
+     .only = "with pairs of texts"},
+    {COLUMN("pairs", pairs, OVER_SUM), .when = has_pairs, .whole = true, .unit = "pairs",
+     .about = "in all batches of `--accumulate`", .only = "with pairs of texts"},
     {COLUMN("lr", lr, OVER_ALIKE), .about = "learning rate"},
     {COLUMN("gradient_norm", gradient_norm, OVER_SPREAD), .when = clips, .about = "of what `--clip-norm` clips, before",
      .only = "with `--clip-norm`"},
@@ -168,8 +179,8 @@ static void reduce(struct job_step *s, const struct log_column *c, size_t part) 
         if (value > max) max = value;
     }
     const double over[OVERS] = {
-        [OVER_ALIKE] = first,           [OVER_FIRST] = first, [OVER_SUM] = sum,    [OVER_MEAN] = sum / s->ranks,
-        [OVER_SPREAD] = sum / s->ranks, [OVER_MAX] = max,     [OVER_SAMPLES] = sum};
+        [OVER_ALIKE] = first,           [OVER_FIRST] = first, [OVER_SUM] = sum,     [OVER_MEAN] = sum / s->ranks,
+        [OVER_SPREAD] = sum / s->ranks, [OVER_MAX] = max,     [OVER_SAMPLES] = sum, [OVER_PAIRS] = sum};
     log_column_put(&s->value, c, part, over[c->over]);
     log_column_put(&s->max, c, part, max);
 }
@@ -213,8 +224,8 @@ static void write_column(const struct job_step *s, const struct log_column *c, s
     snprintf(max, sizeof max, "%s_max", c->name);
     if (c->whole)
         json_integer(j, c->name, (int64_t)log_column_get(&s->value, c, 0));
-    else if (c->over == OVER_SAMPLES)
-        write_value(j, c->name, c, &s->value, s->value.samples);
+    else if (c->over == OVER_SAMPLES || c->over == OVER_PAIRS)
+        write_value(j, c->name, c, &s->value, c->over == OVER_PAIRS ? s->value.pairs : s->value.samples);
     else
         write_value(j, c->over == OVER_SPREAD ? mean : c->name, c, &s->value, 1);
     if (c->over == OVER_SPREAD) write_value(j, max, c, &s->max, 1);
@@ -251,7 +262,8 @@ void log_columns_markdown(FILE *out) {
                                             [OVER_MEAN] = "mean",
                                             [OVER_SPREAD] = "mean, max",
                                             [OVER_MAX] = "max",
-                                            [OVER_SAMPLES] = "mean over the samples"};
+                                            [OVER_SAMPLES] = "mean over the samples",
+                                            [OVER_PAIRS] = "mean over the pairs"};
     fputs("| key | unit | over the ranks | what | in the summary |\n|---|---|---|---|---|\n", out);
     for (const struct log_column *c = log_columns; c->name; c++) {
         fprintf(out, c->over == OVER_SPREAD ? "| `%s_mean/_max`" : "| `%s`", c->name);

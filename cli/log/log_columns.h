@@ -29,6 +29,7 @@ enum over {
     OVER_SPREAD,  /* the mean, NAME_mean, and beside it the largest, NAME_max */
     OVER_MAX,     /* the largest */
     OVER_SAMPLES, /* the sum, written over that of the samples */
+    OVER_PAIRS,   /* the same over that of the pairs */
     OVERS
 };
 

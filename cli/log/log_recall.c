@@ -20,13 +20,14 @@ static double number(const char *row, const char *key) {
 
 /* What the row says of each column, as it was added to the totals. */
 static struct row recall_step(const char *text) {
-    const double samples = number(text, "samples");
+    const double by[OVERS] = {[OVER_SAMPLES] = number(text, "samples"), [OVER_PAIRS] = number(text, "pairs")};
     struct row value = {0};
     char key[64];
     for (const struct log_column *c = log_columns; c->name; c++) {
         for (size_t i = 0; i < log_column_parts(c) && !c->write; i++) {
             snprintf(key, sizeof key, "%s%s", c->part ? c->part[i] : c->name, c->over == OVER_SPREAD ? "_mean" : "");
-            log_column_put(&value, c, i, number(text, key) * (c->over == OVER_SAMPLES ? samples : 1));
+            const bool is_mean = c->over == OVER_SAMPLES || c->over == OVER_PAIRS;
+            log_column_put(&value, c, i, number(text, key) * (is_mean ? by[c->over] : 1));
         }
     }
     return value;

@@ -109,7 +109,7 @@ static void take_notes(const struct run *r, struct notes *n) {
         snprintf(n->text[2], NOTE, "perplexity %.1f", exp(loss));
     else
         snprintf(n->text[2], NOTE, "accuracy %4.1f%%", 100 * since->correct / since->samples);
-    snprintf(n->text[3], NOTE, "%.0f %ss/s", recent->samples / recent->seconds, run_sample(r));
+    snprintf(n->text[3], NOTE, "%.0f %ss/s", run_rate(r, recent), run_sample(r));
     snprintf(n->text[4], NOTE, "epoch %.2f", run_epoch(r, r->step));
     for (size_t i = 0; i < NOTES; i++) n->note[i] = n->text[i];
     n->note[NOTES] = NULL;
@@ -153,7 +153,9 @@ void log_evaluation_begin(struct run *r, size_t units) {
 /* "10000 test images" */
 static void evaluated_text(const struct run *r, char *text, size_t size) {
     const struct dataset *d = &r->data.set;
-    if (!run_has_test(r))
+    if (r->data.pairs)
+        snprintf(text, size, "%zu validation and %zu test pairs", d->valid_pairs.count, d->test_pairs.count);
+    else if (!run_has_test(r))
         snprintf(text, size, "%zu validation words", d->valid_text.count);
     else if (r->data.text)
         snprintf(text, size, "%zu validation and %zu test words", d->valid_text.count, d->test_text.count);
@@ -192,7 +194,10 @@ void log_say_scores(struct run *r, const struct scores *scores, double train_los
     if (r->log.totals.since_evaluation.samples > 0)
         snprintf(train, sizeof train, r->data.text ? "  train perplexity %.2f" : "  train loss %.3f",
                  r->data.text ? exp(train_loss) : train_loss);
-    if (r->data.random)
+    if (r->data.pairs)
+        log_say(r, "%s%s  valid loss %.4f  next sentence %.2f%%", where, train, scores->valid_loss,
+                100 * scores->next_accuracy);
+    else if (r->data.random)
         say_losses(r, where, scores, train_loss);
     else if (!run_has_test(r))
         log_say(r, "%s%s  valid perplexity %.2f", where, train, exp(scores->valid_loss));

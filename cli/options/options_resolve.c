@@ -169,8 +169,8 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
     if (!only_where(o, model->reference.hidden > 0, NAMES("hidden"), why, e) ||
         !only_where(o, model->presets != NULL, NAMES("preset"), why, e) ||
         !only_where(o, model->reference.layers > 0, NAMES("layers", "heads"), why, e) ||
-        !only_where(o, streams, NAMES("bptt"), why, e) ||
-        !only_where(o, model->windows, NAMES("context", "eval-samples"), why, e) ||
+        !only_where(o, streams, NAMES("bptt"), why, e) || !only_where(o, model->windows, NAMES("context"), why, e) ||
+        !only_where(o, model->windows && model->input == MODEL_TOKENS, NAMES("eval-samples"), why, e) ||
         !only_where(o, model->dropout != NULL, NAMES("dropout"), why, e) ||
         !only_where(o, model->input == MODEL_IMAGES, NAMES("no-augment"), why, e) || !resolve_preset(o, model, e))
         return false;
@@ -179,7 +179,7 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
     take(&o->layers, ref->layers);
     take(&o->heads, ref->heads);
     take(model->windows ? &o->context : &o->bptt, ref->sequence);
-    if (model->windows && o->eval_samples < 0) o->eval_samples = ref->samples;
+    if (model->windows && model->input == MODEL_TOKENS && o->eval_samples < 0) o->eval_samples = ref->samples;
     if (isnan(o->dropout) && model->dropout) o->dropout = model->dropout(ref, (int)o->hidden);
     return true;
 }
@@ -301,12 +301,17 @@ static bool resolve_data(struct options *o, const struct model_ops *model, struc
         TABLE_NAMES(datasets, names);
         return err_set(e, "--data has no \"%.100s\"; there are: %s", o->data, names);
     }
-    const bool text = data->kind == DATA_TEXT, tokens = model->input == MODEL_TOKENS;
-    if (text == tokens) return true;
+    static const enum data_kind wanted[] = {
+        [MODEL_IMAGES] = DATA_IMAGES, [MODEL_TOKENS] = DATA_TEXT, [MODEL_PAIRS] = DATA_PAIRS};
+    static const char *const take[] = {[MODEL_IMAGES] = "take --data cifar10 or synthetic, or another --model",
+                                       [MODEL_TOKENS] =
+                                           "take --data ptb, text-char or synthetic-text, or another --model",
+                                       [MODEL_PAIRS] = "take --data wiki, or another --model"};
+    static const char *const holds[] = {
+        [DATA_IMAGES] = "images", [DATA_TEXT] = "text", [DATA_PAIRS] = "pairs of texts"};
+    if (data->kind == wanted[model->input]) return true;
     return err_set(e, "model %s takes %s, but --data %s holds %s: %s", model->name, model_input_names[model->input],
-                   data->name, model_input_names[text ? MODEL_TOKENS : MODEL_IMAGES],
-                   tokens ? "take --data ptb, text-char or synthetic-text, or another --model"
-                          : "take --data cifar10 or synthetic, or --model lstm or gpt");
+                   data->name, holds[data->kind], take[model->input]);
 }
 
 static bool resolve_exchange(struct options *o, struct err *e) {

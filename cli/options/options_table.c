@@ -86,26 +86,29 @@ static const struct option_row rows[] = {
     {"data", "NAME[:WHERE]", OPTION_TEXT, NULL,
      "the dataset; WHERE is its directory, archive or file (default: $SPARSETRAIN_DATA, else in a clone build/data, "
      "of an installed program ~/.local/share/sparsetrain), or the size "
-     "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words (default: cifar10, lstm ptb, gpt text-char)",
+     "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words (default: cifar10, lstm ptb, gpt text-char, bert "
+     "wiki)",
      AT(RUN, model, data)},
     {"preset", "NAME", OPTION_TEXT, NULL,
-     "gpt: a size, with all that goes with it: char-cpu, char or gpt2 (default: char-cpu)", AT(RUN, model, preset)},
+     "a size of a model, with all that goes with it: gpt char-cpu, char or gpt2; bert tiny, mini, small or base "
+     "(default: the first)",
+     AT(RUN, model, preset)},
     {"hidden", "H", OPTION_INTEGER, NULL,
      "features of a word and, lstm, of each layer's state, 200, 650 or 1500 in the literature (default: lstm 1500, gpt "
      "the "
      "preset's)",
      AT(RUN, model, hidden), .min = 1, .max = 65536},
-    {"layers", "L", OPTION_INTEGER, NULL, "gpt: blocks of attention and feed-forward layers (default: the preset's)",
-     AT(RUN, model, layers), .min = 1, .max = 64},
+    {"layers", "L", OPTION_INTEGER, NULL,
+     "gpt, bert: blocks of attention and feed-forward layers (default: the preset's)", AT(RUN, model, layers), .min = 1,
+     .max = 64},
     {"heads", "N", OPTION_INTEGER, NULL,
-     "gpt: heads of attention, among which the features are shared out (default: the preset's)", AT(RUN, model, heads),
-     .min = 1, .max = 65536},
+     "gpt, bert: heads of attention, among which the features are shared out (default: the preset's)",
+     AT(RUN, model, heads), .min = 1, .max = 65536},
     {"bptt", "T", OPTION_INTEGER, NULL,
      "lstm: words of a window, through which gradients go back in time (default: 35)", AT(RUN, model, bptt), .min = 1,
      .max = 65536},
-    {"context", "T", OPTION_INTEGER, NULL,
-     "gpt: tokens of a window, and positions that there are (default: the preset's)", AT(RUN, model, context), .min = 1,
-     .max = 65536},
+    {"context", "T", OPTION_INTEGER, NULL, "gpt, bert: tokens of a window (default: the preset's)",
+     AT(RUN, model, context), .min = 1, .max = 65536},
     {"dropout", "P", OPTION_REAL, NULL,
      "part of the elements dropped: lstm from the embedding, between the layers and from the output (default: 0 with "
      "--hidden below 650, 0.5 below 1500, else 0.65); gpt from the embedding, from probabilities of attention and from "
@@ -135,8 +138,9 @@ static const struct option_row rows[] = {
      "each rank's gradient of a step is the mean over N batches, or over N windows of its streams, one after the other "
      "(gTop-k's ResNet-50: 16 batches of 16)",
      AT(RUN, training, accumulate), .min = 1, .max = 65536},
-    {"optimiser", "NAME", OPTION_CHOICE, NULL, "from the mean gradient to new parameters (default: sgd, gpt adamw)",
-     AT(RUN, training, optimiser), .choice = optimiser_name},
+    {"optimiser", "NAME", OPTION_CHOICE, NULL,
+     "from the mean gradient to new parameters (default: sgd, gpt and bert adamw)", AT(RUN, training, optimiser),
+     .choice = optimiser_name},
     {"lr", "ETA", OPTION_REAL, NULL, "learning rate (default: 0.1, lstm 1; with adam 0.001, gpt the preset's)",
      AT(RUN, training, lr), .min = 0, .max = 1e6, .above_min = true},
     {"lr-schedule", "TEXT", OPTION_TEXT, NULL,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/train/run.h"
 #include "cli/train/watching.h"
+#include "data/masked.h"
 
 /* Do all ranks hold the same bits? */
 static bool same_everywhere(struct comm *c, const float *value, size_t n) {
@@ -177,7 +178,7 @@ static void score_splits(struct run *r, struct scores *scores) {
     log_evaluation_begin(r, units_of(r, &d->valid_text) + units_of(r, &d->test_text) +
                                 (samples ? batches_of(r, (size_t)r->options.eval_samples) : 0));
     const struct sums valid = evaluate_text(r, &d->valid_text, how), test = evaluate_text(r, &d->test_text, how);
-    *scores = (struct scores){NAN, NAN, valid.value[0] / valid.value[2], NAN};
+    *scores = (struct scores){NAN, NAN, valid.value[0] / valid.value[2], NAN, NAN, NAN};
     if (run_has_test(r)) {
         scores->test_loss = test.value[0] / test.value[2];
         scores->test_accuracy = test.value[1] / test.value[2];
@@ -196,11 +197,68 @@ static void score_text(struct run *r, struct scores *scores) {
     mem_free(carry);
 }
 
+/* Both losses of one split over all ranks. */
+struct pair_sums {
+    struct sums words, next;
+};
+
+static void read_pairs(struct run *r, const struct pair_set *set, size_t from, int valid, const struct masked *m,
+                       struct pair_sums *sums) {
+    const struct net_setup *s = &r->model.net->setup;
+    const struct net_input input = {
+        .token = m->token, .numbers = {m->type, m->lengths, m->chosen}, .label = {m->y, m->next}};
+    struct net_result next, words;
+    masked_fill_eval(&r->data.set, set, from, valid, s->batch, s->chosen, m);
+    net_evaluate_input(r->model.net, &input, &words);
+    net_result_of(r->model.net, 1, &next);
+    add(&sums->words, &words);
+    add(&sums->next, &next);
+    log_evaluation_unit(r);
+    beat();
+}
+
+static struct pair_sums evaluate_pairs(struct run *r, const struct pair_set *set) {
+    const struct net_setup *s = &r->model.net->setup;
+    const size_t batch = (size_t)s->batch, rows = (size_t)net_rows(s), places = batch * (size_t)s->chosen;
+    int32_t *all = mem_pinned_alloc(2 * rows + 2 * places + 2 * batch, sizeof *all, "a batch of pairs");
+    const struct masked m = {.token = all,
+                             .type = all + rows,
+                             .chosen = all + 2 * rows,
+                             .y = all + 2 * rows + places,
+                             .lengths = all + 2 * rows + 2 * places,
+                             .next = all + 2 * rows + 2 * places + batch};
+    struct pair_sums sums = {{{0}}, {{0}}};
+    size_t from, to;
+    loader_share(set->count, r->comm->rank, r->comm->size, &from, &to);
+    for (; from < to; from += batch) read_pairs(r, set, from, (int)(to - from < batch ? to - from : batch), &m, &sums);
+    mem_pinned_free(all);
+    comm_allreduce_f64(r->comm, sums.words.value, 3, COMM_SUM);
+    comm_allreduce_f64(r->comm, sums.next.value, 3, COMM_SUM);
+    return sums;
+}
+
+static void score_pairs(struct run *r, struct scores *scores) {
+    const struct dataset *d = &r->data.set;
+    log_evaluation_begin(r, batches_of(r, d->valid_pairs.count) + batches_of(r, d->test_pairs.count));
+    const struct pair_sums valid = evaluate_pairs(r, &d->valid_pairs), test = evaluate_pairs(r, &d->test_pairs);
+    *scores = (struct scores){.test_loss = NAN,
+                              .test_accuracy = NAN,
+                              .valid_loss = valid.words.value[0] / valid.words.value[2],
+                              .next_loss = valid.next.value[0] / valid.next.value[2],
+                              .next_accuracy = valid.next.value[1] / valid.next.value[2],
+                              .sampled_loss = NAN};
+    if (!run_has_test(r)) return;
+    scores->test_loss = test.words.value[0] / test.words.value[2];
+    scores->test_accuracy = test.words.value[1] / test.words.value[2];
+}
+
 void run_evaluate(struct run *r, bool keep, struct scores *scores) {
     watching_enter(r, ACTIVITY_EVALUATION, r->step);
     float *own = run_average_begin(r), *state = keep ? statistics(r) : NULL;
     average_state(r);
-    if (r->data.text)
+    if (r->data.pairs)
+        score_pairs(r, scores);
+    else if (r->data.text)
         score_text(r, scores);
     else
         score_images(r, scores);

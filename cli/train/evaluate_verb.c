@@ -130,6 +130,12 @@ static void print_text(const struct run *r, const struct checkpoint_model *m, co
         if (r->data.random && r->options.eval_samples > 0) printf("  of sampled windows  %12.4f\n", s->sampled_loss);
         printf("  valid perplexity    %12.2f\n", exp(s->valid_loss));
         if (run_has_test(r)) printf("  test perplexity     %12.2f\n", exp(s->test_loss));
+    } else if (r->data.pairs) {
+        printf("  data                %s: %zu validation and %zu test pairs\n", d->ops->name, d->valid_pairs.count,
+               d->test_pairs.count);
+        printf("  valid loss          %12.4f\n", s->valid_loss);
+        printf("  next sentence       %11.2f%%\n", 100 * s->next_accuracy);
+        if (run_has_test(r)) printf("  test loss           %12.4f\n", s->test_loss);
     } else {
         printf("  data                %s: %zu test images\n", d->ops->name, d->test.count);
         printf("  test loss           %12.3f\n", s->test_loss);
@@ -155,6 +161,10 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
         if (!r->data.random) json_integer(&j, "streams", (int64_t)r->data.streams);
         json_integer(&j, "valid_words", (int64_t)r->data.set.valid_text.count);
         if (run_has_test(r)) json_integer(&j, "test_words", (int64_t)r->data.set.test_text.count);
+    } else if (r->data.pairs) {
+        json_integer(&j, "batch", r->options.batch);
+        json_integer(&j, "valid_pairs", (int64_t)r->data.set.valid_pairs.count);
+        json_integer(&j, "test_pairs", (int64_t)r->data.set.test_pairs.count);
     } else {
         json_integer(&j, "batch", r->options.batch);
         json_integer(&j, "test_images", (int64_t)r->data.set.test.count);

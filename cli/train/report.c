@@ -35,7 +35,12 @@ static void say_data(struct run *r) {
     char memory[32], entropy[64] = "";
     human_bytes(memory, sizeof memory, (double)d->bytes);
     if (d->entropy > 0) snprintf(entropy, sizeof entropy, "; no model has a perplexity below %.2f", exp(d->entropy));
-    if (!run_has_test(r))
+    if (r->data.pairs)
+        log_say(r,
+                "  data      %s: %zu training, %zu validation and %zu test pairs of %d pieces of words from %s (%s %s)",
+                d->ops->name, d->train_pairs.count, d->valid_pairs.count, d->test_pairs.count, d->classes, d->source,
+                memory, where);
+    else if (!run_has_test(r))
         log_say(r, "  data      %s: %zu training and %zu validation words of %d from %s (%s %s)%s", d->ops->name,
                 d->train_text.count, d->valid_text.count, d->classes, d->source, memory, where, entropy);
     else if (r->data.text)
@@ -81,7 +86,7 @@ static void length_text(const struct run *r, char *text, size_t size) {
         snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch,
                  (long long)options_sequence(o));
     else
-        snprintf(rows, sizeof rows, "%d x %lld images", r->comm->size, (long long)o->batch);
+        snprintf(rows, sizeof rows, "%d x %lld %ss", r->comm->size, (long long)o->batch, run_sample(r));
     prefix_text(r, prefix, sizeof prefix);
     if (o->accumulate > 1) snprintf(times, sizeof times, ", %lld times,", (long long)o->accumulate);
     if (run_is_prefix(r))
@@ -327,6 +332,12 @@ static void say_scores(struct run *r) {
         return;
     }
     log_say(r, "                      %12s %12s", "start", "end");
+    if (r->data.pairs) {
+        log_say(r, "  valid loss          %12.4f %12.4f", start->valid_loss, end->valid_loss);
+        log_say(r, "  next sentence       %11.2f%% %11.2f%%", 100 * start->next_accuracy, 100 * end->next_accuracy);
+        if (run_has_test(r)) log_say(r, "  test loss           %12.4f %12.4f", start->test_loss, end->test_loss);
+        return;
+    }
     if (r->data.random) {
         log_say(r, "  valid loss          %12.4f %12.4f", start->valid_loss, end->valid_loss);
         if (run_has_test(r)) log_say(r, "  test loss           %12.4f %12.4f", start->test_loss, end->test_loss);
@@ -353,8 +364,10 @@ void report_end(struct run *r, int status) {
     log_say(r, "%s", "");
     say_scores(r);
     if (t->steps > 0) { /* none where a run resumes at its end */
-        log_say(r, "  %-19s %.0f on %d rank%s", r->data.text ? "words a second" : "images a second",
-                t->all.seconds > 0 ? t->all.samples / t->all.seconds : 0, r->comm->size, r->comm->size > 1 ? "s" : "");
+        char what[32];
+        snprintf(what, sizeof what, "%ss a second", run_sample(r));
+        log_say(r, r->data.pairs ? "  %-19s %.1f on %d rank%s" : "  %-19s %.0f on %d rank%s", what,
+                run_rate(r, &t->all), r->comm->size, r->comm->size > 1 ? "s" : "");
         say_phases(r);
         say_hidden(r);
         say_bytes(r);

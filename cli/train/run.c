@@ -21,13 +21,23 @@
 #include "cli/train/report.h"
 #include "cli/train/watching.h"
 #include "cli/version.h"
+#include "data/masked.h"
 
 double run_epoch(const struct run *r, size_t steps) {
     const double batches = (double)steps * (double)r->options.accumulate;
     const double images = batches * (double)r->options.batch * r->comm->size; /* or windows */
     if (r->data.random) return images * options_sequence(&r->options) / (double)r->data.set.train_text.count;
     if (r->data.text) return batches / (double)r->data.windows;
-    return images / (double)r->data.set.train.count;
+    return images / (double)run_samples(r);
+}
+
+size_t run_samples(const struct run *r) {
+    return r->data.pairs ? r->data.set.train_pairs.count : r->data.set.train.count;
+}
+
+double run_rate(const struct run *r, const struct row *sum) {
+    const double count = r->data.pairs ? sum->pairs : sum->samples;
+    return sum->seconds > 0 ? count / sum->seconds : 0;
 }
 
 bool run_due(const struct run *r, int64_t every) {
@@ -39,11 +49,12 @@ bool run_due_after(size_t steps, int64_t every) {
 }
 
 bool run_has_test(const struct run *r) {
+    if (r->data.pairs) return r->data.set.test_pairs.count > 0;
     return !r->data.text || r->data.set.test_text.count > 0;
 }
 
 const char *run_sample(const struct run *r) {
-    return r->data.text ? "word" : "image";
+    return r->data.text ? "word" : r->data.pairs ? "pair" : "image";
 }
 
 /* The first line in which two lists of options differ. */
@@ -96,6 +107,7 @@ static bool open_data(struct run *r, const struct checkpoint *from, struct err *
     const struct dataset_ops *ops = options_dataset(r->options.data, &where);
     dataset_find(ops, where, (uint64_t)r->options.seed, &r->data.set, e);
     if (comm_agree(r->comm, e)) return false;
+    if (ops->kind == DATA_PAIRS) r->data.set.length = options_sequence(&r->options);
     uint64_t bytes = r->data.set.bytes;
     comm_allreduce_u64(r->comm, &bytes, 1, COMM_MAX);
     can_be_had((double)bytes, "the dataset", from, e);
@@ -107,6 +119,7 @@ static bool open_data(struct run *r, const struct checkpoint *from, struct err *
     comm_shared_ready(r->comm, &r->data.memory);
     dataset_attach(&r->data.set, r->data.memory.memory);
     r->data.text = ops->kind == DATA_TEXT;
+    r->data.pairs = ops->kind == DATA_PAIRS;
     r->data.random = r->data.text && options_model(&r->options)->windows;
     r->data.checksum = dataset_checksum(&r->data.set);
     uint64_t low = r->data.checksum, high = low;
@@ -124,6 +137,11 @@ static bool check_texts(const struct run *r, struct err *e) {
                    "--data %s has one word to %s: an evaluation predicts each word from those before it and needs 2 "
                    "at least, ends of lines among them; take a longer text",
                    r->options.data, valid < 2 ? "validate on" : "test on");
+}
+
+static bool check_pairs(const struct run *r, struct err *e) {
+    if (r->data.set.valid_pairs.count > 0) return true;
+    return err_set(e, "--data %s has no pair of sentences to validate on; take a longer text", r->options.data);
 }
 
 /* Windows from random places must find one, in the text to train on and in that to validate on. */
@@ -182,16 +200,16 @@ static bool plan_stop(struct run *r, double epochs, double per_epoch, struct err
 /* No image comes twice in a step. */
 static bool plan_images(const struct run *r, struct err *e) {
     const struct options *o = &r->options;
-    const size_t images = (size_t)o->batch * (size_t)o->accumulate * (size_t)r->comm->size,
-                 there = r->data.set.train.count;
+    const size_t images = (size_t)o->batch * (size_t)o->accumulate * (size_t)r->comm->size, there = run_samples(r);
     if (images <= there) return true;
     if (o->accumulate == 1)
-        return err_set(e, "--batch %lld on %d rank%s is more than the %zu training images; use a smaller --batch",
-                       (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", there);
+        return err_set(e, "--batch %lld on %d rank%s is more than the %zu training %ss; use a smaller --batch",
+                       (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", there, run_sample(r));
     return err_set(e,
-                   "--batch %lld, --accumulate %lld times, on %d rank%s is more than the %zu training images; use a "
+                   "--batch %lld, --accumulate %lld times, on %d rank%s is more than the %zu training %ss; use a "
                    "smaller --accumulate or --batch",
-                   (long long)o->batch, (long long)o->accumulate, r->comm->size, r->comm->size > 1 ? "s" : "", there);
+                   (long long)o->batch, (long long)o->accumulate, r->comm->size, r->comm->size > 1 ? "s" : "", there,
+                   run_sample(r));
 }
 
 static bool plan_text(struct run *r, struct err *e) {
@@ -201,9 +219,10 @@ static bool plan_text(struct run *r, struct err *e) {
 static bool plan_length(struct run *r, struct err *e) {
     struct options *o = &r->options;
     if (r->data.text && !plan_text(r, e)) return false;
+    if (r->data.pairs && !check_pairs(r, e)) return false;
     if (!r->data.text && !plan_images(r, e)) return false;
     const double images = (double)o->batch * (double)o->accumulate * r->comm->size; /* a step */
-    double per_epoch = (double)r->data.set.train.count / images;
+    double per_epoch = (double)run_samples(r) / images;
     if (r->data.random)
         per_epoch = (double)r->data.set.train_text.count / (images * options_sequence(o));
     else if (r->data.text)
@@ -243,11 +262,12 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
                                     .device = device,
                                     .precision = (enum precision)o->precision,
                                     .sequence = options_sequence(o),
-                                    .hidden = r->data.text ? (int)o->hidden : 0,
-                                    .layers = r->data.random ? (int)o->layers : 0,
-                                    .heads = r->data.random ? (int)o->heads : 0,
+                                    .hidden = o->hidden > 0 ? (int)o->hidden : 0,
+                                    .layers = o->layers > 0 ? (int)o->layers : 0,
+                                    .heads = o->heads > 0 ? (int)o->heads : 0,
                                     .reference = options_reference(o),
-                                    .dropout = r->data.text ? o->dropout : 0,
+                                    .chosen = r->data.pairs ? masked_most(options_sequence(o)) : 0,
+                                    .dropout = options_model(o)->dropout ? o->dropout : 0,
                                     .dropout_seed = dropout_seed(r),
                                     .accumulate = (int)o->accumulate};
     struct net_size size;
@@ -435,6 +455,7 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
     r->log.terminal = -1; /* nothing is shown while it goes on */
     if (!open_data(r, of, e)) return false;
     if (r->data.text) check_texts(r, e);
+    if (r->data.pairs) check_pairs(r, e);
     return !comm_agree(r->comm, e) &&
            device_option_job("evaluate: ", options_choice(&r->options, "device"), DEVICE_TRAINS, r->comm, &device, e) &&
            open_net(r, device, of, e);
@@ -446,7 +467,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->options = *o;
     r->job.program = program;
     r->comm = c;
-    r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN};
+    r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN, NAN, NAN};
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
     struct err note = {0};

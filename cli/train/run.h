@@ -48,6 +48,7 @@ struct job {
 struct run_data {
     struct dataset set;
     bool text;   /* the dataset is one; */
+    bool pairs;  /* or pairs of texts, for a model that has two losses */
     bool random; /* it is read in windows from random places, for a model that carries nothing (model->windows) */
     struct comm_shared memory;
     uint32_t checksum;
@@ -156,7 +157,11 @@ bool run_due(const struct run *r, int64_t every);
 bool run_due_after(size_t steps, int64_t every);
 /* Is there anything to test on? Not with a text that comes without. */
 bool run_has_test(const struct run *r);
-/* What is counted: "image" or "word". */
+/* Samples to train on that an epoch has once each: images or pairs. */
+size_t run_samples(const struct run *r);
+/* Of these steps, so many: samples a second; of a text words. */
+double run_rate(const struct run *r, const struct row *sum);
+/* What is counted: "image", "word" or "pair". */
 const char *run_sample(const struct run *r);
 
 /* Everything between a gradient and its sum, as the options say, which name an algorithm (exchange_open.c). Collective;

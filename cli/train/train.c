@@ -40,13 +40,24 @@ static void take_loss(struct run *r) {
     r->now.row.loss += result.loss;
     r->now.row.correct += result.correct;
     r->now.row.samples += result.count;
+    if (!r->data.pairs) return;
+    net_result_of(r->model.net, 1, &result);
+    if (!isfinite(result.loss)) loss_not_finite(r);
+    r->now.row.next_loss += result.loss;
+    r->now.row.next_correct += result.correct;
+    r->now.row.pairs += result.count;
 }
 
 static void forward(struct run *r, const struct batch *b) {
     struct net *net = r->model.net;
     phase_enter(&r->phases, PHASE_COMPUTE);
     if (b->begins) net_carry_reset(net);
-    if (b->token)
+    if (b->type)
+        net_forward_input(net,
+                          &(struct net_input){
+                              .token = b->token, .numbers = {b->type, b->lengths, b->chosen}, .label = {b->y, b->next}},
+                          NULL);
+    else if (b->token)
         net_forward_tokens(net, b->token, b->y, NULL);
     else if (b->x)
         net_forward(net, b->x, b->y, NULL);

@@ -23,8 +23,9 @@ static struct net *open_net(const struct model_ops *model, int classes) {
                                     .classes = classes,
                                     .threads = 1,
                                     .device = device_find("cpu"),
-                                    .sequence = model->input == MODEL_TOKENS ? 2 : 0,
-                                    .hidden = model->input == MODEL_TOKENS ? 4 : 0};
+                                    .sequence = model->input == MODEL_IMAGES ? 0 : 2,
+                                    .chosen = 2,
+                                    .hidden = model->input == MODEL_IMAGES ? 0 : 4};
     struct net *net = net_open(model, &setup, &e);
     if (!net) fail_msg("%s", e.text);
     return net;
@@ -33,7 +34,9 @@ static struct net *open_net(const struct model_ops *model, int classes) {
 static struct dataset data_of(const struct model_ops *model, int classes) {
     struct dataset d = {.classes = classes, .channels = 3, .height = 32, .width = 30, .mean = {.5f, .25f, .1f}};
     for (int c = 0; c < 3; c++) d.std[c] = 2;
-    const char *name = model->input == MODEL_TOKENS ? "synthetic-text" : "synthetic";
+    static const char *const names[] = {
+        [MODEL_IMAGES] = "synthetic", [MODEL_TOKENS] = "synthetic-text", [MODEL_PAIRS] = "wiki"};
+    const char *name = names[model->input];
     TABLE_FIND(datasets, name, d.ops);
     return d;
 }

@@ -55,7 +55,9 @@ static inline struct net_setup text_setup(int streams, int threads) {
 
 /* For a model of any kind: a small vocabulary and hidden size; few pixels, and an odd number, where it takes that. */
 static inline struct net_setup small_setup(const struct model_ops *model, int batch, int threads) {
-    if (model->input == MODEL_TOKENS) return text_setup(batch, threads);
+    struct net_setup text = text_setup(batch, threads);
+    if (model->input == MODEL_PAIRS) text.sequence = 6, text.chosen = 2;
+    if (model->input != MODEL_IMAGES) return text;
     return image_setup(batch, strcmp(model->name, "resnet20") == 0 ? 9 : 32, threads);
 }
 
@@ -71,20 +73,43 @@ struct batch {
     float *x;       /* NULL where the net takes tokens */
     int32_t *token; /* NULL where it takes images */
     int32_t *y;
-    size_t values; /* of x or token */
+    int32_t *type, *length, *chosen, *next; /* NULL where it takes no pairs */
+    size_t values;                          /* of x or token */
 };
+
+static inline int32_t *batch_numbers(struct rng *r, size_t n, int least, int limit) {
+    int32_t *number = mem_alloc(n, sizeof *number, "test numbers");
+    for (size_t i = 0; i < n; i++) number[i] = least + (int32_t)rng_below(r, (uint32_t)(limit - least));
+    return number;
+}
+
+/* Pairs: windows padded, some of the chosen rows without a label. */
+static inline void batch_open_pairs(struct batch *b, const struct net_setup *s, struct rng *r) {
+    const size_t batch = (size_t)s->batch, rows = batch * (size_t)s->sequence, places = batch * (size_t)s->chosen;
+    b->type = batch_numbers(r, rows, 0, 2);
+    b->length = batch_numbers(r, batch, 1, s->sequence + 1);
+    b->chosen = batch_numbers(r, places, 0, s->sequence);
+    b->next = batch_numbers(r, batch, 0, 2);
+    b->y = batch_numbers(r, places, -1, s->classes);
+    b->y[0] = 0; /* one counts in any case */
+}
 
 static inline struct batch batch_open(const struct net *net, uint64_t number) {
     const struct net_setup *s = &net->setup;
     const size_t rows = (size_t)net_rows(s);
-    const bool text = net->model->input == MODEL_TOKENS;
+    const bool text = net->model->input != MODEL_IMAGES;
     struct rng r = rng_open(17, RNG_TEST, number);
     struct batch b = {.values = text ? rows : rows * (size_t)s->channels * (size_t)s->height * (size_t)s->width};
+    if (net->model->input == MODEL_PAIRS) {
+        b.token = batch_numbers(&r, b.values, 0, s->classes);
+        batch_open_pairs(&b, s, &r);
+        return b;
+    }
+    b.y = mem_alloc(rows, sizeof *b.y, "test labels");
     if (text)
         b.token = mem_alloc(b.values, sizeof *b.token, "test tokens");
     else
         b.x = mem_alloc(b.values, sizeof *b.x, "test images");
-    b.y = mem_alloc(rows, sizeof *b.y, "test labels");
     for (size_t i = 0; text && i < b.values; i++) b.token[i] = (int32_t)rng_below(&r, (uint32_t)s->classes);
     for (size_t i = 0; !text && i < b.values; i++) b.x[i] = (float)rng_normal(&r);
     for (size_t i = 0; i < rows; i++) b.y[i] = (int32_t)rng_below(&r, (uint32_t)s->classes);
@@ -95,11 +120,32 @@ static inline void batch_close(struct batch *b) {
     mem_free(b->x);
     mem_free(b->token);
     mem_free(b->y);
+    mem_free(b->type);
+    mem_free(b->length);
+    mem_free(b->chosen);
+    mem_free(b->next);
+}
+
+static inline struct net_input batch_input(const struct batch *b) {
+    return (struct net_input){.token = b->token, .numbers = {b->type, b->length, b->chosen}, .label = {b->y, b->next}};
+}
+
+/* The mean loss of the last forward pass, or the sum of both means. */
+static inline double batch_loss(struct net *net) {
+    struct net_result r;
+    net_result(net, &r);
+    double loss = r.loss / r.count;
+    if (net->model->input != MODEL_PAIRS) return loss;
+    net_result_of(net, 1, &r);
+    return loss + r.loss / r.count;
 }
 
 /* A pass of training; the streams and the count of steps go on. */
 static inline void batch_forward_on(struct net *net, const struct batch *b, struct net_result *r) {
-    if (b->token)
+    const struct net_input input = batch_input(b);
+    if (b->type)
+        net_forward_input(net, &input, r);
+    else if (b->token)
         net_forward_tokens(net, b->token, b->y, r);
     else
         net_forward(net, b->x, b->y, r);
@@ -114,7 +160,10 @@ static inline void batch_forward(struct net *net, const struct batch *b, struct 
 
 static inline void batch_evaluate(struct net *net, const struct batch *b, struct net_result *r) {
     const int rows = net_rows(&net->setup);
-    if (b->token)
+    const struct net_input input = batch_input(b);
+    if (b->type)
+        net_evaluate_input(net, &input, r);
+    else if (b->token)
         net_evaluate_tokens(net, b->token, b->y, rows, r);
     else
         net_evaluate(net, b->x, b->y, rows, r);

@@ -48,6 +48,9 @@ static const struct published {
     {"lstm", 66034000, 11, 0, 4, "embedding.weight", "lstm2.weight_hh", "linear.bias", 2, {6000, 1500, 0, 0}},
     /* an embedding, positions, six for each of four blocks, the last norm; the output has the embedding's */
     {"gpt", 804096, 27, 0, 0, "embedding.weight", "block3.mlp.in.weight", "norm.weight", 2, {512, 128, 0, 0}},
+    /* three embeddings and a norm of two, twelve for each of two blocks, the transform's and the decoder's six, the
+     * pooler's and the next sentence's four */
+    {"bert", 8340284, 39, 0, 0, "embedding.weight", "block1.mlp.in.weight", "next.bias", 2, {512, 128, 0, 0}},
 };
 
 static void check_published(const struct net *net, const struct published *wanted) {
@@ -103,15 +106,16 @@ static void check_moments(const struct slice *slice, const float *v, double vari
 }
 
 /* GPT-2: deviation 0.02, of what is added to the residual stream less. */
-static double transformer_variance(const struct slice *slice, int layers) {
-    return 0.02 * 0.02 / (strstr(slice->name, ".out.") ? 2 * layers : 1);
+static double transformer_variance(const struct net *net, const struct slice *slice) {
+    const bool less = net->model->input == MODEL_TOKENS && strstr(slice->name, ".out.");
+    return 0.02 * 0.02 / (less ? 2 * net->setup.layers : 1);
 }
 
 /* Weights He-normal: mean 0, variance 2 / fan_in; LSTMs uniform in +-1 / sqrt(hidden): a third of the square. */
 static void check_initial(const struct net *net, const struct slice *slice, const float *v) {
     const double size = (double)slice->size, first = (double)slice->dim[0];
     if (net->model->windows && slice->dims > 1) {
-        check_moments(slice, v, transformer_variance(slice, net->setup.layers), 3);
+        check_moments(slice, v, transformer_variance(net, slice), 3);
     } else if (strncmp(slice->name, "lstm", 4) == 0) {
         check_moments(slice, v, 4 / first / 3, 9 / 5.0);
         for (size_t i = 0; i < slice->size; i++) assert_true(fabs((double)v[i]) <= sqrt(4 / first) * (1 + 1e-6));
@@ -174,7 +178,7 @@ static double loss_at(struct net *net, const struct batch *b, const float *param
     batch_forward(net, b, &r);
     device_fill(a->param, param, a->n);
     mem_free(moved);
-    return r.loss / net_rows(&net->setup);
+    return batch_loss(net);
 }
 
 /* Step |h d|. The kinks that w passes on its way (of the ReLU, of a largest value) make an error that falls with h,
