@@ -114,8 +114,9 @@ struct backend_ops {
     /* After the layers were opened: can all of them be computed? If not, *why says so. NULL: they can. */
     bool (*opened)(const void *backend, struct err *why);
     void (*close)(void *backend);
-    /* Takes the input of the next pass: images or tokens to x (device), whose layout and shape is given; labels and
-     * valid are kept for loss, step for dropout. The host memory may be used again. */
+    /* Takes the input of the next pass: images or tokens to x (device), whose layout and shape is given; labels,
+     * valid (of which nothing is special here) and over are kept for loss, step for dropout. The host memory may be
+     * used again. */
     void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
     /* Whole numbers that come in besides, host, to `to` (device), likewise. NULL: no net here takes any. */
     void (*feed_numbers)(void *backend, const int32_t *from, size_t n, float *to);
@@ -132,9 +133,9 @@ struct backend_ops {
     void (*add)(void *backend, const struct tensor *shape, const float *from, float *to);
     /* Softmax cross-entropy and top-1 of loss `which` over the rows of logits [n][classes] that count: those of the
      * first `valid` (of feed; in loss 0) whose label is not below 0. dlogits: [n][classes], the gradient of their sum
-     * divided by `over`: their number where the mean is meant, a multiple of it where other passes add their part to
-     * that; NULL where it is not asked for. */
-    void (*loss)(void *backend, int which, const float *logits, int n, int classes, double over, float *dlogits);
+     * divided by `over` (of feed): their number where the mean is meant, a multiple of it where other passes add their
+     * part to that; 0 in rows whose label is below 0; NULL where it is not asked for. */
+    void (*loss)(void *backend, int which, const float *logits, int n, int classes, float *dlogits);
     /* What the last loss `which` was; waits for it. */
     void (*result)(void *backend, int which, struct net_result *result);
     int losses;                                    /* that a net may have here */

@@ -217,13 +217,25 @@ static int rows_that_count(const struct net_input *input, int which) {
     return count > 0 ? count : 1;
 }
 
-static void compute_losses(const struct net *net, const struct net_input *input, bool training) {
+/* What the caller leaves to us. */
+static void complete(const struct net *net, struct net_input *input) {
     const struct net_impl *m = net_impl(net);
     const double parts = net->setup.accumulate > 1 ? net->setup.accumulate : 1;
     for (int k = 0; k < m->losses; k++) {
+        input->labels[k] = m->tensor[m->logits[k]].shape.n;
+        input->over[k] = rows_that_count(input, k) * parts;
+    }
+    if (input->valid == 0) input->valid = input->labels[0];
+    if (input->valid < 0) input->valid = 0;
+    input->step = m->step;
+}
+
+static void compute_losses(const struct net *net, bool training) {
+    const struct net_impl *m = net_impl(net);
+    for (int k = 0; k < m->losses; k++) {
         const struct net_tensor *logits = &m->tensor[m->logits[k]];
         m->backend->loss(m->backend_state, k, logits->data, logits->shape.n, logits->shape.c,
-                         rows_that_count(input, k) * parts, training ? slot_data(m, logits->gradient_at[0]) : NULL);
+                         training ? slot_data(m, logits->gradient_at[0]) : NULL);
     }
 }
 
@@ -231,9 +243,7 @@ static void compute_losses(const struct net *net, const struct net_input *input,
 static void run_forward(struct net *net, struct net_input input, bool training, struct net_result *result) {
     struct net_impl *m = net_impl(net);
     check_input(net, &input);
-    for (int k = 0; k < m->losses; k++) input.labels[k] = m->tensor[m->logits[k]].shape.n;
-    if (input.valid == 0) input.valid = input.labels[0];
-    input.step = m->step;
+    complete(net, &input);
     if (training) m->step++;
     const char *pass = training ? "forward" : "inference";
     place(net, "input", pass);
@@ -247,7 +257,7 @@ static void run_forward(struct net *net, struct net_input input, bool training, 
             beat();
         }
         place(net, "loss", pass);
-        compute_losses(net, &input, training);
+        compute_losses(net, training);
         place(net, "weights", pass);
         if (m->backend->end(m->backend_state)) break;
     }

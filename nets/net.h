@@ -78,9 +78,11 @@ struct net_input {
     const int32_t *numbers[NET_NUMBERS]; /* those that the model takes, others NULL */
     /* Of each loss, a label for each row of its logits; below 0: the row does not count. */
     const int32_t *label[NET_LOSSES_MAX];
-    int labels[NET_LOSSES_MAX]; /* set by net.c: how many */
-    int valid;                  /* rows of loss 0 that count, the first ones; 0: all, below 0: none */
-    uint64_t step;              /* set by net.c: training passes before this one, for dropout */
+    int valid; /* rows of loss 0 that count, the first ones; 0: all, below 0: none */
+    /* Set by net.c. */
+    int labels[NET_LOSSES_MAX];  /* how many */
+    double over[NET_LOSSES_MAX]; /* what gradients of each loss are divided by */
+    uint64_t step;               /* training passes before this one, for dropout */
 };
 
 struct net_result {

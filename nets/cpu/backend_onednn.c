@@ -199,6 +199,7 @@ static void feed(void *backend, const struct net_input *input, const struct tens
     memcpy(x, from, shape->floats * sizeof *x); /* a token is as large as a float */
     for (int k = 0; k < NET_LOSSES_MAX; k++)
         if (input->labels[k] > 0) keep_labels(b, k, input->label[k], input->labels[k]);
+    memcpy(b->over, input->over, sizeof b->over);
     b->valid = input->valid;
     b->step = input->step;
 }
@@ -208,10 +209,10 @@ static void feed_numbers(void *backend, const int32_t *from, size_t n, float *to
     memcpy(to, from, n * sizeof *from);
 }
 
-static void loss(void *backend, int which, const float *logits, int n, int classes, double over, float *dlogits) {
+static void loss(void *backend, int which, const float *logits, int n, int classes, float *dlogits) {
     struct onednn *b = backend;
     if (n != b->labels[which]) die("a loss of %d rows, but %d labels were fed", n, b->labels[which]);
-    cpu_loss(logits, b->label[which], classes, which == 0 ? b->valid : n, over, dlogits, &b->result[which]);
+    cpu_loss(logits, b->label[which], classes, which == 0 ? b->valid : n, b->over[which], dlogits, &b->result[which]);
 }
 
 static void last_result(void *backend, int which, struct net_result *result) {

@@ -16,6 +16,7 @@ struct onednn {
     enum cpu_layout layout;                   /* of all activations of this net */
     int32_t *label[NET_LOSSES_MAX];           /* [labels] each, as fed */
     int labels[NET_LOSSES_MAX], valid;        /* of loss 0 the first `valid` count */
+    double over[NET_LOSSES_MAX];              /* as fed */
     uint64_t dropout_seed, step;              /* step: as fed */
     bool adds;                                /* of backend_setup */
     struct net_result result[NET_LOSSES_MAX]; /* of the last pass */

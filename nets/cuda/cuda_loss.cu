@@ -20,6 +20,12 @@ static __device__ double loss_of_row(const float *z, int classes, int label, dou
     return log(sum) - (z[label] - top);
 }
 
+/* Of a row that does not count; this thread's classes. */
+static __device__ double loss_of_no_row(int classes, float *dz, int first, int step) {
+    for (int c = first; dz && c < classes; c += step) dz[c] = 0;
+    return 0;
+}
+
 /* The same on every thread: their numbers added up by halves. */
 static __device__ double sum_of_block(double mine) {
     __shared__ double sum[THREADS];
@@ -36,24 +42,29 @@ static __device__ double sum_of_block(double mine) {
 
 /* The last block: rows t, t + THREADS, ... by thread t, then the threads' sums. Hits are few enough to be exact. */
 static __device__ void add_up(const cuda_loss_call &k, int valid) {
-    double loss = 0, correct = 0;
+    double loss = 0, correct = 0, count = 0;
     for (int i = (int)threadIdx.x; i < valid; i += THREADS) {
         loss += __ldcg(k.row_loss + i);
         correct += __ldcg(k.row_correct + i);
+        count += k.label[i] >= 0;
     }
     loss = sum_of_block(loss);
     correct = sum_of_block(correct);
-    if (threadIdx.x == 0) *k.result = cuda_loss_result{loss, (int)correct, valid};
+    count = sum_of_block(count);
+    if (threadIdx.x == 0) *k.result = cuda_loss_result{loss, (int)correct, (int)count};
 }
 
 static __global__ void rows(cuda_loss_call k) {
-    const int valid = k.label[k.n];
+    const int valid = k.fed->valid;
+    const double over = k.fed->over;
     for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
         const size_t row = (size_t)i * (size_t)k.classes;
-        int best;
-        k.row_loss[i] =
-            loss_of_row(k.logits + row, k.classes, k.label[i], k.over, k.dlogits ? k.dlogits + row : NULL, &best);
-        k.row_correct[i] = best == k.label[i];
+        const int label = k.label[i];
+        float *dz = k.dlogits ? k.dlogits + row : NULL;
+        int best = 0;
+        k.row_loss[i] = label >= 0 ? loss_of_row(k.logits + row, k.classes, label, over, dz, &best)
+                                   : loss_of_no_row(k.classes, dz, 0, 1);
+        k.row_correct[i] = best == label;
     }
     if (block_is_last(k.done)) add_up(k, valid);
 }
@@ -79,20 +90,30 @@ static __device__ int best_of_block(const float *z, int classes) {
     return found;
 }
 
+/* As loss_of_row, by all threads. */
+static __device__ double loss_of_wide_row(const float *z, int classes, int label, double over, float *dz, int *best) {
+    *best = best_of_block(z, classes);
+    const double top = z[*best];
+    double mine = 0;
+    for (int c = (int)threadIdx.x; c < classes; c += THREADS) mine += exp(z[c] - top);
+    const double sum = sum_of_block(mine);
+    for (int c = (int)threadIdx.x; dz && c < classes; c += THREADS)
+        dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / over);
+    return log(sum) - (z[label] - top);
+}
+
 static __global__ void wide_rows(cuda_loss_call k) {
-    const int valid = k.label[k.n];
+    const int valid = k.fed->valid;
+    const double over = k.fed->over;
     for (int i = (int)blockIdx.x; i < valid; i += (int)gridDim.x) {
-        const float *z = k.logits + (size_t)i * (size_t)k.classes;
-        const int label = k.label[i], best = best_of_block(z, k.classes);
-        const double top = z[best];
-        double mine = 0;
-        for (int c = (int)threadIdx.x; c < k.classes; c += THREADS) mine += exp(z[c] - top);
-        const double sum = sum_of_block(mine);
-        float *dz = k.dlogits ? k.dlogits + (size_t)i * (size_t)k.classes : NULL;
-        for (int c = (int)threadIdx.x; dz && c < k.classes; c += THREADS)
-            dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / k.over);
+        const size_t row = (size_t)i * (size_t)k.classes;
+        const int label = k.label[i]; /* the same on all threads */
+        float *dz = k.dlogits ? k.dlogits + row : NULL;
+        int best = 0;
+        const double loss = label >= 0 ? loss_of_wide_row(k.logits + row, k.classes, label, over, dz, &best)
+                                       : loss_of_no_row(k.classes, dz, (int)threadIdx.x, THREADS);
         if (threadIdx.x == 0) {
-            k.row_loss[i] = log(sum) - (z[label] - top);
+            k.row_loss[i] = loss;
             k.row_correct[i] = best == label;
         }
     }

@@ -15,13 +15,19 @@ struct cuda_loss_result {
     int32_t correct, count;
 };
 
-/* All on the device, but for `result`, which may be page-locked memory of the host. label: [n + 1], the labels and then
- * how many rows count, so that a recorded pass can be repeated with others. row_loss, row_correct: scratch [n]; done:
- * scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for; rows that do not count are left
- * alone. over: as backend_ops.loss says. */
+/* What comes in with the labels of a pass: as backend_ops.loss says. Rows from `valid` on do not count. */
+struct cuda_loss_fed {
+    double over;
+    int32_t valid;
+};
+
+/* All on the device, but for `result`, which may be page-locked memory of the host. What changes from pass to pass is
+ * read there, so that a recorded pass can be repeated: fed, and label [n], below 0: the row does not count. row_loss,
+ * row_correct: scratch [n]; done: scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for;
+ * rows from `valid` on are left alone. */
 struct cuda_loss_call {
     int n, classes;
-    double over;
+    const struct cuda_loss_fed *fed;
     const float *logits;
     const int32_t *label;
     float *dlogits;

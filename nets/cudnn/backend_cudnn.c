@@ -153,9 +153,14 @@ static void *open_backend(const struct backend_setup *setup) {
     cudnn_feed_open(&b->feed);
     b->loss_done = cuda_alloc(sizeof *b->loss_done, "the loss");
     CUDA_GIVE(cudaMemsetAsync(b->loss_done, 0, sizeof *b->loss_done, cuda_stream()));
-    b->loss = cuda_host_alloc(sizeof *b->loss, "the loss");
+    b->result = cuda_host_alloc(NET_LOSSES_MAX * sizeof *b->result, "the loss");
     CUDA_CALL(cudaEventCreateWithFlags(&b->answered, cudaEventDisableTiming));
     return b;
+}
+
+static void release_scratch(struct cudnn_loss *s) {
+    cuda_free(s->row_loss);
+    cuda_free(s->row_correct);
 }
 
 static void close_backend(void *backend) {
@@ -169,9 +174,10 @@ static void close_backend(void *backend) {
     cudnn_feed_close(&b->feed);
     cudnn_weights_close(b);
     CUDA_CALL(cudaEventDestroy(b->answered));
-    void *memory[] = {b->cublas_workspace, b->workspace, b->loss_done, b->row_loss, b->row_correct};
+    for (int k = 0; k < NET_LOSSES_MAX; k++) release_scratch(&b->loss[k]);
+    void *memory[] = {b->cublas_workspace, b->workspace, b->loss_done};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
-    cuda_host_free(b->loss);
+    cuda_host_free(b->result);
     mem_free(b);
 }
 
@@ -258,35 +264,38 @@ static void add(void *backend, const struct tensor *shape, const float *from, fl
 
 /* -- the loss ----------------------------------------------------------------------------------------------------- */
 
-static void loss(void *backend, int which, const float *logits, int n, int classes, double over, float *dlogits) {
+/* In the first pass of a net, which is never recorded. */
+static void need_scratch(struct cudnn_loss *s, int rows) {
+    if (s->rows >= rows) return;
+    release_scratch(s);
+    s->row_loss = cuda_alloc((size_t)rows * sizeof *s->row_loss, "the losses of the rows");
+    s->row_correct = cuda_alloc((size_t)rows * sizeof *s->row_correct, "the hits of the rows");
+    s->rows = rows;
+}
+
+static void loss(void *backend, int which, const float *logits, int n, int classes, float *dlogits) {
     struct cudnn_backend *b = backend;
-    if (which != 0) die("a net with a second loss on a GPU");
-    if (n != b->feed.rows) die("a loss of %d rows, but %d labels were fed", n, b->feed.rows);
-    if (b->loss_rows < n) { /* in the first pass of a net, which is never recorded */
-        cuda_free(b->row_loss);
-        cuda_free(b->row_correct);
-        b->row_loss = cuda_alloc((size_t)n * sizeof *b->row_loss, "the losses of the images");
-        b->row_correct = cuda_alloc((size_t)n * sizeof *b->row_correct, "the hits of the images");
-        b->loss_rows = n;
-    }
+    struct cudnn_loss *s = &b->loss[which];
+    if (n != b->feed.labels[which]) die("a loss of %d rows, but %d labels were fed", n, b->feed.labels[which]);
+    need_scratch(s, n);
     cuda_loss(&(struct cuda_loss_call){.n = n,
                                        .classes = classes,
-                                       .over = over,
+                                       .fed = &b->feed.fed->loss[which],
                                        .logits = logits,
-                                       .label = b->feed.label,
+                                       .label = b->feed.label[which],
                                        .dlogits = dlogits,
-                                       .row_loss = b->row_loss,
-                                       .row_correct = b->row_correct,
+                                       .row_loss = s->row_loss,
+                                       .row_correct = s->row_correct,
                                        .done = b->loss_done,
-                                       .result = b->loss});
+                                       .result = &b->result[which]});
 }
 
 static void last_result(void *backend, int which, struct net_result *result) {
     const struct cudnn_backend *b = backend;
-    (void)which;
+    const struct cuda_loss_result *found = &b->result[which];
     cuda_stream();
     CUDA_CALL(cudaEventSynchronize(b->answered));
-    *result = (struct net_result){b->loss->loss, b->loss->correct, b->loss->count};
+    *result = (struct net_result){found->loss, found->correct, found->count};
 }
 
 static const struct optimiser_ops *const cuda_optimisers[] = {&cuda_optimiser_sgd, &cuda_optimiser_adam,
@@ -315,6 +324,6 @@ const struct backend_ops backend_cudnn = {
     .add = add,
     .loss = loss,
     .result = last_result,
-    .losses = 1,
+    .losses = NET_LOSSES_MAX,
     .optimisers = cuda_optimisers,
 };

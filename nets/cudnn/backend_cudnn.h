@@ -39,14 +39,18 @@ struct cudnn_recording {
     cudaGraphExec_t graph; /* or NULL */
 };
 
-/* What comes in with a batch, in one piece of memory: labels, the number of rows that count and that of the step, cuts,
- * images. Two of them, so that one is filled while the other is on its way. */
+/* What comes in with a batch, in one piece of memory: struct cudnn_fed, labels, cuts, images. Two of them, so that one
+ * is filled while the other is on its way. */
 struct cudnn_staging {
     char *host, *device;
     cudaEvent_t uploaded, taken; /* the host's piece may be filled again; the device's likewise */
 };
 
-enum { FEED_EXTRA = 3 };
+/* On the device, so that a recorded pass that is repeated reads what came in with it. */
+struct cudnn_fed {
+    struct cuda_loss_fed loss[NET_LOSSES_MAX];
+    uint32_t step[2]; /* the lower half first */
+};
 
 struct cudnn_feed {
     cudaStream_t stream; /* of the uploads, which run beside the passes */
@@ -55,9 +59,10 @@ struct cudnn_feed {
     size_t bytes;          /* of a piece */
     float *table;          /* device, [channels][256]: values of bytes */
     const float *uploaded; /* what the table was made from */
-    int rows;              /* labels of a batch */
-    int32_t *label;        /* device, [rows + FEED_EXTRA]: the labels of this pass, how many count, the two halves of
-                            * the step's number, the lower first */
+    /* Of this pass. */
+    struct cudnn_fed *fed;          /* device; behind it: */
+    int32_t *label[NET_LOSSES_MAX]; /* [labels] each */
+    int labels[NET_LOSSES_MAX];
 };
 
 /* The weights of all convolutions that cuDNN does not take from the arena. */
@@ -92,12 +97,14 @@ struct cudnn_backend {
     bool recording; /* the pass under way is being recorded */
     struct cudnn_recording recorded[NET_PASSES];
 
-    int loss_rows; /* of the scratch */
-    double *row_loss;
-    int32_t *row_correct;
-    unsigned *loss_done;
-    struct cuda_loss_result *loss; /* page-locked */
-    cudaEvent_t answered;          /* the last pass has put it there */
+    struct cudnn_loss {
+        int rows; /* of the scratch */
+        double *row_loss;
+        int32_t *row_correct;
+    } loss[NET_LOSSES_MAX];
+    unsigned *loss_done;             /* the losses come one after the other */
+    struct cuda_loss_result *result; /* page-locked, [NET_LOSSES_MAX] */
+    cudaEvent_t answered;            /* the last pass has put it there */
 };
 
 /* The layout of activations in this precision, and whether a tensor's elements are bf16. */
@@ -117,10 +124,9 @@ void cudnn_feed_open(struct cudnn_feed *feed);
 void cudnn_feed_close(struct cudnn_feed *feed);
 void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
 
-/* Where the two halves of the step's number lie, on the device: a recorded pass that is repeated reads those of its own
- * step. */
+/* Where the two halves of the step's number lie, on the device. */
 static inline const uint32_t *cudnn_step(const struct cudnn_backend *b) {
-    return (const uint32_t *)b->feed.label + b->feed.rows + 1;
+    return b->feed.fed->step;
 }
 
 /* backend_cudnn_weights.c. A layer joins when it is opened, without param and dparam; returns its number. take: the

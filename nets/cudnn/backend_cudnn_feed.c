@@ -2,7 +2,7 @@
  * back at once; from there by a stream of its own, beside the pass before; and at last, in the order of the passes, to
  * where the layers and the loss read it.
  *
- *      host        staging[i].host     staging[i].device      x, label
+ *      host        staging[i].host     staging[i].device      x, fed, label
  *        --memcpy-->         --upload-->         --copy or kernel-->
  */
 #include <string.h>
@@ -15,6 +15,7 @@ enum { ALIGNMENT = 256, BYTES = 256 /* values of a byte */ };
 
 /* Where the parts of a piece begin. */
 struct places {
+    size_t label[NET_LOSSES_MAX], labelled; /* behind struct cudnn_fed; where labels end */
     size_t cuts, images, end;
 };
 
@@ -22,11 +23,14 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static struct places places_of(const struct tensor *shape) {
-    struct places p;
-    size_t n = (size_t)shape->n;
-    p.cuts = aligned((n + FEED_EXTRA) * sizeof(int32_t));
-    p.images = p.cuts + aligned(n * sizeof(struct image_cut));
+static struct places places_of(const struct net_input *input, const struct tensor *shape) {
+    struct places p = {.labelled = sizeof(struct cudnn_fed)};
+    for (int k = 0; k < NET_LOSSES_MAX; k++) {
+        p.label[k] = p.labelled;
+        p.labelled += (size_t)input->labels[k] * sizeof(int32_t);
+    }
+    p.cuts = aligned(p.labelled);
+    p.images = p.cuts + aligned((size_t)shape->n * sizeof(struct image_cut));
     p.end = p.images + shape->floats * sizeof(float);
     return p;
 }
@@ -45,7 +49,7 @@ static void release(struct cudnn_feed *feed) {
         mem_pinned_free(feed->staging[i].host);
         cuda_free(feed->staging[i].device);
     }
-    cuda_free(feed->label);
+    cuda_free(feed->fed);
 }
 
 void cudnn_feed_close(struct cudnn_feed *feed) {
@@ -59,19 +63,22 @@ void cudnn_feed_close(struct cudnn_feed *feed) {
     cuda_free(feed->table);
 }
 
-/* Memory for batches of this shape; a net has one shape, so this happens once. */
-static void make_room(struct cudnn_feed *feed, const struct tensor *shape, size_t bytes) {
-    if (feed->rows == shape->n && feed->bytes >= bytes) return;
+/* Memory for batches like this; those of a net are alike, so this happens once. */
+static void make_room(struct cudnn_feed *feed, const struct places *at, const struct net_input *input) {
+    if (feed->bytes >= at->end && memcmp(feed->labels, input->labels, sizeof feed->labels) == 0) return;
     CUDA_CALL(cudaStreamSynchronize(feed->stream));
     cuda_wait();
     release(feed);
     for (int i = 0; i < 2; i++) {
-        feed->staging[i].host = mem_pinned_alloc(bytes, 1, "a batch on its way to the GPU");
-        feed->staging[i].device = cuda_alloc(bytes, "a batch that has come to the GPU");
+        feed->staging[i].host = mem_pinned_alloc(at->end, 1, "a batch on its way to the GPU");
+        feed->staging[i].device = cuda_alloc(at->end, "a batch that has come to the GPU");
     }
-    feed->label = cuda_alloc(((size_t)shape->n + FEED_EXTRA) * sizeof *feed->label, "the labels of a batch");
-    feed->rows = shape->n;
-    feed->bytes = bytes;
+    feed->fed = cuda_alloc(at->labelled, "the labels of a batch");
+    for (int k = 0; k < NET_LOSSES_MAX; k++) {
+        feed->label[k] = (int32_t *)(void *)((char *)feed->fed + at->label[k]);
+        feed->labels[k] = input->labels[k];
+    }
+    feed->bytes = at->end;
 }
 
 static void need_table(struct cudnn_feed *feed, const float *table, int channels) {
@@ -87,13 +94,21 @@ static const void *plain(const struct net_input *input) {
     return input->token ? (const void *)input->token : (const void *)input->x;
 }
 
+static struct cudnn_fed fed_of(const struct net_input *input) {
+    struct cudnn_fed fed = {.step = {(uint32_t)input->step, (uint32_t)(input->step >> 32)}};
+    for (int k = 0; k < NET_LOSSES_MAX; k++)
+        fed.loss[k] = (struct cuda_loss_fed){input->over[k], k == 0 ? input->valid : input->labels[k]};
+    return fed;
+}
+
 /* Puts the batch into a piece of the host's; returns how many bytes of images or tokens. */
 static size_t fill(char *host, const struct places *at, const struct net_input *input, const struct tensor *shape) {
     const size_t n = (size_t)shape->n, elements = shape->floats; /* the input is canonical: no padding */
-    const int32_t extra[FEED_EXTRA] = {input->valid, (int32_t)(uint32_t)input->step,
-                                       (int32_t)(uint32_t)(input->step >> 32)};
-    memcpy(host, input->label[0], n * sizeof *extra);
-    memcpy(host + n * sizeof *extra, extra, sizeof extra);
+    const struct cudnn_fed fed = fed_of(input);
+    memcpy(host, &fed, sizeof fed);
+    for (int k = 0; k < NET_LOSSES_MAX; k++)
+        if (input->labels[k] > 0)
+            memcpy(host + at->label[k], input->label[k], (size_t)input->labels[k] * sizeof *input->label[k]);
     if (plain(input)) { /* a token is as large as a float */
         memcpy(host + at->images, plain(input), elements * sizeof *input->x);
         return elements * sizeof *input->x;
@@ -108,8 +123,7 @@ static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, c
                  const struct net_input *input, const struct tensor *shape, float *x) {
     const struct cuda_shape images = cudnn_shape(shape);
     cudaStream_t stream = cuda_stream();
-    CUDA_GIVE(cudaMemcpyAsync(feed->label, s->device, ((size_t)feed->rows + FEED_EXTRA) * sizeof *feed->label,
-                              cudaMemcpyDeviceToDevice, stream));
+    CUDA_GIVE(cudaMemcpyAsync(feed->fed, s->device, at->labelled, cudaMemcpyDeviceToDevice, stream));
     if (plain(input))
         CUDA_GIVE(
             cudaMemcpyAsync(x, s->device + at->images, shape->floats * sizeof *x, cudaMemcpyDeviceToDevice, stream));
@@ -121,9 +135,9 @@ static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, c
 /* Events that were never recorded do not hold anybody up. */
 void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
     struct cudnn_feed *feed = &((struct cudnn_backend *)backend)->feed;
-    const struct places at = places_of(shape);
+    const struct places at = places_of(input, shape);
     cudaStream_t stream = cuda_stream();
-    make_room(feed, shape, at.end);
+    make_room(feed, &at, input);
     if (!plain(input)) need_table(feed, input->bytes->table, shape->c);
     struct cudnn_staging *s = &feed->staging[feed->next++ % 2];
     CUDA_CALL(cudaEventSynchronize(s->uploaded)); /* waits only where two batches are on their way already */

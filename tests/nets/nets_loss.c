@@ -1,5 +1,5 @@
 /* nets_loss.c: the loss on the device's backend against its definition, at its edges; passes that are repeated from a
- * recording.
+ * recording; two losses of a pass.
  * devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,10 +28,11 @@ static void loss_of_part(const struct device_ops *device, int rows, int classes,
     device->to_device(logits, z, bytes);
     if (dz) device->to_device(gradient, dz, bytes);
     void *opened = backend->open(&(struct backend_setup){.threads = 1});
-    backend->feed(opened, &(struct net_input){.x = image, .label = {label}, .labels = {rows}, .valid = valid}, &shape,
-                  x);
+    backend->feed(opened,
+                  &(struct net_input){.x = image, .label = {label}, .labels = {rows}, .valid = valid, .over = {over}},
+                  &shape, x);
     backend->begin(opened, PASS_TRAIN, false);
-    backend->loss(opened, 0, logits, rows, classes, over, dz ? gradient : NULL);
+    backend->loss(opened, 0, logits, rows, classes, dz ? gradient : NULL);
     backend->end(opened);
     backend->result(opened, 0, result);
     backend->close(opened);
@@ -174,6 +175,59 @@ static void a_part_of_a_step_has_its_part_of_the_gradient(void **state) {
     mem_free(z);
 }
 
+/* Labels below 0, whatever the logits of their rows are: z [rows][classes] with NaN in those rows. The
+ * reference sees the others alone. */
+static void check_labelled(int rows, int classes, const double *z, const int32_t *label) {
+    const size_t n = (size_t)rows * (size_t)classes, row = (size_t)classes;
+    double *kept = mem_alloc(n, sizeof *kept, "logits"), *wanted = mem_zalloc(n, sizeof *wanted, "gradients");
+    float *logits = mem_alloc(n, sizeof *logits, "logits"), *found = mem_alloc(n, sizeof *found, "gradients");
+    int32_t *own = mem_alloc((size_t)rows, sizeof *own, "labels");
+    int count = 0;
+    for (int i = 0; i < rows; i++) {
+        for (size_t c = 0; c < row; c++) {
+            logits[(size_t)i * row + c] = label[i] < 0 ? NAN : (float)z[(size_t)i * row + c];
+            found[(size_t)i * row + c] = 7;
+        }
+        if (label[i] < 0) continue;
+        memcpy(kept + (size_t)count * row, z + (size_t)i * row, row * sizeof *z);
+        own[count++] = label[i];
+    }
+    struct net_result result;
+    loss_of_part(test_device(), rows, classes, logits, label, rows, 2.0 * count + 1, found, &result);
+    const double loss = ref_loss(kept, own, count, classes, wanted);
+    assert_int_equal(result.count, count);
+    assert_true(fabs(result.loss - loss) < 1e-9);
+    if (count == 0) assert_true(result.loss == 0 && result.correct == 0);
+    for (int i = 0, k = 0; i < rows; k += label[i++] >= 0)
+        for (size_t c = 0; c < row; c++) {
+            const double here = found[(size_t)i * row + c];
+            if (label[i] < 0)
+                assert_true(here == 0);
+            else
+                assert_true(fabs(here - wanted[(size_t)k * row + c] * count / (2.0 * count + 1)) < 1e-8);
+        }
+    void *memory[] = {kept, wanted, logits, found, own};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) mem_free(memory[i]);
+}
+
+/* Few classes and many; all rows, some, none of them. */
+static void rows_without_a_label_do_not_count(void **state) {
+    (void)state;
+    enum { MANY = 301, SOME_ROWS = 150 };
+    double *z = random_numbers((size_t)SOME_ROWS * MANY, 26);
+    for (int every = 0; every <= 3; every++) {
+        int32_t few[SOME_ROWS], many[SOME_ROWS];
+        for (int i = 0; i < SOME_ROWS; i++) {
+            const bool counts = every > 0 && i % every == 0;
+            few[i] = counts ? i * 7 % CLASSES : -1 - i % 3 * 50;
+            many[i] = counts ? i * 7 % MANY : -1;
+        }
+        check_labelled(SOME_ROWS, CLASSES, z, few);
+        check_labelled(SOME_ROWS, MANY, z, many);
+    }
+    mem_free(z);
+}
+
 /* A GPU computes a whole pass twice, the second time recording it, and then repeats it: with the labels and logits of
  * that time. A pass that is watched, and one of another kind, is computed all the same. */
 static void whole_passes_are_recorded_and_repeated(void **state) {
@@ -199,7 +253,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         bool computes = backend->begin(opened, PASS_INFER, whole);
         assert_int_equal(computes, pass < 2 || !whole);
         if (computes) {
-            backend->loss(opened, 0, logits, ROWS, CLASSES, ROWS, NULL);
+            backend->loss(opened, 0, logits, ROWS, CLASSES, NULL);
             backend->end(opened);
         }
         backend->result(opened, 0, &found);
@@ -209,11 +263,113 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         assert_int_equal(found.count, valid);
     }
     assert_true(backend->begin(opened, PASS_TRAIN, true));
-    backend->loss(opened, 0, logits, ROWS, CLASSES, ROWS, NULL);
+    backend->loss(opened, 0, logits, ROWS, CLASSES, NULL);
     backend->end(opened);
     backend->close(opened);
     device->release(x);
     device->release(logits);
+}
+
+/* -- two losses of a pass ------------------------------------------------------------------------------------------ */
+
+enum { WORDS = 301, ROWS_MAX = 4 * ROWS };
+static const int rows_of[NET_LOSSES_MAX] = {ROWS, ROWS_MAX}, classes_of[NET_LOSSES_MAX] = {WORDS, CLASSES};
+
+static size_t floats_of(int which) {
+    return (size_t)rows_of[which] * (size_t)classes_of[which];
+}
+
+/* A backend, with what both losses read and write there. */
+struct both {
+    void *opened;
+    float *x, *logits[NET_LOSSES_MAX], *gradient[NET_LOSSES_MAX];
+};
+
+static struct both both_open(const struct device_ops *device) {
+    struct both b = {.opened = backend_for(device)->open(&(struct backend_setup){.threads = 1}),
+                     .x = device->alloc(sizeof(float), "an image")};
+    for (int k = 0; k < NET_LOSSES_MAX; k++) {
+        b.logits[k] = device->alloc(floats_of(k) * sizeof(float), "logits");
+        b.gradient[k] = device->alloc(floats_of(k) * sizeof(float), "their gradient");
+    }
+    return b;
+}
+
+static void both_close(const struct device_ops *device, struct both *b) {
+    backend_for(device)->close(b->opened);
+    device->release(b->x);
+    for (int k = 0; k < NET_LOSSES_MAX; k++) device->release(b->logits[k]);
+    for (int k = 0; k < NET_LOSSES_MAX; k++) device->release(b->gradient[k]);
+}
+
+/* What comes in with a pass: other labels each time, of which others count, in some passes none. */
+struct coming {
+    float *z[NET_LOSSES_MAX];
+    int32_t label[NET_LOSSES_MAX][ROWS_MAX];
+    int valid[NET_LOSSES_MAX], count[NET_LOSSES_MAX];
+    double over[NET_LOSSES_MAX];
+};
+
+static struct coming coming_of(int pass) {
+    struct coming c = {.valid = {1 + pass % ROWS, ROWS_MAX}};
+    for (int k = 0; k < NET_LOSSES_MAX; k++) {
+        c.z[k] = mem_alloc(floats_of(k), sizeof *c.z[k], "logits");
+        for (size_t i = 0; i < floats_of(k); i++) c.z[k][i] = (float)((i * 7 + (size_t)(pass * 3 + k)) % 11) / 4;
+        for (int i = 0; i < rows_of[k]; i++) {
+            const bool counts = pass % 4 != 2 && (i + pass) % 3 != 0;
+            c.label[k][i] = counts ? (i * 5 + pass) % classes_of[k] : -1;
+            c.count[k] += counts && i < c.valid[k];
+        }
+        c.over[k] = 3 * c.count[k] + 1;
+    }
+    return c;
+}
+
+static void both_pass(const struct device_ops *device, const struct both *b, const struct coming *c,
+                      struct net_result result[NET_LOSSES_MAX]) {
+    const struct backend_ops *backend = backend_for(device);
+    const struct tensor shape = {.n = 1, .c = 1, .h = 1, .w = 1, .floats = 1};
+    const float image = 0;
+    struct net_input input = {.x = &image, .valid = c->valid[0]};
+    for (int k = 0; k < NET_LOSSES_MAX; k++) {
+        input.label[k] = c->label[k];
+        input.labels[k] = rows_of[k];
+        input.over[k] = c->over[k];
+        device->to_device(b->logits[k], c->z[k], floats_of(k) * sizeof *c->z[k]);
+    }
+    backend->feed(b->opened, &input, &shape, b->x);
+    if (backend->begin(b->opened, PASS_TRAIN, true)) {
+        for (int k = 0; k < NET_LOSSES_MAX; k++)
+            backend->loss(b->opened, k, b->logits[k], rows_of[k], classes_of[k], b->gradient[k]);
+        backend->end(b->opened);
+    }
+    for (int k = NET_LOSSES_MAX; k-- > 0;) backend->result(b->opened, k, &result[k]);
+}
+
+/* Each as it is by itself, to the bit: repeated from a recording, too, though other numbers of rows count. */
+static void two_losses_are_each_as_alone(void **state) {
+    (void)state;
+    const struct device_ops *device = test_device();
+    unsetenv("SPARSETRAIN_CUDA_GRAPH");
+    struct both b = both_open(device);
+    for (int pass = 0; pass < 8; pass++) {
+        struct net_result found[NET_LOSSES_MAX], wanted;
+        struct coming c = coming_of(pass);
+        both_pass(device, &b, &c, found);
+        for (int k = 0; k < NET_LOSSES_MAX; k++) {
+            float *dz = mem_zalloc(floats_of(k), sizeof *dz, "gradients"),
+                  *here = device_copy_to_host(device, b.gradient[k], floats_of(k), "gradients");
+            loss_of_part(device, rows_of[k], classes_of[k], c.z[k], c.label[k], c.valid[k], c.over[k], dz, &wanted);
+            assert_memory_equal(&found[k].loss, &wanted.loss, sizeof wanted.loss);
+            assert_int_equal(found[k].correct, wanted.correct);
+            assert_int_equal(found[k].count, c.count[k]);
+            assert_memory_equal(here, dz, (size_t)(c.valid[k] * classes_of[k]) * sizeof *dz);
+            mem_free(dz);
+            mem_free(here);
+            mem_free(c.z[k]);
+        }
+    }
+    both_close(device, &b);
 }
 
 int main(void) {
@@ -226,7 +382,9 @@ int main(void) {
         cmocka_unit_test(rows_that_do_not_count_do_not_count),
         cmocka_unit_test(losses_of_many_classes_match_the_definition),
         cmocka_unit_test(a_part_of_a_step_has_its_part_of_the_gradient),
+        cmocka_unit_test(rows_without_a_label_do_not_count),
         cmocka_unit_test(whole_passes_are_recorded_and_repeated),
+        cmocka_unit_test(two_losses_are_each_as_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

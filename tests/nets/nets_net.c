@@ -91,13 +91,15 @@ static void evaluation_counts_only_valid_images(void **state) {
     (void)state;
     struct net *net = open_model(resnet20(), image_setup(4, 16, 1));
     struct batch b = batch_open(net, 5);
-    struct net_result all, some, changed;
+    struct net_result all, some, none, changed;
     net_forward(net, b.x, b.y, &all); /* statistics that are not the initial ones */
     float *statistics = device_fetch(net->arena.state, net->arena.n_state);
     net_evaluate(net, b.x, b.y, 4, &all);
     net_evaluate(net, b.x, b.y, 3, &some);
     assert_int_equal(all.count, 4);
     assert_int_equal(some.count, 3);
+    net_evaluate(net, b.x, b.y, 0, &none);
+    assert_true(none.count == 0 && none.correct == 0 && none.loss == 0);
     assert_true(some.loss < all.loss && some.correct <= all.correct);
     size_t image = 3 * 16 * 16;
     for (size_t i = 3 * image; i < 4 * image; i++) b.x[i] = -b.x[i];
