@@ -114,12 +114,11 @@ struct backend_ops {
     /* After the layers were opened: can all of them be computed? If not, *why says so. NULL: they can. */
     bool (*opened)(const void *backend, struct err *why);
     void (*close)(void *backend);
-    /* Takes the input of the next pass: images or tokens to x (device), whose layout and shape is given; labels,
-     * valid (of which nothing is special here) and over are kept for loss, step for dropout. The host memory may be
-     * used again. */
-    void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
-    /* Whole numbers that come in besides, host, to `to` (device), likewise. NULL: no net here takes any. */
-    void (*feed_numbers)(void *backend, const int32_t *from, size_t n, float *to);
+    /* Takes the input of the next pass, and the host memory may be used again: images or tokens to x (device), whose
+     * layout and shape is given; the whole numbers that come in besides, each kind to its own (device; of those that
+     * input has). labels, valid (of which nothing is special here) and over are kept for loss, step for dropout. */
+    void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x,
+                 float *const numbers[NET_NUMBERS]);
     /* Around the calls of a pass: this thread now works for this net. False: the backend has just repeated the same
      * pass of earlier, which it recorded; the layers are not to be called, nor `end`. whole: nobody needs to know when
      * a layer is done; the calls are the same each time. */

@@ -203,11 +203,9 @@ static void place(const struct net *net, const char *what, const char *pass) {
 
 static void feed(const struct net *net, const struct net_input *input) {
     const struct net_impl *m = net_impl(net);
-    m->backend->feed(m->backend_state, input, &m->tensor[0].shape, m->tensor[0].data);
-    for (int k = 0; k < NET_NUMBERS; k++) {
-        const struct net_tensor *t = &m->tensor[m->numbers[k]];
-        if (m->numbers[k]) m->backend->feed_numbers(m->backend_state, input->numbers[k], (size_t)t->shape.n, t->data);
-    }
+    float *numbers[NET_NUMBERS];
+    for (int k = 0; k < NET_NUMBERS; k++) numbers[k] = m->numbers[k] ? m->tensor[m->numbers[k]].data : NULL;
+    m->backend->feed(m->backend_state, input, &m->tensor[0].shape, m->tensor[0].data, numbers);
 }
 
 /* Rows that count of a loss of a training pass, in which all are valid; at least 1, which there is to divide by. */
@@ -225,6 +223,7 @@ static void complete(const struct net *net, struct net_input *input) {
         input->labels[k] = m->tensor[m->logits[k]].shape.n;
         input->over[k] = rows_that_count(input, k) * parts;
     }
+    for (int k = 0; k < NET_NUMBERS; k++) input->counts[k] = m->numbers[k] ? m->tensor[m->numbers[k]].shape.n : 0;
     if (input->valid == 0) input->valid = input->labels[0];
     if (input->valid < 0) input->valid = 0;
     input->step = m->step;

@@ -80,6 +80,7 @@ struct net_input {
     const int32_t *label[NET_LOSSES_MAX];
     int valid; /* rows of loss 0 that count, the first ones; 0: all, below 0: none */
     /* Set by net.c. */
+    int counts[NET_NUMBERS];     /* how many numbers of each kind */
     int labels[NET_LOSSES_MAX];  /* how many */
     double over[NET_LOSSES_MAX]; /* what gradients of each loss are divided by */
     uint64_t step;               /* training passes before this one, for dropout */

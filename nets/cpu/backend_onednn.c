@@ -191,22 +191,21 @@ static void keep_labels(struct onednn *b, int which, const int32_t *label, int n
     memcpy(b->label[which], label, (size_t)n * sizeof *label);
 }
 
-/* Images or tokens are copied: the caller may fill x anew while backward still needs them. */
-static void feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
+/* All is copied: the caller may fill x anew while backward still needs them. */
+static void feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x,
+                 float *const numbers[NET_NUMBERS]) {
     struct onednn *b = backend;
     const void *from = input->token ? (const void *)input->token : (const void *)input->x;
     if (!from) die("the CPU takes images that are normalised already");
     memcpy(x, from, shape->floats * sizeof *x); /* a token is as large as a float */
+    for (int k = 0; k < NET_NUMBERS; k++)
+        if (input->counts[k] > 0)
+            memcpy(numbers[k], input->numbers[k], (size_t)input->counts[k] * sizeof *input->numbers[k]);
     for (int k = 0; k < NET_LOSSES_MAX; k++)
         if (input->labels[k] > 0) keep_labels(b, k, input->label[k], input->labels[k]);
     memcpy(b->over, input->over, sizeof b->over);
     b->valid = input->valid;
     b->step = input->step;
-}
-
-static void feed_numbers(void *backend, const int32_t *from, size_t n, float *to) {
-    (void)backend;
-    memcpy(to, from, n * sizeof *from);
 }
 
 static void loss(void *backend, int which, const float *logits, int n, int classes, float *dlogits) {
@@ -227,7 +226,6 @@ const struct backend_ops backend_onednn = {
     .open = open_backend,
     .close = close_backend,
     .feed = feed,
-    .feed_numbers = feed_numbers,
     .begin = begin,
     .end = end,
     .layer =

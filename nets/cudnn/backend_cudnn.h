@@ -39,8 +39,8 @@ struct cudnn_recording {
     cudaGraphExec_t graph; /* or NULL */
 };
 
-/* What comes in with a batch, in one piece of memory: struct cudnn_fed, labels, cuts, images. Two of them, so that one
- * is filled while the other is on its way. */
+/* What comes in with a batch, in one piece of memory: struct cudnn_fed, labels, numbers, cuts, images. Two of them, so
+ * that one is filled while the other is on its way. */
 struct cudnn_staging {
     char *host, *device;
     cudaEvent_t uploaded, taken; /* the host's piece may be filled again; the device's likewise */
@@ -122,7 +122,8 @@ void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes);
 /* backend_cudnn_feed.c */
 void cudnn_feed_open(struct cudnn_feed *feed);
 void cudnn_feed_close(struct cudnn_feed *feed);
-void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x);
+void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x,
+                float *const numbers[NET_NUMBERS]);
 
 /* Where the two halves of the step's number lie, on the device. */
 static inline const uint32_t *cudnn_step(const struct cudnn_backend *b) {

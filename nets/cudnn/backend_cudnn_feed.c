@@ -2,7 +2,7 @@
  * back at once; from there by a stream of its own, beside the pass before; and at last, in the order of the passes, to
  * where the layers and the loss read it.
  *
- *      host        staging[i].host     staging[i].device      x, fed, label
+ *      host        staging[i].host     staging[i].device      x, numbers, fed, label
  *        --memcpy-->         --upload-->         --copy or kernel-->
  */
 #include <string.h>
@@ -16,7 +16,7 @@ enum { ALIGNMENT = 256, BYTES = 256 /* values of a byte */ };
 /* Where the parts of a piece begin. */
 struct places {
     size_t label[NET_LOSSES_MAX], labelled; /* behind struct cudnn_fed; where labels end */
-    size_t cuts, images, end;
+    size_t number[NET_NUMBERS], cuts, images, end;
 };
 
 static size_t aligned(size_t bytes) {
@@ -29,7 +29,12 @@ static struct places places_of(const struct net_input *input, const struct tenso
         p.label[k] = p.labelled;
         p.labelled += (size_t)input->labels[k] * sizeof(int32_t);
     }
-    p.cuts = aligned(p.labelled);
+    p.cuts = p.labelled;
+    for (int k = 0; k < NET_NUMBERS; k++) {
+        p.number[k] = p.cuts;
+        p.cuts += (size_t)input->counts[k] * sizeof(int32_t);
+    }
+    p.cuts = aligned(p.cuts);
     p.images = p.cuts + aligned((size_t)shape->n * sizeof(struct image_cut));
     p.end = p.images + shape->floats * sizeof(float);
     return p;
@@ -101,14 +106,17 @@ static struct cudnn_fed fed_of(const struct net_input *input) {
     return fed;
 }
 
+static void put(char *to, const int32_t *from, int n) {
+    if (n > 0) memcpy(to, from, (size_t)n * sizeof *from);
+}
+
 /* Puts the batch into a piece of the host's; returns how many bytes of images or tokens. */
 static size_t fill(char *host, const struct places *at, const struct net_input *input, const struct tensor *shape) {
     const size_t n = (size_t)shape->n, elements = shape->floats; /* the input is canonical: no padding */
     const struct cudnn_fed fed = fed_of(input);
     memcpy(host, &fed, sizeof fed);
-    for (int k = 0; k < NET_LOSSES_MAX; k++)
-        if (input->labels[k] > 0)
-            memcpy(host + at->label[k], input->label[k], (size_t)input->labels[k] * sizeof *input->label[k]);
+    for (int k = 0; k < NET_LOSSES_MAX; k++) put(host + at->label[k], input->label[k], input->labels[k]);
+    for (int k = 0; k < NET_NUMBERS; k++) put(host + at->number[k], input->numbers[k], input->counts[k]);
     if (plain(input)) { /* a token is as large as a float */
         memcpy(host + at->images, plain(input), elements * sizeof *input->x);
         return elements * sizeof *input->x;
@@ -120,10 +128,15 @@ static size_t fill(char *host, const struct places *at, const struct net_input *
 
 /* From the device's piece to the places where this pass reads. */
 static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, const struct places *at,
-                 const struct net_input *input, const struct tensor *shape, float *x) {
+                 const struct net_input *input, const struct tensor *shape, float *x,
+                 float *const numbers[NET_NUMBERS]) {
     const struct cuda_shape images = cudnn_shape(shape);
     cudaStream_t stream = cuda_stream();
     CUDA_GIVE(cudaMemcpyAsync(feed->fed, s->device, at->labelled, cudaMemcpyDeviceToDevice, stream));
+    for (int k = 0; k < NET_NUMBERS; k++)
+        if (input->counts[k] > 0)
+            CUDA_GIVE(cudaMemcpyAsync(numbers[k], s->device + at->number[k], (size_t)input->counts[k] * sizeof(int32_t),
+                                      cudaMemcpyDeviceToDevice, stream));
     if (plain(input))
         CUDA_GIVE(
             cudaMemcpyAsync(x, s->device + at->images, shape->floats * sizeof *x, cudaMemcpyDeviceToDevice, stream));
@@ -133,7 +146,8 @@ static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, c
 }
 
 /* Events that were never recorded do not hold anybody up. */
-void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x) {
+void cudnn_feed(void *backend, const struct net_input *input, const struct tensor *shape, float *x,
+                float *const numbers[NET_NUMBERS]) {
     struct cudnn_feed *feed = &((struct cudnn_backend *)backend)->feed;
     const struct places at = places_of(input, shape);
     cudaStream_t stream = cuda_stream();
@@ -146,6 +160,6 @@ void cudnn_feed(void *backend, const struct net_input *input, const struct tenso
     CUDA_CALL(cudaMemcpyAsync(s->device, s->host, at.images + bytes, cudaMemcpyHostToDevice, feed->stream));
     CUDA_CALL(cudaEventRecord(s->uploaded, feed->stream));
     CUDA_CALL(cudaStreamWaitEvent(stream, s->uploaded, 0));
-    take(feed, s, &at, input, shape, x);
+    take(feed, s, &at, input, shape, x, numbers);
     CUDA_CALL(cudaEventRecord(s->taken, stream));
 }

@@ -88,7 +88,7 @@ static void feed(const struct backend_ops *backend, void *state, const struct wo
     struct net_input input = {
         .x = as_bytes ? NULL : b->x, .bytes = as_bytes ? &bytes : NULL, .label = {b->y}, .labels = {BATCH}};
     input.valid = BATCH;
-    backend->feed(state, &input, &shape, x);
+    backend->feed(state, &input, &shape, x, NULL);
     memset(b->pixels, 0xaa, BATCH * w->image); /* the caller's memory is the caller's again */
 }
 

@@ -66,7 +66,7 @@ static void run_on(const struct device_ops *device, const struct trial *t, const
     const struct tensor image = {.n = 1, .c = 1, .h = 1, .w = 1, .floats = 1};
     float *fed = put(device, NULL, 1);
     backend->feed(state, &(struct net_input){.x = x, .label = {lengths}, .labels = {1}, .valid = 1, .step = t->step},
-                  &image, fed);
+                  &image, fed, NULL);
     backend->begin(state, PASS_TRAIN, false);
     ops->forward(layer, &call, !t->inference);
     if (!t->inference) ops->backward(layer, &call);

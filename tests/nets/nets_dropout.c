@@ -39,7 +39,7 @@ static float *factors_at(struct place at) {
     void *state = backend->open(&(struct backend_setup){.threads = 1, .dropout_seed = at.seed});
     void *layer = ops->open(state, &spec, &x, NULL, &y);
     backend->feed(state, &(struct net_input){.x = host, .label = {label}, .labels = {1}, .valid = 1, .step = at.step},
-                  &x, one);
+                  &x, one, NULL);
     backend->begin(state, PASS_TRAIN, false);
     ops->forward(layer, &(struct layer_call){.x = one, .y = out}, true);
     backend->end(state);

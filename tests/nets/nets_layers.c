@@ -533,7 +533,7 @@ static void feed_step(const struct subject *s) {
     float *x = s->device->alloc(sizeof image, "an image");
     s->backend->feed(
         s->state, &(struct net_input){.x = &image, .label = {&label}, .labels = {1}, .valid = 1, .step = dropout_step},
-        &shape, x);
+        &shape, x, NULL);
     s->device->release(x);
 }
 

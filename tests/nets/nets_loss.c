@@ -30,7 +30,7 @@ static void loss_of_part(const struct device_ops *device, int rows, int classes,
     void *opened = backend->open(&(struct backend_setup){.threads = 1});
     backend->feed(opened,
                   &(struct net_input){.x = image, .label = {label}, .labels = {rows}, .valid = valid, .over = {over}},
-                  &shape, x);
+                  &shape, x, NULL);
     backend->begin(opened, PASS_TRAIN, false);
     backend->loss(opened, 0, logits, rows, classes, dz ? gradient : NULL);
     backend->end(opened);
@@ -249,7 +249,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         for (int i = 0; i < ROWS * CLASSES; i++) z[i] = (float)((i * 7 + pass * 3) % 11) / 4;
         device->to_device(logits, z, sizeof z);
         backend->feed(opened, &(struct net_input){.x = image, .label = {label}, .labels = {ROWS}, .valid = valid},
-                      &shape, x);
+                      &shape, x, NULL);
         bool computes = backend->begin(opened, PASS_INFER, whole);
         assert_int_equal(computes, pass < 2 || !whole);
         if (computes) {
@@ -337,7 +337,7 @@ static void both_pass(const struct device_ops *device, const struct both *b, con
         input.over[k] = c->over[k];
         device->to_device(b->logits[k], c->z[k], floats_of(k) * sizeof *c->z[k]);
     }
-    backend->feed(b->opened, &input, &shape, b->x);
+    backend->feed(b->opened, &input, &shape, b->x, NULL);
     if (backend->begin(b->opened, PASS_TRAIN, true)) {
         for (int k = 0; k < NET_LOSSES_MAX; k++)
             backend->loss(b->opened, k, b->logits[k], rows_of[k], classes_of[k], b->gradient[k]);
