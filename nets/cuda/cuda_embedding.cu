@@ -8,11 +8,13 @@
 
 enum { THREADS = 256, BLOCKS_EACH = 8 };
 
-static __global__ void take_rows(uint32_t rows, uint32_t features, const int32_t *token, const float *w, float *y) {
+static __global__ void take_rows(uint32_t rows, uint32_t features, const int32_t *token, const float *w,
+                                 const float *add, float *y) {
     for (uint32_t row = blockIdx.x; row < rows; row += gridDim.x) {
         const float *from = w + (size_t)token[row] * features;
+        const float *more = add ? add + (size_t)row * features : NULL;
         float *to = y + (size_t)row * features;
-        for (uint32_t c = threadIdx.x; c < features; c += THREADS) to[c] = from[c];
+        for (uint32_t c = threadIdx.x; c < features; c += THREADS) to[c] = more ? from[c] + more[c] : from[c];
     }
 }
 
@@ -47,8 +49,8 @@ static __global__ void add_rows(uint32_t rows, uint32_t features, const int32_t 
 }
 
 extern "C" void cuda_embedding_forward(uint32_t rows, uint32_t features, const int32_t *token, const float *w,
-                                       float *y) {
-    LAUNCH(take_rows, cuda_grid(BLOCKS_EACH, rows), THREADS, 0, cuda_stream(), rows, features, token, w, y);
+                                       const float *add, float *y) {
+    LAUNCH(take_rows, cuda_grid(BLOCKS_EACH, rows), THREADS, 0, cuda_stream(), rows, features, token, w, add, y);
     CUDA_CALL(cudaGetLastError());
 }
 

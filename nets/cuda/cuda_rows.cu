@@ -49,6 +49,16 @@ struct gelu_tanh_back {
     }
 };
 
+struct tangent {
+    static __device__ float of(float x, float) { return tanhf(x); }
+};
+struct tangent_back {
+    static __device__ float of(float x, float dy) {
+        const float t = tanhf(x);
+        return dy * (1 - t * t);
+    }
+};
+
 template <class T, class F> static __global__ void each(uint32_t n, const T *a, const T *b, T *to) {
     constexpr uint32_t V = 16 / sizeof(T);
     typedef vector_of<T, V> vector;
@@ -88,6 +98,41 @@ static __global__ void position_gradient(uint32_t sequences, uint32_t length, co
     }
 }
 
+/* -- some rows of each sequence ------------------------------------------------------------------------------------ */
+
+static __device__ __forceinline__ uint32_t chosen(const cuda_choose &l, const int32_t *number, uint32_t i) {
+    return number ? (uint32_t)number[i] : i % l.count;
+}
+
+/* features: in vectors, in both. */
+template <int V>
+static __global__ void choose_rows(cuda_choose l, uint32_t features, const int32_t *number, const float *x, float *y) {
+    typedef vector_of<float, V> vector;
+    FOR_EACH(at, l.sequences * l.count * features) {
+        const uint32_t i = at / features;
+        const uint32_t row = i / l.count * l.T + chosen(l, number, i);
+        ((vector *)y)[at] = ((const vector *)x)[row * features + at % features];
+    }
+}
+
+/* A row of x looks for itself among those that its sequence has chosen, so that each is written once, and what it sums
+ * is in their order. */
+template <int V>
+static __global__ void choose_gradient(cuda_choose l, uint32_t features, const int32_t *number, const float *dy,
+                                       float *dx) {
+    typedef vector_of<float, V> vector;
+    FOR_EACH(at, l.sequences * l.T * features) {
+        const uint32_t row = at / features, first = row / l.T * l.count;
+        vector sum = {};
+        for (uint32_t i = first; i < first + l.count; i++) {
+            if (chosen(l, number, i) != row % l.T) continue;
+            const vector v = ((const vector *)dy)[i * features + at % features];
+            for (int k = 0; k < V; k++) sum.value[k] += v.value[k];
+        }
+        ((vector *)dx)[at] = sum;
+    }
+}
+
 /* -- launchers ----------------------------------------------------------------------------------------------------- */
 
 template <class F> static void launch_each(uint32_t n, const void *a, const void *b, void *to, bool is_bf16) {
@@ -111,6 +156,14 @@ extern "C" void cuda_gelu_backward(uint32_t n, bool tanh, const void *x, const v
     (tanh ? launch_each<gelu_tanh_back> : launch_each<gelu_exact_back>)(n, x, dy, dx, is_bf16);
 }
 
+extern "C" void cuda_tanh_forward(uint32_t n, const void *x, void *y, bool is_bf16) {
+    launch_each<tangent>(n, x, x, y, is_bf16);
+}
+
+extern "C" void cuda_tanh_backward(uint32_t n, const void *x, const void *dy, void *dx, bool is_bf16) {
+    launch_each<tangent_back>(n, x, dy, dx, is_bf16);
+}
+
 extern "C" void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, float *y) {
     const uint32_t n = sequences * length;
     if (length % 4 == 0)
@@ -122,5 +175,23 @@ extern "C" void cuda_position_forward(uint32_t sequences, uint32_t length, const
 
 extern "C" void cuda_position_backward(uint32_t sequences, uint32_t length, const float *dy, bool adds, float *dw) {
     LAUNCH(position_gradient, grid_of(length), THREADS, 0, cuda_stream(), sequences, length, dy, adds, dw);
+    CUDA_CALL(cudaGetLastError());
+}
+
+extern "C" void cuda_choose_forward(const struct cuda_choose *l, const int32_t *number, const float *x, float *y) {
+    const uint32_t n = l->sequences * l->count * l->features;
+    if (l->features % 4 == 0)
+        LAUNCH((choose_rows<4>), grid_of(n / 4), THREADS, 0, cuda_stream(), *l, l->features / 4, number, x, y);
+    else
+        LAUNCH((choose_rows<1>), grid_of(n), THREADS, 0, cuda_stream(), *l, l->features, number, x, y);
+    CUDA_CALL(cudaGetLastError());
+}
+
+extern "C" void cuda_choose_backward(const struct cuda_choose *l, const int32_t *number, const float *dy, float *dx) {
+    const uint32_t n = l->sequences * l->T * l->features;
+    if (l->features % 4 == 0)
+        LAUNCH((choose_gradient<4>), grid_of(n / 4), THREADS, 0, cuda_stream(), *l, l->features / 4, number, dy, dx);
+    else
+        LAUNCH((choose_gradient<1>), grid_of(n), THREADS, 0, cuda_stream(), *l, l->features, number, dy, dx);
     CUDA_CALL(cudaGetLastError());
 }

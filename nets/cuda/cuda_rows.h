@@ -1,6 +1,6 @@
-/* cuda_rows.h: layers that go element by element on the GPU: the launchers of cuda_rows.cu. All work goes to
- * cuda_stream(); arrays are on the device, tensors at multiples of 16 bytes. is_bf16: the elements of all tensors are
- * bf16, else float. */
+/* cuda_rows.h: layers that go element by element or take rows on the GPU: the launchers of cuda_rows.cu. All work goes
+ * to cuda_stream(); arrays are on the device, tensors at multiples of 16 bytes. is_bf16: the elements of all tensors
+ * are bf16, else float. */
 #ifndef ST_NETS_CUDA_ROWS_H
 #define ST_NETS_CUDA_ROWS_H
 
@@ -18,9 +18,21 @@ void cuda_sum(uint32_t n, const void *a, const void *b, void *to, bool is_bf16);
 void cuda_gelu_forward(uint32_t n, bool tanh, const void *x, void *y, bool is_bf16);
 void cuda_gelu_backward(uint32_t n, bool tanh, const void *x, const void *dy, void *dx, bool is_bf16);
 
+/* y = tanh(x), dx = (1 - tanh(x)^2) dy, [n] each. dx may be dy. */
+void cuda_tanh_forward(uint32_t n, const void *x, void *y, bool is_bf16);
+void cuda_tanh_backward(uint32_t n, const void *x, const void *dy, void *dx, bool is_bf16);
+
 /* y [sequences][length] = x + w [length], and dw = sum of dy over the sequences, in their order; adds: += each. */
 void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, float *y);
 void cuda_position_backward(uint32_t sequences, uint32_t length, const float *dy, bool adds, float *dw);
+
+/* Some rows of each sequence (nets/layers/choose.h): `count` of its T. number: [sequences][count], each below T; NULL:
+ * the first ones. */
+struct cuda_choose {
+    uint32_t sequences, T, count, features;
+};
+void cuda_choose_forward(const struct cuda_choose *l, const int32_t *number, const float *x, float *y);
+void cuda_choose_backward(const struct cuda_choose *l, const int32_t *number, const float *dy, float *dx);
 
 #ifdef __cplusplus
 }

@@ -10,8 +10,9 @@ struct embedding {
 
 static void *open_embedding(void *backend, const struct layer_spec *spec, const struct tensor *x,
                             const struct tensor *add, struct tensor *y) {
-    (void)backend, (void)add;
+    (void)backend;
     if (x->layout != LAYOUT_TOKENS) die("an embedding needs tokens");
+    if (add && add->layout != LAYOUT_CANONICAL) die("an embedding is added to rows in the canonical layout");
     struct embedding *l = mem_zalloc(1, sizeof *l, "an embedding");
     *l = (struct embedding){(uint32_t)x->n, (uint32_t)y->c, (uint32_t)spec->embedding.vocabulary,
                             spec->embedding.shared};
@@ -23,9 +24,10 @@ static void *open_embedding(void *backend, const struct layer_spec *spec, const 
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct embedding *l = layer;
-    cuda_embedding_forward(l->rows, l->features, layer_tokens(call), call->param, call->y);
+    cuda_embedding_forward(l->rows, l->features, layer_tokens(call), call->param, call->add, call->y);
 }
 
+/* The gradient of `add` is dy itself. */
 static void backward(void *layer, const struct layer_call *call) {
     const struct embedding *l = layer;
     const size_t bytes = (size_t)l->vocabulary * l->features * sizeof *call->dparam;

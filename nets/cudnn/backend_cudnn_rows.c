@@ -1,10 +1,10 @@
-/* backend_cudnn_rows.c: layers that go element by element on the GPU: additions, learned positions, GELU; by kernels of
- * ours. */
+/* backend_cudnn_rows.c: layers that go element by element or take rows on the GPU: additions, learned positions, GELU,
+ * tanh, some rows of each sequence; by kernels of ours. */
 #include "base/mem.h"
 #include "nets/cuda/cuda_rows.h"
 #include "nets/cudnn/backend_cudnn.h"
 
-/* -- any layout: y = x + add, y = gelu(x) -------------------------------------------------------------------------- */
+/* -- any layout: y = x + add, y = gelu(x), y = tanh(x) ------------------------------------------------------------- */
 
 struct each {
     uint32_t n;
@@ -56,6 +56,22 @@ static void gelu_backward(void *layer, const struct layer_call *call) {
 }
 const struct layer_ops cudnn_gelu = {gelu_open, gelu_forward, gelu_backward, mem_free};
 
+static void *tanh_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                       struct tensor *y) {
+    (void)backend, (void)spec, (void)add;
+    return each_open(x, y);
+}
+static void tanh_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    const struct each *l = layer;
+    cuda_tanh_forward(l->n, call->x, call->y, l->is_bf16);
+}
+static void tanh_backward(void *layer, const struct layer_call *call) {
+    const struct each *l = layer;
+    if (call->dx) cuda_tanh_backward(l->n, call->x, call->dy, call->dx, l->is_bf16);
+}
+const struct layer_ops cudnn_tanh = {tanh_open, tanh_forward, tanh_backward, mem_free};
+
 /* -- y [row] = x [row] + w [row mod T] ----------------------------------------------------------------------------- */
 
 struct position {
@@ -71,7 +87,8 @@ static void *position_open(void *backend, const struct layer_spec *spec, const s
     struct position *l = mem_zalloc(1, sizeof *l, "positions");
     l->sequences = shape.images / (uint32_t)spec->position.sequence;
     l->length = cuda_elements(&shape) / l->sequences;
-    l->rest = (size_t)(spec->position.positions - spec->position.sequence) * (size_t)y->c * sizeof(float);
+    l->rest = (size_t)(spec->position.positions - spec->position.sequence) *
+              (l->length / (uint32_t)spec->position.sequence) * sizeof(float);
     cudnn_lay_out(y, LAYOUT_CANONICAL);
     return l;
 }
@@ -88,3 +105,31 @@ static void position_backward(void *layer, const struct layer_call *call) {
     if (call->dx) CUDA_GIVE(cudaMemcpyAsync(call->dx, call->dy, bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
 }
 const struct layer_ops cudnn_position = {position_open, position_forward, position_backward, mem_free};
+
+/* -- some rows of each sequence ------------------------------------------------------------------------------------ */
+
+static void *choose_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
+                         struct tensor *y) {
+    (void)backend;
+    if (x->layout != LAYOUT_CANONICAL) die("rows are chosen in the canonical layout");
+    if (add && add->layout != LAYOUT_TOKENS) die("rows are chosen by whole numbers");
+    const struct cuda_shape shape = cudnn_shape(x);
+    struct cuda_choose *l = mem_alloc(1, sizeof *l, "chosen rows");
+    *l = (struct cuda_choose){.sequences = shape.images / (uint32_t)spec->choose.sequence,
+                              .T = (uint32_t)spec->choose.sequence,
+                              .count = (uint32_t)spec->choose.count,
+                              .features = shape.channels * shape.positions};
+    cudnn_lay_out(y, LAYOUT_CANONICAL);
+    return l;
+}
+static const int32_t *numbers_of(const struct layer_call *call) {
+    return (const int32_t *)(const void *)call->add;
+}
+static void choose_forward(void *layer, const struct layer_call *call, bool training) {
+    (void)training;
+    cuda_choose_forward(layer, numbers_of(call), call->x, call->y);
+}
+static void choose_backward(void *layer, const struct layer_call *call) {
+    if (call->dx) cuda_choose_backward(layer, numbers_of(call), call->dy, call->dx);
+}
+const struct layer_ops cudnn_chosen_rows = {choose_open, choose_forward, choose_backward, mem_free};

@@ -3,7 +3,8 @@
  * losses, windows padded, some of the chosen rows without a label. And the parameters of the sizes that are published.
  *
  * Tolerances: the golden file says how far PyTorch's own single precision was from its double precision (range_...);
- * ours, which adds up in another order and has exponentials of its own, may be ten times as far, and 1e-6 always. */
+ * ours, which adds up in another order and has exponentials of its own, may be ten times as far, and 1e-6 always.
+ * devices: cuda */
 #include <math.h>
 
 #include "nets/optimisers/optimiser.h"
