@@ -347,5 +347,5 @@ clean:
 
 -include $(patsubst %.o,%.d,$(library_objects) $(call objects,$(sources) $(wildcard tests/*/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
            $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz/*.c tests/lib/fuzzfiles.c)) \
-           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(BUILD)/hostcuda/tests/gpu/hostcuda_look_back.cu.o \
+           $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(patsubst %,$(BUILD)/hostcuda/%.o,$(wildcard tests/gpu/hostcuda_*.c*) tests/hostcuda/selftest.cu) \
            $(patsubst %,$(BUILD)/cuda/%.o,$(wildcard tests/gpu/cudnn_*.c)))

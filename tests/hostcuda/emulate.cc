@@ -18,7 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-uint3 threadIdx, blockIdx;
+hostcuda_thread *hostcuda_running;
+uint3 blockIdx;
 dim3 blockDim, gridDim;
 
 namespace {
@@ -30,24 +31,39 @@ const size_t STACK_BYTES = 256 << 10; /* frames are larger there */
 const size_t STACK_BYTES = 64 << 10;
 #endif
 
-enum state { NEW, WAITS_FOR_WARP, WAITS_FOR_BLOCK, ENDED };
+enum state { NEW, ENDED, WAITS_FOR_WARP, WAITS_FOR_BLOCK };
 
-struct thread {
-    fiber *on; /* while it has begun and not ended */
+struct thread : hostcuda_thread {
+    fiber *on;               /* while it has begun and not ended */
+    hostcuda_values *halves; /* [2]: of its warp */
     enum state state;
-    int parity;       /* which half of its warp's values its last collective used */
-    const char *what; /* at which it waits, */
-    int line;         /* ... and where that stands in the source */
+    int line;         /* where in the source it waits, */
+    const char *what; /* ... and at what */
     enum hostcuda_barrier_kind kind;
     bool predicate;
 };
 
+/* Those who wait, of a warp in this pass or of the block: how many, how many of them where the first does, and for how
+ * many the predicate holds. It spares looking at each of them again. */
+struct meeting {
+    unsigned came, together, holds;
+    const thread *first;
+
+    void come(const thread *t) {
+        if (!came++) first = t;
+        together += t->what == first->what && t->line == first->line && t->kind == first->kind;
+        holds += t->predicate;
+    }
+    bool complete(unsigned of) const { return came == of && together == of; }
+};
+
 /* The block that runs now; the lock of the stand-in is held. */
 const hostcuda_call *call; /* NULL: none */
-unsigned thread_count, current;
+unsigned thread_count;
 thread threads[MAX_THREADS];
-uint3 thread_index[MAX_THREADS];
-uint64_t values[MAX_WARPS][2][LANES]; /* two: a lane may be one collective ahead of another that has yet to read */
+/* Two halves for a warp: a lane may be one collective ahead of another that has yet to read. */
+hostcuda_values values[MAX_WARPS][2];
+meeting warp_meeting, block_meeting;
 int barrier_result;
 fiber scheduler;
 fiber *free_fibers;
@@ -73,26 +89,35 @@ bool same_place(const thread *a, const thread *b) {
     return a->state == b->state && a->line == b->line && (a->what == b->what || strcmp(a->what, b->what) == 0);
 }
 
-unsigned warp_end(unsigned t) {
-    return min((t / LANES + 1) * LANES, thread_count);
+thread *running(void) {
+    return static_cast<thread *>(hostcuda_running);
+}
+
+/* The first lane of its warp, and the one behind the last. */
+thread *warp_begin(thread *t) {
+    return t - t->lane;
+}
+thread *warp_end(thread *t) {
+    thread *const full = warp_begin(t) + LANES, *const all = threads + thread_count;
+    return full < all ? full : all;
 }
 
 /* After a pass: do the lanes wait for each other (true), or has the warp nothing to do before the block has? */
-bool judge_warp(unsigned t) {
-    const thread *first = &threads[t / LANES * LANES], *end = &threads[warp_end(t)];
-    bool collective = false;
-    for (const thread *lane = first; lane < end; lane++) collective = collective || lane->state == WAITS_FOR_WARP;
-    for (const thread *lane = first; collective && lane < end; lane++)
+bool judge_warp(thread *t) {
+    const thread *first = warp_begin(t), *end = warp_end(t);
+    const bool collective = warp_meeting.came > 0, complete = warp_meeting.complete(LANES);
+    warp_meeting = {};
+    for (const thread *lane = first; collective && !complete && lane < end; lane++)
         if (!same_place(lane, first)) complain_block("the lanes of a warp are not at the same collective", first, lane);
     return collective;
 }
 
-/* Who has the turn after thread t, which ended or waits: a thread's number, or thread_count for the scheduler. */
-unsigned next_turn(unsigned t) {
-    const unsigned end = warp_end(t);
-    for (unsigned next = t + 1; next < end; next++)
-        if (threads[next].state != ENDED) return next;
-    return judge_warp(t) ? t / LANES * LANES : thread_count;
+/* Who has the turn after thread t, which ended or waits; NULL: the scheduler. */
+thread *next_turn(thread *t) {
+    thread *const end = warp_end(t);
+    for (thread *next = t + 1; next < end; next++)
+        if (next->state != ENDED) return next;
+    return judge_warp(t) ? warp_begin(t) : nullptr;
 }
 
 void run_threads(void);
@@ -105,26 +130,25 @@ fiber *take_fiber(void) {
 }
 
 /* The fiber on which thread t goes on or begins. */
-fiber *fiber_of(unsigned t) {
-    if (t == thread_count) return &scheduler;
-    current = t;
-    if (threads[t].state == NEW) threads[t].on = take_fiber();
-    return threads[t].on;
+fiber *fiber_of(thread *t) {
+    if (!t) return &scheduler;
+    hostcuda_running = t;
+    if (t->state == NEW) t->on = take_fiber();
+    return t->on;
 }
 
-/* The life of a fiber: it runs `current` and what has not begun behind it, and rests until it is taken again. */
+/* The life of a fiber: it runs the thread that has the turn and what has not begun behind it, and rests until it is
+ * taken again. */
 void run_threads(void) {
-    fiber *self = threads[current].on;
+    fiber *self = running()->on;
     fiber_arrived(self);
     for (;;) {
-        const unsigned t = current;
-        threads[t].on = self;
-        threadIdx = thread_index[t];
+        running()->on = self;
         call->thread(call);
-        threads[t].state = ENDED;
-        const unsigned next = next_turn(t);
-        if (next < thread_count && threads[next].state == NEW) {
-            current = next;
+        running()->state = ENDED;
+        thread *next = next_turn(running());
+        if (next && next->state == NEW) {
+            hostcuda_running = next;
             continue;
         }
         self->next_free = free_fibers;
@@ -133,31 +157,32 @@ void run_threads(void) {
     }
 }
 
-void wait_turn(enum state state, const char *what, int line) {
-    const unsigned t = current;
-    thread *self = &threads[t];
-    self->state = state;
-    self->what = what;
-    self->line = line;
-    const unsigned next = next_turn(t);
-    if (next != t) fiber_change(self->on, fiber_of(next));
-    current = t;
-    threadIdx = thread_index[t];
+/* Gives the turn away; returns when it has come back. Mostly it passes from a lane to the next one, which waits, too.
+ */
+inline void wait_turn(thread *self) {
+    thread *const beside = self + 1;
+    if (self->lane < LANES - 1 && beside < threads + thread_count && beside->state > ENDED) {
+        hostcuda_running = beside;
+        if (self->lane < LANES - 2 && beside[1].on) fiber_expect(beside[1].on);
+        fiber_change(self->on, beside->on);
+        return;
+    }
+    thread *const next = next_turn(self);
+    if (next != self) fiber_change(self->on, fiber_of(next));
 }
 
 /* After all warps had their turn: are there threads at a barrier? Then they all are, and it opens. */
 bool judge_block(void) {
-    unsigned waiting = 0, holds = 0;
-    for (unsigned t = 0; t < thread_count; t++) {
-        waiting += threads[t].state == WAITS_FOR_BLOCK;
-        holds += threads[t].state == WAITS_FOR_BLOCK && threads[t].predicate;
-    }
-    for (unsigned t = 0; waiting && t < thread_count; t++)
-        if (!same_place(&threads[t], &threads[0]) || threads[t].kind != threads[0].kind)
-            complain_block("threads wait at a barrier that others do not reach", &threads[0], &threads[t]);
-    const enum hostcuda_barrier_kind kind = threads[0].kind;
-    barrier_result = kind == HOSTCUDA_COUNT ? int(holds) : kind == HOSTCUDA_OR ? holds > 0 : holds == thread_count;
-    return waiting > 0;
+    const meeting m = block_meeting;
+    block_meeting = {};
+    for (const thread *t = threads; m.came && !m.complete(thread_count) && t < threads + thread_count; t++)
+        if (!same_place(t, threads) || t->kind != threads->kind)
+            complain_block("threads wait at a barrier that others do not reach", threads, t);
+    const enum hostcuda_barrier_kind kind = threads->kind;
+    barrier_result = kind == HOSTCUDA_COUNT ? int(m.holds)
+                     : kind == HOSTCUDA_OR  ? m.holds > 0
+                                            : m.holds == thread_count;
+    return m.came > 0;
 }
 
 bool reverse(void) {
@@ -167,13 +192,12 @@ bool reverse(void) {
 
 void run_block(void) {
     const unsigned warps = (thread_count + LANES - 1) / LANES;
-    for (unsigned t = 0; t < thread_count; t++) threads[t].state = NEW, threads[t].parity = 0;
+    for (unsigned t = 0; t < thread_count; t++) threads[t].state = NEW;
     if (call->shared) memset(hostcuda_shared_dynamic(), HOSTCUDA_POISON, call->shared);
     do {
         for (unsigned w = 0; w < warps; w++) {
-            unsigned t = (reverse() ? warps - 1 - w : w) * LANES;
-            const unsigned end = warp_end(t);
-            while (t < end && threads[t].state == ENDED) t++;
+            thread *t = &threads[(reverse() ? warps - 1 - w : w) * LANES], *const end = warp_end(t);
+            while (t < end && t->state == ENDED) t++;
             if (t < end) fiber_change(&scheduler, fiber_of(t));
         }
     } while (judge_block());
@@ -184,8 +208,11 @@ void run_grid(void) {
     blockDim = call->block;
     gridDim = call->grid;
     thread_count = call->block.x * call->block.y * call->block.z;
-    for (unsigned t = 0; t < thread_count; t++)
-        thread_index[t] = make_uint3(t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y);
+    for (unsigned t = 0; t < thread_count; t++) {
+        threads[t].index = make_uint3(t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y);
+        threads[t].lane = t % LANES;
+        threads[t].all = threads[t].halves = values[t / LANES];
+    }
     for (uint64_t i = 0; i < blocks; i++) {
         const uint64_t b = reverse() ? blocks - 1 - i : i;
         blockIdx = make_uint3(unsigned(b % gridDim.x), unsigned(b / gridDim.x % gridDim.y),
@@ -254,30 +281,34 @@ void hostcuda_enqueue_call(const hostcuda_call *c, size_t bytes, cudaStream_t st
 
 /* -- what kernels call --------------------------------------------------------------------------------------------- */
 
-unsigned hostcuda_lane(void) {
-    return current % LANES;
+/* The thread has come to a place where it waits. */
+static inline void wait_at(thread *self, enum state state, meeting *meeting, const char *what, int line) {
+    self->state = state;
+    self->what = what;
+    self->line = line;
+    meeting->come(self);
+    wait_turn(self);
 }
 
 int hostcuda_barrier(enum hostcuda_barrier_kind kind, int predicate, int line) {
-    threads[current].kind = kind;
-    threads[current].predicate = predicate != 0;
-    wait_turn(WAITS_FOR_BLOCK, "__syncthreads", line);
+    thread *self = running();
+    self->kind = kind;
+    self->predicate = predicate != 0;
+    wait_at(self, WAITS_FOR_BLOCK, &block_meeting, "__syncthreads", line);
     return barrier_result;
 }
 
-const uint64_t *hostcuda_exchange(const char *name, unsigned mask, uint64_t value, int line) {
-    const unsigned warp = current / LANES;
-    thread *self = &threads[current];
+void hostcuda_meet(const char *name, unsigned mask, uint64_t value, int line) {
+    thread *self = running();
     if (mask != 0xffffffffu)
         hostcuda_complain("kernel %s: %s in line %d for mask %08x, and not for the whole warp", call->name, name, line,
                           mask);
-    if (warp_end(current) != (warp + 1) * LANES)
+    if (warp_begin(self) + LANES > threads + thread_count)
         hostcuda_complain("kernel %s: %s in line %d in a warp that is not full", call->name, name, line);
-    self->parity ^= 1;
-    uint64_t *all = values[warp][self->parity];
-    all[current % LANES] = value;
-    wait_turn(WAITS_FOR_WARP, name, line);
-    return all;
+    self->all = self->all == self->halves ? self->halves + 1 : self->halves;
+    self->all->of[self->lane] = value;
+    self->kind = HOSTCUDA_SYNC;
+    wait_at(self, WAITS_FOR_WARP, &warp_meeting, name, line);
 }
 
 /* Its end lies at an inaccessible page, but for what aligns its start to 16 bytes. */

@@ -42,21 +42,42 @@
 
 /* -- what the emulator offers (emulate.cc) ----------------------------------------------------------------------- */
 
-extern uint3 threadIdx, blockIdx; /* of the thread that runs now */
-extern dim3 blockDim, gridDim;
 enum { warpSize = 32 };
+
+/* What the lanes of a warp bring to a collective, and what its first lane has made of all of them for the others. */
+struct hostcuda_values {
+    uint64_t of[warpSize], joint;
+};
+
+/* What kernels see of a thread. */
+struct hostcuda_thread {
+    uint3 index;
+    unsigned lane;        /* 0..31 */
+    hostcuda_values *all; /* of its last collective */
+};
+
+#define HOSTCUDA_HERE __attribute__((visibility("hidden")))
+extern HOSTCUDA_HERE hostcuda_thread *hostcuda_running; /* the one that runs now */
+#define threadIdx (hostcuda_running->index)
+extern HOSTCUDA_HERE uint3 blockIdx;
+extern HOSTCUDA_HERE dim3 blockDim, gridDim;
 
 enum hostcuda_barrier_kind { HOSTCUDA_SYNC, HOSTCUDA_COUNT, HOSTCUDA_OR, HOSTCUDA_AND };
 
 /* All threads of the block arrive; returns for how many `predicate` holds (COUNT), or whether for any or for all.
  * line: where it stands in the source, so that threads that wait at different barriers are noticed. */
-int hostcuda_barrier(enum hostcuda_barrier_kind kind, int predicate, int line);
+HOSTCUDA_HERE int hostcuda_barrier(enum hostcuda_barrier_kind kind, int predicate, int line);
 
-/* All threads of the warp arrive, each with a value; returns the values [32] by lane, good until the calling thread's
- * next collective. name, line: where in the source. */
-const uint64_t *hostcuda_exchange(const char *name, unsigned mask, uint64_t value, int line);
+/* All threads of the warp arrive, each with a value, and go on from the first lane to the last. name, line: where in
+ * the source. */
+HOSTCUDA_HERE void hostcuda_meet(const char *name, unsigned mask, uint64_t value, int line);
 
-unsigned hostcuda_lane(void); /* 0..31 */
+/* ... and the values are these, good until the calling thread's next collective. */
+static inline hostcuda_values *hostcuda_exchange(const char *name, unsigned mask, uint64_t value, int line) {
+    hostcuda_meet(name, mask, value, line);
+    return hostcuda_running->all;
+}
+
 void *hostcuda_shared_dynamic(void);
 
 /* A launch: what is the same for every kernel. It heads a struct hostcuda_bound, which is what is enqueued. */

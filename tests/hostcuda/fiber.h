@@ -83,6 +83,16 @@ static inline void fiber_change(fiber *self, fiber *to) {
     fiber_arrived(self);
 }
 
+/* It gets the turn soon: what lies on top of its stack is asked for. */
+static inline void fiber_expect([[maybe_unused]] const fiber *soon) {
+#ifndef HOSTCUDA_UCONTEXT
+    const char *top = static_cast<const char *>(soon->stack_pointer);
+    __builtin_prefetch(top);
+    __builtin_prefetch(top + 64);
+    __builtin_prefetch(top + 128);
+#endif
+}
+
 /* A fiber that will call enter(), which must not return. Its stack ends below in a page that nobody can touch. Stacks
  * that lay at equal distances would share the same few sets of the caches: each begins somewhat lower than the one
  * before. */

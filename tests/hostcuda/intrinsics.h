@@ -50,35 +50,36 @@ template <class T> static inline T hostcuda_from_word(uint64_t word) {
 /* The lane that a shuffle reads: inside its own part of `width` lanes; beyond the part's ends it reads itself. */
 template <class T>
 static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, int line = __builtin_LINE()) {
-    const uint64_t *all = hostcuda_exchange("__shfl_sync", mask, hostcuda_to_word(value), line);
-    const int lane = int(hostcuda_lane()), part = lane & ~(width - 1);
+    const uint64_t *all = hostcuda_exchange("__shfl_sync", mask, hostcuda_to_word(value), line)->of;
+    const int lane = int(hostcuda_running->lane), part = lane & ~(width - 1);
     return hostcuda_from_word<T>(all[part + (source & (width - 1))]);
 }
 template <class T>
 static inline T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32, int line = __builtin_LINE()) {
-    const uint64_t *all = hostcuda_exchange("__shfl_up_sync", mask, hostcuda_to_word(value), line);
-    const int lane = int(hostcuda_lane()), part = lane & ~(width - 1), from = lane - int(by);
+    const uint64_t *all = hostcuda_exchange("__shfl_up_sync", mask, hostcuda_to_word(value), line)->of;
+    const int lane = int(hostcuda_running->lane), part = lane & ~(width - 1), from = lane - int(by);
     return hostcuda_from_word<T>(all[from >= part ? from : lane]);
 }
 template <class T>
 static inline T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32, int line = __builtin_LINE()) {
-    const uint64_t *all = hostcuda_exchange("__shfl_down_sync", mask, hostcuda_to_word(value), line);
-    const int lane = int(hostcuda_lane()), part = lane & ~(width - 1), from = lane + int(by);
+    const uint64_t *all = hostcuda_exchange("__shfl_down_sync", mask, hostcuda_to_word(value), line)->of;
+    const int lane = int(hostcuda_running->lane), part = lane & ~(width - 1), from = lane + int(by);
     return hostcuda_from_word<T>(all[from < part + width ? from : lane]);
 }
 /* From lane ^ by, where that lies in the own part or an earlier one. */
 template <class T>
 static inline T __shfl_xor_sync(unsigned mask, T value, int by, int width = 32, int line = __builtin_LINE()) {
-    const uint64_t *all = hostcuda_exchange("__shfl_xor_sync", mask, hostcuda_to_word(value), line);
-    const int lane = int(hostcuda_lane()), part = lane & ~(width - 1), from = lane ^ by;
+    const uint64_t *all = hostcuda_exchange("__shfl_xor_sync", mask, hostcuda_to_word(value), line)->of;
+    const int lane = int(hostcuda_running->lane), part = lane & ~(width - 1), from = lane ^ by;
     return hostcuda_from_word<T>(all[from < part + width ? from : lane]);
 }
 
 static inline unsigned __ballot_sync(unsigned mask, int predicate, int line = __builtin_LINE()) {
-    const uint64_t *all = hostcuda_exchange("__ballot_sync", mask, predicate != 0, line);
+    hostcuda_values *all = hostcuda_exchange("__ballot_sync", mask, predicate != 0, line);
+    if (hostcuda_running->lane > 0) return unsigned(all->joint);
     unsigned ballot = 0;
-    for (int lane = 0; lane < 32; lane++) ballot |= unsigned(all[lane]) << lane;
-    return ballot;
+    for (int lane = 0; lane < 32; lane++) ballot |= unsigned(all->of[lane]) << lane;
+    return unsigned(all->joint = ballot);
 }
 static inline int __any_sync(unsigned mask, int predicate, int line = __builtin_LINE()) {
     return __ballot_sync(mask, predicate, line) != 0;
@@ -87,7 +88,7 @@ static inline int __all_sync(unsigned mask, int predicate, int line = __builtin_
     return __ballot_sync(mask, predicate, line) == 0xffffffffu;
 }
 template <class T> static inline unsigned __match_any_sync(unsigned mask, T value, int line = __builtin_LINE()) {
-    const uint64_t *all = hostcuda_exchange("__match_any_sync", mask, hostcuda_to_word(value), line);
+    const uint64_t *all = hostcuda_exchange("__match_any_sync", mask, hostcuda_to_word(value), line)->of;
     unsigned same = 0;
     for (int lane = 0; lane < 32; lane++) same |= unsigned(all[lane] == hostcuda_to_word(value)) << lane;
     return same;
@@ -96,12 +97,14 @@ template <class T> static inline unsigned __match_any_sync(unsigned mask, T valu
 /* r op v over the values of all lanes. */
 #define HOSTCUDA_REDUCE(name, type, combined)                                                                          \
     static inline type __reduce_##name##_sync(unsigned mask, type value, int line = __builtin_LINE()) {                \
-        const uint64_t *all = hostcuda_exchange("__reduce_" #name "_sync", mask, hostcuda_to_word(value), line);       \
-        type r = hostcuda_from_word<type>(all[0]);                                                                     \
+        hostcuda_values *all = hostcuda_exchange("__reduce_" #name "_sync", mask, hostcuda_to_word(value), line);      \
+        if (hostcuda_running->lane > 0) return hostcuda_from_word<type>(all->joint);                                   \
+        type r = hostcuda_from_word<type>(all->of[0]);                                                                 \
         for (int lane = 1; lane < 32; lane++) {                                                                        \
-            const type v = hostcuda_from_word<type>(all[lane]);                                                        \
+            const type v = hostcuda_from_word<type>(all->of[lane]);                                                    \
             r = combined;                                                                                              \
         }                                                                                                              \
+        all->joint = hostcuda_to_word(r);                                                                              \
         return r;                                                                                                      \
     }
 HOSTCUDA_REDUCE(add, unsigned, r + v)

@@ -138,9 +138,8 @@ static void protect(const struct hostcuda_block *b, int how) {
 }
 
 static bool poisoned(const char *from, const char *to) {
-    for (; from < to; from++)
-        if ((unsigned char)*from != HOSTCUDA_POISON) return false;
-    return true;
+    return from == to ||
+           ((unsigned char)*from == HOSTCUDA_POISON && memcmp(from, from + 1, (size_t)(to - from - 1)) == 0);
 }
 
 static void check_end(const struct hostcuda_block *b, const char *who) {
