@@ -1,5 +1,7 @@
-"""What tests/verbs/cli_torch.sh runs under mpirun: DDP on CPUs with the exchanges of sparsetrain. program.py PART [FOLDER]
-Rank 0 prints "fine"; a rank on which something is wrong says what, and ends with status 1."""
+"""What tests/verbs/cli_torch.sh runs under mpirun: DDP on CPUs with the exchanges of sparsetrain.
+
+program.py FOLDER PART...: parts one after the other, as PyTorch takes a second to start. Rank 0 prints "fine PART" after each;
+a rank on which something is wrong says what, and ends with status 1."""
 
 import argparse
 import contextlib
@@ -70,7 +72,7 @@ def same_everywhere(model, what):
     expect(len(set(all_digests)) == 1, what + ": the replicas differ")
 
 
-def dense():
+def dense(_):
     """The parameters of DDP's own allreduce."""
     own = ddp()
     train(own, range(STEPS))
@@ -85,7 +87,7 @@ def dense():
         hook.close()
 
 
-def every():
+def every(_):
     """All algorithms train; buckets do not matter, nor does overlap where groups are the same."""
     start = None
     for algo in sparsetrain.algorithms():
@@ -162,7 +164,7 @@ def refused(text, status, call):
     expect(False, f"{text!r} was not said")
 
 
-def mistakes():
+def mistakes(_):
     """Each a line, on all ranks."""
     model = ddp()
     refused('there is no option "densities"', 2, lambda: sparsetrain.register(model, algo="topka", densities=1))
@@ -191,7 +193,7 @@ def mistakes():
     hook.close()
 
 
-def host():
+def host(_):
     """Without a plugin a model on a GPU is trained as ever, after a warning of rank 0; or not, if that is what was asked for."""
     os.environ["SPARSETRAIN_PLUGIN"] = "/nonexistent"
     gpu_of, torch.cuda.device = sparsetrain._gpu_of, lambda gpu: contextlib.nullcontext()
@@ -269,12 +271,12 @@ def gpu(plugin):
 
 
 def main():
-    part = sys.argv[1]
     sparsetrain.init_process_group("gloo")
-    globals()[part](*sys.argv[2:])
-    dist.barrier()
-    if dist.get_rank() == 0:
-        print("fine", flush=True)
+    for part in sys.argv[2:]:
+        globals()[part](sys.argv[1])
+        dist.barrier()
+        if dist.get_rank() == 0:
+            print("fine", part, flush=True)
 
 
 main()
