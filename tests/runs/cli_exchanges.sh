@@ -3,6 +3,7 @@
 # holds what it should, and a run resumed from a checkpoint in its middle ends with the same bits as one left alone.
 # shellcheck disable=SC2086,SC2016 # lists of arguments; programs for awk
 # long: most of a minute and more
+# spins: as the ranks of users do
 . tests/lib/tap.sh
 common="--data synthetic:240x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 5 --lr 0.05 --lr-warmup 0"
 sparse="--density 0.01 --density-warmup none"
