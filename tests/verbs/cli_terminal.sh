@@ -19,9 +19,9 @@ narrow() {
 }
 
 # -- the width ---------------------------------------------------------------------------------------------------------
-# on_terminal COLUMNS COMMAND: in a pseudo-terminal; what it shows is $W/shown
+# on_terminal COLUMNS COMMAND: in a pseudo-terminal; what it shows is $W/shown, at once (-f)
 on_terminal() {
-    timeout 300 script -qec "stty cols $1; $2" "$W/shown" > /dev/null 2>&1 < /dev/null
+    timeout 300 script -qefc "stty cols $1; $2" "$W/shown" > /dev/null 2>&1 < /dev/null
 }
 run="$PROGRAM $small --steps 30 --eval-every never"
 if command -v script > /dev/null 2>&1; then
@@ -43,11 +43,11 @@ if command -v script > /dev/null 2>&1; then
     # until COMMAND...: it succeeds
     until_true() { for _ in $(seq 600); do "$@" && return; sleep 0.1; done; }
     over() { [ -f "$W/shown" ] && [ "$(wc -c < "$W/shown")" -gt "$1" ]; }
-    until_true over 2000
+    until_true over 1000
     check "before the window changes" narrow "$W/shown" 100
     stty -F "$(cat "$W/tty")" cols 50
     before=$(wc -c < "$W/shown")
-    until_true over $((before + 1500))
+    until_true over $((before + 800))
     kill -TERM "$(cat "$W/pid")"
     wait $job
     tail -c +$((before + 300)) "$W/shown" > "$W/after"
