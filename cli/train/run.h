@@ -152,6 +152,10 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
 
 /* Where a number of steps lies, in epochs. */
 double run_epoch(const struct run *r, size_t steps);
+/* Steps, schedules and windows of the run from its options and data, which must be enough; likewise for an evaluation
+ * alone. plan.c. */
+bool run_plan(struct run *r, struct err *e);
+bool run_can_evaluate(const struct run *r, struct err *e);
 /* Is it time, after r->step steps, or after so many, for what is done every so many of them? Never with 0. */
 bool run_due(const struct run *r, int64_t every);
 bool run_due_after(size_t steps, int64_t every);

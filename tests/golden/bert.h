@@ -2,16 +2,13 @@
 #ifndef ST_TESTS_GOLDEN_BERT_H
 #define ST_TESTS_GOLDEN_BERT_H
 
+#include "tests/lib/nets_golden_slices.h"
+
 enum { GOLDEN_SEED = 5, GOLDEN_STEPS = 10, GOLDEN_SLICES_MAX = 40 };
 #define GOLDEN_BETA1 0.9
 #define GOLDEN_BETA2 0.99
 #define GOLDEN_DECAY 0.1
 static const double golden_rates[GOLDEN_STEPS] = {0.00025000000000000001, 0.00050000000000000001, 0.00075000000000000002, 0.001, 0.00095543599055608857, 0.00083057041083643018, 0.00065013442028034147, 0.00044986557971965859, 0.00026942958916356994, 0.00014456400944391147};
-
-/* Sum, norm and entries 0, n/3, n-1 of a slice. */
-struct golden {
-    double sum, norm, entry[3];
-};
 
 struct golden_run {
     int batch, context, vocabulary, blocks, heads, features, chosen;

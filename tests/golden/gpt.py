@@ -185,12 +185,10 @@ def run(name, model):
 def main():
     torch.set_num_threads(1)
     print("/* gpt.h: made by tests/golden/gpt.py with PyTorch; see there. */")
-    print("#ifndef ST_TESTS_GOLDEN_GPT_H\n#define ST_TESTS_GOLDEN_GPT_H\n\n#include <stdbool.h>\n")
+    print("#ifndef ST_TESTS_GOLDEN_GPT_H\n#define ST_TESTS_GOLDEN_GPT_H\n\n#include \"tests/lib/nets_golden_slices.h\"\n\n#include <stdbool.h>\n")
     print(f"enum {{ GOLDEN_SEED = {SEED}, GOLDEN_STEPS = {STEPS}, GOLDEN_SLICES_MAX = 28 }};")
     print(f"#define GOLDEN_BETA1 {BETA1}\n#define GOLDEN_BETA2 {BETA2}\n#define GOLDEN_DECAY {DECAY}")
     print(f"static const double golden_rates[GOLDEN_STEPS] = {{{numbers(rates())}}};\n")
-    print("/* Sum, norm and entries 0, n/3, n-1 of a slice. */")
-    print("struct golden {\n    double sum, norm, entry[3];\n};\n")
     print("struct golden_run {\n    int batch, context, vocabulary, blocks, heads, features;\n    bool bias, tanh;\n"
           "    double dropped;\n"
           "    /* Largest differences between single and double precision in PyTorch itself: of losses, and of gradients of\n"

@@ -2,6 +2,8 @@
 #ifndef ST_TESTS_GOLDEN_LSTM_H
 #define ST_TESTS_GOLDEN_LSTM_H
 
+#include "tests/lib/nets_golden_slices.h"
+
 enum {
     GOLDEN_SEED = 5,
     GOLDEN_BATCH = 4,
@@ -13,11 +15,6 @@ enum {
 };
 #define GOLDEN_RATE 0.5
 #define GOLDEN_MOMENTUM 0.9
-
-/* Sum, norm and entries 0, n/3, n-1 of a slice. */
-struct golden {
-    double sum, norm, entry[3];
-};
 
 struct golden_run {
     int features, hidden[2]; /* of the embedding and of the two LSTMs */

@@ -138,13 +138,11 @@ def run(name, sizes):
 def main():
     torch.set_num_threads(1)
     print("/* lstm.h: made by tests/golden/lstm.py with PyTorch; see there. */")
-    print("#ifndef ST_TESTS_GOLDEN_LSTM_H\n#define ST_TESTS_GOLDEN_LSTM_H\n")
+    print("#ifndef ST_TESTS_GOLDEN_LSTM_H\n#define ST_TESTS_GOLDEN_LSTM_H\n\n#include \"tests/lib/nets_golden_slices.h\"\n")
     names = ("BATCH", "SEQUENCE", "VOCABULARY", "STEPS")
     print(f"enum {{ GOLDEN_SEED = {SEED}, {', '.join(f'GOLDEN_{n} = {globals()[n]}' for n in names)}, "
           "GOLDEN_SLICES = 11, GOLDEN_CARRIED = 4 };")
     print(f"#define GOLDEN_RATE {RATE}\n#define GOLDEN_MOMENTUM {MOMENTUM}\n")
-    print("/* Sum, norm and entries 0, n/3, n-1 of a slice. */")
-    print("struct golden {\n    double sum, norm, entry[3];\n};\n")
     print("struct golden_run {\n    int features, hidden[2]; /* of the embedding and of the two LSTMs */\n    double dropped;\n"
           "    /* Largest differences between single and double precision in PyTorch itself: of losses, and of gradients\n"
           "     * and states, relative to the slice's norm. */\n"

@@ -1,18 +1,12 @@
 /* nets_golden_bert.c: encoders in training against golden values that PyTorch computed in double precision from the
  * same inputs, initial parameters and dropout masks (tests/golden/bert.py): ten steps of AdamW on the sum of both
  * losses, windows padded, some of the chosen rows without a label. And the parameters of the sizes that are published.
- *
- * Tolerances: the golden file says how far PyTorch's own single precision was from its double precision (range_...);
- * ours, which adds up in another order and has exponentials of its own, may be ten times as far, and 1e-6 always.
- * devices: cuda */
+ */
 #include <math.h>
 
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/bert.h"
 #include "tests/lib/nets_rig.h"
-
-#define SLACK 10.0
-#define FLOOR 1e-6
 
 extern const struct model_ops model_bert;
 
@@ -46,47 +40,29 @@ static struct net_input input_of(const struct window *w) {
         .label = {w->label, w->next}};
 }
 
-static void near(double found, double wanted, double tolerance, const char *what, int step) {
-    if (!(fabs(found - wanted) <= tolerance))
-        fail_msg("%s, step %d: %.9g, not %.9g (off by %.2g, allowed %.2g)", what, step, found, wanted,
-                 fabs(found - wanted), tolerance);
-}
-
-/* tolerance: relative to the norm */
-static void check(const float *value, size_t n, const struct golden *golden, double tolerance, const char *name,
-                  int step) {
-    double sum = 0, squares = 0;
-    const size_t entry[3] = {0, n / 3, n - 1};
-    tolerance *= golden->norm;
-    for (size_t i = 0; i < n; i++) sum += value[i], squares += (double)value[i] * value[i];
-    near(sum, golden->sum, tolerance, name, step);
-    near(sqrt(squares), golden->norm, tolerance, name, step);
-    for (int i = 0; i < 3; i++) near(value[entry[i]], golden->entry[i], tolerance, name, step);
-}
-
 /* which: the first step or the last */
 static void check_gradients(const struct arena *a, const struct golden_run *run, int which) {
-    const double tolerance = SLACK * run->range_slices[which] + FLOOR;
     float *grad = device_fetch(a->grad, a->n);
     assert_int_equal(a->slices, run->slices);
     for (size_t i = 0; i < a->slices; i++) {
         const struct slice *s = &a->slice[i];
         assert_string_equal(s->name, run->gradients[i].name);
-        check(grad + s->offset, s->size, &run->gradients[i].step[which], tolerance, s->name, which);
+        golden_check(grad + s->offset, s->size, &run->gradients[i].step[which], run->range_slices[which], s->name,
+                     which);
     }
     mem_free(grad);
 }
 
 static void check_losses(struct net *net, const struct golden_run *run, const struct window *w, const double wanted[2],
                          int step) {
-    const double tolerance = SLACK * run->range_losses + FLOOR;
+    const double tolerance = GOLDEN_SLACK * run->range_losses + GOLDEN_FLOOR;
     struct net_result words, next;
     net_result_of(net, 0, &words);
     net_result_of(net, 1, &next);
     assert_int_equal(words.count, w->labels);
     assert_int_equal(next.count, run->batch);
-    near(words.loss / words.count, wanted[0], tolerance, "loss of masked words", step);
-    near(next.loss / next.count, wanted[1], tolerance, "loss of next sentences", step);
+    golden_near(words.loss / words.count, wanted[0], tolerance, "loss of masked words", step);
+    golden_near(next.loss / next.count, wanted[1], tolerance, "loss of next sentences", step);
 }
 
 static struct net *open_golden(const struct golden_run *run) {

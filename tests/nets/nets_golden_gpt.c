@@ -1,9 +1,6 @@
 /* nets_golden_gpt.c: decoders in training against golden values that PyTorch computed in double precision from the same
  * tokens, initial parameters and dropout masks (tests/golden/gpt.py): ten steps of AdamW of the row gpt in its preset
- * char-cpu, and of a small one that has what that lacks: biases, the tanh form of GELU, dropout.
- *
- * Tolerances: the golden file says how far PyTorch's own single precision was from its double precision (range_...);
- * ours, which adds up in another order and has exponentials of its own, may be ten times as far, and 1e-6 always. */
+ * char-cpu, and of a small one that has what that lacks: biases, the tanh form of GELU, dropout. */
 /* devices: cuda */
 #include <math.h>
 #include <stdlib.h>
@@ -11,9 +8,6 @@
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/gpt.h"
 #include "tests/lib/nets_rig.h"
-
-#define SLACK 10.0
-#define FLOOR 1e-6
 
 /* The same tokens and labels as window_of() in gpt.py. */
 static struct batch window_of(const struct golden_run *run, int index) {
@@ -27,33 +21,15 @@ static struct batch window_of(const struct golden_run *run, int index) {
     return b;
 }
 
-static void near(double found, double wanted, double tolerance, const char *what, int step) {
-    if (!(fabs(found - wanted) <= tolerance))
-        fail_msg("%s, step %d: %.9g, not %.9g (off by %.2g, allowed %.2g)", what, step, found, wanted,
-                 fabs(found - wanted), tolerance);
-}
-
-/* tolerance: relative to the norm */
-static void check(const float *value, size_t n, const struct golden *golden, double tolerance, const char *name,
-                  int step) {
-    double sum = 0, squares = 0;
-    const size_t entry[3] = {0, n / 3, n - 1};
-    tolerance *= golden->norm;
-    for (size_t i = 0; i < n; i++) sum += value[i], squares += (double)value[i] * value[i];
-    near(sum, golden->sum, tolerance, name, step);
-    near(sqrt(squares), golden->norm, tolerance, name, step);
-    for (int i = 0; i < 3; i++) near(value[entry[i]], golden->entry[i], tolerance, name, step);
-}
-
 /* which: the first step or the last */
 static void check_gradients(const struct arena *a, const struct golden_run *run, int which) {
-    const double tolerance = SLACK * run->range_slices[which] + FLOOR;
     float *grad = device_fetch(a->grad, a->n);
     assert_int_equal(a->slices, run->slices);
     for (size_t i = 0; i < a->slices; i++) {
         const struct slice *s = arena_slice(a, run->gradients[i].name);
         if (!s) fail_msg("there is no slice %s", run->gradients[i].name);
-        check(grad + s->offset, s->size, &run->gradients[i].step[which], tolerance, s->name, which);
+        golden_check(grad + s->offset, s->size, &run->gradients[i].step[which], run->range_slices[which], s->name,
+                     which);
     }
     mem_free(grad);
 }
@@ -73,7 +49,7 @@ static void check_run(const struct golden_run *run, int steps) {
                                     .seed = GOLDEN_SEED,
                                     .dropout_seed = GOLDEN_SEED,
                                     .device = test_device()};
-    const double rows = (double)run->batch * run->context, tolerance = SLACK * run->range_losses + FLOOR;
+    const double rows = (double)run->batch * run->context, tolerance = GOLDEN_SLACK * run->range_losses + GOLDEN_FLOOR;
     struct net *net = open_model(model_named("gpt"), setup);
     struct arena *a = &net->arena;
     struct optimiser adamw;
@@ -86,7 +62,7 @@ static void check_run(const struct golden_run *run, int steps) {
     for (int step = 0; step < steps; step++) {
         struct batch b = window_of(run, step);
         net_forward_tokens(net, b.token, b.y, &r);
-        near(r.loss / rows, run->losses[step], tolerance, "loss", step);
+        golden_near(r.loss / rows, run->losses[step], tolerance, "loss", step);
         net_backward(net);
         if (step == 0 || step == GOLDEN_STEPS - 1) check_gradients(a, run, step > 0);
         optimiser_step(&adamw, a->param, a->grad, golden_rates[step]);
@@ -96,7 +72,7 @@ static void check_run(const struct golden_run *run, int steps) {
     if (steps == GOLDEN_STEPS) {
         struct batch b = window_of(run, GOLDEN_STEPS);
         net_evaluate_tokens(net, b.token, b.y, (int)rows, &r);
-        near(r.loss / rows, run->evaluation, tolerance, "evaluation", GOLDEN_STEPS);
+        golden_near(r.loss / rows, run->evaluation, tolerance, "evaluation", GOLDEN_STEPS);
         batch_close(&b);
     }
     optimiser_close(&adamw);

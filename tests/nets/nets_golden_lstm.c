@@ -1,9 +1,6 @@
 /* nets_golden_lstm.c: small language models in training against golden values that PyTorch computed in double precision
  * from the same tokens, initial parameters and dropout masks (tests/golden/lstm.py): one with layers of three sizes,
- * and the row lstm of the table of models.
- *
- * Tolerances: the golden file says how far PyTorch's own single precision was from its double precision (range_...);
- * ours, which adds up in another order and has exponentials of its own, may be ten times as far, and 1e-6 always. */
+ * and the row lstm of the table of models. */
 /* devices: cuda */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,9 +22,6 @@
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/lstm.h"
 #include "tests/lib/test_device.h"
-
-#define SLACK 10.0
-#define FLOOR 1e-6
 
 enum { ROWS = GOLDEN_BATCH * GOLDEN_SEQUENCE };
 
@@ -53,44 +47,24 @@ static void fill(int index, int32_t token[ROWS], int32_t label[ROWS]) {
     for (int i = 0; i < ROWS; i++) label[i] = (int32_t)(rng_u32(&r) % GOLDEN_VOCABULARY);
 }
 
-static void near(double found, double wanted, double tolerance, const char *what, int step) {
-    if (!(fabs(found - wanted) <= tolerance))
-        fail_msg("%s, step %d: %.9g, not %.9g (off by %.2g, allowed %.2g)", what, step, found, wanted,
-                 fabs(found - wanted), tolerance);
-}
-
-/* tolerance: relative to the norm */
-static void check(const float *value, size_t n, const struct golden *golden, double tolerance, const char *name,
-                  int step) {
-    double sum = 0, squares = 0;
-    const size_t entry[3] = {0, n / 3, n - 1};
-    tolerance *= golden->norm;
-    for (size_t i = 0; i < n; i++) sum += value[i], squares += (double)value[i] * value[i];
-    near(sum, golden->sum, tolerance, name, step);
-    near(sqrt(squares), golden->norm, tolerance, name, step);
-    for (int i = 0; i < 3; i++) near(value[entry[i]], golden->entry[i], tolerance, name, step);
-}
-
 static void check_gradients(const struct arena *a, const struct golden_run *run, int which) {
-    const double tolerance = SLACK * run->range_slices + FLOOR;
     float *grad = device_fetch(a->grad, a->n);
     assert_int_equal(a->slices, GOLDEN_SLICES);
     for (size_t i = 0; i < a->slices; i++) {
         const struct slice *s = &a->slice[i];
         assert_string_equal(run->gradients[i].name, s->name);
-        check(grad + s->offset, s->size, &run->gradients[i].step[which], tolerance, s->name, which);
+        golden_check(grad + s->offset, s->size, &run->gradients[i].step[which], run->range_slices, s->name, which);
     }
     mem_free(grad);
 }
 
 static void check_carry(const struct arena *a, const struct golden_run *run) {
-    const double tolerance = SLACK * run->range_slices + FLOOR;
     float *carry = device_fetch(a->carry, a->n_carry);
     assert_int_equal(a->carry_slices, GOLDEN_CARRIED);
     for (size_t i = 0; i < a->carry_slices; i++) {
         const struct slice *s = &a->carry_slice[i];
         assert_string_equal(run->carry[i].name, s->name);
-        check(carry + s->offset, s->size, &run->carry[i].state, tolerance, s->name, GOLDEN_STEPS);
+        golden_check(carry + s->offset, s->size, &run->carry[i].state, run->range_slices, s->name, GOLDEN_STEPS);
     }
     mem_free(carry);
 }
@@ -105,7 +79,7 @@ static void check_run(const struct model_ops *model, const struct golden_run *ru
                                     .seed = GOLDEN_SEED,
                                     .dropout_seed = GOLDEN_SEED,
                                     .device = test_device()};
-    const double tolerance = SLACK * run->range_losses + FLOOR;
+    const double tolerance = GOLDEN_SLACK * run->range_losses + GOLDEN_FLOOR;
     struct err e = {0};
     struct net *net = net_open(model, &setup, &e);
     if (!net) fail_msg("%s", e.text);
@@ -119,7 +93,7 @@ static void check_run(const struct model_ops *model, const struct golden_run *ru
     for (int step = 0; step < GOLDEN_STEPS; step++) {
         fill(step, token, label);
         net_forward_tokens(net, token, label, &r);
-        near(r.loss / ROWS, run->losses[step], tolerance, "loss", step);
+        golden_near(r.loss / ROWS, run->losses[step], tolerance, "loss", step);
         net_backward(net);
         if (step == 0 || step == GOLDEN_STEPS - 1) check_gradients(a, run, step > 0);
         optimiser_step(&sgd, a->param, a->grad, GOLDEN_RATE);
@@ -128,7 +102,7 @@ static void check_run(const struct model_ops *model, const struct golden_run *ru
     check_carry(a, run);
     fill(GOLDEN_STEPS, token, label);
     net_evaluate_tokens(net, token, label, ROWS, &r);
-    near(r.loss / ROWS, run->evaluation, tolerance, "evaluation", GOLDEN_STEPS);
+    golden_near(r.loss / ROWS, run->evaluation, tolerance, "evaluation", GOLDEN_STEPS);
     optimiser_close(&sgd);
     net_close(net);
 }
