@@ -117,6 +117,23 @@ static void what_is_masked(void **state) {
     }
 }
 
+/* Parts of every length, from one piece each. */
+static void every_length(void **state) {
+    const struct fixture *f = *state;
+    need_unicode("every_length");
+    struct masked m = make_masked(&f->d, 1, MOST);
+    struct tally t = {0};
+    for (uint16_t a = 1; a < LENGTH - 3; a++)
+        for (uint16_t b = 1; a + b <= LENGTH - 3; b++) {
+            const struct pair p = {.a = 3, .b = 7, .a_length = a, .b_length = b};
+            const struct pair_set set = {.piece = f->d.train_pairs.piece, .pair = &p, .count = 1};
+            const struct masking how = {RNG_MASK, 1, (size_t)a << 16 | b, MOST};
+            masked_fill(&f->d, &set, &how, 0, 0, &m);
+            check_row(&f->d, &p, &set, MOST, &m, &t);
+        }
+    mem_free(m.token);
+}
+
 /* Of one full sequence each place is chosen equally often, and pairs of places, too. */
 static void every_place_alike(void **state) {
     const struct fixture *f = *state;
@@ -315,9 +332,9 @@ static void to_evaluate_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_masked),      cmocka_unit_test(every_place_alike), cmocka_unit_test(a_function),
-        cmocka_unit_test(places_enough),       cmocka_unit_test(resumed),           cmocka_unit_test(less_than_a_batch),
-        cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(to_evaluate_on),
+        cmocka_unit_test(what_is_masked),    cmocka_unit_test(every_place_alike),   cmocka_unit_test(a_function),
+        cmocka_unit_test(places_enough),     cmocka_unit_test(every_length),        cmocka_unit_test(resumed),
+        cmocka_unit_test(less_than_a_batch), cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(to_evaluate_on),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, open_set, close_set);

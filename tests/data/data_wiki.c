@@ -243,6 +243,8 @@ static void is_kept(void **state) {
     struct loaded third = load_it(dir);
     assert_int_equal(dataset_checksum(&third.d), dataset_checksum(&second.d));
     assert_false(pairs_cache_read(&key, third.memory, more - SKIP - 1)); /* no room */
+    put_file(path, longer, more);                                        /* its key is another */
+    must_load(dir, dataset_checksum(&first.d));
     key.seed++;
     assert_false(pairs_cache_read(&key, third.memory, third.d.bytes));
     mem_free(longer), mem_free(other), mem_free(named), mem_free(file), mem_free(path);
@@ -261,7 +263,9 @@ static void is_damaged(void **state) {
     char *path = cached();
     uint8_t *file = read_whole(path, &size), *bad = mem_alloc(size + 1, 1, "a file");
     const size_t head = HEAD + sizeof(struct pairs_key) + PAIRS_LAYOUT_HEADER;
-    for (size_t at = 0; at <= size; at += at < head ? 1 : size / 23 + 1) {
+    for (size_t at = 0, next; at <= size; at = next) {
+        next = at < head ? at + 1 : at + size / 23 + 1;
+        if (at < size && next > size) next = size; /* the last one: a byte too many */
         memcpy(bad, file, size);
         bad[at] ^= at < size ? 0x10 : 0;
         put_file(path, bad, at < size ? size : size + 1);

@@ -215,6 +215,27 @@ static void wrong_vocabularies(void **state) {
     assert_says(&e, "build/no-such-file");
 }
 
+/* A list that has a word with its marks in canonical order alone: class 216 before class 224, and no nonspacing ones.
+ */
+static void marks_in_order(void **state) {
+    (void)state;
+    need_unicode("marks_in_order");
+    static const char list[] = FIVE "x\xf0\x9d\x85\xa5\xe3\x80\xae\n";
+    static const char *const text[] = {"x\xf0\x9d\x85\xa5\xe3\x80\xae", "x\xe3\x80\xae\xf0\x9d\x85\xa5",
+                                       "X\xcc\x81\xe3\x80\xae\xcc\x81\xf0\x9d\x85\xa5\xcc\x81"};
+    struct err e = {0};
+    struct wordpiece *w = open_text(list, strlen(list), &e);
+    assert_non_null(w);
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        struct pieces p = {0};
+        assert_true(wordpiece_add(w, text[i], strlen(text[i]), &p));
+        assert_int_equal(p.count, 1);
+        assert_int_equal(p.id[0], 5);
+        pieces_close(&p);
+    }
+    wordpiece_close(w);
+}
+
 static void too_long_vocabularies(void **state) {
     (void)state;
     need_unicode("too_long_vocabularies");
@@ -271,7 +292,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(real_vocabulary),       cmocka_unit_test(hard_strings),       cmocka_unit_test(real_texts),
         cmocka_unit_test(random_words),          cmocka_unit_test(wrong_vocabularies), cmocka_unit_test(not_utf8),
-        cmocka_unit_test(too_long_vocabularies), cmocka_unit_test(without_unicode),
+        cmocka_unit_test(too_long_vocabularies), cmocka_unit_test(without_unicode),    cmocka_unit_test(marks_in_order),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

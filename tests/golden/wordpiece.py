@@ -39,6 +39,9 @@ STRINGS = [
     "\uff21\uff22\uff23\uff11\uff12\uff0c\uff01 \uff76\uff9e",
     "\ud55c\uad6d\uc5b4 \uac00\uac01 \u1112\u1161\u11ab",
     "\uf900\ufa0e\U00020000\U0002a6d6\U0002f800 x\U0002f9ffy",
+    "a\u3400\u3400b\u4dbf\u4dbfc\u4e00\u4e00d\u9fff\u9fffe\uf900\uf900f\ufaff\ufaffg\U00020000\U00020000h\U0002a6d6\U0002a6d6i",
+    "a\U0002a700\U0002a700b\U0002b734\U0002b734c\U0002b740\U0002b740d\U0002b81d\U0002b81de\U0002b920\U0002b920f\U0002cea1\U0002cea1g"
+    "\U0002f800\U0002f800h\U0002fa1d\U0002fa1di\u33ff\u33ffj\ua000\ua000k",
     "\U0001f600 ok\U0001f44d\U0001f3fd \u2764\ufe0f \U0001f468\u200d\U0001f469\u200d\U0001f467 \u00a9 \u2122",
     "zero\u200bwidth zw\u200cnj zw\u200dj wj\u2060 \ufeffbom soft\u00adhyphen",
     "\u202eright to left\u202c \u200emark\u200f",
