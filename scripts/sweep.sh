@@ -15,6 +15,7 @@
 #   --slurm WORDS   starts nothing, but writes Slurm jobs: the words are options of slurm/generate.sh, as '--nodes 2 --ranks-per-node 4
 #                   --time 1:00:00', and take the place of --np. DIR/submit.sh submits one job for each run that is not done, and one
 #                   that makes the tables when all have ended
+#   --accept-diverged   a run that diverged (exit status 3) has come to its result: it is left alone from then on and counts as done
 #   --dry-run       shows the commands, starts nothing
 #   --table         makes the tables of the sweep in DIR, as far as it got; of the other options only --out is needed
 #
@@ -29,7 +30,7 @@ usage="usage: sh $0 --np P --out DIR --NAME VALUE,VALUE... [--NAME ...] [-- OPTI
 tab=$(printf '\t')
 make_scratch
 
-np='' out='' launcher='' slurm='' dry=no table_only=no
+np='' out='' launcher='' slurm='' dry=no table_only=no accept=no
 : >"$scratch/swept" # NAME, then VALUES, of each option
 swept() { # --NAME VALUES
     [ "$1" != --resume ] || fail "what is not done goes on by itself; leave --resume out"
@@ -38,7 +39,7 @@ swept() { # --NAME VALUES
     printf '%s\t%s\n' "${1#--}" "$2" >>"$scratch/swept"
 }
 options_hint="what all runs have stands behind --; $usage"
-options 'dry-run!dry table!table_only np out mpirun:launcher slurm @swept --' "$@"
+options 'dry-run!dry table!table_only accept-diverged!accept np out mpirun:launcher slurm @swept --' "$@"
 eval "set -- $words"
 [ -n "$out" ] || fail "--out is needed, a directory for all runs; $usage"
 find_program "$scripts" || fail "there is no program: build it first (make)"
@@ -194,6 +195,8 @@ state_of() {
     *) echo failed ;;
     esac
 }
+# ended RUN: there is nothing left to do for it
+ended() { case $(state_of "$1") in "done") ;; diverged) [ $accept = yes ] ;; *) false ;; esac }
 # again RUN: with other words than at its last start, as a later --stop-at, its end there says nothing
 again() {
     if [ -f "$out/.sweep/$1.words" ] && ! cmp -s "$scratch/words" "$out/.sweep/$1.words" && [ $dry = no ]; then rm -f "$out/.sweep/$1.status"; fi
@@ -243,8 +246,8 @@ run_all() { # OPTION...
         i=$((i + 1))
         words_of "$combination" "$@" >"$scratch/words"
         again "$run"
-        if [ "$(state_of "$run")" = "done" ]; then
-            [ $dry = yes ] || echo "[$i/$count] $run: is done"
+        if ended "$run"; then
+            [ $dry = yes ] || echo "[$i/$count] $run: is $(state_of "$run")"
             continue
         fi
         ranks=$(printf '%s\n' "$combination" | tr '\t' '\n' | sed -n 's/^np=//p')
@@ -271,7 +274,8 @@ tables() {
     done <"$out/sweep.tsv"
     awk -v runs="$out/runs.csv" -v csv="$out/summary.csv" -f "$scripts/lib/csv.awk" -f "$scripts/lib/stats.awk" -f "$scripts/sweep/table.awk" "$scratch/rows" | tee "$out/summary.txt"
     undone=$(grep -c '^state=' "$scratch/rows")
-    undone=$((undone - $(grep -c '^state=done$' "$scratch/rows" || true)))
+    if [ $accept = yes ]; then enough='done|diverged'; else enough='done'; fi
+    undone=$((undone - $(grep -cE "^state=($enough)\$" "$scratch/rows" || true)))
 }
 if [ $table_only = yes ]; then
     [ -f "$out/sweep.tsv" ] || fail "$out holds no sweep"
@@ -284,7 +288,7 @@ fi
 slurm_all() {
     jobs=''
     while IFS=$tab read -r run combination; do
-        if [ "$(state_of "$run")" = "done" ]; then continue; fi
+        if ended "$run"; then continue; fi
         words_of "$combination" "$@" >"$scratch/words"
         slurm_job "$run"
         jobs="$jobs $run"

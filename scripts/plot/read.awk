@@ -83,7 +83,7 @@ $1 == "summary" {
     summary_step = number("step"); summary_bytes = number("bytes_sent_per_step") * summary_step
     known(summary_step, number("train_seconds"))
     rate = number("images_per_second"); words = number("words_per_second")
-    score_names = "test_loss test_accuracy test_perplexity valid_perplexity"
+    score_names = "test_loss test_accuracy test_perplexity valid_perplexity valid_loss valid_loss_sampled"
     split(score_names, names, " ")
     for (i in names) final[names[i]] = number(names[i])
 }

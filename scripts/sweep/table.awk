@@ -7,7 +7,7 @@
 # one for each combination of the options but the seed: how many runs there are, how many are done, and of these the mean of every
 # score, its standard deviation (n - 1), least and greatest value.
 BEGIN {
-    measures = split("test_accuracy test_perplexity valid_perplexity test_loss bytes images_per_second words_per_second", measure, " ")
+    measures = split("test_accuracy test_perplexity valid_perplexity test_loss valid_loss valid_loss_sampled bytes images_per_second words_per_second", measure, " ")
     called["bytes"] = "bytes_sent_per_rank"
     facts = split("step epoch seconds commit", other, " ")
 }

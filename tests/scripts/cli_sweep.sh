@@ -147,6 +147,13 @@ sweep --np 2 --out "$W/nan" --lr 1e6,0.1 --seed 1 -- $small --lr-warmup 0
 status=$?
 check "one that diverges does not end the others (status $status)" sh -c "[ $status -eq 1 ] && grep -q '^\[1/2\] lr1e6-seed1: diverged with status 3: .*NaN' '$W/out' && grep -q '^\[2/2\] lr0.1-seed1: test accuracy' '$W/out'"
 check "the table says so" sh -c "grep -q '^2   1e6  0 of 1     -' '$W/nan/summary.txt' && grep -q '^lr1e6-seed1,diverged,2,1e6,1,' '$W/nan/runs.csv'"
+mpirun_here=$MPIRUN
+note_launches
+# shellcheck disable=SC2086
+sweep --np 2 --out "$W/nan" --accept-diverged --lr 1e6,0.1 --seed 1 -- $small --lr-warmup 0
+status=$?
+check "one that diverged may be a result (status $status)" sh -c "[ $status -eq 0 ] && [ $(calls) -eq 0 ] && grep -q '^\[1/2\] lr1e6-seed1: is diverged' '$W/out'"
+MPIRUN=$mpirun_here
 sweep --out "$W/nan" --table
 status=$?
 check "the tables alone" sh -c "[ $status -eq 0 ] && cmp -s '$W/out' '$W/nan/summary.txt'"
@@ -172,6 +179,7 @@ check "and not harmed" live_end "$W/shared/dense"
 
 # -- a text ----------------------------------------------------------------------------------------------------------------
 sweep --np 1 --out "$W/text" --hidden 8,4 -- --model lstm --data synthetic-text:400x100x100 --bptt 5 --batch 2 --steps 4 --eval-every 0
+check "and the loss behind them" sh -c "[ \"\$(head -n 1 '$W/text/runs.csv' | grep -c ',valid_loss,bytes_sent_per_rank,')\" -eq 1 ]"
 check "a text has perplexities" sh -c "head -n 1 '$W/text/summary.txt' | grep -q 'test perplexity  valid perplexity' && grep -q '^hidden8: \|hidden8: test perplexity' '$W/out' && head -n 1 '$W/text/runs.csv' | grep -q 'words_per_second'"
 
 # -- Slurm -----------------------------------------------------------------------------------------------------------------
