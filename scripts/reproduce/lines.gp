@@ -10,6 +10,7 @@
 #     xformat               of the numbers on the x axis (default: powers on a logarithmic one)
 #     xrange, yrange        as "0:100" (default: what the data need)
 #     with                  how our series are drawn (default linespoints)
+#     marks                 how large the marks of our series are (default 0.5)
 #     key                   where the legend stands (default "outside right top")
 set encoding utf8
 set datafile missing "-"
@@ -17,6 +18,7 @@ if (!exists("bands")) bands = "0"
 if (!exists("published")) published = "0"
 if (!exists("with")) with = "linespoints"
 if (!exists("key")) key = "outside right top"
+if (!exists("marks")) marks = "0.5"
 if (!exists("paired")) paired = "no"
 first = int(bands)
 papers = first + int(published)
@@ -51,7 +53,7 @@ if (exists("yrange")) eval "set yrange [".yrange."]"
 set terminal pngcairo noenhanced size 1200,700 font "Sans,15" linewidth 1.5
 if (exists("logx") || exists("logy")) set terminal pngcairo enhanced size 1200,700 font "Sans,15" linewidth 1.5
 set output out
-ours = with eq "lines" ? "lines lw 2.2" : with." lw 2.2 pt 7 ps 0.5"
+ours = with eq "lines" ? "lines lw 2.2" : with." lw 2.2 pt 7 ps ".marks
 command = "plot "
 if (first > 0) command = command."for [i=0:first-1] data index i using 1:2:3 with filledcurves fc rgb tint[i % 3 + 1] fs transparent solid 0.8 title columnheader(1) noenhanced, "
 command = command."for [i=papers:count-1] data index i using 1:2 with ".ours." lc rgb colour(i) dt dash(i) title columnheader(1) noenhanced"

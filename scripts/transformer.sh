@@ -1,0 +1,204 @@
+#!/bin/sh
+# transformer.sh: the study of which sparse exchange trains a transformer, at what density, what helps and what diverges: nanoGPT's
+# decoder (--model gpt --preset char-cpu) on tiny Shakespeare, under AdamW and under SGD with momentum, beside dense gradients.
+#
+#   sh scripts/transformer.sh --plan      # how many runs are left, and about how long they take
+#   sh scripts/transformer.sh             # results/measured/transformer-char
+#
+#   --ranks LIST        numbers of ranks (4,8). A step has 12 windows, or the least above that comes out even (8 ranks: 16)
+#   --algos LIST        of dense, topka, topkdsa, gtopk, gtopk-rd, gaussiank, oktopk, micro, spardl, hitopk, fedavg (all)
+#   --densities LIST    (0.1,0.01,0.001)      --optimisers LIST   (adamw,sgd)
+#   --seeds LIST        (1,2,3) of dense, topka, gtopk and oktopk; of the others the first one alone
+#   --parts LIST        exchanges: each as it is; helps: what may help topka, gtopk and oktopk, on the first of the --ranks, at the densities
+#                       that are not the first, with the first seed (exchanges,helps)
+#   --steps N           shorter runs, on shorter schedules: a rehearsal, whose page goes to build/transformer-char
+#   --runs DIR          where the runs lie (runs/transformer-char; of a rehearsal runs in --out)
+#   --out DIR           README.md, table.csv, loss.png (results/measured/transformer-char)
+#   --plan              starts nothing
+#   -- OPTION...        what all runs have besides
+#
+# The runs are sweeps (sweep.sh), a folder for each exchange: called again it goes on, and what is finished or diverged stays. Exit
+# status: 0 when all of it has its result, 1 when some run has not, 2 for a mistake.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/lib/common.sh
+command="sh scripts/transformer.sh$(quoted "$@" | tr "'" '"')"
+ranks=4,8 algos=dense,topka,topkdsa,gtopk,gtopk-rd,gaussiank,oktopk,micro,spardl,hitopk,fedavg densities=0.1,0.01,0.001 optimisers=adamw,sgd
+seeds=1,2,3 parts=exchanges,helps steps='' runs='' out='' plan=no
+options 'plan!plan ranks algos densities optimisers seeds parts steps runs out --' "$@"
+eval "set -- $words"
+for each in $(in_words "$ranks"); do whole --ranks "$each" ranks; done
+for each in $(in_words "$parts"); do
+    case $each in exchanges | helps) ;; *) fail "--parts has \"$each\"; there are exchanges, helps" ;; esac
+done
+if [ -n "$steps" ]; then
+    whole --steps "$steps" steps
+    out=${out:-build/transformer-char}
+    runs=${runs:-$out/runs}
+fi
+full=2000
+steps=${steps:-$full} runs=${runs:-runs/transformer-char} out=${out:-results/measured/transformer-char}
+seed=${seeds%%,*}
+need_program
+make_scratch
+tab=$(printf '\t')
+among() { case ",$1," in *",$2,"*) ;; *) return 1 ;; esac; } # among LIST NAME
+
+# -- what there is to run: a line for each sweep: P, exchange, what helps it, densities, optimisers, seeds, folder -----------
+cell() { # ALGO VARIANT HELP DENSITIES OPTIMISERS SEEDS, for the ranks $p
+    if [ -z "$5" ] || ! among "$algos" "$1"; then return 0; fi
+    cell_of=$1${2:+ $2}
+    printf '%s\t' "$p" "$cell_of" "${3:--}" "${4:--}" "$5" "$6"
+    printf '%s\n' "$runs/p$p/$(printf '%s' "$cell_of${3:++$3}" | tr -cs 'a-z0-9.+\n' -)"
+}
+exchanges() {
+    cell dense '' '' '' "$optimisers" "$seeds"
+    for each in topka gtopk oktopk; do cell $each '' '' "$densities" "$optimisers" "$seeds"; done
+    cell gtopk '--gtopk-residual paper' '' "$densities" "$optimisers" "$seed"
+    cell gtopk-rd '--wire packed' '' "$densities" "$optimisers" "$seed"
+    for each in topkdsa gaussiank micro spardl; do cell $each '' '' "$densities" "$optimisers" "$seed"; done
+    cell spardl '--wire packed' '' "$densities" "$optimisers" "$seed"
+    [ $((p % 2)) = 1 ] || cell hitopk "--ranks-per-node $((p / 2))" '' "$densities" "$optimisers" "$seed"
+    cell fedavg '' '' '' "$optimisers" "$seed"
+}
+# A tenth of the steps dense, a fourth of them until the density has come down: 200 and 500 of 2,000.
+helps() {
+    case $densities in *,*) lower=${densities#*,} ;; *) lower=$densities ;; esac
+    if among "$optimisers" sgd; then corrected=sgd; else corrected=''; fi # of SGD alone
+    for each in topka gtopk oktopk; do
+        for help in "--density-warmup linear:$(((steps + 3) / 4))" '--dense-slices 1d' '--dense-slices embedding' "--dense-steps $(((steps + 9) / 10))" --local-update; do
+            cell $each '' "$help" "$lower" "$optimisers" "$seed"
+        done
+        cell $each '' --momentum-correction "$lower" "$corrected" "$seed"
+    done
+}
+for p in $(in_words "$ranks"); do
+    if among "$parts" exchanges; then exchanges; fi
+    if among "$parts" helps && [ "$p" = "${ranks%%,*}" ]; then helps; fi
+done >"$scratch/cells"
+[ -s "$scratch/cells" ] || fail 'there is nothing to run of these'
+
+# -- the runs ----------------------------------------------------------------------------------------------------------------
+batch_of() { echo $(((11 + $1) / $1)); } # batch_of P
+sweep() { # a line for each run; its status
+    [ "$with" != - ] || with=''
+    # shellcheck disable=SC2086 # words
+    set -- --algo $exchange $with --model gpt --preset char-cpu --batch "$(batch_of "$p")" --steps "$steps" --keep 1
+    eval "set -- $(quoted "$@")$words"
+    set -- --np "$p" --out "$folder" --accept-diverged --optimiser "$of_optimisers" --seed "$of_seeds" -- "$@"
+    [ "$of_densities" = - ] || set -- --density "$of_densities" "$@"
+    { sh scripts/sweep.sh "$@" 2>&1 && echo 0 >"$scratch/status" || echo $? >"$scratch/status"; } | sed -n "s|^\[|${folder#"$runs"/} [|p; /^sweep.sh: /p"
+    return "$(cat "$scratch/status")"
+}
+ended_of() { awk -F , '$2 == "done" || $2 == "diverged" { print $1 }' "$folder/runs.csv"; }
+run_cell() {
+    cell_status=0
+    sweep || cell_status=$?
+    case $cell_status in
+    0) ;;
+    1) undone=1 ;;
+    *) exit "$cell_status" ;;
+    esac
+    ended_of | while read -r run; do rm -rf "$folder/$run"/checkpoint-*; done # one that has ended needs none
+}
+# plan_cell: P, how many runs there are, how many of them have ended; seconds and steps of those that are done
+plan_cell() {
+    [ ! -f "$folder/sweep.tsv" ] || sh scripts/sweep.sh --out "$folder" --table >/dev/null
+    all=$(($(in_words "$of_optimisers" | wc -w) * $(in_words "$of_seeds" | wc -w)))
+    [ "$of_densities" = - ] || all=$((all * $(in_words "$of_densities" | wc -w)))
+    [ -f "$folder/runs.csv" ] || set -- /dev/null
+    awk -v p="$p" -v all="$all" -v lists="$of_densities $of_optimisers $of_seeds" "$(cat scripts/lib/csv.awk)"'
+        function among(list, name) { return list == "-" || index("," list ",", "," name ",") }
+        BEGIN { split(lists, list, " ") }
+        { csv_row() }
+        NR > 1 && cell_of("state") ~ /^(done|diverged)$/ && among(list[1], cell_of("density")) && among(list[2], cell_of("optimiser")) && among(list[3], cell_of("seed")) {
+            ended++
+            if (cell_of("state") == "done") { seconds += cell_of("seconds"); steps += cell_of("step") }
+        }
+        END { print p, all, ended + 0, seconds + 0, steps + 0 }' "${1:-$folder/runs.csv}"
+}
+tables_of() { [ ! -f "$folder/runs.csv" ] || quoted "p=$p" "exchange=$exchange" "with=$with" "$folder/runs.csv"; }
+each_cell() { # run, plan, tables: for each of the sweeps, with its fields in variables
+    while IFS=$tab read -r p exchange with of_densities of_optimisers of_seeds folder; do
+        case $1 in run) run_cell ;; plan) plan_cell ;; *) tables_of ;; esac </dev/null
+    done <"$scratch/cells"
+}
+if [ $plan = yes ]; then
+    each_cell plan | awk -v of="$steps" '
+        !($1 in all) { order[++n] = $1 }
+        { all[$1] += $2; left[$1] += $2 - $3; seconds[$1] += $4; steps[$1] += $5 }
+        END {
+            for (i = 1; i <= n; i++) {
+                p = order[i]
+                printf "P = %d: %d of %d runs left, of %d steps", p, left[p], all[p], of
+                if (steps[p]) {
+                    hours += took = left[p] * of * seconds[p] / steps[p] / 3600
+                    printf ": about %.1f h of training, at the %.4f s a step of those that are done\n", took, seconds[p] / steps[p]
+                } else {
+                    print ": how long they take is not known before one is done"
+                    unknown = unknown || left[p] > 0
+                }
+            }
+            if (!unknown) printf "in all about %.1f h on this machine\n", hours
+        }'
+    exit 0
+fi
+undone=0
+each_cell run
+
+# -- the page ----------------------------------------------------------------------------------------------------------------
+mkdir -p "$out"
+files=$(each_cell tables)
+first=$(for log in "$runs"/p*/*/*/run.jsonl; do [ ! -s "$log" ] || echo "$log"; done | head -n 1)
+fact() { of_log "$first" "$1" --type header --last; }
+# page WHAT: as table.awk makes it
+page() {
+    eval "set -- $1 $files"
+    what=$1
+    shift
+    awk -v what="$what" -v vocabulary="$(fact vocabulary)" "$(cat scripts/lib/csv.awk scripts/transformer/table.awk)" "$@"
+}
+page csv >"$out/table.csv"
+page figure >"$scratch/figure"
+IFS=' ' read -r p optimiser <<END
+$(page first)
+END
+if [ ! -s "$scratch/figure" ]; then
+    say "no loss.png: there is nothing to draw"
+elif has gnuplot; then
+    LC_ALL=C.UTF-8 gnuplot -e "out='$out/loss.png'; data='$scratch/figure'; blocks='$(grep -c '^"' "$scratch/figure")'; logx='10'; marks='1.2'" -e \
+        "title='Validation loss and traffic: P = $p, $optimiser'; xlabel='sent by a rank in the whole run [MB]'; ylabel='validation loss [nats]'" scripts/reproduce/lines.gp ||
+        say "gnuplot could not draw $out/loss.png"
+else
+    say "no loss.png: gnuplot is not installed: sh scripts/deps.sh test"
+fi
+batches=$(for each in $(in_words "$ranks"); do printf ', %d at P = %d (%d a rank)' $(($(batch_of "$each") * each)) "$each" "$(batch_of "$each")"; done)
+# shellcheck disable=SC2016 # marks of Markdown
+{
+    printf '# Which sparse exchange trains a transformer\n\nMade by `%s` on %s, of runs at commit %s, which goes on where it was and writes this page. Machine: %s; %s.\n\n' \
+        "$command" "$(date -u +%Y-%m-%d)" "$(page commits)" "$(machine)" "$(fact versions.mpi)"
+    printf 'Trained is nanoGPT'"'"'s decoder (`--model gpt --preset char-cpu%s`, %s parameters) for %s steps on a text character by character: %s to train on, %s to validate with, of %s kinds, checksum %s. ' \
+        "${words:+$words}" "$(fact parameters)" "$steps" "$(fact train_words)" "$(fact valid_words)" "$(fact vocabulary)" "$(fact data_crc32)"
+    printf 'Windows a step: %s. Where these differ, losses at one P say nothing of those at another: each is held against dense at its own P, with its own optimiser. ' "${batches#, }"
+    printf 'AdamW is as the preset has it, SGD has rate 0.1 and momentum 0.9.\n\n'
+    [ "$steps" = $full ] || printf '**A rehearsal of %s of the %s steps: it shows that everything starts, and nothing of what is good.**\n\n' "$steps" $full
+    [ $undone = 0 ] || printf '**Not all runs are done:** the same command goes on.\n\n'
+    printf 'Losses are nats a character over the whole validation text at the end, means over the seeds where there are several, with the least and the greatest; %s has those of sampled windows beside them. ' '`table.csv`'
+    printf 'Bytes are what a rank sent in the whole run, a mean over ranks and seeds. Messages are lossless (`coo32`), but with `--wire packed`, whose values are rounded to bf16; what is rounded off stays in '
+    printf 'the residual. `--gtopk-residual paper` loses gradient, `fedavg` and `--local-update` let replicas drift between averages.\n\n'
+    printf '## Verdict\n\nBy rule from the table: as good as dense is a loss at most 0.01 above that of dense with the same seeds; guessing is ln %s = %s. With * one seed alone: a difference that is ' \
+        "$(fact vocabulary)" "$(awk -v v="$(fact vocabulary)" 'BEGIN { printf "%.3f", log(v) }')"
+    printf 'smaller than the span of dense'"'"'s seeds may be chance.\n\n'
+    page verdict
+    printf '\n## Exchanges\n\n![Loss against bytes sent](loss.png)\n\nThe figure shows P = %s and %s, without what is no better than guessing.\n\n' "$p" "$optimiser"
+    printf '| P | optimiser | exchange | density | seeds | validation loss | over dense | MB sent by a rank |\n|---|---|---|---|---|---|---|---|\n'
+    page table
+    if [ -n "$(page helps)" ]; then
+        printf '\n## What helps\n\nOver plain: above the loss of the same exchange without it, same seed.\n\n'
+        printf '| P | optimiser | exchange | density | with | validation loss | over plain | over dense | MB sent by a rank |\n|---|---|---|---|---|---|---|---|---|\n'
+        page helps
+    fi
+} >"$scratch/page"
+mv "$scratch/page" "$out/README.md"
+cat "$out/README.md"
+exit $undone
