@@ -2,7 +2,7 @@
 """bench-peer.py BINARY [--model NAME] [--hidden N] [--preset NAME] [--rounds N] [--steps N] [--batch LIST] [--json]:
 training, f32, one thread, of sparsetrain next to PyTorch on this machine, now. Both do forward, backward and an SGD step
 with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step; for
-gpt an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
+gpt and bert an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
 round after round, so that a machine whose speed wanders slows both alike; a row gives the medians, and the median of
 the rounds' ratios. PyTorch runs images in both of its layouts; the better one counts. A PyTorch that multiplies matrices
 by a system's BLAS is as fast as that: the LSTM's heading names the library, OpenBLAS (libopenblas0-pthread) being a fair
@@ -38,7 +38,7 @@ sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
 
-    from peer_models import GPT, LSTM, MODELS, Batch, open_model, open_optimiser, takes_tokens
+    from peer_models import BERT, GPT, LSTM, MODELS, Batch, has_presets, open_model, open_optimiser, takes_tokens
 except ImportError:
     print("skipped: torch is not installed")
     sys.exit(0)
@@ -154,6 +154,8 @@ def print_row(options, row):
 def usual_batches(options):
     if options.model == "gpt":
         return str(GPT.presets[options.preset][8])
+    if options.model == "bert":
+        return str(BERT.batch_default)
     return str(LSTM.batch_default) if takes_tokens(options.model) else "32,128"
 
 
@@ -162,18 +164,22 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--model", choices=MODELS, default="resnet20")
     parser.add_argument("--hidden", type=int, help=f"of lstm (default {LSTM.hidden_default})")
-    parser.add_argument("--preset", choices=GPT.presets, help="of gpt (default char-cpu)")
+    parser.add_argument("--preset", choices=[*GPT.presets, *BERT.presets],
+                        help="of gpt (default char-cpu) and bert (default tiny)")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=12,
                         help="of a round at batch 32; larger batches of images take fewer")
-    parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default}, of gpt the preset's)")
+    parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default}, of gpt the preset's, of bert {BERT.batch_default})")
     parser.add_argument("--json", action="store_true", help="one JSON object per row instead of the table")
     options = parser.parse_args()
-    if (options.model != "gpt" and options.preset) or (options.model == "gpt" and options.hidden):
-        parser.error("--preset is for gpt, and --hidden for lstm")
-    if options.model == "gpt":
-        options.preset = options.preset or "char-cpu"
-        options.hidden = GPT.presets[options.preset][4]
+    if has_presets(options.model):
+        presets = MODELS[options.model].presets
+        options.preset = options.preset or next(iter(presets))
+        if options.preset not in presets or options.hidden:
+            parser.error(f"--preset of {options.model} is one of {', '.join(presets)}; --hidden is for lstm")
+        options.hidden = presets[options.preset][4 if options.model == "gpt" else 2]
+    elif options.preset:
+        parser.error("--preset is for gpt and bert")
     elif takes_tokens(options.model):
         options.hidden = options.hidden or LSTM.hidden_default
     elif options.hidden:

@@ -172,21 +172,87 @@ class GPT(nn.Module):
         return functional.linear(self.norm(self.blocks(x)), self.embedding.weight).flatten(0, 1)
 
 
-MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM, "gpt": GPT}
+class Encoder(nn.Module):
+    """A block of an encoder, normalised behind each part."""
+
+    def __init__(self, hidden, heads, dropout):
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.qkv, self.out = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
+        self.mlp = nn.Sequential(nn.Linear(hidden, 4 * hidden), nn.GELU(), nn.Linear(4 * hidden, hidden))
+        self.norm1, self.norm2 = nn.LayerNorm(hidden, eps=1e-12), nn.LayerNorm(hidden, eps=1e-12)
+        self.drop = nn.Dropout(dropout)
+
+    def attention(self, x, seen):
+        batch, rows, hidden = x.shape
+        q, k, v = (t.view(batch, rows, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(hidden, dim=2))
+        dropout = self.dropout if self.training else 0
+        if hasattr(functional, "scaled_dot_product_attention"):
+            y = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout)
+        else:
+            scores = (q @ k.transpose(-2, -1)) * (hidden / self.heads) ** -0.5
+            y = functional.dropout(scores.masked_fill(~seen, float("-inf")).softmax(-1), dropout) @ v
+        return self.out(y.transpose(1, 2).reshape(batch, rows, hidden))
+
+    def forward(self, x, seen):
+        x = self.norm1(x + self.drop(self.attention(x, seen)))
+        return self.norm2(x + self.drop(self.mlp(x)))
+
+
+class BERT(nn.Module):
+    """The encoder with both tasks of its pre-training; preset: as in nets/models/bert.c."""
+
+    words, sequence, chosen, positions = 30522, 128, 20, 512
+    # layers, heads, hidden, parameters
+    presets = {"tiny": (2, 2, 128, 8340284), "mini": (4, 4, 256, 19081532), "small": (4, 8, 512, 44686140),
+               "base": (12, 12, 768, 133547324)}
+    batch_default = 8
+
+    def __init__(self, preset="tiny"):
+        super().__init__()
+        layers, heads, hidden, self.parameters_expected = self.presets[preset]
+        self.hidden = hidden
+        self.embedding, self.position = nn.Embedding(self.words, hidden), nn.Embedding(self.positions, hidden)
+        self.segment = nn.Embedding(2, hidden)
+        self.norm, self.drop = nn.LayerNorm(hidden, eps=1e-12), nn.Dropout(0.1)
+        self.blocks = nn.ModuleList(Encoder(hidden, heads, 0.1) for _ in range(layers))
+        self.transform = nn.Sequential(nn.Linear(hidden, hidden), nn.GELU(), nn.LayerNorm(hidden, eps=1e-12))
+        self.decoder = nn.Linear(hidden, self.words)
+        self.pooler, self.next = nn.Linear(hidden, hidden), nn.Linear(hidden, 2)
+        for p in self.parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02)
+
+    def forward(self, token, kind, lengths, row):
+        """Logits of the chosen rows [batch][chosen][words], and of what comes next [batch][2]."""
+        x = self.embedding(token) + self.position.weight[: token.shape[1]] + self.segment(kind)
+        x = self.drop(self.norm(x))
+        seen = (torch.arange(token.shape[1], device=token.device)[None, :] < lengths[:, None])[:, None, None, :]
+        for block in self.blocks:
+            x = block(x, seen)
+        rows = torch.gather(x, 1, row[:, :, None].expand(-1, -1, self.hidden))
+        return self.decoder(self.transform(rows)), self.next(torch.tanh(self.pooler(x[:, 0])))
+
+
+MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM, "gpt": GPT, "bert": BERT}
 # As in nets/models/*.c: what a step of the model's reference takes
-WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0, "gpt": 0.1}
+WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0, "gpt": 0.1, "bert": 0.01}
 
 
 def takes_tokens(name):
-    return MODELS[name] in (LSTM, GPT)
+    return MODELS[name] in (LSTM, GPT, BERT)
+
+
+def has_presets(name):
+    return MODELS[name] in (GPT, BERT)
 
 
 def open_optimiser(name, model, preset=None):
-    """SGD with momentum or, of gpt, AdamW, in which matrices alone decay; the fused or the many-at-once form where there
+    """SGD with momentum or, of gpt and bert, AdamW, in which matrices alone decay; the fused or the many-at-once form where there
     is one."""
-    if MODELS[name] is not GPT:
+    if not has_presets(name):
         return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=WEIGHT_DECAY[name])
-    rate, beta2 = GPT.learning[preset or "char-cpu"]
+    rate, beta2 = GPT.learning[preset or "char-cpu"] if MODELS[name] is GPT else (2e-4, 0.999)
     groups = [{"params": [p for p in model.parameters() if (p.dim() > 1) == decays],
                "weight_decay": WEIGHT_DECAY[name] if decays else 0.0} for decays in (True, False)]
     try:
@@ -196,10 +262,10 @@ def open_optimiser(name, model, preset=None):
 
 
 def open_model(name, hidden=None, preset=None):
-    """The network with fresh parameters, as many as sparsetrain's has; hidden: of the LSTM; preset: of gpt."""
+    """The network with fresh parameters, as many as sparsetrain's has; hidden: of the LSTM; preset: of gpt and bert."""
     torch.manual_seed(1)
-    if MODELS[name] is GPT:
-        model = GPT(preset or "char-cpu")
+    if has_presets(name):
+        model = MODELS[name](preset or next(iter(MODELS[name].presets)))
     else:
         model = LSTM(hidden or LSTM.hidden_default) if takes_tokens(name) else MODELS[name]()
     count = sum(p.numel() for p in model.parameters())
@@ -212,11 +278,19 @@ class Batch:
     """Random input of a model and what is kept from step to step; loss() is that of the next step."""
 
     def __init__(self, name, model, batch, device="cpu", layout=torch.contiguous_format):
-        self.model, self.states = model, None
+        self.model, self.states, self.next = model, None, None
         if MODELS[name] is GPT:
             self.rows = model.sequence * batch
             self.x = torch.randint(0, model.words, (batch, model.sequence), device=device)
             self.y = torch.randint(0, model.words, (self.rows,), device=device)
+        elif MODELS[name] is BERT:
+            self.rows, places = model.sequence * batch, (batch, model.chosen)
+            self.x = (torch.randint(0, model.words, (batch, model.sequence), device=device),
+                      torch.randint(0, 2, (batch, model.sequence), device=device),
+                      torch.full((batch,), model.sequence, device=device),
+                      torch.randint(0, model.sequence, places, device=device))
+            self.y = torch.randint(0, model.words, places, device=device)
+            self.next = torch.randint(0, 2, (batch,), device=device)
         elif takes_tokens(name):
             self.rows = model.sequence * batch
             self.x = torch.randint(0, model.words, (model.sequence, batch), device=device)
@@ -228,6 +302,10 @@ class Batch:
             self.y = torch.randint(0, 10, (batch,), device=device)
 
     def loss(self):
+        if self.next is not None:
+            words, sentence = self.model(*self.x)
+            return (functional.cross_entropy(words.flatten(0, 1), self.y.flatten())
+                    + functional.cross_entropy(sentence, self.next))
         if self.states is None:
             return functional.cross_entropy(self.model(self.x), self.y)
         logits, self.states = self.model(self.x, self.states)

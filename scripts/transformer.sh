@@ -180,7 +180,7 @@ batches=$(for each in $(in_words "$ranks"); do printf ', %d at P = %d (%d a rank
     printf 'Trained is nanoGPT'"'"'s decoder (`--model gpt --preset char-cpu%s`, %s parameters) for %s steps on a text character by character: %s to train on, %s to validate with, of %s kinds, checksum %s. ' \
         "${words:+$words}" "$(fact parameters)" "$steps" "$(fact train_words)" "$(fact valid_words)" "$(fact vocabulary)" "$(fact data_crc32)"
     printf 'Windows a step: %s. Where these differ, losses at one P say nothing of those at another: each is held against dense at its own P, with its own optimiser. ' "${batches#, }"
-    printf 'AdamW is as the preset has it, SGD has rate 0.1 and momentum 0.9.\n\n'
+    printf 'AdamW is as the preset has it, SGD has rate 0.3 and momentum 0.9.\n\n'
     [ "$steps" = $full ] || printf '**A rehearsal of %s of the %s steps: it shows that everything starts, and nothing of what is good.**\n\n' "$steps" $full
     [ $undone = 0 ] || printf '**Not all runs are done:** the same command goes on.\n\n'
     printf 'Losses are nats a character over the whole validation text at the end, means over the seeds where there are several, with the least and the greatest; %s has those of sampled windows beside them. ' '`table.csv`'
