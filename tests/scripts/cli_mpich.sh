@@ -49,10 +49,10 @@ else
     for test in $tests; do
         if [ -f "tests/comm/$test.c" ]; then wanted="$wanted $folder/tests/$test"; fi
     done
-    # shellcheck disable=SC2086 # a list of files
     # What includes mpi.h is compiled again; no other object knows of it (make lint holds the folders to that).
     (cd "$BUILD/obj" && find . -type d) | while read -r part; do mkdir -p "$folder/obj/$part"; done
     (cd "$BUILD/obj" && find . -name '*.o' ! -name 'transport_mpi*') | while read -r object; do cp -p "$BUILD/obj/$object" "$folder/obj/$object"; done
+    # shellcheck disable=SC2086 # a list of files
     if env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -j2 MPI=mpich CUDA=0 BUILD="$folder" "$folder/sparsetrain" "$folder/tests/libnapping.so" $wanted > "$W/make" 2>&1; then
         ok "builds with MPICH"
     else

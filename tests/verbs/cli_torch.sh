@@ -35,14 +35,15 @@ ranks() {
 # fine [PART]: what has run said so, and no more of that; of all that ran, with status 0
 fine() {
     why="status $status: $(cat "$W/out" "$W/err" | grep -v '^-*$' | head -c 600)"
-    if [ $# -eq 1 ]; then [ "$(grep -cx "fine $1" "$W/out")" -eq 1 ]; else [ $status -eq 0 ] && ! grep -qv '^fine' "$W/out" && [ -s "$W/out" ]; fi
+    if [ $# -eq 1 ]; then [ "$(grep -cx "fine $1" "$W/out")" -eq 1 ]; else [ "$status" -eq 0 ] && ! grep -qv '^fine' "$W/out" && [ -s "$W/out" ]; fi
 }
-# shellcheck disable=SC2046 # lists of words
+# shellcheck disable=SC2046,SC2086 # lists of words
 cc -Icomm tests/library/sums.c $(pkg-config --cflags --libs ompi-c 2> /dev/null || pkg-config --cflags --libs ompi) -L"$BUILD" -lsparsetrain -Wl,-rpath,"${SPARSETRAIN_LIBRARY%/*}" -o "$W/sums" 2> "$W/err" ||
     not_ok "the program that sums in C compiles" "$(head -c 400 "$W/err")"
 for P in 1 2 3 4; do
-    ranks $P "$python" tests/torch/program.py "$W/kept" $parts
-    for part in $parts; do check "$part, P = $P" fine $part; done
+    # shellcheck disable=SC2086 # a list of words
+    ranks "$P" "$python" tests/torch/program.py "$W/kept" $parts
+    for part in $parts; do check "$part, P = $P" fine "$part"; done
     check "the end of them, P = $P" fine
     n=$(($(wc -c < "$W/kept/gradients-0") / 12))
     ranks $P "$W/sums" "$W/kept" $n 3 density=0.05
