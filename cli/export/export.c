@@ -91,6 +91,17 @@ static void tell_number(struct about *a, const char *key, const char *format, un
     tell(a, key, text);
 }
 
+/* What the shapes of a transformer do not say: how many heads share its features out, and with its preset whether there
+ * are biases and which form GELU has. */
+static void tell_size(struct about *a, const struct checkpoint_model *m) {
+    static const char *const names[] = {"preset", "heads"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char value[OPTION_TEXT_MAX];
+        options_text_value(m->at.options, names[i], value);
+        if (value[0] != '\0') tell(a, names[i], value);
+    }
+}
+
 /* "format": what the libraries of safetensors look for. No path is told: a file may travel further than it. */
 static void tell_all(struct about *a, const struct checkpoint_model *m) {
     char model[OPTION_TEXT_MAX], data[OPTION_TEXT_MAX], key[SLICE_NAME_MAX], value[VALUE_MAX];
@@ -101,6 +112,7 @@ static void tell_all(struct about *a, const struct checkpoint_model *m) {
     tell(a, "model", model);
     tell(a, "data", data);
     for (size_t i = 0; model_layout_about(m->layout_text, i, key, value); i++) tell(a, key, value);
+    tell_size(a, m);
     tell_number(a, "run", "x", m->position.run_id);
     tell_number(a, "step", "u", m->position.step);
     tell_number(a, "ranks", "u", m->position.ranks);

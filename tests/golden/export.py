@@ -17,11 +17,12 @@ from torch.nn import functional
 
 import lstm
 from common import SEED, TEST, words
+from gpt import GPT
 from images import EVALUATED, batch_of
 from resnet20 import ResNet20
 from vgg16 import VGG16
 
-BATCH, SEQUENCE, STEPS = 4, 6, 3
+BATCH, SEQUENCE, STEPS, LAYERS, HEADS, MAGNIFIED = 4, 6, 3, 2, 2, 10
 
 
 def read_safetensors(path):
@@ -56,10 +57,10 @@ def read(base):
     return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}, about
 
 
-def window(vocabulary):
-    """Tokens and labels, [SEQUENCE][BATCH]."""
+def window(vocabulary, *shape):
+    """Tokens and labels, each of this shape: of the LSTM [SEQUENCE][BATCH], of gpt [BATCH][SEQUENCE]."""
     w = words(TEST, EVALUATED, 2 * BATCH * SEQUENCE) % numpy.uint64(vocabulary)
-    w = torch.from_numpy(w.astype(numpy.int64)).reshape(2, SEQUENCE, BATCH)
+    w = torch.from_numpy(w.astype(numpy.int64)).reshape(2, *shape)
     return w[0], w[1]
 
 
@@ -68,18 +69,34 @@ def lstm_of(state):
     return lstm.Model(features, state["lstm1.weight_hh_l0"].shape[1], state["lstm2.weight_hh_l0"].shape[1], 0.0)
 
 
+def gpt_of(state, about):
+    """Of the preset char-cpu: without biases, exact GELU. What the shapes do not say, the metadata do."""
+    (vocabulary, features), context = state["embedding.weight"].shape, state["position.weight"].shape[0]
+    blocks = len([name for name in state if name.endswith(".norm1.weight")])
+    assert (about["preset"], context, blocks, about["heads"]) == ("char-cpu", SEQUENCE, LAYERS, str(HEADS))
+    return GPT(context, vocabulary, blocks, int(about["heads"]), features, False, False, 0.0)
+
+
 def loss_of(name, directory):
     state, about = read(f"{directory}/{name}")
     assert about["model"] == name and about["format"] == "pt" and about["step"] == str(STEPS)
-    model = {"resnet20": lambda _: ResNet20(), "vgg16": lambda _: VGG16(), "lstm": lstm_of}[name](state)
+    if name == "gpt":
+        model = gpt_of(state, about)
+    else:
+        model = {"resnet20": lambda _: ResNet20(), "vgg16": lambda _: VGG16(), "lstm": lstm_of}[name](state)
     model.load_state_dict(state, strict=True)
     model = model.double().eval()
+    for p in model.parameters() if name == "gpt" else ():  # so that attention shows in the loss
+        p.data *= MAGNIFIED if p.dim() > 1 else 1
     with torch.no_grad():
         if name == "lstm":
-            token, y = window(int(about["classes"]))
+            token, y = window(int(about["classes"]), SEQUENCE, BATCH)
             hidden = state["lstm1.weight_hh_l0"].shape[1]
             zeros = [tuple(torch.zeros(1, BATCH, hidden, dtype=torch.float64) for _ in range(2)) for _ in range(2)]
             z, y = model(token, zeros, None)[0].reshape(BATCH * SEQUENCE, -1), y.reshape(-1)
+        elif name == "gpt":
+            token, y = window(int(about["classes"]), BATCH, SEQUENCE)
+            z, y = model(token, None).reshape(BATCH * SEQUENCE, -1), y.reshape(-1)
         else:
             x, y = batch_of(EVALUATED, BATCH)
             z = model(x.double())
@@ -91,10 +108,11 @@ def main():
     print("/* export.h: made by tests/golden/export.py with PyTorch; see there. */")
     print("#ifndef ST_TESTS_GOLDEN_EXPORT_H\n#define ST_TESTS_GOLDEN_EXPORT_H\n")
     print(f"enum {{ GOLDEN_SEED = {SEED}, GOLDEN_BATCH = {BATCH}, GOLDEN_SEQUENCE = {SEQUENCE}, GOLDEN_STEPS = {STEPS}, "
-          f"GOLDEN_EVALUATED = {EVALUATED} }};\n")
+          f"GOLDEN_LAYERS = {LAYERS}, GOLDEN_HEADS = {HEADS}, "
+          f"GOLDEN_MAGNIFIED = {MAGNIFIED}, GOLDEN_EVALUATED = {EVALUATED} }};\n")
     print("/* Mean losses of a batch. */")
     print("static const struct golden_export {\n    const char *model;\n    double loss;\n} golden_exports[] = {")
-    for name in ("resnet20", "vgg16", "lstm"):
+    for name in ("resnet20", "vgg16", "lstm", "gpt"):
         print(f'    {{"{name}", {loss_of(name, sys.argv[1]):.17g}}},')
     print("};\n\n#endif")
 
