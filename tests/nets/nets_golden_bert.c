@@ -1,9 +1,12 @@
 /* nets_golden_bert.c: encoders in training against golden values that PyTorch computed in double precision from the
  * same inputs, initial parameters and dropout masks (tests/golden/bert.py): ten steps of AdamW on the sum of both
- * losses, windows padded, some of the chosen rows without a label. And the parameters of the sizes that are published.
- */
+ * losses, windows padded, some of the chosen rows without a label. And the parameters of the sizes that are published;
+ * and passes that a GPU repeats from a recording.
+ * devices: cuda */
 #include <math.h>
+#include <stdlib.h>
 
+#include "nets/backend.h"
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/bert.h"
 #include "tests/lib/nets_rig.h"
@@ -65,24 +68,23 @@ static void check_losses(struct net *net, const struct golden_run *run, const st
     golden_near(next.loss / next.count, wanted[1], tolerance, "loss of next sentences", step);
 }
 
-static struct net *open_golden(const struct golden_run *run) {
-    const struct net_setup setup = {.batch = run->batch,
-                                    .sequence = run->context,
-                                    .classes = run->vocabulary,
-                                    .layers = run->blocks,
-                                    .heads = run->heads,
-                                    .hidden = run->features,
-                                    .chosen = run->chosen,
-                                    .dropout = run->dropped,
-                                    .threads = 1,
-                                    .seed = GOLDEN_SEED,
-                                    .dropout_seed = GOLDEN_SEED,
-                                    .device = test_device()};
-    return open_model(&model_bert, setup);
+static struct net_setup setup_of(const struct golden_run *run) {
+    return (struct net_setup){.batch = run->batch,
+                              .sequence = run->context,
+                              .classes = run->vocabulary,
+                              .layers = run->blocks,
+                              .heads = run->heads,
+                              .hidden = run->features,
+                              .chosen = run->chosen,
+                              .dropout = run->dropped,
+                              .threads = 1,
+                              .seed = GOLDEN_SEED,
+                              .dropout_seed = GOLDEN_SEED,
+                              .device = test_device()};
 }
 
 static void check_run(const struct golden_run *run) {
-    struct net *net = open_golden(run);
+    struct net *net = open_model(&model_bert, setup_of(run));
     struct arena *a = &net->arena;
     struct optimiser adamw;
     const struct optimiser_ops *ops;
@@ -142,11 +144,83 @@ static void sizes_that_it_cannot_take_are_refused(void **state) {
     refused((struct net_setup){.batch = 1, .sequence = 30, .hidden = 10, .heads = 3}, "does not come out even");
 }
 
+/* -- passes that are recorded ------------------------------------------------------------------------------------- */
+
+enum { PASSES = 10 };
+
+/* A training pass, whose gradient is added to that of the one before each second time; what came in is then the
+ * caller's to overwrite. Another number of rows counts each time, none in pass 6. */
+static void train(struct net *net, int pass, double loss[2]) {
+    struct window w = window_of(&golden_dropping, pass);
+    const struct net_input input = input_of(&w);
+    struct net_result r;
+    for (int i = 0; i < (pass == 6 ? ROWS_MAX : pass); i++) w.label[i] = -1;
+    net_forward_input(net, &input, NULL);
+    memset(&w, 0xff, sizeof w);
+    net_backward_with(net, pass % 2 > 0, NULL, NULL);
+    for (int k = 0; k < 2; k++) {
+        net_result_of(net, k, &r);
+        loss[k] = r.loss;
+        if (k == 0) assert_true(pass != 6 || (r.count == 0 && r.loss == 0));
+    }
+}
+
+static void evaluate(struct net *net, int number, double loss[2]) {
+    const struct window w = window_of(&golden_dropping, number);
+    const struct net_input input = input_of(&w);
+    struct net_result r;
+    net_evaluate_input(net, &input, NULL);
+    for (int k = 0; k < 2; k++) {
+        net_result_of(net, k, &r);
+        loss[k] = r.loss;
+    }
+}
+
+/* Both nets get other parameters. */
+static void move_on(struct net *from, struct net *to) {
+    float *param = device_fetch(from->arena.param, from->arena.n),
+          *grad = device_fetch(from->arena.grad, from->arena.n);
+    for (size_t i = 0; i < from->arena.n; i++) param[i] -= 0.3f * grad[i];
+    device_fill(from->arena.param, param, from->arena.n);
+    device_fill(to->arena.param, param, from->arena.n);
+    mem_free(param);
+    mem_free(grad);
+}
+
+static void repeated_passes_give_the_bits_of_plain_ones(void **state) {
+    (void)state;
+    for (int p = PRECISION_F32; net_precision_names[p]; p++) {
+        struct net_setup setup = setup_of(&golden_dropping);
+        const char *why;
+        setup.precision = (enum precision)p, setup.accumulate = 2;
+        if (!backend_for(setup.device)->serves(setup.precision, &(struct err){0})) continue;
+        setenv("SPARSETRAIN_CUDA_GRAPH", "0", 1);
+        struct net *plain = open_model(&model_bert, setup);
+        unsetenv("SPARSETRAIN_CUDA_GRAPH");
+        struct net *other = open_model(&model_bert, setup);
+        for (int pass = 0; pass < PASSES; pass++) {
+            double one[2], two[2];
+            train(plain, pass, one);
+            train(other, pass, two);
+            assert_memory_equal(one, two, sizeof one);
+            assert_true(device_same_bits(plain->arena.grad, other->arena.grad, plain->arena.n));
+            move_on(plain, other);
+            evaluate(plain, PASSES + pass, one);
+            evaluate(other, PASSES + pass, two);
+            assert_memory_equal(one, two, sizeof one);
+        }
+        assert_true(net_graphs(other, &why) == NET_GRAPHS_USED || test_device_is_host());
+        net_close(plain);
+        net_close(other);
+    }
+}
+
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     test_device();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_trains_as_in_pytorch), cmocka_unit_test(it_trains_with_dropout_as_in_pytorch),
-        cmocka_unit_test(sizes_have_their_parameters), cmocka_unit_test(sizes_that_it_cannot_take_are_refused)};
+        cmocka_unit_test(sizes_have_their_parameters), cmocka_unit_test(sizes_that_it_cannot_take_are_refused),
+        cmocka_unit_test(repeated_passes_give_the_bits_of_plain_ones)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
