@@ -3,8 +3,8 @@
 
 topk   the selectors of `bench select`, accumulation included, next to torch.topk on |x|.
 net    forward, backward and SGD step of `bench net`, next to PyTorch: eager in f32 (NCHW), with tf32 (NHWC), with bf16
-       (autocast, NHWC), and compiled by torch.compile with each of --compile. --model lstm trains on words: rows
-       count them, and have "hidden".
+       (autocast, NHWC), and compiled by torch.compile with each of --compile. --model lstm and gpt train on words: rows
+       count them, and have "hidden" or, of gpt, whose step is AdamW's (PyTorch's fused one), "preset".
 
 Ours and theirs run in turn, round after round, so that clocks that change slow all alike; a row gives the medians, and
 the medians of the rounds' ratios. Every length has its first round before any has its second. What the time (--seconds)
@@ -27,7 +27,7 @@ sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
 
-    from peer_models import WEIGHT_DECAY, Batch, magnitudes, open_model, takes_tokens
+    from peer_models import WEIGHT_DECAY, Batch, magnitudes, open_model, open_optimiser, takes_tokens
 except ImportError:
     torch = None
 
@@ -39,6 +39,7 @@ EAGER = {"f32": "eager-f32", "f32-winograd": "eager-f32", "tf32": "eager-tf32", 
 OUR_ENVIRONMENT = dict(os.environ)
 if "OUR_LIBRARY_PATH" in os.environ:
     OUR_ENVIRONMENT["LD_LIBRARY_PATH"] = os.environ["OUR_LIBRARY_PATH"]
+PRESET_BATCH = {"char-cpu": 12, "char": 64, "gpt2": 8}  # windows of 64, 256 and 1024 tokens
 SKIPPED_MAX = 300  # characters of a reason
 
 
@@ -210,14 +211,17 @@ class Peer:
 
     def __init__(self, options, batch, variant):
         self.options, self.variant, name = options, variant, options.model
-        model = open_model(name, options.hidden).to(options.device)
+        model = open_model(name, options.hidden, options.preset).to(options.device)
         layout = torch.contiguous_format if variant == "eager-f32" else torch.channels_last
         if not takes_tokens(name):
             model = model.to(memory_format=layout)
         self.batch = Batch(name, model, batch, options.device, layout)
         compiled = variant.startswith("compiled-")
-        self.optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=WEIGHT_DECAY[name],
-                                         **({"fused": True} if compiled and options.device == "cuda" else {}))
+        if options.preset:
+            self.optimiser = open_optimiser(name, model, options.preset)
+        else:
+            self.optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=WEIGHT_DECAY[name],
+                                             **({"fused": True} if compiled and options.device == "cuda" else {}))
         self.loss = self.loss_of
         if compiled:
             mode = variant[len("compiled-"):]
@@ -267,12 +271,13 @@ def open_peers(options, batches):
 
 
 def unit(options):
-    return "words" if options.hidden else "images"
+    return "words" if options.words else "images"
 
 
 def ours(options, precision, batches):
     """Rows of one run: images or words a second for each batch."""
     sizes = ("--hidden", str(options.hidden)) if options.hidden else ()
+    sizes += ("--preset", options.preset) if options.preset else ()
     return run(options, left(options), "net", "--model", options.model, "--batch", ",".join(map(str, batches)), "--steps",
                str(options.steps), "--repeat", "1", "--precision", precision, *sizes)
 
@@ -334,6 +339,7 @@ def net(options):
             "model": options.model,
             "batch": batch,
             **({"hidden": options.hidden} if options.hidden else {}),
+            **({"preset": options.preset} if options.preset else {}),
             "precision": precision,
             "backend": backend,
             "peer": "PyTorch " + torch.__version__ if torch else None,
@@ -350,6 +356,24 @@ def net(options):
         })
 
 
+def check(parser, options):
+    """What goes with the model, where it was not given."""
+    gpt, lstm = options.model == "gpt", options.model == "lstm"
+    options.words = gpt or lstm
+    if options.hidden and not lstm:
+        parser.error(f"--hidden is for lstm, but this is {options.model}")
+    if options.preset and not gpt:
+        parser.error(f"--preset is for gpt, but this is {options.model}")
+    options.hidden = options.hidden or 1500 if lstm else None
+    options.preset = options.preset or "gpt2" if gpt else None
+    options.batch = options.batch or (str(PRESET_BATCH[options.preset]) if gpt else "20" if lstm else "32,128,1024")
+    precision = options.precision or ("f32,tf32,bf16" if options.words else "f32,f32-winograd,tf32,bf16")
+    options.precision = precision.split(",")
+    if options.compile_batches is None:
+        options.compile_batches = options.batch if gpt else "128"
+    options.compile_batches = [int(text) for text in options.compile_batches.split(",") if text]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
@@ -364,20 +388,15 @@ def main():
     parser.add_argument("--density", default="0.001,0.01")
     parser.add_argument("--model", default="resnet20")
     parser.add_argument("--hidden", type=int, help="of lstm (default 1500)")
-    parser.add_argument("--batch", help="(default 32,128,1024; of lstm 20)")
-    parser.add_argument("--precision", help="(default f32,f32-winograd,tf32,bf16; of lstm without the second)")
+    parser.add_argument("--preset", choices=PRESET_BATCH, help="of gpt (default gpt2)")
+    parser.add_argument("--batch", help="(default 32,128,1024; of lstm 20; of gpt 8 or the preset's)")
+    parser.add_argument("--precision", help="(default f32,f32-winograd,tf32,bf16; of lstm and gpt without the second)")
     parser.add_argument("--compile", default="default,reduce-overhead,max-autotune", help="modes; empty: none")
-    parser.add_argument("--compile-batches", default="128")
+    parser.add_argument("--compile-batches", help="(default 128; of gpt as --batch)")
     options = parser.parse_args()
+    check(parser, options)
     options.our_device = options.our_device or options.device
-    options.compile_batches = [int(text) for text in options.compile_batches.split(",") if text]
     options.failed = False
-    words = options.model == "lstm"
-    options.precision = (options.precision or ("f32,tf32,bf16" if words else "f32,f32-winograd,tf32,bf16")).split(",")
-    if options.hidden and not words:
-        parser.error(f"--hidden is for lstm, but {options.model} takes images")
-    options.hidden = options.hidden or 1500 if words else None
-    options.batch = options.batch or ("20" if words else "32,128,1024")
     if torch and options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("bench-gpu.py: this PyTorch sees no GPU")
     if not torch:

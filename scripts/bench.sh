@@ -88,6 +88,10 @@ for part in $parts; do
         peer bench-peer.py --model lstm --hidden 1500 --rounds 5 --steps 1 || status=1
         echo '== LSTM training, 650 hidden features, batch 20, one thread (target: at least 1.3x PyTorch)'
         peer bench-peer.py --model lstm --hidden 650 --rounds 5 --steps 4 || status=1
+        echo '== decoder of characters, 804,096 parameters, 12 windows of 64, AdamW, one thread (target: at least 1.5x PyTorch)'
+        peer bench-peer.py --model gpt --rounds 9 --steps 12 || status=1
+        echo '== decoder of characters, 10.7M parameters, 16 windows of 256, AdamW, one thread (target: at least 1.2x PyTorch)'
+        peer bench-peer.py --model gpt --preset char --batch 16 --rounds 5 --steps 1 || status=1
         ;;
     step)
         echo

@@ -75,26 +75,36 @@ gpu_peers() { # gpu_peers WHEN
     within "$BUILD/tests/gpu_peers" --n "$lengths" --repeat "$repeat" | sed "s/^{/{\"when\":\"$1\",/" >>"$rows"
     [ -z "$(of_rows "$rows" n --where bench=gpu_peers --where wrong!=0)" ] || verdict bench FAIL 'gpu_peers: wrong results'
 }
+# nets_in NAME...: those of them that --nets has and the program
+nets_in() {
+    for net in "$@"; do
+        case ",$nets," in *",$net,"*) if listed models "$(model_of "$net")"; then echo "$net"; fi ;; esac
+    done
+}
+model_of() { case $1 in gpt*) echo gpt ;; *) echo "$1" ;; esac; } # gpt2 and gpt-char are presets of it
 bench_net() {
     rows=$scratch/rows-bench-net
     : >"$rows"
-    models=resnet20
-    if listed models vgg16; then models="vgg16 $models"; fi
-    if listed models lstm; then models="lstm $models"; fi
-    for model in $models; do
-        share=$((($(remaining) - 30) * 9 / 10))
-        [ "$model" = resnet20 ] || share=$((share / 4))
+    last='' asked_nets=$(nets_in lstm gpt2 gpt-char vgg16 resnet20)
+    for net in $asked_nets; do last=$net; done
+    for net in $asked_nets; do
+        share=$((($(remaining) - 30) * 9 / 10)) # the last one's, which has the most to do
+        [ "$net" = "$last" ] || share=$((share / 4))
         steps=50
         [ "$dry" = 0 ] || steps=1
-        set -- --batch "$batches" --compile "$modes"
-        if [ "$model" = lstm ]; then # the compiler does not go into PyTorch's own LSTM
-            set -- --batch 20 --compile ''
-            [ "$dry" = 0 ] || set -- --batch 2 --compile '' --hidden 8
-        fi
-        bench_python net $share --model "$model" --steps $steps "$@"
+        case $net in
+        gpt*) set -- --preset "${net#gpt-}" --compile "$modes" ;;
+        lstm) set -- --batch 20 --compile '' ;; # the compiler does not go into PyTorch's own LSTM
+        *) set -- --batch "$batches" --compile "$modes" ;;
+        esac
+        case $dry$net in
+        1lstm) set -- --batch 2 --compile '' --hidden 8 ;;
+        1gpt*) set -- --preset char-cpu --batch 1 --compile '' --precision f32 ;;
+        esac
+        bench_python net $share --model "$(model_of "$net")" --steps $steps "$@"
     done
     skipped_rows "$rows"
-    of_rows "$rows" model,batch,precision,images_per_s,words_per_s,ratio_eager,eager,ratio_compiled,compiled --where skipped= | awk -F '\t' '
+    of_rows "$rows" model,batch,precision,images_per_s,words_per_s,ratio_eager,eager,ratio_compiled,compiled,preset --where skipped= | awk -F '\t' '
         function beside(ratio, peer, goal) {
             return ratio == "-" ? "" : sprintf(", %.2f x %s", ratio, peer) (goal ? sprintf(" (target %g: %s)", goal, ratio >= goal ? "reached" : "missed") : "")
         }
@@ -103,7 +113,7 @@ bench_net() {
             # Like with like: eager f32 may take Winograd, and what is compiled computes in tf32.
             eager_goal = $1 == "lstm" ? 1.5 : $2 != 128 || $3 == "f32" ? 0 : $1 == "resnet20" ? 3 : $1 == "vgg16" ? 1.3 : 0
             compiled_goal = $2 != 128 || $3 != "tf32" ? 0 : $1 == "resnet20" ? 1.2 : $1 == "vgg16" ? 1 : 0
-            print $1 " batch " $2 " " $3 ": " rate beside($6, "PyTorch " $7, eager_goal) beside($8, $9, compiled_goal)
+            print ($10 == "-" ? $1 : $1 " " $10) " batch " $2 " " $3 ": " rate beside($6, "PyTorch " $7, eager_goal) beside($8, $9, compiled_goal)
         }' | report_lines
     results bench-net
 }
@@ -136,17 +146,20 @@ bench_plans() {
 bench_kernels() {
     rows=$scratch/rows-bench-kernels
     : >"$rows"
-    for model in resnet20 vgg16 lstm; do
-        listed models $model || continue
-        size='--batch 128 --repeat 20'
-        if [ $model = lstm ]; then size='--batch 20 --repeat 20'; fi
+    for model in $(nets_in resnet20 vgg16 lstm gpt2 gpt-char); do
+        case $model in
+        gpt2) size='--preset gpt2 --batch 8 --repeat 20' ;;
+        gpt-char) size='--preset char --repeat 20' ;;
+        lstm) size='--batch 20 --repeat 20' ;;
+        *) size='--batch 128 --repeat 20' ;;
+        esac
         if [ "$dry" = 1 ]; then
-            [ $model = resnet20 ] || continue
+            [ "$model" = resnet20 ] || continue
             size='--batch 2 --repeat 1'
         fi
         for precision in f32 tf32 bf16; do
             # shellcheck disable=SC2086 # options
-            within "$program" bench net --device cuda --kernels --json --model $model --precision $precision $size >"$scratch/kernels" ||
+            within "$program" bench net --device cuda --kernels --json --model "$(model_of "$model")" --precision $precision $size >"$scratch/kernels" ||
                 { verdict bench FAIL "bench net --kernels of $model in $precision: status $?"; continue; }
             cat "$scratch/kernels" >>"$rows"
             of_rows "$scratch/kernels" call,seconds,none_s | awk -F '\t' -v what="$model, $precision" '

@@ -1,13 +1,14 @@
 #!/bin/sh
 # gpu-check.sh [--only LIST] [--budget SECONDS] [--quick] [--libs DIR|DIR.tar.xz] [--out DIR] [--groups LIST]
-# [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
+# [--nets LIST] [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
 # [--pack-limit BYTES] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
 # under ten minutes.
 #   build      the program and the CUDA plugin for this GPU, the tests, what it is measured against
 #   test       the list of tests of the device cuda; --groups topk_,nets_ a part of it: there are topk_, comm_, nets_, cli_
 #   compare    10 or 20 steps of training on the CPU and on the GPU: ResNet-20 and a small LSTM, dense and gtopk, on 1 and
 #              4 ranks, and VGG-16: the same losses?
-#   bench      selectors and networks next to PyTorch, torch.topk, CUB's radix sort and plain passes; where a step goes
+#   bench      selectors and networks next to PyTorch, torch.topk, CUB's radix sort and plain passes; where a step goes;
+#              --nets says of which networks (resnet20,vgg16,lstm), and may name gpt2 and gpt-char, too
 #   sanitize   compute-sanitizer over selectors, layers and a training step
 #   converge   (only when named) real data, four ranks on this GPU, in the gTop-k paper's configuration; goes on where the
 #              last call ended. --models resnet20,vgg16,lstm says of what (resnet20), --algos of which exchanges
@@ -26,13 +27,13 @@ set -u
 said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
-models_trained=resnet20 algos_trained=dense,gtopk,topka images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
+nets=resnet20,vgg16,lstm models_trained=resnet20 algos_trained=dense,gtopk,topka images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
 rehearsal=0 data=''
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu-tools.sh
 . "$(dirname "$0")/gpu-tools.sh"
-options 'quick!quick=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups models:models_trained algos:algos_trained
+options 'quick!quick=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets models:models_trained algos:algos_trained
     data+data runs/ epochs lease pack/ pack-limit:pack_limit' "$@"
 [ $rehearsal = 0 ] || dry=1
 eval "set -- $data"
@@ -57,6 +58,7 @@ among() {
 }
 among --groups "$groups" topk_ comm_ nets_ cli_
 among --only "$only" build test compare bench sanitize converge
+among --nets "$nets" resnet20 vgg16 lstm gpt2 gpt-char
 among --models "$models_trained" resnet20 vgg16 lstm
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD

@@ -34,7 +34,7 @@ if [ "$part" = select ]; then
     done
 else
     slow
-    for size in $(echo "$batch" | tr , ' '); do echo "{\"bench\":\"net\",\"backend\":\"none\",\"batch\":$size,\"images_per_s\":10.0,\"wrong\":0}"; done
+    for size in $(echo "$batch" | tr , ' '); do echo "{\"bench\":\"net\",\"backend\":\"none\",\"batch\":$size,\"images_per_s\":10.0,\"words_per_s\":20.0,\"wrong\":0}"; done
 fi
 END
 chmod +x "$W/program"
@@ -63,6 +63,7 @@ class Model:
     def to(self, *_, **__): return self
     def parameters(self): return []
 def open_model(*_): return Model()
+def open_optimiser(_, __, preset): return __import__("torch").SGD()
 def takes_tokens(_): return False
 def magnitudes(*_): return None
 class Batch:
@@ -140,6 +141,12 @@ peer=$W/clock:$W/torch
 bench net --batch 8 --precision f32 --compile default,reduce-overhead,max-autotune --compile-batches 8 --rounds 1 --seconds 24
 check "a mode of the compiler that does not end leaves the next ones theirs" rows '"peer_images_per_s": {.*"compiled-reduce-overhead": .*"compiled-max-autotune": ' 1
 check "and is named" rows '"skipped": "compiled-default, batch 8"' 1
+bench net --model gpt --preset char --precision tf32 --compile default --compile-batches '' --rounds 1 --seconds 24
+check "a decoder: its preset, its words, beside PyTorch's" rows '"model": "gpt", "batch": 64, "preset": "char", "precision": "tf32".*"words_per_s": 20.0.*"ratio_eager": [0-9].*"compiled": null' 1
+check "and the program is asked for it" grep -q -- '--model gpt --batch 64 .*--precision tf32 --preset char' "$NOTES"
+bench net --model gpt --rounds 1 --steps 1 --precision f32 --compile reduce-overhead --seconds 24
+check "gpt2 if nothing else is said, compiled too" rows '"batch": 8, "preset": "gpt2".*"compiled": "compiled-reduce-overhead"' 1
+check "sizes of another model are refused" sh -c "! python3 scripts/bench-gpu.py '$W/program' net --model gpt --hidden 8 --device cpu 2>/dev/null"
 # Stopped from outside in the second round, by everybody's clock
 SLOW=2 TIMELESS=1 SLEEP=''
 : >"$NOTES"

@@ -30,6 +30,7 @@ refused() { # refused TEXT ARGUMENTS...: status 2 and one line
 
 check "an unknown step" refused '"speed"' --only build,speed
 check "a model that there is not" refused '"vgg19"' --models lstm,vgg19
+check "a network that there is not" refused '"gpt3"' --nets resnet20,gpt3
 check "data of no model" refused '"imagenet:x"' --only converge --data imagenet:x
 check "a budget that is no number" refused '"long"' --budget long
 check "an option without its value" refused '--out' --out
@@ -60,7 +61,7 @@ else
     check "dry runs do not write to results/measured" refused 'results/measured' --dry-run --out results/measured/dry
     rmdir results/measured/dry 2>/dev/null
     steps=build,test,compare,bench,sanitize,converge
-    check_run --dry-run --only $steps --models resnet20,lstm --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/runs" --pack "$W/out/runs.tar.gz"
+    check_run --dry-run --only $steps --nets resnet20,vgg16,lstm,gpt-char --models resnet20,lstm --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/runs" --pack "$W/out/runs.tar.gz"
     status=$?
     check "dry run of every step: status 0" [ "$status" -eq 0 ]
     [ "$status" -eq 0 ] || sed 's/^/# /' "$W/log"
@@ -81,6 +82,7 @@ else
     check "gtopk with the other residual rule" grep -q '"gtopk-residual":"paper"' "$W/runs/lstm/gtopk-paper/run.jsonl"
     packed() { tar -tzf "$W/out/runs.tar.gz" | grep -c "$1\$"; }
     check "the rows of all runs are packed, and their checkpoints" [ "$(packed run.jsonl) $(packed model.ckpt)" = '6 6' ]
+    check "a decoder is measured when it is named" grep -q '"model": "gpt", "batch": 1, "preset": "char-cpu", .*"words_per_s": [0-9]' "$(result bench-net)"
     # Rows of selectors; what was left out, and why, has rows of its own, of which the one allowed is PyTorch's.
     selector_rows() { # selector_rows FILE
         left=$(grep '"skipped"' "$1" | grep -v '"skipped": "PyTorch"')
@@ -115,13 +117,13 @@ exit 1
 END
     chmod +x "$W/ill/python3"
     # shellcheck disable=SC2031 # the subshell above has a PATH of its own
-    env PATH="$W/ill:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only bench --budget $patient --out "$W/kept" >"$W/log" 2>&1 </dev/null
+    env PATH="$W/ill:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only bench --nets resnet20,vgg16,lstm,gpt2,gpt-char --budget $patient --out "$W/kept" >"$W/log" 2>&1 </dev/null
     ended_badly() { # ended_badly NAME COUNT: as many rows, all of them whole
         grep -q '^FAIL  bench  .*ended badly' "$W/log" && [ "$(sed '1d;$d;s/,$//' "$W/kept/gpu-$1.json" | grep -cx '{.*}')" -eq "$2" ] &&
             [ "$(wc -l <"$W/kept/gpu-$1.json")" -eq $(($2 + 2)) ]
     }
     check "a measurement that ends badly leaves whole rows" ended_badly bench-select 1
-    check "for each model of gpu-bench.sh" ended_badly bench-net 3
+    check "for each network" ended_badly bench-net 5
     mkdir "$W/again" # as another machine has them
     tar -C "$W/again" -xzf "$W/out/runs.tar.gz"
     check_run --dry-run --only converge --models lstm,resnet20 --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/again"
