@@ -117,6 +117,7 @@ static struct net *open_net(const char *name, int batch, int sequence, int hidde
     const struct model_ops *model;
     struct err e = {0};
     TABLE_FIND(models, name, model);
+    const bool blocks = model && model->windows;
     const struct net_setup setup = {.batch = batch,
                                     .channels = 3,
                                     .height = 32,
@@ -127,8 +128,8 @@ static struct net *open_net(const char *name, int batch, int sequence, int hidde
                                     .device = device_find("cpu"),
                                     .sequence = sequence,
                                     .hidden = hidden,
-                                    .layers = model->windows ? GOLDEN_LAYERS : 0,
-                                    .heads = model->windows ? GOLDEN_HEADS : 0};
+                                    .layers = blocks ? GOLDEN_LAYERS : 0,
+                                    .heads = blocks ? GOLDEN_HEADS : 0};
     struct net *net = net_open(model, &setup, &e);
     if (!net) fail_msg("%s", e.text);
     return net;
