@@ -64,7 +64,8 @@ function rows(helped,   i, j, k, l, name) {
 }
 function row(i, j, name, density,   dense, plain, sent) {
     dense = part(name, 1) == "dense" ? "" : apart(key, dense_of(i, j))
-    sent = runs[key] ? sprintf("%.4g", bytes[key] / runs[key] / 1e6) : " "
+    sent = runs[key] ? bytes[key] / runs[key] / 1e6 : 0
+    sent = !runs[key] ? " " : sprintf(sent < 1000 ? "%.4g" : "%.0f", sent)
     if (what == "csv") {
         printf "%s,%s,%s,%s,%s,%d,%d,%d,%s,%s,%s,%s,%s,%s\n", of["p", i], of["optimiser", j], part(name, 1), part(name, 2), density, runs[key], diverged[key], undone[key],
             (runs[key] ? middle(key) : ""), least[key], most[key], (runs[key] ? sampled[key] / runs[key] : ""), dense, (runs[key] ? bytes[key] / runs[key] : "")
