@@ -56,7 +56,7 @@ check "no samples: no loss of any" [ -z "$(json "$W/sgd/run.jsonl" summary valid
 
 # -- mistakes --------------------------------------------------------------------------------------------------------------
 check "no such preset" mistaken 'there are: char-cpu, char, gpt2' 2 --model gpt --preset large
-check "heads that do not come out even" mistaken 'which does not come out even' 2 $size --heads 3
+check "heads that do not come out even" mistaken 'which does not come out even' 2 $size --heads 3 --context 8
 check "a window that is longer than the text" mistaken 'needs 50001 at least' 2 --model gpt --hidden 8 --heads 1 --context 50000 --data "text-char:$W/text"
 check "a text without room for a sample" mistaken 'or --eval-samples 0' 2 $size --heads 2 --context $(($(wc -c < "$W/text") / 5))
 check "an option of streams" mistaken '--bptt has no effect with --model gpt' 1 $small --bptt 5
