@@ -1,8 +1,10 @@
 /* dataset.c: the table of datasets, see dataset.h. */
 #include "data/dataset.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/table.h"
 
 #define DATASET(name) extern const struct dataset_ops dataset_##name;
@@ -37,4 +39,25 @@ void dataset_attach(struct dataset *d, const void *memory) {
 
 uint32_t dataset_checksum(const struct dataset *d) {
     return d->checksum;
+}
+
+/* Adds to count[word] for each word of a split. */
+static void count_words(const struct text_set *text, const struct pair_set *pairs, size_t *count) {
+    for (size_t i = 0; i < text->count; i++) count[text->token[i]]++;
+    for (size_t i = 0; i < pairs->pieces; i++) count[pairs->piece[i]]++;
+}
+
+double dataset_unigram_loss(const struct dataset *d) {
+    const size_t kinds = (size_t)d->classes;
+    size_t *train = mem_alloc(2 * kinds, sizeof *train, "counts of words"), *valid = train + kinds;
+    memset(train, 0, 2 * kinds * sizeof *train);
+    count_words(&d->train_text, &d->train_pairs, train);
+    count_words(&d->valid_text, &d->valid_pairs, valid);
+    double loss = 0;
+    const double total = (double)(d->train_text.count + d->train_pairs.pieces + kinds);
+    const double words = (double)(d->valid_text.count + d->valid_pairs.pieces);
+    for (size_t i = 0; i < kinds; i++)
+        if (valid[i]) loss -= (double)valid[i] * log((double)(train[i] + 1) / total);
+    mem_free(train);
+    return loss / words;
 }

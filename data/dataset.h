@@ -113,4 +113,9 @@ void dataset_attach(struct dataset *d, const void *memory);
  * after attach. */
 uint32_t dataset_checksum(const struct dataset *d);
 
+/* Texts and pairs, after attach: what a word (piece) of the validation split costs who knows nothing but how often each
+ * stands in the training split: the cross-entropy [nats a word], with one added to each count, so that a word that is
+ * new in the validation split costs something finite. */
+double dataset_unigram_loss(const struct dataset *d);
+
 #endif

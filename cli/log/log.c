@@ -86,6 +86,7 @@ static void write_data(const struct run *r, struct json *j) {
         json_integer(j, "valid_pairs", (int64_t)d->valid_pairs.count);
         json_integer(j, "test_pairs", (int64_t)d->test_pairs.count);
         json_integer(j, "vocabulary", d->classes);
+        json_number(j, "unigram_loss", dataset_unigram_loss(d));
         return;
     }
     if (!r->data.text) {
@@ -97,6 +98,7 @@ static void write_data(const struct run *r, struct json *j) {
     json_integer(j, "valid_words", (int64_t)d->valid_text.count);
     if (run_has_test(r)) json_integer(j, "test_words", (int64_t)d->test_text.count);
     json_integer(j, "vocabulary", d->classes);
+    json_number(j, "unigram_loss", dataset_unigram_loss(d));
     if (d->entropy > 0) json_number(j, "entropy", d->entropy);
 }
 

@@ -2,6 +2,7 @@
  * and WikiText-2 where they are. */
 #include "tests/lib/data_text_support.h"
 
+#include <math.h>
 #include <sys/stat.h>
 
 #include "base/hash.h"
@@ -29,6 +30,9 @@ static void words_and_lines(void **state) {
     expect_words(&d, &d.valid_text, "the|<unk>|sat|<eos>|");
     expect_words(&d, &d.test_text, "<unk>|<eos>|<eos>|cat|<eos>|");
     expect_vocabulary(&d, "the\ncat\nsat\n<eos>\ndog\n<unk>\n", 6);
+    /* one more than the 2, 1, 2 and 0 times that the, sat, <eos> and <unk> stand in the 7 words of 6 kinds */
+    const double loss = -(log(3. / 13) + log(2. / 13) + log(3. / 13) + log(1. / 13)) / 4;
+    assert_true(fabs(dataset_unigram_loss(&d) - loss) < 1e-12);
     uint32_t crc = crc32_of(0, d.train_text.token, d.train_text.count * sizeof(int32_t));
     crc = crc32_of(crc, d.valid_text.token, d.valid_text.count * sizeof(int32_t));
     crc = crc32_of(crc, d.test_text.token, d.test_text.count * sizeof(int32_t));

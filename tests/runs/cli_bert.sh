@@ -9,23 +9,8 @@ if "$PROGRAM" list 2> /dev/null | grep -q 'utf8proc'; then
     finish
     exit
 fi
-# -- a text of its own: articles whose sentences go on with the word that they end with --------------------------------------
-mkdir "$W/text"
-words='the quick brown fox jumps over a lazy dog while small birds sing of rain and wind'
-write() { # ARTICLES SEED
-    awk -v articles="$1" -v seed="$2" -v words="$words" 'BEGIN {
-        srand(seed); n = split(words, w, " ")
-        for (a = 0; a < articles; a++) {
-            printf " \n = Article %d = \n \n", a
-            for (s = 0; s < 12; s++) { k = int(rand() * n); line = ""; for (i = 0; i < 6; i++) line = line " " w[1 + (k + i) % n]; printf "%s .", line }
-            print " "
-        }
-    }'
-}
-write 12 1 > "$W/text/wiki.train.tokens"
-write 4 2 > "$W/text/wiki.valid.tokens"
-write 3 3 > "$W/text/wiki.test.tokens"
-{ printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . = article; printf '%s\n' $words; for i in 0 1 2 3 4 5 6 7 8 9; do printf '%s\n' $i "##$i"; done; } > "$W/text/vocab.txt"
+# -- a text of its own: articles whose sentences go round a list of words ------------------------------------------------------
+sh scripts/reproduce/made-up-pairs.sh "$W/text"
 small="--model bert --layers 1 --heads 2 --hidden 16 --context 32 --lr 0.01 --lr-warmup-steps 2 --data wiki:$W/text --device $device"
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d < 1e-4 && d > -1e-4) }'; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0 && a + 0 > 0) }'; }
