@@ -1,12 +1,14 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # what the IDs use; what lib.sh has
-# aries.sh: sourced by the IDs of VGG-16 on Ok-Topk's machine, Piz Daint: one P100 a node, Cray Aries between them, batch 16 a
-# GPU, density 2%. A step is computing and input, selection, communication:
+# aries.sh: sourced by the IDs that are about times on Ok-Topk's machine, Piz Daint: one P100 a node, Cray Aries between them. The
+# model is $aries_model: VGG-16 (batch 16 a GPU, density 2%; also where it is not set) or BERT (batch 8, density 1%). A step is
+# computing and input, selection, communication:
 #   communication  simulated (simulate.sh --net aries: 1.3 us, 9607 MB/s; the paper states neither), packing and merging in no time
 #   selection      measured here on the GPU, or else on one CPU core, of n entries: `exact` for what the paper gives torch.topk
 #                  (topka, topkdsa, gtopk), `gaussian` for gaussiank, `reuse` for oktopk with an `exact` in each tau' steps; medians
-#   computing, io  not printed in the paper: what it can be at most, the whole step of Ok-Topk on 16 GPUs: the shortest time in
-#                  Fig. 9a (Ok-Topk is the fastest, Section 5.4.1) over the steps of 160 epochs
+#   computing, io  not printed in the paper: what it can be at most, the whole step of Ok-Topk, the fastest, on the fewest GPUs that
+#                  have a printed time. VGG-16: 16, the shortest time in Fig. 9a over the steps of 160 epochs. BERT: 32, the 47 hours
+#                  of Section 5.4.3 over 400,000 iterations
 #
 #     weak 16                     # the jobs
 #     communication oktopk 16     # [s], beyond computing: of dense-ovlp what is not hidden
@@ -15,29 +17,46 @@
 need_simulator
 
 algos='dense dense-ovlp topka topkdsa gtopk gaussiank oktopk'
-density=0.02
-tau_prime=$(published oktopk-models.csv tau_prime model=VGG-16)
-n=$(published oktopk-models.csv parameters model=VGG-16)
-scale=$(pick 5 50)
-fastest_label=4 # in Fig. 9a; of Fig. 9b the third
-all_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
-fastest_minutes=$(published oktopk-fig9.csv runtime_min gpus=16 label=$fastest_label)
-# steps_of P: of one epoch of CIFAR-10
-steps_of() { calc "50000 / $(published oktopk-text.csv value model=VGG-16 gpus="$1" quantity='global batch')"; }
-compute=$(calc "60 * $fastest_minutes / ($all_epochs * $(steps_of 16))")
+aries_model=${aries_model:-VGG-16}
+tau_prime=$(published oktopk-models.csv tau_prime model="$aries_model")
+n=$(published oktopk-models.csv parameters model="$aries_model")
+pattern=uniform
+case $aries_model in
+VGG-16)
+    density=0.02
+    scale=$(pick 5 50)
+    fastest_label=4 # in Fig. 9a; of Fig. 9b the third
+    all_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
+    fastest_minutes=$(published oktopk-fig9.csv runtime_min gpus=16 label=$fastest_label)
+    # steps_of P: of one epoch of CIFAR-10
+    steps_of() { calc "50000 / $(published oktopk-text.csv value model=VGG-16 gpus="$1" quantity='global batch')"; }
+    compute=$(calc "60 * $fastest_minutes / ($all_epochs * $(steps_of 16))")
+    ;;
+BERT)
+    density=0.01
+    scale=$(pick 64 4096)
+    pattern=fitted:results/measured/profiles/bert-base-p4-0.01 # what its ranks select: fill-in depends on it
+    all_steps=$(published oktopk-text.csv value model=BERT gpus=32 subject=training quantity=iterations)
+    hours() { published oktopk-text.csv value model=BERT subject="$1" quantity='training time of 400000 iterations'; }
+    compute=$(calc "3600 * $(hours oktopk) / $all_steps")
+    ;;
+esac
 if have_gpu; then select_device=cuda; else select_device=cpu; fi
 
 # weak P: oktopk through a period of its regions (tau = 64; quick: 16 steps)
 weak() {
     # the buckets of dense-ovlp shrink with the gradient
     weak_bytes=$((4194304 / scale / 4 * 4))
-    job "p$1.jsonl" sh scripts/simulate.sh --net aries --p "$1" --algo dense,dense-ovlp,topka,topkdsa,gtopk,gaussiank --n "$n" --density $density \
-        --scale "$scale" --compute "$compute" --steps "$(pick 5 3)" -- --overlap-bytes $weak_bytes
-    job "oktopk-p$1.jsonl" sh scripts/simulate.sh --net aries --p "$1" --algo oktopk --n "$n" --density $density --scale "$scale" \
-        --compute "$compute" --steps "$(pick 64 16)"
+    set -- "$1" --n "$n" --density "$density" --scale "$scale" --compute "$compute"
+    [ $pattern = uniform ] || set -- "$@" --pattern $pattern --device sparse
+    weak_p=$1
+    shift
+    job "p$weak_p.jsonl" sh scripts/simulate.sh --net aries --p "$weak_p" --algo dense,dense-ovlp,topka,topkdsa,gtopk,gaussiank "$@" \
+        --steps "$(pick 5 3)" -- --overlap-bytes $weak_bytes
+    job "oktopk-p$weak_p.jsonl" sh scripts/simulate.sh --net aries --p "$weak_p" --algo oktopk "$@" --steps "$(pick 64 16)"
 }
 measure_selection() {
-    job select.jsonl "$program" bench select --device "$select_device" --select exact,reuse,gaussian --n "$n" --density $density --repeat "$(pick 64 8)" --json
+    job select.jsonl "$program" bench select --device "$select_device" --select exact,reuse,gaussian --n "$(pick "$n" 1000000)" --density "$density" --repeat "$(pick 64 8)" --json
 }
 communication() {
     case $1 in oktopk) communication_file=oktopk-p$2.jsonl ;; *) communication_file=p$2.jsonl ;; esac

@@ -37,11 +37,11 @@ train_one() { # train_one ALGO P
     set -- "$(run_of "$1" "$2")" 4 --algo
     case $trained_algo in
     dense-ovlp) set -- "$@" dense ;;
-    topkdsa) set -- "$@" topka --density $density ;;
-    oktopk) set -- "$@" oktopk --oktopk-thresholds paper --density $density ;;
-    oktopk-led) set -- "$@" oktopk --density $density ;;
-    gtopk) set -- "$@" gtopk --gtopk-residual paper --density $density ;;
-    *) set -- "$@" "$trained_algo" --density $density ;;
+    topkdsa) set -- "$@" topka --density "$density" ;;
+    oktopk) set -- "$@" oktopk --oktopk-thresholds paper --density "$density" ;;
+    oktopk-led) set -- "$@" oktopk --density "$density" ;;
+    gtopk) set -- "$@" gtopk --gtopk-residual paper --density "$density" ;;
+    *) set -- "$@" "$trained_algo" --density "$density" ;;
     esac
     oktopk_images "$@"
 }
