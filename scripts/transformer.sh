@@ -10,7 +10,8 @@
 #   --densities LIST    (0.1,0.01,0.001)      --optimisers LIST   (adamw,sgd)
 #   --seeds LIST        (1,2,3) of dense, topka, gtopk and oktopk; of the others the first one alone
 #   --parts LIST        exchanges: each as it is; helps: what may help topka, gtopk and oktopk, on the first of the --ranks, at the densities
-#                       that are not the first, with the first seed (exchanges,helps)
+#                       that are not the first, with the first seed; audits: oktopk with its thresholds beside the exact ones and xi of
+#                       its Assumption 1, on the first of the --ranks with the first seed (exchanges,helps,audits)
 #   --steps N           shorter runs, on shorter schedules: a rehearsal, whose page goes to build/transformer-char
 #   --runs DIR          where the runs lie (runs/transformer-char; of a rehearsal runs in --out)
 #   --out DIR           README.md, table.csv, loss.png (results/measured/transformer-char)
@@ -24,12 +25,12 @@ cd "$(dirname "$0")/.."
 . scripts/lib/common.sh
 command="sh scripts/transformer.sh$(quoted "$@" | tr "'" '"')"
 ranks=4,8 algos=dense,topka,topkdsa,gtopk,gtopk-rd,gaussiank,oktopk,micro,spardl,hitopk,fedavg densities=0.1,0.01,0.001 optimisers=adamw,sgd
-seeds=1,2,3 parts=exchanges,helps steps='' runs='' out='' plan=no
+seeds=1,2,3 parts=exchanges,helps,audits steps='' runs='' out='' plan=no
 options 'plan!plan ranks algos densities optimisers seeds parts steps runs out --' "$@"
 eval "set -- $words"
 for each in $(in_words "$ranks"); do whole --ranks "$each" ranks; done
 for each in $(in_words "$parts"); do
-    case $each in exchanges | helps) ;; *) fail "--parts has \"$each\"; there are exchanges, helps" ;; esac
+    case $each in exchanges | helps | audits) ;; *) fail "--parts has \"$each\"; there are exchanges, helps, audits" ;; esac
 done
 if [ -n "$steps" ]; then
     whole --steps "$steps" steps
@@ -72,9 +73,16 @@ helps() {
         cell $each '' --momentum-correction "$lower" "$corrected" "$seed"
     done
 }
+# Every 25th of 2,000 steps: an odd number, to meet all steps of a period.
+every=$(((steps + 79) / 80))
+[ $((every % 2)) = 1 ] || every=$((every + 1))
+audit="--log-xi $every --audit $every"
+audits() { for each in '' '--oktopk-thresholds paper'; do cell oktopk "$each" "$audit" "$densities" "$optimisers" "$seed"; done; }
 for p in $(in_words "$ranks"); do
     if among "$parts" exchanges; then exchanges; fi
-    if among "$parts" helps && [ "$p" = "${ranks%%,*}" ]; then helps; fi
+    [ "$p" = "${ranks%%,*}" ] || continue
+    if among "$parts" helps; then helps; fi
+    if among "$parts" audits; then audits; fi
 done >"$scratch/cells"
 [ -s "$scratch/cells" ] || fail 'there is nothing to run of these'
 
@@ -117,10 +125,20 @@ plan_cell() {
         }
         END { print p, all, ended + 0, seconds + 0, steps + 0 }' "${1:-$folder/runs.csv}"
 }
-tables_of() { [ ! -f "$folder/runs.csv" ] || quoted "p=$p" "exchange=$exchange" "with=$with" "$folder/runs.csv"; }
-each_cell() { # run, plan, tables: for each of the sweeps, with its fields in variables
+tables_of() { [ "$with" = "$audit" ] || [ ! -f "$folder/runs.csv" ] || quoted "p=$p" "exchange=$exchange" "with=$with" "$folder/runs.csv"; }
+audits_of() { # for audits.awk
+    [ "$with" = "$audit" ] || return 0
+    for log in "$folder"/*/run.jsonl; do
+        [ -s "$log" ] || continue
+        "$program" rows "$log" --type step --keys \
+            step,k,local_nnz_mean,global_nnz,threshold_mean,threshold_exact_mean,threshold_global,threshold_global_exact,xi,evaluated_local,evaluated_global |
+            awk -v cell="$p$tab$(of_log "$log" config.optimiser --type header --last)$tab$exchange$tab$(of_log "$log" config.density --type header --last)$tab$steps" \
+                '{ print cell "\t" $0 }'
+    done
+}
+each_cell() { # run, plan, tables, audits: for each of the sweeps, with its fields in variables
     while IFS=$tab read -r p exchange with of_densities of_optimisers of_seeds folder; do
-        case $1 in run) run_cell ;; plan) plan_cell ;; *) tables_of ;; esac </dev/null
+        case $1 in run) run_cell ;; plan) plan_cell ;; audits) audits_of ;; *) tables_of ;; esac </dev/null
     done <"$scratch/cells"
 }
 if [ $plan = yes ]; then
@@ -197,6 +215,14 @@ batches=$(for each in $(in_words "$ranks"); do printf ', %d at P = %d (%d a rank
         printf '\n## What helps\n\nOver plain: above the loss of the same exchange without it, same seed.\n\n'
         printf '| P | optimiser | exchange | density | with | validation loss | over plain | over dense | MB sent by a rank |\n|---|---|---|---|---|---|---|---|---|\n'
         page helps
+    fi
+    each_cell audits >"$scratch/audits"
+    if [ -s "$scratch/audits" ]; then
+        printf '\n## Thresholds and Assumption 1 of Ok-Topk\n\nxi is of equation 5 (docs/run-jsonl.md), of one step in %s; the paper holds it to be harmless below P. Thresholds: how far the one used is from the exact one, in these steps; counts: how far ' $every
+        printf 'what a rank sent and what all kept is from k, in all steps; found: steps in which an exact threshold was found, of a rank and of all. `--oktopk-thresholds paper` is Algorithm 1 to the letter.\n\n'
+        printf '| P | optimiser | exchange | density | xi, first tenth | third quarter | last quarter | largest | threshold off by | the global one | count off by | the global one | found | globally |\n'
+        printf '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n'
+        awk -f scripts/transformer/audits.awk "$scratch/audits"
     fi
 } >"$scratch/page"
 mv "$scratch/page" "$out/README.md"

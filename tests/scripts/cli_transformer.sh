@@ -1,7 +1,7 @@
 #!/bin/sh
 # cli_transformer.sh: scripts/transformer.sh with a tiny decoder: the page, its table and its verdict are those of the logs, what is
 # finished or diverged is left alone when it is called again, what helps is added, what is left is planned; mistakes.
-# shellcheck disable=SC2016,SC2086 # marks of Markdown; lists of arguments
+# shellcheck disable=SC2016,SC2086,SC2166 # marks of Markdown; lists of arguments; two conditions of one check
 . tests/lib/tap.sh
 . scripts/mpi-env.sh
 awk 'BEGIN { srand(5); for (i = 0; i < 300; i++) { for (j = 0; j < 6; j++) printf "%s ", substr("thequickbrownfox", 1 + int(rand() * 12), 3); print "" } }' > "$W/text"
@@ -54,6 +54,13 @@ check "and a sentence of its own" grep -q '^- P = 2, adamw, `--dense-slices 1d`:
 study $small --plan --
 check "then nothing is left" grep -q '^P = 2: 0 of 9 runs left' "$W/out"
 
+study --algos oktopk --optimisers adamw --seeds 1 --parts audits --out "$W/audits" --
+status=$?
+largest=$("$PROGRAM" rows "$W/audits/runs/p2/oktopk+-log-xi-1-audit-1/density0.1-optimiseradamw-seed1" --type step --keys xi | awk '$1 > most { most = $1 } END { printf "%.3g", most }')
+check "thresholds and xi have a table (status $status)" [ $status -eq 0 -a -n "$largest" ]
+check "with the largest xi of the log" sh -c "grep '^| 2 | adamw | oktopk | 0.1 | ' '$W/audits/README.md' | cut -d '|' -f 9 | grep -qxF ' $largest '"
+check "and the rows of Algorithm 1, which finds thresholds in one of 20 steps" sh -c "grep -q '^| 2 | adamw | oktopk --oktopk-thresholds paper | 0.1 | .* | 5% | 5% |\$' '$W/audits/README.md'"
+
 # -- what diverges, what fails ---------------------------------------------------------------------------------------------
 page=$W/nan/README.md
 nan="--algos dense,topka --optimisers adamw --seeds 1 --parts exchanges --out $W/nan -- --lr 1e6"
@@ -81,7 +88,7 @@ refused() {
     why="status $refused_status: $(cat "$W/err")"
     [ $refused_status -eq 2 ] && grep -qF -e "$refused_text" "$W/err"
 }
-check "a part that is not" refused '--parts has "all"; there are exchanges, helps' --parts all
+check "a part that is not" refused '--parts has "all"; there are exchanges, helps, audits' --parts all
 check "ranks that are none" refused '--ranks takes whole ranks, not "two"' --ranks two
 check "an exchange that is not of the study" refused 'there is nothing to run of these' --algos dense-ovlp
 finish
