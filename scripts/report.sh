@@ -1,7 +1,8 @@
 #!/bin/sh
 # report.sh [--from DIR] [--out DIR]: the report over what scripts/reproduce.sh made: REPORT.md, and REPORT.html, the same
 # page as one file with its pictures in it. First every claim of the papers in a line, and what came of it; then the runs that
-# are kept, every ID with the paper's numbers beside ours, the self-checks, and the scaling study (scaling.md beside the report).
+# are kept, studies of our own, every ID with the paper's numbers beside ours, the self-checks, and the scaling study (scaling.md beside
+# the report).
 #   --from DIR  the folder of the IDs' results (default results/measured, which are the authors'; beside others these stand)
 #   --out DIR   where the report goes (default: results for results/measured, else the folder of the results)
 # shellcheck disable=SC2016 # backquotes are marks of Markdown here
@@ -242,8 +243,20 @@ kept() {
         pictures "$folder" "${folder##*/}"
     done
 }
+# Studies of our own, as transformer.sh makes them: folders whose page has a verdict. The report has that and the pictures.
+study_folders() { no_ids "$from" | while IFS= read -r folder; do ! grep -qs '^## Verdict$' "$folder/README.md" || echo "$folder"; done; }
+studies() {
+    study_folders | while IFS= read -r folder; do
+        printf '### %s\n\nMade by %s; runs, tables and what is compared: [its page](%sREADME.md).\n\n' "$(sed -n '1s/^# //p' "$folder/README.md")" "$(made_by "$folder")" \
+            "$(within "$folder")"
+        awk '/^\*\*/ { print $0 "\n" } /^## / { inside = /^## Verdict$/; next } inside { print }' "$folder/README.md"
+        printf '\n'
+        pictures "$folder" "${folder##*/}"
+    done
+}
 contents() {
     printf -- '- [Claims](#the-papers-claims)\n'
+    [ -z "$(study_folders)" ] || printf -- '- [Studies of our own](#studies-of-our-own)\n'
     [ -z "$(kept_folders)" ] || printf -- '- [Training on real data, kept](#training-on-real-data-kept)\n'
     papers | while IFS= read -r paper; do
         printf -- '- %s:' "${paper%%:*}"
@@ -276,6 +289,10 @@ claims >"$scratch/claims"
     printf '\n## Contents\n\n'
     contents
     printf '\n'
+    if [ -n "$(study_folders)" ]; then
+        printf '## Studies of our own\n\n'
+        studies
+    fi
     if [ -n "$(kept_folders)" ]; then
         printf '## Training on real data, kept\n\nRuns of their own lengths and settings, smaller than the papers'"'"'; the logs are in the folders.\n\n'
         kept

@@ -1,5 +1,5 @@
 # html.awk: a page of Markdown as one HTML file that needs nothing else: pictures are in it. Knows what the report uses:
-# headings, paragraphs, lists of one level, tables, blocks of code, **bold**, `code`, [links](...), ![pictures](...), and small
+# headings, paragraphs, lists of two levels, tables, blocks of code, **bold**, `code`, [links](...), ![pictures](...), and small
 # pictures that are links to themselves (<a href="..."><img src="..." width="..." alt="..."></a> on a line), which grow when
 # they are clicked.
 #     awk -v base=results -v title=... -f html.awk results/REPORT.md       (base: where the pictures' paths begin)
@@ -63,8 +63,9 @@ function close_all(but) {
         paragraph = ""
     }
     if (item != "" && but != "item") {
-        print "<li>" inline(item) "</li>"
+        print (inner ? "<li class=\"inner\">" : "<li>") inline(item) "</li>"
         item = ""
+        inner = 0
     }
     if (list && but != "item" && but != "list") {
         print "</ul>"
@@ -159,6 +160,12 @@ code {
     if (!list) print "<ul>"
     list = 1
     item = substr($0, 3)
+    next
+}
+/^    - / && list {
+    close_all("list")
+    item = substr($0, 7)
+    inner = 1
     next
 }
 /^  / && item != "" {

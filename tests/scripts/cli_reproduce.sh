@@ -35,7 +35,7 @@ complete() { # every ID has a script whose head says all there is to say
 check "every ID is listed, and the head of its script is complete" complete
 listed() { # and every script that is an ID is in the list of them
     for script in "$scripts"/*-*.sh; do
-        case $script in */gradient-histogram.sh) continue ;; esac
+        case $script in */gradient-histogram.sh | */made-up-pairs.sh) continue ;; esac
         printf '%s\n' "$ids" | grep -qx "$(basename "$script" .sh)" || { why="$script is not in $scripts/ids"; return 1; }
     done
 }
@@ -473,6 +473,9 @@ printf 'Made by `sh scripts/convergence.sh --epochs 2`, which\n' > "$F/resnet20-
 printf '{"type":"header","ranks":4,"versions":{"commit":"abc"}}\n{"type":"summary","epoch":2,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' > "$F/resnet20-of-mine/topka.jsonl"
 printf '{"type":"header","ranks":4,"versions":{"commit":"abc"}}\n{"type":"summary","epoch":1.5,"completed":false,"prefix":true,"run_epochs":140,"test_accuracy":0.5,"bytes_sent_per_step":2048}\n' \
     > "$F/resnet20-of-mine/gtopk.jsonl"
+mkdir "$F/decoders-of-mine"
+printf '# Which one wins\n\nMade by `sh scripts/transformer.sh` on a day.\n\n**Not all runs are done:** go on.\n\n## Verdict\n\n- P = 2:\n    - `topka` +0.1\n\n## Exchanges\n\nunseen\n' \
+    > "$F/decoders-of-mine/README.md"
 printf '## The scaling study\n\n| P | winner |\n|---|---|\n| 4 | **gtopk** |\n\nSee [below](#contents), `a<b`.\n' > "$T/results/scaling.md"
 sh "$T/scripts/report.sh" > "$W/out" 2> "$W/err"
 check "report.sh exits with 0" [ $? -eq 0 ]
@@ -498,7 +501,7 @@ in_order() { # in_order FILE LINE...: these lines stand in it, in this order
         order_last=$order_at
     done
 }
-check "the matrix of claims comes first, the scaling study last" in_order "$md" "## The papers' claims" '**Not attempted:**' '## Contents' '## Training on real data, kept' \
+check "the matrix of claims comes first, the scaling study last" in_order "$md" "## The papers' claims" '**Not attempted:**' '## Contents' '## Studies of our own' '## Training on real data, kept' \
     '### gtopk-table1' '### oktopk-fill-in' '## Self-checks' '## The scaling study'
 # the line of a claim: claimed TEXT REST
 claimed() { grep -F -- "| $1 |" "$md" | grep -qF -- "| $1 | $2"; }
@@ -550,6 +553,9 @@ check "Markdown: command, commit, machine" has "$md" '`sh scripts/reproduce.sh g
 check "Markdown: the picture" has "$md" '<a href="measured/gtopk-table1/figure.png"><img src="measured/gtopk-table1/figure.png" width="380"'
 check "Markdown: an ID without results says so" has "$md" 'No results yet: `sh scripts/reproduce.sh oktopk-fig5`'
 check "Markdown: quick results say so" has "$md" '**A quick run alone**, of reduced size' '| P = 4 | time [s] | 1 | Fig. 9 | 1 | simulated | formula | within 15% | yes |'
+check "Markdown: a study of our own has its verdict" has "$md" '### Which one wins' 'its page](measured/decoders-of-mine/README.md)' '**Not all runs are done:** go on.' '    - `topka` +0.1'
+check "and the rest where it is" lacks "$md" unseen
+check "HTML: a list within a list" has "$html" '<li>P = 2:</li>' '<li class="inner"><code>topka</code> +0.1</li>'
 check "Markdown: runs that are kept" has "$md" '### resnet20-of-mine' 'Made by `sh scripts/convergence.sh --epochs 2`' '| topka | 4 | 2 | 50.00% |   | 2.0 | abc |' \
     '| gtopk | 4 | first 1.5 of 140 | 50.00% |'
 check "Markdown: the authors' report has no column for them" lacks "$md" 'authors had'
