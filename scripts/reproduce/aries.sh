@@ -24,7 +24,7 @@ pattern=uniform
 case $aries_model in
 VGG-16)
     density=0.02
-    scale=$(pick 5 50)
+    scale_of() { pick 5 50; }
     fastest_label=4 # in Fig. 9a; of Fig. 9b the third
     all_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
     fastest_minutes=$(published oktopk-fig9.csv runtime_min gpus=16 label=$fastest_label)
@@ -34,7 +34,9 @@ VGG-16)
     ;;
 BERT)
     density=0.01
-    scale=$(pick 64 4096)
+    scale_of() { # by memory: 10 GB, 12 GB with 256 ranks
+        case $1 in 32 | 64) pick $((2 * $1)) 4096 ;; *) pick 400 4096 ;; esac
+    }
     pattern=fitted:results/measured/profiles/bert-base-p4-0.01 # what its ranks select: fill-in depends on it
     all_steps=$(published oktopk-text.csv value model=BERT gpus=32 subject=training quantity=iterations)
     hours() { published oktopk-text.csv value model=BERT subject="$1" quantity='training time of 400000 iterations'; }
@@ -43,8 +45,10 @@ BERT)
 esac
 if have_gpu; then select_device=cuda; else select_device=cpu; fi
 
+# scale_of P: the S of the simulation
 # weak P: oktopk through a period of its regions (tau = 64; quick: 16 steps)
 weak() {
+    scale=$(scale_of "$1")
     # the buckets of dense-ovlp shrink with the gradient
     weak_bytes=$((4194304 / scale / 4 * 4))
     set -- "$1" --n "$n" --density "$density" --scale "$scale" --compute "$compute"

@@ -4,7 +4,7 @@
 #     communicate even longer than dense; topkdsa less than these, but much longer than on fewer; Ok-Topk is 3.29 to 12.95 times as
 #     fast as the others, and its efficiency over 32 GPUs is 76.3% (no other numbers printed but total times on 32, in Fig. 13)
 # runs: a step of each algorithm: communication in simulation (simulate.sh --net aries) of gradients like those that four ranks of BERT-base
-#     recorded (results/measured/profiles), as an S-th of the entries over an S-th of the bandwidth (S = 64; quick: 4096, P = 32, 64);
+#     recorded (results/measured/profiles), as an S-th of the entries over an S-th of the bandwidth (S = 64, 128, 400; quick: 4096, P = 32, 64);
 #     selection measured on this machine's GPU or one CPU core; computing and input, which the paper does not print, at most
 #     0.423 s: the whole of Ok-Topk's step on 32 GPUs, by its 47 hours (scripts/reproduce/aries.sh). The paper's messages pass
 #     through Python and the host, and what they cost there no simulation has
