@@ -4,7 +4,8 @@ training, f32, one thread, of sparsetrain next to PyTorch on this machine, now. 
 with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step; for
 gpt and bert an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
 round after round, so that a machine whose speed wanders slows both alike; a row gives the medians, and the median of
-the rounds' ratios. PyTorch runs images in both of its layouts; the better one counts. A PyTorch that multiplies matrices
+the rounds' ratios. Memory is the largest that a process of each had resident for a step, PyTorch's in a process of its own,
+and how much of that was there before there was a model, which is mostly the library. PyTorch runs images in both of its layouts; the better one counts. A PyTorch that multiplies matrices
 by a system's BLAS is as fast as that: the LSTM's heading names the library, OpenBLAS (libopenblas0-pthread) being a fair
 one, which is told the processor. Without PyTorch: one line that says so."""
 
@@ -69,6 +70,18 @@ class Peer:
         return steps * self.batch.rows / (time.perf_counter() - begin)
 
 
+def memory(name):
+    """Of this process, in bytes: VmRSS, what is resident now, or VmHWM, the most that ever was."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return int(next(line for line in status if line.startswith(name + ":")).split()[1]) * 1024
+
+
+def alone(options, batch, layout):
+    """PyTorch in a process of its own: the most memory of a few steps, and what it had before there was a model."""
+    command = [sys.executable, *sys.argv, "--batch", str(batch), "--alone", layout]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 def unit(options):
     return "words" if takes_tokens(options.model) else "images"
 
@@ -83,21 +96,22 @@ def ours(options, batch, steps):
     row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     if row["wrong"]:
         sys.exit("bench-peer.py: the bench's own check failed")
-    return row[unit(options) + "_per_s"], row["backend"]
+    return row[unit(options) + "_per_s"], row["backend"], row["memory_max"]
 
 
 def measure(options, batch):
     layouts = {"rows": None} if takes_tokens(options.model) else LAYOUTS
     peers = {name: Peer(options, batch, layout) for name, layout in layouts.items()}
     steps = options.steps if takes_tokens(options.model) else max(1, options.steps * 32 // batch)
-    mine, theirs, backend = [], {name: [] for name in peers}, ""
+    mine, theirs, backend, peak = [], {name: [] for name in peers}, "", 0
     for _ in range(options.rounds):
-        rate, backend = ours(options, batch, steps)
+        rate, backend, peak = ours(options, batch, steps)
         mine.append(rate)
         for name, peer in peers.items():
             theirs[name].append(peer.run(steps))
     best = max(theirs, key=lambda name: statistics.median(theirs[name]))
     rates = unit(options) + "_per_s"
+    peer = alone(options, batch, best)
     return {
         "bench": "peer",
         "model": options.model,
@@ -112,6 +126,9 @@ def measure(options, batch):
         "peer_" + rates: {name: statistics.median(each) for name, each in theirs.items()},
         "peer_layout": best,
         "ratio": statistics.median(a / b for a, b in zip(mine, theirs[best])),
+        "memory_max": peak,
+        "peer_memory_max": peer["max"],
+        "peer_memory_without_model": peer["without_model"],
         "rounds": options.rounds,
         "steps": steps,
     }
@@ -148,7 +165,8 @@ def print_row(options, row):
     hidden = f" {row['hidden']:8}" if "hidden" in row else ""
     peers = "".join(f" {rate:13.1f}" for rate in row["peer_" + rates].values())
     print(f"{row['batch']:8}{hidden} {row[rates]:12.1f}{peers} {row['ratio']:7.2f}"
-          f"   {row['backend']} against {row['peer']}", flush=True)
+          f"   {row['backend']} against {row['peer']}; memory {row['memory_max'] / 2**20:.0f} MiB against"
+          f" {row['peer_memory_max'] / 2**20:.0f}, {row['peer_memory_without_model'] / 2**20:.0f} of it without a model", flush=True)
 
 
 def usual_batches(options):
@@ -171,6 +189,7 @@ def main():
                         help="of a round at batch 32; larger batches of images take fewer")
     parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default}, of gpt the preset's, of bert {BERT.batch_default})")
     parser.add_argument("--json", action="store_true", help="one JSON object per row instead of the table")
+    parser.add_argument("--alone", choices=["rows", *LAYOUTS], help=argparse.SUPPRESS)  # the process of alone()
     options = parser.parse_args()
     if has_presets(options.model):
         presets = MODELS[options.model].presets
@@ -186,6 +205,11 @@ def main():
         parser.error(f"--hidden is for lstm, but {options.model} takes images")
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
+    if options.alone:
+        without_model = memory("VmRSS")
+        Peer(options, int(options.batch), LAYOUTS.get(options.alone))
+        print(json.dumps({"max": memory("VmHWM"), "without_model": without_model}))
+        return
     if not options.json:
         print_head(options)
     for batch in (options.batch or usual_batches(options)).split(","):

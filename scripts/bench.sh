@@ -80,7 +80,7 @@ for part in $parts; do
         ;;
     train)
         echo
-        echo '== ResNet-20 training, one thread (target: at least 1.2x PyTorch in its best layout)'
+        echo '== ResNet-20 training, one thread (target: at least 1.2x PyTorch in its best layout; memory in all of these: no more than PyTorch)'
         peer bench-peer.py || status=1
         echo '== VGG-16 training, one thread (target: at least 1.05x PyTorch in its best layout)'
         peer bench-peer.py --model vgg16 --rounds 5 || status=1
@@ -92,6 +92,8 @@ for part in $parts; do
         peer bench-peer.py --model gpt --rounds 9 --steps 12 || status=1
         echo '== decoder of characters, 10.7M parameters, 16 windows of 256, AdamW, one thread (target: at least 1.2x PyTorch)'
         peer bench-peer.py --model gpt --preset char --batch 16 --rounds 5 --steps 1 || status=1
+        echo '== BERT-base, 133.5M parameters, 4 pairs of 128, AdamW, one thread (target: at least 1.1x PyTorch)'
+        peer bench-peer.py --model bert --preset base --batch 4 --rounds 3 --steps 1 || status=1
         ;;
     step)
         echo

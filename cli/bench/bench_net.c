@@ -331,6 +331,7 @@ static void print_json(const struct bench *b, const struct request *r, int wrong
     json_rate(&j, r, "least_", b->rate[0]);
     json_rate(&j, r, "most_", b->rate[r->repeat - 1]);
     json_integer(&j, "wrong", wrong);
+    json_integer(&j, "memory_max", (int64_t)mem_resident_peak());
     json_end(&j);
     puts(json_text(&j));
     json_close(&j);

@@ -12,7 +12,8 @@ check "bench net exits with 0" [ $? -eq 0 ]
 check "a row for each batch size, none wrong" [ "$(awk '!/^#/ { printf "%s %s %s, ", $1, $2, $NF }' "$W/out")" = "resnet20 4 0, resnet20 8 0, " ]
 # shellcheck disable=SC2086
 start 1 bench net $quick --model resnet20 --threads 2 --device cpu --precision f32 --json
-check "the options are in the JSON" [ "$(grep -c '^{"bench":"net","model":"resnet20","device":"cpu",.*"precision":"f32",.*"threads":2,"steps":1,"repeat":2,.*"wrong":0}$' "$W/out") $(wc -l < "$W/out")" = "2 2" ]
+check "the options are in the JSON" [ "$(grep -c '^{"bench":"net","model":"resnet20","device":"cpu",.*"precision":"f32",.*"threads":2,"steps":1,"repeat":2,.*"wrong":0,"memory_max":[0-9][0-9]*}$' "$W/out") $(wc -l < "$W/out")" = "2 2" ]
+check "it says what memory it took: more for more images" sh -c "sed 's/.*\"memory_max\"://; s/}//' '$W/out' | awk 'NR == 1 { first = \$1 } END { exit !(first > 1e7 && \$1 > first) }'"
 words="--model lstm --hidden 40 --sequence 3 --batch 2,4 --steps 1 --repeat 2"
 # shellcheck disable=SC2086
 start 1 bench net $words
@@ -21,7 +22,7 @@ check "words a second, of so many features and words" sh -c "grep -q '^# 40 hidd
 check "ms/step is that of a step's words" [ "$(awk '!/^#/ { off = $7 * $4 / ($2 * 3) / 1000; if (off < 0.98 || off > 1.02) print }' "$W/out")" = "" ]
 # shellcheck disable=SC2086
 start 1 bench net $words --json
-check "the sizes are in the JSON" [ "$(grep -c '^{"bench":"net","model":"lstm",.*"batch":[24],"hidden":40,"sequence":3,.*"words_per_s":.*"least_words_per_s":.*"most_words_per_s":.*"wrong":0}$' "$W/out") $(grep -c images_per_s "$W/out")" = "2 0" ]
+check "the sizes are in the JSON" [ "$(grep -c '^{"bench":"net","model":"lstm",.*"batch":[24],"hidden":40,"sequence":3,.*"words_per_s":.*"least_words_per_s":.*"most_words_per_s":.*"wrong":0,"memory_max":[0-9][0-9]*}$' "$W/out") $(grep -c images_per_s "$W/out")" = "2 0" ]
 start 1 bench net --model lstm --hidden 4 --steps 1 --repeat 1 --json
 check "20 streams of 35 words unless told otherwise" grep -q '"batch":20,"hidden":4,"sequence":35,' "$W/out"
 
