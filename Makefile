@@ -23,7 +23,7 @@ modules := base data topk comm nets cli
 plugin_c  := $(wildcard $(addsuffix /cuda/*.c,$(modules)) nets/cudnn/*.c)
 plugin_cu := $(wildcard $(addsuffix /cuda/*.cu,$(modules)))
 # What is in both.
-plugin_too := nets/optimisers/adam_rates.c nets/layers/layer_missing.c
+plugin_too := base/place_cache.c nets/optimisers/adam_rates.c nets/layers/layer_missing.c
 sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c $(1)/*/*.c))
 of_mpi    := $(wildcard comm/transport/transport_mpi*.c comm/sim/*.c)
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))

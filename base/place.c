@@ -176,24 +176,3 @@ const char *place_data(void) {
     if (!is_folder(here) && clone_root(root) && join(path, root, "", here) && is_folder(path)) return path;
     return here;
 }
-
-/* -- what can be made again ---------------------------------------------------------------------------------------- */
-
-char *place_cache(void) {
-    const char *own = getenv("SPARSETRAIN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own) return mem_printf("%s", own);
-    if (xdg && *xdg) return mem_printf("%s/sparsetrain", xdg);
-    if (home && *home) return mem_printf("%s/.cache/sparsetrain", home);
-    return NULL;
-}
-
-void place_make_folders(const char *path) {
-    if (!*path) return;
-    char *part = mem_printf("%s", path);
-    for (char *at = part + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
-        (void)mkdir(part, 0777);
-        *at = '/';
-    }
-    mem_free(part);
-}

@@ -91,7 +91,8 @@ struct dataset_ops {
     const char *summary;
     const char *paper; /* or where it comes from */
     enum data_kind kind;
-    bool built_in; /* needs no files: `where` is "" unless the user asks for a size */
+    const char *unit; /* what a text is a row of: "character"; NULL: words */
+    bool built_in;    /* needs no files: `where` is "" unless the user asks for a size */
     bool (*find)(struct dataset *d, const char *where, struct err *e);
     bool (*load)(struct dataset *d, void *memory, struct err *e);
     void (*attach)(struct dataset *d, const void *memory);

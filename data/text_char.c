@@ -164,6 +164,7 @@ const struct dataset_ops dataset_text_char = {
     .summary = "any text, character by character, 9 tenths to train on: tiny Shakespeare, or a file of UTF-8",
     .paper = "Karpathy 2015",
     .kind = DATA_TEXT,
+    .unit = "character",
     .find = find,
     .load = load,
     .attach = text_layout_attach,

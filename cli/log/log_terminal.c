@@ -156,9 +156,9 @@ static void evaluated_text(const struct run *r, char *text, size_t size) {
     if (r->data.pairs)
         snprintf(text, size, "%zu validation and %zu test pairs", d->valid_pairs.count, d->test_pairs.count);
     else if (!run_has_test(r))
-        snprintf(text, size, "%zu validation words", d->valid_text.count);
+        snprintf(text, size, "%zu validation %ss", d->valid_text.count, run_sample(r));
     else if (r->data.text)
-        snprintf(text, size, "%zu validation and %zu test words", d->valid_text.count, d->test_text.count);
+        snprintf(text, size, "%zu validation and %zu test %ss", d->valid_text.count, d->test_text.count, run_sample(r));
     else
         snprintf(text, size, "%zu test images", d->test.count);
 }

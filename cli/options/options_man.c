@@ -39,8 +39,10 @@ static const struct man_row environment_rows[] = {
      "slower where there is none; on any rank it is for all. The same bits."},
     {"SPARSETRAIN_PLUGIN", "The file that serves --device cuda (else libsparsetrain_cuda.so, beside the program or in "
                            "../lib/sparsetrain)."},
-    {"SPARSETRAIN_CACHE", "The folder in which --device cuda remembers the convolution algorithms that it has measured "
-                          "(else $XDG_CACHE_HOME/sparsetrain or ~/.cache/sparsetrain)."},
+    {"SPARSETRAIN_CACHE",
+     "The folder in which the program keeps what it can make again: the convolution algorithms that "
+     "--device cuda has measured, texts that --data wiki has packed (else $XDG_CACHE_HOME/sparsetrain or "
+     "~/.cache/sparsetrain)."},
     {"SPARSETRAIN_CUDA_GRAPH",
      "0: --device cuda launches every kernel by itself instead of repeating recorded passes."},
     {"SPARSETRAIN_CUDNN_PLANS",

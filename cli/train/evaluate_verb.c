@@ -124,8 +124,8 @@ static void print_text(const struct run *r, const struct checkpoint_model *m, co
         char test[48] = "", in[48] = "windows one after the other";
         if (run_has_test(r)) snprintf(test, sizeof test, " and %zu test", d->test_text.count);
         if (!r->data.random) snprintf(in, sizeof in, "%zu streams", r->data.streams);
-        printf("  data                %s: %zu validation%s words, in %s\n", d->ops->name, d->valid_text.count, test,
-               in);
+        printf("  data                %s: %zu validation%s %ss, in %s\n", d->ops->name, d->valid_text.count, test,
+               run_sample(r), in);
         if (r->data.random) printf("  valid loss          %12.4f\n", s->valid_loss);
         if (r->data.random && r->options.eval_samples > 0) printf("  of sampled windows  %12.4f\n", s->sampled_loss);
         printf("  valid perplexity    %12.2f\n", exp(s->valid_loss));

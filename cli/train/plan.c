@@ -41,14 +41,13 @@ static bool plan_random(const struct run *r, struct err *e) {
     const size_t train = r->data.set.train_text.count, valid = r->data.set.valid_text.count;
     const int T = options_sequence(o);
     if (text_places(train, T) == 0)
-        return err_set(e, "--data %s has %zu words to train on; --context %d needs %d at least; use a smaller one",
-                       o->data, train, T, T + 1);
+        return err_set(e, "--data %s has %zu %ss to train on; --context %d needs %d at least; use a smaller one",
+                       o->data, train, run_sample(r), T, T + 1);
     if (o->eval_samples == 0 || text_places(valid, T) > 0) return true;
-    return err_set(
-        e,
-        "--data %s has %zu words to validate on, too few for a window of --context %d; use a smaller one, or "
-        "--eval-samples 0",
-        o->data, valid, T);
+    return err_set(e,
+                   "--data %s has %zu %ss to validate on, too few for a window of --context %d; use a smaller one, or "
+                   "--eval-samples 0",
+                   o->data, valid, run_sample(r), T);
 }
 
 /* A text must also be long enough for one window of every stream. */
@@ -68,10 +67,10 @@ static bool plan_streams(struct run *r, struct err *e) {
     if (r->data.windows > 0) return true;
     return err_set(
         e,
-        "--data %s has %zu words to train on; --batch %lld streams on %d rank%s with --bptt %lld need at least "
+        "--data %s has %zu %ss to train on; --batch %lld streams on %d rank%s with --bptt %lld need at least "
         "%zu; use a smaller --batch or --bptt",
-        o->data, words, (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "", (long long)o->bptt,
-        text_least(streams, (int)o->bptt));
+        o->data, words, run_sample(r), (long long)o->batch, r->comm->size, r->comm->size > 1 ? "s" : "",
+        (long long)o->bptt, text_least(streams, (int)o->bptt));
 }
 
 /* The steps that so many epochs take. */

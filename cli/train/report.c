@@ -41,12 +41,12 @@ static void say_data(struct run *r) {
                 d->ops->name, d->train_pairs.count, d->valid_pairs.count, d->test_pairs.count, d->classes, d->source,
                 memory, where);
     else if (!run_has_test(r))
-        log_say(r, "  data      %s: %zu training and %zu validation words of %d from %s (%s %s)%s", d->ops->name,
-                d->train_text.count, d->valid_text.count, d->classes, d->source, memory, where, entropy);
+        log_say(r, "  data      %s: %zu training and %zu validation %ss of %d from %s (%s %s)%s", d->ops->name,
+                d->train_text.count, d->valid_text.count, run_sample(r), d->classes, d->source, memory, where, entropy);
     else if (r->data.text)
-        log_say(r, "  data      %s: %zu training, %zu validation and %zu test words of %d from %s (%s %s)%s",
-                d->ops->name, d->train_text.count, d->valid_text.count, d->test_text.count, d->classes, d->source,
-                memory, where, entropy);
+        log_say(r, "  data      %s: %zu training, %zu validation and %zu test %ss of %d from %s (%s %s)%s",
+                d->ops->name, d->train_text.count, d->valid_text.count, d->test_text.count, run_sample(r), d->classes,
+                d->source, memory, where, entropy);
     else
         log_say(r, "  data      %s: %zu training and %zu test images from %s (%s %s)", d->ops->name, d->train.count,
                 d->test.count, d->source, memory, where);
@@ -83,8 +83,8 @@ static void length_text(const struct run *r, char *text, size_t size) {
     const struct options *o = &r->options;
     char rows[64], prefix[64], times[48] = "";
     if (r->data.text)
-        snprintf(rows, sizeof rows, "%d x %lld x %lld words", r->comm->size, (long long)o->batch,
-                 (long long)options_sequence(o));
+        snprintf(rows, sizeof rows, "%d x %lld x %lld %ss", r->comm->size, (long long)o->batch,
+                 (long long)options_sequence(o), run_sample(r));
     else
         snprintf(rows, sizeof rows, "%d x %lld %ss", r->comm->size, (long long)o->batch, run_sample(r));
     prefix_text(r, prefix, sizeof prefix);

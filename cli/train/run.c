@@ -37,7 +37,9 @@ bool run_has_test(const struct run *r) {
 }
 
 const char *run_sample(const struct run *r) {
-    return r->data.text ? "word" : r->data.pairs ? "pair" : "image";
+    const struct dataset_ops *ops = r->data.set.ops;
+    if (r->data.text) return ops && ops->unit ? ops->unit : "word";
+    return r->data.pairs ? "pair" : "image";
 }
 
 /* The first line in which two lists of options differ. */

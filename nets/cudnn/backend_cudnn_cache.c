@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/place.h"
 #include "nets/cudnn/backend_cudnn.h"
 
 enum { FILE_MAX_BYTES = 16 << 20 /* a cache longer than this is none */ };
@@ -25,28 +26,11 @@ struct cudnn_cache {
 
 /* -- the place ---------------------------------------------------------------------------------------------------- */
 
-static char *folder_of_cache(void) {
-    const char *own = getenv("SPARSETRAIN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own) return mem_printf("%s", own);
-    if (xdg && *xdg) return mem_printf("%s/sparsetrain", xdg);
-    if (home && *home) return mem_printf("%s/.cache/sparsetrain", home);
-    return NULL;
-}
-
-/* The folder and those above it; whether that worked shows when the file is opened. */
-static void make_folders(char *path) {
-    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
-        (void)mkdir(path, 0777);
-        *at = '/';
-    }
-}
-
 /* ".../cudnn-NVIDIA-H200-9.19.0.txt" */
 static char *path_of_cache(void) {
     char gpu[256];
     size_t version = cudnnGetVersion(), n = 0;
-    char *folder = folder_of_cache();
+    char *folder = place_cache();
     if (!folder) return NULL;
     for (const char *at = cuda_device_name(); *at && n + 1 < sizeof gpu; at++)
         gpu[n++] = isalnum((unsigned char)*at) ? *at : '-';
@@ -135,7 +119,7 @@ static void read_all(struct cudnn_cache *all, int file) {
 
 int cudnn_cache_lock(struct cudnn_cache *all) {
     if (!all->path) return -1;
-    make_folders(all->path);
+    place_make_folders(all->path);
     int file = open_file(all->path, O_RDWR | O_CREAT | O_APPEND);
     if (file < 0) return -1;
     while (flock(file, LOCK_EX) != 0 && errno == EINTR) {

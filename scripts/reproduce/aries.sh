@@ -43,7 +43,7 @@ BERT)
     compute=$(calc "3600 * $(hours oktopk) / $all_steps")
     ;;
 esac
-if have_gpu; then select_device=cuda; else select_device=cpu; fi
+if have_gpu; then select_device=cuda select_note=''; else select_device=cpu select_note='with selection as measured on one CPU core'; fi
 
 # scale_of P: the S of the simulation
 # weak P: oktopk through a period of its regions (tau = 64; quick: 16 steps)

@@ -59,7 +59,8 @@ for which in smallest largest; do
     case $which in smallest) line=1 ;; *) line=\$ ;; esac
     claim oktopk-bert-scaling
     direction 'full: at least 1'
-    row "P = $most" "step of the others over oktopk, $which" x "$paper" "$source" "$(ratios step_seconds | sed -n ${line}p)" simulated 'full: within 25%'
+    row "P = $most" "step of the others over oktopk, $which" x "$paper" "$source" "$(ratios step_seconds | sed -n ${line}p)" simulated 'full: within 25%' \
+        "$select_note"
     claim
     row "P = $most" "communication alone of the others over oktopk, $which" x "$paper" "$source" "$(ratios communication | sed -n ${line}p)" simulated none \
         "the paper's is of the whole step"
@@ -68,5 +69,5 @@ claim oktopk-bert-scaling
 look_up oktopk-text.csv value model=BERT gpus=256 quantity='weak-scaling efficiency over 32 GPUs'
 direction "full: at least $paper"
 row "oktopk, P = $most" 'step on 32 over step' % "$paper" "$source" "$(calc "100 * $(step_seconds oktopk 32) / $(step_seconds oktopk "$most")")" simulated \
-    'full: within 10'
+    'full: within 10' "$select_note"
 finish

@@ -26,6 +26,7 @@ check "before training the loss is about that of the vocabulary" \
     sh -c "awk -v a='$(json "$log" summary start_loss)' -v v='$(json "$log" header vocabulary)' 'BEGIN { d = a - log(v); exit !(d < 0.1 && d > -0.1) }'"
 check "training lowers the loss" below "$(json "$log" summary valid_loss)" "$(json "$log" summary start_loss)"
 check "a sampled evaluation beside the whole one" below "$(json "$log" summary valid_loss_sampled)" "$(json "$log" summary start_loss)"
+check "and speaks of characters" sh -c "grep -q '^  data  .* validation characters of ' '$W/out' && ! grep -q ' words' '$W/out'"
 check "the report has both losses" sh -c "grep -q '^  valid loss  ' '$W/out' && grep -q '^  of sampled windows  ' '$W/out'"
 check "AdamW, as it goes with the preset" [ "$(json "$log" header optimiser)/$(json "$log" header beta2)/$(json "$log" header preset)" = 'adamw/0.99/char-cpu' ]
 for p in 2 3; do
