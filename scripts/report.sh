@@ -271,7 +271,7 @@ claims >"$scratch/claims"
 {
     printf '# The papers'"'"' results, made again with sparsetrain\n\n'
     printf 'What came of every claim of the four papers, in a line each. **reproduced**: every comparison agrees; **direction holds**: not in size, but which is more and which is less; '
-    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of. How our numbers came about: **real**, timed or counted on real '
+    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, or in a shorter one. How our numbers came about: **real**, timed or counted on real '
     printf 'processes over what the machine has; **emulated**, real processes and real TCP over a network that is slowed down; **simulated**, the same program under SimGrid; **model**, computed from a cost '
     printf 'formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; the papers'"'"' numbers are those of `results/published/`.\n\n'
     if [ "$from" != $authors ]; then

@@ -58,7 +58,7 @@ rows() {
         { csv_row() }
         NR > 1 && cell_of("counted") == "yes" {
             count[cell_of("agrees")]++
-            if (cell_of("run") ~ /^first /) beginning = cell_of("run")
+            if (cell_of("run") !~ /^(full|quick)$/) beginning = cell_of("run")
         }
         NR > 1 && cell_of("against") == "self" { self[cell_of("agrees")]++ }
         END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0, beginning }' "$out/$1/comparison.csv"

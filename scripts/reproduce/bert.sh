@@ -23,6 +23,7 @@ else
     if have_gpu; then bert_name=BERT-base; fi
 fi
 item="$bert_name, P = $ranks"
+[ -n "$quick" ] || run_length="$bert_steps steps" # which is neither the paper's run nor the beginning of it
 bert() { # bert FILE STEPS OPTION...
     bert_file=$1 bert_length=$2
     shift 2

@@ -45,6 +45,8 @@ for file in dense gaussiank paper oktopk; do
     row "$bert_item, $name" "training loss at the end, over dense's (paper: 2.43 - 2.33, other model and data)" nats "$paper" "$section" \
         "$(calc "$(end_loss $file.jsonl) - $(end_loss dense.jsonl)")" real "$(case $file in paper | oktopk) echo 'full: at most' ;; *) echo none ;; esac)"
 done
+bert_run=$run_length
+[ -n "$quick" ] || run_length=full
 claim oktopk-bert-time
 against measured
 direction 'full: at least 1'
@@ -55,6 +57,7 @@ direction 'full: at least 1'
 row 'BERT, P = 32' 'step of gaussiank over oktopk' x "$paper" "$source" "$(calc "$(step_seconds gaussiank 32) / $(step_seconds oktopk 32)")" simulated \
     'full: within 25%' "$select_note"
 claim
+run_length=$bert_run
 smooth() { # smooth FILE: steps and mean training loss over a fiftieth of them
     values "$1" step,loss --type step | awk -v width="$(calc "$bert_steps / 50")" '
         { at = int(($1 - 1) / width); sum[at] += $2; n[at]++ }

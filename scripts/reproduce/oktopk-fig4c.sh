@@ -14,6 +14,7 @@
 . scripts/reproduce/bert.sh
 
 steps=$(pick 1052 156)
+[ -n "$quick" ] || run_length="$steps steps"
 bert before.jsonl "$steps" --algo oktopk --oktopk-thresholds paper --tau-prime "$tau" --lr-schedule constant
 since=$((steps % tau)) place='Fig. 4c' threshold_claim=oktopk-bert-threshold
 . scripts/reproduce/threshold.sh
