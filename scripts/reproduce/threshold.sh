@@ -33,5 +33,5 @@ upright() { printf '%s 0\n%s %s\n' "$1" "$1" "$(calc "$top / 2")"; }
     upright "$reused" | block "Ok-Topk's, reused"
     upright "$gaussian" | block "Gaussiank's"
 } >"$out/figure.dat"
-figure figure.png "$out/figure.dat" lines.gp with=lines title="Residual and gradient of rank 0, $item an exact threshold" \
-    xlabel='value' ylabel='entries' yrange="0:$(calc "1.1 * $top")" note='the paper counts more bins, which its text does not say; its axis ends beyond the thresholds'
+figure figure.png "$out/figure.dat" lines.gp with=lines title="$item an exact threshold" \
+    xlabel='value' ylabel='entries' yrange="0:$(calc "1.1 * $top")" note='residual and gradient of rank 0; the paper counts more bins, which its text does not say; its axis ends beyond the thresholds'
