@@ -1,4 +1,4 @@
-/* data_show.c: `sparsetrain data show`: a picture of what the network sees. */
+/* data_show.c: `sparsetrain data show`: what the network sees, as a picture or as text. */
 #include "cli/data_show.h"
 
 #include <stdio.h>
@@ -7,30 +7,42 @@
 
 #include "base/mem.h"
 #include "base/out_file.h"
+#include "cli/data_show_pairs.h"
 #include "cli/options/options.h"
+#include "data/pairs.h"
 #include "data/sheet.h"
 
 struct show {
     const char *data, *png;
     int64_t seed;
-    int columns, rows, zoom;
-    bool test, plain;
+    size_t epoch, samples;
+    int context, columns, rows, zoom;
+    bool test, plain, json;
+    bool given[OPTION_ROWS_MAX]; /* by row: was it on the command line? */
 };
 
 static const struct option_row options[] = {
-    {"png", "FILE", OPTION_WORD, NULL, "the picture to write", OPTION_AT(struct show, png),
-     .wanted = "--png FILE is needed, the picture to write"},
     {"data", "NAME[:WHERE]", OPTION_WORD, "cifar10", "the dataset; sparsetrain list shows them",
      OPTION_AT(struct show, data)},
-    {"test", NULL, OPTION_FLAG, NULL, "images of the test set, which are never augmented",
+    {"test", NULL, OPTION_FLAG, NULL,
+     "the test set as it is evaluated: images that are never augmented, pairs with masks of their own",
      OPTION_AT(struct show, test)},
-    {"no-augment", NULL, OPTION_FLAG, NULL, "the images as they are: no random crop, no flip",
+    {"seed", "N", OPTION_INTEGER, "1", "of order, augmentation and masks", OPTION_AT(struct show, seed), .max = 1e15},
+    {"epoch", "E", OPTION_SIZE, "0", "of which the first samples are shown, from 0", OPTION_AT(struct show, epoch),
+     .max = 1e9},
+    {"png", "FILE", OPTION_WORD, NULL, "images: the picture to write", OPTION_AT(struct show, png)},
+    {"no-augment", NULL, OPTION_FLAG, NULL, "images: as they are, no random crop, no flip",
      OPTION_AT(struct show, plain)},
-    {"seed", "N", OPTION_INTEGER, "1", "of order and augmentation", OPTION_AT(struct show, seed), .max = 1e9},
-    {"columns", "N", OPTION_INT, "10", "images side by side", OPTION_AT(struct show, columns), .min = 1, .max = 100},
-    {"rows", "N", OPTION_INT, "6", "lines of images", OPTION_AT(struct show, rows), .min = 1, .max = 100},
-    {"zoom", "N", OPTION_INT, "3", "points of the picture for one of an image", OPTION_AT(struct show, zoom), .min = 1,
-     .max = 16},
+    {"columns", "N", OPTION_INT, "10", "images: so many side by side", OPTION_AT(struct show, columns), .min = 1,
+     .max = 100},
+    {"rows", "N", OPTION_INT, "6", "images: lines of them", OPTION_AT(struct show, rows), .min = 1, .max = 100},
+    {"zoom", "N", OPTION_INT, "3", "images: points of the picture for one of an image", OPTION_AT(struct show, zoom),
+     .min = 1, .max = 16},
+    {"samples", "N", OPTION_SIZE, "4", "pairs: how many", OPTION_AT(struct show, samples), .min = 1, .max = 1e9},
+    {"context", "T", OPTION_INT, "128", "pairs: pieces of a sequence, as of train", OPTION_AT(struct show, context),
+     .min = PAIRS_LENGTH_MIN, .max = PAIRS_LENGTH_MAX},
+    {"json", NULL, OPTION_FLAG, NULL, "pairs: a JSON object for each, with the numbers that the network gets",
+     OPTION_AT(struct show, json)},
 };
 
 const struct option_table data_show_options = {
@@ -38,44 +50,99 @@ const struct option_table data_show_options = {
     .row = options,
     .rows = sizeof options / sizeof *options,
     .call = "sparsetrain data show",
-    .about = "Writes a labelled contact sheet of the first images of epoch 0 as the network sees them.",
+    .about =
+        "Shows the first samples of an epoch as the network sees them: of images a labelled contact sheet "
+        "(--png FILE), of pairs of texts (--data wiki) their pieces as text, with what is masked, or as numbers "
+        "(--json).\n"
+        "The order is that of train with the same --seed. With --batch B on P ranks, rank r takes the samples "
+        "(t P + r) B to (t P + r) B + B - 1 in step t; steps, ranks and samples are counted from 0, and samples go "
+        "on from epoch to epoch. With --accumulate N it is N B in place of B.",
+    .more = "The members of a JSON object: epoch; sample, its place in the epoch; sequence, its number in the split; "
+            "length, pieces before the padding; token and type (0 or 1: of the second part) of each place; chosen, the "
+            "places that are to be predicted, and y, the pieces that are to be found there (behind the last one 0 and "
+            "-1); next, 1 where the second part is of another article.\n",
 };
+
+/* -- what goes with what ------------------------------------------------------------------------------------------- */
+
+/* Refuses options that are given and mean nothing. names: ends with NULL. */
+static bool none_of(const struct show *s, const char *const *names, const char *with, struct err *e) {
+    for (; *names; names++)
+        if (option_given(&data_show_options, s->given, *names))
+            return err_set(e, "data show: --%s has no effect with %s; leave it out", *names, with);
+    return true;
+}
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static bool check(const struct show *s, const struct dataset_ops *ops, struct err *e) {
+    char with[96];
+    if (ops->kind == DATA_TEXT)
+        return err_set(e,
+                       "data show shows images and pairs of texts, and %s is a text; give --data with one of these, as "
+                       "cifar10 or wiki",
+                       ops->name);
+    const bool pairs = ops->kind == DATA_PAIRS;
+    snprintf(with, sizeof with, "--data %.32s, which holds %s", ops->name, pairs ? "pairs of texts" : "images");
+    if (!none_of(s, pairs ? NAMES("png", "no-augment", "columns", "rows", "zoom") : NAMES("samples", "context", "json"),
+                 with, e))
+        return false;
+    if (s->test && !none_of(s, pairs ? NAMES("epoch", "seed") : NAMES("epoch"), "--test", e)) return false;
+    if (pairs) return true;
+    if (!s->png) return err_set(e, "data show: --png FILE is needed, the picture to write");
+    return out_file_check(s->png, "--png", e);
+}
+
+/* -- showing ------------------------------------------------------------------------------------------------------- */
+
+static bool show_images(const struct show *s, const struct dataset *d, struct err *e) {
+    const struct sheet_setup setup = {.data = d,
+                                      .test = s->test,
+                                      .augment = !s->test && !s->plain,
+                                      .seed = (uint64_t)s->seed,
+                                      .epoch = s->epoch,
+                                      .columns = s->columns,
+                                      .rows = s->rows,
+                                      .zoom = s->zoom};
+    if (!sheet_write(&setup, s->png, e)) return false;
+    if (!out_file_is_stream(s->png)) printf("wrote %s\n", s->png);
+    return true;
+}
+
+static bool show_kind(const struct show *s, const struct dataset *d, struct err *e) {
+    if (d->ops->kind == DATA_IMAGES) return show_images(s, d, e);
+    const struct show_pairs how = {.data = d,
+                                   .test = s->test,
+                                   .json = s->json,
+                                   .seed = (uint64_t)s->seed,
+                                   .epoch = s->epoch,
+                                   .samples = s->samples};
+    return show_pairs(&how, e);
+}
 
 static bool show(const struct show *s, struct err *e) {
     const char *where;
     struct dataset d;
     const struct dataset_ops *ops = options_dataset(s->data, &where);
     if (!ops) return err_set(e, "--data has no \"%.60s\"; sparsetrain list shows what there is", s->data);
-    if (ops->kind != DATA_IMAGES)
-        return err_set(e, "data show draws images and %s is a text; give --data with a set of images, as cifar10",
-                       ops->name);
-    if (!dataset_find(ops, where, (uint64_t)s->seed, &d, e)) return false;
+    if (!check(s, ops, e) || !dataset_find(ops, where, (uint64_t)s->seed, &d, e)) return false;
+    if (ops->kind == DATA_PAIRS) d.length = s->context;
     void *memory = mem_alloc(d.bytes, 1, "the dataset");
     bool good = dataset_load(&d, memory, e);
     if (good) {
         dataset_attach(&d, memory);
-        const struct sheet_setup setup = {.data = &d,
-                                          .test = s->test,
-                                          .augment = !s->test && !s->plain,
-                                          .seed = (uint64_t)s->seed,
-                                          .columns = s->columns,
-                                          .rows = s->rows,
-                                          .zoom = s->zoom};
-        good = sheet_write(&setup, s->png, e);
+        good = show_kind(s, &d, e);
     }
     mem_free(memory);
     return good;
 }
 
 int data_show(int argc, char **argv) {
-    struct show s;
+    struct show s = {0};
     struct err e = {0};
     option_defaults(&data_show_options, &s);
-    if (!option_parse(&data_show_options, &s, NULL, argc, argv, 1, &e) || !out_file_check(s.png, "--png", &e) ||
-        !show(&s, &e)) {
+    if (!option_parse(&data_show_options, &s, s.given, argc, argv, 1, &e) || !show(&s, &e)) {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
         return err_status(&e);
     }
-    if (!out_file_is_stream(s.png)) printf("wrote %s\n", s.png);
     return EXIT_DONE;
 }

@@ -31,7 +31,9 @@ const struct verb_row verb_table[] = {
     {"export",
      "the model of a checkpoint as a file for PyTorch or NumPy: export RUN --format safetensors (export --help)",
      &export_options},
-    {"data show", "write a picture of what the network sees: --data NAME[:WHERE] --png FILE [--test] [--seed N]",
+    {"data show",
+     "what the network sees: a picture of images, pairs of texts with their masks: --data NAME[:WHERE] (data show "
+     "--help)",
      &data_show_options},
     {"bench", "time and verify every exchange without training: mpirun -np P sparsetrain bench (bench --help)",
      &bench_options},

@@ -101,26 +101,26 @@ static void draw_cell(struct canvas *c, const struct sheet_setup *s, const struc
     int below = top + d->height * s->zoom + 4;
     char number[24];
     snprintf(number, sizeof number, "#%u", sample);
-    loader_sample(d, set, sample, s->augment && !s->test, s->seed, 0, x);
+    loader_sample(d, set, sample, s->augment && !s->test, s->seed, s->epoch, x);
     draw_image(c, d, x, left, top, s->zoom);
     write_text(c, left, below, p->scale, p->cell_width, ink, d->class_names[set->labels[sample]]);
     write_text(c, left, below + LINE * p->scale, p->scale, p->cell_width, pale, number);
 }
 
-/* The order: training as one rank meets it in epoch 0, test as it is evaluated. */
+/* The order: training as one rank meets it in the epoch, test as it is evaluated. */
 static void draw_sheet(struct canvas *c, const struct sheet_setup *s, const struct plan *p) {
     const struct dataset *d = s->data;
     size_t count = s->test ? d->test.count : d->train.count;
-    char title[256];
+    char title[256], of_epoch[64] = "";
     uint32_t *order = mem_alloc(count, sizeof *order, "the order of the samples");
     float *x = mem_alloc((size_t)d->channels * (size_t)d->height * (size_t)d->width, sizeof *x, "a sample");
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
-    if (!s->test) loader_permutation(s->seed, 0, (uint32_t)count, order);
+    if (!s->test) loader_permutation(s->seed, s->epoch, (uint32_t)count, order);
+    if (!s->test)
+        snprintf(of_epoch, sizeof of_epoch, s->augment ? ", augmented, epoch %zu" : ", not augmented, epoch %zu",
+                 s->epoch);
     snprintf(title, sizeof title, "%s: %s samples as the network sees them%s", d->ops->name,
-             s->test ? "test" : "training",
-             s->test      ? ""
-             : s->augment ? ", augmented, epoch 0"
-                          : ", not augmented");
+             s->test ? "test" : "training", of_epoch);
     write_text(c, GAP, GAP, p->scale, c->width - 2 * GAP, ink, title);
     for (int cell = 0; cell < s->columns * s->rows; cell++) draw_cell(c, s, p, order[cell], cell, x);
     mem_free(x);

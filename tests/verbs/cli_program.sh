@@ -70,13 +70,14 @@ for verb in list version; do
 done
 start 1 data show --data synthetic:64x16 --png "$W/sheet.png" --columns 4 --rows 2
 check "data show writes a PNG" sh -c "head -c 4 '$W/sheet.png' | grep -q PNG"
-for options in --test --no-augment '--seed 7' '--zoom 2'; do
+for options in --test --no-augment '--seed 7' '--epoch 1' '--zoom 2'; do
     # shellcheck disable=SC2086
     start 1 data show --data synthetic:64x16 --png "$W/other.png" --columns 4 --rows 2 $options
     check "data show $options shows something else" sh -c "head -c 4 '$W/other.png' | grep -q PNG && ! cmp -s '$W/sheet.png' '$W/other.png'"
 done
 check "data show with an option that is none" silent mistaken_alone 'data show: there is no option --size' data show --size 3 --png "$W/x.png"
 check "data show with a number that is none" silent mistaken_alone 'data show: --zoom 17 is out of range: it must be at least 1 and at most 16' data show --zoom 17 --png "$W/x.png"
+check "data show of images without a picture" silent mistaken_alone 'data show: --png FILE is needed, the picture to write' data show --data synthetic:64x16
 start 1 data show --data synthetic --png "$W/no/such/dir.png"
 status=$?
 check "data show into a missing directory is a mistake" [ $status -eq 2 ]
