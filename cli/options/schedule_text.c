@@ -68,7 +68,13 @@ static void add_steps(const struct lr_schedule *s, const struct course *c, char 
         add(text, size, ", the last %d of which this run does not reach", steps - reached);
 }
 
+/* Is the run over before its warm-up is? Then what falls behind that never does. */
+static bool only_rises(const struct lr_schedule *s) {
+    return s->warmup_steps > 0 && s->warmup_steps >= s->steps;
+}
+
 static void add_form(const struct lr_schedule *s, const struct course *c, char *text, size_t size) {
+    if (only_rises(s) && (s->form == LR_LINEAR || s->form == LR_COSINE)) return;
     switch (s->form) {
     case LR_CONSTANT:
         break;
@@ -97,12 +103,12 @@ static void add_warmup(const struct lr_schedule *s, int P, const struct course *
                        size_t size) {
     const size_t W = s->warmup_steps, first = step_at(c, c->first);
     const double whole = lr_at(s, first, c->first, 1); /* one rank has no ramp */
+    const double top = only_rises(s) ? s->base : lr_at(s, W, (double)W * c->step, P);
     add(text, size, "%.4g", now);
     if (P > 1 && c->first < s->warmup)
         add(text, size, " now, rising to %.4g until epoch %g%s", whole, s->warmup, c->end < s->warmup ? beyond : "");
     if (first < W)
-        add(text, size, " now, rising to %.4g until step %zu%s", lr_at(s, W, (double)W * c->step, P), W,
-            step_at(c, c->end) < W ? beyond : "");
+        add(text, size, " now, rising to %.4g until step %zu%s", top, W, step_at(c, c->end) < W ? beyond : "");
 }
 
 void schedule_rate(const struct lr_schedule *s, int P, const struct course *c, char *text, size_t size) {

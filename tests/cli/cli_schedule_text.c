@@ -162,11 +162,26 @@ static void rates_of_steps(void **state) {
         }
 }
 
+/* A run of 10 steps, shorter than its warm-up: what would fall behind that is not spoken of. */
+static void rates_that_only_rise(void **state) {
+    static const char *const forms[] = {"constant", "linear", "cosine:0.1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct lr_schedule s = {.base = 0.1, .warmup_steps = 99, .steps = 10};
+        struct err e = {0};
+        char text[300];
+        assert_true(lr_parse(forms[i], 0.1, &s, &e));
+        schedule_rate(&s, 2, &(struct course){0, 0.09, 0.1, 0.01}, text, sizeof text);
+        assert_string_equal(text, "0.001 now, rising to 0.1 until step 99, which this run does not reach");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(densities),
         cmocka_unit_test(rates),
         cmocka_unit_test(rates_of_steps),
+        cmocka_unit_test(rates_that_only_rise),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
