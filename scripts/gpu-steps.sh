@@ -141,6 +141,8 @@ compared() {
         train_options='--model vgg16 --data synthetic:320x16 --batch 32 --lr 0.0001'
         ;;
     lstm) train_options='--model lstm --hidden 200 --dropout 0.5 --data synthetic-text:60000x3000x3000' ;;
+    gpt) train_options='--model gpt --preset char-cpu --dropout 0.1 --data synthetic-text:60000x3000x3000' ;;
+    bert) train_options="--model bert --preset tiny --context 64 --batch 16 --lr 1e-3 --data wiki:$scratch/pairs" ;;
     esac
     [ "$dry" = 0 ] || compared_dry "$1"
     train_options="$train_options $schedule"
@@ -152,6 +154,8 @@ compared_dry() {
     resnet20) train_options='--data synthetic:16x8 --batch 2 --lr 0.001' ;;
     lstm) train_options='--model lstm --hidden 8 --bptt 3 --batch 2 --dropout 0.5 --data synthetic-text:200x50x50' ;;
     vgg16) rank_counts=1 steps=1 train_options='--model vgg16 --data synthetic:4x1 --batch 2 --lr 0.0001' ;;
+    gpt) train_options='--model gpt --layers 1 --heads 2 --hidden 8 --context 4 --batch 2 --dropout 0.1 --data synthetic-text:200x50x50' ;;
+    bert) train_options="--model bert --layers 1 --heads 2 --hidden 8 --context 16 --batch 2 --lr 1e-3 --data wiki:$scratch/pairs" ;;
     esac
 }
 # Tolerances, relative to 1 + loss: of the first step (one forward pass), and of all of them.
@@ -164,6 +168,8 @@ compared_dry() {
 # LSTM: its gradients are clipped, so at its own rate, with which the losses fall by a sixth, two instruction sets stay
 #   within 1e-6. PyTorch with operands of 10 and 7 bits comes 1e-5 and 5e-5 off; the states, which go round, add to it.
 #   The first loss is about log(vocabulary) whatever is rounded.
+# Transformers: two instruction sets stay within 5e-8 while the loss falls by a fifth. PyTorch with operands of 10 and 7 bits, also those of
+#   attention, comes 3e-5 and 3e-4 off on the decoder, 4e-6 and 4e-5 on the encoder.
 tolerances() { # tolerances MODEL PRECISION: first, all
     case $1-$2 in
     resnet20-f32) echo 1e-5 2e-3 ;;
@@ -172,9 +178,9 @@ tolerances() { # tolerances MODEL PRECISION: first, all
     vgg16-f32) echo 1e-5 1e-3 ;;
     vgg16-tf32) echo 2e-3 1e-2 ;;
     vgg16-bf16) echo 1e-2 3e-2 ;;
-    lstm-f32) echo 1e-5 1e-4 ;;
-    lstm-tf32) echo 1e-4 1e-3 ;;
-    lstm-bf16) echo 1e-3 5e-3 ;;
+    lstm-f32 | gpt-f32 | bert-f32) echo 1e-5 1e-4 ;;
+    lstm-tf32 | gpt-tf32 | bert-tf32) echo 1e-4 1e-3 ;;
+    lstm-bf16 | gpt-bf16 | bert-bf16) echo 1e-3 5e-3 ;;
     esac
 }
 # compare_losses CPU-RUN GPU-RUN MODEL PRECISION ALGO P: a row; status 1 when the losses are too far apart
@@ -202,7 +208,12 @@ compare_losses() {
         }' >>"$scratch/rows-compare"
 }
 step_compare() {
-    for model in resnet20 lstm vgg16; do
+    sh scripts/reproduce/made-up-pairs.sh "$scratch/pairs"
+    for model in resnet20 lstm gpt bert vgg16; do
+        if [ $model = bert ] && "$program" list | grep -q utf8proc; then
+            echo '    bert is not compared: this build lacks utf8proc'
+            continue
+        fi
         compared $model
         for ranks in $rank_counts; do
             for algo in $algos; do compare_algo "$model" "$algo" "$ranks"; done

@@ -71,6 +71,12 @@ else
     compared() { [ "$(grep -c "^{\"model\":\"$1\",.*\"pass\":true" "$(result compare)")" -eq "$2" ]; }
     check "two algorithms are compared" compared resnet20 2
     check "of the LSTM, too" compared lstm 2
+    check "of the decoder" compared gpt 2
+    if "$PROGRAM" list 2> /dev/null | grep -q 'utf8proc'; then
+        skip "of the encoder" "this build lacks utf8proc"
+    else
+        check "of the encoder" compared bert 2
+    fi
     check "VGG-16 is compared" compared vgg16 1
     check "three models have different tolerances" [ "$(sed -n 's/.*\("tolerance":[^,]*\),.*/\1/p' "$(result compare)" | sort -u | wc -l)" -eq 3 ]
     scored() { grep -q "^{\"model\":\"$1\",\"algo\":\"$2\",\"ranks\":2,\"row\":\"eval\",.*\"$3\":[0-9]" "$(result converge)"; }
