@@ -18,6 +18,7 @@ from common import DROPOUT, INIT, SEED, TEST, normals, numbers, words
 from gpt import BETA1, BETA2, DECAY, RATE, STEPS, apart, line, rates, summary
 
 TYPES, POSITIONS = 2, 512
+PIECE = 1 << 20  # entries of a matrix
 # name: batch, rows of a window, vocabulary, blocks, heads, features, chosen rows, dropped
 MODELS = {
     "plain": (4, 10, 31, 2, 3, 24, 3, 0.0),
@@ -121,9 +122,12 @@ class BERT(nn.Module):
 
 
 def initialise(model):
+    """Piece by piece, as the numbers of a large matrix take many times its memory on their way."""
     for number, (name, p) in enumerate(model.named_parameters()):
         if p.dim() > 1:
-            p.data = torch.from_numpy((0.02 * normals(INIT, number, p.numel())).astype(numpy.float32)).reshape(p.shape)
+            for first in range(0, p.numel(), PIECE):
+                part = p.data.view(-1)[first:first + PIECE]
+                part.copy_(torch.from_numpy((0.02 * normals(INIT, number, part.numel(), first)).astype(numpy.float32)))
         elif name.endswith("bias"):
             p.data.zero_()
 

@@ -7,10 +7,10 @@ SEED = 5
 INIT, DROPOUT, TEST = 1, 5, 7  # enum rng_stream of base/rng.h
 
 
-def words(stream, index, count):
-    """The first `count` words of Philox4x32-10 as rng_open(SEED, stream, index) gives them."""
+def words(stream, index, count, first=0):
+    """`count` words of Philox4x32-10 as rng_open(SEED, stream, index) gives them, from block `first` of four words on."""
     blocks = (count + 3) // 4
-    c = [numpy.arange(blocks, dtype=numpy.uint64)] + [
+    c = [numpy.arange(first, first + blocks, dtype=numpy.uint64)] + [
         numpy.full(blocks, v, dtype=numpy.uint64) for v in (stream, index & 0xFFFFFFFF, index >> 32)
     ]
     low = numpy.uint64(0xFFFFFFFF)
@@ -23,9 +23,9 @@ def words(stream, index, count):
     return numpy.stack(c, axis=1).reshape(-1)[:count]
 
 
-def normals(stream, index, count):
-    """rng_normal, `count` times: four words each."""
-    w = words(stream, index, 4 * count).reshape(count, 2, 2)
+def normals(stream, index, count, first=0):
+    """rng_normal, `count` times, after `first` times: four words each."""
+    w = words(stream, index, 4 * count, first).reshape(count, 2, 2)
     uniform = (((w[:, :, 0] << numpy.uint64(32)) | w[:, :, 1]) >> numpy.uint64(11)).astype(numpy.float64) * 2.0**-53
     return numpy.sqrt(-2.0 * numpy.log(1.0 - uniform[:, 0])) * numpy.cos(6.283185307179586 * uniform[:, 1])
 
