@@ -99,7 +99,7 @@ scores 2 "$W/chars"
 check "without a test: the log's bits" same_bits "$W/chars" 2 "valid_loss valid_perplexity"
 check "and no key of a test" sh -c "grep -q valid_words '$W/out' && ! grep -q 'test_' '$W/out'"
 start 2 evaluate "$W/chars"
-check "nor a line" sh -c "grep -q '^  data .* validation words, in 4 streams' '$W/out' && grep -q '^  valid perplexity' '$W/out' && ! grep -q 'test perplexity\|test words' '$W/out'"
+check "nor a line" sh -c "grep -q '^  data .* validation characters, in 4 streams' '$W/out' && grep -q '^  valid perplexity' '$W/out' && ! grep -q 'test perplexity\|test characters' '$W/out'"
 
 # -- mistakes -----------------------------------------------------------------------------------------------------------
 if [ -n "$emulated" ]; then finish; exit; fi
