@@ -4,7 +4,7 @@
 # which rises over 4,000 steps; at its full rate from the second step on; and as the first with --algo oktopk at density 0.01. PyTorch
 # takes the same steps where $PYTHON (python3) has it, on the pairs that `data show` prints (tests/golden/bert_base.py). Left in
 # results/measured/bert-base-p2: the logs, and a README with the losses beside each other, where a step's time goes, memory, traffic.
-# Takes 3 GiB of memory for a rank, 4 GiB for PyTorch, and a few minutes. What is finished is not repeated.
+# Takes 4 GiB of memory for a rank, as much for PyTorch, and a few minutes. What is finished is not repeated.
 #
 #   --timed         the machine has nothing else to do: seconds, too, not only shares of a step
 #   --preset NAME   another size (base)          --steps N   another length (10)
