@@ -4,10 +4,10 @@ training, f32, one thread, of sparsetrain next to PyTorch on this machine, now. 
 with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step; for
 gpt and bert an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
 round after round, so that a machine whose speed wanders slows both alike; a row gives the medians, and the median of
-the rounds' ratios. Memory is the largest that a process of each had resident for a step, PyTorch's in a process of its own,
-and how much of that was there before there was a model, which is mostly the library. PyTorch runs images in both of its layouts; the better one counts. A PyTorch that multiplies matrices
-by a system's BLAS is as fast as that: the LSTM's heading names the library, OpenBLAS (libopenblas0-pthread) being a fair
-one, which is told the processor. Without PyTorch: one line that says so."""
+the rounds' ratios. Memory is the most that a process of each had resident, PyTorch's in one of its own, and how much of that was
+there before there was a model, which is mostly the library. PyTorch runs images in both of its layouts; the better one
+counts. A PyTorch that multiplies matrices by a system's BLAS is as fast as that: the LSTM's heading names the library,
+OpenBLAS (libopenblas0-pthread) being a fair one, which is told the processor. Without PyTorch: one line that says so."""
 
 import argparse
 import ctypes

@@ -52,7 +52,7 @@ make_scratch
 export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
 
 # What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,
-# where they are of the beginning of a run, "first 6 of 140 epochs"
+# where they are of the beginning of a run or of a shorter one, "first 6 of 140 epochs" or "2000 steps"
 rows() {
     awk "$csv_awk"'
         { csv_row() }

@@ -222,7 +222,7 @@ batches=$(for each in $(in_words "$ranks"); do printf ', %d at P = %d (%d a rank
         printf 'what a rank sent and what all kept is from k, in all steps; found: steps in which an exact threshold was found, of a rank and of all. `--oktopk-thresholds paper` is Algorithm 1 to the letter.\n\n'
         printf '| P | optimiser | exchange | density | xi, first tenth | third quarter | last quarter | largest | threshold off by | the global one | count off by | the global one | found | globally |\n'
         printf '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n'
-        awk -f scripts/transformer/audits.awk "$scratch/audits"
+        awk -f scripts/lib/selection.awk -f scripts/transformer/audits.awk "$scratch/audits"
     fi
 } >"$scratch/page"
 mv "$scratch/page" "$out/README.md"

@@ -79,14 +79,19 @@ bool log_is_behind(struct run *r) {
     return bytes > 0;
 }
 
+/* The frequencies of words are counted by the one rank that writes them. */
+static void write_kinds(const struct run *r, struct json *j) {
+    json_integer(j, "vocabulary", r->data.set.classes);
+    if (r->log.file) json_number(j, "unigram_loss", dataset_unigram_loss(&r->data.set));
+}
+
 static void write_data(const struct run *r, struct json *j) {
     const struct dataset *d = &r->data.set;
     if (r->data.pairs) {
         json_integer(j, "train_pairs", (int64_t)d->train_pairs.count);
         json_integer(j, "valid_pairs", (int64_t)d->valid_pairs.count);
         json_integer(j, "test_pairs", (int64_t)d->test_pairs.count);
-        json_integer(j, "vocabulary", d->classes);
-        json_number(j, "unigram_loss", dataset_unigram_loss(d));
+        write_kinds(r, j);
         return;
     }
     if (!r->data.text) {
@@ -97,8 +102,7 @@ static void write_data(const struct run *r, struct json *j) {
     json_integer(j, "train_words", (int64_t)d->train_text.count);
     json_integer(j, "valid_words", (int64_t)d->valid_text.count);
     if (run_has_test(r)) json_integer(j, "test_words", (int64_t)d->test_text.count);
-    json_integer(j, "vocabulary", d->classes);
-    json_number(j, "unigram_loss", dataset_unigram_loss(d));
+    write_kinds(r, j);
     if (d->entropy > 0) json_number(j, "entropy", d->entropy);
 }
 

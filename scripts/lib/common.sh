@@ -148,6 +148,8 @@ find_program() {
 listed() {
     [ -n "$("$program" list --json 2>/dev/null | "$program" rows - --each "$1" --where "name=$2" --where "${3:-available=true}" --keys name)" ]
 }
+# reads_pairs: can the program cut a text into pieces of words (--data wiki)? A build without utf8proc names it in its list
+reads_pairs() { ! "$program" list | grep -q utf8proc; }
 # of_log RUN KEYS [OPTION...]: values out of the last rows that have them of a run's log, tabs between; nothing where there is no log
 of_log() {
     of_log_run=$1 of_log_keys=$2

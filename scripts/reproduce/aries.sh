@@ -34,7 +34,7 @@ VGG-16)
     ;;
 BERT)
     density=0.01
-    scale_of() { # by memory: 10 GB, 12 GB with 256 ranks
+    scale_of() { # so that simulate.sh holds the memory of a small machine for enough
         case $1 in 32 | 64) pick $((2 * $1)) 4096 ;; *) pick 400 4096 ;; esac
     }
     pattern=fitted:results/measured/profiles/bert-base-p4-0.01 # what its ranks select: fill-in depends on it
@@ -55,7 +55,7 @@ weak() {
     [ $pattern = uniform ] || set -- "$@" --pattern $pattern --device sparse
     weak_p=$1
     shift
-    # all steps alike but for the first: with 256 ranks one is enough, since the buckets of dense-ovlp are 17 million messages a step
+    # all steps are alike but for the first: of 256 ranks, whose many buckets of dense-ovlp take minutes a step, one is enough
     case $weak_p in 256) weak_steps='1 -- --warmup 1' ;; *) weak_steps="$(pick 5 3) --" ;; esac
     # shellcheck disable=SC2086 # words
     job "p$weak_p.jsonl" sh scripts/simulate.sh --net aries --p "$weak_p" --algo dense,dense-ovlp,topka,topkdsa,gtopk,gaussiank "$@" \

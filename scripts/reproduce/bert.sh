@@ -15,7 +15,7 @@ ranks=$(pick 4 2)
 bert_steps=$(pick 2000 40)
 if [ -n "$quick" ]; then
     bert_name='a small BERT'
-    ! "$program" list | grep -q utf8proc || skip 'this build lacks utf8proc, for --data wiki: sh scripts/deps.sh text, then make'
+    reads_pairs || skip 'this build lacks utf8proc, for --data wiki: sh scripts/deps.sh text, then make'
     sh scripts/reproduce/made-up-pairs.sh "$out/runs/pairs"
 else
     need_data wiki

@@ -9,7 +9,7 @@
 #     0.423 s: the whole of Ok-Topk's step on 32 GPUs, by its 47 hours (scripts/reproduce/aries.sh). The paper's messages pass
 #     through Python and the host, and what they cost there no simulation has
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); a GPU for selection times that can be compared
-# takes: full: 20 min; quick: 20 s
+# takes: full: 22 min beside other work; quick: 13 s
 # agrees: each of these statements as a ratio of at least 1 ("much longer": at least 1.5); the least and the largest speed-up on 256 GPUs within
 #     25% of the paper's, in direction where it is at least 1; the efficiency within 10 percentage points, in direction where it is at
 #     least 76.3%. "communication alone" is the same without computing, input and selection, and compared with nothing
@@ -52,7 +52,6 @@ ratios() {
         [ "$algo" = oktopk ] || printf '%s\n' "$(calc "$($1 "$algo" "$most") / $($1 oktopk "$most")")"
     done | sort -g
 }
-claim oktopk-bert-scaling
 against measured
 for which in smallest largest; do
     look_up oktopk-text.csv value model=BERT gpus=256 quantity="$which speed-up of the throughput"

@@ -7,7 +7,7 @@
 #     pairs, 40 steps; scripts/reproduce/bert.sh has all of it). Time: a step of BERT's n on 32 ranks as oktopk-fig12 has it: communication
 #     simulated, computing and input the paper's at most, selection measured here (scripts/reproduce/aries.sh)
 # needs: WikiText-2 and BERT's vocabulary; SimGrid (sh scripts/deps.sh sim, make sim); for the paper's model a GPU
-# takes: full: 45 min; on a GPU not measured yet; quick: 20 s
+# takes: full: 30 min on two cores beside other work; on a GPU not measured yet; quick: 15 s
 # agrees: training loss over the last twentieth of the steps: Ok-Topk's at most 0.10 nats above dense's, the paper's difference (in direction
 #     three times that); the rows of Algorithm 1 decide on the claim. So that the difference is one of models that have learned
 #     something, the validation losses of dense and Ok-Topk are below the unigram loss, which one has there who knows nothing but how
@@ -31,9 +31,10 @@ end_loss() {
 }
 their_loss() { published oktopk-text.csv value model=BERT subject="$1" quantity='training loss after 400000 iterations'; }
 paper=$(calc "$(their_loss oktopk) - $(their_loss dense-ovlp)")
+called() { case $1 in paper) echo 'oktopk, Algorithm 1' ;; oktopk) echo 'oktopk, led by counts' ;; *) echo "$1" ;; esac; }
 unigram=$(of dense.jsonl header unigram_loss)
 for file in dense gaussiank paper oktopk; do
-    case $file in paper) name='oktopk, Algorithm 1' ;; oktopk) name='oktopk, led by counts' ;; *) name=$file ;; esac
+    name=$(called $file)
     against words
     case $file in paper) claim oktopk-bert-other-loss ;; *) claim ;; esac
     row "$bert_item, $name" 'validation loss at the end, less the unigram loss' nats '' "$section" "$(calc "$(of $file.jsonl summary valid_loss) - $unigram")" real \
@@ -65,8 +66,7 @@ smooth() { # smooth FILE: steps and mean training loss over a fiftieth of them
 }
 {
     for file in dense gaussiank paper oktopk; do
-        case $file in paper) name='oktopk, Algorithm 1' ;; oktopk) name='oktopk, led by counts' ;; *) name=$file ;; esac
-        smooth $file.jsonl | block "$name"
+        smooth $file.jsonl | block "$(called $file)"
     done
 } >"$out/figure.dat"
 figure figure.png "$out/figure.dat" lines.gp with=lines title="$bert_item, density $density" xlabel=step ylabel='training loss [nats]' \

@@ -8,7 +8,7 @@
 #     has all of it); then one step with --audit and --record: residual and gradient of rank 0 give the distribution, the exact
 #     threshold and that of Gaussiank
 # needs: WikiText-2 and BERT's vocabulary; for the paper's model a GPU
-# takes: full: 10 min; on a GPU not measured yet; quick: 10 s
+# takes: full: 4 min on two cores beside other work; on a GPU not measured yet; quick: 2 s
 # agrees: reused threshold within 10% of the exact one (means over ranks; our reading of "very close"); Gaussian threshold above
 #     the exact one, and fewer than k entries beyond it. In direction: the reused threshold within 50%
 . scripts/reproduce/bert.sh

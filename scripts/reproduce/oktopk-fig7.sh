@@ -9,7 +9,7 @@
 #     --oktopk-off regions against without; balancing acts in steps where a rank holds four times the mean (of which
 #     alone Fig. 7b is), which our balanced regions prevent: so --oktopk-off regions,balance against --oktopk-off regions
 # needs: SimGrid (sh scripts/deps.sh sim, make sim)
-# takes: full: 49 min beside other work; quick: 13 s
+# takes: full: 61 min beside other work; quick: 13 s
 # agrees: the whole exchange's time without the technique over that with it lies in the paper's interval (which is of the
 #     reduction, and of the all-gather, alone), in direction where it is at least 1; where balancing has never acted there
 #     is nothing to compare

@@ -7,15 +7,13 @@
 # (deviation), count / k (count); or the share of these steps [%] with an exact threshold on a rank, mean of all (local), globally (global)
 over_steps() {
     values "$1" "step,k,evaluated_local,${2:-k},evaluated_global" --type step --where density!=1 --missing - |
-        awk -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks="$ranks" '
+        awk -v what="$3" -v from="${4:-0}" -v to="${5:-1}" -v all="$(of "$1" header steps)" -v ranks="$ranks" "$(cat scripts/lib/selection.awk)"'
         $1 <= from * all || $1 > to * all { next }
         { n++ }
-        what == "local" {
-            count = split($3, reason, /[:,}]/) # how many ranks stands after each
-            for (i = 2; i <= count; i += 2) sum += reason[i] / ranks
-        }
+        what == "local" { sum += found($3, ranks) }
         what == "global" { sum += NF == 5 && $5 != "-" }
-        what == "deviation" || what == "count" { c = $4 / $2; sum += what == "deviation" ? (c > 1 ? c - 1 : 1 - c) : c }
+        what == "deviation" { sum += off($4, $2) }
+        what == "count" { sum += $4 / $2 }
         END { if (n) printf "%.6g\n", (what == "count" ? 1 : 100) * sum / n }'
 }
 # deviation_rows SIDE CLAIM PAPER SOURCE [WHERE]: of the local or the global counts; the rows of Algorithm 1 decide on the claim.
@@ -36,12 +34,11 @@ deviation_rows() {
             "$(over_steps $deviation_file.jsonl '' "$1")" real none
     done
 }
-# gaussian_rows CLAIM PLACE [FIRST]: Gaussiank's counts over the first such part of the run, where the paper says that they are too
-# many, and over its second half
+# gaussian_rows CLAIM PLACE FIRST: Gaussiank's counts over the first such part of the run and over its second half
 gaussian_rows() {
     claim "$1"
     against words
-    [ -z "${3:-}" ] || row "$item, Gaussiank unadjusted" "local: mean count over k, first $(calc "100 * $3")% of the run" '' '' "$2" \
+    row "$item, Gaussiank unadjusted" "local: mean count over k, first $(calc "100 * $3")% of the run" '' '' "$2" \
         "$(over_steps gaussiank.jsonl local_nnz_mean count 0 "$3")" real 'full: at least 1'
     row "$item, Gaussiank unadjusted" 'local: mean count over k, second half of the run' '' '' "$2" "$(over_steps gaussiank.jsonl local_nnz_mean count 0.5 1)" \
         real 'full: at most 0.32'

@@ -4,10 +4,9 @@
 #     P  OPTIMISER  EXCHANGE  DENSITY  STEPS  step  k  local_nnz_mean  global_nnz  threshold_mean  threshold_exact_mean  threshold_global
 #     threshold_global_exact  xi  evaluated_local  evaluated_global            (STEPS: of the run; of a value that is not there nothing)
 #
-# Deviations are means of |x / exact - 1|, over all steps (counts, exact: k) or over those of --audit (thresholds); xi is a mean over its
+# Behind scripts/lib/selection.awk. Deviations are means of |x / exact - 1|, over all steps (counts, exact: k) or over those of --audit (thresholds); xi is a mean over its
 # steps in the first tenth, in the third and in the last quarter of the run, and the largest of all.
 BEGIN { FS = "\t" }
-function off(x, exact) { return x > exact ? x / exact - 1 : 1 - x / exact }
 function mean(name) { return n[name] ? sprintf("%.3g", sum[name] / n[name]) : " " }
 function percent(name) { return n[name] ? sprintf("%.3g%%", 100 * sum[name] / n[name]) : " " }
 function add(name, x) { sum[name] += x; n[name]++ }
@@ -25,10 +24,7 @@ function flush() {
     cell = key
     add("local", off($8, $7))
     add("global", off($9, $7))
-    count = split($15, reason, /[:,}]/) # how many ranks stands after each
-    found = 0
-    for (i = 2; i <= count; i += 2) found += reason[i] / $1
-    add("found", found)
+    add("found", found($15, $1))
     add("found globally", $16 != "")
     if ($11 != "") add("threshold", off($10, $11))
     if ($13 != "") add("global threshold", off($12, $13))
