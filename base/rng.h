@@ -20,11 +20,12 @@ enum rng_stream {
     RNG_SELECT,
     RNG_TEST,
     RNG_DRAW,
-    RNG_WINDOW,   /* of a text, to train on */
-    RNG_SAMPLE,   /* to evaluate on */
-    RNG_PACK,     /* a text into pairs of parts */
-    RNG_MASK,     /* of sequences, to train on */
-    RNG_MASK_EVAL /* to evaluate on */
+    RNG_WINDOW,    /* of a text, to train on */
+    RNG_SAMPLE,    /* to evaluate on */
+    RNG_PACK,      /* a text into pairs of parts */
+    RNG_MASK,      /* of sequences, to train on */
+    RNG_MASK_EVAL, /* to evaluate on */
+    RNG_ROUND      /* of gradients, up or down */
 };
 
 /* The Philox4x32-10 block function: counter and key to four uniform words. */

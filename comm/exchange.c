@@ -24,6 +24,14 @@ bool exchange_conserves(const struct exchange_ops *ops, const struct option_valu
     return ops->conserves && !(ops->loses && ops->loses(options));
 }
 
+bool exchange_takes(const struct exchange_ops *ops, const struct wire_ops *wire) {
+    return wire == wires[0] || ops->selects || (ops->halves && wire->pack);
+}
+
+bool exchange_keeps(const struct exchange_ops *ops, const struct option_values *options, const struct wire_ops *wire) {
+    return ops->sparse || (ops->keeps && ops->keeps(options, wire ? wire : wires[0]));
+}
+
 const char *exchange_apart(const struct exchange_ops *ops) {
     return ops->drifts ? "replicas drift" : ops->blind ? "not the largest entries" : NULL;
 }
@@ -34,12 +42,12 @@ void exchange_open(struct exchange *x, const struct exchange_ops *ops, const str
     if (!setup->wire) x->setup.wire = wires[0];
     struct err e = {0};
     if (ops->serves && !ops->serves(setup->comm, &e)) die("%s", e.text);
-    if (ops->sparse) {
+    if (exchange_keeps(ops, &setup->options, setup->wire)) {
         if (!setup->store) die("%s needs a store", ops->name);
         if (setup->store->n != setup->n) die("%s: n = %zu over a store of %zu", ops->name, setup->n, setup->store->n);
-        if (setup->k_max < 1 || setup->k_max > setup->n)
-            die("%s: k = %zu is not in 1..%zu", ops->name, setup->k_max, setup->n);
     }
+    if (ops->sparse && (setup->k_max < 1 || setup->k_max > setup->n))
+        die("%s: k = %zu is not in 1..%zu", ops->name, setup->k_max, setup->n);
     if (ops->selects) {
         if (!setup->selector) die("%s needs a selector", ops->name);
         if (ops->own_parts && setup->selector->slice) die("%s selects in parts of its own, not by slices", ops->name);

@@ -31,19 +31,30 @@
 #include "comm/wire/wire.h"
 #include "topk/selector.h"
 
+/* Entries [from, from + rows cols) of the gradient are one slice, a layer's weights as a matrix by rows, whatever their
+ * dimensions are; a bias has one row. */
+struct exchange_slice {
+    size_t from, rows, cols;
+};
+
 struct exchange_setup {
     struct comm *comm;
-    struct store *store;       /* the residual. Rows without `sparse`: a bare store of the gradient's device, or NULL */
+    struct store *store; /* the residual. Where there is none (exchange_keeps): a bare store of the gradient's device,
+                          * or NULL */
     struct selector *selector; /* over that store, for rows with `selects`. By slices: the same slices on all ranks, and
                                 * not for rows with `own_parts` */
     size_t n;                  /* gradient length */
     size_t k_max;              /* largest k of any step */
-    struct option_values options; /* the row takes its own from them in `open`; all zero: the defaults */
-    const struct wire_ops *wire;  /* NULL: coo32 */
-    size_t bucket_bytes;          /* dense-ovlp: bytes of one allreduce; 0: 4 MiB */
-    const size_t *group;          /* exchange_open_layers: [groups], first entry of each group, ascending from 0 */
-    size_t groups;                /* 0: one group */
-    const uint32_t *exempt;       /* [exempts], strictly increasing; rows with `sparse` only; copied. See exempt.h */
+    struct option_values options;       /* the row takes its own from them in `open`; all zero: the defaults */
+    const struct wire_ops *wire;        /* NULL: coo32 */
+    uint64_t seed;                      /* of rows that draw random numbers; the same on all ranks */
+    const struct exchange_slice *slice; /* [slices], end to end from 0 to n, for rows that go by them; needed in open
+                                         * only */
+    size_t slices;                      /* 0: all of it is one */
+    size_t bucket_bytes;                /* dense-ovlp: bytes of one allreduce; 0: 4 MiB */
+    const size_t *group;    /* exchange_open_layers: [groups], first entry of each group, ascending from 0 */
+    size_t groups;          /* 0: one group */
+    const uint32_t *exempt; /* [exempts], strictly increasing; rows with `sparse` only; copied. See exempt.h */
     size_t exempts;
     bool wants_sent;              /* fill in sum.sent and sum.delivered. If set at open, it may change between steps */
     struct phases *phases;        /* time of the calling thread; may be NULL */
@@ -93,7 +104,7 @@ struct exchange_ops {
     const char *paper;          /* citation */
     const char *default_select; /* the paper's selector; NULL: none */
     struct option_part options; /* what it alone reads */
-    bool sparse;                /* has residuals: uses the store */
+    bool sparse;                /* sends some entries, the others wait in residuals: uses the store */
     bool selects;               /* uses the selector, which --select names */
     bool conserves;             /* the equation above holds, but for what `loses` says */
     bool drifts;                /* u is this rank's own gradient; replicas differ between averages (fedavg) */
@@ -103,10 +114,14 @@ struct exchange_ops {
     bool keeps_k;               /* with sends_all: u is the k largest of the sum of all that, and no more */
     bool evaluates;             /* a global threshold serves several steps: sum.evaluated, sum.threshold */
     bool blind;                 /* what it sends does not go by magnitude: random entries, say */
-    bool ours;                  /* published nowhere in this form */
-    const char *moves_as;       /* row that sends the same messages when each rank is a node; NULL: none */
-    const char *line_off;       /* why a simulated step takes other than `cost` says, in a few words; NULL: unsaid */
+    bool rounds;                /* sends every entry in so few bits that u is the sum in outline only */
+    bool halves;          /* its dense values travel in setup.wire where that has a form for them (wire.h: pack) */
+    bool ours;            /* published nowhere in this form */
+    const char *moves_as; /* row that sends the same messages when each rank is a node; NULL: none */
+    const char *line_off; /* why a simulated step takes other than `cost` says, in a few words; NULL: unsaid */
     struct exchange_simulation simulation; /* all zero: nobody measured, and it is taken for one that gathers all */
+    /* Of rows without `sparse`: does it keep a residual with these options and this wire? NULL: never. */
+    bool (*keeps)(const struct option_values *options, const struct wire_ops *wire);
     /* Allocates for the largest step. */
     void (*open)(struct exchange *x);
     /* Which of these options makes it lose gradient, as "--name value"; NULL: none does. NULL: none ever does. */
@@ -199,6 +214,12 @@ double exchange_layers_words(const struct exchange *x, size_t k); /* its part fo
 
 /* The plain sum of everything: what the others are held against, and what takes their place in dense steps. */
 extern const struct exchange_ops exchange_dense;
+
+/* Does anything of its step travel in this format? All take coo32, which is as if there were none. */
+bool exchange_takes(const struct exchange_ops *ops, const struct wire_ops *wire);
+
+/* Does it keep a residual with these options and this wire (NULL: coo32), so that it uses the store? */
+bool exchange_keeps(const struct exchange_ops *ops, const struct option_values *options, const struct wire_ops *wire);
 
 /* Does it conserve gradient with these options? */
 bool exchange_conserves(const struct exchange_ops *ops, const struct option_values *options);

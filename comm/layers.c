@@ -287,8 +287,26 @@ static void share_exempt(struct exchange *x, const struct group *g, struct excha
     setup->exempt = setup->exempts > 0 ? s->idx + first : NULL;
 }
 
+/* The slices of a group, from its first entry; one that lies in several groups is cut into vectors. To be freed. */
+static struct exchange_slice *slices_of(const struct exchange_setup *whole, const struct group *g, size_t *count) {
+    struct exchange_slice *slice = mem_alloc(whole->slices, sizeof *slice, "the slices of a group");
+    *count = 0;
+    for (size_t i = 0; i < whole->slices; i++) {
+        struct exchange_slice s = whole->slice[i];
+        size_t end = s.from + s.rows * s.cols, from = s.from > g->from ? s.from : g->from;
+        if (from >= end || from >= g->from + g->n) continue;
+        if (end > g->from + g->n) end = g->from + g->n;
+        if (end - from < s.rows * s.cols) s.rows = 1, s.cols = end - from;
+        s.from = from - g->from;
+        slice[(*count)++] = s;
+    }
+    return slice;
+}
+
 static void open_group(struct exchange *x, const struct exchange_ops *ops, struct group *g) {
     struct exchange_setup setup = x->setup;
+    struct exchange_slice *slice = slices_of(&x->setup, g, &setup.slices);
+    setup.slice = slice;
     share_exempt(x, g, &setup);
     g->selected = g->n - setup.exempts;
     setup.n = g->n;
@@ -302,6 +320,7 @@ static void open_group(struct exchange *x, const struct exchange_ops *ops, struc
         setup.selector = g->selector;
     }
     exchange_open(&g->inner, ops, &setup);
+    mem_free(slice);
 }
 
 /* Most entries in the sum of a group, and so in what a rank has in it: every entry was selected by some rank. */
@@ -388,7 +407,7 @@ void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, co
     *x = (struct exchange){
         .ops = &l->ops, .setup = *setup, .state = l, .by_layers = true, .room_for_sent = setup->wants_sent};
     if (setup->n < 1 || (uint64_t)setup->n > UINT32_MAX) die("%s: n = %zu is not in 1..2^32-1", ops->name, setup->n);
-    if (ops->sparse && !setup->store) die("%s needs a store", ops->name);
+    if (exchange_keeps(ops, &setup->options, setup->wire) && !setup->store) die("%s needs a store", ops->name);
     if (ops->selects && !setup->selector) die("%s needs a selector", ops->name);
     exempt_check(ops, setup);
     l->catches = error_is_caught();

@@ -13,12 +13,13 @@ static struct selector *open_selector(struct reducer *r, const struct reducer_se
 
 void reducer_open(struct reducer *r, const struct reducer_setup *s) {
     struct exchange_setup setup = s->exchange;
-    *r = (struct reducer){0};
-    if (s->ops->sparse)
+    *r = (struct reducer){.keeps = exchange_keeps(s->ops, &setup.options, setup.wire)};
+    if (r->keeps)
         store_open(&r->store, setup.n, s->device);
     else
         store_open_bare(&r->store, setup.n, s->device);
-    setup.store = s->ops->sparse || !device_is_host(s->device) ? &r->store : NULL;
+    setup.store = r->keeps || !device_is_host(s->device) ? &r->store : NULL;
+    setup.seed = s->seed;
     setup.selector = r->selector = s->ops->selects ? open_selector(r, s) : NULL;
     if (setup.groups > 0)
         exchange_open_layers(&r->exchange, s->ops, &setup);

@@ -15,7 +15,7 @@
 struct reducer_setup {
     const struct exchange_ops *ops;
     const struct selector_ops *select;  /* of rows with `selects`; NULL: the row's own */
-    uint64_t seed;                      /* of its random numbers; its options are those of `exchange` */
+    uint64_t seed;                      /* of its and the row's random numbers; its options are those of `exchange` */
     const struct selector_slice *slice; /* [slices]: it selects in each by itself (by_slice.h); NULL: in all of n */
     size_t slices;
     const struct device_ops *device; /* where the gradient lies */
@@ -25,6 +25,7 @@ struct reducer_setup {
 /* Must not be moved in memory until close. */
 struct reducer {
     struct store store;        /* bare, with device operations alone, where the row has no residual */
+    bool keeps;                /* the store has a residual */
     struct selector *selector; /* NULL: the row takes none */
     struct exchange exchange;
 };

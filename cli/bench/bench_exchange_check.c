@@ -55,7 +55,7 @@ static uint64_t count_missing(const struct bench_check *k, struct bench_case *b,
     double part = ((double)k->steps + b->comm->size + 8) * 0x1p-23;
     uint64_t wrong = 0;
     memset(residual, 0, count * sizeof *residual);
-    if (b->ops->sparse) b->reducer.store.ops->read(&b->reducer.store, from, count, residual);
+    if (b->reducer.keeps) b->reducer.store.ops->read(&b->reducer.store, from, count, residual);
     for (size_t i = 0; i < count; i++) {
         missing[i] = k->account[from + i] - (double)residual[i];
         weight[i] = (double)k->weight[from + i];
@@ -96,6 +96,7 @@ enum definition {
 
 /* At one rank the sum of what was selected is all that any algorithm can give. */
 static enum definition definition_of(const struct bench_case *b) {
+    if (b->ops->rounds) return NONE;
     if (!b->ops->sparse) return b->ops->drifts ? NONE : SUM_OF_ALL;
     if (!b->ops->selects || b->ops->blind) return NONE;
     if (b->ops->sends_all) return b->ops->keeps_k ? LARGEST_OF_SUM : SUM_OF_SELECTED;
@@ -237,7 +238,7 @@ static void reference_open(struct reference *r, const struct bench_case *b, cons
 /* acc = residual + gradient of this rank, as the store will make it; [n] */
 static float *accumulated(struct bench_case *b) {
     float *acc = mem_zalloc(b->n, sizeof *acc, "acc of the reference");
-    if (b->ops->sparse) b->reducer.store.ops->read(&b->reducer.store, 0, b->n, acc);
+    if (b->reducer.keeps) b->reducer.store.ops->read(&b->reducer.store, 0, b->n, acc);
     for (size_t i = 0; i < b->n; i++) acc[i] += b->host[i];
     return acc;
 }

@@ -82,7 +82,7 @@ static void own_open(struct run *r, struct own *own) {
     own_add(own, "exchange", exchange_state_bytes(&r->path.reducer.exchange));
     if (r->options.momentum_correction)
         own_add_array(own, "velocity", a->device, r->path.correction.velocity.acc, r->model.n);
-    if (r->path.sparse) own_add(own, "residual", r->model.n * sizeof(float));
+    if (r->path.reducer.keeps) own_add(own, "residual", r->model.n * sizeof(float));
     if (r->replicas.drifts) own_add_array(own, "own parameters", a->device, a->param, r->model.n);
     if (r->replicas.drifts) own_add_array(own, "own optimiser", o->device, o->state, o->n_state);
 }

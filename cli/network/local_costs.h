@@ -36,7 +36,8 @@ struct local_times {
     double select[LOCAL_SELECTORS]; /* [s] for an entry of the gradient, by selectors[i]; 0: not asked for */
     double own; /* the same of one pass with a known threshold, for rows that select by themselves */
     double pack[BEST_FORMATS], unpack[BEST_FORMATS]; /* [s] for an entry in wires[i]; merging is in unpack */
-    double add;                                      /* [s] for a word that is added up as it is */
+    double half[BEST_FORMATS]; /* [s] for a dense value in wires[i], packed, or unpacked and added; 0: it has no form */
+    double add;                /* [s] for a word that is added up as it is */
 };
 
 /* What these take on this process and device, least of a few runs, on normal numbers: of at most LOCAL_ENTRIES of n

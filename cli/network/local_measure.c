@@ -201,6 +201,27 @@ static double time_add(struct bench *b, const struct sparse *at) {
     return least / (double)at->nnz;
 }
 
+/* Seconds of rounding and packing a dense value and of unpacking and adding it, half of both. */
+static double time_half(const struct wire_ops *wire) {
+    float *val = mem_zalloc(MESSAGE_MAX, sizeof *val, "values to measure with");
+    float *cut = mem_zalloc(MESSAGE_MAX, sizeof *cut, "values to measure with");
+    uint16_t *half = mem_zalloc(MESSAGE_MAX, sizeof *half, "values to measure with");
+    double least = INFINITY;
+    for (int run = 0; run < RUNS; run++) {
+        for (size_t i = 0; i < MESSAGE_MAX; i++) val[i] = (float)i + 0.1f * (float)run;
+        double begin = clock_now();
+        wire->round_all(val, MESSAGE_MAX, cut);
+        wire->pack(val, MESSAGE_MAX, half);
+        wire->unpack(half, MESSAGE_MAX, val);
+        for (size_t i = 0; i < MESSAGE_MAX; i++) cut[i] += val[i];
+        least = fmin(least, clock_now() - begin);
+    }
+    mem_free(half);
+    mem_free(cut);
+    mem_free(val);
+    return least / MESSAGE_MAX / 2;
+}
+
 /* Everything but the selectors; with an exact one, which finds k entries whatever the numbers are. */
 static void time_messages(struct bench *b, struct local_times *times) {
     struct desk desk;
@@ -208,7 +229,10 @@ static void time_messages(struct bench *b, struct local_times *times) {
     struct selector *s = selector_open(&selector_exact, &b->store, b->k, NULL);
     sparse_open(&out, s->room);
     desk_open(&desk, b->k < MESSAGE_MAX ? b->k : MESSAGE_MAX);
-    for (size_t w = 0; wires[w]; w++) time_format(b, s, &out, &desk, w, times);
+    for (size_t w = 0; wires[w]; w++) {
+        time_format(b, s, &out, &desk, w, times);
+        if (wires[w]->pack) times->half[w] = time_half(wires[w]);
+    }
     times->own = time_own(b, s->stats.threshold) / (double)b->n;
     times->add = time_add(b, &desk.local);
     desk_close(&desk);
@@ -248,9 +272,13 @@ void local_from_times(const struct local_times *times, const local_selectors sel
         double select = times->own;
         for (size_t s = 0; selectors[s]; s++)
             if (selectors[s] == selector[i]) select = times->select[s];
-        for (size_t w = 0; exchanges[i]->sparse && wires[w]; w++)
-            costs->of[i][w] = (struct local_cost){
-                .select = select, .pack = times->pack[w], .unpack = times->unpack[w], .add = times->add};
+        for (size_t w = 0; wires[w]; w++) {
+            struct local_cost *cost = &costs->of[i][w];
+            if (exchanges[i]->sparse)
+                *cost = (struct local_cost){
+                    .select = select, .pack = times->pack[w], .unpack = times->unpack[w], .add = times->add};
+            cost->half = times->half[w];
+        }
     }
 }
 
@@ -271,6 +299,7 @@ void local_times_json(const struct local_times *times, struct json *j) {
         json_string(j, "wire", wires[w]->name);
         json_number(j, "pack_entry_s", times->pack[w]);
         json_number(j, "unpack_entry_s", times->unpack[w]);
+        if (wires[w]->pack) json_number(j, "dense_entry_s", times->half[w]);
         json_end(j);
     }
     json_end(j);

@@ -63,10 +63,13 @@ bool local_from_table(const char *path, const char *device, size_t n, double den
     for (size_t i = 0; good && exchanges[i]; i++) {
         bool format = best_takes_format(exchanges[i]);
         q.ops = exchanges[i];
-        for (size_t w = 0; wires[w] && (format || w == 0); w++) {
+        for (size_t w = 0; wires[w]; w++) {
+            if (!exchange_takes(exchanges[i], wires[w])) continue;
             q.wire = wires[w];
             costs->of[i][w] = cost_of(&t, &q, n);
-            if (isnan(costs->of[i][w].select)) note_missing(missing, q.ops->name, format ? wires[w]->name : NULL);
+            if (w > 0 && !format) costs->of[i][w].select = NAN; /* dense values in 16 bits: no table has them */
+            if (isnan(costs->of[i][w].select))
+                note_missing(missing, q.ops->name, format || w > 0 ? wires[w]->name : NULL);
         }
     }
     cost_table_close(&t);

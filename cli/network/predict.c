@@ -137,8 +137,8 @@ static const struct wire_ops *cost_of(const struct request *r, const struct exch
     struct cost coo32, now;
     ops->cost(c, &coo32);
     *cost = coo32;
-    for (size_t w = 0; best_takes_format(ops) && wires[w]; w++) {
-        if (r->wire && wires[w] != r->wire) continue;
+    for (size_t w = best_takes_format(ops) ? 0 : 1; wires[w]; w++) {
+        if (!exchange_takes(ops, wires[w]) || (r->wire && wires[w] != r->wire)) continue;
         cost_in_format(&coo32, wires[w], &now);
         if (best && cost_seconds(&now, &r->net) >= cost_seconds(cost, &r->net)) continue;
         best = wires[w];

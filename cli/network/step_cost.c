@@ -36,7 +36,7 @@ struct cost step_cost(const struct run *r, const struct exchange_ops *ops, const
     for (size_t i = 0; i < count; i++) {
         struct cost one;
         ops->cost(&cases[i], &one);
-        if (wire && best_takes_format(ops)) cost_in_format(&one, wire, &one);
+        if (wire && exchange_takes(ops, wire)) cost_in_format(&one, wire, &one);
         sum.alphas += one.alphas;
         sum.words += one.words;
         sum.node_alphas += one.node_alphas;

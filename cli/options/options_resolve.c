@@ -56,13 +56,32 @@ static bool only_where(struct options *o, bool meant, const char *const *names, 
 static bool check_selector(struct options *o, const struct exchange_ops *x, struct err *e) {
     char why[128];
     snprintf(why, sizeof why, "with --algo %s, which selects and sends in its own way", x->name);
-    if (!only_where(o, x->selects, NAMES("select", "audit", "wire"), why, e)) return false;
+    if (!only_where(o, x->selects, NAMES("select", "audit"), why, e)) return false;
     if ((x->own_parts || !x->selects) && o->select_scope == SCOPE_LAYER)
         return err_set(
             e, "--select-scope layer cannot be combined with --algo %s, which selects in %s; use another algorithm",
             x->name, x->own_parts ? "parts of the gradient of its own" : "its own way");
     if (x->selects && o->select < 0) options_set(o, "select", x->default_select);
     return true;
+}
+
+/* Formats that x does not take are refused; with --algo auto only those count that somebody takes. */
+static bool check_wire(struct options *o, const struct exchange_ops *x, struct err *e) {
+    const struct wire_ops *wire = wires[o->wire];
+    char why[192];
+    if (exchange_takes(x, wire)) return true;
+    snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
+             x->drifts   ? "exchanges no gradients"
+             : x->sparse ? "selects and sends in its own way"
+             : x->halves ? "sends dense values: it takes bf16 and fp16"
+                         : "sends every entry in its own way");
+    return refuse_if_given(o, "wire", why, e);
+}
+
+/* Of what is rounded off something must be rounded off. */
+static bool check_feedback(struct options *o, const struct exchange_ops *x, struct err *e) {
+    return only_where(o, !x->halves || wires[o->wire]->pack, NAMES("feedback"),
+                      "without --wire bf16 or fp16: nothing is rounded off", e);
 }
 
 /* Refuses options that the chosen algorithm and selector do not declare. */
@@ -86,7 +105,7 @@ static bool check_exchange(struct options *o, struct err *e) {
              x->drifts ? "exchanges no gradients" : "sends every entry");
     if (!only_where(o, x->sparse,
                     NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
-                          "wire", "local-update", "momentum-correction", "momentum-masking", "fold-lr", "log-xi"),
+                          "local-update", "momentum-correction", "momentum-masking", "fold-lr", "log-xi"),
                     why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
@@ -96,7 +115,7 @@ static bool check_exchange(struct options *o, struct err *e) {
         if (!refuse_if_given(o, "overlap", why, e)) return false;
         layers = false;
     }
-    return check_selector(o, x, e) && check_own(o, x, e) &&
+    return check_selector(o, x, e) && check_wire(o, x, e) && check_own(o, x, e) && check_feedback(o, x, e) &&
            only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
            only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
            (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));

@@ -48,7 +48,8 @@ static const struct option_row rows[] = {
     {"dense-steps", "N", OPTION_INTEGER, "0", "exchange the whole gradient in the first N steps (Ok-Topk: 512 for VGG)",
      AT(RUN, exchange, dense_steps), .min = 0, .max = HUGE_COUNT},
     {"wire", "FORMAT", OPTION_CHOICE, "coo32",
-     "how sparse vectors travel; what a format rounds off stays in the residual (with --algo auto the fastest, unless "
+     "how sparse vectors travel, and in bf16 and fp16 dense sums too; what a format rounds off stays in the residual "
+     "(with --algo auto the fastest, unless "
      "given)",
      AT(RUN, exchange, wire), .choice = wire_name},
     {NULL, AT(RUN, exchange, own)},

@@ -185,7 +185,7 @@ void dry_run_report(struct run *r) {
     say_traffic(r);
     if (!device_is_host(r->model.net->arena.device)) {
         char bytes[32];
-        size_t floats = r->model.optimiser.n_state + (r->path.sparse ? r->model.n : 0) +
+        size_t floats = r->model.optimiser.n_state + (r->path.reducer.keeps ? r->model.n : 0) +
                         (r->options.momentum_correction ? r->model.n : 0);
         human_bytes(bytes, sizeof bytes, (double)(net_device_bytes(r->model.net) + floats * sizeof(float)));
         snprintf(device, sizeof device, "; on the device %s besides what its libraries take", bytes);

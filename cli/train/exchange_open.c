@@ -35,7 +35,6 @@ static struct selector_slice *slices_that_select(struct run *r, size_t *slices) 
 static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
     const struct options *o = &r->options;
     setup->select = options_selector(o);
-    setup->seed = (uint64_t)o->seed;
     setup->exchange.k_max = density_to_k(density_largest(&r->path.density), r->model.n - r->path.exempts);
     setup->exchange.exempt = r->path.exempt;
     setup->exchange.exempts = r->path.exempts;
@@ -43,19 +42,35 @@ static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
         correction_open(&r->path.correction, r->model.n, setup->device, (float)o->method.momentum, o->momentum_masking);
 }
 
+/* The model's slices, as matrices: of weights with more than two dimensions the first is the rows. */
+static struct exchange_slice *matrices(const struct arena *a) {
+    struct exchange_slice *slice = mem_alloc(a->slices, sizeof *slice, "the slices of the gradient");
+    for (size_t i = 0; i < a->slices; i++) {
+        const struct slice *s = &a->slice[i];
+        size_t rows = s->dims > 1 ? s->dim[0] : 1;
+        slice[i] = (struct exchange_slice){s->offset, rows, s->size / rows};
+    }
+    return slice;
+}
+
 static void open_reducer(struct run *r, struct reducer_setup *setup) {
     struct selector_slice *slice = NULL;
+    struct exchange_slice *layers = matrices(&r->model.net->arena);
+    setup->exchange.slice = layers;
+    setup->exchange.slices = r->model.net->arena.slices;
     if (r->path.sparse && r->options.select_scope == SCOPE_LAYER)
         setup->slice = slice = slices_that_select(r, &setup->slices);
     reducer_open(&r->path.reducer, setup);
+    mem_free(layers);
     mem_free(slice);
 }
 
-/* --dense-steps: the whole gradient, on the store that is open. */
+/* --dense-steps: the whole gradient, in f32, on the store that is open. */
 static void open_dense_start(struct run *r, const struct device_ops *device) {
     struct exchange_setup setup = r->path.reducer.exchange.setup;
     setup.store = device_is_host(device) ? NULL : &r->path.reducer.store;
     setup.exempts = 0;
+    setup.wire = NULL;
     exchange_open(&r->path.dense_start, &exchange_dense, &setup);
 }
 
@@ -76,7 +91,7 @@ bool run_open_exchange(struct run *r, const struct device_ops *device, struct er
     r->path.density.dense_steps = (size_t)o->dense_steps;
     if (r->path.sparse && !density_parse_warmup(o->density_warmup, &r->path.density, e)) return false;
     if (!exchange_serves(ops, r->comm, e)) return false;
-    struct reducer_setup setup = {.ops = ops, .device = device};
+    struct reducer_setup setup = {.ops = ops, .device = device, .seed = (uint64_t)o->seed};
     setup.exchange =
         (struct exchange_setup){.comm = r->comm, .n = r->model.n, .k_max = r->model.n, .phases = &r->phases};
     setup.exchange.hidden_phases = &r->hidden_phases;

@@ -156,6 +156,10 @@ static void say_exchange(struct run *r) {
         used +=
             (size_t)snprintf(exchange + used, sizeof exchange - used, ", %.40s selection, %.20s",
                              r->path.reducer.selector ? options_selector(o)->name : "its own", wires[o->wire]->name);
+    else if (wires[o->wire]->pack)
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, " in %.20s", wires[o->wire]->name);
+    if (!r->path.sparse && r->path.reducer.keeps)
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", with error feedback");
     if (o->select_scope == SCOPE_LAYER)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", slice by slice");
     if (r->path.exempts)

@@ -49,20 +49,25 @@ static struct candidate predict(const struct exchange_ops *ops, const struct wir
     return new;
 }
 
+/* In `only`, where there is one; a row that does not take it is as it is without a format. */
+static bool meant(const struct exchange_ops *ops, const struct wire_ops *wire, const struct wire_ops *only) {
+    if (!only) return exchange_takes(ops, wire);
+    return wire == (exchange_takes(ops, only) ? only : wires[0]);
+}
+
 size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
                  const bool *allowed, const struct local_costs *local, bool combines, struct candidate *list) {
     size_t listed = 0;
     for (size_t i = 0; exchanges[i]; i++) {
         const struct exchange_ops *ops = exchanges[i];
-        bool format = best_takes_format(ops);
         if (allowed && !allowed[i]) continue;
         for (size_t w = 0; wires[w]; w++) {
-            if (format && only && wires[w] != only) continue;
-            if (!format && w > 0) break;
+            if (!meant(ops, wires[w], only)) continue;
             if (i == BEST_ALGORITHMS || w == BEST_FORMATS) die("more than %d algorithms and formats", BEST_MAX);
             const struct local_cost *charged = local ? &local->of[i][w] : NULL;
             if (charged && isnan(charged->select)) continue;
-            struct candidate new = predict(ops, format ? wires[w] : NULL, cases, count, net, charged);
+            const struct wire_ops *wire = w > 0 || best_takes_format(ops) ? wires[w] : NULL;
+            struct candidate new = predict(ops, wire, cases, count, net, charged);
             for (size_t c = 0; combines && c < count; c++) new.seconds += seconds_of_combine(ops, &cases[c], net);
             insert(list, listed++, new);
         }

@@ -11,9 +11,9 @@
 
 #include "comm/exchange.h"
 
-enum { BEST_ALGORITHMS = 32, BEST_FORMATS = 4, BEST_MAX = BEST_ALGORITHMS * BEST_FORMATS };
+enum { BEST_ALGORITHMS = 32, BEST_FORMATS = 8, BEST_MAX = BEST_ALGORITHMS * BEST_FORMATS };
 
-/* Costs of local work of exchanges[i] with wires[f]: [i][f]; [i][0] for exchanges that use no wire format. */
+/* Costs of local work of exchanges[i] with wires[f]: [i][f]; [i][0] for exchanges as they are without a format. */
 struct local_costs {
     struct local_cost of[BEST_ALGORITHMS][BEST_FORMATS]; /* select NAN: not known */
 };
@@ -27,10 +27,10 @@ struct candidate {
 };
 
 /* Of the step that consists of these cases (several with overlap by layers: one for each group): every row of exchanges
- * that allowed (by index in exchanges; NULL: all) lets in, in the format `only` (NULL: in each one) where it takes one,
- * the fastest first; of equals the first in the tables. local: what is charged for local work, those of whom it is not
- * known are left out; NULL: communication alone. combines: exchange_combine follows on the exchange.
- * list: [BEST_MAX]. Returns how many. */
+ * that allowed (by index in exchanges; NULL: all) lets in, in the format `only` (NULL: in each one) where it takes
+ * that, the fastest first; of equals the first in the tables. local: what is charged for local work, those of whom it
+ * is not known are left out; NULL: communication alone. combines: exchange_combine follows on the exchange. list:
+ * [BEST_MAX]. Returns how many. */
 size_t best_rank(const struct cost_case *cases, size_t count, const struct network *net, const struct wire_ops *only,
                  const bool *allowed, const struct local_costs *local, bool combines, struct candidate *list);
 
@@ -41,7 +41,7 @@ size_t best_to_try(const struct candidate *list, size_t count, size_t tries, siz
 /* The one with the shortest measured time; of equals the one predicted faster. */
 const struct candidate *best_measured(const struct candidate *list, const size_t *chosen, size_t tries);
 
-/* Does this row's step change with the format? */
+/* Does this row send sparse vectors, so that its step changes with every format? */
 bool best_takes_format(const struct exchange_ops *ops);
 
 /* Predicted seconds of a step's communication; wire NULL: coo32. */

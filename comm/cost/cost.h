@@ -29,11 +29,18 @@ struct cost_entries {
     double packed, unpacked;
 };
 
+/* Dense values that travel in 2 bytes each where a format has a form for them, and what is more then: start-ups, and
+ * values that a rank packs, and unpacks and adds. */
+struct cost_dense {
+    double words, alphas, packed, unpacked;
+};
+
 struct cost {
     double alphas, words;           /* between nodes, or everywhere for a flat algorithm */
     double node_alphas, node_words; /* inside a node */
     /* What a wire format changes: of words and of node_words; no messages: nothing of it travels in a format. */
     struct cost_entries sparse, node_sparse;
+    struct cost_dense dense, node_dense;
     /* What is added where the length of a message does not follow from the number of its entries. */
     double size_alphas, size_words;
 };
@@ -50,6 +57,7 @@ struct local_cost {
     double select;       /* accumulating and selecting, for each entry of the gradient that a rank selects from */
     double pack, unpack; /* rounding and packing, unpacking and merging, for each entry of a sparse vector */
     double add;          /* for each word that comes in outside of sparse vectors */
+    double half;         /* rounding and packing a dense value of 2 bytes, or unpacking and adding it */
     double word;         /* all but selection, for each word that comes in, in the format */
 };
 

@@ -6,9 +6,9 @@
  * bf16 is the upper half of an f32: 8 bits of significand, the same range. Rounded to nearest, ties to even, and to the
  * largest finite value instead of an infinity, so that value - rounded is a finite f32 without error. */
 #include <math.h>
-#include <string.h>
 
 #include "base/simd.h"
+#include "comm/wire/half.h"
 #include "comm/wire/packed_index.h"
 #include "comm/wire/wire.h"
 
@@ -39,26 +39,9 @@ static double expected_f32(double entries, double density) {
     return expected(entries, density, sizeof(float));
 }
 
-/* The bits of a value, rounded; without branches, so that the loop below becomes vector instructions. */
-static inline uint32_t rounded_bits(uint32_t whole) {
-    uint32_t magnitude = whole & 0x7fffffff, nearest = (magnitude + 0x7fff + (magnitude >> 16 & 1)) & 0xffff0000;
-    nearest = nearest >= KEY_INFINITE ? 0x7f7f0000 : nearest;                           /* the largest */
-    nearest = magnitude >= KEY_INFINITE ? (magnitude & 0xffff0000) : nearest;           /* an infinity stays one */
-    nearest = magnitude > KEY_INFINITE ? (magnitude & 0xffff0000) | 0x400000 : nearest; /* a NaN too */
-    return nearest | (whole & 0x80000000);
-}
-
-static inline float round_bf16(float value) {
-    uint32_t whole;
-    memcpy(&whole, &value, sizeof whole);
-    whole = rounded_bits(whole);
-    memcpy(&value, &whole, sizeof value);
-    return value;
-}
-
 SIMD_CLONES static void round_all_bf16(float *val, size_t count, float *error) {
     for (size_t i = 0; i < count; i++) {
-        float rounded = round_bf16(val[i]);
+        float rounded = bf16_round(val[i]);
         error[i] = val[i] - rounded;
         val[i] = rounded;
     }
@@ -154,7 +137,7 @@ const struct wire_ops wire_packed = {
     .expected_bytes = expected_bf16,
     .encode = encode_bf16,
     .decode = decode_bf16,
-    .round = round_bf16,
+    .round = bf16_round,
     .round_all = round_all_bf16,
 };
 const struct wire_ops wire_packed_f32 = {

@@ -43,6 +43,10 @@ struct wire_ops {
     float (*round)(float value);
     /* The same for many: error[i] = the old val[i] - the new one, exactly. val, error: [count]. */
     void (*round_all)(float *val, size_t count, float *error);
+    /* Values without indices, 2 bytes each, as dense sums send them (comm/parts/coded_sum.h): to[i] stands for val[i],
+     * which round_all has left, and back. [count]. NULL: such values travel as f32. */
+    void (*pack)(const float *val, size_t count, uint16_t *to);
+    void (*unpack)(const uint16_t *from, size_t count, float *val);
 };
 
 extern const struct wire_ops *const wires[]; /* every row, NULL-terminated; the first is coo32 */

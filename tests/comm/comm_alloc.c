@@ -51,7 +51,7 @@ static void open_subject(const struct subject *s) {
     if (s->kind == SPARSE) sparse_open(&parts.sparse, N);
     if (s->kind == SELECTOR) parts.selector = selector_open(s->select, &parts.store, K, NULL);
     if (s->kind != EXCHANGE) return;
-    if (s->exchange->sparse || !test_device_is_host()) setup.store = &parts.store;
+    if (exchange_keeps(s->exchange, &setup.options, s->wire) || !test_device_is_host()) setup.store = &parts.store;
     if (s->exchange->selects) setup.selector = parts.selector;
     if (s->exempt) {
         setup.exempt = exempt;
@@ -168,7 +168,8 @@ static void nothing_stays(const struct subject *s) {
 
 static void check(struct subject s) {
     if (test_device_is_host())
-        assert_true(every_allocation(&s) > 0 || (s.exchange && !s.exchange->sparse) || s.kind == VIEW);
+        assert_true(every_allocation(&s) > 0 ||
+                    (s.exchange && !exchange_keeps(s.exchange, &(struct option_values){0}, s.wire)) || s.kind == VIEW);
     nothing_stays(&s);
 }
 
@@ -188,17 +189,18 @@ static void all_selectors(struct comm *c) {
 static void all_exchanges(struct comm *c) {
     job = c;
     for (size_t row = 0; exchanges[row]; row++)
-        for (size_t w = 0; wires[w] && (w == 0 || exchanges[row]->sparse); w++)
-            check((struct subject){.kind = EXCHANGE,
-                                   .exchange = exchanges[row],
-                                   .wire = wires[w],
-                                   .select = w % 2 ? exact() : selectors[1]});
+        for (size_t w = 0; wires[w]; w++)
+            if (exchange_takes(exchanges[row], wires[w]))
+                check((struct subject){.kind = EXCHANGE,
+                                       .exchange = exchanges[row],
+                                       .wire = wires[w],
+                                       .select = w % 2 ? exact() : selectors[1]});
 }
 
 static void exchanges_by_layers(struct comm *c) {
     job = c;
     for (size_t row = 0; exchanges[row]; row++)
-        if (exchanges[row]->sparse)
+        if (exchange_keeps(exchanges[row], &(struct option_values){0}, NULL))
             check((struct subject){
                 .kind = EXCHANGE, .exchange = exchanges[row], .wire = wires[0], .select = exact(), .layers = true});
 }

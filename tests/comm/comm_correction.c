@@ -102,7 +102,7 @@ static bool some_waits(void) {
 
 /* Rows whose sum is the ranks' common one. */
 static bool adds_up(const struct exchange_ops *ops) {
-    return !ops->drifts && (ops->conserves || !ops->sparse);
+    return !ops->drifts && !ops->rounds && (ops->conserves || !ops->sparse);
 }
 
 /* Can it say what a rank delivered? See correction.h. */

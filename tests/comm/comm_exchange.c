@@ -76,10 +76,11 @@ static void several_steps(struct comm *c, const struct exchange_ops *ops, struct
         if (oracle_step(&o, ops->name, (int)k, rule)) agrees_with(&o, (int)k);
         if (rule == GTOPK_CONSERVE) assert_true(rig.sum.mass_lost == 0);
         for (int i = 0; i < o.n; i++) summed[i] += (double)rig.u[i];
-        for (int i = 0; k == shape.n && i < o.n; i++) assert_true(rig.residual[i] == 0);
+        for (int i = 0; k == shape.n && !ops->rounds && i < o.n; i++) assert_true(rig.residual[i] == 0);
     }
     if (!ops->drifts) all_ranks_hold_the_same(hash);
-    if (rule == GTOPK_CONSERVE && ops->conserves && exact_sums(kind)) conserves(given, summed);
+    if (rule == GTOPK_CONSERVE && ops->conserves && ops->rounds) nearly_conserves(given, summed, 1e-4);
+    if (rule == GTOPK_CONSERVE && ops->conserves && !ops->rounds && exact_sums(kind)) conserves(given, summed);
     rig_close();
 }
 
@@ -108,7 +109,7 @@ static void k_equal_to_n_gives_the_dense_sum(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++) {
         double want[N] = {0};
         float grad[N];
-        if (exchanges[row]->drifts) continue;
+        if (exchanges[row]->drifts || exchanges[row]->rounds) continue;
         for (int r = 0; r < c->size; r++) {
             make_gradient(REAL, r, c->size, 3, N, grad);
             for (int i = 0; i < N; i++) want[i] += (double)grad[i];
@@ -350,9 +351,9 @@ static void overflow_of_the_sum(struct comm *c) {
         rig_open(c, exchanges[row], exact(), 100, 40, GTOPK_CONSERVE);
         make_gradient(WHOLE, c->rank, c->size, 1, 100, rig.grad);
         rig.grad[42] = 3e38f;
-        for (size_t i = 0; exchanges[row]->blind && i < 100; i++) rig.grad[i] = 3e38f;
+        for (size_t i = 0; (exchanges[row]->blind || exchanges[row]->rounds) && i < 100; i++) rig.grad[i] = 3e38f;
         if (rig_run(40)) fail_msg("%s takes an infinite sum for a number", exchanges[row]->name);
-        if (!exchanges[row]->blind) assert_int_equal(rig.sum.bad, 42);
+        if (!exchanges[row]->blind && !exchanges[row]->rounds) assert_int_equal(rig.sum.bad, 42);
         all_ranks_hold_the_same(rig.sum.bad);
         rig_close();
     }

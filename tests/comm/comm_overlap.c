@@ -156,7 +156,7 @@ static void hand_open(struct comm *c, const struct exchange_ops *ops, const stru
                                        .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
         store_open(&hand.store[g], setup.n, test_device());
         hand.selector[g] = selector_open(selecting_by(), &hand.store[g], setup.k_max, NULL);
-        if (ops->sparse) {
+        if (exchange_keeps(ops, &setup.options, travelling)) {
             setup.store = &hand.store[g];
         } else if (!device_is_host(test_device())) {
             store_open_bare(&hand.bare[g], setup.n, test_device());
@@ -252,7 +252,8 @@ static void one_layers_case(struct comm *c, const struct exchange_ops *ops, cons
             summed[i] += (double)rig.u[i];
         }
     }
-    if (ops->conserves && exact_sums(kind)) conserves(given, summed);
+    if (ops->conserves && ops->rounds) nearly_conserves(given, summed, 1e-4);
+    if (ops->conserves && !ops->rounds && exact_sums(kind)) conserves(given, summed);
     hand_close();
     rig_close();
 }
@@ -274,7 +275,8 @@ static void with_other_selectors_and_formats(struct comm *c) {
             one_layers_case(c, exchanges[row], &splits[4], WHOLE, RANDOMLY_READY);
         }
         selecting = NULL;
-        for (size_t w = 1; exchanges[row]->sparse && wires[w]; w++) {
+        for (size_t w = 1; wires[w]; w++) {
+            if (!exchange_takes(exchanges[row], wires[w])) continue;
             travelling = wires[w];
             one_layers_case(c, exchanges[row], &splits[4], REAL, RANDOMLY_READY);
             one_layers_case(c, exchanges[row], &splits[5], WHOLE, RANDOMLY_READY);

@@ -70,7 +70,7 @@ static void put_back(size_t piece, const unsigned char *changed) {
     size_t bytes;
     for (size_t i = 0; exchange_saved(&rig.reducer.exchange, i, &memory, &bytes); i++)
         if (bytes > 0) memcpy(memory, i == piece ? changed : kept.piece[i], bytes);
-    if (rig.reducer.exchange.ops->sparse) rig.reducer.store.ops->write(&rig.reducer.store, 0, N, kept.residual);
+    if (rig.reducer.keeps) rig.reducer.store.ops->write(&rig.reducer.store, 0, N, kept.residual);
 }
 
 /* The i-th change of the word at `at`; false: there are no more. */

@@ -140,7 +140,7 @@ static void open_exchange(struct comm *c, const struct exchange_ops *ops, struct
     store_open(&store, N, device_find("cpu"));
     selector = selector_open(selectors[0], &store, K, NULL);
     const struct exchange_setup setup = {.comm = c,
-                                         .store = ops->sparse ? &store : NULL,
+                                         .store = exchange_keeps(ops, &(struct option_values){0}, NULL) ? &store : NULL,
                                          .selector = ops->selects ? selector : NULL,
                                          .n = N,
                                          .k_max = K,

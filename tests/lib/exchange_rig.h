@@ -255,6 +255,15 @@ static inline void conserves(const float *given, const double *summed) {
     for (size_t i = 0; i < rig.n; i++) assert_true(missing[i] == 0);
 }
 
+/* The same to the rounding of floats: of numbers around 1, added a few times. */
+static inline void nearly_conserves(const float *given, const double *summed, double tolerance) {
+    static double missing[RIG_N];
+    find_missing(given, summed, missing);
+    for (size_t i = 0; i < rig.n; i++)
+        if (!(fabs(missing[i]) <= tolerance * rig.comm->size))
+            fail_msg("%s: %g missing at %zu", rig.reducer.exchange.ops->name, missing[i], i);
+}
+
 /* Every index of s is one of u. */
 static inline bool inside(const struct sparse *s, const struct sparse *u) {
     size_t at = 0;

@@ -1,0 +1,45 @@
+/* feedback.h: error feedback of rows that send every entry in fewer bits than it has: acc = residual + gradient in host
+ * memory, where such rows code and add, whatever device the gradient lies on.
+ *
+ *        feedback_open(&f, x, keeps);
+ *        if (!feedback_take(&f, x, grad, &bad)) return false;       // acc[bad] is NaN or infinite
+ *        ... f.acc: [n] becomes what stays, f.u: [n] the sum ...
+ *        if (!feedback_give(&f, x, grad, sum)) return false;        // grad = u; sum->dense
+ *        feedback_close(&f);
+ *
+ * Source: Seide et al., "1-bit Stochastic Gradient Descent and its Application to Data-Parallel Distributed Training of
+ * Speech DNNs", Interspeech 2014; Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019. */
+#ifndef ST_COMM_FEEDBACK_H
+#define ST_COMM_FEEDBACK_H
+
+#include "comm/exchange.h"
+#include "comm/transport/host_stage.h"
+
+struct feedback {
+    bool keeps;              /* the store has a residual */
+    struct host_stage stage; /* where u is made */
+    float *memory;           /* [n] acc on its way from another device and back; NULL: it is used where it lies */
+    float *acc, *u;          /* [n] host, from take to give; the same where nothing is kept */
+};
+
+/* --feedback on|off, which such rows declare, or have among their own options by FEEDBACK_OPTION. */
+struct feedback_use {
+    int off;
+};
+#define FEEDBACK_OPTION(type, field)                                                                                   \
+    {                                                                                                                  \
+        "feedback", "RULE", OPTION_CHOICE, "on",                                                                       \
+            "of dense values that are sent in fewer bits: on keeps what is rounded off in the residual, off drops it", \
+            OPTION_AT(type, field), .names = feedback_names                                                            \
+    }
+extern const char *const feedback_names[];         /* "on", "off", NULL */
+extern const struct option_row feedback_option[1]; /* of struct feedback_use */
+bool feedback_wanted(const struct option_values *options);
+const char *feedback_loses(const struct option_values *options); /* `loses` of a row */
+
+void feedback_open(struct feedback *f, const struct exchange *x, bool keeps);
+void feedback_close(struct feedback *f);
+bool feedback_take(struct feedback *f, struct exchange *x, float *grad, size_t *bad);
+bool feedback_give(struct feedback *f, struct exchange *x, float *grad, struct exchange_sum *sum);
+
+#endif
