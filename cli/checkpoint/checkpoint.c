@@ -10,6 +10,7 @@
 #include "cli/checkpoint/checkpoint_check.h"
 #include "cli/checkpoint/checkpoint_clean.h"
 #include "cli/checkpoint/file_sync.h"
+#include "cli/checkpoint/tally.h"
 #include "cli/export/model_layout.h"
 #include "cli/train/replicas.h"
 #include "cli/train/watching.h"
@@ -134,10 +135,12 @@ static bool write_rank(struct run *r, const struct replica *m, const char *dir, 
 static bool write_model(const struct run *r, const struct replica *m, const char *dir, struct err *e) {
     char path[CHECKPOINT_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/model.ckpt", dir);
-    struct position position = position_of(r);
+    const struct position position = position_of(r);
+    const struct tally tally = tally_of(r);
     const struct arena *a = &r->model.net->arena;
     char *options = options_kept(&r->options), *layout = model_layout_text(a, &r->data.set);
     struct section sections[] = {{"position", &position, sizeof position},
+                                 {"tally", &tally, sizeof tally},
                                  {"options", options, strlen(options) + 1},
                                  {"layout", layout, strlen(layout) + 1},
                                  {"hashes", &m->hash, sizeof m->hash},
@@ -303,9 +306,10 @@ static bool holds(const struct run *r, const struct written *w, const float *par
                    is.parameters == w->hash.parameters ? "optimiser's states" : "parameters");
 }
 
-/* Rank 0: parameters, optimiser, position; they reach the others by broadcast, so all start from the same bits. */
+/* Rank 0: parameters, optimiser, position, tally; they reach the others by broadcast, so all start from the same bits.
+ */
 static bool load_model(struct run *r, const struct checkpoint *from, float *param, float *moments, struct position *p,
-                       struct written *w, uint64_t *unfit, struct err *e) {
+                       struct tally *t, struct written *w, uint64_t *unfit, struct err *e) {
     struct container c;
     if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
     bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e);
@@ -314,7 +318,7 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
            container_get(&c, "optimiser", moments, r->model.optimiser.n_state * sizeof *moments, e) &&
            checkpoint_check_finite(param, r->model.n, "parameters", c.path, e) &&
            checkpoint_check_moments(moments, r->model.n, r->model.optimiser.ops, "optimiser", c.path, e) &&
-           find_hashes(&c, "hashes", w, e) && holds(r, w, param, moments, c.path, e);
+           tally_read(&c, t, e) && find_hashes(&c, "hashes", w, e) && holds(r, w, param, moments, c.path, e);
     container_close(&c);
     return good;
 }
@@ -376,17 +380,19 @@ static bool load_rank(struct run *r, const struct checkpoint *from, const struct
 
 bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged, struct err *e) {
     struct position p = {0};
+    struct tally tally = {.evaluated = 0};
     uint64_t unfit = 0;
     struct written written = {0};
     const struct arena *a = &r->model.net->arena;
     float *param = mem_alloc(r->model.n, sizeof *param, "the parameters");
     float *moments = mem_alloc(r->model.optimiser.n_state, sizeof *moments, "the optimiser's state");
-    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &written, &unfit, e);
+    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &tally, &written, &unfit, e);
     bool failed = comm_agree(r->comm, e);
     comm_bcast(r->comm, 0, &unfit, sizeof unfit);
     *damaged = !unfit;
     if (!failed) {
         comm_bcast(r->comm, 0, &p, sizeof p);
+        comm_bcast(r->comm, 0, &tally, sizeof tally);
         comm_bcast(r->comm, 0, &written, sizeof written);
         comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
         comm_bcast(r->comm, 0, moments, r->model.optimiser.n_state * sizeof *moments);
@@ -404,6 +410,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     r->replicas.averaged_at = p.averaged ? r->step : SIZE_MAX;
     r->log.start = (struct scores){p.start.test_loss, p.start.test_accuracy, p.start.valid_loss, NAN, NAN, NAN};
     r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
+    tally_put(r, &tally);
     optimiser_set_steps(&r->model.optimiser, p.step);
     return !failed;
 }

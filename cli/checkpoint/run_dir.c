@@ -207,9 +207,15 @@ void run_dir_leave(struct run *r, bool abandon) {
 
 /* -- is there anything left to do? --------------------------------------------------------------------------------- */
 
-static bool log_ends(const struct run *r, const char *dir) {
-    char *path = mem_printf("%s/run.jsonl", dir);
-    bool ends = log_rows_end(path, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true");
+/* Where this target, if there is one, ended the run at the checkpoint, rank 0 notes that in r->target. */
+static bool log_ends(struct run *r, const struct checkpoint *from, const char *dir) {
+    char *path = mem_printf("%s/run.jsonl", dir), mark[TARGET_MARK_MAX];
+    const bool stops = from->step == r->stop;
+    target_mark(r, mark);
+    r->target.reached = mark[0] && log_rows_end(path, from->step, mark);
+    r->target.step = (size_t)from->step;
+    bool ends = r->target.reached ||
+                (stops && log_rows_end(path, r->stop, run_is_prefix(r) ? "\"prefix\":true" : "\"completed\":true"));
     mem_free(path);
     return ends;
 }
@@ -217,9 +223,9 @@ static bool log_ends(const struct run *r, const char *dir) {
 /* Where the run that is resumed is done, nothing is done in --out. */
 static bool is_done(struct run *r, const struct checkpoint *from) {
     struct options *o = &r->options;
-    if (from->step != r->stop) return false;
-    if (log_ends(r, o->out)) return true;
-    if (!r->job.dir.elsewhere || strlen(from->run_dir) >= sizeof o->out || !log_ends(r, from->run_dir)) return false;
+    if (log_ends(r, from, o->out)) return true;
+    if (!r->job.dir.elsewhere || strlen(from->run_dir) >= sizeof o->out || !log_ends(r, from, from->run_dir))
+        return false;
     strcpy(o->out, from->run_dir);
     return true;
 }

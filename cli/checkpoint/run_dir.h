@@ -35,7 +35,7 @@ bool run_dir_is_free(const char *out, struct err *e);
 bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e);
 
 /* The log in --out, or in the directory that --resume reads, which is --out then, ends with the summary of the run at
- * this checkpoint, where it is to stop. */
+ * this checkpoint, where it is to stop, or where it reached its target: then rank 0 has r->target.reached. */
 bool run_dir_is_done(struct run *r, const struct checkpoint *from);
 
 /* Makes --out, locks it unless that is done, and looks again. Nothing happens without --out. */

@@ -174,9 +174,11 @@ static void write_choice(struct run *r) {
 
 bool log_open(struct run *r, struct err *e) {
     struct run_log *l = &r->log;
-    struct scores start = l->start; /* of a resumed run */
+    const struct scores start = l->start; /* of a resumed run, */
+    const struct spent before = l->before;
     memset(l, 0, sizeof *l);
     l->start = start;
+    l->before = before;
     bool first = r->comm->rank == 0;
     l->rows = mem_zalloc(LOG_ROWS, sizeof *l->rows, "log rows");
     l->all = first ? mem_zalloc((size_t)r->comm->size * LOG_ROWS, sizeof *l->all, "log rows") : NULL;
@@ -223,6 +225,8 @@ static void take_step(struct run *r, const struct row *row, size_t stride) {
     log_columns_write(r, &s, begin_row(&r->log, "step"));
     end_row(&r->log);
     log_columns_add(&r->log.totals, &s.value);
+    r->log.steps.seconds += s.value.seconds;
+    r->log.steps.bytes_sent += s.value.bytes_sent;
 }
 
 /* What rank 0 tells all others at a meeting. */
@@ -337,6 +341,12 @@ void log_checkpoint(struct run *r, const char *path, double seconds) {
     end_row(&r->log);
 }
 
+struct spent log_spent(const struct run *r) {
+    const struct spent *before = &r->log.before, *steps = &r->log.steps;
+    return (struct spent){before->seconds + steps->seconds, before->elapsed + clock_now() - r->log.begin,
+                          before->bytes_sent + steps->bytes_sent};
+}
+
 double log_dense_bytes(const struct run *r) {
     double P = r->comm->size;
     return 8.0 * (double)r->model.n * (P - 1) / P;
@@ -389,5 +399,6 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
         json_null(j, "replicas_identical");
     write_memory(r, memory, j);
     log_columns_summary(r, "phases", "phases", j);
+    target_json(r, j);
     end_row(&r->log);
 }

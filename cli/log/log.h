@@ -43,6 +43,12 @@ struct row {
     double seconds, phase[PHASE_COUNT];
 };
 
+/* What a run has taken since its start, through all processes that took a part of it; NaN where that is not known. */
+struct spent {
+    double seconds, elapsed; /* in steps; in all, from each process's first row on [s] */
+    double bytes_sent;       /* by a rank: the mean over the ranks */
+};
+
 /* Sums over steps, of each column's number over the ranks. */
 struct totals {
     double steps, first_seconds; /* how many; seconds of the first, which takes longer (start-up work) */
@@ -66,6 +72,8 @@ struct run_log {
     double meeting_time;    /* when the last meeting was [s] */
     struct totals totals;
     struct scores start;     /* of the evaluation before the first step; NaN without one */
+    struct spent before;     /* rank 0: by the processes before this one, up to the checkpoint */
+    struct spent steps;      /* rank 0: by the steps of this one; elapsed is 0 */
     double private_memory;   /* resident bytes of the largest rank without shared memory; set by log_summary */
     double begin, last_line; /* [s] */
     double eval_seconds;     /* that the last evaluation took; 0 before one */
@@ -112,6 +120,9 @@ void log_summary(struct run *r, uint64_t parameters_hash);
 /* The row of --log-slices (slices.c): for each slice, sums over the ranks of [nonzero, sent], and entries of the sum;
  * NaN where there is none. */
 void log_slices(struct run *r, const double *nonzero, const double *sent, const double *global);
+
+/* Rank 0: what the run has taken up to now. */
+struct spent log_spent(const struct run *r);
 
 /* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words. */
 double log_dense_bytes(const struct run *r);

@@ -43,6 +43,7 @@ struct options {
     double dropout;
     bool no_augment;
     double epochs, stop_at;
+    char target[OPTION_TEXT_MAX];
     int64_t steps, batch, accumulate, lr_warmup_steps;
     double lr, lr_warmup, clip_norm;
     struct optimiser_setup method; /* what optimisers declare, and the weight decay */

@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "cli/options/options.h"
+#include "cli/options/target_text.h"
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(*names, name) != 0) names++;
@@ -156,10 +157,18 @@ static bool check_record(struct options *o, struct err *e) {
                    options_choice(o, "algo"), names);
 }
 
+static bool check_target(const struct options *o, struct err *e) {
+    struct target_wish wish;
+    if (!target_parse(o->target, &wish, e)) return false;
+    if (!wish.wanted || !isinf(o->eval_every)) return true;
+    return err_set(e, "--target %.100s is looked for in evaluations, and --eval-every never has none; give one of them",
+                   o->target);
+}
+
 static bool check_output(struct options *o, struct err *e) {
     if (!only_where(o, o->out[0] || o->resume[0], NAMES("checkpoint-every", "keep", "keep-every"), "without --out", e))
         return false;
-    if (!check_record(o, e)) return false;
+    if (!check_record(o, e) || !check_target(o, e)) return false;
     if (o->quiet && options_given(o, "progress") && o->progress != PROGRESS_NONE)
         return err_set(e, "--quiet and --progress %s contradict each other; give one of them",
                        options_choice(o, "progress"));

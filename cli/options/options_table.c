@@ -131,6 +131,11 @@ static const struct option_row rows[] = {
      "stop after the first E epochs of the run, whose schedules stay those of the whole; evaluated and with a "
      "checkpoint, from which --resume goes on",
      AT(LOCAL, training, stop_at), .min = 0, .max = 1e9, .above_min = true},
+    {"target", "METRIC:VALUE", OPTION_TEXT, "none",
+     "stop at the first evaluation that reaches it, and report what that took: accuracy:0.9, perplexity:120, loss:1.5, "
+     "bpc:2 (bits per character); of bert next_accuracy, next_loss; of gpt loss_sampled; with valid: or test: before "
+     "it of that set (default: valid where there is one); a resumed run may have another",
+     AT(KEPT, training, target)},
     {"batch", "B", OPTION_INTEGER, NULL,
      "images, streams or windows of text, of each rank that are computed at once (default: 128, lstm 20, gpt the "
      "preset's)",

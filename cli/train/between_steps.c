@@ -11,8 +11,11 @@
 static void evaluate(struct run *r, bool beside) {
     double begin = clock_now();
     run_evaluate(r, beside, &r->last);
+    r->last_at = r->step;
     log_eval(r, &r->last, clock_now() - begin);
     if (r->step == 0) r->log.start = r->last;
+    const struct spent spent = log_spent(r);
+    target_look(r, &r->last, &spent);
 }
 
 /* The first step at or after the next multiple of --eval-every epochs behind so many steps; the end where there is
@@ -62,9 +65,10 @@ static void checkpoint(struct run *r, bool last) {
 void between_steps(struct run *r, bool stop) {
     check_update(r, r->step);
     bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
-    bool last = r->step == r->stop, due_now = r->step == r->eval_next || (last && run_evaluates(r));
+    bool due_now = r->step == r->eval_next || (r->step == r->stop && run_evaluates(r));
     bool evaluated = due_now && !stopped;
     if (evaluated) evaluate(r, r->step != r->eval_next);
+    bool last = r->step == r->stop; /* a target may just have been reached */
     if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
     if (run_due(r, r->options.check_replicas)) run_check_replicas(r);
     bool wanted = r->options.checkpoint_every > 0 ? run_due(r, r->options.checkpoint_every) : evaluated;
@@ -85,9 +89,10 @@ static bool evaluation_missing(const struct run *r) {
     return run_evaluates(r) && r->step > 0 && !l->made && !l->evaluated && evaluation_after(r, r->step - 1) == r->step;
 }
 
-/* A run that goes on in another directory, and only as far as it has come already, has no checkpoint there yet. */
+/* A run that goes on in another directory, and only as far as it has come already, has no checkpoint there yet; nor has
+ * one that begins at its target. */
 static bool leaves_none(const struct run *r) {
-    return r->options.out[0] && r->step > 0 && r->step == r->stop && r->saved.last != r->step;
+    return r->options.out[0] && r->step == r->stop && r->saved.last != r->step;
 }
 
 void before_steps(struct run *r) {

@@ -128,5 +128,5 @@ bool run_plan(struct run *r, struct err *e) {
     r->model.lr.warmup = o->lr_warmup;
     r->model.lr.warmup_steps = (size_t)o->lr_warmup_steps;
     r->model.lr.steps = r->steps;
-    return plan_stop(r, epochs, per_epoch, e) && lr_parse(o->lr_schedule, epochs, &r->model.lr, e);
+    return plan_stop(r, epochs, per_epoch, e) && target_plan(r, e) && lr_parse(o->lr_schedule, epochs, &r->model.lr, e);
 }

@@ -178,7 +178,14 @@ static void say_exchange(struct run *r) {
 
 void report_complete(struct run *r) {
     const struct options *o = &r->options;
-    if (run_is_prefix(r))
+    char target[TARGET_TEXT_MAX];
+    target_text(r, target, sizeof target);
+    if (r->target.reached)
+        log_say(r,
+                "%s is complete: it reached its target, %s, after %zu of %zu steps; to go on, give another --target, "
+                "or none",
+                o->out, target, r->target.step, r->steps);
+    else if (run_is_prefix(r))
         log_say(r, "%s has done the %zu of %zu steps that --stop-at %g asks for: to go on, give a later one, or none",
                 o->out, r->stop, r->steps, o->stop_at);
     else
@@ -199,6 +206,7 @@ void report_begin(struct run *r) {
     say_ignored(r);
     say_density(r);
     say_training(r);
+    target_say(r);
     if (r->comm->size == 1) say_alone(r);
     if (o->out[0])
         log_say(r, "  output    %s/run.jsonl and checkpoints", o->out);
@@ -292,8 +300,10 @@ static void say_next(struct run *r) {
                            : r->data.text    ? "loss, perplexity and time split as PNG"
                                              : "loss, accuracy and time split as PNG";
     log_say(r, "Next:");
-    if (run_is_prefix(r) && o->out[0])
-        say_command(r, "the rest of this run", "mpirun -np %d %s --resume %s", r->comm->size, program, out);
+    const bool reached = r->target.reached && r->step < r->steps;
+    if ((run_is_prefix(r) || reached) && o->out[0])
+        say_command(r, "the rest of this run", "mpirun -np %d %s --resume %s%s", r->comm->size, program, out,
+                    reached ? " --target none" : "");
     if (r->data.set.ops->built_in && r->data.text)
         say_command(r, "the real text", "%s", place_fetch("ptb"));
     else if (r->data.set.ops->built_in)
@@ -376,6 +386,7 @@ void report_end(struct run *r, int status) {
         say_hidden(r);
         say_bytes(r);
     }
+    target_say_reached(r);
     say_memory(r);
     if (run_replicas_same(r)) log_say(r, "  replicas            identical, bit for bit");
     if (run_is_prefix(r)) {

@@ -307,6 +307,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     share_parameters(r);
     r->saved.last = SIZE_MAX;
     if (from->options && !load(r, from, e)) return false;
+    target_recall(r);
     run_dir_close_source(r);
     if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
     net_set_step(r->model.net, r->step * (size_t)r->options.accumulate);
@@ -345,6 +346,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->job.program = program;
     r->comm = c;
     r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN, NAN, NAN};
+    r->last_at = SIZE_MAX;
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
     struct err note = {0};
@@ -382,5 +384,5 @@ bool run_evaluates(const struct run *r) {
 }
 
 bool run_is_prefix(const struct run *r) {
-    return r->stop < r->steps;
+    return r->stop < r->steps && !r->target.reached;
 }

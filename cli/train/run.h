@@ -13,6 +13,7 @@
 #include "cli/log/log.h"
 #include "cli/log/trace_file.h"
 #include "cli/options/options.h"
+#include "cli/train/target.h"
 #include "comm/density.h"
 #include "comm/reducer.h"
 #include "data/loader.h"
@@ -129,13 +130,15 @@ struct run {
     struct watch watch;
 
     size_t step, first_step, steps; /* done; done when this process began; length of the run */
-    size_t stop;                    /* the last step to take now: before the end with --stop-at */
+    size_t stop;                    /* the last step to take now: before the end with --stop-at, or at a target */
     size_t eval_next;               /* next step to evaluate after */
     struct step now;
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
     struct trace_file trace;             /* --trace */
     struct run_log log;
-    struct scores last; /* of the last evaluation; NaN before one */
+    struct target target;
+    struct scores last; /* of the last evaluation; NaN before one, */
+    size_t last_at;     /* which was after this step; SIZE_MAX before one */
     struct err
         trouble; /* what the system refused on the way: all that can be saved is, and the run ends. On all ranks */
 };
@@ -209,7 +212,7 @@ size_t run_evaluations_left(const struct run *r);
 /* Is it ever evaluated? Not with --eval-every never. */
 bool run_evaluates(const struct run *r);
 
-/* Did --stop-at end the run, or will it, before its end? */
+/* Did --stop-at end the run, or will it, before its end? Not where a target did. */
 bool run_is_prefix(const struct run *r);
 
 /* With --local-update of hitopk the ranks of a node step alike, and only nodes drift apart. */

@@ -160,15 +160,16 @@ of_log() {
 read_log_phases=phases.compute,phases.io,phases.select,phases.pack,phases.communicate,phases.merge,phases.update,phases.other
 read_log_keys=type,ranks,nodes,device,data_crc32,train_images,versions.commit,steps,valid_words,density_from,lr_from,lr_changes,resumed_at
 read_log_keys=$read_log_keys,step,loss,epoch,density,bytes_sent_mean,seconds,$read_log_phases,valid_perplexity,test_accuracy,train_seconds
-read_log_keys=$read_log_keys,completed,bytes_sent_per_step,images_per_second,words_per_second,test_loss,test_perplexity,valid_loss,valid_loss_sampled
+read_log_keys=$read_log_keys,completed,target.reached,bytes_sent_per_step,images_per_second,words_per_second,test_loss,test_perplexity,valid_loss,valid_loss_sampled
 read_log() {
     "$program" rows "$1" --type header --last --each config --keys @key,@value --missing null >"$2.options" &&
         "$program" rows "$1" --type header,step,eval,summary --keys $read_log_keys --missing - >"$2.rows" || return 1
     awk -F '\t' -v to="$2" -v keys=$read_log_keys -f "$scripts/plot/read.awk" "$2.options" "$2.rows"
 }
-# has_ended RUN [prefix]: the run is complete; prefix: or ended where it was stopped
+# has_ended RUN [prefix]: the run is complete, or has reached its target; prefix: or ended where it was stopped
 has_ended() {
     [ -n "$(of_log "$1" type --type summary --where completed=true --last)" ] ||
+        [ -n "$(of_log "$1" type --type summary --where target.reached=true --last)" ] ||
         { [ -n "${2:-}" ] && [ -n "$(of_log "$1" type --type summary --where "$2=true" --last)" ]; }
 }
 

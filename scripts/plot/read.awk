@@ -39,7 +39,7 @@ function known(step, seconds) {
 BEGIN {
     phases = split("compute io select pack communicate merge update other", phase, " ")
     # Only how a run is watched, how far it goes now or where its files go (RULE_LOCAL in cli/options/options_table.c), and the seed.
-    split("out resume stop-at dry-run checkpoint-every keep keep-every check-replicas audit log-slices log-xi record record-what record-every trace progress quiet seed", names, " ")
+    split("out resume stop-at target dry-run checkpoint-every keep keep-every check-replicas audit log-slices log-xi record record-what record-every trace progress quiet seed", names, " ")
     for (i in names) left_out[names[i]] = 1
     for (i = split(keys, names, ","); i > 0; i--) column[names[i]] = i
 }
@@ -79,7 +79,7 @@ $1 == "eval" {
     if (eval_step[m] > 0) known(eval_step[m], number("train_seconds"))
 }
 $1 == "summary" {
-    completed = string("completed") == "true"
+    completed = string("completed") == "true" || string("target.reached") == "true"
     summary_step = number("step"); summary_bytes = number("bytes_sent_per_step") * summary_step
     known(summary_step, number("train_seconds"))
     rate = number("images_per_second"); words = number("words_per_second")

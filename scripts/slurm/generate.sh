@@ -172,7 +172,8 @@ JOB
     prepare
     printf 'set -u\nrun=%s\n\n' "$out/$called"
     # shellcheck disable=SC2016 # for the job
-    printf 'completed() { [ -n "$(%s rows "$run" --type summary --where completed=true --last 2>/dev/null)" ]; }\n' "$(alone | sed 's/^ //')"
+    printf 'summary_has() { [ -n "$(%s rows "$run" --type summary --where "$1=true" --last 2>/dev/null)" ]; }\n' "$(alone | sed 's/^ //')"
+    echo 'completed() { summary_has completed || summary_has target.reached; }'
     cat <<'JOB'
 # The newest one that is complete: what is being written, or taken away, has another name.
 checkpoint() {

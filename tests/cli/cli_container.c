@@ -214,7 +214,7 @@ static void a_part_is_what_was_written(void **state) {
     container_close(&c);
 }
 
-/* What versions 3 and 4 have is read as before: only their number differs, and the checksum over it. */
+/* What versions 3 to 5 have is read as before: only their number differs, and the checksum over it. */
 static void read_version(unsigned char version) {
     unsigned char data[1024];
     struct container c;
@@ -236,6 +236,7 @@ static void older_versions_are_read(void **state) {
     (void)state;
     read_version(3);
     read_version(4);
+    read_version(5);
 }
 
 static void strangers_are_refused(void **state) {

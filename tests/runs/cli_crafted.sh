@@ -116,6 +116,14 @@ position "another run in one rank's file" "rank0001.ckpt belongs to another run"
 position "another step in one rank's file" "rank0001.ckpt" rank0001.ckpt 8 u64 3
 position "another rank in one rank's file" "rank0001.ckpt belongs to another run" rank0001.ckpt 20 u32 0
 
+# What was spent, and whether there was an evaluation: see struct tally in cli/checkpoint/tally.h
+for word in "0 f64 -1" "8 f64 inf" "16 f64 -inf" "24 u64 2" "32 f64 inf"; do
+    fresh images
+    # shellcheck disable=SC2086 # words
+    changed "$at/model.ckpt" set tally $word
+    refuses "a tally with $word" "model.ckpt is damaged: its section tally has what no run takes"
+done
+
 # -- numbers ---------------------------------------------------------------------------------------------------------------
 # numbers NAME RUN FILE SECTION AT VALUE
 numbers() {

@@ -1,0 +1,40 @@
+/* tally.c: see tally.h. */
+#include "cli/checkpoint/tally.h"
+
+#include <math.h>
+
+#include "cli/train/run.h"
+
+static const char section[] = "tally";
+
+struct tally tally_of(const struct run *r) {
+    return (struct tally){log_spent(r), r->last_at == r->step, r->last};
+}
+
+/* NaN: it was not known when it was written. */
+static bool possible(const struct tally *t) {
+    const double spent[] = {t->spent.seconds, t->spent.elapsed, t->spent.bytes_sent};
+    const struct scores *s = &t->scores;
+    const double score[] = {s->test_loss, s->test_accuracy, s->valid_loss,
+                            s->next_loss, s->next_accuracy, s->sampled_loss};
+    bool good = t->evaluated <= 1;
+    for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
+        good = good && (isnan(spent[i]) || (isfinite(spent[i]) && spent[i] >= 0));
+    for (size_t i = 0; i < sizeof score / sizeof *score; i++) good = good && !isinf(score[i]);
+    return good;
+}
+
+bool tally_read(const struct container *c, struct tally *t, struct err *e) {
+    size_t bytes;
+    *t = (struct tally){.spent = {NAN, NAN, NAN}};
+    if (!container_has(c, section, &bytes)) return true;
+    return container_get(c, section, t, sizeof *t, e) &&
+           (possible(t) ||
+            err_set(e, "the checkpoint %s is damaged: its section %s has what no run takes", c->path, section));
+}
+
+void tally_put(struct run *r, const struct tally *t) {
+    r->log.before = t->spent;
+    r->target.known = t->evaluated != 0;
+    r->target.scores = t->scores;
+}
