@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/beat.h"
+#include "base/mem.h"
 
 enum { PIECE = 1 << 26 }; /* between two signs of life */
 
@@ -113,4 +114,29 @@ bool file_write_all(int file, const void *data, size_t bytes) {
         bytes -= (size_t)n;
     }
     return true;
+}
+
+int file_make_folders(const char *path, int *made) {
+    char *part = mem_printf("%s", path);
+    for (char *p = part + 1; *part && *p; p++) {
+        if (*p != '/' || p[-1] == '/') continue;
+        *p = '\0';
+        *made += mkdir(part, 0777) == 0;
+        *p = '/';
+    }
+    const int reason = mkdir(part, 0777) == 0 ? 0 : errno;
+    *made += reason == 0;
+    mem_free(part);
+    return reason == EEXIST ? 0 : reason;
+}
+
+void file_remove_folders(const char *path, int made) {
+    char *part = mem_printf("%s", path);
+    while (made-- > 0 && rmdir(part) == 0) {
+        size_t length = strlen(part);
+        while (length > 0 && part[length - 1] == '/') length--;
+        while (length > 0 && part[length - 1] != '/') length--;
+        part[length] = '\0';
+    }
+    mem_free(part);
 }

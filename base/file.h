@@ -33,6 +33,11 @@ FILE *file_append(const char *path, const char **why);
  * written. */
 bool file_write_all(int file, const void *data, size_t bytes);
 
+/* Makes a folder and those above it, and adds to *made how many were made. 0, also where it is there as whatever it is,
+ * or errno. And away with so many of them, from the last one up, as long as they are empty. */
+int file_make_folders(const char *path, int *made);
+void file_remove_folders(const char *path, int made);
+
 /* "it is a FIFO, not a regular file"; NULL: it is a regular one. */
 const char *file_kind(mode_t mode);
 

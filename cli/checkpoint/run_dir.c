@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_clean.h"
 #include "cli/log/log_rows.h"
@@ -152,17 +153,9 @@ void run_dir_close_source(struct run *r) {
 
 /* Makes out and its parents. */
 static bool make_directories(const char *out, int *made, struct err *e) {
-    char path[DIR_MAX];
-    snprintf(path, sizeof path, "%s", out);
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/' || p[-1] == '/') continue;
-        *p = '\0';
-        *made += mkdir(path, 0777) == 0;
-        *p = '/';
-    }
-    if (mkdir(path, 0777) == 0) return ++*made > 0;
-    if (errno == EEXIST) return true;
-    return err_with(e, err_of_errno(errno), "cannot make the directory --out %s: %s", out, strerror(errno));
+    const int reason = file_make_folders(out, made);
+    return !reason ||
+           err_with(e, err_of_errno(reason), "cannot make the directory --out %s: %s", out, strerror(reason));
 }
 
 bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) {
@@ -189,13 +182,7 @@ static void remove_made(const char *out, int made) {
     char path[DIR_MAX];
     snprintf(path, sizeof path, "%s/vocabulary.txt", out);
     unlink(path);
-    snprintf(path, sizeof path, "%s", out);
-    while (made-- > 0 && rmdir(path) == 0) {
-        size_t length = strlen(path);
-        while (length > 0 && path[length - 1] == '/') length--;
-        while (length > 0 && path[length - 1] != '/') length--;
-        path[length] = '\0';
-    }
+    file_remove_folders(out, made);
 }
 
 void run_dir_leave(struct run *r, bool abandon) {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/log/log_columns.h"
+#include "cli/log/side_files.h"
 #include "cli/network/auto.h"
 #include "cli/signals.h"
 #include "cli/train/run.h"
@@ -69,7 +70,7 @@ static void end_row(struct run_log *l) {
 }
 
 bool log_flush(struct run *r, struct err *e) {
-    write_out(&r->log, true, e);
+    if (write_out(&r->log, true, e)) side_files_flush(r, e);
     return !comm_agree(r->comm, e);
 }
 
@@ -225,6 +226,7 @@ static void take_step(struct run *r, const struct row *row, size_t stride) {
     log_columns_write(r, &s, begin_row(&r->log, "step"));
     end_row(&r->log);
     log_columns_add(&r->log.totals, &s.value);
+    side_files_step(r, &s);
     r->log.steps.seconds += s.value.seconds;
     r->log.steps.bytes_sent += s.value.bytes_sent;
 }
@@ -245,7 +247,7 @@ static void meet(struct run *r, bool *stop) {
     if (r->comm->rank == 0) {
         double now = clock_now(), each = (now - l->meeting_time) / (double)l->count;
         for (size_t i = 0; i < l->count; i++) take_step(r, l->all + i, l->count);
-        d.failed = !write_out(l, false, &r->trouble);
+        d.failed = !write_out(l, false, &r->trouble) || !side_files_flush(r, &r->trouble);
         log_progress(r, now);
         double fit = meeting_seconds / (each > 1e-9 ? each : 1e-9);
         d.interval = fit < 1 ? 1 : fit > LOG_ROWS ? LOG_ROWS : (uint64_t)fit;
@@ -309,7 +311,10 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     json_number(j, "train_loss", train_loss);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "seconds", seconds);
-    if (!r->log.evaluated || r->step > r->first_step) end_row(&r->log);
+    if (!r->log.evaluated || r->step > r->first_step) {
+        end_row(&r->log);
+        side_files_scores(r, scores);
+    }
     log_say_scores(r, scores, train_loss);
     t->since_evaluation = (struct row){0};
 }

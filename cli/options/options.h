@@ -55,7 +55,7 @@ struct options {
     double timeout;
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
     int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
-    char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX];
+    char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX], mllog[OPTION_TEXT_MAX], log_tensorboard[OPTION_TEXT_MAX];
     int record_what; /* enum record_what */
     double eval_every;
     int64_t eval_samples;

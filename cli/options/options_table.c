@@ -233,6 +233,13 @@ static const struct option_row rows[] = {
      .max = HUGE_COUNT},
     {"trace", "FILE", OPTION_TEXT, NULL,
      "write a Chrome trace (chrome://tracing, Perfetto) of the phases of every rank to FILE", AT(LOCAL, output, trace)},
+    {"mllog", "FILE", OPTION_TEXT, NULL,
+     "write the run as an MLPerf log (:::MLLOG lines) to FILE; a resumed run that is given it again goes on in it",
+     AT(LOCAL, output, mllog)},
+    {"log-tensorboard", "DIR", OPTION_TEXT, NULL,
+     "write losses, rates, scores, traffic and times to an event file in DIR, for TensorBoard; a resumed run adds "
+     "another",
+     AT(LOCAL, output, log_tensorboard)},
     {"progress", "HOW", OPTION_CHOICE, "auto", "a bar on a terminal, lines elsewhere, or none",
      AT(LOCAL, output, progress),
      .names =

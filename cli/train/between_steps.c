@@ -10,7 +10,9 @@
  * resumes from. */
 static void evaluate(struct run *r, bool beside) {
     double begin = clock_now();
+    mllog_evaluation(r);
     run_evaluate(r, beside, &r->last);
+    mllog_scores(r, &r->last);
     r->last_at = r->step;
     log_eval(r, &r->last, clock_now() - begin);
     if (r->step == 0) r->log.start = r->last;
@@ -96,6 +98,7 @@ static bool leaves_none(const struct run *r) {
 }
 
 void before_steps(struct run *r) {
+    mllog_start(r);
     const bool missing = evaluation_missing(r);
     if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing)) evaluate(r, r->step > 0 && !missing);
     r->eval_next = next_evaluation(r);
@@ -103,8 +106,9 @@ void before_steps(struct run *r) {
     phases_restart(&r->phases);
 }
 
-bool after_steps(const struct run *r, struct err *e) {
+bool after_steps(struct run *r, struct err *e) {
     char kept[96];
+    mllog_stop(r);
     if (!r->trouble.text[0]) return true;
     kept_text(r, kept, sizeof kept);
     return err_with(e, err_status(&r->trouble), "%.900s%s", r->trouble.text, kept);

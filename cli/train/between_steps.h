@@ -12,6 +12,6 @@ bool comes_between(const struct run *r);
 /* After a step of which that was said, or one after which the run stops. */
 void between_steps(struct run *r, bool stop);
 /* After the last step. False: something was refused on the way; *e says what, and what is left. */
-bool after_steps(const struct run *r, struct err *e);
+bool after_steps(struct run *r, struct err *e);
 
 #endif

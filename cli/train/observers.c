@@ -96,8 +96,8 @@ static const struct observer gradient_observer = {gradient_due, true, {[MOMENT_G
                              xi_observer = {xi_due, true, {[MOMENT_BEFORE] = xi_take, [MOMENT_AFTER] = xi_put}},
                              audit_observer = {
                                  audit_due, false, {[MOMENT_BEGIN] = audit_ask, [MOMENT_AFTER] = audit_put}};
-static const struct observer *const observers[] = {&gradient_observer, &slices_observer, &xi_observer, &audit_observer,
-                                                   &selected_observer};
+static const struct observer *const observers[] = {&gradient_observer, &slices_observer,   &xi_observer,
+                                                   &audit_observer,    &selected_observer, &mllog_observer};
 enum { OBSERVERS = sizeof observers / sizeof *observers };
 
 void observers_open(struct run *r) {

@@ -49,6 +49,9 @@ void observe(struct run *r, enum moment moment);
 /* May the gradient of this step be exchanged, layer by layer, while backward still runs? */
 bool observers_leave_gradient(const struct run *r);
 
+/* --mllog (mllog.c). */
+extern const struct observer mllog_observer;
+
 /* --log-slices (slices.c). */
 extern const struct observer slices_observer;
 void slices_open(struct run *r);

@@ -14,6 +14,7 @@
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/checkpoint/checkpoint_model.h"
 #include "cli/checkpoint/vocabulary_file.h"
+#include "cli/log/side_files.h"
 #include "cli/network/auto.h"
 #include "cli/options/device_option.h"
 #include "cli/train/dry_run.h"
@@ -241,6 +242,7 @@ static bool write_vocabulary(struct run *r, struct err *e) {
 /* The files besides the log that a run may leave. */
 static bool open_extras(struct run *r, struct err *e) {
     if (!observers_open_file(r, e)) return false;
+    if (!side_files_open(r, e)) return false;
     if (r->options.trace[0] && !trace_file_open(&r->trace, r->comm, r->options.trace, e)) return false;
     phases_reset(&r->hidden_phases);
     r->phases.trace = trace_file_thread(&r->trace, 0);
@@ -258,8 +260,9 @@ bool run_write_trace(struct run *r, struct err *e) {
 }
 
 /* Rank 0: could what the user names be written? Asked before the data are read; the files are made later. */
-static bool check_outputs(const struct options *o, struct err *e) {
-    return (!o->record[0] || record_check(o->record, e)) && (!o->trace[0] || out_file_check(o->trace, "--trace", e));
+static bool check_outputs(const struct options *o, const struct checkpoint *from, struct err *e) {
+    return (!o->record[0] || record_check(o->record, e)) && (!o->trace[0] || out_file_check(o->trace, "--trace", e)) &&
+           side_files_check(o, from->options ? from->run_id : 0, e);
 }
 
 /* What a run leaves. Last the log, of which a resumed run cuts rows: nothing after it can go wrong. */
@@ -272,7 +275,7 @@ static bool open_files(struct run *r, const struct checkpoint *from, struct err 
 /* Options, data and length of the run, which say whether there is anything to do. */
 static bool open_plan(struct run *r, struct checkpoint *from, struct err *e) {
     if (!same_everywhere(&r->options, r->comm, e) || !take_over(r, from, e)) return false;
-    if (options_resolve(&r->options, e) && r->comm->rank == 0) check_outputs(&r->options, e);
+    if (options_resolve(&r->options, e) && r->comm->rank == 0) check_outputs(&r->options, from, e);
     if (comm_agree(r->comm, e)) return false;
     if (r->options.wire_check) comm_set_wire_check(r->comm, true);
     if (!open_data(r, from, e)) return false;
@@ -347,6 +350,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->comm = c;
     r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN, NAN, NAN};
     r->last_at = SIZE_MAX;
+    r->watch.mllog.opened_ms = mllog_now();
     c->traffic = TRAFFIC_CONTROL;
     phases_reset(&r->phases);
     struct err note = {0};
@@ -360,6 +364,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
         r->data.loader = NULL;
         observers_close(r);
         trace_file_close(&r->trace);
+        side_files_close(r, true);
         log_abandon(r);
         run_dir_leave(r, true);
     }
@@ -370,6 +375,7 @@ void run_close(struct run *r) {
     loader_close(r->data.loader);
     observers_close(r);
     trace_file_close(&r->trace);
+    side_files_close(r, false);
     log_close(r);
     run_dir_leave(r, false);
     run_close_exchange(r);

@@ -10,9 +10,11 @@
 #include "cli/checkpoint/run_dir.h"
 #include "cli/gradients/record.h"
 #include "cli/gradients/xi.h"
+#include "cli/log/event_file.h"
 #include "cli/log/log.h"
 #include "cli/log/trace_file.h"
 #include "cli/options/options.h"
+#include "cli/train/mllog.h"
 #include "cli/train/target.h"
 #include "comm/density.h"
 #include "comm/reducer.h"
@@ -116,6 +118,8 @@ struct watch {
     struct record record;        /* --record */
     struct slice_counts *slices; /* --log-slices; NULL without */
     struct xi xi;                /* --log-xi; zero without */
+    struct mllog mllog;          /* --mllog; rank 0 */
+    struct event_file events;    /* --log-tensorboard; likewise */
 };
 
 struct run {

@@ -41,13 +41,24 @@ static bool has(const struct run *r, enum target_split split, enum target_metric
     return split == TARGET_TEST ? has_of_test(r, metric) : has_of_validation(r, metric);
 }
 
-static double score_of(const struct target_wish *w, const struct scores *s) {
+double target_score(const struct target_wish *w, const struct scores *s) {
     const double loss = w->split == TARGET_TEST ? s->test_loss : s->valid_loss;
     const double score[TARGET_METRICS] = {[TARGET_ACCURACY] = s->test_accuracy,      [TARGET_LOSS] = loss,
                                           [TARGET_PERPLEXITY] = exp(loss),           [TARGET_BPC] = loss / log(2),
                                           [TARGET_NEXT_ACCURACY] = s->next_accuracy, [TARGET_NEXT_LOSS] = s->next_loss,
                                           [TARGET_LOSS_SAMPLED] = s->sampled_loss};
     return score[w->metric];
+}
+
+bool target_exists(const struct run *r, const struct target_wish *wish) {
+    return has(r, wish->split, wish->metric);
+}
+
+struct target_wish target_judged(const struct run *r) {
+    const bool images = !r->data.text && !r->data.pairs;
+    if (r->target.wish.wanted) return r->target.wish;
+    return (struct target_wish){.split = images ? TARGET_TEST : TARGET_VALID,
+                                .metric = images ? TARGET_ACCURACY : TARGET_LOSS};
 }
 
 static bool refuse(const struct run *r, const struct target_wish *w, struct err *e) {
@@ -85,7 +96,7 @@ void target_look(struct run *r, const struct scores *scores, const struct spent 
     struct {
         double score;
         uint64_t reached;
-    } found = {score_of(&t->wish, scores), 0};
+    } found = {target_score(&t->wish, scores), 0};
     found.reached = target_is_reached(&t->wish, found.score);
     comm_bcast(r->comm, 0, &found, sizeof found); /* sums over ranks need not be the same bits on all of them */
     if (!found.reached) return;
