@@ -9,6 +9,7 @@
 #include "cli/bench/bench_p2p.h"
 #include "cli/bench/bench_select.h"
 #include "cli/bench/bench_wire.h"
+#include "cli/compare/compare.h"
 #include "cli/data_show.h"
 #include "cli/export/export.h"
 #include "cli/gradients/fit.h"
@@ -134,12 +135,18 @@ static const struct {
     const char *first, *second;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"data", "show", data_show}, {"bench", "select", bench_select},
-    {"bench", "net", bench_net}, {"bench", "wire", bench_wire},
-    {"predict", NULL, predict},  {"costs", NULL, costs},
+    {"data", "show", data_show},
+    {"bench", "select", bench_select},
+    {"bench", "net", bench_net},
+    {"bench", "wire", bench_wire},
+    {"predict", NULL, predict},
+    {"costs", NULL, costs},
     {"config", NULL, config}, /* what train would be, without it */
-    {"fit", NULL, fit},          {"export", NULL, export_verb},
-    {"rows", NULL, rows},        {"study", "memory", study_memory},
+    {"fit", NULL, fit},
+    {"export", NULL, export_verb},
+    {"rows", NULL, rows},
+    {"study", "memory", study_memory},
+    {"compare", NULL, compare_verb},
     {"study", NULL, study},
 };
 

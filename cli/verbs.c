@@ -6,6 +6,7 @@
 #include "cli/bench/bench_p2p.h"
 #include "cli/bench/bench_select.h"
 #include "cli/bench/bench_wire.h"
+#include "cli/compare/compare.h"
 #include "cli/data_show.h"
 #include "cli/export/export.h"
 #include "cli/gradients/fit.h"
@@ -50,6 +51,9 @@ const struct verb_row verb_table[] = {
      &fit_options},
     {"rows", "values out of logs and other files of JSON lines, as a table: rows RUN --keys step,loss (rows --help)",
      &rows_options},
+    {"compare",
+     "what runs took to their --target, over the seeds of each configuration: compare RUN... (compare --help)",
+     &compare_options},
     {"study", "the scaling study: what to simulate, who wins where, by how much: study WHAT (study --help)",
      &study_options},
     {"study memory", "what a simulation needs of this machine's memory: study memory --p P --n N (study memory --help)",

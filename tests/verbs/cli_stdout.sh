@@ -6,7 +6,7 @@
 # -- what the verbs below need -----------------------------------------------------------------------------------------
 tiny="--data synthetic:64x8 --batch 4 --progress none"
 # shellcheck disable=SC2086
-start 1 $tiny --steps 2 --out "$W/run" || not_ok "a run" "$(head -c 300 "$W/err")"
+start 1 $tiny --steps 2 --target accuracy:1 --out "$W/run" || not_ok "a run" "$(head -c 300 "$W/err")"
 want=$(hash_of "$W/run")
 # shellcheck disable=SC2086
 start 2 $tiny --steps 6 --eval-every never --algo topka --density 0.01 --density-warmup none --record "$W/selected" --record-what selected ||
@@ -52,6 +52,9 @@ export --help
 rows $W/run --keys loss
 rows $W/run --keys loss --last
 rows --help
+compare $W/run
+compare $W/run --csv
+compare --help
 END
 cat > "$W/ranks" << END
 train $tiny --steps 1

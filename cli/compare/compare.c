@@ -1,0 +1,353 @@
+/* compare.c: see compare.h. A run is its log's last header and last summary; runs that differ in nothing but the seed
+ * and where their files go are of one configuration. */
+#include "cli/compare/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/json_read.h"
+#include "base/mem.h"
+#include "cli/compare/statistics.h"
+#include "cli/log/log_rows.h"
+
+enum { LABEL_MAX = 200, MEASURES = 3 };
+
+static const char *const measures[MEASURES] = {"steps", "seconds", "bytes_sent"}; /* keys of a summary's target */
+
+struct request {
+    struct option_words runs;
+    const char *against;
+    bool json, csv;
+};
+
+/* Runs of one configuration. */
+struct group {
+    char *config, *target; /* "ranks=2 algo=gtopk ..."; "test:accuracy:0.9"; what its runs have in common */
+    char algo[64], label[LABEL_MAX];
+    size_t runs, reached;
+    double *value[MEASURES]; /* [reached] */
+    struct sample sample[MEASURES];
+};
+
+struct groups {
+    struct group *at;   /* [count] */
+    size_t count, room; /* room: of the numbers of a group */
+};
+
+static const struct option_row options[] = {
+    {"against", "ALGO", OPTION_WORD, "dense", "the algorithm that the others are held against",
+     OPTION_AT(struct request, against)},
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object for each configuration", OPTION_AT(struct request, json)},
+    {"csv", NULL, OPTION_FLAG, NULL, "comma-separated values, a row for each configuration and measure",
+     OPTION_AT(struct request, csv)},
+};
+
+const struct option_table compare_options = {
+    .verb = "compare",
+    .row = options,
+    .rows = sizeof options / sizeof *options,
+    .operand = "run",
+    .operand_at = offsetof(struct request, runs),
+    .operands = true,
+    .wanted = "runs are needed: their directories or logs",
+    .call = "sparsetrain compare RUN...",
+    .about =
+        "What runs with --target took to it: steps, seconds in steps, bytes that a rank sent. RUN: the directory of a "
+        "run, "
+        "or its log. Runs that differ in the seed alone are of one configuration, for which stand the olympic mean "
+        "(without the least and the greatest; of 3 runs and more), the mean, the spread, the standard deviation and, "
+        "beside that of --against, a one-sided Welch t-test: p is the probability of being so far below it by chance. "
+        "Runs that did not reach their target are counted and in no mean.",
+};
+
+/* -- reading ------------------------------------------------------------------------------------------------------- */
+
+/* The last header and the last summary of a log; fresh memory, NULL where there is none. */
+static bool read_log(const char *run, char **header, char **summary, struct err *e) {
+    struct stat info;
+    const char *why;
+    char *line = NULL;
+    size_t size = 0;
+    const bool folder = stat(run, &info) == 0 && S_ISDIR(info.st_mode);
+    char *path = mem_printf("%s%s", run, folder ? "/run.jsonl" : "");
+    FILE *f = file_read(path, &why);
+    *header = *summary = NULL;
+    if (!f) err_with(e, err_of_errno(errno), "compare: cannot read %.300s: %s", path, why);
+    while (f && log_row_next(f, &line, &size)) {
+        char **kept = log_row_is(line, "header") ? header : log_row_is(line, "summary") ? summary : NULL;
+        if (!kept || !log_row_whole(line)) continue;
+        mem_free(*kept);
+        *kept = mem_printf("%s", line);
+    }
+    if (f) fclose(f);
+    mem_free(line);
+    mem_free(path);
+    return f != NULL;
+}
+
+/* What says nothing of what a run computes, and the seed. */
+static bool left_out(const char *key) {
+    static const char *const names[] = {"seed",     "out",        "resume",  "init-from", "stop-at",         "quiet",
+                                        "progress", "record",     "trace",   "mllog",     "log-tensorboard", "dry-run",
+                                        "keep",     "keep-every", "timeout", "target",    "checkpoint-every"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i]) == 0) return true;
+    return false;
+}
+
+static char *plain(const struct json_value *v) {
+    char *text = mem_alloc(v->length + 1, 1, "a value of a log");
+    text[json_plain(v, text)] = '\0';
+    return text;
+}
+
+/* "ranks=2\nalgo=gtopk\n..." of a header. */
+static char *config_of(const struct json_value *header) {
+    struct json_value ranks, config;
+    struct json_member m = {.end = NULL};
+    const bool known = json_at(header, "ranks", &ranks);
+    char *all = mem_printf("ranks=%.*s\n", known ? (int)ranks.length : 1, known ? ranks.at : "-");
+    if (!json_at(header, "config", &config)) return all;
+    while (json_next(&config, &m)) {
+        char *key = plain(&m.key), *value = plain(&m.value);
+        if (!left_out(key)) {
+            char *longer = mem_printf("%s%s=%s\n", all, key, value);
+            mem_free(all);
+            all = longer;
+        }
+        mem_free(key);
+        mem_free(value);
+    }
+    return all;
+}
+
+static double number_at(const struct json_value *row, const char *key) {
+    struct json_value v;
+    return json_at(row, key, &v) && *v.at != 'n' && *v.at != '"' ? strtod(v.at, NULL) : NAN;
+}
+
+static struct group *group_of(struct groups *all, char *config, char *target) {
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->at[i].config, config) == 0 && strcmp(all->at[i].target, target) == 0) {
+            mem_free(config);
+            mem_free(target);
+            return &all->at[i];
+        }
+    struct group *g = &all->at[all->count++];
+    const char *algo = strstr(config, "\nalgo=");
+    *g = (struct group){.config = config, .target = target};
+    snprintf(g->algo, sizeof g->algo, "%.*s", algo ? (int)strcspn(algo + 6, "\n") : 0, algo ? algo + 6 : "");
+    for (int m = 0; m < MEASURES; m++) g->value[m] = mem_alloc(all->room, sizeof(double), "what runs took");
+    return g;
+}
+
+static void take_target(struct groups *all, const struct json_value *header, const struct json_value *target) {
+    struct json_value metric, split, value, reached;
+    json_at(target, "metric", &metric);
+    json_at(target, "split", &split);
+    json_at(target, "value", &value);
+    char *name = plain(&metric), *set = plain(&split);
+    struct group *g =
+        group_of(all, config_of(header), mem_printf("%s:%s:%.*s", set, name, (int)value.length, value.at));
+    mem_free(name);
+    mem_free(set);
+    g->runs++;
+    if (!json_at(target, "reached", &reached) || *reached.at != 't') return;
+    for (int m = 0; m < MEASURES; m++) g->value[m][g->reached] = number_at(target, measures[m]);
+    g->reached++;
+}
+
+static bool is_target(const struct json_value *t) {
+    struct json_value v;
+    return *t->at == '{' && json_at(t, "metric", &v) && json_at(t, "split", &v) && json_at(t, "value", &v);
+}
+
+static bool take_run(struct groups *all, const char *run, struct err *e) {
+    char *header, *summary;
+    struct json_value h, s, target;
+    struct json_fault wrong;
+    if (!read_log(run, &header, &summary, e)) return false;
+    if (!header || !summary || !json_read(header, &h, &wrong) || !json_read(summary, &s, &wrong))
+        err_set(e, "compare: %.300s holds no run that has ended", run);
+    else if (!json_at(&s, "target", &target) || !is_target(&target))
+        err_set(e, "compare: the run in %.300s has no target; start it with --target", run);
+    else
+        take_target(all, &h, &target);
+    mem_free(header);
+    mem_free(summary);
+    return !e->text[0];
+}
+
+/* -- what they are called ------------------------------------------------------------------------------------------ */
+
+/* Has every group this line of a configuration, "key=value\n"? */
+static bool in_all(const struct groups *all, const char *line, size_t length) {
+    char *whole = mem_printf("\n%.*s", (int)length, line);
+    bool good = true;
+    for (size_t i = 0; i < all->count && good; i++) {
+        char *config = mem_printf("\n%s", all->at[i].config);
+        good = strstr(config, whole) != NULL;
+        mem_free(config);
+    }
+    mem_free(whole);
+    return good;
+}
+
+/* The algorithm, and what else tells it from the others. */
+static void name(const struct groups *all, struct group *g) {
+    snprintf(g->label, sizeof g->label, "%s", g->algo);
+    for (const char *line = g->config; *line;) {
+        const size_t length = strcspn(line, "\n") + 1, used = strlen(g->label);
+        if (strncmp(line, "algo=", 5) != 0 && !in_all(all, line, length))
+            snprintf(g->label + used, sizeof g->label - used, " %.*s", (int)length - 1, line);
+        line += length;
+    }
+}
+
+static void settle(struct groups *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct group *g = &all->at[i];
+        name(all, g);
+        for (int m = 0; m < MEASURES; m++) {
+            size_t known = 0;
+            for (size_t r = 0; r < g->reached; r++)
+                if (isfinite(g->value[m][r])) g->value[m][known++] = g->value[m][r];
+            g->sample[m] = sample_of(g->value[m], known);
+        }
+    }
+}
+
+/* The one of that algorithm with the same target; NULL: there is none, or more than one. */
+static const struct group *rival_of(const struct groups *all, const struct group *g, const char *algo) {
+    const struct group *found = NULL;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct group *other = &all->at[i];
+        if (strcmp(other->algo, algo) != 0 || strcmp(other->target, g->target) != 0) continue;
+        if (found) return NULL;
+        found = other;
+    }
+    return found == g ? NULL : found;
+}
+
+/* -- printing ------------------------------------------------------------------------------------------------------ */
+
+static struct welch test(const struct group *g, const struct group *rival, int measure) {
+    return rival ? welch_below(&g->sample[measure], &rival->sample[measure]) : (struct welch){NAN, NAN, NAN};
+}
+
+static void print_text(const struct groups *all, const struct group *g, const char *against) {
+    const struct group *rival = rival_of(all, g, against);
+    printf("%s: %zu of %zu run%s reached %s\n", g->label, g->reached, g->runs, g->runs > 1 ? "s" : "", g->target);
+    for (int m = 0; m < MEASURES; m++) {
+        const struct sample *s = &g->sample[m];
+        const struct welch w = test(g, rival, m);
+        if (s->n == 0) continue;
+        printf("  %-10s  ", measures[m]);
+        if (s->n < 3)
+            printf("olympic mean: of 3 runs and more");
+        else
+            printf("olympic mean %.6g", s->olympic);
+        printf(", mean %.6g, %.6g..%.6g", s->mean, s->least, s->most);
+        if (s->n > 1) printf(", deviation %.4g", s->deviation);
+        if (!isnan(w.p))
+            printf("; below %s: t %.4g, %.4g degrees of freedom, p %.3g", rival->label, w.t, w.freedom, w.p);
+        putchar('\n');
+    }
+}
+
+static void print_json(const struct groups *all, const struct group *g, const char *against) {
+    const struct group *rival = rival_of(all, g, against);
+    struct json j;
+    json_open(&j);
+    json_object(&j, NULL);
+    json_string(&j, "configuration", g->label);
+    json_string(&j, "algo", g->algo);
+    json_string(&j, "target", g->target);
+    json_integer(&j, "runs", (int64_t)g->runs);
+    json_integer(&j, "reached", (int64_t)g->reached);
+    for (int m = 0; m < MEASURES; m++) {
+        const struct sample *s = &g->sample[m];
+        const struct welch w = test(g, rival, m);
+        json_object(&j, measures[m]);
+        json_number(&j, "olympic_mean", s->olympic);
+        json_number(&j, "mean", s->mean);
+        json_number(&j, "least", s->least);
+        json_number(&j, "most", s->most);
+        json_number(&j, "deviation", s->deviation);
+        json_number(&j, "t", w.t);
+        json_number(&j, "freedom", w.freedom);
+        json_number(&j, "p", w.p);
+        json_end(&j);
+    }
+    json_end(&j);
+    puts(json_text(&j));
+    json_close(&j);
+}
+
+/* RFC 4180. */
+static void put_quoted(const char *text) {
+    putchar('"');
+    for (; *text; text++) printf(*text == '"' ? "\"\"" : "%c", *text);
+    putchar('"');
+}
+
+static void put_number(double x) {
+    char text[JSON_NUMBER_MAX];
+    json_number_text(x, text);
+    printf(",%s", isnan(x) ? "" : text);
+}
+
+static void print_csv(const struct groups *all, const struct group *g, const char *against) {
+    const struct group *rival = rival_of(all, g, against);
+    for (int m = 0; m < MEASURES; m++) {
+        const struct sample *s = &g->sample[m];
+        const struct welch w = test(g, rival, m);
+        const double value[] = {s->olympic, s->mean, s->least, s->most, s->deviation, w.t, w.freedom, w.p};
+        put_quoted(g->label);
+        printf(",%s,%zu,%zu,%s", g->target, g->runs, g->reached, measures[m]);
+        for (size_t i = 0; i < sizeof value / sizeof *value; i++) put_number(value[i]);
+        fputs("\r\n", stdout);
+    }
+}
+
+static void print_all(const struct groups *all, const struct request *q) {
+    if (q->csv)
+        fputs("configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,t,freedom,p\r\n",
+              stdout);
+    for (size_t i = 0; i < all->count; i++)
+        (q->csv ? print_csv : q->json ? print_json : print_text)(all, &all->at[i], q->against);
+}
+
+static void close_groups(struct groups *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        mem_free(all->at[i].config);
+        mem_free(all->at[i].target);
+        for (int m = 0; m < MEASURES; m++) mem_free(all->at[i].value[m]);
+    }
+    mem_free(all->at);
+}
+
+int compare_verb(int argc, char **argv) {
+    struct request q = {.runs = {NULL, 0}};
+    struct err e = {0};
+    option_defaults(&compare_options, &q);
+    bool good = option_parse(&compare_options, &q, NULL, argc, argv, 1, &e);
+    if (good && q.json && q.csv) good = err_set(&e, "compare: --json and --csv exclude each other; give one of them");
+    struct groups all = {.room = good ? q.runs.count : 0};
+    if (good) all.at = mem_zalloc(all.room, sizeof *all.at, "configurations");
+    for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, q.runs.at[i], &e);
+    if (good) {
+        settle(&all);
+        print_all(&all, &q);
+    } else {
+        fprintf(stderr, "sparsetrain: %s\n", e.text);
+    }
+    close_groups(&all);
+    return good ? EXIT_DONE : err_status(&e);
+}
