@@ -101,9 +101,13 @@ static bool left_out(const char *key) {
     return false;
 }
 
+/* Its text, without what a terminal takes for more than text, or a line's end: a log may be anybody's. */
 static char *plain(const struct json_value *v) {
     char *text = mem_alloc(v->length + 1, 1, "a value of a log");
-    text[json_plain(v, text)] = '\0';
+    const size_t length = json_plain(v, text);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) text[i] = ' ';
+    text[length] = '\0';
     return text;
 }
 

@@ -53,6 +53,12 @@ sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
 
+sed 's/"density":0.001/"density":"\\u001b[2J\\nalgo=x"/' "$W/gtopk1" > "$W/crafted"
+check "a log that somebody made" compared "$W/gtopk2" "$W/crafted"
+tr -d '\033' < "$W/out" > "$W/quiet"
+check "moves no cursor" cmp -s "$W/quiet" "$W/out"
+check "and is one line for each, and its measures" [ "$(wc -l < "$W/out")" -eq 8 ]
+
 # Runs of a sweep, which the scripts start and go on with.
 sh scripts/sweep.sh --np 1 --out "$W/sweep" --algo dense,topka --seed 1,2,3 -- --data synthetic:64x16 --batch 8 --epochs 1 --eval-every 0.5 --lr 0.01 --target loss:1000 > "$W/swept" 2>&1
 check "a sweep over seeds, all of which reach their target" [ $? -eq 0 ]
