@@ -1,5 +1,6 @@
 /* bench_wire.c: how many bytes an entry takes in each wire format, and how long one core rounds, encodes and decodes.
- * Speed is in bytes of coo32 per second, 8 an entry, so that formats compare by the entries they carry. All formats run
+ * Speed is in bytes of coo32 per second, 8 an entry, so that formats compare by the entries they carry; and what a rank
+ * does with a message in entries per second: it packs (rounds and encodes) and unpacks (decodes). All formats run
  * in turn, round after round, on the same entries, so that a machine whose speed wanders slows all alike; what comes
  * back is compared with what went in (columns as in nccl-tests). */
 #include "cli/bench/bench_wire.h"
@@ -168,20 +169,33 @@ static void one_round(struct work *w, size_t format, size_t r) {
     if (r == 0) t->wrong = count_wrong(w, &view);
 }
 
+/* Medians of all entries [s]; round: 0 where nothing is rounded. */
+struct seconds {
+    double round, encode, decode;
+};
+
+static void print_line(const struct work *w, size_t format, double density, enum places places, struct seconds s) {
+    const struct times *t = &w->times[format];
+    double nnz = (double)w->original.nnz, coo32 = 8 * nnz, each = (double)t->bytes / nnz;
+    printf("%12zu %9g %11zu  %-9s  %-15s %8.3f %7.3f %8.2f %8.2f %8.2f ", w->n, density, w->original.nnz,
+           place_names[places], wires[format]->name, each, each / 8, coo32 / s.encode / 1e9, coo32 / s.decode / 1e9,
+           coo32 / (s.encode + s.decode) / 1e9);
+    if (wires[format]->rounds)
+        printf("%8.2f", coo32 / s.round / 1e9);
+    else
+        printf("%8s", "-");
+    printf(" %8.3f %8.3f %6zu\n", nnz / (s.round + s.encode) / 1e9, nnz / s.decode / 1e9, t->wrong);
+}
+
 static void print_row(const struct work *w, size_t format, double density, enum places places,
                       const struct request *request) {
     struct times *t = &w->times[format];
-    double nnz = (double)w->original.nnz, coo32 = 8 * nnz, each = (double)t->bytes / nnz;
-    double round = median(t->round, request->repeat), encode = median(t->encode, request->repeat),
-           decode = median(t->decode, request->repeat);
+    double nnz = (double)w->original.nnz, each = (double)t->bytes / nnz;
+    bool rounds = wires[format]->rounds;
+    const struct seconds s = {rounds ? median(t->round, request->repeat) : 0, median(t->encode, request->repeat),
+                              median(t->decode, request->repeat)};
     if (!request->json) {
-        printf("%12zu %9g %11zu  %-9s  %-10s %8.3f %7.3f %8.2f %8.2f %8.2f ", w->n, density, w->original.nnz,
-               place_names[places], wires[format]->name, each, each / 8, coo32 / encode / 1e9, coo32 / decode / 1e9,
-               coo32 / (encode + decode) / 1e9);
-        if (wires[format]->rounds)
-            printf("%8.2f %6zu\n", coo32 / round / 1e9, t->wrong);
-        else
-            printf("%8s %6zu\n", "-", t->wrong);
+        print_line(w, format, density, places, s);
         return;
     }
     struct json j;
@@ -197,10 +211,12 @@ static void print_row(const struct work *w, size_t format, double density, enum 
     json_integer(&j, "bytes", (int64_t)t->bytes);
     json_number(&j, "bytes_per_entry", each);
     json_number(&j, "ratio_coo32", each / 8);
-    json_number(&j, "encode_s", encode);
-    json_number(&j, "decode_s", decode);
-    json_number(&j, "round_s", wires[format]->rounds ? round : NAN);
-    json_number(&j, "coo32_gb_per_s", coo32 / (encode + decode) / 1e9);
+    json_number(&j, "encode_s", s.encode);
+    json_number(&j, "decode_s", s.decode);
+    json_number(&j, "round_s", rounds ? s.round : NAN);
+    json_number(&j, "coo32_gb_per_s", 8 * nnz / (s.encode + s.decode) / 1e9);
+    json_number(&j, "pack_entries_per_s", nnz / (s.round + s.encode));
+    json_number(&j, "unpack_entries_per_s", nnz / s.decode);
     json_integer(&j, "wrong", (int64_t)t->wrong);
     json_end(&j);
     puts(json_text(&j));
@@ -235,9 +251,11 @@ int bench_wire(int argc, char **argv) {
     }
     if (!request.json)
         printf(
-            "# wire: one thread, medians of %zu rounds; GB/s: bytes of coo32 (8 an entry) per second\n"
-            "#          n   density     entries  places     format     B/entry  /coo32   encode   decode     both    "
-            "round  wrong\n",
+            "# wire: one thread, medians of %zu rounds; encode to round: GB/s, bytes of coo32 (8 an entry) per second; "
+            "pack (round and encode), unpack: G entries/s\n"
+            "#          n   density     entries  places     format          B/entry  /coo32   encode   decode     both "
+            "   "
+            "round     pack   unpack  wrong\n",
             request.repeat);
     for (size_t d = 0; d < request.density.count; d++)
         for (enum places p = 0; p < PLACES; p++) wrong += measure(&request, request.density.x[d], p);

@@ -45,14 +45,14 @@ void study_open(struct study *s) {
 
 size_t study_formats(void) {
     size_t count = 0;
-    for (size_t i = 0; wires[i]; i++) count += !wires[i]->pack;
+    for (size_t i = 0; wires[i]; i++) count += !wires[i]->smaller && !wires[i]->pack;
     return count;
 }
 
 const struct wire_ops *study_format(size_t w) {
     for (int rounds = 0; rounds < 2; rounds++)
         for (size_t i = 0; wires[i]; i++)
-            if (wires[i]->rounds == rounds && !wires[i]->pack && w-- == 0) return wires[i];
+            if (wires[i]->rounds == rounds && !wires[i]->smaller && !wires[i]->pack && w-- == 0) return wires[i];
     return NULL;
 }
 

@@ -81,7 +81,8 @@ void study_free(struct study *s);
 /* Memory for the tables, all NAN, once the numbers of nets, models, densities and sizes are there. */
 void study_open(struct study *s);
 
-/* The formats in the order of the classes: what keeps every value before what rounds it; NULL past the end. */
+/* The formats in the order of the classes: what keeps every value before what rounds it; NULL past the end. Of those
+ * that carry the same only the one that takes the fewest bytes: what is simulated is communication. */
 const struct wire_ops *study_format(size_t w);
 size_t study_formats(void);
 const char *study_class(size_t w); /* coo32, lossless, rounded */

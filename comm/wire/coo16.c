@@ -6,6 +6,7 @@
  *
  * The errors of fp16 are exact for values below 2^29; above, where no gradient is, to the rounding of f32. */
 #include "base/simd.h"
+#include "comm/wire/bf16.h"
 #include "comm/wire/half.h"
 #include "comm/wire/wire.h"
 
@@ -27,28 +28,26 @@ static double expected_bytes(double entries, double density) {
     return sizeof(uint32_t) * (HEADER + entries + ceil(entries / 2));
 }
 
-#define ROUND_ALL(name, round)                                                                                         \
-    SIMD_CLONES static void name(float *val, size_t count, float *error) {                                             \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            float rounded = round(val[i]);                                                                             \
-            error[i] = val[i] - rounded;                                                                               \
-            val[i] = rounded;                                                                                          \
-        }                                                                                                              \
+static void pack_bf16(const float *val, size_t count, uint16_t *to) {
+    bf16_write(val, count, (unsigned char *)to);
+}
+static void unpack_bf16(const uint16_t *from, size_t count, float *val) {
+    bf16_read((const unsigned char *)from, count, val);
+}
+
+SIMD_CLONES static void round_all_fp16(float *val, size_t count, float *error) {
+    for (size_t i = 0; i < count; i++) {
+        float rounded = fp16_round(val[i]);
+        error[i] = val[i] - rounded;
+        val[i] = rounded;
     }
-#define PACK(name, half)                                                                                               \
-    SIMD_CLONES static void name(const float *val, size_t count, uint16_t *to) {                                       \
-        for (size_t i = 0; i < count; i++) to[i] = half(val[i]);                                                       \
-    }
-#define UNPACK(name, value)                                                                                            \
-    SIMD_CLONES static void name(const uint16_t *from, size_t count, float *val) {                                     \
-        for (size_t i = 0; i < count; i++) val[i] = value(from[i]);                                                    \
-    }
-ROUND_ALL(round_all_bf16, bf16_round)
-ROUND_ALL(round_all_fp16, fp16_round)
-PACK(pack_bf16, bf16_half)
-PACK(pack_fp16, fp16_half)
-UNPACK(unpack_bf16, bf16_value)
-UNPACK(unpack_fp16, fp16_value)
+}
+SIMD_CLONES static void pack_fp16(const float *val, size_t count, uint16_t *to) {
+    for (size_t i = 0; i < count; i++) to[i] = fp16_half(val[i]);
+}
+SIMD_CLONES static void unpack_fp16(const uint16_t *from, size_t count, float *val) {
+    for (size_t i = 0; i < count; i++) val[i] = fp16_value(from[i]);
+}
 
 static size_t encode(const struct sparse *s, void *message, uint32_t name,
                      void (*pack)(const float *val, size_t count, uint16_t *to)) {
@@ -108,7 +107,7 @@ const struct wire_ops wire_bf16 = {
     .encode = encode_bf16,
     .decode = decode_bf16,
     .round = bf16_round,
-    .round_all = round_all_bf16,
+    .round_all = bf16_round_all,
     .pack = pack_bf16,
     .unpack = unpack_bf16,
 };

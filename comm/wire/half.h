@@ -1,7 +1,7 @@
-/* half.h: floats of 16 bits: bf16 (8 bits of significand, the range of f32) and fp16 (IEEE binary16: 11 bits of
- * significand, up to 65504, multiples of 2^-24 below 2^-14). Rounded to nearest, ties to even, and to the largest
- * finite value in place of an infinity; infinities and NaN stay what they are. Without branches, so that loops over
- * them become vector instructions; the same bits on any processor. */
+/* half.h: floats of 16 bits: fp16 (IEEE binary16: 11 bits of significand, up to 65504, multiples of 2^-24 below 2^-14).
+ * Rounded to nearest, ties to even, and to the largest finite value in place of an infinity; infinities and NaN stay
+ * what they are. Without branches, so that loops over them become vector instructions; the same bits on any processor.
+ * bf16 is in bf16.h. */
 #ifndef ST_COMM_HALF_H
 #define ST_COMM_HALF_H
 
@@ -19,25 +19,6 @@ static inline float float_of_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
-}
-
-/* The bits of the f32 that bf16 carries in place of this one. */
-static inline uint32_t bf16_round_bits(uint32_t whole) {
-    uint32_t magnitude = whole & 0x7fffffff, nearest = (magnitude + 0x7fff + (magnitude >> 16 & 1)) & 0xffff0000;
-    nearest = nearest >= KEY_INFINITE ? 0x7f7f0000 : nearest;                           /* the largest */
-    nearest = magnitude >= KEY_INFINITE ? (magnitude & 0xffff0000) : nearest;           /* an infinity stays one */
-    nearest = magnitude > KEY_INFINITE ? (magnitude & 0xffff0000) | 0x400000 : nearest; /* a NaN too */
-    return nearest | (whole & 0x80000000);
-}
-static inline float bf16_round(float value) {
-    return float_of_bits(bf16_round_bits(float_bits(value)));
-}
-/* Of what bf16_round gave. */
-static inline uint16_t bf16_half(float rounded) {
-    return (uint16_t)(float_bits(rounded) >> 16);
-}
-static inline float bf16_value(uint16_t half) {
-    return float_of_bits((uint32_t)half << 16);
 }
 
 /* 2^-14, the least normal number of fp16; 65504, its largest; what lies between the exponents of f32 and fp16 */

@@ -1,14 +1,10 @@
 /* packed.c: indices as Rice-coded gaps (packed_index.h) and values as bf16 (`packed`) or as they are (`packed-f32`).
  *
  * A message, in 32-bit words of the machine's byte order: a word that names format and version; the number of entries;
- * the values, 2 or 4 bytes each, filled up to a word; the indices. No entries: no bytes.
- *
- * bf16 is the upper half of an f32: 8 bits of significand, the same range. Rounded to nearest, ties to even, and to the
- * largest finite value instead of an infinity, so that value - rounded is a finite f32 without error. */
+ * the values, 2 or 4 bytes each, filled up to a word; the indices. No entries: no bytes. */
 #include <math.h>
 
-#include "base/simd.h"
-#include "comm/wire/half.h"
+#include "comm/wire/bf16.h"
 #include "comm/wire/packed_index.h"
 #include "comm/wire/wire.h"
 
@@ -39,33 +35,6 @@ static double expected_f32(double entries, double density) {
     return expected(entries, density, sizeof(float));
 }
 
-SIMD_CLONES static void round_all_bf16(float *val, size_t count, float *error) {
-    for (size_t i = 0; i < count; i++) {
-        float rounded = bf16_round(val[i]);
-        error[i] = val[i] - rounded;
-        val[i] = rounded;
-    }
-}
-
-/* half[i] = the upper half of value[i], in the order of the machine's 16-bit words. */
-SIMD_CLONES static void write_bf16(const float *value, size_t nnz, unsigned char *half) {
-    for (size_t i = 0; i < nnz; i++) {
-        uint32_t whole;
-        memcpy(&whole, &value[i], sizeof whole);
-        uint16_t upper = (uint16_t)(whole >> 16);
-        memcpy(half + 2 * i, &upper, sizeof upper);
-    }
-}
-
-SIMD_CLONES static void read_bf16(const unsigned char *half, size_t nnz, float *value) {
-    for (size_t i = 0; i < nnz; i++) {
-        uint16_t upper;
-        memcpy(&upper, half + 2 * i, sizeof upper);
-        uint32_t whole = (uint32_t)upper << 16;
-        memcpy(&value[i], &whole, sizeof whole);
-    }
-}
-
 static size_t finish(const struct sparse *s, size_t from, uint32_t *words, uint32_t name, size_t value_words) {
     words[0] = name;
     words[1] = (uint32_t)s->nnz;
@@ -78,7 +47,7 @@ static size_t encode_bf16(const struct sparse *s, size_t from, size_t to, void *
     (void)to;
     if (s->nnz == 0) return 0;
     words[HEADER + s->nnz / 2] = 0; /* half of it stays free when nnz is odd */
-    write_bf16(s->val, s->nnz, (unsigned char *)(words + HEADER));
+    bf16_write(s->val, s->nnz, (unsigned char *)(words + HEADER));
     return finish(s, from, words, NAME_BF16, bf16_words(s->nnz));
 }
 
@@ -111,7 +80,7 @@ static bool decode_bf16(void *message, size_t bytes, size_t from, size_t to, str
                         struct err *e) {
     *view = *buffer;
     if (!decode(message, bytes, from, to, view, NAME_BF16, bf16_words, e)) return false;
-    if (view->nnz > 0) read_bf16((const unsigned char *)message + HEADER * sizeof(uint32_t), view->nnz, view->val);
+    if (view->nnz > 0) bf16_read((const unsigned char *)message + HEADER * sizeof(uint32_t), view->nnz, view->val);
     return true;
 }
 
@@ -138,7 +107,7 @@ const struct wire_ops wire_packed = {
     .encode = encode_bf16,
     .decode = decode_bf16,
     .round = bf16_round,
-    .round_all = round_all_bf16,
+    .round_all = bf16_round_all,
 };
 const struct wire_ops wire_packed_f32 = {
     .name = "packed-f32",

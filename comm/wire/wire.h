@@ -23,9 +23,10 @@ struct wire_ops {
     const char *name;    /* what --wire takes */
     const char *summary; /* one line for --help and `sparsetrain list` */
     const char *paper;
-    bool rounds;   /* carries rounded values: wire_round before encode */
-    bool in_place; /* decode needs no buffer: the view lies in the message */
-    bool fixed;    /* the length follows from the number of entries: wire_capacity(w, nnz), to the byte */
+    const char *smaller; /* row that carries the same in fewer bytes and more time; NULL: none */
+    bool rounds;         /* carries rounded values: wire_round before encode */
+    bool in_place;       /* decode needs no buffer: the view lies in the message */
+    bool fixed;          /* the length follows from the number of entries: wire_capacity(w, nnz), to the byte */
     /* Most bytes of a message of nnz entries, whatever they are. Grows with nnz; a multiple of 4. */
     size_t (*capacity)(size_t nnz);
     /* For the cost model: bytes to expect of a message of so many entries at random places, of which an index is one

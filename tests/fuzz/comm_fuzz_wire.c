@@ -191,9 +191,11 @@ static void noise(void **state) {
     (void)state;
     struct rng r = rng_open(23, RNG_TEST, 0);
     struct sparse s;
+    uint32_t formats = 0;
+    while (wires[formats]) formats++;
     sparse_open(&s, 600);
-    for (int i = 0; i < 20000; i++) {
-        struct head head = {rng_below(&r, 3), 0, UINT32_MAX, 600};
+    for (int i = 0; i < 30000; i++) {
+        struct head head = {rng_below(&r, formats), 0, UINT32_MAX, 600};
         if (i % 4 == 0) head.span = rng_below(&r, 100000);
         make_vector(&s, 1 + rng_below(&r, i % 2 ? 600 : 20), (int)rng_below(&r, 4), 0);
         if (s.idx[s.nnz - 1] > head.span) head.span = s.idx[s.nnz - 1];

@@ -1,11 +1,12 @@
 /* fuzz_packed.c: the other way round than fuzz_wire: an arbitrary vector through the encoders of the packed formats and
- * back, the same; and arbitrary words into the decoder of indices by itself. Input: 4 bytes for the range, then 5 bytes
- * an entry, a width and what of a word the gap before it is. */
+ * back, the same; and arbitrary bytes into the decoders of indices by themselves. Input: 4 bytes for the range, then 5
+ * bytes an entry, a width and what of a word the gap before it is. */
+#include "comm/wire/gap_block.h"
 #include "comm/wire/packed_index.h"
 #include "comm/wire/wire.h"
 #include "tests/lib/fuzzing.h"
 
-extern const struct wire_ops wire_packed, wire_packed_f32;
+extern const struct wire_ops wire_packed, wire_packed_f32, wire_packed_fast, wire_packed_fast_f32;
 
 /* Indices that stay below UINT32_MAX. */
 static size_t make_vector(const uint8_t *data, size_t size, uint32_t from, struct sparse *s) {
@@ -54,6 +55,23 @@ static void decode_alone(const uint8_t *data, size_t size, uint32_t from) {
     free(idx);
 }
 
+static void decode_block(const uint8_t *data, size_t size, uint32_t from) {
+    struct err e = {0};
+    size_t c = size % 3 ? GAP_BLOCK : 1 + size % GAP_BLOCK;
+    uint64_t next = from, to = (uint64_t)from + 100000;
+    unsigned char *block = fuzz_copy(data, size);
+    uint32_t *idx = malloc(c * sizeof *idx);
+    MUST(idx != NULL);
+    if (to > UINT32_MAX) to = UINT32_MAX;
+    size_t read = gap_block_read(block, size, c, &next, to, idx, &e);
+    if (fuzz_answer(read > 0, &e)) {
+        MUST(read <= size && next <= to && next == (uint64_t)idx[c - 1] + 1);
+        for (size_t i = 0; i < c; i++) MUST(idx[i] >= (i ? idx[i - 1] + 1 : from) && idx[i] < to);
+    }
+    free(block);
+    free(idx);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint32_t from;
     if (size < sizeof from) return 0;
@@ -61,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     data += sizeof from;
     size -= sizeof from;
     decode_alone(data, size, from);
+    decode_block(data, size, from);
     if (from >= UINT32_MAX - 1) return 0;
     struct sparse s = {malloc(size + 1), malloc(size + 1), 0, size / 5};
     MUST(s.idx != NULL && s.val != NULL);
@@ -68,8 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (to <= from) to = (size_t)from + 1;
     if (to > UINT32_MAX) to = UINT32_MAX;
     through(&wire_packed_f32, &s, from, to);
+    through(&wire_packed_fast_f32, &s, from, to);
     wire_round(&wire_packed, &s, NULL);
     through(&wire_packed, &s, from, to);
+    through(&wire_packed_fast, &s, from, to);
     free(s.idx);
     free(s.val);
     return 0;
