@@ -25,7 +25,7 @@ bool exchange_conserves(const struct exchange_ops *ops, const struct option_valu
 }
 
 bool exchange_takes(const struct exchange_ops *ops, const struct wire_ops *wire) {
-    return wire == wires[0] || ops->selects || (ops->halves && wire->pack);
+    return wire == wires[0] || (ops->sparse && !ops->blind) || (ops->halves && wire->pack);
 }
 
 bool exchange_keeps(const struct exchange_ops *ops, const struct option_values *options, const struct wire_ops *wire) {

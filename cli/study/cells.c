@@ -36,7 +36,7 @@ void table_cells(const struct study *s) {
 static void print_cell(const struct study *s, const struct study_line *l) {
     const struct study_best *winner = &l->winner;
     enum study_status status = study_status(s, l);
-    bool other = l->class > 0 && best_takes_format(exchanges[winner->algo]) && winner->format == 0;
+    bool other = l->class > 0 && study_takes_format(exchanges[winner->algo]) && winner->format == 0;
     const char *bold = status == STUDY_BEHIND ? "**" : "";
     printf(" %s%s%s %s%.2f%s%s%s |", name_of(winner), other ? " " : "", other ? format_of(winner) : "", bold, l->ahead,
            bold, status == STUDY_WITHIN ? "~" : "", l->simulated ? "" : " (m)");

@@ -56,6 +56,10 @@ const struct wire_ops *study_format(size_t w) {
     return NULL;
 }
 
+bool study_takes_format(const struct exchange_ops *ops) {
+    return ops->selects;
+}
+
 const char *study_class(size_t w) {
     return w == 0 ? study_format(0)->name : study_format(w)->rounds ? "rounded" : "lossless";
 }
@@ -93,7 +97,7 @@ size_t study_k(const struct study *s, size_t cell) {
 }
 
 size_t study_at(size_t cell, size_t algo, size_t format) {
-    return (cell * BEST_ALGORITHMS + algo) * BEST_FORMATS + (best_takes_format(exchanges[algo]) ? format : 0);
+    return (cell * BEST_ALGORITHMS + algo) * BEST_FORMATS + (study_takes_format(exchanges[algo]) ? format : 0);
 }
 
 bool study_ranked(size_t algo) {
@@ -102,7 +106,7 @@ bool study_ranked(size_t algo) {
 
 /* -- who is the fastest ---------------------------------------------------------------------------- */
 bool study_published(const struct exchange_ops *ops, size_t format) {
-    return !ops->ours && (format == 0 || !best_takes_format(ops));
+    return !ops->ours && (format == 0 || !study_takes_format(ops));
 }
 
 static double simulated_seconds(const struct study *s, size_t cell, size_t algo, size_t format) {
@@ -134,7 +138,7 @@ struct study_best study_best(const struct study *s, struct study_view view, enum
         if (isnan(seconds)) continue;
         bool shorter = strlen(exchanges[i]->name) < strlen(exchanges[best.algo]->name);
         if (isnan(best.seconds) || seconds < best.seconds || (seconds == best.seconds && shorter))
-            best = (struct study_best){i, best_takes_format(exchanges[i]) ? format : 0, seconds};
+            best = (struct study_best){i, study_takes_format(exchanges[i]) ? format : 0, seconds};
     }
     return best;
 }
@@ -202,7 +206,7 @@ bool study_wanted(const struct study *s, size_t cell, size_t algo, size_t format
     const struct exchange_ops *ops = exchanges[algo];
     size_t run = run_of(s, study_p_of(s, cell));
     if (!study_ranked(algo) || !ops->sparse || ops->moves_as || run == s->runs) return false;
-    if ((format > 0 && !best_takes_format(ops)) || !fits(s, cell, ops)) return false;
+    if ((format > 0 && !study_takes_format(ops)) || !fits(s, cell, ops)) return false;
     if (run == 0 || ops->ours) return true;
     return near_by_model(s, cell, algo, format) || was_near(s, cell_before(s, cell), algo, format);
 }

@@ -85,6 +85,9 @@ void study_open(struct study *s);
  * that carry the same only the one that takes the fewest bytes: what is simulated is communication. */
 const struct wire_ops *study_format(size_t w);
 size_t study_formats(void);
+/* Does it stand here in formats other than its paper's? What has no selector is in that one alone, as it was simulated.
+ */
+bool study_takes_format(const struct exchange_ops *ops);
 const char *study_class(size_t w); /* coo32, lossless, rounded */
 
 size_t study_cells(const struct study *s);

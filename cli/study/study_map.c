@@ -69,7 +69,7 @@ static void predict_cell(struct study *s, size_t cell) {
     const struct cost_case c = case_of(s, cell);
     const struct network *net = &s->net[study_net_of(s, cell)].of;
     for (size_t i = 0; exchanges[i]; i++) {
-        bool format = best_takes_format(exchanges[i]);
+        bool format = study_takes_format(exchanges[i]);
         for (size_t w = 0; study_format(w) && (format || w == 0); w++)
             s->predicted[study_at(cell, i, w)] = best_seconds(exchanges[i], format ? study_format(w) : NULL, &c, net);
     }
@@ -115,7 +115,7 @@ static void fill_gaps(double *seconds, size_t algo) {
 static void charge(const struct local_costs *costs, const struct cost_case *c, double *seconds) {
     for (size_t i = 0; i < BEST_MAX; i++) seconds[i] = NAN;
     for (size_t i = 0; exchanges[i]; i++) {
-        bool format = best_takes_format(exchanges[i]);
+        bool format = study_takes_format(exchanges[i]);
         for (size_t w = 0; study_format(w) && (format || w == 0); w++) {
             const struct local_cost *local = &costs->of[i][format ? wire_at(study_format(w)) : 0];
             if (!isnan(local->select))

@@ -93,7 +93,7 @@ static void ratio(const struct study *s, size_t algo, size_t format) {
 void table_ratios(const struct study *s) {
     puts("| algorithm | format | simulated cells | least | median | most | why |\n|---|---|---|---|---|---|---|");
     for (size_t i = 0; exchanges[i]; i++)
-        for (size_t w = 0; study_format(w) && (best_takes_format(exchanges[i]) || w == 0); w++) ratio(s, i, w);
+        for (size_t w = 0; study_format(w) && (study_takes_format(exchanges[i]) || w == 0); w++) ratio(s, i, w);
 }
 
 /* Cells of one predicted winner and another simulated one. */

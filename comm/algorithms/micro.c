@@ -15,19 +15,23 @@
  * all-gather will do; the blocks have room for c/32 entries more than the share c = ceil(k/P). So no step has more than
  * 33/32 of 3k(P-1)/P words and about 5P on top, which is within 3.2k(P-1)/P for k >= 50 P.
  *
+ * Wire formats: indices and values travel apart, so the first all-gather has a format's indices alone (wire.h), blocks
+ * of the lengths that they take where those vary, which another all-gather tells in log2(P) start-ups; the values are
+ * at indices that all know. Where a format rounds, sums are rounded by who sends them (rounded_sums.h), and the error
+ * stays in that rank's residual; else they are those of coo32, bit for bit.
+ *
  * Threshold: each partition has one, which goes with it from rank to rank. It is multiplied by 1.005 when more than the
  * rank's share of k have reached it, by 0.995 when fewer. It is set to the exact magnitude of that rank in the
  * partition when that is chosen from for the first time, and again where fewer than half the share or more than twice
  * as many pass. At most 1/32 more than the share is sent, the largest of what has passed. Zeros are never chosen,
  * except where a rank's share is its whole partition.
  *
- * Residual: acc, with zeros at u's indices, on every rank. Conserves.
+ * Residual: acc, with zeros at u's indices, or what was rounded off there, on every rank. Conserves.
  *
  * NaN and infinities: in the partitions of other ranks the pass that accumulates selects what is not finite, which
  * costs nothing where there is nothing; in the own partition such entries reach every threshold.
  *
- * Restrictions: the wire formats do not apply: indices travel as u32, and values as f32, because they are added up on
- * the way. Each is summed on one rank, in the order of comm_reduce_scatter_f32.
+ * Restrictions: none. Each value is summed on one rank, in the order of comm_reduce_scatter_f32 or of rounded_sums.c.
  * Deviations: the starting points of the threshold and the limit of what is sent, as above; counts and indices are
  * gathered at once. In the paper a rank keeps its threshold when its partition changes; but partitions of different
  * layers have different scales, and a factor of 1.005 would take hundreds of steps from one to the other. With k < P
@@ -38,6 +42,7 @@
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/parts/peers.h"
+#include "comm/parts/rounded_sums.h"
 #include "topk/candidates.h"
 #include "topk/finite.h"
 
@@ -49,29 +54,40 @@ struct turns {
     float threshold[]; /* [P]: of the partitions */
 };
 
-/* What comes from each rank before its indices [words]. */
-enum { HEAD_COUNT, HEAD_THRESHOLD, HEAD };
+/* What comes from each rank before its indices. */
+struct head {
+    uint32_t bytes; /* of the indices */
+    float threshold;
+};
 
 struct micro {
     struct turns *turns;
     struct store view;   /* of the part of the store that is being worked on */
     int mine;            /* this rank's partition in this step, */
     size_t begin, end;   /* [begin, end) */
-    struct sparse local; /* [ROOM largest_block]: what this rank has chosen; indices count from `begin` */
+    struct sparse local; /* [ROOM largest_block]: what this rank has chosen; until packed, indices from `begin` on */
     struct sparse wrong; /* [1]: the first entry of another partition that is not finite */
     struct sparse u;     /* [P largest_block] */
-    struct sparse sent;  /* [P largest_block]: this rank's values at u's indices, where they are wanted */
-    uint32_t *blocks;    /* [P][HEAD + largest_block]: number of indices, bits of the threshold, indices */
-    size_t *each;        /* [P]: bytes of the blocks, or of the parts of u's values that the ranks sum */
-    size_t *parts;       /* [P]: entries of these parts */
-    float *sums;         /* scratch of the reduce-scatter */
-    uint32_t *keys;      /* [ROOM largest_block] */
+    struct sparse sent;  /* [P largest_block]: this rank's part of u, where it is wanted */
+    unsigned char *mine_packed; /* [block_bytes]: this rank's block, a struct head and a message of indices; */
+    unsigned char *blocks;      /* [P block_bytes]: all ranks', end to end */
+    size_t *each;               /* [P]: bytes of the blocks, or of the parts of u's values that the ranks sum */
+    size_t *parts;              /* [P]: entries of these parts; where the blocks begin */
+    float *sums;                /* scratch of the reduce-scatter; NULL where the format rounds, which has */
+    struct rounded_sums rounded;
+    float *cut;     /* [P largest_block]: what this rank rounded off u's values; else NULL */
+    uint32_t *keys; /* [ROOM largest_block] */
 };
 
 /* Indices of one rank in one step, at most. */
 static size_t largest_block(size_t k, int P) {
     size_t share = (k + (size_t)P - 1) / (size_t)P;
     return share + share / 32;
+}
+
+/* Bytes of such a rank's block, at most; where the format has a fixed length, those of every block. */
+static size_t block_bytes(const struct exchange *x, size_t k) {
+    return sizeof(struct head) + wire_capacity(x->setup.wire->indices, largest_block(k, x->setup.comm->size));
 }
 
 /* Sets `parts` and `each` for nnz values; where this rank's part begins. */
@@ -87,6 +103,17 @@ static size_t turns_bytes(const struct exchange *x) {
     return sizeof(struct turns) + (size_t)x->setup.comm->size * sizeof(float);
 }
 
+static void open_sums(struct exchange *x, size_t all) {
+    struct micro *t = x->state;
+    set_parts(t, x->setup.comm, all);
+    if (x->setup.wire->rounds) {
+        rounded_sums_open(&t->rounded, x, all);
+        t->cut = mem_alloc(all, sizeof *t->cut, "what rounding cuts off");
+    } else {
+        t->sums = mem_alloc(comm_reduce_scatter_scratch(x->setup.comm, t->parts), sizeof *t->sums, "sums of values");
+    }
+}
+
 static void micro_open(struct exchange *x) {
     struct micro *t = x->state = mem_zalloc(1, sizeof *t, "micro");
     size_t P = (size_t)x->setup.comm->size, n = x->setup.n;
@@ -98,21 +125,24 @@ static void micro_open(struct exchange *x) {
     sparse_open(&t->wrong, 1);
     sparse_open(&t->u, all);
     if (x->setup.wants_sent) sparse_open(&t->sent, all);
-    t->blocks = mem_zalloc(P, (HEAD + most) * sizeof *t->blocks, "indices of all ranks");
+    t->mine_packed = mem_zalloc(1, block_bytes(x, x->setup.k_max), "indices");
+    t->blocks = mem_alloc(P, block_bytes(x, x->setup.k_max), "indices of all ranks");
     t->keys = mem_alloc(ROOM * most, sizeof *t->keys, "keys of a selection");
     t->each = mem_alloc(P, sizeof *t->each, "lengths of messages");
     t->parts = mem_alloc(P, sizeof *t->parts, "lengths of messages");
-    set_parts(t, x->setup.comm, all);
-    t->sums = mem_alloc(comm_reduce_scatter_scratch(x->setup.comm, t->parts), sizeof *t->sums, "sums of values");
+    open_sums(x, all);
 }
 
 static void micro_close(struct exchange *x) {
     struct micro *t = x->state;
+    if (x->setup.wire->rounds) rounded_sums_close(&t->rounded);
+    mem_free(t->cut);
     mem_free(t->sums);
     mem_free(t->parts);
     mem_free(t->each);
     mem_free(t->keys);
     mem_free(t->blocks);
+    mem_free(t->mine_packed);
     sparse_close(&t->sent);
     sparse_close(&t->u);
     sparse_close(&t->wrong);
@@ -227,66 +257,95 @@ static bool choose(struct exchange *x, const float *grad, size_t k, size_t *bad)
 }
 
 /* -- all indices, all values -------------------------------------------------------------------------------- */
-/* This rank's block: what it packs in a format of its own. */
-static uint32_t *pack_block(struct exchange *x, size_t words) {
+/* This rank's block; returns its bytes. */
+static size_t pack_block(struct exchange *x) {
     PHASE_SCOPE(x->setup.phases, PHASE_PACK);
     struct micro *t = x->state;
-    uint32_t *block = t->blocks + (size_t)x->setup.comm->rank * words;
-    block[HEAD_COUNT] = (uint32_t)t->local.nnz;
-    memcpy(&block[HEAD_THRESHOLD], own_threshold(t), sizeof(float));
-    for (size_t i = 0; i < t->local.nnz; i++) block[HEAD + i] = (uint32_t)(t->begin + t->local.idx[i]);
-    return block;
+    for (size_t i = 0; i < t->local.nnz; i++) t->local.idx[i] += (uint32_t)t->begin;
+    size_t bytes = x->setup.wire->indices->encode(&t->local, t->begin, t->end, t->mine_packed + sizeof(struct head));
+    const struct head head = {(uint32_t)bytes, *own_threshold(t)};
+    memcpy(t->mine_packed, &head, sizeof head);
+    return sizeof head + bytes;
 }
 
-static void gather_blocks(struct exchange *x, size_t words) {
+static void gather_blocks(struct exchange *x, size_t k, struct exchange_sum *sum) {
     struct micro *t = x->state;
     struct comm *c = x->setup.comm;
-    const uint32_t *block = pack_block(x, words);
-    for (int r = 0; r < c->size; r++) t->each[r] = words * sizeof *block;
-    comm_allgatherv(c, block, t->each[c->rank], t->blocks, t->each);
+    size_t bytes = pack_block(x);
+    if (x->setup.wire->indices->fixed) {
+        for (int r = 0; r < c->size; r++) t->each[r] = block_bytes(x, k);
+    } else {
+        comm_allgather_sizes(c, bytes, block_bytes(x, x->setup.k_max), t->each);
+        sum->extra_words = (double)sizeof *t->each / 4 * (c->size - 1);
+    }
+    comm_allgatherv(c, t->mine_packed, t->each[c->rank], t->blocks, t->each);
+}
+
+/* The block of `owner`, whose partition this is, to the end of u. */
+static void join_block(struct exchange *x, int owner, int part) {
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    struct micro *t = x->state;
+    int P = x->setup.comm->size;
+    unsigned char *block = t->blocks + t->parts[owner];
+    struct sparse tail = sparse_tail(&t->u), came;
+    struct head head;
+    if (t->each[owner] < sizeof head) die("rank %d sent %zu bytes of indices", owner, t->each[owner]);
+    memcpy(&head, block, sizeof head);
+    if (head.bytes > t->each[owner] - sizeof head)
+        die("rank %d sent %zu bytes of %u", owner, t->each[owner], head.bytes);
+    wire_read(x->setup.wire->indices, block + sizeof head, head.bytes, even_cut(x->setup.n, P, part),
+              even_cut(x->setup.n, P, part + 1), owner, &tail, &came);
+    if (came.nnz > tail.cap) die("rank %d sent %zu indices where %zu fit", owner, came.nnz, tail.cap);
+    if (came.idx != tail.idx && came.nnz > 0) memcpy(tail.idx, came.idx, came.nnz * sizeof *came.idx);
+    t->u.nnz += came.nnz;
+    t->turns->threshold[part] = head.threshold;
 }
 
 /* The indices of all blocks in order, into u, and the partitions' thresholds. The partitions are taken in order,
  * whoever owns them in this step. */
-static void join_blocks(struct exchange *x, size_t words) {
+static void join_blocks(struct exchange *x) {
     struct micro *t = x->state;
     int P = x->setup.comm->size, turns = (int)(t->turns->step % (uint64_t)P);
+    size_t at = 0;
+    for (int r = 0; r < P; at += t->each[r++]) t->parts[r] = at;
     t->u.nnz = 0;
-    for (int part = 0; part < P; part++) {
-        int owner = (part + P - turns) % P;
-        uint32_t *block = t->blocks + (size_t)owner * words;
-        const struct sparse s = {.idx = block + HEAD, .nnz = block[HEAD_COUNT], .cap = words - HEAD};
-        if (!sparse_valid(&s, even_cut(x->setup.n, P, part + 1)) ||
-            (s.nnz > 0 && s.idx[0] < even_cut(x->setup.n, P, part)))
-            die("rank %d sent indices that do not increase or are not in its partition", owner);
-        memcpy(&t->turns->threshold[part], &block[HEAD_THRESHOLD], sizeof(float));
-        memcpy(t->u.idx + t->u.nnz, s.idx, s.nnz * sizeof *s.idx);
-        t->u.nnz += s.nnz;
-    }
+    for (int part = 0; part < P; part++) join_block(x, (part + P - turns) % P, part);
 }
 
-/* u[i] = sum over ranks of acc[i], which is then 0 everywhere, for all of u's indices. */
-static void sum_values(struct exchange *x) {
+/* The same in a format that rounds: what that cuts off here stays here, and is taken from what this rank has in u. */
+static void sum_rounded(struct exchange *x) {
     struct micro *t = x->state;
-    struct store *store = x->setup.store;
+    struct sparse cut = {.idx = t->u.idx, .val = t->cut, .nnz = t->u.nnz, .cap = t->u.nnz};
+    set_parts(t, x->setup.comm, t->u.nnz);
+    rounded_sums_run(&t->rounded, t->u.val, t->parts, t->cut);
+    store_add_at(x->setup.store, &cut);
+    for (size_t i = 0; i < t->sent.nnz; i++) t->sent.val[i] -= t->cut[i];
+}
+
+static void sum_whole(struct exchange *x) {
+    struct micro *t = x->state;
     struct comm *c = x->setup.comm;
-    size_t nnz = t->u.nnz;
-    store_gather_at(store, &t->u);
-    store_zero_at(store, &t->u);
-    t->sent.nnz = 0;
-    if (x->setup.wants_sent) sparse_append(&t->sent, &t->u);
-    float *mine = t->u.val + set_parts(t, c, nnz);
+    float *mine = t->u.val + set_parts(t, c, t->u.nnz);
     COMM_SCOPE(c);
     comm_reduce_scatter_f32(c, t->u.val, t->parts, mine, t->sums);
     comm_allgatherv(c, mine, t->each[c->rank], t->u.val, t->each);
 }
 
+/* u[i] = sum over ranks of acc[i], which is then 0 everywhere, for all of u's indices. */
+static void sum_values(struct exchange *x) {
+    struct micro *t = x->state;
+    store_gather_at(x->setup.store, &t->u);
+    store_zero_at(x->setup.store, &t->u);
+    t->sent.nnz = 0;
+    if (x->setup.wants_sent) sparse_append(&t->sent, &t->u);
+    (x->setup.wire->rounds ? sum_rounded : sum_whole)(x);
+}
+
 static bool micro_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct micro *t = x->state;
-    size_t words = HEAD + largest_block(k, x->setup.comm->size);
     if (!choose(x, grad, k, &sum->bad)) return false;
-    gather_blocks(x, words);
-    join_blocks(x, words);
+    gather_blocks(x, k, sum);
+    join_blocks(x);
     sum_values(x);
     t->turns->step++;
     sum->sparse = &t->u;
@@ -309,14 +368,21 @@ static bool micro_check(const struct exchange *x, uint64_t *alike, struct err *e
     return true;
 }
 
-/* P-1 blocks of c + c/32 indices, c = ceil(k/P), with counts and thresholds; twice P-1 parts of k + k/32 values. */
+/* P-1 blocks of c + c/32 indices, c = ceil(k/P), with lengths and thresholds; twice P-1 parts of k + k/32 values. */
 static double micro_max_words(const struct cost_case *c) {
     double others = c->P - 1, part = ceil(floor((double)c->k * 33 / 32) / c->P);
-    return others * (HEAD + (double)largest_block(c->k, c->P) + 2 * part);
+    return others * (sizeof(struct head) / 4.0 + (double)largest_block(c->k, c->P) + 2 * part);
 }
 
 static void micro_cost(const struct cost_case *c, struct cost *cost) {
-    *cost = (struct cost){.alphas = 3.0 * ceil_log2(c->P), .words = 3.0 * (double)c->k * (c->P - 1) / c->P};
+    double P = c->P, k = (double)c->k, others = P - 1;
+    *cost = (struct cost){.alphas = 3.0 * ceil_log2(c->P),
+                          .words = 3.0 * k * others / P,
+                          .indices = {others, k / P, k / (double)c->n, .packed = others > 0, .unpacked = others},
+                          .values = 2 * k * others / P,
+                          .rounded = others > 0 ? k : 0,
+                          .size_alphas = ceil_log2(c->P),
+                          .size_words = 2 * others};
 }
 
 extern const struct exchange_ops exchange_micro;

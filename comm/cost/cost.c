@@ -56,15 +56,23 @@ static void halve(const struct cost_dense *dense, double *alphas, double *words)
     *words -= dense->words / 2;
 }
 
+/* The same where indices and values travel apart, 4 bytes each. */
+static double words_apart(const struct cost *coo32, const struct wire_ops *wire) {
+    const struct cost_entries *i = &coo32->indices;
+    if (i->messages == 0) return 0;
+    return i->messages * (wire->indices->expected_bytes(i->entries, i->density) / 4 - i->entries) +
+           coo32->values * ((double)wire->value_bytes / 4 - 1);
+}
+
 void cost_in_format(const struct cost *coo32, const struct wire_ops *wire, struct cost *to) {
     *to = *coo32;
     if (wire->pack) {
         halve(&coo32->dense, &to->alphas, &to->words);
         halve(&coo32->node_dense, &to->node_alphas, &to->node_words);
     }
-    to->words += words_more(&coo32->sparse, wire);
+    to->words += words_more(&coo32->sparse, wire) + words_apart(coo32, wire);
     to->node_words += words_more(&coo32->node_sparse, wire);
-    if (wire->fixed || coo32->sparse.messages == 0) return;
+    if (wire->fixed || (coo32->sparse.messages == 0 && coo32->indices.messages == 0)) return;
     to->alphas += coo32->size_alphas;
     to->words += coo32->size_words;
 }
@@ -98,12 +106,22 @@ static double halves(const struct cost *coo32, const struct wire_ops *wire) {
     return wire && wire->pack ? d->packed + d->unpacked + in_node->packed + in_node->unpacked : 0;
 }
 
-/* n select + entries packed pack + entries unpacked unpack + words outside add + halves half + words received word */
+/* indices packed (pack - round) + indices unpacked decode + values rounded round; in coo32 they are moved as they are,
+ * which is in `add`. */
+static double local_apart(const struct cost *coo32, const struct wire_ops *wire, const struct local_cost *local) {
+    const struct cost_entries *i = &coo32->indices;
+    if (!wire || wire->indices->fixed) return 0;
+    return i->entries * (i->packed * (local->pack - local->round) + i->unpacked * local->decode) +
+           coo32->rounded * local->round;
+}
+
+/* n select + entries packed pack + entries unpacked unpack + indices and values apart + words outside add +
+ * halves half + words received word */
 double cost_local(const struct cost *coo32, const struct wire_ops *wire, double n, const struct local_cost *local) {
     const struct cost_entries *s = &coo32->sparse, *in_node = &coo32->node_sparse;
     return n * local->select + (s->packed * s->entries + in_node->packed * in_node->entries) * local->pack +
            (s->unpacked * s->entries + in_node->unpacked * in_node->entries) * local->unpack +
-           words_outside(coo32) * local->add + halves(coo32, wire) * local->half +
+           local_apart(coo32, wire, local) + words_outside(coo32) * local->add + halves(coo32, wire) * local->half +
            cost_received(coo32, wire) * local->word;
 }
 

@@ -40,6 +40,10 @@ struct cost {
     double node_alphas, node_words; /* inside a node */
     /* What a wire format changes: of words and of node_words; no messages: nothing of it travels in a format. */
     struct cost_entries sparse, node_sparse;
+    /* The same of words where indices and values travel apart: messages of indices alone, messages entries words of
+     * coo32, and so many values; rounded: by one rank after the other, where the format does. */
+    struct cost_entries indices;
+    double values, rounded;
     struct cost_dense dense, node_dense;
     /* What is added where the length of a message does not follow from the number of its entries. */
     double size_alphas, size_words;
@@ -54,11 +58,12 @@ struct cost_case {
 /* What local work takes on one rank, for one algorithm in one format [s]. Measured parts say what an entry takes, a
  * table of scripts/measure-costs.sh what a word does; what is not said is 0. */
 struct local_cost {
-    double select;       /* accumulating and selecting, for each entry of the gradient that a rank selects from */
-    double pack, unpack; /* rounding and packing, unpacking and merging, for each entry of a sparse vector */
-    double add;          /* for each word that comes in outside of sparse vectors */
-    double half;         /* rounding and packing a dense value of 2 bytes, or unpacking and adding it */
-    double word;         /* all but selection, for each word that comes in, in the format */
+    double select;        /* accumulating and selecting, for each entry of the gradient that a rank selects from */
+    double pack, unpack;  /* rounding and packing, unpacking and merging, for each entry of a sparse vector */
+    double round, decode; /* rounding alone, of pack, and unpacking alone, of unpack */
+    double add;           /* for each word that comes in outside of sparse vectors */
+    double half;          /* rounding and packing a dense value of 2 bytes, or unpacking and adding it */
+    double word;          /* all but selection, for each word that comes in, in the format */
 };
 
 struct network {

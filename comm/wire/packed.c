@@ -1,15 +1,16 @@
 /* packed.c: indices as Rice-coded gaps (packed_index.h) and values as bf16 (`packed`) or as they are (`packed-f32`).
  *
  * A message, in 32-bit words of the machine's byte order: a word that names format and version; the number of entries;
- * the values, 2 or 4 bytes each, filled up to a word; the indices. No entries: no bytes. */
+ * the values, 2 or 4 bytes each, filled up to a word, or none where indices travel alone; the indices. No entries: no
+ * bytes. */
 #include <math.h>
 
 #include "comm/wire/bf16.h"
 #include "comm/wire/packed_index.h"
 #include "comm/wire/wire.h"
 
-/* "PKB1", "PKF1" as numbers. */
-enum { NAME_BF16 = 0x504b4231, NAME_F32 = 0x504b4631, HEADER = 2 };
+/* "PKB1", "PKF1", "PKI1" as numbers. */
+enum { NAME_BF16 = 0x504b4231, NAME_F32 = 0x504b4631, NAME_INDICES = 0x504b4931, HEADER = 2 };
 
 static size_t bf16_words(size_t nnz) {
     return (nnz + 1) / 2;
@@ -20,6 +21,9 @@ static size_t capacity_bf16(size_t nnz) {
 }
 static size_t capacity_f32(size_t nnz) {
     return nnz ? sizeof(uint32_t) * (HEADER + nnz + packed_index_words_max(nnz)) : 0;
+}
+static size_t capacity_indices(size_t nnz) {
+    return nnz ? sizeof(uint32_t) * (HEADER + packed_index_words_max(nnz)) : 0;
 }
 
 /* Less than one entry on average: mostly no message at all. */
@@ -33,6 +37,9 @@ static double expected_bf16(double entries, double density) {
 }
 static double expected_f32(double entries, double density) {
     return expected(entries, density, sizeof(float));
+}
+static double expected_indices(double entries, double density) {
+    return expected(entries, density, 0);
 }
 
 static size_t finish(const struct sparse *s, size_t from, uint32_t *words, uint32_t name, size_t value_words) {
@@ -57,6 +64,11 @@ static size_t encode_f32(const struct sparse *s, size_t from, size_t to, void *m
     if (s->nnz == 0) return 0;
     memcpy(words + HEADER, s->val, s->nnz * sizeof *s->val);
     return finish(s, from, words, NAME_F32, s->nnz);
+}
+
+static size_t encode_indices(const struct sparse *s, size_t from, size_t to, void *message) {
+    (void)to;
+    return s->nnz > 0 ? finish(s, from, message, NAME_INDICES, 0) : 0;
 }
 
 /* Everything but the values; they begin at word HEADER. value_words(nnz) words of them. */
@@ -96,12 +108,33 @@ static bool decode_f32(void *message, size_t bytes, size_t from, size_t to, stru
     return true;
 }
 
+static size_t no_words(size_t nnz) {
+    (void)nnz;
+    return 0;
+}
+
+static bool decode_indices(void *message, size_t bytes, size_t from, size_t to, struct sparse *buffer,
+                           struct sparse *view, struct err *e) {
+    *view = *buffer;
+    return decode(message, bytes, from, to, view, NAME_INDICES, no_words, e);
+}
+
+static const struct wire_ops indices = {
+    .name = "packed",
+    .capacity = capacity_indices,
+    .expected_bytes = expected_indices,
+    .encode = encode_indices,
+    .decode = decode_indices,
+};
+
 extern const struct wire_ops wire_packed, wire_packed_f32;
 const struct wire_ops wire_packed = {
     .name = "packed",
     .summary = "gaps of indices in Rice's code, values rounded to bf16; about 3 bytes an entry",
     .paper = "Rice and Plaunt 1971; Zukowski et al., ICDE 2006 (outliers)",
     .rounds = true,
+    .indices = &indices,
+    .value_bytes = sizeof(uint16_t),
     .capacity = capacity_bf16,
     .expected_bytes = expected_bf16,
     .encode = encode_bf16,
@@ -113,6 +146,8 @@ const struct wire_ops wire_packed_f32 = {
     .name = "packed-f32",
     .summary = "gaps of indices in Rice's code, values as they are; about 5 bytes an entry",
     .paper = "Rice and Plaunt 1971; Zukowski et al., ICDE 2006 (outliers)",
+    .indices = &indices,
+    .value_bytes = sizeof(float),
     .capacity = capacity_f32,
     .expected_bytes = expected_f32,
     .encode = encode_f32,

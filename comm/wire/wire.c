@@ -2,6 +2,7 @@
 #include "comm/wire/wire.h"
 
 #include "base/table.h"
+#include "comm/wire/bf16.h"
 
 #define WIRE(name) extern const struct wire_ops wire_##name;
 #include "comm/wire/wires.def"
@@ -49,6 +50,24 @@ void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error
         w->round_all(s->val + at, count, cut);
         if (error) keep_changed(error, s->idx + at, cut, count);
     }
+}
+
+void wire_values_write(const struct wire_ops *w, const float *val, size_t count, void *message) {
+    if (w->value_bytes == sizeof(float))
+        memcpy(message, val, count * sizeof *val);
+    else if (w->pack)
+        w->pack(val, count, message);
+    else
+        bf16_write(val, count, message);
+}
+
+void wire_values_read(const struct wire_ops *w, const void *message, size_t count, float *val) {
+    if (w->value_bytes == sizeof(float))
+        memcpy(val, message, count * sizeof *val);
+    else if (w->unpack)
+        w->unpack(message, count, val);
+    else
+        bf16_read(message, count, val);
 }
 
 void wire_read(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,

@@ -26,7 +26,10 @@ struct wire_ops {
     const char *smaller; /* row that carries the same in fewer bytes and more time; NULL: none */
     bool rounds;         /* carries rounded values: wire_round before encode */
     bool in_place;       /* decode needs no buffer: the view lies in the message */
-    bool fixed;          /* the length follows from the number of entries: wire_capacity(w, nnz), to the byte */
+    /* The same format for indices alone, where values travel apart: val is neither read nor set. NULL in such a row. */
+    const struct wire_ops *indices;
+    size_t value_bytes; /* of a value: 4, or 2, which is bf16 unless `pack` says else; 0 where indices travel alone */
+    bool fixed;         /* the length follows from the number of entries: wire_capacity(w, nnz), to the byte */
     /* Most bytes of a message of nnz entries, whatever they are. Grows with nnz; a multiple of 4. */
     size_t (*capacity)(size_t nnz);
     /* For the cost model: bytes to expect of a message of so many entries at random places, of which an index is one
@@ -59,6 +62,13 @@ static inline size_t wire_capacity(const struct wire_ops *w, size_t nnz) {
 
 /* Bytes of an entry of a long message, see expected_bytes. */
 double wire_entry_bytes(const struct wire_ops *w, double density);
+
+/* Of coo32 and of the formats with 16-bit values: indices alone, 4 bytes each. */
+extern const struct wire_ops wire_indices;
+
+/* Values alone, as wire_round left them: value_bytes each, end to end. val: [count]; message: [count value_bytes]. */
+void wire_values_write(const struct wire_ops *w, const float *val, size_t count, void *message);
+void wire_values_read(const struct wire_ops *w, const void *message, size_t count, float *val);
 
 /* s->val rounded in place; *error: what was cut off (s - rounded), entries that changed only, in index order.
  * error->cap >= s->nnz, or error NULL where nobody wants it. Exact: rounded + error == the old value. */

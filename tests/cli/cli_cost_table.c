@@ -108,8 +108,8 @@ static void which_rows(void **state) {
     answered(&q, NAN, 0.02, 4e-5);
     q.selector = "mstopk";
     answered(&q, NAN, 0.08, 4e-5);
-    q = about("micro"); /* selects in a way of its own; takes no format */
-    q.wire = format("packed");
+    q = about("micro"); /* selects in a way of its own */
+    q.wire = format("coo32");
     answered(&q, NAN, 0.05, 1e-6);
     q = about("hitopk");
     q.ranks_per_node = 4;

@@ -35,12 +35,12 @@ static void all_are_ranked(void **state) {
     for (size_t i = 0; exchanges[i]; i++) {
         const char *name = exchanges[i]->name;
         for (size_t w = 0; wires[w]; w++) {
-            bool there = exchanges[i]->selects || (exchanges[i]->halves && wires[w]->pack);
+            bool there = exchanges[i]->sparse || (exchanges[i]->halves && wires[w]->pack);
             assert_true((find(list, count, name, wires[w]->name) != NULL) == there);
             expected += there;
         }
-        expected += !exchanges[i]->selects;
-        assert_true((find(list, count, name, "-") != NULL) != exchanges[i]->selects);
+        expected += !exchanges[i]->sparse;
+        assert_true((find(list, count, name, "-") != NULL) != exchanges[i]->sparse);
     }
     assert_int_equal(count, expected);
     for (size_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ static void on_1gbe(void **state) {
         double seconds;
     } rows[] = {{"spardl", "coo32", 10 * alpha + 4 * k * (P - 1) / P * beta},
                 {"gtopk-rd", "coo32", 5 * alpha + 10 * k * beta},
-                {"micro", "-", 15 * alpha + 3 * k * (P - 1) / P * beta},
+                {"micro", "coo32", 15 * alpha + 3 * k * (P - 1) / P * beta},
                 {"gtopk", "coo32", 10 * alpha + 20 * k * beta},
                 {"topka", "coo32", 5 * alpha + 2 * k * (P - 1) * beta},
                 {"oktopk", "coo32", (2 * P + 10) * alpha + 6 * k * (P - 1) / P * beta},

@@ -115,7 +115,8 @@ static void seconds(void **state) {
 }
 
 /* What a format changes: nothing in coo32; in the others the entries of the line and, where their lengths vary, the
- * gathering of sizes. A line never claims more entries than it has words, and what selects sends entries. */
+ * gathering of sizes. A line never claims more entries than it has words; what is sparse sends entries, or indices and
+ * values apart. */
 static void formats(void **state) {
     (void)state;
     for (size_t i = 0; exchanges[i]; i++) {
@@ -124,6 +125,11 @@ static void formats(void **state) {
             for (int P = 1; P <= 300; P = P * 2 + P % 3) {
                 struct cost coo32 = cost_of(x, cases[c], P, P % 2 ? 1 : 2), same, packed;
                 const struct cost_entries *s = &coo32.sparse, *inside = &coo32.node_sparse;
+                const struct cost_entries *apart = &coo32.indices;
+                if (x->sparse != (apart->messages > 0 || s->messages > 0) && P > 2)
+                    fail_msg("%s, P = %d: no entries and no indices", x->name, P);
+                assert_true(apart->messages == 0 ||
+                            fabs(apart->messages * apart->entries + coo32.values - coo32.words) <= 1e-9 * coo32.words);
                 if (x->selects != (s->messages > 0) && P > 2)
                     fail_msg("%s, P = %d: %g messages of entries", x->name, P, s->messages);
                 if (2 * s->messages * s->entries > coo32.words * (1 + 1e-12) ||
@@ -135,7 +141,8 @@ static void formats(void **state) {
                 assert_true(same.alphas == coo32.alphas && same.words == coo32.words);
                 assert_true(same.node_words == coo32.node_words);
                 cost_in_format(&coo32, wires[1], &packed);
-                if (s->messages == 0) assert_true(packed.words == coo32.words && packed.alphas == coo32.alphas);
+                if (s->messages + apart->messages == 0)
+                    assert_true(packed.words == coo32.words && packed.alphas == coo32.alphas);
                 if (s->messages == 0) continue;
                 double entries = s->messages * s->entries, bytes = wires[1]->expected_bytes(s->entries, s->density);
                 double words = coo32.words - 2 * entries + s->messages * bytes / 4 + coo32.size_words;
@@ -207,6 +214,29 @@ static void topka_packed(void **state) {
            rest = 1 + ceil(232 * 9 / 32.0) + 232 * (1 + height) / 32 + 0.5;
     assert_true(fabs(cost.words - 3 * (2 + 500 + 3 * full + rest) - 6) < 1e-6);
     assert_true(cost.alphas == 4);
+}
+
+/* By hand, micro on 4 ranks, k = 4000 of 1M: three messages of 1000 indices, 6000 values; in each format as many bytes
+ * as a message of 1000 entries has without its values, and 2 or 4 for a value. What local work is charged: the indices
+ * are packed once and three times unpacked, 4000 values rounded. */
+static void micro_apart(void **state) {
+    (void)state;
+    const struct exchange_ops *x;
+    const struct local_cost local = {.pack = 5, .round = 3, .decode = 7};
+    TABLE_FIND(exchanges, "micro", x);
+    assert_non_null(x);
+    struct cost coo32 = cost_of(x, (struct cost_case){.n = 1000000, .k = 4000}, 4, 1);
+    assert_true(coo32.words == 9000 && coo32.alphas == 6);
+    for (size_t w = 0; wires[w]; w++) {
+        struct cost now;
+        double value = wires[w]->rounds ? 2 : 4, bytes = wires[w]->expected_bytes(1000, 0.004) - 1000 * value;
+        bool fixed = wires[w]->fixed;
+        cost_in_format(&coo32, wires[w], &now);
+        assert_true(fabs(now.words - (3 * bytes + 6000 * value) / 4 - (fixed ? 0 : 6)) < 1e-6);
+        assert_true(now.alphas == 6 + (fixed ? 0 : 2));
+        assert_true(cost_local(&coo32, wires[w], 100, &local) ==
+                    (fixed ? 0 : 1000 * (5 - 3) + 3 * 1000 * 7 + 4000 * 3));
+    }
 }
 
 static void built_in_networks(void **state) {
@@ -350,6 +380,7 @@ int main(void) {
         cmocka_unit_test(seconds),
         cmocka_unit_test(formats),
         cmocka_unit_test(topka_packed),
+        cmocka_unit_test(micro_apart),
         cmocka_unit_test(built_in_networks),
         cmocka_unit_test(written_and_read_back),
         cmocka_unit_test(names_fall_back_to_the_file),
