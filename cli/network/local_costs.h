@@ -35,7 +35,8 @@ struct local_request {
 struct local_times {
     double select[LOCAL_SELECTORS]; /* [s] for an entry of the gradient, by selectors[i]; 0: not asked for */
     double own; /* the same of one pass with a known threshold, for rows that select by themselves */
-    double pack[BEST_FORMATS], unpack[BEST_FORMATS]; /* [s] for an entry in wires[i]; merging is in unpack */
+    double pack[BEST_FORMATS], unpack[BEST_FORMATS];  /* [s] for an entry in wires[i]; merging is in unpack */
+    double round[BEST_FORMATS], decode[BEST_FORMATS]; /* of pack, rounding alone; of unpack, all but merging */
     double half[BEST_FORMATS]; /* [s] for a dense value in wires[i], packed, or unpacked and added; 0: it has no form */
     double add;                /* [s] for a word that is added up as it is */
 };
@@ -52,7 +53,7 @@ void local_times_json(const struct local_times *times, struct json *j);
 
 /* Algorithms in formats that a table lacks. */
 struct local_missing {
-    char names[512]; /* "hitopk packed-f32, ...", cut where there is no room */
+    char names[2048]; /* "hitopk packed-f32, ...", cut where there is no room */
     size_t count;
 };
 

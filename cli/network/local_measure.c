@@ -149,40 +149,60 @@ static void desk_close(struct desk *d) {
     for (int i = 0; i < 2; i++) mem_free(d->message[i]);
 }
 
-/* Seconds of packing this step's selection, for each of its entries. */
-static double pack(struct desk *d, const struct wire_ops *wire, int step) {
+/* Seconds of a part of the work, and of all of it, for each entry. */
+struct spent {
+    double part, all;
+};
+
+static struct spent spent(double begin, double between, size_t entries) {
+    return (struct spent){(between - begin) / (double)entries, (clock_now() - begin) / (double)entries};
+}
+
+/* Packing this step's selection; the part is rounding. */
+static struct spent pack(struct desk *d, const struct wire_ops *wire, int step) {
     d->end[step] = (size_t)d->local.idx[d->local.nnz - 1] + 1;
     double begin = clock_now();
     wire_round(wire, &d->local, &d->error);
+    double rounded = clock_now();
     d->bytes[step] = wire->encode(&d->local, 0, d->end[step], d->message[step]);
-    return (clock_now() - begin) / (double)d->local.nnz;
+    return spent(begin, rounded, d->local.nnz);
 }
 
-/* Seconds of unpacking a message and merging it with this step's selection, for each entry that comes. */
-static double unpack(struct desk *d, const struct wire_ops *wire, int message) {
+/* Unpacking a message, the part, and merging it with this step's selection. */
+static struct spent unpack(struct desk *d, const struct wire_ops *wire, int message) {
     struct sparse view;
     struct err e = {0};
     double begin = clock_now();
     if (!wire->decode(d->message[message], d->bytes[message], 0, d->end[message], &d->buffer, &view, &e))
         die("%s: %s", wire->name, e.text);
+    double decoded = clock_now();
     sparse_merge(&d->local, &view, &d->sum);
     sparse_keep_top(&d->sum, d->local.nnz, &d->dropped, d->keys);
-    return (clock_now() - begin) / (double)view.nnz;
+    return spent(begin, decoded, view.nnz);
+}
+
+/* Of the two runs with the shorter time in all; so that the part is never more than that. */
+static void least(struct spent *so_far, struct spent now) {
+    if (now.all < so_far->all) *so_far = now;
 }
 
 static void time_format(struct bench *b, struct selector *s, struct sparse *out, struct desk *d, size_t w,
                         struct local_times *times) {
-    times->pack[w] = times->unpack[w] = INFINITY;
+    struct spent packed = {INFINITY, INFINITY}, unpacked = {INFINITY, INFINITY};
     for (int run = 0; run < RUNS; run++) {
         select_entries(b, s, out);
         const struct sparse some = sparse_slice(out, 0, out->nnz < d->local.cap ? out->nnz : d->local.cap);
         d->local.nnz = 0;
         sparse_append(&d->local, &some);
-        double packed = pack(d, wires[w], run % 2);
+        struct spent now = pack(d, wires[w], run % 2);
         if (run == 0) continue;
-        times->pack[w] = fmin(times->pack[w], packed);
-        times->unpack[w] = fmin(times->unpack[w], unpack(d, wires[w], (run - 1) % 2));
+        least(&packed, now);
+        least(&unpacked, unpack(d, wires[w], (run - 1) % 2));
     }
+    times->pack[w] = packed.all;
+    times->round[w] = packed.part;
+    times->unpack[w] = unpacked.all;
+    times->decode[w] = unpacked.part;
 }
 
 /* Seconds of reading the residual at these entries and adding that to something, for each of them. */
@@ -275,8 +295,12 @@ void local_from_times(const struct local_times *times, const local_selectors sel
         for (size_t w = 0; wires[w]; w++) {
             struct local_cost *cost = &costs->of[i][w];
             if (exchanges[i]->sparse)
-                *cost = (struct local_cost){
-                    .select = select, .pack = times->pack[w], .unpack = times->unpack[w], .add = times->add};
+                *cost = (struct local_cost){.select = select,
+                                            .pack = times->pack[w],
+                                            .unpack = times->unpack[w],
+                                            .round = times->round[w],
+                                            .decode = times->decode[w],
+                                            .add = times->add};
             cost->half = times->half[w];
         }
     }
@@ -299,6 +323,8 @@ void local_times_json(const struct local_times *times, struct json *j) {
         json_string(j, "wire", wires[w]->name);
         json_number(j, "pack_entry_s", times->pack[w]);
         json_number(j, "unpack_entry_s", times->unpack[w]);
+        json_number(j, "round_entry_s", times->round[w]);
+        json_number(j, "decode_entry_s", times->decode[w]);
         if (wires[w]->pack) json_number(j, "dense_entry_s", times->half[w]);
         json_end(j);
     }
