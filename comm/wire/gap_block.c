@@ -182,8 +182,8 @@ INLINE void unpack_rows(const unsigned char *from, uint32_t width, uint32_t *gap
     X(1)                                                                                                               \
     X(2)                                                                                                               \
     X(3)                                                                                                               \
-    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)  \
-        X(24)
+    X(4)                                                                                                               \
+    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)
 #define FUNCTIONS(w)                                                                                                   \
     static void pack_##w(const uint32_t *gap, unsigned char *to) {                                                     \
         pack_rows(gap, w, to);                                                                                         \
