@@ -1,6 +1,7 @@
 /* exchange.c: what all algorithms share, and their table, see exchange.h. */
 #include "comm/exchange.h"
 
+#include "base/hash.h"
 #include "base/table.h"
 #include "comm/exempt.h"
 #include "topk/by_slice.h"
@@ -56,6 +57,10 @@ void exchange_open(struct exchange *x, const struct exchange_ops *ops, const str
     }
     exempt_open(x);
     ops->open(x);
+}
+
+uint64_t exchange_group_seed(uint64_t seed, size_t from) {
+    return hash64(seed, &(uint64_t){from}, sizeof(uint64_t));
 }
 
 void exchange_close(struct exchange *x) {

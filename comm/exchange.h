@@ -177,12 +177,15 @@ bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err 
  * the last group first, while backward goes on.
  * - Each group has a part of the store, a selector (selector_open_part), an exchange, and max(1, floor(k n_group / n))
  *   of k; n_group and n count the entries that compete for selection.
+ * - Each draws its random numbers from a seed of its own (exchange_group_seed).
  * - x->ops becomes a row "NAME by layers", valid until close. Its begin is NULL where MPI allows no calls from a second
  *   thread (comm.any_thread): run then does all groups.
  * - Between begin and run the caller makes no call on setup.comm and leaves store, selector and hidden_phases alone.
  * - x must not be moved in memory before close.
  * - After run setup.selector->stats are those of all groups: counts added up, the smallest thresholds. */
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
+/* Of the group that begins at entry `from`: so groups of one length draw different entries. */
+uint64_t exchange_group_seed(uint64_t seed, size_t from);
 
 /* -- a step -------------------------------------------------------------------------------------------------------- */
 

@@ -311,6 +311,7 @@ static void open_group(struct exchange *x, const struct exchange_ops *ops, struc
     g->selected = g->n - setup.exempts;
     setup.n = g->n;
     setup.k_max = share(x, g, x->setup.k_max);
+    setup.seed = exchange_group_seed(x->setup.seed, g->from);
     if (setup.store) {
         store_view_open(&g->view, x->setup.store, g->from, g->n);
         setup.store = &g->view;

@@ -19,7 +19,7 @@ struct reducer_setup {
     const struct selector_slice *slice; /* [slices]: it selects in each by itself (by_slice.h); NULL: in all of n */
     size_t slices;
     const struct device_ops *device; /* where the gradient lies */
-    struct exchange_setup exchange;  /* all but store and selector; with groups it runs by layers */
+    struct exchange_setup exchange;  /* all but store, selector and seed; with groups it runs by layers */
 };
 
 /* Must not be moved in memory until close. */

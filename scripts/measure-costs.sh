@@ -60,8 +60,9 @@ named() {
 list() { paste -s -d , -; }
 # Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
 uncharged=$(named exchanges --where sparse=false)
-# What goes by nodes (hitopk) is a row of its own. micro has no selector: what it does instead is timed in its own steps.
+# What goes by nodes (hitopk) is a row of its own. What has no selector (micro) is timed in its own steps.
 on_any_ranks=$(named exchanges --where sparse=true --where by_node=false | list)
+own_ways=$(named exchanges --where sparse=true --where selects=false)
 selectors=$(named selectors | grep -vx reuse | list)
 renewal=32 # steps between exact thresholds of reuse, the default of the program
 
@@ -172,8 +173,10 @@ for model in $models; do
     # a new threshold every 8 steps, so that a few steps have some of both kinds
     job "renew-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select reuse --tau-prime 8 --repeat 16
     # in its first steps residuals grow so fast that micro looks for its thresholds anew
-    job "micro-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
-        --density "$densities" --algo micro --warmup $settle --repeat 5
+    for algo in $own_ways; do
+        job "$algo-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
+            --density "$densities" --algo "$algo" --warmup $settle --repeat 5
+    done
     for wire in $(echo "$wires" | tr , ' '); do
         for P in $(echo "$ranks" | tr , ' '); do words "words-$model-$wire-p$P.jsonl" "$P" "$wire" "$on_any_ranks"; done
         if fits; then
@@ -207,7 +210,7 @@ rows() {
             row("select", "", "reuse", "", value("density"), "", "", ((renewal - 1) * value("median_s") + value("reevaluated_s")) / renewal,
                 "", "bench select: (" renewal - 1 " median_s + reevaluated_s) / " renewal)
         }
-        kind == "micro" { row("select", "micro", "", "", value("density"), "", value("ranks"), value("select_s"), "", "bench: select_s") }
+        kind == "own" { row("select", value("algo"), "", "", value("density"), "", value("ranks"), value("select_s"), "", "bench: select_s") }
         kind == "words" && value("words_received_mean") + 0 > 0 { # rounds in ascending order of their times
             id = value("algo") SUBSEP value("density")
             if (!(id in count)) {
@@ -235,7 +238,7 @@ of_model() {
     if [ -n "$net" ]; then of_job net "net-$model.jsonl"; else printf '%s,%s,%s,compute,,,,,,,,,not in the zoo\n' "$model" "$n" "$label"; fi
     of_job select "select-$model.jsonl"
     of_job renew "renew-$model.jsonl"
-    of_job micro "micro-$model.jsonl"
+    for algo in $own_ways; do of_job own "$algo-$model.jsonl"; done
     for wire in $(echo "$wires" | tr , ' '); do
         for P in $(echo "$ranks" | tr , ' '); do of_job words "words-$model-$wire-p$P.jsonl"; done
         of_job words "hitopk-$model-$wire.jsonl"

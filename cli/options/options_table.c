@@ -172,7 +172,8 @@ static const struct option_row rows[] = {
      "(DGC)",
      AT(RUN, training, clip_at), .names = NAMES([CLIP_UPDATE] = "update", [CLIP_LOCAL] = "local", NULL)},
     {"seed", "N", OPTION_INTEGER, "1",
-     "of all that is random: initial parameters, order and augmentation of images, dropout, made-up data",
+     "of all that is random: initial parameters, order and augmentation of images, dropout, made-up data, "
+     "the entries that randomk sends",
      AT(RUN, training, seed), .min = 0, .max = HUGE_COUNT},
 
     {"device", "NAME", OPTION_CHOICE, "auto", "where the network runs; auto takes a GPU where one can be used",

@@ -151,6 +151,7 @@ static void hand_open(struct comm *c, const struct exchange_ops *ops, const stru
         struct exchange_setup setup = {.comm = c,
                                        .n = group_size(s, g),
                                        .k_max = group_k(s, g, s->k),
+                                       .seed = exchange_group_seed(0, s->group[g]),
                                        .wire = travelling,
                                        .wants_sent = true,
                                        .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};

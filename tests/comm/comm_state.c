@@ -159,7 +159,7 @@ static void with_the_papers_thresholds(struct comm *c) {
 
 /* Parts of a row and of a selector are checked one by one: some rows are enough. */
 static void by_layers(struct comm *c) {
-    static const char *const rows[] = {"topka", "oktopk", "spardl", "hitopk", "micro"};
+    static const char *const rows[] = {"topka", "oktopk", "spardl", "hitopk", "micro", "randomk"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_with(c, exchange_named(rows[i]), selector_named("reuse"), BY_LAYERS, REUSE_GUARDED);
 }
@@ -177,7 +177,7 @@ static void between_nodes(struct comm *c) {
 
 /* -- single values ------------------------------------------------------------------------------------------------- */
 /* Where they lie: see struct memory of topk/selectors/reuse.c and topk/selectors/sidco.c, struct oktopk_saved, struct
- * turns of micro.c. */
+ * turns of micro.c, struct drawn of randomk.c. */
 struct bad_value {
     const char *row, *select;
     size_t piece, at; /* a byte of it */
@@ -204,6 +204,8 @@ static const struct bad_value bad_values[] = {
     {"micro", "exact", 0, 0, ~(uint64_t)0, 8},
     {"micro", "exact", 0, 8, 0x7fc00000u, 4},
     {"micro", "exact", 0, 8, 0xbf800000u, 4},
+    {"randomk", "exact", 0, 0, ~(uint64_t)0, 8},
+    {"randomk", "exact", 0, 0, (1ull << 53) + 1, 8},
     {"oktopk", "exact", 0, 0, ~(uint64_t)0, 8},
     {"oktopk", "exact", 0, 8, K + 1, 8},
     {"oktopk", "exact", 0, 8, 0, 8},
@@ -237,8 +239,9 @@ static void values_that_no_run_leaves(struct comm *c) {
 static void ranks_that_disagree(struct comm *c) {
     struct err e;
     unsigned char changed[PIECE_BYTES];
-    for (int row = 0; row < 2 && c->size > 1; row++) {
-        open_row(c, exchange_named(row ? "micro" : "oktopk"), exact(), PLAIN, REUSE_GUARDED);
+    static const char *const rows[] = {"oktopk", "micro", "randomk"};
+    for (size_t row = 0; row < sizeof rows / sizeof *rows && c->size > 1; row++) {
+        open_row(c, exchange_named(rows[row]), exact(), PLAIN, REUSE_GUARDED);
         good_steps(0, STEPS);
         keep();
         memcpy(changed, kept.piece[0], kept.bytes[0]);

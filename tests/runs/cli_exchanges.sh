@@ -59,6 +59,7 @@ resumes "fedavg with averages in between" 3 --algo fedavg --average-every 7
 resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap layers --overlap-bytes 100000 $sparse
 has "--overlap layers logs what was hidden" "$whole" hidden_seconds
 resumes "--overlap layers over micro" 2 --algo micro --overlap layers --overlap-bytes 300000 $sparse
+resumes "--overlap layers over randomk, with dense steps and slices" 2 --algo randomk --overlap layers --overlap-bytes 300000 --dense-steps 2 --dense-slices bias $sparse
 resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
 has "dense-ovlp logs what was hidden" "$whole" hidden_seconds
 resumes "--audit does not change the run" 2 --algo topka --select dgc --audit 4 $sparse

@@ -41,6 +41,7 @@ choices() {
 }
 check "of selection for each selector" choices
 check "and of what micro does instead" [ "$(rows what select algorithm micro selector '' ranks 2)" -eq 2 ]
+check "and randomk" [ "$(rows what select algorithm randomk selector '' ranks 2)" -eq 2 ]
 check "hitopk's words are timed on two nodes" [ "$(rows what word algorithm hitopk ranks 4)" -eq 2 ]
 check "a dense sum is charged nothing" [ "$(rows algorithm dense wire '' density '' seconds 0)" -eq 2 ]
 check "computing: seconds, batch, images a second" [ "$(awk -F , '$1 == "resnet20" && $3 == "cpu" && $4 == "compute" && $9 / $11 / $12 > 0.999 && $9 / $11 / $12 < 1.001' "$table" | wc -l)" -eq 1 ]
