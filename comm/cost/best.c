@@ -4,7 +4,7 @@
 #include <math.h>
 
 bool best_takes_format(const struct exchange_ops *ops) {
-    return ops->sparse;
+    return ops->sparse && !ops->blind;
 }
 
 double best_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,

@@ -110,9 +110,10 @@ static double halves(const struct cost *coo32, const struct wire_ops *wire) {
  * which is in `add`. */
 static double local_apart(const struct cost *coo32, const struct wire_ops *wire, const struct local_cost *local) {
     const struct cost_entries *i = &coo32->indices;
-    if (!wire || wire->indices->fixed) return 0;
-    return i->entries * (i->packed * (local->pack - local->round) + i->unpacked * local->decode) +
-           coo32->rounded * local->round;
+    if (!wire) return 0;
+    double rounded = wire->rounds ? coo32->rounded * local->round : 0;
+    if (wire->indices->fixed) return rounded;
+    return i->entries * (i->packed * (local->pack - local->round) + i->unpacked * local->decode) + rounded;
 }
 
 /* n select + entries packed pack + entries unpacked unpack + indices and values apart + words outside add +

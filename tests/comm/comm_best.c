@@ -35,12 +35,12 @@ static void all_are_ranked(void **state) {
     for (size_t i = 0; exchanges[i]; i++) {
         const char *name = exchanges[i]->name;
         for (size_t w = 0; wires[w]; w++) {
-            bool there = exchanges[i]->sparse || (exchanges[i]->halves && wires[w]->pack);
+            bool there = best_takes_format(exchanges[i]) || (exchanges[i]->halves && wires[w]->pack);
             assert_true((find(list, count, name, wires[w]->name) != NULL) == there);
             expected += there;
         }
-        expected += !exchanges[i]->sparse;
-        assert_true((find(list, count, name, "-") != NULL) != exchanges[i]->sparse);
+        expected += !best_takes_format(exchanges[i]);
+        assert_true((find(list, count, name, "-") != NULL) != best_takes_format(exchanges[i]));
     }
     assert_int_equal(count, expected);
     for (size_t i = 0; i < count; i++) {
