@@ -79,8 +79,8 @@ lost() {
 }
 
 # torn DIR: which of its checkpoints is other than that of the undisturbed run, of $compared; "" where none is. Of each file
-# $other_bytes may differ: the run's identity, and its checksums. The last one must be there.
-compared='checkpoint-*[0-9]' other_bytes=16
+# $other_bytes may differ: the identity of the run, its seconds, and the checksums of these. The last one must be there.
+compared='checkpoint-*[0-9]' other_bytes=36
 torn() {
     last=checkpoint-$(printf %08d "$steps")
     [ -d "$1/$last" ] || echo "no $last"

@@ -91,7 +91,7 @@ bad() {
     check "not good: $1" [ "$said" = "$1 " ]
 }
 bad "other $twelve/rank0001.ckpt" "truncate -s -1 $twelve/rank0001.ckpt"
-bad "other $twelve/rank0000.ckpt" "printf %024d 0 | dd of=$twelve/rank0000.ckpt bs=1 seek=2000 conv=notrunc"
+bad "other $twelve/rank0000.ckpt" "printf %064d 0 | dd of=$twelve/rank0000.ckpt bs=1 seek=1900 conv=notrunc"
 bad "other checkpoint-00000009/model.ckpt" "rm checkpoint-00000009/model.ckpt"
 bad "no $twelve" "rm -r $twelve"
 bad "gone no $twelve" "rm -r checkpoint-*"
