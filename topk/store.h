@@ -66,6 +66,10 @@ struct store_ops {
                                         struct moments *m);
     void (*moments)(struct store *s, uint32_t key, struct moments *m); /* of the entries >= key; 0: of all */
     size_t (*count)(struct store *s, uint32_t key);                    /* entries >= key */
+    /* acc += grad and, in the same pass, square[b] = sum x^2 over the entries of acc from b block on, `block` of them
+     * or, at the end, as many as there are. square: host, [ceil(n / block)]; block >= 1. The same bits on every device
+     * (squares.h). Not finite where an entry is not; the sum of finite ones does not overflow a double. */
+    void (*accumulate_squares)(struct store *s, const float *grad, size_t block, double *square);
     /* The rank-th largest magnitude key of acc[first + i stride] (+ grad there, unless NULL), i < count. scratch: host,
      * [count]; a row may use it or not. */
     uint32_t (*sample_kth_key)(struct store *s, const float *grad, size_t first, size_t stride, size_t count,

@@ -25,6 +25,7 @@ struct model {
     float *back;                 /* host, [all] */
     struct ranked *rank;         /* [n] */
     uint32_t *keys;              /* [n] */
+    double *square;              /* [n] */
     struct sparse list[2], out; /* in page-locked memory and not, where a device makes a difference; one of them: [n] */
     struct rng rng;
 };
@@ -46,7 +47,7 @@ static void model_open(struct model *m, size_t n, uint64_t seed) {
     m->n = n, m->from = rng_below(&m->rng, AROUND), m->to = rng_below(&m->rng, AROUND), m->all = n + AROUND;
     m->acc = mem_alloc(m->all, sizeof *m->acc, "acc"), m->other = mem_alloc(m->all, sizeof *m->other, "other");
     m->back = mem_alloc(m->all, sizeof *m->back, "back"), m->rank = mem_alloc(n, sizeof *m->rank, "ranks");
-    m->keys = mem_alloc(n, sizeof *m->keys, "keys");
+    m->keys = mem_alloc(n, sizeof *m->keys, "keys"), m->square = mem_alloc(n, sizeof *m->square, "sums of squares");
     store_open(&m->whole, m->all, test_device()), store_view_open(&m->view, &m->whole, m->from, n);
     sparse_open(&m->list[0], n), m->out = m->list[0];
     m->list[1].idx = mem_alloc(n + PADDING, sizeof *m->list[1].idx, "indices");
@@ -60,7 +61,7 @@ static void model_close(struct model *m) {
     test_device()->release(m->device_other);
     sparse_close(&m->list[0]), mem_free(m->list[1].idx), mem_free(m->list[1].val);
     store_view_close(&m->view), store_close(&m->whole);
-    mem_free(m->acc), mem_free(m->other), mem_free(m->back), mem_free(m->rank), mem_free(m->keys);
+    mem_free(m->acc), mem_free(m->other), mem_free(m->back), mem_free(m->rank), mem_free(m->keys), mem_free(m->square);
 }
 
 /* Both vectors are what they should be, bit by bit, and so is what lies around them. */
@@ -171,6 +172,21 @@ static void check_sums(struct model *m, uint32_t key, const struct moments *foun
           "n %zu: sums", m->n);
 }
 
+/* The order of the sums is held to the bit in topk_store.c. */
+static void check_squares(struct model *m, size_t block, const double *square) {
+    for (size_t from = 0; from < m->n; from += block, square++) {
+        long double sum = 0;
+        bool finite = true;
+        for (size_t i = from; i < m->n && i < from + block; i++) {
+            float x = m->acc[m->from + i];
+            finite = finite && magnitude_key(x) < KEY_INFINITE;
+            sum += (long double)x * (long double)x;
+        }
+        CHECK(isfinite(*square) == finite && (!finite || fabs(*square - (double)sum) <= 1e-13 * (double)sum),
+              "n %zu: squares of a block of %zu", m->n, block);
+    }
+}
+
 static uint32_t kth_of(struct model *m, const float *x, const float *y, size_t first, size_t stride, size_t count,
                        size_t rank) {
     for (size_t i = 0; i < count; i++) {
@@ -209,9 +225,9 @@ static void selections(struct model *m) {
     const struct store_ops *ops = m->view.ops;
     struct moments sums;
     uint32_t key = some_key(m);
-    size_t count;
+    size_t count, block = 1 + rng_below(&m->rng, (uint32_t)(m->n + m->n / 4));
     m->view.probe = key < KEY_INFINITE ? key + rng_below(&m->rng, 1u << rng_below(&m->rng, 24)) : key;
-    switch (rng_below(&m->rng, 5)) {
+    switch (rng_below(&m->rng, 6)) {
     case 0:
         ops->accumulate(&m->view, grad_of(m)), add_grad(m);
         break;
@@ -227,6 +243,10 @@ static void selections(struct model *m) {
         count = ops->select(&m->view, key, some_list(m));
         check_list(m, key, count), check_seen(m, count, true);
         CHECK(ops->count(&m->view, key) == ops->select(&m->view, key, &m->out), "n %zu: count", m->n);
+        break;
+    case 4:
+        ops->accumulate_squares(&m->view, grad_of(m), block, m->square), add_grad(m);
+        check_squares(m, block, m->square);
         break;
     default:
         ops->moments(&m->view, key, &sums), check_sums(m, key, &sums);
@@ -347,6 +367,7 @@ static void empty_view(struct model *m) {
     CHECK(sums.count == 0 && sums.sum_abs == 0 && sums.sum_square == 0 && sums.max_key == 0, "moments");
     m->out.nnz = 0;
     nothing.ops->momentum(&nothing, grad_of(m), 0.5f);
+    nothing.ops->accumulate_squares(&nothing, grad_of(m), 1, m->square);
     nothing.ops->accumulate(&nothing, grad_of(m)), nothing.ops->add_at(&nothing, &m->out);
     nothing.ops->scatter(&nothing, &m->out, 1, grad_of(m)), nothing.ops->scale(&nothing, grad_of(m), 2);
     nothing.ops->zero_at(&nothing, m->out.idx, 0), nothing.ops->gather_at(&nothing, m->out.idx, 0, m->back);

@@ -166,6 +166,59 @@ static void selections_body(const void *unused) {
 
 IN_EVERY_SET(what_selectors_use, selections_body, NULL)
 
+/* Entry i to lane i % 32, lanes in halves: worked out here once more. */
+static double wanted_squares(const float *x, size_t count) {
+    double lane[32] = {0};
+    for (size_t i = 0; i < count; i++) {
+        double wide = (double)x[i], square = wide * wide;
+        lane[i % 32] = lane[i % 32] + square;
+    }
+    for (size_t lanes = 32; lanes > 1; lanes /= 2)
+        for (size_t j = 0; j < lanes / 2; j++) lane[j] = lane[j] + lane[j + lanes / 2];
+    return lane[0];
+}
+
+/* On a view from `offset` of a longer store: acc += grad, nothing around it changes, and the sums to the bit. */
+static void squares_of(size_t n, size_t offset, size_t block, enum pattern p) {
+    struct store whole, s;
+    size_t all = n + offset + 5, blocks = (n + block - 1) / block;
+    float *x = mem_alloc(all, sizeof *x, "x"), *grad = mem_alloc(n, sizeof *grad, "grad");
+    float *back = mem_alloc(all, sizeof *back, "the whole store"), *device_grad = device_twin(grad, n);
+    double *square = mem_alloc(blocks + 1, sizeof *square, "sums of squares");
+    store_open(&whole, all, test_device()), store_view_open(&s, &whole, offset, n);
+    pattern_fill(p, x, all, n), pattern_fill(NORMAL, grad, n, block);
+    device_fill(device_grad, grad, n);
+    whole.ops->write(&whole, 0, all, x);
+    square[blocks] = -1;
+    s.ops->accumulate_squares(&s, device_grad, block, square);
+    for (size_t i = 0; i < n; i++) x[offset + i] += grad[i];
+    whole.ops->read(&whole, 0, all, back);
+    CHECK(memcmp(back, x, all * sizeof *x) == 0, "n %zu offset %zu block %zu: acc", n, offset, block);
+    for (size_t b = 0; b < blocks; b++) {
+        double wanted = wanted_squares(x + offset + b * block, n - b * block < block ? n - b * block : block);
+        CHECK(square[b] == wanted, "n %zu offset %zu: block %zu of %zu", n, offset, b, block);
+    }
+    CHECK(square[blocks] == -1, "n %zu block %zu: one too many", n, block);
+    x[offset + n / 2] = NAN;
+    whole.ops->write(&whole, 0, all, x);
+    s.ops->accumulate_squares(&s, device_grad, block, square);
+    for (size_t b = 0; b < blocks; b++) CHECK(isfinite(square[b]) == (b != n / 2 / block), "a NaN in its block alone");
+    store_view_close(&s), store_close(&whole);
+    device_twin_free(device_grad, grad);
+    mem_free(x), mem_free(grad), mem_free(back), mem_free(square);
+}
+
+static void squares_body(const void *unused) {
+    (void)unused;
+    const size_t sizes[] = {1, 31, 32, 33, 1000, 8200}, blocks[] = {1, 7, 31, 32, 33, 256, 1000, 10000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t j = 0; j < sizeof blocks / sizeof *blocks; j++)
+            for (size_t offset = 0; offset < 6; offset += 5) squares_of(sizes[i], offset, blocks[j], NORMAL);
+    for (enum pattern p = 0; p < PATTERNS; p++) squares_of(1000, 3, 64, p);
+}
+
+IN_EVERY_SET(squares_of_blocks, squares_body, NULL)
+
 static void scatter_add_body(const void *unused) {
     (void)unused;
     enum { N = 40 };
@@ -260,6 +313,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(store_operations),
         cmocka_unit_test(what_selectors_use),
+        cmocka_unit_test(squares_of_blocks),
         cmocka_unit_test(scatter_add),
         cmocka_unit_test(views_stay_inside),
         cmocka_unit_test(a_device_may_bring_its_store),

@@ -6,6 +6,7 @@
 #include "topk/moments.h"
 #include "topk/sample.h"
 #include "topk/selector.h"
+#include "topk/squares.h"
 
 enum {
     BINS = 65536, /* of the upper 16 bits of a 31-bit key, and then of the lower 15 */
@@ -100,6 +101,27 @@ static size_t accumulate_select_moments(struct store *s, const float *grad, uint
     return finish(out, count);
 }
 
+/* acc += grad over one block. */
+SIMD_CLONES static double block_squares(float *restrict acc, const float *restrict grad, size_t count) {
+    double lane[SQUARE_LANES] = {0};
+    size_t i = 0;
+    for (; i + SQUARE_LANES <= count; i += SQUARE_LANES)
+        for (size_t j = 0; j < SQUARE_LANES; j++) {
+            acc[i + j] += grad[i + j];
+            lane[j] += (double)acc[i + j] * (double)acc[i + j];
+        }
+    for (size_t j = 0; i + j < count; j++) {
+        acc[i + j] += grad[i + j];
+        lane[j] += (double)acc[i + j] * (double)acc[i + j];
+    }
+    return squares_fold(lane);
+}
+
+static void accumulate_squares(struct store *s, const float *grad, size_t block, double *square) {
+    for (size_t from = 0; from < s->n; from += block)
+        *square++ = block_squares(s->acc + from, grad + from, s->n - from < block ? s->n - from : block);
+}
+
 static size_t count_above(struct store *s, uint32_t key) {
     return topk_kernels()->count(s->acc, s->n, key);
 }
@@ -186,6 +208,7 @@ const struct store_ops store_cpu = {
     .accumulate_select_moments = accumulate_select_moments,
     .moments = moments_above,
     .count = count_above,
+    .accumulate_squares = accumulate_squares,
     .sample_kth_key = sample_kth_key,
     .gather_at = gather_at,
     .zero_at = zero_at,

@@ -110,6 +110,9 @@ void store_launch_count(const float *x, uint64_t n, uint32_t key, struct store_w
                         struct store_answer *answer);
 void store_launch_nonfinite(const float *x, uint64_t n, struct store_words *words, struct store_answer *answer);
 
+/* x += y, and square[b] = sum of x^2 over entries [b block, (b + 1) block), in the order of squares.h. */
+void store_launch_add_squares(float *x, const float *y, uint64_t n, uint64_t block, double *square);
+
 /* x += y; x *= by; x = mu x + y, and y = x. */
 void store_launch_add(float *x, const float *y, uint64_t n);
 void store_launch_scale(float *x, uint64_t n, float by);

@@ -274,6 +274,15 @@ static size_t count_above(struct store *s, uint32_t key) {
     return c->answer->count;
 }
 
+static void accumulate_squares(struct store *s, const float *grad, size_t block, double *square) {
+    struct state *c = s->state;
+    const size_t bytes = (s->n + block - 1) / block * sizeof *square;
+    if (s->n == 0) return;
+    double *there = room(&c->sums, bytes, "sums of squares of blocks");
+    store_launch_add_squares(s->acc, grad, s->n, block, there);
+    s->device->to_host(square, there, bytes);
+}
+
 static size_t nonfinite(struct store *s, const float *dense, size_t n) {
     struct state *c = s->state;
     store_launch_nonfinite(dense, n, c->words, c->answer);
@@ -355,6 +364,7 @@ const struct store_ops store_cuda = {
     .accumulate_select_moments = accumulate_select_moments,
     .moments = moments_above,
     .count = count_above,
+    .accumulate_squares = accumulate_squares,
     .sample_kth_key = sample_kth_key,
     .gather_at = gather_at,
     .zero_at = zero_at,

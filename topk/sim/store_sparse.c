@@ -16,6 +16,7 @@
 #include "topk/moments.h"
 #include "topk/sample.h"
 #include "topk/selector.h"
+#include "topk/squares.h"
 
 enum { ROOM = 16 /* what sparse_open leaves past cap for the kernels */ };
 
@@ -328,6 +329,21 @@ static void moments_above(struct store *s, uint32_t key, struct moments *m) {
     device_sparse_unlock();
 }
 
+/* Lanes of one block after the other. */
+static void accumulate_squares(struct store *s, const float *grad, size_t block, double *square) {
+    memset(square, 0, (s->n + block - 1) / block * sizeof *square);
+    device_sparse_lock();
+    struct device_list l = add_array(s->acc, s->n, grad, 1);
+    for (size_t i = 0; i < l.nnz;) {
+        double lane[SQUARE_LANES] = {0};
+        size_t at = (l.idx[i] - l.first) / block, from = at * block;
+        for (; i < l.nnz && l.idx[i] - l.first - from < block; i++)
+            lane[(l.idx[i] - l.first - from) % SQUARE_LANES] += (double)l.val[i] * (double)l.val[i];
+        square[at] = squares_fold(lane);
+    }
+    device_sparse_unlock();
+}
+
 static size_t count_above(struct store *s, uint32_t key) {
     device_sparse_lock();
     struct device_list l = acc_of(s);
@@ -438,6 +454,7 @@ const struct store_ops store_sparse = {
     .accumulate_select_moments = accumulate_select_moments,
     .moments = moments_above,
     .count = count_above,
+    .accumulate_squares = accumulate_squares,
     .sample_kth_key = sample_kth_key,
     .gather_at = gather_at,
     .zero_at = zero_at,
