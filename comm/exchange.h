@@ -113,7 +113,7 @@ struct exchange_ops {
     bool sends_all;             /* sends everything that the selector returns, even more than k */
     bool keeps_k;               /* with sends_all: u is the k largest of the sum of all that, and no more */
     bool evaluates;             /* a global threshold serves several steps: sum.evaluated, sum.threshold */
-    bool blind;                 /* what it sends does not go by magnitude: random entries, say */
+    bool blind;                 /* what it sends are not the largest entries: random ones, whole blocks */
     bool rounds;                /* sends every entry in so few bits that u is the sum in outline only */
     bool halves;          /* its dense values travel in setup.wire where that has a form for them (wire.h: pack) */
     bool ours;            /* published nowhere in this form */
