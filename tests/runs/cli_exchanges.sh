@@ -112,7 +112,7 @@ like() {
     [ -n "$(hash_of "$W/like-$algo")" ] && [ "$(hash_of "$W/loop-$algo")" = "$(hash_of "$W/like-$algo")" ]
 }
 check "dense has the bits of dense" like dense --overlap layers --overlap-bytes 100000
-check "micro those of the options that it has a use for" like micro --density 0.02 --density-warmup 0.1 --dense-slices bias --overlap layers --overlap-bytes 100000
+check "micro those of the options that it has a use for" like micro --density 0.02 --density-warmup 0.1 --dense-slices bias --wire packed --overlap layers --overlap-bytes 100000
 check "fedavg likewise" like fedavg --average-every 6
 header_of() { head -n 1 "$W/$1/run.jsonl" | sed 's/"run":.*"data_crc32"//; s/"ignored":"[^"]*",//; s/"out":"[^"]*"//; s/"log-xi":[0-9]*//'; }
 check "the log's configuration is what is used" [ "$(header_of loop-dense)" = "$(header_of like-dense)" ]
