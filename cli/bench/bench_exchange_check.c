@@ -48,9 +48,9 @@ void bench_check_after(struct bench_check *k, const struct bench_case *b, const 
 
 /* What is missing of entries [from, from + count), and their tolerance: each addition to a residual and each of a sum
  * of P rounds to 2^-24 of what it adds up, which is never more than the magnitudes of all gradients together; a factor
- * of 2 for the sums that round twice. piece: [2 PIECE] */
+ * of 2 for the sums that round twice. least: a weight that each entry has besides. piece: [2 PIECE] */
 static uint64_t count_missing(const struct bench_check *k, struct bench_case *b, size_t from, size_t count,
-                              float *residual, double *piece) {
+                              double least, float *residual, double *piece) {
     double *missing = piece, *weight = piece + PIECE;
     double part = ((double)k->steps + b->comm->size + 8) * 0x1p-23;
     uint64_t wrong = 0;
@@ -61,7 +61,7 @@ static uint64_t count_missing(const struct bench_check *k, struct bench_case *b,
         weight[i] = (double)k->weight[from + i];
     }
     if (!b->ops->drifts) comm_allreduce_f64(b->comm, piece, PIECE + count, COMM_SUM);
-    for (size_t i = 0; i < count; i++) wrong += !(fabs(missing[i]) <= part * weight[i]);
+    for (size_t i = 0; i < count; i++) wrong += !(fabs(missing[i]) <= part * (weight[i] + least));
     return b->ops->drifts || b->comm->rank == 0 ? wrong : 0;
 }
 
@@ -70,14 +70,23 @@ static uint64_t sum_over_ranks(struct comm *c, uint64_t mine) {
     return mine;
 }
 
+/* Where one scale serves many entries, a small one is rounded as the large ones are: the largest weight. */
+static double weight_of_scales(const struct bench_check *k, struct bench_case *b) {
+    double most = 0;
+    for (size_t i = 0; b->ops->rounds && i < b->n; i++) most = fmax(most, (double)k->weight[i]);
+    comm_allreduce_f64(b->comm, &most, 1, COMM_MAX);
+    return most * b->comm->size;
+}
+
 uint64_t bench_check_end(struct bench_check *k, struct bench_case *b) {
     double *piece = mem_zalloc(2 * PIECE, sizeof *piece, "a piece of the bench's account");
     float *residual = mem_alloc(PIECE, sizeof *residual, "a piece of the residual");
     uint64_t wrong = 0, first = k->hash;
     const struct option_values own = bench_own(b->request);
     const bool kept = b->ops->drifts || exchange_conserves(b->ops, &own);
+    const double least = weight_of_scales(k, b);
     for (size_t from = 0; kept && from < b->n; from += PIECE)
-        wrong += count_missing(k, b, from, b->n - from < PIECE ? b->n - from : PIECE, residual, piece);
+        wrong += count_missing(k, b, from, b->n - from < PIECE ? b->n - from : PIECE, least, residual, piece);
     comm_bcast(b->comm, 0, &first, sizeof first);
     if (!b->ops->drifts && k->hash != first) wrong++;
     mem_free(residual);

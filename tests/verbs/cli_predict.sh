@@ -75,7 +75,7 @@ start 1 predict --net 1gbe --p 16 --wire packed --json
 check "--wire in JSON" grep -q '"algo":"gtopk",.*"wire":"packed"}$' "$W/out"
 check "who drifts is not ranked" [ "$(grep -c '"algo":"fedavg".*"ranked":false' "$W/out") $(grep -c '"algo":"gtopk",.*"ranked":true' "$W/out")" = "1 1" ]
 start 1 predict --net 1gbe --n 269722 --p 4 --wire all
-check "--wire all: each in its fastest format" [ "$(format 4 topka) $(format 4 spardl)" = "coo32 packed" ]
+check "--wire all: each in its fastest format" [ "$(format 4 topka) $(format 4 spardl)" = "bf16 packed" ]
 
 # The model against what really passes: words a step of bench, in coo32 and packed, and of predict.
 # sent ALGO: the mean that a rank sent, from rows of bench
