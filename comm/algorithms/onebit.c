@@ -9,8 +9,7 @@
  * Source: Karimireddy, Rebjock, Stich and Jaggi, "Error Feedback Fixes SignSGD and other Gradient Compression Schemes",
  * ICML 2019, Algorithm 1 (EF-signSGD, with its scale by layer of Section 6); for the two phases Tang et al., "1-bit
  * Adam: Communication Efficient Large-Scale Training with Adam's Convergence Speed", ICML 2021, whose worker's and
- * server's errors are in the residual (coded_sum.h). For 1-bit Adam itself: --optimiser adam --dense-steps N
- * --freeze-variance N.
+ * server's errors are in the residual (coded_sum.h).
  *
  * Cost per rank: P - 1 + log2(P) alpha + 2(n/32 + P)(P-1)/P beta, and the scales of slices besides.
  * Residual: what is rounded off, nearly all of it. --feedback off drops it: signSGD with scales, which need not
