@@ -13,8 +13,9 @@
  *
  * Cost per rank: P - 1 + log2(P) alpha + 2(n/32 + P)(P-1)/P beta, and the scales of slices besides.
  * Residual: what is rounded off, nearly all of it. --feedback off drops it: signSGD with scales, which need not
- * converge. Restrictions: sums are made in host memory. The sign of 0 is +. Deviations: 1-bit Adam sends the momentum,
- * not the gradient, and has a scale for each message, not for each slice. */
+ * converge.
+ * Restrictions: sums are made in host memory. The sign of 0 is +. Deviations: 1-bit Adam sends the momentum, not the
+ * gradient, with Adam's variance frozen after a dense warm-up, and has a scale for each message, not for each slice. */
 #include "base/mem.h"
 #include "base/simd.h"
 #include "comm/parts/coded_sum.h"
