@@ -55,6 +55,7 @@ static int reference_choose(int r, int k) {
             double norm = taken[b] ? -1 : norm_of(r, b);
             if (norm > largest) best = b, largest = norm;
         }
+        if (best < 0) break; /* all are taken */
         taken[best] = true;
         for (int i = best * ref.block; i < ref.n && i < (best + 1) * ref.block; i++, entries++) ref.sent[r][i] = true;
     }
