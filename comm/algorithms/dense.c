@@ -24,10 +24,6 @@ struct dense {
     struct coded_exchange coded; /* and in 16 bits */
 };
 
-static bool dense_keeps(const struct option_values *options, const struct wire_ops *wire) {
-    return wire->pack && feedback_wanted(options);
-}
-
 static void dense_open(struct exchange *x) {
     struct dense *d = x->state = mem_zalloc(1, sizeof *d, "dense");
     if (!x->setup.wire->pack) {
@@ -35,7 +31,7 @@ static void dense_open(struct exchange *x) {
         return;
     }
     const struct coder coder = coder_of_wire(x->setup.wire);
-    coded_exchange_open(&d->coded, x, &coder, dense_keeps(&x->setup.options, x->setup.wire));
+    coded_exchange_open(&d->coded, x, &coder, feedback_keeps_halves(&x->setup.options, x->setup.wire));
 }
 
 static void dense_close(struct exchange *x) {
@@ -79,7 +75,7 @@ const struct exchange_ops exchange_dense = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .halves = true,
-    .keeps = dense_keeps,
+    .keeps = feedback_keeps_halves,
     .loses = feedback_loses,
     .open = dense_open,
     .run = dense_run,

@@ -7,7 +7,7 @@
  * which with error feedback converges as the whole gradient does: 1/32 of the words.
  *
  * Source: Karimireddy, Rebjock, Stich and Jaggi, "Error Feedback Fixes SignSGD and other Gradient Compression Schemes",
- * ICML 2019, Algorithm 1 (EF-signSGD, with its scale by layer of Section 6); for the two phases Tang et al., "1-bit
+ * ICML 2019 (EF-signSGD, with a scale for each layer); for the two phases Tang et al., "1-bit
  * Adam: Communication Efficient Large-Scale Training with Adam's Convergence Speed", ICML 2021, whose worker's and
  * server's errors are in the residual (coded_sum.h).
  *
@@ -122,11 +122,6 @@ static void onebit_decode(const void *state, size_t from, size_t count, const vo
 
 /* -- the row
  * ----------------------------------------------------------------------------------------------------------- */
-static bool onebit_keeps(const struct option_values *options, const struct wire_ops *wire) {
-    (void)wire;
-    return feedback_wanted(options);
-}
-
 static void onebit_open(struct exchange *x) {
     struct onebit *t = x->state = mem_zalloc(1, sizeof *t, "onebit");
     const struct coder coder = {t, WORD, onebit_bytes, onebit_encode, onebit_decode};
@@ -135,7 +130,7 @@ static void onebit_open(struct exchange *x) {
     for (size_t i = 0; i < x->setup.slices; i++)
         t->end[i] = x->setup.slice[i].from + x->setup.slice[i].rows * x->setup.slice[i].cols;
     t->end[t->slices - 1] = x->setup.n;
-    coded_exchange_open(&t->coded, x, &coder, onebit_keeps(&x->setup.options, x->setup.wire));
+    coded_exchange_open(&t->coded, x, &coder, feedback_keeps(&x->setup.options, x->setup.wire));
 }
 
 static void onebit_close(struct exchange *x) {
@@ -171,7 +166,7 @@ const struct exchange_ops exchange_onebit = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
-    .keeps = onebit_keeps,
+    .keeps = feedback_keeps,
     .loses = feedback_loses,
     .open = onebit_open,
     .run = onebit_run,

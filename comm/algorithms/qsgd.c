@@ -7,8 +7,8 @@
  * so that in the mean over r what is read is v. A bucket's message is m and its 512 numbers.
  *
  * Source: Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD: Communication-Efficient SGD via Gradient Quantization and
- * Encoding", NIPS 2017: Section 3.1; buckets of 512 and the largest magnitude as the scale are those of its experiments
- * (Section 4 and its "max-norm" variant), fixed lengths in place of Elias's code.
+ * Encoding", NIPS 2017, its rounding at random; here with the largest magnitude of a bucket in place of its l2 norm,
+ * and fixed lengths in place of Elias's code.
  *
  * Cost per rank: P - 1 + log2(P) alpha + 2(n b/32 + n/512)(P-1)/P beta, b bits.
  * Residual: what is rounded off, at the sender and, of the sum, at the owner of its part (coded_sum.h). With --feedback
@@ -149,11 +149,6 @@ static void qsgd_decode(const void *state, size_t from, size_t count, const void
 
 /* -- the rows --------------------------------------------------------------------------------------------------------
  */
-static bool qsgd_keeps(const struct option_values *options, const struct wire_ops *wire) {
-    (void)wire;
-    return feedback_wanted(options);
-}
-
 static void open_with(struct exchange *x, int bits) {
     struct qsgd *t = x->state = mem_zalloc(1, sizeof *t, "qsgd");
     const struct coder coder = {t, BUCKET, qsgd_bytes, qsgd_encode, qsgd_decode};
@@ -162,7 +157,7 @@ static void open_with(struct exchange *x, int bits) {
     t->seed = x->setup.seed;
     t->rank = (uint32_t)x->setup.comm->rank;
     t->step = mem_zalloc(1, sizeof *t->step, "qsgd's steps");
-    coded_exchange_open(&t->coded, x, &coder, qsgd_keeps(&x->setup.options, x->setup.wire));
+    coded_exchange_open(&t->coded, x, &coder, feedback_keeps(&x->setup.options, x->setup.wire));
 }
 static void open_eight(struct exchange *x) {
     open_with(x, 8);
@@ -228,7 +223,7 @@ const struct exchange_ops exchange_qsgd = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
-    .keeps = qsgd_keeps,
+    .keeps = feedback_keeps,
     .loses = feedback_loses,
     .open = open_eight,
     .run = qsgd_run,
@@ -245,7 +240,7 @@ const struct exchange_ops exchange_qsgd_4 = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
-    .keeps = qsgd_keeps,
+    .keeps = feedback_keeps,
     .loses = feedback_loses,
     .open = open_four,
     .run = qsgd_run,

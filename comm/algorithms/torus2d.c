@@ -34,14 +34,10 @@ struct torus2d {
     float *mine, *sum; /* [shard] of the node, of all nodes */
 };
 
-static bool torus2d_keeps(const struct option_values *options, const struct wire_ops *wire) {
-    return wire->pack && feedback_wanted(options);
-}
-
 static void open_coded(struct exchange *x) {
     struct torus2d *t = x->state;
     const struct coder coder = coder_of_wire(x->setup.wire);
-    feedback_open(&t->feedback, x, torus2d_keeps(&x->setup.options, x->setup.wire));
+    feedback_open(&t->feedback, x, feedback_keeps_halves(&x->setup.options, x->setup.wire));
     coded_sum_open(&t->inside, x, t->shards.inside, x->setup.n, t->shards.each, &coder);
     coded_sum_open(&t->across, x, t->shards.across, t->shards.count, NULL, &coder);
     t->mine = mem_alloc(t->shards.count, sizeof *t->mine, "the node's sum of a shard");
@@ -131,7 +127,7 @@ const struct exchange_ops exchange_torus2d = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .halves = true,
-    .keeps = torus2d_keeps,
+    .keeps = feedback_keeps_halves,
     .loses = feedback_loses,
     .by_node = true,
     .serves = shards_serve,

@@ -32,19 +32,8 @@ static void wire_encode(void *state, size_t from, size_t count, const float *val
 }
 
 static void wire_decode(const void *state, size_t from, size_t count, const void *message, bool add, float *val) {
-    const struct wire_ops *wire = state;
-    const uint16_t *half = message;
-    float piece[PIECE];
     (void)from;
-    if (!add) {
-        wire->unpack(half, count, val);
-        return;
-    }
-    for (size_t at = 0; at < count; at += PIECE) {
-        size_t some = count - at < PIECE ? count - at : PIECE;
-        wire->unpack(half + at, some, piece);
-        for (size_t i = 0; i < some; i++) val[at + i] += piece[i];
-    }
+    (add ? wire_values_add : wire_values_read)(state, message, count, val);
 }
 
 struct coder coder_of_wire(const struct wire_ops *wire) {

@@ -12,7 +12,7 @@
  *
  * Cost per rank, P ranks, n values in w words: P - 1 + ceil(log2 P) alpha + 2w(P-1)/P beta.
  *
- * Source: the compressed all-reduce of 1-bit Adam (Tang et al., ICML 2021, Fig. 3), whose worker's and server's errors
+ * Source: the compressed all-reduce of 1-bit Adam (Tang et al., ICML 2021), whose worker's and server's errors
  * both are in acc here: the server's is added to its own part, which is not coded on its way to itself. */
 #ifndef ST_COMM_CODED_SUM_H
 #define ST_COMM_CODED_SUM_H

@@ -4,17 +4,29 @@
 #include "base/mem.h"
 #include "topk/finite.h"
 
-const char *const feedback_names[] = {"on", "off", NULL};
-const struct option_row feedback_option[1] = {FEEDBACK_OPTION(struct feedback_use, off)};
+struct use {
+    int off;
+};
 
-bool feedback_wanted(const struct option_values *options) {
-    struct feedback_use use = {0};
+static const char *const rules[] = {"on", "off", NULL};
+const struct option_row feedback_option[1] = {
+    {"feedback", "RULE", OPTION_CHOICE, "on",
+     "of dense values that are sent in fewer bits: on keeps what is rounded off in the residual, off drops it",
+     OPTION_AT(struct use, off), .names = rules}};
+
+bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire) {
+    struct use use = {0};
+    (void)wire;
     option_take(&(struct option_part)OPTION_PART(feedback_option), &use, options);
     return !use.off;
 }
 
+bool feedback_keeps_halves(const struct option_values *options, const struct wire_ops *wire) {
+    return wire->pack && feedback_keeps(options, wire);
+}
+
 const char *feedback_loses(const struct option_values *options) {
-    return feedback_wanted(options) ? NULL : "--feedback off";
+    return feedback_keeps(options, NULL) ? NULL : "--feedback off";
 }
 
 void feedback_open(struct feedback *f, const struct exchange *x, bool keeps) {

@@ -22,20 +22,12 @@ struct feedback {
     float *acc, *u;          /* [n] host, from take to give; the same where nothing is kept */
 };
 
-/* --feedback on|off, which such rows declare, or have among their own options by FEEDBACK_OPTION. */
-struct feedback_use {
-    int off;
-};
-#define FEEDBACK_OPTION(type, field)                                                                                   \
-    {                                                                                                                  \
-        "feedback", "RULE", OPTION_CHOICE, "on",                                                                       \
-            "of dense values that are sent in fewer bits: on keeps what is rounded off in the residual, off drops it", \
-            OPTION_AT(type, field), .names = feedback_names                                                            \
-    }
-extern const char *const feedback_names[];         /* "on", "off", NULL */
-extern const struct option_row feedback_option[1]; /* of struct feedback_use */
-bool feedback_wanted(const struct option_values *options);
-const char *feedback_loses(const struct option_values *options); /* `loses` of a row */
+/* --feedback on|off, which such rows declare as their options, and their `loses`. */
+extern const struct option_row feedback_option[1];
+const char *feedback_loses(const struct option_values *options);
+/* `keeps` of rows that always send fewer bits, and of those that do where setup.wire has a form of 16. */
+bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire);
+bool feedback_keeps_halves(const struct option_values *options, const struct wire_ops *wire);
 
 void feedback_open(struct feedback *f, const struct exchange *x, bool keeps);
 void feedback_close(struct feedback *f);

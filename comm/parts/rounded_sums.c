@@ -47,18 +47,6 @@ static void write_values(struct rounded_sums *r, float *val, float *cut, size_t 
     wire_values_write(w, val, count, message);
 }
 
-/* val[i] += the i-th value of a message. */
-static void add_values(struct rounded_sums *r, const unsigned char *message, size_t count, float *val) {
-    enum { PART = 256 };
-    const struct wire_ops *w = r->x->setup.wire;
-    float came[PART];
-    for (size_t at = 0; at < count; at += PART) {
-        size_t some = count - at < PART ? count - at : PART;
-        wire_values_read(w, message + at * w->value_bytes, some, came);
-        for (size_t i = 0; i < some; i++) val[at + i] += came[i];
-    }
-}
-
 static void scatter_round(struct rounded_sums *r, float *val, const size_t *each, float *cut, int round) {
     struct comm *c = r->x->setup.comm;
     size_t value_bytes = r->x->setup.wire->value_bytes;
@@ -73,8 +61,8 @@ static void scatter_round(struct rounded_sums *r, float *val, const size_t *each
     size_t came = come > 0 ? comm_wait(c, &receive) : 0;
     if (go > 0) comm_wait(c, &send);
     if (came != come) die("rank %d sent %zu bytes of sums instead of %zu", bag.from, came, come);
-    add_values(r, r->in, in.before, val + in.at);
-    add_values(r, r->in + in.before * value_bytes, in.past, val);
+    wire_values_add(r->x->setup.wire, r->in, in.before, val + in.at);
+    wire_values_add(r->x->setup.wire, r->in + in.before * value_bytes, in.past, val);
 }
 
 void rounded_sums_run(struct rounded_sums *r, float *val, const size_t *each, float *cut) {

@@ -70,6 +70,16 @@ void wire_values_read(const struct wire_ops *w, const void *message, size_t coun
         bf16_read(message, count, val);
 }
 
+void wire_values_add(const struct wire_ops *w, const void *message, size_t count, float *val) {
+    enum { PART = 256 };
+    float came[PART];
+    for (size_t at = 0; at < count; at += PART) {
+        size_t some = count - at < PART ? count - at : PART;
+        wire_values_read(w, (const unsigned char *)message + at * w->value_bytes, some, came);
+        for (size_t i = 0; i < some; i++) val[at + i] += came[i];
+    }
+}
+
 void wire_read(const struct wire_ops *w, void *message, size_t bytes, size_t from, size_t to, int sender,
                struct sparse *buffer, struct sparse *view) {
     struct err e = {0};

@@ -69,6 +69,7 @@ extern const struct wire_ops wire_indices;
 /* Values alone, as wire_round left them: value_bytes each, end to end. val: [count]; message: [count value_bytes]. */
 void wire_values_write(const struct wire_ops *w, const float *val, size_t count, void *message);
 void wire_values_read(const struct wire_ops *w, const void *message, size_t count, float *val);
+void wire_values_add(const struct wire_ops *w, const void *message, size_t count, float *val); /* val += them */
 
 /* s->val rounded in place; *error: what was cut off (s - rounded), entries that changed only, in index order.
  * error->cap >= s->nnz, or error NULL where nobody wants it. Exact: rounded + error == the old value. */

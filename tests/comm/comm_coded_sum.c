@@ -1,6 +1,9 @@
 /* comm_coded_sum.c: dense sums in fewer bits (comm/parts/coded_sum.h): dense and torus2d in bf16 and fp16, qsgd,
  * onebit. Against serial references that share no code with them; what is rounded off is kept, or dropped where that
- * was asked for; half the bytes are half the bytes. ranks: 1 2 3 4 5 7 8 faults: 3 devices: cuda ranks 1 3 4 */
+ * was asked for; half the bytes are half the bytes. */
+/* ranks: 1 2 3 4 5 7 8 */
+/* faults: 3 */
+/* devices: cuda ranks 1 3 4 */
 #include "tests/lib/exchange_rig.h"
 
 enum { STEPS = 4, P_MAX = 8, BUCKET = 512 };
