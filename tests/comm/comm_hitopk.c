@@ -232,13 +232,15 @@ static void two_runs_give_the_same_bits(struct comm *c) {
     }
 }
 
-/* Finite on every rank, but not their sum, inside a node or between nodes: every rank is told, and where. */
+/* Finite on every rank, but not their sum, inside a node or between nodes: every rank is told, and where. A format
+ * whose largest value is small leaves the rest of a node's sum in its residual: nothing overflows between nodes. */
 static void overflow_is_seen_by_all(struct comm *c) {
     if (c->size == 1) return;
     for (int ranks = 1; ranks <= c->size; ranks++) {
         if (!serves(c, ranks)) continue;
         nodes_of(c, ranks);
         for (size_t w = 0; wires[w]; w++) {
+            if (ranks == 1 && wires[w]->round && wires[w]->round(3e38f) < 1e38f) continue;
             for (size_t at = 0; at < 100; at += 33) {
                 rig_open_with(c, exchange_named("hitopk"), exact(), 100, 30,
                               &(struct exchange_setup){.wire = wires[w]});
