@@ -21,7 +21,7 @@
 
 #include "base/error.h"
 
-enum { OPTION_TEXT_MAX = 512, OPTION_LIST_MAX = 64, OPTION_ROWS_MAX = 80 };
+enum { OPTION_TEXT_MAX = 512, OPTION_LIST_MAX = 64, OPTION_ROWS_MAX = 96 };
 
 /* What the value is in its struct. */
 enum option_type {
