@@ -151,7 +151,8 @@ static size_t windows_of(const struct loader_setup *s) {
     return text_windows(s->data->train_text.count, (size_t)s->batch * (size_t)s->size, s->sequence);
 }
 
-/* token[t][b] = text[g W T + w T + t], g = rank * batch + b, w = number mod W; y[t][b] is the one after it. */
+/* number: of the leg. token[t][b] = text[g W T + w T + t], g = rank * batch + b, w = number mod W; y[t][b] is the one
+ * after it. */
 static void fill_text(const struct loader_setup *s, size_t number, struct batch *b) {
     size_t windows = windows_of(s), batch = (size_t)s->batch, length = (size_t)s->sequence, window = number % windows;
     b->begins = window == 0;
@@ -168,7 +169,7 @@ static void fill_text(const struct loader_setup *s, size_t number, struct batch 
 /* Window by window. */
 static void fill_random(const struct loader_setup *s, size_t number, struct batch *b) {
     const size_t batch = (size_t)s->batch, length = (size_t)s->sequence;
-    const uint64_t first = ((uint64_t)number * (uint64_t)s->size + (uint64_t)s->rank) * batch;
+    const uint64_t first = s->leg.position + ((uint64_t)number * (uint64_t)s->size + (uint64_t)s->rank) * batch;
     const struct text_set *text = &s->data->train_text;
     b->begins = false;
     for (size_t i = 0; i < batch; i++)
@@ -178,8 +179,9 @@ static void fill_random(const struct loader_setup *s, size_t number, struct batc
 
 /* The position of the first sample of a batch. */
 static uint64_t first_of(const struct loader_setup *s, const struct batch *b) {
-    uint64_t share = (uint64_t)b->step * (uint64_t)s->size + (uint64_t)s->rank; /* of all ranks' in all steps */
-    return (share * (uint64_t)s->accumulate + (uint64_t)b->part) * (uint64_t)s->batch;
+    const uint64_t steps = b->step - s->leg.step;
+    const uint64_t share = steps * (uint64_t)s->size + (uint64_t)s->rank; /* of all ranks' in all steps of the leg */
+    return s->leg.position + (share * (uint64_t)s->accumulate + (uint64_t)b->part) * (uint64_t)s->batch;
 }
 
 static void fill_pairs(struct loader *l, struct batch *b) {
@@ -217,10 +219,12 @@ static void fill_images(struct loader *l, struct slot *slot) {
 
 /* Batch `next` of this run, counted from 0, in its slot. */
 static void fill(struct loader *l, size_t next) {
-    const size_t parts = (size_t)l->setup.accumulate, number = l->setup.first_step * parts + next;
+    const size_t parts = (size_t)l->setup.accumulate;
+    size_t number = l->setup.first_step * parts + next;
     struct slot *slot = &l->slot[next % RING];
     slot->batch.step = number / parts;
     slot->batch.part = (int)(number % parts);
+    number -= l->setup.leg.step * parts;
     switch (kind_of(l)) {
     case DATA_TEXT:
         if (l->setup.windows == TEXT_RANDOM)
@@ -349,6 +353,8 @@ static void text_open(struct loader *l) {
 struct loader *loader_open(const struct loader_setup *setup) {
     if (setup->batch < 1 || setup->size < 1 || setup->rank < 0 || setup->rank >= setup->size)
         die("loader_open: batch %d, rank %d of %d", setup->batch, setup->rank, setup->size);
+    if (setup->leg.step > setup->first_step)
+        die("loader_open: step %zu is before the leg from step %zu on", setup->first_step, setup->leg.step);
     struct loader *l = mem_zalloc(1, sizeof *l, "the loader");
     l->setup = *setup;
     if (setup->accumulate < 1) l->setup.accumulate = 1;

@@ -20,6 +20,11 @@
  * step are the same at any P, and for any N, as long as N batch P is; a resumed run goes on with those that come next.
  * An epoch is a count of words alone here: some come twice in one, some not at all.
  *
+ * Where the batch over all ranks changes in the middle of a run (setup.leg), the order goes on where it is: with step S
+ * the first of the new size, and Q samples or windows taken before it, those of step s begin at Q + (s - S) N batch P.
+ * So each sample still comes once an epoch. With the same batch over all ranks any P goes on by itself, S = Q = 0. The
+ * streams of a text are cut otherwise then, which is to be at the beginning of an epoch: step S has window 0.
+ *
  * Pairs (of parts of a text, masked). Sequences come in the order of images, by the same permutations; what is masked
  * of one is a function of (seed, epoch, sequence), see masked.h.
  *
@@ -54,11 +59,17 @@ struct batch {
 /* How a text is read. */
 enum text_windows_kind { TEXT_STREAMS, TEXT_RANDOM };
 
+struct loader_leg {
+    size_t step;       /* S */
+    uint64_t position; /* Q: samples or windows of all ranks before it; of streams nothing */
+};
+
 struct loader_setup {
     const struct dataset *data;
     int batch, rank, size;
     uint64_t seed;
     size_t first_step;              /* where a resumed run goes on */
+    struct loader_leg leg;          /* since when batches have this size; at or before first_step */
     bool augment;                   /* pad 4, random crop, random horizontal flip */
     bool bytes;                     /* the network cuts and normalises by itself (net_takes_bytes) */
     int sequence;                   /* text: words of a window, >= 1 */
