@@ -22,22 +22,24 @@ size_t checkpoint_bytes(struct run *r, bool copy);
 /* --resume DIR (checkpoint_find.c), in two steps, between which DIR is locked: first which directories are meant. Both
  * collective. */
 bool checkpoint_place(struct comm *c, const char *dir, struct checkpoint *found, struct err *e);
-/* Then the checkpoint: the one that was named, or the newest of the run that is whole: each rank reads its files and
- * verifies every checksum. Fills in options, run_id and step. */
+/* Then the checkpoint: the one that was named, or the newest of the run that is whole: the ranks share out its files,
+ * however many wrote it, and verify every checksum. Fills in options, run_id, step, ranks and leg. */
 bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *e);
 /* What it says has turned out to be nothing that a run leaves (*why): the newest whole one before it, which must be of
- * the same options. Collective. */
+ * the same options, ranks and leg. Collective. */
 bool checkpoint_find_older(struct comm *c, struct checkpoint *found, const struct err *why, struct err *e);
 /* Where it is not the newest, *note says so; else it stays as it is. */
 void checkpoint_note(const struct checkpoint *found, struct err *note);
 void checkpoint_close(struct checkpoint *found);
 
-/* Has it as many numbers as a net of this size? Asked before there is one. */
-bool checkpoint_is_of(const struct checkpoint *from, const struct net_size *size, struct err *e);
+/* Has it as many numbers as a net of this size? Asked before there is one. was, now: the batch of each rank of the
+ * checkpoint, and of the net: so many streams have states. */
+bool checkpoint_is_of(const struct checkpoint *from, int64_t was, int64_t now, const struct net_size *size,
+                      struct err *e);
 
-/* Fills parameters, optimiser, residual, statistics, step and run id of an opened run. False: *damaged says whether
- * that is the checkpoint's fault, not that of what the run is to go on with; another one may then be loaded.
- * Collective. */
+/* Fills parameters, optimiser, residual, statistics, step and run id of an opened run; r->resize says whether it goes
+ * on otherwise than it was. False: *damaged says whether that is the checkpoint's fault, not that of what the run is to
+ * go on with; another one may then be loaded. Collective. */
 bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged, struct err *e);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/checkpoint/checkpoint_check.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,12 @@ bool checkpoint_check_position(const struct position *p, const char *path, const
     return true;
 }
 
+bool checkpoint_check_leg(const struct leg *l, const struct position *p, const char *path, struct err *e) {
+    const bool possible = l->step <= p->step && l->position <= UINT64_MAX / 4 && isfinite(l->before) &&
+                          l->before >= 0 && l->first_ranks >= 1 && l->first_ranks <= INT32_MAX;
+    return possible || err_set(e, "the checkpoint %s is damaged: its section leg has numbers of no run", path);
+}
+
 bool checkpoint_check_beside(const struct position *p, const struct position *model, int rank, const char *path,
                              const char *verb, struct err *e) {
     const bool same_run = p->run_id == model->run_id && p->step == model->step && p->ranks == model->ranks;
@@ -58,6 +65,18 @@ bool checkpoint_check_beside(const struct position *p, const struct position *mo
         p->data_checksum == model->data_checksum)
         return true;
     return err_set(e, "cannot %s it: %s belongs to another run or step than model.ckpt beside it", verb, path);
+}
+
+bool checkpoint_open_rank(const struct checkpoint *from, const struct position *model, int rank, struct container *c,
+                          struct err *e) {
+    struct position p;
+    char name[32];
+    snprintf(name, sizeof name, "rank%04d.ckpt", rank);
+    if (!checkpoint_open(from, name, c, e)) return false;
+    bool good = checkpoint_get(from, c, "position", &p, sizeof p, e) &&
+                checkpoint_check_beside(&p, model, rank, c->path, from->use->verb, e);
+    if (!good) container_close(c);
+    return good;
 }
 
 /* -- numbers ------------------------------------------------------------------------------------------------------- */

@@ -10,9 +10,15 @@
 
 /* By itself, and with the step in the name of the directory `dir`, where that is checkpoint-<step>. */
 bool checkpoint_check_position(const struct position *p, const char *path, const char *dir, struct err *e);
+/* The leg of a run that is at this position. */
+bool checkpoint_check_leg(const struct leg *l, const struct position *p, const char *path, struct err *e);
 /* One beside that of model.ckpt: of the same run, step and sizes, and of this rank. use: see struct checkpoint_use. */
 bool checkpoint_check_beside(const struct position *p, const struct position *model, int rank, const char *path,
                              const char *verb, struct err *e);
+
+/* Opens the file of a rank, which must be one beside model.ckpt. False: nothing is open. */
+bool checkpoint_open_rank(const struct checkpoint *from, const struct position *model, int rank, struct container *c,
+                          struct err *e);
 
 /* value: [n], a section of numbers; none is NaN or infinite. */
 bool checkpoint_check_finite(const float *value, size_t n, const char *section, const char *path, struct err *e);

@@ -7,6 +7,7 @@
 
 #include "cli/checkpoint/container.h"
 #include "cli/log/log.h"
+#include "cli/train/leg.h"
 
 enum { CHECKPOINT_PATH_MAX = 1200 };
 
@@ -40,6 +41,8 @@ struct checkpoint {
     bool named;         /* by whoever looked for it, who gets no other one */
     char *options;      /* as options_kept gave them */
     uint64_t run_id, step;
+    uint32_t ranks;                           /* that wrote it */
+    struct leg leg;                           /* that it is in */
     uint64_t parameters, net_states, carried; /* floats of these, as its position says */
     size_t passed;                            /* so many newer ones of the run are damaged, */
     long long damaged;                        /* the newest of them of this step; 0 where none is */

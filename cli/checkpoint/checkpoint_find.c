@@ -39,20 +39,29 @@ static bool has_floats(const struct container *file, const char *section, uint64
                    file->path, section, (unsigned long long)n);
 }
 
-/* Rank 0: model.ckpt, of which options and position are kept. */
+/* The leg of a run; formats before 7 had but one. */
+static bool read_leg(struct checkpoint *found, const struct container *file, const struct position *p, struct err *e) {
+    size_t bytes;
+    found->leg = (struct leg){.first_ranks = p->ranks};
+    if (!container_has(file, "leg", &bytes)) return true;
+    return container_get(file, "leg", &found->leg, sizeof found->leg, e) &&
+           checkpoint_check_leg(&found->leg, p, file->path, e);
+}
+
+/* Rank 0: model.ckpt, of which options, position and leg are kept. */
 static bool read_model(struct checkpoint *found, struct position *p, struct err *e) {
     struct container file;
     if (!read_file(found, "model.ckpt", &file, e)) return false;
     found->options = checkpoint_options(&file, e);
     bool good = found->options && container_get(&file, "position", p, sizeof *p, e) &&
-                checkpoint_check_position(p, file.path, found->path, e) &&
+                checkpoint_check_position(p, file.path, found->path, e) && read_leg(found, &file, p, e) &&
                 has_floats(&file, "parameters", p->parameters, e) &&
                 has_floats(&file, "optimiser", p->optimiser_states, e);
     container_close(&file);
     return good;
 }
 
-/* This rank's file, and does it belong to that model.ckpt? */
+/* The file of a rank of the run, and does it belong to that model.ckpt? */
 static bool read_rank(const struct checkpoint *found, const struct position *model, int rank, struct err *e) {
     struct container file;
     struct position p;
@@ -66,23 +75,22 @@ static bool read_rank(const struct checkpoint *found, const struct position *mod
     return good;
 }
 
-/* Is it whole? *other: it is, as far as can be said, but not of so many ranks. The same answer on all ranks. */
-static bool verify(struct comm *c, struct checkpoint *found, bool *other, struct err *e) {
+/* Is it whole? Its ranks may be more or fewer than there are now, who share out their files. The same answer on all
+ * ranks. */
+static bool verify(struct comm *c, struct checkpoint *found, struct err *e) {
     struct position p = {0};
     if (c->rank == 0) read_model(found, &p, e);
     if (comm_agree(c, e)) return false;
     comm_bcast(c, 0, &p, sizeof p);
+    comm_bcast(c, 0, &found->leg, sizeof found->leg);
     found->run_id = p.run_id;
     found->step = p.step;
+    found->ranks = p.ranks;
     found->parameters = p.parameters;
     found->net_states = p.net_states;
     found->carried = p.carried;
-    *other = p.ranks != (uint32_t)c->size;
-    if (*other)
-        return err_set(e,
-                       "cannot resume: the checkpoint %s is of %u rank%s, this run has %d; start it with mpirun -np %u",
-                       found->path, p.ranks, p.ranks > 1 ? "s" : "", c->size, p.ranks);
-    read_rank(found, &p, c->rank, e);
+    bool good = true;
+    for (int64_t rank = c->rank; good && rank < p.ranks; rank += c->size) good = read_rank(found, &p, (int)rank, e);
     return !comm_agree(c, e);
 }
 
@@ -133,9 +141,7 @@ static bool pass(struct comm *c, struct checkpoint *found, const struct err *why
 
 bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *e) {
     struct err why = {0};
-    bool other = false;
-    while (!verify(c, found, &other, &why)) {
-        if (other) return err_set(e, "%s", why.text);
+    while (!verify(c, found, &why)) {
         if (!pass(c, found, &why, e)) return false;
         why = (struct err){0};
     }
@@ -143,13 +149,18 @@ bool checkpoint_find(struct comm *c, struct checkpoint *found, struct err *e) {
     return true;
 }
 
-/* What the run has opened by then goes by its options. */
+/* What the run has opened by then goes by its options, and its plan by its ranks and its leg. */
 bool checkpoint_find_older(struct comm *c, struct checkpoint *found, const struct err *why, struct err *e) {
     char *options = found->options;
+    const struct leg leg = found->leg;
+    const uint32_t ranks = found->ranks;
     found->options = NULL;
     bool good = pass(c, found, why, e) && checkpoint_find(c, found, e);
-    if (good && strcmp(options, found->options) != 0)
-        good = err_set(e, "%.500s; the one before it has other options: --resume %s", found->first.text, found->path);
+    const bool same_ranks = good && ranks == found->ranks && leg.step == found->leg.step &&
+                            leg.position == found->leg.position && leg.resized == found->leg.resized;
+    if (good && (!same_ranks || strcmp(options, found->options) != 0))
+        good = err_set(e, "%.500s; the one before it has other %s: --resume %s", found->first.text,
+                       same_ranks ? "options" : "ranks", found->path);
     mem_free(options);
     return good;
 }

@@ -2,7 +2,6 @@
  * which each rank has, is as large as the model. */
 #include "cli/checkpoint/checkpoint_model.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -49,18 +48,6 @@ static bool read_model(struct checkpoint_model *m, struct err *e) {
     return good;
 }
 
-/* Opens the file of one rank of the run. */
-static bool open_rank(const struct checkpoint_model *m, int rank, struct container *c, struct err *e) {
-    struct position p;
-    char name[32];
-    snprintf(name, sizeof name, "rank%04d.ckpt", rank);
-    if (!checkpoint_open(&m->at, name, c, e)) return false;
-    bool good = checkpoint_get(&m->at, c, "position", &p, sizeof p, e) &&
-                checkpoint_check_beside(&p, &m->position, rank, c->path, m->at.use->verb, e);
-    if (!good) container_close(c);
-    return good;
-}
-
 /* Where replicas drift, each rank keeps its parameters; after an average they are those of model.ckpt. */
 static bool has_own(const struct checkpoint_model *m, const struct container *c) {
     size_t bytes;
@@ -81,7 +68,7 @@ static bool get_own_parameters(struct checkpoint_model *m, const struct containe
 
 bool checkpoint_model_rank(struct checkpoint_model *m, int rank, struct err *e) {
     struct container c;
-    if (!open_rank(m, rank, &c, e)) return false;
+    if (!checkpoint_open_rank(&m->at, &m->position, rank, &c, e)) return false;
     bool good = get_state(m, &c, e) && (!has_own(m, &c) || get_own_parameters(m, &c, e));
     m->drifted = false;
     container_close(&c);
@@ -106,7 +93,7 @@ static void divide(float *mean, const double *sum, size_t n, uint32_t by) {
 static bool add_rank(struct checkpoint_model *m, int rank, struct sums *s, struct err *e) {
     const struct model_layout *l = &m->layout;
     struct container c;
-    if (!open_rank(m, rank, &c, e)) return false;
+    if (!checkpoint_open_rank(&m->at, &m->position, rank, &c, e)) return false;
     bool good = get_state(m, &c, e);
     if (good && rank == 0 && has_own(m, &c)) s->param = mem_zalloc(l->n, sizeof *s->param, "a mean of parameters");
     if (good && s->param) good = get_own_parameters(m, &c, e);

@@ -11,6 +11,7 @@
 #include "cli/log/side_files.h"
 #include "cli/network/auto.h"
 #include "cli/signals.h"
+#include "cli/train/resize.h"
 #include "cli/train/run.h"
 #include "cli/version.h"
 
@@ -110,9 +111,9 @@ static void write_data(const struct run *r, struct json *j) {
 /* Where the schedules come to, in epochs, which a run that is short or stopped early may not reach. */
 static void write_schedules(const struct run *r, struct json *j) {
     json_number(j, "run_epochs", run_epoch(r, r->steps));
-    if (r->path.sparse) json_number(j, "density_from", density_settled(&r->path.density, run_epoch(r, 1)));
+    if (r->path.sparse) json_number(j, "density_from", density_settled(&r->path.density, run_step_epochs(r)));
     const double ramp = r->model.lr.warmup_steps > 0 ? run_epoch(r, r->model.lr.warmup_steps) : r->model.lr.warmup;
-    json_number(j, "lr_from", r->comm->size > 1 || r->model.lr.warmup_steps > 0 ? ramp : 0);
+    json_number(j, "lr_from", r->leg.first_ranks > 1 || r->model.lr.warmup_steps > 0 ? ramp : 0);
     json_array(j, "lr_changes");
     for (int i = 0; i < r->model.lr.boundaries; i++) json_number(j, NULL, r->model.lr.boundary[i]);
     json_end(j);
@@ -164,6 +165,22 @@ static void write_header(struct run *r) {
     end_row(&r->log);
 }
 
+/* Of a run that goes on otherwise than it was. */
+static void write_resize(struct run *r) {
+    const struct resize *was = &r->resize;
+    const bool reset = was->ranks > 0 && r->options.resume_residuals == RESIDUALS_RESET;
+    if (!resize_is(r) && !reset) return;
+    struct json *j = begin_row(&r->log, "resize");
+    json_integer(j, "step", (int64_t)r->first_step);
+    json_number(j, "epoch", run_epoch(r, r->first_step));
+    json_integer(j, "ranks_before", was->ranks);
+    json_integer(j, "ranks", r->comm->size);
+    json_integer(j, "batch_before", was->batch);
+    json_integer(j, "batch", r->options.batch);
+    json_string(j, "residuals", resize_residuals(r));
+    end_row(&r->log);
+}
+
 /* Of --algo auto: what was chosen, and why. */
 static void write_choice(struct run *r) {
     if (!r->job.choice) return;
@@ -184,6 +201,7 @@ bool log_open(struct run *r, struct err *e) {
     l->rows = mem_zalloc(LOG_ROWS, sizeof *l->rows, "log rows");
     l->all = first ? mem_zalloc((size_t)r->comm->size * LOG_ROWS, sizeof *l->all, "log rows") : NULL;
     l->interval = 1;
+    l->ranks = r->comm->size;
     l->begin = l->last_line = l->meeting_time = clock_now();
     json_open(&l->json);
     if (first && r->options.out[0]) log_open_file(r, e);
@@ -194,6 +212,7 @@ bool log_open(struct run *r, struct err *e) {
     l->evaluated = known[1] != 0;
     log_terminal_open(r);
     write_header(r);
+    write_resize(r);
     write_choice(r);
     return log_flush(r, e);
 }
@@ -353,7 +372,7 @@ struct spent log_spent(const struct run *r) {
 }
 
 double log_dense_bytes(const struct run *r) {
-    double P = r->comm->size;
+    double P = r->log.ranks;
     return 8.0 * (double)r->model.n * (P - 1) / P;
 }
 
@@ -382,6 +401,8 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_boolean(j, "completed", r->step == r->steps);
     json_boolean(j, "prefix", run_is_prefix(r) && r->step == r->stop);
     json_number(j, "run_epochs", run_epoch(r, r->steps));
+    json_integer(j, "ranks", r->log.ranks);
+    if (r->leg.resized > 0) json_integer(j, "resized", (int64_t)r->leg.resized);
     log_scores(r, &r->last, j);
     json_number(j, "start_loss", log_loss_of(r, &r->log.start));
     if (run_has_test(r)) json_number(j, "start_accuracy", r->log.start.test_accuracy);

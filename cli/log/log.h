@@ -62,15 +62,17 @@ struct run_log {
     bool evaluated; /* it has the evaluation of the checkpoint that the run resumes from; likewise */
     char *pending;  /* rank 0: whole rows that are not in the file yet */
     size_t pending_bytes, pending_room;
-    int64_t bytes; /* of the file's whole rows */
-    bool torn;     /* the file has a part of a row behind them */
-    bool begun;    /* log_recall: a process that has taken no step yet */
+    int64_t bytes;   /* of the file's whole rows */
+    bool torn;       /* the file has a part of a row behind them */
+    bool begun;      /* log_recall: a process that has taken no step yet, */
+    int ranks_begun; /* on so many ranks */
     char path[1024];
     struct json json;
     struct row *rows, *all; /* [LOG_ROWS] of this rank; [size][LOG_ROWS] on rank 0 */
     size_t count, interval; /* rows not yet gathered; rows until the next meeting */
     double meeting_time;    /* when the last meeting was [s] */
     struct totals totals;
+    int ranks;               /* whose steps the totals are of */
     struct scores start;     /* of the evaluation before the first step; NaN without one */
     struct spent before;     /* rank 0: by the processes before this one, up to the checkpoint */
     struct spent steps;      /* rank 0: by the steps of this one; elapsed is 0 */
@@ -124,7 +126,7 @@ void log_slices(struct run *r, const double *nonzero, const double *sent, const 
 /* Rank 0: what the run has taken up to now. */
 struct spent log_spent(const struct run *r);
 
-/* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words. */
+/* Bytes that a dense exchange would send per rank and step: 2 n (P-1)/P words, P those of the totals. */
 double log_dense_bytes(const struct run *r);
 
 /* Flushes and fsyncs. Collective; false: it cannot be written. */

@@ -35,10 +35,16 @@ static struct row recall_step(const char *text) {
 
 void log_recall(struct run_log *l, const char *row) {
     struct totals *t = &l->totals;
-    if (log_row_is(row, "header")) l->begun = true;
+    if (log_row_is(row, "header")) {
+        l->begun = true;
+        if (number(row, "ranks") >= 1) l->ranks_begun = (int)number(row, "ranks");
+    }
     if (log_row_is(row, "eval")) t->since_evaluation = (struct row){0};
     if (!log_row_is(row, "step")) return;
-    if (l->begun) *t = (struct totals){0};
+    if (l->begun) {
+        *t = (struct totals){0};
+        l->ranks = l->ranks_begun;
+    }
     l->begun = false;
     const struct row value = recall_step(row);
     log_columns_add(t, &value);

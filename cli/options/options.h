@@ -20,6 +20,7 @@
 enum select_scope { SCOPE_GLOBAL, SCOPE_LAYER };
 enum overlap_how { OVERLAP_NONE, OVERLAP_LAYERS };
 enum clip_place { CLIP_UPDATE, CLIP_LOCAL };
+enum resume_residuals { RESIDUALS_MEAN, RESIDUALS_SUM, RESIDUALS_RESET };
 enum record_what { RECORD_GRADIENTS, RECORD_SELECTED };
 enum progress_how { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
 
@@ -56,7 +57,8 @@ struct options {
     char out[OPTION_TEXT_MAX], resume[OPTION_TEXT_MAX];
     int64_t checkpoint_every, keep, keep_every, check_replicas, audit, log_slices, log_xi, record_every;
     char record[OPTION_TEXT_MAX], trace[OPTION_TEXT_MAX], mllog[OPTION_TEXT_MAX], log_tensorboard[OPTION_TEXT_MAX];
-    int record_what; /* enum record_what */
+    int record_what;      /* enum record_what */
+    int resume_residuals; /* enum resume_residuals */
     double eval_every;
     int64_t eval_samples;
     bool quiet, dry_run;
@@ -64,7 +66,8 @@ struct options {
     bool given[OPTION_ROWS_MAX];   /* by row: was it on the command line? */
     bool ignored[OPTION_ROWS_MAX]; /* by row: it was, without effect on this algorithm, and is now as if it had not been
                                     */
-    bool lenient;                  /* the algorithm was not asked for by name: see options_candidate */
+    bool other_ranks; /* --resume: the checkpoint is of another number of ranks; set before options_resume */
+    bool lenient;     /* the algorithm was not asked for by name: see options_candidate */
 };
 
 /* Of `train` and `config`: the same rows (options_table.c). */
@@ -118,8 +121,8 @@ char *options_text(const struct options *o, enum option_rule rule);
 char *options_kept(const struct options *o);
 
 /* Takes from such a text every value that was not given on the command line; a given one that differs is refused. The
- * length of the run (epochs, steps), which checkpoints are kept and the rows of RULE_KEPT may change, and --algo auto
- * is content with the text's. */
+ * length of the run (epochs, steps), which checkpoints are kept, the batch and the rows of RULE_KEPT may change, with
+ * other_ranks the ranks of a node, too, and --algo auto is content with the text's. */
 bool options_resume(struct options *o, const char *text, struct err *e);
 
 /* Is it such a text? Every line an option that a checkpoint may bring, none twice, each value one that it can have. */

@@ -85,6 +85,14 @@ static bool check_feedback(struct options *o, const struct exchange_ops *x, stru
                       "without --wire bf16 or fp16: nothing is rounded off", e);
 }
 
+/* Of residuals there must be some. */
+static bool check_residuals(struct options *o, const struct exchange_ops *x, struct err *e) {
+    const struct option_values own = options_own(o);
+    char why[96];
+    snprintf(why, sizeof why, "with --algo %s, which keeps no residual", x->name);
+    return only_where(o, exchange_keeps(x, &own, wires[o->wire]), NAMES("resume-residuals"), why, e);
+}
+
 /* Refuses options that the chosen algorithm and selector do not declare. */
 static bool check_own(struct options *o, const struct exchange_ops *x, struct err *e) {
     for (size_t i = 0; i < train_options.rows; i++) {
@@ -117,6 +125,7 @@ static bool check_exchange(struct options *o, struct err *e) {
         layers = false;
     }
     return check_selector(o, x, e) && check_wire(o, x, e) && check_own(o, x, e) && check_feedback(o, x, e) &&
+           check_residuals(o, x, e) &&
            only_where(o, x->by_node, NAMES("ranks-per-node"), "without an algorithm that goes by nodes", e) &&
            only_where(o, layers || x->begin, NAMES("overlap-bytes"), "without --overlap layers or dense-ovlp", e) &&
            (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));
@@ -166,7 +175,9 @@ static bool check_target(const struct options *o, struct err *e) {
 }
 
 static bool check_output(struct options *o, struct err *e) {
-    if (!only_where(o, o->out[0] || o->resume[0], NAMES("checkpoint-every", "keep", "keep-every"), "without --out", e))
+    if (!only_where(o, o->out[0] || o->resume[0], NAMES("checkpoint-every", "keep", "keep-every"), "without --out",
+                    e) ||
+        !only_where(o, o->resume[0], NAMES("resume-residuals"), "without --resume", e))
         return false;
     if (!check_record(o, e) || !check_target(o, e)) return false;
     if (o->quiet && options_given(o, "progress") && o->progress != PROGRESS_NONE)

@@ -15,10 +15,11 @@ static bool is_length(const struct option_row *row) {
 }
 
 /* Which checkpoints are kept stays as it was, so that none is lost by resuming, unless something else is said; so does
- * how the run is watched. */
-static bool may_change(const struct option_row *row) {
+ * how the run is watched. Another batch begins a leg (resize.h); nodes change with the ranks. */
+static bool may_change(const struct options *o, const struct option_row *row) {
     return row->rule == RULE_KEPT || is_length(row) || strcmp(row->name, "keep") == 0 ||
-           strcmp(row->name, "keep-every") == 0;
+           strcmp(row->name, "keep-every") == 0 || strcmp(row->name, "batch") == 0 ||
+           (o->other_ranks && strcmp(row->name, "ranks-per-node") == 0);
 }
 
 /* What was not given is the checkpoint's; so is the algorithm where it is to be chosen. */
@@ -44,7 +45,7 @@ static bool compare(struct options *o, const struct option_row *row, const char 
     char now[OPTION_TEXT_MAX];
     if (!given(o, row)) return take_over(o, row, text, e);
     option_value(row, o, now);
-    if (strcmp(now, text) == 0 || may_change(row) || same_value(o, row, text, now)) return true;
+    if (strcmp(now, text) == 0 || may_change(o, row) || same_value(o, row, text, now)) return true;
     return err_set(e, "cannot resume: the checkpoint was made with --%s %s, not %s; leave --%s out, or start a new run",
                    row->name, text, now, row->name);
 }

@@ -197,6 +197,13 @@ static const struct option_row rows[] = {
      "go on from the last checkpoint of the run in DIR that is whole (or from the checkpoint DIR itself); its options "
      "are taken over",
      AT(LOCAL, output, resume)},
+    {"resume-residuals", "HOW", OPTION_CHOICE, "mean",
+     "what becomes of residuals and velocities where another number of ranks resumes: mean, what they still have to "
+     "move the parameters by is kept; sum, their sum is, of which the update has 1/P; reset, they are zero (with as "
+     "many "
+     "ranks, too)",
+     AT(LOCAL, output, resume_residuals),
+     .names = NAMES([RESIDUALS_MEAN] = "mean", [RESIDUALS_SUM] = "sum", [RESIDUALS_RESET] = "reset", NULL)},
     {"checkpoint-every", "N", OPTION_INTEGER, NULL, "write a checkpoint every N steps (default: with every evaluation)",
      AT(KEPT, output, checkpoint_every), .min = 1, .max = HUGE_COUNT},
     {"keep", "N", OPTION_INTEGER, "2", "how many checkpoints are kept: the newest ones", AT(RUN, output, keep),

@@ -26,8 +26,10 @@ static size_t evaluation_after(const struct run *r, size_t steps) {
     double every = r->options.eval_every;
     if (!run_evaluates(r)) return SIZE_MAX;
     if (every <= 0) return r->steps;
-    double per_epoch = 1 / run_epoch(r, 1), multiple = floor(run_epoch(r, steps) / every + 1e-9) + 1;
-    double step = ceil(multiple * every * per_epoch - 1e-6);
+    double per_epoch = 1 / run_step_epochs(r), multiple = floor(run_epoch(r, steps) / every + 1e-9) + 1;
+    double leg = run_epoch(r, r->leg.step);
+    double step = (double)r->leg.step + ceil((multiple * every - leg) * per_epoch - 1e-6);
+    step = fmax(step, (double)steps + 1); /* where that is before this leg */
     return step < (double)r->steps ? (size_t)step : r->steps;
 }
 

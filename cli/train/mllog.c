@@ -86,7 +86,7 @@ static void put_method(const struct run *r, struct mllog_file *m) {
 static void put_rate(const struct run *r, struct mllog_file *m) {
     const struct lr_schedule *s = &r->model.lr;
     mllog_number(MLLOG_AT(m), "opt_base_learning_rate", s->base);
-    mllog_number(MLLOG_AT(m), "opt_learning_rate_warmup_epochs", r->comm->size > 1 ? s->warmup : 0);
+    mllog_number(MLLOG_AT(m), "opt_learning_rate_warmup_epochs", r->leg.first_ranks > 1 ? s->warmup : 0);
     mllog_integer(MLLOG_AT(m), "opt_learning_rate_warmup_steps", (int64_t)s->warmup_steps);
     mllog_text(MLLOG_AT(m), "opt_learning_rate_decay_schedule", r->options.lr_schedule);
     if (s->form == LR_STEP || s->form == LR_DECAY) {
@@ -115,10 +115,18 @@ static void put_exchange(const struct run *r, struct mllog_file *m) {
 
 /* -- intervals ----------------------------------------------------------------------------------------------------- */
 
+/* That there have been; the epochs of a text before this leg are counted as its streams are cut now. */
+static double samples(const struct run *r) {
+    const struct leg *leg = &r->leg;
+    double before = (double)leg->position;
+    if (r->data.text && !r->data.random) before *= (double)r->data.windows * (double)r->options.batch * r->comm->size;
+    return before + (double)(r->step - leg->step) * global_batch(r);
+}
+
 /* Where the run is, as metadata. */
 static void put_place(const struct run *r, struct json *j) {
     json_number(j, "epoch_num", run_epoch(r, r->step));
-    json_integer(j, "samples_count", (int64_t)((double)r->step * global_batch(r)));
+    json_integer(j, "samples_count", (int64_t)samples(r));
     json_integer(j, "step_num", (int64_t)r->step);
 }
 

@@ -1,14 +1,21 @@
 /* plan.c: how long a run is, in epochs and steps, and whether its data are enough for that; see run.h. */
 #include <math.h>
 
-#include "cli/train/run.h"
+#include "cli/train/resize.h"
 
+/* What is before this leg goes by the steps of the last one, where anybody asks. */
 double run_epoch(const struct run *r, size_t steps) {
-    const double batches = (double)steps * (double)r->options.accumulate;
+    const struct leg *leg = &r->leg;
+    if (steps < leg->step) return fmax(run_epoch(r, leg->step) - (double)(leg->step - steps) * leg->before, 0);
+    const double before = (double)leg->position, batches = (double)(steps - leg->step) * (double)r->options.accumulate;
     const double images = batches * (double)r->options.batch * r->comm->size; /* or windows */
-    if (r->data.random) return images * options_sequence(&r->options) / (double)r->data.set.train_text.count;
-    if (r->data.text) return batches / (double)r->data.windows;
-    return images / (double)run_samples(r);
+    if (r->data.random) return (before + images) * options_sequence(&r->options) / (double)r->data.set.train_text.count;
+    if (r->data.text) return before + batches / (double)r->data.windows;
+    return (before + images) / (double)run_samples(r);
+}
+
+double run_step_epochs(const struct run *r) {
+    return run_epoch(r, r->leg.step + 1) - run_epoch(r, r->leg.step);
 }
 
 size_t run_samples(const struct run *r) {
@@ -73,15 +80,22 @@ static bool plan_streams(struct run *r, struct err *e) {
         (long long)o->bptt, text_least(streams, (int)o->bptt));
 }
 
-/* The steps that so many epochs take. */
-static size_t steps_of(double epochs, double per_epoch) {
-    return (size_t)ceil(epochs * per_epoch - 1e-9);
+/* The steps that so many epochs of the run take, those before this leg included. */
+static size_t steps_of(const struct run *r, double epochs, double per_epoch) {
+    const double more = ceil((epochs - run_epoch(r, r->leg.step)) * per_epoch - 1e-9);
+    return (size_t)fmax((double)r->leg.step + more, 0);
+}
+
+/* The epochs that so many steps come to. */
+static double epochs_of(const struct run *r, double steps, double per_epoch) {
+    const double leg = (double)r->leg.step;
+    return steps < leg ? steps / per_epoch : run_epoch(r, r->leg.step) + (steps - leg) / per_epoch;
 }
 
 /* --stop-at, of a run of so many epochs. */
 static bool plan_stop(struct run *r, double epochs, double per_epoch, struct err *e) {
     const double at = r->options.stop_at;
-    r->stop = isnan(at) ? r->steps : steps_of(at, per_epoch);
+    r->stop = isnan(at) ? r->steps : steps_of(r, at, per_epoch);
     if (isnan(at) || r->stop <= r->steps) return true;
     return err_set(e, "--stop-at %g is beyond the end of the run, which has %.6g epochs; leave it out, or give more %s",
                    at, epochs, r->options.steps > 0 ? "--steps" : "--epochs");
@@ -116,14 +130,15 @@ bool run_plan(struct run *r, struct err *e) {
     if (!run_can_evaluate(r, e)) return false;
     if (r->data.text && !plan_text(r, e)) return false;
     if (!r->data.text && !plan_images(r, e)) return false;
+    if (!resize_plan(r, e)) return false;
     const double images = (double)o->batch * (double)o->accumulate * r->comm->size; /* a step */
     double per_epoch = (double)run_samples(r) / images;
     if (r->data.random)
         per_epoch = (double)r->data.set.train_text.count / (images * options_sequence(o));
     else if (r->data.text)
         per_epoch = (double)r->data.windows / (double)o->accumulate;
-    r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(o->epochs, per_epoch);
-    double epochs = o->steps > 0 ? (double)o->steps / per_epoch : o->epochs;
+    r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(r, o->epochs, per_epoch);
+    double epochs = o->steps > 0 ? epochs_of(r, (double)o->steps, per_epoch) : o->epochs;
     r->model.lr.base = o->lr;
     r->model.lr.warmup = o->lr_warmup;
     r->model.lr.warmup_steps = (size_t)o->lr_warmup_steps;

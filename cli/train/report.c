@@ -11,6 +11,7 @@
 #include "cli/options/device_option.h"
 #include "cli/options/schedule_text.h"
 #include "cli/options/shell_quote.h"
+#include "cli/train/resize.h"
 
 void human_bytes(char *text, size_t size, double bytes) {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -105,7 +106,7 @@ static void say_ignored(struct run *r) {
 /* Where the steps lie that are to come, the first `skipped` of the run aside. */
 static struct course course_of(const struct run *r, size_t skipped) {
     size_t first = r->step > skipped ? r->step : skipped, last = r->stop > first ? r->stop - 1 : first;
-    return (struct course){run_epoch(r, first), run_epoch(r, last), run_epoch(r, r->stop), run_epoch(r, 1)};
+    return (struct course){run_epoch(r, first), run_epoch(r, last), run_epoch(r, r->stop), run_step_epochs(r)};
 }
 
 /* Of what is selected. */
@@ -129,7 +130,7 @@ static void say_training(struct run *r) {
     method_text(o, method, sizeof method);
     length_text(r, length, sizeof length);
     if (o->dropout > 0) snprintf(dropout, sizeof dropout, "dropout %g, ", o->dropout);
-    schedule_rate(&r->model.lr, r->comm->size, &course, rate, sizeof rate);
+    schedule_rate(&r->model.lr, (int)r->leg.first_ranks, &course, rate, sizeof rate);
     log_say(r, "  training  %s, %s, weight decay %g, %sseed %lld", length, method, o->method.weight_decay, dropout,
             (long long)o->seed);
     log_say(r, "  rate      %s", rate);
@@ -193,6 +194,18 @@ void report_complete(struct run *r) {
                 r->steps);
 }
 
+static void say_resumed(struct run *r) {
+    const struct resize *was = &r->resize;
+    if (!r->first_step) return;
+    if (resize_is(r))
+        log_say(r, "  resumed   after step %zu, epoch %.2f, of %d x %lld; now %d x %lld; residuals: %s", r->first_step,
+                run_epoch(r, r->first_step), was->ranks, (long long)was->batch, r->comm->size,
+                (long long)r->options.batch, resize_residuals(r));
+    else
+        log_say(r, "  resumed   after step %zu%s", r->first_step,
+                r->options.resume_residuals == RESIDUALS_RESET ? ", without its residuals" : "");
+}
+
 void report_begin(struct run *r) {
     const struct options *o = &r->options;
     const struct device_ops *device = r->model.net->setup.device;
@@ -215,7 +228,7 @@ void report_begin(struct run *r) {
     if (r->job.origin.path[0])
         log_say(r, "  begins    with the parameters of %s, step %llu", r->job.origin.path,
                 (unsigned long long)r->job.origin.step);
-    if (r->first_step) log_say(r, "  resumed   after step %zu", r->first_step);
+    say_resumed(r);
 }
 
 static void say_phases(struct run *r) {
@@ -261,7 +274,7 @@ static void say_bytes(struct run *r) {
     ratio_text(t->all.bytes_sent / steps, dense, ratio, sizeof ratio);
     human_bytes(sent, sizeof sent, t->all.bytes_sent / steps);
     human_bytes(whole, sizeof whole, dense);
-    if (r->comm->size == 1)
+    if (r->log.ranks == 1)
         log_say(r, "  sent a step         nothing: there is one rank");
     else if (r->path.sparse)
         log_say(r, "  sent a step         %s per rank where dense sends %s: %s", sent, whole, ratio);
@@ -381,7 +394,7 @@ void report_end(struct run *r, int status) {
         char what[32];
         snprintf(what, sizeof what, "%ss a second", run_sample(r));
         log_say(r, r->data.pairs ? "  %-19s %.1f on %d rank%s" : "  %-19s %.0f on %d rank%s", what,
-                run_rate(r, &t->all), r->comm->size, r->comm->size > 1 ? "s" : "");
+                run_rate(r, &t->all), r->log.ranks, r->log.ranks > 1 ? "s" : "");
         say_phases(r);
         say_hidden(r);
         say_bytes(r);

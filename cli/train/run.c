@@ -20,6 +20,7 @@
 #include "cli/train/dry_run.h"
 #include "cli/train/observers.h"
 #include "cli/train/report.h"
+#include "cli/train/resize.h"
 #include "cli/train/watching.h"
 #include "cli/version.h"
 #include "data/masked.h"
@@ -122,9 +123,11 @@ static uint64_t dropout_seed(const struct run *r) {
 }
 
 /* Asked before there is memory for the net. */
-static bool net_fits(const struct net_size *s, const struct device_ops *device, const struct checkpoint *from,
-                     struct err *e) {
-    if (from->options && from->use == &checkpoint_resume && !checkpoint_is_of(from, s, e)) return false;
+static bool net_fits(const struct run *r, const struct net_size *s, const struct device_ops *device,
+                     const struct checkpoint *from, struct err *e) {
+    if (from->options && from->use == &checkpoint_resume &&
+        !checkpoint_is_of(from, r->resize.batch, r->options.batch, s, e))
+        return false;
     const double floats = 2 * (double)s->n + (double)s->n_state + (double)s->n_carry + (double)s->activations;
     return !device_is_host(device) || can_be_had(floats * sizeof(float), "the network", from, e);
 }
@@ -150,7 +153,7 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
                                     .dropout_seed = dropout_seed(r),
                                     .accumulate = (int)o->accumulate};
     struct net_size size;
-    if (net_measure(options_model(o), &setup, &size, e)) net_fits(&size, device, from, e);
+    if (net_measure(options_model(o), &setup, &size, e)) net_fits(r, &size, device, from, e);
     if (comm_agree(r->comm, e)) return false;
     r->model.net = net_open(options_model(o), &setup, e);
     if (comm_agree(r->comm, e)) return false;
@@ -212,6 +215,7 @@ static void open_loader(struct run *r) {
                                        .size = r->comm->size,
                                        .seed = (uint64_t)r->options.seed,
                                        .first_step = r->step,
+                                       .leg = {r->leg.step, r->leg.position},
                                        .augment = !r->options.no_augment,
                                        .bytes = net_takes_bytes(r->model.net),
                                        .sequence = r->model.net->setup.sequence,
@@ -229,7 +233,8 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
     if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
     if (!run_dir_reserve(r, from, e) || !checkpoint_find(r->comm, from, e) || !run_dir_fits(r, from, e)) return false;
-    options_resume(o, from->options, e);
+    o->other_ranks = from->ranks != (uint32_t)r->comm->size;
+    if (options_resume(o, from->options, e)) resize_options(r, from, e);
     return !comm_agree(r->comm, e);
 }
 
@@ -348,6 +353,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->options = *o;
     r->job.program = program;
     r->comm = c;
+    r->leg.first_ranks = (uint32_t)c->size;
     r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN, NAN, NAN};
     r->last_at = SIZE_MAX;
     r->watch.mllog.opened_ms = mllog_now();

@@ -14,6 +14,7 @@
 #include "cli/log/log.h"
 #include "cli/log/trace_file.h"
 #include "cli/options/options.h"
+#include "cli/train/leg.h"
 #include "cli/train/mllog.h"
 #include "cli/train/target.h"
 #include "comm/density.h"
@@ -45,6 +46,15 @@ struct job {
     struct origin origin;
     struct auto_choice *choice; /* --algo auto: what was chosen, and why; else NULL */
     struct dry_run dry;
+};
+
+/* --resume: what the checkpoint is of, and whether the run goes on otherwise (resize.h). All zero without. */
+struct resize {
+    uint64_t step;
+    int ranks;        /* that wrote it */
+    int64_t batch;    /* of each of them */
+    bool other_ranks; /* than there are now: what each rank has of its own is new */
+    bool other_batch; /* over all ranks */
 };
 
 /* What it trains on. */
@@ -134,8 +144,10 @@ struct run {
     struct watch watch;
 
     size_t step, first_step, steps; /* done; done when this process began; length of the run */
-    size_t stop;                    /* the last step to take now: before the end with --stop-at, or at a target */
-    size_t eval_next;               /* next step to evaluate after */
+    struct leg leg;                 /* which `step` is in */
+    struct resize resize;
+    size_t stop;      /* the last step to take now: before the end with --stop-at, or at a target */
+    size_t eval_next; /* next step to evaluate after */
     struct step now;
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
     struct trace_file trace;             /* --trace */
@@ -157,8 +169,9 @@ void run_close(struct run *r);
  */
 bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err *e);
 
-/* Where a number of steps lies, in epochs. */
+/* Where a number of steps lies, in epochs; how many of them a step is, in this leg. */
 double run_epoch(const struct run *r, size_t steps);
+double run_step_epochs(const struct run *r);
 /* Steps, schedules and windows of the run from its options and data, which must be enough; likewise for an evaluation
  * alone. plan.c. */
 bool run_plan(struct run *r, struct err *e);

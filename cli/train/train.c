@@ -20,7 +20,7 @@ static void begin_step(struct run *r) {
     *s = (struct step){.exchange = dense ? &p->dense_start : &p->reducer.exchange, .corrected = r->model.n};
     s->density = s->exchange->ops->sparse ? density_at(&p->density, r->step, (size_t)epoch) : 1;
     s->k = density_to_k(s->density, r->model.n - p->exempts);
-    s->lr = lr_at(&r->model.lr, r->step, epoch, r->comm->size);
+    s->lr = lr_at(&r->model.lr, r->step, epoch, (int)r->leg.first_ranks);
     s->meets = comes_between(r);
     step_row_begin(r);
     observers_begin(r);

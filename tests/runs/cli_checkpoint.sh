@@ -177,7 +177,7 @@ flip() {
     # shellcheck disable=SC2059
     printf "\\$(printf %o $((flip_byte ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2> /dev/null
 }
-refused "another number of ranks" "is of 3 ranks" 2 --resume "$W/whole"
+refused "a number of ranks that cannot share the batch" "12 cannot be shared out among 5 alike" 5 --resume "$W/whole"
 refused "another algorithm" "made with --algo gtopk, not topka" $P --resume "$W/whole" --algo topka
 refused "another seed" "made with --seed 1, not 2" $P --resume "$W/whole" --seed 2
 refused "fewer steps than were done" "has done 60 steps" $P --resume "$W/whole" --steps 10

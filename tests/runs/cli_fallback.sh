@@ -114,7 +114,14 @@ for p in 1 3; do
     check "and there they stay, P = $p" [ "$(left "$W/bad")" = "4 8 12 " ]
 done
 damaged 3 truncated 00000012/rank0000.ckpt
-check "another number of ranks is no damage" mistaken "is of 3 ranks" 2 --resume "$W/bad"
+check "a number of ranks that cannot share the batch is no damage, nor is one passed by for it" mistaken "checkpoint-00000008 was made with --batch 4 on 3 ranks, and 12 cannot" 5 --resume "$W/bad"
+start 2 --resume "$W/bad"
+status=$? said=$(grep "^sparsetrain: .*rank0000.ckpt is truncated.*going on from $W/bad/checkpoint-00000008\$" "$W/err")
+check "on other ranks it falls back, too" [ "$status/$(our_lines)/$(json "$W/bad/run.jsonl" resize step)/$(json "$W/bad/run.jsonl" summary ranks)" = 0/1/8/2 -a -n "$said" ]
+damaged 3 truncated 00000012/rank0001.ckpt
+rm "$W/bad/checkpoint-00000008/rank0002.ckpt"
+start 1 --resume "$W/bad"
+check "every file of the ranks that were is looked at, on however few" [ "$(json "$W/bad/run.jsonl" resize step)" = 4 ]
 
 # -- those that the run passes by ------------------------------------------------------------------------------------------
 # From step 4 on, with checkpoints at other steps: one more after 5 steps, at which the run stops.

@@ -63,6 +63,9 @@ fi
 
 # -- a run that goes on, and one that begins with another's parameters ----------------------------------------------------
 check "of a resumed run" dry 2 --resume "$W/real" --steps 9
+check "of one that is resumed on another number of ranks" dry 1 --resume "$W/real" --steps 9
+check "and it says so" says 'resumed   after step 3, .* of 2 x 8; now 1 x 16; residuals: mean'
+check "a number of ranks that cannot share the batch" mistaken '--batch 8 on 2 ranks, and 16 cannot be shared out among 3' 3 --resume "$W/real" --steps 9 --dry-run
 check "from where it goes on" says '^  resumed   after step 3'
 check "of a run with --init-from" dry 1 $small --init-from "$W/real" --out "$W/new"
 check "with whose parameters it begins" says "^  begins    with the parameters of $W/real/checkpoint-00000003"
@@ -88,7 +91,7 @@ for p in 1 3; do
     refused "$W/file is there already" $small --record "$W/file"
     refused "cannot write the gradients to $W/no/file: No such file" $small --record "$W/no/file"
     refused 'no/trace' $small --trace "$W/no/trace"
-    refused 'is of 2 ranks, this run has' --resume "$W/real"
+    refused 'more than the 64 training images' --resume "$W/real" --steps 9 --batch 128
     export SPARSETRAIN_MEMORY_FREE=1000000
     refused 'more memory, and 977 KiB can be had there; take a smaller --batch' $small --out "$W/none"
     unset SPARSETRAIN_MEMORY_FREE

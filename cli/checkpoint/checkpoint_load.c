@@ -1,0 +1,138 @@
+/* checkpoint_load.c: a run takes over what a checkpoint holds: see checkpoint.h. On another number of ranks than wrote
+ * it what each of them had of its own is checkpoint_reshare.c's. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/checkpoint/checkpoint.h"
+#include "cli/checkpoint/checkpoint_check.h"
+#include "cli/checkpoint/checkpoint_own.h"
+#include "cli/checkpoint/checkpoint_reshare.h"
+#include "cli/checkpoint/tally.h"
+
+bool checkpoint_is_of(const struct checkpoint *from, int64_t was, int64_t now, const struct net_size *size,
+                      struct err *e) {
+    if (from->parameters != size->n || from->net_states != size->n_state)
+        return err_set(e, "cannot resume: the checkpoint %s/model.ckpt has %llu parameters, this model %zu", from->path,
+                       (unsigned long long)from->parameters, size->n);
+    return from->carried * (uint64_t)now == size->n_carry * (uint64_t)was ||
+           err_set(e, "cannot resume: the checkpoint %s/model.ckpt holds states of other streams than this run reads",
+                   from->path);
+}
+
+static bool fits(const struct run *r, const struct checkpoint *from, const struct position *p, struct err *e) {
+    const struct arena *a = &r->model.net->arena;
+    const struct net_size size = {a->n, a->n_state, a->n_carry, 0};
+    if (!checkpoint_is_of(from, r->resize.batch, r->options.batch, &size, e)) return false;
+    if (p->optimiser_states != r->model.optimiser.n_state)
+        return err_set(e, "cannot resume: the checkpoint %s/model.ckpt has %llu states of an optimiser, this one %zu",
+                       from->path, (unsigned long long)p->optimiser_states, r->model.optimiser.n_state);
+    if (p->data_checksum != r->data.checksum)
+        return err_set(e, "cannot resume: the dataset differs from the one of the checkpoint (checksum %08x, now %08x)",
+                       p->data_checksum, r->data.checksum);
+    return true;
+}
+
+/* Rank 0: parameters, optimiser, position, tally; they reach the others by broadcast, so all start from the same bits.
+ */
+static bool load_model(struct run *r, const struct checkpoint *from, float *param, float *moments, struct position *p,
+                       struct tally *t, struct written *w, uint64_t *unfit, struct err *e) {
+    struct container c;
+    if (!checkpoint_read(from, "model.ckpt", &c, e)) return false;
+    bool good = container_get(&c, "position", p, sizeof *p, e) && checkpoint_check_position(p, c.path, from->path, e);
+    *unfit = good && !fits(r, from, p, e);
+    good = good && !*unfit && container_get(&c, "parameters", param, r->model.n * sizeof *param, e) &&
+           container_get(&c, "optimiser", moments, r->model.optimiser.n_state * sizeof *moments, e) &&
+           checkpoint_check_finite(param, r->model.n, "parameters", c.path, e) &&
+           checkpoint_check_moments(moments, r->model.n, r->model.optimiser.ops, "optimiser", c.path, e) &&
+           tally_read(&c, t, e) && written_find(&c, "hashes", w, e) && written_holds(r, w, param, moments, c.path, e);
+    container_close(&c);
+    return good;
+}
+
+static bool check_exchange(const struct run *r, const char *path, struct err *e) {
+    struct err why = {0};
+    uint64_t alike = 0;
+    return exchange_check_own(&r->path.reducer.exchange, &alike, &why) ||
+           err_set(e, "the checkpoint %s is damaged: its section exchange: %.200s", path, why.text);
+}
+
+/* Each rank has checked its own state; this checks that the ranks' states fit together. Collective. */
+static bool check_alike(struct run *r, const struct checkpoint *from, struct err *e) {
+    struct err why = {0};
+    return exchange_check(&r->path.reducer.exchange, &why) ||
+           err_set(e, "the checkpoint %s is damaged: %.200s", from->path, why.text);
+}
+
+/* What a run of as many ranks does not take over. */
+static unsigned less_of(const struct run *r) {
+    return (r->resize.other_batch ? OWN_NO_STREAMS : 0u) |
+           (r->options.resume_residuals == RESIDUALS_RESET ? OWN_NO_RESIDUALS : 0u);
+}
+
+/* w: of all ranks, where replicas are the same, else of this one. */
+static bool load_rank(struct run *r, const struct checkpoint *from, const struct position *model, struct written *w,
+                      struct err *e) {
+    char name[32];
+    struct container c;
+    struct own own;
+    snprintf(name, sizeof name, "rank%04d.ckpt", r->comm->rank);
+    if (!checkpoint_read(from, name, &c, e)) return false;
+    own_open(r, less_of(r), &own);
+    bool good = true;
+    for (size_t i = 0; i < own.count && good; i++)
+        good = container_get(&c, own.section[i].name, own.memory[i], own.section[i].bytes, e);
+    const struct position *p = own_find(&own, "position");
+    good = good && checkpoint_check_beside(p, model, r->comm->rank, c.path, "resume from", e) &&
+           own_check(r, &own, c.path, e);
+    if (good && r->replicas.drifts)
+        good = written_find(&c, "own hashes", w, e) &&
+               written_holds(r, w, own_find(&own, "own parameters"), own_find(&own, "own optimiser"), c.path, e);
+    if (good) own_move(r, &own, NULL, true);
+    good = good && (!w->known || replica_is(r, &w->hash, from->path, e));
+    good = good && check_exchange(r, c.path, e);
+    own_close(&own);
+    container_close(&c);
+    return good;
+}
+
+bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged, struct err *e) {
+    struct position p = {0};
+    struct tally tally = {.evaluated = 0};
+    uint64_t unfit = 0;
+    struct written written = {0};
+    const struct arena *a = &r->model.net->arena;
+    float *param = mem_alloc(r->model.n, sizeof *param, "the parameters");
+    float *moments = mem_alloc(r->model.optimiser.n_state, sizeof *moments, "the optimiser's state");
+    if (r->comm->rank == 0) load_model(r, from, param, moments, &p, &tally, &written, &unfit, e);
+    bool failed = comm_agree(r->comm, e);
+    comm_bcast(r->comm, 0, &unfit, sizeof unfit);
+    *damaged = !unfit;
+    if (!failed) {
+        comm_bcast(r->comm, 0, &p, sizeof p);
+        comm_bcast(r->comm, 0, &tally, sizeof tally);
+        comm_bcast(r->comm, 0, &written, sizeof written);
+        comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
+        comm_bcast(r->comm, 0, moments, r->model.optimiser.n_state * sizeof *moments);
+        a->device->to_device(a->param, param, r->model.n * sizeof *param);
+        r->model.optimiser.device->to_device(r->model.optimiser.state, moments,
+                                             r->model.optimiser.n_state * sizeof *moments);
+        if (r->resize.other_ranks)
+            failed = !checkpoint_reshare(r, from, &p, &written, e);
+        else
+            load_rank(r, from, &p, &written, e);
+        failed = comm_agree(r->comm, e) || failed || !check_alike(r, from, e);
+    }
+    mem_free(param);
+    mem_free(moments);
+    r->job.id = p.run_id;
+    r->step = r->first_step = (size_t)p.step;
+    r->saved.last = r->job.dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
+    r->replicas.averaged_at = p.averaged || (r->replicas.drifts && r->resize.other_ranks) ? r->step : SIZE_MAX;
+    r->log.start = (struct scores){p.start.test_loss, p.start.test_accuracy, p.start.valid_loss, NAN, NAN, NAN};
+    r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
+    tally_put(r, &tally);
+    optimiser_set_steps(&r->model.optimiser, p.step);
+    return !failed;
+}
