@@ -54,6 +54,24 @@ static void a_position_is_possible(void **state) {
 #undef CHANGED
 }
 
+static void a_leg_is_possible(void **state) {
+    (void)state;
+    const struct leg right = {.step = 12, .position = 40, .before = 0.5, .first_ranks = 2, .resized = 1};
+    struct leg l = right;
+    struct err e = {0};
+    says(checkpoint_check_leg(&l, &good, "FILE", &e), e.text, NULL);
+#define CHANGED(change)                                                                                                \
+    e.text[0] = '\0', l = right, l.change,                                                                             \
+    says(checkpoint_check_leg(&l, &good, "FILE", &e), e.text, "numbers of no run")
+    CHANGED(step = 13);
+    CHANGED(position = UINT64_MAX);
+    CHANGED(before = (double)NAN);
+    CHANGED(before = -1);
+    CHANGED(first_ranks = 0);
+    CHANGED(first_ranks = UINT32_MAX);
+#undef CHANGED
+}
+
 /* The step counts only where the directory has a checkpoint's name. */
 static void names_of_directories(void **state) {
     (void)state;
@@ -188,6 +206,7 @@ static void options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_leg_is_possible),
         cmocka_unit_test(a_position_is_possible),
         cmocka_unit_test(names_of_directories),
         cmocka_unit_test(positions_beside_each_other),

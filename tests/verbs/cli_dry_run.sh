@@ -63,10 +63,10 @@ fi
 
 # -- a run that goes on, and one that begins with another's parameters ----------------------------------------------------
 check "of a resumed run" dry 2 --resume "$W/real" --steps 9
+check "from where it goes on" says '^  resumed   after step 3'
 check "of one that is resumed on another number of ranks" dry 1 --resume "$W/real" --steps 9
 check "and it says so" says 'resumed   after step 3, .* of 2 x 8; now 1 x 16; residuals: mean'
 check "a number of ranks that cannot share the batch" mistaken '--batch 8 on 2 ranks, and 16 cannot be shared out among 3' 3 --resume "$W/real" --steps 9 --dry-run
-check "from where it goes on" says '^  resumed   after step 3'
 check "of a run with --init-from" dry 1 $small --init-from "$W/real" --out "$W/new"
 check "with whose parameters it begins" says "^  begins    with the parameters of $W/real/checkpoint-00000003"
 start 2 --resume "$W/real" --steps 4
