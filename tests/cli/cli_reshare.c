@@ -128,7 +128,7 @@ static void open_run(struct comm *c, int was, enum resume_residuals how, bool dr
     run.model.optimiser.device = a->device;
     run.model.optimiser.n_state = MOMENTS, run.model.optimiser.state = on_device(MOMENTS);
     run.options.batch = (int64_t)batch;
-    run.options.resume_residuals = how;
+    run.options.resume_residuals = (int)how;
     run.options.momentum_correction = true;
     run.path.reducer.keeps = true;
     run.replicas.drifts = drifts;
