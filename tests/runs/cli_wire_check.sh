@@ -99,7 +99,7 @@ import struct, sys, zlib
 path, how = sys.argv[1:]
 data = open(path, "rb").read()
 magic, version, order, count, total = struct.unpack_from("<8sIIQQ", data)
-assert version == 6, version
+assert version == 7, version
 sections = []
 for i in range(count):
     name, offset, size, crc, zero = struct.unpack_from("<24sQQII", data, 32 + 48 * i)
@@ -107,7 +107,7 @@ for i in range(count):
 hashes = [s for s in sections if s[0].rstrip(b"\0") in (b"hashes", b"own hashes")]
 if how == "old":
     version = 4
-    sections = [s for s in sections if s not in hashes and s[0].rstrip(b"\0") != b"tally"]
+    sections = [s for s in sections if s not in hashes and s[0].rstrip(b"\0") not in (b"tally", b"leg")]
 elif how == "wrong" or "rank0001" in path:
     for s in hashes:
         s[1][0] ^= 1
