@@ -121,12 +121,15 @@ static void say_culprits(const struct watch_judge *j, const struct watch_page *p
     const struct watch_slot *s = &page->slot[first];
     const struct watch_record *r = &j->record[first];
     bool silent = r->silent >= j->limit;
+    /* One that was stopped right after it was heard of: known not to run, though not silent for long enough. */
+    const char *since = silent ? "nothing heard of it"
+                        : *how ? "it has got nothing done"
+                               : "it runs, but has got nothing done";
     char others[32] = "";
     if (more) snprintf(others, sizeof others, " (and %d more)", more);
     snprintf(text, size, "rank %d%s has not come to %s, where %d rank%s for it: %s for %.0f s%s; it was last in %s",
              s->rank, others, meeting(&page->slot[j->mine], to, sizeof to), waiting, waiting == 1 ? " waits" : "s wait",
-             silent ? "nothing heard of it" : "it runs, but has got nothing done", silent ? r->silent : r->idle, how,
-             place(s, at, sizeof at));
+             since, silent ? r->silent : r->idle, how, place(s, at, sizeof at));
 }
 
 void watch_say(const struct watch_judge *j, const struct watch_page *page, enum watch_finding finding, const char *how,

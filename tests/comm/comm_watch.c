@@ -21,6 +21,7 @@ struct scene {
     struct watch_record record[SLOTS];
     bool culprit[SLOTS];
     struct watch_judge judge;
+    const char *how; /* is the first of those that do not come */
 };
 
 /* Ranks 0 to 3 of a job of so many, in step 17 of which rank 0 waits; seen by rank 0. */
@@ -42,6 +43,7 @@ static void scene_open(struct scene *s, int ranks) {
         slot->beat.waits = 1;
     }
     s->judge = (struct watch_judge){.limit = limit, .record = s->record, .culprit = s->culprit};
+    s->how = "";
 }
 
 static void scene_close(struct scene *s) {
@@ -60,7 +62,7 @@ static enum watch_finding pass(struct scene *s, int seconds, int silent) {
 
 static void expect_text(const struct scene *s, enum watch_finding finding, const char *wanted) {
     char text[1000];
-    watch_say(&s->judge, s->page, finding, "", text, sizeof text);
+    watch_say(&s->judge, s->page, finding, s->how, text, sizeof text);
     assert_string_equal(text, wanted);
 }
 
@@ -296,6 +298,10 @@ static void one_waits(void **state) {
     expect_text(&s, WATCH_CULPRITS,
                 "rank 1 (and 1 more) has not come to the exchange of step 17, where 1 rank waits for it: it runs, but "
                 "has got nothing done for 10 s; it was last in step 17, communicate");
+    s.how = " (it is stopped: SIGSTOP)";
+    expect_text(&s, WATCH_CULPRITS,
+                "rank 1 (and 1 more) has not come to the exchange of step 17, where 1 rank waits for it: it has got "
+                "nothing done for 10 s (it is stopped: SIGSTOP); it was last in step 17, communicate");
     scene_close(&s);
 }
 

@@ -43,7 +43,7 @@ nothing_left() {
     done
     return 1
 }
-to="nothing heard of it for [0-9]+ s \(it is stopped: SIGSTOP\)"
+to="(nothing heard of it|it has got nothing done) for [0-9]+ s \(it is stopped: SIGSTOP\)"
 for case in 2:1 3:0 4:2; do
     p=${case%:*} r=${case#*:}
     dies "$r:step:3:stop" "$p" --algo dense
