@@ -14,7 +14,7 @@
 . scripts/reproduce/training.sh
 need_simulator
 
-[ -n "$quick" ] || need_data tinyshakespeare
+[ -n "$quick" ] || need_data text-char
 networks=$(pick '1gbe 10gbe 25gbe 100gbe' '1gbe 10gbe')
 ranks=$(pick '4 12' 2)
 windows=12
