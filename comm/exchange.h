@@ -115,7 +115,10 @@ struct exchange_ops {
     bool evaluates;             /* a global threshold serves several steps: sum.evaluated, sum.threshold */
     bool blind;                 /* what it sends are not the largest entries: random ones, whole blocks */
     bool rounds;                /* sends every entry in so few bits that u is the sum in outline only */
-    bool halves;          /* its dense values travel in setup.wire where that has a form for them (wire.h: pack) */
+    bool halves; /* its dense values travel in setup.wire where that has a form for them (wire.h: pack) */
+    /* Seconds of coding a value as this row alone does it, or of decoding and adding one, measured here and now; NULL:
+     * it has no coder of its own. cost->coded counts them. */
+    double (*code_seconds)(void);
     bool ours;            /* published nowhere in this form */
     const char *moves_as; /* row that sends the same messages when each rank is a node; NULL: none */
     const char *line_off; /* why a simulated step takes other than `cost` says, in a few words; NULL: unsaid */

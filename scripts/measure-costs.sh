@@ -59,7 +59,9 @@ named() {
 }
 list() { paste -s -d , -; }
 # Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
-uncharged=$(named exchanges --where sparse=false)
+uncharged=$(named exchanges --where sparse=false --where codes=false)
+# What codes every entry in a way of its own (qsgd) has one row, for all densities.
+coders=$(named exchanges --where codes=true | list)
 # What goes by nodes (hitopk) is a row of its own. What has no selector (micro) is timed in its own steps.
 on_any_ranks=$(named exchanges --where sparse=true --where by_node=false | list)
 own_ways=$(named exchanges --where sparse=true --where selects=false)
@@ -177,6 +179,8 @@ for model in $models; do
         job "$algo-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
             --density "$densities" --algo "$algo" --warmup $settle --repeat 5
     done
+    job "coded-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
+        --algo "$coders" --warmup 1 --repeat "$repeat"
     for wire in $(echo "$wires" | tr , ' '); do
         for P in $(echo "$ranks" | tr , ' '); do words "words-$model-$wire-p$P.jsonl" "$P" "$wire" "$on_any_ranks"; done
         if fits; then
@@ -211,6 +215,10 @@ rows() {
                 "", "bench select: (" renewal - 1 " median_s + reevaluated_s) / " renewal)
         }
         kind == "own" { row("select", value("algo"), "", "", value("density"), "", value("ranks"), value("select_s"), "", "bench: select_s") }
+        kind == "coded" {
+            row("word", value("algo"), "", "", "", "", value("ranks"), (value("phases.pack") + value("phases.merge")) / value("words_received_mean"), "",
+                "bench: (phases.pack + phases.merge) / words_received_mean")
+        }
         kind == "words" && value("words_received_mean") + 0 > 0 { # rounds in ascending order of their times
             id = value("algo") SUBSEP value("density")
             if (!(id in count)) {
@@ -239,6 +247,7 @@ of_model() {
     of_job select "select-$model.jsonl"
     of_job renew "renew-$model.jsonl"
     for algo in $own_ways; do of_job own "$algo-$model.jsonl"; done
+    of_job coded "coded-$model.jsonl"
     for wire in $(echo "$wires" | tr , ' '); do
         for P in $(echo "$ranks" | tr , ' '); do of_job words "words-$model-$wire-p$P.jsonl"; done
         of_job words "hitopk-$model-$wire.jsonl"

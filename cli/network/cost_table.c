@@ -213,7 +213,8 @@ static bool take_compute(struct search *s, double *seconds) {
     return strncmp(row->cell[COST_SOURCE], "results/", 8) != 0 || take_published(s, row->cell[COST_SOURCE], seconds);
 }
 
-/* The row of packing and merging. One without a format is of a dense sum, which is not charged. */
+/* The row of packing and merging. One without a format is of an algorithm that codes every entry itself, or, with 0 s,
+ * of a dense sum, which is not charged. */
 static const struct cost_row *word_row(struct search *s) {
     const struct cost_question *q = s->q;
     const char *name = q->ops->name, *wire = q->wire && best_takes_format(q->ops) ? q->wire->name : wires[0]->name;
@@ -258,11 +259,13 @@ static bool answer(struct search *s, struct cost_answer *a) {
     if (!(q->times & (COST_SELECT | COST_WORD))) return true;
     const struct cost_row *row = word_row(s);
     if (!row) return false;
-    a->charged = *row->cell[COST_WIRE] != '\0';
+    bool coded = !*row->cell[COST_WIRE]; /* by the algorithm itself; 0 s: a dense sum as it is */
+    a->charged = !coded || seconds_of(row) > 0;
     a->selector = q->selector ? q->selector : row->cell[COST_SELECTOR];
     if (!a->charged) return true;
     if (q->times & COST_WORD && !take_seconds(s, row, q->ops->name, &a->word)) return false;
-    return !(q->times & COST_SELECT) || take_select(s, a->selector, &a->select);
+    if (coded && q->times & COST_SELECT) a->select = 0;
+    return coded || !(q->times & COST_SELECT) || take_select(s, a->selector, &a->select);
 }
 
 static void begin(struct search *s, const struct cost_table *t, const struct cost_question *q, struct err *e) {

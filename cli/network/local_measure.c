@@ -276,6 +276,8 @@ void local_measure(const struct local_request *request, struct local_times *time
         if (asked_for(request, selectors[i])) times->select[i] = time_selector(&b, selectors[i]) / (double)b.n;
     }
     time_messages(&b, times);
+    for (size_t i = 0; exchanges[i]; i++)
+        if (exchanges[i]->code_seconds) times->code[i] = exchanges[i]->code_seconds();
     bench_close(&b);
 }
 
@@ -302,6 +304,7 @@ void local_from_times(const struct local_times *times, const local_selectors sel
                                             .decode = times->decode[w],
                                             .add = times->add};
             cost->half = times->half[w];
+            cost->code = times->code[i];
         }
     }
 }
@@ -326,6 +329,15 @@ void local_times_json(const struct local_times *times, struct json *j) {
         json_number(j, "round_entry_s", times->round[w]);
         json_number(j, "decode_entry_s", times->decode[w]);
         if (wires[w]->pack) json_number(j, "dense_entry_s", times->half[w]);
+        json_end(j);
+    }
+    json_end(j);
+    json_array(j, "coders");
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!exchanges[i]->code_seconds) continue;
+        json_object(j, NULL);
+        json_string(j, "algo", exchanges[i]->name);
+        json_number(j, "value_s", times->code[i]);
         json_end(j);
     }
     json_end(j);

@@ -133,6 +133,14 @@ static void onebit_open(struct exchange *x) {
     coded_exchange_open(&t->coded, x, &coder, feedback_keeps(&x->setup.options, x->setup.wire));
 }
 
+/* Of a single slice. */
+static double onebit_seconds(void) {
+    size_t end = CODER_TIMED;
+    struct onebit t = {.end = &end, .slices = 1};
+    const struct coder coder = {&t, WORD, onebit_bytes, onebit_encode, onebit_decode};
+    return coder_seconds(&coder);
+}
+
 static void onebit_close(struct exchange *x) {
     struct onebit *t = x->state;
     coded_exchange_close(&t->coded);
@@ -155,7 +163,9 @@ static double onebit_max_words(const struct cost_case *c) {
 
 static void onebit_cost(const struct cost_case *c, struct cost *cost) {
     double words = (double)c->n / WORD + c->P;
-    *cost = (struct cost){.alphas = c->P > 1 ? c->P - 1 + ceil_log2(c->P) : 0, .words = 2 * words * (c->P - 1) / c->P};
+    *cost = (struct cost){.alphas = c->P > 1 ? c->P - 1 + ceil_log2(c->P) : 0,
+                          .words = 2 * words * (c->P - 1) / c->P,
+                          .coded = coded_sum_values(c->n, c->P)};
 }
 
 extern const struct exchange_ops exchange_onebit;
@@ -166,6 +176,7 @@ const struct exchange_ops exchange_onebit = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
+    .code_seconds = onebit_seconds,
     .keeps = feedback_keeps,
     .loses = feedback_loses,
     .open = onebit_open,

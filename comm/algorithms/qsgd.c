@@ -149,11 +149,28 @@ static void qsgd_decode(const void *state, size_t from, size_t count, const void
 
 /* -- the rows --------------------------------------------------------------------------------------------------------
  */
-static void open_with(struct exchange *x, int bits) {
-    struct qsgd *t = x->state = mem_zalloc(1, sizeof *t, "qsgd");
-    const struct coder coder = {t, BUCKET, qsgd_bytes, qsgd_encode, qsgd_decode};
+static struct coder coder_of(struct qsgd *t, int bits) {
     t->bits = bits;
     t->levels = (1 << (bits - 1)) - 1;
+    return (struct coder){t, BUCKET, qsgd_bytes, qsgd_encode, qsgd_decode};
+}
+
+static double seconds_of(int bits) {
+    uint64_t step = 0;
+    struct qsgd t = {.seed = 1, .step = &step};
+    const struct coder coder = coder_of(&t, bits);
+    return coder_seconds(&coder);
+}
+static double seconds_eight(void) {
+    return seconds_of(8);
+}
+static double seconds_four(void) {
+    return seconds_of(4);
+}
+
+static void open_with(struct exchange *x, int bits) {
+    struct qsgd *t = x->state = mem_zalloc(1, sizeof *t, "qsgd");
+    const struct coder coder = coder_of(t, bits);
     t->seed = x->setup.seed;
     t->rank = (uint32_t)x->setup.comm->rank;
     t->step = mem_zalloc(1, sizeof *t->step, "qsgd's steps");
@@ -206,7 +223,9 @@ static double max_words_four(const struct cost_case *c) {
 
 static void cost_of(const struct cost_case *c, int bits, struct cost *cost) {
     double words = (double)c->n * bits / 32 + (double)c->n / BUCKET;
-    *cost = (struct cost){.alphas = c->P > 1 ? c->P - 1 + ceil_log2(c->P) : 0, .words = 2 * words * (c->P - 1) / c->P};
+    *cost = (struct cost){.alphas = c->P > 1 ? c->P - 1 + ceil_log2(c->P) : 0,
+                          .words = 2 * words * (c->P - 1) / c->P,
+                          .coded = coded_sum_values(c->n, c->P)};
 }
 static void cost_eight(const struct cost_case *c, struct cost *cost) {
     cost_of(c, 8, cost);
@@ -223,6 +242,7 @@ const struct exchange_ops exchange_qsgd = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
+    .code_seconds = seconds_eight,
     .keeps = feedback_keeps,
     .loses = feedback_loses,
     .open = open_eight,
@@ -240,6 +260,7 @@ const struct exchange_ops exchange_qsgd_4 = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
+    .code_seconds = seconds_four,
     .keeps = feedback_keeps,
     .loses = feedback_loses,
     .open = open_four,

@@ -117,13 +117,13 @@ static double local_apart(const struct cost *coo32, const struct wire_ops *wire,
 }
 
 /* n select + entries packed pack + entries unpacked unpack + indices and values apart + words outside add +
- * halves half + words received word */
+ * halves half + values coded code + words received word */
 double cost_local(const struct cost *coo32, const struct wire_ops *wire, double n, const struct local_cost *local) {
     const struct cost_entries *s = &coo32->sparse, *in_node = &coo32->node_sparse;
     return n * local->select + (s->packed * s->entries + in_node->packed * in_node->entries) * local->pack +
            (s->unpacked * s->entries + in_node->unpacked * in_node->entries) * local->unpack +
            local_apart(coo32, wire, local) + words_outside(coo32) * local->add + halves(coo32, wire) * local->half +
-           cost_received(coo32, wire) * local->word;
+           coo32->coded * local->code + cost_received(coo32, wire) * local->word;
 }
 
 /* -- files ----------------------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ struct cost {
     struct cost_entries indices;
     double values, rounded;
     struct cost_dense dense, node_dense;
+    double coded; /* values that a rank codes, or decodes, in a way of the row's own */
     /* What is added where the length of a message does not follow from the number of its entries. */
     double size_alphas, size_words;
 };
@@ -63,6 +64,7 @@ struct local_cost {
     double round, decode; /* rounding alone, of pack, and unpacking alone, of unpack */
     double add;           /* for each word that comes in outside of sparse vectors */
     double half;          /* rounding and packing a dense value of 2 bytes, or unpacking and adding it */
+    double code;          /* coding or decoding a value in the row's own way */
     double word;          /* all but selection, for each word that comes in, in the format */
 };
 

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "comm/parts/peers.h"
 
 enum { TAG = 71 };
@@ -82,6 +84,28 @@ void coded_sum_close(struct coded_sum *s) {
     *s = (struct coded_sum){0};
 }
 
+/* -- what it takes ------------------------------------------------------------------------------------------ */
+double coder_seconds(const struct coder *coder) {
+    enum { RUNS = 4 };
+    struct rng rng = rng_open(1, RNG_TEST, 4);
+    float *val = mem_alloc(CODER_TIMED, sizeof *val, "values to measure with");
+    float *error = mem_zalloc(CODER_TIMED, sizeof *error, "values to measure with");
+    void *message = mem_alloc(1, coder->bytes(coder->state, 0, CODER_TIMED), "a message to measure with");
+    double least = INFINITY;
+    for (size_t i = 0; i < CODER_TIMED; i++) val[i] = (float)rng_normal(&rng);
+    for (int run = 0; run < RUNS; run++) {
+        double begin = clock_now();
+        for (size_t i = 0; i < CODER_TIMED; i++) error[i] += val[i];
+        coder->encode(coder->state, 0, CODER_TIMED, error, error, message);
+        coder->decode(coder->state, 0, CODER_TIMED, message, true, val);
+        least = fmin(least, clock_now() - begin);
+    }
+    mem_free(message);
+    mem_free(error);
+    mem_free(val);
+    return least / CODER_TIMED / 2;
+}
+
 /* -- a step ------------------------------------------------------------------------------------------------------ */
 static size_t part_size(const struct coded_sum *s, int p) {
     return s->from[p + 1] - s->from[p];
@@ -153,6 +177,11 @@ void coded_sum_run(struct coded_sum *s, float *acc, float *u, bool keeps) {
 /* The owner of the longest part receives it from all others; then the shortest of all parts is its own. */
 double coded_sum_units(double units, int P) {
     return P > 1 ? (P - 1) * ceil(units / P) + units - floor(units / P) : 0;
+}
+
+/* Codes what it sends and the sum of its part; decodes what comes of its part and all sums. */
+double coded_sum_values(size_t n, int P) {
+    return (double)n * (3 * P - 1) / P;
 }
 
 struct cost_dense coded_sum_cost(size_t n, int P, double words, double alphas) {

@@ -35,6 +35,11 @@ struct coder {
 /* Values as setup.wire has them, 2 bytes each; a wire with `pack`. */
 struct coder coder_of_wire(const struct wire_ops *wire);
 
+/* Seconds of coding a value and keeping what that cuts off, or of decoding and adding one: the mean of the two over
+ * normal numbers, the least of a few runs. A coder whose state is of CODER_TIMED entries, or of any. */
+enum { CODER_TIMED = 1 << 16 };
+double coder_seconds(const struct coder *coder);
+
 struct coded_sum {
     struct exchange *x; /* whose phases are charged */
     struct comm *comm;
@@ -75,6 +80,9 @@ bool coded_exchange_run(struct coded_exchange *c, struct exchange *x, float *gra
 
 /* Most units of a vector of so many that a rank sends, or receives, where parts are even ones of whole units. */
 double coded_sum_units(double units, int P);
+
+/* Values that a rank codes and decodes: cost->coded of a row that is nothing else. */
+double coded_sum_values(size_t n, int P);
 
 /* cost->dense of a row whose dense values, so many words of f32 in so many start-ups, are summed so. */
 struct cost_dense coded_sum_cost(size_t n, int P, double words, double alphas);

@@ -4,6 +4,7 @@
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
 /* devices: cuda ranks 1 3 4 */
+#include "comm/parts/coded_sum.h"
 #include "tests/lib/exchange_rig.h"
 
 enum { STEPS = 4, P_MAX = 8, BUCKET = 512 };
@@ -209,6 +210,61 @@ static void what_it_costs(struct comm *c) {
     assert_true(half.words == f32.words && half.alphas == f32.alphas);
 }
 
+/* A coder that changes nothing and counts. */
+struct counted {
+    size_t *values;
+};
+static size_t plain_bytes(const void *state, size_t from, size_t count) {
+    (void)state, (void)from;
+    return count * sizeof(float);
+}
+static void plain_encode(void *state, size_t from, size_t count, const float *val, float *error, void *message) {
+    const struct counted *t = state;
+    (void)from;
+    *t->values += count;
+    memcpy(message, val, count * sizeof *val);
+    for (size_t i = 0; error && i < count; i++) error[i] = 0;
+}
+static void plain_decode(const void *state, size_t from, size_t count, const void *message, bool add, float *val) {
+    const struct counted *t = state;
+    const float *read = message;
+    (void)from;
+    *t->values += count;
+    for (size_t i = 0; i < count; i++) val[i] = (add ? val[i] : 0) + read[i];
+}
+
+/* cost->coded is what ranks code and decode in the mean; and a coder takes some time. */
+static void what_is_coded_is_counted(struct comm *c) {
+    static const char *const coders[] = {"qsgd", "qsgd-4", "onebit"};
+    const int P = c->size;
+    for (int l = 0; l < LENGTHS; l++) {
+        static float x[RIG_N], u[RIG_N];
+        size_t n = lengths[l], values = 0;
+        struct counted counted = {&values};
+        const struct coder plain = {&counted, 1, plain_bytes, plain_encode, plain_decode};
+        struct coded_sum s;
+        open_row(c, "dense", "coo32", n, "");
+        coded_sum_open(&s, &rig.reducer.exchange, c, n, NULL, &plain);
+        for (size_t i = 0; i < n; i++) x[i] = (float)(i + (size_t)c->rank);
+        coded_sum_run(&s, x, u, true);
+        for (size_t i = 0; i < n; i++) assert_true(u[i] == (float)((size_t)P * i + (size_t)(P * (P - 1) / 2)));
+        double all = (double)values;
+        comm_allreduce_f64(c, &all, 1, COMM_SUM);
+        assert_true(fabs(all - P * coded_sum_values(n, P)) < 1e-6 * all);
+        coded_sum_close(&s);
+        rig_close();
+    }
+    for (int i = 0; i < 3; i++) {
+        const struct exchange_ops *row = exchange_named(coders[i]);
+        struct cost cost;
+        row->cost(&(struct cost_case){840, 1, P, 1}, &cost);
+        assert_true(cost.coded == coded_sum_values(840, P));
+        assert_true(row->code_seconds() > 0);
+        const struct local_cost local = {.code = 1e-9};
+        assert_true(fabs(cost_local(&cost, NULL, 840, &local) - cost.coded * 1e-9) < 1e-12);
+    }
+}
+
 /* -- qsgd -------------------------------------------------------------------------------------------------------- */
 /* Rounded at random, but right in the mean, and to one of the two nearest levels of its bucket. One rank, whose sum is
  * rounded once. */
@@ -346,6 +402,7 @@ int main(int argc, char **argv) {
         {"off_drops_it", off_drops_it},
         {"half_the_bytes", half_the_bytes},
         {"what_it_costs", what_it_costs},
+        {"what_is_coded_is_counted", what_is_coded_is_counted},
         {"qsgd_is_right_in_the_mean", qsgd_is_right_in_the_mean},
         {"qsgd_is_seeded", qsgd_is_seeded},
         {"onebit_by_slices", onebit_by_slices},
