@@ -48,6 +48,15 @@ static void put_run(const struct run *r, struct mllog_file *m) {
     if (options_sequence(o) > 0) mllog_integer(MLLOG_AT(m), "max_sequence_length", options_sequence(o));
 }
 
+/* The format of values on their way. Who codes every entry in a way of its own names it by its own name. */
+static const char *precision_of_messages(const struct run *r) {
+    const struct exchange_ops *ops = r->path.reducer.exchange.ops;
+    const struct wire_ops *wire = wires[r->options.wire];
+    if (ops->rounds) return ops->name;
+    if (!wire->rounds || !exchange_takes(ops, wire)) return "fp32";
+    return strcmp(wire->name, "fp16") == 0 ? "fp16" : "bfloat16";
+}
+
 /* The smallest format that products are computed in, and values are sent in. */
 static void put_precision(const struct run *r, struct mllog_file *m) {
     static const char *const names[] = {[PRECISION_F32] = "fp32",
@@ -57,8 +66,7 @@ static void put_precision(const struct run *r, struct mllog_file *m) {
     const char *name = names[r->model.net->setup.precision];
     mllog_text(MLLOG_AT(m), "lowest_numerical_precision_in_linear", name);
     mllog_text(MLLOG_AT(m), "lowest_numerical_precision_in_attn", name);
-    mllog_text(MLLOG_AT(m), "lowest_numerical_precision_in_comm",
-               r->path.sparse && wires[r->options.wire]->rounds ? "bfloat16" : "fp32");
+    mllog_text(MLLOG_AT(m), "lowest_numerical_precision_in_comm", precision_of_messages(r));
     mllog_integer(MLLOG_AT(m), "tensor_parallelism", 1);
     mllog_integer(MLLOG_AT(m), "pipeline_parallelism", 1);
     mllog_integer(MLLOG_AT(m), "context_parallelism", 1);

@@ -81,6 +81,15 @@ for p in 1 2 3; do
     check "P = $p: evaluations" same "$(awk '$2 == "test/accuracy" { print $1 }' "$W/board" | tr '\n' ' ')" "$("$PROGRAM" rows "$W/run" --type eval --keys step | tr '\n' ' ')"
 done
 
+# -- what values are sent in ---------------------------------------------------------------------------------------------------
+for way in '--algo dense:fp32' '--algo dense --wire bf16:bfloat16' '--algo dense --wire fp16:fp16' '--algo torus2d --wire bf16:bfloat16' '--algo qsgd:qsgd' "$sparse:fp32" \
+    "$sparse --wire packed:bfloat16" "$sparse --wire packed-f32:fp32" "$sparse --wire fp16:fp16"; do
+    rm -f "$W/sent.mllog"
+    # shellcheck disable=SC2086 # words
+    start 2 --data synthetic:16x8 --batch 8 --epochs 1 --lr-warmup 0 --eval-every 0 ${way%:*} --mllog "$W/sent.mllog"
+    check "${way%:*}: values are sent in" same "$(of "$W/sent.mllog" value --where key=lowest_numerical_precision_in_comm)" "${way##*:}"
+done
+
 # -- stopped, killed, resumed --------------------------------------------------------------------------------------------------
 rm -rf "$W"/[a-z]*/ "$W"/*.mllog
 both="--mllog $W/run.mllog --log-tensorboard $W/boards"
