@@ -26,7 +26,8 @@ enum rng_stream {
     RNG_MASK,      /* of sequences, to train on */
     RNG_MASK_EVAL, /* to evaluate on */
     RNG_ROUND,     /* of gradients, up or down */
-    RNG_SUBSET     /* of the entries of a gradient, the same on all ranks */
+    RNG_SUBSET,    /* of the entries of a gradient, the same on all ranks */
+    RNG_DIRECTIONS /* to begin with in matrices of a gradient, the same on all ranks */
 };
 
 /* The Philox4x32-10 block function: counter and key to four uniform words. */

@@ -34,7 +34,10 @@ bool exchange_keeps(const struct exchange_ops *ops, const struct option_values *
 }
 
 const char *exchange_apart(const struct exchange_ops *ops) {
-    return ops->drifts ? "replicas drift" : ops->blind ? "not the largest entries" : NULL;
+    return ops->drifts     ? "replicas drift"
+           : ops->blind    ? "not the largest entries"
+           : ops->low_rank ? "of low rank"
+                           : NULL;
 }
 
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {
@@ -189,8 +192,10 @@ bool exchange_check(struct exchange *x, struct err *e) {
 double exchange_max_words(const struct exchange *x, size_t k) {
     const struct comm *c = x->setup.comm;
     if (x->by_layers) return exchange_layers_words(x, k);
-    const struct cost_case step = {x->setup.n, x->ops->sends_all ? selector_asks(x->setup.selector, k) : k, c->size,
-                                   c->local_size};
+    const struct cost_case step = {.n = x->setup.n,
+                                   .k = x->ops->sends_all ? selector_asks(x->setup.selector, k) : k,
+                                   .P = c->size,
+                                   .ranks_per_node = c->local_size};
     return x->ops->max_words(&step) + exempt_words(x);
 }
 

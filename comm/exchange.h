@@ -31,12 +31,6 @@
 #include "comm/wire/wire.h"
 #include "topk/selector.h"
 
-/* Entries [from, from + rows cols) of the gradient are one slice, a layer's weights as a matrix by rows, whatever their
- * dimensions are; a bias has one row. */
-struct exchange_slice {
-    size_t from, rows, cols;
-};
-
 struct exchange_setup {
     struct comm *comm;
     struct store *store; /* the residual. Where there is none (exchange_keeps): a bare store of the gradient's device,
@@ -114,7 +108,8 @@ struct exchange_ops {
     bool keeps_k;               /* with sends_all: u is the k largest of the sum of all that, and no more */
     bool evaluates;             /* a global threshold serves several steps: sum.evaluated, sum.threshold */
     bool blind;                 /* what it sends are not the largest entries: random ones, whole blocks */
-    bool rounds;                /* sends every entry in so few bits that u is the sum in outline only */
+    bool rounds;                /* sends every entry in so few bits, or directions, that u is the sum in outline only */
+    bool low_rank;              /* these are directions of its matrices, so that n alone does not say what is sent */
     bool halves; /* its dense values travel in setup.wire where that has a form for them (wire.h: pack) */
     /* Seconds of coding a value as this row alone does it, or of decoding and adding one, measured here and now; NULL:
      * it has no coder of its own. cost->coded counts them. */

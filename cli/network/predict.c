@@ -127,7 +127,8 @@ static bool parse(int argc, char **argv, struct request *r, struct err *e) {
 
 /* -- the model ------------------------------------------------------------------------------------- */
 static struct cost_case make_case(const struct request *r, double n, double density, int P) {
-    return (struct cost_case){(size_t)n, density_to_k(density, (size_t)n), P, r->ranks_per_node};
+    return (struct cost_case){
+        .n = (size_t)n, .k = density_to_k(density, (size_t)n), .P = P, .ranks_per_node = r->ranks_per_node};
 }
 
 /* The cost of a step in the format that was asked for, or in the fastest one; returns which (NULL: it takes none). */

@@ -92,7 +92,7 @@ static bool check_row(const struct row *row, const char *where, const struct exc
         return err_set(e, "%s: %g ranks, %g on a node: whole numbers are needed, the second a divisor of the first",
                        where, x[RANKS], per_node);
     if (x[MEDIAN] < 0 || x[SELECT] < 0) return err_set(e, "%s: times must not be negative", where);
-    *c = (struct cost_case){(size_t)x[N], (size_t)x[K], (int)x[RANKS], (int)per_node};
+    *c = (struct cost_case){.n = (size_t)x[N], .k = (size_t)x[K], .P = (int)x[RANKS], .ranks_per_node = (int)per_node};
     return true;
 }
 

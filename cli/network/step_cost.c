@@ -15,6 +15,16 @@ static size_t competing(const struct run *r, size_t from, size_t to) {
     return to - from - exempt;
 }
 
+/* The slices that lie in [from, to), which are whole; returns how many. */
+static size_t slices_in(const struct run *r, size_t from, size_t to, const struct exchange_slice **first) {
+    const struct arena *a = &r->model.net->arena;
+    size_t begin = 0, end;
+    while (begin < a->slices && a->slice[begin].offset < from) begin++;
+    for (end = begin; end < a->slices && a->slice[end].offset < to;) end++;
+    *first = r->path.slice + begin;
+    return end - begin;
+}
+
 size_t step_cost_cases(const struct run *r, size_t k, struct cost_case **cases) {
     size_t groups = r->path.groups > 0 ? r->path.groups : 1, count = 0, all = r->model.n - r->path.exempts;
     *cases = mem_alloc(groups, sizeof **cases, "cases of the cost model");
@@ -24,7 +34,11 @@ size_t step_cost_cases(const struct run *r, size_t k, struct cost_case **cases) 
         size_t n = competing(r, from, to);
         if (n == 0) continue;
         size_t share = (size_t)((double)k * (double)n / (double)all);
-        (*cases)[count++] = (struct cost_case){n, share > 0 ? share : 1, r->comm->size, step_ranks_per_node(r->comm)};
+        struct cost_case *c = &(*cases)[count++];
+        *c = (struct cost_case){.n = n, .k = share > 0 ? share : 1, .P = r->comm->size};
+        c->ranks_per_node = step_ranks_per_node(r->comm);
+        c->slices = slices_in(r, from, to, &c->slice);
+        c->options = options_own(&r->options);
     }
     return count;
 }

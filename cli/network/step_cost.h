@@ -8,7 +8,7 @@
 int step_ranks_per_node(const struct comm *c);
 
 /* The step as cost cases: one, or with --overlap layers one for each group, of which each gets its share of k. cases:
- * fresh memory. Returns how many. */
+ * fresh memory; slices and options are the run's own. Returns how many. */
 size_t step_cost_cases(const struct run *r, size_t k, struct cost_case **cases);
 
 /* Their sum for a row, in the format where it takes one (NULL: coo32). */

@@ -113,9 +113,10 @@ static bool check_exchange(struct options *o, struct err *e) {
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
              x->drifts ? "exchanges no gradients" : "sends every entry");
     if (!only_where(o, x->sparse,
-                    NAMES("density", "density-warmup", "dense-steps", "dense-slices", "select", "select-scope", "audit",
+                    NAMES("density", "density-warmup", "dense-slices", "select", "select-scope", "audit",
                           "local-update", "momentum-correction", "momentum-masking", "fold-lr", "log-xi"),
-                    why, e))
+                    why, e) ||
+        !only_where(o, x->sparse || x->rounds, NAMES("dense-steps"), why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
              x->drifts ? "exchanges no gradients" : "overlaps by itself");
@@ -406,6 +407,7 @@ bool options_candidate(const struct options *o, const struct exchange_ops *x, co
     if (wire) options_set(out, "wire", wire->name);
     if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
     if (x->blind) return err_set(e, "%s does not send the largest entries", x->name);
+    if (x->low_rank) return err_set(e, "%s sends matrices of a rank that is for the user to choose", x->name);
     if (!x->conserves) return err_set(e, "%s loses gradient", x->name);
     out->lenient = true;
     bool good = options_resolve(out, e);

@@ -259,7 +259,8 @@ void aims_table(const struct aims *a, bool charged) {
  * 2 (P - 1) start-ups in place of the 2 log2(P) of the line here, and the same words. */
 static double by_table_1(const struct aims *a, const struct study *s, size_t model, size_t i) {
     const struct exchange_ops *ops = ops_of(i);
-    const struct cost_case c = {a->model[model].n, density_to_k(density, a->model[model].n), size_of[0].P, 1};
+    const struct cost_case c = {
+        .n = a->model[model].n, .k = density_to_k(density, a->model[model].n), .P = size_of[0].P, .ranks_per_node = 1};
     struct network network = {.alpha = NAN};
     struct cost cost;
     for (size_t n = 0; n < s->nets; n++)

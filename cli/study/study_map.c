@@ -62,7 +62,8 @@ void study_find_twins(struct study *s) {
 }
 
 static struct cost_case case_of(const struct study *s, size_t cell) {
-    return (struct cost_case){s->model[study_model_of(s, cell)].n, study_k(s, cell), study_p_of(s, cell), 1};
+    return (struct cost_case){
+        .n = s->model[study_model_of(s, cell)].n, .k = study_k(s, cell), .P = study_p_of(s, cell), .ranks_per_node = 1};
 }
 
 static void predict_cell(struct study *s, size_t cell) {
@@ -137,7 +138,7 @@ static bool find_costs(const struct study *s, const struct study_model *model, d
 
 bool study_local_of(const struct study *s, const struct study_model *model, double density, int P, double *seconds) {
     static struct local_costs costs; /* large */
-    const struct cost_case c = {model->n, density_to_k(density, model->n), P, 1};
+    const struct cost_case c = {.n = model->n, .k = density_to_k(density, model->n), .P = P, .ranks_per_node = 1};
     if (!find_costs(s, model, density, &costs)) return false;
     charge(&costs, &c, seconds);
     return true;

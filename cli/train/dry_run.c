@@ -141,7 +141,7 @@ static void cost_text(const struct cost *c, char text[96]) {
 /* An allreduce of so many words. */
 static struct cost allreduce_cost(const struct run *r, size_t n) {
     struct cost cost;
-    exchange_dense.cost(&(struct cost_case){n, n, r->comm->size, 1}, &cost);
+    exchange_dense.cost(&(struct cost_case){.n = n, .k = n, .P = r->comm->size, .ranks_per_node = 1}, &cost);
     return cost;
 }
 

@@ -43,25 +43,23 @@ static void set_up_sparse(struct run *r, struct reducer_setup *setup) {
 }
 
 /* The model's slices, as matrices: of weights with more than two dimensions the first is the rows. */
-static struct exchange_slice *matrices(const struct arena *a) {
-    struct exchange_slice *slice = mem_alloc(a->slices, sizeof *slice, "the slices of the gradient");
+static void make_matrices(struct run *r) {
+    const struct arena *a = &r->model.net->arena;
+    r->path.slice = mem_alloc(a->slices, sizeof *r->path.slice, "the slices of the gradient");
     for (size_t i = 0; i < a->slices; i++) {
         const struct slice *s = &a->slice[i];
         size_t rows = s->dims > 1 ? s->dim[0] : 1;
-        slice[i] = (struct exchange_slice){s->offset, rows, s->size / rows};
+        r->path.slice[i] = (struct exchange_slice){s->offset, rows, s->size / rows};
     }
-    return slice;
 }
 
 static void open_reducer(struct run *r, struct reducer_setup *setup) {
     struct selector_slice *slice = NULL;
-    struct exchange_slice *layers = matrices(&r->model.net->arena);
-    setup->exchange.slice = layers;
+    setup->exchange.slice = r->path.slice;
     setup->exchange.slices = r->model.net->arena.slices;
     if (r->path.sparse && r->options.select_scope == SCOPE_LAYER)
         setup->slice = slice = slices_that_select(r, &setup->slices);
     reducer_open(&r->path.reducer, setup);
-    mem_free(layers);
     mem_free(slice);
 }
 
@@ -78,6 +76,7 @@ bool run_cut_gradient(struct run *r, struct err *e) {
     if (!exempt_parse(r->options.dense_slices, &r->model.net->arena, &r->path.exempt, &r->path.exempts, e))
         return false;
     if (r->options.overlap == OVERLAP_LAYERS) make_groups(r);
+    make_matrices(r);
     return true;
 }
 
@@ -101,7 +100,7 @@ bool run_open_exchange(struct run *r, const struct device_ops *device, struct er
     setup.exchange.groups = r->path.groups;
     if (r->path.sparse) set_up_sparse(r, &setup);
     open_reducer(r, &setup);
-    if (r->path.sparse && r->path.density.dense_steps > 0) open_dense_start(r, device);
+    if (r->path.density.dense_steps > 0) open_dense_start(r, device);
     return true;
 }
 
@@ -111,7 +110,9 @@ void run_close_exchange(struct run *r) {
     correction_close(&r->path.correction);
     mem_free(r->path.exempt);
     mem_free(r->path.group);
+    mem_free(r->path.slice);
     r->path.exempt = NULL;
     r->path.group = NULL;
+    r->path.slice = NULL;
     r->path.exempts = r->path.groups = 0;
 }

@@ -161,6 +161,9 @@ static void say_exchange(struct run *r) {
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, " in %.20s", wires[o->wire]->name);
     if (!r->path.sparse && r->path.reducer.keeps)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", with error feedback");
+    if (!r->path.sparse && r->step < r->path.density.dense_steps)
+        used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", dense in the first %zu steps",
+                                 r->path.density.dense_steps);
     if (o->select_scope == SCOPE_LAYER)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", slice by slice");
     if (r->path.exempts)

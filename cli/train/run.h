@@ -84,6 +84,7 @@ struct gradient_path {
     struct reducer reducer;
     struct exchange dense_start; /* of --dense-steps; ops NULL when there are none */
     struct density_schedule density;
+    struct exchange_slice *slice; /* [slices of the model]: its slices as matrices */
     size_t *group, groups;        /* --overlap layers: where each group of the gradient begins */
     struct correction correction; /* --momentum-correction; velocity.ops NULL without */
     uint32_t *exempt;             /* --dense-slices: [exempts] entries that are not selected from */

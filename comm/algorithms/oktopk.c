@@ -178,7 +178,8 @@ static double oktopk_max_words(const struct cost_case *c) {
 static double extra_words(const struct exchange *x, const struct oktopk_step *s) {
     const struct comm *c = x->setup.comm;
     double most = s->sent > s->received ? s->sent : s->received, counts = oktopk_count_words(x);
-    double bound = oktopk_max_words(&(struct cost_case){x->setup.n, s->k, c->size, c->local_size});
+    double bound = oktopk_max_words(
+        &(struct cost_case){.n = x->setup.n, .k = s->k, .P = c->size, .ranks_per_node = c->local_size});
     return s->extra + (most + counts > bound ? most + counts - bound : 0);
 }
 

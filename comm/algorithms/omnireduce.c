@@ -252,7 +252,8 @@ static void omnireduce_cost(const struct cost_case *c, struct cost *cost) {
 /* -- a step ------------------------------------------------------------------------------------------------ */
 static bool omnireduce_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct omnireduce *t = x->state;
-    const struct cost_case step = {x->setup.n, k, x->setup.comm->size, x->setup.comm->local_size};
+    const struct cost_case step = {
+        .n = x->setup.n, .k = k, .P = x->setup.comm->size, .ranks_per_node = x->setup.comm->local_size};
     void *message;
     if (!choose(x, grad, k, &sum->bad)) return false;
     t->outbox.used = 0;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/option.h"
 #include "comm/wire/wire.h"
 
 /* The sparse vectors among the words of a cost line: so many messages of so many entries, whose indices lie so densely
@@ -50,10 +51,19 @@ struct cost {
     double size_alphas, size_words;
 };
 
+/* Entries [from, from + rows cols) of the gradient are one slice, a layer's weights as a matrix by rows, whatever their
+ * dimensions are; a bias has one row. */
+struct exchange_slice {
+    size_t from, rows, cols;
+};
+
 /* What a cost depends on. */
 struct cost_case {
     size_t n, k;
-    int P, ranks_per_node; /* ranks_per_node divides P */
+    int P, ranks_per_node;              /* ranks_per_node divides P */
+    const struct exchange_slice *slice; /* [slices] of these n entries, for rows that go by them; `from` is not read */
+    size_t slices;                      /* 0: not known, all of it is taken for one */
+    struct option_values options;       /* as in exchange_setup */
 };
 
 /* What local work takes on one rank, for one algorithm in one format [s]. Measured parts say what an entry takes, a

@@ -8,11 +8,8 @@ struct use {
     int off;
 };
 
-static const char *const rules[] = {"on", "off", NULL};
-const struct option_row feedback_option[1] = {
-    {"feedback", "RULE", OPTION_CHOICE, "on",
-     "of dense values that are sent in fewer bits: on keeps what is rounded off in the residual, off drops it",
-     OPTION_AT(struct use, off), .names = rules}};
+const char *const feedback_rules[] = {"on", "off", NULL};
+const struct option_row feedback_option[1] = {FEEDBACK_ROW(struct use, off)};
 
 bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire) {
     struct use use = {0};

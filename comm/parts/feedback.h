@@ -22,8 +22,17 @@ struct feedback {
     float *acc, *u;          /* [n] host, from take to give; the same where nothing is kept */
 };
 
-/* --feedback on|off, which such rows declare as their options, and their `loses`. */
+/* --feedback on|off, which such rows declare as their options, alone or, as an int of their struct, among others; and
+ * their `loses`. */
 extern const struct option_row feedback_option[1];
+extern const char *const feedback_rules[];
+#define FEEDBACK_ROW(type, field)                                                                                      \
+    {                                                                                                                  \
+        "feedback", "RULE", OPTION_CHOICE, "on",                                                                       \
+            "of dense values that are sent in outline, in fewer bits or directions: on keeps what is cut off in the "  \
+            "residual, off drops it",                                                                                  \
+            OPTION_AT(type, field), .names = feedback_rules                                                            \
+    }
 const char *feedback_loses(const struct option_values *options);
 /* `keeps` of rows that always send fewer bits, and of those that do where setup.wire has a form of 16. */
 bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire);

@@ -250,7 +250,7 @@ static void the_bound_knows_what_is_asked_for(struct comm *c) {
         const struct exchange_ops *ops = exchanges[row];
         if (!serves(ops)) continue;
         bool cuts = cuts_to_k(ops);
-        struct cost_case sends = {s->n, cuts ? 3 : 8, c->size, c->local_size};
+        struct cost_case sends = {.n = s->n, .k = cuts ? 3 : 8, .P = c->size, .ranks_per_node = c->local_size};
         open_by_slice(c, ops, exact(), NULL, s, false);
         assert_true(exchange_max_words(&rig.reducer.exchange, 3) == ops->max_words(&sends));
         rig_close();

@@ -202,7 +202,7 @@ static void half_the_bytes(struct comm *c) {
 static void what_it_costs(struct comm *c) {
     struct cost f32, half;
     const int P = c->size;
-    exchange_named("dense")->cost(&(struct cost_case){840, 1, P, 1}, &f32);
+    exchange_named("dense")->cost(&(struct cost_case){.n = 840, .k = 1, .P = P, .ranks_per_node = 1}, &f32);
     cost_in_format(&f32, wire_named("bf16"), &half);
     assert_true(half.words == f32.words / 2);
     assert_true(half.alphas == P - 1 + ceil(log2(P)));

@@ -107,7 +107,8 @@ static void combine_and_check(struct comm *c, size_t n, enum kind kind, int step
     assert_int_equal(rig.phases.current, PHASE_IO);
     assert_memory_equal(&control, &c->counters[TRAFFIC_CONTROL], sizeof control);
     struct cost cost = {0};
-    rig.reducer.exchange.ops->combine_cost(&(struct cost_case){n, 1, c->size, c->local_size}, &cost);
+    rig.reducer.exchange.ops->combine_cost(
+        &(struct cost_case){.n = n, .k = 1, .P = c->size, .ranks_per_node = c->local_size}, &cost);
     within_words(exchanged, cost.node_words);
     device_download(given, rig.device_grad, n);
     ranks_of_a_node_hold_the_same(c, given, n);
@@ -308,7 +309,8 @@ static void what_it_costs(struct comm *c) {
         if (!serves(c, ranks)) continue;
         struct cost cost;
         double m = ranks, N = c->size / m;
-        exchange_named("hitopk")->cost(&(struct cost_case){504000, 5040, c->size, ranks}, &cost);
+        exchange_named("hitopk")->cost(
+            &(struct cost_case){.n = 504000, .k = 5040, .P = c->size, .ranks_per_node = ranks}, &cost);
         assert_true(fabs(cost.words - 2 * 5040 / m * (N - 1)) < 1e-6);
         nodes_of(c, ranks);
         rig_open(c, exchange_named("hitopk"), exact(), 1009, 144, GTOPK_CONSERVE);

@@ -233,7 +233,8 @@ static void the_bound_is_near_three_k(struct comm *c) {
     (void)c;
     for (int P = 1; P <= 1024; P = P < 70 ? P + 1 : 2 * P - 3) {
         for (size_t k = 50 * (size_t)P; k < 150 * (size_t)P; k += 1 + (size_t)P / 70) {
-            double words = ops->max_words(&(struct cost_case){1 << 20, k, P, 1}), unit = (double)k * (P - 1) / P;
+            double words = ops->max_words(&(struct cost_case){.n = 1 << 20, .k = k, .P = P, .ranks_per_node = 1}),
+                   unit = (double)k * (P - 1) / P;
             assert_true(words <= 3.2 * unit && words >= 3 * unit);
         }
     }

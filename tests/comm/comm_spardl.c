@@ -300,7 +300,7 @@ static void the_bound_is_below_four_and_a_half_k(struct comm *c) {
     (void)c;
     for (int P = 1; P <= 1024; P = P < 70 ? P + 1 : 2 * P - 3) {
         for (size_t k = (size_t)P; k < 20 * (size_t)P; k += 1 + (size_t)P / 70) {
-            double words = ops->max_words(&(struct cost_case){1 << 20, k, P, 1});
+            double words = ops->max_words(&(struct cost_case){.n = 1 << 20, .k = k, .P = P, .ranks_per_node = 1});
             assert_true(words <= 4.5 * (double)k);
             assert_true(words >= 4.0 * (double)k * (P - 1) / P);
         }

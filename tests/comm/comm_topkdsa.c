@@ -171,7 +171,8 @@ static void the_lower_end(struct comm *c) {
     double sent = (double)(c->counters[TRAFFIC_EXCHANGE].bytes_sent - before.bytes_sent) / 4;
     assert_true(fabs(sent - least) <= 2 * P);
     struct cost cost;
-    rig.reducer.exchange.ops->cost(&(struct cost_case){N, K, c->size, c->local_size}, &cost);
+    rig.reducer.exchange.ops->cost(&(struct cost_case){.n = N, .k = K, .P = c->size, .ranks_per_node = c->local_size},
+                                   &cost);
     assert_true(cost.words == (2.0 * K + N) * (P - 1) / P);
     rig_close();
 }

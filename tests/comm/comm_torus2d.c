@@ -52,7 +52,8 @@ static void the_cost_tells_node_from_network(struct comm *c) {
         struct cost cost;
         const int n = 5040; /* every m here divides it */
         double m = ranks, N = c->size / m;
-        exchange_named("torus2d")->cost(&(struct cost_case){(size_t)n, 1, c->size, ranks}, &cost);
+        exchange_named("torus2d")->cost(
+            &(struct cost_case){.n = (size_t)n, .k = 1, .P = c->size, .ranks_per_node = ranks}, &cost);
         assert_true(fabs(cost.words - 2 * n / m * (N - 1) / N) < 1e-6);
         assert_true(fabs(cost.node_words - 2 * n * (m - 1) / m) < 1e-6);
         assert_true(fabs(cost.words + cost.node_words - 2.0 * n * (c->size - 1) / c->size) < 1e-6);

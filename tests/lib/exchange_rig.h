@@ -310,7 +310,7 @@ static inline void within_words(struct comm_counters before, double most) {
 }
 
 static inline void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {
-    const struct cost_case c = {rig.n, k, rig.comm->size, rig.comm->local_size};
+    const struct cost_case c = {.n = rig.n, .k = k, .P = rig.comm->size, .ranks_per_node = rig.comm->local_size};
     within_words(before, ops->max_words(&c) + rig.sum.extra_words);
 }
 

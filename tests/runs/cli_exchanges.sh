@@ -10,6 +10,8 @@ sparse="--density 0.01 --density-warmup none"
 
 # has NAME DIR KEY: some step of the log has this key
 has() { check "$1" grep -q "^{\"type\":\"step\".*\"$3\":" "$2/run.jsonl"; }
+# sent DIR: bytes and messages of each step
+sent() { sed -n 's/^{"type":"step".*"bytes_sent_mean":\([0-9.e+]*\),.*"messages_sent_mean":\([0-9.e+]*\),.*/\1 \2/p' "$1/run.jsonl"; }
 
 for algo in $(names_of EXCHANGE comm/algorithms/exchanges.def); do
     options=
@@ -60,6 +62,8 @@ resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap l
 has "--overlap layers logs what was hidden" "$whole" hidden_seconds
 resumes "--overlap layers over micro" 2 --algo micro --overlap layers --overlap-bytes 300000 $sparse
 resumes "--overlap layers over randomk, with dense steps and slices" 2 --algo randomk --overlap layers --overlap-bytes 300000 --dense-steps 2 --dense-slices bias $sparse
+resumes "powersgd of rank 4, by layers, after dense steps" 3 --algo powersgd --powersgd-rank 4 --overlap layers --overlap-bytes 100000 --dense-steps 3
+check "its first steps alone are dense" [ "$(sent "$whole" | awk '{ if ($1 > 1e6) printf "%d ", NR }')" = "1 2 3 " ]
 resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
 has "dense-ovlp logs what was hidden" "$whole" hidden_seconds
 resumes "--audit does not change the run" 2 --algo topka --select dgc --audit 4 $sparse
@@ -72,7 +76,6 @@ check "only in its steps" [ "$(grep -c threshold_exact_mean "$whole/run.jsonl")"
 # -- xi of Assumption 1 ------------------------------------------------------------------------------------------------
 # xis DIR: its values, one a line
 xis() { sed -n 's/^{"type":"step".*"xi":\([-0-9.e+a-z]*\),.*/\1/p' "$1/run.jsonl"; }
-sent() { sed -n 's/^{"type":"step".*"bytes_sent_mean":\([0-9.e+]*\),.*"messages_sent_mean":\([0-9.e+]*\),.*/\1 \2/p' "$1/run.jsonl"; }
 # all_xis DIR COUNT CONDITION: there are COUNT of them, and for each $1 CONDITION holds
 all_xis() {
     why="xi in $1: $(xis "$1" | tr '\n' ' ')"
