@@ -80,11 +80,11 @@ static void exchange_more(size_t i, struct json *j) {
     const struct {
         const char *key;
         bool value;
-    } flags[] = {{"sparse", x->sparse},       {"conserves", x->conserves}, {"drifts", x->drifts},
-                 {"by_node", x->by_node},     {"codes", x->code_seconds},  {"selects", x->selects},
-                 {"own_parts", x->own_parts}, {"blind", x->blind},         {"overlaps", x->begin},
-                 {"ours", x->ours},           {"sends_all", x->sends_all}, {"keeps_k", x->keeps_k},
-                 {"low_rank", x->low_rank}};
+    } flags[] = {{"sparse", x->sparse},   {"conserves", x->conserves}, {"drifts", x->drifts},
+                 {"outer", x->outer},     {"by_node", x->by_node},     {"codes", x->code_seconds},
+                 {"selects", x->selects}, {"own_parts", x->own_parts}, {"blind", x->blind},
+                 {"overlaps", x->begin},  {"ours", x->ours},           {"sends_all", x->sends_all},
+                 {"keeps_k", x->keeps_k}, {"low_rank", x->low_rank}};
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) json_boolean(j, flags[f].key, flags[f].value);
     json_text_or_null(j, "select", x->selects ? x->default_select : NULL);
     json_text_or_null(j, "moves_as", x->moves_as);

@@ -33,11 +33,15 @@ bool exchange_keeps(const struct exchange_ops *ops, const struct option_values *
     return ops->sparse || (ops->keeps && ops->keeps(options, wire ? wire : wires[0]));
 }
 
+bool exchange_of_gradients(const struct exchange_ops *ops) {
+    return !ops->drifts && !ops->outer;
+}
+
 const char *exchange_apart(const struct exchange_ops *ops) {
-    return ops->drifts     ? "replicas drift"
-           : ops->blind    ? "not the largest entries"
-           : ops->low_rank ? "of low rank"
-                           : NULL;
+    return !exchange_of_gradients(ops) ? "replicas drift"
+           : ops->blind                ? "not the largest entries"
+           : ops->low_rank             ? "of low rank"
+                                       : NULL;
 }
 
 void exchange_open(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup) {

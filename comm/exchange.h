@@ -92,6 +92,12 @@ struct exchange_simulation {
 #define EXCHANGE_SIMULATION_GATHERS                                                                                    \
     { .rank = 2e-3, .peer = 0.05e-3, .entry_peer = 0.05e-6, .held_arrays = 16, .held_lists = 22 }
 
+/* Of rows between whose sums the caller makes steps of its own (--average-every), as published. */
+struct exchange_rounds {
+    int steps;             /* of a round */
+    double rate, momentum; /* of the outer step, which rows with `outer` have (nets/optimisers/outer.h) */
+};
+
 struct exchange_ops {
     const char *name;           /* what --algo takes */
     const char *summary;        /* one line for --help and `sparsetrain list` */
@@ -102,6 +108,7 @@ struct exchange_ops {
     bool selects;               /* uses the selector, which --select names */
     bool conserves;             /* the equation above holds, but for what `loses` says */
     bool drifts;                /* u is this rank's own gradient; replicas differ between averages (fedavg) */
+    bool outer;                 /* what it sums are outer gradients, how far parameters have moved in a round */
     bool own_parts;             /* selects in parts of its own, so it takes no selector by slices */
     bool by_node;               /* depends on the nodes of struct comm */
     bool sends_all;             /* sends everything that the selector returns, even more than k */
@@ -117,6 +124,7 @@ struct exchange_ops {
     bool ours;            /* published nowhere in this form */
     const char *moves_as; /* row that sends the same messages when each rank is a node; NULL: none */
     const char *line_off; /* why a simulated step takes other than `cost` says, in a few words; NULL: unsaid */
+    struct exchange_rounds rounds_of;      /* of rows with `drifts` or `outer` */
     struct exchange_simulation simulation; /* all zero: nobody measured, and it is taken for one that gathers all */
     /* Of rows without `sparse`: does it keep a residual with these options and this wire? NULL: never. */
     bool (*keeps)(const struct option_values *options, const struct wire_ops *wire);
@@ -215,6 +223,11 @@ double exchange_layers_words(const struct exchange *x, size_t k); /* its part fo
 
 /* The plain sum of everything: what the others are held against, and what takes their place in dense steps. */
 extern const struct exchange_ops exchange_dense;
+/* Every rank's own gradient: what takes the place of an exchange in the steps between two rounds. */
+extern const struct exchange_ops exchange_fedavg;
+
+/* Does it sum the gradients of steps? Not where replicas drift: fedavg sums nothing, others outer gradients. */
+bool exchange_of_gradients(const struct exchange_ops *ops);
 
 /* Does anything of its step travel in this format? All take coo32, which is as if there were none. */
 bool exchange_takes(const struct exchange_ops *ops, const struct wire_ops *wire);

@@ -15,7 +15,7 @@ enum { NAME_MAX_BYTES = 64, VALUE_MAX_BYTES = 256 };
 const struct exchange_ops *library_exchange(size_t i) {
     size_t row = 0;
     for (; exchanges[row]; row++)
-        if (!exchanges[row]->drifts && i-- == 0) break;
+        if (exchange_of_gradients(exchanges[row]) && i-- == 0) break;
     return exchanges[row];
 }
 

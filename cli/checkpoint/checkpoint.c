@@ -11,6 +11,7 @@
 #include "cli/checkpoint/file_sync.h"
 #include "cli/checkpoint/tally.h"
 #include "cli/export/model_layout.h"
+#include "cli/train/rounds.h"
 #include "cli/train/watching.h"
 
 static struct position position_of(const struct run *r) {
@@ -42,22 +43,28 @@ static bool write_rank(struct run *r, const struct replica *m, const char *dir, 
     return good;
 }
 
-static bool write_model(const struct run *r, const struct replica *m, const char *dir, struct err *e) {
+enum { MODEL_MAX = 10 }; /* sections of it */
+
+static bool write_model(struct run *r, const struct replica *m, const char *dir, struct err *e) {
     char path[CHECKPOINT_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/model.ckpt", dir);
     const struct position position = position_of(r);
     const struct tally tally = tally_of(r);
     const struct arena *a = &r->model.net->arena;
     char *options = options_kept(&r->options), *layout = model_layout_text(a, &r->data.set);
-    struct section sections[] = {{"position", &position, sizeof position},
-                                 {"tally", &tally, sizeof tally},
-                                 {"options", options, strlen(options) + 1},
-                                 {"layout", layout, strlen(layout) + 1},
-                                 {"leg", &r->leg, sizeof r->leg},
-                                 {"hashes", &m->hash, sizeof m->hash},
-                                 {"parameters", m->param, a->n * sizeof *m->param},
-                                 {"optimiser", m->moments, r->model.optimiser.n_state * sizeof *m->moments}};
-    bool good = container_write(path, sections, sizeof sections / sizeof *sections, e);
+    struct section sections[MODEL_MAX] = {{"position", &position, sizeof position},
+                                          {"tally", &tally, sizeof tally},
+                                          {"options", options, strlen(options) + 1},
+                                          {"layout", layout, strlen(layout) + 1},
+                                          {"leg", &r->leg, sizeof r->leg},
+                                          {"hashes", &m->hash, sizeof m->hash},
+                                          {"parameters", m->param, a->n * sizeof *m->param},
+                                          {"optimiser", m->moments, r->model.optimiser.n_state * sizeof *m->moments}};
+    size_t count = 8;
+    const char *name;
+    for (size_t i = 0; rounds_saved(r, i, &name); i++)
+        sections[count++] = (struct section){name, rounds_saved(r, i, &name), a->n * sizeof(float)};
+    bool good = container_write(path, sections, count, e);
     mem_free(options);
     mem_free(layout);
     return good;
@@ -65,9 +72,11 @@ static bool write_model(const struct run *r, const struct replica *m, const char
 
 size_t checkpoint_bytes(struct run *r, bool copy) {
     struct own own;
-    const size_t alike = (r->model.n + r->model.optimiser.n_state) * sizeof(float),
-                 model = r->comm->rank == 0 ? alike : 0;
-    size_t rank = 0;
+    const size_t alike = (r->model.n + r->model.optimiser.n_state) * sizeof(float);
+    const char *name;
+    size_t rank = 0, rounds = 0;
+    while (rounds_saved(r, rounds, &name)) rounds++;
+    const size_t model = r->comm->rank == 0 ? alike + rounds * r->model.n * sizeof(float) : 0;
     own_open(r, OWN_ALL, &own);
     for (size_t i = 0; i < own.count; i++) rank += own.section[i].bytes;
     own_close(&own);

@@ -10,6 +10,7 @@
 #include "cli/checkpoint/checkpoint_own.h"
 #include "cli/checkpoint/checkpoint_reshare.h"
 #include "cli/checkpoint/tally.h"
+#include "cli/train/rounds.h"
 
 bool checkpoint_is_of(const struct checkpoint *from, int64_t was, int64_t now, const struct net_size *size,
                       struct err *e) {
@@ -34,6 +35,24 @@ static bool fits(const struct run *r, const struct checkpoint *from, const struc
     return true;
 }
 
+/* Rank 0: what the ranks hold alike since the last round. */
+static bool load_rounds(struct run *r, const struct container *c, struct err *e) {
+    const char *name;
+    bool good = true;
+    for (size_t i = 0; good && rounds_saved(r, i, &name); i++) {
+        float *array = rounds_saved(r, i, &name);
+        good = container_get(c, name, array, r->model.n * sizeof *array, e) &&
+               checkpoint_check_finite(array, r->model.n, name, c->path, e);
+    }
+    return good;
+}
+
+static void share_rounds(struct run *r) {
+    const char *name;
+    for (size_t i = 0; rounds_saved(r, i, &name); i++)
+        comm_bcast(r->comm, 0, rounds_saved(r, i, &name), r->model.n * sizeof(float));
+}
+
 /* Rank 0: parameters, optimiser, position, tally; they reach the others by broadcast, so all start from the same bits.
  */
 static bool load_model(struct run *r, const struct checkpoint *from, float *param, float *moments, struct position *p,
@@ -46,7 +65,8 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
            container_get(&c, "optimiser", moments, r->model.optimiser.n_state * sizeof *moments, e) &&
            checkpoint_check_finite(param, r->model.n, "parameters", c.path, e) &&
            checkpoint_check_moments(moments, r->model.n, r->model.optimiser.ops, "optimiser", c.path, e) &&
-           tally_read(&c, t, e) && written_find(&c, "hashes", w, e) && written_holds(r, w, param, moments, c.path, e);
+           tally_read(&c, t, e) && load_rounds(r, &c, e) && written_find(&c, "hashes", w, e) &&
+           written_holds(r, w, param, moments, c.path, e);
     container_close(&c);
     return good;
 }
@@ -115,6 +135,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
         comm_bcast(r->comm, 0, &written, sizeof written);
         comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
         comm_bcast(r->comm, 0, moments, r->model.optimiser.n_state * sizeof *moments);
+        share_rounds(r);
         a->device->to_device(a->param, param, r->model.n * sizeof *param);
         r->model.optimiser.device->to_device(r->model.optimiser.state, moments,
                                              r->model.optimiser.n_state * sizeof *moments);

@@ -155,7 +155,7 @@ bool options_record_selected(const struct options *o) {
 }
 
 bool options_drift(const struct options *o) {
-    return o->local_update || options_exchange(o)->drifts;
+    return o->local_update || !exchange_of_gradients(options_exchange(o));
 }
 
 const struct model_ops *options_model(const struct options *o) {

@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "nets/net.h"
 #include "nets/optimisers/optimiser.h"
+#include "nets/optimisers/outer.h"
 #include "nets/optimisers/schedule.h"
 
 enum select_scope { SCOPE_GLOBAL, SCOPE_LAYER };
@@ -36,6 +37,7 @@ struct options {
     int wire, overlap;       /* wires; enum overlap_how */
     struct exchange_own own; /* what algorithms and selectors declare */
     int64_t overlap_bytes, ranks_per_node, average_every;
+    struct outer_rates outer; /* of the step that ends a round */
     bool local_update, momentum_correction, momentum_masking, fold_lr, wire_check;
     int model; /* models */
     char data[OPTION_TEXT_MAX], init_from[OPTION_TEXT_MAX];

@@ -24,7 +24,8 @@ static bool is_parameter(const char *name) {
 /* Options that change how an exchange works. Beside --algo auto only algorithms that can work like that may be chosen.
  * Beside an algorithm that was named and has no use for it, such an option is ignored, as a parameter is. */
 static bool is_manner(const char *name) {
-    return is_one_of(name, NAMES("select-scope", "dense-slices", "log-xi", "overlap", "average-every"));
+    return is_one_of(name, NAMES("select-scope", "dense-slices", "log-xi", "overlap", "average-every", "outer-lr",
+                                 "outer-momentum"));
 }
 
 static bool algo_is_named(const struct options *o) {
@@ -45,6 +46,10 @@ static bool refuse_if_given(struct options *o, const char *name, const char *why
         return err_set(e, "--%s has no effect %s; name another --algo than this, the default, or leave it out", name,
                        why);
     return err_set(e, "--%s has no effect %s; leave it out", name, why);
+}
+
+static void fill(double *value, double standard) {
+    if (isnan(*value)) *value = standard;
 }
 
 /* Refuses any of these options where `meant` is false: they have an effect only together with something else. */
@@ -111,7 +116,7 @@ static bool check_exchange(struct options *o, struct err *e) {
     struct density_schedule d = {.target = o->density};
     char why[96];
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
-             x->drifts ? "exchanges no gradients" : "sends every entry");
+             exchange_of_gradients(x) ? "sends every entry" : "exchanges no gradients");
     if (!only_where(o, x->sparse,
                     NAMES("density", "density-warmup", "dense-slices", "select", "select-scope", "audit",
                           "local-update", "momentum-correction", "momentum-masking", "fold-lr", "log-xi"),
@@ -119,9 +124,9 @@ static bool check_exchange(struct options *o, struct err *e) {
         !only_where(o, x->sparse || x->rounds, NAMES("dense-steps"), why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
-             x->drifts ? "exchanges no gradients" : "overlaps by itself");
+             exchange_of_gradients(x) ? "overlaps by itself" : "exchanges no gradients");
     bool layers = o->overlap == OVERLAP_LAYERS;
-    if (layers && (x->begin || x->drifts)) {
+    if (layers && (x->begin || !exchange_of_gradients(x))) {
         if (!refuse_if_given(o, "overlap", why, e)) return false;
         layers = false;
     }
@@ -132,13 +137,38 @@ static bool check_exchange(struct options *o, struct err *e) {
            (!x->sparse || density_parse_warmup(o->density_warmup, &d, e));
 }
 
+/* "without --local-update or --algo fedavg or ...": the rows between whose sums replicas drift. */
+static const char *drifters(char *why, size_t size) {
+    size_t used = (size_t)snprintf(why, size, "without --local-update");
+    for (size_t i = 0; exchanges[i] && used < size; i++)
+        if (!exchange_of_gradients(exchanges[i]))
+            used += (size_t)snprintf(why + used, size - used, " or --algo %s", exchanges[i]->name);
+    return why;
+}
+
+/* Rates of the outer step: the row's own unless given. */
+static bool check_outer(struct options *o, const struct exchange_ops *x, struct err *e) {
+    char why[128] = "without";
+    for (size_t i = 0, count = 0; exchanges[i]; i++) {
+        if (!exchanges[i]->outer) continue;
+        size_t used = strlen(why);
+        snprintf(why + used, sizeof why - used, "%s --algo %s", count++ ? " or" : "", exchanges[i]->name);
+    }
+    if (!only_where(o, x->outer, NAMES("outer-lr", "outer-momentum"), why, e)) return false;
+    if (!x->outer) return true;
+    fill(&o->outer.rate, x->rounds_of.rate);
+    fill(&o->outer.momentum, x->rounds_of.momentum);
+    return true;
+}
+
 /* Averages of the parameters, and what they forbid. */
 static bool check_average(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
-    if (!only_where(o, options_drift(o), NAMES("average-every"), "without --local-update or --algo fedavg", e))
-        return false;
+    char why[128];
+    if (!check_outer(o, x, e)) return false;
+    if (!only_where(o, options_drift(o), NAMES("average-every"), drifters(why, sizeof why), e)) return false;
     if (!options_drift(o)) return true;
-    if (o->average_every < 0) o->average_every = x->drifts ? 20 : 500;
+    if (o->average_every < 0) o->average_every = exchange_of_gradients(x) ? 500 : x->rounds_of.steps;
     const bool by_node = o->local_update && x->by_node && !o->lenient; /* the ranks of a node can always be compared */
     if (o->check_replicas % o->average_every != 0 && !by_node)
         return err_set(e,
@@ -224,10 +254,6 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
     return true;
 }
 
-static void fill(double *value, double standard) {
-    if (isnan(*value)) *value = standard;
-}
-
 /* The optimiser that was asked for, or the model's. */
 static const struct optimiser_ops *resolve_optimiser(struct options *o, const struct model_reference *ref) {
     if (o->optimiser < 0) options_set(o, "optimiser", ref->optimiser ? ref->optimiser : "sgd");
@@ -301,7 +327,8 @@ static bool resolve_training(struct options *o, const struct model_reference *re
 
 static bool check_clip(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
-    if (x->drifts && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e)) return false;
+    if (!exchange_of_gradients(x) && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e))
+        return false;
     bool early = x->begin || o->overlap == OVERLAP_LAYERS;
     if (early && options_clip_local(o))
         return err_set(e,
@@ -405,7 +432,7 @@ bool options_candidate(const struct options *o, const struct exchange_ops *x, co
     *out = *o;
     options_set(out, "algo", x->name);
     if (wire) options_set(out, "wire", wire->name);
-    if (x->drifts) return err_set(e, "the replicas of %s drift", x->name);
+    if (!exchange_of_gradients(x)) return err_set(e, "the replicas of %s drift", x->name);
     if (x->blind) return err_set(e, "%s does not send the largest entries", x->name);
     if (x->low_rank) return err_set(e, "%s sends matrices of a rank that is for the user to choose", x->name);
     if (!x->conserves) return err_set(e, "%s loses gradient", x->name);

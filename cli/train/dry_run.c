@@ -162,7 +162,7 @@ static void say_traffic(struct run *r) {
     cost_text(&all, whole);
     if (r->comm->size == 1) log_say(r, "  traffic   none: there is one rank");
     if (r->comm->size == 1) return;
-    if (!ops->drifts) {
+    if (exchange_of_gradients(ops)) {
         step_text(r, r->options.density, step);
         if (r->path.sparse && first > r->options.density) {
             char text[96];
@@ -172,7 +172,11 @@ static void say_traffic(struct run *r) {
         log_say(r, "  traffic   %s a step along the longest path%s%s%s; by the cost model", step, warmup,
                 r->path.sparse ? "; dense: " : "", r->path.sparse ? whole : "");
     }
-    if (r->replicas.drifts)
+    if (r->rounds.param) {
+        step_text(r, r->options.density, step);
+        log_say(r, "  traffic   %s a round of %lld steps; by the cost model", step,
+                (long long)r->options.average_every);
+    } else if (r->replicas.drifts)
         log_say(r, "  traffic   %s every %lld steps, to average the parameters; by the cost model", whole,
                 (long long)r->options.average_every);
 }

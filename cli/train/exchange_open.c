@@ -72,6 +72,13 @@ static void open_dense_start(struct run *r, const struct device_ops *device) {
     exchange_open(&r->path.dense_start, &exchange_dense, &setup);
 }
 
+/* Steps between rounds: every rank's own gradient, on the device of the store. */
+static void open_local(struct run *r, const struct device_ops *device) {
+    struct exchange_setup setup = r->path.reducer.exchange.setup;
+    setup.store = device_is_host(device) ? NULL : &r->path.reducer.store;
+    exchange_open(&r->path.local, &exchange_fedavg, &setup);
+}
+
 bool run_cut_gradient(struct run *r, struct err *e) {
     if (!exempt_parse(r->options.dense_slices, &r->model.net->arena, &r->path.exempt, &r->path.exempts, e))
         return false;
@@ -101,11 +108,13 @@ bool run_open_exchange(struct run *r, const struct device_ops *device, struct er
     if (r->path.sparse) set_up_sparse(r, &setup);
     open_reducer(r, &setup);
     if (r->path.density.dense_steps > 0) open_dense_start(r, device);
+    if (ops->outer) open_local(r, device);
     return true;
 }
 
 void run_close_exchange(struct run *r) {
     exchange_close(&r->path.dense_start);
+    exchange_close(&r->path.local);
     reducer_close(&r->path.reducer);
     correction_close(&r->path.correction);
     mem_free(r->path.exempt);

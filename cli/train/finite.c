@@ -19,6 +19,10 @@ void not_finite(const struct run *r, const char *what, size_t index) {
     not_finite_in(r, r->step + 1, what, index);
 }
 
+void not_finite_after(const struct run *r, const char *what, size_t index) {
+    not_finite_in(r, r->step, what, index);
+}
+
 void loss_not_finite(const struct run *r) {
     const struct arena *a = &r->model.net->arena;
     if (device_is_host(a->device)) net_backward(r->model.net); /* others have it, see take_loss in train.c */

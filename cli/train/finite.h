@@ -7,6 +7,8 @@
 
 /* In the step under way. index: of the gradient's or the parameters' entry; r->model.n: unknown. */
 _Noreturn void not_finite(const struct run *r, const char *what, size_t index);
+/* In what comes after the step that was the last, before the next one. */
+_Noreturn void not_finite_after(const struct run *r, const char *what, size_t index);
 /* The loss is not finite. The gradient is searched for the layer where it began; if all of it is finite, only the
  * loss is named. */
 _Noreturn void loss_not_finite(const struct run *r);

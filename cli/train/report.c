@@ -171,7 +171,10 @@ static void say_exchange(struct run *r) {
     if (r->path.groups)
         used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", in %zu groups of layers", r->path.groups);
     if (o->fold_lr) used += (size_t)snprintf(exchange + used, sizeof exchange - used, ", learning rate folded in");
-    if (r->replicas.drifts)
+    if (r->rounds.param)
+        snprintf(exchange + used, sizeof exchange - used, "; rounds of %lld local step%s, outer rate %g, momentum %g",
+                 (long long)o->average_every, o->average_every > 1 ? "s" : "", o->outer.rate, o->outer.momentum);
+    else if (r->replicas.drifts)
         snprintf(exchange + used, sizeof exchange - used, "%s; parameters averaged every %lld steps",
                  !o->local_update        ? ""
                  : run_drifts_by_node(r) ? ", local update of each node"

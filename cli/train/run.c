@@ -21,6 +21,7 @@
 #include "cli/train/observers.h"
 #include "cli/train/report.h"
 #include "cli/train/resize.h"
+#include "cli/train/rounds.h"
 #include "cli/train/watching.h"
 #include "cli/version.h"
 #include "data/masked.h"
@@ -311,6 +312,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     open_optimiser(r);
     open_exchange(r, device, e);
     if (comm_agree(r->comm, e)) return false;
+    rounds_open(r);
     draw_id(r);
     share_parameters(r);
     r->saved.last = SIZE_MAX;
@@ -318,6 +320,7 @@ static bool open_all(struct run *r, struct checkpoint *from, struct err *e) {
     target_recall(r);
     run_dir_close_source(r);
     if (!from->options && r->options.init_from[0] && !take_parameters(r, e)) return false;
+    if (!from->options) rounds_begin(r);
     net_set_step(r->model.net, r->step * (size_t)r->options.accumulate);
     if (r->step > r->steps)
         err_set(e, "the run has done %zu steps already, more than the %zu asked for; give a larger --epochs or --steps",
@@ -384,6 +387,7 @@ void run_close(struct run *r) {
     side_files_close(r, false);
     log_close(r);
     run_dir_leave(r, false);
+    rounds_close(r);
     run_close_exchange(r);
     auto_close(r->job.choice);
     optimiser_close(&r->model.optimiser);

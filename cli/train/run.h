@@ -83,12 +83,19 @@ struct gradient_path {
     bool sparse; /* the algorithm selects: store and selector are open */
     struct reducer reducer;
     struct exchange dense_start; /* of --dense-steps; ops NULL when there are none */
+    struct exchange local;       /* of the steps between two rounds; ops NULL: the run has none (rounds.h) */
     struct density_schedule density;
     struct exchange_slice *slice; /* [slices of the model]: its slices as matrices */
     size_t *group, groups;        /* --overlap layers: where each group of the gradient begins */
     struct correction correction; /* --momentum-correction; velocity.ops NULL without */
     uint32_t *exempt;             /* --dense-slices: [exempts] entries that are not selected from */
     size_t exempts;
+};
+
+/* Of a run in rounds: what all ranks hold alike since the last one (rounds.h). */
+struct rounds {
+    float *param;    /* [n] host: the parameters with which this round began; NULL: there are no rounds */
+    float *velocity; /* [n] host; NULL without --outer-momentum */
 };
 
 /* Hashes of what must be the same on all replicas (replicas.h). */
@@ -141,6 +148,7 @@ struct run {
     struct run_model model;
     struct gradient_path path;
     struct replicas replicas;
+    struct rounds rounds;
     struct saved saved;
     struct watch watch;
 

@@ -5,6 +5,7 @@
 #include "cli/train/between_steps.h"
 #include "cli/train/finite.h"
 #include "cli/train/observers.h"
+#include "cli/train/rounds.h"
 #include "cli/train/run.h"
 #include "cli/train/step_row.h"
 #include "cli/train/watching.h"
@@ -13,11 +14,12 @@
 static void begin_step(struct run *r) {
     struct gradient_path *p = &r->path;
     const bool dense = p->dense_start.ops && r->step < p->density.dense_steps;
+    struct exchange *own = p->local.ops ? &p->local : &p->reducer.exchange;
     const double epoch = run_epoch(r, r->step);
     r->comm->step = r->step + 1;
     watching_enter(r, ACTIVITY_STEP, r->step + 1);
     struct step *s = &r->now;
-    *s = (struct step){.exchange = dense ? &p->dense_start : &p->reducer.exchange, .corrected = r->model.n};
+    *s = (struct step){.exchange = dense ? &p->dense_start : own, .corrected = r->model.n};
     s->density = s->exchange->ops->sparse ? density_at(&p->density, r->step, (size_t)epoch) : 1;
     s->k = density_to_k(s->density, r->model.n - p->exempts);
     s->lr = lr_at(&r->model.lr, r->step, epoch, (int)r->leg.first_ranks);
@@ -115,10 +117,19 @@ static void optimise(struct run *r) {
     phase_enter(&r->phases, PHASE_OTHER);
 }
 
+/* Where replicas drift: the end of a round, or the average of the parameters. */
+static void come_together(struct run *r) {
+    if (!r->replicas.drifts || (!run_due(r, r->options.average_every) && r->step < r->steps)) return;
+    if (r->rounds.param)
+        run_round(r);
+    else
+        run_average(r);
+}
+
 static void finish_step(struct run *r, bool *stop) {
     r->step++;
     observe(r, MOMENT_END);
-    if (r->replicas.drifts && (run_due(r, r->options.average_every) || r->step == r->steps)) run_average(r);
+    come_together(r);
     step_row_end(r);
     log_step(r, r->now.meets || r->trouble.text[0], stop);
 }

@@ -36,12 +36,12 @@ static void fedavg_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){0};
 }
 
-extern const struct exchange_ops exchange_fedavg;
 const struct exchange_ops exchange_fedavg = {
     .name = "fedavg",
     .summary = "no exchange of gradients; parameters averaged every --average-every steps",
     .paper = "FederatedAveraging (McMahan et al., AISTATS 2017)",
     .drifts = true,
+    .rounds_of = {.steps = 20},
     .open = fedavg_open,
     .run = fedavg_run,
     .close = fedavg_open,

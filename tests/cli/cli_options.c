@@ -126,6 +126,13 @@ static void exchange_mistakes(void **state) {
     says("--algo topka --local-update --check-replicas 30", "take a multiple of --average-every 500");
     says("--algo auto --local-update --check-replicas 30", "take a multiple of --average-every 500");
     says("--algo fedavg --check-replicas 30", "take a multiple of --average-every 20");
+    says("--algo diloco --check-replicas 30", "take a multiple of --average-every 500");
+    says("--outer-lr 0.5", "--outer-lr has no effect without --algo diloco");
+    says("--algo auto --outer-momentum 0.5", "--outer-momentum has no effect without --algo diloco");
+    says("--algo diloco --outer-lr 0", "out of range");
+    says("--algo diloco --outer-momentum 1", "out of range");
+    says("--algo diloco --local-update", "--local-update has no effect with --algo diloco, which exchanges no grad");
+    says("--algo diloco --clip-norm 1 --clip-at local", "--clip-at has no effect with an algorithm that exchanges no");
     says("--algo hitopk --ranks-per-node 0", "out of range");
     says("--algo gtopk --record-every 2", "without --record");
     says("--algo topka --record-what selected", "--record-what has no effect without --record");
@@ -159,6 +166,8 @@ static void what_has_no_effect_is_ignored(void **state) {
         {"--algo gtopk --average-every 5", "--algo gtopk", "--average-every"},
         {"--algo fedavg --average-every 5 --density 0.01", "--algo fedavg --average-every 5", "--density"},
         {"--algo fedavg --overlap layers", "--algo fedavg", "--overlap"},
+        {"--algo fedavg --outer-lr 0.5", "--algo fedavg", "--outer-lr"},
+        {"--algo diloco --overlap layers --density 0.1", "--algo diloco", "--density and --overlap"},
         {"--algo dense-ovlp --overlap layers --overlap-bytes 99", "--algo dense-ovlp --overlap-bytes 99", "--overlap"},
         {"--model lstm --algo dense --density 0.1", "--model lstm --algo dense", "--density"},
         {"--algo gtopk --density 0.1 --wire packed", "--algo gtopk --density 0.1 --wire packed", ""},
@@ -232,6 +241,10 @@ static void exchange_options_arrive(void **state) {
     assert_true(o.average_every == 500 && options_drift(&o));
     assert_string_equal(parse(&o, "--algo fedavg"), "");
     assert_true(o.average_every == 20 && options_drift(&o));
+    assert_string_equal(parse(&o, "--algo diloco"), "");
+    assert_true(o.average_every == 500 && options_drift(&o) && o.outer.rate == 0.7 && o.outer.momentum == 0.9);
+    assert_string_equal(parse(&o, "--algo diloco --average-every 30 --outer-lr 0.5 --outer-momentum 0"), "");
+    assert_true(o.average_every == 30 && o.outer.rate == 0.5 && o.outer.momentum == 0);
     assert_string_equal(parse(&o, "--algo gtopk"), "");
     assert_false(options_drift(&o));
 }

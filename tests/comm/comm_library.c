@@ -20,7 +20,7 @@ static const char *of_device(const char *text) {
 }
 
 static bool is_served(const struct exchange_ops *ops) {
-    return !ops->drifts;
+    return exchange_of_gradients(ops);
 }
 
 static void fill(struct comm *c, int step) {
@@ -247,6 +247,7 @@ static void mistakes_are_told_in_a_line(struct comm *c) {
         {"gtop", "", "the algorithm has no \"gtop\"; there are: dense, ", N, NULL, 0},
         {NULL, "", "the algorithm has no \"\"", N, NULL, 0},
         {"fedavg", "", "the algorithm has no \"fedavg\"", N, NULL, 0},
+        {"diloco", "", "the algorithm has no \"diloco\"", N, NULL, 0},
         {"topka", "", "a gradient of 0 entries", 0, NULL, 0},
         {"topka", "", "a gradient of 4294967296 entries", (size_t)1 << 32, NULL, 0},
         {"topka", "density", "\"density\" is no option", N, NULL, 0},

@@ -173,7 +173,7 @@ names_of() { sed -n "s/^$1(\\([a-z0-9_]*\\)).*/\\1/p" "$2" | tr _ -; }
 # row_says ALGO FLAG: is this flag of struct exchange_ops set in the row of an exchange?
 row_says() { grep -q "^    \.$2 = true" "$(grep -l "^    \.name = \"$1\"," comm/algorithms/*.c)"; }
 # stands_apart ALGO: is it left out of rankings (exchange_apart)?
-stands_apart() { row_says "$1" drifts || row_says "$1" blind || row_says "$1" low_rank; }
+stands_apart() { row_says "$1" drifts || row_says "$1" outer || row_says "$1" blind || row_says "$1" low_rank; }
 # ranked_rows: how many rows a ranking of all exchanges has: one a wire format of those that are sparse; of dense ones with
 # a form in 16 bits these two besides
 ranked_rows() {
