@@ -257,7 +257,7 @@ static void what_is_coded_is_counted(struct comm *c) {
     for (int i = 0; i < 3; i++) {
         const struct exchange_ops *row = exchange_named(coders[i]);
         struct cost cost;
-        row->cost(&(struct cost_case){840, 1, P, 1}, &cost);
+        row->cost(&(struct cost_case){.n = 840, .k = 1, .P = P, .ranks_per_node = 1}, &cost);
         assert_true(cost.coded == coded_sum_values(840, P));
         assert_true(row->code_seconds() > 0);
         const struct local_cost local = {.code = 1e-9};
