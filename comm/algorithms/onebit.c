@@ -15,7 +15,8 @@
  * Residual: what is rounded off, nearly all of it. --feedback off drops it: signSGD with scales, which need not
  * converge.
  * Restrictions: sums are made in host memory. The sign of 0 is +. Deviations: 1-bit Adam sends the momentum, not the
- * gradient, with Adam's variance frozen after a dense warm-up, and has a scale for each message, not for each slice. */
+ * gradient, and has a scale for each message, not for each slice. Its dense warm-up and Adam's variance, frozen after
+ * it, are --dense-steps and --freeze-variance-after. */
 #include "base/mem.h"
 #include "base/simd.h"
 #include "comm/parts/coded_sum.h"

@@ -7,6 +7,9 @@
  *     m = beta1 m + (1 - beta1) g          M = m / (1 - beta1^t)
  *     v = beta2 v + (1 - beta2) g^2        V = v / (1 - beta2^t)         w = w - lr M / (sqrt(V) + eps)
  *
+ * With --freeze-variance-after T, v and V stay what they are after step T, as in 1-bit Adam (Tang et al., "1-bit Adam:
+ * communication efficient large-scale training with Adam's convergence speed", ICML 2021); beta1 and w go on.
+ *
  * No function of the mathematical library is called but the square root, whose last bit is right everywhere: all ranks
  * must make the same steps, also on machines that are not alike. */
 #include "nets/optimisers/adam.h"
@@ -44,6 +47,10 @@ const struct option_row adam_options[ADAM_OPTIONS] = {
      AT(beta2), .max = 0.99999999},
     {"epsilon", "E", OPTION_REAL, "1e-8", "adam, adamw: added to the root of that mean", AT(epsilon), .max = 1,
      .above_min = true},
+    {"freeze-variance-after", "N", OPTION_SIZE, "0",
+     "adam, adamw: after N steps that mean stays what it is, as in 1-bit Adam, with --algo onebit --dense-steps N (0: "
+     "never)",
+     AT(variance_steps), .max = 1e15},
 };
 
 const struct optimiser_ops optimiser_adam = {

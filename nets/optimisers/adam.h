@@ -47,7 +47,7 @@ bool adamw_decays(const struct slice *slice);
 
 #ifndef __cplusplus
 /* Of both, in struct optimiser_setup. */
-enum { ADAM_OPTIONS = 3 };
+enum { ADAM_OPTIONS = 4 };
 extern const struct option_row adam_options[ADAM_OPTIONS];
 #endif
 

@@ -21,6 +21,7 @@
 struct optimiser_setup {
     double momentum;              /* sgd: mu */
     double beta1, beta2, epsilon; /* adam; Kingma and Ba, and PyTorch: 0.9, 0.999, 1e-8 */
+    size_t variance_steps;        /* adam: v is held after so many steps; 0: never */
     double weight_decay;          /* all: times the parameters, added to the gradient; adamw: see adamw.c */
     bool gradient_has_momentum; /* sgd: mu is in the gradient already (topk/correction.h), as it is not in the decay */
 };

@@ -43,6 +43,11 @@ static void sgd_as_written(float *w, float *v, const float *g, size_t n, const s
     }
 }
 
+/* v takes gradients in up to this step: all of them, or the first variance_steps. */
+static int taken_until(const struct optimiser_setup *s, int t) {
+    return s->variance_steps > 0 && t > (int)s->variance_steps ? (int)s->variance_steps : t;
+}
+
 /* Algorithm 1 of the paper, line by line. */
 static void adam_in_double(double *w, double *state, const float *gradient, size_t n, const struct optimiser_setup *s,
                            int t, double lr) {
@@ -50,8 +55,9 @@ static void adam_in_double(double *w, double *state, const float *gradient, size
     for (size_t i = 0; i < n; i++) {
         double g = gradient[i] + s->weight_decay * w[i];
         m[i] = s->beta1 * m[i] + (1 - s->beta1) * g;
-        v[i] = s->beta2 * v[i] + (1 - s->beta2) * g * g;
-        double corrected_m = m[i] / (1 - pow(s->beta1, t)), corrected_v = v[i] / (1 - pow(s->beta2, t));
+        if (taken_until(s, t) == t) v[i] = s->beta2 * v[i] + (1 - s->beta2) * g * g;
+        double corrected_m = m[i] / (1 - pow(s->beta1, t));
+        double corrected_v = v[i] / (1 - pow(s->beta2, taken_until(s, t)));
         w[i] -= lr * corrected_m / (sqrt(corrected_v) + s->epsilon);
     }
 }
@@ -60,13 +66,13 @@ static void adam_as_written(float *w, float *state, const float *gradient, size_
                             int t, double lr) {
     const float beta1 = (float)s->beta1, beta2 = (float)s->beta2, wd = (float)s->weight_decay;
     const float rest1 = (float)(1 - (double)beta1), rest2 = (float)(1 - (double)beta2);
-    const double root = sqrt(1 - pow(beta2, t));
+    const double root = sqrt(1 - pow(beta2, taken_until(s, t)));
     const float rate = (float)(lr * root / (1 - pow(beta1, t))), epsilon = (float)(s->epsilon * root);
     float *m = state, *v = state + n;
     for (size_t i = 0; i < n; i++) {
         float g = gradient[i] + wd * w[i];
         m[i] = beta1 * m[i] + rest1 * g;
-        v[i] = beta2 * v[i] + rest2 * g * g;
+        if (taken_until(s, t) == t) v[i] = beta2 * v[i] + rest2 * g * g;
         w[i] = w[i] - rate * (m[i] / (sqrtf(v[i]) + epsilon));
     }
 }
@@ -82,8 +88,9 @@ static void adamw_in_double(double *w, double *state, const float *g, size_t n, 
     double *m = state, *v = state + n;
     for (size_t i = 0; i < n; i++) {
         m[i] = s->beta1 * m[i] + (1 - s->beta1) * g[i];
-        v[i] = s->beta2 * v[i] + (1 - s->beta2) * g[i] * g[i];
-        double corrected_m = m[i] / (1 - pow(s->beta1, t)), corrected_v = v[i] / (1 - pow(s->beta2, t));
+        if (taken_until(s, t) == t) v[i] = s->beta2 * v[i] + (1 - s->beta2) * g[i] * g[i];
+        double corrected_m = m[i] / (1 - pow(s->beta1, t));
+        double corrected_v = v[i] / (1 - pow(s->beta2, taken_until(s, t)));
         w[i] -=
             lr * (corrected_m / (sqrt(corrected_v) + s->epsilon) + (i < weights_of(n) ? s->weight_decay : 0) * w[i]);
     }
@@ -103,7 +110,7 @@ static void adamw_as_written(float *w, float *state, const float *g, size_t n, c
 }
 
 #define ADAM_USUAL .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8
-enum { SETUPS = 4 };
+enum { SETUPS = 5 };
 
 static const struct method {
     const char *name;
@@ -120,7 +127,8 @@ static const struct method {
      {{.momentum = 0.9},
       {.momentum = 0.9, .weight_decay = 1e-2},
       {.weight_decay = 5e-4},
-      {.momentum = 0.9, .weight_decay = 1e-2, .gradient_has_momentum = true}},
+      {.momentum = 0.9, .weight_decay = 1e-2, .gradient_has_momentum = true},
+      {.momentum = 0}},
      3e-6,
      sgd_in_double,
      sgd_as_written},
@@ -129,7 +137,8 @@ static const struct method {
      {{ADAM_USUAL},
       {ADAM_USUAL, .weight_decay = 1e-2},
       {.beta1 = 0, .beta2 = 0.9998779296875, .epsilon = 1e-3, .weight_decay = 5e-4},
-      {.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-8, .weight_decay = 1e-3}},
+      {.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-8, .weight_decay = 1e-3},
+      {ADAM_USUAL, .weight_decay = 1e-3, .variance_steps = 2}},
      2e-5, /* 1 - beta2, when beta2 = 0.999 has been rounded, is 1.3e-5 off: the steps are not, but the state is */
      adam_in_double,
      adam_as_written},
@@ -138,7 +147,8 @@ static const struct method {
      {{ADAM_USUAL},
       {ADAM_USUAL, .weight_decay = 1e-1},
       {.beta1 = 0, .beta2 = 0.9998779296875, .epsilon = 1e-3, .weight_decay = 5e-4},
-      {.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-8, .weight_decay = 1e-2}},
+      {.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-8, .weight_decay = 1e-2},
+      {ADAM_USUAL, .weight_decay = 1e-3, .variance_steps = 2}},
      2e-5,
      adamw_in_double,
      adamw_as_written},
