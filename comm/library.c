@@ -15,7 +15,8 @@ struct sparsetrain {
     struct library_options options;
     const struct device_caller_ops *caller; /* of a device with which the caller works, too; NULL: host memory */
     void *stream;                           /* of that device: what the gradient is written and read on */
-    size_t n, k, k_max, *group, groups;
+    size_t n, k, k_max, *group, groups, slices;
+    struct exchange_slice *slice;
     uint64_t steps;
     double density, hidden_seconds, words_bound;
     float *begun; /* the gradient between begin and run, else NULL */
@@ -97,6 +98,8 @@ struct opening {
     size_t n;
     const size_t *group;
     size_t groups;
+    const struct sparsetrain_slice *slice;
+    size_t slices;
 };
 
 static bool check_groups(const struct opening *o, struct err *e) {
@@ -107,10 +110,25 @@ static bool check_groups(const struct opening *o, struct err *e) {
     return true;
 }
 
+static bool check_slices(const struct opening *o, struct err *e) {
+    size_t left = o->n;
+    for (size_t i = 0; i < o->slices; i++) {
+        const struct sparsetrain_slice *s = &o->slice[i];
+        if (s->rows < 1 || s->cols < 1 || s->cols > left / s->rows)
+            return err_set(e, "slice %zu of %zu is %zu by %zu, where %zu entries are left", i, o->slices, s->rows,
+                           s->cols, left);
+        left -= s->rows * s->cols;
+    }
+    if (o->slices > 0 && left > 0)
+        return err_set(e, "the slices hold all but %zu entries of the gradient's %zu: they hold all", left, o->n);
+    return true;
+}
+
 static bool check_arguments(const struct opening *o, struct err *e) {
     if (o->n < 1 || (uint64_t)o->n > UINT32_MAX)
         return err_set(e, "a gradient of %zu entries cannot be exchanged: there may be 1 to 2^32-1", o->n);
-    return check_groups(o, e) && library_options_parse(&o->x->options, o->algorithm, o->options, e);
+    return check_groups(o, e) && check_slices(o, e) &&
+           library_options_parse(&o->x->options, o->algorithm, o->options, e);
 }
 
 /* There is one, and it is the caller's current one. */
@@ -125,17 +143,34 @@ static bool take_device(sparsetrain *x, struct err *e) {
 /* Do all ranks ask for the same? Else they would wait for each other for ever. */
 static bool check_alike(const struct opening *o, struct comm *c, struct err *e) {
     const char *options = o->options ? o->options : "";
-    const uint64_t lengths[] = {o->n, o->groups, strlen(options)};
+    const uint64_t lengths[] = {o->n, o->groups, o->slices, strlen(options)};
     uint64_t own = hash64(0, lengths, sizeof lengths), first;
     own = hash64(own, o->algorithm, strlen(o->algorithm));
     own = hash64(own, options, strlen(options));
     if (o->groups > 0) own = hash64(own, o->group, o->groups * sizeof *o->group);
+    if (o->slices > 0) own = hash64(own, o->slice, o->slices * sizeof *o->slice);
     first = own;
     comm_bcast(c, 0, &first, sizeof first);
     if (own != first)
         err_set(e, "rank %d opens an exchange with other arguments than rank 0: %s of %zu entries, \"%.200s\"", c->rank,
                 o->algorithm, o->n, options);
     return !comm_agree(c, e);
+}
+
+/* The caller's groups and slices, as an exchange wants them. */
+static void keep_cuts(sparsetrain *x, const struct opening *o) {
+    size_t from = 0;
+    x->groups = o->groups;
+    x->slices = o->slices;
+    if (o->groups > 0) {
+        x->group = mem_alloc(o->groups, sizeof *x->group, "groups of layers");
+        memcpy(x->group, o->group, o->groups * sizeof *x->group);
+    }
+    if (o->slices > 0) x->slice = mem_alloc(o->slices, sizeof *x->slice, "slices of the gradient");
+    for (size_t i = 0; i < o->slices; i++) {
+        x->slice[i] = (struct exchange_slice){from, o->slice[i].rows, o->slice[i].cols};
+        from += o->slice[i].rows * o->slice[i].cols;
+    }
 }
 
 static void set_up(const sparsetrain *x, struct reducer_setup *setup) {
@@ -148,7 +183,9 @@ static void set_up(const sparsetrain *x, struct reducer_setup *setup) {
                                               .options = library_values(o),
                                               .bucket_bytes = o->bucket_bytes,
                                               .group = x->group,
-                                              .groups = x->groups};
+                                              .groups = x->groups,
+                                              .slice = x->slice,
+                                              .slices = x->slices};
 }
 
 static bool open_all(void *arguments, struct err *e) {
@@ -165,11 +202,7 @@ static bool open_all(void *arguments, struct err *e) {
     x->density = x->options.density;
     x->k = density_to_k(x->density, x->n);
     x->k_max = density_to_k(x->options.density_max, x->n);
-    x->groups = o->groups;
-    if (o->groups > 0) {
-        x->group = mem_alloc(o->groups, sizeof *x->group, "groups of layers");
-        memcpy(x->group, o->group, o->groups * sizeof *x->group);
-    }
+    keep_cuts(x, o);
     phases_reset(&x->phases);
     phases_reset(&x->hidden);
     set_up(x, &setup);
@@ -185,17 +218,23 @@ static bool make_handle(void *handle, struct err *e) {
     return true;
 }
 
-int sparsetrain_open_groups(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
-                            const size_t *group, size_t groups, char *why) {
+int sparsetrain_open_slices(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
+                            const size_t *group, size_t groups, const struct sparsetrain_slice *slice, size_t slices,
+                            char *why) {
     *x = NULL;
     int status = guarded(NULL, make_handle, x, why);
     if (status != SPARSETRAIN_GOOD) return status;
-    struct opening o = {*x, mpi_comm, algorithm ? algorithm : "", options, n, group, groups};
+    struct opening o = {*x, mpi_comm, algorithm ? algorithm : "", options, n, group, groups, slice, slices};
     status = guarded(*x, open_all, &o, why);
     if (status == SPARSETRAIN_GOOD) return status;
     sparsetrain_close(*x);
     *x = NULL;
     return status;
+}
+
+int sparsetrain_open_groups(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
+                            const size_t *group, size_t groups, char *why) {
+    return sparsetrain_open_slices(x, mpi_comm, algorithm, n, options, group, groups, NULL, 0, why);
 }
 
 int sparsetrain_open(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
@@ -209,6 +248,7 @@ static bool close_all(void *arguments, struct err *e) {
     reducer_close(&x->reducer);
     comm_close(x->comm);
     mem_free(x->group);
+    mem_free(x->slice);
     return true;
 }
 

@@ -90,6 +90,7 @@ void sparsetrain_mpi_finalize(void);
  *        wire=coo32                or packed, packed-f32
  *        device=cpu                or cuda: where grad lies, and the residual
  *        tau=64, tau-prime=32, oktopk-thresholds=guarded, oktopk-bucket=4, oktopk-off=none       of Ok-Topk
+ *        powersgd-rank=2, omnireduce-block=256, feedback=on
  *        gtopk-residual=conserve, gaussian-adjust=on, bucket-bytes=4194304 (dense-ovlp), ranks-per-node=M, seed=1
  *
  * `sparsetrain --help` and docs/exchanges.md say what they mean. group: [groups], where each group of layers begins in
@@ -99,6 +100,16 @@ int sparsetrain_open(sparsetrain **x, const void *mpi_comm, const char *algorith
                      char *why);
 int sparsetrain_open_groups(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
                             const size_t *group, size_t groups, char *why);
+/* The same with what the gradient consists of: slices end to end, slice i of rows x cols entries by rows, as a layer's
+ * weights are a matrix of their first dimension by the rest; of a bias rows is 1. For algorithms that go by them
+ * (powersgd, onebit), which else take all of it, or of a group, for one. A slice lies in one group, or counts as
+ * vectors. slice: [slices], slices = 0: not said; it may be freed after the call. */
+struct sparsetrain_slice {
+    size_t rows, cols;
+};
+int sparsetrain_open_slices(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
+                            const size_t *group, size_t groups, const struct sparsetrain_slice *slice, size_t slices,
+                            char *why);
 /* Collective, but for an exchange that is broken. NULL is allowed. */
 void sparsetrain_close(sparsetrain *x);
 

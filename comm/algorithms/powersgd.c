@@ -30,8 +30,8 @@
  * seed and the step's number, alike on all ranks. R and that number are in checkpoints.
  *
  * Restrictions: no wire format applies. Products are made in host memory: a gradient on a GPU comes there and goes
- * back, as with qsgd and onebit. The library has no matrices: there all of the gradient, or of a group, is one, as in
- * PyTorch's batched_powerSGD_hook. By layers, matrices of whole groups stay as they are.
+ * back, as with qsgd and onebit. Who knows no slices (bench, the library's open and
+ * open_groups) has all of the gradient, or of a group, in one matrix, as PyTorch's batched_powerSGD_hook does. By layers, matrices of whole groups stay as they are.
  * Deviations: the hook sends L and the rest in two allreduces, divides R by P before u is made, keeps of the rest each
  * rank's difference from the mean, which adds up to zero, and never finds a direction again that has vanished; where
  * r > 2 it makes columns orthonormal by QR. Its epsilon, 0 unless it is set, has no use here, as nothing is divided by

@@ -109,7 +109,11 @@ def _lib():
             ("algorithm", text, [size]),
             ("mpi_init", ctypes.c_int, [ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int), text]),
             ("mpi_finalize", None, []),
-            ("open_groups", ctypes.c_int, [ctypes.POINTER(pointer), pointer, text, size, text, ctypes.POINTER(size), size, text]),
+            (
+                "open_slices",
+                ctypes.c_int,
+                [ctypes.POINTER(pointer), pointer, text, size, text, ctypes.POINTER(size), size, ctypes.POINTER(size), size, text],
+            ),
             ("close", None, [pointer]),
             ("set_stream", ctypes.c_int, [pointer, pointer, text]),
             ("set_density", ctypes.c_int, [pointer, ctypes.c_double, text]),
@@ -214,7 +218,7 @@ class Hook:
                 "mpirun, and give the process group MPI's ranks (sparsetrain.init_process_group does)",
             )
         self.algo, self.options = algo, options
-        self._layout, self._at, at, starts = [], {}, 0, []
+        self._layout, self._at, at, starts, self._matrices = [], {}, 0, [], []
         for name, parameter in model.named_parameters():
             if not parameter.requires_grad:
                 continue
@@ -222,6 +226,9 @@ class Hook:
                 raise Error(2, f"parameter {name} is of {parameter.dtype}: gradients must be float32")
             self._at[id(parameter)] = at
             self._layout.append((name, parameter.numel()))
+            if parameter.numel() > 0:
+                rows = parameter.shape[0] if parameter.dim() > 1 else 1
+                self._matrices += [rows, parameter.numel() // rows]
             starts.append(at)
             at += parameter.numel()
         if at == 0:
@@ -257,7 +264,7 @@ class Hook:
 
     def _open_with(self, options, n, groups):
         _call(
-            "open_groups",
+            "open_slices",
             ctypes.byref(self._handle),
             None,
             self.algo.encode(),
@@ -265,6 +272,8 @@ class Hook:
             ",".join(f"{name}={value}" for name, value in sorted(options.items())).encode(),
             (ctypes.c_size_t * len(groups))(*groups),
             len(groups),
+            (ctypes.c_size_t * len(self._matrices))(*self._matrices),
+            len(self._matrices) // 2,
         )
 
     @staticmethod

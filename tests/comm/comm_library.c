@@ -8,6 +8,8 @@
 
 enum { N = 1009, STEPS = 6, GROUPS = 4 };
 static const size_t group[GROUPS] = {0, 10, 17, 500};
+enum { SLICES = 3 };
+static const struct sparsetrain_slice slice[SLICES] = {{20, 25}, {1, 9}, {50, 10}};
 static const char options[] = "density=0.1,tau=2,tau_prime=1,seed=1";
 static float grad[N];
 static float *twin, *at; /* [N] grad on the device of this test (itself on the CPU); where exchanges are just now */
@@ -60,12 +62,15 @@ static uint64_t hash_of_steps(sparsetrain *x, struct comm *c, int from, int to, 
     return hash;
 }
 
-static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, size_t groups) {
+static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, size_t groups, size_t slices) {
+    static const struct exchange_slice cut[SLICES] = {{0, 20, 25}, {500, 1, 9}, {509, 50, 10}};
     struct reducer_setup setup = {.ops = ops, .seed = 1};
     setup.exchange = (struct exchange_setup){.n = N,
                                              .k_max = density_to_k(0.1, N),
                                              .group = group,
                                              .groups = groups,
+                                             .slice = cut,
+                                             .slices = slices,
                                              .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
     uint64_t hash = 0;
     rig_open_setup(c, setup);
@@ -85,7 +90,7 @@ static void every_row_gives_the_bits_of_one_put_together_by_hand(struct comm *c)
         const struct exchange_ops *ops = exchanges[i];
         if (!is_served(ops)) continue;
         for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
-            uint64_t wanted = hash_by_hand(c, ops, groups);
+            uint64_t wanted = hash_by_hand(c, ops, groups, 0);
             for (int overlaps = 0; overlaps < (at == grad ? 2 : 3); overlaps++) {
                 if (overlaps == 2) at = grad; /* and those of the host */
                 sparsetrain *x = opened(ops->name, groups);
@@ -96,6 +101,40 @@ static void every_row_gives_the_bits_of_one_put_together_by_hand(struct comm *c)
             }
         }
     }
+}
+
+/* Of those that go by slices it matters what these are. */
+static void slices_of_the_gradient_are_told(struct comm *c) {
+    const char *const rows[] = {"powersgd", "onebit", "topka"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
+            sparsetrain *x;
+            good(sparsetrain_open_slices(&x, NULL, rows[i], N, of_device(options), group, groups, slice, SLICES, why));
+            uint64_t hash = hash_of_steps(x, c, 0, STEPS, false);
+            sparsetrain_close(x);
+            assert_true(hash == hash_by_hand(c, exchange_named(rows[i]), groups, SLICES));
+            assert_true((hash == hash_by_hand(c, exchange_named(rows[i]), groups, 0)) == (i == 2));
+        }
+}
+
+static void slices_that_are_none_are_told_so(struct comm *c) {
+    static const struct {
+        const char *text;
+        struct sparsetrain_slice slice[2];
+    } cases[] = {{"slice 1 of 2 is 1 by 10, where 9 entries are left", {{10, 100}, {1, 10}}},
+                 {"slice 0 of 2 is 0 by 9", {{0, 9}, {1, 1009}}},
+                 {"slice 0 of 2 is 4611686018427387904 by 4,", {{(size_t)1 << 62, 4}, {1, 1009}}},
+                 {"hold all but 1 entries of the gradient's 1009", {{8, 100}, {4, 52}}}};
+    const bool last = c->size > 1 && c->rank == c->size - 1;
+    sparsetrain *x;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status = sparsetrain_open_slices(&x, NULL, "powersgd", N, NULL, NULL, 0, cases[i].slice, 2, why);
+        if (status != SPARSETRAIN_MISTAKE || x || !strstr(why, cases[i].text)) fail_msg("case %zu: %s", i, why);
+    }
+    if (c->size == 1) return;
+    assert_int_equal(sparsetrain_open_slices(&x, NULL, "topka", N, NULL, NULL, 0, slice, last ? 0 : SLICES, why),
+                     SPARSETRAIN_MISTAKE);
+    assert_non_null(strstr(why, "other arguments than rank 0"));
 }
 
 /* -- what is kept ------------------------------------------------------------------------------------------------- */
@@ -406,6 +445,8 @@ static void what_dies_in_the_thread_is_told_by_run(struct comm *c) {
 int main(int argc, char **argv) {
     const struct mpi_case cases[] = {
         {"every_row_gives_the_bits_of_one_put_together_by_hand", every_row_gives_the_bits_of_one_put_together_by_hand},
+        {"slices_of_the_gradient_are_told", slices_of_the_gradient_are_told},
+        {"slices_that_are_none_are_told_so", slices_that_are_none_are_told_so},
         {"a_restored_exchange_goes_on_to_the_same_bits", a_restored_exchange_goes_on_to_the_same_bits},
         {"a_state_of_the_host_goes_on_on_a_device_and_back", a_state_of_the_host_goes_on_on_a_device_and_back},
         {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
