@@ -20,18 +20,22 @@
  * r <= 4 that is bound by memory, so it is plain loops (comm/parts/low_rank.h).
  * r: 2 by default, one of the two at which the authors' code compares compressors (2 and 7); the hook's is 1. Where a
  * matrix has fewer directions than r, the others are zero, or rounding.
- * Residual: M - u/P, the mean in outline taken from what this rank has; of the rest nothing. So
  *
- *        sum of acc = P (u/P) + sum of residuals
+ * Residual: M - u/P, the mean in outline taken from what this rank has; of the rest nothing. So, over all ranks and to
+ * the rounding of floats,
  *
- * in sum over the ranks, to the rounding of floats, not with each rank's own part of u: a rank's residual has besides
- * what the outline lacks what its gradient differs from the mean by. --feedback off drops it. R: the first ones are
- * drawn from the seed. So are those that vanish, because a layer had no gradient or the matrix a lower rank: from the
- * seed and the step's number, alike on all ranks. R and that number are in checkpoints.
+ *        sum of acc = u + sum of residuals
+ *
+ * but not rank by rank: a residual has in it what the outline lacks and what the rank's gradient differs from the mean
+ * by. --feedback off drops it.
+ *
+ * Directions: the first R is drawn from the seed. So is what vanishes of it, because a layer had no gradient or the
+ * matrix a lower rank: from the seed and the step's number, alike on all ranks. R and that number are in checkpoints.
  *
  * Restrictions: no wire format applies. Products are made in host memory: a gradient on a GPU comes there and goes
- * back, as with qsgd and onebit. Who knows no slices (bench, the library's open and
- * open_groups) has all of the gradient, or of a group, in one matrix, as PyTorch's batched_powerSGD_hook does. By layers, matrices of whole groups stay as they are.
+ * back, as with qsgd and onebit. Who tells no slices (bench, the library's open and open_groups) has all of the
+ * gradient, or of a group, in one matrix, as PyTorch's batched_powerSGD_hook does.
+ *
  * Deviations: the hook sends L and the rest in two allreduces, divides R by P before u is made, keeps of the rest each
  * rank's difference from the mean, which adds up to zero, and never finds a direction again that has vanished; where
  * r > 2 it makes columns orthonormal by QR. Its epsilon, 0 unless it is set, has no use here, as nothing is divided by

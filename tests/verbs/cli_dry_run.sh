@@ -46,6 +46,10 @@ dry 3 $small --algo topka --local-update --density 0.05
 check "local update: the average of the parameters" says '^  traffic   1.37 MiB in 4 messages every 500 steps'
 dry 4 $small --algo gtopk
 check "a warm-up sends more" says '^  traffic   8.41 KiB in 4 messages a step along the longest path (2.06 MiB in 4 messages at density 0.25, in the warm-up); dense: 1.54 MiB in 4 messages; by the cost model'
+for layers in "" "--overlap layers --overlap-bytes 100000"; do
+    dry 4 $small --algo powersgd $layers
+    check "powersgd sends directions of its matrices" says '^  traffic   83 KiB in [0-9]* messages a step'
+done
 start 2 $small --dry-run --quiet
 check "--quiet says nothing" [ $? -eq 0 -a ! -s "$W/out" ]
 dry 2 $small --trace "$W/trace.json" --record "$W/gradients"
