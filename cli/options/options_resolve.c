@@ -77,10 +77,11 @@ static bool check_wire(struct options *o, const struct exchange_ops *x, struct e
     char why[192];
     if (exchange_takes(x, wire)) return true;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
-             x->drifts   ? "exchanges no gradients"
-             : x->sparse ? "selects and sends in its own way"
-             : x->halves ? "sends dense values: it takes bf16 and fp16"
-                         : "sends every entry in its own way");
+             x->drifts                ? "exchanges no gradients"
+             : x->sparse              ? "selects and sends in its own way"
+             : x->outer && !x->halves ? "sends in its own way"
+             : x->halves              ? "sends dense values: it takes bf16 and fp16"
+                                      : "sends every entry in its own way");
     return refuse_if_given(o, "wire", why, e);
 }
 

@@ -80,13 +80,15 @@ static const struct option_row rows[] = {
      "on its way; the same bits as without, more traffic (docs/exchanges.md)",
      AT(KEPT, exchange, wire_check)},
     {"average-every", "N", OPTION_INTEGER, NULL,
-     "average the parameters over the ranks every N steps; of diloco the length of a round (default: 500 with "
-     "--local-update and diloco, 20 with fedavg)",
+     "average the parameters over the ranks every N steps; of diloco and sparseloco the length of a round "
+     "(default: 500 with --local-update and diloco, 30 with sparseloco, 20 with fedavg)",
      AT(RUN, exchange, average_every), .min = 1, .max = HUGE_COUNT},
-    {"outer-lr", "ETA", OPTION_REAL, NULL, "learning rate of the outer step, which ends a round (default: diloco 0.7)",
+    {"outer-lr", "ETA", OPTION_REAL, NULL,
+     "learning rate of the outer step, which ends a round (default: diloco 0.7, sparseloco 1)",
      AT(RUN, exchange, outer.rate), .min = 0, .max = 1e6, .above_min = true},
-    {"outer-momentum", "MU", OPTION_REAL, NULL, "Nesterov's momentum of the outer step (default: diloco 0.9)",
-     AT(RUN, exchange, outer.momentum), .min = 0, .max = 0.99999},
+    {"outer-momentum", "MU", OPTION_REAL, NULL,
+     "Nesterov's momentum of the outer step (default: diloco 0.9, sparseloco 0)", AT(RUN, exchange, outer.momentum),
+     .min = 0, .max = 0.99999},
 
     {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", AT(RUN, model, model), .choice = model_name},
     {"data", "NAME[:WHERE]", OPTION_TEXT, NULL,

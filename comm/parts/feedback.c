@@ -26,6 +26,16 @@ const char *feedback_loses(const struct option_values *options) {
     return feedback_keeps(options, NULL) ? NULL : "--feedback off";
 }
 
+double feedback_decay(struct exchange *x, double beta) {
+    struct store *store = x->setup.store;
+    struct moments m;
+    if (beta == 1) return 0;
+    PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
+    store->ops->moments(store, 0, &m);
+    store->ops->scale(store, store->acc, (float)beta);
+    return (1 - beta) * m.sum_abs;
+}
+
 void feedback_open(struct feedback *f, const struct exchange *x, bool keeps) {
     *f = (struct feedback){.keeps = keeps};
     host_stage_open(&f->stage, &x->setup, false);

@@ -38,6 +38,9 @@ const char *feedback_loses(const struct option_values *options);
 bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire);
 bool feedback_keeps_halves(const struct option_values *options, const struct wire_ops *wire);
 
+/* residual = beta residual, before a gradient is added to it; returns the sum of magnitudes that is lost with that. */
+double feedback_decay(struct exchange *x, double beta);
+
 void feedback_open(struct feedback *f, const struct exchange *x, bool keeps);
 void feedback_close(struct feedback *f);
 bool feedback_take(struct feedback *f, struct exchange *x, float *grad, size_t *bad);

@@ -127,8 +127,10 @@ static void exchange_mistakes(void **state) {
     says("--algo auto --local-update --check-replicas 30", "take a multiple of --average-every 500");
     says("--algo fedavg --check-replicas 30", "take a multiple of --average-every 20");
     says("--algo diloco --check-replicas 30", "take a multiple of --average-every 500");
-    says("--outer-lr 0.5", "--outer-lr has no effect without --algo diloco");
+    says("--outer-lr 0.5", "--outer-lr has no effect without --algo diloco or --algo sparseloco");
     says("--algo auto --outer-momentum 0.5", "--outer-momentum has no effect without --algo diloco");
+    says("--algo sparseloco --check-replicas 20", "take a multiple of --average-every 30");
+    says("--residual-decay 0.5", "--residual-decay has no effect without --algo sparseloco");
     says("--algo diloco --outer-lr 0", "out of range");
     says("--algo diloco --outer-momentum 1", "out of range");
     says("--algo diloco --local-update", "--local-update has no effect with --algo diloco, which exchanges no grad");
@@ -168,6 +170,8 @@ static void what_has_no_effect_is_ignored(void **state) {
         {"--algo fedavg --overlap layers", "--algo fedavg", "--overlap"},
         {"--algo fedavg --outer-lr 0.5", "--algo fedavg", "--outer-lr"},
         {"--algo diloco --overlap layers --density 0.1", "--algo diloco", "--density and --overlap"},
+        {"--algo sparseloco --wire fp16 --select exact", "--algo sparseloco", "--select and --wire"},
+        {"--algo diloco --residual-decay 0.5", "--algo diloco", "--residual-decay"},
         {"--algo dense-ovlp --overlap layers --overlap-bytes 99", "--algo dense-ovlp --overlap-bytes 99", "--overlap"},
         {"--model lstm --algo dense --density 0.1", "--model lstm --algo dense", "--density"},
         {"--algo gtopk --density 0.1 --wire packed", "--algo gtopk --density 0.1 --wire packed", ""},
@@ -243,6 +247,8 @@ static void exchange_options_arrive(void **state) {
     assert_true(o.average_every == 20 && options_drift(&o));
     assert_string_equal(parse(&o, "--algo diloco"), "");
     assert_true(o.average_every == 500 && options_drift(&o) && o.outer.rate == 0.7 && o.outer.momentum == 0.9);
+    assert_string_equal(parse(&o, "--algo sparseloco"), "");
+    assert_true(o.average_every == 30 && options_drift(&o) && o.outer.rate == 1 && o.outer.momentum == 0);
     assert_string_equal(parse(&o, "--algo diloco --average-every 30 --outer-lr 0.5 --outer-momentum 0"), "");
     assert_true(o.average_every == 30 && o.outer.rate == 0.5 && o.outer.momentum == 0);
     assert_string_equal(parse(&o, "--algo gtopk"), "");

@@ -287,6 +287,7 @@ static void mistakes_are_told_in_a_line(struct comm *c) {
         {NULL, "", "the algorithm has no \"\"", N, NULL, 0},
         {"fedavg", "", "the algorithm has no \"fedavg\"", N, NULL, 0},
         {"diloco", "", "the algorithm has no \"diloco\"", N, NULL, 0},
+        {"sparseloco", "", "the algorithm has no \"sparseloco\"", N, NULL, 0},
         {"topka", "", "a gradient of 0 entries", 0, NULL, 0},
         {"topka", "", "a gradient of 4294967296 entries", (size_t)1 << 32, NULL, 0},
         {"topka", "density", "\"density\" is no option", N, NULL, 0},

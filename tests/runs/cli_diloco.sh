@@ -1,5 +1,5 @@
 #!/bin/sh
-# cli_diloco.sh: training in rounds of local steps (--algo diloco): a run that is resumed in the midst of a round ends with
+# cli_diloco.sh: training in rounds of local steps (--algo diloco, sparseloco): a run that is resumed in the midst of a round ends with
 # the same bits, at any number of ranks; only the last step of a round sends; one step in a round trains as dense does; what
 # the first lines, a dry run and the log say of it.
 # shellcheck disable=SC2086 # lists of arguments
@@ -21,6 +21,15 @@ resumes "over parts of a step" 2 --algo diloco --average-every 4 --accumulate 2
 resumes "replicas are compared after each round" 2 --algo diloco --average-every 3 --check-replicas 3
 resumes "rounds longer than the run" 2 --algo diloco
 
+for p in 1 2 3 5 8; do
+    resumes "--algo sparseloco, P = $p, resumes in the midst of a round" $p --algo sparseloco --average-every 4
+    check "P = $p: replicas are equal at the end of sparseloco" [ "$(json "$whole/run.jsonl" summary replicas_identical)" = true ]
+done
+check "what decay takes from the residual is said" grep -q 'gradient lost .*--residual-decay below 1' "$W/out"
+resumes "sparseloco loses nothing without decay" 3 --algo sparseloco --average-every 4 --residual-decay 1
+check "and says nothing of it" [ "$(grep -c 'gradient lost' "$W/out")" -eq 0 ]
+resumes "sparseloco with AdamW inside and an outer momentum" 4 --algo sparseloco --average-every 4 --optimiser adamw --outer-lr 0.4 --outer-momentum 0.5
+
 # sent DIR: bytes that a rank sent, step by step
 sent() { sed -n 's/^{"type":"step".*"bytes_sent_mean":\([0-9.e+]*\),.*/\1/p' "$1/run.jsonl" | tr '\n' ' '; }
 start 3 $common --algo dense --momentum 0 --out "$W/dense"
@@ -28,6 +37,11 @@ each=$(sent "$W/dense" | cut -d ' ' -f 1)
 start 3 $common --algo diloco --average-every 5 --momentum 0 --out "$W/five"
 why="sent $(sent "$W/five")"
 check "only the last step of a round sends" [ "$(sent "$W/five")" = "0 0 0 0 $each 0 0 0 0 $each 0 $each " ]
+
+# 65 whole chunks of 4096 entries in 128 bytes and one of 3482 in 116, to each of two others.
+start 3 $common --algo sparseloco --average-every 6 --out "$W/sparse"
+why="sent $(sent "$W/sparse")"
+check "sparseloco sends 14 bits an entry and a table a chunk" [ "$(sent "$W/sparse")" = "0 0 0 0 0 $(((65 * 128 + 116) * 2)) 0 0 0 0 0 $(((65 * 128 + 116) * 2)) " ]
 
 # The first losses; rounding grows from step to step.
 losses() { sed -n 's/^{"type":"step".*"loss":\([-0-9.e+]*\),.*/\1/p' "$1/run.jsonl" | tr '\n' ' '; }
@@ -56,6 +70,9 @@ check "and what it is" grep -q 'exchange  diloco; rounds of 6 local steps, outer
 
 check "an outer rate without rounds" mistaken '--outer-lr has no effect without --algo diloco' 2 $small --outer-lr 0.5
 check "replicas compared between rounds" mistaken 'take a multiple of --average-every 4' 2 $small --algo diloco --average-every 4 --check-replicas 3
+start 2 $small --algo sparseloco --dry-run
+check "sparseloco's own rounds" grep -q 'exchange  sparseloco, with error feedback; rounds of 30 local steps, outer rate 1, momentum 0$' "$W/err" "$W/out"
+check "a decay above 1" mistaken '--residual-decay' 2 $small --algo sparseloco --residual-decay 1.5
 check "an outer rate of 0" mistaken '--outer-lr' 2 $small --algo diloco --outer-lr 0
 check "an outer momentum of 1" mistaken '--outer-momentum' 2 $small --algo diloco --outer-momentum 1
 finish
