@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nets/optimisers/half_turn.h"
+#include "base/half_turn.h"
 #include "nets/optimisers/power.h"
 
 /* A number at *at, moved behind it; false when there is none or it is not finite. */

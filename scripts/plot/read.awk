@@ -170,7 +170,7 @@ function name(   last) {
 }
 function fact(key, value) { print key "=" value > (to ".facts") }
 function write_facts(   i) {
-    sparse = option["algo"] !~ /^(dense|dense-ovlp|torus2d|qsgd|qsgd-4|onebit|fedavg|diloco|sparseloco)$/
+    sparse = option["algo"] !~ /^(dense|dense-ovlp|torus2d|qsgd|qsgd-4|onebit|fedavg|diloco|sparseloco|demo)$/
     fact("name", name())
     fact("sparse", sparse)
     fact("missing", missing())

@@ -144,7 +144,7 @@ options_of() {
     set -- --model "$model" --algo "$algo" ${epochs:+--epochs "$epochs"} ${gpus:+--device cuda} "$@"
     [ "$cpus" -eq 1 ] || set -- "$@" --threads "$cpus"
     case $algo in
-    dense | dense-ovlp | torus2d | qsgd | qsgd-4 | onebit | fedavg | diloco | sparseloco) ;;
+    dense | dense-ovlp | torus2d | qsgd | qsgd-4 | onebit | fedavg | diloco | sparseloco | demo) ;;
     *)
         # shellcheck disable=SC2086 # words
         set -- "$@" ${density:+--density "$density"} $sparse

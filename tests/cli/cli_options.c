@@ -131,6 +131,11 @@ static void exchange_mistakes(void **state) {
     says("--algo auto --outer-momentum 0.5", "--outer-momentum has no effect without --algo diloco");
     says("--algo sparseloco --check-replicas 20", "take a multiple of --average-every 30");
     says("--residual-decay 0.5", "--residual-decay has no effect without --algo sparseloco");
+    says("--algo demo --demo-k 0", "out of range");
+    says("--algo demo --demo-k 4097", "out of range");
+    says("--algo demo --demo-decay 1.5", "out of range");
+    says("--algo demo --demo-sign maybe", "--demo-sign has no \"maybe\"; there are: on, off");
+    says("--demo-k 5", "--demo-k has no effect without --algo demo");
     says("--algo diloco --outer-lr 0", "out of range");
     says("--algo diloco --outer-momentum 1", "out of range");
     says("--algo diloco --local-update", "--local-update has no effect with --algo diloco, which exchanges no grad");
@@ -171,6 +176,7 @@ static void what_has_no_effect_is_ignored(void **state) {
         {"--algo fedavg --outer-lr 0.5", "--algo fedavg", "--outer-lr"},
         {"--algo diloco --overlap layers --density 0.1", "--algo diloco", "--density and --overlap"},
         {"--algo sparseloco --wire fp16 --select exact", "--algo sparseloco", "--select and --wire"},
+        {"--algo topka --demo-k 5 --demo-sign off", "--algo topka", "--demo-k and --demo-sign"},
         {"--algo diloco --residual-decay 0.5", "--algo diloco", "--residual-decay"},
         {"--algo dense-ovlp --overlap layers --overlap-bytes 99", "--algo dense-ovlp --overlap-bytes 99", "--overlap"},
         {"--model lstm --algo dense --density 0.1", "--model lstm --algo dense", "--density"},

@@ -65,13 +65,14 @@ static uint64_t hash_of_steps(sparsetrain *x, struct comm *c, int from, int to, 
 static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, size_t groups, size_t slices) {
     static const struct exchange_slice cut[SLICES] = {{0, 20, 25}, {500, 1, 9}, {509, 50, 10}};
     struct reducer_setup setup = {.ops = ops, .seed = 1};
-    setup.exchange = (struct exchange_setup){.n = N,
-                                             .k_max = density_to_k(0.1, N),
-                                             .group = group,
-                                             .groups = groups,
-                                             .slice = cut,
-                                             .slices = slices,
-                                             .options = rig_options("tau-prime=1,tau=2", GTOPK_CONSERVE)};
+    setup.exchange = (struct exchange_setup){
+        .n = N,
+        .k_max = density_to_k(0.1, N),
+        .group = group,
+        .groups = groups,
+        .slice = cut,
+        .slices = slices,
+        .options = rig_options("tau-prime=1,tau=2,demo-decay=0.999,demo-sign=on", GTOPK_CONSERVE)};
     uint64_t hash = 0;
     rig_open_setup(c, setup);
     for (int step = 0; step < STEPS; step++) {

@@ -81,14 +81,14 @@ struct rig {
 };
 static struct rig rig;
 
-/* "name=value,..." of the algorithms' own options, and gtopk's rule; sparseloco's residual loses nothing unless they
- * say so. Until the next call. */
+/* "name=value,..." of the algorithms' own options, and gtopk's rule; what loses gradient by default loses none unless
+ * they say so. Until the next call. */
 static inline struct option_values rig_options(const char *text, enum gtopk_residual rule) {
     static struct library_options o;
     struct err e = {0};
     char all[256];
-    snprintf(all, sizeof all, "residual-decay=1,%s%sgtopk-residual=%s", text, *text ? "," : "",
-             rule == GTOPK_PAPER ? "paper" : "conserve");
+    snprintf(all, sizeof all, "residual-decay=1,demo-decay=1,demo-sign=off,%s%sgtopk-residual=%s", text,
+             *text ? "," : "", rule == GTOPK_PAPER ? "paper" : "conserve");
     if (!library_options_parse(&o, "dense", all, &e)) die("%s", e.text);
     return library_values(&o);
 }

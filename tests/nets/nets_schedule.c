@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "nets/optimisers/half_turn.h"
+#include "base/half_turn.h"
 #include "nets/optimisers/schedule.h"
 
 static struct lr_schedule parsed(const char *text, double epochs) {

@@ -65,6 +65,9 @@ resumes "--overlap layers over randomk, with dense steps and slices" 2 --algo ra
 resumes "powersgd of rank 4, by layers, after dense steps" 3 --algo powersgd --powersgd-rank 4 --overlap layers --overlap-bytes 100000 --dense-steps 3
 check "its first steps alone are dense" [ "$(sent "$whole" | awk '{ if ($1 > 1e6) printf "%d ", NR }')" = "1 2 3 " ]
 resumes "1-bit Adam: onebit after dense steps, with a variance that is held" 3 --algo onebit --optimiser adam --dense-steps 4 --freeze-variance-after 4
+resumes "demo with momentum inside, few coefficients and means" 2 --algo demo --demo-k 3 --demo-decay 0.9 --demo-sign off --momentum 0.9
+check "what decay takes from the momentum is said" grep -q 'gradient lost .*--demo-decay below 1' "$W/out"
+resumes "--overlap layers over demo, with AdamW" 3 --algo demo --overlap layers --overlap-bytes 300000 --optimiser adamw
 resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
 has "dense-ovlp logs what was hidden" "$whole" hidden_seconds
 resumes "--audit does not change the run" 2 --algo topka --select dgc --audit 4 $sparse

@@ -1,7 +1,7 @@
 /* half_turn.h: a cosine with the same bits on every machine, which libm's does not promise: ranks that are not alike
- * must make the same steps (as power.h). */
-#ifndef ST_NETS_HALF_TURN_H
-#define ST_NETS_HALF_TURN_H
+ * must make the same steps (as nets/optimisers/power.h). */
+#ifndef ST_BASE_HALF_TURN_H
+#define ST_BASE_HALF_TURN_H
 
 /* The sum over k = 0 .. terms of (-1)^k y^2k / (2k + odd)!: cos y with odd = 0, sin y / y with odd = 1. From its small
  * end: 1 - y^2 / ((2 + odd)(1 + odd)) (1 - y^2 / ((4 + odd)(3 + odd)) (1 - ...)). */
