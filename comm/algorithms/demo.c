@@ -242,7 +242,7 @@ static double demo_max_words(const struct cost_case *c) {
 static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct demo *t = x->state;
     struct comm *c = x->setup.comm;
-    const struct cost_case now = {x->setup.n, k, c->size, 1};
+    const struct cost_case now = {.n = x->setup.n, .k = k, .P = c->size, .ranks_per_node = 1};
     const double words = (double)t->bytes / 4 * (c->size - 1), lost = feedback_decay(x, t->use.decay);
     if (!feedback_take(&t->feedback, x, grad, &sum->bad)) return false;
     {

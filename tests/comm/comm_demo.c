@@ -152,7 +152,7 @@ static void agrees(const struct manner *how, const struct exchange_sum *sum, con
     assert_int_equal(sum->global_nnz, there);
     assert_int_equal(sum->local_nnz, ref.entries);
     assert_true(fabs(sum->mass_lost - ref.lost[rank]) <= 1e-5 * ref.lost[rank]);
-    const struct cost_case bound = {n, 1, (int)others + 1, 1};
+    const struct cost_case bound = {.n = n, .k = 1, .P = (int)others + 1, .ranks_per_node = 1};
     assert_true((double)(ref.bytes * others) / 4 <= exchange_named("demo")->max_words(&bound) + sum->extra_words);
 }
 
