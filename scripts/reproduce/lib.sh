@@ -272,9 +272,10 @@ printf 'item,quantity,unit,paper,paper_source,ours,kind,against,rule,agrees,dire
 #     measured   a number that the paper printed as measured (or computed, where the claim is a computation's result)
 #     words      what the paper says in words or by a curve; the bound is our reading
 #     formula    the paper's formula, beside what is counted or simulated here
+#     nothing    a study of our own, which is shown
 #     self       our own formula, simulator or emulator, each against the other: a self-check, which says nothing of a paper
 against() {
-    case $1 in measured | words | formula | self) row_against=$1 ;; *) fail "against $1: it is measured, words, formula or self" ;; esac
+    case $1 in measured | words | formula | self | nothing) row_against=$1 ;; *) fail "against $1: it is measured, words, formula, self or nothing" ;; esac
 }
 row_against='' row_claim='' row_twin='' row_direction=''
 # claim KEY: the rows that follow belong to that line of results/published/claims.csv; without a key to none

@@ -191,7 +191,7 @@ check "a direction is of one row" says 'no|n/a|' \
     "against measured; direction 'at least 1'; row a b '' 3 d 3 real equal; row a b '' 3 d 2 real equal; $(last agrees direction)"
 check "a claim of another ID" fails "the claim oktopk-xi is not of gtopk-table1" 'claim oktopk-xi'
 check "a claim that nobody made" fails "no single row" 'claim faster-than-light'
-check "a class that nobody knows" fails "it is measured, words, formula or self" 'against opinion'
+check "a class that nobody knows" fails "it is measured, words, formula, self or nothing" 'against opinion'
 check "a row that is held against nothing" fails "against what is this row held?" 'row a b c 1 d 2 real equal'
 check "what cannot be calculated ends the ID, though in a row" fails "a number could not be calculated" \
     'against measured; row a b "" 1 d "$(calc "3 / / 4")" real none; finish'
