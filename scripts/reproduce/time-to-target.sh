@@ -5,7 +5,8 @@
 #     with each exchange, scored on the whole validation text every 100 steps: steps to the target. A step is computing on one core a rank
 #     (bench net), selecting, packing and merging (bench on 2 ranks of this machine, by the words received), and communication
 #     (simulate.sh, gradients as 4 ranks recorded them in the first 500 steps). Evaluations take no time, nothing overlaps but in dense-ovlp,
-#     whose buckets are of 512 KiB; fedavg's sum is a 20th of dense's a step; with a warm-up, densities between are by the line through the two
+#     whose buckets are of 512 KiB; fedavg, diloco and sparseloco sum once in a round; powersgd's communication is its cost line's with the words
+#     that it sent, since a simulation knows no matrices; with a warm-up, densities between are by the line through the two
 #     that were simulated. dense in f32 is MPI's allreduce, which at P = 12 (no power of two) takes twice its cost line; in bf16 it is our own
 #     (quick: a block of 32 features, 2 ranks, 40 steps)
 # needs: tiny Shakespeare, SimGrid (sh scripts/deps.sh sim, make sim)
@@ -23,15 +24,18 @@ steps=$(pick 2000 40)
 targets=$(pick '2.3 2.1 2.0' '4 3.5')
 every=$(pick 0.0765 0.15) # epochs: 100 steps (quick: about 10)
 warm=$(pick 500 10)
+round=$(pick 20 5) # steps, as fedavg's
 bucket=$(pick 524288 16384) # bytes; 7 of them, since the default is more than this model has
 
 # -- what is compared ------------------------------------------------------------------------------------------------------
-# label|algorithm|density|wire|options of training|steps of warm-up
+# label|algorithm|density|wire|options of training|steps of warm-up|steps of a round
 entries() {
     echo 'dense|dense||coo32||'
     echo 'dense-ovlp|dense-ovlp||coo32||'
     echo 'dense bf16|dense||bf16||'
-    [ -n "$quick" ] || printf '%s||coo32||\n' 'qsgd|qsgd' 'qsgd-4|qsgd-4' 'onebit|onebit' 'fedavg|fedavg'
+    [ -n "$quick" ] || printf '%s||coo32||\n' 'qsgd|qsgd' 'qsgd-4|qsgd-4' 'onebit|onebit' 'powersgd|powersgd' 'demo|demo'
+    [ -n "$quick" ] || echo 'fedavg|fedavg||coo32|||20'
+    for algo in $(pick 'diloco sparseloco' diloco); do echo "$algo, rounds of $round|$algo||coo32|--average-every $round||$round"; done
     for density in 0.1 0.01; do
         for algo in $(pick 'topka gtopk oktopk randomk omnireduce' 'topka'); do echo "$algo $density|$algo|$density|coo32||"; done
         for algo in $(pick 'gtopk-rd spardl micro' 'spardl'); do echo "$algo packed-fast $density|$algo|$density|packed-fast||"; done
@@ -104,7 +108,8 @@ for group in $groups; do
         for P in $ranks; do
             values "sim-$network-p$P-$of_group.jsonl" algo,mean_s,compute_s,words_received_max |
                 awk -v where="$network $P" -v of="$wire ${density:--}" '
-                    NR == FNR { select[$1] = $2; word[$1] = $5 > 0 ? ($3 + $4) / $5 : 0; next }
+                    NR == FNR { select[$1] = $2; pack[$1] = $3 + $4; word[$1] = $5 > 0 ? ($3 + $4) / $5 : 0; next }
+                    $1 == "powersgd" { print where, $1, of, 0, $3, select[$1] + pack[$1]; next }
                     { print where, $1, of, $2, $3, select[$1] + word[$1] * $4 }' "$out/.local" -
         done
     done
@@ -124,9 +129,13 @@ while IFS='|' read -r label algo density wire more _; do
         done
     done
 done <"$out/.entries" >"$out/.reached"
+for network in $networks; do
+    printf '%s %s\n' "$network" "$("$program" predict --net "$network" --p 2 --json | "$program" rows - --where predict=network --keys alpha,beta | tr '\t' ' ')"
+done >"$out/.networks"
 # map.csv: a line for each network, P, target and entry
 awk '
-    FILENAME ~ /entries$/ { split($0, e, "|"); algo[e[1]] = e[2]; density[e[1]] = e[3] == "" ? "-" : e[3]; wire[e[1]] = e[4]; warm[e[1]] = e[6]; next }
+    FILENAME ~ /entries$/ { split($0, e, "|"); algo[e[1]] = e[2]; density[e[1]] = e[3] == "" ? "-" : e[3]; wire[e[1]] = e[4]; warm[e[1]] = e[6]; round[e[1]] = e[7]; next }
+    FILENAME ~ /networks$/ { alpha[$1] = $2; beta[$1] = $3; next }
     FILENAME ~ /times$/ {
         split($0, t, " ")
         id = t[1] SUBSEP t[2] SUBSEP t[3] SUBSEP t[4] SUBSEP t[5]
@@ -142,7 +151,9 @@ awk '
             head = network[i] SUBSEP P SUBSEP
             id = head algo[label] SUBSEP wire[label] SUBSEP density[label]
             c = communication[id]; l = work[id]; extra = 0
-            if (algo[label] == "fedavg") { c = communication[head "dense" SUBSEP "coo32" SUBSEP "-"] / 20; l = 0 }
+            if (algo[label] == "fedavg") { c = communication[head "dense" SUBSEP "coo32" SUBSEP "-"]; l = 0 }
+            if (algo[label] == "powersgd") { for (levels = 0; 2 ^ levels < P; levels++); c = 4 * levels * alpha[network[i]] + r[6] / 4 * beta[network[i]] }
+            if (round[label] != "") { c /= round[label]; l /= round[label] }
             if (steps != "-" && warm[label] != "") { # densities from 1 down, above the last one, in steps of that density
                 for (s = 0; s < steps && s < warm[label]; s++) extra += (1 - density[label]) * (1 - s / warm[label])
                 dense = head algo[label] SUBSEP wire[label] SUBSEP 0.1
@@ -154,7 +165,7 @@ awk '
             else printf "%.6g,%.6g,", steps * (compute[P] + l + c) + extra_c + extra_l, steps * c + extra_c
             print r[6]
         }
-    }' "$out/.entries" "$out/.times" "$out/.reached" >"$out/map.csv"
+    }' "$out/.entries" "$out/.networks" "$out/.times" "$out/.reached" >"$out/map.csv"
 
 against nothing
 for P in $ranks; do
@@ -203,5 +214,5 @@ for target in $targets; do
     figure "map-$target.png" "$out/map-$target.dat" map.gp title="Seconds to a validation loss of $target" \
         note="networks simulated; *: first; colour: over dense on this network; -: not in $steps steps"
 done
-rm -f "$out"/.entries "$out"/.times "$out"/.reached "$out"/.local "$out"/.first
+rm -f "$out"/.entries "$out"/.networks "$out"/.times "$out"/.reached "$out"/.local "$out"/.first
 finish
