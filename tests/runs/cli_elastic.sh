@@ -76,7 +76,7 @@ elastic() {
 }
 for algo in $(names_of EXCHANGE comm/algorithms/exchanges.def); do
     case $algo in # 4, 2 and 3 ranks are on one node, which is one of theirs
-    fedavg) elastic "$algo" --algo "$algo" --average-every 4 ;;
+    fedavg | diloco | sparseloco) elastic "$algo" --algo "$algo" --average-every 4 ;;
     *) elastic "$algo" --algo "$algo" ;;
     esac
 done
