@@ -177,7 +177,7 @@ static void between_nodes(struct comm *c) {
 
 /* -- single values ------------------------------------------------------------------------------------------------- */
 /* Where they lie: see struct memory of topk/selectors/reuse.c and topk/selectors/sidco.c, struct oktopk_saved, struct
- * turns of micro.c, struct drawn of randomk.c. */
+ * turns of micro.c, struct drawn of randomk.c; of powersgd.c steps, then directions. */
 struct bad_value {
     const char *row, *select;
     size_t piece, at; /* a byte of it */
@@ -206,6 +206,9 @@ static const struct bad_value bad_values[] = {
     {"micro", "exact", 0, 8, 0xbf800000u, 4},
     {"randomk", "exact", 0, 0, ~(uint64_t)0, 8},
     {"randomk", "exact", 0, 0, (1ull << 53) + 1, 8},
+    {"powersgd", "exact", 0, 0, (1ull << 53) + 1, 8},
+    {"powersgd", "exact", 1, 0, 0x7fc00000u, 4},
+    {"powersgd", "exact", 1, 4, 0xff800000u, 4},
     {"oktopk", "exact", 0, 0, ~(uint64_t)0, 8},
     {"oktopk", "exact", 0, 8, K + 1, 8},
     {"oktopk", "exact", 0, 8, 0, 8},
@@ -239,7 +242,7 @@ static void values_that_no_run_leaves(struct comm *c) {
 static void ranks_that_disagree(struct comm *c) {
     struct err e;
     unsigned char changed[PIECE_BYTES];
-    static const char *const rows[] = {"oktopk", "micro", "randomk"};
+    static const char *const rows[] = {"oktopk", "micro", "randomk", "powersgd"};
     for (size_t row = 0; row < sizeof rows / sizeof *rows && c->size > 1; row++) {
         open_row(c, exchange_named(rows[row]), exact(), PLAIN, REUSE_GUARDED);
         good_steps(0, STEPS);
