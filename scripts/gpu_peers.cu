@@ -36,8 +36,7 @@ static void check(cudaError_t error, const char *call, int line) {
 constexpr int BLOCK = 256;
 constexpr int WARM_UP = 3;
 
-/* -- kernels; n is a multiple of 4 in all of them -------------------------------------------------------------------
- */
+/* -- kernels; n is a multiple of 4 in all of them ------------------------------------------------------------------ */
 
 __global__ void empty() {}
 
@@ -90,8 +89,7 @@ __global__ void compare(unsigned long long *wrong, const uint32_t *sorted, const
         if ((i > 0 && sorted[i - 1] < sorted[i]) || copied[i] != grad[i]) atomicAdd(wrong, 1ull);
 }
 
-/* -- host -----------------------------------------------------------------------------------------------------------
- */
+/* -- host ---------------------------------------------------------------------------------------------------------- */
 
 static double median(std::vector<double> &x) {
     std::sort(x.begin(), x.end());

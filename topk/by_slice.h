@@ -28,8 +28,7 @@
 
 #include "topk/selector.h"
 
-/* -- a part of the vector with a selector of its own: a slice here, a block of comm/parts/block_select.h
- * ---------------- */
+/* -- a part of the vector with a selector of its own: a slice here, a block of comm/parts/block_select.h ----------- */
 struct selector_part {
     size_t from; /* it begins here */
     struct store view;

@@ -72,8 +72,7 @@ struct demo {
     uint16_t *at;                 /* and where */
 };
 
-/* -- pieces ----------------------------------------------------------------------------------------------------------
- */
+/* -- pieces -------------------------------------------------------------------------------------------------------- */
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -127,8 +126,7 @@ static void write_piece(const struct piece *p, const float *x, float *u) {
     for (size_t i = 0; i < p->h; i++) memcpy(u + p->from + i * p->stride, x + i * p->w, p->w * sizeof *x);
 }
 
-/* -- opening ---------------------------------------------------------------------------------------------------------
- */
+/* -- opening ------------------------------------------------------------------------------------------------------- */
 static void demo_open(struct exchange *x) {
     struct demo *t = x->state = mem_zalloc(1, sizeof *t, "demo");
     const size_t P = (size_t)x->setup.comm->size;
@@ -163,8 +161,7 @@ static void demo_close(struct exchange *x) {
     mem_free(t);
 }
 
-/* -- a step ----------------------------------------------------------------------------------------------------------
- */
+/* -- a step -------------------------------------------------------------------------------------------------------- */
 static bool all_finite(const float *y, size_t n) {
     bool finite = true;
     for (size_t i = 0; i < n; i++) finite &= isfinite(y[i]) != 0;
@@ -259,14 +256,7 @@ static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_
     return true;
 }
 
-/* -- the row ---------------------------------------------------------------------------------------------------------
- */
-static bool demo_keeps(const struct option_values *options, const struct wire_ops *wire) {
-    (void)options;
-    (void)wire;
-    return true;
-}
-
+/* -- the row ------------------------------------------------------------------------------------------------------- */
 static const char *demo_loses(const struct option_values *options) {
     struct demo_use use;
     option_take(&demo_part, &use, options);
@@ -286,7 +276,7 @@ const struct exchange_ops exchange_demo = {
     .conserves = true,
     .blind = true,
     .rounds = true,
-    .keeps = demo_keeps,
+    .keeps = feedback_always,
     .loses = demo_loses,
     .open = demo_open,
     .run = demo_run,

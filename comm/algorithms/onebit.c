@@ -31,8 +31,7 @@ struct onebit {
     size_t slices;
 };
 
-/* -- pieces: what of slices lies in [from, from + count) --------------------------------------------------------------
- */
+/* -- pieces: what of slices lies in [from, from + count) ----------------------------------------------------------- */
 /* The first slice that ends behind `at`. */
 static size_t slice_at(const struct onebit *t, size_t at) {
     size_t low = 0, high = t->slices - 1;
@@ -65,8 +64,7 @@ SIMD_CLONES static double sum_of_magnitudes(const float *val, size_t count) {
     return sum;
 }
 
-/* -- the coder: scales of the pieces, then the signs, entry i at bit i mod 32 of word i / 32
- * ---------------------------- */
+/* -- the coder: scales of the pieces, then the signs, entry i at bit i mod 32 of word i / 32 ----------------------- */
 static size_t onebit_bytes(const void *state, size_t from, size_t count) {
     return sizeof(uint32_t) * (pieces(state, from, count) + (count + WORD - 1) / WORD);
 }
@@ -121,8 +119,7 @@ static void onebit_decode(const void *state, size_t from, size_t count, const vo
     }
 }
 
-/* -- the row
- * ----------------------------------------------------------------------------------------------------------- */
+/* -- the row ------------------------------------------------------------------------------------------------------- */
 static void onebit_open(struct exchange *x) {
     struct onebit *t = x->state = mem_zalloc(1, sizeof *t, "onebit");
     const struct coder coder = {t, WORD, onebit_bytes, onebit_encode, onebit_decode};

@@ -101,8 +101,7 @@ static void unpack_four(const uint8_t *from, size_t count, int8_t *whole) {
     }
 }
 
-/* -- the coder: buckets end to end, each its scale and its numbers, filled up to a word ------------------------------
- */
+/* -- the coder: buckets end to end, each its scale and its numbers, filled up to a word ---------------------------- */
 static size_t qsgd_bytes(const void *state, size_t from, size_t count) {
     const struct qsgd *t = state;
     (void)from;
@@ -147,8 +146,7 @@ static void qsgd_decode(const void *state, size_t from, size_t count, const void
     }
 }
 
-/* -- the rows --------------------------------------------------------------------------------------------------------
- */
+/* -- the rows ------------------------------------------------------------------------------------------------------ */
 static struct coder coder_of(struct qsgd *t, int bits) {
     t->bits = bits;
     t->levels = (1 << (bits - 1)) - 1;

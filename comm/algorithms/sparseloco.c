@@ -77,8 +77,7 @@ static void sparseloco_close(struct exchange *x) {
     mem_free(t);
 }
 
-/* -- a step ---------------------------------------------------------------------------------------------------------
- */
+/* -- a step -------------------------------------------------------------------------------------------------------- */
 static size_t chunk_length(size_t n, size_t from) {
     return n - from < TWO_BITS_CHUNK ? n - from : TWO_BITS_CHUNK;
 }
@@ -143,14 +142,7 @@ static bool sparseloco_run(struct exchange *x, float *delta, size_t k, struct ex
     return true;
 }
 
-/* -- the row --------------------------------------------------------------------------------------------------------
- */
-static bool sparseloco_keeps(const struct option_values *options, const struct wire_ops *wire) {
-    (void)options;
-    (void)wire;
-    return true;
-}
-
+/* -- the row ------------------------------------------------------------------------------------------------------- */
 static const char *sparseloco_loses(const struct option_values *options) {
     return decay_of(options) < 1 ? "--residual-decay below 1" : NULL;
 }
@@ -173,7 +165,7 @@ const struct exchange_ops exchange_sparseloco = {
     .outer = true,
     .rounds = true,
     .rounds_of = {.steps = 30, .rate = 1, .momentum = 0},
-    .keeps = sparseloco_keeps,
+    .keeps = feedback_always,
     .loses = sparseloco_loses,
     .open = sparseloco_open,
     .run = sparseloco_run,

@@ -11,6 +11,11 @@ struct use {
 const char *const feedback_rules[] = {"on", "off", NULL};
 const struct option_row feedback_option[1] = {FEEDBACK_ROW(struct use, off)};
 
+bool feedback_always(const struct option_values *options, const struct wire_ops *wire) {
+    (void)options, (void)wire;
+    return true;
+}
+
 bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire) {
     struct use use = {0};
     (void)wire;

@@ -34,7 +34,9 @@ extern const char *const feedback_rules[];
             OPTION_AT(type, field), .names = feedback_rules                                                            \
     }
 const char *feedback_loses(const struct option_values *options);
-/* `keeps` of rows that always send fewer bits, and of those that do where setup.wire has a form of 16. */
+/* `keeps` of rows that do so whatever the options are, of those that always send fewer bits, and of those that do where
+ * setup.wire has a form of 16. */
+bool feedback_always(const struct option_values *options, const struct wire_ops *wire);
 bool feedback_keeps(const struct option_values *options, const struct wire_ops *wire);
 bool feedback_keeps_halves(const struct option_values *options, const struct wire_ops *wire);
 

@@ -32,8 +32,7 @@ size_t two_bits_entries_of(size_t n) {
     return n / TWO_BITS_CHUNK * TWO_BITS_KEPT + two_bits_kept(n % TWO_BITS_CHUNK);
 }
 
-/* -- the quantiser --------------------------------------------------------------------------------------------------
- */
+/* -- the quantiser ------------------------------------------------------------------------------------------------- */
 /* Half a code per standard deviation; sums in the order of the values. */
 static void choose_codes(const float *val, size_t k, uint8_t *code) {
     double sum = 0, square = 0;
@@ -63,8 +62,7 @@ SIMD_CLONES static void look_up(const float *table, const uint8_t *code, float *
         val[i] = code[i] & 2 ? (code[i] & 1 ? three : two) : (code[i] & 1 ? one : zero);
 }
 
-/* -- bits -----------------------------------------------------------------------------------------------------------
- */
+/* -- bits ---------------------------------------------------------------------------------------------------------- */
 /* Arrays of TWO_BITS_KEPT, of which those behind k are zero. */
 SIMD_CLONES static void pack(const uint16_t *restrict at, const uint8_t *restrict code, size_t k,
                              unsigned char *restrict to) {

@@ -167,8 +167,7 @@ static void lists_hold_what_is_not_zero(void **state) {
     sparse->release(device);
 }
 
-/* -- the size of a simulation
- * ------------------------------------------------------------------------------------------ */
+/* -- the size of a simulation -------------------------------------------------------------------------------------- */
 
 /* Gradient and residual of 1024 ranks with a model of 14.7 million parameters, then of fewer with 133 million. */
 static void memory_is_that_of_the_lists(void **state) {
@@ -198,8 +197,7 @@ static void memory_is_that_of_the_lists(void **state) {
     }
 }
 
-/* -- two threads, each in its half of one block
- * -------------------------------------------------------------------------- */
+/* -- two threads, each in its half of one block -------------------------------------------------------------------- */
 
 enum { HALF = 500, TURNS = 20000 };
 
@@ -238,8 +236,7 @@ static void halves_of_a_block_belong_to_their_threads(void **state) {
     sparse->release(device);
 }
 
-/* -- mistakes
- * ------------------------------------------------------------------------------------------------------------ */
+/* -- mistakes ------------------------------------------------------------------------------------------------------ */
 
 static float *block_of_ten(void) {
     return sparse->alloc(10 * sizeof(float), "a test");

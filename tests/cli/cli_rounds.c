@@ -72,8 +72,7 @@ static void make_parameters(int trial, float *w) {
     for (int i = 0; i < N; i++) w[i] = ((float)rng_below(&rng, 2001) - 1000) / 64;
 }
 
-/* -- the reference ---------------------------------------------------------------------------------------------------
- */
+/* -- the reference ------------------------------------------------------------------------------------------------- */
 static struct reference {
     double w[N], v[N];                        /* alike: where the round began, the outer velocity */
     double own[P_MAX][N];                     /* parameters of each rank */
@@ -145,8 +144,7 @@ static void the_reference(struct comm *c) {
     several_rounds(c, "adam", 0, 0.01, slow);
 }
 
-/* -- one step in a round
- * ----------------------------------------------------------------------------------------------- */
+/* -- one step in a round ------------------------------------------------------------------------------------------- */
 /* All numbers on a grid of 2^-6 times 2^-5: products with lr and differences are exact, so that both ways round the
  * mean of the same sum, and one product and one difference with it. */
 static void one_step_of_plain_sgd_is_dense(struct comm *c) {
@@ -171,8 +169,7 @@ static void one_step_of_plain_sgd_is_dense(struct comm *c) {
     }
 }
 
-/* -- the state
- * --------------------------------------------------------------------------------------------------------- */
+/* -- the state ----------------------------------------------------------------------------------------------------- */
 static void steps_and_rounds(int from, int to) {
     for (int step = from; step < to; step++) {
         make_gradient(r.comm->rank, step, false, grad);

@@ -272,8 +272,7 @@ static void a_nan_has_its_index_in_the_whole(struct comm *c) {
         }
 }
 
-/* -- checkpoints
- * -------------------------------------------------------------------------------------------------------- */
+/* -- checkpoints --------------------------------------------------------------------------------------------------- */
 enum { PIECES_MAX = 64, PIECE_BYTES = 256 };
 static unsigned char kept[PIECES_MAX][PIECE_BYTES];
 
@@ -312,8 +311,7 @@ static void resumed_runs(struct comm *c) {
         }
 }
 
-/* -- rows that it does not serve
- * ------------------------------------------------------------------------------------------ */
+/* -- rows that it does not serve ----------------------------------------------------------------------------------- */
 static const struct exchange_ops *refused;
 static struct comm *job;
 

@@ -40,8 +40,7 @@ static float fp16(float x) {
     return nearest(x, 11, 0x1p-24, 65504);
 }
 
-/* -- dense, of which rank p adds up entries [cut(p), cut(p + 1)), in pairs
- * --------------------------------------------- */
+/* -- dense, of which rank p adds up entries [cut(p), cut(p + 1)), in pairs ----------------------------------------- */
 static float acc[P_MAX][RIG_N], want[RIG_N];
 
 static int owner_of(size_t i, size_t n, int P) {
@@ -380,8 +379,7 @@ static void onebit_by_slices(struct comm *c) {
     rig_close();
 }
 
-/* -- what is not a number -------------------------------------------------------------------------------------------
- */
+/* -- what is not a number ------------------------------------------------------------------------------------------ */
 static void not_a_number(struct comm *c) {
     for (int w = 0; w < WAYS; w++) {
         if (c->size > 1) continue; /* the others would wait */

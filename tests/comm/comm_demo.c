@@ -13,8 +13,7 @@ static const struct exchange_slice layers[] = {{0, 64, 64},  {4096, 70, 66}, {40
                                                {8746, 3, 9}, {8773, 1, 200}, {8973, 65, 1}};
 enum { LAYERS = sizeof layers / sizeof *layers, LAYERS_N = 8973 + 65 };
 
-/* -- the reference ----------------------------------------------------------------------------------------------------
- */
+/* -- the reference ------------------------------------------------------------------------------------------------- */
 static struct dct dct;
 static struct reference {
     float m[P_MAX][LONGEST], u[LONGEST];
@@ -114,8 +113,7 @@ static void reference_step(const struct exchange_slice *slice, size_t slices, in
             for (int j = 0; j < (int)slice[s].cols; j += 64) reference_chunk(&slice[s], i, j, P, k, sign);
 }
 
-/* -- against it
- * --------------------------------------------------------------------------------------------------------- */
+/* -- against it ---------------------------------------------------------------------------------------------------- */
 struct manner {
     double beta;
     int k;
@@ -212,8 +210,7 @@ static void the_mean_of_signs(struct comm *c) {
     device_twin_free(mine, grad);
 }
 
-/* -- the transform
- * -------------------------------------------------------------------------------------------------------- */
+/* -- the transform ------------------------------------------------------------------------------------------------- */
 static void the_formula(struct comm *c) {
     const double pi = acos(-1);
     (void)c;

@@ -122,8 +122,7 @@ static void append_too_many(void) {
     append(2, 2);
 }
 
-/* -- the transport, over MPI on one rank
- * -------------------------------------------------------------------------------- */
+/* -- the transport, over MPI on one rank --------------------------------------------------------------------------- */
 #define MPI(function, call)                                                                                            \
     static void function(void) {                                                                                       \
         struct comm *c = comm_open(&(int){0}, &(char **){NULL});                                                       \

@@ -11,8 +11,7 @@
 
 enum { STEPS = 5, P_MAX = 8, SLICES_MAX = 8, R_MAX = 8 };
 
-/* -- a naive reference ----------------------------------------------------------------------------------------------
- */
+/* -- a naive reference --------------------------------------------------------------------------------------------- */
 /* The slices that are matrices; cols 0: the rest. */
 struct shape_of {
     size_t from, count, rows, cols;
@@ -108,8 +107,7 @@ static void reference_step(void) {
     ref.step++;
 }
 
-/* -- a row of it -----------------------------------------------------------------------------------------------------
- */
+/* -- a row of it --------------------------------------------------------------------------------------------------- */
 static void open_row(struct comm *c, const struct exchange_slice *slice, size_t slices, size_t n, size_t r,
                      bool keeps) {
     char options[64];
@@ -124,8 +122,7 @@ static bool near(float a, double b, double tolerance) {
     return fabs((double)a - b) <= tolerance * (1 + fabs(b));
 }
 
-/* -- PyTorch
- * ----------------------------------------------------------------------------------------------------------- */
+/* -- PyTorch ------------------------------------------------------------------------------------------------------- */
 static const struct exchange_slice *golden_slices(void) {
     static struct exchange_slice slice[GOLDEN_SLICES];
     for (size_t i = 0; i < GOLDEN_SLICES; i++)
@@ -179,8 +176,7 @@ static void as_the_published_hook(struct comm *c) {
         for (size_t rank = 0; golden_world[world] == c->size && rank < GOLDEN_RANKS; rank++) golden_run(c, world, rank);
 }
 
-/* -- the reference
- * ------------------------------------------------------------------------------------------------------ */
+/* -- the reference ------------------------------------------------------------------------------------------------- */
 static const struct exchange_slice tall[] = {{0, 60, 12}, {720, 1, 9}, {729, 9, 30}, {999, 3, 3}};
 static const struct exchange_slice wide[] = {{0, 1, 5}, {5, 12, 80}, {965, 1, 1}, {966, 5, 7}};
 static const struct exchange_slice vectors[] = {{0, 1, 500}, {500, 500, 1}};
@@ -229,8 +225,7 @@ static void as_the_reference(struct comm *c) {
     }
 }
 
-/* -- what it claims
- * ------------------------------------------------------------------------------------------------------ */
+/* -- what it claims ------------------------------------------------------------------------------------------------ */
 /* The sum over ranks of what was put in is the sums and the residuals; of what is in no matrix it is u, to the bit. */
 static void nothing_is_lost(struct comm *c) {
     for (int w = 0; w < WAYS; w++) {
@@ -336,8 +331,7 @@ static void goes_on_where_it_was(struct comm *c) {
     assert_true(whole == hash_of_half(c, true));
 }
 
-/* -- costs
- * ---------------------------------------------------------------------------------------------------------------- */
+/* -- costs --------------------------------------------------------------------------------------------------------- */
 /* Of the slices, r sum(rows + cols) and what goes dense; the bound, which knows n alone, says the rest by extra_words.
  */
 static void what_it_costs(struct comm *c) {
@@ -362,8 +356,7 @@ static void what_it_costs(struct comm *c) {
     }
 }
 
-/* -- its parts
- * ------------------------------------------------------------------------------------------------------------- */
+/* -- its parts ----------------------------------------------------------------------------------------------------- */
 /* Whatever their scale is, columns become orthonormal; what is a combination of others, or zero, is told. */
 static void orthonormal_columns(struct comm *c) {
     enum { LENGTH = 37, COLUMNS = 4 };

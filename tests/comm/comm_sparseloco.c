@@ -9,8 +9,7 @@
 
 enum { P_MAX = 8, STEPS = 4, LONGEST = 2 * 4096 + 130 };
 
-/* -- the reference: one loop for each sentence of two_bits.h and sparseloco.c
- * ------------------------------------------- */
+/* -- the reference: one loop for each sentence of two_bits.h and sparseloco.c -------------------------------------- */
 static int reference_kept(int m) {
     int k = 0;
     while (64 * k < m) k++;
@@ -75,8 +74,7 @@ static void reference_step(int n, int P, double beta, const float *grad[]) {
     }
 }
 
-/* -- against it
- * --------------------------------------------------------------------------------------------------------- */
+/* -- against it ---------------------------------------------------------------------------------------------------- */
 static struct reducer reducer;
 
 static void open_row(struct comm *c, size_t n, const char *options) {
@@ -141,8 +139,7 @@ static void the_reference(struct comm *c) {
                     several_steps(c, lengths[l], kind, decays ? 0.95 : 1);
 }
 
-/* -- the message, without other ranks
- * ------------------------------------------------------------------------------------ */
+/* -- the message, without other ranks ------------------------------------------------------------------------------ */
 static void every_place_and_code_comes_back(struct comm *c) {
     unsigned char message[128];
     (void)c;

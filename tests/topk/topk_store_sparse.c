@@ -140,8 +140,7 @@ static bool same_key(uint32_t a, uint32_t b) {
     return a == b || (a > KEY_INFINITE && b > KEY_INFINITE);
 }
 
-/* -- one step each, on both sides
- * ---------------------------------------------------------------------------------------- */
+/* -- one step each, on both sides ---------------------------------------------------------------------------------- */
 
 static void selections(struct pair *p) {
     struct moments m[LISTS] = {0};
@@ -233,8 +232,7 @@ static void same_bits_body(const void *unused) {
 
 IN_EVERY_SET(the_bits_of_the_store_over_arrays, same_bits_body, NULL)
 
-/* -- the exact selection, which is an operation of this store
- * ---------------------------------------------------------------- */
+/* -- the exact selection, which is an operation of this store ------------------------------------------------------ */
 
 /* acc = x, then the k largest of it and a gradient of nothing. x: [n] */
 static void check_top(const float *x, size_t n) {
@@ -272,8 +270,7 @@ static void top_body(const void *unused) {
 
 IN_EVERY_SET(the_largest_with_zeros_among_them, top_body, NULL)
 
-/* -- a long vector that is nearly all zero
- * ------------------------------------------------------------------------------------- */
+/* -- a long vector that is nearly all zero ------------------------------------------------------------------------- */
 
 /* Gradient, residual and selection of 1000 entries among 14.7 million: all of it takes less than a quarter of one
  * array. */

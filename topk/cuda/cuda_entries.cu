@@ -3,8 +3,7 @@
 #include "base/cuda/cuda_device.h"
 #include "topk/cuda/cuda_tile.h"
 
-/* -- all of them ----------------------------------------------------------------------------------------------------
- */
+/* -- all of them --------------------------------------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(TILE_THREADS) add(float *x, const float *y, uint64_t n) {
     const struct span s = span_of(x, n);
@@ -106,8 +105,7 @@ extern "C" void store_launch_momentum(float *x, float *y, uint64_t n, float mu) 
     CUDA_CALL(cudaGetLastError());
 }
 
-/* -- some of them ---------------------------------------------------------------------------------------------------
- */
+/* -- some of them -------------------------------------------------------------------------------------------------- */
 
 /* The loop of a kernel with a thread for each of `count` pairs, as far as the grid goes. */
 #define FOR_PAIRS(j, count)                                                                                            \

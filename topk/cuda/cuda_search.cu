@@ -67,8 +67,7 @@ extern "C" void store_launch_search(const struct top *t, int digits, struct stor
     CUDA_CALL(cudaGetLastError());
 }
 
-/* -- samples --------------------------------------------------------------------------------------------------------
- */
+/* -- samples ------------------------------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ float entry_at(const float *acc, const float *grad, uint64_t i) {
     return grad ? __fadd_rn(acc[i], grad[i]) : acc[i];

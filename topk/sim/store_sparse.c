@@ -168,8 +168,7 @@ static struct device_list add_array(float *to, size_t n, const float *from, floa
     return l;
 }
 
-/* -- selections
- * -------------------------------------------------------------------------------------------------------- */
+/* -- selections ---------------------------------------------------------------------------------------------------- */
 
 /* Every entry, zeros and all, as far as there is room. */
 static void select_all(const struct device_list *l, struct sparse *out) {
@@ -254,8 +253,7 @@ static void take_top_and_zeros(const struct device_list *l, size_t ties, struct 
     }
 }
 
-/* -- the operations
- * ------------------------------------------------------------------------------------------------------ */
+/* -- the operations ------------------------------------------------------------------------------------------------ */
 
 static void accumulate(struct store *s, const float *grad) {
     device_sparse_lock();
