@@ -81,7 +81,7 @@ static void exchange_more(size_t i, struct json *j) {
         const char *key;
         bool value;
     } flags[] = {{"sparse", x->sparse},   {"conserves", x->conserves}, {"drifts", x->drifts},
-                 {"outer", x->outer},     {"by_node", x->by_node},     {"codes", x->code_seconds},
+                 {"outer", x->outer},     {"by_node", x->by_node},     {"codes", x->rounds},
                  {"selects", x->selects}, {"own_parts", x->own_parts}, {"blind", x->blind},
                  {"overlaps", x->begin},  {"ours", x->ours},           {"sends_all", x->sends_all},
                  {"keeps_k", x->keeps_k}, {"low_rank", x->low_rank}};

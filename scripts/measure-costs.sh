@@ -60,7 +60,7 @@ named() {
 list() { paste -s -d , -; }
 # Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
 uncharged=$(named exchanges --where sparse=false --where codes=false)
-# What codes every entry in a way of its own (qsgd) has one row, for all densities.
+# What codes every entry in a way of its own (qsgd, powersgd) has one row, for all densities.
 coders=$(named exchanges --where codes=true | list)
 # What goes by nodes (hitopk) is a row of its own. What has no selector (micro) is timed in its own steps.
 on_any_ranks=$(named exchanges --where sparse=true --where by_node=false | list)
@@ -195,7 +195,7 @@ done
 # -- the table ---------------------------------------------------------------------------------------------------------
 # rows KIND: standard input: rows of the program's, as rows of the table
 rows() {
-    keys=algo,select,selector,wire,density,ranks,batch,sequence,words_per_s,images_per_s,median_s,reevaluated_s,select_s,words_received_mean,phases.pack,phases.merge
+    keys=algo,select,selector,wire,density,ranks,batch,sequence,words_per_s,images_per_s,median_s,reevaluated_s,select_s,words_received_mean,phases.select,phases.pack,phases.merge
     grep '^{' | "$program" rows - --keys $keys | awk -F '\t' -v keys=$keys -v kind="$1" -v model="$model" -v n="$n" -v device="$label" -v renewal="$renewal" '
         BEGIN { for (i = split(keys, key, ","); i > 0; i--) column[key[i]] = i }
         function value(name) { return $column[name] }
@@ -216,8 +216,8 @@ rows() {
         }
         kind == "own" { row("select", value("algo"), "", "", value("density"), "", value("ranks"), value("select_s"), "", "bench: select_s") }
         kind == "coded" {
-            row("word", value("algo"), "", "", "", "", value("ranks"), (value("phases.pack") + value("phases.merge")) / value("words_received_mean"), "",
-                "bench: (phases.pack + phases.merge) / words_received_mean")
+            row("word", value("algo"), "", "", "", "", value("ranks"), (value("phases.select") + value("phases.pack") + value("phases.merge")) / value("words_received_mean"), "",
+                "bench: (phases.select + phases.pack + phases.merge) / words_received_mean")
         }
         kind == "words" && value("words_received_mean") + 0 > 0 { # rounds in ascending order of their times
             id = value("algo") SUBSEP value("density")

@@ -40,7 +40,7 @@ static void spend(void *spender, enum phase left, enum phase next) {
 }
 
 void bench_costs_open(struct bench_case *b) {
-    if (!comm_simulated() || (!b->ops->sparse && !b->ops->code_seconds)) return;
+    if (!comm_simulated() || (!b->ops->sparse && !b->ops->rounds)) return;
     b->phases.spend = spend;
     b->phases.spender = b;
 }

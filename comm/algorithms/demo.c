@@ -215,7 +215,10 @@ SIMD_CLONES static void take_signs(float *x, size_t n, float P) {
 }
 
 /* In rank order. */
-static size_t decode(struct demo *t, int P, float *u) {
+static size_t decode(const struct exchange *x, float *u) {
+    PHASE_SCOPE(x->setup.phases, PHASE_MERGE);
+    struct demo *t = x->state;
+    const int P = x->setup.comm->size;
     const unsigned char *message = t->all;
     size_t entries = 0;
     for (size_t i = 0; i < t->pieces; i++) {
@@ -247,7 +250,7 @@ static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_
         if (!encode(t, t->feedback.acc, &sum->bad)) return false;
     }
     comm_allgatherv(c, t->mine, t->bytes, t->all, t->each);
-    const size_t entries = decode(t, c->size, t->feedback.u);
+    const size_t entries = decode(x, t->feedback.u);
     if (!feedback_give(&t->feedback, x, grad, sum)) return false;
     sum->local_nnz = t->entries;
     sum->global_nnz = entries;

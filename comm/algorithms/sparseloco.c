@@ -110,7 +110,11 @@ static void add_chunk(const struct sparseloco *t, int P, const unsigned char *me
     }
 }
 
-static size_t add_all(struct sparseloco *t, int P, float *u, size_t n) {
+static size_t add_all(const struct exchange *x, float *u) {
+    PHASE_SCOPE(x->setup.phases, PHASE_MERGE);
+    const struct sparseloco *t = x->state;
+    const int P = x->setup.comm->size;
+    const size_t n = x->setup.n;
     const unsigned char *message = t->all;
     size_t entries = 0;
     for (size_t from = 0; from < n; from += TWO_BITS_CHUNK) {
@@ -134,7 +138,7 @@ static bool sparseloco_run(struct exchange *x, float *delta, size_t k, struct ex
         encode(t, t->feedback.acc, n);
     }
     comm_allgatherv(c, t->mine, t->bytes, t->all, t->each);
-    const size_t entries = add_all(t, c->size, t->feedback.u, n);
+    const size_t entries = add_all(x, t->feedback.u);
     if (!feedback_give(&t->feedback, x, delta, sum)) return false;
     sum->local_nnz = two_bits_entries_of(n);
     sum->global_nnz = entries;
