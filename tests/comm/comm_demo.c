@@ -54,10 +54,11 @@ static void reference_keep(float y[64][64], int h, int w, int k) {
     static bool kept[64][64];
     memset(kept, 0, sizeof kept);
     for (int n = 0; n < k; n++) {
-        int bi = -1, bj = -1;
+        int bi = 0, bj = 0;
+        float most = -1;
         for (int i = 0; i < h; i++)
             for (int j = 0; j < w; j++)
-                if (!kept[i][j] && (bi < 0 || fabsf(y[i][j]) > fabsf(y[bi][bj]))) bi = i, bj = j;
+                if (!kept[i][j] && fabsf(y[i][j]) > most) most = fabsf(y[i][j]), bi = i, bj = j;
         kept[bi][bj] = true;
     }
     for (int i = 0; i < h; i++)

@@ -21,9 +21,10 @@ static void reference_top(const float *val, int m, int k, int *at) {
     static bool taken[4096];
     memset(taken, 0, sizeof taken);
     for (int j = 0; j < k; j++) {
-        int best = -1;
+        int best = 0;
+        float most = -1;
         for (int i = 0; i < m; i++)
-            if (!taken[i] && (best < 0 || fabsf(val[i]) > fabsf(val[best]))) best = i;
+            if (!taken[i] && fabsf(val[i]) > most) most = fabsf(val[i]), best = i;
         taken[best] = true;
     }
     for (int i = 0, j = 0; i < m; i++)
