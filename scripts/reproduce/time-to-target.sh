@@ -33,7 +33,7 @@ entries() {
     echo 'dense|dense||coo32||'
     echo 'dense-ovlp|dense-ovlp||coo32||'
     echo 'dense bf16|dense||bf16||'
-    [ -n "$quick" ] || printf '%s||coo32||\n' 'qsgd|qsgd' 'qsgd-4|qsgd-4' 'onebit|onebit' 'powersgd|powersgd' 'demo|demo'
+    [ -n "$quick" ] || printf '%s||coo32||\n' 'qsgd|qsgd' 'qsgd-4|qsgd-4' 'onebit|onebit' 'powersgd|powersgd'
     [ -n "$quick" ] || echo 'fedavg|fedavg||coo32|||20'
     for algo in $(pick 'diloco sparseloco' diloco); do echo "$algo, rounds of $round|$algo||coo32|--average-every $round||$round"; done
     for density in 0.1 0.01; do
