@@ -38,11 +38,11 @@ bool sparse_valid(const struct sparse *s, size_t n) {
     return s->nnz == 0 || (increasing(s->idx, s->nnz) && s->idx[s->nnz - 1] < n);
 }
 
-size_t sparse_lower_bound(const struct sparse *s, uint32_t index) {
-    size_t low = 0, high = s->nnz;
+size_t index_lower_bound(const uint32_t *idx, size_t count, uint32_t index) {
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (s->idx[middle] < index)
+        if (idx[middle] < index)
             low = middle + 1;
         else
             high = middle;

@@ -51,8 +51,12 @@ uint32_t key_kth_largest(uint32_t *key, size_t n, size_t k);
 /* The k-th largest key of s, k <= nnz; UINT32_MAX, which no entry reaches, for k = 0. keys: scratch, [s->nnz]. */
 uint32_t sparse_kth_key(const struct sparse *s, size_t k, uint32_t *keys);
 
-/* First position in s whose index is >= index (binary search); s->nnz when there is none. */
-size_t sparse_lower_bound(const struct sparse *s, uint32_t index);
+/* First position in idx[0..count-1], which increase, whose index is >= index (binary search); count when there is none.
+ * The same of a vector. */
+size_t index_lower_bound(const uint32_t *idx, size_t count, uint32_t index);
+static inline size_t sparse_lower_bound(const struct sparse *s, uint32_t index) {
+    return index_lower_bound(s->idx, s->nnz, index);
+}
 
 /* out = a + b over the union of their indices, equal indices added as a.val + b.val in this order.
  * out->cap >= a->nnz + b->nnz; out is neither a nor b. */

@@ -65,7 +65,6 @@ struct demo {
     size_t pieces, room, entries; /* entries: coefficients of a message */
     size_t bytes;                 /* of a rank's message */
     unsigned char *mine, *all;    /* [bytes], [P bytes] */
-    size_t *each;                 /* [P], all of them bytes */
     uint32_t *key;                /* [CHUNK], of a piece like what follows */
     float *x, *y, *scratch;       /* entries, coefficients */
     float *val;                   /* [use.kept]: what a message has of a piece, */
@@ -135,8 +134,6 @@ static void demo_open(struct exchange *x) {
     cut(t, &x->setup);
     t->mine = mem_alloc(1, t->bytes, "a message");
     t->all = mem_alloc(P, t->bytes, "the messages of all ranks");
-    t->each = mem_alloc(P, sizeof *t->each, "message sizes");
-    for (size_t r = 0; r < P; r++) t->each[r] = t->bytes;
     t->key = mem_alloc(CHUNK, sizeof *t->key, "keys of a chunk");
     t->x = mem_alloc(3 * CHUNK, sizeof *t->x, "a chunk of the momentum");
     t->y = t->x + CHUNK;
@@ -153,7 +150,6 @@ static void demo_close(struct exchange *x) {
     mem_free(t->val);
     mem_free(t->x);
     mem_free(t->key);
-    mem_free(t->each);
     mem_free(t->all);
     mem_free(t->mine);
     mem_free(t->piece);
@@ -249,7 +245,7 @@ static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_
         PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
         if (!encode(t, t->feedback.acc, &sum->bad)) return false;
     }
-    comm_allgatherv(c, t->mine, t->bytes, t->all, t->each);
+    comm_allgather(c, t->mine, t->bytes, t->all);
     const size_t entries = decode(x, t->feedback.u);
     if (!feedback_give(&t->feedback, x, grad, sum)) return false;
     sum->local_nnz = t->entries;

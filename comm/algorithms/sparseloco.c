@@ -44,7 +44,6 @@ struct sparseloco {
     size_t bytes;        /* of a rank's message */
     unsigned char *mine; /* [bytes] */
     unsigned char *all;  /* [P bytes] */
-    size_t *each;        /* [P], all of them bytes */
     uint32_t *key;       /* [TWO_BITS_CHUNK] */
 };
 
@@ -61,8 +60,6 @@ static void sparseloco_open(struct exchange *x) {
     t->bytes = two_bits_bytes_of(x->setup.n);
     t->mine = mem_alloc(1, t->bytes, "a message");
     t->all = mem_alloc(P, t->bytes, "the messages of all ranks");
-    t->each = mem_alloc(P, sizeof *t->each, "message sizes");
-    for (size_t r = 0; r < P; r++) t->each[r] = t->bytes;
     t->key = mem_alloc(TWO_BITS_CHUNK, sizeof *t->key, "keys of a chunk");
     feedback_open(&t->feedback, x, true);
 }
@@ -71,7 +68,6 @@ static void sparseloco_close(struct exchange *x) {
     struct sparseloco *t = x->state;
     feedback_close(&t->feedback);
     mem_free(t->key);
-    mem_free(t->each);
     mem_free(t->all);
     mem_free(t->mine);
     mem_free(t);
@@ -137,7 +133,7 @@ static bool sparseloco_run(struct exchange *x, float *delta, size_t k, struct ex
         PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
         encode(t, t->feedback.acc, n);
     }
-    comm_allgatherv(c, t->mine, t->bytes, t->all, t->each);
+    comm_allgather(c, t->mine, t->bytes, t->all);
     const size_t entries = add_all(x, t->feedback.u);
     if (!feedback_give(&t->feedback, x, delta, sum)) return false;
     sum->local_nnz = two_bits_entries_of(n);

@@ -50,25 +50,14 @@ void blocks_largest(const double *square, size_t count, size_t chosen, uint32_t 
 }
 
 /* -- lists --------------------------------------------------------------------------------------------- */
-static size_t first_from(const struct block_list *list, size_t from) {
-    size_t low = 0, high = list->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (list->number[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* All blocks but the last one of all are whole. */
 static size_t entries_of(const struct blocks *b, const uint32_t *number, size_t count) {
     return count == 0 ? 0 : (count - 1) * b->size + blocks_length(b, number[count - 1]);
 }
 
 struct block_list blocks_between(const struct blocks *b, const struct block_list *list, size_t from, size_t to) {
-    size_t at = first_from(list, from), count = first_from(list, to) - at;
+    const size_t at = index_lower_bound(list->number, list->count, (uint32_t)from);
+    const size_t count = index_lower_bound(list->number, list->count, (uint32_t)to) - at;
     return (struct block_list){list->number + at, list->val + at * b->size, count,
                                entries_of(b, list->number + at, count)};
 }
