@@ -156,6 +156,9 @@ of_log() {
     shift 2
     "$program" rows "$of_log_run" --keys "$of_log_keys" "$@" 2>/dev/null
 }
+# Those that send every entry, and so have no density: all rows of comm/algorithms without `sparse`.
+sends_every_entry='dense dense-ovlp torus2d qsgd qsgd-4 onebit powersgd fedavg diloco sparseloco demo'
+is_sparse() { case " $sends_every_entry " in *" $1 "*) return 1 ;; esac; } # is_sparse ALGORITHM
 # read_log LOG PREFIX: its tables PREFIX.loss and so on (plot/read.awk), of scripts in the folder $scripts; fails where it has no step
 read_log_phases=phases.compute,phases.io,phases.select,phases.pack,phases.communicate,phases.merge,phases.update,phases.other
 read_log_keys=type,ranks,nodes,device,data_crc32,train_images,versions.commit,steps,valid_words,density_from,lr_from,lr_changes,resumed_at
@@ -164,7 +167,7 @@ read_log_keys=$read_log_keys,completed,target.reached,bytes_sent_per_step,images
 read_log() {
     "$program" rows "$1" --type header --last --each config --keys @key,@value --missing null >"$2.options" &&
         "$program" rows "$1" --type header,step,eval,summary --keys $read_log_keys --missing - >"$2.rows" || return 1
-    awk -F '\t' -v to="$2" -v keys=$read_log_keys -f "$scripts/plot/read.awk" "$2.options" "$2.rows"
+    awk -F '\t' -v to="$2" -v keys=$read_log_keys -v dense=" $sends_every_entry " -f "$scripts/plot/read.awk" "$2.options" "$2.rows"
 }
 # has_ended RUN [prefix]: the run is complete, or has reached its target; prefix: or ended where it was stopped
 has_ended() {

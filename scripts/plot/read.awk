@@ -1,8 +1,8 @@
 # read.awk: one log (docs/run-jsonl.md) as tables, for plot.sh and sweep.sh, which call it by read_log (lib/common.sh):
 #
-#     awk -F TAB -v to=PREFIX -v keys=LIST -f read.awk OPTIONS ROWS
+#     awk -F TAB -v to=PREFIX -v keys=LIST -v dense=" NAME NAME ... " -f read.awk OPTIONS ROWS
 #
-# OPTIONS: the config of the last header, a key and a value a line. ROWS: of header, step, eval and summary the values of these
+# dense: algorithms without a density. OPTIONS: the config of the last header, a key and a value a line. ROWS: of header, step, eval and summary the values of these
 # keys, "-" where there is none; both as `sparsetrain rows` prints them.
 #
 #   PREFIX.loss     a row per step: step, bytes sent per rank so far, seconds of training so far, loss, smoothed loss (the
@@ -170,7 +170,7 @@ function name(   last) {
 }
 function fact(key, value) { print key "=" value > (to ".facts") }
 function write_facts(   i) {
-    sparse = option["algo"] !~ /^(dense|dense-ovlp|torus2d|qsgd|qsgd-4|onebit|fedavg|diloco|sparseloco|demo)$/
+    sparse = !index(dense, " " option["algo"] " ")
     fact("name", name())
     fact("sparse", sparse)
     fact("missing", missing())

@@ -143,13 +143,8 @@ options_of() {
     shift
     set -- --model "$model" --algo "$algo" ${epochs:+--epochs "$epochs"} ${gpus:+--device cuda} "$@"
     [ "$cpus" -eq 1 ] || set -- "$@" --threads "$cpus"
-    case $algo in
-    dense | dense-ovlp | torus2d | qsgd | qsgd-4 | onebit | fedavg | diloco | sparseloco | demo) ;;
-    *)
-        # shellcheck disable=SC2086 # words
-        set -- "$@" ${density:+--density "$density"} $sparse
-        ;;
-    esac
+    # shellcheck disable=SC2086 # words
+    if is_sparse "$algo"; then set -- "$@" ${density:+--density "$density"} $sparse; fi
     quoted "$@"
 }
 

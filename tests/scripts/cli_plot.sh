@@ -107,6 +107,10 @@ sed -n 's/^ *split("\(out [^"]*\)".*/\1/p' scripts/plot/read.awk | tr ' ' '\n' |
 why="in one and not in the other: $(sort "$W/local" "$W/left-out" | uniq -u | tr '\n' ' ')"
 if [ -s "$W/local" ] && [ -z "$(comm -23 "$W/local" "$W/left-out")" ] && grep -qx seed "$W/left-out"; then ok "local options do not part runs"; else not_ok "local options do not part runs" "$why"; fi
 
+# Which algorithms have a density is the program's to say.
+dense=$("$PROGRAM" list --json | "$PROGRAM" rows - --each exchanges --where sparse=false --keys name | paste -s -d ' ' -)
+check "those that send every entry are those of the program's table" same "$(. scripts/lib/common.sh && echo "$sends_every_entry")" "$dense"
+
 # -- which runs are a curve ------------------------------------------------------------------------------------------------
 # curves BANDS RUN...: "members|label" of each curve
 curves() {
