@@ -38,9 +38,8 @@ struct local_times {
     double pack[BEST_FORMATS], unpack[BEST_FORMATS];  /* [s] for an entry in wires[i]; merging is in unpack */
     double round[BEST_FORMATS], decode[BEST_FORMATS]; /* of pack, rounding alone; of unpack, all but merging */
     double half[BEST_FORMATS]; /* [s] for a dense value in wires[i], packed, or unpacked and added; 0: it has no form */
-    double
-        code[BEST_ALGORITHMS]; /* [s] for a value that exchanges[i] codes or decodes in its own way; 0: it has none */
-    double add;                /* [s] for a word that is added up as it is */
+    double code[BEST_ALGORITHMS]; /* [s] for a value that exchanges[i] codes or decodes itself; 0: it does not */
+    double add;                   /* [s] for a word that is added up as it is */
 };
 
 /* What these take on this process and device, least of a few runs, on normal numbers: of at most LOCAL_ENTRIES of n

@@ -21,6 +21,7 @@
 enum select_scope { SCOPE_GLOBAL, SCOPE_LAYER };
 enum overlap_how { OVERLAP_NONE, OVERLAP_LAYERS };
 enum clip_place { CLIP_UPDATE, CLIP_LOCAL };
+enum { BATCH_MAX = 65536 }; /* of --batch, on each rank */
 enum resume_residuals { RESIDUALS_MEAN, RESIDUALS_SUM, RESIDUALS_RESET };
 enum record_what { RECORD_GRADIENTS, RECORD_SELECTED };
 enum progress_how { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };

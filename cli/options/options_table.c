@@ -146,7 +146,7 @@ static const struct option_row rows[] = {
     {"batch", "B", OPTION_INTEGER, NULL,
      "images, streams or windows of text, of each rank that are computed at once (default: 128, lstm 20, gpt the "
      "preset's)",
-     AT(RUN, training, batch), .min = 1, .max = 65536},
+     AT(RUN, training, batch), .min = 1, .max = BATCH_MAX},
     {"accumulate", "N", OPTION_INTEGER, "1",
      "each rank's gradient of a step is the mean over N batches, or over N windows of its streams, one after the other "
      "(gTop-k's ResNet-50: 16 batches of 16)",

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-enum { BATCH_MAX = 65536 }; /* of --batch */
-
 /* The batch over all ranks that stays, cut for so many. */
 static bool share_batch(struct run *r, const struct checkpoint *from, struct err *e) {
     struct options *o = &r->options;
