@@ -86,11 +86,11 @@ for group in $groups; do
     wire=${group%|*} density=${group#*|}
     set -- --algo "$(algos "$wire" "$density")" ${density:+--density "$density"} --pattern "real:$record"
     mpi_job "local-$wire${density:+-$density}.jsonl" 2 bench --json --no-check --device cpu "$@" --wire "$wire" --warmup "$(pick 20 2)" --repeat "$(pick 64 2)"
-    for network in $networks; do
-        for P in $ranks; do
-            compute=$(values "compute-p$P.jsonl" batch,sequence,words_per_s | awk '{ printf "%.6g", $1 * $2 / $3 }')
-            buckets=''
-            [ "$group" != 'coo32|' ] || buckets="--overlap-bytes $bucket"
+    buckets=''
+    [ "$group" != 'coo32|' ] || buckets="--overlap-bytes $bucket" # of dense-ovlp
+    for P in $ranks; do
+        compute=$(values "compute-p$P.jsonl" batch,sequence,words_per_s | awk '{ printf "%.6g", $1 * $2 / $3 }')
+        for network in $networks; do
             # 64 steps: a period of oktopk's regions
             # shellcheck disable=SC2086 # two words
             job "sim-$network-p$P-$wire${density:+-$density}.jsonl" sh scripts/simulate.sh --net "$network" --p "$P" "$@" --wire "$wire" \
@@ -100,7 +100,7 @@ for group in $groups; do
 done
 
 # -- the map ---------------------------------------------------------------------------------------------------------------
-# times.tsv: network, P, algorithm, wire, density; seconds of communication, of computing, of local work
+# .times: network, P, algorithm, wire, density; seconds of communication, of computing, of local work
 for group in $groups; do
     wire=${group%|*} density=${group#*|} of_group=${group%|*}${density:+-$density}
     values "local-$of_group.jsonl" algo,select_s,phases.pack,phases.merge,words_received_mean >"$out/.local"
@@ -114,7 +114,7 @@ for group in $groups; do
         done
     done
 done >"$out/.times"
-# reached.tsv: P, label, target, steps to it (median of the seeds; - where it is not reached), seeds that reached it, bytes a rank sends in a step
+# .reached: P, label, target, steps to it (median of the seeds; - where it is not reached), seeds that reached it, bytes a rank sends in a step
 while IFS='|' read -r label algo density wire more _; do
     for P in $ranks; do
         for target in $targets; do
@@ -150,7 +150,7 @@ awk '
         for (i = 1; i <= networks; i++) {
             head = network[i] SUBSEP P SUBSEP
             id = head algo[label] SUBSEP wire[label] SUBSEP density[label]
-            c = communication[id]; l = work[id]; extra = 0
+            c = communication[id]; l = work[id]; extra = extra_c = extra_l = 0
             if (algo[label] == "fedavg") { c = communication[head "dense" SUBSEP "coo32" SUBSEP "-"]; l = 0 }
             if (algo[label] == "powersgd") { for (levels = 0; 2 ^ levels < P; levels++); c = 4 * levels * alpha[network[i]] + r[6] / 4 * beta[network[i]] }
             if (round[label] != "") { c /= round[label]; l /= round[label] }
@@ -159,7 +159,7 @@ awk '
                 dense = head algo[label] SUBSEP wire[label] SUBSEP 0.1
                 extra_c = extra * (communication[dense] - c) / (0.1 - density[label])
                 extra_l = extra * (work[dense] - l) / (0.1 - density[label])
-            } else extra_c = extra_l = 0
+            }
             printf "%s,%s,%s,\"%s\",%s,%s,%.6g,%.6g,%.6g,%.6g,", network[i], P, target, label, steps == "-" ? "" : steps, r[5], compute[P], l, c, compute[P] + l + c
             if (steps == "-") printf ",,"
             else printf "%.6g,%.6g,", steps * (compute[P] + l + c) + extra_c + extra_l, steps * c + extra_c
@@ -198,8 +198,8 @@ for target in $targets; do
         NR == 1 || cell_of("target") != target { next }
         {
             at = cell_of("network") ", P=" cell_of("P"); e = cell_of("exchange")
-            if (!(at in column)) { column[at] = columns++; name[columns] = at }
-            if (!(e in line)) { line[e] = lines++; label[lines] = e }
+            if (!(at in column)) column[at] = columns++
+            if (!(e in line)) line[e] = lines++
             s[at, e] = cell_of("seconds")
             if (e == "dense") dense[at] = s[at, e]
             if (s[at, e] != "" && (least[at] == "" || s[at, e] + 0 < least[at])) least[at] = s[at, e] + 0
