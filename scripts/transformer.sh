@@ -14,12 +14,14 @@
 #                       its Assumption 1, on the first of the --ranks with the first seed (exchanges,helps,audits)
 #   --steps N           shorter runs, on shorter schedules: a rehearsal, whose page goes to build/transformer-char
 #   --runs DIR          where the runs lie (runs/transformer-char; of a rehearsal runs in --out)
-#   --out DIR           README.md, table.csv, loss.png (results/measured/transformer-char)
+#   --out DIR           README.md, table.csv, loss.png, and what they are made of: runs.csv, a row for each run that has ended, audits.csv,
+#                       about.txt (results/measured/transformer-char)
 #   --plan              starts nothing
 #   -- OPTION...        what all runs have besides
 #
-# The runs are sweeps (sweep.sh), a folder for each exchange: called again it goes on, and what is finished or diverged stays. Exit
-# status: 0 when all of it has its result, 1 when some run has not, 2 for a mistake.
+# The runs are sweeps (sweep.sh), a folder for each exchange: called again it goes on. What is finished or diverged stays: it is in
+# --out, and is not run again, also where --runs is gone, on another machine say. The page is of all that has ended so far. Exit
+# status: 0 when all that was asked for has its result, 1 when some run has not, 2 for a mistake.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/common.sh
@@ -99,7 +101,34 @@ sweep() { # a line for each run; its status
     return "$(cat "$scratch/status")"
 }
 ended_of() { awk -F , '$2 == "done" || $2 == "diverged" { print $1 }' "$folder/runs.csv"; }
+# keep: what has ended in this cell's folder is taken over into $scratch/kept, which has a row for each run that has ended, here or
+# where --out comes from
+options_of="--steps $steps$words"
+keep() {
+    [ -f "$folder/runs.csv" ] || return 0
+    WITH=$(no_dash "$with") OPTIONS=$options_of MACHINE="$(machine); $(about mpi)" awk -v p="$p" -v exchange="$exchange" \
+        "$(cat scripts/lib/csv.awk scripts/transformer/keep.awk)" "$scratch/kept" "$folder/runs.csv" >"$scratch/more"
+    mv "$scratch/more" "$scratch/kept"
+}
+no_dash() { if [ "$1" = - ]; then echo; else printf '%s\n' "$1"; fi; }
+# missing: the runs of this cell that have not ended, lines of density, optimiser and seed; fails where those of other options have
+missing() {
+    WITH=$(no_dash "$with") OPTIONS=$options_of awk -v p="$p" -v exchange="$exchange" -v lists="$of_densities $of_optimisers $of_seeds" \
+        "$(cat scripts/lib/csv.awk scripts/transformer/missing.awk)" "$scratch/kept" ||
+        fail "$out/runs.csv has $exchange with other options than $options_of; choose another --out"
+}
 run_cell() {
+    missing >"$scratch/missing"
+    left=$(wc -l <"$scratch/missing")
+    if [ "$left" -eq 0 ]; then
+        echo "${folder#"$runs"/}: all of it has ended"
+    elif [ "$left" -eq "$(runs_of_cell)" ]; then
+        run_sweep
+    else
+        while IFS=' ' read -r of_densities of_optimisers of_seeds; do run_sweep </dev/null; done <"$scratch/missing"
+    fi
+}
+run_sweep() {
     cell_status=0
     sweep || cell_status=$?
     case $cell_status in
@@ -108,25 +137,42 @@ run_cell() {
     *) exit "$cell_status" ;;
     esac
     ended_of | while read -r run; do rm -rf "$folder/$run"/checkpoint-*; done # one that has ended needs none
+    read_about
+    keep
+    audits_of
+    publish
 }
-# plan_cell: P, how many runs there are, how many of them have ended; seconds and steps of those that are done
+# publish: what has ended, to --out, where it lies safe while the rest goes on
+publish() {
+    mkdir -p "$out"
+    for each in kept:runs audits:audits about:about; do
+        case $each in about:*) to=$out/about.txt ;; *) to=$out/${each#*:}.csv ;; esac
+        [ -s "$scratch/${each%:*}" ] || continue
+        cp "$scratch/${each%:*}" "$to.part"
+        mv "$to.part" "$to"
+    done
+}
+runs_of_cell() { # how many they are
+    n=$(($(in_words "$of_optimisers" | wc -w) * $(in_words "$of_seeds" | wc -w)))
+    [ "$of_densities" = - ] || n=$((n * $(in_words "$of_densities" | wc -w)))
+    echo $n
+}
+# plan_cell: P, how many runs there are, how many of them have ended; seconds and steps of those of which they are known
 plan_cell() {
-    [ ! -f "$folder/sweep.tsv" ] || sh scripts/sweep.sh --out "$folder" --table >/dev/null
-    all=$(($(in_words "$of_optimisers" | wc -w) * $(in_words "$of_seeds" | wc -w)))
-    [ "$of_densities" = - ] || all=$((all * $(in_words "$of_densities" | wc -w)))
-    [ -f "$folder/runs.csv" ] || set -- /dev/null
-    awk -v p="$p" -v all="$all" -v lists="$of_densities $of_optimisers $of_seeds" "$(cat scripts/lib/csv.awk)"'
-        function among(list, name) { return list == "-" || index("," list ",", "," name ",") }
-        BEGIN { split(lists, list, " ") }
+    echo "$p $(runs_of_cell) $(($(runs_of_cell) - $(missing | wc -l)))"
+    WITH=$(no_dash "$with") awk -v p="$p" -v exchange="$exchange" "$(cat scripts/lib/csv.awk)"'
         { csv_row() }
-        NR > 1 && cell_of("state") ~ /^(done|diverged)$/ && among(list[1], cell_of("density")) && among(list[2], cell_of("optimiser")) && among(list[3], cell_of("seed")) {
-            ended++
-            if (cell_of("state") == "done") { seconds += cell_of("seconds"); steps += cell_of("step") }
-        }
-        END { print p, all, ended + 0, seconds + 0, steps + 0 }' "${1:-$folder/runs.csv}"
+        NR > 1 && cell_of("ranks") == p && cell_of("exchange") == exchange && cell_of("with") == ENVIRON["WITH"] && cell_of("seconds") != "" {
+            print p, 0, 0, cell_of("seconds"), cell_of("step")
+        }' "$scratch/kept"
 }
-tables_of() { [ "$with" = "$audit" ] || [ ! -f "$folder/runs.csv" ] || quoted "p=$p" "exchange=$exchange" "with=$with" "$folder/runs.csv"; }
-audits_of() { # for audits.awk
+# left_of: what is missing of this cell, as rows of runs.csv without a result
+left_of() {
+    [ "$with" = "$audit" ] ||
+        missing | while IFS=' ' read -r of_density optimiser of_seed; do echo "$p,$optimiser,$exchange,$(no_dash "$with"),$(no_dash "$of_density"),$of_seed,none"; done
+}
+# audits_of: the rows that audits.awk makes of the logs of this cell, into $scratch/audits in the place of those of the same run
+audits_of() {
     [ "$with" = "$audit" ] || return 0
     for log in "$folder"/*/run.jsonl; do
         [ -s "$log" ] || continue
@@ -134,13 +180,46 @@ audits_of() { # for audits.awk
             step,k,local_nnz_mean,global_nnz,threshold_mean,threshold_exact_mean,threshold_global,threshold_global_exact,xi,evaluated_local,evaluated_global |
             awk -v cell="$p$tab$(of_log "$log" config.optimiser --type header --last)$tab$exchange$tab$(of_log "$log" config.density --type header --last)$tab$steps" \
                 '{ print cell "\t" $0 }'
-    done
+    done | awk -f scripts/lib/selection.awk -f scripts/transformer/audits.awk | cat - "$scratch/audits" |
+        awk -F , '{ key = $1 FS $2 FS $3 FS $4 } !(key in seen) { seen[key]; if (/^ranks,/) head = $0; else row[++n] = $0 }
+            END { print head; for (i = 1; i <= n; i++) print row[i] | "sort -t , -k 1,1n -k 3,3 -k 4,4g -k 2,2" }' >"$scratch/more"
+    mv "$scratch/more" "$scratch/audits"
 }
-each_cell() { # run, plan, tables, audits: for each of the sweeps, with its fields in variables
+each_cell() { # run, plan, left, take: for each of the sweeps, with its fields in variables
     while IFS=$tab read -r p exchange with of_densities of_optimisers of_seeds folder; do
-        case $1 in run) run_cell ;; plan) plan_cell ;; audits) audits_of ;; *) tables_of ;; esac </dev/null
+        case $1 in
+        run) run_cell ;;
+        plan) plan_cell ;;
+        left) left_of ;;
+        take)
+            [ ! -f "$folder/sweep.tsv" ] || sh scripts/sweep.sh --accept-diverged --out "$folder" --table >/dev/null
+            missing >/dev/null
+            keep
+            audits_of
+            ;;
+        esac </dev/null
     done <"$scratch/cells"
 }
+
+# -- what there is already -----------------------------------------------------------------------------------------------------
+# about KEY: a fact of the runs, out of the first log that there is, or of --out
+: >"$scratch/about"
+[ ! -f "$out/about.txt" ] || cp "$out/about.txt" "$scratch/about"
+about() { sed -n "s/^$1: //p" "$scratch/about"; }
+read_about() {
+    first=$(for log in "$runs"/p*/*/*/run.jsonl; do [ ! -s "$log" ] || echo "$log"; done | head -n 1)
+    [ -n "$first" ] || return 0
+    for fact in parameters train_words valid_words vocabulary data_crc32 mpi; do
+        case $fact in mpi) key=versions.mpi ;; *) key=$fact ;; esac
+        echo "$fact: $(of_log "$first" $key --type header --last)"
+    done >"$scratch/about"
+}
+echo 'ranks,optimiser,exchange,with,density,seed,state,step,valid_loss,valid_loss_sampled,bytes_sent_per_rank,seconds,options,commit,machine' >"$scratch/kept"
+[ ! -f "$out/runs.csv" ] || cp "$out/runs.csv" "$scratch/kept"
+echo 'ranks,optimiser,exchange,density,xi_first_tenth,xi_third_quarter,xi_last_quarter,xi_largest,threshold_off,global_threshold_off,count_off,global_count_off,found,found_globally' >"$scratch/audits"
+[ ! -f "$out/audits.csv" ] || cp "$out/audits.csv" "$scratch/audits"
+read_about
+each_cell take
 if [ $plan = yes ]; then
     each_cell plan | awk -v of="$steps" '
         !($1 in all) { order[++n] = $1 }
@@ -163,18 +242,18 @@ if [ $plan = yes ]; then
 fi
 undone=0
 each_cell run
+read_about
+publish
 
 # -- the page ----------------------------------------------------------------------------------------------------------------
 mkdir -p "$out"
-files=$(each_cell tables)
-first=$(for log in "$runs"/p*/*/*/run.jsonl; do [ ! -s "$log" ] || echo "$log"; done | head -n 1)
-fact() { of_log "$first" "$1" --type header --last; }
+{
+    cat "$scratch/kept"
+    each_cell left
+} >"$scratch/all"
 # page WHAT: as table.awk makes it
 page() {
-    eval "set -- $1 $files"
-    what=$1
-    shift
-    awk -v what="$what" -v vocabulary="$(fact vocabulary)" "$(cat scripts/lib/csv.awk scripts/transformer/table.awk)" "$@"
+    AUDIT=$audit awk -v what="$1" -v vocabulary="$(about vocabulary)" "$(cat scripts/lib/csv.awk scripts/transformer/table.awk)" "$scratch/all"
 }
 page csv >"$out/table.csv"
 page figure >"$scratch/figure"
@@ -190,22 +269,22 @@ elif has gnuplot; then
 else
     say "no loss.png: gnuplot is not installed: sh scripts/deps.sh test"
 fi
-batches=$(for each in $(in_words "$ranks"); do printf ', %d at P = %d (%d a rank)' $(($(batch_of "$each") * each)) "$each" "$(batch_of "$each")"; done)
+batches=$(for each in $(page ranks); do printf ', %d at P = %d (%d a rank)' $(($(batch_of "$each") * each)) "$each" "$(batch_of "$each")"; done)
 # shellcheck disable=SC2016 # marks of Markdown
 {
-    printf '# Which sparse exchange trains a transformer\n\nMade by `%s` on %s, of runs at commit %s, which goes on where it was and writes this page. Machine: %s; %s.\n\n' \
-        "$command" "$(date -u +%Y-%m-%d)" "$(page commits)" "$(machine)" "$(fact versions.mpi)"
+    printf '# Which sparse exchange trains a transformer\n\nMade by `sh scripts/transformer.sh`, which goes on where it was and writes this page, the last time as `%s` on %s. Its runs are at commit %s. Machine: %s.\n\n' \
+        "$command" "$(date -u +%Y-%m-%d)" "$(page commits)" "$(page machines)"
     printf 'Trained is nanoGPT'"'"'s decoder (`--model gpt --preset char-cpu%s`, %s parameters) for %s steps on a text character by character: %s to train on, %s to validate with, of %s kinds, checksum %s. ' \
-        "${words:+$words}" "$(fact parameters)" "$steps" "$(fact train_words)" "$(fact valid_words)" "$(fact vocabulary)" "$(fact data_crc32)"
+        "${words:+$words}" "$(about parameters)" "$steps" "$(about train_words)" "$(about valid_words)" "$(about vocabulary)" "$(about data_crc32)"
     printf 'Windows a step: %s. Where these differ, losses at one P say nothing of those at another: each is held against dense at its own P, with its own optimiser. ' "${batches#, }"
     printf 'AdamW is as the preset has it, SGD has rate 0.3 and momentum 0.9.\n\n'
     [ "$steps" = $full ] || printf '**A rehearsal of %s of the %s steps: it shows that everything starts, and nothing of what is good.**\n\n' "$steps" $full
-    [ $undone = 0 ] || printf '**Not all runs are done:** the same command goes on.\n\n'
+    [ "$(wc -l <"$scratch/all")" -eq "$(wc -l <"$scratch/kept")" ] || printf '**Not all runs are done:** the same command goes on.\n\n'
     printf 'Losses are nats a character over the whole validation text at the end, means over the seeds where there are several, with the least and the greatest; %s has those of sampled windows beside them. ' '`table.csv`'
     printf 'Bytes are what a rank sent in the whole run, a mean over ranks and seeds. Messages are lossless (`coo32`), but with `--wire packed`, whose values are rounded to bf16; what is rounded off stays in '
     printf 'the residual. `--gtopk-residual paper` loses gradient, `fedavg` and `--local-update` let replicas drift between averages.\n\n'
     printf '## Verdict\n\nBy rule from the table: as good as dense is a loss at most 0.01 above that of dense with the same seeds; guessing is ln %s = %s. With * one seed alone: a difference that is ' \
-        "$(fact vocabulary)" "$(awk -v v="$(fact vocabulary)" 'BEGIN { printf "%.3f", log(v) }')"
+        "$(about vocabulary)" "$(awk -v v="$(about vocabulary)" 'BEGIN { printf "%.3f", log(v) }')"
     printf 'smaller than the span of dense'"'"'s seeds may be chance.\n\n'
     page verdict
     printf '\n## Exchanges\n\n![Loss against bytes sent](loss.png)\n\nThe figure shows P = %s and %s, without what is no better than guessing.\n\n' "$p" "$optimiser"
@@ -216,13 +295,12 @@ batches=$(for each in $(in_words "$ranks"); do printf ', %d at P = %d (%d a rank
         printf '| P | optimiser | exchange | density | with | validation loss | over plain | over dense | MB sent by a rank |\n|---|---|---|---|---|---|---|---|---|\n'
         page helps
     fi
-    each_cell audits >"$scratch/audits"
-    if [ -s "$scratch/audits" ]; then
+    if [ "$(wc -l <"$scratch/audits")" -gt 1 ]; then
         printf '\n## Thresholds and Assumption 1 of Ok-Topk\n\nxi is of equation 5 (docs/run-jsonl.md), of one step in %s; the paper holds it to be harmless below P. Thresholds: how far the one used is from the exact one, in these steps; counts: how far ' $every
         printf 'what a rank sent and what all kept is from k, in all steps; found: steps in which an exact threshold was found, of a rank and of all. `--oktopk-thresholds paper` is Algorithm 1 to the letter.\n\n'
         printf '| P | optimiser | exchange | density | xi, first tenth | third quarter | last quarter | largest | threshold off by | the global one | count off by | the global one | found | globally |\n'
         printf '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n'
-        awk -f scripts/lib/selection.awk -f scripts/transformer/audits.awk "$scratch/audits"
+        awk -F , 'NR > 1 { line = "|"; for (i = 1; i <= NF; i++) line = line " " ($i == "" ? " " : $i (i > 8 ? "%" : "")) " |"; print line }' "$scratch/audits"
     fi
 } >"$scratch/page"
 mv "$scratch/page" "$out/README.md"

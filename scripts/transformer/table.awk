@@ -1,8 +1,8 @@
 # table.awk: what the runs of transformer.sh came to, behind csv.awk:
 #
-#     awk -v what=table|helps|csv|verdict|figure|commits -v vocabulary=N -f csv.awk -f table.awk [p=P exchange=NAME with=HELP RUNS.csv]...
+#     AUDIT=HELP awk -v what=table|helps|csv|verdict|figure|commits|machines|ranks|first -v vocabulary=N -f csv.awk -f table.awk RUNS.csv
 #
-# RUNS.csv are those of sweep.sh; with: "-" where nothing helps. Losses are of the whole validation text, in nats. What is compared,
+# RUNS.csv is transformer.sh's own; with: what helps, but AUDIT, of which nothing is told here. Losses are of the whole validation text, in nats. What is compared,
 # with dense or with the exchange as it is, is the mean of the differences over the seeds that both have: equal seeds begin with
 # equal parameters and see equal windows. Nothing is compared with what is no better than guessing, ln vocabulary.
 BEGIN {
@@ -13,11 +13,16 @@ function note(list, name) { if (!((list, name) in known)) { known[list, name] = 
 { csv_row() }
 FNR == 1 { next }
 {
-    name = exchange subsep (with == "-" ? "" : with)
+    p = cell_of("ranks")
+    if (cell_of("commit") != "") note("commit", cell_of("commit"))
+    if (cell_of("machine") != "") note("machine", cell_of("machine"))
+}
+cell_of("with") == ENVIRON["AUDIT"] { next }
+{
+    name = cell_of("exchange") subsep cell_of("with")
     key = p subsep cell_of("optimiser") subsep name subsep cell_of("density")
     state = cell_of("state"); seed = cell_of("seed")
     note("p", p); note("optimiser", cell_of("optimiser")); note("name", name); note("density", cell_of("density")); note("seed", seed)
-    if (cell_of("commit") != "") note("commit", cell_of("commit"))
     if (state == "diverged") { diverged[key]++; step = cell_of("step"); if (!(key in at) || step + 0 < at[key]) at[key] = step + 0 }
     else if (state == "done" && cell_of("valid_loss") != "") {
         loss[key, seed] = cell_of("valid_loss"); runs[key]++
@@ -157,6 +162,7 @@ function figure(   k, l, name, key, points) {
         if (points != "") printf "\"%s\"\n%s\n\n", part(name, 1), points
     }
 }
+function list(name, between,   i) { for (i = 1; i <= count[name]; i++) printf "%s%s", of[name, i], i < count[name] ? between : "\n" }
 END {
     if (what == "table") rows(0)
     if (what == "helps") rows(1)
@@ -166,6 +172,8 @@ END {
     }
     if (what == "verdict") verdicts()
     if (what == "figure") figure()
-    if (what == "commits") for (i = 1; i <= count["commit"]; i++) printf "%s%s", of["commit", i], i < count["commit"] ? ", " : "\n"
+    if (what == "commits") list("commit", ", ")
+    if (what == "machines") list("machine", "; or ")
+    if (what == "ranks") list("p", " ")
     if (what == "first") print of["p", 1], of["optimiser", 1]
 }

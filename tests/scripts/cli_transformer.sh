@@ -1,6 +1,7 @@
 #!/bin/sh
 # cli_transformer.sh: scripts/transformer.sh with a tiny decoder: the page, its table and its verdict are those of the logs, what is
-# finished or diverged is left alone when it is called again, what helps is added, what is left is planned; mistakes.
+# finished or diverged is left alone when it is called again, also where the runs themselves are gone, what helps is added, what is
+# left is planned; mistakes.
 # shellcheck disable=SC2016,SC2086,SC2166 # marks of Markdown; lists of arguments; two conditions of one check
 . tests/lib/tap.sh
 . scripts/mpi-env.sh
@@ -42,7 +43,7 @@ note_launches
 cp "$page" "$W/before"
 study $small --parts exchanges --
 status=$?
-check "called again it starts nothing" sh -c "[ $status -eq 0 ] && [ $(calls) -eq 0 ] && grep -qF 'dense [1/2] optimiseradamw-seed1: is done' '$W/out'"
+check "called again it starts nothing" sh -c "[ $status -eq 0 ] && [ $(calls) -eq 0 ] && grep -qxF 'p2/dense: all of it has ended' '$W/out'"
 check "and writes the same page" cmp -s "$page" "$W/before"
 study $small --plan --
 check "the plan: what is left, by the seconds of what is done" grep -q '^P = 2: 5 of 9 runs left, of 20 steps: about .* at the 0\.[0-9]* s a step' "$W/out"
@@ -51,6 +52,21 @@ status=$?
 check "what helps is added (status $status)" sh -c "[ $status -eq 0 ] && [ $(calls) -eq 5 ]"
 check "with its distance from the exchange without it" sh -c "grep -q '^| 2 | adamw | topka | 0.1 | --local-update | [0-9.]* | [+-][0-9.]* | [+-][0-9.]* | [0-9.]* |\$' '$page'"
 check "and a sentence of its own" grep -q '^- P = 2, adamw, `--dense-slices 1d`: lowers the loss by more than 0.01 in [01] of 1 ' "$page"
+cp "$page" "$W/before"
+before=$(calls)
+rm -rf "$W/page/runs"
+study $small --
+status=$?
+check "where the runs are gone, as on another machine, it starts nothing" sh -c "[ $status -eq 0 ] && [ $(calls) -eq $before ]"
+check "and writes the same page of what was kept" cmp -s "$page" "$W/before"
+study --algos dense,topka --optimisers adamw --seeds 2,3 --parts exchanges --
+status=$?
+check "a third seed is two runs more" sh -c "[ $status -eq 0 ] && [ $(calls) -eq $((before + 2)) ]"
+check "which the page has beside those of before" sh -c "grep -q '^| 2 | adamw | topka | 0.1 | 3 | ' '$page' && grep -q -- '--local-update' '$page'"
+check "runs.csv has each of them" [ "$(grep -c '^2,adamw,topka,,0.1,[123],done,20,' "$W/page/runs.csv")" -eq 3 ]
+study $small --parts exchanges -- --lr 0.5
+status=$?
+check "runs of other options are not taken for these (status $status)" sh -c "[ $status -eq 2 ] && grep -q 'runs.csv has dense with other options' '$W/err'"
 study $small --plan --
 check "then nothing is left" grep -q '^P = 2: 0 of 9 runs left' "$W/out"
 
@@ -60,6 +76,11 @@ largest=$("$PROGRAM" rows "$W/audits/runs/p2/oktopk+-log-xi-1-audit-1/density0.1
 check "thresholds and xi have a table (status $status)" [ $status -eq 0 -a -n "$largest" ]
 check "with the largest xi of the log" sh -c "grep '^| 2 | adamw | oktopk | 0.1 | ' '$W/audits/README.md' | cut -d '|' -f 9 | grep -qxF ' $largest '"
 check "and the rows of Algorithm 1, which finds thresholds in one of 20 steps" sh -c "grep -q '^| 2 | adamw | oktopk --oktopk-thresholds paper | 0.1 | .* | 5% | 5% |\$' '$W/audits/README.md'"
+
+cp "$W/audits/README.md" "$W/before"
+rm -rf "$W/audits/runs"
+study --algos oktopk --optimisers adamw --seeds 1 --parts audits --out "$W/audits" --
+check "which is kept, too" cmp -s "$W/audits/README.md" "$W/before"
 
 # -- what diverges, what fails ---------------------------------------------------------------------------------------------
 page=$W/nan/README.md
