@@ -11,15 +11,16 @@
  * Cost per rank, N nodes of m ranks: between the nodes log2(N) alpha + 2(k/m)(N-1) beta; inside 3 log2(m) node-alpha +
  * [n + min(2kN, n)](m-1)/m + 2(m-1) node-beta. With a selector or a wire format of varying lengths another log2(N)
  * alpha + 2(N-1) beta. (The paper's equations 7, 9 and 10 count values only, and a ring inside the node.)
- * Residual: of the node's sum, with the rank that owns the shard, in its part of the store; the rest of the store stays
- * zero. Conserves: what a rank gives is in the node's sum, and that is delivered or in the owner's residual.
- * Local-gradient combination goes by nodes, as in its paper, whose nodes of several GPUs sum inside: the owner of a
- * shard has its node's L and knows S, and L - S is gathered, dense, inside the node: another log2(m) node-alpha +
- * n(m-1)/m node-beta. So all ranks of a node get the same bits. (There a node selects the K largest of all; here each
- * shard k/m.) Restrictions: all nodes have as many ranks (--ranks-per-node can emulate that). What a single rank has in
- * u cannot be told (sum.sent is NULL), since its gradient is added to others before the selection. Sums are made in
- * host memory: a gradient on another device is staged through a host buffer of n, in chunks that are looked through
- * while the next one comes. It stays as it is.
+ * Residual: of the node's sum, with the rank that owns the shard, in its part of the store. Conserves: what a rank
+ * gives is in the node's sum, and that is delivered or in the owner's residual. The rest of a rank's store, of the
+ * shards of others, is added to what it gives them; it is zero but for what --wire bf16 or fp16 has cut off, and after
+ * a resume of another run: of other ranks, say. Local-gradient combination goes by nodes, as in its paper, whose nodes
+ * of several GPUs sum inside: the owner of a shard has its node's L and knows S, and L - S is gathered, dense, inside
+ * the node: another log2(m) node-alpha + n(m-1)/m node-beta. So all ranks of a node get the same bits. (There a node
+ * selects the K largest of all; here each shard k/m.) Restrictions: all nodes have as many ranks (--ranks-per-node can
+ * emulate that). What a single rank has in u cannot be told (sum.sent is NULL), since its gradient is added to others
+ * before the selection. Sums are made in host memory: a gradient on another device is staged through a host buffer of
+ * n, in chunks that are looked through while the next one comes.
  *
  * Shards: the first n mod m have one entry more. k likewise, so that the shares add up to k and k = n takes everything;
  * but where k < m each shard that has entries may send one, or some would never be heard.
@@ -28,12 +29,16 @@
  * and u is sparse at once. One message holds indices and values. With a format that rounds, the sums of a shard are
  * rounded once more for the last step, on all nodes alike; one owner, on node (shard mod N), keeps the difference.
  *
+ * With --wire bf16 or fp16 the reduce-scatter, too, sends 2 bytes a value, and takes m - 1 node-alpha in place of
+ * log2(m) (coded_sum.h). What that rounds off stays with the sender, in its store, or is dropped with --feedback off.
+ * The node's L of a local update is then what its rounded gradients add up to; it is gathered in f32.
+ *
  * A NaN or an infinity in the gradient is found before it is summed. A node's sum that overflows is sent on in place of
  * a selection, so that all ranks find it. */
 #include <math.h>
 
 #include "base/mem.h"
-#include "comm/exchange.h"
+#include "comm/parts/coded_sum.h"
 #include "comm/parts/peers.h"
 #include "comm/parts/shards.h"
 #include "comm/transport/host_stage.h"
@@ -43,6 +48,13 @@ struct hitopk {
     struct host_stage stage; /* not opened where a node has one rank */
     float *mine;             /* [shard] host: the node's sum of this rank's shard */
     float *mine_there;       /* the same on the device; `mine` where that is the host */
+
+    /* of the other shards */
+    bool coded; /* they travel in 16 bits, */
+    struct coded_sum halves;
+    bool keeps;     /* and what that cuts off is kept */
+    bool began;     /* a step has been made */
+    float *waiting; /* [n] host: what the store has of them; NULL: it is host memory itself */
 
     /* of this rank's shard, indices from 0; not opened where it is empty (n < m) */
     struct store view;
@@ -90,18 +102,37 @@ static void open_shard(struct exchange *x) {
     sparse_gather_open(&t->across, x, t->shards.across, t->selector->most);
 }
 
+/* What sums inside a node need. */
+static void open_inside(struct exchange *x) {
+    struct hitopk *t = x->state;
+    host_stage_open(&t->stage, &x->setup, false);
+    t->mine = mem_pinned_alloc(t->shards.count, sizeof *t->mine, "the node's sum of a shard");
+    t->mine_there = t->mine;
+    if (t->stage.device) {
+        t->mine_there = t->stage.device->alloc(t->shards.count * sizeof *t->mine, "the node's sum of a shard");
+        t->waiting = mem_pinned_alloc(x->setup.n, sizeof *t->waiting, "residuals on their way");
+    }
+    t->coded = x->setup.wire->pack != NULL;
+    t->keeps = feedback_keeps_halves(&x->setup.options, x->setup.wire);
+    if (!t->coded) return;
+    const struct coder coder = coder_of_wire(x->setup.wire);
+    coded_sum_open(&t->halves, x, t->shards.inside, x->setup.n, t->shards.each, &coder);
+}
+
+static void close_inside(struct hitopk *t) {
+    if (t->coded) coded_sum_close(&t->halves);
+    mem_pinned_free(t->waiting);
+    if (t->stage.device) t->stage.device->release(t->mine_there);
+    mem_pinned_free(t->mine);
+    host_stage_close(&t->stage);
+}
+
 static void hitopk_open(struct exchange *x) {
     struct hitopk *t = x->state = mem_zalloc(1, sizeof *t, "hitopk");
     shards_open(&t->shards, x->setup.comm, x->setup.n);
     int m = t->shards.inside->size;
     size_t most = 0, all = 0;
-    if (m > 1) {
-        host_stage_open(&t->stage, &x->setup, false);
-        t->mine = mem_pinned_alloc(t->shards.count, sizeof *t->mine, "the node's sum of a shard");
-        t->mine_there = t->mine;
-        if (t->stage.device)
-            t->mine_there = t->stage.device->alloc(t->shards.count * sizeof *t->mine, "the node's sum of a shard");
-    }
+    if (m > 1) open_inside(x);
     if (t->shards.count > 0) open_shard(x);
     for (int j = 0; j < m; j++) {
         size_t there = most_entries(x, j);
@@ -128,11 +159,58 @@ static void hitopk_close(struct exchange *x) {
     sparse_close(&t->sum);
     sparse_gather_close(&t->inside);
     if (t->shards.count > 0) close_shard(t);
-    if (t->stage.device) t->stage.device->release(t->mine_there);
-    mem_pinned_free(t->mine);
-    host_stage_close(&t->stage);
+    if (t->shards.inside->size > 1) close_inside(t);
     shards_close(&t->shards);
     mem_free(t);
+}
+
+/* The shards of the node's other ranks, two pieces of the vector: entries [from[i], from[i] + count[i]). */
+enum { PIECES = 2 };
+static void pieces_of_others(const struct exchange *x, size_t from[PIECES], size_t count[PIECES]) {
+    const struct shards *s = &((const struct hitopk *)x->state)->shards;
+    from[0] = 0;
+    count[0] = s->from;
+    from[1] = s->from + s->count;
+    count[1] = x->setup.n - from[1];
+}
+
+/* host += what the store has of the shards of others; *any: there was something. False: host[*bad] is not a number. */
+static bool add_what_waits(struct exchange *x, float *host, bool *any, size_t *bad) {
+    struct hitopk *t = x->state;
+    struct store *store = x->setup.store;
+    size_t from[PIECES], count[PIECES];
+    pieces_of_others(x, from, count);
+    *any = false;
+    for (int i = 0; i < PIECES; i++) {
+        const float *there = t->waiting ? t->waiting : store->acc + from[i];
+        float *to = host + from[i];
+        bool some = false;
+        PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
+        if (t->waiting) {
+            PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+            store->ops->read(store, from[i], count[i], t->waiting);
+        }
+        for (size_t j = 0; j < count[i]; j++) some |= there[j] != 0;
+        for (size_t j = 0; j < count[i] && some; j++) to[j] += there[j];
+        size_t at = some ? host_stage_nonfinite_own(&t->stage, x, to, count[i]) : count[i];
+        *bad = from[i] + at;
+        if (at < count[i]) return false;
+        *any |= some;
+    }
+    return true;
+}
+
+/* What is left of it: where rounding errors are kept, those, which coded_sum_reduce has put into host; else nothing. */
+static void leave_what_waits(struct exchange *x, float *host) {
+    struct hitopk *t = x->state;
+    struct store *store = x->setup.store;
+    size_t from[PIECES], count[PIECES];
+    pieces_of_others(x, from, count);
+    PHASE_SCOPE(x->setup.phases, PHASE_PACK);
+    for (int i = 0; i < PIECES; i++) {
+        if (!t->keeps) memset(host + from[i], 0, count[i] * sizeof *host);
+        store->ops->write(store, from[i], count[i], host + from[i]);
+    }
 }
 
 /* Step 1: the node's sum of this rank's shard, which is then at *there on the device (nowhere, if the shard is empty).
@@ -143,9 +221,16 @@ static bool sum_on_node(struct exchange *x, float *grad, const float **there, si
     *there = t->shards.inside->size == 1 ? grad : t->mine_there;
     if (t->shards.inside->size == 1) return true;
     float *host = host_stage_at(&t->stage, grad);
+    bool waits = false;
     *bad = host_stage_fetch(&t->stage, x, grad);
     if (*bad < n) return false;
-    comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);
+    if ((t->keeps || !t->began) && !add_what_waits(x, host, &waits, bad)) return false;
+    if (t->coded)
+        coded_sum_reduce(&t->halves, host, t->keeps, t->mine);
+    else
+        comm_reduce_scatter_f32(t->shards.inside, host, t->shards.each, t->mine, t->shards.scratch);
+    if (t->keeps || waits) leave_what_waits(x, host);
+    t->began = true;
     host_stage_put(&t->stage, x, t->mine_there, t->mine, t->shards.count);
     return true;
 }
@@ -281,7 +366,8 @@ static void hitopk_cost(const struct cost_case *c, struct cost *cost) {
                           .node_words = (shard + fmin(2 * k * N, shard) + 2) * (m - 1),
                           .sparse = {N - 1, k, k / shard, .packed = N > 1, .unpacked = N - 1},
                           .size_alphas = ceil_log2(N),
-                          .size_words = 2.0 * (N - 1)};
+                          .size_words = 2.0 * (N - 1),
+                          .node_dense = {shard * (m - 1), m - 1 - ceil_log2(m), shard * (m - 1), shard * (m - 1)}};
     if (2 * k * N >= shard) return;
     cost->node_sparse = (struct cost_entries){m - 1, k * N, k * N / shard, .packed = m > 1, .unpacked = m - 1};
 }
@@ -298,11 +384,14 @@ const struct exchange_ops exchange_hitopk = {
     .summary = "dense sums inside the nodes, the top k of each shard between them",
     .paper = "HiTopKComm (Shi et al., MLSys 2021; arXiv 2010.10458)",
     .default_select = "mstopk",
+    .options = OPTION_PART(feedback_option),
     .sparse = true,
     .selects = true,
     .conserves = true,
     .own_parts = true,
     .by_node = true,
+    .halves = true,
+    .loses = feedback_loses,
     .serves = shards_serve,
     .moves_as = "topka",
     .open = hitopk_open,

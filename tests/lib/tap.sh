@@ -180,7 +180,8 @@ ranked_rows() {
     ranked=0 formats=$(names_of WIRE comm/wire/wires.def | grep -c .)
     for exchange in $(names_of EXCHANGE comm/algorithms/exchanges.def); do
         if stands_apart "$exchange"; then continue; fi
-        if row_says "$exchange" sparse; then ranked=$((ranked + formats)); else ranked=$((ranked + 1)); fi
+        if row_says "$exchange" sparse; then ranked=$((ranked + formats)); continue; fi
+        ranked=$((ranked + 1))
         if row_says "$exchange" halves; then ranked=$((ranked + 2)); fi
     done
     echo $ranked
