@@ -151,7 +151,10 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     r->step = r->first_step = (size_t)p.step;
     r->saved.last = r->job.dir.elsewhere ? SIZE_MAX : r->step; /* in --out */
     r->replicas.averaged_at = p.averaged || (r->replicas.drifts && r->resize.other_ranks) ? r->step : SIZE_MAX;
-    r->log.start = (struct scores){p.start.test_loss, p.start.test_accuracy, p.start.valid_loss, NAN, NAN, NAN};
+    r->log.start = scores_none;
+    r->log.start.test_loss = p.start.test_loss;
+    r->log.start.test_accuracy = p.start.test_accuracy;
+    r->log.start.valid_loss = p.start.valid_loss;
     r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
     tally_put(r, &tally);
     optimiser_set_steps(&r->model.optimiser, p.step);

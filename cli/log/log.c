@@ -87,24 +87,17 @@ static void write_kinds(const struct run *r, struct json *j) {
     if (r->log.file) json_number(j, "unigram_loss", dataset_unigram_loss(&r->data.set));
 }
 
+/* "train_images", "test_images" */
 static void write_data(const struct run *r, struct json *j) {
     const struct dataset *d = &r->data.set;
-    if (r->data.pairs) {
-        json_integer(j, "train_pairs", (int64_t)d->train_pairs.count);
-        json_integer(j, "valid_pairs", (int64_t)d->valid_pairs.count);
-        json_integer(j, "test_pairs", (int64_t)d->test_pairs.count);
-        write_kinds(r, j);
-        return;
+    const struct task_ops *task = r->data.task;
+    for (enum split split = SPLIT_TRAIN; split < SPLITS; split++) {
+        const size_t count = task->count(d, split);
+        char key[48];
+        snprintf(key, sizeof key, "%s_%s", split_names[split], task->samples);
+        if (count > 0 || (task->pairs && split == SPLIT_TEST)) json_integer(j, key, (int64_t)count);
     }
-    if (!r->data.text) {
-        json_integer(j, "train_images", (int64_t)d->train.count);
-        json_integer(j, "test_images", (int64_t)d->test.count);
-        return;
-    }
-    json_integer(j, "train_words", (int64_t)d->train_text.count);
-    json_integer(j, "valid_words", (int64_t)d->valid_text.count);
-    if (run_has_test(r)) json_integer(j, "test_words", (int64_t)d->test_text.count);
-    write_kinds(r, j);
+    if (task->classes) write_kinds(r, j);
     if (d->entropy > 0) json_number(j, "entropy", d->entropy);
 }
 
@@ -296,23 +289,6 @@ void log_step(struct run *r, bool must_meet, bool *stop) {
 
 /* -- everything but steps -------------------------------------------------------------------------------------- */
 
-void log_scores(const struct run *r, const struct scores *scores, struct json *j) {
-    if (run_has_test(r)) {
-        json_number(j, "test_loss", scores->test_loss);
-        json_number(j, "test_accuracy", scores->test_accuracy);
-    }
-    if (r->data.pairs) {
-        json_number(j, "valid_loss", scores->valid_loss);
-        json_number(j, "valid_next_loss", scores->next_loss);
-        json_number(j, "valid_next_accuracy", scores->next_accuracy);
-    }
-    if (!r->data.text) return;
-    if (run_has_test(r)) json_number(j, "test_perplexity", exp(scores->test_loss));
-    json_number(j, "valid_loss", scores->valid_loss);
-    json_number(j, "valid_perplexity", exp(scores->valid_loss));
-    if (r->data.random && r->options.eval_samples > 0) json_number(j, "valid_loss_sampled", scores->sampled_loss);
-}
-
 double log_loss_of(const struct run *r, const struct scores *scores) {
     return run_has_test(r) ? scores->test_loss : scores->valid_loss;
 }
@@ -326,7 +302,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     if (since->samples > 0) train_loss = since->loss / since->samples;
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
-    log_scores(r, scores, j);
+    scores_write(r, scores, j);
     json_number(j, "train_loss", train_loss);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "seconds", seconds);
@@ -393,7 +369,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     double memory[2] = {(double)mem_resident_peak(), (double)(mem_resident() - mem_resident_shared())};
     comm_allreduce_f64(r->comm, memory, 2, COMM_MAX);
     r->log.private_memory = memory[1];
-    char hash[24];
+    char hash[24], rate[48];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)parameters_hash);
     struct json *j = begin_row(&r->log, "summary");
     json_integer(j, "step", (int64_t)r->step);
@@ -403,16 +379,13 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_number(j, "run_epochs", run_epoch(r, r->steps));
     json_integer(j, "ranks", r->log.ranks);
     if (r->leg.resized > 0) json_integer(j, "resized", (int64_t)r->leg.resized);
-    log_scores(r, &r->last, j);
+    scores_write(r, &r->last, j);
     json_number(j, "start_loss", log_loss_of(r, &r->log.start));
     if (run_has_test(r)) json_number(j, "start_accuracy", r->log.start.test_accuracy);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
-    json_number(j,
-                r->data.text    ? "words_per_second"
-                : r->data.pairs ? "pairs_per_second"
-                                : "images_per_second",
-                run_rate(r, &t->all));
+    snprintf(rate, sizeof rate, "%s_per_second", r->data.task->samples);
+    json_number(j, rate, run_rate(r, &t->all));
     log_columns_summary(r, "seconds", "seconds", j);
     if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
     log_columns_summary(r, "hidden_seconds", "messages_received", j);

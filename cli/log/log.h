@@ -11,18 +11,11 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "cli/task/scores.h"
 
 enum { LOG_SCHEMA = 1, LOG_ROWS = 256 };
 
 struct run;
-
-/* What an evaluation says: means over the images, or over the words, of each split. Images have no validation split. */
-struct scores {
-    double test_loss, test_accuracy; /* [nats]; part of 1 */
-    double valid_loss;               /* of texts */
-    double next_loss, next_accuracy; /* of pairs: of next sentences, in the validation split */
-    double sampled_loss;             /* of windows of the validation text from random places, where there are any */
-};
 
 /* One step on one rank. Doubles only, so that rows travel as one vector. The table of columns (log_columns.h) has a
  * line for each member and says how it is written. */
@@ -111,8 +104,6 @@ void log_abandon(struct run *r);
  * there is r->trouble, as there is where the rows cannot be written. */
 void log_step(struct run *r, bool meet, bool *stop);
 
-/* The members of an evaluation, in its row, in the summary and in what `evaluate --json` prints. */
-void log_scores(const struct run *r, const struct scores *scores, struct json *j);
 /* The loss of an evaluation, on the test set or, where there is none, on the validation text. */
 double log_loss_of(const struct run *r, const struct scores *scores);
 void log_eval(struct run *r, const struct scores *scores, double seconds);

@@ -46,7 +46,7 @@ static bool has_xi(const struct run *r, const struct row *first) {
 
 static bool has_pairs(const struct run *r, const struct row *first) {
     (void)first;
-    return r->data.pairs;
+    return r->data.task->pairs;
 }
 
 static bool hides(const struct run *r, const struct row *first) {

@@ -105,7 +105,7 @@ static void take_notes(const struct run *r, struct notes *n) {
     double loss = since->loss / since->samples;
     snprintf(n->text[0], NOTE, "step %zu/%zu", r->step, r->stop);
     snprintf(n->text[1], NOTE, "loss %.3f", loss);
-    if (r->data.text)
+    if (r->data.task->text)
         snprintf(n->text[2], NOTE, "perplexity %.1f", exp(loss));
     else
         snprintf(n->text[2], NOTE, "accuracy %4.1f%%", 100 * since->correct / since->samples);
@@ -150,19 +150,6 @@ void log_evaluation_begin(struct run *r, size_t units) {
     r->log.evaluation.said = false;
 }
 
-/* "10000 test images" */
-static void evaluated_text(const struct run *r, char *text, size_t size) {
-    const struct dataset *d = &r->data.set;
-    if (r->data.pairs)
-        snprintf(text, size, "%zu validation and %zu test pairs", d->valid_pairs.count, d->test_pairs.count);
-    else if (!run_has_test(r))
-        snprintf(text, size, "%zu validation %ss", d->valid_text.count, run_sample(r));
-    else if (r->data.text)
-        snprintf(text, size, "%zu validation and %zu test %ss", d->valid_text.count, d->test_text.count, run_sample(r));
-    else
-        snprintf(text, size, "%zu test images", d->test.count);
-}
-
 /* Of one that takes long: the bar, or one line. */
 void log_evaluation_unit(struct run *r) {
     struct run_log *l = &r->log;
@@ -171,7 +158,7 @@ void log_evaluation_unit(struct run *r) {
     double now = clock_now(), part = (double)l->evaluation.done / (double)l->evaluation.units;
     double spent = now - l->evaluation.begin, left = spent * (1 - part) / part;
     if (l->show == SHOW_NOTHING || spent < l->patience) return;
-    evaluated_text(r, what, sizeof what);
+    task_counts(r, SPLIT_VALID, what, sizeof what);
     if (l->show == SHOW_BAR) progress_show(&l->bar, part, left, (const char *const[]){"evaluating", what, NULL});
     if (l->show == SHOW_BAR || l->evaluation.said) return;
     l->evaluation.said = true;
@@ -179,32 +166,27 @@ void log_evaluation_unit(struct run *r) {
     if (left >= l->patience) log_say(r, "evaluating %s: about %s to go", what, about);
 }
 
-/* Of models that are compared by their losses, in nats, and not by perplexities. */
-static void say_losses(struct run *r, const char *where, const struct scores *scores, double train_loss) {
-    char train[32] = "", sampled[48] = "", test[32] = "";
-    if (r->log.totals.since_evaluation.samples > 0) snprintf(train, sizeof train, "  train loss %.4f", train_loss);
-    if (r->options.eval_samples > 0) snprintf(sampled, sizeof sampled, " (sampled windows %.4f)", scores->sampled_loss);
-    if (run_has_test(r)) snprintf(test, sizeof test, "  test loss %.4f", scores->test_loss);
-    log_say(r, "%s%s  valid loss %.4f%s%s", where, train, scores->valid_loss, sampled, test);
+/* The loss that steps are compared by: a perplexity where evaluations have one, else as many digits as they have. */
+static void train_text(const struct run *r, double loss, char *text, size_t size) {
+    const struct score_shown *first = r->data.task->shown;
+    text[0] = '\0';
+    if (r->log.totals.since_evaluation.samples == 0) return;
+    if (first->metric == TARGET_PERPLEXITY)
+        snprintf(text, size, "  train perplexity %.2f", exp(loss));
+    else
+        snprintf(text, size, "  train loss %.*f", first->decimals, loss);
 }
 
 void log_say_scores(struct run *r, const struct scores *scores, double train_loss) {
-    char where[64], train[48] = "";
-    snprintf(where, sizeof where, "epoch %.2f  step %zu", run_epoch(r, r->step), r->step);
-    if (r->log.totals.since_evaluation.samples > 0)
-        snprintf(train, sizeof train, r->data.text ? "  train perplexity %.2f" : "  train loss %.3f",
-                 r->data.text ? exp(train_loss) : train_loss);
-    if (r->data.pairs)
-        log_say(r, "%s%s  valid loss %.4f  next sentence %.2f%%", where, train, scores->valid_loss,
-                100 * scores->next_accuracy);
-    else if (r->data.random)
-        say_losses(r, where, scores, train_loss);
-    else if (!run_has_test(r))
-        log_say(r, "%s%s  valid perplexity %.2f", where, train, exp(scores->valid_loss));
-    else if (r->data.text)
-        log_say(r, "%s%s  valid perplexity %.2f  test perplexity %.2f", where, train, exp(scores->valid_loss),
-                exp(scores->test_loss));
-    else
-        log_say(r, "%s%s  test loss %.3f  test accuracy %.2f%%", where, train, scores->test_loss,
-                100 * scores->test_accuracy);
+    char line[256], train[48];
+    train_text(r, train_loss, train, sizeof train);
+    snprintf(line, sizeof line, "epoch %.2f  step %zu%s", run_epoch(r, r->step), r->step, train);
+    for (const struct score_shown *s = r->data.task->shown; s->label; s++) {
+        const struct score *score = score_find(r, s->split, s->metric);
+        const size_t used = strlen(line);
+        if (score && s->brief)
+            snprintf(line + used, sizeof line - used, "  %s %.*f%s", s->label, s->decimals,
+                     (s->percent ? 100 : 1) * score_value(score, scores), s->percent ? "%" : "");
+    }
+    log_say(r, "%s", line);
 }

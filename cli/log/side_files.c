@@ -40,7 +40,7 @@ void side_files_step(struct run *r, const struct job_step *s) {
     event_step(f, (int64_t)value->step);
     event_scalar(f, "train/loss", value->loss / value->samples);
     event_scalar(f, "train/accuracy", value->correct / value->samples);
-    if (r->data.pairs) event_scalar(f, "train/next_loss", value->next_loss / value->pairs);
+    if (r->data.task->pairs) event_scalar(f, "train/next_loss", value->next_loss / value->pairs);
     event_scalar(f, "train/epoch", value->epoch);
     event_scalar(f, "train/learning_rate", value->lr);
     if (r->options.clip_norm > 0) event_scalar(f, "train/gradient_norm", value->gradient_norm);
@@ -58,13 +58,11 @@ void side_files_scores(struct run *r, const struct scores *scores) {
     char tag[64];
     if (!f->file) return;
     event_step(f, (int64_t)r->step);
-    for (enum target_split s = TARGET_VALID; s <= TARGET_TEST; s++)
-        for (int m = 0; m < TARGET_METRICS; m++) {
-            const struct target_wish wish = {true, s, (enum target_metric)m, 0};
-            if (!target_exists(r, &wish)) continue;
-            snprintf(tag, sizeof tag, "%s/%s", target_split_name(s), target_metric_name(wish.metric));
-            event_scalar(f, tag, target_score(&wish, scores));
-        }
+    for (const struct score *s = score_table; s->when; s++) {
+        if (!s->when(r)) continue;
+        snprintf(tag, sizeof tag, "%s/%s", target_split_name(s->split), target_metric_name(s->metric));
+        event_scalar(f, tag, score_value(s, scores));
+    }
     event_end(f);
 }
 

@@ -116,30 +116,24 @@ static bool open(struct run *r, struct checkpoint_model *m, const struct request
 
 /* -- what is said ---------------------------------------------------------------------------------------------- */
 
+static void print_data(const struct run *r) {
+    char counts[96], in[48] = "";
+    task_counts(r, SPLIT_VALID, counts, sizeof counts);
+    if (r->data.task->streams) snprintf(in, sizeof in, ", in %zu streams", r->data.streams);
+    if (r->data.task->windows) snprintf(in, sizeof in, ", in windows one after the other");
+    printf("  data                %s: %s%s\n", r->data.set.ops->name, counts, in);
+}
+
 static void print_text(const struct run *r, const struct checkpoint_model *m, const struct scores *s) {
-    const struct dataset *d = &r->data.set;
     printf("sparsetrain: %s after step %zu, from %s, on %s; %d rank%s\n", options_model(&r->options)->name, r->step,
            m->at.path, r->model.net->setup.device->label(), r->comm->size, r->comm->size > 1 ? "s" : "");
-    if (r->data.text) {
-        char test[48] = "", in[48] = "windows one after the other";
-        if (run_has_test(r)) snprintf(test, sizeof test, " and %zu test", d->test_text.count);
-        if (!r->data.random) snprintf(in, sizeof in, "%zu streams", r->data.streams);
-        printf("  data                %s: %zu validation%s %ss, in %s\n", d->ops->name, d->valid_text.count, test,
-               run_sample(r), in);
-        if (r->data.random) printf("  valid loss          %12.4f\n", s->valid_loss);
-        if (r->data.random && r->options.eval_samples > 0) printf("  of sampled windows  %12.4f\n", s->sampled_loss);
-        printf("  valid perplexity    %12.2f\n", exp(s->valid_loss));
-        if (run_has_test(r)) printf("  test perplexity     %12.2f\n", exp(s->test_loss));
-    } else if (r->data.pairs) {
-        printf("  data                %s: %zu validation and %zu test pairs\n", d->ops->name, d->valid_pairs.count,
-               d->test_pairs.count);
-        printf("  valid loss          %12.4f\n", s->valid_loss);
-        printf("  next sentence       %11.2f%%\n", 100 * s->next_accuracy);
-        if (run_has_test(r)) printf("  test loss           %12.4f\n", s->test_loss);
-    } else {
-        printf("  data                %s: %zu test images\n", d->ops->name, d->test.count);
-        printf("  test loss           %12.3f\n", s->test_loss);
-        printf("  test accuracy       %11.2f%%\n", 100 * s->test_accuracy);
+    print_data(r);
+    for (const struct score_shown *shown = r->data.task->listed; shown->label; shown++) {
+        const struct score *score = score_find(r, shown->split, shown->metric);
+        if (score && shown->percent)
+            printf("  %-19s %11.*f%%\n", shown->label, shown->decimals, 100 * score_value(score, s));
+        else if (score)
+            printf("  %-19s %12.*f\n", shown->label, shown->decimals, score_value(score, s));
     }
 }
 
@@ -157,19 +151,15 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     json_boolean(&j, "same_data", r->data.checksum == m->position.data_checksum);
     json_integer(&j, "ranks", r->comm->size);
     json_string(&j, "device", r->model.net->setup.device->label());
-    if (r->data.text) {
-        if (!r->data.random) json_integer(&j, "streams", (int64_t)r->data.streams);
-        json_integer(&j, "valid_words", (int64_t)r->data.set.valid_text.count);
-        if (run_has_test(r)) json_integer(&j, "test_words", (int64_t)r->data.set.test_text.count);
-    } else if (r->data.pairs) {
-        json_integer(&j, "batch", r->options.batch);
-        json_integer(&j, "valid_pairs", (int64_t)r->data.set.valid_pairs.count);
-        json_integer(&j, "test_pairs", (int64_t)r->data.set.test_pairs.count);
-    } else {
-        json_integer(&j, "batch", r->options.batch);
-        json_integer(&j, "test_images", (int64_t)r->data.set.test.count);
+    if (r->data.task->streams) json_integer(&j, "streams", (int64_t)r->data.streams);
+    if (!r->data.task->text) json_integer(&j, "batch", r->options.batch);
+    for (enum split split = SPLIT_VALID; split < SPLITS; split++) {
+        const size_t count = r->data.task->count(&r->data.set, split);
+        char key[48];
+        snprintf(key, sizeof key, "%s_%s", split_names[split], r->data.task->samples);
+        if (count > 0 || (r->data.task->pairs && split == SPLIT_TEST)) json_integer(&j, key, (int64_t)count);
     }
-    log_scores(r, s, &j);
+    scores_write(r, s, &j);
     json_number(&j, "seconds", seconds);
     json_end(&j);
     puts(json_text(&j));

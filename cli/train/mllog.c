@@ -31,11 +31,10 @@ static void put_submission(const struct run *r, struct mllog_file *m) {
 }
 
 static void put_data(const struct run *r, struct mllog_file *m) {
-    const struct dataset *d = &r->data.set;
-    const size_t train = r->data.text ? d->train_text.count : run_samples(r);
-    const size_t eval = r->data.text ? d->valid_text.count : r->data.pairs ? d->valid_pairs.count : d->test.count;
-    mllog_integer(MLLOG_AT(m), "train_samples", (int64_t)train);
-    mllog_integer(MLLOG_AT(m), "eval_samples", (int64_t)eval);
+    const struct task_ops *task = r->data.task;
+    const enum split eval = task->judged.split == TARGET_TEST ? SPLIT_TEST : SPLIT_VALID;
+    mllog_integer(MLLOG_AT(m), "train_samples", (int64_t)run_samples(r));
+    mllog_integer(MLLOG_AT(m), "eval_samples", (int64_t)task->count(&r->data.set, eval));
 }
 
 static void put_run(const struct run *r, struct mllog_file *m) {
@@ -127,7 +126,7 @@ static void put_exchange(const struct run *r, struct mllog_file *m) {
 static double samples(const struct run *r) {
     const struct leg *leg = &r->leg;
     double before = (double)leg->position;
-    if (r->data.text && !r->data.random) before *= (double)r->data.windows * (double)r->options.batch * r->comm->size;
+    if (r->data.task->streams) before *= (double)r->data.windows * (double)r->options.batch * r->comm->size;
     return before + (double)(r->step - leg->step) * global_batch(r);
 }
 
@@ -217,7 +216,7 @@ void mllog_scores(struct run *r, const struct scores *scores) {
     char name[TARGET_TEXT_MAX];
     if (!m->file) return;
     const struct target_wish judged = target_judged(r);
-    struct json *j = mllog_begin_number(MLLOG_AT(m), MLLOG_POINT, "eval_accuracy", target_score(&judged, scores));
+    struct json *j = mllog_begin_number(MLLOG_AT(m), MLLOG_POINT, "eval_accuracy", target_score(r, &judged, scores));
     snprintf(name, sizeof name, "%s_%s", target_split_name(judged.split), target_metric_name(judged.metric));
     json_string(j, "metric", name);
     put_place(r, j);

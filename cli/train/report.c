@@ -33,24 +33,14 @@ static void say_device(struct run *r, const struct device_ops *device) {
 static void say_data(struct run *r) {
     const struct dataset *d = &r->data.set;
     const char *where = r->data.memory.shared ? "once per node" : "on each rank";
-    char memory[32], entropy[64] = "";
+    const struct task_ops *task = r->data.task;
+    char memory[32], counts[128], classes[48] = "", entropy[64] = "";
     human_bytes(memory, sizeof memory, (double)d->bytes);
     if (d->entropy > 0) snprintf(entropy, sizeof entropy, "; no model has a perplexity below %.2f", exp(d->entropy));
-    if (r->data.pairs)
-        log_say(r,
-                "  data      %s: %zu training, %zu validation and %zu test pairs of %d pieces of words from %s (%s %s)",
-                d->ops->name, d->train_pairs.count, d->valid_pairs.count, d->test_pairs.count, d->classes, d->source,
-                memory, where);
-    else if (!run_has_test(r))
-        log_say(r, "  data      %s: %zu training and %zu validation %ss of %d from %s (%s %s)%s", d->ops->name,
-                d->train_text.count, d->valid_text.count, run_sample(r), d->classes, d->source, memory, where, entropy);
-    else if (r->data.text)
-        log_say(r, "  data      %s: %zu training, %zu validation and %zu test %ss of %d from %s (%s %s)%s",
-                d->ops->name, d->train_text.count, d->valid_text.count, d->test_text.count, run_sample(r), d->classes,
-                d->source, memory, where, entropy);
-    else
-        log_say(r, "  data      %s: %zu training and %zu test images from %s (%s %s)", d->ops->name, d->train.count,
-                d->test.count, d->source, memory, where);
+    if (task->classes) snprintf(classes, sizeof classes, " of %d%s", d->classes, task->classes);
+    task_counts(r, SPLIT_TRAIN, counts, sizeof counts);
+    log_say(r, "  data      %s: %s%s from %s (%s %s)%s", d->ops->name, counts, classes, d->source, memory, where,
+            entropy);
 }
 
 /* "momentum 0.9 before the exchange, masked", or adam's own settings. */
@@ -83,7 +73,7 @@ static void prefix_text(const struct run *r, char *text, size_t size) {
 static void length_text(const struct run *r, char *text, size_t size) {
     const struct options *o = &r->options;
     char rows[64], prefix[64], times[48] = "";
-    if (r->data.text)
+    if (r->data.task->text)
         snprintf(rows, sizeof rows, "%d x %lld x %lld %ss", r->comm->size, (long long)o->batch,
                  (long long)options_sequence(o), run_sample(r));
     else
@@ -315,18 +305,17 @@ static void say_command(struct run *r, const char *what, const char *format, ...
 static void say_next(struct run *r) {
     const struct options *o = &r->options;
     char *program = shell_quote(r->job.program), *out = shell_quote(o->out);
-    const char *pictures = !run_evaluates(r) ? "loss and time split as PNG"
-                           : r->data.text    ? "loss, perplexity and time split as PNG"
-                                             : "loss, accuracy and time split as PNG";
+    const char *pictures = !run_evaluates(r)    ? "loss and time split as PNG"
+                           : r->data.task->text ? "loss, perplexity and time split as PNG"
+                                                : "loss, accuracy and time split as PNG";
     log_say(r, "Next:");
     const bool reached = r->target.reached && r->step < r->steps;
     if ((run_is_prefix(r) || reached) && o->out[0])
         say_command(r, "the rest of this run", "mpirun -np %d %s --resume %s%s", r->comm->size, program, out,
                     reached ? " --target none" : "");
-    if (r->data.set.ops->built_in && r->data.text)
-        say_command(r, "the real text", "%s", place_fetch("ptb"));
-    else if (r->data.set.ops->built_in)
-        say_command(r, "the real images", "%s", place_fetch("cifar10"));
+    if (r->data.set.ops->built_in)
+        say_command(r, r->data.task->text ? "the real text" : "the real images", "%s",
+                    place_fetch(r->data.task->built_in));
     say_command(r, r->path.sparse ? "the same run with every gradient sent" : "the same run with few gradients sent",
                 "mpirun -np %d %s --algo %s ...", r->comm->size, program, r->path.sparse ? "dense" : "gtopk");
     if (o->out[0]) say_command(r, pictures, "%s %s", place_script("plot.sh"), out);
@@ -353,8 +342,8 @@ static void say_unscored(struct run *r) {
     const struct row *since = &r->log.totals.since_evaluation;
     const double loss = since->loss / since->samples;
     if (since->samples > 0)
-        log_say(r, r->data.text ? "  train perplexity    %12.2f" : "  train loss          %12.3f",
-                r->data.text ? exp(loss) : loss);
+        log_say(r, r->data.task->text ? "  train perplexity    %12.2f" : "  train loss          %12.3f",
+                r->data.task->text ? exp(loss) : loss);
     log_say(r, "  not evaluated       --eval-every never");
 }
 
@@ -365,27 +354,15 @@ static void say_scores(struct run *r) {
         return;
     }
     log_say(r, "                      %12s %12s", "start", "end");
-    if (r->data.pairs) {
-        log_say(r, "  valid loss          %12.4f %12.4f", start->valid_loss, end->valid_loss);
-        log_say(r, "  next sentence       %11.2f%% %11.2f%%", 100 * start->next_accuracy, 100 * end->next_accuracy);
-        if (run_has_test(r)) log_say(r, "  test loss           %12.4f %12.4f", start->test_loss, end->test_loss);
-        return;
+    for (const struct score_shown *s = r->data.task->shown; s->label; s++) {
+        const struct score *score = score_find(r, s->split, s->metric);
+        if (score && s->percent)
+            log_say(r, "  %-19s %11.*f%% %11.*f%%", s->label, s->decimals, 100 * score_value(score, start), s->decimals,
+                    100 * score_value(score, end));
+        else if (score)
+            log_say(r, "  %-19s %12.*f %12.*f", s->label, s->decimals, score_value(score, start), s->decimals,
+                    score_value(score, end));
     }
-    if (r->data.random) {
-        log_say(r, "  valid loss          %12.4f %12.4f", start->valid_loss, end->valid_loss);
-        if (run_has_test(r)) log_say(r, "  test loss           %12.4f %12.4f", start->test_loss, end->test_loss);
-        if (r->options.eval_samples > 0)
-            log_say(r, "  of sampled windows  %12.4f %12.4f", start->sampled_loss, end->sampled_loss);
-        return;
-    }
-    if (r->data.text) {
-        log_say(r, "  valid perplexity    %12.2f %12.2f", exp(start->valid_loss), exp(end->valid_loss));
-        if (run_has_test(r))
-            log_say(r, "  test perplexity     %12.2f %12.2f", exp(start->test_loss), exp(end->test_loss));
-        return;
-    }
-    log_say(r, "  test loss           %12.3f %12.3f", start->test_loss, end->test_loss);
-    log_say(r, "  test accuracy       %11.2f%% %11.2f%%", 100 * start->test_accuracy, 100 * end->test_accuracy);
 }
 
 void report_end(struct run *r, int status) {
@@ -399,7 +376,7 @@ void report_end(struct run *r, int status) {
     if (t->steps > 0) { /* none where a run resumes at its end */
         char what[32];
         snprintf(what, sizeof what, "%ss a second", run_sample(r));
-        log_say(r, r->data.pairs ? "  %-19s %.1f on %d rank%s" : "  %-19s %.0f on %d rank%s", what,
+        log_say(r, r->data.task->pairs ? "  %-19s %.1f on %d rank%s" : "  %-19s %.0f on %d rank%s", what,
                 run_rate(r, &t->all), r->log.ranks, r->log.ranks > 1 ? "s" : "");
         say_phases(r);
         say_hidden(r);

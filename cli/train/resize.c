@@ -71,14 +71,14 @@ static void leg_of_samples(const struct run *r, struct leg *next) {
     const struct options *o = &r->options;
     const uint64_t each = (uint64_t)r->resize.batch * (uint64_t)r->resize.ranks * (uint64_t)o->accumulate;
     next->position += (r->resize.step - r->leg.step) * each;
-    next->before = r->data.random ? (double)each * options_sequence(o) / (double)r->data.set.train_text.count
-                                  : (double)each / (double)run_samples(r);
+    next->before = r->data.task->windows ? (double)each * options_sequence(o) / (double)run_samples(r)
+                                         : (double)each / (double)run_samples(r);
 }
 
 bool resize_plan(struct run *r, struct err *e) {
     struct leg next = r->leg;
     if (!r->resize.other_batch) return true;
-    if (r->data.text && !r->data.random) {
+    if (r->data.task->streams) {
         if (!leg_of_streams(r, &next, e)) return false;
     } else {
         leg_of_samples(r, &next);

@@ -35,14 +35,12 @@ bool run_due_after(size_t steps, int64_t every) {
 }
 
 bool run_has_test(const struct run *r) {
-    if (r->data.pairs) return r->data.set.test_pairs.count > 0;
-    return !r->data.text || r->data.set.test_text.count > 0;
+    return r->data.task->count(&r->data.set, SPLIT_TEST) > 0;
 }
 
 const char *run_sample(const struct run *r) {
     const struct dataset_ops *ops = r->data.set.ops;
-    if (r->data.text) return ops && ops->unit ? ops->unit : "word";
-    return r->data.pairs ? "pair" : "image";
+    return r->data.task->sample ? r->data.task->sample : ops && ops->unit ? ops->unit : "word";
 }
 
 /* The first line in which two lists of options differ. */
@@ -106,9 +104,7 @@ static bool open_data(struct run *r, const struct checkpoint *from, struct err *
     if (comm_agree(r->comm, e)) return false;
     comm_shared_ready(r->comm, &r->data.memory);
     dataset_attach(&r->data.set, r->data.memory.memory);
-    r->data.text = ops->kind == DATA_TEXT;
-    r->data.pairs = ops->kind == DATA_PAIRS;
-    r->data.random = r->data.text && options_model(&r->options)->windows;
+    r->data.task = task_of(ops->kind, options_model(&r->options));
     r->data.checksum = dataset_checksum(&r->data.set);
     uint64_t low = r->data.checksum, high = low;
     comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
@@ -149,7 +145,7 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
                                     .layers = o->layers > 0 ? (int)o->layers : 0,
                                     .heads = o->heads > 0 ? (int)o->heads : 0,
                                     .reference = options_reference(o),
-                                    .chosen = r->data.pairs ? masked_most(options_sequence(o)) : 0,
+                                    .chosen = r->data.task->pairs ? masked_most(options_sequence(o)) : 0,
                                     .dropout = options_model(o)->dropout ? o->dropout : 0,
                                     .dropout_seed = dropout_seed(r),
                                     .accumulate = (int)o->accumulate};
@@ -220,7 +216,7 @@ static void open_loader(struct run *r) {
                                        .augment = !r->options.no_augment,
                                        .bytes = net_takes_bytes(r->model.net),
                                        .sequence = r->model.net->setup.sequence,
-                                       .windows = r->data.random ? TEXT_RANDOM : TEXT_STREAMS,
+                                       .windows = r->data.task->windows ? TEXT_RANDOM : TEXT_STREAMS,
                                        .accumulate = (int)r->options.accumulate};
     r->data.loader = loader_open(&setup);
 }
@@ -240,7 +236,7 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
 }
 
 static bool write_vocabulary(struct run *r, struct err *e) {
-    if (r->data.text && r->options.out[0] && r->comm->rank == 0)
+    if (r->data.task->text && r->options.out[0] && r->comm->rank == 0)
         vocabulary_write(&r->data.set.vocabulary, r->options.out, e);
     return !comm_agree(r->comm, e);
 }
@@ -344,7 +340,7 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
     const struct device_ops *device;
     r->log.terminal = -1; /* nothing is shown while it goes on */
     if (!open_data(r, of, e)) return false;
-    run_can_evaluate(r, e);
+    r->data.task->can_evaluate(r, e);
     return !comm_agree(r->comm, e) &&
            device_option_job("evaluate: ", options_choice(&r->options, "device"), DEVICE_TRAINS, r->comm, &device, e) &&
            open_net(r, device, of, e);
@@ -357,7 +353,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     r->job.program = program;
     r->comm = c;
     r->leg.first_ranks = (uint32_t)c->size;
-    r->last = r->log.start = (struct scores){NAN, NAN, NAN, NAN, NAN, NAN};
+    r->last = r->log.start = scores_none;
     r->last_at = SIZE_MAX;
     r->watch.mllog.opened_ms = mllog_now();
     c->traffic = TRAFFIC_CONTROL;

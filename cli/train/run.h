@@ -14,6 +14,7 @@
 #include "cli/log/log.h"
 #include "cli/log/trace_file.h"
 #include "cli/options/options.h"
+#include "cli/task/task.h"
 #include "cli/train/leg.h"
 #include "cli/train/mllog.h"
 #include "cli/train/target.h"
@@ -60,9 +61,7 @@ struct resize {
 /* What it trains on. */
 struct run_data {
     struct dataset set;
-    bool text;   /* the dataset is one; */
-    bool pairs;  /* or pairs of texts, for a model that has two losses */
-    bool random; /* it is read in windows from random places, for a model that carries nothing (model->windows) */
+    const struct task_ops *task; /* what is done with it */
     struct comm_shared memory;
     uint32_t checksum;
     size_t windows;               /* of an epoch of a text that is read in streams: so many steps; else 0 */
@@ -184,13 +183,13 @@ double run_step_epochs(const struct run *r);
 /* Steps, schedules and windows of the run from its options and data, which must be enough; likewise for an evaluation
  * alone. plan.c. */
 bool run_plan(struct run *r, struct err *e);
-bool run_can_evaluate(const struct run *r, struct err *e);
+bool plan_samples(struct run *r, struct err *e); /* of tasks where none comes twice in a step */
 /* Is it time, after r->step steps, or after so many, for what is done every so many of them? Never with 0. */
 bool run_due(const struct run *r, int64_t every);
 bool run_due_after(size_t steps, int64_t every);
 /* Is there anything to test on? Not with a text that comes without. */
 bool run_has_test(const struct run *r);
-/* Samples to train on that an epoch has once each: images or pairs. */
+/* Samples to train on, which an epoch has once each: images or pairs. */
 size_t run_samples(const struct run *r);
 /* Of these steps, so many: samples a second; of a text words. */
 double run_rate(const struct run *r, const struct row *sum);

@@ -8,57 +8,17 @@
 #include "cli/train/report.h"
 #include "cli/train/run.h"
 
-static bool by_characters(const struct run *r) {
-    return r->data.text && strcmp(run_sample(r), "character") == 0;
-}
-
-static bool has_of_test(const struct run *r, enum target_metric metric) {
-    if (!run_has_test(r)) return false;
-    return metric == TARGET_LOSS || metric == TARGET_ACCURACY || (metric == TARGET_PERPLEXITY && r->data.text) ||
-           (metric == TARGET_BPC && by_characters(r));
-}
-
-static bool has_of_validation(const struct run *r, enum target_metric metric) {
-    switch (metric) {
-    case TARGET_LOSS:
-        return r->data.text || r->data.pairs;
-    case TARGET_PERPLEXITY:
-        return r->data.text;
-    case TARGET_BPC:
-        return by_characters(r);
-    case TARGET_NEXT_LOSS:
-    case TARGET_NEXT_ACCURACY:
-        return r->data.pairs;
-    case TARGET_LOSS_SAMPLED:
-        return r->data.random && r->options.eval_samples > 0;
-    default:
-        return false;
-    }
-}
-
 /* Do this run's evaluations give it? */
 static bool has(const struct run *r, enum target_split split, enum target_metric metric) {
-    return split == TARGET_TEST ? has_of_test(r, metric) : has_of_validation(r, metric);
+    return score_find(r, split, metric) != NULL;
 }
 
-double target_score(const struct target_wish *w, const struct scores *s) {
-    const double loss = w->split == TARGET_TEST ? s->test_loss : s->valid_loss;
-    const double score[TARGET_METRICS] = {[TARGET_ACCURACY] = s->test_accuracy,      [TARGET_LOSS] = loss,
-                                          [TARGET_PERPLEXITY] = exp(loss),           [TARGET_BPC] = loss / log(2),
-                                          [TARGET_NEXT_ACCURACY] = s->next_accuracy, [TARGET_NEXT_LOSS] = s->next_loss,
-                                          [TARGET_LOSS_SAMPLED] = s->sampled_loss};
-    return score[w->metric];
-}
-
-bool target_exists(const struct run *r, const struct target_wish *wish) {
-    return has(r, wish->split, wish->metric);
+double target_score(const struct run *r, const struct target_wish *w, const struct scores *scores) {
+    return score_value(score_find(r, w->split, w->metric), scores);
 }
 
 struct target_wish target_judged(const struct run *r) {
-    const bool images = !r->data.text && !r->data.pairs;
-    if (r->target.wish.wanted) return r->target.wish;
-    return (struct target_wish){.split = images ? TARGET_TEST : TARGET_VALID,
-                                .metric = images ? TARGET_ACCURACY : TARGET_LOSS};
+    return r->target.wish.wanted ? r->target.wish : r->data.task->judged;
 }
 
 static bool refuse(const struct run *r, const struct target_wish *w, struct err *e) {
@@ -96,7 +56,7 @@ void target_look(struct run *r, const struct scores *scores, const struct spent 
     struct {
         double score;
         uint64_t reached;
-    } found = {target_score(&t->wish, scores), 0};
+    } found = {target_score(r, &t->wish, scores), 0};
     found.reached = target_is_reached(&t->wish, found.score);
     comm_bcast(r->comm, 0, &found, sizeof found); /* sums over ranks need not be the same bits on all of them */
     if (!found.reached) return;

@@ -32,9 +32,8 @@ struct target {
 /* False: a score that this run's evaluations do not give; one line in *e that names those they do. */
 bool target_plan(struct run *r, struct err *e);
 
-/* Do this run's evaluations give it? (of a set that is named) What it has in one; NaN where they do not. */
-bool target_exists(const struct run *r, const struct target_wish *wish);
-double target_score(const struct target_wish *wish, const struct scores *scores);
+/* What it has in an evaluation of this run, which gives it. */
+double target_score(const struct run *r, const struct target_wish *wish, const struct scores *scores);
 /* What a run is judged by: its target, else accuracy of the test images, or the loss of the validation set. */
 struct target_wish target_judged(const struct run *r);
 

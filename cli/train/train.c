@@ -42,7 +42,7 @@ static void take_loss(struct run *r) {
     r->now.row.loss += result.loss;
     r->now.row.correct += result.correct;
     r->now.row.samples += result.count;
-    if (!r->data.pairs) return;
+    if (!r->data.task->pairs) return;
     net_result_of(r->model.net, 1, &result);
     if (!isfinite(result.loss)) loss_not_finite(r);
     r->now.row.next_loss += result.loss;
@@ -51,21 +51,9 @@ static void take_loss(struct run *r) {
 }
 
 static void forward(struct run *r, const struct batch *b) {
-    struct net *net = r->model.net;
     phase_enter(&r->phases, PHASE_COMPUTE);
-    if (b->begins) net_carry_reset(net);
-    if (b->type)
-        net_forward_input(net,
-                          &(struct net_input){
-                              .token = b->token, .numbers = {b->type, b->lengths, b->chosen}, .label = {b->y, b->next}},
-                          NULL);
-    else if (b->token)
-        net_forward_tokens(net, b->token, b->y, NULL);
-    else if (b->x)
-        net_forward(net, b->x, b->y, NULL);
-    else
-        net_forward_bytes(net, &b->bytes, b->y, NULL);
-    if (device_is_host(net->arena.device)) take_loss(r);
+    r->data.task->forward(r, b);
+    if (device_is_host(r->model.net->arena.device)) take_loss(r);
 }
 
 static void gradient_ready(void *run, size_t from) {

@@ -70,7 +70,7 @@ static void open_run(struct run *r, struct selector *selector) {
     TABLE_FIND(exchanges, "dense-ovlp", r->path.reducer.exchange.ops);
     r->path.reducer.selector = selector;
     r->options.clip_norm = 1;
-    r->data.pairs = true;
+    r->data.task = &task_pairs;
     options_set(&r->options, "select", "reuse");
     options_set(&r->options, "algo", "oktopk");
     r->model.n = 1000;
@@ -124,7 +124,7 @@ static void some_columns_are_not_always_there(void **state) {
     open_run(&r, NULL);
     TABLE_FIND(exchanges, "dense", r.path.reducer.exchange.ops);
     r.options.clip_norm = 0;
-    r.data.pairs = false;
+    r.data.task = &task_images;
     log_columns_reduce(&s);
     char *text = written(&r, &s);
     for (const struct log_column *c = log_columns; c->name; c++) {
