@@ -47,6 +47,8 @@ has_png  := $(call have,libpng)
 has_zlib := $(call have,zlib)
 # Without it the build has no dataset that is cut into pieces of words (data/unicode.c).
 has_utf8proc := $(call have,libutf8proc)
+# Without it the build has no dataset of speech (data/spectrogram.c). It is under the GPL: see README.md, Licence.
+has_fftw := $(call have,fftw3f)
 has_dnnl := $(call links,oneapi/dnnl/dnnl.h,-ldnnl)
 has_cmocka := $(call have,cmocka)
 nvcc     := $(if $(filter 0,$(CUDA)),,$(shell command -v nvcc 2>/dev/null))
@@ -84,11 +86,13 @@ CFLAGS   ?=
 # no-math-errno: nobody asks errno about square roots, and a loop with one can be vectorised
 cflags   := -std=c11 -D_GNU_SOURCE -I. -fopenmp -ffp-contract=off -fno-math-errno $(optimise) $(harden) $(warnings) -MMD -MP \
             $(shell pkg-config --cflags libpng zlib 2>/dev/null) \
-            $(if $(filter found,$(has_utf8proc)),-DST_UTF8PROC $(shell pkg-config --cflags libutf8proc)) $(CFLAGS)
+            $(if $(filter found,$(has_utf8proc)),-DST_UTF8PROC $(shell pkg-config --cflags libutf8proc)) \
+            $(if $(filter found,$(has_fftw)),-DST_FFTW $(shell pkg-config --cflags fftw3f)) $(CFLAGS)
 mpi_cflags := $(if $(mpi_pkg),$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(mpi_pkg) 2>/dev/null)))
 ldflags  := -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) $(if $(pie),-pie) $(LDFLAGS)
 libs_base := $(shell pkg-config --libs zlib 2>/dev/null || echo -lz) -lm -lpthread -ldl
-libs_data := $(shell pkg-config --libs libpng 2>/dev/null || echo -lpng) $(if $(filter found,$(has_utf8proc)),$(shell pkg-config --libs libutf8proc))
+libs_data := $(shell pkg-config --libs libpng 2>/dev/null || echo -lpng) $(if $(filter found,$(has_utf8proc)),$(shell pkg-config --libs libutf8proc)) \
+             $(if $(filter found,$(has_fftw)),$(shell pkg-config --libs fftw3f))
 libs_comm := $(if $(mpi_pkg),$(shell pkg-config --libs $(mpi_pkg) 2>/dev/null))
 libs_nets := -ldnnl
 
@@ -101,7 +105,7 @@ all: report programs
 programs: $(BUILD)/sparsetrain cuda library
 
 report:
-	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  utf8proc $(has_utf8proc)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)  cuDNN $(has_cudnn)  SimGrid $(if $(smpicc),found,missing)"
+	@echo "MPI $(has_mpi) ($(or $(mpi_pkg),none))  libpng $(has_png)  zlib $(has_zlib)  utf8proc $(has_utf8proc)  FFTW $(has_fftw)  oneDNN $(has_dnnl)  cmocka $(has_cmocka)  nvcc $(if $(nvcc),found,missing)  cuDNN $(has_cudnn)  SimGrid $(if $(smpicc),found,missing)"
 	@test -z "$(strip $(missing))" || { echo "missing: install $(strip $(missing)) (sh scripts/deps.sh does it on Debian and Ubuntu)" >&2; exit 1; }
 
 # -- rules ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|text|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
+# deps.sh [build|text|speech|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]...: installs what is missing. Debian and Ubuntu: through apt-get, only the
 # packages that are really missing, as root, through sudo, or by printing the line to run. Elsewhere: names the packages and
 # stops. Nothing missing: prints nothing, quickly. Any MPI (Open MPI or MPICH), and anything installed without the package
 # manager, is taken as it is.
@@ -18,6 +18,7 @@ mpich    | mpich libmpich-dev      | mpich-devel    | mpich      | mpich-devel  
 png      | libpng-dev              | libpng-devel   | libpng     | libpng16-devel    | libpng
 zlib     | zlib1g-dev              | zlib-devel     | zlib       | zlib-devel        | zlib
 utf8proc | libutf8proc-dev         | utf8proc-devel | libutf8proc | utf8proc-devel   | utf8proc
+fftw     | libfftw3-dev            | fftw-devel     | fftw       | fftw3-devel       | fftw
 dnnl     | libdnnl-dev             | onednn-devel   | onednn     | onednn-devel      | onednn
 cmocka   | libcmocka-dev           | libcmocka-devel | cmocka    | libcmocka-devel   | cmocka
 gnuplot  | gnuplot-nox             | gnuplot-minimal | gnuplot   | gnuplot           | gnuplot
@@ -34,6 +35,7 @@ torch    | python3 python3-torch   | python3-torch  | python-pytorch | python3-t
 '
 build='cc cxx make pkgconf mpirun mpi png zlib dnnl'
 text='utf8proc' # the build does without, and then lacks the datasets in pieces of words
+speech='fftw'   # likewise, and then lacks those of speech
 data='xz curl'
 check="cmocka gnuplot $data"
 lint='clang format cppcheck shellck'
@@ -45,6 +47,7 @@ for group in "${@:-build}"; do
     build) needs="$needs $build" ;;
     data) needs="$needs $data" ;;
     text) needs="$needs $text" ;;
+    speech) needs="$needs $speech" ;;
     test) needs="$needs $check" ;;
     lint) needs="$needs $lint" ;;
     fuzz) needs="$needs fuzzer" ;;
@@ -53,9 +56,9 @@ for group in "${@:-build}"; do
     sim) needs="$needs simgrid" ;;
     netlab) needs="$needs $netlab" ;;
     torch) needs="$needs torch" ;;
-    all) needs="$needs $build $text $check $lint gcovr simgrid $netlab" ;;
+    all) needs="$needs $build $text $speech $check $lint gcovr simgrid $netlab" ;;
     *)
-        echo "usage: deps.sh [build|text|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]..." >&2
+        echo "usage: deps.sh [build|text|speech|test|lint|data|fuzz|coverage|mpich|sim|netlab|torch|all]..." >&2
         exit 2
         ;;
     esac
@@ -86,6 +89,7 @@ missing() {
     cxx) has nvcc && ! has c++ && ! has g++ ;; # only the CUDA plugin has C++ in it
     png | zlib | utf8proc | dnnl) is_absent "$1" ;;
     mpirun) ! has mpirun ;;
+    fftw) ! pkg-config --exists fftw3f 2>/dev/null ;;
     mpi) ! { pkg-config --exists ompi-c || pkg-config --exists ompi || pkg-config --exists mpich; } 2>/dev/null ;;
     cmocka) ! pkg-config --exists cmocka 2>/dev/null ;;
     pkgconf) ! has pkg-config ;;

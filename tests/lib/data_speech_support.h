@@ -1,0 +1,70 @@
+/* data_speech_support.h: what the tests of recorded speech need besides data_support.h. */
+#ifndef ST_TESTS_DATA_SPEECH_SUPPORT_H
+#define ST_TESTS_DATA_SPEECH_SUPPORT_H
+
+#include "tests/lib/data_support.h"
+
+#include <sys/stat.h>
+
+#include "base/rng.h"
+#include "data/spectrogram.h"
+#include "data/transcript.h"
+
+extern const struct dataset_ops dataset_an4, dataset_speech;
+
+/* Without FFTW there is nothing to test. */
+static inline void need_fftw(const char *test) {
+    struct err e = {0};
+    if (spectrogram_is_here(&e)) return;
+    printf("# SKIP %s: this build lacks FFTW\n", test);
+    skip();
+}
+
+static inline const char *real_data(void) {
+    const char *where = getenv("SPARSETRAIN_DATA");
+    return where ? where : "build/data";
+}
+
+static inline void put_u32(unsigned char *at, size_t value) {
+    for (int i = 0; i < 4; i++) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+enum { WAV_HEAD = 44 };
+
+/* A plain WAV file of these samples, in fresh memory. */
+static inline unsigned char *make_wav(const int16_t *sample, size_t samples, size_t *bytes) {
+    static const unsigned char format[] = {'f',  'm',  't', ' ', 16, 0,    0, 0, 1, 0, 1,  0,
+                                           0x80, 0x3e, 0,   0,   0,  0x7d, 0, 0, 2, 0, 16, 0};
+    *bytes = WAV_HEAD + 2 * samples;
+    unsigned char *file = mem_alloc(*bytes, 1, "a WAV file");
+    memcpy(file, "RIFF", 4);
+    put_u32(file + 4, *bytes - 8);
+    memcpy(file + 8, "WAVE", 4);
+    memcpy(file + 12, format, sizeof format);
+    memcpy(file + 36, "data", 4);
+    put_u32(file + 40, 2 * samples);
+    for (size_t i = 0; i < samples; i++) {
+        file[WAV_HEAD + 2 * i] = (unsigned char)((uint16_t)sample[i] & 0xff);
+        file[WAV_HEAD + 2 * i + 1] = (unsigned char)((uint16_t)sample[i] >> 8);
+    }
+    return file;
+}
+
+/* Noise that is another one for each number. */
+static inline int16_t *make_samples(uint64_t number, size_t samples) {
+    struct rng r = rng_open(5, RNG_TEST, number);
+    int16_t *sample = mem_alloc(samples + 1, sizeof *sample, "samples");
+    for (size_t i = 0; i < samples; i++) sample[i] = (int16_t)(uint16_t)rng_u32(&r);
+    return sample;
+}
+
+static inline void write_wav(const char *dir, const char *name, uint64_t number, size_t samples) {
+    size_t bytes;
+    int16_t *sample = make_samples(number, samples);
+    unsigned char *file = make_wav(sample, samples, &bytes);
+    write_bytes(dir, name, file, bytes);
+    mem_free(file);
+    mem_free(sample);
+}
+
+#endif
