@@ -65,7 +65,8 @@ static bool dataset_row(size_t i, struct row *r) {
 }
 
 static void dataset_more(size_t i, struct json *j) {
-    static const char *const kinds[] = {[DATA_IMAGES] = "images", [DATA_TEXT] = "text", [DATA_PAIRS] = "pairs"};
+    static const char *const kinds[] = {
+        [DATA_IMAGES] = "images", [DATA_TEXT] = "text", [DATA_PAIRS] = "pairs", [DATA_SPEECH] = "speech"};
     json_string(j, "kind", kinds[datasets[i]->kind]);
     json_boolean(j, "built_in", datasets[i]->built_in);
 }

@@ -60,17 +60,36 @@ struct special_pieces {
     int32_t pad, unk, cls, sep, mask;
 };
 
-enum data_kind { DATA_IMAGES, DATA_TEXT, DATA_PAIRS };
+/* An utterance: what was heard, and what was said. */
+struct utterance {
+    uint64_t feature; /* its log spectrogram is [SPECTROGRAM_BINS][frames] of the set's from here on (spectrogram.h) */
+    uint32_t frames;  /* at least 1 */
+    uint32_t label;   /* its transcript is the set's labels from here on ... */
+    uint32_t labels;  /* ... so many, at least 1 (transcript.h) */
+    uint32_t crc;     /* CRC-32 of its samples */
+};
+
+/* One split of recorded speech. */
+struct speech_set {
+    const struct utterance *utterance; /* [count], in the order of its list */
+    const uint32_t *by_length;         /* [count] their numbers, the shortest first, of equal ones the lower number */
+    size_t count;
+    const float *feature; /* of all splits, as are the labels */
+    const uint8_t *label;
+    uint32_t longest; /* frames of the longest; 0: there is none */
+};
+
+enum data_kind { DATA_IMAGES, DATA_TEXT, DATA_PAIRS, DATA_SPEECH };
 
 enum { DATASET_LENGTH = 128 };
 
 struct dataset {
     const struct dataset_ops *ops;
     char source[512]; /* the directory or archive it comes from; "built in" */
-    size_t bytes;     /* memory that load needs (an upper bound for archives and texts) */
+    size_t bytes;     /* memory that load needs (an upper bound for archives, texts, speech) */
     int classes;      /* of images; of texts: words or pieces of the vocabulary, set by attach */
     /* of images */
-    int channels, height, width;
+    int channels, height, width;    /* of speech: 1, SPECTROGRAM_BINS, frames of the longest utterance, set by attach */
     const char *const *class_names; /* [classes] */
     float mean[4], std[4];          /* per channel, of pixels scaled to [0,1] */
     struct image_set train, test;   /* set by attach */
@@ -81,6 +100,9 @@ struct dataset {
     int length; /* pieces of the longest sequence, 128 if not changed */
     struct pair_set train_pairs, valid_pairs, test_pairs;
     struct special_pieces special;
+    /* of speech, set by attach; there may be nothing to validate on, whose count is 0. classes: TRANSCRIPT_LABELS */
+    struct speech_set train_speech, valid_speech, test_speech;
+    int label_stride;  /* labels of the longest transcript */
     double entropy;    /* nats per word of the source, where it is known; else 0 */
     uint32_t checksum; /* set by attach: see dataset_checksum */
     uint64_t seed;     /* of synthetic sets */
@@ -110,8 +132,8 @@ bool dataset_find(const struct dataset_ops *ops, const char *where, uint64_t see
 bool dataset_load(struct dataset *d, void *memory, struct err *e);
 void dataset_attach(struct dataset *d, const void *memory);
 
-/* CRC-32 of what was loaded (images and labels of both splits; tokens of all three, then the vocabulary), for the log;
- * after attach. */
+/* CRC-32 of what was loaded (images and labels of both splits; tokens of all three, then the vocabulary; of speech the
+ * samples that it was made of, which are the same everywhere, and the labels), for the log; after attach. */
 uint32_t dataset_checksum(const struct dataset *d);
 
 /* Texts and pairs, after attach: what a word (piece) of the validation split costs who knows nothing but how often each

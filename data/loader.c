@@ -1,9 +1,5 @@
 /* loader.c: see loader.h. A thread fills a ring of RING batches ahead of the caller; a batch depends on (seed, step,
- * rank, size) alone, so that the thread's timing does not change results.
- *
- * Augmentation is that of He et al. (2016, Section 4.2): 4 pixels of padding on each side, a random 32 x 32 crop, a
- * horizontal flip half of the time. The padding is black, put around the image BEFORE normalisation, as torchvision's
- * RandomCrop(32, padding=4) on the picture does it: a padded pixel is (0 - mean) / std to the network, not 0. */
+ * rank, size) alone, so that the thread's timing does not change results. */
 #include "data/loader.h"
 
 #include <errno.h>
@@ -13,14 +9,11 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/image_batch.h"
 #include "data/masked.h"
+#include "data/speech_batch.h"
 
-enum { RING = 4, PADDING = 4, CHANNELS_MAX = 4 };
-
-/* value[c][byte] = (byte / 255 - mean[c]) / std[c] */
-struct normal {
-    float value[CHANNELS_MAX][256];
-};
+enum { RING = 4 };
 
 /* A batch, and where its bytes are written. */
 struct slot {
@@ -31,7 +24,7 @@ struct slot {
 
 struct loader {
     struct loader_setup setup;
-    struct normal normal;
+    struct image_normal normal;
     uint32_t *permutation; /* [n], the thread's, of `epoch` */
     size_t epoch;
     pthread_t thread;
@@ -41,11 +34,6 @@ struct loader {
     size_t filled, released; /* batches: made so far, given back so far (under lock) */
     bool lent, stop;         /* the caller holds batch `released`; the thread shall end (under lock) */
 };
-
-static void normal_open(const struct dataset *d, struct normal *t) {
-    for (int c = 0; c < d->channels; c++)
-        for (int v = 0; v < 256; v++) t->value[c][v] = (float)((v / 255.0 - (double)d->mean[c]) / (double)d->std[c]);
-}
 
 void loader_permutation(uint64_t seed, size_t epoch, uint32_t n, uint32_t *permutation) {
     struct rng r = rng_open(seed, RNG_SHUFFLE, epoch);
@@ -57,54 +45,6 @@ void loader_permutation(uint64_t seed, size_t epoch, uint32_t n, uint32_t *permu
     }
 }
 
-static struct image_cut cut_of(bool augment, uint64_t seed, size_t epoch, uint32_t sample) {
-    struct image_cut cut = {0, 0, 0};
-    if (!augment) return cut;
-    struct rng r = rng_open(seed, RNG_AUGMENT, (uint64_t)epoch << 32 | sample);
-    cut.down = (int)rng_below(&r, 2 * PADDING + 1) - PADDING;
-    cut.right = (int)rng_below(&r, 2 * PADDING + 1) - PADDING;
-    cut.flip = rng_below(&r, 2) == 1;
-    return cut;
-}
-
-/* One row of one channel: from[x + right] through the table, black outside, then mirrored. */
-static void row_out(const float *table, const uint8_t *from, int width, struct image_cut cut, float *to) {
-    int first = cut.right < 0 ? -cut.right : 0, last = cut.right > 0 ? width - cut.right : width;
-    if (first > width) first = width;
-    if (last < first) last = first;
-    int step = cut.flip ? -1 : 1;
-    float *at = cut.flip ? to + width - 1 : to;
-    for (int x = 0; x < first; x++, at += step) *at = table[0];
-    for (int x = first; x < last; x++, at += step) *at = table[from[x + cut.right]];
-    for (int x = last; x < width; x++, at += step) *at = table[0];
-}
-
-static void sample_out(const struct dataset *d, const struct normal *normal, const uint8_t *pixels,
-                       struct image_cut cut, float *x) {
-    for (int c = 0; c < d->channels; c++) {
-        const float *table = normal->value[c];
-        for (int y = 0; y < d->height; y++, x += d->width) {
-            int row = y + cut.down;
-            if (row >= 0 && row < d->height)
-                row_out(table, pixels + ((size_t)c * (size_t)d->height + (size_t)row) * (size_t)d->width, d->width, cut,
-                        x);
-            else
-                for (int i = 0; i < d->width; i++) x[i] = table[0];
-        }
-    }
-}
-
-static size_t image_size(const struct dataset *d) {
-    return (size_t)d->channels * (size_t)d->height * (size_t)d->width;
-}
-
-void loader_sample(const struct dataset *d, const struct image_set *set, uint32_t sample, bool augment, uint64_t seed,
-                   size_t epoch, float *x) {
-    struct normal normal;
-    normal_open(d, &normal);
-    sample_out(d, &normal, set->pixels + sample * image_size(d), cut_of(augment, seed, epoch, sample), x);
-}
-
 void loader_share(size_t count, int rank, int size, size_t *from, size_t *to) {
     size_t r = (size_t)rank, each = count / (size_t)size,
            longer = count % (size_t)size; /* the first `longer` get one more */
@@ -112,26 +52,26 @@ void loader_share(size_t count, int rank, int size, size_t *from, size_t *to) {
     *to = *from + each + (r < longer ? 1 : 0);
 }
 
-void loader_fill_test(const struct dataset *d, size_t from, int valid, int batch, float *x, int32_t *y) {
-    struct normal normal;
-    normal_open(d, &normal);
-    for (int i = 0; i < batch; i++) {
-        size_t sample = from + (size_t)(i < valid ? i : valid > 0 ? valid - 1 : 0);
-        if (sample >= d->test.count) sample = d->test.count - 1; /* an empty share at the very end */
-        sample_out(d, &normal, d->test.pixels + sample * image_size(d), (struct image_cut){0, 0, 0}, x);
-        x += image_size(d);
-        y[i] = d->test.labels[sample];
-    }
-}
-
 static enum data_kind kind_of(const struct loader *l) {
     return l->setup.data->ops->kind;
 }
 
-/* Samples of an epoch, of images or pairs. */
+/* Utterances of a step, over all ranks. */
+static size_t global_of(const struct loader_setup *s) {
+    return (size_t)s->accumulate * (size_t)s->batch * (size_t)s->size;
+}
+
+/* What is permuted in an epoch: images, pairs, or bins of utterances. */
 static size_t samples_of(const struct loader *l) {
     const struct dataset *d = l->setup.data;
-    return kind_of(l) == DATA_PAIRS ? d->train_pairs.count : d->train.count;
+    switch (kind_of(l)) {
+    case DATA_PAIRS:
+        return d->train_pairs.count;
+    case DATA_SPEECH:
+        return speech_bins(d->train_speech.count, global_of(&l->setup));
+    default:
+        return d->train.count;
+    }
 }
 
 /* -- the thread ---------------------------------------------------------------------------------------------------- */
@@ -195,6 +135,20 @@ static void fill_pairs(struct loader *l, struct batch *b) {
     }
 }
 
+static void fill_speech(struct loader *l, struct batch *b) {
+    const struct loader_setup *s = &l->setup;
+    const struct speech_set *set = &s->data->train_speech;
+    size_t epoch;
+    const uint64_t before = s->leg.position / set->count * samples_of(l);
+    const struct speech_place place = {.bin = sample_at(l, before + (b->step - s->leg.step), &epoch),
+                                       .rank = s->rank,
+                                       .size = s->size,
+                                       .part = b->part,
+                                       .parts = s->accumulate,
+                                       .batch = s->batch};
+    speech_batch_fill(s->data, set, &place, b);
+}
+
 static void fill_images(struct loader *l, struct slot *slot) {
     const struct loader_setup *s = &l->setup;
     const struct dataset *d = s->data;
@@ -207,12 +161,12 @@ static void fill_images(struct loader *l, struct slot *slot) {
         b->index[i] = sample;
         b->y[i] = d->train.labels[sample];
         const uint8_t *pixels = d->train.pixels + sample * image;
-        const struct image_cut cut = cut_of(s->augment, s->seed, epoch, sample);
+        const struct image_cut cut = image_cut_of(s->augment, s->seed, epoch, sample);
         if (s->bytes) {
             memcpy(slot->pixels + (size_t)i * image, pixels, image);
             slot->cut[i] = cut;
         } else {
-            sample_out(d, &l->normal, pixels, cut, b->x + (size_t)i * image);
+            image_out(d, &l->normal, pixels, cut, b->x + (size_t)i * image);
         }
     }
 }
@@ -234,6 +188,9 @@ static void fill(struct loader *l, size_t next) {
         break;
     case DATA_PAIRS:
         fill_pairs(l, &slot->batch);
+        break;
+    case DATA_SPEECH:
+        fill_speech(l, &slot->batch);
         break;
     case DATA_IMAGES:
         fill_images(l, slot);
@@ -314,6 +271,7 @@ static void slot_close(struct slot *slot) {
     mem_pinned_free(slot->batch.chosen);
     mem_pinned_free(slot->batch.lengths);
     mem_pinned_free(slot->batch.next);
+    mem_pinned_free(slot->batch.label_count);
     mem_free(slot->batch.index);
     mem_pinned_free(slot->pixels);
     mem_pinned_free(slot->cut);
@@ -332,11 +290,19 @@ static void pairs_open(struct loader *l) {
     for (int i = 0; i < RING; i++) slot_open_pairs(l, &l->slot[i]);
 }
 
+static void speech_open(struct loader *l) {
+    const struct dataset *d = l->setup.data;
+    order_open(l);
+    if (l->setup.leg.position % d->train_speech.count != 0)
+        die("loader_open: a leg from utterance %llu on, inside an epoch", (unsigned long long)l->setup.leg.position);
+    for (int i = 0; i < RING; i++) speech_batch_open(&l->slot[i].batch, d, &d->train_speech, l->setup.batch);
+}
+
 static void images_open(struct loader *l) {
     const struct dataset *d = l->setup.data;
-    if (d->channels > CHANNELS_MAX) die("loader_open: %d channels, at most %d", d->channels, CHANNELS_MAX);
+    if (d->channels > IMAGE_CHANNELS_MAX) die("loader_open: %d channels, at most %d", d->channels, IMAGE_CHANNELS_MAX);
     order_open(l);
-    normal_open(d, &l->normal);
+    image_normal_open(d, &l->normal);
     for (int i = 0; i < RING; i++) slot_open_images(l, &l->slot[i]);
 }
 
@@ -364,6 +330,9 @@ struct loader *loader_open(const struct loader_setup *setup) {
         break;
     case DATA_PAIRS:
         pairs_open(l);
+        break;
+    case DATA_SPEECH:
+        speech_open(l);
         break;
     case DATA_IMAGES:
         images_open(l);

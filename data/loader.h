@@ -28,6 +28,11 @@
  * Pairs (of parts of a text, masked). Sequences come in the order of images, by the same permutations; what is masked
  * of one is a function of (seed, epoch, sequence), see masked.h.
  *
+ * Speech. An epoch is the bins that speech_batch.h cuts the utterances into, in an order that is a permutation by
+ * (seed, epoch), one bin a step. So each utterance comes once an epoch at any P, an epoch begins with a step, and the
+ * utterances of a step are the same at any P, and for any N, as long as N batch P is. With a leg the bins are others,
+ * so that it begins where an epoch does, and Q is a whole number of epochs, in utterances.
+ *
  *        struct loader *l = loader_open(&setup);
  *        const struct batch *b = loader_next(l);      // valid until the next call
  *        loader_close(l);
@@ -40,17 +45,25 @@
 
 /* Images either as floats or, with loader_setup.bytes, as they are in the dataset, with what is to be done to them. */
 struct batch {
-    float *x;                 /* [batch][channels][height][width], normalised; NULL with bytes */
+    float *x;                 /* [batch][channels][height][width], normalised; NULL with bytes; speech:
+                               * [batch][1][SPECTROGRAM_BINS][frames], 0 behind the end of each utterance */
     struct image_bytes bytes; /* zero without */
     int32_t *token;           /* text: [sequence][batch], step of time by step of time; of windows at random places
                                * [batch][sequence], window by window; pairs: [batch][length]; else NULL */
-    int32_t *y;               /* [batch]; text: as token; pairs: [batch][predictions] pieces at `chosen`, or -1 */
+    int32_t *y;               /* [batch]; text: as token; pairs: [batch][predictions] pieces at `chosen`, or -1; speech:
+                               * [batch][label_stride] labels of each transcript (transcript.h), then -1 */
     uint32_t *index;          /* [batch] sample numbers, for tests and the contact sheet; text: NULL */
     /* pairs, else NULL; masked.h says more */
     int32_t *type;    /* [batch][length] 0: the first part; 1: the second */
-    int32_t *lengths; /* [batch] pieces of each sequence, those of padding not counted */
+    int32_t *lengths; /* [batch] pieces of each sequence, those of padding not counted; speech: frames of each */
     int32_t *chosen;  /* [batch][predictions] the places that are to be predicted */
     int32_t *next;    /* [batch] 0: the second part follows the first; 1: it does not */
+    /* speech, else NULL and 0; speech_batch.h says more */
+    int32_t *label_count; /* [batch] labels of each transcript */
+    int label_stride;     /* of the longest transcript of the dataset */
+    int frames;           /* of the longest utterance of this batch; 1 where it has none */
+    int count, of; /* utterances of this batch, its first places, behind which lengths and label_count are 0; of the
+                    * step over all ranks */
     size_t step;
     int part;    /* of the step: 0 .. accumulate - 1 */
     bool begins; /* text: the streams begin anew here; never with windows at random places */

@@ -376,7 +376,7 @@ static bool resolve_data(struct options *o, const struct model_ops *model, struc
                                            "take --data ptb, text-char or synthetic-text, or another --model",
                                        [MODEL_PAIRS] = "take --data wiki, or another --model"};
     static const char *const holds[] = {
-        [DATA_IMAGES] = "images", [DATA_TEXT] = "text", [DATA_PAIRS] = "pairs of texts"};
+        [DATA_IMAGES] = "images", [DATA_TEXT] = "text", [DATA_PAIRS] = "pairs of texts", [DATA_SPEECH] = "speech"};
     if (data->kind == wanted[model->input]) return true;
     return err_set(e, "model %s takes %s, but --data %s holds %s: %s", model->name, model_input_names[model->input],
                    data->name, holds[data->kind], take[model->input]);

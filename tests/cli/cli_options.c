@@ -109,7 +109,7 @@ static void mistakes_get_one_line(void **state) {
     says("--keep 5", "no effect without --out");
     says("--keep-every 5", "no effect without --out");
     says("--keep 0 --out x", "out of range");
-    says("--data imagenet", "--data has no \"imagenet\"; there are: cifar10");
+    says("--data imagenet", "--data has no \"imagenet\"; there are: an4, cifar10");
     says("--lr-schedule sometimes", "sometimes");
     says("--device abacus", "there are: auto, cpu, cuda");
 }
@@ -372,6 +372,9 @@ static void model_mistakes(void **state) {
     (void)state;
     says("--model lstm --data synthetic", "model lstm takes text, but --data synthetic holds images");
     says("--data synthetic-text", "model resnet20 takes images, but --data synthetic-text holds text");
+    says("--data an4", "model resnet20 takes images, but --data an4 holds speech");
+    says("--model lstm --data speech:somewhere", "model lstm takes text, but --data speech holds speech");
+    says("--model bert --data an4", "model bert takes pairs of texts, but --data an4 holds speech");
     says("--model vgg16 --data ptb:somewhere", "model vgg16 takes images, but --data ptb holds text");
     says("--model vgg16 --hidden 200", "--hidden has no effect with --model vgg16");
     says("--bptt 20", "--bptt has no effect with --model resnet20");
