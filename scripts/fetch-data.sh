@@ -1,21 +1,22 @@
 #!/bin/sh
 # fetch-data.sh: brings a public dataset to where the program looks for it and checks every byte by md5.
 #
-#   sh scripts/fetch-data.sh cifar10|ptb|tinyshakespeare|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]
+#   sh scripts/fetch-data.sh cifar10|ptb|tinyshakespeare|an4|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]
 #
 #   cifar10          CIFAR-10, binary version (Krizhevsky 2009), 170 MB     -> DEST/cifar-10-binary.tar.gz, read as it is
 #   ptb              Penn Treebank, Mikolov's split for language models     -> DEST/ptb/ptb.{train,valid,test}.txt
 #   tinyshakespeare  tiny Shakespeare (Karpathy 2015), 1 MB                 -> DEST/tinyshakespeare/input.txt
+#   an4              CMU AN4, recorded speech (Acero 1990), 64 MB           -> DEST/an4/{etc,wav}
 #   wikitext2        WikiText-2 (Merity et al. 2016), from a mirror alone   -> DEST/wikitext-2/wiki.{train,valid,test}.tokens
 #   bertvocab        the 30,522 pieces of BERT-base uncased (Devlin et al. 2019), from a mirror alone
 #                                                                           -> DEST/bert-base-uncased/vocab.txt
-#   all              the first three, which have a public address
+#   all              the first four, which have a public address
 #
 #   --dest DIR    where to: else build/data of this checkout. An installed copy: else $SPARSETRAIN_DATA, else
 #                 $XDG_DATA_HOME/sparsetrain, ~/.local/share/sparsetrain or, without a home, share/sparsetrain/data where it is
 #                 installed: where the installed program looks. Any other copy: $SPARSETRAIN_DATA, else build/data right here
-#   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, tinyshakespeare.tar.xz, wikitext-2.tar.xz,
-#                 bert-vocab.tar.xz and MD5SUMS. Without the option ../shared/data beside the checkout is taken when it is there.
+#   --mirror DIR  no network: DIR holds cifar-10-batches-bin.tar.xz, ptb.tar.xz, tinyshakespeare.tar.xz, an4.tar.xz,
+#                 wikitext-2.tar.xz, bert-vocab.tar.xz and MD5SUMS. Without the option ../shared/data beside the checkout is taken when it is there.
 #
 # What is there already and whole is left alone. A download that was cut off goes on where it stopped; nothing
 # appears under its final name before its checksum has been verified. Exit 2, with one line, when that fails.
@@ -32,12 +33,14 @@ aa0affc06ff7c36e977d7cd49e3839bf ptb.valid.txt
 8b80168b89c18661a38ef683c0dc3721 ptb.test.txt'
 shakespeare_url=https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt
 shakespeare_md5=6fb458f1232090904fb40fe944165e91
+an4_url=http://www.speech.cs.cmu.edu/databases/an4/an4_raw.bigendian.tar.gz
+an4_md5=768a352633d3ef1c8915b0b2e2303668 # of what is read of it, see an4_is_whole
 
 fail() {
     printf 'fetch-data: %s\n' "$*" >&2
     exit 2
 }
-usage="usage: sh $0 cifar10|ptb|tinyshakespeare|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]"
+usage="usage: sh $0 cifar10|ptb|tinyshakespeare|an4|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]"
 
 # Where a program looks by default that is not of a checkout: place_data in base/place.c.
 default_dest() {
@@ -60,7 +63,7 @@ dest=$root/build/data
 [ -f "$root/Makefile" ] || dest=${SPARSETRAIN_DATA:-$(default_dest)}
 while [ $# -gt 0 ]; do
     case $1 in
-    cifar10 | ptb | tinyshakespeare | wikitext2 | bertvocab | all)
+    cifar10 | ptb | tinyshakespeare | an4 | wikitext2 | bertvocab | all)
         [ -z "$what" ] || fail "one dataset at a time, or all; $usage"
         what=$1
         ;;
@@ -105,9 +108,9 @@ is() { [ -f "$1" ] && [ "$(md5_of "$1")" = "$2" ]; } # FILE MD5
 
 # -- from the network ------------------------------------------------------------------------------------------------------
 
-download() { # URL FILE MD5
+download() { # URL FILE [MD5]: without MD5 what comes is for the caller to look at
     part=$2.part
-    if ! is "$part" "$3"; then
+    if [ -z "${3:-}" ] || ! is "$part" "$3"; then
         mkdir -p "$(dirname "$2")"
         echo "fetching $1"
         quiet=; if [ ! -t 2 ]; then quiet=yes; fi
@@ -121,7 +124,7 @@ download() { # URL FILE MD5
         fi
         [ $code -eq 0 ] || fail "cannot download $1 (exit $code); check the network and start again: it goes on where it stopped; or give --mirror DIR"
     fi
-    if ! is "$part" "$3"; then
+    if [ -n "${3:-}" ] && ! is "$part" "$3"; then
         rm -f "$part"
         fail "what came from $1 has a wrong md5 (expected $3) and was deleted; start again, or give --mirror DIR"
     fi
@@ -134,6 +137,10 @@ sums_of() { awk -v folder="$1/" '{ sub(/^\.\//, "", $2) } index($2, folder) == 1
 
 # verify BASE FOLDER: does BASE hold the files of FOLDER as the mirror's MD5SUMS names them? Says which does not.
 verify() {
+    if command -v md5sum >/dev/null 2>&1; then # one for all: some sets have a thousand files
+        sums_of "$2" | sed 's/ /  /' | (cd "$1" && md5sum -c 2>/dev/null) | sed -n '/: OK$/!s/: [^:]*$//p' | head -n 1
+        return
+    fi
     sums_of "$2" | while read -r sum file; do
         if ! is "$1/$file" "$sum"; then
             echo "$file"
@@ -158,6 +165,8 @@ unpack() { # FOLDER [ARCHIVE]
     bad=$(verify "$scratch" "$1")
     [ -z "$bad" ] || fail "$bad from $archive has a wrong md5 or is missing; the mirror is damaged, give another one with --mirror"
     mkdir -p "$dest/$1"
+    (cd "$scratch" && find "$1" -type d) | while read -r folder; do mkdir -p "$dest/$folder" || exit 1; done ||
+        fail "cannot make the folders of $1 in $dest"
     sums_of "$1" | while read -r _ file; do mv "$scratch/$file" "$dest/$file" || exit 1; done ||
         fail "cannot move the files of $1 into $dest"
     echo "$dest/$1 is complete"
@@ -211,6 +220,37 @@ fetch_tinyshakespeare() {
     echo "$dest/tinyshakespeare is complete"
 }
 
+# an4_is_whole FOLDER: are the lists and every recording that they name those of AN4, byte for byte? Its archive is not known
+# by one md5, as it may be packed anew.
+an4_is_whole() {
+    [ -f "$1/etc/an4_test.transcription" ] || return 1
+    {
+        for set in train test; do cat "$1/etc/an4_$set.fileids" "$1/etc/an4_$set.transcription"; done
+        cat "$1/etc/an4_train.fileids" "$1/etc/an4_test.fileids" | sed 's,^,wav/,; s,$,.raw,' | (cd "$1" && xargs cat)
+    } >"$scratch/an4.all" 2>/dev/null || return 1
+    is "$scratch/an4.all" $an4_md5 || return 1
+    rm "$scratch/an4.all"
+}
+
+fetch_an4() {
+    archive=$dest/an4_raw.bigendian.tar.gz
+    if [ -n "$mirror" ]; then
+        unpack an4
+        return
+    fi
+    if ! an4_is_whole "$dest/an4"; then
+        download $an4_url "$archive"
+        if ! tar -xzf "$archive" -C "$scratch" 2>"$scratch/tar.log" || ! an4_is_whole "$scratch/an4"; then
+            rm -f "$archive"
+            fail "what came from $an4_url is not AN4 as it is known here, and was deleted; start again, or give --mirror DIR"
+        fi
+        mkdir -p "$dest/an4"
+        cp -R "$scratch/an4/." "$dest/an4" || fail "cannot copy the files of an4 into $dest"
+        rm -f "$archive"
+    fi
+    echo "$dest/an4 is complete"
+}
+
 # All three files, as the program takes them.
 wikitext2_unpacked() {
     for i in train valid test; do [ -s "$dest/wikitext-2/wiki.$i.tokens" ] || return 1; done
@@ -242,9 +282,11 @@ ptb) fetch_ptb ;;
 tinyshakespeare) fetch_tinyshakespeare ;;
 wikitext2) fetch_wikitext2 ;;
 bertvocab) fetch_bertvocab ;;
+an4) fetch_an4 ;;
 all)
     fetch_cifar10
     fetch_ptb
     fetch_tinyshakespeare
+    fetch_an4
     ;;
 esac

@@ -23,6 +23,7 @@ give_up() {
 
 sh scripts/deps.sh build test || give_up "install (scripts/deps.sh build test)"
 sh scripts/deps.sh text || echo "(no utf8proc: the tests that cut texts into pieces of words are skipped)"
+sh scripts/deps.sh speech || echo "(no FFTW: the tests that read speech are skipped)"
 sh scripts/deps.sh fuzz || echo "(no libFuzzer: the test that wants it is skipped)"
 sh scripts/deps.sh netlab || echo "(no iproute2: the test that wants network namespaces is skipped)"
 sh scripts/deps.sh sim || echo "(no SimGrid: the tests that want simulated clusters are skipped)"
@@ -32,7 +33,7 @@ sh scripts/deps.sh mpich || echo "(no MPICH beside another MPI: the test that wa
 # Real data, if a mirror lies beside the checkout; without it the tests that want it are skipped by name.
 mirror=../shared/data
 if [ -z "${SPARSETRAIN_DATA:-}" ] && [ -d "$mirror" ]; then
-    for set in cifar10 ptb wikitext2 tinyshakespeare bertvocab; do
+    for set in cifar10 ptb wikitext2 tinyshakespeare bertvocab an4; do
         sh scripts/fetch-data.sh $set --mirror "$mirror" || echo "(no $set from $mirror: tests that need it are skipped)"
     done
 fi

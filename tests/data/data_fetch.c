@@ -54,7 +54,7 @@ static int close_case(void **state) {
 static bool make_mirror(void) {
     if (in_directory("command -v xz >/dev/null && command -v md5sum >/dev/null") != 0) return false;
     assert_int_equal(in_directory("mkdir -p mirror src/cifar-10-batches-bin src/ptb src/wikitext-2 src/tinyshakespeare "
-                                  "src/bert-base-uncased"),
+                                  "src/bert-base-uncased src/an4/etc src/an4/wav/an4_clstk/fash"),
                      0);
     char *sub = mem_printf("%s/src/cifar-10-batches-bin", dir);
     write_all_records(sub);
@@ -63,8 +63,9 @@ static bool make_mirror(void) {
         in_directory(
             "for i in train valid test; do echo a $i >src/ptb/ptb.$i.txt;"
             "echo b $i >src/wikitext-2/wiki.$i.tokens; done; echo a play >src/tinyshakespeare/input.txt; cd src;"
-            "echo c >bert-base-uncased/vocab.txt;"
-            "md5sum ./*/* >../mirror/MD5SUMS; for i in *; do tar -cJf ../mirror/$i.tar.xz $i; done;"
+            "echo c >bert-base-uncased/vocab.txt; echo d >an4/README; echo e >an4/etc/an4_train.fileids;"
+            "echo f >an4/wav/an4_clstk/fash/an251-fash-b.raw;"
+            "find . -type f -exec md5sum {} + >../mirror/MD5SUMS; for i in *; do tar -cJf ../mirror/$i.tar.xz $i; done;"
             "mv ../mirror/bert-base-uncased.tar.xz ../mirror/bert-vocab.tar.xz"),
         0);
     return true;
@@ -113,9 +114,11 @@ static void repairs(void **state) {
     (void)state;
     if (!make_mirror()) no_xz("repairs");
     assert_int_equal(fetch("", "all --mirror \"$D/mirror\" --dest \"$D/dest\""), 0);
-    assert_int_equal(in_directory("rm dest/ptb/ptb.test.txt; echo x >>dest/cifar-10-batches-bin/data_batch_2.bin"), 0);
+    assert_int_equal(in_directory("rm dest/ptb/ptb.test.txt dest/an4/wav/an4_clstk/fash/*; echo x "
+                                  ">>dest/cifar-10-batches-bin/data_batch_2.bin"),
+                     0);
     assert_int_equal(fetch("", "all --mirror \"$D/mirror\" --dest \"$D/dest\""), 0);
-    assert_int_equal(in_directory("diff -r src/ptb dest/ptb"), 0);
+    assert_int_equal(in_directory("diff -r src/ptb dest/ptb && diff -r src/an4 dest/an4"), 0);
     assert_int_equal(in_directory("diff -r src/cifar-10-batches-bin dest/cifar-10-batches-bin"), 0);
 }
 
@@ -162,6 +165,7 @@ static void wrong_download(void **state) {
     refused(fetch(run, "cifar10"), "wrong md5 (expected c32a1d4ab5d03f1284b67883e8d87530)");
     refused(fetch(run, "ptb"), "wrong md5");
     refused(fetch(run, "tinyshakespeare"), "wrong md5 (expected 6fb458f1232090904fb40fe944165e91)");
+    refused(fetch(run, "an4"), "is not AN4 as it is known here, and was deleted");
     refused(fetch(run, "wikitext2"), "build/data/wikitext-2 by hand, or give --mirror DIR");
     refused(fetch(run, "bertvocab"), "build/data/bert-base-uncased by hand, or give --mirror DIR");
     assert_int_equal(in_directory("test -z \"$(find tree/main/build/data -type f)\""), 0);
