@@ -10,7 +10,7 @@
 #include "cli/data_show_pairs.h"
 #include "cli/options/options.h"
 #include "data/pairs.h"
-#include "data/sheet.h"
+#include "data/sheet_speech.h"
 
 struct show {
     const char *data, *png;
@@ -25,19 +25,22 @@ static const struct option_row options[] = {
     {"data", "NAME[:WHERE]", OPTION_WORD, "cifar10", "the dataset; sparsetrain list shows them",
      OPTION_AT(struct show, data)},
     {"test", NULL, OPTION_FLAG, NULL,
-     "the test set as it is evaluated: images that are never augmented, pairs with masks of their own",
+     "the test set as it is evaluated: images that are never augmented, pairs with masks of their own, speech by "
+     "length",
      OPTION_AT(struct show, test)},
     {"seed", "N", OPTION_INTEGER, "1", "of order, augmentation and masks", OPTION_AT(struct show, seed), .max = 1e15},
     {"epoch", "E", OPTION_SIZE, "0", "of which the first samples are shown, from 0", OPTION_AT(struct show, epoch),
      .max = 1e9},
-    {"png", "FILE", OPTION_WORD, NULL, "images: the picture to write", OPTION_AT(struct show, png)},
+    {"png", "FILE", OPTION_WORD, NULL, "images, speech: the picture to write", OPTION_AT(struct show, png)},
     {"no-augment", NULL, OPTION_FLAG, NULL, "images: as they are, no random crop, no flip",
      OPTION_AT(struct show, plain)},
-    {"columns", "N", OPTION_INT, "10", "images: so many side by side", OPTION_AT(struct show, columns), .min = 1,
-     .max = 100},
-    {"rows", "N", OPTION_INT, "6", "images: lines of them", OPTION_AT(struct show, rows), .min = 1, .max = 100},
-    {"zoom", "N", OPTION_INT, "3", "images: points of the picture for one of an image", OPTION_AT(struct show, zoom),
-     .min = 1, .max = 16},
+    {"columns", "N", OPTION_INT, "10", "images, speech: so many side by side; of speech 2 unless given",
+     OPTION_AT(struct show, columns), .min = 1, .max = 100},
+    {"rows", "N", OPTION_INT, "6", "images, speech: lines of them; of speech 4 unless given",
+     OPTION_AT(struct show, rows), .min = 1, .max = 100},
+    {"zoom", "N", OPTION_INT, "3",
+     "images, speech: points of the picture for one of an image, or a frame; of speech 1 unless given",
+     OPTION_AT(struct show, zoom), .min = 1, .max = 16},
     {"samples", "N", OPTION_SIZE, "4", "pairs: how many", OPTION_AT(struct show, samples), .min = 1, .max = 1e9},
     {"context", "T", OPTION_INT, "128", "pairs: pieces of a sequence, as of train", OPTION_AT(struct show, context),
      .min = PAIRS_LENGTH_MIN, .max = PAIRS_LENGTH_MAX},
@@ -52,11 +55,14 @@ const struct option_table data_show_options = {
     .call = "sparsetrain data show",
     .about =
         "Shows the first samples of an epoch as the network sees them: of images a labelled contact sheet "
-        "(--png FILE), of pairs of texts (--data wiki) their pieces as text, with what is masked, or as numbers "
+        "(--png FILE), of speech spectrograms with what is said in them (--png FILE), of pairs of texts (--data wiki) "
+        "their pieces as text, with what is masked, or as numbers "
         "(--json).\n"
         "The order is that of train with the same --seed. With --batch B on P ranks, rank r takes the samples "
         "(t P + r) B to (t P + r) B + B - 1 in step t; steps, ranks and samples are counted from 0, and samples go "
-        "on from epoch to epoch. With --accumulate N it is N B in place of B.",
+        "on from epoch to epoch. With --accumulate N it is N B in place of B. Speech is shown in the order of batches "
+        "of "
+        "one on one rank; in larger ones it goes by length (docs/training.md).",
     .more = "The members of a JSON object: epoch; sample, its place in the epoch; sequence, its number in the split; "
             "length, pieces before the padding; token and type (0 or 1: of the second part) of each place; chosen, the "
             "places that are to be predicted, and y, the pieces that are to be found there (behind the last one 0 and "
@@ -74,42 +80,60 @@ static bool none_of(const struct show *s, const char *const *names, const char *
 }
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+static const char *held(enum data_kind kind) {
+    static const char *const held[] = {
+        [DATA_IMAGES] = "images", [DATA_PAIRS] = "pairs of texts", [DATA_SPEECH] = "speech"};
+    return held[kind];
+}
+
+/* The options that mean nothing for a kind of data. */
+static const char *const *idle(enum data_kind kind) {
+    static const char *const pairs[] = {"png", "no-augment", "columns", "rows", "zoom", NULL},
+                             *const speech[] = {"no-augment", "samples", "context", "json", NULL},
+                             *const images[] = {"samples", "context", "json", NULL};
+    return kind == DATA_PAIRS ? pairs : kind == DATA_SPEECH ? speech : images;
+}
+
 static bool check(const struct show *s, const struct dataset_ops *ops, struct err *e) {
     char with[96];
     if (ops->kind == DATA_TEXT)
         return err_set(e,
-                       "data show shows images and pairs of texts, and %s is a text; give --data with one of these, as "
-                       "cifar10 or wiki",
+                       "data show shows images, speech and pairs of texts, and %s is a text; give --data with one of "
+                       "these, as cifar10, an4 or wiki",
                        ops->name);
-    const bool pairs = ops->kind == DATA_PAIRS;
-    snprintf(with, sizeof with, "--data %.32s, which holds %s", ops->name, pairs ? "pairs of texts" : "images");
-    if (!none_of(s, pairs ? NAMES("png", "no-augment", "columns", "rows", "zoom") : NAMES("samples", "context", "json"),
-                 with, e))
+    snprintf(with, sizeof with, "--data %.32s, which holds %s", ops->name, held(ops->kind));
+    if (!none_of(s, idle(ops->kind), with, e)) return false;
+    if (s->test && !none_of(s, ops->kind == DATA_IMAGES ? NAMES("epoch") : NAMES("epoch", "seed"), "--test", e))
         return false;
-    if (s->test && !none_of(s, pairs ? NAMES("epoch", "seed") : NAMES("epoch"), "--test", e)) return false;
-    if (pairs) return true;
+    if (ops->kind == DATA_PAIRS) return true;
     if (!s->png) return err_set(e, "data show: --png FILE is needed, the picture to write");
     return out_file_check(s->png, "--png", e);
 }
 
 /* -- showing ------------------------------------------------------------------------------------------------------- */
 
-static bool show_images(const struct show *s, const struct dataset *d, struct err *e) {
+/* Speech is wider than images, and shown in fewer pictures. */
+static int size_of(const struct show *s, const struct dataset *d, const char *option, int given, int of_speech) {
+    return d->ops->kind != DATA_SPEECH || option_given(&data_show_options, s->given, option) ? given : of_speech;
+}
+
+static bool show_sheet(const struct show *s, const struct dataset *d, struct err *e) {
     const struct sheet_setup setup = {.data = d,
                                       .test = s->test,
                                       .augment = !s->test && !s->plain,
                                       .seed = (uint64_t)s->seed,
                                       .epoch = s->epoch,
-                                      .columns = s->columns,
-                                      .rows = s->rows,
-                                      .zoom = s->zoom};
-    if (!sheet_write(&setup, s->png, e)) return false;
+                                      .columns = size_of(s, d, "columns", s->columns, 2),
+                                      .rows = size_of(s, d, "rows", s->rows, 4),
+                                      .zoom = size_of(s, d, "zoom", s->zoom, 1)};
+    const bool speech = d->ops->kind == DATA_SPEECH;
+    if (!(speech ? sheet_speech_write : sheet_write)(&setup, s->png, e)) return false;
     if (!out_file_is_stream(s->png)) printf("wrote %s\n", s->png);
     return true;
 }
 
 static bool show_kind(const struct show *s, const struct dataset *d, struct err *e) {
-    if (d->ops->kind == DATA_IMAGES) return show_images(s, d, e);
+    if (d->ops->kind != DATA_PAIRS) return show_sheet(s, d, e);
     const struct show_pairs how = {.data = d,
                                    .test = s->test,
                                    .json = s->json,
