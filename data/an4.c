@@ -278,13 +278,12 @@ static struct named *index_open(const struct lists *l, struct err *e) {
 
 /* The recording that a member is, or NULL: no list names it. */
 static const struct named *recording_of(const struct named *index, size_t count, const char *member) {
-    struct named wanted;
     char name[sizeof((struct archive_member *)0)->name];
     const char *rest = below(member, "wav/");
     const size_t length = rest ? strlen(rest) : 0;
     if (length < 4 || strcmp(rest + length - 4, ".raw") != 0) return NULL;
     snprintf(name, sizeof name, "%.*s", (int)length - 4, rest);
-    wanted.name = name;
+    const struct named wanted = {.name = name};
     return bsearch(&wanted, index, count, sizeof *index, compare);
 }
 

@@ -26,7 +26,8 @@ struct plan {
 void sheet_speech_colour(float value, uint8_t rgb[3]) {
     static const float colour[5][3] = {{0, 0, 8}, {84, 16, 110}, {188, 56, 84}, {248, 142, 10}, {252, 255, 164}};
     const float place = (value + 0.5f) / 5.5f, at = 4 * sqrtf(place > 0 ? place < 1 ? place : 1 : 0);
-    const int low = at < 3 ? (int)at : 3;
+    int low = (int)at;
+    if (low > 3) low = 3;
     for (int i = 0; i < 3; i++)
         rgb[i] = (uint8_t)lrintf(colour[low][i] + (at - (float)low) * (colour[low + 1][i] - colour[low][i]));
 }
