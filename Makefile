@@ -1,5 +1,5 @@
 # sparsetrain. Targets: all (default), sim, check, check-quick (two minutes of check, in which every module has tests), soak, coverage, fuzz-targets, bench, lint, format, install, uninstall, clean.
-# Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  WERROR=0|1  HARDEN=0|1  PREFIX= DESTDIR=
+# Knobs:  V=1 (show commands)  BUILD=dir  CC=cc  MPI=auto|ompi-c|mpich  SAN=address,undefined  CUDA=auto|0|1  FFTW=auto|0  WERROR=0|1  HARDEN=0|1  PREFIX= DESTDIR=
 #         CUDA_ARCH="80 90" (compute capabilities; the last one also for later chips)
 #         CUDNN=dir CUBLAS=dir (folders with include/ and lib/, where the toolkit has none, as those of Python's wheels)
 
@@ -8,6 +8,7 @@ PREFIX  ?= /usr/local
 MPI     ?= auto
 SAN     ?=
 CUDA    ?= auto
+FFTW    ?= auto
 WERROR  ?= 1
 HARDEN  ?= 1
 VERSION := 0.1.0
@@ -47,8 +48,8 @@ has_png  := $(call have,libpng)
 has_zlib := $(call have,zlib)
 # Without it the build has no dataset that is cut into pieces of words (data/unicode.c).
 has_utf8proc := $(call have,libutf8proc)
-# Without it the build has no dataset of speech (data/spectrogram.c). It is under the GPL: see README.md, Licence.
-has_fftw := $(call have,fftw3f)
+# Without it the build has no dataset of speech (data/spectrogram.c). It is under the GPL: docs/training.md, Speech.
+has_fftw := $(if $(filter 0,$(FFTW)),missing,$(call have,fftw3f))
 has_dnnl := $(call links,oneapi/dnnl/dnnl.h,-ldnnl)
 has_cmocka := $(call have,cmocka)
 nvcc     := $(if $(filter 0,$(CUDA)),,$(shell command -v nvcc 2>/dev/null))

@@ -29,7 +29,7 @@ to=$(cd "$1" && pwd)
 make_scratch
 
 # -- fetch: what apt would install on a machine that has nothing ---------------------------------------------------------
-wanted='openmpi-bin libopenmpi-dev libdnnl-dev libpng-dev zlib1g-dev libutf8proc-dev libcmocka-dev pkgconf make'
+wanted='openmpi-bin libopenmpi-dev libdnnl-dev libpng-dev zlib1g-dev libutf8proc-dev libfftw3-dev libcmocka-dev pkgconf make'
 # Compilers, the C library and large things that only packages' scripts use; what is missed here shows below.
 never='^(gcc|g[+][+]|cpp|gfortran|libgfortran|binutils|libbinutils|libc6|libc-|linux-libc|libgcc|libstdc|libgomp|perl'
 never=$never'|libperl|auto|openssh|libicu|libx|libssl|libasan|libtsan|liblsan|libubsan|libitm|libisl|libmpfr|libgprofng'
@@ -59,7 +59,7 @@ keep() { # keep FILE...: with its folders
     done
 }
 keep usr/bin/orterun usr/bin/orted usr/bin/pkgconf usr/bin/make usr/share/openmpi usr/include/oneapi usr/include/libpng16 usr/include/png*.h \
-    usr/include/zlib.h usr/include/zconf.h usr/include/utf8proc.h "$libs"/../../include/*-linux-gnu/zconf.h usr/include/cmocka*.h \
+    usr/include/zlib.h usr/include/zconf.h usr/include/utf8proc.h usr/include/fftw3.h "$libs"/../../include/*-linux-gnu/zconf.h usr/include/cmocka*.h \
     "$libs"/openmpi/include/mpi*.h "$libs"/openmpi/include/openmpi/mpiext "$libs"/pmix*/share/pmix etc/openmpi
 for name in mpirun mpirun.openmpi; do ln -s orterun "$to/usr/bin/$name"; done
 ln -s pkgconf "$to/usr/bin/pkg-config"
@@ -99,7 +99,7 @@ with_needs usr/bin/orted
 with_needs usr/bin/pkgconf
 with_needs usr/bin/make
 # What the build links: the name for the linker points at the library that is loaded later.
-for name in mpi dnnl png16 png z utf8proc cmocka; do
+for name in mpi dnnl png16 png z utf8proc fftw3f cmocka; do
     linked=$(find "$libs" "$libs/openmpi/lib" -maxdepth 1 -name "lib$name.so" | head -n 1)
     [ -n "$linked" ] || fail "no lib$name.so in these packages"
     library=$(readelf -d "$linked" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
@@ -109,7 +109,7 @@ for name in mpi dnnl png16 png z utf8proc cmocka; do
 done
 # pkg-config: paths from where the file lies
 mkdir -p "$to/$libs/pkgconfig"
-for name in ompi-c libpng zlib libutf8proc cmocka; do
+for name in ompi-c libpng zlib libutf8proc fftw3f cmocka; do
     found=
     for folder in usr/share/pkgconfig "$libs/pkgconfig" "$libs/openmpi/lib/pkgconfig"; do
         if [ -e "$folder/$name.pc" ]; then found=$folder/$name.pc; fi

@@ -25,6 +25,8 @@ class Sparsetrain(MakefilePackage, CudaPackage):
 
     version("main", branch="main")
 
+    variant("speech", default=False, description="Datasets of speech, by FFTW, which is under the GPL")
+
     depends_on("c", type="build")
     depends_on("cxx", type="build", when="+cuda")
     depends_on("gmake", type="build")
@@ -34,6 +36,7 @@ class Sparsetrain(MakefilePackage, CudaPackage):
     depends_on("libpng")
     depends_on("zlib-api")
     depends_on("utf8proc")
+    depends_on("fftw@3 precision=float", when="+speech")
     depends_on("cudnn@9:", when="+cuda")
 
     # The Makefile asks pkg-config for MPI, and knows the files of these two.
@@ -46,6 +49,7 @@ class Sparsetrain(MakefilePackage, CudaPackage):
         spec = self.spec
         mpi = "mpich" if spec["mpi"].name == "mpich" else "ompi-c"
         knobs = [f"PREFIX={self.prefix}", f"MPI={mpi}", "WERROR=0", "V=1"]
+        knobs.append(f"FFTW={'auto' if spec.satisfies('+speech') else '0'}")
         if spec.satisfies("+cuda"):
             arch = " ".join(spec.variants["cuda_arch"].value)
             return knobs + ["CUDA=1", f"CUDA_ARCH={arch}", f"CUDNN={spec['cudnn'].prefix}"]
