@@ -159,7 +159,7 @@ bool speech_fill(struct speech_filling *f, size_t number, const unsigned char *b
         return err_set(e, "%s has no samples; get it anew, or take it out of %s", entry->file, entry->list);
     if (!long_enough(entry, label, samples, e)) return false;
     if (floats > f->room - f->features)
-        return err_set(e, "%s is longer than it was when memory was asked for; start again", entry->file);
+        return err_set(e, "%s is longer than its size promised when memory was asked for; get it anew", entry->file);
     take_samples(f, bytes, samples, order);
     spectrogram_fill(f->spectrogram, f->sample, samples, f->to.feature + f->features);
     f->to.utterance[number] = (struct utterance){.feature = f->features,

@@ -282,6 +282,7 @@ static void bad_lists(void **state) {
         {"<s> YES </s> an1-aa-b)", "line 1 is not of an4_clstk/aa/an1-aa-b"},
         {"<s> YES </s> (an1-aa-b", "line 1 is not of an4_clstk/aa/an1-aa-b"},
         {"<s> YES </s> (xan1-aa-b)", "line 1 is not of"},
+        {"<s> YES </s> (an1-aa)", "line 1 is not of"},
         {"YES", "line 1 is not of"},
         {"<s> </s> (an1-aa-b)", "an4_train.transcription: line 1 has no transcript"},
         {"(an1-aa-b)", "an4_train.transcription: line 1 has no transcript"},
@@ -359,6 +360,37 @@ static void bad_archives(void **state) {
     remove_tree(dir);
 }
 
+/* Packed in two pieces, of which only the last one's size stands at its end: there is memory for less than there is. */
+static void larger_than_promised(void **state) {
+    (void)state;
+    need_fftw("larger_than_promised");
+    char *dir = make_directory(), *path = mem_printf("%s/a.tar.gz", dir);
+    struct err e = {0};
+    struct dataset d;
+    struct tar t = {0};
+    for (int i = 0; i < 4; i++) add_list(&t, i);
+    for (size_t i = 0; i < MADE; i++) add_recording(&t, i, "an4/");
+    const size_t members = t.size;
+    tar_finish(&t);
+    const size_t begin[] = {0, members}, size[] = {members, t.size - members};
+    for (int i = 0; i < 2; i++) {
+        gzFile f = gzopen(path, i ? "ab1" : "wb1");
+        assert_non_null(f);
+        assert_int_equal(gzwrite(f, t.bytes + begin[i], (unsigned)size[i]), size[i]);
+        assert_int_equal(gzclose(f), Z_OK);
+    }
+    assert_true(dataset_find(&dataset_an4, path, 1, &d, &e));
+    assert_in_range(d.bytes, 1, 69 * SPECTROGRAM_BINS * sizeof(float)); /* of the frames that there are */
+    void *memory = malloc(d.bytes);
+    assert_non_null(memory);
+    assert_false(dataset_load(&d, memory, &e));
+    assert_says(&e, ".raw is longer than its size promised when memory was asked for");
+    free(memory);
+    mem_free(t.bytes);
+    mem_free(path);
+    remove_tree(dir);
+}
+
 /* An archive that was cut off anywhere, or with a byte changed, is refused or read as it was. */
 static void damaged_archive(void **state) {
     (void)state;
@@ -429,9 +461,11 @@ static void real_set(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(from_directory), cmocka_unit_test(from_archive),    cmocka_unit_test(bad_recordings),
-        cmocka_unit_test(too_short),      cmocka_unit_test(bad_lists),       cmocka_unit_test(growing),
-        cmocka_unit_test(bad_archives),   cmocka_unit_test(damaged_archive), cmocka_unit_test(real_set),
+        cmocka_unit_test(from_directory),  cmocka_unit_test(from_archive),
+        cmocka_unit_test(bad_recordings),  cmocka_unit_test(too_short),
+        cmocka_unit_test(bad_lists),       cmocka_unit_test(growing),
+        cmocka_unit_test(bad_archives),    cmocka_unit_test(larger_than_promised),
+        cmocka_unit_test(damaged_archive), cmocka_unit_test(real_set),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

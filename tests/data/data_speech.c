@@ -1,6 +1,8 @@
 /* Recordings of one's own: WAV files with lists of what is said in them. */
 #include "tests/lib/data_speech_support.h"
 
+#include "data/speech_source.h"
+
 static void put_text(const char *dir, const char *name, const char *text) {
     write_bytes(dir, name, text, strlen(text));
 }
@@ -198,6 +200,28 @@ static void growing(void **state) {
     remove_tree(dir);
 }
 
+/* A file that grows after its size was asked for. */
+static void reads_no_more(void **state) {
+    (void)state;
+    char *dir = make_directory(), *path = mem_printf("%s/file", dir);
+    write_bytes(dir, "file", "12345", 5);
+    for (uint64_t most = 0; most < 9; most++) {
+        struct err e = {0};
+        size_t bytes;
+        unsigned char *file = speech_read(path, most, &bytes, &e);
+        assert_int_equal(file != NULL, most >= 5);
+        if (file) {
+            assert_int_equal(bytes, 5);
+            assert_memory_equal(file, "12345", 5);
+        } else {
+            assert_says(&e, "file grew while it was read; start again");
+        }
+        mem_free(file);
+    }
+    mem_free(path);
+    remove_tree(dir);
+}
+
 static void without_fftw(void **state) {
     (void)state;
     struct err e = {0}, why = {0};
@@ -216,7 +240,8 @@ static void without_fftw(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reads),          cmocka_unit_test(bad_lists),
                                        cmocka_unit_test(bad_recordings), cmocka_unit_test(damaged),
-                                       cmocka_unit_test(growing),        cmocka_unit_test(without_fftw)};
+                                       cmocka_unit_test(growing),        cmocka_unit_test(reads_no_more),
+                                       cmocka_unit_test(without_fftw)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

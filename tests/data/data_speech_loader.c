@@ -209,6 +209,33 @@ static void order_of_bins(void **state) {
     }
 }
 
+/* Who has which: rank r of P the places r, r + P, ... of the bin, in parts one after the other that differ by one. */
+static void dealt(void **state) {
+    enum { P = 3, PARTS = 2, BATCH = 3 };
+    const struct dataset *d = *state;
+    const size_t bins = speech_bins(COUNT, P * PARTS * BATCH);
+    uint32_t order[COUNT];
+    loader_permutation(SEED, 0, (uint32_t)bins, order);
+    for (int r = 0; r < P; r++) {
+        struct loader *l = loader_open(
+            &(struct loader_setup){.data = d, .batch = BATCH, .rank = r, .size = P, .seed = SEED, .accumulate = PARTS});
+        for (size_t step = 0; step < bins; step++) {
+            size_t from, to, at;
+            loader_share(COUNT, (int)order[step], (int)bins, &from, &to);
+            at = from + (size_t)r;
+            for (int part = 0, before = 0; part < PARTS; part++) {
+                const struct batch *b = loader_next(l);
+                for (int i = 0; i < b->count; i++, at += P)
+                    assert_int_equal(b->index[i], d->train_speech.by_length[at]);
+                assert_true(part == 0 || b->count == before || b->count == before - 1);
+                before = b->count;
+            }
+            assert_true(at >= to); /* and that is all */
+        }
+        loader_close(l);
+    }
+}
+
 static void by_length(void **state) {
     const struct dataset *d = *state;
     const struct speech_set *sets[] = {&d->train_speech, &d->test_speech};
@@ -338,6 +365,7 @@ int main(void) {
         cmocka_unit_test(same_at_any_size),
         cmocka_unit_test(any_size_is_whole),
         cmocka_unit_test(order_of_bins),
+        cmocka_unit_test(dealt),
         cmocka_unit_test(by_length),
         cmocka_unit_test(resumes),
         cmocka_unit_test(legs),

@@ -186,7 +186,7 @@ static void like_the_definition(void **state) {
     }
 }
 
-/* A row is as long as the shorter text: a long one beside a short one takes no more than that. */
+/* A long text beside a short one, either way round. */
 static void long_texts(void **state) {
     (void)state;
     enum { LONG = 200000 };
