@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/image.h"
+#include "nets/ctc.h"
 #include "nets/net.h"
 
 /* In every backend; other codes are the backend's own. */
@@ -32,6 +33,10 @@ struct tensor {
     int layout;     /* set by the `open` of the layer that writes it; the input of the net is canonical
                      * or tokens */
     size_t floats;  /* of memory, with padding; likewise */
+    /* Where passes differ in length: frames of the input for one step in time of this tensor, which is a column of
+     * images, or batch rows one after the other (h = w = 1). w, n and floats are then those of the longest pass. 0: all
+     * passes have the same size. */
+    int frames;
 };
 
 enum layer_kind {
@@ -76,6 +81,7 @@ struct layer_call {
     const float *bias;  /* LAYER_NORM_RELU: x is to be seen as x + bias [c]; NULL: as it is */
     float *state;       /* the layer's slices; training updates it */
     float *carry;       /* likewise; every forward pass updates it */
+    int frames, batch;  /* of the pass, where tensors have frames */
     /* Backward: dy may be overwritten. A layer that joins leaves the gradient of `add` in it. dx is dy itself where
      * nothing joins in a layer that works in_place (each element is read before it is written). */
     float *dy;
@@ -88,6 +94,11 @@ struct layer_call {
 /* x of LAYOUT_TOKENS. */
 static inline const int32_t *layer_tokens(const struct layer_call *call) {
     return (const int32_t *)(const void *)call->x;
+}
+
+/* The numbers that came in with the pass, where `add` is of LAYOUT_TOKENS. */
+static inline const int32_t *layer_numbers(const struct layer_call *call) {
+    return (const int32_t *)(const void *)call->add;
 }
 
 struct optimiser_ops;
@@ -135,6 +146,10 @@ struct backend_ops {
      * divided by `over` (of feed): their number where the mean is meant, a multiple of it where other passes add their
      * part to that; 0 in rows whose label is below 0; NULL where it is not asked for. */
     void (*loss)(void *backend, int which, const float *logits, int n, int classes, float *dlogits);
+    /* CTC's loss (nets/ctc.h) in place of loss 0, and the best path; NULL: this backend has none. */
+    void (*ctc)(void *backend, const struct ctc_call *call);
+    /* [batch][steps] of the last pass, see net_best_path; waits for it. */
+    const int32_t *(*best_path)(void *backend);
     /* What the last loss `which` was; waits for it. */
     void (*result)(void *backend, int which, struct net_result *result);
     int losses;                                    /* that a net may have here */

@@ -3,6 +3,7 @@
 
 #include "base/beat.h"
 #include "base/mem.h"
+#include "nets/ctc.h"
 #include "nets/net_build.h"
 #include "nets/net_impl.h"
 
@@ -31,6 +32,9 @@ static bool has_layers(const struct net *net, struct err *e) {
     if (m->losses > m->backend->losses)
         return err_set(e, "model %s has %d losses, of which %s computes %d on device %s: use another --device",
                        net->model->name, m->losses, m->backend->name, m->backend->losses, net->setup.device->name);
+    if (m->ctc && !m->backend->ctc)
+        return err_set(e, "model %s has a loss that %s does not compute on device %s: use another --device",
+                       net->model->name, m->backend->name, net->setup.device->name);
     for (int i = 0; i < m->layers; i++) {
         const enum layer_kind kind = m->layer[i].spec.kind;
         if (m->backend->layer[kind]->open) continue;
@@ -162,28 +166,10 @@ static struct layer_call call_of(const struct net *net, const struct net_layer *
         .dy = slot_data(m, l->dy_at),
         .dy2 = slot_data(m, l->dy2_at),
         .dx = slot_data(m, l->dx_at),
+        .frames = m->frames,
+        .batch = net->setup.batch,
         .adds = adds,
     };
-}
-
-/* What does not fit would be read beyond the end of some table. */
-static void check_numbers(const struct net_tensor *t, const int32_t *number, const char *what) {
-    for (int i = 0; i < t->shape.n; i++)
-        if (number[i] < t->least || number[i] >= t->limit)
-            die("%s %d in row %d: the vocabulary has %d", what, (int)number[i], i, t->limit);
-}
-
-static void check_input(const struct net *net, const struct net_input *input) {
-    static const char *const names[NET_NUMBERS] = {"type", "length", "chosen row"};
-    const struct net_impl *m = net_impl(net);
-    const bool tokens = m->tensor[0].shape.layout == LAYOUT_TOKENS;
-    if ((input->token != NULL) != tokens) die("model %s takes %s", net->model->name, tokens ? "tokens" : "images");
-    if (tokens) check_numbers(&m->tensor[0], input->token, "token");
-    for (int k = 0; k < NET_NUMBERS; k++) {
-        if ((input->numbers[k] != NULL) != (m->numbers[k] > 0))
-            die("model %s: %s of its rows", net->model->name, names[k]);
-        if (m->numbers[k]) check_numbers(&m->tensor[m->numbers[k]], input->numbers[k], names[k]);
-    }
 }
 
 /* The gradients of x and `add` that this layer has written, to those that other users of these have written before. */
@@ -208,29 +194,27 @@ static void feed(const struct net *net, const struct net_input *input) {
     m->backend->feed(m->backend_state, input, &m->tensor[0].shape, m->tensor[0].data, numbers);
 }
 
-/* Rows that count of a loss of a training pass, in which all are valid; at least 1, which there is to divide by. */
-static int rows_that_count(const struct net_input *input, int which) {
-    int count = 0;
-    for (int i = 0; i < input->labels[which]; i++) count += input->label[which][i] >= 0;
-    return count > 0 ? count : 1;
-}
-
-/* What the caller leaves to us. */
-static void complete(const struct net *net, struct net_input *input) {
+static void compute_ctc(const struct net *net, bool training) {
     const struct net_impl *m = net_impl(net);
-    const double parts = net->setup.accumulate > 1 ? net->setup.accumulate : 1;
-    for (int k = 0; k < m->losses; k++) {
-        input->labels[k] = m->tensor[m->logits[k]].shape.n;
-        input->over[k] = rows_that_count(input, k) * parts;
-    }
-    for (int k = 0; k < NET_NUMBERS; k++) input->counts[k] = m->numbers[k] ? m->tensor[m->numbers[k]].shape.n : 0;
-    if (input->valid == 0) input->valid = input->labels[0];
-    if (input->valid < 0) input->valid = 0;
-    input->step = m->step;
+    const struct net_tensor *logits = &m->tensor[m->logits[0]];
+    const struct ctc_call call = {
+        .logits = logits->data,
+        .dlogits = training ? slot_data(m, logits->gradient_at[0]) : NULL,
+        .lengths = (const int32_t *)(const void *)m->tensor[m->numbers[NUMBERS_LENGTHS]].data,
+        .steps = steps_of(m->frames, logits->shape.frames),
+        .batch = net->setup.batch,
+        .classes = logits->shape.c,
+        .frames = logits->shape.frames,
+    };
+    m->backend->ctc(m->backend_state, &call);
 }
 
 static void compute_losses(const struct net *net, bool training) {
     const struct net_impl *m = net_impl(net);
+    if (m->ctc) {
+        compute_ctc(net, training);
+        return;
+    }
     for (int k = 0; k < m->losses; k++) {
         const struct net_tensor *logits = &m->tensor[m->logits[k]];
         m->backend->loss(m->backend_state, k, logits->data, logits->shape.n, logits->shape.c,
@@ -241,13 +225,14 @@ static void compute_losses(const struct net *net, bool training) {
 /* Images or tokens to logits to losses. */
 static void run_forward(struct net *net, struct net_input input, bool training, struct net_result *result) {
     struct net_impl *m = net_impl(net);
-    check_input(net, &input);
-    complete(net, &input);
+    net_input_check(net, &input);
+    net_input_complete(net, &input);
+    m->frames = m->tensor[0].shape.frames ? input.frames : 0;
     if (training) m->step++;
     const char *pass = training ? "forward" : "inference";
     place(net, "input", pass);
     feed(net, &input);
-    while (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, true)) {
+    while (m->backend->begin(m->backend_state, training ? PASS_TRAIN : PASS_INFER, m->frames == 0)) {
         for (int i = 0; i < m->layers; i++) {
             struct net_layer *l = &m->layer[i];
             struct layer_call call = call_of(net, l, false);
@@ -271,6 +256,13 @@ void net_result_of(struct net *net, int which, struct net_result *result) {
 
 void net_result(struct net *net, struct net_result *result) {
     net_result_of(net, 0, result);
+}
+
+const int32_t *net_best_path(struct net *net, int *steps) {
+    struct net_impl *m = net_impl(net);
+    if (!m->ctc || !m->frames) die("model %s: a best path before there is one", net->model->name);
+    *steps = steps_of(m->frames, m->tensor[m->logits[0]].shape.frames);
+    return m->backend->best_path(m->backend_state);
 }
 
 void net_set_step(struct net *net, uint64_t step) {
@@ -311,7 +303,7 @@ void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, 
     size_t final = net->arena.n; /* layers take their slices in the order of the forward pass */
     place(net, "weights", "backward");
     if (adds && net->setup.accumulate < 2) die("a net whose steps are of one batch adds up no gradients");
-    while (m->backend->begin(m->backend_state, adds ? PASS_BACKWARD_ADD : PASS_BACKWARD, ready == NULL)) {
+    while (m->backend->begin(m->backend_state, adds ? PASS_BACKWARD_ADD : PASS_BACKWARD, !ready && m->frames == 0)) {
         for (int i = m->layers - 1; i >= 0; i--) {
             struct net_layer *l = &m->layer[i];
             struct layer_call call = call_of(net, l, adds);

@@ -43,7 +43,7 @@ enum net_graphs {
 
 struct net_setup {
     int batch;                   /* images, or streams, a step on this rank, >= 1 */
-    int channels, height, width; /* of an input image */
+    int channels, height, width; /* of an input image; of speech 1, features of a frame, the most frames of a pass */
     int classes;
     int threads;   /* of the backend on this rank, >= 1 */
     uint64_t seed; /* of the initial parameters */
@@ -65,7 +65,7 @@ enum { NET_LOSSES_MAX = 2 };
 /* Whole numbers that some models take besides tokens. */
 enum net_numbers {
     NUMBERS_TYPES,   /* [rows] of the token */
-    NUMBERS_LENGTHS, /* [batch] rows of each window that are not padding */
+    NUMBERS_LENGTHS, /* [batch] rows of each window that are not padding; of speech: frames of each utterance */
     NUMBERS_CHOSEN,  /* [batch][setup.chosen] rows of each window, counted in it from 0, that loss 0 is about */
     NET_NUMBERS
 };
@@ -73,12 +73,16 @@ enum net_numbers {
 /* What comes in with a pass; all of it host memory. */
 struct net_input {
     const float *x;                      /* [rows][channels][height][width], normalised; or NULL, and: */
+    int frames;                          /* of speech: the width of x, 1 to setup.width; what is beyond an
+                                          * utterance's own frames is not read */
     const struct image_bytes *bytes;     /* where net_takes_bytes says yes; or */
     const int32_t *token;                /* [rows], of a net that begins with build_tokens; and */
     const int32_t *numbers[NET_NUMBERS]; /* those that the model takes, others NULL */
-    /* Of each loss, a label for each row of its logits; below 0: the row does not count. */
+    /* Of each loss, a label for each row of its logits; below 0: the row does not count. Of build_ctc's: [batch]
+     * [label_stride], those of an utterance from 1 to classes - 1, and -1 behind them. */
     const int32_t *label[NET_LOSSES_MAX];
-    int valid; /* rows of loss 0 that count, the first ones; 0: all, below 0: none */
+    int label_stride;
+    int valid; /* rows, or utterances, of loss 0 that count, the first ones; 0: all, below 0: none */
     /* Set by net.c. */
     int counts[NET_NUMBERS];     /* how many numbers of each kind */
     int labels[NET_LOSSES_MAX];  /* how many */
@@ -87,9 +91,9 @@ struct net_input {
 };
 
 struct net_result {
-    double loss; /* sum over the rows of the softmax cross-entropy [nats] */
-    int correct; /* rows whose largest logit is the label's (ties: the lower class wins) */
-    int count;   /* rows that count */
+    double loss; /* sum over the rows of the softmax cross-entropy, or over the utterances of CTC's loss [nats] */
+    int correct; /* rows whose largest logit is the label's (ties: the lower class wins); 0 of CTC */
+    int count;   /* rows, or utterances (nets/ctc.h), that count */
 };
 
 /* How a paper trains a model: the defaults of its options. */
@@ -133,8 +137,8 @@ struct model_preset {
     }
 
 /* What a model takes in. */
-enum model_input { MODEL_IMAGES, MODEL_TOKENS, MODEL_PAIRS };
-extern const char *const model_input_names[]; /* by enum model_input: "images", "text", "pairs of texts" */
+enum model_input { MODEL_IMAGES, MODEL_TOKENS, MODEL_PAIRS, MODEL_SPEECH };
+extern const char *const model_input_names[]; /* by enum model_input: "images", "text", "pairs of texts", "speech" */
 
 struct model_ops {
     const char *name; /* what --model takes */
@@ -213,6 +217,10 @@ void net_forward_input(struct net *net, const struct net_input *input, struct ne
 /* Of the last forward pass; for a caller that gave no result then. Of loss `which`; the others: of the first. */
 void net_result(struct net *net, struct net_result *result);
 void net_result_of(struct net *net, int which, struct net_result *result);
+/* Of the last forward pass of a net with CTC's loss: the class of the largest logit in each step of each utterance
+ * (ties: the lower class wins), [batch][*steps], -1 behind its end. Which steps repeat a class, and which are the blank
+ * 0, is the caller's to see. Valid until the next pass. */
+const int32_t *net_best_path(struct net *net, int *steps);
 /* After net_forward: arena.grad = the gradient of the batch's mean loss, or of the sum of the means of both, each over
  * the rows that count, divided by setup.accumulate. */
 void net_backward(struct net *net);

@@ -43,6 +43,12 @@ struct tensor layer_shape(const struct net *net, int x) {
     return net_impl(net)->tensor[x].shape;
 }
 
+void layer_check_lengths(const struct net *net, const char *name, int x, int lengths) {
+    const struct tensor t = layer_shape(net, lengths);
+    if (!layer_shape(net, x).frames || t.layout != LAYOUT_TOKENS || t.n != net->setup.batch)
+        die("layer %s: not the lengths of utterances", name);
+}
+
 bool build_fits(const struct net *net, int smallest, struct err *e) {
     const struct net_setup *s = &net->setup;
     if (s->height >= smallest && s->width >= smallest) return true;
@@ -53,6 +59,14 @@ bool build_fits(const struct net *net, int smallest, struct err *e) {
 int build_input(struct net *net) {
     const struct net_setup *s = &net->setup;
     return add_tensor(net, (struct tensor){.n = net_rows(s), .c = s->channels, .h = s->height, .w = s->width}, -1);
+}
+
+int build_frames(struct net *net) {
+    const struct net_setup *s = &net->setup;
+    return add_tensor(
+        net,
+        (struct tensor){.n = s->batch, .c = s->channels, .h = s->height, .w = frames_rounded(s->width), .frames = 1},
+        -1);
 }
 
 int build_tokens(struct net *net) {
@@ -74,4 +88,13 @@ void build_loss(struct net *net, int logits) {
     if (m->losses == NET_LOSSES_MAX) die("a net with more than %d losses", NET_LOSSES_MAX);
     use(m, logits, "loss");
     m->logits[m->losses++] = logits;
+}
+
+void build_ctc(struct net *net, int logits) {
+    struct net_impl *m = net_impl(net);
+    if (m->losses || !m->tensor[logits].shape.frames || !m->numbers[NUMBERS_LENGTHS])
+        die("CTC's loss is the only one, of rows of time, with lengths");
+    m->ctc = true;
+    use(m, m->numbers[NUMBERS_LENGTHS], "loss");
+    build_loss(net, logits);
 }

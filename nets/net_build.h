@@ -20,11 +20,17 @@ enum { BUILD_NONE = -1 };
 bool build_fits(const struct net *net, int smallest, struct err *e);
 /* The images: net_rows(&net->setup) x channels x height x width. */
 int build_input(struct net *net);
+/* Speech: batch x channels x height x width, of which a pass has as many columns as its longest utterance has frames,
+ * and what is behind the end of an utterance is 0. */
+int build_frames(struct net *net);
 /* Tokens: net_rows(&net->setup) of them. For layers that take tokens. */
 int build_tokens(struct net *net);
 /* Whole numbers that come in besides, so many: least <= each < limit. Once for each kind. */
 int build_numbers(struct net *net, enum net_numbers which, int n, int least, int limit);
 /* Softmax cross-entropy over the channels of `logits`; another one after it is the next loss. */
 void build_loss(struct net *net, int logits);
+/* CTC's loss over the rows of `logits`, steps in time of utterances whose frames are NUMBERS_LENGTHS. Class 0 is the
+ * blank. It is the net's one loss. */
+void build_ctc(struct net *net, int logits);
 
 #endif

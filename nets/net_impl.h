@@ -3,6 +3,7 @@
 #define ST_NETS_NET_IMPL_H
 
 #include "nets/backend.h"
+#include "nets/frames.h"
 
 enum { NET_LAYERS_MAX = 1024, NET_GRADIENTS_MAX = 2 };
 
@@ -43,8 +44,10 @@ struct net_impl {
     struct net_tensor tensor[NET_LAYERS_MAX + 1];
     int layers, tensors;
     int logits[NET_LOSSES_MAX], losses; /* tensors */
+    bool ctc;                           /* the loss is CTC's */
     int numbers[NET_NUMBERS];           /* tensors; 0, the input itself: this net takes none */
     uint64_t step;                      /* number of the next training pass */
+    int frames;                         /* of the last forward pass; 0: passes have one size */
     struct net_slot slot[NET_LAYERS_MAX];
     int slots;
     float *activations, *gradients; /* device: all tensors; all slots */
@@ -78,6 +81,10 @@ void arena_initialise(struct arena *a, uint64_t seed);
 /* layers/conv.c: the bias of each convolution before a norm goes over to that (conv.h). Before the layers are opened.
  */
 void net_fold_biases(struct net *net);
+
+/* net_input.c. Mistakes of the caller end the job; complete fills in what net.h says is set by net.c. */
+void net_input_check(const struct net *net, const struct net_input *input);
+void net_input_complete(const struct net *net, struct net_input *input);
 
 /* net_plan.c: give every tensor its memory; the layers are open. */
 void net_plan(struct net *net);

@@ -106,6 +106,8 @@ static bool settle_preset(struct request *r, struct err *e) {
 static bool settle(struct request *r, struct err *e) {
     const struct model_ops *model = r->model = models[r->model_number];
     r->precision = (enum precision)r->precision_number;
+    if (model->input == MODEL_SPEECH)
+        return err_set(e, "bench net: there are no utterances to time %s with; take another --model", model->name);
     if (!settle_preset(r, e)) return false;
     if (model->input == MODEL_IMAGES) {
         if (r->hidden > 0 || r->sequence > 0)

@@ -236,6 +236,10 @@ static void take(int64_t *value, int64_t standard) {
 static bool resolve_model(struct options *o, const struct model_ops *model, struct err *e) {
     const bool streams = model->input == MODEL_TOKENS && !model->windows;
     char why[96];
+    if (model->input == MODEL_SPEECH)
+        return err_set(
+            e, "--model %s: this version has its network, but trains nothing on speech yet; take another --model",
+            model->name);
     snprintf(why, sizeof why, "with --model %s", model->name);
     if (!only_where(o, model->reference.hidden > 0, NAMES("hidden"), why, e) ||
         !only_where(o, model->presets != NULL, NAMES("preset"), why, e) ||

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "nets/cpu/backend_onednn.h"
+#include "nets/cpu/cpu_ctc.h"
 #include "nets/cpu/cpu_layers.h"
 #include "nets/cpu/cpu_norm.h"
 #include "nets/cpu/cpu_pool.h"
@@ -87,6 +88,7 @@ static void close_backend(void *backend) {
     ONEDNN(dnnl_engine_destroy(b->engine));
     mem_free(b->scratch);
     for (int k = 0; k < NET_LOSSES_MAX; k++) mem_free(b->label[k]);
+    mem_free(b->path);
     mem_free(b);
 }
 
@@ -197,12 +199,16 @@ static void feed(void *backend, const struct net_input *input, const struct tens
     struct onednn *b = backend;
     const void *from = input->token ? (const void *)input->token : (const void *)input->x;
     if (!from) die("the CPU takes images that are normalised already");
-    memcpy(x, from, shape->floats * sizeof *x); /* a token is as large as a float */
+    if (shape->frames)
+        frames_of_input(input, shape, x);
+    else
+        memcpy(x, from, shape->floats * sizeof *x); /* a token is as large as a float */
     for (int k = 0; k < NET_NUMBERS; k++)
         if (input->counts[k] > 0)
             memcpy(numbers[k], input->numbers[k], (size_t)input->counts[k] * sizeof *input->numbers[k]);
     for (int k = 0; k < NET_LOSSES_MAX; k++)
         if (input->labels[k] > 0) keep_labels(b, k, input->label[k], input->labels[k]);
+    b->label_stride = input->label_stride;
     memcpy(b->over, input->over, sizeof b->over);
     b->valid = input->valid;
     b->step = input->step;
@@ -212,6 +218,22 @@ static void loss(void *backend, int which, const float *logits, int n, int class
     struct onednn *b = backend;
     if (n != b->labels[which]) die("a loss of %d rows, but %d labels were fed", n, b->labels[which]);
     cpu_loss(logits, b->label[which], classes, which == 0 ? b->valid : n, b->over[which], dlogits, &b->result[which]);
+}
+
+static void ctc(void *backend, const struct ctc_call *call) {
+    struct onednn *b = backend;
+    const size_t steps = (size_t)call->steps * (size_t)call->batch;
+    if (steps > b->path_room) {
+        mem_free(b->path);
+        b->path = mem_alloc(steps, sizeof *b->path, "the best path");
+        b->path_room = steps;
+    }
+    const struct cpu_ctc_labels labels = {b->label[0], b->label_stride, b->valid, b->over[0]};
+    cpu_ctc(call, &labels, b->path, &b->result[0]);
+}
+
+static const int32_t *best_path(void *backend) {
+    return ((const struct onednn *)backend)->path;
 }
 
 static void last_result(void *backend, int which, struct net_result *result) {
@@ -235,6 +257,8 @@ const struct backend_ops backend_onednn = {
         },
     .add = add,
     .loss = loss,
+    .ctc = ctc,
+    .best_path = best_path,
     .result = last_result,
     .losses = NET_LOSSES_MAX,
 };

@@ -5,6 +5,7 @@
 #include "nets/backend.h"
 #include "nets/cpu/backend_onednn_shim.h"
 #include "nets/cpu/cpu_view.h"
+#include "nets/frames.h"
 
 struct onednn {
     dnnl_engine_t engine;
@@ -13,10 +14,13 @@ struct onednn {
     void *scratch;
     size_t scratch_bytes;
     int threads;
-    enum cpu_layout layout;                   /* of all activations of this net */
-    int32_t *label[NET_LOSSES_MAX];           /* [labels] each, as fed */
-    int labels[NET_LOSSES_MAX], valid;        /* of loss 0 the first `valid` count */
-    double over[NET_LOSSES_MAX];              /* as fed */
+    enum cpu_layout layout;            /* of all activations of this net */
+    int32_t *label[NET_LOSSES_MAX];    /* [labels] each, as fed */
+    int labels[NET_LOSSES_MAX], valid; /* of loss 0 the first `valid` count */
+    double over[NET_LOSSES_MAX];       /* as fed */
+    int label_stride;                  /* likewise */
+    int32_t *path;                     /* CTC's best of the last pass, and room for how many steps */
+    size_t path_room;
     uint64_t dropout_seed, step;              /* step: as fed */
     bool adds;                                /* of backend_setup */
     struct net_result result[NET_LOSSES_MAX]; /* of the last pass */

@@ -2,25 +2,46 @@
  * passes; they are kept canonical in the arena and copied on the way, which is cheap: weights are few beside
  * activations (ResNet-20, batch 32: 1.5 ms of a step of 85). Activations are taken as they lie, but for the images of
  * the first layer, which may be wanted in another layout than the canonical one they come in. A bias lies one way only:
- * the library takes it from the arena. Gradients that are added to those of a pass before are added on that copy. */
+ * the library takes it from the arena. Gradients that are added to those of a pass before are added on that copy.
+ *
+ * Where passes differ in length there are primitives for each width that has come up, made when it first does. All of
+ * these have the canonical layout: for windows as large as those over spectrograms (41 x 11) the library has nothing in
+ * its blocked ones but plain loops, a hundred times as slow as the products that it makes of a canonical one. */
 #include "base/mem.h"
 #include "nets/cpu/backend_onednn.h"
 
-struct convolution {
-    struct onednn *backend;
+/* Memory that grows; what is in it is of one pass. */
+struct buffer {
+    float *at;
+    size_t bytes;
+};
+
+/* The primitives for images of one width. */
+struct passes {
+    struct passes *next;
+    int width;                                         /* of x */
     bool reordered;                                    /* x is copied before use */
-    size_t weights_size, channels;                     /* floats: where the bias begins in the parameters; its size */
     struct onednn_step take_x, forward, data, weights; /* the passes */
     struct onednn_step take_w, take_w_data;            /* weights from the arena to the library's layouts */
     struct onednn_step give_w, add_w;                  /* and their gradient back; add_w: += it */
-    float *x, *w, *w_data, *dw;                        /* in those layouts */
+};
+
+struct convolution {
+    struct onednn *backend;
+    struct layer_spec spec;
+    struct tensor x, y;
+    size_t weights_size, channels;       /* floats: where the bias begins in the parameters; its size */
+    struct passes *all, *now;            /* now: of the last forward pass */
+    struct buffer x_copy, w, w_data, dw; /* in the library's layouts */
     float *db; /* [channels] the bias's gradient before it is added; NULL: it is not, or there is none */
 };
 
-static float *memory_of(shim_desc desc, const char *what) {
-    size_t bytes = dnnl_memory_desc_get_size(desc);
-    float *block = mem_alloc(bytes, 1, what);
-    return block;
+static void need(struct buffer *b, shim_desc desc, const char *what) {
+    const size_t bytes = dnnl_memory_desc_get_size(desc);
+    if (bytes <= b->bytes) return;
+    mem_free(b->at);
+    b->at = mem_alloc(bytes, 1, what);
+    b->bytes = bytes;
 }
 
 /* Descriptors a convolution is made from. */
@@ -31,20 +52,20 @@ struct plan {
     bool has_bias;
 };
 
-static void plan_open(struct plan *p, const struct onednn *b, const struct layer_spec *spec, const struct tensor *x,
-                      const struct tensor *y) {
-    const int stride = spec->conv.stride, pad = spec->conv.pad, k = spec->conv.kernel;
+static void plan_open(struct plan *p, const struct convolution *c, const struct tensor *x, const struct tensor *y) {
+    const struct layer_spec *spec = &c->spec;
     *p = (struct plan){.x_size = {x->n, x->c, x->h, x->w},
-                       .w_size = {y->c, x->c, k, k},
+                       .w_size = {y->c, x->c, spec->conv.kernel[0], spec->conv.kernel[1]},
                        .y_size = {y->n, y->c, y->h, y->w},
                        .has_bias = spec->conv.bias,
-                       .window = {.stride = {stride, stride}, .pad = {pad, pad}}};
+                       .window = {.stride = {spec->conv.stride[0], spec->conv.stride[1]},
+                                  .pad = {spec->conv.pad[0], spec->conv.pad[1]}}};
     shim_desc_open(&p->x, 4, p->x_size, onednn_tag((enum cpu_layout)x->layout));
     shim_desc_open(&p->x_any, 4, p->x_size, dnnl_format_tag_any);
     shim_desc_open(&p->w, 4, p->w_size, dnnl_oihw);
     shim_desc_open(&p->w_any, 4, p->w_size, dnnl_format_tag_any);
     shim_desc_open(&p->b, 1, (const dnnl_dims_t){y->c}, dnnl_a);
-    shim_desc_open(&p->y, 4, p->y_size, onednn_tag(b->layout));
+    shim_desc_open(&p->y, 4, p->y_size, onednn_tag((enum cpu_layout)y->layout));
 }
 
 static shim_desc bias_of(const struct plan *p) {
@@ -75,50 +96,44 @@ static shim_desc weights_of(dnnl_primitive_desc_t made) {
     return dnnl_primitive_desc_query_md(made, dnnl_query_weights_md, 0);
 }
 
-static void open_forward(struct convolution *c, struct plan *p, dnnl_primitive_desc_t made) {
+static void open_forward(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc x = source_of(made), w = weights_of(made);
-    c->w = memory_of(w, "weights of a convolution");
-    onednn_reorder_open(b, &c->take_w, shim_desc_of(&p->w), w, false);
-    c->reordered = !dnnl_memory_desc_equal(x, shim_desc_of(&p->x));
-    if (c->reordered) {
-        c->x = memory_of(x, "reordered images");
-        onednn_reorder_open(b, &c->take_x, shim_desc_of(&p->x), x, false);
+    need(&c->w, w, "weights of a convolution");
+    onednn_reorder_open(b, &s->take_w, shim_desc_of(&p->w), w, false);
+    s->reordered = !dnnl_memory_desc_equal(x, shim_desc_of(&p->x));
+    if (s->reordered) {
+        need(&c->x_copy, x, "reordered images");
+        onednn_reorder_open(b, &s->take_x, shim_desc_of(&p->x), x, false);
     }
-    open_pass(b, &c->forward, made, (const int[4]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
+    open_pass(b, &s->forward, made, (const int[4]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
               (const shim_desc[4]){x, w, shim_desc_of(&p->y), bias_of(p)});
 }
 
-static void open_data(struct convolution *c, struct plan *p, dnnl_primitive_desc_t made) {
+static void open_data(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc w = weights_of(made);
-    c->w_data = memory_of(w, "weights of a convolution, for the gradient of its input");
-    onednn_reorder_open(b, &c->take_w_data, shim_desc_of(&p->w), w, false);
-    open_pass(b, &c->data, made, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
+    need(&c->w_data, w, "weights of a convolution, for the gradient of its input");
+    onednn_reorder_open(b, &s->take_w_data, shim_desc_of(&p->w), w, false);
+    open_pass(b, &s->data, made, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
               (const shim_desc[4]){shim_desc_of(&p->y), w, shim_desc_of(&p->x), NULL});
 }
 
-static void open_weights(struct convolution *c, struct plan *p, dnnl_primitive_desc_t made) {
+static void open_weights(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc x = source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
-    c->dw = memory_of(dw, "gradient of a convolution's weights");
-    onednn_reorder_open(b, &c->give_w, dw, shim_desc_of(&p->w), false);
-    if (b->adds) onednn_reorder_open(b, &c->add_w, dw, shim_desc_of(&p->w), true);
-    if (b->adds && p->has_bias) c->db = mem_alloc(c->channels, sizeof *c->db, "gradient of a convolution's bias");
-    open_pass(b, &c->weights, made,
+    need(&c->dw, dw, "gradient of a convolution's weights");
+    onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&p->w), false);
+    if (b->adds) onednn_reorder_open(b, &s->add_w, dw, shim_desc_of(&p->w), true);
+    open_pass(b, &s->weights, made,
               (const int[4]){DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS},
               (const shim_desc[4]){x, shim_desc_of(&p->y), dw, bias_of(p)});
 }
 
-static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
-                              const struct tensor *add, struct tensor *y) {
-    (void)add;
-    struct convolution *c = mem_zalloc(1, sizeof *c, "a convolution");
-    struct onednn *b = c->backend = backend;
-    c->channels = (size_t)y->c;
-    c->weights_size = c->channels * (size_t)x->c * (size_t)spec->conv.kernel * (size_t)spec->conv.kernel;
+static void open_passes(struct convolution *c, struct passes *s, const struct tensor *x, const struct tensor *y) {
+    struct onednn *b = c->backend;
     struct plan p;
-    plan_open(&p, b, spec, x, y);
+    plan_open(&p, c, x, y);
     bool first = x->layout == CPU_NCHW; /* then the library may wish for another layout */
     shim_desc w_any = shim_desc_of(&p.w_any), yd = shim_desc_of(&p.y);
     dnnl_primitive_desc_t forward, data, weights;
@@ -126,55 +141,87 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
                              bias_of(&p), yd, &p.window, b->attr);
     shim_convolution_weights(&weights, b->engine, source_of(forward), w_any, bias_of(&p), yd, &p.window, b->attr,
                              forward);
-    if (spec->wants_dx) {
+    if (c->spec.wants_dx) {
         shim_convolution_data(&data, b->engine, shim_desc_of(&p.x), w_any, yd, &p.window, b->attr, forward);
-        open_data(c, &p, data);
+        open_data(c, s, &p, data);
         ONEDNN(dnnl_primitive_desc_destroy(data));
     }
-    open_weights(c, &p, weights);
-    open_forward(c, &p, forward);
+    open_weights(c, s, &p, weights);
+    open_forward(c, s, &p, forward);
     ONEDNN(dnnl_primitive_desc_destroy(weights));
     ONEDNN(dnnl_primitive_desc_destroy(forward));
     plan_close(&p);
-    (void)onednn_lay_out(y, (int)b->layout);
+}
+
+/* Those for images like x and y. */
+static struct passes *passes_for(struct convolution *c, const struct tensor *x, const struct tensor *y) {
+    for (struct passes *s = c->all; s; s = s->next)
+        if (s->width == x->w) return s;
+    struct passes *made = mem_zalloc(1, sizeof *made, "the passes of a convolution");
+    made->width = x->w;
+    made->next = c->all;
+    c->all = made;
+    open_passes(c, made, x, y);
+    return made;
+}
+
+static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
+                              const struct tensor *add, struct tensor *y) {
+    (void)add;
+    struct convolution *c = mem_zalloc(1, sizeof *c, "a convolution");
+    struct onednn *b = c->backend = backend;
+    c->spec = *spec;
+    c->channels = (size_t)y->c;
+    c->weights_size = c->channels * (size_t)x->c * (size_t)spec->conv.kernel[0] * (size_t)spec->conv.kernel[1];
+    if (b->adds && spec->conv.bias) c->db = mem_alloc(c->channels, sizeof *c->db, "gradient of a convolution's bias");
+    (void)onednn_lay_out(y, x->frames ? CPU_NCHW : (int)b->layout);
+    c->x = *x;
+    c->y = *y;
+    if (!x->frames) (void)passes_for(c, x, y);
     return c;
 }
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     struct convolution *c = layer;
-    onednn_step_run(c->backend, &c->take_w, (const void *[]){call->param, c->w});
-    if (c->reordered) onednn_step_run(c->backend, &c->take_x, (const void *[]){call->x, c->x});
-    const float *x = c->reordered ? c->x : call->x;
-    onednn_step_run(c->backend, &c->forward, (const void *[]){x, c->w, call->y, call->param + c->weights_size});
+    const struct tensor x = tensor_in_pass(&c->x, call), y = tensor_in_pass(&c->y, call);
+    const struct passes *s = c->now = passes_for(c, &x, &y);
+    onednn_step_run(c->backend, &c->now->take_w, (const void *[]){call->param, c->w.at});
+    if (s->reordered) onednn_step_run(c->backend, &c->now->take_x, (const void *[]){call->x, c->x_copy.at});
+    const float *from = s->reordered ? c->x_copy.at : call->x;
+    onednn_step_run(c->backend, &c->now->forward,
+                    (const void *[]){from, c->w.at, call->y, call->param + c->weights_size});
 }
 
 static void backward_weights(struct convolution *c, const struct layer_call *call) {
-    const float *x = c->reordered ? c->x : call->x;
+    struct passes *s = c->now;
+    const float *x = s->reordered ? c->x_copy.at : call->x;
     float *bias = call->dparam + c->weights_size, *db = call->adds ? c->db : bias;
-    onednn_step_run(c->backend, &c->weights, (const void *[]){x, call->dy, c->dw, db});
-    onednn_step_run(c->backend, call->adds ? &c->add_w : &c->give_w, (const void *[]){c->dw, call->dparam});
+    onednn_step_run(c->backend, &s->weights, (const void *[]){x, call->dy, c->dw.at, db});
+    onednn_step_run(c->backend, call->adds ? &s->add_w : &s->give_w, (const void *[]){c->dw.at, call->dparam});
     for (size_t i = 0; call->adds && db && i < c->channels; i++) bias[i] += db[i];
 }
 
 static void backward(void *layer, const struct layer_call *call) {
     struct convolution *c = layer;
+    struct passes *s = c->now;
     backward_weights(c, call);
-    if (!c->w_data) return;
-    onednn_step_run(c->backend, &c->take_w_data, (const void *[]){call->param, c->w_data});
-    onednn_step_run(c->backend, &c->data, (const void *[]){call->dy, c->w_data, call->dx});
+    if (!c->spec.wants_dx) return;
+    onednn_step_run(c->backend, &s->take_w_data, (const void *[]){call->param, c->w_data.at});
+    onednn_step_run(c->backend, &s->data, (const void *[]){call->dy, c->w_data.at, call->dx});
 }
 
 static void close_convolution(void *layer) {
     struct convolution *c = layer;
-    struct onednn_step *steps[] = {&c->take_x, &c->forward,     &c->data,   &c->weights,
-                                   &c->take_w, &c->take_w_data, &c->give_w, &c->add_w};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) onednn_step_close(steps[i]);
-    mem_free(c->x);
-    mem_free(c->w);
-    mem_free(c->w_data);
-    mem_free(c->dw);
-    mem_free(c->db);
+    for (struct passes *s = c->all, *next; s; s = next) {
+        struct onednn_step *steps[] = {&s->take_x, &s->forward,     &s->data,   &s->weights,
+                                       &s->take_w, &s->take_w_data, &s->give_w, &s->add_w};
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) onednn_step_close(steps[i]);
+        next = s->next;
+        mem_free(s);
+    }
+    float *memory[] = {c->x_copy.at, c->w.at, c->w_data.at, c->dw.at, c->db};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) mem_free(memory[i]);
     mem_free(c);
 }
 

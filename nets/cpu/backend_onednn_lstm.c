@@ -8,6 +8,7 @@
 #include "nets/cpu/backend_onednn.h"
 #include "nets/cpu/cpu_layers.h"
 #include "nets/cpu/cpu_lstm.h"
+#include "nets/cpu/cpu_steps.h"
 
 enum { COLUMNS = 256 }; /* of a stream's row that a thread takes at once */
 
@@ -15,8 +16,11 @@ struct lstm {
     struct onednn *backend;
     struct onednn_packed forward, back; /* h w_hh^T, added; gates w_hh */
     float *w_hh;                        /* the copy of the pass */
-    size_t steps, streams, inputs, hidden;
-    float *gates;   /* [steps streams][4 hidden]: values; going back, gradients of the sums */
+    struct tensor x;
+    bool padded;
+    size_t *valid;                         /* [streams] steps of each, where padded */
+    size_t steps, streams, inputs, hidden; /* steps: of the pass, at most those that it was opened for */
+    float *gates;                          /* [steps streams][4 hidden]: values; going back, gradients of the sums */
     float *h, *c;   /* [(steps + 1) streams][hidden]: the states before the first step, and those of each */
     float *bias;    /* [4 hidden]: both together */
     float *dh, *dc; /* [streams][hidden]: from the step after */
@@ -51,6 +55,9 @@ static void *open_lstm(void *backend, const struct layer_spec *spec, const struc
     l->backend = backend;
     l->steps = (size_t)spec->lstm.sequence;
     l->streams = (size_t)x->n / l->steps;
+    l->x = *x;
+    l->padded = spec->lstm.padded;
+    if (l->padded) l->valid = mem_alloc(l->streams, sizeof *l->valid, "the lengths of utterances");
     l->inputs = (size_t)x->c * (size_t)x->h * (size_t)x->w;
     l->hidden = (size_t)y->c;
     const size_t states = (l->steps + 1) * l->streams * l->hidden;
@@ -69,7 +76,7 @@ static void close_lstm(void *layer) {
     struct lstm *l = layer;
     onednn_packed_close(&l->forward);
     onednn_packed_close(&l->back);
-    float *memory[] = {l->w_hh, l->gates, l->h, l->c, l->bias, l->dh, l->dc};
+    void *memory[] = {l->w_hh, l->gates, l->h, l->c, l->bias, l->dh, l->dc, l->valid};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) mem_free(memory[i]);
     mem_free(l);
 }
@@ -90,6 +97,19 @@ static struct cpu_lstm_row piece(const struct lstm *l, size_t step, size_t i, si
                                  .c = l->c + (row + l->streams) * l->hidden};
 }
 
+/* Is this step behind the end of the stream? */
+static bool is_behind(const struct lstm *l, size_t step, size_t stream) {
+    return l->padded && step >= l->valid[stream];
+}
+
+/* Of a step behind the end: values or gradients of the gates, and the state after it. */
+static void clear(const struct cpu_lstm_row *row, float *h, float *c) {
+    const size_t bytes = (row->end - row->begin) * sizeof(float);
+    for (size_t gate = 0; gate < 4; gate++) memset(row->gates + gate * row->hidden + row->begin, 0, bytes);
+    memset(h + row->begin, 0, bytes);
+    memset(c + row->begin, 0, bytes);
+}
+
 static void forward_step(struct lstm *l, size_t step) {
     const size_t B = l->streams, H = l->hidden;
     float *h_before = l->h + step * B * H, *h = h_before + B * H;
@@ -98,22 +118,39 @@ static void forward_step(struct lstm *l, size_t step) {
     for (size_t i = 0; i < pieces_of(l); i++) {
         size_t stream;
         struct cpu_lstm_row row = piece(l, step, i, &stream);
-        cpu_lstm_forward(&row, l->bias, h + stream * H);
+        if (is_behind(l, step, stream))
+            clear(&row, h + stream * H, row.c);
+        else
+            cpu_lstm_forward(&row, l->bias, h + stream * H);
     }
+}
+
+/* The state before the first step, and how many steps there are. */
+static void begin_pass(struct lstm *l, const struct layer_call *call) {
+    const size_t state = l->streams * l->hidden, bytes = state * sizeof(float);
+    if (!l->padded) {
+        memcpy(l->h, call->carry, bytes);
+        memcpy(l->c, call->carry + state, bytes);
+        return;
+    }
+    l->steps = (size_t)tensor_in_pass(&l->x, call).n / l->streams;
+    cpu_valid_steps(&l->x, call, l->valid);
+    memset(l->h, 0, bytes);
+    memset(l->c, 0, bytes);
 }
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     struct lstm *l = layer;
+    begin_pass(l, call);
     const size_t B = l->streams, H = l->hidden, rows = l->steps * B, state = B * H;
     const struct places at = places_of(l);
-    memcpy(l->h, call->carry, state * sizeof(float));
-    memcpy(l->c, call->carry + state, state * sizeof(float));
     for (size_t i = 0; i < 4 * H; i++) l->bias[i] = call->param[at.b_ih + i] + call->param[at.b_hh + i];
     onednn_product(false, true, rows, 4 * H, l->inputs, call->x, call->param, 0, l->gates);
     onednn_packed_take(l->backend, &l->forward, call->param + at.w_hh, l->w_hh);
     for (size_t step = 0; step < l->steps; step++) forward_step(l, step);
     memcpy(call->y, l->h + state, rows * H * sizeof(float));
+    if (l->padded) return;
     memcpy(call->carry, l->h + l->steps * state, state * sizeof(float));
     memcpy(call->carry + state, l->c + l->steps * state, state * sizeof(float));
 }
@@ -125,6 +162,10 @@ static void backward_step(struct lstm *l, size_t step, const float *dy) {
     for (size_t i = 0; i < pieces_of(l); i++) {
         size_t stream;
         struct cpu_lstm_row row = piece(l, step, i, &stream);
+        if (is_behind(l, step, stream)) {
+            clear(&row, l->dh + stream * H, l->dc + stream * H);
+            continue;
+        }
         cpu_lstm_backward(&row, dy + (step * B + stream) * H, l->dh + stream * H, l->dc + stream * H);
     }
     if (step > 0) onednn_packed_run(l->backend, &l->back, l->gates + step * B * 4 * H, l->w_hh, l->dh);

@@ -271,9 +271,11 @@ static const char *const precision_names[] = {[PRECISION_F32] = "f32",
                                               [PRECISION_BF16] = "bf16"};
 
 static void key_of(char key[CUDNN_KEY_MAX], enum precision precision, const struct conv *c, enum conv_pass pass) {
-    snprintf(key, CUDNN_KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d", pass_names[pass],
-             precision_names[precision], c->x.n, c->x.c, c->x.h, c->x.w, c->y.c, c->x.c, c->kernel, c->kernel,
-             c->stride, c->pad);
+    const int used = snprintf(key, CUDNN_KEY_MAX, "%s %s x %dx%dx%dx%d w %dx%dx%dx%d stride %d pad %d",
+                              pass_names[pass], precision_names[precision], c->x.n, c->x.c, c->x.h, c->x.w, c->y.c,
+                              c->x.c, c->kernel[0], c->kernel[1], c->stride[0], c->pad[0]);
+    if (c->stride[1] != c->stride[0] || c->pad[1] != c->pad[0])
+        snprintf(key + used, (size_t)(CUDNN_KEY_MAX - used), " and %d %d", c->stride[1], c->pad[1]);
 }
 
 /* The first refusal is what the net is refused for; of what the library said, the status and its explanation. */

@@ -17,8 +17,8 @@ enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_FILTER, CONV_PASSES };
 
 /* A convolution as cuDNN sees it. A pass may have products of another kind than the next, so each has its window. */
 struct conv {
-    struct tensor x, y; /* in the layout of the backend */
-    int kernel, stride, pad;
+    struct tensor x, y;               /* in the layout of the backend */
+    int kernel[2], stride[2], pad[2]; /* of rows, of columns */
     cudnnTensorDescriptor_t x_desc, y_desc;
     cudnnFilterDescriptor_t w_desc;
     cudnnConvolutionDescriptor_t window[CONV_PASSES];

@@ -41,11 +41,11 @@ static void describe(struct conv *c) {
     CUDNN_CALL(cudnnCreateFilterDescriptor(&c->w_desc));
     CUDNN_CALL(cudnnSetFilter4dDescriptor(c->w_desc, cudnn_is_bf16(&c->x) ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT,
                                           c->x.layout == LAYOUT_CANONICAL ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
-                                          c->y.c, c->x.c, c->kernel, c->kernel));
+                                          c->y.c, c->x.c, c->kernel[0], c->kernel[1]));
     for (int pass = 0; pass < CONV_PASSES; pass++) {
         CUDNN_CALL(cudnnCreateConvolutionDescriptor(&c->window[pass]));
-        CUDNN_CALL(cudnnSetConvolution2dDescriptor(c->window[pass], c->pad, c->pad, c->stride, c->stride, 1, 1,
-                                                   CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+        CUDNN_CALL(cudnnSetConvolution2dDescriptor(c->window[pass], c->pad[0], c->pad[1], c->stride[0], c->stride[1], 1,
+                                                   1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     }
 }
 
@@ -64,12 +64,12 @@ static void make_room(struct convolution *c) {
     c->w = cuda_alloc(c->w_bytes, "weights of a convolution");
     c->dw = cuda_alloc(c->w_bytes, "gradients of a convolution's weights");
     if (!is_canonical(c))
-        c->cast =
-            cudnn_weights_join(c->backend, &(struct cuda_cast){.out = (uint32_t)c->conv.y.c,
-                                                               .in = (uint32_t)c->conv.x.c,
-                                                               .window = (uint32_t)(c->conv.kernel * c->conv.kernel),
-                                                               .w = c->w,
-                                                               .dw = c->dw});
+        c->cast = cudnn_weights_join(c->backend,
+                                     &(struct cuda_cast){.out = (uint32_t)c->conv.y.c,
+                                                         .in = (uint32_t)c->conv.x.c,
+                                                         .window = (uint32_t)(c->conv.kernel[0] * c->conv.kernel[1]),
+                                                         .w = c->w,
+                                                         .dw = c->dw});
     if (c->recast) c->x = cuda_alloc(c->conv.x.floats * sizeof(float), "images in another layout");
     if (c->recast && c->wants_dx)
         c->dx = cuda_alloc(c->conv.x.floats * sizeof(float), "gradients of images in another layout");
@@ -79,7 +79,8 @@ static void open_bias(struct convolution *c, const struct layer_spec *spec) {
     const struct cuda_shape y = cudnn_shape(&c->conv.y);
     c->has_bias = spec->conv.bias;
     c->folded = spec->conv.folded;
-    c->weights_size = (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->conv.kernel * (size_t)spec->conv.kernel;
+    c->weights_size =
+        (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->conv.kernel[0] * (size_t)spec->conv.kernel[1];
     if (!c->has_bias || c->folded) return;
     cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
     const size_t sums = y.channels * cuda_bias_parts(&c->bias), slabs = c->bias.walk.slabs;
@@ -99,8 +100,12 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     cudnn_lay_out(y, layout);
     c->recast = x->layout != layout;
     c->wants_dx = spec->wants_dx;
-    c->conv = (struct conv){
-        .x = *x, .y = *y, .kernel = spec->conv.kernel, .stride = spec->conv.stride, .pad = spec->conv.pad};
+    c->conv = (struct conv){.x = *x, .y = *y};
+    for (int i = 0; i < 2; i++) {
+        c->conv.kernel[i] = spec->conv.kernel[i];
+        c->conv.stride[i] = spec->conv.stride[i];
+        c->conv.pad[i] = spec->conv.pad[i];
+    }
     cudnn_lay_out(&c->conv.x, layout);
     (void)cudnn_shape(x), (void)cudnn_shape(y); /* neither is too large */
     describe(&c->conv);

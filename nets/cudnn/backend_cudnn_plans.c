@@ -103,7 +103,8 @@ static cudnnBackendDescriptor_t tensor(struct parts *p, int64_t name, int layout
 }
 
 static cudnnBackendDescriptor_t window(struct parts *p, const struct conv *c) {
-    const int64_t axes = 2, stride[2] = {c->stride, c->stride}, pad[2] = {c->pad, c->pad}, dilation[2] = {1, 1};
+    const int64_t axes = 2, stride[2] = {c->stride[0], c->stride[1]}, pad[2] = {c->pad[0], c->pad[1]};
+    const int64_t dilation[2] = {1, 1};
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     cudnnBackendDescriptor_t d = part(p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -123,7 +124,7 @@ static cudnnBackendDescriptor_t graph(struct parts *p, const struct cudnn_plan_g
     const float one = 1, zero = 0;
     const int layout = c->x.layout;
     const int64_t x[4] = {c->x.n, c->x.c, c->x.h, c->x.w}, y[4] = {c->y.n, c->y.c, c->y.h, c->y.w};
-    const int64_t w[4] = {c->y.c, c->x.c, c->kernel, c->kernel};
+    const int64_t w[4] = {c->y.c, c->x.c, c->kernel[0], c->kernel[1]};
     cudnnBackendDescriptor_t operation = part(p, operations[pass].type);
     set_part(p, operation, operations[pass].x, tensor(p, names[0], layout, x));
     set_part(p, operation, operations[pass].w, tensor(p, names[1], layout, w));

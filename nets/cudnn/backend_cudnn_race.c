@@ -77,7 +77,7 @@ static float time_of(const struct race *r, const struct conv_choice *choice) {
 
 static size_t numbers_of(const struct conv *c, enum conv_pass pass) {
     const struct tensor *t = pass == CONV_DATA ? &c->x : &c->y;
-    if (pass == CONV_FILTER) return (size_t)c->y.c * (size_t)c->x.c * (size_t)c->kernel * (size_t)c->kernel;
+    if (pass == CONV_FILTER) return (size_t)c->y.c * (size_t)c->x.c * (size_t)c->kernel[0] * (size_t)c->kernel[1];
     return (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
 }
 

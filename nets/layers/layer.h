@@ -19,6 +19,9 @@ int layer_add(struct net *net, const char *name, const struct layer_spec *spec, 
 /* The shape of tensor x. */
 struct tensor layer_shape(const struct net *net, int x);
 
+/* Dies where x has no steps in time, or `lengths` is not a number for each utterance. */
+void layer_check_lengths(const struct net *net, const char *name, int x, int lengths);
+
 /* Rows of a sequence: those of setup.sequence. */
 static inline int layer_sequence(const struct net *net) {
     return net->setup.sequence > 1 ? net->setup.sequence : 1;

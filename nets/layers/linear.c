@@ -4,7 +4,7 @@
 #include "nets/layers/layer.h"
 
 static int add_linear(struct net *net, const char *name, int x, int features, const struct layer_spec *spec) {
-    const struct tensor y = {.n = layer_shape(net, x).n, .c = features, .h = 1, .w = 1};
+    const struct tensor in = layer_shape(net, x), y = {.n = in.n, .c = features, .h = 1, .w = 1, .frames = in.frames};
     return layer_add(net, name, spec, x, BUILD_NONE, y);
 }
 

@@ -31,4 +31,4 @@ void model_preset_names(const struct model_ops *model, char *text, size_t size) 
     for (const struct model_preset *p = model->presets; p && p->name; p++) names_add(text, size, p->name);
 }
 
-const char *const model_input_names[] = {"images", "text", "pairs of texts"};
+const char *const model_input_names[] = {"images", "text", "pairs of texts", "speech"};

@@ -34,8 +34,10 @@ static struct net *open_net(const struct model_ops *model, int classes) {
 static struct dataset data_of(const struct model_ops *model, int classes) {
     struct dataset d = {.classes = classes, .channels = 3, .height = 32, .width = 30, .mean = {.5f, .25f, .1f}};
     for (int c = 0; c < 3; c++) d.std[c] = 2;
-    static const char *const names[] = {
-        [MODEL_IMAGES] = "synthetic", [MODEL_TOKENS] = "synthetic-text", [MODEL_PAIRS] = "wiki"};
+    static const char *const names[] = {[MODEL_IMAGES] = "synthetic",
+                                        [MODEL_TOKENS] = "synthetic-text",
+                                        [MODEL_PAIRS] = "wiki",
+                                        [MODEL_SPEECH] = "synthetic"};
     const char *name = names[model->input];
     TABLE_FIND(datasets, name, d.ops);
     return d;

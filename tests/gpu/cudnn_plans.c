@@ -46,9 +46,9 @@ static struct conv convolution(int shape, int layout) {
     const int *s = shapes[shape];
     return (struct conv){.x = {.n = BATCH, .c = s[0], .h = s[2], .w = s[2], .layout = layout},
                          .y = {.n = BATCH, .c = s[1], .h = s[2] / s[3], .w = s[2] / s[3], .layout = layout},
-                         .kernel = 3,
-                         .stride = s[3],
-                         .pad = 1};
+                         .kernel = {3, 3},
+                         .stride = {s[3], s[3]},
+                         .pad = {1, 1}};
 }
 
 static int list_of(int precision, const struct conv *c, int pass, struct cudnn_recipe list[LISTED]) {
@@ -159,7 +159,7 @@ static void print(int precision, int shape, int pass, const struct conv *c, int 
     static const char *const precisions[] = {"f32", "f32-winograd", "tf32", "bf16"};
     (void)shape;
     printf("%s %s %d -> %d, %d x %d, stride %d: engines", precisions[precision], passes[pass], c->x.c, c->y.c, c->x.h,
-           c->x.w, c->stride);
+           c->x.w, c->stride[0]);
     for (int i = 0; i < count; i++) printf(" %lld", (long long)list[i].engine);
     printf("\n");
 }

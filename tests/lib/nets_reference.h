@@ -39,10 +39,11 @@ static inline size_t ref_carry(const struct reference *r) {
     return 2 * ref_streams(r) * (size_t)r->y.c;
 }
 static inline size_t ref_params(const struct reference *r) {
-    size_t in = (size_t)r->x.c, out = (size_t)r->y.c, k = (size_t)r->spec.conv.kernel;
+    size_t in = (size_t)r->x.c, out = (size_t)r->y.c;
     switch (r->spec.kind) {
     case LAYER_CONV:
-        return out * in * k * k + (r->spec.conv.bias ? out : 0);
+        return out * in * (size_t)r->spec.conv.kernel[0] * (size_t)r->spec.conv.kernel[1] +
+               (r->spec.conv.bias ? out : 0);
     case LAYER_NORM_RELU:
         return 2 * in;
     case LAYER_EMBEDDING:
@@ -60,11 +61,11 @@ static inline size_t ref_params(const struct reference *r) {
     }
 }
 
-/* y(n,o,i,j) = sum w(o,c,a,b) x(n, c, s i + a - p, s j + b - p) [+ b(o)]; dy given: its gradients instead. */
+/* y(n,o,i,j) = sum w(o,c,a,b) x(n, c, s0 i + a - p0, s1 j + b - p1) [+ b(o)]; dy given: its gradients instead. */
 static inline void ref_conv(const struct reference *r, const double *x, const double *w, double *y, const double *dy,
                             double *dx, double *dw) {
-    const int k = r->spec.conv.kernel, s = r->spec.conv.stride, p = r->spec.conv.pad;
-    const size_t bias = (size_t)r->y.c * (size_t)r->x.c * (size_t)k * (size_t)k;
+    const int *k = r->spec.conv.kernel, *s = r->spec.conv.stride, *p = r->spec.conv.pad;
+    const size_t bias = (size_t)r->y.c * (size_t)r->x.c * (size_t)k[0] * (size_t)k[1];
     for (int n = 0; n < r->y.n; n++)
         for (int o = 0; o < r->y.c; o++)
             for (int i = 0; i < r->y.h; i++)
@@ -72,14 +73,14 @@ static inline void ref_conv(const struct reference *r, const double *x, const do
                     if (r->spec.conv.bias && y) y[ref_at(&r->y, n, o, i, j)] += w[bias + (size_t)o];
                     if (r->spec.conv.bias && dw) dw[bias + (size_t)o] += dy[ref_at(&r->y, n, o, i, j)];
                     for (int c = 0; c < r->x.c; c++)
-                        for (int a = 0; a < k; a++)
-                            for (int b = 0; b < k; b++) {
-                                int row = s * i + a - p, column = s * j + b - p;
+                        for (int a = 0; a < k[0]; a++)
+                            for (int b = 0; b < k[1]; b++) {
+                                int row = s[0] * i + a - p[0], column = s[1] * j + b - p[1];
                                 if (row < 0 || row >= r->x.h || column < 0 || column >= r->x.w) continue;
                                 size_t to = ref_at(&r->y, n, o, i, j), from = ref_at(&r->x, n, c, row, column);
-                                size_t weight =
-                                    (((size_t)o * (size_t)r->x.c + (size_t)c) * (size_t)k + (size_t)a) * (size_t)k +
-                                    (size_t)b;
+                                size_t weight = (((size_t)o * (size_t)r->x.c + (size_t)c) * (size_t)k[0] + (size_t)a) *
+                                                    (size_t)k[1] +
+                                                (size_t)b;
                                 if (y) y[to] += w[weight] * x[from];
                                 if (dx) dx[from] += w[weight] * dy[to];
                                 if (dw) dw[weight] += x[from] * dy[to];

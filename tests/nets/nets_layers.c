@@ -13,8 +13,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "nets/cpu/cpu_view.h"
-#include "nets/cuda/cuda_index.h"
+#include "tests/lib/nets_layouts.h"
 #include "tests/lib/nets_reference.h"
 #include "tests/lib/test_device.h"
 
@@ -34,6 +33,7 @@ struct trial {
     int n, c, h, w;          /* of x */
     int out;                 /* channels of y */
     int kernel, stride, pad; /* LAYER_EMBEDDING: kernel is the vocabulary */
+    int across[3];           /* LAYER_CONV: kernel, stride and pad of columns, where not those of rows */
     bool joins, two_users, bias;
     double drop;
     int sequence; /* LAYER_LSTM: steps, n / sequence streams; LAYER_POSITION, LAYER_ATTENTION: rows */
@@ -66,6 +66,10 @@ static const struct trial trials[] = {
     /* VGG-16's largest and smallest images */
     {LAYER_CONV, 1, 3, 32, 32, 64, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
     {LAYER_CONV, 2, 512, 2, 2, 512, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
+    /* windows that are no squares, those of the speech recogniser among them */
+    {LAYER_CONV, 2, 1, 43, 16, 32, .kernel = 41, .stride = 2, .pad = 20, .across = {11, 2, 5}, .bias = true},
+    {LAYER_CONV, 1, 32, 22, 8, 32, .kernel = 21, .stride = 2, .pad = 10, .across = {11, 1, 5}, .bias = true},
+    {LAYER_CONV, 3, 5, 4, 9, 10, .kernel = 1, .stride = 1, .across = {3, 2, 1}},
     {LAYER_NORM_RELU, 4, 16, 8, 8, 16, .kernel = 0},
     {LAYER_NORM_RELU, 3, 16, 5, 7, 16, .joins = true},
     {LAYER_NORM_RELU, 2, 32, 4, 4, 32, .two_users = true},
@@ -178,9 +182,12 @@ static struct layer_spec spec_of(const struct trial *t) {
     struct layer_spec spec = {.kind = t->kind, .wants_dx = t->kind != LAYER_EMBEDDING, .number = DROPOUT_LAYER};
     switch (t->kind) {
     case LAYER_CONV:
-        spec.conv.kernel = t->kernel;
-        spec.conv.stride = t->stride;
-        spec.conv.pad = t->pad;
+        for (int i = 0; i < 2; i++) {
+            const bool other = i > 0 && t->across[0];
+            spec.conv.kernel[i] = other ? t->across[0] : t->kernel;
+            spec.conv.stride[i] = other ? t->across[1] : t->stride;
+            spec.conv.pad[i] = other ? t->across[2] : t->pad;
+        }
         spec.conv.bias = t->bias;
         break;
     case LAYER_POOL:
@@ -256,6 +263,7 @@ static struct naive naive_open(const struct trial *t) {
     if (t->kind == LAYER_CONV || t->kind == LAYER_POOL) {
         v.r.y.h = (t->h + 2 * t->pad - t->kernel) / t->stride + 1;
         v.r.y.w = (t->w + 2 * t->pad - t->kernel) / t->stride + 1;
+        if (t->across[0]) v.r.y.w = (t->w + 2 * t->across[2] - t->across[0]) / t->across[1] + 1;
     } else if (t->kind == LAYER_SHORTCUT) {
         v.r.y.h = (t->h + t->stride - 1) / t->stride;
         v.r.y.w = (t->w + t->stride - 1) / t->stride;
@@ -340,61 +348,6 @@ static void naive_gradients_are_the_differences(void **state) {
 
 /* -- backends against the naive loops ----------------------------------------------------------------------------- */
 
-/* Where canonical element i of t lies in its layout, in elements. */
-static size_t place(const struct device_ops *device, const struct tensor *t, size_t i) {
-    if (t->layout == LAYOUT_CANONICAL || t->layout == LAYOUT_TOKENS) return i;
-    size_t channels = (size_t)t->c, positions = (size_t)t->h * (size_t)t->w;
-    size_t n = i / (channels * positions), c = i / positions % channels, position = i % positions;
-    if (!device_is_host(device)) return (n * positions + position) * channels + c;
-    struct cpu_view v = cpu_view_of(t);
-    return n * v.image + c / v.lanes * v.block + position * v.step + c % v.lanes;
-}
-
-/* On a GPU a layout may also stand for an element type. */
-static bool has_bf16(const struct device_ops *device, const struct tensor *t) {
-    return !device_is_host(device) && t->layout == CUDA_NHWC_BF16;
-}
-
-static void put(const struct device_ops *device, const struct tensor *t, float *host, size_t i, double value) {
-    size_t at = place(device, t, i);
-    if (t->layout == LAYOUT_TOKENS) {
-        const int32_t token = (int32_t)value;
-        memcpy(host + at, &token, sizeof token);
-        return;
-    }
-    if (!has_bf16(device, t)) {
-        host[at] = (float)value;
-        return;
-    }
-    struct bf16 half = bf16_of((float)value);
-    memcpy((char *)host + at * sizeof half, &half, sizeof half);
-}
-
-static double get(const struct device_ops *device, const struct tensor *t, const float *host, size_t i) {
-    size_t at = place(device, t, i);
-    struct bf16 half;
-    if (!has_bf16(device, t)) return host[at];
-    memcpy(&half, (const char *)host + at * sizeof half, sizeof half);
-    return bf16_value(half);
-}
-
-/* Device memory for t, filled from canonical numbers; padding 0, but NaN all over where from is NULL: nobody may rely
- * on what was there. */
-static float *upload(const struct device_ops *device, const struct tensor *t, const double *from) {
-    float *host = mem_zalloc(t->floats, sizeof *host, "a test's tensor");
-    if (!from) memset(host, 0xff, t->floats * sizeof *host);
-    for (size_t i = 0; from && i < ref_floats(t); i++) put(device, t, host, i, from[i]);
-    float *made = device->alloc(t->floats * sizeof *host, "a test's tensor");
-    device->to_device(made, host, t->floats * sizeof *host);
-    mem_free(host);
-    return made;
-}
-
-static float *upload_flat(const struct device_ops *device, size_t n, const double *from) {
-    struct tensor t = {.n = (int)n, .c = 1, .h = 1, .w = 1, .floats = n};
-    return n ? upload(device, &t, from) : NULL;
-}
-
 /* Padding, which only the CPU's layouts have, must be 0. */
 static void check_padding(const struct tensor *t, float *host, const char *what) {
     for (size_t i = 0; i < ref_floats(t); i++) host[place(device_find("cpu"), t, i)] = 0;
@@ -437,16 +390,6 @@ static void moved_statistics(const struct naive *v, double *state) {
         state[c] = 0.9 * v->state[c] + 0.1 * mean;
         state[t->c + c] = 0.9 * v->state[t->c + c] + 0.1 * var * count / fmax(count - 1, 1);
     }
-}
-
-static struct tensor laid_out(const struct device_ops *device, struct tensor t, int layout) {
-    t.layout = layout;
-    t.floats = ref_floats(&t);
-    if (has_bf16(device, &t)) t.floats = (t.floats + 1) / 2;
-    if (!device_is_host(device)) return t;
-    struct cpu_view view = cpu_view_of(&t);
-    t.floats = cpu_view_floats(&view);
-    return t;
 }
 
 /* The layer opened, with its arrays. */

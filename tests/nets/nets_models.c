@@ -50,6 +50,8 @@ static const struct published {
     {"gpt", 804096, 27, 0, 0, "embedding.weight", "block3.mlp.in.weight", "norm.weight", 2, {512, 128, 0, 0}},
     /* three embeddings and a norm of two, twelve for each of two blocks, the transform's and the decoder's six, the
      * pooler's and the next sentence's four */
+    /* two convolutions of two, five LSTMs of four, seven normalisations of two, lookahead and linear layer of one */
+    {"speech", 27569568, 40, 8128, 0, "conv1.weight", "lookahead.weight", "linear.weight", 2, {800, 21, 0, 0}},
     {"bert", 8340284, 39, 0, 0, "embedding.weight", "block1.mlp.in.weight", "next.bias", 2, {512, 128, 0, 0}},
 };
 
@@ -71,6 +73,7 @@ static void check_published(const struct net *net, const struct published *wante
 static void models_have_their_parameters(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         const struct published *wanted = published;
         while (strcmp(wanted->model, models[m]->name) != 0)
             if (++wanted == published + sizeof published / sizeof *published)
@@ -79,6 +82,7 @@ static void models_have_their_parameters(void **state) {
         if (models[m]->input == MODEL_TOKENS && !test_device_is_host()) continue;
         struct net_setup setup = image_setup(2, 32, 1); /* what else the counts hold for is the default */
         setup.classes = models[m]->classes;
+        if (models[m]->input == MODEL_SPEECH) setup.channels = 1, setup.height = 161;
         if (models[m]->windows) setup.sequence = models[m]->reference.sequence; /* as many positions */
         struct net *net = open_model(models[m], setup);
         const struct arena *a = &net->arena;
@@ -130,6 +134,7 @@ static void check_initial(const struct net *net, const struct slice *slice, cons
 static void initial_values_are_as_promised(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         struct net_setup setup = small_setup(models[m], 2, 1);
         setup.hidden = 66; /* enough numbers for their moments to tell */
         struct net *net = open_model(models[m], setup);
@@ -153,6 +158,7 @@ static void initial_values_are_as_promised(void **state) {
 static void initial_values_depend_on_the_seed_alone(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         struct net_setup other_seed = small_setup(models[m], 2, 1);
         if (is_large(models[m]) && !test_device_is_host()) continue;
         other_seed.seed = 4;
@@ -213,6 +219,7 @@ static void check_gradient(struct net *net, const struct batch *b, uint64_t tria
 static void gradient_is_the_difference_of_losses(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         struct net *net = open_model(models[m], small_setup(models[m], is_large(models[m]) ? 2 : 8, 1));
         struct batch b = batch_open(net, 1);
         for (uint64_t trial = 0; trial < (is_large(models[m]) ? 1 : 3); trial++) check_gradient(net, &b, trial);
@@ -251,6 +258,7 @@ static void check_same_bits(const struct model_ops *model, int threads) {
 static void runs_give_the_same_bits(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         if (!is_large(models[m])) check_same_bits(models[m], 1);
         if (is_large(models[m]) || test_device_is_host()) check_same_bits(models[m], 2);
     }
@@ -259,6 +267,7 @@ static void runs_give_the_same_bits(void **state) {
 static void inputs_may_change_between_forward_and_backward(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         struct net *net = open_model(models[m], small_setup(models[m], 2, 1));
         struct batch b = batch_open(net, 4);
         struct net_result r;
@@ -303,6 +312,7 @@ static void witness_ready(void *context, size_t from) {
 static void backward_tells_what_is_final(void **state) {
     (void)state;
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         struct net *net = open_model(models[m], small_setup(models[m], 2, 1));
         const struct arena *a = &net->arena;
         struct batch b = batch_open(net, 6);
@@ -370,6 +380,7 @@ static void no_memory_is_an_end_with_a_line(void **state) {
     }
     char text[512];
     for (size_t m = 0; models[m]; m++) {
+        if (!model_is_served(models[m])) continue;
         const long stride = is_large(models[m]) ? 37 : 5;
         opened = models[m];
         for (failing = 1;; failing += failing < 8 ? 1 : stride) {
