@@ -83,6 +83,9 @@ struct net_input {
     const int32_t *label[NET_LOSSES_MAX];
     int label_stride;
     int valid; /* rows, or utterances, of loss 0 that count, the first ones; 0: all, below 0: none */
+    /* What the gradient of loss 0 is the sum over, in place of its own rows that count: their mean over several passes,
+     * on other ranks say, that have unlike numbers of them; 0: those. */
+    double mean_over;
     /* Set by net.c. */
     int counts[NET_NUMBERS];     /* how many numbers of each kind */
     int labels[NET_LOSSES_MAX];  /* how many */

@@ -63,6 +63,7 @@ void net_input_complete(const struct net *net, struct net_input *input) {
     for (int k = 0; k < m->losses; k++) {
         input->labels[k] = m->ctc ? net->setup.batch * input->label_stride : m->tensor[m->logits[k]].shape.n;
         input->over[k] = (m->ctc ? utterances_that_count(net, input) : rows_that_count(input, k)) * parts;
+        if (k == 0 && input->mean_over > 0) input->over[k] = input->mean_over * parts;
     }
     for (int k = 0; k < NET_NUMBERS; k++) input->counts[k] = m->numbers[k] ? m->tensor[m->numbers[k]].shape.n : 0;
     if (input->valid == 0) input->valid = m->ctc ? net->setup.batch : input->labels[0];

@@ -15,7 +15,7 @@
 static const char magic[8] = {'S', 'T', 'R', 'A', 'I', 'N', 'C', 'K'};
 /* Version 4 added sections, 5 the hashes of the parameters, 6 the tally, 7 the leg of the run; of what version 3 has,
  * nothing changed. */
-enum { FORMAT_VERSION = 7, OLDEST_VERSION = 3, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
+enum { FORMAT_VERSION = 8, OLDEST_VERSION = 3, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
 
 struct head {
     char magic[8];

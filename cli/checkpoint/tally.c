@@ -15,8 +15,8 @@ struct tally tally_of(const struct run *r) {
 static bool possible(const struct tally *t) {
     const double spent[] = {t->spent.seconds, t->spent.elapsed, t->spent.bytes_sent};
     const struct scores *s = &t->scores;
-    const double score[] = {s->test_loss, s->test_accuracy, s->valid_loss,
-                            s->next_loss, s->next_accuracy, s->sampled_loss};
+    const double score[] = {s->test_loss,    s->test_accuracy, s->valid_loss, s->next_loss, s->next_accuracy,
+                            s->sampled_loss, s->test_wer,      s->test_cer,   s->valid_wer, s->valid_cer};
     bool good = t->evaluated <= 1;
     for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
         good = good && (isnan(spent[i]) || (isfinite(spent[i]) && spent[i] >= 0));
@@ -26,9 +26,10 @@ static bool possible(const struct tally *t) {
 
 bool tally_read(const struct container *c, struct tally *t, struct err *e) {
     size_t bytes;
-    *t = (struct tally){.spent = {NAN, NAN, NAN}};
+    *t = (struct tally){.spent = {NAN, NAN, NAN}, .scores = scores_none};
     if (!container_has(c, section, &bytes)) return true;
-    return container_get(c, section, t, sizeof *t, e) &&
+    const bool older = bytes == offsetof(struct tally, scores.test_wer);
+    return container_get(c, section, t, older ? bytes : sizeof *t, e) &&
            (possible(t) ||
             err_set(e, "the checkpoint %s is damaged: its section %s has what no run takes", c->path, section));
 }

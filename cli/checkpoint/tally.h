@@ -1,5 +1,5 @@
 /* tally.h: what rank 0 adds up over all processes of a run, which a checkpoint keeps, so that a run that was resumed
- * says what all of it took: section "tally" of model.ckpt, since format version 6. */
+ * says what all of it took: section "tally" of model.ckpt, since format version 6; with error rates since 8. */
 #ifndef ST_CLI_TALLY_H
 #define ST_CLI_TALLY_H
 

@@ -381,7 +381,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     if (r->leg.resized > 0) json_integer(j, "resized", (int64_t)r->leg.resized);
     scores_write(r, &r->last, j);
     json_number(j, "start_loss", log_loss_of(r, &r->log.start));
-    if (run_has_test(r)) json_number(j, "start_accuracy", r->log.start.test_accuracy);
+    if (run_has_test(r) && !r->data.task->speech) json_number(j, "start_accuracy", r->log.start.test_accuracy);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "wall_seconds", clock_now() - r->log.begin);
     snprintf(rate, sizeof rate, "%s_per_second", r->data.task->samples);

@@ -44,6 +44,11 @@ static bool has_xi(const struct run *r, const struct row *first) {
     return !isnan(first->xi);
 }
 
+static bool is_aligned(const struct run *r, const struct row *first) {
+    (void)first;
+    return !r->data.task->speech;
+}
+
 static bool has_pairs(const struct run *r, const struct row *first) {
     (void)first;
     return r->data.task->pairs;
@@ -93,9 +98,9 @@ const struct log_column log_columns[] = {
     {COLUMN("step", step, OVER_ALIKE), .whole = true, .about = "steps completed with this one"},
     {COLUMN("epoch", epoch, OVER_ALIKE), .about = "where that is"},
     {COLUMN("loss", loss, OVER_SAMPLES), .unit = "nats", .about = "of the training batches, before the update"},
-    {COLUMN("accuracy", correct, OVER_SAMPLES), .unit = "part of 1",
-     .about = "of the training batches; of a text the part of words guessed"},
-    {COLUMN("samples", samples, OVER_SUM), .whole = true, .unit = "images, words",
+    {COLUMN("accuracy", correct, OVER_SAMPLES), .when = is_aligned, .unit = "part of 1",
+     .about = "of the training batches; of a text the part of words guessed", .only = "not of speech"},
+    {COLUMN("samples", samples, OVER_SUM), .whole = true, .unit = "images, words, utterances",
      .about = "in all batches of `--accumulate`; of pairs the masked words, which `loss` and `accuracy` are about"},
     {COLUMN("next_loss", next_loss, OVER_PAIRS), .when = has_pairs, .unit = "nats",
      .about = "of which sentence comes next", .only = "with pairs of texts"},

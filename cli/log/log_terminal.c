@@ -105,14 +105,17 @@ static void take_notes(const struct run *r, struct notes *n) {
     double loss = since->loss / since->samples;
     snprintf(n->text[0], NOTE, "step %zu/%zu", r->step, r->stop);
     snprintf(n->text[1], NOTE, "loss %.3f", loss);
+    n->text[2][0] = '\0';
     if (r->data.task->text)
         snprintf(n->text[2], NOTE, "perplexity %.1f", exp(loss));
-    else
+    else if (!r->data.task->speech)
         snprintf(n->text[2], NOTE, "accuracy %4.1f%%", 100 * since->correct / since->samples);
     snprintf(n->text[3], NOTE, "%.0f %ss/s", run_rate(r, recent), run_sample(r));
     snprintf(n->text[4], NOTE, "epoch %.2f", run_epoch(r, r->step));
-    for (size_t i = 0; i < NOTES; i++) n->note[i] = n->text[i];
-    n->note[NOTES] = NULL;
+    size_t notes = 0;
+    for (size_t i = 0; i < NOTES; i++)
+        if (n->text[i][0]) n->note[notes++] = n->text[i];
+    n->note[notes] = NULL;
 }
 
 static void print_notes(const struct notes *n, double left) {

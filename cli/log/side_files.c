@@ -39,7 +39,7 @@ void side_files_step(struct run *r, const struct job_step *s) {
     if (!f->file) return;
     event_step(f, (int64_t)value->step);
     event_scalar(f, "train/loss", value->loss / value->samples);
-    event_scalar(f, "train/accuracy", value->correct / value->samples);
+    if (!r->data.task->speech) event_scalar(f, "train/accuracy", value->correct / value->samples);
     if (r->data.task->pairs) event_scalar(f, "train/next_loss", value->next_loss / value->pairs);
     event_scalar(f, "train/epoch", value->epoch);
     event_scalar(f, "train/learning_rate", value->lr);

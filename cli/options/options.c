@@ -170,7 +170,8 @@ const struct model_reference *options_reference(const struct options *o) {
 
 int options_sequence(const struct options *o) {
     const struct model_ops *model = options_model(o);
-    return model->input == MODEL_IMAGES ? 0 : (int)(model->windows ? o->context : o->bptt);
+    if (model->input == MODEL_IMAGES || model->input == MODEL_SPEECH) return 0;
+    return (int)(model->windows ? o->context : o->bptt);
 }
 
 const struct dataset_ops *options_dataset(const char *data, const char **where) {

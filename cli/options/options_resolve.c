@@ -236,14 +236,11 @@ static void take(int64_t *value, int64_t standard) {
 static bool resolve_model(struct options *o, const struct model_ops *model, struct err *e) {
     const bool streams = model->input == MODEL_TOKENS && !model->windows;
     char why[96];
-    if (model->input == MODEL_SPEECH)
-        return err_set(
-            e, "--model %s: this version has its network, but trains nothing on speech yet; take another --model",
-            model->name);
     snprintf(why, sizeof why, "with --model %s", model->name);
     if (!only_where(o, model->reference.hidden > 0, NAMES("hidden"), why, e) ||
         !only_where(o, model->presets != NULL, NAMES("preset"), why, e) ||
-        !only_where(o, model->reference.layers > 0, NAMES("layers", "heads"), why, e) ||
+        !only_where(o, model->reference.layers > 0, NAMES("layers"), why, e) ||
+        !only_where(o, model->reference.heads > 0, NAMES("heads"), why, e) ||
         !only_where(o, streams, NAMES("bptt"), why, e) || !only_where(o, model->windows, NAMES("context"), why, e) ||
         !only_where(o, model->windows && model->input == MODEL_TOKENS, NAMES("eval-samples"), why, e) ||
         !only_where(o, model->dropout != NULL, NAMES("dropout"), why, e) ||
@@ -373,12 +370,15 @@ static bool resolve_data(struct options *o, const struct model_ops *model, struc
         TABLE_NAMES(datasets, names);
         return err_set(e, "--data has no \"%.100s\"; there are: %s", o->data, names);
     }
-    static const enum data_kind wanted[] = {
-        [MODEL_IMAGES] = DATA_IMAGES, [MODEL_TOKENS] = DATA_TEXT, [MODEL_PAIRS] = DATA_PAIRS};
+    static const enum data_kind wanted[] = {[MODEL_IMAGES] = DATA_IMAGES,
+                                            [MODEL_TOKENS] = DATA_TEXT,
+                                            [MODEL_PAIRS] = DATA_PAIRS,
+                                            [MODEL_SPEECH] = DATA_SPEECH};
     static const char *const take[] = {[MODEL_IMAGES] = "take --data cifar10 or synthetic, or another --model",
                                        [MODEL_TOKENS] =
                                            "take --data ptb, text-char or synthetic-text, or another --model",
-                                       [MODEL_PAIRS] = "take --data wiki, or another --model"};
+                                       [MODEL_PAIRS] = "take --data wiki, or another --model",
+                                       [MODEL_SPEECH] = "take --data an4 or speech, or another --model"};
     static const char *const holds[] = {
         [DATA_IMAGES] = "images", [DATA_TEXT] = "text", [DATA_PAIRS] = "pairs of texts", [DATA_SPEECH] = "speech"};
     if (data->kind == wanted[model->input]) return true;

@@ -22,6 +22,8 @@ static const struct {
     [TARGET_NEXT_ACCURACY] = {"next_accuracy", true, 0, 1, "a part of 1, above 0, as next_accuracy:0.9"},
     [TARGET_NEXT_LOSS] = {"next_loss", false, 0, 1e9, "above 0 (nats)"},
     [TARGET_LOSS_SAMPLED] = {"loss_sampled", false, 0, 1e9, "above 0 (nats)"},
+    [TARGET_WER] = {"wer", false, 0, 1e9, "above 0, as wer:0.3 (errors over words)"},
+    [TARGET_CER] = {"cer", false, 0, 1e9, "above 0, as cer:0.1 (errors over characters)"},
 };
 
 const char *target_metric_name(enum target_metric metric) {

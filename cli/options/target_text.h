@@ -23,6 +23,8 @@ enum target_metric {
     TARGET_NEXT_ACCURACY, /* of pairs: of which sentence comes next */
     TARGET_NEXT_LOSS,
     TARGET_LOSS_SAMPLED, /* of windows from random places (--eval-samples) */
+    TARGET_WER,          /* of speech: errors over words that were said */
+    TARGET_CER,          /* and over characters */
     TARGET_METRICS
 };
 

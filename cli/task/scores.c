@@ -7,10 +7,22 @@
 
 #include "cli/train/run.h"
 
-const struct scores scores_none = {NAN, NAN, NAN, NAN, NAN, NAN};
+const struct scores scores_none = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 static bool has_valid(const struct run *r) {
-    return r->data.task->text || r->data.task->pairs;
+    return r->data.task->count(&r->data.set, SPLIT_VALID) > 0;
+}
+
+static bool is_aligned(const struct run *r) {
+    return !r->data.task->speech && run_has_test(r);
+}
+
+static bool is_speech(const struct run *r) {
+    return r->data.task->speech;
+}
+
+static bool is_speech_with_valid(const struct run *r) {
+    return r->data.task->speech && has_valid(r);
 }
 
 static bool is_text(const struct run *r) {
@@ -40,7 +52,7 @@ static bool is_sampled(const struct run *r) {
 #define AT(member) offsetof(struct scores, member)
 const struct score score_table[] = {
     {"test_loss", TARGET_TEST, TARGET_LOSS, AT(test_loss), SCORE_PLAIN, run_has_test},
-    {"test_accuracy", TARGET_TEST, TARGET_ACCURACY, AT(test_accuracy), SCORE_PLAIN, run_has_test},
+    {"test_accuracy", TARGET_TEST, TARGET_ACCURACY, AT(test_accuracy), SCORE_PLAIN, is_aligned},
     {"test_perplexity", TARGET_TEST, TARGET_PERPLEXITY, AT(test_loss), SCORE_PERPLEXITY, is_text_with_test},
     {NULL, TARGET_TEST, TARGET_BPC, AT(test_loss), SCORE_BITS, by_characters_with_test},
     {"valid_loss", TARGET_VALID, TARGET_LOSS, AT(valid_loss), SCORE_PLAIN, has_valid},
@@ -49,6 +61,10 @@ const struct score score_table[] = {
     {"valid_perplexity", TARGET_VALID, TARGET_PERPLEXITY, AT(valid_loss), SCORE_PERPLEXITY, is_text},
     {NULL, TARGET_VALID, TARGET_BPC, AT(valid_loss), SCORE_BITS, by_characters},
     {"valid_loss_sampled", TARGET_VALID, TARGET_LOSS_SAMPLED, AT(sampled_loss), SCORE_PLAIN, is_sampled},
+    {"test_wer", TARGET_TEST, TARGET_WER, AT(test_wer), SCORE_PLAIN, is_speech},
+    {"test_cer", TARGET_TEST, TARGET_CER, AT(test_cer), SCORE_PLAIN, is_speech},
+    {"valid_wer", TARGET_VALID, TARGET_WER, AT(valid_wer), SCORE_PLAIN, is_speech_with_valid},
+    {"valid_cer", TARGET_VALID, TARGET_CER, AT(valid_cer), SCORE_PLAIN, is_speech_with_valid},
     {NULL, TARGET_EITHER, TARGET_METRICS, 0, SCORE_PLAIN, NULL},
 };
 

@@ -14,6 +14,8 @@ struct scores {
     double valid_loss;               /* of texts */
     double next_loss, next_accuracy; /* of pairs: of next sentences, in the validation split */
     double sampled_loss;             /* of windows of the validation text from random places, where there are any */
+    double test_wer, test_cer;       /* of speech: words and characters that are wrong, of those that were said */
+    double valid_wer, valid_cer;
 };
 extern const struct scores scores_none; /* all NaN */
 

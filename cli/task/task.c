@@ -15,6 +15,8 @@ const struct task_ops *task_of(enum data_kind kind, const struct model_ops *mode
         return model->windows ? &task_windows : &task_streams;
     case DATA_PAIRS:
         return &task_pairs;
+    case DATA_SPEECH:
+        return &task_speech;
     case DATA_IMAGES:
         break;
     }

@@ -30,12 +30,16 @@ struct task_ops {
     bool streams;              /* a text that is read in streams, whose states go on from step to step, */
     bool windows;              /* or in windows from random places, by a model that carries nothing */
     bool pairs;                /* of texts, for a model with two losses, of words and of pairs */
+    bool speech;               /* labels are of no row: there are error rates in place of an accuracy */
+    bool whole;                /* an epoch is a whole number of batches, run_data.windows */
     const char *classes;       /* what there are so many of, for people: "" of words; NULL: nothing is said of them */
     const char *built_in;      /* the real data that takes the place of a set that is built in */
     struct target_wish judged; /* by which number, where a run has no target */
     const struct score_shown *shown;                            /* at the end of a run */
     const struct score_shown *listed;                           /* by `evaluate` */
     size_t (*count)(const struct dataset *d, enum split split); /* samples of it; 0: there is no such split */
+    /* Batches of an epoch of a whole number of them, with so many samples in a batch over all ranks; else NULL. */
+    size_t (*batches)(const struct run *r, size_t each);
     /* Is there enough for an evaluation, and to train on, with these options? */
     bool (*can_evaluate)(const struct run *r, struct err *e);
     bool (*plan)(struct run *r, struct err *e);
@@ -43,7 +47,7 @@ struct task_ops {
     void (*score)(struct run *r, struct scores *scores);   /* collective */
 };
 
-extern const struct task_ops task_images, task_streams, task_windows, task_pairs;
+extern const struct task_ops task_images, task_streams, task_windows, task_pairs, task_speech;
 
 /* What a model does with data of this kind, which are such as it takes. */
 const struct task_ops *task_of(enum data_kind kind, const struct model_ops *model);

@@ -36,13 +36,17 @@ static bool plan_windows(struct run *r, struct err *e) {
                    o->data, valid, run_sample(r), T);
 }
 
+static size_t batches_of_streams(const struct run *r, size_t streams) {
+    return text_windows(r->data.set.train_text.count, streams, (int)r->options.bptt);
+}
+
 /* A text must also be long enough for one window of every stream. */
 static bool plan_streams(struct run *r, struct err *e) {
     const struct options *o = &r->options;
     const size_t streams = (size_t)o->batch * (size_t)r->comm->size, words = r->data.set.train_text.count;
     r->data.streams = streams;
     r->data.first_stream = (size_t)o->batch * (size_t)r->comm->rank;
-    r->data.windows = text_windows(words, streams, (int)o->bptt);
+    r->data.windows = batches_of_streams(r, streams);
     if (r->data.windows > 0 && r->data.windows < (size_t)o->accumulate)
         return err_set(
             e,
@@ -198,6 +202,7 @@ const struct task_ops task_streams = {
     .samples = "words",
     .text = true,
     .streams = true,
+    .whole = true,
     .classes = "",
     .built_in = "ptb",
     .judged = {.split = TARGET_VALID, .metric = TARGET_LOSS},
@@ -205,6 +210,7 @@ const struct task_ops task_streams = {
     .listed = perplexities,
     .count = count,
     .can_evaluate = can_evaluate,
+    .batches = batches_of_streams,
     .plan = plan_streams,
     .forward = forward,
     .score = score,

@@ -126,6 +126,7 @@ static void put_exchange(const struct run *r, struct mllog_file *m) {
 static double samples(const struct run *r) {
     const struct leg *leg = &r->leg;
     double before = (double)leg->position;
+    if (r->data.task->speech) return run_epoch(r, r->step) * (double)run_samples(r);
     if (r->data.task->streams) before *= (double)r->data.windows * (double)r->options.batch * r->comm->size;
     return before + (double)(r->step - leg->step) * global_batch(r);
 }

@@ -9,7 +9,7 @@ double run_epoch(const struct run *r, size_t steps) {
     if (steps < leg->step) return fmax(run_epoch(r, leg->step) - (double)(leg->step - steps) * leg->before, 0);
     const double before = (double)leg->position, batches = (double)(steps - leg->step) * (double)r->options.accumulate;
     const double images = batches * (double)r->options.batch * r->comm->size; /* or windows */
-    if (r->data.task->streams) return before + batches / (double)r->data.windows;
+    if (r->data.task->whole) return before + batches / (double)r->data.windows;
     if (r->data.task->windows) return (before + images) * options_sequence(&r->options) / (double)run_samples(r);
     return (before + images) / (double)run_samples(r);
 }
@@ -70,7 +70,7 @@ bool run_plan(struct run *r, struct err *e) {
     double per_epoch = (double)run_samples(r) / images;
     if (task->windows)
         per_epoch = (double)run_samples(r) / (images * options_sequence(o));
-    else if (task->streams)
+    else if (task->whole)
         per_epoch = (double)r->data.windows / (double)o->accumulate;
     r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(r, o->epochs, per_epoch);
     double epochs = o->steps > 0 ? epochs_of(r, (double)o->steps, per_epoch) : o->epochs;

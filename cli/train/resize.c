@@ -49,19 +49,20 @@ const char *resize_residuals(const struct run *r) {
     return options_choice(&r->options, "resume-residuals");
 }
 
-/* The streams end, and are cut otherwise, where an epoch does. */
-static bool leg_of_streams(const struct run *r, struct leg *next, struct err *e) {
+/* The streams end, and are cut otherwise, where an epoch does; so are utterances put together otherwise. */
+static bool leg_of_epochs(const struct run *r, struct leg *next, struct err *e) {
     const struct options *o = &r->options;
     const size_t streams = (size_t)r->resize.batch * (size_t)r->resize.ranks;
-    const uint64_t windows = text_windows(r->data.set.train_text.count, streams, (int)o->bptt),
+    const uint64_t windows = r->data.task->batches(r, streams),
                    done = (r->resize.step - r->leg.step) * (uint64_t)o->accumulate;
     if (windows == 0 || done % windows != 0)
         return err_set(e,
                        "cannot resume with another batch over all ranks: step %llu is inside an epoch, and its %zu "
-                       "streams of text (--batch %lld on %d rank%s) can be cut otherwise only where one ends; leave "
+                       "%s (--batch %lld on %d rank%s) can be %s otherwise only where one ends; leave "
                        "--batch out, or resume the checkpoint of an epoch's end",
-                       (unsigned long long)r->resize.step, streams, (long long)r->resize.batch, r->resize.ranks,
-                       r->resize.ranks > 1 ? "s" : "");
+                       (unsigned long long)r->resize.step, streams,
+                       r->data.task->streams ? "streams of text" : "utterances a step", (long long)r->resize.batch,
+                       r->resize.ranks, r->resize.ranks > 1 ? "s" : "", r->data.task->streams ? "cut" : "put together");
     next->position += done / windows;
     next->before = (double)o->accumulate / (double)windows;
     return true;
@@ -78,8 +79,8 @@ static void leg_of_samples(const struct run *r, struct leg *next) {
 bool resize_plan(struct run *r, struct err *e) {
     struct leg next = r->leg;
     if (!r->resize.other_batch) return true;
-    if (r->data.task->streams) {
-        if (!leg_of_streams(r, &next, e)) return false;
+    if (r->data.task->whole) {
+        if (!leg_of_epochs(r, &next, e)) return false;
     } else {
         leg_of_samples(r, &next);
     }

@@ -206,18 +206,19 @@ static void draw_id(struct run *r) {
 }
 
 static void open_loader(struct run *r) {
-    const struct loader_setup setup = {.data = &r->data.set,
-                                       .batch = (int)r->options.batch,
-                                       .rank = r->comm->rank,
-                                       .size = r->comm->size,
-                                       .seed = (uint64_t)r->options.seed,
-                                       .first_step = r->step,
-                                       .leg = {r->leg.step, r->leg.position},
-                                       .augment = !r->options.no_augment,
-                                       .bytes = net_takes_bytes(r->model.net),
-                                       .sequence = r->model.net->setup.sequence,
-                                       .windows = r->data.task->windows ? TEXT_RANDOM : TEXT_STREAMS,
-                                       .accumulate = (int)r->options.accumulate};
+    const struct loader_setup setup = {
+        .data = &r->data.set,
+        .batch = (int)r->options.batch,
+        .rank = r->comm->rank,
+        .size = r->comm->size,
+        .seed = (uint64_t)r->options.seed,
+        .first_step = r->step,
+        .leg = {r->leg.step, r->leg.position * (r->data.task->speech ? run_samples(r) : 1)},
+        .augment = !r->options.no_augment,
+        .bytes = net_takes_bytes(r->model.net),
+        .sequence = r->model.net->setup.sequence,
+        .windows = r->data.task->windows ? TEXT_RANDOM : TEXT_STREAMS,
+        .accumulate = (int)r->options.accumulate};
     r->data.loader = loader_open(&setup);
 }
 

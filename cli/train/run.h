@@ -64,7 +64,7 @@ struct run_data {
     const struct task_ops *task; /* what is done with it */
     struct comm_shared memory;
     uint32_t checksum;
-    size_t windows;               /* of an epoch of a text that is read in streams: so many steps; else 0 */
+    size_t windows;               /* batches of an epoch that has a whole number of them (task->whole); else 0 */
     size_t first_stream, streams; /* of such a text: this rank's first; of all ranks */
     struct loader *loader;
 };

@@ -99,7 +99,7 @@ import struct, sys, zlib
 path, how = sys.argv[1:]
 data = open(path, "rb").read()
 magic, version, order, count, total = struct.unpack_from("<8sIIQQ", data)
-assert version == 7, version
+assert version == 8, version
 sections = []
 for i in range(count):
     name, offset, size, crc, zero = struct.unpack_from("<24sQQII", data, 32 + 48 * i)

@@ -99,7 +99,7 @@ refused "the one before it: export $W/bad/checkpoint-00000004" "$W/bad" --format
 damaged rank0002.ckpt 40
 refused 'rank0002.ckpt is damaged' "$W/bad" --format npz --out "$W/new"
 damaged model.ckpt 8
-refused 'has format version 120; this program reads versions 3 to 7' "$W/bad" --format npz --out "$W/new"
+refused 'has format version 120; this program reads versions 3 to 8' "$W/bad" --format npz --out "$W/new"
 rm -rf "$W/bad"
 cp -r "$W/run" "$W/bad"
 rm "$W/bad/checkpoint-00000006/rank0001.ckpt"

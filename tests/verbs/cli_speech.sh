@@ -2,29 +2,13 @@
 # cli_speech.sh: recorded speech by the real program: what is listed, what data show draws, and every mistake in one line.
 # quick: on
 . tests/lib/tap.sh
+. tests/lib/wav.sh
 
 if "$PROGRAM" list | grep -q 'lacks FFTW'; then
     skip "speech" "this build lacks FFTW"
     finish
     exit
 fi
-
-# put_u32 NUMBER: four bytes, the lowest first
-# shellcheck disable=SC2059 # the octal numbers are the format
-put_u32() { printf "$(printf '\\%03o\\%03o\\%03o\\%03o' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255)))"; }
-# wav FILE SAMPLES [RATE]: noise, of a file that has some
-wav() {
-    {
-        printf RIFF
-        put_u32 $((2 * $2 + 36))
-        printf 'WAVEfmt \020\000\000\000\001\000\001\000'
-        put_u32 "${3:-16000}"
-        put_u32 $((2 * ${3:-16000}))
-        printf '\002\000\020\000data'
-        put_u32 $((2 * $2))
-        tail -c +5000 "$PROGRAM" | head -c $((2 * $2))
-    } > "$1"
-}
 
 mkdir "$W/mine"
 for i in 1 2 3 4 5 6 7 8; do wav "$W/mine/$i.wav" $((3000 + i * 1000)); done

@@ -1,0 +1,74 @@
+#!/bin/sh
+# cli_speech_train.sh: speech recognition by the real program: loss and error rates on any number of ranks, though batches hold unlike
+# numbers of utterances; that it resumes to the same bits, in the midst of an epoch and with another batch at the end of one;
+# evaluate, --target, an overlapping exchange, and its mistakes.
+# shellcheck disable=SC2086,SC2166 # lists of arguments; two conditions of one check
+. tests/lib/tap.sh
+. tests/lib/wav.sh
+device=${SPARSETRAIN_TEST_DEVICE:-cpu}
+if "$PROGRAM" list | grep -q 'lacks FFTW'; then
+    skip "speech" "this build lacks FFTW"
+    finish
+    exit
+fi
+
+mkdir "$W/mine"
+i=0
+for word in YES NO 'GO ON' STOP ONE TWO THREE FOUR FIVE SIX SEVEN; do
+    i=$((i + 1))
+    wav "$W/mine/$i.wav" $((4000 + i * 700)) 16000 $((5000 + i * 20000))
+    if [ $i -le 8 ]; then printf '%s.wav\t%s\n' $i "$word" >> "$W/mine/train.txt"; else printf '%s.wav\t%s\n' $i "$word" >> "$W/mine/test.txt"; fi
+done
+small="--model speech --layers 1 --hidden 16 --data speech:$W/mine --lr 0.02 --lr-warmup 0 --device $device"
+near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; e = 1e-4 * (b < 0 ? -b : b); exit !(a != "" && b != "" && d <= e && d >= -e) }'; }
+below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0 && a + 0 > 0) }'; }
+
+# -- a run, and the same on other numbers of ranks -------------------------------------------------------------------------
+start 1 $small --batch 6 --epochs 8 --out "$W/one"
+status=$?
+log=$W/one/run.jsonl
+check "it trains (status $status: $(tail -n 1 "$W/err"))" [ $status -eq 0 ]
+json_lines "the log is JSON" "$log"
+check "two steps an epoch, of four utterances each" sh -c "[ \$(grep -c '\"type\":\"step\"' '$log') -eq 16 ] && [ \$(grep '\"type\":\"step\"' '$log' | grep -c '\"samples\":4,') -eq 16 ]"
+first_step() { grep '"type":"step"' "$1/run.jsonl" | sed -n "1s/.*\"$2\":\([^,}]*\)[,}].*/\1/p"; }
+check "training lowers the loss" below "$(json "$log" step loss)" "$(first_step "$W/one" loss)"
+check "there are error rates, and no accuracy" sh -c "grep '\"type\":\"summary\"' '$log' | grep -q '\"test_wer\":[0-9.]*,\"test_cer\":[0-9.]*' && ! grep -v '\"type\":\"header\"' '$log' | grep -q accuracy"
+check "the header counts utterances" grep -q '"train_utterances":8,"test_utterances":3' "$log"
+check "the report has them" sh -c "grep -q '^  test WER  *[0-9.]*%  *[0-9.]*%\$' '$W/out' && grep -q '^  test CER ' '$W/out' && grep -q 'utterances a second' '$W/out' && grep -q '8 training and 3 test utterances' '$W/out'"
+for p in 2 3; do
+    start $p $small --batch $((6 / p)) --epochs 8 --eval-every 4 --out "$W/ranks$p"
+    check "on $p ranks as many utterances a step" [ "$(first_step "$W/ranks$p" samples)" = 4 ]
+    check "before the first step on $p ranks: the same evaluation" near "$(json "$W/ranks$p/run.jsonl" summary start_loss)" "$(json "$log" summary start_loss)"
+    check "on $p ranks training lowers the loss, too" below "$(json "$W/ranks$p/run.jsonl" step loss)" "$(first_step "$W/ranks$p" loss)"
+done
+
+# -- going on --------------------------------------------------------------------------------------------------------------
+start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --out "$W/whole"
+start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --stop-at 2.5 --out "$W/parts"
+start 2 --resume "$W/parts"
+check "resumed inside an epoch: the same bits" [ "$(hash_of "$W/parts")" = "$(hash_of "$W/whole")" ]
+check "and the same error rates" [ "$(json "$W/parts/run.jsonl" summary test_wer)" = "$(json "$W/whole/run.jsonl" summary test_wer)" ]
+start 2 $small --batch 3 --epochs 6 --stop-at 2.5 --out "$W/inside"
+check "another batch inside an epoch is refused" mistaken 'is inside an epoch, and its 6 utterances a step (--batch 3 on 2 ranks) can be put together otherwise only where one ends' 2 --resume "$W/inside" --batch 2
+start 2 $small --batch 3 --epochs 6 --stop-at 2 --out "$W/end"
+start 3 --resume "$W/end" --batch 1
+status=$?
+check "at the end of one it goes on, on other ranks (status $status)" sh -c "[ $status -eq 0 ] && grep -q '\"completed\":true' '$W/end/run.jsonl'"
+check "for as many epochs" [ "$(json "$W/end/run.jsonl" summary epoch)" = 6 ]
+
+start 2 evaluate "$W/whole"
+check "evaluate: what the run printed" sh -c "grep -q '^  test loss  *$(printf '%.3f' "$(json "$W/whole/run.jsonl" summary test_loss)")\$' '$W/out' && grep -q '^  test WER ' '$W/out' && grep -q ': 3 test utterances\$' '$W/out'"
+start 1 evaluate "$W/whole" --json
+check "on another number of ranks the same error rates" [ "$(sed -n 's/.*"test_wer":\([^,]*\),.*/\1/p' "$W/out")" = "$(json "$W/whole/run.jsonl" summary test_wer)" ]
+start 1 $small --batch 4 --epochs 3 --eval-every 1 --target wer:50 --out "$W/target"
+check "a word error rate is a target" sh -c "[ \"$(json "$W/target/run.jsonl" summary reached)\" = true ] && grep -q '^  target  *test wer 50: reached' '$W/out'"
+start 2 $small --batch 2 --epochs 2 --algo oktopk --density 0.1 --density-warmup none --overlap layers --accumulate 2 --out "$W/overlap"
+status=$?
+check "selected by layers while backward goes on, two parts a step (status $status)" [ $status -eq 0 ]
+
+# -- mistakes --------------------------------------------------------------------------------------------------------------
+check "speech with a model of images" mistaken_alone 'model resnet20 takes images, but --data ' --model resnet20 --data "speech:$W/mine"
+check "images with the model of speech" mistaken_alone 'model speech takes speech, but --data synthetic' --model speech --data synthetic
+check "a target that there is not" mistaken 'no accuracy; they give' 1 $small --batch 4 --epochs 1 --target accuracy:0.9
+check "more in a step than there are" mistaken '--batch 9 on 1 rank is more than the 8 training utterances' 1 $small --batch 9 --epochs 1
+finish
