@@ -57,7 +57,8 @@ over() {
 }
 
 # -- the claims --------------------------------------------------------------------------------------------------------
-# Every claim, tab-separated: paper, where, text, ID, why not, result, "yes of compared", kinds, against what, length of the runs.
+# Every claim, tab-separated: paper, where, text, ID, why not, result, "yes of compared", what was found, kinds, against what, length of the
+# runs. Found: the numbers of what is counted, up to three, with twice their standard error where they are means over seeds.
 claims() {
     set --
     for id in $(ids); do
@@ -65,6 +66,13 @@ claims() {
         [ -z "$folder" ] || set -- "$@" "id=$id" "mode=$(about "$folder" mode)" "$folder/comparison.csv"
     done
     awk "$page_awk"'
+        function with_spread(   text, note) {
+            text = cell_of("ours")
+            if (text ~ /^-?[0-9]*[.][0-9]+$/) text = sprintf("%.4g", text)
+            note = cell_of("note")
+            if (match(note, /[+]-[0-9.e+-]+ \(twice/)) text = text " +-" substr(note, RSTART + 2, RLENGTH - 9)
+            return text (cell_of("unit") == "" ? "" : " " cell_of("unit"))
+        }
         function add(list, text) { return text == "" || index("; " list "; ", "; " text "; ") ? list : list (list == "" ? "" : "; ") text }
         { csv_row() }
         FNR == 1 {
@@ -79,6 +87,8 @@ claims() {
             if (cell_of("counted") != "yes") next
             if (cell_of("agrees") == "yes") yes[c]++
             else { no[c]++; if (cell_of("direction") != "yes") wrong[c]++ }
+            found[c] = add(found[c], with_spread())
+            numbers[c]++
             kinds[c] = add(kinds[c], cell_of("kind"))
             held[c] = add(held[c], cell_of("against"))
             runs[c] = add(runs[c], cell_of("run"))
@@ -94,17 +104,17 @@ claims() {
             if (quick[c]) result = compared ? result " (quick)" : "a quick run alone"
             else if (cell_of("id") in old) result = "not classed"
             else if (!compared && cell_of("why_not") == "" && rows[c]) result = "not attempted: self-checks or shown alone"
-            printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
-                compared ? yes[c] + 0 " of " compared : "", kinds[c], held[c], runs[c]
+            printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
+                compared ? yes[c] + 0 " of " compared : "", numbers[c] <= 3 ? found[c] : "", kinds[c], held[c], runs[c]
         }' "$@" id= results/published/claims.csv
 }
 claim_table() {
-    printf '| paper | where | claim | result | comparisons that agree | how | held against | length of the runs | rows and figure |\n|---|---|---|---|---|---|---|---|---|\n'
+    printf '| paper | where | claim | result | comparisons that agree | found | how | held against | length of the runs | rows and figure |\n|---|---|---|---|---|---|---|---|---|---|\n'
     awk -F '\t' "$page_awk"'
         $5 == "" {
             result = $6
             if (result == "reproduced" || result ~ /^(not|so far: not)$/) result = "**" result "**"
-            printf "| %s | %s | %s | %s | %s | %s | %s | %s | [%s](#%s) |\n", cell($1), cell($2), cell($3), result, cell($7), cell($8), cell($9), cell($10), $4, $4
+            printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | [%s](#%s) |\n", cell($1), cell($2), cell($3), result, cell($7), cell($8), cell($9), cell($10), cell($11), $4, $4
         }' "$scratch/claims"
 }
 not_attempted() {
@@ -271,7 +281,7 @@ claims >"$scratch/claims"
 {
     printf '# The papers'"'"' results, made again with sparsetrain\n\n'
     printf 'What came of every claim of the four papers, in a line each. **reproduced**: every comparison agrees; **direction holds**: not in size, but which is more and which is less; '
-    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, or in a shorter one. How our numbers came about: **real**, timed or counted on real '
+    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, in a shorter one, or of a smaller model. "Found" has the numbers of up to three comparisons, a mean over seeds with twice its standard error. How our numbers came about: **real**, timed or counted on real '
     printf 'processes over what the machine has; **emulated**, real processes and real TCP over a network that is slowed down; **simulated**, the same program under SimGrid; **model**, computed from a cost '
     printf 'formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; the papers'"'"' numbers are those of `results/published/`.\n\n'
     if [ "$from" != $authors ]; then

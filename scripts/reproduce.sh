@@ -1,5 +1,6 @@
 #!/bin/sh
-# reproduce.sh ID...|all|list [--quick] [--out DIR] [--epochs E] [--seeds N] [--keep]: makes the tables and figures of the papers again.
+# reproduce.sh ID...|all|list [--quick] [--out DIR] [--epochs E] [--seeds N] [--hidden H] [--keep] [--finished]: makes the tables and
+# figures of the papers again.
 # For each ID, whose script scripts/reproduce/ID.sh says what the paper shows, what runs, on what hardware and how long, and
 # what counts as agreement: rows, a figure and comparison.csv in build/reproduce/ID; then the report over all of them
 # (scripts/report.sh), beside what the authors got (results/measured). Interrupted, it goes on where it was; an ID whose
@@ -9,7 +10,12 @@
 #   --out DIR   where the results go instead
 #   --epochs E  of the convergence runs, which take days on CPUs, the first E epochs, on the schedules of the whole
 #   --seeds N   how many seeds of runs whose difference is small (3)
+#   --hidden H  the LSTM of Penn Treebank with H features instead of 1500, which are for a GPU
 #   --keep      jobs that another commit of the program finished count, too
+#   --finished  starts nothing: rows, figures and page from the jobs that are finished (--keep); a comparison whose runs are not all there
+#               says "not run yet"
+#   --jobs      of one ID: its jobs of training, a line for each: the file that it makes, and its command
+#   --job FILE  of one ID: runs the job that makes this file, and nothing else. Exit status 130: stopped by a signal, after a checkpoint
 # Exit status: 0, also where a result disagrees with a paper or an ID is skipped; 1 when an ID failed; 2 for a mistake.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -21,13 +27,15 @@ list() {
     for id in $(ids); do printf '%-18s %s\n%-18s %s | %s\n' "$id" "$(head_of "$id" shows)" '' "$(head_of "$id" needs)" "$(head_of "$id" takes)"; done
 }
 
-quick='' out='' epochs='' seeds='' keep=''
-options_hint='the options are --quick, --out DIR, --epochs E, --seeds N, --keep'
-options 'quick!quick=1 keep!keep=1 out epochs seeds ...' "$@"
+quick='' out='' epochs='' seeds='' hidden='' keep='' finished='' jobs='' job=''
+options_hint='the options are --quick, --out DIR, --epochs E, --seeds N, --hidden H, --keep, --finished, --jobs, --job FILE'
+options 'quick!quick=1 keep!keep=1 finished!finished=1 jobs!jobs=1 out epochs seeds hidden job ...' "$@"
 wanted=$words
 case $seeds in *[!0-9]* | 0*) fail "--seeds $seeds: a number of seeds from 1 on" ;; esac
 case $epochs in *[!0-9.]* | *.*.* | .) fail "--epochs $epochs: a number of epochs above 0, as 10 or 0.5" ;; esac
-options="${quick:+ --quick}${out:+ --out $out}${epochs:+ --epochs $epochs}${seeds:+ --seeds $seeds}"
+case $hidden in *[!0-9]* | 0*) fail "--hidden $hidden: a number of features from 1 on" ;; esac
+options="${quick:+ --quick}${out:+ --out $out}${epochs:+ --epochs $epochs}${seeds:+ --seeds $seeds}${hidden:+ --hidden $hidden}${finished:+ --finished}"
+[ -z "$finished" ] || keep=1
 [ -n "$wanted" ] || fail "which ID? sh scripts/reproduce.sh list names them; all runs all"
 case $wanted in
 ' list')
@@ -41,6 +49,11 @@ case $wanted in
     done
     ;;
 esac
+if [ -n "$jobs$job" ]; then
+    case $wanted in ' '*' '* | *' '*' '*) fail "--jobs and --job are of one ID" ;; esac
+    [ -z "$finished" ] || fail "--finished starts nothing; leave out --jobs and --job"
+    [ -z "$jobs" ] || [ -z "$job" ] || fail "--jobs or --job, not both"
+fi
 need_program
 if [ -z "$out" ]; then
     if [ -n "$quick" ]; then out=build/reproduce-quick; else out=build/reproduce; fi
@@ -49,7 +62,12 @@ elif [ -n "$quick" ] && [ "$(cd "$out" 2>/dev/null && pwd -P)" = "$(cd results/m
 fi
 
 make_scratch
-export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_KEEP="$keep" REPRODUCE_OPTIONS="$options"
+export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_HIDDEN="$hidden"
+export REPRODUCE_KEEP="$keep" REPRODUCE_FINISHED="$finished" REPRODUCE_OPTIONS="$options" REPRODUCE_ONLY="$job${jobs:+list}"
+if [ -n "$jobs$job" ]; then
+    sh "$library/${wanted# }.sh"
+    exit
+fi
 
 # What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,
 # where they are of the beginning of a run or of a shorter one, "first 6 of 140 epochs" or "2000 steps"

@@ -8,7 +8,8 @@
 #     dense; hitopk at density 0.01 after --density-warmup linear:1000; the same with --local-update, parameters averaged
 #     every 500 steps; fedavg, every 20; each with 3 seeds (--seeds N) (quick: 4 ranks as 2 nodes of 2, 6 epochs of made-up
 #     data, one seed, warm-up of 20 steps, averaged every 25)
-# needs: CIFAR-10, Penn Treebank; weeks on few cores, days on a GPU (--epochs E: the first E epochs of that schedule)
+# needs: CIFAR-10, Penn Treebank; weeks on few cores, days on a GPU (--epochs E: the first E epochs of that schedule; --hidden H:
+#     a smaller LSTM)
 # takes: full: about 165 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 90 s
 # agrees: mean over the seeds: with local update the end is not worse than with plain gradient dropping: accuracy not lower,
 #     perplexity not higher, which one seed cannot tell
@@ -52,5 +53,5 @@ compare resnet20 "ResNet-20, $nodes nodes of $per_node" 'test accuracy' 'percent
 streams_of_rank=5
 four lstm words
 gain_key=valid_perplexity
-compare lstm "LSTM-PTB, $nodes nodes of $per_node" 'validation perplexity' % 'at most 0' "$above"
+compare lstm "$lstm_name, $nodes nodes of $per_node" 'validation perplexity' % 'at most 0' "$above"
 finish

@@ -16,7 +16,7 @@ bert_steps=$(pick 2000 40)
 if [ -n "$quick" ]; then
     bert_name='a small BERT'
     reads_pairs || skip 'this build lacks utf8proc, for --data wiki: sh scripts/deps.sh text, then make'
-    sh scripts/reproduce/made-up-pairs.sh "$out/runs/pairs"
+    sh scripts/reproduce/made-up-pairs.sh "$runs/pairs"
 else
     need_data wiki
     bert_name=BERT-tiny
@@ -31,7 +31,7 @@ bert() { # bert FILE STEPS OPTION...
     case $bert_name in
     BERT-base) set -- --preset base "$@" ;;
     BERT-tiny) set -- --preset tiny --lr 1e-3 "$@" ;;
-    *) set -- --layers 1 --heads 2 --hidden 32 --context 32 --lr 0.01 --lr-warmup-steps 4 "$@" --data "wiki:$out/runs/pairs" ;;
+    *) set -- --layers 1 --heads 2 --hidden 32 --context 32 --lr 0.01 --lr-warmup-steps 4 "$@" --data "wiki:$runs/pairs" ;;
     esac
     train "$bert_file" "$ranks" --model bert "$@" --batch "$(published oktopk-models.csv batch_per_gpu model=BERT)" --steps "$bert_length" --eval-every 0
 }

@@ -14,16 +14,20 @@
 # From reproduce.sh, all with defaults: REPRODUCE_QUICK (1: reduced sizes), REPRODUCE_OUT (folder of the results),
 # REPRODUCE_RUNS (folder of what is too large to be kept), REPRODUCE_KEEP (1: what another commit finished counts),
 # REPRODUCE_EPOCHS (the first so many epochs of convergence runs), REPRODUCE_SEEDS (how many seeds where several are compared),
-# REPRODUCE_WHY (file that gets the reason of a skip).
+# REPRODUCE_HIDDEN (features of the LSTM of Penn Treebank instead of 1500), REPRODUCE_FINISHED (1: starts nothing, and what is not
+# finished is left open in rows and figures), REPRODUCE_ONLY (the one job to run, or "list": the jobs of training are printed instead:
+# only.sh), REPRODUCE_UNTIL (seconds since 1970 at which training stops after a checkpoint), REPRODUCE_WHY (file that gets the
+# reason of a skip).
 #
 # What stands in $out afterwards:
 #     comparison.csv   a line for each row: docs/reproduce.md has the columns, agree.awk the rules
-#     jobs.tsv         file, commit of the program, seconds, command: one line for each job that is finished
+#     jobs.tsv         file, commit of the program (several, with commas between, where a run went on with another), seconds, command,
+#                      machine (several, with "; " between): one line for each job that is finished
 #     about.txt        "key: value": what this is, command, commit, machine, date; README.md says the same to people
 #     figure.png       and the rows of all jobs
 set -eu
 id=$(basename "$0" .sh)
-quick=${REPRODUCE_QUICK:-}
+quick=${REPRODUCE_QUICK:-} finished=${REPRODUCE_FINISHED:-} only=${REPRODUCE_ONLY:-}
 if [ "$quick" = 1 ]; then
     out=${REPRODUCE_OUT:-build/reproduce-quick}/$id
     runs=${REPRODUCE_RUNS:-$out/runs}
@@ -53,15 +57,17 @@ skip() {
 pick() { if [ -n "$quick" ]; then printf '%s' "$2"; else printf '%s' "$1"; fi; }
 
 # -- what must be there ------------------------------------------------------------------------------------------------
-need_tool() { has "$1" || skip "$1 is not installed: $2"; }             # need_tool NAME WHAT-TO-DO
-need_file() { [ -f "$1" ] || skip "$1 is not there: $2"; }              # need_file PATH WHAT-TO-DO
-need_root() { [ "$(id -u)" = 0 ] || skip "$1 needs root: run it as root"; } # need_root WHAT-FOR
+# lacks WHY: skips but where nothing is started
+lacks() { [ -n "$finished" ] || skip "$@"; }
+need_tool() { has "$1" || lacks "$1 is not installed: $2"; }             # need_tool NAME WHAT-TO-DO
+need_file() { [ -f "$1" ] || lacks "$1 is not there: $2"; }             # need_file PATH WHAT-TO-DO
+need_root() { [ "$(id -u)" = 0 ] || lacks "$1 needs root: run it as root"; } # need_root WHAT-FOR
 need_simulator() {
     need_tool smpirun 'sh scripts/deps.sh sim'
     need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
 }
 need_data() { # need_data NAME: a dataset that the program finds
-    listed datasets "$1" || skip "the dataset $1 is not there: sh scripts/fetch-data.sh $1, or SPARSETRAIN_DATA=DIR"
+    listed datasets "$1" || lacks "the dataset $1 is not there: sh scripts/fetch-data.sh $1, or SPARSETRAIN_DATA=DIR"
 }
 have_gpu() { listed devices cuda; }
 # skipped_gpu WHAT UNIT SOURCE: where there is no GPU, a row that says so; fails where there is one
@@ -72,8 +78,13 @@ skipped_gpu() {
 }
 
 need_program
+if [ -n "$only" ]; then
+    only_out=$out
+    make_scratch
+    script=$id out=$scratch
+fi
 mkdir -p "$out"
-rm -f "$out/.broken"
+rm -f "$out/.broken" "$out/.missed"
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
 # A command as a person types it: the launcher by its name.
@@ -106,42 +117,51 @@ borrow() {
     for borrow_jobs in "${out%/*}"/*/jobs.tsv; do
         borrow_from=${borrow_jobs%/*}
         if [ ! -f "$borrow_jobs" ] || [ "$borrow_from" = "$out" ]; then continue; fi
-        IFS=$tab read -r borrow_file borrow_commit borrow_seconds borrow_rest <<LINE
+        IFS=$tab read -r borrow_file borrow_commit borrow_seconds borrow_line borrow_machine <<LINE
 $(line_of "$borrow_jobs" "$2")
 LINE
-        if [ -z "$borrow_rest" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
+        if [ -z "$borrow_line" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
         cp "$borrow_from/$borrow_file" "$out/.part"
         mv "$out/.part" "$out/$1"
-        mark "$1" "$borrow_seconds" "$2" "$borrow_commit"
+        mark "$1" "$borrow_seconds" "$2" "$borrow_commit" "$borrow_machine"
         say "have $1 from ${borrow_from##*/}"
         return 0
     done
     return 1
 }
-# mark FILE SECONDS COMMAND-LINE [COMMIT]: this job is finished; takes the place of its older line
+# mark FILE SECONDS COMMAND-LINE COMMITS MACHINES: this job is finished; takes the place of its older line
 mark() {
     if [ -f "$out/jobs.tsv" ]; then
         JOB=$1 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/jobs.tsv" >"$out/.jobs"
     else
         : >"$out/.jobs"
     fi
-    printf '%s\t%s\t%s\t%s\n' "$1" "${4:-$commit}" "$2" "$3" >>"$out/.jobs"
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$4" "$2" "$3" "$5" >>"$out/.jobs"
     mv "$out/.jobs" "$out/jobs.tsv"
 }
 # last_words FILE: what a program said when it failed: its own lines, or else the last ones (launchers add theirs)
 last_words() {
     { grep '^[a-z.]*: ' "$1" || grep . "$1" || true; } | tail -n 3 | paste -s -d ' ' -
 }
-used='' # files of the jobs that this run asked for
+used=''    # files of the jobs that this run asked for
+missing='' # of these that --finished found not to be there
+there() { case " $missing " in *" $1 "*) return 1 ;; esac; } # there FILE
+# not_to_run FILE COMMAND-LINE: is this job not to be run here, since only another one is wanted, or the list of all?
+not_to_run() { [ -n "$only" ] && ! is_wanted "$@"; }
 # job FILE COMMAND...: its standard output becomes $out/FILE. Not repeated once it is finished; a file is whole or not there.
 job() { try_job "$@" || fail "$why"; }
 # try_job: the same, but one that fails returns, with the reason in $why, and the rows that need it go without
 try_job() {
     job_file=$1
     shift
-    used="$used $job_file"
     job_line=$(shown "$@")
-    if have "$job_file" "$job_line"; then return 0; fi
+    if not_to_run "$job_file" ''; then return 0; fi
+    used="$used $job_file"
+    if have "$job_file" "$job_line"; then
+        ends_only
+        return 0
+    fi
+    [ -z "$finished" ] || skip "$job_file is not made yet: sh scripts/reproduce.sh $id"
     say "$job_line"
     job_start=$(date +%s)
     rm -f "$out/$job_file"
@@ -153,8 +173,11 @@ try_job() {
     fi
     mv "$out/.part" "$out/$job_file"
     rm -f "$out/.errors"
-    mark "$job_file" $(($(date +%s) - job_start)) "$job_line"
+    look_here
+    mark "$job_file" $(($(date +%s) - job_start)) "$job_line" "$commit" "$here"
+    ends_only
 }
+ends_only() { [ -z "$only" ] || exit 0; } # the job that was wanted is finished
 # mpi_job FILE P ARGUMENT...: the program on P ranks
 mpi_job() {
     mpi_file=$1 mpi_ranks=$2
@@ -165,33 +188,50 @@ mpi_job() {
 train_saves='--checkpoint-every 250'
 [ -z "$quick" ] || train_saves=''
 # train FILE P OPTION...: a run of sparsetrain train; its log with about a thousand of its steps becomes $out/FILE. One
-# that was interrupted goes on from its last checkpoint, to where --stop-at ends it; $runs/FILE.run is its directory.
+# that was interrupted goes on from its last checkpoint, to where --stop-at ends it; $runs/FILE.run is its directory, and
+# $runs/FILE.run.mark has a line each for the commits that took part, the command, its seconds so far, and the machines.
 train() {
     train_file=$1 train_ranks=$2
     shift 2
-    used="$used $train_file"
     train_run=$runs/$train_file.run
     train_line=$(shown "$MPIRUN" -np "$train_ranks" "$program" train "$@")
-    if have "$train_file" "$train_line"; then return 0; fi
+    if not_to_run "$train_file" "$train_line"; then return 0; fi
+    if have "$train_file" "$train_line"; then
+        used="$used $train_file"
+    elif [ -n "$finished" ]; then
+        missing="$missing $train_file"
+    else
+        used="$used $train_file"
+        train_on "$@"
+    fi
+    ends_only
+}
+# train_on OPTION...: begins the run of `train`, or goes on with it
+train_on() {
     say "$train_line"
-    train_start=$(date +%s)
+    look_here
+    train_start=$(date +%s) train_by=$commit train_seconds=0 train_at=$here
     train_stop=$(value_after --stop-at "$@")
-    same_run || rm -rf "$train_run" "$train_run".*
     mkdir -p "$runs"
-    printf '%s\n%s\n' "$commit" "$train_line" >"$train_run.mark"
+    if ! same_run; then rm -rf "$train_run" "$train_run".*; fi
     # shellcheck disable=SC2086 # $train_saves is two words
     if has_ended "$train_run" prefix; then
         set --
+        train_by=$(marked 1) train_seconds=$(marked 3) train_at=$(marked 4)
     elif has_checkpoint "$train_run"; then
         set -- "$MPIRUN" -np "$train_ranks" "$program" --resume "$train_run" ${train_stop:+--stop-at "$train_stop"} $train_saves --progress lines
+        train_by=$(with "$(marked 1)" , "$commit") train_seconds=$(marked 3) train_at=$(with "$(marked 4)" '; ' "$here")
     else
         clear_run "$train_run"
         rm -rf "$train_run.record"
         set -- "$MPIRUN" -np "$train_ranks" "$program" train "$@" --out "$train_run" $train_saves --progress lines
     fi
+    train_seconds=${train_seconds:-0} # of a mark that an older script made
+    train_mark
     if [ $# -gt 0 ]; then
-        "$@" >"$train_run.log" 2>&1 </dev/null || {
+        in_time "$@" >"$train_run.log" 2>&1 </dev/null || {
             train_status=$?
+            train_mark
             # 4: stopped by a signal, after a checkpoint
             if [ $train_status -gt 128 ] || [ $train_status = 4 ]; then exit 130; fi
             fail "status $train_status of $train_line: $(last_words "$train_run.log")"
@@ -199,7 +239,31 @@ train() {
     fi
     keep_log "$train_run/run.jsonl" >"$out/.part"
     mv "$out/.part" "$out/$train_file"
-    mark "$train_file" $(($(date +%s) - train_start)) "$train_line"
+    train_mark
+    mark "$train_file" "$(marked 3)" "$train_line" "$train_by" "$train_at"
+}
+train_mark() {
+    printf '%s\n' "$train_by" "$train_line" $((train_seconds + $(date +%s) - train_start)) "$train_at" >"$train_run.mark.part"
+    mv "$train_run.mark.part" "$train_run.mark"
+}
+marked() { sed -n "$1p" "$train_run.mark" 2>/dev/null || true; } # marked N: that line of it
+# with LIST SEPARATOR TEXT: the list, with this text in it
+with() {
+    case "$2$1$2" in
+    "$2$2") printf '%s' "$3" ;;
+    *"$2$3$2"*) printf '%s' "$1" ;;
+    *) printf '%s%s%s' "$1" "$2" "$3" ;;
+    esac
+}
+# in_time COMMAND...: it is asked to stop at $REPRODUCE_UNTIL, by the signal that mpirun passes on without killing anybody
+in_time() {
+    if [ -z "${REPRODUCE_UNTIL:-}" ]; then
+        "$@"
+        return
+    fi
+    in_time_left=$((REPRODUCE_UNTIL - $(date +%s)))
+    [ $in_time_left -gt 0 ] || return 4
+    timeout --foreground --preserve-status -s USR1 "$in_time_left" "$@"
 }
 # value_after OPTION ARGUMENT...: what follows this option there; nothing where it is not
 value_after() {
@@ -212,8 +276,7 @@ value_after() {
 }
 # Is what stands in $train_run the beginning of this very run?
 same_run() {
-    [ "$(sed -n 2p "$train_run.mark" 2>/dev/null)" = "$train_line" ] &&
-        { [ "${REPRODUCE_KEEP:-}" = 1 ] || [ "$(sed -n 1p "$train_run.mark")" = "$commit" ]; }
+    [ "$(marked 2)" = "$train_line" ] && { [ "${REPRODUCE_KEEP:-}" = 1 ] || [ "$(marked 1)" = "$commit" ]; }
 }
 # The log of a run without what belongs to one machine, and of many steps about a thousand: every so many of them, an odd
 # number, that the steps of a period of 32 or 64 are all met; and all with xi, which are few.
@@ -221,10 +284,15 @@ keep_log() {
     keep_every=$(of_log "$1" step --type step | awk 'END { e = int(NR / 1000) + 1; print e + (e % 2 == 0) }')
     kept_rows "$1" "$keep_every"
 }
-# values FILE KEYS OPTION...: out of the rows of a file in $out, by sparsetrain rows, with blanks between
+# values FILE KEYS OPTION...: out of the rows of a file in $out, by sparsetrain rows, with blanks between; nothing of one that
+# --finished found not to be there: the row that asked says so (`missed`)
 values() {
     values_file=$1 values_keys=$2
     shift 2
+    if ! there "$values_file"; then
+        echo "$values_file" >>"$out/.missed"
+        return 0
+    fi
     "$program" rows "$out/$values_file" --keys "$values_keys" "$@" | tr '\t' ' '
 }
 # of FILE TYPE KEY: the last such value in a log in $out
@@ -301,7 +369,13 @@ row() {
         ;;
     esac
     [ -z "$row_twin" ] || row_note="${row_note:+$row_note; }the measurement of $row_twin, counted there"
-    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$6 KIND=$7 RULE=$row_rule NOTE=$row_note AGAINST=$row_against CLAIM=$row_claim \
+    row_ours=$6
+    if [ -s "$out/.missed" ]; then
+        row_note="${row_note:+$row_note; }$(not_yet "$(sort -u "$out/.missed" | paste -s -d ' ' -)")"
+        row_ours='' row_rule=none row_direction_rule=none
+        rm -f "$out/.missed"
+    fi
+    ITEM=$1 QUANTITY=$2 UNIT=$3 PAPER=$4 SOURCE=$5 OURS=$row_ours KIND=$7 RULE=$row_rule NOTE=$row_note AGAINST=$row_against CLAIM=$row_claim \
         RUN=$run_length TWIN=$row_twin DIRECTION=${row_direction_rule:-none} \
         awk "$csv_awk$(cat $library/agree.awk)"'
             BEGIN {
@@ -317,6 +391,7 @@ row() {
             }' >>"$out/.comparison" </dev/null || fail "cannot decide on this row: $*"
     row_direction=
 }
+not_yet() { printf 'not run yet: %s' "$1"; } # not_yet FILES: what a row says of a comparison whose runs are not all there
 # yes_no COMMAND...: "yes" when it succeeds: for rules of shape
 yes_no() { if "$@"; then echo yes; else echo no; fi; }
 # calc EXPRESSION: a number by awk, with log2, ceil_log2 (of a number of ranks) and abs. One that is none ends the ID, at `finish`:
@@ -325,7 +400,9 @@ calc() {
     awk "function log2(x) { return log(x) / log(2) }
          function abs(x) { return x < 0 ? -x : x }
          function ceil_log2(p,   l) { while (2 ^ l < p) l++; return l + 0 }
-         BEGIN { printf \"%.10g\", $1 }" </dev/null || {
+         BEGIN { printf \"%.10g\", $1 }" </dev/null 2>"$out/.wrong" || {
+        [ -z "$missing$only" ] || return 0 # a number of it is not there
+        cat "$out/.wrong" >&2
         say "cannot be calculated: $1"
         : >"$out/.broken"
     }
@@ -341,12 +418,8 @@ formula() {
 holds() { [ "$(calc "($1) ? 1 : 0")" = 1 ]; }
 
 # -- figures -----------------------------------------------------------------------------------------------------------
-# block NAME: a series for lines.gp: this name, then x and y from standard input
-block() {
-    printf '"%s"\n' "$1"
-    cat
-    printf '\n\n'
-}
+# block NAME: a series for lines.gp: this name, then x and y from standard input; nothing where there are none, since its run is not
+block() { NAME=$1 awk 'NR == 1 { printf "\"%s\"\n", ENVIRON["NAME"] } { print } END { if (NR) printf "\n\n" }'; }
 # band NAME: what a rule allows, drawn as a band below the curves: this name, then x, least and most from standard input. Bands
 # come first in a file.
 band() { block "~$1"; }
@@ -374,6 +447,8 @@ tolerance() {
 figure() {
     figure_file=$1 figure_data=$2 figure_script=$3
     shift 3
+    rm -f "$out/.missed" # curves that are not there are left out
+    if [ -n "$missing" ] && [ ! -s "$figure_data" ]; then return 0; fi
     has gnuplot || { say "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"; return 0; }
     # every point with a least and a most, which are the point itself where no tolerance is given
     awk '/^"/ { sub(/^"~/, "\"") } NF == 2 && !/^"/ { $3 = $4 = $2 } { print }' "$figure_data" >"$out/.figure"
@@ -397,21 +472,30 @@ machine_here() {
         "$(uname -sr)" "$("$program" --version | sed -n 's/^MPI *//p')"
     if have_gpu; then printf ', %s' "$("$program" list --json | "$program" rows - --each devices --where name=cuda --keys found)"; fi
 }
+look_here() { [ -n "${here:-}" ] || here=$(machine_here); } # sets $here, once
 # finish: puts the comparison in its place and says how all of this was made
 finish() {
     [ ! -f "$out/.broken" ] || fail 'a number could not be calculated'
+    [ -n "$used" ] || [ -z "$finished" ] || skip 'nothing of it is finished'
     mv "$out/.comparison" "$out/comparison.csv"
+    rm -f "$out/.wrong" "$out/.missed"
     finish_jobs=$out/.used
     for finish_file in $used; do
         JOB=$finish_file awk -F '\t' '$1 == ENVIRON["JOB"]' "$out/jobs.tsv"
     done >"$finish_jobs"
-    finish_command="sh scripts/reproduce.sh $id${REPRODUCE_OPTIONS:-}"
+    # of jobs that an older script made, the machine that the page named
+    finish_machines=$(OLDER=$(known machine) awk -F '\t' '
+        {
+            n = split($5 == "" ? ENVIRON["OLDER"] : $5, machine, "; ")
+            for (i = 1; i <= n; i++) if (!seen[machine[i]]++) list = list (list == "" ? "" : "; ") machine[i]
+        }
+        END { print list }' "$finish_jobs")
     {
         printf 'id: %s\n' "$id"
         for finish_field in shows paper runs needs takes agrees; do printf '%s: %s\n' $finish_field "$(head_of "$id" $finish_field)"; done
-        printf 'mode: %s\ncommand: %s\n' "$(pick full quick)" "$finish_command"
-        printf 'commit: %s\n' "$(cut -f 2 "$finish_jobs" | sort -u | paste -s -d ' ' -)"
-        printf 'machine: %s\ndate: %s\n' "$(machine_here)" "$(date -u +%Y-%m-%d)"
+        printf 'mode: %s\ncommand: %s\n' "$(pick full quick)" "sh scripts/reproduce.sh $id${REPRODUCE_OPTIONS:-}"
+        printf 'commit: %s\n' "$(cut -f 2 "$finish_jobs" | tr , '\n' | sort -u | paste -s -d ' ' -)"
+        printf 'machine: %s\ndate: %s\n' "$finish_machines" "$(date -u +%Y-%m-%d)"
         printf 'seconds: %s\n' "$(awk -F '\t' '{ s += $3 } END { print s + 0 }' "$finish_jobs")"
     } >"$out/about.txt"
     finish_page >"$out/README.md"
@@ -430,3 +514,4 @@ finish_page() {
     printf '| file | commit | seconds | command |\n|---|---|---|---|\n'
     awk -F '\t' '{ gsub(/\|/, "\\|", $4); printf "| `%s` | %s | %s | `%s` |\n", $1, $2, $3, $4 }' "$finish_jobs"
 }
+[ -z "$only" ] || . scripts/reproduce/only.sh

@@ -27,6 +27,9 @@ length() {
     length_options="$length_options --stop-at $REPRODUCE_EPOCHS"
     [ -n "$quick" ] || run_length="first $REPRODUCE_EPOCHS of $1 epochs"
 }
+# The LSTM of Penn Treebank: the paper's, or a smaller one, which is what rows and figures call it then (--hidden).
+lstm_features=${REPRODUCE_HIDDEN:-1500} lstm_name=LSTM-PTB
+[ -n "$quick" ] || [ -z "${REPRODUCE_HIDDEN:-}" ] || lstm_name=LSTM-$REPRODUCE_HIDDEN
 # The seeds of runs whose difference is small.
 seeds=1
 [ -n "$quick" ] || seeds=$(awk -v n="${REPRODUCE_SEEDS:-3}" 'BEGIN { for (i = 1; i <= n; i++) printf "%s%d", (i > 1 ? " " : ""), i }')
@@ -65,7 +68,7 @@ cifar() {
     # shellcheck disable=SC2086 # two or four words
     train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "${batch_of_rank:-$cifar_batch}" $length_options "$@"
 }
-# words FILE OPTION...: LSTM-PTB with 1500 features and 20 streams a rank, as in the code of the paper (its Table III has
+# words FILE OPTION...: LSTM-PTB with 1500 features (--hidden H: as many) and 20 streams a rank, as in the code of the paper (its Table III has
 # 100); quick: 40 features, a made-up language
 words() {
     words_file=$1
@@ -75,11 +78,20 @@ words() {
         set -- --data synthetic-text:40000x4000x4000 --hidden 40 --batch 10 "$@"
     else
         need_data ptb
-        length "$(setting lstm epochs)"
-        set -- --data ptb --hidden 1500 --batch "${streams_of_rank:-20}" "$@"
+        words_length "$(setting lstm epochs)"
+        set -- --data ptb --hidden "$lstm_features" --batch "${streams_of_rank:-20}" "$@"
     fi
     # shellcheck disable=SC2086
     train "$words_file" "$training_ranks" --model lstm $length_options "$@"
+}
+# words_length FULL: `length`, of a smaller model than the paper's, too
+words_length() {
+    length "$1"
+    case $lstm_name,$run_length in
+    LSTM-PTB,* | *,quick) ;;
+    *,full) run_length=$lstm_name ;;
+    *) run_length="$run_length of $lstm_name" ;;
+    esac
 }
 # What gtopk does with what its tree drops: its runs by the published rule, which loses gradient, and by ours. gtopk_runs COMMAND
 # FILE ARGUMENT...: FILE and FILE with "-paper" before its end.
@@ -90,15 +102,25 @@ gtopk_runs() {
     over_seeds "$gtopk_command" "$(paper_of "$gtopk_file")" "$@" --algo gtopk --gtopk-residual paper
     over_seeds "$gtopk_command" "$gtopk_file" "$@" --algo gtopk
 }
-# gain EXPRESSION FIRST SECOND: over the seeds, the mean of that awk expression of a and b, the values of $gain_key at the end of
-# the two files, and twice its standard error ("-" with one seed)
+# gain EXPRESSION FIRST SECOND: over the seeds that both have, the mean of that awk expression of a and b, the values of $gain_key at the
+# end of the two files, and twice its standard error ("-" with one seed); nothing where no seed has both
 gain_key=test_accuracy
 gain() {
-    for gain_seed in $seeds; do
+    for gain_seed in $(seeds_of "$2" "$3"); do
         printf '%s %s\n' "$(of "$(of_seed "$2" "$gain_seed")" summary $gain_key)" "$(of "$(of_seed "$3" "$gain_seed")" summary $gain_key)"
     done | awk "$(cat scripts/lib/stats.awk)"'
         { a = $1; b = $2; x[NR] = '"$1"' }
-        END { printf "%.10g %s\n", mean(x, NR), (NR > 1 ? sprintf("%.3g", 2 * deviation(x, NR) / sqrt(NR)) : "-") }'
+        END { if (NR) printf "%.10g %s\n", mean(x, NR), (NR > 1 ? sprintf("%.3g", 2 * deviation(x, NR) / sqrt(NR)) : "-") }'
+}
+# seeds_of FILE...: those of which all of these files are there;  lacking FILE...: of these files, with all seeds, those that are not
+seeds_of() { for of_one in $seeds; do [ -n "$(seeds=$of_one lacking "$@")" ] || printf '%s ' "$of_one"; done | sed 's/ $//'; }
+lacking() {
+    for lacking_file in "$@"; do
+        for lacking_seed in $seeds; do
+            lacking_name=$(of_seed "$lacking_file" "$lacking_seed")
+            there "$lacking_name" || printf '%s ' "$lacking_name"
+        done
+    done | sed 's/ $//'
 }
 # gain_row ITEM QUANTITY UNIT PAPER SOURCE RULE EXPRESSION FIRST SECOND [NOTE]: a row of that gain. A rule of "at least 0" or "at
 # most 0" is within what one seed differs by from another: it is compared with several seeds alone, and right in direction
@@ -106,18 +128,23 @@ gain() {
 gain_row() {
     gain_rule=$6 gain_note=${10:-}
     gain_found=$(gain "$7" "$8" "$9")
-    gain_mean=${gain_found% *} gain_error=${gain_found#* }
-    if [ "$gain_error" = - ]; then
+    gain_mean=${gain_found% *} gain_error=${gain_found#* } gain_lacking=$(lacking "$8" "$9")
+    case $gain_error in
+    '') gain_rule=none ;;
+    -)
         case $gain_rule in
         *'at least 0' | *'at most 0') gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell which of two is better" ;;
         esac
-    else
-        gain_note="${gain_note:+$gain_note; }mean of the seeds $seeds, +-$gain_error (twice its standard error)"
+        ;;
+    *)
+        gain_note="${gain_note:+$gain_note; }mean of the seeds $(seeds_of "$8" "$9"), +-$gain_error (twice its standard error)"
         case $gain_rule in
         *'at least 0') direction "full: at least -$gain_error" ;;
         *'at most 0') direction "full: at most $gain_error" ;;
         esac
-    fi
+        ;;
+    esac
+    [ -z "$gain_lacking" ] || gain_note="${gain_note:+$gain_note; }$(not_yet "$gain_lacking")"
     row "$1" "$2" "$3" "$4" "$5" "$gain_mean" real "$gain_rule" "$gain_note"
 }
 points='100 * (a - b)' # percentage points, of accuracies
@@ -142,6 +169,7 @@ two_figures() {
     *) two_key=test_accuracy two_factor=100 two_label='top-1 test accuracy [%]' two_name=accuracy ;;
     esac
     for two_pair in "$@"; do
+        there "${two_pair%%=*}" || continue
         curve "${two_pair%%=*}" eval train_loss | block "${two_pair#*=}" >&3
         curve "${two_pair%%=*}" eval $two_key $two_factor | block "${two_pair#*=}" >&4
     done 3>"$out/loss-$two_model.dat" 4>"$out/$two_name-$two_model.dat"

@@ -302,6 +302,25 @@ check "below by less than twice the error: right in direction" gain_says '-1|at 
 check "below by more: not" gain_says '-2|at least 0|no|no|mean of the seeds 1 2 3, +-0.115 (twice its standard error)|' 'full: at least 0' 0.88 0.90 0.881 0.90 0.879 0.90
 check "at most 0, likewise" gain_says '1|at most 0|no|yes|mean of the seeds 1 2 3, +-1.15 (twice its standard error)|' 'full: at most 0' 0.91 0.90 0.92 0.90 0.90 0.90
 
+# of runs that are not all there: without_run FILE: it is not
+without_run() { gain_text=$1 without=$2; trained '' 3 "against words; $(ended 0.91 0.90 0.92 0.90 0.90 0.90)
+        missing='$without'
+        gain_row i q points '' s 'full: at least 0' \"\$points\" a.jsonl b.jsonl
+        $(last ours rule agrees counted note)"; why="$(cat "$W/out") $(head -c 300 "$W/err")"; [ "$(cat "$W/out")" = "$gain_text" ]; }
+check "a gain is over the seeds that both have" without_run '1.5|at least 0|yes|yes|mean of the seeds 1 2, +-1 (twice its standard error); not run yet: b-seed3.jsonl|' b-seed3.jsonl
+check "one seed that both have cannot tell" without_run '2|none|n/a|no|one seed cannot tell which of two is better; not run yet: a-seed3.jsonl b.jsonl|' 'b.jsonl a-seed3.jsonl'
+check "where no seed has both, nothing is compared" without_run '|none|n/a|no|not run yet: a.jsonl a-seed2.jsonl a-seed3.jsonl|' 'a.jsonl a-seed2.jsonl a-seed3.jsonl'
+check "a row of a run that is not there says so" says '|none|n/a|no|not run yet: t.jsonl|' \
+    "against words; missing=t.jsonl; row a b '' 1 d \"\$(of t.jsonl summary loss)\" real 'at most 3'; $(last ours rule agrees counted note)"
+check "also one that is calculated of it" says '|none|not run yet: t.jsonl|' \
+    "against words; missing=t.jsonl; row a b '' 1 d \"\$(calc \"3 * \$(of t.jsonl summary loss) + 1\")\" real 'at most 3'; $(last ours rule note)"
+check "the next row is one as others" says '2|at most 3|yes|' \
+    "against words; missing=t.jsonl; row a b '' 1 d \"\$(of t.jsonl summary loss)\" real 'at most 3'; row a b '' 1 d 2 real 'at most 3'; $(last ours rule agrees)"
+check "a smaller LSTM says so" length_says '--epochs 40 --data ptb --hidden 650 --batch 20|LSTM-650|LSTM-650|' '' 1 \
+    'REPRODUCE_HIDDEN=650; . scripts/reproduce/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }; words x.jsonl; echo $lstm_name; echo $run_length'
+check "and of what beginning" length_says 'first 3 of 40 epochs of LSTM-650|' 3 1 \
+    'REPRODUCE_HIDDEN=650; . scripts/reproduce/training.sh; need_data() { :; }; train() { :; }; words x.jsonl; echo $run_length'
+
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
 # What another ID beside this one has finished, at this commit and with this very command line
 mkdir -p "$W/lab/neighbour"
@@ -446,7 +465,7 @@ VGG-16,gtopk over topka,x,5,Table IV,2,simulated,measured,within 25%,no,yes,gtop
 VGG-16,efficiency,%,5,Table IV,5,simulated,measured,within 25%,yes,yes,,no,full,"the measurement of gtopk-fig10, counted there"
 END
 rows "$F" gtopk-fig1 full << 'END'
-"ResNet-20, P = 4",accuracy over dense,points,,Fig. 1,0.5,real,words,at least -1,yes,yes,gtopk-converges,yes,first 6 of 140 epochs,
+"ResNet-20, P = 4",accuracy over dense,points,,Fig. 1,0.5,real,words,at least -1,yes,yes,gtopk-converges,yes,first 6 of 140 epochs,"mean of the seeds 1 2 3, +-0.3 (twice its standard error)"
 END
 rows "$F" gtopk-fig8 full << 'END'
 lab,alpha,ms,0.436,Fig. 8,0.9,emulated,self,within 15%,no,n/a,gtopk-alpha-beta,no,full,
@@ -505,15 +524,15 @@ check "the matrix of claims comes first, the scaling study last" in_order "$md" 
     '### gtopk-table1' '### oktopk-fill-in' '## Self-checks' '## The scaling study'
 # the line of a claim: claimed TEXT REST
 claimed() { grep -F -- "| $1 |" "$md" | grep -qF -- "| $1 | $2"; }
-check "claims: reproduced" claimed 'the parameters of VGG-16 and LSTM and BERT' '**reproduced** | 1 of 1 | real | measured | full | [oktopk-table2](#oktopk-table2) |'
-check "claims: not" claimed 'topka moves 2(P-1)k words and gtopk 4k log2 P' '**not** | 1 of 2 | emulated; simulated | formula | full |'
-check "claims: the direction" claimed 'gtopk is 2.7 to 12.8 times as fast as dense and 1.1 to 1.7 times as topka on 32 GPUs' 'direction holds | 1 of 2 | simulated | measured | full |'
+check "claims: reproduced" claimed 'the parameters of VGG-16 and LSTM and BERT' '**reproduced** | 1 of 1 | 14728266 | real | measured | full | [oktopk-table2](#oktopk-table2) |'
+check "claims: not" claimed 'topka moves 2(P-1)k words and gtopk 4k log2 P' '**not** | 1 of 2 | 1.005 ms; 3 words | emulated; simulated | formula | full |'
+check "claims: the direction" claimed 'gtopk is 2.7 to 12.8 times as fast as dense and 1.1 to 1.7 times as topka on 32 GPUs' 'direction holds | 1 of 2 | 5 x; 2 x | simulated | measured | full |'
 check "claims: of the beginning of a run no more than so far" claimed 'naive gTop-k on ResNet-20 with 4 workers converges as dense gradients do' \
-    'so far: reproduced | 1 of 1 | real | words | first 6 of 140 epochs |'
+    'so far: reproduced | 1 of 1 | 0.5 +-0.3 points | real | words | first 6 of 140 epochs |'
 check "claims: self-checks are no result" claimed 'on 1 Gbit/s Ethernet a message takes alpha = 0.436 ms and beta = 3.6e-5 ms an element' 'not attempted: self-checks or shown alone |   |'
 check "claims: nothing to compare" claimed "MSTopK's selection takes next to nothing beside exact top-k and DGC's" 'not attempted: self-checks or shown alone |   |'
 check "claims: not run" claimed "xi of Assumption 1 becomes stable and stays below P" 'not attempted |   |'
-check "claims: a quick run is none of the paper's" claimed 'by the cost model topka is much slower than gtopk from 16 workers on' 'reproduced (quick) | 1 of 1 | simulated | formula | quick |'
+check "claims: a quick run is none of the paper's" claimed 'by the cost model topka is much slower than gtopk from 16 workers on' 'reproduced (quick) | 1 of 1 | 1 s | simulated | formula | quick |'
 check "claims: rows that were made before" claimed 'the sum of 16 selections of 1% is 13.2% dense on VGG-16' 'not classed |   |'
 check "what nobody tried is a list, with why" has "$md" '- gTop-k, Fig. 6: AlexNet and ResNet-50 on ImageNet converge close to dense gradients. No ImageNet, and no AlexNet and ResNet-50 among the models.'
 every_claim() { # each stands in the matrix or in that list, once
@@ -611,7 +630,7 @@ md=$T/mine/REPORT.md
 check "a user's report: what the authors had stands beside" has "$md" '| second | 2\*k words [words] | 2 | Table I | 2 | 3 | simulated | formula | equal | yes |' \
     '| another | words [words] | 2 | Table I | 2 |   | simulated |' '| item | quantity | paper | where | ours | authors had |'
 check "a user's report: it says whose results these are" has "$md" 'These are the results in `mine`' '**This is a quick run:**'
-check "a user's report: the claims are those of these results alone" claimed 'topka moves 2(P-1)k words and gtopk 4k log2 P' '**reproduced** | 2 of 2 | simulated | formula | full |'
+check "a user's report: the claims are those of these results alone" claimed 'topka moves 2(P-1)k words and gtopk 4k log2 P' '**reproduced** | 2 of 2 | 2 words | simulated | formula | full |'
 check "the authors' report is as it was" [ "$(cksum < "$T/results/REPORT.md")" = "$before" ]
 (cd "$T" && sh scripts/report.sh --from mine --out "$T/page") > "$W/out" 2>&1
 check "--out: the page goes there" [ -s "$T/page/REPORT.html" ]

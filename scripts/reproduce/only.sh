@@ -1,0 +1,36 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2034 # what lib.sh has and uses
+# only.sh: sourced at the end of lib.sh where of an ID one job is wanted ($only is the file that it makes), or the list of its jobs of
+# training: what the ID does besides is gone over without a result. It writes to a folder that goes again, where an empty file stands
+# for each job; the job that is wanted writes where it belongs, and ends the ID (`ends_only`).
+
+# is_wanted FILE COMMAND-LINE: of the job that comes now: is it the one? The list has those with a command line.
+only_unmet=''
+is_wanted() {
+    if [ "$only" = "$1" ]; then
+        [ -z "$only_unmet" ] || skip_now "$only_unmet"
+        out=$only_out
+        mkdir -p "$out"
+        return 0
+    fi
+    if [ "$only" = list ] && [ -n "$2" ]; then printf '%s\t%s\n' "$1" "$2"; fi
+    : >"$out/$1"
+    only_unmet=''
+    return 1
+}
+# What the next job lacks is no reason to skip but where that job is wanted.
+skip() { only_unmet=$*; }
+skip_now() {
+    say "skipped: $*"
+    exit 77
+}
+skipped_gpu() { ! have_gpu; }
+
+# There are no results.
+values() { :; }
+row() { :; }
+figure() { :; }
+finish() {
+    [ "$only" = list ] || fail "$id has no job that makes $only; sh scripts/reproduce.sh $id --jobs lists those of training"
+    exit 0
+}
