@@ -16,6 +16,7 @@
 #               says "not run yet"
 #   --jobs      of one ID: its jobs of training, a line for each: the file that it makes, and its command
 #   --job FILE  of one ID: runs the job that makes this file, and nothing else. Exit status 130: stopped by a signal, after a checkpoint
+#               (scripts/campaign.sh: runs of full length, one after the other, in the time that there is)
 # Exit status: 0, also where a result disagrees with a paper or an ID is skipped; 1 when an ID failed; 2 for a mistake.
 set -u
 cd "$(dirname "$0")/.." || exit 1

@@ -1,0 +1,284 @@
+#!/bin/sh
+# campaign.sh list|status|next [--time MINUTES] [--pack DIR]: the papers' convergence at full length, as far as a machine comes in the
+# time that there is. scripts/campaign/runs.csv has the runs in the order in which they are wanted, each a job of training of
+# an ID of scripts/reproduce.sh.
+#   list             the runs: what for, expected hours, command
+#   status           each of them: finished, under way, begun and how far it came, or not begun
+#   next             takes the first that is not finished, begins it or goes on with it, and so on with the next ones. What an ID has
+#                    finished becomes rows, figures and page in DIR/ID at once, and the report is made again
+#   --time MINUTES   next stops after so many, with a checkpoint from which the next call goes on; without it it stops when all is done
+#   --pack DIR       a folder that outlives this machine: a run that is stopped is put there as one small file, its last checkpoint and
+#                    log, also every half hour while it is under way; what lies there and is further than what this machine has is gone
+#                    on with. The file goes when the run is finished
+#   --device NAME    cpu or cuda: the runs for such a machine; without it those for a GPU where the program finds one
+#   --out DIR        where the results go (results/measured)
+#   --quick          reduced sizes, to see that everything works; in build/campaign-quick
+#   --table FILE     other runs than those of scripts/campaign/runs.csv
+# A run may go on with another commit of the program and on another machine; its page names all that took part. Several calls side
+# by side take different runs, and there may be as many as there are cores. Figures of these runs are no speeds.
+# Exit status: 0, also when the time is up; 1 when a run failed; 2 for a mistake; 130 after Ctrl-C (a checkpoint was written).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. scripts/lib/common.sh
+. scripts/reproduce/pages.sh
+
+options_hint='list, status or next; the options are --time, --pack, --device, --out, --quick, --table; --help has all'
+minutes='' pack='' device='' out='' quick='' table=scripts/campaign/runs.csv pack_every=1800
+options 'time:minutes pack device out quick!quick table ...' "$@"
+case $words in
+' list' | ' status' | ' next') verb=${words# } ;;
+'') fail "what? $options_hint" ;;
+*) fail "there is no \"${words# }\"; $options_hint" ;;
+esac
+case $minutes in *[!0-9]* | 0*) fail "--time $minutes: whole minutes from 1 on" ;; esac
+case $device in '' | cpu | cuda) ;; *) fail "--device is cpu or cuda, not \"$device\"" ;; esac
+[ -f "$table" ] || fail "there is no table $table"
+if [ -z "$out" ]; then
+    if [ -n "$quick" ]; then out=build/campaign-quick; else out=results/measured; fi
+fi
+if [ -n "$pack" ]; then
+    mkdir -p "$pack" 2>/dev/null || true
+    if [ ! -d "$pack" ] || [ ! -w "$pack" ]; then fail "--pack $pack: no folder that can be written to"; fi
+fi
+need_program
+tab=$(printf '\t')
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+# rows: the runs, a line each: group, ID, options, file, hours on two cores, on a GPU, what for, with "," between
+rows() { sed '/^#/d; /^group,/d; /^$/d' "$table"; }
+# reproduce ID OPTIONS WORD...: reproduce.sh of this ID
+reproduce() {
+    reproduce_id=$1 reproduce_options=$2
+    shift 2
+    # shellcheck disable=SC2086 # options are words
+    sh scripts/reproduce.sh "$reproduce_id" $reproduce_options ${quick:+--quick} --out "$out" "$@"
+}
+if [ "$verb" = list ]; then
+    printf '%-6s %-19s %-34s %-12s %-8s %s\n' group ID file 'h, 2 cores' 'h, GPU' 'what for'
+    rows | while IFS=, read -r group id options file cores gpu what; do
+        printf '%-6s %-19s %-34s %-12s %-8s %s\n' "$group" "$id" "$file" "$cores" "$gpu" "$what"
+        printf '%-6s sh scripts/reproduce.sh %s%s --job %s\n' '' "$id" "${options:+ $options}" "$file"
+    done
+    exit 0
+fi
+make_scratch
+have_gpu() { listed devices cuda; }
+if [ -z "$device" ]; then
+    if have_gpu; then device=cuda; else device=cpu; fi
+elif [ "$device" = cuda ]; then
+    have_gpu || fail "--device cuda: the program finds no GPU (sparsetrain list)"
+else
+    SPARSETRAIN_PLUGIN=$scratch/none # the CPU, also where there is a GPU
+    export SPARSETRAIN_PLUGIN
+fi
+# jobs_of ID OPTIONS: a file with the jobs of training of that ID: file and command line
+jobs_of() {
+    jobs_file=$scratch/jobs-$1-$(printf '%s' "$2" | tr -c 'a-z0-9.\n' -)
+    [ -f "$jobs_file" ] || reproduce "$1" "$2" --jobs >"$jobs_file" || fail "$table: that is of ID $1, options \"$2\""
+    echo "$jobs_file"
+}
+# $scratch/rows: the runs of this device: group, ID, options, file, command line, with tabs between; "-" where there are no options
+rows | while IFS=, read -r group id options file cores gpu what; do
+    case $device in cuda) hours=$gpu ;; *) hours=$cores ;; esac
+    [ "$hours" != - ] || continue
+    jobs=$(jobs_of "$id" "$options") || exit 2
+    line=$(FILE=$file awk -F '\t' '$1 == ENVIRON["FILE"] { print $2 }' "$jobs")
+    [ -n "$line" ] || fail "$table: $id has no job of training that makes $file; sh scripts/reproduce.sh $id --jobs lists them"
+    printf '%s\t%s\t%s\t%s\t%s\n' "$group" "$id" "${options:--}" "$file" "$line"
+done >"$scratch/rows" || exit 2
+
+# -- what became of a run -----------------------------------------------------------------------------------------------
+# made COMMAND-LINE: where it is finished, and of which commits; nothing where it is not
+made() {
+    for made_jobs in "$out"/*/jobs.tsv; do
+        [ -f "$made_jobs" ] || return 0 # there are none
+        break
+    done
+    LINE=$1 awk -F '\t' '
+        $4 == ENVIRON["LINE"] {
+            folder = FILENAME
+            sub(/[^\/]*$/, "", folder)
+            if ((getline line <(folder $1)) <= 0) next # the file is not there
+            print folder $1 ", commit " $2
+            exit
+        }' "$out"/*/jobs.tsv
+}
+# replaced NUMBER: is a later run of the table finished that makes the same file of the same ID, a larger one?
+replaced() {
+    awk -F '\t' -v of="$1" 'NR == of { id = $2; file = $4; line = $5; next } of < NR && $2 == id && $4 == file && $5 != line { print $5 }' "$scratch/rows" |
+        while IFS= read -r replaced_line; do made "$replaced_line"; done
+}
+# run_of ID FILE: the directory of the run
+run_of() { if [ -n "$quick" ]; then echo "$out/$1/runs/$2.run"; else echo "runs/reproduce/$1/$2.run"; fi; }
+# reached < LOG: the epoch to which a log came
+reached() { "$program" rows - --keys epoch --type step --last 2>/dev/null | awk '{ printf "%.4g\n", $1 }'; }
+# newest RUN: the step of its last checkpoint;  newest_packed FILE: of the one that is packed; 0 where there is none
+newest() { for newest_one in "$1"/checkpoint-*[0-9]/model.ckpt; do echo "${newest_one%/model.ckpt}"; done | step_of_last; }
+newest_packed() { packed "$1" -t 2>/dev/null | sed -n 's|/model.ckpt$||p' | step_of_last; }
+step_of_last() { sed -n 's/.*checkpoint-0*\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1 | grep . || echo 0; }
+# taken ID FILE: is it under way, by a call on this machine that is alive, or on another machine?
+busy_of() { echo "$(dirname "$(run_of "$1" "$2")")/$2.busy"; }
+taken() {
+    taken_by=$(cat "$(busy_of "$1" "$2")" 2>/dev/null) || return 1
+    [ "${taken_by% *}" != "$(uname -n)" ] || kill -0 "${taken_by#* }" 2>/dev/null
+}
+
+# -- packs -----------------------------------------------------------------------------------------------------------------
+# pack_of ID FILE: the file of a run in $pack;  packed PACK TAR-OPTION...: tar of it
+pack_of() { echo "$pack/$1+${2%.jsonl}.tar.xz"; }
+packed() {
+    packed_file=$1
+    shift
+    xz -dc "$packed_file" | tar "$@" -f -
+}
+# put_away ID FILE: what a run needs to go on elsewhere: its last checkpoint, the log, and what reproduce.sh says of it. Copied first:
+# the run may be under way, and then adds to its log and takes old checkpoints away. Hardly anything but the log becomes smaller, so xz is
+# to be fast.
+part=.part # what a file is called that is being written
+put_away() {
+    [ -n "$pack" ] || return 0
+    away_run=$(run_of "$1" "$2") away=$scratch/away$part
+    away_last=$(newest "$away_run")
+    [ "$away_last" != 0 ] || return 0
+    rm -rf "$away"
+    mkdir -p "$away/$2.run"
+    cp -R "$away_run/checkpoint-$(printf %08d "$away_last")" "$away_run/run.jsonl" "$away/$2.run/" && cp "$away_run.mark" "$away/" || return 1
+    away_pack=$(pack_of "$1" "$2")
+    tar -cf - -C "$away" "$2.run" "$2.run.mark" | xz -1 >"$away_pack$part"
+    rm -rf "$away"
+    if [ "$(newest_packed "$away_pack$part")" != "$away_last" ] || ! mv "$away_pack$part" "$away_pack"; then
+        say "cannot write $away_pack"
+        return 1
+    fi
+    say "packed at step $away_last: $away_pack, $(($(wc -c <"$away_pack") / 1024)) KiB"
+}
+# fetch ID FILE: a run that is packed takes the place of one here that is not as far
+fetch() {
+    if [ -z "$pack" ] || [ ! -f "$(pack_of "$1" "$2")" ]; then return 0; fi
+    fetch_run=$(run_of "$1" "$2") fetch_step=$(newest_packed "$(pack_of "$1" "$2")")
+    [ "$fetch_step" -gt "$(newest "$fetch_run")" ] || return 0
+    mkdir -p "$(dirname "$fetch_run")"
+    rm -rf "$fetch_run" "$fetch_run.mark"
+    packed "$(pack_of "$1" "$2")" -x -C "$(dirname "$fetch_run")" || return 1
+    say "unpacked $(pack_of "$1" "$2"), at step $fetch_step"
+}
+
+# -- status ----------------------------------------------------------------------------------------------------------------
+# state NUMBER ID FILE COMMAND-LINE: in words
+state() {
+    state_in=$(made "$4") state_run=$(run_of "$2" "$3")
+    if [ -n "$state_in" ]; then
+        echo "finished: $state_in"
+    elif [ -n "$(replaced "$1")" ]; then
+        echo 'finished: a larger one'
+    elif taken "$2" "$3"; then
+        echo "under way at epoch $(reached <"$state_run/run.jsonl" 2>/dev/null): $state_run"
+    elif [ -n "$pack" ] && [ -f "$(pack_of "$2" "$3")" ] && [ "$(newest_packed "$(pack_of "$2" "$3")")" -gt "$(newest "$state_run")" ]; then
+        echo "begun, packed at epoch $(packed "$(pack_of "$2" "$3")" -x -O "$3.run/run.jsonl" | reached): $(pack_of "$2" "$3")"
+    elif has_checkpoint "$state_run"; then
+        echo "begun, at epoch $(reached <"$state_run/run.jsonl"): $state_run"
+    else
+        echo 'not begun'
+    fi
+}
+if [ "$verb" = status ]; then
+    [ -z "$pack" ] || has xz || fail 'packs are made by xz, which is not installed'
+    number=0
+    while IFS=$tab read -r group id options file line; do
+        number=$((number + 1))
+        printf '%-6s %-19s %-34s %s\n' "$group" "$id" "$file" "$(state $number "$id" "$file" "$line")"
+    done <"$scratch/rows" >"$scratch/status"
+    cat "$scratch/status"
+    printf '%d of %d are finished\n' "$(grep -c ' finished: ' "$scratch/status")" "$(wc -l <"$scratch/status")"
+    exit 0
+fi
+
+# -- next ------------------------------------------------------------------------------------------------------------------
+has timeout || [ -z "$minutes" ] || fail '--time: there is no command timeout (coreutils)'
+[ -z "$pack" ] || has xz || fail '--pack: xz is not installed'
+until=''
+[ -z "$minutes" ] || until=$(($(date +%s) + 60 * minutes))
+time_left() { [ -z "$until" ] || [ $((until - $(date +%s))) -ge 30 ]; } # enough of it to begin something
+under_way() { # how many runs are, on this machine
+    while IFS=$tab read -r _ id _ file _; do if taken "$id" "$file"; then echo "$id"; fi; done <"$scratch/rows" | wc -l
+}
+# take ID FILE: this call is at it; not where another one was first
+take() {
+    take_file=$(busy_of "$1" "$2")
+    mkdir -p "${take_file%/*}"
+    taken "$1" "$2" || rm -f "$take_file"
+    (set -C && echo "$(uname -n) $$" >"$take_file") 2>/dev/null
+}
+leave() { rm -f "$(busy_of "$1" "$2")"; }
+# show ID OPTIONS: rows, figures and page of what is finished, and the report; where all jobs of training are, also the short ones
+# that look at them
+show() {
+    show_how=--keep
+    while IFS=$tab read -r _ show_line; do [ -n "$(made "$show_line")" ] || show_how=--finished; done <"$(jobs_of "$1" "$2")"
+    reproduce "$1" "$2" $show_how >"$scratch/shown" || {
+        cat "$scratch/shown"
+        return 1
+    }
+    sed -n '$p' "$scratch/shown"
+    if [ "$(cd "$out" && pwd -P)" = "$(pwd -P)/results/measured" ]; then sh scripts/artifact.sh; fi
+}
+# train ID OPTIONS FILE: the run, packed now and then; its status
+train() {
+    if [ -n "$pack" ]; then
+        (
+            trap - EXIT
+            part=.early waited=0
+            while sleep 5; do
+                waited=$((waited + 5))
+                [ $((waited % pack_every)) != 0 ] || put_away "$1" "$3"
+            done
+        ) >/dev/null 2>&1 &
+        packing=$!
+    fi
+    REPRODUCE_UNTIL=$until reproduce "$1" "$2" --keep --job "$3"
+    train_status=$?
+    if [ -n "$pack" ]; then
+        kill "$packing"
+        wait "$packing"
+    fi
+    return $train_status
+}
+stopped='' failures=0
+trap 'stopped=yes' INT TERM HUP
+cores=$(getconf _NPROCESSORS_ONLN)
+number=0
+while IFS=$tab read -r group id options file line <&3; do
+    number=$((number + 1))
+    [ "$options" != - ] || options=''
+    if [ -n "$(made "$line")" ] || [ -n "$(replaced $number)" ] || taken "$id" "$file"; then continue; fi
+    if [ -n "$stopped" ] || ! time_left; then break; fi
+    [ "$(under_way)" -lt "$cores" ] || fail "$cores runs are under way, as many as there are cores"
+    take "$id" "$file" || continue
+    status=1
+    if fetch "$id" "$file"; then
+        train "$id" "$options" "$file"
+        status=$?
+    fi
+    case $status in
+    0)
+        [ -z "$pack" ] || rm -f "$(pack_of "$id" "$file")"
+        leave "$id" "$file"
+        say "finished: $id $file"
+        show "$id" "$options" || failures=$((failures + 1))
+        ;;
+    77) leave "$id" "$file" ;;
+    130)
+        put_away "$id" "$file" || failures=$((failures + 1))
+        leave "$id" "$file"
+        say "stopped at epoch $(reached <"$(run_of "$id" "$file")/run.jsonl"): $id $file; the same command goes on with it"
+        break
+        ;;
+    *)
+        leave "$id" "$file"
+        say "failed: $id $file"
+        failures=$((failures + 1))
+        ;;
+    esac
+done 3<"$scratch/rows"
+[ -z "$stopped" ] || exit 130
+[ $failures = 0 ]

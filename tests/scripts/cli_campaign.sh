@@ -1,0 +1,198 @@
+#!/bin/sh
+# cli_campaign.sh: scripts/campaign.sh, and what it needs of scripts/reproduce.sh: the jobs of an ID as a list, one of them alone, and rows and
+# figures of what is finished. A run of made-up words is stopped when the time is up, packed, taken to another machine with another commit,
+# and ends with the bits of one that nobody stopped.
+. tests/lib/tap.sh
+if ! command -v xz > /dev/null 2>&1 || ! command -v timeout > /dev/null 2>&1; then
+    skip "campaign.sh" "xz or timeout is not installed"
+    finish
+    exit
+fi
+reproduce() { BUILD=$BUILD sh scripts/reproduce.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
+campaign() { BUILD=$BUILD sh scripts/campaign.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
+# refused TEXT COMMAND...: status 2 and one line with this text
+refused() {
+    refused_text=$1
+    shift
+    "$@"
+    refused_status=$?
+    why="status $refused_status: $(head -c 400 "$W/err")"
+    [ $refused_status -eq 2 ] && [ "$(wc -l < "$W/err")" -eq 1 ] && grep -qF -- "$refused_text" "$W/err"
+}
+said() { # said STATUS TEXT: what has just run
+    why="$(head -c 400 "$W/out") $(head -c 400 "$W/err")"
+    [ "$status" -eq "$1" ] && cat "$W/out" "$W/err" | grep -qF -- "$2"
+}
+# cell FOLDER COLUMN TEXT: of the row of a comparison with this text
+cell() {
+    TEXT=$3 awk -v column="$2" "$(cat scripts/lib/csv.awk)"'{ csv_row() } NR > 1 && index($0, ENVIRON["TEXT"]) { print cell_of(column); exit }' "$1/comparison.csv"
+}
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+check "no verb" refused 'what? list, status or next' campaign
+check "an unknown verb" refused 'there is no "begin"' campaign begin
+check "two verbs" refused 'there is no "list next"' campaign list next
+check "an unknown option" refused 'unknown option --fast' campaign next --fast
+check "half a minute" refused '--time 0.5: whole minutes' campaign next --time 0.5
+check "no time" refused '--time 0: whole minutes' campaign next --time 0
+check "an unknown device" refused '--device is cpu or cuda' campaign status --device sparse
+check "no such table" refused "there is no table $W/none" campaign list --table "$W/none"
+: > "$W/file"
+check "a pack that is a file" refused "--pack $W/file: no folder" campaign next --pack "$W/file"
+echo '1,gtopk-fig7,,none.jsonl,1,1,x' > "$W/wrong.csv"
+check "a run that its ID has not" refused 'gtopk-fig7 has no job of training that makes none.jsonl' campaign next --quick --table "$W/wrong.csv" --out "$W/out.d"
+check "--jobs of several IDs" refused 'are of one ID' reproduce gtopk-fig1 gtopk-fig5 --jobs
+check "--job beside --finished" refused 'starts nothing' reproduce gtopk-fig1 --job dense.jsonl --finished
+check "--job beside --jobs" refused 'not both' reproduce gtopk-fig1 --job dense.jsonl --jobs
+check "no number of features" refused '--hidden many' reproduce gtopk-fig7 --hidden many
+check "no results were made" [ ! -e "$W/out.d" ]
+
+# -- the runs of full length -----------------------------------------------------------------------------------------------
+campaign list
+check "the list has all runs" [ "$(grep -c '^  *sh scripts/reproduce.sh' "$W/out")" -eq "$(grep -c '^[0-9],' scripts/campaign/runs.csv)" ]
+in_table() { # every run of the table is a job of its ID; the table is in order of its groups
+    grep '^[0-9]' scripts/campaign/runs.csv | cut -d , -f 2,3 | sort -u > "$W/ids"
+    while IFS=, read -r id options; do
+        # shellcheck disable=SC2086 # options are words
+        reproduce "$id" $options --jobs || { why="$id: $(cat "$W/err")"; return 1; }
+        # shellcheck disable=SC2013 # names without blanks
+        for file in $(awk -F , -v id="$id" -v options="$options" '$2 == id && $3 == options { print $4 }' scripts/campaign/runs.csv); do
+            grep -q "^$file	mpirun -np [0-9]* .*sparsetrain train " "$W/out" || { why="$id $options: no $file"; return 1; }
+        done
+    done < "$W/ids"
+    why='the groups are not in order'
+    grep '^[0-9]' scripts/campaign/runs.csv | cut -d , -f 1 | sort -c
+}
+check "each is a job of its ID" in_table
+reproduce gtopk-fig5 --jobs
+grep '^resnet20-\(dense\|gtopk\).jsonl' "$W/out" | cut -f 2 > "$W/fig5"
+reproduce resnet20-exchanges --jobs
+check "dense and gtopk of the study are those of Fig. 5" [ "$(grep '^\(dense\|gtopk\).jsonl' "$W/out" | cut -f 2)" = "$(cat "$W/fig5")" ]
+check "batch 32 a rank" [ "$(grep -c -- '-np 4 .* --batch 32 --epochs 140 ' "$W/fig5")" -eq 2 ]
+reproduce gtopk-fig7 --hidden 650 --jobs
+check "--hidden: a smaller LSTM" [ "$(grep -c -- '--hidden 650 .*--epochs\|--epochs 40 .*--hidden 650 ' "$W/out")" -eq 3 ]
+
+# -- a run that is stopped, packed, and goes on elsewhere ----------------------------------------------------------------
+# In the place of timeout: the signal comes when the log has five steps; what it was called with in $W/timeouts.
+mkdir "$W/bin"
+cat > "$W/bin/timeout" << 'END'
+#!/bin/sh
+echo "$*" >> "$STOPPED.calls"
+for word in "$@"; do case $before in --out | --resume) run=$word ;; esac; before=$word; done
+shift 5
+"$@" &
+job=$!
+if [ -f "$STOPPED" ]; then
+    until grep -qs '"type":"step","step":5,' "$run/run.jsonl" || ! kill -0 $job 2> /dev/null; do sleep 0.05; done
+    kill -USR1 $job
+fi
+wait $job
+END
+chmod +x "$W/bin/timeout"
+STOPPED=$W/stopped
+export STOPPED
+printf '%s\n' 'group,id,options,file,two_cores_h,gpu_h,what' '1,gtopk-fig7,,dense.jsonl,1,-,first' '2,gtopk-fig7,,gtopk.jsonl,1,-,second, with a comma' > "$W/table.csv"
+small() { # small VERB OPTION...
+    small_path=$PATH
+    PATH=$W/bin:$PATH
+    campaign "$@" --quick --table "$W/table.csv" --out "$W/here" --pack "$W/pack"
+    status=$?
+    PATH=$small_path
+}
+small status
+check "nothing is begun" said 0 '0 of 2 are finished'
+: > "$STOPPED"
+small next --time 60
+check "time is up: status 0, and how far it came" said 0 'stopped at epoch'
+check "the time given is what was left" sh -c "awk '{ exit !(\$1 == \"--foreground\" && \$5 > 3500 && \$5 <= 3600) }' '$STOPPED.calls'"
+pack=$W/pack/gtopk-fig7+dense.tar.xz
+check "one small file is packed" [ "$(cd "$W/pack" && echo *)" = gtopk-fig7+dense.tar.xz ]
+check "it has the last checkpoint alone, the log and the mark" [ "$(xz -dc "$pack" | tar -tf - | grep -c 'model.ckpt$\|dense.jsonl.run/run.jsonl$\|run.mark$')" -eq 3 ]
+check "nothing is shown yet" [ ! -e "$W/here/gtopk-fig7/comparison.csv" ]
+small status
+check "status: begun" said 0 'begun, at epoch'
+# What another machine with another commit of the program had packed.
+mkdir "$W/repack"
+xz -dc "$pack" | tar -xf - -C "$W/repack"
+sed -i -e '1s/.*/anothercommit/' -e '3s/.*/1000/' -e '4s/.*/another machine/' "$W/repack/dense.jsonl.run.mark"
+tar -cf - -C "$W/repack" dense.jsonl.run dense.jsonl.run.mark | xz > "$pack"
+rm -r "$W/here" "$STOPPED"
+small status
+check "a new machine: status looks into the pack" said 0 'begun, packed at epoch'
+small next --time 60
+check "it is unpacked there" said 0 'unpacked'
+here=$W/here/gtopk-fig7
+check "both runs are finished, one after the other" [ "$(cut -f 1 "$here/jobs.tsv" | paste -s -d ' ' -)" = 'dense.jsonl gtopk.jsonl' ]
+check "nothing is packed any more" [ -z "$(ls "$W/pack")" ]
+check "the first was resumed" [ "$(grep -c '"type":"header"' "$here/dense.jsonl")" -eq 2 ]
+job_of() { awk -F '\t' -v n="$1" '$1 == "dense.jsonl" { print $n }' "$here/jobs.tsv"; }
+commit=$("$PROGRAM" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
+check "its commits are both named" [ "$(job_of 2)" = "anothercommit,$commit" ]
+check "its seconds are those of both parts" [ "$(job_of 3)" -ge 1000 ]
+check "and so are its machines" sh -c "cut -f 5 '$here/jobs.tsv' | grep -q '^another machine; .*cores'"
+check "the page names all of them" [ "$(grep -c "^commit: .*anothercommit\|^machine: another machine; .*cores\|^machine: .*; another machine" "$here/about.txt")" -eq 2 ]
+reproduce gtopk-fig7 --quick --out "$W/whole" --job dense.jsonl
+check "one job alone" [ $? -eq 0 ]
+check "nothing else is made" [ "$(cd "$W/whole/gtopk-fig7" && echo *)" = 'dense.jsonl jobs.tsv runs' ]
+whole=$(hash_of "$W/whole/gtopk-fig7/runs/dense.jsonl.run")
+check "the run that was stopped has the same bits" [ "$(json "$here/dense.jsonl" summary parameters_hash)" = "$whole" ]
+steps_of() { "$PROGRAM" rows "$1" --type step --keys step,loss; }
+check "and the same steps" [ "$(steps_of "$here/dense.jsonl")" = "$(steps_of "$W/whole/gtopk-fig7/dense.jsonl")" ]
+check "and the same losses" [ "$(json "$here/dense.jsonl" eval valid_loss)" = "$(json "$W/whole/gtopk-fig7/dense.jsonl" eval valid_loss)" ]
+small status
+check "status: finished, and of which commits" said 0 "finished: $here/dense.jsonl, commit anothercommit,$commit"
+: > "$STOPPED.calls"
+small next --time 60
+check "once more: nothing runs" [ "$status $(wc -l < "$STOPPED.calls")" = '0 0' ]
+
+# -- what is finished, shown ---------------------------------------------------------------------------------------------
+check "a comparison whose runs are not all there is open" [ "$(cell "$here" note 'published residual')|$(cell "$here" ours 'published residual')|$(cell "$here" counted 'published residual')" = \
+    'not run yet: gtopk-paper.jsonl||no' ]
+check "what is there is compared" [ -n "$(cell "$here" ours 'P = 4, our residual')" ]
+check "whether one learns that has not run" [ "$(cell "$here" note 'training loss falls: gtopk, published')|$(cell "$here" ours 'training loss falls: gtopk, published')" = 'not run yet: gtopk-paper.jsonl|' ]
+check "a figure has the curves that there are" [ "$(grep '^"' "$here/perplexity-lstm.dat" | paste -s -d ' ' -)" = '"dense" "gtopk, our residual"' ]
+if command -v gnuplot > /dev/null 2>&1; then
+    check "and is drawn" [ -s "$here/perplexity-lstm.png" ]
+else
+    skip "and is drawn" "gnuplot is not installed"
+fi
+check "the page says how it was made" grep -q -- '^command: sh scripts/reproduce.sh gtopk-fig7 --quick --out .* --finished$' "$here/about.txt"
+check "the report is there" grep -q '^### gtopk-fig7$' "$W/here/REPORT.md"
+reproduce gtopk-fig1 --quick --out "$W/here" --finished
+status=$?
+check "of nothing that is finished nothing is made" said 0 'nothing of it is finished'
+check "and nothing is left" [ ! -e "$W/here/gtopk-fig1/comparison.csv" ]
+reproduce gtopk-fig7 --quick --out "$W/whole" --job none.jsonl
+status=$?
+check "a job that an ID has not" said 1 'gtopk-fig7 has no job that makes none.jsonl'
+
+# -- several at once, and larger runs in the place of smaller ones -----------------------------------------------------------
+rm -r "$W/here"
+mkdir -p "$W/here/gtopk-fig7/runs"
+echo "$(uname -n) $$" > "$W/here/gtopk-fig7/runs/dense.jsonl.busy"
+: > "$STOPPED"
+small next --time 60
+check "a run under way is left to who is at it" said 0 'stopped at epoch'
+check "the next one is taken" [ "$(cd "$W/pack" && echo *)" = gtopk-fig7+gtopk.tar.xz ]
+small status
+check "and status says so" said 0 'under way'
+sh -c 'exit 0' &
+gone=$!
+wait $gone
+echo "$(uname -n) $gone" > "$W/here/gtopk-fig7/runs/dense.jsonl.busy"
+echo broken > "$W/pack/gtopk-fig7+dense.tar.xz"
+small next --time 60
+check "who is at it no more holds nobody up" said 0 'stopped at epoch'
+check "a pack that is broken is made anew" sh -c "xz -dc '$W/pack/gtopk-fig7+dense.tar.xz' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
+job=$(sh scripts/reproduce.sh gtopk-fig7 --quick --out "$W/here" --jobs | sed -n 's/^dense.jsonl	//p')
+printf 'dense.jsonl\t%s\t1\t%s\there\n' "$commit" "$job" > "$W/here/gtopk-fig7/jobs.tsv"
+: > "$W/here/gtopk-fig7/dense.jsonl"
+small status
+check "a job whose file is empty is not finished" said 0 '0 of 2 are finished'
+echo '{}' > "$W/here/gtopk-fig7/dense.jsonl"
+small status
+check "one that is there is" said 0 '1 of 2 are finished'
+printf '%s\n' '1,gtopk-fig7,--epochs 2,dense.jsonl,1,-,short' '2,gtopk-fig7,,dense.jsonl,1,-,long' > "$W/table.csv"
+small status
+check "a run counts where a larger one of the same file is finished" said 0 'finished: a larger one'
+finish
