@@ -9,7 +9,7 @@
 #   part                                         "1 of 160 epochs", where that is so of all
 #   note, notes                                  what of their schedules runs did not come to, in so many lines
 #   scored                                       1: there are scores to draw
-#   quality                                      'accuracy' [%] or 'perplexity'
+#   quality                                      'accuracy' [%], 'perplexity' or 'wer' [%]
 #   against                                      some of "steps bytes time"
 #   loss_low, loss_high, score_low, score_high   ranges of y; steps_high, epochs_high, bytes_low, score_bytes_low,
 #                                                bytes_high, seconds_high of x
@@ -89,8 +89,8 @@ loss_panel = "\
     eval axis_below(axis, 'step', steps_high, bytes_low); eval key_where('top'); \
     table = 'loss'; xc = x_column(axis); label_of(i) = name(i); \
     eval curve_plots; eval reset_axis; "
-score_text = quality eq 'accuracy' ? 'Test accuracy' : 'Validation perplexity'
-score_unit = quality eq 'accuracy' ? 'top-1 [%]' : 'perplexity'
+score_text = quality eq 'accuracy' ? 'Test accuracy' : quality eq 'wer' ? 'Test word error rate' : 'Validation perplexity'
+score_unit = quality eq 'accuracy' ? 'top-1 [%]' : quality eq 'wer' ? 'wrong words [%]' : 'perplexity'
 score_panel = "\
     eval begin(score_text, about); set ylabel score_unit; set yrange [score_low:score_high]; \
     eval axis_below(axis, 'epoch', epochs_high, score_bytes_low); eval key_where(quality eq 'accuracy' ? 'bottom' : 'top'); \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # plot.sh RUN... [OPTION...]: draws from run.jsonl of one or more runs (directories, or the files themselves):
 #   loss        training loss against steps, every step and smoothed
-#   accuracy    test accuracy against epochs; of runs on a text perplexity: validation perplexity
+#   accuracy    test accuracy against epochs; of runs on a text perplexity: validation perplexity; on speech wer: word error rate of the test
 #   loss-bytes, accuracy-bytes, loss-time, accuracy-time
 #               the same against the bytes that a rank has sent, and against the time spent in steps
 #   time        where the time of a step goes, one bar per run
@@ -87,7 +87,8 @@ done
 fact() { cat "$scratch"/*.facts | sed -n "s/^$1=//p"; }
 quality=$(fact kind | sort -u)
 case $quality in
-*?accuracy* | *accuracy?*) fail "some of these runs are on images and some on a text; draw them apart" ;;
+accuracy | perplexity | wer) ;;
+*) fail "some of these runs are on images, some on a text or on speech; draw them apart" ;;
 esac
 awk -v bands="$([ -n "$no_bands" ] || echo 1)" -f "$scripts/plot/group.awk" "$@" >"$scratch/groups"
 of_all() { sed -n "s/^$1	//p" "$scratch/groups" | tr -d "\"'\\\\"; }
@@ -126,7 +127,7 @@ while IFS=$tab read -r _ members label how_many; do
     label=$(printf '%s' "$label" | tr -d "\"'\\\\" | sed "s/ρ/$rho/")
     set_text name$i "$label"
     set_number members$i "$how_many"
-    set_text final$i "$(awk -v unit="$(if [ "$quality" = accuracy ]; then echo %; fi)" '$4 != "-" { text = sprintf("%.2f%s", $4, unit); if ($6 > $5) text = text sprintf(" (%.2f to %.2f)", $5, $6) } END { print text }' "$scratch/score-$i")"
+    set_text final$i "$(awk -v unit="$(if [ "$quality" != perplexity ]; then echo %; fi)" '$4 != "-" { text = sprintf("%.2f%s", $4, unit); if ($6 > $5) text = text sprintf(" (%.2f to %.2f)", $5, $6) } END { print text }' "$scratch/score-$i")"
     # shellcheck disable=SC2086 # names that we made
     (cd "$scratch" && cat $times) | NAME=$(printf '%s' "$label" | sed 's/, /\\n/g; s/ (\(.*\))$/\\n\1/') awk -v at=$((i - 1)) '
         { for (c = 1; c <= 9; c++) sum[c] += $c; if (NR == 1 || $9 < low) low = $9; if ($9 > high) high = $9 }
@@ -145,7 +146,7 @@ cat "$scratch"/loss-[0-9]* | awk '
     { if (low == "" || $5 < low) low = $5; if ($6 > high) high = $6; if ($1 > steps) steps = $1; if ($3 > seconds) seconds = $3 }
     END { margin = 0.06 * (high - low) + 1e-3 * high; printf "loss_low = %g\nloss_high = %g\nsteps_high = %g\nseconds_high = %g\n", (low - margin > 0 ? low - margin : 0), high + margin, steps, seconds }' >>"$scratch/settings"
 # A score before training is far away from all others; a curve comes from there, but has no room made for it.
-awk -v sent="$bytes_low" -v percent="$([ "$quality" = accuracy ] && echo 1 || echo 0)" '
+awk -v sent="$bytes_low" -v percent="$([ "$quality" != perplexity ] && echo 1 || echo 0)" '
     FNR == 1 { of_curve = 0 }
     $4 == "-" { next }
     { scored = 1 }

@@ -231,9 +231,10 @@ result_of() {
     awk -F = '{ fact[$1] = $2 }
         END {
             if ("test_perplexity" in fact) printf ": test perplexity %.2f", fact["test_perplexity"]
+            else if ("test_wer" in fact) printf ": test WER %.2f%%", 100 * fact["test_wer"]
             else if ("test_accuracy" in fact) printf ": test accuracy %.2f%%", 100 * fact["test_accuracy"]
             else if ("valid_perplexity" in fact) printf ": valid perplexity %.2f", fact["valid_perplexity"]
-            printf "%s %.3g MB sent by a rank, %.1f s", ("test_accuracy" in fact || "valid_perplexity" in fact ? "," : ":"), fact["bytes"] / 1e6, fact["seconds"]
+            printf "%s %.3g MB sent by a rank, %.1f s", ("test_accuracy" in fact || "test_wer" in fact || "valid_perplexity" in fact ? "," : ":"), fact["bytes"] / 1e6, fact["seconds"]
         }' "$scratch/of.facts"
 }
 # The last line of its output that says why.

@@ -7,7 +7,7 @@
 #
 #   PREFIX.loss     a row per step: step, bytes sent per rank so far, seconds of training so far, loss, smoothed loss (the
 #                   mean over a window of a fiftieth of the run around the step)
-#   PREFIX.score    a row per evaluation: epoch, bytes, seconds, test accuracy [%] or, of a text, validation perplexity
+#   PREFIX.score    a row per evaluation: epoch, bytes, seconds, test accuracy [%] or, of a text, validation perplexity, of speech word errors [%]
 #   PREFIX.time     milliseconds a step of compute, io, select, pack, communicate, merge, update, other, and their sum
 #   PREFIX.config   KEY=VALUE: what makes this run another one than the next, but for the seed
 #   PREFIX.facts    KEY=VALUE: what it is called, how far it got, what it came to
@@ -75,7 +75,8 @@ $1 == "step" {
 $1 == "eval" {
     m++; eval_epoch[m] = number("epoch"); eval_step[m] = number("step")
     if (number("valid_perplexity") != "-") text = 1
-    score[m] = text ? number("valid_perplexity") : 100 * number("test_accuracy")
+    if (number("test_wer") != "-") speech = 1
+    score[m] = text ? number("valid_perplexity") : 100 * number(speech ? "test_wer" : "test_accuracy")
     if (eval_step[m] > 0) known(eval_step[m], number("train_seconds"))
 }
 $1 == "summary" {
@@ -83,7 +84,7 @@ $1 == "summary" {
     summary_step = number("step"); summary_bytes = number("bytes_sent_per_step") * summary_step
     known(summary_step, number("train_seconds"))
     rate = number("images_per_second"); words = number("words_per_second")
-    score_names = "test_loss test_accuracy test_perplexity valid_perplexity valid_loss valid_loss_sampled"
+    score_names = "test_loss test_accuracy test_perplexity valid_perplexity valid_loss valid_loss_sampled test_wer test_cer"
     split(score_names, names, " ")
     for (i in names) final[names[i]] = number(names[i])
 }
@@ -175,7 +176,7 @@ function write_facts(   i) {
     fact("sparse", sparse)
     fact("missing", missing())
     fact("seed", option["seed"])
-    fact("kind", text ? "perplexity" : "accuracy")
+    fact("kind", text ? "perplexity" : speech ? "wer" : "accuracy")
     fact("model", option["model"])
     fact("data", data())
     fact("ranks", ranks)

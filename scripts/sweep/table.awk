@@ -7,7 +7,7 @@
 # one for each combination of the options but the seed: how many runs there are, how many are done, and of these the mean of every
 # score, its standard deviation (n - 1), least and greatest value.
 BEGIN {
-    measures = split("test_accuracy test_perplexity valid_perplexity test_loss valid_loss valid_loss_sampled bytes images_per_second words_per_second", measure, " ")
+    measures = split("test_wer test_cer test_accuracy test_perplexity valid_perplexity test_loss valid_loss valid_loss_sampled bytes images_per_second words_per_second", measure, " ")
     called["bytes"] = "bytes_sent_per_rank"
     facts = split("step epoch seconds commit", other, " ")
 }
@@ -89,6 +89,7 @@ function shown(count, scale, digits, unit) {
 }
 function put_measures(row, g) {
     if ("test_accuracy" in has && !("test_perplexity" in has)) put(row, g ? shown(describe(g, "test_accuracy"), 100, 2, "%") : "test accuracy")
+    if ("test_wer" in has) put(row, g ? shown(describe(g, "test_wer"), 100, 2, "%") : "test WER")
     if ("test_perplexity" in has) put(row, g ? shown(describe(g, "test_perplexity"), 1, 2, "") : "test perplexity")
     if ("valid_perplexity" in has) put(row, g ? shown(describe(g, "valid_perplexity"), 1, 2, "") : "valid perplexity")
     if ("test_loss" in has) put(row, g ? shown(describe(g, "test_loss"), 1, 3, "") : "test loss")

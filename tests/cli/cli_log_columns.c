@@ -124,7 +124,7 @@ static void some_columns_are_not_always_there(void **state) {
     open_run(&r, NULL);
     TABLE_FIND(exchanges, "dense", r.path.reducer.exchange.ops);
     r.options.clip_norm = 0;
-    r.data.task = &task_images;
+    r.data.task = &task_speech;
     log_columns_reduce(&s);
     char *text = written(&r, &s);
     for (const struct log_column *c = log_columns; c->name; c++) {
