@@ -157,9 +157,10 @@ struct probe {
 
 static struct probe probe_open(enum precision precision) {
     struct probe p = {
-        .r = {.spec = {.kind = LAYER_CONV, .conv = {.kernel = 3, .stride = 1, .pad = 1}, .wants_dx = true},
-              .x = {.n = 2, .c = 16, .h = 8, .w = 8},
-              .y = {.n = 2, .c = 16, .h = 8, .w = 8}}};
+        .r = {
+            .spec = {.kind = LAYER_CONV, .conv = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1}}, .wants_dx = true},
+            .x = {.n = 2, .c = 16, .h = 8, .w = 8},
+            .y = {.n = 2, .c = 16, .h = 8, .w = 8}}};
     p.n = ref_floats(&p.r.x);
     p.params = ref_params(&p.r);
     p.x = random_numbers(p.n, 1);
