@@ -126,8 +126,9 @@ struct backend_ops {
     bool (*opened)(const void *backend, struct err *why);
     void (*close)(void *backend);
     /* Takes the input of the next pass, and the host memory may be used again: images or tokens to x (device), whose
-     * layout and shape is given; the whole numbers that come in besides, each kind to its own (device; of those that
-     * input has). labels, valid (of which nothing is special here) and over are kept for loss, step for dropout. */
+     * layout and shape is given (of utterances, by frames_of_input); the whole numbers that come in besides, each kind
+     * to its own (device; of those that input has). labels, valid (of which nothing is special here) and over are kept
+     * for loss, step for dropout. */
     void (*feed)(void *backend, const struct net_input *input, const struct tensor *shape, float *x,
                  float *const numbers[NET_NUMBERS]);
     /* Around the calls of a pass: this thread now works for this net. False: the backend has just repeated the same

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nets/cuda/cuda_ctc.h"
 #include "nets/cudnn/backend_cudnn_cache.h"
 
 enum {
@@ -175,7 +176,9 @@ static void close_backend(void *backend) {
     cudnn_weights_close(b);
     CUDA_CALL(cudaEventDestroy(b->answered));
     for (int k = 0; k < NET_LOSSES_MAX; k++) release_scratch(&b->loss[k]);
-    void *memory[] = {b->cublas_workspace, b->workspace, b->loss_done};
+    cuda_host_free(b->ctc.host_path);
+    void *memory[] = {b->cublas_workspace, b->workspace,     b->loss_done, b->ctc.scratch,
+                      b->ctc.row_loss,     b->ctc.row_count, b->ctc.path};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     cuda_host_free(b->result);
     mem_free(b);
@@ -290,6 +293,50 @@ static void loss(void *backend, int which, const float *logits, int n, int class
                                        .result = &b->result[which]});
 }
 
+/* Passes with CTC's loss are never recorded, so it may grow in any of them. */
+static void need_ctc_scratch(struct cudnn_ctc *s, const struct ctc_call *call, int stride) {
+    const size_t batch = (size_t)call->batch, steps = batch * (size_t)call->steps;
+    const size_t doubles = batch * cuda_ctc_scratch(call->steps, call->classes, stride);
+    if (s->rows >= call->batch && s->doubles >= doubles && s->steps >= steps) return;
+    cuda_wait();
+    void *memory[] = {s->scratch, s->row_loss, s->row_count, s->path};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
+    cuda_host_free(s->host_path);
+    if (s->doubles < doubles) s->doubles = doubles;
+    if (s->steps < steps) s->steps = steps;
+    if (s->rows < call->batch) s->rows = call->batch;
+    s->scratch = cuda_alloc(s->doubles * sizeof *s->scratch, "CTC's probabilities");
+    s->row_loss = cuda_alloc((size_t)s->rows * sizeof *s->row_loss, "the losses of utterances");
+    s->row_count = cuda_alloc((size_t)s->rows * sizeof *s->row_count, "the utterances that count");
+    s->path = cuda_alloc(s->steps * sizeof *s->path, "the best path");
+    s->host_path = cuda_host_alloc(s->steps * sizeof *s->host_path, "the best path");
+}
+
+static void ctc(void *backend, const struct ctc_call *call) {
+    struct cudnn_backend *b = backend;
+    struct cudnn_ctc *s = &b->ctc;
+    const size_t path_bytes = (size_t)call->batch * (size_t)call->steps * sizeof *s->path;
+    need_ctc_scratch(s, call, b->feed.label_stride);
+    cuda_ctc(&(struct cuda_ctc_call){.call = *call,
+                                     .fed = &b->feed.fed->loss[0],
+                                     .label = b->feed.label[0],
+                                     .stride = b->feed.label_stride,
+                                     .path = s->path,
+                                     .scratch = s->scratch,
+                                     .row_loss = s->row_loss,
+                                     .row_count = s->row_count,
+                                     .done = b->loss_done,
+                                     .result = &b->result[0]});
+    CUDA_GIVE(cudaMemcpyAsync(s->host_path, s->path, path_bytes, cudaMemcpyDeviceToHost, cuda_stream()));
+}
+
+static const int32_t *best_path(void *backend) {
+    const struct cudnn_backend *b = backend;
+    cuda_stream();
+    CUDA_CALL(cudaEventSynchronize(b->answered));
+    return b->ctc.host_path;
+}
+
 static void last_result(void *backend, int which, struct net_result *result) {
     const struct cudnn_backend *b = backend;
     const struct cuda_loss_result *found = &b->result[which];
@@ -323,6 +370,8 @@ const struct backend_ops backend_cudnn = {
         },
     .add = add,
     .loss = loss,
+    .ctc = ctc,
+    .best_path = best_path,
     .result = last_result,
     .losses = NET_LOSSES_MAX,
     .optimisers = cuda_optimisers,

@@ -23,6 +23,7 @@
 #include "base/cuda/cuda_device.h"
 #include "base/error.h"
 #include "nets/backend.h"
+#include "nets/cuda/cuda_frames.h"
 #include "nets/cuda/cuda_index.h"
 #include "nets/cuda/cuda_layers.h"
 #include "nets/cuda/cuda_loss.h"
@@ -63,6 +64,7 @@ struct cudnn_feed {
     struct cudnn_fed *fed;          /* device; behind it: */
     int32_t *label[NET_LOSSES_MAX]; /* [labels] each */
     int labels[NET_LOSSES_MAX];
+    int label_stride;
 };
 
 /* The weights of all convolutions that cuDNN does not take from the arena. */
@@ -102,6 +104,13 @@ struct cudnn_backend {
         double *row_loss;
         int32_t *row_correct;
     } loss[NET_LOSSES_MAX];
+    struct cudnn_ctc {
+        int rows;       /* utterances that row_loss and row_count have room for */
+        size_t doubles; /* of the scratch */
+        size_t steps;   /* of paths */
+        double *scratch, *row_loss;
+        int32_t *row_count, *path, *host_path; /* host_path: page-locked */
+    } ctc;
     unsigned *loss_done;             /* the losses come one after the other */
     struct cuda_loss_result *result; /* page-locked, [NET_LOSSES_MAX] */
     cudaEvent_t answered;            /* the last pass has put it there */
@@ -116,6 +125,8 @@ struct cuda_shape cudnn_shape(const struct tensor *t);
 cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t);
 /* Gives y this layout, and its size. */
 void cudnn_lay_out(struct tensor *y, int layout);
+/* t, of a net whose passes differ in length, as it is in this pass; lengths: call->add. */
+struct cuda_steps cudnn_steps(const struct tensor *t, const struct layer_call *call);
 /* From here on the workspace has at least as many bytes. Where it lies may change: to be asked for at each use. */
 void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes);
 

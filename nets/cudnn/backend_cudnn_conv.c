@@ -5,6 +5,10 @@
  * again, and their gradients are copied back. Images in the canonical layout are copied to that of the backend where it
  * has another. A bias is added by a pass of its own, unless the norm behind takes it (backend.h).
  *
+ * Where passes differ in length, each width that comes up has its own descriptors, algorithms and plans, found when it
+ * first does: images have a multiple of some frames, so that there are few of them, and what was measured is
+ * remembered.
+ *
  * Where gradients are added up over passes, cuDNN adds to the arena, or to its own array where that holds floats; bf16
  * numbers would lose what is added late, so these are added to the arena's floats on their way there. */
 #include "base/mem.h"
@@ -12,21 +16,29 @@
 #include "nets/cuda/cuda_layers.h"
 #include "nets/cudnn/backend_cudnn.h"
 #include "nets/cudnn/backend_cudnn_algorithms.h"
+#include "nets/frames.h"
 
 enum { ALIGNMENT = 16 }; /* bytes: what cuDNN wants of the arrays it gets */
 
-struct convolution {
-    struct cudnn_backend *backend;
+/* For images of one width. */
+struct sized {
+    struct sized *next;
     struct conv conv;
     struct conv_choice choice[CONV_PASSES];
-    bool wants_dx, recast; /* recast: x comes in the canonical layout, which is not the backend's */
-    void *x, *dx;          /* where recast: copies in the backend's layout */
-    void *w, *dw;          /* weights and their gradient as cuDNN wants them */
+    struct cuda_bias bias;
+};
+
+struct convolution {
+    struct cudnn_backend *backend;
+    struct conv conv;        /* of the longest pass; without descriptors */
+    struct sized *all, *now; /* now: of the last forward pass */
+    bool wants_dx, recast;   /* recast: x comes in the canonical layout, which is not the backend's */
+    void *x, *dx;            /* where recast: copies in the backend's layout */
+    void *w, *dw;            /* weights and their gradient as cuDNN wants them */
     size_t w_bytes;
     int cast;              /* where not canonical: its number among the backend's weights */
     bool has_bias, folded; /* folded: the norm behind it adds the bias, so that this has no effect on the loss */
     size_t weights_size;   /* floats: where the bias begins in the parameters */
-    struct cuda_bias bias;
 };
 
 static bool is_canonical(const struct convolution *c) {
@@ -49,18 +61,18 @@ static void describe(struct conv *c) {
     }
 }
 
-static void choose(struct convolution *c) {
+static void choose(const struct convolution *c, struct sized *s) {
     for (int pass = 0; pass < CONV_PASSES; pass++) {
         if (pass == CONV_DATA && !c->wants_dx) continue;
-        c->choice[pass] = cudnn_choose(c->backend, &c->conv, (enum conv_pass)pass);
-        cudnn_need_workspace(c->backend, c->choice[pass].workspace);
-        cudnn_need_workspace(c->backend, c->choice[pass].plan_workspace);
+        s->choice[pass] = cudnn_choose(c->backend, &s->conv, (enum conv_pass)pass);
+        cudnn_need_workspace(c->backend, s->choice[pass].workspace);
+        cudnn_need_workspace(c->backend, s->choice[pass].plan_workspace);
     }
 }
 
 /* Copies of the arrays that cuDNN cannot take as they lie. */
 static void make_room(struct convolution *c) {
-    CUDNN_CALL(cudnnGetFilterSizeInBytes(c->conv.w_desc, &c->w_bytes));
+    CUDNN_CALL(cudnnGetFilterSizeInBytes(c->all->conv.w_desc, &c->w_bytes));
     c->w = cuda_alloc(c->w_bytes, "weights of a convolution");
     c->dw = cuda_alloc(c->w_bytes, "gradients of a convolution's weights");
     if (!is_canonical(c))
@@ -75,19 +87,33 @@ static void make_room(struct convolution *c) {
         c->dx = cuda_alloc(c->conv.x.floats * sizeof(float), "gradients of images in another layout");
 }
 
-static void open_bias(struct convolution *c, const struct layer_spec *spec) {
-    const struct cuda_shape y = cudnn_shape(&c->conv.y);
-    c->has_bias = spec->conv.bias;
-    c->folded = spec->conv.folded;
-    c->weights_size =
-        (size_t)c->conv.y.c * (size_t)c->conv.x.c * (size_t)spec->conv.kernel[0] * (size_t)spec->conv.kernel[1];
+static void open_bias(const struct convolution *c, struct sized *s) {
+    const struct cuda_shape y = cudnn_shape(&s->conv.y);
     if (!c->has_bias || c->folded) return;
-    cuda_bias_plan(&c->bias, &y, cudnn_is_bf16(&c->conv.y));
-    const size_t sums = y.channels * cuda_bias_parts(&c->bias), slabs = c->bias.walk.slabs;
-    const size_t bytes = sums * sizeof(double) + slabs * sizeof *c->bias.done;
-    c->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
-    c->bias.done = (unsigned *)(void *)(c->bias.partial + sums);
-    CUDA_GIVE(cudaMemsetAsync(c->bias.done, 0, slabs * sizeof *c->bias.done, cuda_stream()));
+    cuda_bias_plan(&s->bias, &y, cudnn_is_bf16(&s->conv.y));
+    const size_t sums = y.channels * cuda_bias_parts(&s->bias), slabs = s->bias.walk.slabs;
+    const size_t bytes = sums * sizeof(double) + slabs * sizeof *s->bias.done;
+    s->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
+    s->bias.done = (unsigned *)(void *)(s->bias.partial + sums);
+    CUDA_GIVE(cudaMemsetAsync(s->bias.done, 0, slabs * sizeof *s->bias.done, cuda_stream()));
+}
+
+/* What there is for images like x and y. */
+static struct sized *sized_for(struct convolution *c, const struct tensor *x, const struct tensor *y) {
+    for (struct sized *s = c->all; s; s = s->next)
+        if (s->conv.x.w == x->w) return s;
+    struct sized *made = mem_zalloc(1, sizeof *made, "a convolution");
+    made->conv = c->conv;
+    made->conv.x = *x;
+    made->conv.y = *y;
+    cudnn_lay_out(&made->conv.x, c->conv.x.layout);
+    cudnn_lay_out(&made->conv.y, c->conv.y.layout);
+    made->next = c->all;
+    c->all = made;
+    describe(&made->conv);
+    choose(c, made);
+    open_bias(c, made);
+    return made;
 }
 
 static void *open_convolution(void *backend, const struct layer_spec *spec, const struct tensor *x,
@@ -108,23 +134,33 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     }
     cudnn_lay_out(&c->conv.x, layout);
     (void)cudnn_shape(x), (void)cudnn_shape(y); /* neither is too large */
-    describe(&c->conv);
-    choose(c);
+    c->has_bias = spec->conv.bias;
+    c->folded = spec->conv.folded;
+    c->weights_size = (size_t)y->c * (size_t)x->c * (size_t)spec->conv.kernel[0] * (size_t)spec->conv.kernel[1];
+    c->now = sized_for(c, &c->conv.x, &c->conv.y);
     make_room(c);
-    open_bias(c, spec);
     return c;
+}
+
+static void close_sized(struct sized *s) {
+    CUDNN_CALL(cudnnDestroyTensorDescriptor(s->conv.x_desc));
+    CUDNN_CALL(cudnnDestroyTensorDescriptor(s->conv.y_desc));
+    CUDNN_CALL(cudnnDestroyFilterDescriptor(s->conv.w_desc));
+    for (int pass = 0; pass < CONV_PASSES; pass++) {
+        CUDNN_CALL(cudnnDestroyConvolutionDescriptor(s->conv.window[pass]));
+        cudnn_choice_drop(&s->choice[pass]);
+    }
+    cuda_free(s->bias.partial);
+    mem_free(s);
 }
 
 static void close_convolution(void *layer) {
     struct convolution *c = layer;
-    CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.x_desc));
-    CUDNN_CALL(cudnnDestroyTensorDescriptor(c->conv.y_desc));
-    CUDNN_CALL(cudnnDestroyFilterDescriptor(c->conv.w_desc));
-    for (int pass = 0; pass < CONV_PASSES; pass++) {
-        CUDNN_CALL(cudnnDestroyConvolutionDescriptor(c->conv.window[pass]));
-        cudnn_choice_drop(&c->choice[pass]);
+    for (struct sized *s = c->all, *next; s; s = next) {
+        next = s->next;
+        close_sized(s);
     }
-    void *memory[] = {c->x, c->dx, c->w, c->dw, c->bias.partial};
+    void *memory[] = {c->x, c->dx, c->w, c->dw};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     mem_free(c);
 }
@@ -167,14 +203,24 @@ static void convolve(const struct convolution *c, enum conv_pass pass, float bet
                                                    "cudnnConvolutionBackwardFilter"};
     struct conv_arrays a = *arrays;
     a.workspace = c->backend->workspace;
-    const char *call = c->choice[pass].plan && beta == 0 ? "cudnnBackendExecute" : calls[pass];
-    cudnn_check(cudnn_convolve(c->backend, &c->conv, pass, &c->choice[pass], beta, &a), call, __FILE__, __LINE__);
+    const struct sized *s = c->now;
+    const char *call = s->choice[pass].plan && beta == 0 ? "cudnnBackendExecute" : calls[pass];
+    cudnn_check(cudnn_convolve(c->backend, &s->conv, pass, &s->choice[pass], beta, &a), call, __FILE__, __LINE__);
+}
+
+/* What is there for images as wide as those of this pass. */
+static void take_width(struct convolution *c, const struct layer_call *call) {
+    if (!c->conv.x.frames) return;
+    const struct tensor x = tensor_in_pass(&c->conv.x, call), y = tensor_in_pass(&c->conv.y, call);
+    c->now = sized_for(c, &x, &y);
+    if (c->backend->refused.text[0]) die("%s", c->backend->refused.text); /* wider ones were taken */
 }
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     struct convolution *c = layer;
-    const struct conv *v = &c->conv;
+    take_width(c, call);
+    const struct conv *v = &c->now->conv;
     struct conv_arrays a = {.x = call->x, .w = take_weights(c, call->param, true), .out = call->y};
     if (c->recast) {
         const struct cuda_shape shape = cudnn_shape(&v->x);
@@ -182,7 +228,7 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
         a.x = c->x;
     }
     convolve(c, CONV_FORWARD, 0, &a);
-    if (c->has_bias && !c->folded) cuda_bias_forward(&c->bias, call->param + c->weights_size, call->y);
+    if (c->has_bias && !c->folded) cuda_bias_forward(&c->now->bias, call->param + c->weights_size, call->y);
 }
 
 static void backward_filter(struct convolution *c, const struct layer_call *call) {
@@ -195,7 +241,7 @@ static void backward_filter(struct convolution *c, const struct layer_call *call
 }
 
 static void backward_data(struct convolution *c, const struct layer_call *call) {
-    const struct conv *v = &c->conv;
+    const struct conv *v = &c->now->conv;
     convolve(c, CONV_DATA, 0,
              &(struct conv_arrays){
                  .w = take_weights(c, call->param, false), .y = call->dy, .out = c->recast ? c->dx : call->dx});
@@ -208,7 +254,7 @@ static void backward_data(struct convolution *c, const struct layer_call *call) 
 static void backward_bias(const struct convolution *c, const struct layer_call *call) {
     float *db = call->dparam + c->weights_size;
     if (!c->folded)
-        cuda_bias_backward(&c->bias, call->dy, call->adds, db);
+        cuda_bias_backward(&c->now->bias, call->dy, call->adds, db);
     else if (!call->adds)
         CUDA_GIVE(cudaMemsetAsync(db, 0, (size_t)c->conv.y.c * sizeof *db, cuda_stream()));
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "nets/cuda/cuda_images.h"
 #include "nets/cudnn/backend_cudnn.h"
+#include "nets/frames.h"
 
 enum { ALIGNMENT = 256, BYTES = 256 /* values of a byte */ };
 
@@ -110,6 +111,12 @@ static void put(char *to, const int32_t *from, int n) {
     if (n > 0) memcpy(to, from, (size_t)n * sizeof *from);
 }
 
+/* Of the pass: those of all passes but of utterances, which differ in length. */
+static size_t floats_in(const struct net_input *input, const struct tensor *shape) {
+    if (!shape->frames) return shape->floats;
+    return (size_t)shape->n * (size_t)shape->c * (size_t)shape->h * (size_t)frames_rounded(input->frames);
+}
+
 /* Puts the batch into a piece of the host's; returns how many bytes of images or tokens. */
 static size_t fill(char *host, const struct places *at, const struct net_input *input, const struct tensor *shape) {
     const size_t n = (size_t)shape->n, elements = shape->floats; /* the input is canonical: no padding */
@@ -117,6 +124,10 @@ static size_t fill(char *host, const struct places *at, const struct net_input *
     memcpy(host, &fed, sizeof fed);
     for (int k = 0; k < NET_LOSSES_MAX; k++) put(host + at->label[k], input->label[k], input->labels[k]);
     for (int k = 0; k < NET_NUMBERS; k++) put(host + at->number[k], input->numbers[k], input->counts[k]);
+    if (shape->frames) {
+        frames_of_input(input, shape, (float *)(void *)(host + at->images));
+        return floats_in(input, shape) * sizeof *input->x;
+    }
     if (plain(input)) { /* a token is as large as a float */
         memcpy(host + at->images, plain(input), elements * sizeof *input->x);
         return elements * sizeof *input->x;
@@ -138,8 +149,8 @@ static void take(const struct cudnn_feed *feed, const struct cudnn_staging *s, c
             CUDA_GIVE(cudaMemcpyAsync(numbers[k], s->device + at->number[k], (size_t)input->counts[k] * sizeof(int32_t),
                                       cudaMemcpyDeviceToDevice, stream));
     if (plain(input))
-        CUDA_GIVE(
-            cudaMemcpyAsync(x, s->device + at->images, shape->floats * sizeof *x, cudaMemcpyDeviceToDevice, stream));
+        CUDA_GIVE(cudaMemcpyAsync(x, s->device + at->images, floats_in(input, shape) * sizeof *x,
+                                  cudaMemcpyDeviceToDevice, stream));
     else
         cuda_images(&images, (const uint8_t *)s->device + at->images,
                     (const struct image_cut *)(const void *)(s->device + at->cuts), feed->table, x);
@@ -152,6 +163,7 @@ void cudnn_feed(void *backend, const struct net_input *input, const struct tenso
     const struct places at = places_of(input, shape);
     cudaStream_t stream = cuda_stream();
     make_room(feed, &at, input);
+    feed->label_stride = input->label_stride;
     if (!plain(input)) need_table(feed, input->bytes->table, shape->c);
     struct cudnn_staging *s = &feed->staging[feed->next++ % 2];
     CUDA_CALL(cudaEventSynchronize(s->uploaded)); /* waits only where two batches are on their way already */

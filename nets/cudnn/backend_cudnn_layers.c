@@ -4,6 +4,7 @@
 #include "nets/cuda/cuda_layers.h"
 #include "nets/cuda/cuda_norm.h"
 #include "nets/cudnn/backend_cudnn.h"
+#include "nets/frames.h"
 
 /* -- normalisation ------------------------------------------------------------------------------------------------ */
 
@@ -104,7 +105,8 @@ const struct layer_ops cudnn_average = {average_open, average_forward, average_b
 
 struct linear {
     const struct cudnn_backend *backend;
-    int N, I, O;
+    struct tensor x;
+    int I, O;
     bool bias;
 };
 
@@ -113,7 +115,7 @@ static void *linear_open(void *backend, const struct layer_spec *spec, const str
     (void)add;
     if (x->layout != LAYOUT_CANONICAL) die("a linear layer needs its input in the canonical layout");
     struct linear *l = mem_zalloc(1, sizeof *l, "a linear layer");
-    *l = (struct linear){.backend = backend, .N = x->n, .I = x->c * x->h * x->w, .O = y->c, .bias = spec->linear.bias};
+    *l = (struct linear){.backend = backend, .x = *x, .I = x->c * x->h * x->w, .O = y->c, .bias = spec->linear.bias};
     cudnn_lay_out(y, LAYOUT_CANONICAL);
     return l;
 }
@@ -130,6 +132,10 @@ static void product(const struct linear *l, bool turn_a, bool turn_b, int m, int
                              CUDA_R_32F, n, compute, CUBLAS_GEMM_DEFAULT));
 }
 
+static int rows_of(const struct linear *l, const struct layer_call *call) {
+    return tensor_in_pass(&l->x, call).n;
+}
+
 static const float *bias_of(const struct linear *l, const float *param) {
     return param + (size_t)l->O * (size_t)l->I;
 }
@@ -138,17 +144,19 @@ static const float *bias_of(const struct linear *l, const float *param) {
 static void linear_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct linear *l = layer;
-    product(l, false, true, l->N, l->O, l->I, call->x, call->param, false, call->y);
-    if (l->bias) cuda_bias_add((uint32_t)l->N, (uint32_t)l->O, bias_of(l, call->param), call->y);
+    const int N = rows_of(l, call);
+    product(l, false, true, N, l->O, l->I, call->x, call->param, false, call->y);
+    if (l->bias) cuda_bias_add((uint32_t)N, (uint32_t)l->O, bias_of(l, call->param), call->y);
 }
 
 /* dw [+]= dy^T x,  db [+]= sum dy,  dx = dy w. A tied one's w and dw are an embedding's. */
 static void linear_backward(void *layer, const struct layer_call *call) {
     const struct linear *l = layer;
-    product(l, true, false, l->O, l->I, l->N, call->dy, call->x, call->adds, call->dparam);
+    const int N = rows_of(l, call);
+    product(l, true, false, l->O, l->I, N, call->dy, call->x, call->adds, call->dparam);
     if (l->bias)
-        cuda_bias_gradient((uint32_t)l->N, (uint32_t)l->O, call->dy, call->adds,
+        cuda_bias_gradient((uint32_t)N, (uint32_t)l->O, call->dy, call->adds,
                            call->dparam + (size_t)l->O * (size_t)l->I);
-    if (call->dx) product(l, false, false, l->N, l->I, l->O, call->dy, call->param, false, call->dx);
+    if (call->dx) product(l, false, false, N, l->I, l->O, call->dy, call->param, false, call->dx);
 }
 const struct layer_ops cudnn_linear = {linear_open, linear_forward, linear_backward, mem_free};

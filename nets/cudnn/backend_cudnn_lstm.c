@@ -10,6 +10,7 @@
  * the forward pass began, and slices may begin at any multiple of 4 bytes. */
 #include "base/mem.h"
 #include "nets/cudnn/backend_cudnn.h"
+#include "nets/frames.h"
 
 enum { GATES = 4, MATRICES = 2 * GATES, PARTS = 2 * MATRICES, ALIGNMENT = 64 /* floats */ };
 
@@ -20,7 +21,9 @@ struct part {
 
 struct lstm {
     struct cudnn_backend *backend;
-    size_t steps, streams, inputs, hidden;
+    struct tensor rows; /* x */
+    bool padded;
+    size_t steps, streams, inputs, hidden; /* steps: of the last pass */
     cudnnRNNDescriptor_t net;
     cudnnDropoutDescriptor_t dropout; /* none, but the library wants one */
     cudnnRNNDataDescriptor_t x, y;
@@ -32,18 +35,20 @@ struct lstm {
     float *reserve;            /* from a forward pass of training to its backward pass */
     float *states;             /* [4][state_floats]: hidden and cell before the window, and after it */
     size_t state_floats;
-    float *dx; /* where nobody asks for it: the library writes it all the same */
+    float *whole; /* where padded: y as the library has made it, which it wants again to go back */
+    float *dx;    /* where nobody asks for it: the library writes it all the same */
 };
 
 /* -- opening ------------------------------------------------------------------------------------------------------ */
 
-static void describe_data(const struct lstm *l, cudnnRNNDataDescriptor_t *desc, size_t width) {
+/* All streams have as many steps as the pass: what is behind an utterance's end comes after all that is before it, so
+ * that nothing there hears of it, and no gradient comes from there. */
+static void describe_data(const struct lstm *l, cudnnRNNDataDescriptor_t desc, size_t width) {
     const int steps = (int)l->steps, streams = (int)l->streams;
     int *length = mem_alloc(l->streams, sizeof *length, "lengths of sequences");
     for (size_t i = 0; i < l->streams; i++) length[i] = steps;
-    CUDNN_CALL(cudnnCreateRNNDataDescriptor(desc));
-    CUDNN_CALL(cudnnSetRNNDataDescriptor(*desc, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, steps,
-                                         streams, (int)width, length, NULL));
+    CUDNN_CALL(cudnnSetRNNDataDescriptor(desc, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, steps, streams,
+                                         (int)width, length, NULL));
     mem_free(length);
 }
 
@@ -57,8 +62,10 @@ static void describe(struct lstm *l) {
                                         CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT,
                                         math, (int)l->inputs, hidden, hidden, 1, l->dropout,
                                         CUDNN_RNN_PADDED_IO_DISABLED));
-    describe_data(l, &l->x, l->inputs);
-    describe_data(l, &l->y, l->hidden);
+    CUDNN_CALL(cudnnCreateRNNDataDescriptor(&l->x));
+    CUDNN_CALL(cudnnCreateRNNDataDescriptor(&l->y));
+    describe_data(l, l->x, l->inputs);
+    describe_data(l, l->y, l->hidden);
     CUDNN_CALL(cudnnCreateTensorDescriptor(&l->state));
     CUDNN_CALL(cudnnSetTensorNdDescriptor(l->state, CUDNN_DATA_FLOAT, 3, (int[]){1, streams, hidden},
                                           (int[]){streams * hidden, hidden, 1}));
@@ -111,6 +118,8 @@ static void make_room(struct lstm *l, bool wants_dx) {
     cudnn_need_workspace(l->backend, l->workspace_bytes);
     l->reserve = cuda_alloc(l->reserve_bytes, "what an LSTM keeps for its gradients");
     l->states = cuda_alloc(4 * l->state_floats * sizeof *l->states, "the states of an LSTM");
+    if (l->padded)
+        l->whole = cuda_alloc(l->steps * l->streams * l->hidden * sizeof *l->whole, "the outputs of an LSTM");
     if (!wants_dx)
         l->dx = cuda_alloc(l->steps * l->streams * l->inputs * sizeof *l->dx, "the gradients of an LSTM's input");
     /* Whatever lies between the parameters is 0. */
@@ -127,6 +136,8 @@ static void *open_lstm(void *backend, const struct layer_spec *spec, const struc
     l->backend = backend;
     l->steps = (size_t)spec->lstm.sequence;
     l->streams = (size_t)x->n / l->steps;
+    l->rows = *x;
+    l->padded = spec->lstm.padded;
     l->inputs = (size_t)x->c * (size_t)x->h * (size_t)x->w;
     l->hidden = (size_t)y->c;
     cudnn_lay_out(y, LAYOUT_CANONICAL);
@@ -144,7 +155,7 @@ static void close_lstm(void *layer) {
     CUDNN_CALL(cudnnDestroyTensorDescriptor(l->state));
     CUDNN_CALL(cudnnDestroyRNNDescriptor(l->net));
     CUDNN_CALL(cudnnDestroyDropoutDescriptor(l->dropout));
-    float *memory[] = {l->weights, l->dweights, l->reserve, l->states, l->dx};
+    float *memory[] = {l->weights, l->dweights, l->reserve, l->states, l->whole, l->dx};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) cuda_free(memory[i]);
     mem_free(l);
 }
@@ -159,19 +170,47 @@ static float *state_of(const struct lstm *l, int which) {
     return l->states + (size_t)which * l->state_floats;
 }
 
+/* The state before the first step, and how many steps there are. */
+static void begin_pass(struct lstm *l, const struct layer_call *call) {
+    const size_t state = l->streams * l->hidden;
+    if (!l->padded) {
+        copy(state_of(l, 0), call->carry, state);
+        copy(state_of(l, 1), call->carry + state, state);
+        return;
+    }
+    const size_t steps = (size_t)tensor_in_pass(&l->rows, call).n / l->streams;
+    CUDA_GIVE(cudaMemsetAsync(l->states, 0, 2 * l->state_floats * sizeof *l->states, cuda_stream()));
+    if (steps == l->steps) return;
+    l->steps = steps;
+    describe_data(l, l->x, l->inputs);
+    describe_data(l, l->y, l->hidden);
+}
+
+/* A copy of rows of y, or dy, in which what is behind the ends of utterances is 0. */
+static void mask(const struct lstm *l, const struct layer_call *call, const float *from, float *to) {
+    struct tensor y = l->rows;
+    y.c = (int)l->hidden;
+    const struct cuda_steps s = cudnn_steps(&y, call);
+    cuda_mask_rows(&s, from, to);
+}
+
 static void forward(void *layer, const struct layer_call *call, bool training) {
-    const struct lstm *l = layer;
+    struct lstm *l = layer;
     const size_t state = l->streams * l->hidden;
     float *hidden = state_of(l, 0), *cell = state_of(l, 1), *hidden_after = state_of(l, 2),
           *cell_after = state_of(l, 3);
     for (int i = 0; i < l->parts; i++)
         copy(l->weights + l->part[i].space, call->param + l->part[i].arena, l->part[i].size);
-    copy(hidden, call->carry, state);
-    copy(cell, call->carry + state, state);
+    begin_pass(l, call);
     CUDNN_CALL(cudnnRNNForward(l->backend->cudnn, l->net, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
-                               NULL, l->x, call->x, l->y, call->y, l->state, hidden, hidden_after, l->state, cell,
-                               cell_after, l->weight_bytes, l->weights, l->workspace_bytes, l->backend->workspace,
-                               training ? l->reserve_bytes : 0, training ? l->reserve : NULL));
+                               NULL, l->x, call->x, l->y, l->padded ? l->whole : call->y, l->state, hidden,
+                               hidden_after, l->state, cell, cell_after, l->weight_bytes, l->weights,
+                               l->workspace_bytes, l->backend->workspace, training ? l->reserve_bytes : 0,
+                               training ? l->reserve : NULL));
+    if (l->padded) {
+        mask(l, call, l->whole, call->y);
+        return;
+    }
     copy(call->carry, hidden_after, state);
     copy(call->carry + state, cell_after, state);
 }
@@ -181,14 +220,16 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
 static void backward(void *layer, const struct layer_call *call) {
     const struct lstm *l = layer;
     const float *hidden = state_of(l, 0), *cell = state_of(l, 1);
-    CUDNN_CALL(cudnnRNNBackwardData_v8(l->backend->cudnn, l->net, NULL, l->y, call->y, call->dy, l->x,
+    const float *y = l->padded ? l->whole : call->y;
+    if (l->padded) mask(l, call, call->dy, call->dy);
+    CUDNN_CALL(cudnnRNNBackwardData_v8(l->backend->cudnn, l->net, NULL, l->y, y, call->dy, l->x,
                                        l->dx ? l->dx : call->dx, l->state, hidden, NULL, NULL, l->state, cell, NULL,
                                        NULL, l->weight_bytes, l->weights, l->workspace_bytes, l->backend->workspace,
                                        l->reserve_bytes, l->reserve));
     if (!call->adds) CUDA_GIVE(cudaMemsetAsync(l->dweights, 0, l->weight_bytes, cuda_stream()));
     CUDNN_CALL(cudnnRNNBackwardWeights_v8(l->backend->cudnn, l->net, CUDNN_WGRAD_MODE_ADD, NULL, l->x, call->x,
-                                          l->state, hidden, l->y, call->y, l->weight_bytes, l->dweights,
-                                          l->workspace_bytes, l->backend->workspace, l->reserve_bytes, l->reserve));
+                                          l->state, hidden, l->y, y, l->weight_bytes, l->dweights, l->workspace_bytes,
+                                          l->backend->workspace, l->reserve_bytes, l->reserve));
     for (int i = 0; i < l->parts; i++)
         copy(call->dparam + l->part[i].arena, l->dweights + l->part[i].space, l->part[i].size);
 }

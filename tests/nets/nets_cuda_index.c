@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "nets/cuda/cuda_frames.h"
 #include "nets/cuda/cuda_index.h"
 
 static struct cuda_shape shape_of(uint32_t n, uint32_t c, uint32_t h, uint32_t w, bool last) {
@@ -190,6 +191,41 @@ static void walks_meet_every_element_once(void **state) {
         }
 }
 
+/* -- steps in time ------------------------------------------------------------------------------------------------- */
+
+/* Each place is that of its element, and the element of images that of cuda_element_at. */
+static void check_steps(const struct cuda_steps *s, const struct cuda_shape *images, uint32_t n) {
+    for (uint32_t at = 0; at < n; at++) {
+        const struct cuda_step_element e = cuda_step_element_at(s, at);
+        assert_true(e.utterance < s->utterances && e.channel < s->channels && e.row < s->rows && e.step < s->steps);
+        assert_int_equal(cuda_step_place(s, e), at);
+        if (!images) continue;
+        const struct cuda_element wanted = cuda_element_at(images, at);
+        assert_int_equal(e.utterance, wanted.image);
+        assert_int_equal(e.channel, wanted.channel);
+        assert_int_equal(e.row * images->width + e.step, wanted.position);
+    }
+}
+
+static void steps_are_those_of_their_tensors(void **state) {
+    (void)state;
+    static const int32_t lengths[3] = {0, 1, 9};
+    for (int i = 0; i < SIZES; i++) {
+        const uint32_t *v = sizes[i];
+        for (int last = 0; last < 2; last++) {
+            const struct cuda_shape shape = shape_of(v[0], v[1], v[2], v[3], last);
+            const struct cuda_steps images = cuda_steps_of_images(&shape, lengths, 1);
+            check_steps(&images, &shape, count_of(&shape));
+        }
+        const struct cuda_steps rows = cuda_steps_of_rows(v[2] * v[3], v[0], v[1], lengths, 4);
+        check_steps(&rows, NULL, v[0] * v[1] * v[2] * v[3]);
+        assert_int_equal(cuda_valid_steps(&rows, 0), 0);
+    }
+    const struct cuda_steps three = cuda_steps_of_rows(3, 3, 2, lengths, 4);
+    assert_int_equal(cuda_valid_steps(&three, 1), 1);
+    assert_int_equal(cuda_valid_steps(&three, 2), 3);
+}
+
 int main(void) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
@@ -200,6 +236,7 @@ int main(void) {
         cmocka_unit_test(cuts_are_shifts_and_mirrors),
         cmocka_unit_test(shortcuts_are_their_own_inverse),
         cmocka_unit_test(walks_meet_every_element_once),
+        cmocka_unit_test(steps_are_those_of_their_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

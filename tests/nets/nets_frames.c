@@ -16,6 +16,8 @@
 
 /* As in nets_layers.c. */
 #define TOLERANCE 1.5e-5
+#define TOLERANCE_TF32 3e-3
+#define TOLERANCE_BF16 1.2e-2
 
 enum { BATCH_MAX = 5 };
 
@@ -109,7 +111,7 @@ static void moved_statistics(const struct numbers *v) {
     }
 }
 
-static struct numbers numbers_open(const struct trial *t) {
+static struct numbers numbers_open(const struct trial *t, bool is_bf16) {
     const int out_h = t->kind == LAYER_TIME_ROWS ? 0 : t->h;
     struct numbers v = {.r = {.spec = spec_of(t),
                               .x = shape_of(t, t->c, t->h, t->frames),
@@ -124,6 +126,8 @@ static struct numbers numbers_open(const struct trial *t) {
     for (size_t i = 0; t->kind == LAYER_FRAME_NORM && i < x; i++) v.x[i] = (float)(3 + 2 * v.x[i]);
     for (size_t i = 0; t->kind == LAYER_LSTM && i < params; i++) v.w[i] = (float)(v.w[i] * 1.5 / sqrt(t->out));
     for (size_t i = c / 2; i < c; i++) v.state[i] = (float)(0.5 + fabs(v.state[i]));
+    for (size_t i = 0; is_bf16 && i < x; i++) v.x[i] = bf16_value(bf16_of((float)v.x[i]));
+    for (size_t i = 0; is_bf16 && i < y; i++) v.dy[i] = bf16_value(bf16_of((float)v.dy[i]));
     if (has_lengths(t)) fill_behind(&v.r, &v.r.x, v.x, 0), fill_behind(&v.r, &v.r.y, v.dy, 0);
     timed_run(&v.r, v.x, v.w, v.state, v.infer, NULL, NULL, NULL);
     timed_run(&v.r, v.x, v.w, NULL, v.y, NULL, NULL, NULL);
@@ -166,7 +170,7 @@ static void check_differences(struct numbers *v, double *array, size_t n, const 
 static void naive_gradients_are_the_differences(void **state) {
     (void)state;
     for (size_t t = 0; t < sizeof trials / sizeof *trials; t++) {
-        struct numbers v = numbers_open(&trials[t]);
+        struct numbers v = numbers_open(&trials[t], false);
         check_differences(&v, v.x, ref_floats(&v.r.x), v.dx, "dx");
         check_differences(&v, v.w, timed_params(&v.r), v.dw, "dw");
         numbers_close(&v);
@@ -181,8 +185,9 @@ struct subject {
     const struct backend_ops *backend;
     const struct layer_ops *ops;
     void *state, *layer;
-    struct tensor x, y; /* of the largest pass */
-    float *lengths;
+    double tolerance;
+    struct tensor x, y;      /* of the largest pass */
+    float *lengths, *w, *dw; /* of a net, too, parameters stay where they are */
     struct layer_call call;
 };
 
@@ -192,18 +197,29 @@ struct outcome {
     size_t ny, nx, nw, ns;
 };
 
-static struct subject subject_open(const struct trial *t, enum precision precision, int layout, int most) {
+/* Of products in this precision, and of what is kept in bf16. */
+static double tolerance_of(const struct trial *t, enum precision precision) {
+    if (precision == PRECISION_BF16) return TOLERANCE_BF16;
+    const bool products = t->kind == LAYER_LSTM || t->kind == LAYER_LINEAR || t->kind == LAYER_CONV;
+    return products && precision == PRECISION_TF32 ? TOLERANCE_TF32 : TOLERANCE;
+}
+
+static struct subject subject_open(const struct trial *t, size_t params, enum precision precision, int layout,
+                                   int most) {
     struct subject s = {.device = test_device(), .backend = backend_for(test_device())};
     const int out_h = t->kind == LAYER_TIME_ROWS ? 0 : t->h;
     struct layer_spec spec = spec_of(t);
     struct tensor numbers = {t->batch, 1, 1, 1, LAYOUT_TOKENS, (size_t)t->batch, 0};
     if (t->kind == LAYER_LSTM) spec.lstm.sequence = steps_of(most, t->each);
+    s.tolerance = tolerance_of(t, precision);
     s.ops = s.backend->layer[t->kind];
     s.state = s.backend->open(&(struct backend_setup){.threads = 1, .precision = precision, .adds = true});
     s.x = laid_out(s.device, shape_of(t, t->c, t->h, most), layout);
     s.y = shape_of(t, t->out, out_h, most);
     s.layer = s.ops->open(s.state, &spec, &s.x, has_lengths(t) ? &numbers : NULL, &s.y);
     s.lengths = s.device->alloc(sizeof t->lengths, "the lengths");
+    s.w = s.device->alloc((params + 1) * sizeof *s.w, "parameters");
+    s.dw = s.device->alloc((params + 1) * sizeof *s.dw, "gradients");
     s.device->to_device(s.lengths, t->lengths, sizeof t->lengths);
     s.call = (struct layer_call){.add = has_lengths(t) ? s.lengths : NULL, .batch = t->batch};
     return s;
@@ -213,6 +229,8 @@ static void subject_close(struct subject *s) {
     s->ops->close(s->layer);
     s->backend->close(s->state);
     s->device->release(s->lengths);
+    s->device->release(s->w);
+    s->device->release(s->dw);
 }
 
 /* A tensor of the pass, in memory for the largest, NaN where the pass does not come. */
@@ -251,15 +269,23 @@ static void add_again(struct subject *s, const struct numbers *v, bool in_place)
     s->call.dy = dy, s->call.dx = dx;
 }
 
+/* NaN where from is NULL. */
+static void fill_flat(const struct device_ops *device, float *to, size_t n, const double *from) {
+    float *made = upload_flat(device, n, from);
+    if (n) device->copy(to, made, n * sizeof *to);
+    device->release(made);
+}
+
 /* Inference, training, back, and back once more with what is added. */
 static struct outcome run(struct subject *s, const struct numbers *v, bool in_place) {
     const size_t params = timed_params(&v->r), c = 2 * (size_t)v->r.x.c;
     float *x = upload_within(s, &s->x, &v->r.x, v->x), *dy = upload_within(s, &s->y, &v->r.y, v->dy);
-    float *dx = in_place ? dy : upload_within(s, &s->x, &v->r.x, NULL), *w = upload_flat(s->device, params, v->w);
+    float *dx = in_place ? dy : upload_within(s, &s->x, &v->r.x, NULL);
     struct outcome o = {.nw = params, .ns = c};
-    s->call.x = x, s->call.param = w, s->call.dy = dy, s->call.dx = dx;
+    s->call.x = x, s->call.param = s->w, s->call.dparam = s->dw, s->call.dy = dy, s->call.dx = dx;
     s->call.y = upload_within(s, &s->y, &v->r.y, NULL);
-    s->call.dparam = upload_flat(s->device, params, NULL);
+    fill_flat(s->device, s->w, params, v->w);
+    fill_flat(s->device, s->dw, params, NULL);
     s->call.state = upload_flat(s->device, c, v->state);
     s->call.frames = v->frames;
     s->call.adds = false;
@@ -277,7 +303,7 @@ static struct outcome run(struct subject *s, const struct numbers *v, bool in_pl
     o.statistics = device_copy_to_host(s->device, s->call.state, c, "statistics");
     add_again(s, v, in_place);
     o.twice = params ? device_copy_to_host(s->device, s->call.dparam, params, "gradients") : NULL;
-    float *all[] = {x, dy, w, s->call.y, s->call.dparam, s->call.state, in_place ? NULL : dx};
+    float *all[] = {x, dy, s->call.y, s->call.state, in_place ? NULL : dx};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) s->device->release(all[i]);
     return o;
 }
@@ -302,7 +328,7 @@ static void check(const struct subject *s, const struct trial *t, const struct n
     for (size_t i = 0; i < ref_floats(now); i++) largest = fmax(largest, fabs(wanted[i]));
     for (size_t i = 0; i < ref_floats(now); i++) {
         const double value = get(s->device, &own, found, i);
-        if (!(fabs(value - wanted[i]) <= TOLERANCE * largest))
+        if (!(fabs(value - wanted[i]) <= s->tolerance * largest))
             fail_msg("%s of %d channels, layout %d: %s[%zu] is %.9g, not %.9g", layer_names[t->kind], t->c, layout,
                      what, i, value, wanted[i]);
         if (behind && is_behind(&v->r, now, i) && value != 0)
@@ -310,12 +336,12 @@ static void check(const struct subject *s, const struct trial *t, const struct n
     }
 }
 
-static void check_flat(const struct trial *t, const float *found, const double *wanted, double times, size_t n,
-                       const char *what) {
+static void check_flat(const struct subject *s, const struct trial *t, const float *found, const double *wanted,
+                       double times, size_t n, const char *what) {
     double largest = 1e-3;
     for (size_t i = 0; i < n; i++) largest = fmax(largest, times * fabs(wanted[i]));
     for (size_t i = 0; i < n; i++)
-        if (!(fabs(found[i] - times * wanted[i]) <= TOLERANCE * largest))
+        if (!(fabs(found[i] - times * wanted[i]) <= s->tolerance * largest))
             fail_msg("%s of %d channels: %s[%zu] is %.9g, not %.9g", layer_names[t->kind], t->c, what, i,
                      (double)found[i], times * wanted[i]);
 }
@@ -326,18 +352,21 @@ static void check_outcome(const struct subject *s, const struct trial *t, const 
     check(s, t, v, &v->r.y, s->y.layout, o->y, v->y, has_lengths(t), "y");
     check(s, t, v, &v->r.y, s->y.layout, o->infer, norm ? v->infer : v->y, has_lengths(t), "y of inference");
     check(s, t, v, &v->r.x, s->x.layout, o->dx, v->dx, has_lengths(t), "dx");
-    check_flat(t, o->dw, v->dw, 1, o->nw, "dparam");
-    check_flat(t, o->twice, v->dw, 2, o->nw, "dparam of two passes");
-    check_flat(t, o->statistics, norm ? v->moved : v->state, 1, o->ns, "running statistics");
+    check_flat(s, t, o->dw, v->dw, 1, o->nw, "dparam");
+    check_flat(s, t, o->twice, v->dw, 2, o->nw, "dparam of two passes");
+    check_flat(s, t, o->statistics, norm ? v->moved : v->state, 1, o->ns, "running statistics");
 }
 
 static void one_trial(const struct trial *t, enum precision precision, int layout) {
-    struct numbers v = numbers_open(t);
+    const bool is_bf16 = precision == PRECISION_BF16;
+    struct numbers v = numbers_open(t, is_bf16);
     const bool in_place = v.r.spec.in_place;
-    struct subject s = subject_open(t, precision, layout, t->most), own = subject_open(t, precision, layout, t->frames);
+    const size_t params = timed_params(&v.r);
+    struct subject s = subject_open(t, params, precision, layout, t->most),
+                   own = subject_open(t, params, precision, layout, t->frames);
     struct trial longest = *t;
     longest.frames = t->most;
-    struct numbers other = numbers_open(&longest);
+    struct numbers other = numbers_open(&longest, is_bf16);
     struct outcome first = run(&s, &v, in_place), between = run(&s, &other, in_place), just = run(&own, &v, in_place);
     check_outcome(&s, t, &v, &first);
     check_outcome(&s, &longest, &other, &between);
@@ -368,6 +397,7 @@ static void backends_match_the_naive_loops(void **state) {
         for (int layout = CPU_NCHW; layout <= last; layout++) one_trial(t, PRECISION_F32, layout);
         if (device_is_host(device)) continue;
         one_trial(t, PRECISION_TF32, t->h ? CUDA_NHWC : CUDA_NCHW);
+        if (t->h) one_trial(t, PRECISION_BF16, CUDA_NHWC_BF16);
     }
 }
 

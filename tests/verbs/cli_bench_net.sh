@@ -46,6 +46,7 @@ wrong "at most 64 numbers" --batch "$(yes 1 | head -n 65 | tr "\n" , | sed "s/,\
 wrong "wants a number" --steps 1,2
 wrong "at least 1 and at most 10000" --repeat 0
 wrong "at least 1 and at most 10000" --threads -1
+wrong "there are no utterances to time speech with" --model speech
 wrong "--hidden is for models of words, but resnet20 takes images" --hidden 200
 wrong "--sequence is for models of words, but resnet20 takes images" --sequence 35 --model resnet20
 wrong "at least 1 and at most 10000" --model lstm --hidden 0
