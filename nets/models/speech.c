@@ -63,6 +63,8 @@ static bool build(struct net *net, struct err *e) {
     return true;
 }
 
+/* Rate, epochs and density as in the paper (Section 5), the rest, of which it says nothing, as in the public code that
+ * it builds on, gTop-k's: momentum, decay, clipping, and a rate that is divided by 1.01 at each epoch. */
 const struct model_ops model_speech = {
     .name = "speech",
     .summary = "speech recognition by convolutions and five LSTM layers with CTC, 27,569,568 parameters",
@@ -74,8 +76,9 @@ const struct model_ops model_speech = {
                   .batch = 8,
                   .lr = 1e-3,
                   .momentum = 0.9,
+                  .weight_decay = 1e-4,
                   .clip_norm = 400,
-                  .lr_schedule = "constant",
+                  .lr_schedule = "decay:1:0.9900990099",
                   .epochs = 160,
                   .density = 0.02,
                   .hidden = 800,

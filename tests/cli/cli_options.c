@@ -334,7 +334,8 @@ static void presets_bring_their_settings(void **state) {
     says("--preset char", "--preset has no effect with --model resnet20");
     says("--model gpt --data cifar10", "model gpt takes text, but --data cifar10 holds images");
     says("--model gpt --momentum 0.9", "--momentum has no effect without --optimiser sgd");
-    says("--model speech", "--model speech: this version has its network, but trains nothing on speech yet");
+    says("--model speech --heads 4", "--heads has no effect with --model speech; leave it out");
+    says("--model speech --data ptb", "model speech takes speech, but --data ptb holds text");
 }
 
 /* In epochs or in steps; one turns the other off, which it never does to what was asked for. */
