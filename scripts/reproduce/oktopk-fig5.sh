@@ -3,7 +3,7 @@
 # paper: Fig. 5, Section 5.1: how far Ok-Topk's update is from the true global top k, over the norm of the gradient (equation 5), density 1%
 #     and 2%. Fig. 5a, VGG-16 on CIFAR-10, 16 GPUs, tau' = 32, until convergence: xi grows quickly in the first epochs, then is
 #     stable; it is smaller with the higher density, above all where it is stable; it is below P, or not much larger, for all
-#     models. Fig. 5b is LSTM on AN4, which sparsetrain has not; in its place LSTM on Penn Treebank; Fig. 5c, BERT: oktopk-fig5c
+#     models. Fig. 5b is LSTM on AN4, which has not been run here yet; in its place LSTM on Penn Treebank; Fig. 5c, BERT: oktopk-fig5c
 # runs: training with --algo oktopk --oktopk-thresholds paper, the first 512 steps dense, and --log-xi 65 (odd, to meet all steps of a period; xi is of the real update, thresholds and all): VGG-16, batch
 #     16 on each of 16 ranks, 160 epochs of CIFAR-10; LSTM-PTB, 1500 features, 4 ranks, 40 epochs (quick: ResNet-20, 4 ranks,
 #     4 epochs of 1600 made-up images; LSTM with 40 features, 4 ranks, 6 epochs of made-up words; every 3rd step)

@@ -25,7 +25,7 @@ claim
 row "$item" 'density of independent choices' % "$paper" "$source" "$(calc "100 * (1 - (1 - $density) ^ $ranks)")" model none
 claim oktopk-fill-in
 row 'LSTM (AN4), P = 32, density 0.02' 'mean density of the sum' % "$(published oktopk-text.csv value model=LSTM subject="$subject")" "$source" '' real none \
-    'skipped: sparsetrain has no such model'
+    'not run yet: --model speech on 32 ranks'
 sparse_curve() { curve topkdsa.jsonl step "$1" "$(calc "100 / $n")" 'density!=1'; }
 {
     [ -n "$quick" ] || strip "$(of topkdsa.jsonl step epoch)" "$(calc "0.95 * $paper")" "$(calc "1.05 * $paper")" | band "paper's mean of 160 epochs, +-5%"
