@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bench-peer.py BINARY [--model NAME] [--hidden N] [--preset NAME] [--rounds N] [--steps N] [--batch LIST] [--json]:
 training, f32, one thread, of sparsetrain next to PyTorch on this machine, now. Both do forward, backward and an SGD step
-with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step; for
-gpt and bert an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
+with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step, or, for
+speech, on noise of 2.7 s; for gpt and bert an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
 round after round, so that a machine whose speed wanders slows both alike; a row gives the medians, and the median of
 the rounds' ratios. Memory is the most that a process of each had resident, PyTorch's in one of its own, and how much of that was
 there before there was a model, which is mostly the library. PyTorch runs images in both of its layouts; the better one
@@ -39,7 +39,8 @@ sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
 
-    from peer_models import BERT, GPT, LSTM, MODELS, Batch, has_presets, open_model, open_optimiser, takes_tokens
+    from peer_models import (BERT, GPT, LSTM, MODELS, Batch, Speech, has_presets, open_model, open_optimiser,
+                             takes_images, takes_tokens)
 except ImportError:
     print("skipped: torch is not installed")
     sys.exit(0)
@@ -54,7 +55,7 @@ class Peer:
     def __init__(self, options, batch, layout):
         name = options.model
         model = open_model(name, options.hidden, options.preset)
-        if not takes_tokens(name):
+        if takes_images(name):
             model = model.to(memory_format=layout)
         self.optimiser = open_optimiser(name, model, options.preset)
         self.batch = Batch(name, model, batch, layout=layout)
@@ -83,7 +84,7 @@ def alone(options, batch, layout):
 
 
 def unit(options):
-    return "words" if takes_tokens(options.model) else "images"
+    return "words" if takes_tokens(options.model) else "images" if takes_images(options.model) else "utterances"
 
 
 def ours(options, batch, steps):
@@ -100,9 +101,9 @@ def ours(options, batch, steps):
 
 
 def measure(options, batch):
-    layouts = {"rows": None} if takes_tokens(options.model) else LAYOUTS
+    layouts = LAYOUTS if takes_images(options.model) else {"rows": None}
     peers = {name: Peer(options, batch, layout) for name, layout in layouts.items()}
-    steps = options.steps if takes_tokens(options.model) else max(1, options.steps * 32 // batch)
+    steps = max(1, options.steps * 32 // batch) if takes_images(options.model) else options.steps
     mine, theirs, backend, peak = [], {name: [] for name in peers}, "", 0
     for _ in range(options.rounds):
         rate, backend, peak = ours(options, batch, steps)
@@ -153,9 +154,10 @@ def blas():
 
 
 def print_head(options):
-    if takes_tokens(options.model):
+    if not takes_images(options.model):
         print(f"# PyTorch's BLAS: {blas() or 'its own'}")
-        print("#  batch   hidden  sparsetrain       PyTorch   ratio   (words/s)")
+        hidden = "   hidden" if takes_tokens(options.model) else ""
+        print(f"#  batch{hidden}  sparsetrain       PyTorch   ratio   ({unit(options)}/s)")
     else:
         print("#  batch  sparsetrain  PyTorch NCHW  PyTorch NHWC   ratio   (images/s; ratio to the better layout)")
 
@@ -174,6 +176,8 @@ def usual_batches(options):
         return str(GPT.presets[options.preset][8])
     if options.model == "bert":
         return str(BERT.batch_default)
+    if options.model == "speech":
+        return Speech.batch_default
     return str(LSTM.batch_default) if takes_tokens(options.model) else "32,128"
 
 
@@ -187,7 +191,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=12,
                         help="of a round at batch 32; larger batches of images take fewer")
-    parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default}, of gpt the preset's, of bert {BERT.batch_default})")
+    parser.add_argument("--batch", help=f"(default 32,128; of lstm {LSTM.batch_default}, of gpt the preset's, of bert {BERT.batch_default}, of speech {Speech.batch_default})")
     parser.add_argument("--json", action="store_true", help="one JSON object per row instead of the table")
     parser.add_argument("--alone", choices=["rows", *LAYOUTS], help=argparse.SUPPRESS)  # the process of alone()
     options = parser.parse_args()
@@ -202,7 +206,7 @@ def main():
     elif takes_tokens(options.model):
         options.hidden = options.hidden or LSTM.hidden_default
     elif options.hidden:
-        parser.error(f"--hidden is for lstm, but {options.model} takes images")
+        parser.error(f"--hidden is for lstm, not for {options.model}")
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     if options.alone:

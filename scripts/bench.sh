@@ -94,6 +94,8 @@ for part in $parts; do
         peer bench-peer.py --model gpt --preset char --batch 16 --rounds 5 --steps 1 || status=1
         echo '== BERT-base, 133.5M parameters, 4 pairs of 128, AdamW, one thread (target: at least 1.1x PyTorch)'
         peer bench-peer.py --model bert --preset base --batch 4 --rounds 3 --steps 1 || status=1
+        echo '== speech recognition, 27.6M parameters, utterances of 2.7 s, one thread (target: at least 1.3x PyTorch)'
+        peer bench-peer.py --model speech --rounds 5 --steps 1 || status=1
         ;;
     step)
         echo

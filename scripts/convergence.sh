@@ -1,17 +1,18 @@
 #!/bin/sh
-# convergence.sh [--model M] [--hidden H] [--batch B] [--epochs E] [--stop-at E] [--algos "A B ..."] [--ranks P]
+# convergence.sh [--model M] [--hidden H] [--layers L] [--batch B] [--epochs E] [--stop-at E] [--algos "A B ..."] [--ranks P]
 # [--density RHO] [--density-warmup LIST] [--runs DIR] [--out DIR] [-- OPTION...]: trains a model on its real data once per
 # algorithm in the configuration of the gTop-k paper (ResNet-20 and VGG-16 on CIFAR-10 at density 0.001 after its warm-up,
-# the LSTM on Penn Treebank at 0.005), and leaves in results/measured what can be published: each run's log with every
-# tenth step, a table, plots, and a README with command, commit and machine. Images: batch 32 on each of 4 ranks; LSTM: 20
-# streams, 200 hidden features; all unless options say otherwise. --stop-at: the first epochs of such a run. A run that was
-# interrupted, or stopped there, goes on where it was; what is finished is not repeated.
+# the LSTM on Penn Treebank at 0.005) or of Ok-Topk's (speech on AN4 at 0.02, without a warm-up), and leaves in
+# results/measured what can be published: each run's log with every tenth step, a table, plots, and a README with command,
+# commit and machine. Images: batch 32 on each of 4 ranks; LSTM: 20 streams, 200 hidden features; speech: 8 utterances, 5
+# layers of 800; all unless options say otherwise. --stop-at: the first epochs of such a run. A run that was interrupted, or
+# stopped there, goes on where it was; what is finished is not repeated.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/common.sh
-model=resnet20 hidden='' batch='' epochs=10 stop='' algos='dense topka gtopk' ranks=4 density='' warmup=gtopk runs='' out=''
+model=resnet20 hidden='' layers='' batch='' epochs=10 stop='' algos='dense topka gtopk' ranks=4 density='' warmup='' runs='' out=''
 command="sh scripts/convergence.sh$(quoted "$@" | tr "'" '"')"
-options 'model hidden batch epochs stop-at:stop algos ranks density density-warmup:warmup runs out --' "$@"
+options 'model hidden layers batch epochs stop-at:stop algos ranks density density-warmup:warmup runs out --' "$@"
 eval "set -- $words"
 case $model in
 resnet20) title='ResNet-20 on CIFAR-10' data=cifar10 ;;
@@ -20,16 +21,25 @@ lstm)
     hidden=${hidden:-200}
     title="LSTM-$hidden on Penn Treebank" data=ptb
     ;;
-*) fail "--model is resnet20, vgg16 or lstm, not \"$model\"" ;;
+speech)
+    hidden=${hidden:-800} layers=${layers:-5}
+    title="speech recognition on AN4, $layers LSTM layers of $hidden" data=an4
+    ;;
+*) fail "--model is resnet20, vgg16, lstm or speech, not \"$model\"" ;;
 esac
 if [ $data = ptb ]; then
     batch=${batch:-20} density=${density:-0.005}
     set -- --hidden "$hidden" --log-slices 500 "$@"
+elif [ $data = an4 ]; then
+    batch=${batch:-8} density=${density:-0.02} warmup=${warmup:-none}
+    set -- --hidden "$hidden" --layers "$layers" "$@"
 else
-    [ -z "$hidden" ] || fail "--hidden is of --model lstm"
+    [ -z "$hidden" ] || fail "--hidden is of --model lstm and speech"
     batch=${batch:-32} density=${density:-0.001}
 fi
-name=$model$hidden-$data-p$ranks
+[ $data = an4 ] || [ -z "$layers" ] || fail "--layers is of --model speech"
+warmup=${warmup:-gtopk}
+name=$model$hidden${layers:+x$layers}-$data-p$ranks
 runs=${runs:-runs/$name}
 out=${out:-results/measured/$name}
 need_program
@@ -69,8 +79,8 @@ rm -f "$out/time.png"
 # What the first run says of itself; tabs between, so that no value may be empty.
 first=$runs/${algos%% *}
 tab=$(printf '\t')
-IFS=$tab read -r train_words valid_words test_words vocabulary train_images test_images checksum mpi backend compiler <<END
-$(of_log "$first" train_words,valid_words,test_words,vocabulary,train_images,test_images,data_crc32,versions.mpi,versions.backend,versions.compiler \
+IFS=$tab read -r train_words valid_words test_words vocabulary train_images test_images train_utterances test_utterances checksum mpi backend compiler <<END
+$(of_log "$first" train_words,valid_words,test_words,vocabulary,train_images,test_images,train_utterances,test_utterances,data_crc32,versions.mpi,versions.backend,versions.compiler \
     --type header --last --missing -)
 END
 IFS=$tab read -r run_batch bptt dropout lr lr_warmup lr_warmup_steps lr_schedule momentum decay clip clip_at <<END
@@ -84,6 +94,8 @@ about_data() {
     if [ $data = ptb ]; then
         echo "Real Penn Treebank: $train_words, $valid_words and $test_words words for training, validation and test, vocabulary $vocabulary (checksum $checksum);" \
             "$run_batch streams per rank in windows of $bptt words, dropout $dropout."
+    elif [ $data = an4 ]; then
+        echo "Real AN4: $train_utterances training and $test_utterances test utterances (checksum $checksum), batch $run_batch per rank."
     else
         echo "Real CIFAR-10: $train_images training and $test_images test images (checksum $checksum), batch $run_batch per rank."
     fi
@@ -97,15 +109,15 @@ about_training() {
         "momentum $momentum, weight decay $decay, ${clip}density $density, warm-up: $warmup$known."
 }
 table() {
-    if [ $data = ptb ]; then quality='validation perplexity | test perplexity'; else quality='test accuracy | test loss'; fi
+    if [ $data = ptb ]; then quality='validation perplexity | test perplexity'; elif [ $data = an4 ]; then quality='test WER | test CER | test loss'; else quality='test accuracy | test loss'; fi
     echo "| algorithm | epochs | $quality | MiB sent per rank, whole run | KiB in the last step | commit |"
-    echo "|---|---|---|---|---|---|---|"
+    echo "|---|---|---|---|---|---|---|$([ $data != an4 ] || echo '---|')"
     for algo in $algos; do
-        of_log "$runs/$algo" type,epoch,valid_perplexity,test_perplexity,test_accuracy,test_loss,bytes_sent_mean,versions.commit --type header,step,summary |
+        of_log "$runs/$algo" type,epoch,valid_perplexity,test_perplexity,test_accuracy,test_loss,bytes_sent_mean,versions.commit,test_wer,test_cer --type header,step,summary |
             awk -F '\t' -v algo="$algo" -v data=$data '
                 $1 == "header" { commit = $8 }
                 $1 == "step" { last = $7; sent += last }
-                $1 == "summary" { epochs = $2; quality = data == "ptb" ? sprintf("%.2f | %.2f", $3, $4) : sprintf("%.2f%% | %.3f", 100 * $5, $6) }
+                $1 == "summary" { epochs = $2; quality = data == "ptb" ? sprintf("%.2f | %.2f", $3, $4) : data == "an4" ? sprintf("%.2f%% | %.2f%% | %.3f", 100 * $9, 100 * $10, $6) : sprintf("%.2f%% | %.3f", 100 * $5, $6) }
                 END { printf "| %s | %.1f | %s | %.1f | %.2f | %s |\n", algo, epochs, quality, sent / 1048576, last / 1024, commit }'
     done
 }
@@ -143,7 +155,7 @@ slices() { # slices ALGO
         for algo in $algos; do slices "$algo"; done
     fi
     echo
-    if [ $data = ptb ]; then picture=perplexity; else picture=accuracy; fi
+    case $data in ptb) picture=perplexity ;; an4) picture=wer ;; *) picture=accuracy ;; esac
     echo "\`ALGO.jsonl\`: the run's log (docs/run-jsonl.md) with every tenth step. Plots of these files: \`$picture.png\`, \`loss.png\`;" \
         "against the bytes that a rank sent, \`$picture-bytes.png\`, \`loss-bytes.png\`."
 } >"$out/README.md"

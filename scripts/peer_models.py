@@ -234,13 +234,45 @@ class BERT(nn.Module):
         return self.decoder(self.transform(rows)), self.next(torch.tanh(self.pooler(x[:, 0])))
 
 
-MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM, "gpt": GPT, "bert": BERT}
+class Speech(nn.Module):
+    """Ok-Topk's LSTM-AN4, of utterances that are all of one length, which needs no masks."""
+
+    frames, labels, classes, batch_default = 270, 24, 29, "2,16"
+    parameters_expected = 27569568
+
+    def __init__(self, hidden=800, layers=5):
+        super().__init__()
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(1, 32, (41, 11), (2, 2), (20, 5)), nn.BatchNorm2d(32), nn.Hardtanh(0, 20, inplace=True),
+            nn.Conv2d(32, 32, (21, 11), (2, 1), (10, 5)), nn.BatchNorm2d(32), nn.Hardtanh(0, 20, inplace=True))
+        self.lstms = nn.ModuleList(nn.LSTM(1312 if i == 0 else hidden, hidden) for i in range(layers))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(layers))
+        self.lookahead = nn.Conv1d(hidden, hidden, 21, groups=hidden, bias=False)
+        self.linear = nn.Linear(hidden, self.classes, bias=False)
+
+    def forward(self, x):
+        """x [batch][1][161][frames]; logarithms of probabilities [steps][batch][classes]"""
+        x = self.convolutions(x).flatten(1, 2).permute(2, 0, 1)
+        for i, lstm in enumerate(self.lstms):
+            if i > 0:
+                x = self.norms[i - 1](x.flatten(0, 1)).view_as(x)
+            x = lstm(x)[0]
+        x = self.lookahead(functional.pad(x.permute(1, 2, 0), (0, 20))).permute(2, 0, 1)
+        x = functional.hardtanh(x, 0, 20)
+        return self.linear(self.norms[-1](x.flatten(0, 1))).view(*x.shape[:2], -1).log_softmax(-1)
+
+
+MODELS = {"resnet20": ResNet20, "vgg16": VGG16, "lstm": LSTM, "gpt": GPT, "bert": BERT, "speech": Speech}
 # As in nets/models/*.c: what a step of the model's reference takes
-WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0, "gpt": 0.1, "bert": 0.01}
+WEIGHT_DECAY = {"resnet20": 1e-4, "vgg16": 1e-4, "lstm": 0, "gpt": 0.1, "bert": 0.01, "speech": 1e-4}
 
 
 def takes_tokens(name):
     return MODELS[name] in (LSTM, GPT, BERT)
+
+
+def takes_images(name):
+    return MODELS[name] in (ResNet20, VGG16)
 
 
 def has_presets(name):
@@ -251,7 +283,8 @@ def open_optimiser(name, model, preset=None):
     """SGD with momentum or, of gpt and bert, AdamW, in which matrices alone decay; the fused or the many-at-once form where there
     is one."""
     if not has_presets(name):
-        return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=WEIGHT_DECAY[name])
+        return torch.optim.SGD(model.parameters(), lr=1e-4 if MODELS[name] is Speech else 0.01, momentum=0.9,
+                               weight_decay=WEIGHT_DECAY[name])
     rate, beta2 = GPT.learning[preset or "char-cpu"] if MODELS[name] is GPT else (2e-4, 0.999)
     groups = [{"params": [p for p in model.parameters() if (p.dim() > 1) == decays],
                "weight_decay": WEIGHT_DECAY[name] if decays else 0.0} for decays in (True, False)]
@@ -278,7 +311,7 @@ class Batch:
     """Random input of a model and what is kept from step to step; loss() is that of the next step."""
 
     def __init__(self, name, model, batch, device="cpu", layout=torch.contiguous_format):
-        self.model, self.states, self.next = model, None, None
+        self.model, self.states, self.next, self.lengths = model, None, None, None
         if MODELS[name] is GPT:
             self.rows = model.sequence * batch
             self.x = torch.randint(0, model.words, (batch, model.sequence), device=device)
@@ -296,6 +329,11 @@ class Batch:
             self.x = torch.randint(0, model.words, (model.sequence, batch), device=device)
             self.y = torch.randint(0, model.words, (self.rows,), device=device)
             self.states = model.fresh_states(batch, device)
+        elif MODELS[name] is Speech:
+            self.rows = batch
+            self.x = torch.randn(batch, 1, 161, model.frames, device=device)
+            self.y = torch.randint(1, model.classes, (batch, model.labels), device=device)
+            self.lengths = torch.full((batch,), (model.frames + 1) // 2), torch.full((batch,), model.labels)
         else:
             self.rows = batch
             self.x = torch.randn(batch, 3, 32, 32, device=device).to(memory_format=layout)
@@ -306,6 +344,8 @@ class Batch:
             words, sentence = self.model(*self.x)
             return (functional.cross_entropy(words.flatten(0, 1), self.y.flatten())
                     + functional.cross_entropy(sentence, self.next))
+        if self.lengths is not None:
+            return functional.ctc_loss(self.model(self.x), self.y, *self.lengths, reduction="sum") / self.rows
         if self.states is None:
             return functional.cross_entropy(self.model(self.x), self.y)
         logits, self.states = self.model(self.x, self.states)

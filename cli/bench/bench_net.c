@@ -1,8 +1,9 @@
-/* bench_net.c: images or words a second of one process: forward, backward and the optimiser's step on random images, or
- * random words in windows whose states are carried from step to step, that stay in memory; no exchange, no input (on a
- * GPU the images go there in every step, as bytes, as in training). Every batch size is measured in each round, in
- * turn, so that a machine whose speed wanders slows all alike; the row gives the median round. What is timed is
- * checked: the loss of the batch, which never changes, must have become smaller by the end. */
+/* bench_net.c: images, words or utterances a second of one process: forward, backward and the optimiser's step on
+ * random images, random words in windows whose states are carried from step to step, or random utterances, all of one
+ * length, that stay in memory; no exchange, no input (on a GPU the images go there in every step, as bytes, as in
+ * training). Every batch size is measured in each round, in turn, so that a machine whose speed wanders slows all
+ * alike; the row gives the median round. What is timed is checked: the loss of the batch, which never changes, must
+ * have become smaller by the end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,12 @@
 #include "cli/bench/median.h"
 #include "cli/options/device_option.h"
 #include "cli/options/options.h"
+#include "data/spectrogram.h"
 #include "nets/net.h"
 #include "nets/optimisers/optimiser.h"
 
 enum { BATCHES_MAX = OPTION_LIST_MAX, COUNT_MAX = 10000, CHANNELS = 3, SIDE = 32 };
+enum { FRAMES = 270, LABELS = 24 }; /* of an utterance of AN4, in the mean */
 
 struct request {
     const struct model_ops *model;
@@ -32,6 +35,7 @@ struct request {
     int model_number, precision_number;
     struct option_numbers batch;
     int hidden, sequence;       /* of a model of words; 0: as its reference; else they stay 0 */
+    int layers, frames;         /* of one of speech; likewise */
     int steps, repeat, threads; /* steps of a round, rounds, threads of the backend */
     const char *device_name;
     const struct device_ops *device;
@@ -43,13 +47,14 @@ struct request {
 struct bench {
     struct net *net;
     struct optimiser optimiser;
-    float *x;                             /* [batch][3][32][32]; NULL where the net takes bytes: */
-    uint8_t *pixels;                      /* [batch][3][32][32] */
-    struct image_cut *cut;                /* [batch] */
-    float *table;                         /* [3][256] */
-    int32_t *token;                       /* [rows] words in place of images; else NULL */
-    int32_t *y;                           /* [rows] images, or words that follow the others; of pairs [batch][chosen] */
-    int32_t *numbers[NET_NUMBERS], *next; /* of pairs; else NULL */
+    float *x;              /* [batch][3][32][32]; NULL where the net takes bytes; or utterances */
+    uint8_t *pixels;       /* [batch][3][32][32] */
+    struct image_cut *cut; /* [batch] */
+    float *table;          /* [3][256] */
+    int32_t *token;        /* [rows] words in place of images; else NULL */
+    int32_t *y;            /* [rows] images, or words that follow the others; of pairs [batch][chosen], of
+                            * speech [batch][LABELS] */
+    int32_t *numbers[NET_NUMBERS], *next; /* of pairs, lengths of speech; else NULL */
     double *rate;                         /* [repeat] rows/s */
     double lr;
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
@@ -62,12 +67,17 @@ static const struct option_row options[] = {
      "size of a model that has several: gpt char-cpu, char or gpt2; bert tiny, mini, small or base",
      OPTION_AT(struct request, preset)},
     {"batch", "LIST", OPTION_NUMBERS, NULL,
-     "images, or streams of words, a step, with commas between (default: 32,128; of words the model's)",
+     "images, streams of words, or utterances a step, with commas between (default: 32,128; of words the model's; of "
+     "speech 2,16)",
      OPTION_AT(struct request, batch), .min = 1, .max = COUNT_MAX, .whole = true},
-    {"hidden", "N", OPTION_INT, NULL, "features of a model of words (default: the model's)",
+    {"hidden", "N", OPTION_INT, NULL, "features of a model of words or speech (default: the model's)",
      OPTION_AT(struct request, hidden), .min = 1, .max = COUNT_MAX},
     {"sequence", "N", OPTION_INT, NULL, "words of each stream a step (default: the model's)",
      OPTION_AT(struct request, sequence), .min = 1, .max = COUNT_MAX},
+    {"layers", "N", OPTION_INT, NULL, "LSTM layers of a model of speech (default: the model's)",
+     OPTION_AT(struct request, layers), .min = 1, .max = COUNT_MAX},
+    {"frames", "N", OPTION_INT, NULL, "of each utterance, 10 ms each (default: 270, the mean of AN4)",
+     OPTION_AT(struct request, frames), .min = 2 * LABELS, .max = COUNT_MAX},
     {"device", "NAME", OPTION_WORD, "auto", "auto, cpu or cuda; auto: a GPU where one can be used",
      OPTION_AT(struct request, device_name)},
     {"precision", "NAME", OPTION_CHOICE, "f32", "of a GPU", OPTION_AT(struct request, precision_number),
@@ -88,8 +98,8 @@ const struct option_table net_options = {
     .row = options,
     .rows = sizeof options / sizeof *options,
     .call = "sparsetrain bench net",
-    .about = "Images or words a second of forward, backward and optimiser step, one process: random 32x32 images, or "
-             "random words.",
+    .about = "Images, words or utterances a second of forward, backward and optimiser step, one process: random 32x32 "
+             "images, random words, or noise.",
 };
 
 static bool settle_preset(struct request *r, struct err *e) {
@@ -102,24 +112,37 @@ static bool settle_preset(struct request *r, struct err *e) {
     return err_set(e, "bench net: --preset has no \"%.40s\" for %s; there are: %s", r->preset, r->model->name, names);
 }
 
-/* Sizes of words are for models of words; what was not given becomes the model's own. */
+/* An option that only models of another kind have. *value becomes 0. */
+static bool leave_out(const struct request *r, int *value, const char *option, const char *kind, struct err *e) {
+    if (*value > 0)
+        return err_set(e, "bench net: %s is for models of %s, but %s takes %s: leave it out", option, kind,
+                       r->model->name, model_input_names[r->model->input]);
+    *value = 0;
+    return true;
+}
+
+/* Sizes are for models that have them; what was not given becomes the model's own. */
 static bool settle(struct request *r, struct err *e) {
     const struct model_ops *model = r->model = models[r->model_number];
+    const bool images = model->input == MODEL_IMAGES, speech = model->input == MODEL_SPEECH;
     r->precision = (enum precision)r->precision_number;
-    if (model->input == MODEL_SPEECH)
-        return err_set(e, "bench net: there are no utterances to time %s with; take another --model", model->name);
     if (!settle_preset(r, e)) return false;
-    if (model->input == MODEL_IMAGES) {
-        if (r->hidden > 0 || r->sequence > 0)
-            return err_set(e, "bench net: %s is for models of words, but %s takes images: leave it out",
-                           r->hidden > 0 ? "--hidden" : "--sequence", model->name);
-        r->hidden = r->sequence = 0;
-        if (r->batch.count == 0) r->batch = (struct option_numbers){{32, 128}, 2};
-        return true;
-    }
+    if (images && !leave_out(r, &r->hidden, "--hidden", "words", e)) return false;
+    if ((images || speech) && !leave_out(r, &r->sequence, "--sequence", "words", e)) return false;
+    if (!speech &&
+        (!leave_out(r, &r->layers, "--layers", "speech", e) || !leave_out(r, &r->frames, "--frames", "speech", e)))
+        return false;
     if (r->hidden < 0) r->hidden = r->like->hidden;
     if (r->sequence < 0) r->sequence = r->like->sequence;
-    if (r->batch.count == 0) r->batch = (struct option_numbers){{r->like->batch}, 1};
+    if (r->layers < 0) r->layers = r->like->layers;
+    if (r->frames < 0) r->frames = FRAMES;
+    if (r->batch.count > 0) return true;
+    if (images)
+        r->batch = (struct option_numbers){{32, 128}, 2};
+    else if (speech)
+        r->batch = (struct option_numbers){{2, 16}, 2};
+    else
+        r->batch = (struct option_numbers){{r->like->batch}, 1};
     return true;
 }
 
@@ -163,12 +186,28 @@ static void make_pairs(struct bench *b, struct rng *rng) {
     b->next = random_numbers(rng, batch, 2, "the bench's labels");
 }
 
+/* Labels are characters, none of them the blank. */
+static void make_utterances(struct bench *b, struct rng *rng) {
+    const struct net_setup *s = &b->net->setup;
+    const size_t batch = (size_t)s->batch, values = batch * (size_t)s->height * (size_t)s->width;
+    b->x = mem_pinned_alloc(values, sizeof *b->x, "the bench's utterances");
+    for (size_t i = 0; i < values; i++) b->x[i] = (float)rng_normal(rng);
+    b->numbers[NUMBERS_LENGTHS] = random_numbers(rng, batch, 1, "the bench's utterances");
+    for (size_t i = 0; i < batch; i++) b->numbers[NUMBERS_LENGTHS][i] = s->width;
+    b->y = random_numbers(rng, batch * LABELS, s->classes - 1, "the bench's labels");
+    for (size_t i = 0; i < batch * LABELS; i++) b->y[i]++;
+}
+
 static void make_batch(struct bench *b) {
     const struct net_setup *setup = &b->net->setup;
     const size_t rows = (size_t)net_rows(setup);
     struct rng rng = rng_open(1, RNG_TEST, 0);
     if (b->net->model->input == MODEL_PAIRS) {
         make_pairs(b, &rng);
+        return;
+    }
+    if (b->net->model->input == MODEL_SPEECH) {
+        make_utterances(b, &rng);
         return;
     }
     if (b->net->model->input == MODEL_TOKENS)
@@ -192,13 +231,15 @@ static void open_optimiser(struct bench *b, const struct request *r) {
 
 static bool bench_open(struct bench *b, const struct request *r, int batch, struct err *e) {
     const struct model_ops *model = r->model;
+    const bool speech = model->input == MODEL_SPEECH;
     struct net_setup setup = {.batch = batch,
-                              .channels = CHANNELS,
-                              .height = SIDE,
-                              .width = SIDE,
+                              .channels = speech ? 1 : CHANNELS,
+                              .height = speech ? SPECTROGRAM_BINS : SIDE,
+                              .width = speech ? r->frames : SIDE,
                               .classes = r->classes,
                               .sequence = r->sequence,
                               .hidden = r->hidden,
+                              .layers = speech ? r->layers : 0,
                               .reference = r->like,
                               .chosen = r->like->chosen,
                               .dropout = model->dropout ? model->dropout(r->like, r->hidden) : 0,
@@ -210,8 +251,8 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
     if (!b->net) return false;
     open_optimiser(b, r);
     /* Of a vocabulary each word's gradient is small, beside what dropout does to the loss; Adam's first steps are as
-     * long as any, where training has a warm-up. */
-    b->lr = r->like->optimiser ? r->like->lr / 10 : model->input == MODEL_TOKENS ? 1 : 0.01;
+     * long as any, where training has a warm-up; CTC's loss is a sum over the steps of an utterance. */
+    b->lr = r->like->optimiser || speech ? r->like->lr / 10 : model->input == MODEL_TOKENS ? 1 : 0.01;
     b->rate = mem_alloc((size_t)r->repeat, sizeof *b->rate, "the bench's times");
     make_batch(b);
     return true;
@@ -234,7 +275,16 @@ static void bench_close(struct bench *b) {
 
 /* To the device, which is not waited for. */
 static void give_step(struct bench *b) {
-    if (b->next)
+    const struct net_setup *s = &b->net->setup;
+    if (b->net->model->input == MODEL_SPEECH)
+        net_forward_input(b->net,
+                          &(struct net_input){.x = b->x,
+                                              .frames = s->width,
+                                              .numbers = {[NUMBERS_LENGTHS] = b->numbers[NUMBERS_LENGTHS]},
+                                              .label = {b->y},
+                                              .label_stride = LABELS},
+                          NULL);
+    else if (b->next)
         net_forward_input(b->net,
                           &(struct net_input){.token = b->token,
                                               .numbers = {b->numbers[0], b->numbers[1], b->numbers[2]},
@@ -247,7 +297,7 @@ static void give_step(struct bench *b) {
     else
         net_forward_bytes(b->net, &(struct image_bytes){b->pixels, b->cut, b->table}, b->y, NULL);
     net_backward(b->net);
-    const struct device_ops *device = b->net->setup.device;
+    const struct device_ops *device = s->device;
     if (device->timer) device->timer()->place(b->optimiser.ops->name, "update");
     optimiser_step(&b->optimiser, b->net->arena.param, b->net->arena.grad, b->lr);
 }
@@ -275,7 +325,7 @@ static void one_round(struct bench *b, int steps, int number) {
 
 /* What is counted. */
 static const char *unit_of(const struct request *r) {
-    return r->model->input != MODEL_IMAGES ? "words" : "images";
+    return r->model->input == MODEL_IMAGES ? "images" : r->model->input == MODEL_SPEECH ? "utterances" : "words";
 }
 
 /* "SGD" where nothing else is the model's. */
@@ -290,7 +340,9 @@ static void print_head(const struct request *r) {
            r->precision == PRECISION_F32 ? "" : "; ",
            r->precision == PRECISION_F32 ? "" : net_precision_names[r->precision], r->repeat, r->steps);
     mem_free(device);
-    if (r->model->input != MODEL_IMAGES)
+    if (r->model->input == MODEL_SPEECH)
+        printf("# %d LSTM layers of %d features, %d frames an utterance\n", r->layers, r->hidden, r->frames);
+    else if (r->model->input != MODEL_IMAGES)
         printf("# %d hidden features, %d words of each stream a step\n", r->hidden, r->sequence);
     printf("# model     batch  threads %8s/s       least         most    ms/step  wrong\n", unit_of(r));
 }
@@ -313,7 +365,12 @@ static void json_about(const struct bench *b, const struct request *r, struct js
     json_integer(j, "batch", b->net->setup.batch);
     if (r->model->input != MODEL_IMAGES) {
         json_integer(j, "hidden", r->hidden);
-        json_integer(j, "sequence", r->sequence);
+        if (r->model->input == MODEL_SPEECH) {
+            json_integer(j, "layers", r->layers);
+            json_integer(j, "frames", r->frames);
+        } else {
+            json_integer(j, "sequence", r->sequence);
+        }
     }
 }
 

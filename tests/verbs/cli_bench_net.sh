@@ -26,6 +26,15 @@ check "the sizes are in the JSON" [ "$(grep -c '^{"bench":"net","model":"lstm",.
 start 1 bench net --model lstm --hidden 4 --steps 1 --repeat 1 --json
 check "20 streams of 35 words unless told otherwise" grep -q '"batch":20,"hidden":4,"sequence":35,' "$W/out"
 
+speech="--model speech --hidden 16 --layers 1 --frames 60 --batch 2,3 --steps 1 --repeat 2 --device cpu"
+# shellcheck disable=SC2086
+start 1 bench net $speech
+check "speech: a row for each batch, none wrong" [ "$(awk '!/^#/ { printf "%s %s %s, ", $1, $2, $NF }' "$W/out")" = "speech 2 0, speech 3 0, " ]
+check "utterances a second, of so many layers and frames" sh -c "grep -q '^# 1 LSTM layers of 16 features, 60 frames' '$W/out' && grep -q 'utterances/s' '$W/out'"
+# shellcheck disable=SC2086
+start 1 bench net $speech --json
+check "its sizes are in the JSON" [ "$(grep -c '^{"bench":"net","model":"speech",.*"batch":[23],"hidden":16,"layers":1,"frames":60,.*"utterances_per_s":.*"wrong":0,' "$W/out")" = 2 ]
+
 # -- mistakes --------------------------------------------------------------------------------------------------------
 # wrong TEXT ARGS...: status 2, nothing but one line on stderr, which has TEXT in it
 wrong() {
@@ -46,7 +55,9 @@ wrong "at most 64 numbers" --batch "$(yes 1 | head -n 65 | tr "\n" , | sed "s/,\
 wrong "wants a number" --steps 1,2
 wrong "at least 1 and at most 10000" --repeat 0
 wrong "at least 1 and at most 10000" --threads -1
-wrong "there are no utterances to time speech with" --model speech
+wrong "--sequence is for models of words, but speech takes speech" --model speech --sequence 35
+wrong "--frames is for models of speech, but lstm takes text" --model lstm --frames 100
+wrong "at least 48 and at most 10000" --model speech --frames 10
 wrong "--hidden is for models of words, but resnet20 takes images" --hidden 200
 wrong "--sequence is for models of words, but resnet20 takes images" --sequence 35 --model resnet20
 wrong "at least 1 and at most 10000" --model lstm --hidden 0
