@@ -119,9 +119,11 @@ step_of_last() { sed -n 's/.*checkpoint-0*\([0-9][0-9]*\)$/\1/p' | sort -n | tai
 # taken ID FILE: is it under way, by a call on this machine that is alive, or on another machine?
 busy_of() { echo "$(dirname "$(run_of "$1" "$2")")/$2.busy"; }
 taken() {
-    taken_by=$(cat "$(busy_of "$1" "$2")" 2>/dev/null) || return 1
-    [ "${taken_by% *}" != "$(uname -n)" ] || kill -0 "${taken_by#* }" 2>/dev/null
+    { read -r taken_host taken_by taken_since <"$(busy_of "$1" "$2")"; } 2>/dev/null || return 1
+    [ "$taken_host" != "$(uname -n)" ] || { kill -0 "$taken_by" 2>/dev/null && [ "$(since "$taken_by")" = "$taken_since" ]; }
 }
+# since PROCESS: when it began, in the machine's own terms, as its number may be another one's later; "-" where nobody says
+since() { { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null || echo; } | awk '{ print (NF >= 20 ? $20 : "-") }'; }
 
 # -- packs -----------------------------------------------------------------------------------------------------------------
 # pack_of ID FILE: the file of a run in $pack;  packed PACK TAR-OPTION...: tar of it
@@ -207,7 +209,7 @@ take() {
     take_file=$(busy_of "$1" "$2")
     mkdir -p "${take_file%/*}"
     taken "$1" "$2" || rm -f "$take_file"
-    (set -C && echo "$(uname -n) $$" >"$take_file") 2>/dev/null
+    (set -C && echo "$(uname -n) $$ $(since $$)" >"$take_file") 2>/dev/null
 }
 leave() { rm -f "$(busy_of "$1" "$2")"; }
 # show ID OPTIONS: rows, figures and page of what is finished, and the report; where all jobs of training are, also the short ones
