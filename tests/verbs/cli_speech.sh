@@ -17,7 +17,7 @@ printf '7.wav\tSEVEN\n8.wav\tEIGHT\n' > "$W/mine/test.txt"
 
 # -- what there is ---------------------------------------------------------------------------------------------------------
 start 1 list
-check "list has both sets" [ "$(grep -cE '^  (an4|speech) ' "$W/out")" -eq 2 ]
+check "list has both sets" [ "$(grep -cE '^  (an4 .*names, addresses|speech .*recordings of one)' "$W/out")" -eq 2 ]
 SPARSETRAIN_DATA=$W start 1 list
 check "where there is none it says how to get it" grep -q "$W holds no AN4: .*fetch-data.sh an4" "$W/out"
 SPARSETRAIN_DATA=$W/mine start 1 list --json
