@@ -376,8 +376,9 @@ void report_end(struct run *r, int status) {
     if (t->steps > 0) { /* none where a run resumes at its end */
         char what[32];
         snprintf(what, sizeof what, "%ss a second", run_sample(r));
-        log_say(r, r->data.task->pairs || r->data.task->speech ? "  %-19s %.1f on %d rank%s" : "  %-19s %.0f on %d rank%s", what,
-                run_rate(r, &t->all), r->log.ranks, r->log.ranks > 1 ? "s" : "");
+        log_say(r,
+                r->data.task->pairs || r->data.task->speech ? "  %-19s %.1f on %d rank%s" : "  %-19s %.0f on %d rank%s",
+                what, run_rate(r, &t->all), r->log.ranks, r->log.ranks > 1 ? "s" : "");
         say_phases(r);
         say_hidden(r);
         say_bytes(r);

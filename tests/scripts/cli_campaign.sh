@@ -169,7 +169,8 @@ check "a job that an ID has not" said 1 'gtopk-fig7 has no job that makes none.j
 # -- several at once, and larger runs in the place of smaller ones -----------------------------------------------------------
 rm -r "$W/here"
 mkdir -p "$W/here/gtopk-fig7/runs"
-echo "$(uname -n) $$ $(sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 20)" > "$W/here/gtopk-fig7/runs/dense.jsonl.busy"
+self=$$
+echo "$(uname -n) $self $(sed 's/.*) //' "/proc/$self/stat" | cut -d ' ' -f 20)" > "$W/here/gtopk-fig7/runs/dense.jsonl.busy"
 : > "$STOPPED"
 small next --time 60
 check "a run under way is left to who is at it" said 0 'stopped at epoch'
