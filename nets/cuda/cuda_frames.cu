@@ -4,6 +4,7 @@
 #include "nets/cuda/cuda_frames.h"
 
 #include "base/cuda/cuda_device.h"
+#include "nets/cuda/cuda_block.h"
 #include "nets/cuda/cuda_values.h"
 
 #define EPSILON 1e-5
@@ -23,20 +24,6 @@ static size_t elements(const struct cuda_steps *s) {
 }
 
 /* -- normalisation ------------------------------------------------------------------------------------------------- */
-
-/* The same on every thread: their numbers added up by halves. */
-static __device__ double sum_of_block(double mine) {
-    __shared__ double sum[THREADS];
-    sum[threadIdx.x] = mine;
-    __syncthreads();
-    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) sum[threadIdx.x] += sum[threadIdx.x + half];
-        __syncthreads();
-    }
-    const double found = sum[0];
-    __syncthreads();
-    return found;
-}
 
 /* Values of a channel that count. */
 static __device__ double count_of(const cuda_steps &s) {
@@ -77,9 +64,9 @@ static __global__ void statistics(cuda_frame_norm norm, cuda_steps s, const T *x
     const double count = count_of(s), least = count > 0 ? count : 1;
     double sum = 0, squares = 0;
     FOR_VALID(s, c, at) sum += load(x[at]);
-    const double mean = sum_of_block(sum) / least;
+    const double mean = sum_of_block<THREADS>(sum) / least;
     FOR_VALID(s, c, at) squares += (load(x[at]) - mean) * (load(x[at]) - mean);
-    const double variance = sum_of_block(squares) / least;
+    const double variance = sum_of_block<THREADS>(squares) / least;
     if (threadIdx.x != 0) return;
     set_scale(norm, s.channels, c, mean, variance, param);
     if (count == 0) return;
@@ -130,8 +117,8 @@ static __global__ void gradient_sums(cuda_frame_norm norm, cuda_steps s, const T
         sum += g;
         dot += (double)g * (load(x[at]) - f.mean[c]);
     }
-    sum = sum_of_block(sum);
-    dot = sum_of_block(dot);
+    sum = sum_of_block<THREADS>(sum);
+    dot = sum_of_block<THREADS>(dot);
     if (threadIdx.x != 0) return;
     const double r = norm.r[c], a = param[c] * r, slope = -a * r * r * dot / least;
     dparam[c] = adds ? dparam[c] + (float)(dot * r) : (float)(dot * r);

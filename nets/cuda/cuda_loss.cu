@@ -5,6 +5,7 @@
 
 #include "base/cuda/cuda_device.h"
 #include "base/cuda/cuda_kernel.h"
+#include "nets/cuda/cuda_block.h"
 
 enum { THREADS = 128, BLOCKS_EACH = 8, FEW = 64 /* classes for one thread */ };
 
@@ -26,20 +27,6 @@ static __device__ double loss_of_no_row(int classes, float *dz, int first, int s
     return 0;
 }
 
-/* The same on every thread: their numbers added up by halves. */
-static __device__ double sum_of_block(double mine) {
-    __shared__ double sum[THREADS];
-    sum[threadIdx.x] = mine;
-    __syncthreads();
-    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) sum[threadIdx.x] += sum[threadIdx.x + half];
-        __syncthreads();
-    }
-    const double found = sum[0];
-    __syncthreads();
-    return found;
-}
-
 /* The last block: rows t, t + THREADS, ... by thread t, then the threads' sums. Hits are few enough to be exact. */
 static __device__ void add_up(const cuda_loss_call &k, int valid) {
     double loss = 0, correct = 0, count = 0;
@@ -48,9 +35,9 @@ static __device__ void add_up(const cuda_loss_call &k, int valid) {
         correct += __ldcg(k.row_correct + i);
         count += k.label[i] >= 0;
     }
-    loss = sum_of_block(loss);
-    correct = sum_of_block(correct);
-    count = sum_of_block(count);
+    loss = sum_of_block<THREADS>(loss);
+    correct = sum_of_block<THREADS>(correct);
+    count = sum_of_block<THREADS>(count);
     if (threadIdx.x == 0) *k.result = cuda_loss_result{loss, (int)correct, (int)count};
 }
 
@@ -96,7 +83,7 @@ static __device__ double loss_of_wide_row(const float *z, int classes, int label
     const double top = z[*best];
     double mine = 0;
     for (int c = (int)threadIdx.x; c < classes; c += THREADS) mine += exp(z[c] - top);
-    const double sum = sum_of_block(mine);
+    const double sum = sum_of_block<THREADS>(mine);
     for (int c = (int)threadIdx.x; dz && c < classes; c += THREADS)
         dz[c] = (float)((exp(z[c] - top) / sum - (c == label)) / over);
     return log(sum) - (z[label] - top);
