@@ -87,17 +87,10 @@ static void write_kinds(const struct run *r, struct json *j) {
     if (r->log.file) json_number(j, "unigram_loss", dataset_unigram_loss(&r->data.set));
 }
 
-/* "train_images", "test_images" */
 static void write_data(const struct run *r, struct json *j) {
     const struct dataset *d = &r->data.set;
-    const struct task_ops *task = r->data.task;
-    for (enum split split = SPLIT_TRAIN; split < SPLITS; split++) {
-        const size_t count = task->count(d, split);
-        char key[48];
-        snprintf(key, sizeof key, "%s_%s", split_names[split], task->samples);
-        if (count > 0 || (task->pairs && split == SPLIT_TEST)) json_integer(j, key, (int64_t)count);
-    }
-    if (task->classes) write_kinds(r, j);
+    task_write_counts(r, SPLIT_TRAIN, j);
+    if (r->data.task->classes) write_kinds(r, j);
     if (d->entropy > 0) json_number(j, "entropy", d->entropy);
 }
 

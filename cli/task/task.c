@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/beat.h"
 #include "cli/train/run.h"
-#include "cli/train/watching.h"
 
-const char *const split_names[SPLITS] = {"train", "valid", "test"};
+static const char *const split_names[SPLITS] = {"train", "valid", "test"};
 
 const struct task_ops *task_of(enum data_kind kind, const struct model_ops *model) {
     switch (kind) {
@@ -40,6 +40,16 @@ void task_counts(const struct run *r, enum split first, char *text, size_t size)
     }
     const size_t used = strlen(text);
     snprintf(text + used, size - used, " %ss", run_sample(r));
+}
+
+void task_write_counts(const struct run *r, enum split first, struct json *j) {
+    const struct task_ops *task = r->data.task;
+    for (enum split split = first; split < SPLITS; split++) {
+        const size_t count = task->count(&r->data.set, split);
+        char key[48];
+        snprintf(key, sizeof key, "%s_%s", split_names[split], task->samples);
+        if (count > 0 || (task->pairs && split == SPLIT_TEST)) json_integer(j, key, (int64_t)count);
+    }
 }
 
 void eval_add(struct eval_sums *s, const struct net_result *result) {

@@ -11,7 +11,6 @@
 struct run;
 
 enum split { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLITS };
-extern const char *const split_names[SPLITS]; /* "train", "valid", "test" */
 
 /* A score as people read it, on the terminal. */
 struct score_shown {
@@ -54,6 +53,9 @@ const struct task_ops *task_of(enum data_kind kind, const struct model_ops *mode
 
 /* "10000 test images", "6000 validation and 3000 test words": the splits from `first` on that there are. */
 void task_counts(const struct run *r, enum split first, char *text, size_t size);
+
+/* "train_images": 50000 and so on: the splits from `first` on that there are, and of pairs the test anyhow. */
+void task_write_counts(const struct run *r, enum split first, struct json *j);
 
 /* For rows. Sums over the rows that this rank evaluates, and then over all ranks: loss, correct, rows. */
 enum { EVAL_SUMS = 3 };

@@ -153,12 +153,7 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     json_string(&j, "device", r->model.net->setup.device->label());
     if (r->data.task->streams) json_integer(&j, "streams", (int64_t)r->data.streams);
     if (!r->data.task->text) json_integer(&j, "batch", r->options.batch);
-    for (enum split split = SPLIT_VALID; split < SPLITS; split++) {
-        const size_t count = r->data.task->count(&r->data.set, split);
-        char key[48];
-        snprintf(key, sizeof key, "%s_%s", split_names[split], r->data.task->samples);
-        if (count > 0 || (r->data.task->pairs && split == SPLIT_TEST)) json_integer(&j, key, (int64_t)count);
-    }
+    task_write_counts(r, SPLIT_VALID, &j);
     scores_write(r, s, &j);
     json_number(&j, "seconds", seconds);
     json_end(&j);

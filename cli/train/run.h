@@ -180,8 +180,7 @@ bool run_open_evaluation(struct run *r, const struct checkpoint *of, struct err 
 /* Where a number of steps lies, in epochs; how many of them a step is, in this leg. */
 double run_epoch(const struct run *r, size_t steps);
 double run_step_epochs(const struct run *r);
-/* Steps, schedules and windows of the run from its options and data, which must be enough; likewise for an evaluation
- * alone. plan.c. */
+/* Steps, schedules and windows of the run from its options and data, which must be enough (plan.c). */
 bool run_plan(struct run *r, struct err *e);
 bool plan_samples(struct run *r, struct err *e); /* of tasks where none comes twice in a step */
 /* Is it time, after r->step steps, or after so many, for what is done every so many of them? Never with 0. */
