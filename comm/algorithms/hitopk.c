@@ -184,18 +184,20 @@ static bool add_what_waits(struct exchange *x, float *host, bool *any, size_t *b
     for (int i = 0; i < PIECES; i++) {
         const float *there = t->waiting ? t->waiting : store->acc + from[i];
         float *to = host + from[i];
-        bool some = false;
+        size_t first = 0, at = count[i];
         PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
         if (t->waiting) {
             PHASE_SCOPE(x->setup.phases, PHASE_PACK);
             store->ops->read(store, from[i], count[i], t->waiting);
         }
-        for (size_t j = 0; j < count[i]; j++) some |= there[j] != 0;
-        for (size_t j = 0; j < count[i] && some; j++) to[j] += there[j];
-        size_t at = some ? host_stage_nonfinite_own(&t->stage, x, to, count[i]) : count[i];
+        while (first < count[i] && there[first] == 0) first++;
+        for (size_t j = first; j < count[i]; j++) to[j] += there[j];
+        if (first < count[i]) {
+            *any = true;
+            at = host_stage_nonfinite_own(&t->stage, x, to, count[i]);
+        }
         *bad = from[i] + at;
         if (at < count[i]) return false;
-        *any |= some;
     }
     return true;
 }
