@@ -180,9 +180,11 @@ audits_of() {
             step,k,local_nnz_mean,global_nnz,threshold_mean,threshold_exact_mean,threshold_global,threshold_global_exact,xi,evaluated_local,evaluated_global |
             awk -v cell="$p$tab$(of_log "$log" config.optimiser --type header --last)$tab$exchange$tab$(of_log "$log" config.density --type header --last)$tab$steps" \
                 '{ print cell "\t" $0 }'
-    done | awk -f scripts/lib/selection.awk -f scripts/transformer/audits.awk | cat - "$scratch/audits" |
-        awk -F , '{ key = $1 FS $2 FS $3 FS $4 } !(key in seen) { seen[key]; if (/^ranks,/) head = $0; else row[++n] = $0 }
-            END { print head; for (i = 1; i <= n; i++) print row[i] | "sort -t , -k 1,1n -k 3,3 -k 4,4g -k 2,2" }' >"$scratch/more"
+    done | awk -f scripts/lib/selection.awk -f scripts/transformer/audits.awk >"$scratch/new"
+    {
+        head -n 1 "$scratch/audits"
+        sed 1d "$scratch/audits" | cat "$scratch/new" - | awk -F , '!seen[$1, $2, $3, $4]++' | sort -t , -k 1,1n -k 3,3 -k 4,4g -k 2,2
+    } >"$scratch/more"
     mv "$scratch/more" "$scratch/audits"
 }
 each_cell() { # run, plan, left, take: for each of the sweeps, with its fields in variables
@@ -209,10 +211,8 @@ about() { sed -n "s/^$1: //p" "$scratch/about"; }
 read_about() {
     first=$(for log in "$runs"/p*/*/*/run.jsonl; do [ ! -s "$log" ] || echo "$log"; done | head -n 1)
     [ -n "$first" ] || return 0
-    for fact in parameters train_words valid_words vocabulary data_crc32 mpi; do
-        case $fact in mpi) key=versions.mpi ;; *) key=$fact ;; esac
-        echo "$fact: $(of_log "$first" $key --type header --last)"
-    done >"$scratch/about"
+    of_log "$first" parameters,train_words,valid_words,vocabulary,data_crc32,versions.mpi --type header --last |
+        awk -F '\t' '{ n = split("parameters train_words valid_words vocabulary data_crc32 mpi", name, " "); for (i = 1; i <= n; i++) print name[i] ": " $i }' >"$scratch/about"
 }
 echo 'ranks,optimiser,exchange,with,density,seed,state,step,valid_loss,valid_loss_sampled,bytes_sent_per_rank,seconds,options,commit,machine' >"$scratch/kept"
 [ ! -f "$out/runs.csv" ] || cp "$out/runs.csv" "$scratch/kept"

@@ -162,7 +162,7 @@ function figure(   k, l, name, key, points) {
         if (points != "") printf "\"%s\"\n%s\n\n", part(name, 1), points
     }
 }
-function list(name, between,   i) { for (i = 1; i <= count[name]; i++) printf "%s%s", of[name, i], i < count[name] ? between : "\n" }
+function write_list(name, between,   i) { for (i = 1; i <= count[name]; i++) printf "%s%s", of[name, i], i < count[name] ? between : "\n" }
 END {
     if (what == "table") rows(0)
     if (what == "helps") rows(1)
@@ -172,8 +172,8 @@ END {
     }
     if (what == "verdict") verdicts()
     if (what == "figure") figure()
-    if (what == "commits") list("commit", ", ")
-    if (what == "machines") list("machine", "; or ")
-    if (what == "ranks") list("p", " ")
+    if (what == "commits") write_list("commit", ", ")
+    if (what == "machines") write_list("machine", "; or ")
+    if (what == "ranks") write_list("p", " ")
     if (what == "first") print of["p", 1], of["optimiser", 1]
 }
