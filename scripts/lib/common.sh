@@ -130,8 +130,9 @@ need_program() {
     [ -x "$program" ] || fail "$program is not there; build it first: make"
     commit=$("$program" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
 }
-# machine: this one, in words
-machine_cpu() { sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || uname -m; }
+# machine: this one, in words; its processor with the widest instruction set that kernels are chosen by: in another one sums round otherwise
+machine_simd() { grep -o -m 1 -w -e avx512f -e avx2 /proc/cpuinfo 2>/dev/null | sort | sed -n '$s/.*/ (&)/p'; }
+machine_cpu() { printf '%s%s' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1 | grep . || uname -m)" "$(machine_simd)"; }
 machine() { printf '%s, %s cores, %s' "$(machine_cpu)" "$(getconf _NPROCESSORS_ONLN)" "$(uname -sr)"; }
 
 # find_program SCRIPTS: sets `program` to the one that belongs to the folder of these scripts: what was built in the clone, or
