@@ -296,6 +296,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
     scores_write(r, scores, j);
+    heard_write(&r->heard, j);
     json_number(j, "train_loss", train_loss);
     json_number(j, "train_seconds", t->all.seconds);
     json_number(j, "seconds", seconds);

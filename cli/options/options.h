@@ -63,7 +63,7 @@ struct options {
     int record_what;      /* enum record_what */
     int resume_residuals; /* enum resume_residuals */
     double eval_every;
-    int64_t eval_samples;
+    int64_t eval_samples, samples;
     bool quiet, dry_run;
     int progress;                  /* enum progress_how */
     bool given[OPTION_ROWS_MAX];   /* by row: was it on the command line? */

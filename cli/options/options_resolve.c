@@ -232,6 +232,8 @@ static void take(int64_t *value, int64_t standard) {
     if (*value < 0 && standard > 0) *value = standard;
 }
 
+enum { SAMPLES = 3 }; /* that a recogniser of speech shows */
+
 /* What only some models have. */
 static bool resolve_model(struct options *o, const struct model_ops *model, struct err *e) {
     const bool streams = model->input == MODEL_TOKENS && !model->windows;
@@ -243,6 +245,7 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
         !only_where(o, model->reference.heads > 0, NAMES("heads"), why, e) ||
         !only_where(o, streams, NAMES("bptt"), why, e) || !only_where(o, model->windows, NAMES("context"), why, e) ||
         !only_where(o, model->windows && model->input == MODEL_TOKENS, NAMES("eval-samples"), why, e) ||
+        !only_where(o, model->input == MODEL_SPEECH, NAMES("samples"), why, e) ||
         !only_where(o, model->dropout != NULL, NAMES("dropout"), why, e) ||
         !only_where(o, model->input == MODEL_IMAGES, NAMES("no-augment"), why, e) || !resolve_preset(o, model, e))
         return false;
@@ -252,6 +255,7 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
     take(&o->heads, ref->heads);
     take(model->windows ? &o->context : &o->bptt, ref->sequence);
     if (model->windows && model->input == MODEL_TOKENS && o->eval_samples < 0) o->eval_samples = ref->samples;
+    if (model->input == MODEL_SPEECH && o->samples < 0) o->samples = SAMPLES;
     if (isnan(o->dropout) && model->dropout) o->dropout = model->dropout(ref, (int)o->hidden);
     return true;
 }

@@ -229,6 +229,10 @@ static const struct option_row rows[] = {
      "(default: the "
      "preset's)",
      AT(RUN, output, eval_samples), .min = 0, .max = HUGE_COUNT},
+    {"samples", "N", OPTION_INTEGER, NULL,
+     "speech: log with each evaluation what is heard of N utterances of the test beside what is said, and print it at "
+     "the end (default: 3)",
+     AT(KEPT, output, samples), .min = 0, .max = 1000},
     {"audit", "N", OPTION_INTEGER, "0", "log the exact threshold beside the selector's every N steps",
      AT(KEPT, output, audit), .min = 0, .max = HUGE_COUNT},
     {"log-slices", "N", OPTION_INTEGER, "0",

@@ -54,9 +54,17 @@ static void forward(struct run *r, const struct batch *b) {
 /* -- an evaluation --------------------------------------------------------------------------------------------- */
 
 /* Of one split. */
-struct heard {
+struct rates {
     struct eval_sums loss;
     struct error_rate words, characters;
+};
+
+/* An evaluation of a split on this rank. */
+struct listening {
+    struct rates rates;
+    char *said, *guess;     /* texts: [labels + 1], [steps + 1] */
+    size_t at;              /* the utterance that comes next */
+    struct heard *examples; /* NULL: none are kept of this split */
 };
 
 static void rate_add(struct error_rate *to, struct error_rate more) {
@@ -64,53 +72,69 @@ static void rate_add(struct error_rate *to, struct error_rate more) {
     to->of += more.of;
 }
 
-/* said: [labels + 1], guess: [steps + 1] */
-static void listen(const struct batch *b, int i, const int32_t *path, int steps, char *said, char *guess,
-                   struct heard *h) {
+static void listen(const struct batch *b, int i, const int32_t *path, int steps, struct listening *l) {
     const int32_t *label = b->y + (size_t)i * (size_t)b->label_stride;
     const int labels = b->label_count[i];
     int heard = 0;
-    for (int j = 0; j < labels; j++) said[j] = TRANSCRIPT_ALPHABET[label[j]];
-    said[labels] = '\0';
+    for (int j = 0; j < labels; j++) l->said[j] = TRANSCRIPT_ALPHABET[label[j]];
+    l->said[labels] = '\0';
     while (heard < steps && path[heard] >= 0) heard++;
-    transcript_of_path(path, (size_t)heard, guess);
-    rate_add(&h->words, error_rate_words(said, guess));
-    rate_add(&h->characters, error_rate_characters(said, guess));
+    transcript_of_path(path, (size_t)heard, l->guess);
+    rate_add(&l->rates.words, error_rate_words(l->said, l->guess));
+    rate_add(&l->rates.characters, error_rate_characters(l->said, l->guess));
+    if (l->examples) heard_keep(l->examples, l->at, l->said, l->guess);
+    l->at++;
 }
 
-static void listen_to_batch(struct run *r, const struct batch *b, char *said, char *guess, struct heard *h) {
+static void listen_to_batch(struct run *r, const struct batch *b, struct listening *l) {
     const struct net_input input = input_of(b);
     struct net_result result;
     int steps;
     net_evaluate_input(r->model.net, &input, &result);
     const int32_t *path = net_best_path(r->model.net, &steps);
-    eval_add(&h->loss, &result);
-    for (int i = 0; i < b->count; i++) listen(b, i, path + (size_t)i * (size_t)steps, steps, said, guess, h);
+    eval_add(&l->rates.loss, &result);
+    for (int i = 0; i < b->count; i++) listen(b, i, path + (size_t)i * (size_t)steps, steps, l);
     eval_unit(r);
 }
 
-static struct heard evaluate(struct run *r, enum split split) {
+static void rates_reduce(struct run *r, struct rates *rates) {
+    uint64_t sums[4] = {rates->words.errors, rates->words.of, rates->characters.errors, rates->characters.of};
+    comm_allreduce_u64(r->comm, sums, 4, COMM_SUM);
+    rates->words = (struct error_rate){sums[0], sums[1]};
+    rates->characters = (struct error_rate){sums[2], sums[3]};
+    eval_reduce(r, &rates->loss);
+}
+
+static struct rates evaluate(struct run *r, enum split split, struct heard *examples) {
     const struct dataset *d = &r->data.set;
     const struct speech_set *set = set_of(d, split);
     const int batch = r->model.net->setup.batch;
-    char *said = mem_alloc((size_t)d->label_stride + 1, 1, "a transcript");
-    char *guess = mem_alloc((size_t)d->width + 1, 1, "what is heard");
-    struct heard h = {.loss = {{0}}};
+    struct listening l = {
+        .said = mem_alloc((size_t)d->label_stride + 1, 1, "a transcript"),
+        .guess = mem_alloc((size_t)d->width + 1, 1, "what is heard"),
+        .examples = examples,
+    };
     struct batch b = {.x = NULL};
     size_t from, to;
     speech_batch_open(&b, d, set, batch);
     loader_share(set->count, r->comm->rank, r->comm->size, &from, &to);
+    l.at = from;
     for (int valid; (valid = speech_batch_eval(d, set, from, to, batch, &b)) > 0; from += (size_t)valid)
-        listen_to_batch(r, &b, said, guess, &h);
+        listen_to_batch(r, &b, &l);
     speech_batch_close(&b);
-    mem_free(guess);
-    mem_free(said);
-    uint64_t sums[4] = {h.words.errors, h.words.of, h.characters.errors, h.characters.of};
-    comm_allreduce_u64(r->comm, sums, 4, COMM_SUM);
-    h.words = (struct error_rate){sums[0], sums[1]};
-    h.characters = (struct error_rate){sums[2], sums[3]};
-    eval_reduce(r, &h.loss);
-    return h;
+    mem_free(l.guess);
+    mem_free(l.said);
+    rates_reduce(r, &l.rates);
+    if (examples) heard_share(examples, set->count, r->comm);
+    return l.rates;
+}
+
+/* With --samples. */
+static struct heard *examples_of(struct run *r) {
+    const struct dataset *d = &r->data.set;
+    if (r->options.samples <= 0) return NULL;
+    heard_open(&r->heard, (size_t)r->options.samples, count(d, SPLIT_TEST), (size_t)d->width);
+    return &r->heard;
 }
 
 static double part(struct error_rate rate) {
@@ -122,12 +146,12 @@ static void score(struct run *r, struct scores *scores) {
     log_evaluation_begin(r, eval_batches(r, valid) + eval_batches(r, count(&r->data.set, SPLIT_TEST)));
     *scores = scores_none;
     if (valid > 0) {
-        const struct heard h = evaluate(r, SPLIT_VALID);
+        const struct rates h = evaluate(r, SPLIT_VALID, NULL);
         scores->valid_loss = eval_loss(&h.loss);
         scores->valid_wer = part(h.words);
         scores->valid_cer = part(h.characters);
     }
-    const struct heard h = evaluate(r, SPLIT_TEST);
+    const struct rates h = evaluate(r, SPLIT_TEST, examples_of(r));
     scores->test_loss = eval_loss(&h.loss);
     scores->test_wer = part(h.words);
     scores->test_cer = part(h.characters);

@@ -36,6 +36,9 @@ static const struct option_row options[] = {
     {"threads", "N", OPTION_INTEGER, NULL, "of the CPU backend on each rank (default: the run's)", AT(threads),
      .min = 1, .max = 1024},
     {"timeout", "S", OPTION_REAL, "300", WATCHING_HELP, AT(timeout), .max = 1e9},
+    {"samples", "N", OPTION_INTEGER, NULL,
+     "speech: what is heard of N utterances of the test beside what is said (default: the run's)", AT(samples),
+     .min = 0, .max = 1000},
     {"json", NULL, OPTION_FLAG, NULL, "one JSON object instead of the lines", OPTION_AT(struct request, json)},
 };
 
@@ -135,6 +138,9 @@ static void print_text(const struct run *r, const struct checkpoint_model *m, co
         else if (score)
             printf("  %-19s %12.*f\n", shown->label, shown->decimals, score_value(score, s));
     }
+    for (size_t i = 0; i < r->heard.count; i++)
+        printf("  said %-5zu          %s\n  heard               %s\n", r->heard.sample[i].utterance,
+               r->heard.sample[i].said, r->heard.sample[i].heard);
 }
 
 static void print_json(const struct run *r, const struct checkpoint_model *m, const struct scores *s, double seconds) {
@@ -155,6 +161,7 @@ static void print_json(const struct run *r, const struct checkpoint_model *m, co
     if (!r->data.task->text) json_integer(&j, "batch", r->options.batch);
     task_write_counts(r, SPLIT_VALID, &j);
     scores_write(r, s, &j);
+    heard_write(&r->heard, &j);
     json_number(&j, "seconds", seconds);
     json_end(&j);
     puts(json_text(&j));

@@ -365,6 +365,15 @@ static void say_scores(struct run *r) {
     }
 }
 
+/* What was said, and below it what was heard. */
+static void say_heard(struct run *r) {
+    for (size_t i = 0; i < r->heard.count; i++) {
+        const struct heard_sample *s = &r->heard.sample[i];
+        log_say(r, "  said %-5zu          %s", s->utterance, s->said);
+        log_say(r, "  heard               %s", s->heard);
+    }
+}
+
 void report_end(struct run *r, int status) {
     const struct totals *t = &r->log.totals;
     if (status == EXIT_STOPPED) {
@@ -373,6 +382,7 @@ void report_end(struct run *r, int status) {
     }
     log_say(r, "%s", "");
     say_scores(r);
+    say_heard(r);
     if (t->steps > 0) { /* none where a run resumes at its end */
         char what[32];
         snprintf(what, sizeof what, "%ss a second", run_sample(r));

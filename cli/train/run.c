@@ -378,6 +378,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
 }
 
 void run_close(struct run *r) {
+    heard_close(&r->heard);
     loader_close(r->data.loader);
     observers_close(r);
     trace_file_close(&r->trace);

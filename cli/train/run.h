@@ -14,6 +14,7 @@
 #include "cli/log/log.h"
 #include "cli/log/trace_file.h"
 #include "cli/options/options.h"
+#include "cli/task/heard.h"
 #include "cli/task/task.h"
 #include "cli/train/leg.h"
 #include "cli/train/mllog.h"
@@ -163,6 +164,7 @@ struct run {
     struct target target;
     struct scores last; /* of the last evaluation; NaN before one, */
     size_t last_at;     /* which was after this step; SIZE_MAX before one */
+    struct heard heard; /* and what it heard, with --samples */
     struct err
         trouble; /* what the system refused on the way: all that can be saved is, and the run ends. On all ranks */
 };

@@ -39,7 +39,7 @@ function known(step, seconds) {
 BEGIN {
     phases = split("compute io select pack communicate merge update other", phase, " ")
     # Only how a run is watched, how far it goes now or where its files go (RULE_LOCAL in cli/options/options_table.c), and the seed.
-    split("out resume resume-residuals stop-at target dry-run checkpoint-every keep keep-every check-replicas audit log-slices log-xi record record-what record-every trace mllog log-tensorboard progress quiet seed", names, " ")
+    split("out resume resume-residuals stop-at target dry-run checkpoint-every keep keep-every check-replicas samples audit log-slices log-xi record record-what record-every trace mllog log-tensorboard progress quiet seed", names, " ")
     for (i in names) left_out[names[i]] = 1
     for (i = split(keys, names, ","); i > 0; i--) column[names[i]] = i
 }

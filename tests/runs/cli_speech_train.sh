@@ -35,6 +35,11 @@ check "training lowers the loss" below "$(json "$log" step loss)" "$(first_step 
 check "there are error rates, and no accuracy" sh -c "grep '\"type\":\"summary\"' '$log' | grep -q '\"test_wer\":[0-9.]*,\"test_cer\":[0-9.]*' && ! grep -v '\"type\":\"header\"' '$log' | grep -q accuracy"
 check "the header counts utterances" grep -q '"train_utterances":8,"test_utterances":3' "$log"
 check "the report has them" sh -c "grep -q '^  test WER  *[0-9.]*%  *[0-9.]*%\$' '$W/out' && grep -q '^  test CER ' '$W/out' && grep -q 'utterances a second' '$W/out' && grep -q '8 training and 3 test utterances' '$W/out'"
+check "and what is heard of three utterances" sh -c "[ \$(grep -c '^  said [0-9]' '$W/out') -eq 3 ] && [ \$(grep -c '^  heard  ' '$W/out') -eq 3 ] && grep -q '^  said 2  *FIVE SIX SEVEN\$\|^  said 2  *SEVEN\$' '$W/out'"
+heard() { "$PROGRAM" rows "$1" --type eval --last --each samples --keys utterance,said,heard; }
+check "the log has them in each evaluation" [ "$("$PROGRAM" rows "$log" --type eval --each samples --keys said | wc -l)" -eq 27 ]
+heard "$log" > "$W/heard"
+check "of the whole test, by length" [ "$(cut -f 1 "$W/heard" | tr '\n' ' ')" = "0 1 2 " ]
 for p in 2 3; do
     start $p $small --batch $((6 / p)) --epochs 8 --eval-every 4 --out "$W/ranks$p"
     check "on $p ranks as many utterances a step" [ "$(first_step "$W/ranks$p" samples)" = 4 ]
@@ -56,6 +61,11 @@ status=$?
 check "at the end of one it goes on, on other ranks (status $status)" sh -c "[ $status -eq 0 ] && grep -q '\"completed\":true' '$W/end/run.jsonl'"
 check "for as many epochs" [ "$(json "$W/end/run.jsonl" summary epoch)" = 6 ]
 
+start 3 evaluate "$W/one" --samples 1
+check "evaluate on other ranks hears the same" sh -c "grep -q \"^  said 1  *\$(sed -n 2p '$W/heard' | cut -f 2)\$\" '$W/out' && grep -q \"^  heard  *\$(sed -n 2p '$W/heard' | cut -f 3)\$\" '$W/out' && [ \$(grep -c '^  heard' '$W/out') -eq 1 ]"
+start 2 evaluate "$W/one" --samples 0
+check "or nothing" sh -c "! grep -q '^  heard' '$W/out'"
+check "of pictures nothing is heard" mistaken '--samples has no effect with --model resnet20; leave it out' 1 --model resnet20 --data synthetic:8x8 --samples 2
 start 2 evaluate "$W/whole"
 check "evaluate: what the run printed" sh -c "grep -q '^  test loss  *$(printf '%.3f' "$(json "$W/whole/run.jsonl" summary test_loss)")\$' '$W/out' && grep -q '^  test WER ' '$W/out' && grep -q ': 3 test utterances\$' '$W/out'"
 start 1 evaluate "$W/whole" --json
