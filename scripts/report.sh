@@ -235,14 +235,19 @@ kept_folders() { # folders of training logs that are no ID's
 kept() {
     kept_folders | while IFS= read -r folder; do
         printf '### %s\n\nMade by %s\n\n' "${folder##*/}" "$(made_by "$folder")"
-        printf '| run | ranks | epochs | test accuracy | validation and test perplexity | sent per rank and step, mean [KiB] | commit |\n|---|---|---|---|---|---|---|\n'
+        case $("$program" rows "$folder"/*.jsonl --type summary --keys test_wer | grep -c .) in
+        0) measure='test accuracy' ;;
+        *) measure='test word error rate' ;;
+        esac
+        printf '| run | ranks | epochs | %s | validation and test perplexity | sent per rank and step, mean [KiB] | commit |\n|---|---|---|---|---|---|---|\n' "$measure"
         for log in "$folder"/*.jsonl; do
             name=${log##*/}
             "$program" rows "$log" --type header,summary \
-                --keys type,ranks,versions.commit,epoch,prefix,run_epochs,test_accuracy,valid_perplexity,test_perplexity,bytes_sent_per_step |
+                --keys type,ranks,versions.commit,epoch,prefix,run_epochs,test_accuracy,valid_perplexity,test_perplexity,bytes_sent_per_step,test_wer |
                 NAME=${name%.jsonl} awk -F '\t' '
                     $1 == "header" { ranks = $2; commit = $3; next }
                     {
+                        if ($11 != "") $7 = $11
                         epochs = sprintf("%.4g", $4)
                         if ($5 == "true") epochs = "first " epochs " of " $6
                         printf "| %s | %d | %s | %s | %s | %.1f | %s |\n", ENVIRON["NAME"], ranks, epochs, $7 == "" ? " " : sprintf("%.2f%%", 100 * $7), \
