@@ -5,10 +5,12 @@
  * the library takes it from the arena. Gradients that are added to those of a pass before are added on that copy.
  *
  * Where passes differ in length there are primitives for each width that has come up, made when it first does. All of
- * these have the canonical layout: for windows as large as those over spectrograms (41 x 11) the library has nothing in
- * its blocked ones but plain loops, a hundred times as slow as the products that it makes of a canonical one. */
+ * these have the canonical layout, and windows as large as those over spectrograms (41 x 11): backend_onednn_padded.h.
+ * Where that does not serve, the library makes matrix products of the canonical layout, and in its blocked ones, where
+ * the images have no zeros around them, plain loops that are a hundred times as slow. */
 #include "base/mem.h"
 #include "nets/cpu/backend_onednn.h"
+#include "nets/cpu/backend_onednn_padded.h"
 
 /* Memory that grows; what is in it is of one pass. */
 struct buffer {
@@ -33,7 +35,8 @@ struct convolution {
     size_t weights_size, channels;       /* floats: where the bias begins in the parameters; its size */
     struct passes *all, *now;            /* now: of the last forward pass */
     struct buffer x_copy, w, w_data, dw; /* in the library's layouts */
-    float *db; /* [channels] the bias's gradient before it is added; NULL: it is not, or there is none */
+    float *db;             /* [channels] the bias's gradient before it is added; NULL: it is not, or there is none */
+    struct padded *padded; /* does it all in another way; NULL: it does not */
 };
 
 static void need(struct buffer *b, shim_desc desc, const char *what) {
@@ -177,6 +180,7 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     (void)onednn_lay_out(y, x->frames ? CPU_NCHW : (int)b->layout);
     c->x = *x;
     c->y = *y;
+    if (x->frames) c->padded = padded_open(b, spec, x, y);
     if (!x->frames) (void)passes_for(c, x, y);
     return c;
 }
@@ -185,6 +189,10 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     struct convolution *c = layer;
     const struct tensor x = tensor_in_pass(&c->x, call), y = tensor_in_pass(&c->y, call);
+    if (c->padded) {
+        padded_forward(c->padded, &x, &y, call->x, call->param, call->param + c->weights_size, call->y);
+        return;
+    }
     const struct passes *s = c->now = passes_for(c, &x, &y);
     onednn_step_run(c->backend, &c->now->take_w, (const void *[]){call->param, c->w.at});
     if (s->reordered) onednn_step_run(c->backend, &c->now->take_x, (const void *[]){call->x, c->x_copy.at});
@@ -195,10 +203,14 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
 
 static void backward_weights(struct convolution *c, const struct layer_call *call) {
     struct passes *s = c->now;
-    const float *x = s->reordered ? c->x_copy.at : call->x;
     float *bias = call->dparam + c->weights_size, *db = call->adds ? c->db : bias;
-    onednn_step_run(c->backend, &s->weights, (const void *[]){x, call->dy, c->dw.at, db});
-    onednn_step_run(c->backend, call->adds ? &s->add_w : &s->give_w, (const void *[]){c->dw.at, call->dparam});
+    if (c->padded) {
+        padded_weights(c->padded, call->x, call->dy, call->adds, call->dparam, db);
+    } else {
+        const float *x = s->reordered ? c->x_copy.at : call->x;
+        onednn_step_run(c->backend, &s->weights, (const void *[]){x, call->dy, c->dw.at, db});
+        onednn_step_run(c->backend, call->adds ? &s->add_w : &s->give_w, (const void *[]){c->dw.at, call->dparam});
+    }
     for (size_t i = 0; call->adds && db && i < c->channels; i++) bias[i] += db[i];
 }
 
@@ -207,12 +219,17 @@ static void backward(void *layer, const struct layer_call *call) {
     struct passes *s = c->now;
     backward_weights(c, call);
     if (!c->spec.wants_dx) return;
+    if (c->padded) {
+        padded_data(c->padded, call->param, call->dy, call->dx);
+        return;
+    }
     onednn_step_run(c->backend, &s->take_w_data, (const void *[]){call->param, c->w_data.at});
     onednn_step_run(c->backend, &s->data, (const void *[]){call->dy, c->w_data.at, call->dx});
 }
 
 static void close_convolution(void *layer) {
     struct convolution *c = layer;
+    padded_close(c->padded);
     for (struct passes *s = c->all, *next; s; s = next) {
         struct onednn_step *steps[] = {&s->take_x, &s->forward,     &s->data,   &s->weights,
                                        &s->take_w, &s->take_w_data, &s->give_w, &s->add_w};

@@ -34,6 +34,10 @@ static inline shim_desc shim_desc_of(const shim_own_desc *own) {
 static inline void shim_desc_open(shim_own_desc *own, int dims, const dnnl_dims_t size, dnnl_format_tag_t tag) {
     ONEDNN(dnnl_memory_desc_create_with_tag(own, dims, size, dnnl_f32, tag));
 }
+static inline void shim_desc_open_within(shim_own_desc *own, shim_desc whole, const dnnl_dims_t size,
+                                         const dnnl_dims_t offset) {
+    ONEDNN(dnnl_memory_desc_create_submemory(own, whole, size, offset));
+}
 static inline void shim_desc_close(shim_own_desc *own) {
     ONEDNN(dnnl_memory_desc_destroy(*own));
 }
@@ -100,6 +104,10 @@ static inline shim_desc shim_desc_of(const shim_own_desc *own) {
 }
 static inline void shim_desc_open(shim_own_desc *own, int dims, const dnnl_dims_t size, dnnl_format_tag_t tag) {
     ONEDNN(dnnl_memory_desc_init_by_tag(own, dims, size, dnnl_f32, tag));
+}
+static inline void shim_desc_open_within(shim_own_desc *own, shim_desc whole, const dnnl_dims_t size,
+                                         const dnnl_dims_t offset) {
+    ONEDNN(dnnl_memory_desc_init_submemory(own, whole, size, offset));
 }
 static inline void shim_desc_close(shim_own_desc *own) {
     (void)own;

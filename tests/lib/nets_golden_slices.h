@@ -12,7 +12,9 @@
 /* cmocka.h wants these */
 #include <cmocka.h>
 
+#ifndef GOLDEN_SLACK
 #define GOLDEN_SLACK 10.0
+#endif
 #define GOLDEN_FLOOR 1e-6
 
 /* Sum, norm and entries 0, n/3, n-1 of a slice. */

@@ -29,6 +29,10 @@ struct trial {
     double ceiling;
     int context;
     int frames, most; /* of the pass; that the layer is opened for */
+    struct {
+        int kernel[2], stride[2], pad[2];
+    } window; /* of a convolution; all 0: 3 x 3, which leaves the size as it is */
+    bool bias;
 };
 
 static const struct trial trials[] = {
@@ -52,6 +56,10 @@ static const struct trial trials[] = {
     {LAYER_LSTM, 3, 0, 2, 1, 1, {1}, .frames = 1, .most = 8},
     {LAYER_LINEAR, 12, 0, 7, 2, 3, {20, 7, 13}, .frames = 20, .most = 50},
     {LAYER_CONV, 3, 9, 16, 1, 2, {20, 7}, .frames = 20, .most = 70},
+    {LAYER_CONV, 8, 4, 8, 1, 1, {9}, .frames = 9, .most = 40, .window = {{21, 11}, {2, 1}, {10, 5}}, .bias = true},
+    {LAYER_CONV, 8, 7, 16, 2, 1, {20}, .frames = 20, .most = 20, .window = {{5, 4}, {3, 2}, {2, 1}}},
+    {LAYER_CONV, 20, 5, 10, 1, 2, {9, 7}, .frames = 1, .most = 30, .window = {{4, 9}, {1, 1}, {1, 4}}, .bias = true},
+    {LAYER_CONV, 1, 9, 8, 1, 1, {9}, .frames = 9, .most = 40, .window = {{41, 11}, {2, 2}, {20, 5}}, .bias = true},
 };
 
 /* -- a trial's numbers --------------------------------------------------------------------------------------------- */
@@ -68,8 +76,13 @@ static struct layer_spec spec_of(const struct trial *t) {
     if (t->kind == LAYER_FRAME_NORM) spec.frame_norm.ceiling = t->ceiling;
     if (t->kind == LAYER_LOOKAHEAD) spec.lookahead.context = t->context, spec.lookahead.ceiling = t->ceiling;
     if (t->kind == LAYER_LSTM) spec.lstm.padded = true, spec.lstm.sequence = steps_of(t->most, t->each);
-    for (int i = 0; t->kind == LAYER_CONV && i < 2; i++)
-        spec.conv.kernel[i] = 3, spec.conv.stride[i] = spec.conv.pad[i] = 1;
+    for (int i = 0; t->kind == LAYER_CONV && i < 2; i++) {
+        const bool is_plain = t->window.kernel[i] == 0;
+        spec.conv.kernel[i] = is_plain ? 3 : t->window.kernel[i];
+        spec.conv.stride[i] = is_plain ? 1 : t->window.stride[i];
+        spec.conv.pad[i] = is_plain ? 1 : t->window.pad[i];
+    }
+    if (t->kind == LAYER_CONV) spec.conv.bias = t->bias;
     spec.in_place = t->kind == LAYER_FRAME_NORM;
     return spec;
 }
@@ -79,6 +92,20 @@ static struct tensor shape_of(const struct trial *t, int c, int h, int frames) {
     const int steps = steps_of(frames, t->each);
     if (h) return (struct tensor){t->batch, c, h, steps_of(frames_rounded(frames), t->each), 0, 0, t->each};
     return (struct tensor){steps * t->batch, c, 1, 1, 0, 0, t->each};
+}
+
+static int slid(const struct layer_spec *spec, int axis, int size) {
+    return (size + 2 * spec->conv.pad[axis] - spec->conv.kernel[axis]) / spec->conv.stride[axis] + 1;
+}
+
+/* Of y. */
+static struct tensor result_of(const struct trial *t, int frames) {
+    const int h = t->kind == LAYER_TIME_ROWS ? 0 : t->h;
+    const struct layer_spec spec = spec_of(t);
+    struct tensor y = shape_of(t, t->out, h, frames);
+    if (t->kind != LAYER_CONV) return y;
+    y.h = slid(&spec, 0, y.h), y.w = slid(&spec, 1, y.w), y.frames *= spec.conv.stride[1];
+    return y;
 }
 
 static bool has_lengths(const struct trial *t) {
@@ -112,10 +139,9 @@ static void moved_statistics(const struct numbers *v) {
 }
 
 static struct numbers numbers_open(const struct trial *t, bool is_bf16) {
-    const int out_h = t->kind == LAYER_TIME_ROWS ? 0 : t->h;
     struct numbers v = {.r = {.spec = spec_of(t),
                               .x = shape_of(t, t->c, t->h, t->frames),
-                              .y = shape_of(t, t->out, out_h, t->frames),
+                              .y = result_of(t, t->frames),
                               .batch = t->batch,
                               .lengths = t->lengths},
                         .frames = t->frames};
@@ -207,7 +233,6 @@ static double tolerance_of(const struct trial *t, enum precision precision) {
 static struct subject subject_open(const struct trial *t, size_t params, enum precision precision, int layout,
                                    int most) {
     struct subject s = {.device = test_device(), .backend = backend_for(test_device())};
-    const int out_h = t->kind == LAYER_TIME_ROWS ? 0 : t->h;
     struct layer_spec spec = spec_of(t);
     struct tensor numbers = {t->batch, 1, 1, 1, LAYOUT_TOKENS, (size_t)t->batch, 0};
     if (t->kind == LAYER_LSTM) spec.lstm.sequence = steps_of(most, t->each);
@@ -215,7 +240,7 @@ static struct subject subject_open(const struct trial *t, size_t params, enum pr
     s.ops = s.backend->layer[t->kind];
     s.state = s.backend->open(&(struct backend_setup){.threads = 1, .precision = precision, .adds = true});
     s.x = laid_out(s.device, shape_of(t, t->c, t->h, most), layout);
-    s.y = shape_of(t, t->out, out_h, most);
+    s.y = result_of(t, most);
     s.layer = s.ops->open(s.state, &spec, &s.x, has_lengths(t) ? &numbers : NULL, &s.y);
     s.lengths = s.device->alloc(sizeof t->lengths, "the lengths");
     s.w = s.device->alloc((params + 1) * sizeof *s.w, "parameters");

@@ -10,6 +10,11 @@
 
 #include "nets/backend.h"
 #include "nets/optimisers/optimiser.h"
+
+/* Four times that of other models: the library's direct convolutions add the 7,392 products of a large window one after
+ * the other, with six times the rounding of the matrix products that PyTorch's range was measured with (rms 1.3e-6 of
+ * y, 2.3e-7). */
+#define GOLDEN_SLACK 40.0
 #include "tests/golden/speech.h"
 #include "tests/lib/nets_rig.h"
 
