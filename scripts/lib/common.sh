@@ -151,6 +151,7 @@ listed() {
 }
 # reads_pairs: can the program cut a text into pieces of words (--data wiki)? A build without utf8proc names it in its list
 reads_pairs() { ! "$program" list | grep -q utf8proc; }
+reads_speech() { ! "$program" list | grep -q 'lacks FFTW'; } # and can it take recordings (--data an4, speech)?
 # of_log RUN KEYS [OPTION...]: values out of the last rows that have them of a run's log, tabs between; nothing where there is no log
 of_log() {
     of_log_run=$1 of_log_keys=$2

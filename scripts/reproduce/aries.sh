@@ -1,16 +1,19 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # what the IDs use; what lib.sh has
 # aries.sh: sourced by the IDs that are about times on Ok-Topk's machine, Piz Daint: one P100 a node, Cray Aries between them. The
-# model is $aries_model: VGG-16 (batch 16 a GPU, density 2%; also where it is not set) or BERT (batch 8, density 1%). A step is
+# model is $aries_model: VGG-16 (batch 16 a GPU, density 2%; also where it is not set), LSTM (on AN4: batch 2, density 2%) or BERT (batch 8,
+# density 1%). A step is
 # computing and input, selection, communication:
 #   communication  simulated (simulate.sh --net aries: 1.3 us, 9607 MB/s; the paper states neither), packing and merging in no time
 #   selection      measured here on the GPU, or else on one CPU core, of n entries: `exact` for what the paper gives torch.topk
 #                  (topka, topkdsa, gtopk), `gaussian` for gaussiank, `reuse` for oktopk with an `exact` in each tau' steps; medians
 #   computing, io  not printed in the paper: what it can be at most, the whole step of Ok-Topk, the fastest, on the fewest GPUs that
-#                  have a printed time. VGG-16: 16, the shortest time in Fig. 9a over the steps of 160 epochs. BERT: 32, the 47 hours
-#                  of Section 5.4.3 over 400,000 iterations
+#                  have a printed time. VGG-16: 16, the shortest time in Fig. 9a over the steps of 160 epochs. LSTM: 32, the 8.8
+#                  minutes in Fig. 11a over those of 160 epochs. BERT: 32, the 47 hours of Section 5.4.3 over 400,000 iterations
 #
 #     weak 16                     # the jobs
+#     weak_bars 16                # rows and a figure of what they communicate
+#     weak_ratios 16 step_seconds # of the others over oktopk, the least first
 #     communication oktopk 16     # [s], beyond computing: of dense-ovlp what is not hidden
 #     selection oktopk            # [s]
 #     step_seconds oktopk 16      # [s]
@@ -31,6 +34,16 @@ VGG-16)
     # steps_of P: of one epoch of CIFAR-10
     steps_of() { calc "50000 / $(published oktopk-text.csv value model=VGG-16 gpus="$1" quantity='global batch')"; }
     compute=$(calc "60 * $fastest_minutes / ($all_epochs * $(steps_of 16))")
+    ;;
+LSTM)
+    density=0.02
+    scale_of() { pick $((5 * $1 / 8)) 200; } # so that simulate.sh holds the memory of a small machine for enough
+    pattern=fitted:results/measured/profiles/speech-p4-0.02 # what its ranks select
+    all_epochs=$(published oktopk-text.csv value model=LSTM gpus=32 subject=training quantity=epochs)
+    # of the 948 utterances of AN4
+    steps_of() { calc "948 / ($1 * $(published oktopk-models.csv batch_per_gpu model=LSTM))"; }
+    minutes() { published oktopk-text.csv value model=LSTM gpus=32 subject="$1" quantity='training time of 160 epochs'; }
+    compute=$(calc "60 * $(minutes oktopk) / ($all_epochs * $(steps_of 32))")
     ;;
 BERT)
     density=0.01
@@ -61,6 +74,27 @@ weak() {
     job "p$weak_p.jsonl" sh scripts/simulate.sh --net aries --p "$weak_p" --algo dense,dense-ovlp,topka,topkdsa,gtopk,gaussiank "$@" \
         --steps $weak_steps --overlap-bytes $weak_bytes
     job "oktopk-p$weak_p.jsonl" sh scripts/simulate.sh --net aries --p "$weak_p" --algo oktopk "$@" --steps "$(pick 64 16)"
+}
+# weak_bars P MODEL: $section is where the paper has it
+weak_bars() {
+    bars_p=$1
+    echo '"" "computation + io" sparsification communication' >"$out/p$1.dat"
+    for algo in $algos; do
+        row "$algo, P = $bars_p" 'communication of a step' ms '' "$section" "$(calc "1000 * $(communication "$algo" "$bars_p")")" simulated none
+        printf '"%s" %s %s %s\n' "$algo" "$compute" "$(selection "$algo")" "$(communication "$algo" "$bars_p")" >>"$out/p$bars_p.dat"
+    done
+    figure "p$bars_p.png" "$out/p$bars_p.dat" bars.gp parts=3 title="$2, $bars_p ranks, density $density: communication simulated" \
+        ylabel='time of a step [s]' note="the paper's bars have no numbers; its speed-ups and run times are in the table"
+}
+selector_rows() {
+    for selector in gtopk gaussiank oktopk; do
+        row "selector of $selector" "selection of a step on $select_device" ms '' "$section" "$(calc "1000 * $(selection $selector)")" real none
+    done
+}
+weak_ratios() { # weak_ratios P SECONDS
+    for algo in $algos; do
+        [ "$algo" = oktopk ] || printf '%s\n' "$(calc "$($2 "$algo" "$1") / $($2 oktopk "$1")")"
+    done | sort -g
 }
 measure_selection() {
     job select.jsonl "$program" bench select --device "$select_device" --select exact,reuse,gaussian --n "$(pick "$n" 1000000)" --density "$density" --repeat "$(pick 64 8)" --json

@@ -24,17 +24,9 @@ against words
 measure_selection
 for P in $ranks; do
     weak "$P"
-    echo '"" "computation + io" sparsification communication' >"$out/p$P.dat"
-    for algo in $algos; do
-        row "$algo, P = $P" 'communication of a step' ms '' "$section" "$(calc "1000 * $(communication "$algo" "$P")")" simulated none
-        printf '"%s" %s %s %s\n' "$algo" "$compute" "$(selection "$algo")" "$(communication "$algo" "$P")" >>"$out/p$P.dat"
-    done
-    figure "p$P.png" "$out/p$P.dat" bars.gp parts=3 title="BERT, $P ranks, density $density: communication simulated" ylabel='time of a step [s]' \
-        note="the paper's bars have no numbers; its speed-ups and run times are in the table"
+    weak_bars "$P" BERT
 done
-for selector in gtopk gaussiank oktopk; do
-    row "selector of $selector" "selection of a step on $select_device" ms '' "$section" "$(calc "1000 * $(selection $selector)")" real none
-done
+selector_rows
 claim oktopk-bert-communication
 for algo in topka gaussiank; do
     row "P = $most" "communication of $algo over dense" x '' "$section" "$(calc "$(communication $algo "$most") / $(communication dense "$most")")" simulated \
@@ -46,22 +38,16 @@ for algo in topka gaussiank; do
 done
 row topkdsa "communication, P = $most over P = 32" x '' "$section" "$(calc "$(communication topkdsa "$most") / $(communication topkdsa 32)")" simulated \
     'full: at least 1.5'
-# ratios SECONDS: of the others over oktopk on the most ranks, the least first
-ratios() {
-    for algo in $algos; do
-        [ "$algo" = oktopk ] || printf '%s\n' "$(calc "$($1 "$algo" "$most") / $($1 oktopk "$most")")"
-    done | sort -g
-}
 against measured
 for which in smallest largest; do
     look_up oktopk-text.csv value model=BERT gpus=256 quantity="$which speed-up of the throughput"
     case $which in smallest) line=1 ;; *) line=\$ ;; esac
     claim oktopk-bert-scaling
     direction 'full: at least 1'
-    row "P = $most" "step of the others over oktopk, $which" x "$paper" "$source" "$(ratios step_seconds | sed -n ${line}p)" simulated 'full: within 25%' \
+    row "P = $most" "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios "$most" step_seconds | sed -n ${line}p)" simulated 'full: within 25%' \
         "$select_note"
     claim
-    row "P = $most" "communication alone of the others over oktopk, $which" x "$paper" "$source" "$(ratios communication | sed -n ${line}p)" simulated none \
+    row "P = $most" "communication alone of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios "$most" communication | sed -n ${line}p)" simulated none \
         "the paper's is of the whole step"
 done
 claim oktopk-bert-scaling

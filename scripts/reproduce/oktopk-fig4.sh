@@ -2,7 +2,7 @@
 # oktopk-fig4: distribution of the gradient's values, with the exact, the reused and the Gaussian threshold
 # paper: Fig. 4: VGG-16 on CIFAR-10, density 1%, more than 25 iterations after the threshold was found: Ok-Topk's is still very
 #     close to the accurate one; a normal distribution of the same mean and deviation has a longer tail, so that
-#     Gaussiank predicts a larger threshold and selects far too little (4b, LSTM on AN4: not run here yet; 4c, BERT: oktopk-fig4c)
+#     Gaussiank predicts a larger threshold and selects far too little (4b, LSTM on AN4: oktopk-fig4b; 4c, BERT: oktopk-fig4c)
 # runs: training with --algo oktopk --oktopk-thresholds paper, VGG-16, batch 16 a rank, density 0.01, tau' = 32, the first 512 steps
 #     dense, on 4 ranks (the paper: 16) to step 3996, 28 steps after an exact threshold (quick: ResNet-20, 2 ranks, made-up images, 10 dense steps, step 70); then one step with --audit and
 #     --record: residual and gradient of rank 0 give the distribution, the exact threshold and that of Gaussiank
@@ -28,5 +28,4 @@ train before.jsonl $ranks --model $model --algo oktopk --oktopk-thresholds paper
 item="$(model_of $model), P = $ranks" since=$(((steps - oktopk_dense_steps) % tau)) place='Fig. 4a' threshold_claim=oktopk-threshold
 . scripts/reproduce/threshold.sh
 claim
-row 'LSTM (AN4)' 'distribution' '' '' 'Fig. 4b' '' real none 'not run yet: --model speech'
 finish

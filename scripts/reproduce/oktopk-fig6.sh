@@ -2,7 +2,7 @@
 # oktopk-fig6: how many values Ok-Topk and Gaussiank select during training
 # paper: Fig. 6a: VGG-16 on CIFAR-10, 16 GPUs, density 1%, tau' = 32, 160 epochs: Ok-Topk's local and global selections stay
 #     close to k (mean deviation below 11% for all models), too many only in the first epochs; Gaussiank selects too many
-#     in the first epochs and then an order of magnitude too few (6b, LSTM on AN4: not run here yet; 6c, BERT: oktopk-fig6c)
+#     in the first epochs and then an order of magnitude too few (6b, LSTM on AN4: oktopk-fig6b; 6c, BERT: oktopk-fig6c)
 # runs: training with --algo oktopk --oktopk-thresholds paper, which is Algorithm 1 to the letter; with oktopk as it is here, whose
 #     thresholds are led by the counts; and with --algo gaussiank --gaussian-adjust off, as the paper shows it here: VGG-16,
 #     batch 16 on each of 16 ranks, 160 epochs of CIFAR-10, the first 512 steps dense (quick: ResNet-20, 4 ranks, 6
@@ -28,6 +28,5 @@ item="$(model_of $model), P = $ranks"
 deviation_rows local oktopk-local-count "$paper" "$source"
 deviation_rows global oktopk-global-count "$paper" "$source"
 gaussian_rows oktopk-gaussian-count 'Fig. 6a' 0.05
-row 'LSTM (AN4)' 'numbers selected' '' '' 'Fig. 6b' '' real none 'not run yet: --model speech'
 count_figure "Values sent and kept, $item, density $density" "the paper's axes: 0 to 160 epochs, 0 to 300000 values; dense steps are left out"
 finish

@@ -21,17 +21,9 @@ against words
 measure_selection
 for P in 16 32; do
     weak $P
-    echo '"" "computation + io" sparsification communication' >"$out/p$P.dat"
-    for algo in $algos; do
-        row "$algo, P = $P" 'communication of a step' ms '' "$section" "$(calc "1000 * $(communication "$algo" $P)")" simulated none
-        printf '"%s" %s %s %s\n' "$algo" "$compute" "$(selection "$algo")" "$(communication "$algo" $P)" >>"$out/p$P.dat"
-    done
-    figure p$P.png "$out/p$P.dat" bars.gp parts=3 title="VGG-16, $P ranks, density $density: communication simulated" ylabel='time of a step [s]' \
-        note="the paper's bars have no numbers; its speed-ups and run times are in the table"
+    weak_bars $P VGG-16
 done
-for selector in gtopk gaussiank oktopk; do
-    row "selector of $selector" "selection of a step on $select_device" ms '' "$section" "$(calc "1000 * $(selection $selector)")" real none
-done
+selector_rows
 case $select_device in cuda) rule='at least 1' why= ;; *) rule=none why='selection measured on one CPU core' ;; esac
 for selector in gtopk oktopk; do
     row "selector of $selector" 'its time over that of gaussiank' x '' "$section" "$(calc "$(selection $selector) / $(selection gaussiank)")" real "$rule" "$why"
@@ -53,18 +45,14 @@ for algo in topka gaussiank; do
     row "$algo" 'communication, P = 32 over P = 16 (paper: almost doubles)' x '' "$section" "$(calc "$(communication $algo 32) / $(communication $algo 16)")" \
         simulated 'between 1.8 and 2.2'
 done
-for algo in $algos; do
-    [ "$algo" = oktopk ] || printf '%s\n' "$(calc "$(step_seconds "$algo" 32) / $(step_seconds oktopk 32)")"
-done | sort -g >"$out/.ratios"
 claim oktopk-speed-up
 against measured
 for which in smallest largest; do
     look_up oktopk-text.csv value model=VGG-16 gpus=32 quantity="$which speed-up of the training time"
     direction 'full: at least 1'
-    case $which in smallest) ours=$(head -n 1 "$out/.ratios") ;; *) ours=$(tail -n 1 "$out/.ratios") ;; esac
-    row 'P = 32' "step of the others over oktopk, $which" x "$paper" "$source" "$ours" simulated 'full: within 25%'
+    case $which in smallest) line=1 ;; *) line=\$ ;; esac
+    row 'P = 32' "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios 32 step_seconds | sed -n ${line}p)" simulated 'full: within 25%'
 done
-rm -f "$out/.ratios"
 claim
 for P in 16 32; do
     case $P in
