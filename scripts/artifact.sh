@@ -1,6 +1,6 @@
 #!/bin/sh
 # artifact.sh [--check]: writes the part of docs/ARTIFACT.md between its two marks again: each claim with its command,
-# hardware, time and what is expected, from the heads of scripts/reproduce/ID.sh, beside what came of it here; and the
+# hardware, time and what is expected, from the heads of scripts/reproduce/PAPER/ID.sh, beside what came of it here; and the
 # evidence that is kept, with the time that its logs name. Both are those of results/measured. --check: status 1 when
 # what stands there is out of date.
 set -u

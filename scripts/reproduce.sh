@@ -1,7 +1,7 @@
 #!/bin/sh
 # reproduce.sh ID...|all|list [--quick] [--out DIR] [--epochs E] [--seeds N] [--hidden H] [--keep] [--finished]: makes the tables and
 # figures of the papers again.
-# For each ID, whose script scripts/reproduce/ID.sh says what the paper shows, what runs, on what hardware and how long, and
+# For each ID, whose script scripts/reproduce/PAPER/ID.sh says what the paper shows, what runs, on what hardware and how long, and
 # what counts as agreement: rows, a figure and comparison.csv in build/reproduce/ID; then the report over all of them
 # (scripts/report.sh), beside what the authors got (results/measured). Interrupted, it goes on where it was; an ID whose
 # data, tool or device is missing is skipped.
@@ -66,7 +66,7 @@ make_scratch
 export REPRODUCE_QUICK="$quick" REPRODUCE_OUT="$out" REPRODUCE_EPOCHS="$epochs" REPRODUCE_SEEDS="$seeds" REPRODUCE_HIDDEN="$hidden"
 export REPRODUCE_KEEP="$keep" REPRODUCE_FINISHED="$finished" REPRODUCE_OPTIONS="$options" REPRODUCE_ONLY="$job${jobs:+list}"
 if [ -n "$jobs$job" ]; then
-    sh "$library/${wanted# }.sh"
+    sh "$(script_of "${wanted# }")"
     exit
 fi
 
@@ -90,7 +90,7 @@ tell() { # tell COUNTER WORD TEXT
 : >"$scratch/summary"
 for id in $wanted; do
     rm -f "$scratch/why"
-    REPRODUCE_WHY="$scratch/why" sh "$library/$id.sh"
+    REPRODUCE_WHY="$scratch/why" sh "$(script_of "$id")"
     status=$?
     case $status in
     0)

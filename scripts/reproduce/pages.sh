@@ -5,8 +5,10 @@
 library=scripts/reproduce
 csv_awk=$(cat scripts/lib/csv.awk) page_awk=$(cat scripts/lib/csv.awk scripts/lib/markdown.awk)
 ids() { sed -n '/^[a-z]/p' $library/ids; } # in the order of the report
+# script_of ID: its script, in the folder of its paper
+script_of() { find $library/*/ -name "$1.sh" ! -path "$library/parts/*"; }
 # head_of ID FIELD: what the head of the ID's script says under "# FIELD: "
-head_of() { awk -v field="$2" -f $library/head.awk "$library/$1.sh"; }
+head_of() { awk -v field="$2" -f $library/head.awk "$(script_of "$1")"; }
 # about FOLDER FIELD: what its about.txt says
 about() { sed -n "s/^$2: //p" "$1/about.txt" 2>/dev/null | head -n 1; }
 # plain: text that Markdown must not take for marks
@@ -18,5 +20,5 @@ beginnings() {
     awk "$csv_awk"'{ csv_row() } FNR > 1 && cell_of("run") ~ /^first/ && !seen[cell_of("run")]++ { print cell_of("run") }' "$1/comparison.csv" | paste -s -d ',' -
 }
 # no_ids FOLDER: the folders in it that are of no ID;  made_by FOLDER: the command in its page
-no_ids() { for folder in "$1"/*/; do [ -f "$library/$(basename "$folder").sh" ] || echo "${folder%/}"; done; }
+no_ids() { for folder in "$1"/*/; do [ -n "$(script_of "$(basename "$folder")")" ] || echo "${folder%/}"; done; }
 made_by() { sed -n 's/^Made by \(`[^`]*`\).*/\1/p' "$1/README.md" 2>/dev/null | head -n 1; }

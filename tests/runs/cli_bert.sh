@@ -11,7 +11,7 @@ if "$PROGRAM" list 2> /dev/null | grep -q 'utf8proc'; then
     exit
 fi
 # -- a text of its own: articles whose sentences go round a list of words ------------------------------------------------------
-sh scripts/reproduce/made-up-pairs.sh "$W/text"
+sh scripts/reproduce/parts/made-up-pairs.sh "$W/text"
 small="--model bert --layers 1 --heads 2 --hidden 16 --context 32 --lr 0.01 --lr-warmup-steps 2 --data wiki:$W/text --device $device"
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d < 1e-4 && d > -1e-4) }'; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0 && a + 0 > 0) }'; }

@@ -16,7 +16,7 @@ for candidate in python3 /usr/bin/python3; do
         break
     fi
 done
-sh scripts/reproduce/made-up-pairs.sh "$W/text"
+sh scripts/reproduce/parts/made-up-pairs.sh "$W/text"
 page=$W/page/README.md
 # base OPTION...: with the PyTorch of $of; its status
 base() {

@@ -27,15 +27,15 @@ complete() { # every ID has a script whose head says all there is to say
     for id in $ids; do
         grep -q "^$id " "$W/out" || { why="$id is not in the list"; return 1; }
         for field in paper runs needs takes agrees; do
-            grep -q "^# $field: ." "$scripts/$id.sh" || { why="$scripts/$id.sh has no line \"# $field: ...\""; return 1; }
+            grep -q "^# $field: ." "$scripts"/*/"$id.sh" || { why="the script of $id has no line \"# $field: ...\""; return 1; }
         done
-        sed -n 2p "$scripts/$id.sh" | grep -q "^# $id: ." || { why="$scripts/$id.sh does not begin with its ID"; return 1; }
+        sed -n 2p "$scripts"/*/"$id.sh" | grep -q "^# $id: ." || { why="the script of $id does not begin with its ID"; return 1; }
     done
 }
 check "every ID is listed, and the head of its script is complete" complete
 listed() { # and every script that is an ID is in the list of them
-    for script in "$scripts"/*-*.sh; do
-        case $script in */gradient-histogram.sh | */made-up-pairs.sh) continue ;; esac
+    for script in "$scripts"/*/*.sh; do
+        case $script in */parts/*) continue ;; esac
         printf '%s\n' "$ids" | grep -qx "$(basename "$script" .sh)" || { why="$script is not in $scripts/ids"; return 1; }
     done
 }
@@ -247,7 +247,7 @@ END
 chmod +x "$W/made-up"
 over_all_steps() { # of the row that has this text: ours
     rm -rf "$W/lab"
-    REPRODUCE_QUICK=1 REPRODUCE_OUT=$W/lab REPRODUCE_WHY=$W/why REPRODUCE_RUNS=$W/runs-made-up MPIRUN=$W/made-up sh scripts/reproduce/oktopk-fig6.sh > "$W/out" 2> "$W/err"
+    REPRODUCE_QUICK=1 REPRODUCE_OUT=$W/lab REPRODUCE_WHY=$W/why REPRODUCE_RUNS=$W/runs-made-up MPIRUN=$W/made-up sh scripts/reproduce/oktopk/oktopk-fig6.sh > "$W/out" 2> "$W/err"
     why="$(grep -F "$1" "$W/lab/oktopk-fig6/comparison.csv") $(head -c 300 "$W/err")"
     [ "$(grep -F "$1" "$W/lab/oktopk-fig6/comparison.csv" | sed -n 's/.*\(p. 8\|Algorithm 1\),\([^,]*\),real.*/\2/p' | head -n 1)" = "$2" ]
 }
@@ -258,7 +258,7 @@ check "numbers of a log are compared as numbers" [ -z "$(grep -nE 'json\("[a-z_]
 # -- the length of runs, and their seeds
 # trained EPOCHS SEEDS PROGRAM: in full, with these of the command line, jobs of training as their options
 trained() {
-    in_quick='' REPRODUCE_EPOCHS=$1 REPRODUCE_SEEDS=$2 in_id '. scripts/reproduce/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }
+    in_quick='' REPRODUCE_EPOCHS=$1 REPRODUCE_SEEDS=$2 in_id '. scripts/reproduce/parts/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }
         '"$3"
 }
 length_says() { # length_says TEXT EPOCHS SEEDS PROGRAM
@@ -317,9 +317,9 @@ check "also one that is calculated of it" says '|none|not run yet: t.jsonl|' \
 check "the next row is one as others" says '2|at most 3|yes|' \
     "against words; missing=t.jsonl; row a b '' 1 d \"\$(of t.jsonl summary loss)\" real 'at most 3'; row a b '' 1 d 2 real 'at most 3'; $(last ours rule agrees)"
 check "a smaller LSTM says so" length_says '--epochs 40 --data ptb --hidden 650 --batch 20|LSTM-650|LSTM-650|' '' 1 \
-    'REPRODUCE_HIDDEN=650; . scripts/reproduce/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }; words x.jsonl; echo $lstm_name; echo $run_length'
+    'REPRODUCE_HIDDEN=650; . scripts/reproduce/parts/training.sh; need_data() { :; }; train() { shift 2; echo "$*" | grep -o -e "--epochs.*"; }; words x.jsonl; echo $lstm_name; echo $run_length'
 check "and of what beginning" length_says 'first 3 of 40 epochs of LSTM-650|' 3 1 \
-    'REPRODUCE_HIDDEN=650; . scripts/reproduce/training.sh; need_data() { :; }; train() { :; }; words x.jsonl; echo $run_length'
+    'REPRODUCE_HIDDEN=650; . scripts/reproduce/parts/training.sh; need_data() { :; }; train() { :; }; words x.jsonl; echo $run_length'
 
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
 # What another ID beside this one has finished, at this commit and with this very command line
@@ -351,7 +351,7 @@ check "of a long log steps are left out, but none with xi" says "900 100 834 2" 
          "$(awk "/\"type\":\"step\"/ { gsub(/[^0-9]*\"step\":|,.*/, \"\"); n += \$0 % 3 == 1 } END { print n }" "$out/kept")" "$(grep -c "header\|summary" "$out/kept")"'
 # Fig. 8 and 9 of Ok-Topk: 46.5 minutes over 160 epochs of 50000/256 steps are 89.28 ms of computing
 check "a step on the simulated Aries is computing, selection of the right kind and communication" says "0.10228 0.10348 0.13158 0.28928 0.07" \
-    'need_file() { :; }; need_tool() { :; }; . scripts/reproduce/aries.sh
+    'need_file() { :; }; need_tool() { :; }; . scripts/reproduce/parts/aries.sh
      printf "{\"algo\":\"%s\",\"median_s\":9,\"mean_s\":%s}\n" topka 0.003 gaussiank 0.0042 dense-ovlp 0.2 > "$out/p16.jsonl"
      printf "{\"algo\":\"oktopk\",\"median_s\":9,\"mean_s\":0.0013}\n" > "$out/oktopk-p16.jsonl"
      printf "{\"selector\":\"%s\",\"median_s\":%s,\"mean_s\":%s}\n" exact 0.01 7 reuse 0.042 8 gaussian 0.01 6 > "$out/select.jsonl"
@@ -636,7 +636,7 @@ check "the authors' report is as it was" [ "$(cksum < "$T/results/REPORT.md")" =
 check "--out: the page goes there" [ -s "$T/page/REPORT.html" ]
 
 # What reproduce.sh itself says at its end: an ID that leaves rows as these
-printf '%s\n' '#!/bin/sh' 'echo "$ROWS" > "$REPRODUCE_OUT/oktopk-table2/comparison.csv"' > "$T/scripts/reproduce/oktopk-table2.sh"
+printf '%s\n' '#!/bin/sh' 'echo "$ROWS" > "$REPRODUCE_OUT/oktopk-table2/comparison.csv"' > "$T/scripts/reproduce/oktopk/oktopk-table2.sh"
 ends_with() { # ends_with LINE SUMMARY ROW...
     ends_line=$1 ends_summary=$2
     shift 2

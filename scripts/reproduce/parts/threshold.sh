@@ -1,0 +1,37 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # what the IDs set
+# threshold.sh: sourced by the IDs of Ok-Topk's Fig. 4 after their run before.jsonl, of $steps steps on $ranks ranks, as `$item`: one step
+# more, with --audit and --record, whose residual and gradient on rank 0 give the distribution, the exact threshold and that of
+# Gaussiank. Makes the rows of $threshold_claim and the figure. $place: where the paper has it; $since: steps after an exact threshold.
+record=$runs/step.jsonl.run.record # goes with the run when that is made anew
+checkpoint=$runs/before.jsonl.run/checkpoint-$(printf %08d "$steps")
+train step.jsonl "$ranks" --resume "$checkpoint" --steps $((steps + 1)) --audit 1 --record "$record"
+n=$(of step.jsonl header parameters)
+job histogram.txt sh "$library"/parts/gradient-histogram.sh "$checkpoint" "$record" "$ranks" "$n" "$density"
+[ -n "$quick" ] || rm -f "$record"
+
+statistic() { sed -n "1s/.*$1 \([^ ]*\).*/\1/p" "$out/histogram.txt"; }
+exact=$(statistic exact) gaussian=$(statistic gaussian) beyond=$(statistic beyond) sigma=$(statistic sigma)
+reused=$(of step.jsonl step threshold_mean) exact_mean=$(of step.jsonl step threshold_exact_mean)
+item="$item, step $steps, $since steps after"
+claim "$threshold_claim"
+against words
+direction 'full: between -50 and 50'
+row "$item" 'reused threshold over the exact one, less 1' % '' "$place, Section 3.1.3" "$(calc "100 * ($reused / $exact_mean - 1)")" real \
+    'full: between -10 and 10'
+row "$item" 'Gaussian threshold over the exact one' '' '' "$place, Section 3.1.3" "$(calc "$gaussian / $exact")" real 'full: at least 1'
+row "$item" 'entries beyond the Gaussian threshold, of k' '' '' "$place, Section 3.1.3" "$(calc "$beyond / int($density * $n)")" real \
+    'full: at most 1'
+
+top=$(awk '/^bin/ && $3 > m { m = $3 } END { print m }' "$out/histogram.txt")
+upright() { printf '%s 0\n%s %s\n' "$1" "$1" "$(calc "$top / 2")"; }
+{
+    sed -n 's/^bin //p' "$out/histogram.txt" | block 'real distribution'
+    sed -n 's/^bin //p' "$out/histogram.txt" | awk -v sigma="$sigma" -v mean="$(statistic mean)" -v n="$n" -v width="$(calc "4 * $exact / 201")" '
+        { z = ($1 - mean) / sigma; print $1, n * width / sigma / sqrt(2 * 3.14159265358979) * exp(-z * z / 2) }' | block 'normal distribution'
+    upright "$exact" | block 'exact threshold'
+    upright "$reused" | block "Ok-Topk's, reused"
+    upright "$gaussian" | block "Gaussiank's"
+} >"$out/figure.dat"
+figure figure.png "$out/figure.dat" lines.gp with=lines title="$item an exact threshold" \
+    xlabel='value' ylabel='entries' yrange="0:$(calc "1.1 * $top")" note='residual and gradient of rank 0; the paper counts more bins, which its text does not say; its axis ends beyond the thresholds'

@@ -1,0 +1,52 @@
+#!/bin/sh
+# resnet20-exchanges: ResNet-20 to the end of its schedule by nine exchanges
+# paper: none: a study of our own. Who is fastest to a loss in a short run (time-to-target), or first in the scaling study, may end elsewhere: it
+#     wins only where it also ends as dense does
+# runs: training on 4 ranks, 140 epochs of CIFAR-10, batch 32 a rank, density 0.001 after gTop-k's warm-up: dense in f32 and in bf16, powersgd of
+#     rank 2, topka, gtopk, gtopk-rd and spardl in packed messages, oktopk, micro; dense and gtopk are the runs of gtopk-fig5
+#     (quick: 6 epochs of made-up images)
+# needs: CIFAR-10; a day on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
+# takes: full: 13 to 30 h on two cores, by 1400 to 600 images/s; on a GPU not measured yet; quick: 3 min
+# agrees: nothing is compared with a paper: the rows have the test accuracy at the end, how far it is from that of dense, which with one seed
+#     is no more than about a percentage point of chance, and the bytes that a rank sent, over those of dense
+. scripts/reproduce/parts/training.sh
+
+seeds=1
+against nothing
+item='ResNet-20, P = 4'
+# exchange NAME OPTION...: a run, into NAME.jsonl
+exchange() {
+    exchange_name=$1
+    shift
+    cifar "$exchange_name.jsonl" resnet20 "$@"
+}
+exchange dense --algo dense
+exchange dense-bf16 --algo dense --wire bf16
+exchange powersgd --algo powersgd --powersgd-rank 2
+exchange topka --density 0.001 --algo topka
+exchange gtopk --density 0.001 --algo gtopk
+exchange gtopk-rd --density 0.001 --algo gtopk-rd --wire packed
+exchange oktopk --density 0.001 --algo oktopk
+exchange spardl --density 0.001 --algo spardl --wire packed
+exchange micro --density 0.001 --algo micro
+
+# sent FILE: bytes that a rank sends in a step, the mean over those of the whole run that are kept, also where it was interrupted
+sent() { values "$1" bytes_sent_mean --type step | awk '{ sum += $1 } END { if (NR) printf "%.10g\n", sum / NR }'; }
+
+set --
+for name in dense dense-bf16 powersgd topka gtopk gtopk-rd oktopk spardl micro; do
+    case $name in
+    dense-bf16) shown='dense, bf16' ;;
+    powersgd) shown='powersgd, rank 2' ;;
+    gtopk-rd | spardl) shown="$name, packed" ;;
+    *) shown=$name ;;
+    esac
+    row "$item, $shown" 'test accuracy at the end' % '' '' "$(calc "100 * $(of $name.jsonl summary test_accuracy)")" real none
+    if [ $name != dense ]; then
+        gain_row "$item, $shown" 'test accuracy over dense' 'percentage points' '' '' none "$points" $name.jsonl dense.jsonl
+        row "$item, $shown" 'bytes that a rank sent, over dense' '' '' '' "$(calc "$(sent $name.jsonl) / $(sent dense.jsonl)")" real none
+    fi
+    set -- "$@" "$name.jsonl=$shown"
+done
+two_figures resnet20 "$item" '' "$item" "$@"
+finish
