@@ -83,12 +83,12 @@ ours=$(minutes_to oktopk "$goal")
 row "$speech_item" "oktopk comes to 1.05 times dense's error rate" '' '' "$section" "$(yes_no [ -n "$ours" ])" real 'full: shape: it does'
 for algo in $curves; do
     case $algo in oktopk*) continue ;; esac
-    theirs=$(minutes_to $algo "$goal")
+    theirs=$(minutes_to "$algo" "$goal")
     row "$algo over oktopk, a step of 32 ranks" "time to 1.05 times dense's error rate" x '' "$section" \
         "$([ -z "$ours" ] || [ -z "$theirs" ] || calc "$theirs / $ours")" simulated \
         "$([ -z "$ours" ] || [ -z "$theirs" ] && echo none || echo 'full: at least 1')" "$([ -n "$ours" ] && [ -n "$theirs" ] || echo 'one of them does not come there')"
 done
-for algo in $curves; do points_of $algo | block "$(called $algo)"; done >"$out/figure.dat"
+for algo in $curves; do points_of "$algo" | block "$(called "$algo")"; done >"$out/figure.dat"
 figure figure.png "$out/figure.dat" lines.gp with=lines title="$speech_item: error rates real, time simulated" xlabel='training time [min]' \
     ylabel='test word error rate' yrange='0:1' note="the paper's on 32 GPUs: oktopk 0.309 after 8.8 min, dense-ovlp 0.308 after 12.2 min"
 finish
