@@ -65,6 +65,8 @@ start 3 evaluate "$W/one" --samples 1
 check "evaluate on other ranks hears the same" sh -c "grep -q \"^  said 1  *\$(sed -n 2p '$W/heard' | cut -f 2)\$\" '$W/out' && grep -q \"^  heard  *\$(sed -n 2p '$W/heard' | cut -f 3)\$\" '$W/out' && [ \$(grep -c '^  heard' '$W/out') -eq 1 ]"
 start 2 evaluate "$W/one" --samples 0
 check "or nothing" sh -c "! grep -q '^  heard' '$W/out'"
+"$PROGRAM" export "$W/one" --format npz --out "$W/one.npz" > "$W/out" 2>&1
+check "exported, it has the names that PyTorch gives" sh -c "grep -q ': $(sed -n 's/.*"parameters":\([0-9]*\).*/\1/p' "$log" | head -n 1) parameters and 160 running statistics in 22 arrays' '$W/out' && [ \$(grep -ao 'lstm1.weight_hh_l0.npy\|lookahead.weight.npy\|bn2.running_var.npy' '$W/one.npz' | sort -u | wc -l) -eq 3 ]"
 check "of pictures nothing is heard" mistaken '--samples has no effect with --model resnet20; leave it out' 1 --model resnet20 --data synthetic:8x8 --samples 2
 start 2 evaluate "$W/whole"
 check "evaluate: what the run printed" sh -c "grep -q '^  test loss  *$(printf '%.3f' "$(json "$W/whole/run.jsonl" summary test_loss)")\$' '$W/out' && grep -q '^  test WER ' '$W/out' && grep -q ': 3 test utterances\$' '$W/out'"
