@@ -55,6 +55,14 @@ void onednn_step_arg(struct onednn *b, struct onednn_step *s, int what, shim_des
 void onednn_step_run(struct onednn *b, struct onednn_step *s, const void *const *arg);
 void onednn_step_close(struct onednn_step *s);
 
+/* Memory that grows; what is in it does not move along. Freed by mem_free(at). */
+struct onednn_buffer {
+    float *at;
+    size_t bytes;
+};
+void onednn_need(struct onednn_buffer *b, size_t bytes, const char *what);
+void onednn_need_for(struct onednn_buffer *b, shim_desc desc, const char *what); /* as much as that takes */
+
 /* Its layers, backend_onednn.c and a file for each of the larger ones. */
 #define LAYER(KIND, name, onednn, cudnn) extern const struct layer_ops onednn;
 #include "nets/layers/layers.def"

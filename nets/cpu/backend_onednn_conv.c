@@ -12,12 +12,6 @@
 #include "nets/cpu/backend_onednn.h"
 #include "nets/cpu/backend_onednn_padded.h"
 
-/* Memory that grows; what is in it is of one pass. */
-struct buffer {
-    float *at;
-    size_t bytes;
-};
-
 /* The primitives for images of one width. */
 struct passes {
     struct passes *next;
@@ -32,20 +26,12 @@ struct convolution {
     struct onednn *backend;
     struct layer_spec spec;
     struct tensor x, y;
-    size_t weights_size, channels;       /* floats: where the bias begins in the parameters; its size */
-    struct passes *all, *now;            /* now: of the last forward pass */
-    struct buffer x_copy, w, w_data, dw; /* in the library's layouts */
+    size_t weights_size, channels;              /* floats: where the bias begins in the parameters; its size */
+    struct passes *all, *now;                   /* now: of the last forward pass */
+    struct onednn_buffer x_copy, w, w_data, dw; /* in the library's layouts */
     float *db;             /* [channels] the bias's gradient before it is added; NULL: it is not, or there is none */
     struct padded *padded; /* does it all in another way; NULL: it does not */
 };
-
-static void need(struct buffer *b, shim_desc desc, const char *what) {
-    const size_t bytes = dnnl_memory_desc_get_size(desc);
-    if (bytes <= b->bytes) return;
-    mem_free(b->at);
-    b->at = mem_alloc(bytes, 1, what);
-    b->bytes = bytes;
-}
 
 /* Descriptors a convolution is made from. */
 struct plan {
@@ -102,11 +88,11 @@ static shim_desc weights_of(dnnl_primitive_desc_t made) {
 static void open_forward(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc x = source_of(made), w = weights_of(made);
-    need(&c->w, w, "weights of a convolution");
+    onednn_need_for(&c->w, w, "weights of a convolution");
     onednn_reorder_open(b, &s->take_w, shim_desc_of(&p->w), w, false);
     s->reordered = !dnnl_memory_desc_equal(x, shim_desc_of(&p->x));
     if (s->reordered) {
-        need(&c->x_copy, x, "reordered images");
+        onednn_need_for(&c->x_copy, x, "reordered images");
         onednn_reorder_open(b, &s->take_x, shim_desc_of(&p->x), x, false);
     }
     open_pass(b, &s->forward, made, (const int[4]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
@@ -116,7 +102,7 @@ static void open_forward(struct convolution *c, struct passes *s, struct plan *p
 static void open_data(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc w = weights_of(made);
-    need(&c->w_data, w, "weights of a convolution, for the gradient of its input");
+    onednn_need_for(&c->w_data, w, "weights of a convolution, for the gradient of its input");
     onednn_reorder_open(b, &s->take_w_data, shim_desc_of(&p->w), w, false);
     open_pass(b, &s->data, made, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
               (const shim_desc[4]){shim_desc_of(&p->y), w, shim_desc_of(&p->x), NULL});
@@ -125,7 +111,7 @@ static void open_data(struct convolution *c, struct passes *s, struct plan *p, d
 static void open_weights(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc x = source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
-    need(&c->dw, dw, "gradient of a convolution's weights");
+    onednn_need_for(&c->dw, dw, "gradient of a convolution's weights");
     onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&p->w), false);
     if (b->adds) onednn_reorder_open(b, &s->add_w, dw, shim_desc_of(&p->w), true);
     open_pass(b, &s->weights, made,

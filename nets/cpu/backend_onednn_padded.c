@@ -37,18 +37,6 @@ static struct phase phase_of(int phase, int kernel, int stride, int pad, int siz
 
 /* -- primitives ---------------------------------------------------------------------------------------------------- */
 
-struct buffer {
-    float *at;
-    size_t bytes;
-};
-
-static void need(struct buffer *b, size_t bytes, const char *what) {
-    if (bytes <= b->bytes) return;
-    mem_free(b->at);
-    b->at = mem_alloc(bytes, 1, what);
-    b->bytes = bytes;
-}
-
 /* One convolution of padded images. */
 struct slide {
     struct onednn_step take_x, take_w, run, give_y;
@@ -74,11 +62,11 @@ struct padded {
     struct layer_spec spec;
     struct tensor x;
     int parts;
-    size_t channels;                  /* of y */
-    struct width *all, *now;          /* now: of the last forward pass */
-    struct buffer images, w, y, dw;   /* images: the padded x of that pass */
-    struct buffer around, turned, dx; /* padded dy, the window turned round, and what comes of them */
-    struct buffer lies, plain;        /* the turned window in the library's layout; dx canonically */
+    size_t channels;                         /* of y */
+    struct width *all, *now;                 /* now: of the last forward pass */
+    struct onednn_buffer images, w, y, dw;   /* images: the padded x of that pass */
+    struct onednn_buffer around, turned, dx; /* padded dy, the window turned round, and what comes of them */
+    struct onednn_buffer lies, plain;        /* the turned window in the library's layout; dx canonically */
 };
 
 /* What a primitive is made of. */
@@ -316,8 +304,8 @@ struct padded *padded_open(struct onednn *b, const struct layer_spec *spec, cons
 }
 
 /* Zeros, and within them the images from `from`. */
-static void pad(struct padded *p, struct slide *l, const float *from, struct buffer *to) {
-    need(to, l->x_bytes, "padded images");
+static void pad(struct padded *p, struct slide *l, const float *from, struct onednn_buffer *to) {
+    onednn_need(to, l->x_bytes, "padded images");
     memset(to->at, 0, l->x_bytes);
     onednn_step_run(p->backend, &l->take_x, (const void *[]){from, to->at});
 }
@@ -325,8 +313,8 @@ static void pad(struct padded *p, struct slide *l, const float *from, struct buf
 void padded_forward(struct padded *p, const struct tensor *x, const struct tensor *y, const float *from,
                     const float *weights, const float *bias, float *to) {
     struct slide *l = &(p->now = width_for(p, x, y))->forward;
-    need(&p->w, l->w_bytes, "weights of a convolution");
-    need(&p->y, l->y_bytes, "what comes of padded images");
+    onednn_need(&p->w, l->w_bytes, "weights of a convolution");
+    onednn_need(&p->y, l->y_bytes, "what comes of padded images");
     pad(p, l, from, &p->images);
     onednn_step_run(p->backend, &l->take_w, (const void *[]){weights, p->w.at});
     onednn_step_run(p->backend, &l->run, (const void *[]){p->images.at, p->w.at, p->y.at, bias});
@@ -335,7 +323,7 @@ void padded_forward(struct padded *p, const struct tensor *x, const struct tenso
 
 void padded_weights(struct padded *p, const float *x, const float *dy, bool adds, float *dw, float *db) {
     struct width *s = p->now;
-    need(&p->dw, s->dw_bytes, "gradient of a convolution's weights");
+    onednn_need(&p->dw, s->dw_bytes, "gradient of a convolution's weights");
     if (s->take_dy.primitive) {
         onednn_step_run(p->backend, &s->take_dy, (const void *[]){dy, p->y.at});
         x = p->images.at;
@@ -378,12 +366,13 @@ void padded_data(struct padded *p, const float *weights, const float *dy, float 
         struct part *part = &p->now->part[i];
         struct slide *l = &part->slide;
         if (is_empty(part->at)) continue;
-        need(&p->turned,
-             channels * y_channels * (size_t)part->at[ROWS].taps * (size_t)part->at[COLUMNS].taps * sizeof(float),
-             "a turned window");
-        need(&p->lies, l->w_bytes, "weights of a convolution, for the gradient of its input");
-        need(&p->dx, l->y_bytes, "a part of a gradient");
-        need(&p->plain, l->y_bytes, "a part of a gradient, as it lies in it");
+        onednn_need(&p->turned,
+                    channels * y_channels * (size_t)part->at[ROWS].taps * (size_t)part->at[COLUMNS].taps *
+                        sizeof(float),
+                    "a turned window");
+        onednn_need(&p->lies, l->w_bytes, "weights of a convolution, for the gradient of its input");
+        onednn_need(&p->dx, l->y_bytes, "a part of a gradient");
+        onednn_need(&p->plain, l->y_bytes, "a part of a gradient, as it lies in it");
         turn(p, part, i, y_channels, weights, p->turned.at);
         pad(p, l, dy, &p->around);
         onednn_step_run(p->backend, &l->take_w, (const void *[]){p->turned.at, p->lies.at});
@@ -405,7 +394,8 @@ void padded_close(struct padded *p) {
         for (int i = 0; i < p->parts; i++) slide_close(&s->part[i].slide);
         mem_free(s);
     }
-    struct buffer *all[] = {&p->images, &p->w, &p->y, &p->dw, &p->around, &p->turned, &p->dx, &p->lies, &p->plain};
+    struct onednn_buffer *all[] = {&p->images, &p->w,  &p->y,    &p->dw,   &p->around,
+                                   &p->turned, &p->dx, &p->lies, &p->plain};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) mem_free(all[i]->at);
     mem_free(p);
 }

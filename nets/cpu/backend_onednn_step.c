@@ -30,6 +30,17 @@ bool onednn_layout_of(shim_desc desc, const dnnl_dims_t size, enum cpu_layout *l
     return false;
 }
 
+void onednn_need(struct onednn_buffer *b, size_t bytes, const char *what) {
+    if (bytes <= b->bytes) return;
+    mem_free(b->at);
+    b->at = mem_alloc(bytes, 1, what);
+    b->bytes = bytes;
+}
+
+void onednn_need_for(struct onednn_buffer *b, shim_desc desc, const char *what) {
+    onednn_need(b, dnnl_memory_desc_get_size(desc), what);
+}
+
 static void need_scratch(struct onednn *b, size_t bytes) {
     if (bytes <= b->scratch_bytes) return;
     mem_free(b->scratch);
