@@ -137,6 +137,13 @@ slices() { # slices ALGO
                 printf "| %s | %.2f%% | %.2f%% | %.2f%% | %.3f%% |\n", name[i], 100 * size[i] / sizes, 100 * nonzero[i] / size[i], 100 * sent[i] / sents, 100 * sent[i] / size[i]
         }'
 }
+# What the last evaluation heard of some utterances of the test (--samples), beside what is said in them.
+heard() {
+    printf '\n| utterance, by length | by | |\n|---|---|---|\n'
+    for algo in $algos; do
+        of_log "$runs/$algo" utterance,said,heard --type eval --last --each samples | awk -F '\t' -v OFS='\t' -v algo="$algo" '{ print $1, 0, "said", $2; print $1, 1, algo, $3 }'
+    done | sort -t "$tab" -s -u -k 1,1n -k 2,2n -k 3,3 | awk -F '\t' '{ printf "| %s | %s | %s |\n", $1, $3, $4 }'
+}
 {
     echo "# $title, $ranks ranks"
     echo
@@ -153,6 +160,10 @@ slices() { # slices ALGO
         echo
         echo "## Slice by slice"
         for algo in $algos; do slices "$algo"; done
+    elif [ $data = an4 ]; then
+        echo
+        echo "## What is heard"
+        heard
     fi
     echo
     case $data in ptb) picture=perplexity ;; an4) picture=wer ;; *) picture=accuracy ;; esac
