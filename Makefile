@@ -46,9 +46,9 @@ links    = $(shell printf '$(hash)include <$(1)>\nint main(void){return 0;}\n' |
 has_mpi  := $(if $(mpi_pkg),$(call have,$(mpi_pkg)),missing)
 has_png  := $(call have,libpng)
 has_zlib := $(call have,zlib)
-# Without it the build has no dataset that is cut into pieces of words (data/unicode.c).
+# Without it the build has no dataset that is cut into pieces of words (data/pairs/unicode.c).
 has_utf8proc := $(call have,libutf8proc)
-# Without it the build has no dataset of speech (data/spectrogram.c). It is under the GPL: docs/training.md, Speech.
+# Without it the build has no dataset of speech (data/speech/spectrogram.c). It is under the GPL: docs/training.md, Speech.
 has_fftw := $(if $(filter 0,$(FFTW)),missing,$(call have,fftw3f))
 has_dnnl := $(call links,oneapi/dnnl/dnnl.h,-ldnnl)
 has_cmocka := $(call have,cmocka)

@@ -9,8 +9,8 @@
 #include "base/out_file.h"
 #include "cli/data_show_pairs.h"
 #include "cli/options/options.h"
-#include "data/pairs.h"
-#include "data/sheet_speech.h"
+#include "data/pairs/pairs.h"
+#include "data/sheets/sheet_speech.h"
 
 struct show {
     const char *data, *png;

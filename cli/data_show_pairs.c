@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "data/loader.h"
-#include "data/masked.h"
+#include "data/pairs/masked.h"
 
 enum { WIDTH = 100, INDENT = 4 }; /* columns of a line of text, blanks that it begins with */
 

@@ -9,9 +9,9 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "data/image_batch.h"
-#include "data/masked.h"
-#include "data/speech_batch.h"
+#include "data/images/image_batch.h"
+#include "data/pairs/masked.h"
+#include "data/speech/speech_batch.h"
 
 enum { RING = 4 };
 

@@ -5,7 +5,7 @@
 CLANG        ?= clang
 fuzz_targets := wire $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_about   := $(call sources_of,base) $(wildcard comm/wire/*.c topk/sparse.c) \
-                $(wildcard data/archive.c data/gzip.c data/text_reader.c data/vocabulary_index.c data/wordpiece.c data/pairs_cache.c data/pairs_layout.c data/masked.c data/wav.c data/transcript.c nets/optimisers/schedule.c comm/density.c) \
+                $(wildcard data/archive.c data/gzip.c data/text/text_reader.c data/text/vocabulary_index.c data/pairs/wordpiece.c data/pairs/pairs_cache.c data/pairs/pairs_layout.c data/pairs/masked.c data/speech/wav.c data/speech/transcript.c nets/optimisers/schedule.c comm/density.c) \
                 $(wildcard cli/checkpoint/container*.c cli/checkpoint/checkpoint*.c cli/export/model_layout.c cli/gradients/record*.c cli/gradients/profile*.c cli/bench/overlap.c \
                 cli/options/options*.c cli/log/log_*.c)
 fuzz_flags    = -std=c11 -D_GNU_SOURCE -DST_FUZZ -DST_SANITIZE -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"fuzz"' -DST_CFLAGS='""' -I. \

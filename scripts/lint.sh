@@ -116,8 +116,8 @@ awk -F: '
         else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/cudnn/|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
         else if (header ~ /^(cuda|base\/cuda\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
         else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data/.*\\.[ch])$"
-        else if (header ~ /^utf8proc\.h/) pattern = "^data/unicode\\.c$"
-        else if (header ~ /^fftw3/) pattern = "^data/spectrogram\\.c$"
+        else if (header ~ /^utf8proc\.h/) pattern = "^data/pairs/unicode\\.c$"
+        else if (header ~ /^fftw3/) pattern = "^data/speech/spectrogram\\.c$"
         else if (header ~ /^zlib\.h/) pattern = "^((base|data)/.*\\.c|tests/(base|data|fuzz|lib)/.*\\.[ch])$"
         else if (header ~ /^cmocka\.h/) pattern = "^tests/"
         return pattern == "" || path ~ pattern

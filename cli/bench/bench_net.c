@@ -20,7 +20,7 @@
 #include "cli/bench/median.h"
 #include "cli/options/device_option.h"
 #include "cli/options/options.h"
-#include "data/spectrogram.h"
+#include "data/speech/spectrogram.h"
 #include "nets/net.h"
 #include "nets/optimisers/optimiser.h"
 

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "cli/task/task.h"
 #include "cli/train/run.h"
-#include "data/masked.h"
+#include "data/pairs/masked.h"
 
 static size_t count(const struct dataset *d, enum split split) {
     const struct pair_set *const set[SPLITS] = {&d->train_pairs, &d->valid_pairs, &d->test_pairs};

@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "cli/task/task.h"
 #include "cli/train/run.h"
-#include "data/error_rate.h"
-#include "data/speech_batch.h"
-#include "data/transcript.h"
+#include "data/speech/error_rate.h"
+#include "data/speech/speech_batch.h"
+#include "data/speech/transcript.h"
 
 static const struct speech_set *set_of(const struct dataset *d, enum split split) {
     const struct speech_set *const set[SPLITS] = {&d->train_speech, &d->valid_speech, &d->test_speech};

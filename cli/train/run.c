@@ -24,7 +24,7 @@
 #include "cli/train/rounds.h"
 #include "cli/train/watching.h"
 #include "cli/version.h"
-#include "data/masked.h"
+#include "data/pairs/masked.h"
 
 bool run_due(const struct run *r, int64_t every) {
     return run_due_after(r->step, every);

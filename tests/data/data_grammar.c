@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "data/grammar.h"
+#include "data/text/grammar.h"
 #include "tests/lib/in_child.h"
 
 static struct grammar *fresh(void) {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "data/loader.h"
-#include "data/masked.h"
+#include "data/pairs/masked.h"
 
 enum { LENGTH = 64, MOST = 7, RUN_SEED = 42 };
 

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "data/font.h"
 #include "data/loader.h"
-#include "data/sheet.h"
+#include "data/sheets/font.h"
+#include "data/sheets/sheet.h"
 
 enum { GAP = 10, HEAD = 11 + 10 };
 

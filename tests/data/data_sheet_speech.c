@@ -4,9 +4,9 @@
 
 #include <png.h>
 
-#include "data/canvas.h"
 #include "data/loader.h"
-#include "data/sheet_speech.h"
+#include "data/sheets/canvas.h"
+#include "data/sheets/sheet_speech.h"
 
 enum { TRAIN = 9, TEST = 4, BINS = SPECTROGRAM_BINS };
 

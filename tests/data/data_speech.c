@@ -1,7 +1,7 @@
 /* Recordings of one's own: WAV files with lists of what is said in them. */
 #include "tests/lib/data_speech_support.h"
 
-#include "data/speech_source.h"
+#include "data/speech/speech_source.h"
 
 static void put_text(const char *dir, const char *name, const char *text) {
     write_bytes(dir, name, text, strlen(text));

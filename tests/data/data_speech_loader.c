@@ -3,8 +3,8 @@
  * they are, so that no FFTW is needed. */
 #include "tests/lib/data_speech_support.h"
 
-#include "data/speech_batch.h"
-#include "data/speech_layout.h"
+#include "data/speech/speech_batch.h"
+#include "data/speech/speech_layout.h"
 
 enum { BINS = SPECTROGRAM_BINS, COUNT = 61, TEST = 17, LABELS_MAX = 9, SEED = 42 };
 static const int sizes[] = {1, 2, 3, 4, 5, 7, 8};

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/table.h"
-#include "data/synthetic_text.h"
+#include "data/text/synthetic_text.h"
 
 enum { WORDS = 2000, LONG = 1000000, BLOCKS = 100, SPELLING = 16 };
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "data/text_layout.h"
-#include "data/text_reader.h"
+#include "data/text/text_layout.h"
+#include "data/text/text_reader.h"
 
 static void expect_vocabulary(const struct dataset *d, const char *lines, int words) {
     assert_int_equal(d->vocabulary.bytes, strlen(lines));

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/rng.h"
-#include "data/utf8.h"
+#include "data/text/utf8.h"
 
 extern const struct dataset_ops dataset_text_char;
 

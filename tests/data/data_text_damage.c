@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "data/text_reader.h"
+#include "data/text/text_reader.h"
 
 #define GET_IT "sh scripts/fetch-data.sh ptb"
 

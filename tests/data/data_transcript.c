@@ -3,8 +3,8 @@
 #include "tests/lib/data_support.h"
 
 #include "base/rng.h"
-#include "data/error_rate.h"
-#include "data/transcript.h"
+#include "data/speech/error_rate.h"
+#include "data/speech/transcript.h"
 
 /* -- letters and labels ----------------------------------------------------------------------------------------------
  */

@@ -2,7 +2,7 @@
  * be cut to, each byte of a header as anything else. What is found always lies within the file. */
 #include "tests/lib/data_speech_support.h"
 
-#include "data/wav.h"
+#include "data/speech/wav.h"
 
 enum { SAMPLES = 10 };
 

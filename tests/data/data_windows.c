@@ -3,7 +3,7 @@
 #include "tests/lib/data_support.h"
 
 #include "data/loader.h"
-#include "data/text_layout.h"
+#include "data/text/text_layout.h"
 
 static const int sizes[] = {1, 2, 3, 4, 5, 7, 8};
 enum { SIZES = 7 };

@@ -4,8 +4,8 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
-#include "data/unicode.h"
-#include "data/wordpiece.h"
+#include "data/pairs/unicode.h"
+#include "data/pairs/wordpiece.h"
 #include "tests/golden/wordpiece.h"
 
 enum { LENGTH_OF = sizeof golden_strings / sizeof *golden_strings };

@@ -3,8 +3,8 @@
  * bit 1: so are the counts, to few sequences and pieces, behind which all is vocabulary. */
 #include "base/hash.h"
 #include "base/mem.h"
-#include "data/masked.h"
-#include "data/pairs_cache.h"
+#include "data/pairs/masked.h"
+#include "data/pairs/pairs_cache.h"
 #include "tests/lib/fuzzing.h"
 
 /* As pairs_cache.c and pairs_layout.c have them. */

@@ -1,7 +1,7 @@
 /* fuzz_text.c: arbitrary bytes as the texts of a language model: the first is learned from, the second read with the
  * words of the first; both together are read character by character. Input: two bytes, how many words there may be and
  * where the second text begins, then both. */
-#include "data/text_reader.h"
+#include "data/text/text_reader.h"
 #include "tests/lib/fuzzing.h"
 
 extern const struct dataset_ops dataset_text_char;

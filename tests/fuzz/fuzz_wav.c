@@ -1,7 +1,7 @@
 /* fuzz_wav.c: arbitrary bytes for a recording: samples that are found lie within it. The same bytes for a transcript:
  * what has labels is read back from them to the same labels, and has time in as many steps as is said. */
-#include "data/transcript.h"
-#include "data/wav.h"
+#include "data/speech/transcript.h"
+#include "data/speech/wav.h"
 #include "tests/lib/fuzzing.h"
 
 static void as_recording(const uint8_t *data, size_t size) {

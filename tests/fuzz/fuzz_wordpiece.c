@@ -1,6 +1,6 @@
 /* fuzz_wordpiece.c: arbitrary bytes as a list of pieces, and as a text that is cut into them. Input: a byte that says
  * where the text begins, and whether the special pieces stand before the list; then the list, then the text. */
-#include "data/wordpiece.h"
+#include "data/pairs/wordpiece.h"
 #include "tests/lib/fuzzing.h"
 
 static void cut(const struct wordpiece *w, const uint8_t *data, size_t size) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """spectrogram.py DATA > spectrogram.h: golden values for tests/data/data_spectrogram.c from PyTorch's short-time Fourier
 transform, which shares no code with this project: recordings of AN4, whose samples lie in DATA/wav (build/data/an4), to the
-log spectrograms of data/spectrogram.h. Computed in double precision. Per recording: its samples and frames, then values at
+log spectrograms of data/speech/spectrogram.h. Computed in double precision. Per recording: its samples and frames, then values at
 places that are spread over all of it. Last run with PyTorch 1.13.0."""
 
 import sys

@@ -6,8 +6,8 @@
 #include "tests/lib/data_support.h"
 
 #include "base/rng.h"
-#include "data/pairs_cache.h"
-#include "data/unicode.h"
+#include "data/pairs/pairs_cache.h"
+#include "data/pairs/unicode.h"
 
 extern const struct dataset_ops dataset_wiki;
 

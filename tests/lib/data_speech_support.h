@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/rng.h"
-#include "data/spectrogram.h"
-#include "data/transcript.h"
+#include "data/speech/spectrogram.h"
+#include "data/speech/transcript.h"
 
 extern const struct dataset_ops dataset_an4, dataset_speech;
 
