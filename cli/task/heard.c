@@ -54,6 +54,10 @@ void heard_share(struct heard *h, size_t utterances, struct comm *c) {
     }
 }
 
+char *heard_text(const struct heard_sample *s) {
+    return mem_printf("  said %-5zu          %s\n  heard               %s", s->utterance, s->said, s->heard);
+}
+
 void heard_write(const struct heard *h, struct json *j) {
     if (h->count == 0) return;
     json_array(j, "samples");

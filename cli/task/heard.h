@@ -28,6 +28,9 @@ void heard_keep(struct heard *h, size_t utterance, const char *said, const char 
 /* All ranks get all texts, each from the rank that has the utterance, as loader_share says. Collective. */
 void heard_share(struct heard *h, size_t utterances, struct comm *c);
 
+/* For people: what was said, and in a second line what was heard; freed by mem_free. */
+char *heard_text(const struct heard_sample *s);
+
 /* "samples": an array of objects; nothing where there are none. */
 void heard_write(const struct heard *h, struct json *j);
 

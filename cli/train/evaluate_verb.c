@@ -138,9 +138,11 @@ static void print_text(const struct run *r, const struct checkpoint_model *m, co
         else if (score)
             printf("  %-19s %12.*f\n", shown->label, shown->decimals, score_value(score, s));
     }
-    for (size_t i = 0; i < r->heard.count; i++)
-        printf("  said %-5zu          %s\n  heard               %s\n", r->heard.sample[i].utterance,
-               r->heard.sample[i].said, r->heard.sample[i].heard);
+    for (size_t i = 0; i < r->heard.count; i++) {
+        char *text = heard_text(&r->heard.sample[i]);
+        puts(text);
+        mem_free(text);
+    }
 }
 
 static void print_json(const struct run *r, const struct checkpoint_model *m, const struct scores *s, double seconds) {

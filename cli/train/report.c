@@ -365,12 +365,11 @@ static void say_scores(struct run *r) {
     }
 }
 
-/* What was said, and below it what was heard. */
 static void say_heard(struct run *r) {
     for (size_t i = 0; i < r->heard.count; i++) {
-        const struct heard_sample *s = &r->heard.sample[i];
-        log_say(r, "  said %-5zu          %s", s->utterance, s->said);
-        log_say(r, "  heard               %s", s->heard);
+        char *text = heard_text(&r->heard.sample[i]);
+        log_say(r, "%s", text);
+        mem_free(text);
     }
 }
 

@@ -78,16 +78,9 @@ static void open_pass(struct onednn *b, struct onednn_step *s, dnnl_primitive_de
     for (int i = 0; i < 4 && desc[i]; i++) onednn_step_arg(b, s, what[i], desc[i]);
 }
 
-static shim_desc source_of(dnnl_primitive_desc_t made) {
-    return dnnl_primitive_desc_query_md(made, dnnl_query_src_md, 0);
-}
-static shim_desc weights_of(dnnl_primitive_desc_t made) {
-    return dnnl_primitive_desc_query_md(made, dnnl_query_weights_md, 0);
-}
-
 static void open_forward(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
-    shim_desc x = source_of(made), w = weights_of(made);
+    shim_desc x = shim_source_of(made), w = shim_weights_of(made);
     onednn_need_for(&c->w, w, "weights of a convolution");
     onednn_reorder_open(b, &s->take_w, shim_desc_of(&p->w), w, false);
     s->reordered = !dnnl_memory_desc_equal(x, shim_desc_of(&p->x));
@@ -101,7 +94,7 @@ static void open_forward(struct convolution *c, struct passes *s, struct plan *p
 
 static void open_data(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
-    shim_desc w = weights_of(made);
+    shim_desc w = shim_weights_of(made);
     onednn_need_for(&c->w_data, w, "weights of a convolution, for the gradient of its input");
     onednn_reorder_open(b, &s->take_w_data, shim_desc_of(&p->w), w, false);
     open_pass(b, &s->data, made, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
@@ -110,7 +103,7 @@ static void open_data(struct convolution *c, struct passes *s, struct plan *p, d
 
 static void open_weights(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
-    shim_desc x = source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
+    shim_desc x = shim_source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
     onednn_need_for(&c->dw, dw, "gradient of a convolution's weights");
     onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&p->w), false);
     if (b->adds) onednn_reorder_open(b, &s->add_w, dw, shim_desc_of(&p->w), true);
@@ -128,7 +121,7 @@ static void open_passes(struct convolution *c, struct passes *s, const struct te
     dnnl_primitive_desc_t forward, data, weights;
     shim_convolution_forward(&forward, b->engine, first ? shim_desc_of(&p.x_any) : shim_desc_of(&p.x), w_any,
                              bias_of(&p), yd, &p.window, b->attr);
-    shim_convolution_weights(&weights, b->engine, source_of(forward), w_any, bias_of(&p), yd, &p.window, b->attr,
+    shim_convolution_weights(&weights, b->engine, shim_source_of(forward), w_any, bias_of(&p), yd, &p.window, b->attr,
                              forward);
     if (c->spec.wants_dx) {
         shim_convolution_data(&data, b->engine, shim_desc_of(&p.x), w_any, yd, &p.window, b->attr, forward);

@@ -75,22 +75,14 @@ struct sizes {
     struct shim_window window;
 };
 
-static shim_desc source_of(dnnl_primitive_desc_t made) {
-    return dnnl_primitive_desc_query_md(made, dnnl_query_src_md, 0);
-}
-static shim_desc weights_of(dnnl_primitive_desc_t made) {
-    return dnnl_primitive_desc_query_md(made, dnnl_query_weights_md, 0);
-}
-static shim_desc result_of(dnnl_primitive_desc_t made) {
-    return dnnl_primitive_desc_query_md(made, dnnl_query_dst_md, 0);
-}
-
-static dnnl_primitive_desc_t forward_of(struct onednn *b, const struct sizes *s, bool has_bias) {
+/* lies: how x and y do; dnnl_format_tag_any: as the library likes best. */
+static dnnl_primitive_desc_t forward_of(struct onednn *b, const struct sizes *s, bool has_bias,
+                                        dnnl_format_tag_t lies) {
     shim_own_desc x, w, y, bias;
     dnnl_primitive_desc_t made;
-    shim_desc_open(&x, 4, s->x, dnnl_format_tag_any);
+    shim_desc_open(&x, 4, s->x, lies);
     shim_desc_open(&w, 4, s->w, dnnl_format_tag_any);
-    shim_desc_open(&y, 4, s->y, dnnl_format_tag_any);
+    shim_desc_open(&y, 4, s->y, lies);
     shim_desc_open(&bias, 1, (const dnnl_dims_t){s->w[0]}, dnnl_a);
     shim_convolution_forward(&made, b->engine, shim_desc_of(&x), shim_desc_of(&w),
                              has_bias ? shim_desc_of(&bias) : NULL, shim_desc_of(&y), &s->window, b->attr);
@@ -111,21 +103,21 @@ static bool is_fast(dnnl_primitive_desc_t made) {
 /* from: where what is copied into the padded images lies; to: where what comes of them goes. */
 static void slide_open(struct onednn *b, struct slide *l, const struct sizes *s, bool has_bias, shim_desc from,
                        shim_desc to) {
-    dnnl_primitive_desc_t made = forward_of(b, s, has_bias);
+    dnnl_primitive_desc_t made = forward_of(b, s, has_bias, dnnl_format_tag_any);
     shim_own_desc w, bias, inner;
     shim_desc_open(&w, 4, s->w, dnnl_oihw);
     shim_desc_open(&bias, 1, (const dnnl_dims_t){s->w[0]}, dnnl_a);
-    shim_desc_open_within(&inner, source_of(made), s->inner, s->offset);
-    *l = (struct slide){.x_bytes = dnnl_memory_desc_get_size(source_of(made)),
-                        .w_bytes = dnnl_memory_desc_get_size(weights_of(made)),
-                        .y_bytes = dnnl_memory_desc_get_size(result_of(made))};
+    shim_desc_open_within(&inner, shim_source_of(made), s->inner, s->offset);
+    *l = (struct slide){.x_bytes = dnnl_memory_desc_get_size(shim_source_of(made)),
+                        .w_bytes = dnnl_memory_desc_get_size(shim_weights_of(made)),
+                        .y_bytes = dnnl_memory_desc_get_size(shim_result_of(made))};
     onednn_reorder_open(b, &l->take_x, from, shim_desc_of(&inner), false);
-    onednn_reorder_open(b, &l->take_w, shim_desc_of(&w), weights_of(made), false);
-    onednn_reorder_open(b, &l->give_y, result_of(made), to, false);
+    onednn_reorder_open(b, &l->take_w, shim_desc_of(&w), shim_weights_of(made), false);
+    onednn_reorder_open(b, &l->give_y, shim_result_of(made), to, false);
     onednn_step_open(b, &l->run, made);
-    onednn_step_arg(b, &l->run, DNNL_ARG_SRC, source_of(made));
-    onednn_step_arg(b, &l->run, DNNL_ARG_WEIGHTS, weights_of(made));
-    onednn_step_arg(b, &l->run, DNNL_ARG_DST, result_of(made));
+    onednn_step_arg(b, &l->run, DNNL_ARG_SRC, shim_source_of(made));
+    onednn_step_arg(b, &l->run, DNNL_ARG_WEIGHTS, shim_weights_of(made));
+    onednn_step_arg(b, &l->run, DNNL_ARG_DST, shim_result_of(made));
     if (has_bias) onednn_step_arg(b, &l->run, DNNL_ARG_BIAS, shim_desc_of(&bias));
     shim_desc_close(&w);
     shim_desc_close(&bias);
@@ -179,24 +171,25 @@ static bool part_at(const struct layer_spec *spec, int i, const struct tensor *x
     return simple;
 }
 
-static void weights_open(struct padded *p, struct width *s, const struct sizes *sizes) {
+/* Of few channels from the images as they are, which the library pads by itself. */
+static void weights_open(struct padded *p, struct width *s, const struct sizes *padded) {
     struct onednn *b = p->backend;
     const bool few = p->x.c < FEW_CHANNELS, has_bias = p->spec.conv.bias;
     const int *pad = p->spec.conv.pad;
-    struct shim_window window = sizes->window;
-    if (few) memcpy(window.pad, (const dnnl_dims_t){pad[0], pad[1]}, sizeof window.pad);
-    shim_own_desc x, w, y, any, bias;
-    dnnl_primitive_desc_t forward, made;
-    shim_desc_open(&x, 4, few ? sizes->inner : sizes->x, few ? dnnl_nchw : dnnl_format_tag_any);
-    shim_desc_open(&y, 4, sizes->y, few ? dnnl_nchw : dnnl_format_tag_any);
-    shim_desc_open(&any, 4, sizes->w, dnnl_format_tag_any);
-    shim_desc_open(&w, 4, sizes->w, dnnl_oihw);
-    shim_desc_open(&bias, 1, (const dnnl_dims_t){sizes->w[0]}, dnnl_a);
+    struct sizes sizes = *padded;
+    if (few) {
+        memcpy(sizes.x, sizes.inner, sizeof sizes.x);
+        memcpy(sizes.window.pad, (const dnnl_dims_t){pad[0], pad[1]}, sizeof sizes.window.pad);
+    }
+    dnnl_primitive_desc_t forward = forward_of(b, &sizes, has_bias, few ? dnnl_nchw : dnnl_format_tag_any), made;
+    shim_desc from = shim_source_of(forward), to = shim_result_of(forward);
+    shim_own_desc w, any, bias, plain;
+    shim_desc_open(&any, 4, sizes.w, dnnl_format_tag_any);
+    shim_desc_open(&w, 4, sizes.w, dnnl_oihw);
+    shim_desc_open(&bias, 1, (const dnnl_dims_t){sizes.w[0]}, dnnl_a);
+    shim_desc_open(&plain, 4, sizes.y, dnnl_nchw);
     shim_desc db = has_bias ? shim_desc_of(&bias) : NULL;
-    shim_convolution_forward(&forward, b->engine, shim_desc_of(&x), shim_desc_of(&any), db, shim_desc_of(&y), &window,
-                             b->attr);
-    shim_desc from = source_of(forward), to = result_of(forward);
-    shim_convolution_weights(&made, b->engine, from, shim_desc_of(&any), db, to, &window, b->attr, forward);
+    shim_convolution_weights(&made, b->engine, from, shim_desc_of(&any), db, to, &sizes.window, b->attr, forward);
     shim_desc dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
     s->dw_bytes = dnnl_memory_desc_get_size(dw);
     onednn_step_open(b, &s->weights, made);
@@ -206,19 +199,13 @@ static void weights_open(struct padded *p, struct width *s, const struct sizes *
     if (db) onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_BIAS, db);
     onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&w), false);
     if (b->adds) onednn_reorder_open(b, &s->add_w, dw, shim_desc_of(&w), true);
-    if (!few) {
-        shim_own_desc plain;
-        shim_desc_open(&plain, 4, sizes->y, dnnl_nchw);
-        onednn_reorder_open(b, &s->take_dy, shim_desc_of(&plain), to, false);
-        shim_desc_close(&plain);
-    }
+    if (!few) onednn_reorder_open(b, &s->take_dy, shim_desc_of(&plain), to, false);
     ONEDNN(dnnl_primitive_desc_destroy(made));
     ONEDNN(dnnl_primitive_desc_destroy(forward));
-    shim_desc_close(&x);
-    shim_desc_close(&y);
-    shim_desc_close(&any);
     shim_desc_close(&w);
+    shim_desc_close(&any);
     shim_desc_close(&bias);
+    shim_desc_close(&plain);
 }
 
 static void parts_open(struct padded *p, struct width *s, const struct tensor *x, const struct tensor *y) {
@@ -261,7 +248,7 @@ static struct width *width_for(struct padded *p, const struct tensor *x, const s
 /* -- the layer ----------------------------------------------------------------------------------------------------- */
 
 static bool fast_for(struct onednn *b, const struct sizes *s, bool has_bias) {
-    dnnl_primitive_desc_t made = forward_of(b, s, has_bias);
+    dnnl_primitive_desc_t made = forward_of(b, s, has_bias, dnnl_format_tag_any);
     const bool fast = is_fast(made);
     ONEDNN(dnnl_primitive_desc_destroy(made));
     return fast;
@@ -334,13 +321,12 @@ void padded_weights(struct padded *p, const float *x, const float *dy, bool adds
 }
 
 /* turned [c][y.c][taps][taps]: the window [y.c][c][kernel][kernel] where it meets this part, the other way round. */
-static void turn(const struct padded *p, const struct part *part, int i, size_t y_channels, const float *w,
-                 float *turned) {
+static void turn(const struct padded *p, const struct part *part, int i, const float *w, float *turned) {
     const int *kernel = p->spec.conv.kernel, *stride = p->spec.conv.stride;
     const int rows = part->at[ROWS].taps, columns = part->at[COLUMNS].taps;
     const size_t window = (size_t)kernel[0] * (size_t)kernel[1], channels = (size_t)p->x.c;
     for (size_t c = 0; c < channels; c++)
-        for (size_t o = 0; o < y_channels; o++)
+        for (size_t o = 0; o < p->channels; o++)
             for (int r = rows - 1; r >= 0; r--)
                 for (int t = columns - 1; t >= 0; t--)
                     *turned++ = w[(o * channels + c) * window + (size_t)((r * stride[0] + i / stride[1]) * kernel[1] +
@@ -361,19 +347,17 @@ static void put(const struct padded *p, const struct part *part, const float *fr
 }
 
 void padded_data(struct padded *p, const float *weights, const float *dy, float *dx) {
-    const size_t y_channels = p->channels, channels = (size_t)p->x.c;
+    const size_t channels = p->channels * (size_t)p->x.c;
     for (int i = 0; i < p->parts; i++) {
         struct part *part = &p->now->part[i];
         struct slide *l = &part->slide;
         if (is_empty(part->at)) continue;
-        onednn_need(&p->turned,
-                    channels * y_channels * (size_t)part->at[ROWS].taps * (size_t)part->at[COLUMNS].taps *
-                        sizeof(float),
+        onednn_need(&p->turned, channels * (size_t)part->at[ROWS].taps * (size_t)part->at[COLUMNS].taps * sizeof(float),
                     "a turned window");
         onednn_need(&p->lies, l->w_bytes, "weights of a convolution, for the gradient of its input");
         onednn_need(&p->dx, l->y_bytes, "a part of a gradient");
         onednn_need(&p->plain, l->y_bytes, "a part of a gradient, as it lies in it");
-        turn(p, part, i, y_channels, weights, p->turned.at);
+        turn(p, part, i, weights, p->turned.at);
         pad(p, l, dy, &p->around);
         onednn_step_run(p->backend, &l->take_w, (const void *[]){p->turned.at, p->lies.at});
         onednn_step_run(p->backend, &l->run, (const void *[]){p->around.at, p->lies.at, p->dx.at});

@@ -174,4 +174,16 @@ static inline void shim_append_sum(dnnl_post_ops_t after) {
 }
 
 #endif
+
+/* What a convolution's primitive takes and gives, in the layouts it chose; borrowed from it. */
+static inline shim_desc shim_source_of(dnnl_primitive_desc_t made) {
+    return dnnl_primitive_desc_query_md(made, dnnl_query_src_md, 0);
+}
+static inline shim_desc shim_weights_of(dnnl_primitive_desc_t made) {
+    return dnnl_primitive_desc_query_md(made, dnnl_query_weights_md, 0);
+}
+static inline shim_desc shim_result_of(dnnl_primitive_desc_t made) {
+    return dnnl_primitive_desc_query_md(made, dnnl_query_dst_md, 0);
+}
+
 #endif
