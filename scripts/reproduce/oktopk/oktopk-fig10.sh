@@ -18,29 +18,14 @@ aries_model=LSTM
 
 section='Fig. 10, Section 5.4.2 p. 10'
 against words
-measure_selection
-for P in 32 64; do
-    weak $P
-    weak_bars $P LSTM-AN4
-done
-selector_rows
+weak_scaling LSTM-AN4 32 64
 for P in 32 64; do
     for algo in topka topkdsa gtopk gaussiank; do
         row "P = $P" "communication of $algo over oktopk" x '' "$section" "$(calc "$(communication $algo $P) / $(communication oktopk $P)")" simulated none
     done
 done
 against measured
-for which in smallest largest; do
-    look_up oktopk-text.csv value model=LSTM gpus=64 quantity="$which speed-up of the training time"
-    case $which in smallest) line=1 ;; *) line=\$ ;; esac
-    claim oktopk-lstm-scaling
-    direction 'full: at least 1'
-    row 'P = 64' "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios 64 step_seconds | sed -n ${line}p)" simulated 'full: within 25%' \
-        "$select_note"
-    claim
-    row 'P = 64' "communication alone of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios 64 communication | sed -n ${line}p)" simulated none \
-        "the paper's is of the whole step"
-done
+speed_up_rows 64 oktopk-lstm-scaling 'training time' 64
 row 'oktopk, P = 64' 'time of a step (paper: shortest run time over its steps)' ms \
     "$(calc "60000 * $(published oktopk-fig11.csv runtime_min gpus=64 label=1) / ($all_epochs * $(steps_of 64))")" \
     "$(published oktopk-fig11.csv source gpus=64 label=1)" "$(calc "1000 * $(step_seconds oktopk 64)")" simulated 'full: within 25%' \

@@ -21,12 +21,8 @@ section='Fig. 12, Section 5.4.3 p. 11'
 ranks=$(pick '32 64 256' '32 64')
 most=$(pick 256 64)
 against words
-measure_selection
-for P in $ranks; do
-    weak "$P"
-    weak_bars "$P" BERT
-done
-selector_rows
+# shellcheck disable=SC2086 # words
+weak_scaling BERT $ranks
 claim oktopk-bert-communication
 for algo in topka gaussiank; do
     row "P = $most" "communication of $algo over dense" x '' "$section" "$(calc "$(communication $algo "$most") / $(communication dense "$most")")" simulated \
@@ -39,17 +35,7 @@ done
 row topkdsa "communication, P = $most over P = 32" x '' "$section" "$(calc "$(communication topkdsa "$most") / $(communication topkdsa 32)")" simulated \
     'full: at least 1.5'
 against measured
-for which in smallest largest; do
-    look_up oktopk-text.csv value model=BERT gpus=256 quantity="$which speed-up of the throughput"
-    case $which in smallest) line=1 ;; *) line=\$ ;; esac
-    claim oktopk-bert-scaling
-    direction 'full: at least 1'
-    row "P = $most" "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios "$most" step_seconds | sed -n ${line}p)" simulated 'full: within 25%' \
-        "$select_note"
-    claim
-    row "P = $most" "communication alone of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios "$most" communication | sed -n ${line}p)" simulated none \
-        "the paper's is of the whole step"
-done
+speed_up_rows "$most" oktopk-bert-scaling throughput 256
 claim oktopk-bert-scaling
 look_up oktopk-text.csv value model=BERT gpus=256 quantity='weak-scaling efficiency over 32 GPUs'
 direction "full: at least $paper"

@@ -18,12 +18,7 @@
 
 section='Fig. 8, Section 5.4.1 p. 9'
 against words
-measure_selection
-for P in 16 32; do
-    weak $P
-    weak_bars $P VGG-16
-done
-selector_rows
+weak_scaling VGG-16 16 32
 case $select_device in cuda) rule='at least 1' why= ;; *) rule=none why='selection measured on one CPU core' ;; esac
 for selector in gtopk oktopk; do
     row "selector of $selector" 'its time over that of gaussiank' x '' "$section" "$(calc "$(selection $selector) / $(selection gaussiank)")" real "$rule" "$why"
@@ -50,8 +45,7 @@ against measured
 for which in smallest largest; do
     look_up oktopk-text.csv value model=VGG-16 gpus=32 quantity="$which speed-up of the training time"
     direction 'full: at least 1'
-    case $which in smallest) line=1 ;; *) line=\$ ;; esac
-    row 'P = 32' "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratios 32 step_seconds | sed -n ${line}p)" simulated 'full: within 25%'
+    row 'P = 32' "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratio $which 32 step_seconds)" simulated 'full: within 25%'
 done
 claim
 for P in 16 32; do

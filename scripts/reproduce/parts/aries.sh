@@ -2,8 +2,7 @@
 # shellcheck disable=SC2034,SC2154 # what the IDs use; what lib.sh has
 # aries.sh: sourced by the IDs that are about times on Ok-Topk's machine, Piz Daint: one P100 a node, Cray Aries between them. The
 # model is $aries_model: VGG-16 (batch 16 a GPU, density 2%; also where it is not set), LSTM (on AN4: batch 2, density 2%) or BERT (batch 8,
-# density 1%). A step is
-# computing and input, selection, communication:
+# density 1%). A step is computing and input, selection, communication:
 #   communication  simulated (simulate.sh --net aries: 1.3 us, 9607 MB/s; the paper states neither), packing and merging in no time
 #   selection      measured here on the GPU, or else on one CPU core, of n entries: `exact` for what the paper gives torch.topk
 #                  (topka, topkdsa, gtopk), `gaussian` for gaussiank, `reuse` for oktopk with an `exact` in each tau' steps; medians
@@ -11,9 +10,9 @@
 #                  have a printed time. VGG-16: 16, the shortest time in Fig. 9a over the steps of 160 epochs. LSTM: 32, the 8.8
 #                  minutes in Fig. 11a over those of 160 epochs. BERT: 32, the 47 hours of Section 5.4.3 over 400,000 iterations
 #
-#     weak 16                     # the jobs
-#     weak_bars 16                # rows and a figure of what they communicate
-#     weak_ratios 16 step_seconds # of the others over oktopk, the least first
+#     weak_scaling VGG-16 16 32   # the jobs, and rows and figures of what they communicate and select
+#     weak 16                     # the jobs of so many ranks alone
+#     weak_ratio smallest 16 step_seconds # of the others over oktopk
 #     communication oktopk 16     # [s], beyond computing: of dense-ovlp what is not hidden
 #     selection oktopk            # [s]
 #     step_seconds oktopk 16      # [s]
@@ -75,8 +74,18 @@ weak() {
         --steps $weak_steps --overlap-bytes $weak_bytes
     job "oktopk-p$weak_p.jsonl" sh scripts/simulate.sh --net aries --p "$weak_p" --algo oktopk "$@" --steps "$(pick 64 16)"
 }
-# weak_bars P MODEL: $section is where the paper has it
-weak_bars() {
+# weak_scaling MODEL P...: $section is where the paper has it
+weak_scaling() {
+    weak_model=$1
+    shift
+    measure_selection
+    for weak_ranks in "$@"; do
+        weak "$weak_ranks"
+        weak_bars "$weak_ranks" "$weak_model"
+    done
+    selector_rows
+}
+weak_bars() { # weak_bars P MODEL
     bars_p=$1
     echo '"" "computation + io" sparsification communication' >"$out/p$1.dat"
     for algo in $algos; do
@@ -91,10 +100,24 @@ selector_rows() {
         row "selector of $selector" "selection of a step on $select_device" ms '' "$section" "$(calc "1000 * $(selection $selector)")" real none
     done
 }
-weak_ratios() { # weak_ratios P SECONDS
+weak_ratio() { # weak_ratio smallest|largest P SECONDS
+    case $1 in smallest) ratio_line=1 ;; *) ratio_line=\$ ;; esac
     for algo in $algos; do
-        [ "$algo" = oktopk ] || printf '%s\n' "$(calc "$($2 "$algo" "$1") / $($2 oktopk "$1")")"
-    done | sort -g
+        [ "$algo" = oktopk ] || printf '%s\n' "$(calc "$($3 "$algo" "$2") / $($3 oktopk "$2")")"
+    done | sort -g | sed -n ${ratio_line}p
+}
+# speed_up_rows P CLAIM QUANTITY GPUS: the least and the largest speed-up, which the paper has of this quantity on so many GPUs; and
+# beside each that of communication alone
+speed_up_rows() {
+    for which in smallest largest; do
+        look_up oktopk-text.csv value model="$aries_model" gpus="$4" quantity="$which speed-up of the $3"
+        claim "$2"
+        direction 'full: at least 1'
+        row "P = $1" "step of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratio $which "$1" step_seconds)" simulated 'full: within 25%' "$select_note"
+        claim
+        row "P = $1" "communication alone of the others over oktopk, $which" x "$paper" "$source" "$(weak_ratio $which "$1" communication)" simulated none \
+            "the paper's is of the whole step"
+    done
 }
 measure_selection() {
     job select.jsonl "$program" bench select --device "$select_device" --select exact,reuse,gaussian --n "$(pick "$n" 1000000)" --density "$density" --repeat "$(pick 64 8)" --json
