@@ -8,7 +8,7 @@
 #     0.223 s: the whole of Ok-Topk's step on 32 GPUs, by its 8.8 minutes in Fig. 11a (scripts/reproduce/parts/aries.sh). The paper's
 #     messages pass through Python and the host, and what they cost there no simulation has
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); a GPU for selection times that can be compared
-# takes: full: 3 min; quick: 15 s
+# takes: full: 3 min; quick: 29 s
 # agrees: the least and the largest speed-up on 64 GPUs within 25% of the paper's, in direction where they are at least 1; Ok-Topk's step on 64
 #     GPUs within 25% of the shortest time in Fig. 11b over its steps. "communication alone" is the same without computing, input
 #     and selection, and compared with nothing
