@@ -1,16 +1,17 @@
 #!/bin/sh
-# gpu-pack.sh DIR [--plan first|next] [--limit 64M] [--held 1800] [--libs FILE.tar.xz] [--mirror DIR] [--runs FILE.tar.gz]:
+# gpu-pack.sh DIR [--plan first|next] [--limit 64M] [--held 1800] [--libs FILE.tar.xz] [--mirror DIR] [--runs FILE.tar.gz] [--leave-out FOLDER]:
 # makes ready for a machine with a GPU that is lent for minutes, has no network, and gets a copy of this tree without .git
 # with every command. DIR, a folder of the tree that git ignores (build-gpu), gets a folder for each call, which has all
 # that the call brings besides the tree, and CALLS.md: the calls in order, each with its command, what it carries, how long
 # it takes and what it leaves.
-# --plan    first: probe, build, comparison, tests, benches, ResNet-20 on CIFAR-10; next: the other tests, compute-sanitizer,
-#           the LSTM on Penn Treebank, VGG-16
+# --plan    first: probe, build, comparison, benches, ResNet-20 on CIFAR-10, tests of selectors and networks, in the order of what
+#           is wanted most; next: the other tests, compute-sanitizer, the LSTM on Penn Treebank, VGG-16
 # --limit   of what travels with a call, the tree included; data that are larger come in pieces, one with each call
 # --held    seconds for which the machine is held; 120 of them are for its start
 # --libs    what gpu-libs.sh has packed (made anew)
 # --mirror  a folder with cifar-10-batches-bin.tar.xz and ptb.tar.xz; else they are packed from $SPARSETRAIN_DATA, build/data
 # --runs    runs that an earlier lease packed, to go on from
+# --leave-out  a folder of the tree that stays at home (results, which no call reads): the page says how
 # Nothing is sent. docs/gpu.md says how a lease goes.
 set -u
 # shellcheck source=scripts/lib/common.sh
@@ -19,8 +20,8 @@ set -u
 . "$(dirname "$0")/gpu-tools.sh"
 # Seconds: at most of a call; of the start of the machine; of what comes and goes around a call.
 CALL_MOST=600 START=120 AROUND=15
-plan=first limit=64M held=1800 libs='' mirror='' old_runs=''
-options 'plan limit held libs/ mirror/ runs:old_runs ...' "$@"
+plan=first limit=64M held=1800 libs='' mirror='' old_runs='' left_out=''
+options 'plan limit held libs/ mirror/ runs:old_runs leave-out:left_out ...' "$@"
 eval "set -- $words"
 [ $# -eq 1 ] || fail "one folder is needed; $options_hint"
 dir=$1 old_runs=$(absolute "$old_runs")
@@ -38,6 +39,12 @@ case $dir in "$root"/*) dir=${dir#"$root"/} ;; *) fail "$dir is not in this tree
 case $dir in *[!A-Za-z0-9_./-]*) fail "$dir: letters, digits and ._-/ alone" ;; esac
 git rev-parse --show-toplevel >/dev/null 2>&1 || fail 'this is no clone: what travels is what git knows or does not ignore'
 git check-ignore -q "$dir/x" || fail "git does not ignore $dir, which would travel twice; build-gpu is ignored"
+left_out=${left_out%/}
+case $left_out in
+'') ;;
+/* | *..* | *[!A-Za-z0-9_./-]*) fail "--leave-out $left_out: a folder of this tree is needed" ;;
+*) [ -d "$left_out" ] || fail "--leave-out $left_out is not there" ;;
+esac
 for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || fail "$file is not there"; done
 make_scratch
 broken() {
@@ -50,7 +57,7 @@ mib() { awk -v b="$1" 'BEGIN { printf "%.1f", b / 1048576 }'; }
 size() { wc -c <"$1" | tr -d ' '; }
 # Every file that travels takes a header and is filled up in an archive: a KiB.
 tree=$({
-    git ls-files -z --cached --others --exclude-standard
+    git ls-files -z --cached --others --exclude-standard -- . ${left_out:+":!$left_out"}
     [ ! -d shared ] || find shared -type f -print0
 } | xargs -0 ls -ldn 2>/dev/null | awk '{ all += $5 + 1024 } END { print all + 0 }')
 echo "the tree: $(mib "$tree") MiB of the $(mib "$limit") that travel with a call"
@@ -91,11 +98,11 @@ call() { printf '%s|%s|%s|%s|%s\n' "$@" >>"$calls"; }
 trained='gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log'
 if [ "$plan" = first ]; then
     call 330 libs 'probe, build, compare' 'probe 120;check 320 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
-    call 210 - 'tests: topk_, nets_' 'check 200 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
     call 420 - benches 'check 410 --only bench' \
         'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log'
     [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, topka, gtopk with both residual rules' \
         'converge 550 resnet20 --models resnet20 --algos dense,gtopk,topka,gtopk:paper' "$trained"
+    call 210 - 'tests: topk_, nets_' 'check 200 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
 else
     call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_' 'gpu-probe.json, gpu-test-comm-cli.json, logs'
     [ -z "$ptb" ] || {
@@ -151,7 +158,7 @@ fi
 # -- what they bring ------------------------------------------------------------------------------------------------------------
 rm -rf "$dir"
 mkdir -p "$dir"
-commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+set_commit
 [ -z "$cifar" ] || sum=$(cksum <"$cifar")
 number=0 brought=0 pieces=0
 while IFS='|' read -r seconds needs title told _; do
@@ -190,6 +197,10 @@ done <"$calls"
     echo 'on another machine than call 1: begin there. After a NO-GO (status 1 of call 1) nothing else is worth its time. At home the'
     echo 'gpu-*.json go to results/measured.'
     echo
+    [ -z "$left_out" ] || {
+        echo "$left_out does not travel: before call 1 \`mv $left_out build-left-out\`, after the last one, and whatever happens, \`mv build-left-out $left_out\`."
+        echo
+    }
     echo '| call | command | carries | MiB with the tree | time limit, s | does | leaves |'
     echo '|---|---|---|---|---|---|---|'
     number=0

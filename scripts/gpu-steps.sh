@@ -208,7 +208,7 @@ compare_losses() {
         }' >>"$scratch/rows-compare"
 }
 step_compare() {
-    sh scripts/reproduce/parts/made-up-pairs.sh "$scratch/pairs"
+    sh scripts/reproduce/parts/made-up-pairs.sh "$scratch/pairs" 48 # four ranks want 64 pairs a step
     for model in resnet20 lstm gpt bert vgg16; do
         if [ $model = bert ] && ! reads_pairs; then
             echo '    bert is not compared: this build lacks utf8proc'

@@ -6,60 +6,15 @@
 #include "base/mem.h"
 
 enum {
-    PARTS_MAX = 64,
     CONFIGS_MAX = 48, /* of one mode of the heuristics */
-    NOTES_MAX = 32,
     ALIGNMENT = 16
 };
 
-/* Descriptors that are made together and live equally long. After the first call that fails all others do nothing, so
- * that only the end has to look. */
-struct parts {
-    cudnnBackendDescriptor_t at[PARTS_MAX];
-    int count;
-    bool failed;
-};
-
 struct cudnn_plan {
-    struct parts parts;
+    struct cudnn_parts parts;
     enum conv_pass pass;
     cudnnBackendDescriptor_t plan;
 };
-
-static cudnnBackendDescriptor_t part(struct parts *p, cudnnBackendDescriptorType_t type) {
-    cudnnBackendDescriptor_t made = NULL;
-    if (p->count == PARTS_MAX) p->failed = true;
-    if (p->failed) return NULL;
-    p->failed = cudnnBackendCreateDescriptor(type, &made) != CUDNN_STATUS_SUCCESS;
-    if (!p->failed) p->at[p->count++] = made;
-    return made;
-}
-
-static void set(struct parts *p, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                cudnnBackendAttributeType_t type, int64_t count, const void *value) {
-    p->failed = p->failed || cudnnBackendSetAttribute(d, name, type, count, value) != CUDNN_STATUS_SUCCESS;
-}
-
-static void set_part(struct parts *p, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                     cudnnBackendDescriptor_t value) {
-    set(p, d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
-}
-
-static void finish(struct parts *p, cudnnBackendDescriptor_t d) {
-    p->failed = p->failed || cudnnBackendFinalize(d) != CUDNN_STATUS_SUCCESS;
-}
-
-/* How many elements there are; values: [count] */
-static int get(struct parts *p, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-               cudnnBackendAttributeType_t type, int count, void *values) {
-    int64_t found = 0;
-    p->failed = p->failed || cudnnBackendGetAttribute(d, name, type, count, &found, values) != CUDNN_STATUS_SUCCESS;
-    return p->failed ? 0 : found < count ? (int)found : count;
-}
-
-static void drop(struct parts *p) {
-    while (p->count > 0) (void)cudnnBackendDestroyDescriptor(p->at[--p->count]);
-}
 
 /* -- the graph ---------------------------------------------------------------------------------------------------- */
 
@@ -88,55 +43,55 @@ static const struct {
 static const int64_t names[] = {'x', 'w', 'y'};
 
 /* Sizes are given as N, C, H, W in every layout; the strides say how they lie. */
-static cudnnBackendDescriptor_t tensor(struct parts *p, int64_t name, int layout, const int64_t size[4]) {
+static cudnnBackendDescriptor_t tensor(struct cudnn_parts *p, int64_t name, int layout, const int64_t size[4]) {
     const int64_t c = size[1], h = size[2], w = size[3], alignment = ALIGNMENT;
     const int64_t planar[4] = {c * h * w, h * w, w, 1}, channels_last[4] = {c * h * w, 1, w * c, c};
     const cudnnDataType_t type = layout == CUDA_NHWC_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
-    cudnnBackendDescriptor_t d = part(p, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    set(p, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &name);
-    set(p, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-    set(p, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, size);
-    set(p, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, layout == CUDA_NCHW ? planar : channels_last);
-    set(p, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
-    finish(p, d);
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    cudnn_part_set(p, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &name);
+    cudnn_part_set(p, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    cudnn_part_set(p, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, size);
+    cudnn_part_set(p, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, layout == CUDA_NCHW ? planar : channels_last);
+    cudnn_part_set(p, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    cudnn_part_finish(p, d);
     return d;
 }
 
-static cudnnBackendDescriptor_t window(struct parts *p, const struct conv *c) {
+static cudnnBackendDescriptor_t window(struct cudnn_parts *p, const struct conv *c) {
     const int64_t axes = 2, stride[2] = {c->stride[0], c->stride[1]}, pad[2] = {c->pad[0], c->pad[1]};
     const int64_t dilation[2] = {1, 1};
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-    cudnnBackendDescriptor_t d = part(p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &axes);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, stride);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
-    set(p, d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilation);
-    finish(p, d);
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &axes);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, stride);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+    cudnn_part_set(p, d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilation);
+    cudnn_part_finish(p, d);
     return d;
 }
 
-static cudnnBackendDescriptor_t graph(struct parts *p, const struct cudnn_plan_gpu *gpu, const struct conv *c,
+static cudnnBackendDescriptor_t graph(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu, const struct conv *c,
                                       enum conv_pass pass) {
     const float one = 1, zero = 0;
     const int layout = c->x.layout;
     const int64_t x[4] = {c->x.n, c->x.c, c->x.h, c->x.w}, y[4] = {c->y.n, c->y.c, c->y.h, c->y.w};
     const int64_t w[4] = {c->y.c, c->x.c, c->kernel[0], c->kernel[1]};
-    cudnnBackendDescriptor_t operation = part(p, operations[pass].type);
-    set_part(p, operation, operations[pass].x, tensor(p, names[0], layout, x));
-    set_part(p, operation, operations[pass].w, tensor(p, names[1], layout, w));
-    set_part(p, operation, operations[pass].y, tensor(p, names[2], layout, y));
-    set_part(p, operation, operations[pass].window, window(p, c));
-    set(p, operation, operations[pass].alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    set(p, operation, operations[pass].beta, CUDNN_TYPE_FLOAT, 1, &zero);
-    finish(p, operation);
-    cudnnBackendDescriptor_t d = part(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    if (gpu->handle) set(p, d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
-    set_part(p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-    finish(p, d);
+    cudnnBackendDescriptor_t operation = cudnn_part_new(p, operations[pass].type);
+    cudnn_part_link(p, operation, operations[pass].x, tensor(p, names[0], layout, x));
+    cudnn_part_link(p, operation, operations[pass].w, tensor(p, names[1], layout, w));
+    cudnn_part_link(p, operation, operations[pass].y, tensor(p, names[2], layout, y));
+    cudnn_part_link(p, operation, operations[pass].window, window(p, c));
+    cudnn_part_set(p, operation, operations[pass].alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    cudnn_part_set(p, operation, operations[pass].beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    cudnn_part_finish(p, operation);
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    if (gpu->handle) cudnn_part_set(p, d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
+    cudnn_part_link(p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+    cudnn_part_finish(p, d);
     return d;
 }
 
@@ -144,22 +99,9 @@ static cudnnBackendDescriptor_t graph(struct parts *p, const struct cudnn_plan_g
 
 #define NOTE(name) (1u << CUDNN_NUMERICAL_NOTE_##name)
 
-/* A bit for each note. */
-static unsigned notes_of(struct parts *p, cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t name,
-                         cudnnBackendAttributeType_t type) {
-    int note[NOTES_MAX]; /* both kinds are enumerations */
-    unsigned bits = 0;
-    const int count = get(p, engine, name, type, NOTES_MAX, note);
-    for (int i = 0; i < count; i++) {
-        if (note[i] < 0 || note[i] >= NOTES_MAX) p->failed = true; /* what it says cannot be known */
-        if (!p->failed) bits |= 1u << note[i];
-    }
-    return bits;
-}
-
-static bool may_be_taken(struct parts *p, enum precision precision, cudnnBackendDescriptor_t engine) {
-    const unsigned notes = notes_of(p, engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE);
-    const unsigned behaviour = notes_of(p, engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE);
+static bool may_be_taken(struct cudnn_parts *p, enum precision precision, cudnnBackendDescriptor_t engine) {
+    const unsigned notes = cudnn_part_notes(p, engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE);
+    const unsigned behaviour = cudnn_part_notes(p, engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE);
     unsigned forbidden = NOTE(NONDETERMINISTIC) | NOTE(REDUCED_PRECISION_REDUCTION);
     if (precision != PRECISION_TF32) forbidden |= NOTE(DOWN_CONVERT_INPUTS);
     if (net_precision_is_f32(precision)) forbidden |= NOTE(TENSOR_CORE);
@@ -170,23 +112,24 @@ static bool may_be_taken(struct parts *p, enum precision precision, cudnnBackend
 
 /* What a configuration is made of; false: it may not be taken, or is more than a recipe holds. */
 static bool recipe_of(enum precision precision, cudnnBackendDescriptor_t config, struct cudnn_recipe *recipe) {
-    struct parts p = {0};
-    cudnnBackendDescriptor_t engine = part(&p, CUDNN_BACKEND_ENGINE_DESCRIPTOR), choice[CUDNN_KNOBS_MAX + 1];
-    (void)get(&p, config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
-    (void)get(&p, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &recipe->engine);
+    struct cudnn_parts p = {0};
+    cudnnBackendDescriptor_t engine = cudnn_part_new(&p, CUDNN_BACKEND_ENGINE_DESCRIPTOR), choice[CUDNN_KNOBS_MAX + 1];
+    (void)cudnn_part_get(&p, config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
+    (void)cudnn_part_get(&p, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &recipe->engine);
     bool good = may_be_taken(&p, precision, engine);
-    for (int i = 0; i <= CUDNN_KNOBS_MAX; i++) choice[i] = part(&p, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-    recipe->knobs =
-        get(&p, config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_KNOBS_MAX + 1, choice);
+    for (int i = 0; i <= CUDNN_KNOBS_MAX; i++) choice[i] = cudnn_part_new(&p, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    recipe->knobs = cudnn_part_get(&p, config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                   CUDNN_KNOBS_MAX + 1, choice);
     good = good && recipe->knobs <= CUDNN_KNOBS_MAX;
     for (int i = 0; good && i < recipe->knobs; i++) {
         cudnnBackendKnobType_t type = CUDNN_KNOB_TYPE_COUNTS;
-        (void)get(&p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
-        (void)get(&p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &recipe->knob[i].value);
+        (void)cudnn_part_get(&p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+        (void)cudnn_part_get(&p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1,
+                             &recipe->knob[i].value);
         recipe->knob[i].type = (int64_t)type;
     }
     good = good && !p.failed;
-    drop(&p);
+    cudnn_parts_drop(&p);
     return good;
 }
 
@@ -196,26 +139,26 @@ static bool same(const struct cudnn_recipe *a, const struct cudnn_recipe *b) {
 }
 
 /* Adds to the list what one mode of the heuristics names and is not there yet; how many there are then. */
-static int ask(struct parts *p, const struct cudnn_plan_gpu *gpu, enum precision precision,
+static int ask(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu, enum precision precision,
                cudnnBackendDescriptor_t asked, cudnnBackendHeurMode_t mode, struct cudnn_recipe *list, int count,
                int most) {
-    struct parts answer = {0};
-    cudnnBackendDescriptor_t config[CONFIGS_MAX], d = part(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    set_part(p, d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, asked);
-    set(p, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    if (!gpu->handle) set_part(p, d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, gpu->described);
-    finish(p, d);
-    for (int i = 0; i < CONFIGS_MAX; i++) config[i] = part(&answer, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    const int found =
-        answer.failed ? 0
-                      : get(p, d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MAX, config);
+    struct cudnn_parts answer = {0};
+    cudnnBackendDescriptor_t config[CONFIGS_MAX], d = cudnn_part_new(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, asked);
+    cudnn_part_set(p, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (!gpu->handle) cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, gpu->described);
+    cudnn_part_finish(p, d);
+    for (int i = 0; i < CONFIGS_MAX; i++) config[i] = cudnn_part_new(&answer, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    const int found = answer.failed ? 0
+                                    : cudnn_part_get(p, d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                                     CONFIGS_MAX, config);
     for (int i = 0; i < found && count < most; i++) {
         struct cudnn_recipe *recipe = &list[count];
         bool good = recipe_of(precision, config[i], recipe);
         for (int known = 0; good && known < count; known++) good = !same(&list[known], recipe);
         count += good;
     }
-    drop(&answer);
+    cudnn_parts_drop(&answer);
     return count;
 }
 
@@ -224,60 +167,60 @@ int cudnn_plans_list(const struct cudnn_plan_gpu *gpu, enum precision precision,
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
     int count = 0;
     for (size_t i = 0; i < sizeof modes / sizeof *modes && count < most; i++) {
-        struct parts p = {0};
+        struct cudnn_parts p = {0};
         count = ask(&p, gpu, precision, graph(&p, gpu, c, pass), modes[i], list, count, most);
-        drop(&p);
+        cudnn_parts_drop(&p);
     }
     return count;
 }
 
 /* -- plans -------------------------------------------------------------------------------------------------------- */
 
-static cudnnBackendDescriptor_t engine_of(struct parts *p, const struct cudnn_plan_gpu *gpu,
+static cudnnBackendDescriptor_t engine_of(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
                                           cudnnBackendDescriptor_t of, int64_t number) {
-    cudnnBackendDescriptor_t d = part(p, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    set_part(p, d, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, of);
-    set(p, d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &number);
-    if (!gpu->handle) set_part(p, d, CUDNN_ATTR_ENGINE_DEVICEPROP, gpu->described);
-    finish(p, d);
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnn_part_link(p, d, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, of);
+    cudnn_part_set(p, d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &number);
+    if (!gpu->handle) cudnn_part_link(p, d, CUDNN_ATTR_ENGINE_DEVICEPROP, gpu->described);
+    cudnn_part_finish(p, d);
     return d;
 }
 
-static cudnnBackendDescriptor_t config_of(struct parts *p, cudnnBackendDescriptor_t engine,
+static cudnnBackendDescriptor_t config_of(struct cudnn_parts *p, cudnnBackendDescriptor_t engine,
                                           const struct cudnn_recipe *recipe) {
     cudnnBackendDescriptor_t choice[CUDNN_KNOBS_MAX];
     for (int i = 0; i < recipe->knobs; i++) {
         const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)recipe->knob[i].type;
-        choice[i] = part(p, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-        set(p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
-        set(p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &recipe->knob[i].value);
-        finish(p, choice[i]);
+        choice[i] = cudnn_part_new(p, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+        cudnn_part_set(p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+        cudnn_part_set(p, choice[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &recipe->knob[i].value);
+        cudnn_part_finish(p, choice[i]);
     }
-    cudnnBackendDescriptor_t d = part(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    set_part(p, d, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    cudnn_part_link(p, d, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
     if (recipe->knobs > 0)
-        set(p, d, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, recipe->knobs, choice);
-    finish(p, d);
+        cudnn_part_set(p, d, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, recipe->knobs, choice);
+    cudnn_part_finish(p, d);
     return d;
 }
 
 struct cudnn_plan *cudnn_plan_open(const struct cudnn_plan_gpu *gpu, enum precision precision, const struct conv *c,
                                    enum conv_pass pass, const struct cudnn_recipe *recipe, size_t *workspace) {
     struct cudnn_plan *made = mem_zalloc(1, sizeof *made, "a plan of cuDNN");
-    struct parts *p = &made->parts;
+    struct cudnn_parts *p = &made->parts;
     int64_t bytes = -1;
     made->pass = pass;
     cudnnBackendDescriptor_t engine = engine_of(p, gpu, graph(p, gpu, c, pass), recipe->engine);
     p->failed = !may_be_taken(p, precision, engine);
     cudnnBackendDescriptor_t config = config_of(p, engine, recipe);
-    made->plan = part(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    made->plan = cudnn_part_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     if (gpu->handle)
-        set(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
+        cudnn_part_set(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
     else
-        set_part(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, gpu->described);
-    set_part(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    finish(p, made->plan);
-    (void)get(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
+        cudnn_part_link(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, gpu->described);
+    cudnn_part_link(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    cudnn_part_finish(p, made->plan);
+    (void)cudnn_part_get(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
     *workspace = bytes > 0 ? (size_t)bytes : 0;
     if (!p->failed && bytes >= 0) return made;
     cudnn_plan_close(made);
@@ -286,7 +229,7 @@ struct cudnn_plan *cudnn_plan_open(const struct cudnn_plan_gpu *gpu, enum precis
 
 void cudnn_plan_close(struct cudnn_plan *plan) {
     if (!plan) return;
-    drop(&plan->parts);
+    cudnn_parts_drop(&plan->parts);
     mem_free(plan);
 }
 
@@ -294,13 +237,13 @@ void cudnn_plan_close(struct cudnn_plan *plan) {
 cudnnStatus_t cudnn_plan_run(cudnnHandle_t handle, const struct cudnn_plan *plan, const struct conv_arrays *a) {
     const void *data[] = {plan->pass == CONV_DATA ? a->out : a->x, plan->pass == CONV_FILTER ? a->out : a->w,
                           plan->pass == CONV_FORWARD ? a->out : a->y};
-    struct parts p = {0};
-    cudnnBackendDescriptor_t pack = part(&p, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    set(&p, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, names);
-    set(&p, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, data);
-    set(&p, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &a->workspace);
-    finish(&p, pack);
+    struct cudnn_parts p = {0};
+    cudnnBackendDescriptor_t pack = cudnn_part_new(&p, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    cudnn_part_set(&p, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, names);
+    cudnn_part_set(&p, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, data);
+    cudnn_part_set(&p, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &a->workspace);
+    cudnn_part_finish(&p, pack);
     const cudnnStatus_t status = p.failed ? CUDNN_STATUS_INTERNAL_ERROR : cudnnBackendExecute(handle, plan->plan, pack);
-    drop(&p);
+    cudnn_parts_drop(&p);
     return status;
 }

@@ -9,6 +9,7 @@
 #define ST_NETS_BACKEND_CUDNN_PLANS_H
 
 #include "nets/cudnn/backend_cudnn_algorithms.h"
+#include "nets/cudnn/backend_cudnn_parts.h"
 
 enum { CUDNN_KNOBS_MAX = 24 };
 
@@ -20,13 +21,6 @@ struct cudnn_recipe {
     struct {
         int64_t type, value;
     } knob[CUDNN_KNOBS_MAX];
-};
-
-/* For whom plans are made: the GPU of a handle; or, where there is none, one that is only described: then they can be
- * listed and made, but not run. */
-struct cudnn_plan_gpu {
-    cudnnHandle_t handle;
-    cudnnBackendDescriptor_t described;
 };
 
 struct cudnn_plan;

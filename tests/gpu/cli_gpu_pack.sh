@@ -55,6 +55,8 @@ check "a limit that is no size" refused '--limit' build-gpu --limit much
 check "a time that is no number" refused '"long"' build-gpu --held long
 check "a folder outside the tree" refused 'not in this tree' "$W/elsewhere"
 check "a folder that git would see" refused 'does not ignore' packed
+check "a folder left out that is none of the tree's" refused 'folder of this tree' build-gpu --leave-out /tmp
+check "a folder left out that is not there" refused 'is not there' build-gpu --leave-out results/none
 check "libraries that are not there" refused 'is not there' build-gpu --libs "$W/none.tar.xz"
 
 # Room for about 1.1 MB besides the tree: the data, 4 MB, come in four or five pieces.
@@ -98,9 +100,10 @@ asked() { cat "$W/home/$1/asked" 2>/dev/null; }
 commit=$(git -C "$T" describe --always --dirty --abbrev=12)
 check "the first one probes and builds" [ "$(asked 1 | cut -d ' ' -f 1,2 | tr '\n' ' ')" = "probe $commit check $commit " ]
 check "with the libraries it brought" grep -q -- '--libs build-gpu/1/libs.tar.xz .*--only build,compare' "$W/home/1/asked"
-check "the next ones with those it left" grep -q -- '--libs build/gpu/libs .*--only test --groups topk_,nets_' "$W/home/2/asked"
-check "then benches" grep -q -- '--only bench' "$W/home/3/asked"
-check "the last one converges, and packs its runs" grep -q -- "--only converge .*gtopk:paper .*--pack $W/home/$calls/runs.tar.gz --data cifar10:$W/keep/cifar-10-batches-bin" "$W/home/$calls/asked"
+check "the next one measures, with those it left" grep -q -- '--libs build/gpu/libs .*--only bench' "$W/home/2/asked"
+before=$((calls - 1))
+check "the last but one converges, and packs its runs" grep -q -- "--only converge .*gtopk:paper .*--pack $W/home/$before/runs.tar.gz --data cifar10:$W/keep/cifar-10-batches-bin" "$W/home/$before/asked"
+check "the last one tests" grep -q -- '--only test --groups topk_,nets_' "$W/home/$calls/asked"
 check "the data have arrived whole" cmp -s "$W/keep/cifar-10-batches-bin/data" "$W/mirror/cifar-10-batches-bin/data"
 budgets() { # in every call less than its time limit, and all of them within the time
     why=$(cat "$T/build-gpu/CALLS.md")
@@ -109,21 +112,39 @@ budgets() { # in every call less than its time limit, and all of them within the
 check "the calls are within the time of the lease" budgets
 
 # What may go wrong there
-(cd "$W/there" && OUT=$W/home/x KEEP=$W/other sh "build-gpu/$calls/run.sh") >"$W/log" 2>&1
+said_commit() { (cd "$T" && . scripts/gpu-tools.sh && set_commit && echo "$commit"); }
+check "a tree says the commit it is of" [ "$(said_commit)" = "$commit" ]
+random 10 >>"$T/results/rows"
+check "also beside results that are not committed" [ "$(said_commit)" = "$commit" ]
+echo '# another' >>"$T/scripts/gpu-tools.sh"
+check "and that it is not the same any more" [ "$(said_commit)" = "$commit-dirty" ]
+echo 0123456789ab >"$T/COMMIT"
+check "a copy says what it is a copy of, whatever git is with it" [ "$(said_commit)" = 0123456789ab ]
+rm "$T/COMMIT"
+git -C "$T" checkout -q -- scripts results
+rm -rf "$W/there/build-gpu"
+mkdir "$W/there/build-gpu"
+cp -R "$T/build-gpu/$before" "$W/there/build-gpu/"
+(cd "$W/there" && OUT=$W/home/x KEEP=$W/other sh "build-gpu/$before/run.sh") >"$W/log" 2>&1
 check "another machine than that of call 1: status 3" [ $? -eq 3 ]
 rm -rf "$W/keep"/cifar*
-(cd "$W/there" && OUT=$W/home/x KEEP=$W/keep sh "build-gpu/$calls/run.sh") >"$W/log" 2>&1
+(cd "$W/there" && OUT=$W/home/x KEEP=$W/keep sh "build-gpu/$before/run.sh") >"$W/log" 2>&1
 check "a piece that is missing is named: status 3" [ $? -eq 3 ]
 check "by its call" grep -q 'piece 1 of cifar .*call 1 brings it' "$W/log"
 rm -rf "$W/there/build/gpu/sparsetrain" "$W/home/x"
 cp -R "$T/build-gpu/2" "$W/there/build-gpu/"
 (cd "$W/there" && ILL=check OUT=$W/home/x KEEP=$W/keep sh build-gpu/2/run.sh) >"$W/log" 2>&1
 check "a check that fails: its status" [ $? -eq 1 ]
-check "what is not built is built first" grep -q -- '--only build,test --groups' "$W/home/x/asked"
+check "what is not built is built first" grep -q -- '--only build,bench' "$W/home/x/asked"
 cp -R "$T/build-gpu/1" "$W/there/build-gpu/"
 rm -rf "$W/home/x"
 (cd "$W/there" && ILL=probe OUT=$W/home/x KEEP=$W/keep sh build-gpu/1/run.sh) >"$W/log" 2>&1
 check "after a NO-GO nothing else is tried" [ "$(wc -l <"$W/home/x/asked")" -eq 1 ]
+
+# A folder that stays at home leaves its room to the data.
+pack build-gpu --limit 2700000 --libs "$W/libs.tar.xz" --mirror "$W/mirror" --leave-out results/
+check "without the results fewer calls" [ "$(grep -c '^| [0-9]' "$T/build-gpu/CALLS.md")" -lt "$calls" ]
+check "the page says how it stays at home" grep -q 'results does not travel: .*mv results build-left-out' "$T/build-gpu/CALLS.md"
 
 # The second lease, and what cannot be
 pack build-gpu --plan next --limit 4M --libs "$W/libs.tar.xz" --mirror "$W/mirror"

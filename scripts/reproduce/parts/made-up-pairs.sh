@@ -1,8 +1,8 @@
 #!/bin/sh
-# made-up-pairs.sh DIR: a small text in the form of WikiText-2 and a vocabulary of its pieces, for --data wiki:DIR: articles whose
+# made-up-pairs.sh DIR [ARTICLES]: a small text in the form of WikiText-2 and a vocabulary of its pieces, for --data wiki:DIR: articles whose
 # sentences go round a list of words, each sentence with a beginning of its own, so that a word tells of the next one.
 set -eu
-dir=$1
+dir=$1 articles=${2:-12} # to train on; the default makes 43 pairs
 words='the quick brown fox jumps over a lazy dog while small birds sing of rain and wind'
 write() { # ARTICLES SEED
     awk -v articles="$1" -v seed="$2" -v words="$words" 'BEGIN {
@@ -20,7 +20,7 @@ write() { # ARTICLES SEED
     }'
 }
 mkdir -p "$dir"
-write 12 1 >"$dir/wiki.train.tokens"
+write "$articles" 1 >"$dir/wiki.train.tokens"
 write 4 2 >"$dir/wiki.valid.tokens"
 write 3 3 >"$dir/wiki.test.tokens"
 {

@@ -1,0 +1,50 @@
+/* backend_cudnn_parts.c: see backend_cudnn_parts.h. */
+#include "nets/cudnn/backend_cudnn_parts.h"
+
+#include <stddef.h>
+
+cudnnBackendDescriptor_t cudnn_part_new(struct cudnn_parts *p, cudnnBackendDescriptorType_t type) {
+    cudnnBackendDescriptor_t made = NULL;
+    if (p->count == CUDNN_PARTS_MAX) p->failed = true;
+    if (p->failed) return NULL;
+    p->failed = cudnnBackendCreateDescriptor(type, &made) != CUDNN_STATUS_SUCCESS;
+    if (!p->failed) p->at[p->count++] = made;
+    return made;
+}
+
+void cudnn_part_set(struct cudnn_parts *p, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                    cudnnBackendAttributeType_t type, int64_t count, const void *value) {
+    p->failed = p->failed || cudnnBackendSetAttribute(d, name, type, count, value) != CUDNN_STATUS_SUCCESS;
+}
+
+void cudnn_part_link(struct cudnn_parts *p, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                     cudnnBackendDescriptor_t value) {
+    cudnn_part_set(p, d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
+}
+
+void cudnn_part_finish(struct cudnn_parts *p, cudnnBackendDescriptor_t d) {
+    p->failed = p->failed || cudnnBackendFinalize(d) != CUDNN_STATUS_SUCCESS;
+}
+
+int cudnn_part_get(struct cudnn_parts *p, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                   cudnnBackendAttributeType_t type, int count, void *values) {
+    int64_t found = 0;
+    p->failed = p->failed || cudnnBackendGetAttribute(d, name, type, count, &found, values) != CUDNN_STATUS_SUCCESS;
+    return p->failed ? 0 : found < count ? (int)found : count;
+}
+
+unsigned cudnn_part_notes(struct cudnn_parts *p, cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t name,
+                          cudnnBackendAttributeType_t type) {
+    int note[CUDNN_NOTES_MAX]; /* both kinds are enumerations */
+    unsigned bits = 0;
+    const int count = cudnn_part_get(p, engine, name, type, CUDNN_NOTES_MAX, note);
+    for (int i = 0; i < count; i++) {
+        if (note[i] < 0 || note[i] >= CUDNN_NOTES_MAX) p->failed = true; /* what it says cannot be known */
+        if (!p->failed) bits |= 1u << note[i];
+    }
+    return bits;
+}
+
+void cudnn_parts_drop(struct cudnn_parts *p) {
+    while (p->count > 0) (void)cudnnBackendDestroyDescriptor(p->at[--p->count]);
+}
