@@ -244,11 +244,19 @@ $(BUILD)/tests/hostcuda_%: $(BUILD)/hostcuda/tests/gpu/hostcuda_%.c.o $(BUILD)/h
 	$(call quiet,LD,$@)$(CXX) $(ldflags) $^ -lcmocka -lm -lpthread -o $@
 
 $(BUILD)/tests/hostcuda_look_back: $(BUILD)/hostcuda/tests/gpu/hostcuda_look_back.cu.o
+# One of a file of the plugin that talks to cuDNN alone.
+$(BUILD)/tests/hostcuda_sdpa: $(patsubst %,$(BUILD)/hostcuda/nets/cudnn/backend_cudnn_%.c.o,parts sdpa) $(BUILD)/libbase.a
 
 # What can be asked of the real cuDNN where there is no GPU.
-$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/gpu/cudnn_%.c.o $(BUILD)/cuda/nets/cudnn/backend_cudnn_plans.c.o $(BUILD)/libbase.a
+$(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/gpu/cudnn_%.c.o $(patsubst %,$(BUILD)/cuda/nets/cudnn/backend_cudnn_%.c.o,parts plans sdpa) $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(cuda_libs) $(patsubst %,-Wl$(comma)-rpath$(comma)%,$(wildcard $(cuda_home)/lib64 $(cuda_home)/lib)) -lcmocka $(libs_base) -ldl -o $@
+
+# With a driver that is none cuDNN compiles kernels for a GPU that is not there.
+$(BUILD)/tests/cudnn_sdpa: | $(BUILD)/tests/driverless/libcuda.so.1
+$(BUILD)/tests/driverless/libcuda.so.1: tests/lib/driverless.c
+	@mkdir -p $(@D)
+	$(call quiet,LD,$@)$(CC) -std=c11 -O1 -fPIC -shared -Wl,-soname,libcuda.so.1 $(warnings) $< -o $@
 
 # What scripts/gpu-check.sh holds the plugin against; CUB takes a while to compile.
 $(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu

@@ -142,11 +142,12 @@ struct backend_ops {
     const struct layer_ops *layer[LAYER_KINDS];
     /* to += from, gradients of a tensor of this shape and layout. */
     void (*add)(void *backend, const struct tensor *shape, const float *from, float *to);
-    /* Softmax cross-entropy and top-1 of loss `which` over the rows of logits [n][classes] that count: those of the
-     * first `valid` (of feed; in loss 0) whose label is not below 0. dlogits: [n][classes], the gradient of their sum
-     * divided by `over` (of feed): their number where the mean is meant, a multiple of it where other passes add their
-     * part to that; 0 in rows whose label is below 0; NULL where it is not asked for. */
-    void (*loss)(void *backend, int which, const float *logits, int n, int classes, float *dlogits);
+    /* Softmax cross-entropy and top-1 of loss `which` over the rows of logits, a tensor [n][c] of this shape and
+     * layout, that count: those of the first `valid` (of feed; in loss 0) whose label is not below 0. dlogits:
+     * likewise, the gradient of their sum divided by `over` (of feed): their number where the mean is meant, a multiple
+     * of it where other passes add their part to that; 0 in rows whose label is below 0; NULL where it is not asked
+     * for. */
+    void (*loss)(void *backend, int which, const struct tensor *shape, const float *logits, float *dlogits);
     /* CTC's loss (nets/ctc.h) in place of loss 0, and the best path; NULL: this backend has none. */
     void (*ctc)(void *backend, const struct ctc_call *call);
     /* [batch][steps] of the last pass, see net_best_path; waits for it. */

@@ -217,7 +217,7 @@ static void compute_losses(const struct net *net, bool training) {
     }
     for (int k = 0; k < m->losses; k++) {
         const struct net_tensor *logits = &m->tensor[m->logits[k]];
-        m->backend->loss(m->backend_state, k, logits->data, logits->shape.n, logits->shape.c,
+        m->backend->loss(m->backend_state, k, &logits->shape, logits->data,
                          training ? slot_data(m, logits->gradient_at[0]) : NULL);
     }
 }

@@ -1,10 +1,12 @@
 #!/bin/sh
 # bench.sh: the speed that the project promises, as ratios measured now, on this machine, each beside its target. Times
 # wander from minute to minute, so whatever is compared runs interleaved and medians are shown; nothing here passes or
-# fails. BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select wire exchange train step hook").
+# fails. Takes no options: BUILD names the build folder; SPARSETRAIN_BENCH picks parts (default: "select wire exchange train
+# step hook").
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/lib/common.sh
+options '' "$@"
 parts=${SPARSETRAIN_BENCH:-select wire exchange train step hook}
 need_program
 . scripts/mpi-env.sh

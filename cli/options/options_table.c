@@ -187,8 +187,8 @@ static const struct option_row rows[] = {
      AT(RUN, machine, device), .choice = device_option_name},
     {"precision", "NAME", OPTION_CHOICE, "f32",
      "in which a GPU computes activations and products (f32-winograd: a faster algorithm that rounds more; tf32: "
-     "10-bit "
-     "mantissas; parameters, gradients and sums stay f32)",
+     "products of 10-bit mantissas; bf16: activations and products, but those of an LSTM, which are as in tf32; "
+     "parameters, gradients and sums stay f32)",
      AT(RUN, machine, precision), .choice = precision_name},
     {"threads", "N", OPTION_INTEGER, "1",
      "threads of the CPU backend on each rank; more ranks are faster than more threads", AT(RUN, machine, threads),

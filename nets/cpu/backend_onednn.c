@@ -214,10 +214,11 @@ static void feed(void *backend, const struct net_input *input, const struct tens
     b->step = input->step;
 }
 
-static void loss(void *backend, int which, const float *logits, int n, int classes, float *dlogits) {
+static void loss(void *backend, int which, const struct tensor *shape, const float *logits, float *dlogits) {
     struct onednn *b = backend;
-    if (n != b->labels[which]) die("a loss of %d rows, but %d labels were fed", n, b->labels[which]);
-    cpu_loss(logits, b->label[which], classes, which == 0 ? b->valid : n, b->over[which], dlogits, &b->result[which]);
+    if (shape->n != b->labels[which]) die("a loss of %d rows, but %d labels were fed", shape->n, b->labels[which]);
+    cpu_loss(logits, b->label[which], shape->c, which == 0 ? b->valid : shape->n, b->over[which], dlogits,
+             &b->result[which]);
 }
 
 static void ctc(void *backend, const struct ctc_call *call) {

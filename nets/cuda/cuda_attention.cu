@@ -1,6 +1,9 @@
 /* cuda_attention.cu: see cuda_attention.h. A warp has a row of scores, four of which a lane takes at once, sharing a
  * block of random numbers where the rows' length is a multiple of four; what the lanes have is put together in one
- * order. p is made from log_sum by the same formula in both passes. */
+ * order. p is made from log_sum by the same formula in both passes.
+ *
+ * Scores are floats. What is made of them is of the type T that is multiplied next, and lies where they did: bf16 in
+ * the first half of each row, which is written behind what has been read of it. */
 #include "nets/cuda/cuda_attention.h"
 
 #include "base/cuda/cuda_device.h"
@@ -13,16 +16,18 @@ static unsigned grid_of(size_t threads) {
     return cuda_grid(BLOCKS_EACH, (threads + THREADS - 1) / THREADS);
 }
 
-static __global__ void point(cuda_attention a, uint32_t chunk, cuda_attention_arrays arrays, float **pointer) {
+template <class T>
+static __global__ void point(cuda_attention a, uint32_t chunk, cuda_attention_arrays arrays, void **pointer) {
+    T *x = (T *)const_cast<void *>(arrays.x), *y = (T *)arrays.y, *dx = (T *)arrays.dx;
     const uint32_t heads = attention_heads(&a);
     const size_t floats = (size_t)a.T * attention_pitch(&a);
     for (uint32_t head = blockIdx.x * THREADS + threadIdx.x; head < heads; head += gridDim.x * THREADS) {
         for (uint32_t part = 0; part < 3; part++) {
             const uint32_t at = attention_in(&a, head, part);
-            pointer[(ATTENTION_Q + part) * heads + head] = const_cast<float *>(arrays.x) + at;
-            pointer[(ATTENTION_DQ + part) * heads + head] = arrays.dx ? arrays.dx + at : NULL;
+            pointer[(ATTENTION_Q + part) * heads + head] = x + at;
+            pointer[(ATTENTION_DQ + part) * heads + head] = dx ? dx + at : NULL;
         }
-        pointer[ATTENTION_Y * heads + head] = arrays.y + attention_out(&a, head);
+        pointer[ATTENTION_Y * heads + head] = y + attention_out(&a, head);
         pointer[ATTENTION_SCORE * heads + head] = arrays.score + head % chunk * floats;
         pointer[ATTENTION_DSCORE * heads + head] = arrays.dscore + head % chunk * floats;
     }
@@ -89,14 +94,28 @@ static __device__ float log_of_sum(const float *score, uint32_t keys, float scal
     return top + logf(warp_sum(sum * expf(most - top)));
 }
 
-template <bool DROPS>
+/* The vectors of a row by all lanes together, so that a narrower one is written when all have read theirs. */
+#define FOR_EACH_TOGETHER(j, n)                                                                                        \
+    for (uint32_t j##_first = 0, j = threadIdx.x % WARP * SIDE_BY_SIDE; j##_first < (n);                               \
+         j##_first += WARP * SIDE_BY_SIDE, j += WARP * SIDE_BY_SIDE)
+
+/* Elements j ... j + 3 of a row of n floats; by all lanes at once. */
+template <class T> static __device__ __forceinline__ void put(float *row, uint32_t n, uint32_t j, const vector &made) {
+    if constexpr (sizeof(T) < sizeof(float)) __syncwarp();
+    if (j >= n) return;
+    vector_of<T, SIDE_BY_SIDE> to;
+    for (int l = 0; l < SIDE_BY_SIDE; l++) to.value[l] = stored<T>(made.value[l]);
+    *(vector_of<T, SIDE_BY_SIDE> *)((T *)row + j) = to;
+}
+
+template <bool DROPS, class T>
 static __global__ void __launch_bounds__(THREADS)
     probabilities(cuda_attention a, cuda_attention_turn turn, uint32_t pitch, float *score) {
     FOR_EACH_ROW(r, turn.count * a.T) {
         const score_row row = row_of(a, turn, r);
         float *at = score + (size_t)r * pitch;
         const float log_sum = log_of_sum(at, row.keys, turn.scale);
-        FOR_EACH_VECTOR(j, pitch) {
+        FOR_EACH_TOGETHER(j, pitch) {
             vector p = {};
             if (j < row.keys) {
                 const vector s = *(const vector *)(at + j);
@@ -104,29 +123,29 @@ static __global__ void __launch_bounds__(THREADS)
                 for (uint32_t l = 0; l < SIDE_BY_SIDE; l++)
                     if (j + l < row.keys) p.value[l] = m.of[l] * expf(turn.scale * s.value[l] - log_sum);
             }
-            *(vector *)(at + j) = p;
+            put<T>(at, pitch, j, p);
         }
         if (threadIdx.x % WARP == 0) turn.log_sum[row.number] = log_sum;
     }
 }
 
 /* y_i . dy_i of the head's d numbers, the same on every lane. */
-static __device__ float mean_of(const cuda_attention &a, const score_row &row, const float *y, const float *dy) {
+template <class T>
+static __device__ float mean_of(const cuda_attention &a, const score_row &row, const T *y, const T *dy) {
     const uint32_t at = attention_out(&a, row.head) + row.query * a.heads * a.d;
     float sum = 0;
-    for (uint32_t k = threadIdx.x % WARP; k < a.d; k += WARP) sum += y[at + k] * dy[at + k];
+    for (uint32_t k = threadIdx.x % WARP; k < a.d; k += WARP) sum += load(y[at + k]) * load(dy[at + k]);
     return warp_sum(sum);
 }
 
-template <bool DROPS>
-static __global__ void __launch_bounds__(THREADS)
-    gradients(cuda_attention a, cuda_attention_turn turn, uint32_t pitch, const float *y, const float *dy, float *score,
-              float *dscore) {
+template <bool DROPS, class T>
+static __global__ void __launch_bounds__(THREADS) gradients(cuda_attention a, cuda_attention_turn turn, uint32_t pitch,
+                                                            const T *y, const T *dy, float *score, float *dscore) {
     FOR_EACH_ROW(r, turn.count * a.T) {
         const score_row row = row_of(a, turn, r);
         const float mean = mean_of(a, row, y, dy), log_sum = turn.log_sum[row.number];
         float *at = score + (size_t)r * pitch, *back = dscore + (size_t)r * pitch;
-        FOR_EACH_VECTOR(j, pitch) {
+        FOR_EACH_TOGETHER(j, pitch) {
             vector p = {}, ds = {};
             if (j < row.keys) {
                 const vector s = *(const vector *)(at + j), dp = *(const vector *)(back + j);
@@ -138,8 +157,8 @@ static __global__ void __launch_bounds__(THREADS)
                     ds.value[l] = turn.scale * whole * (m.of[l] * dp.value[l] - mean);
                 }
             }
-            *(vector *)(at + j) = p;
-            *(vector *)(back + j) = ds;
+            put<T>(at, pitch, j, p);
+            put<T>(back, pitch, j, ds);
         }
     }
 }
@@ -147,8 +166,12 @@ static __global__ void __launch_bounds__(THREADS)
 /* -- launchers ----------------------------------------------------------------------------------------------------- */
 
 extern "C" void cuda_attention_point(const struct cuda_attention *a, uint32_t chunk,
-                                     const struct cuda_attention_arrays *arrays, float **pointer) {
-    LAUNCH(point, grid_of(attention_heads(a)), THREADS, 0, cuda_stream(), *a, chunk, *arrays, pointer);
+                                     const struct cuda_attention_arrays *arrays, void **pointer) {
+    const unsigned grid = grid_of(attention_heads(a));
+    if (arrays->is_bf16)
+        LAUNCH(point<bf16>, grid, THREADS, 0, cuda_stream(), *a, chunk, *arrays, pointer);
+    else
+        LAUNCH(point<float>, grid, THREADS, 0, cuda_stream(), *a, chunk, *arrays, pointer);
     CUDA_CALL(cudaGetLastError());
 }
 
@@ -156,23 +179,33 @@ static unsigned row_grid(const cuda_attention *a, const cuda_attention_turn *tur
     return grid_of((size_t)turn->count * a->T * WARP);
 }
 
+template <bool DROPS, class T>
+static void forward(const cuda_attention *a, const cuda_attention_turn *turn, const cuda_attention_arrays *arrays) {
+    LAUNCH((probabilities<DROPS, T>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, attention_pitch(a),
+           arrays->score);
+    CUDA_CALL(cudaGetLastError());
+}
+
 extern "C" void cuda_attention_forward(const struct cuda_attention *a, const struct cuda_attention_turn *turn,
-                                       float *score) {
-    const uint32_t pitch = attention_pitch(a);
+                                       const struct cuda_attention_arrays *arrays) {
     if (turn->drop.scale > 1)
-        LAUNCH((probabilities<true>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, score);
+        (arrays->is_bf16 ? forward<true, bf16> : forward<true, float>)(a, turn, arrays);
     else
-        LAUNCH((probabilities<false>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, score);
+        (arrays->is_bf16 ? forward<false, bf16> : forward<false, float>)(a, turn, arrays);
+}
+
+template <bool DROPS, class T>
+static void backward(const cuda_attention *a, const cuda_attention_turn *turn, const cuda_attention_arrays *arrays,
+                     const void *y) {
+    LAUNCH((gradients<DROPS, T>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, attention_pitch(a),
+           (const T *)y, (const T *)arrays->y, arrays->score, arrays->dscore);
     CUDA_CALL(cudaGetLastError());
 }
 
 extern "C" void cuda_attention_backward(const struct cuda_attention *a, const struct cuda_attention_turn *turn,
-                                        const float *y, const float *dy, float *score, float *dscore) {
-    const uint32_t pitch = attention_pitch(a);
+                                        const struct cuda_attention_arrays *arrays, const void *y) {
     if (turn->drop.scale > 1)
-        LAUNCH((gradients<true>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, y, dy, score, dscore);
+        (arrays->is_bf16 ? backward<true, bf16> : backward<true, float>)(a, turn, arrays, y);
     else
-        LAUNCH((gradients<false>), row_grid(a, turn), THREADS, 0, cuda_stream(), *a, *turn, pitch, y, dy, score,
-               dscore);
-    CUDA_CALL(cudaGetLastError());
+        (arrays->is_bf16 ? backward<false, bf16> : backward<false, float>)(a, turn, arrays, y);
 }

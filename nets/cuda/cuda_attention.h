@@ -18,20 +18,23 @@ enum attention_matrix {
     ATTENTION_DQ,
     ATTENTION_DK,
     ATTENTION_DV,
-    ATTENTION_SCORE, /* [T][T], rows attention_pitch apart; probabilities later */
+    ATTENTION_SCORE, /* [T][T] floats, rows attention_pitch apart; probabilities later, of the type of x, in place */
     ATTENTION_DSCORE,
     ATTENTION_MATRICES
 };
 
-/* What they lie in; dx: NULL in the forward pass. score, dscore: of the heads of one turn. */
+/* What they lie in; y: in the backward pass dy; dx: NULL in the forward pass. score, dscore: of the heads of one turn.
+ * is_bf16: the elements of x, y, dx, else float. */
 struct cuda_attention_arrays {
-    const float *x;
-    float *y, *dx, *score, *dscore;
+    const void *x;
+    void *y, *dx;
+    float *score, *dscore;
+    bool is_bf16;
 };
 
 /* pointer [ATTENTION_MATRICES][heads] to the matrices of all heads, which are taken `chunk` at a time. */
 void cuda_attention_point(const struct cuda_attention *a, uint32_t chunk, const struct cuda_attention_arrays *arrays,
-                          float **pointer);
+                          void **pointer);
 
 /* The heads of a turn: `count` of them from number `first`, and what their rows need. */
 struct cuda_attention_turn {
@@ -44,11 +47,13 @@ struct cuda_attention_turn {
 };
 
 /* score [count][T][pitch], s to m p, 0 beyond the keys that a query sees; log_sum = log of the sum of exp(scale s). */
-void cuda_attention_forward(const struct cuda_attention *a, const struct cuda_attention_turn *turn, float *score);
+void cuda_attention_forward(const struct cuda_attention *a, const struct cuda_attention_turn *turn,
+                            const struct cuda_attention_arrays *arrays);
 
-/* score: s to m p; dscore: dp = dy v^T to ds = scale p (m dp - y . dy); both 0 beyond the keys. y, dy: whole. */
-void cuda_attention_backward(const struct cuda_attention *a, const struct cuda_attention_turn *turn, const float *y,
-                             const float *dy, float *score, float *dscore);
+/* score: s to m p; dscore: dp = dy v^T to ds = scale p (m dp - y . dy); both 0 beyond the keys. y: the forward pass's,
+ * whole. */
+void cuda_attention_backward(const struct cuda_attention *a, const struct cuda_attention_turn *turn,
+                             const struct cuda_attention_arrays *arrays, const void *y);
 
 #ifdef __cplusplus
 }

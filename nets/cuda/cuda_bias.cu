@@ -42,6 +42,13 @@ static __global__ void __launch_bounds__(THREADS)
     }
     sum_block<1, V, LAST>(w, me, sum, partial);
     if (ends_channel<LAST>(me.slab, done)) give_sum(partial, gridDim.x, me.slab, adds, db);
+    if constexpr (LAST) {
+        if (gridDim.x > 1 || me.row > 0 || !me.takes_part) return;
+        for (int l = 0; l < V; l++) { /* one part: these are the threads that have just written it */
+            const uint32_t c = cuda_walk_channel(&w, me.slab, me.column, (uint32_t)l);
+            db[c] = adds ? db[c] + (float)partial[c] : (float)partial[c];
+        }
+    }
 }
 
 /* -- launchers ---------------------------------------------------------------------------------------------------- */
@@ -66,10 +73,10 @@ template <class T, int V, bool LAST> struct bias_of {
         LAUNCH((gradient<T, V, LAST>), walk_grid(&k->walk, SUM_STEPS), THREADS, (sum_block_shared<1, V, LAST>()),
                cuda_stream(), k->walk, (const T *)dy, k->partial, k->done, adds, db);
         CUDA_CALL(cudaGetLastError());
-        const uint32_t channels = k->walk.shape.channels;
-        if (LAST)
+        const uint32_t channels = k->walk.shape.channels, parts = walk_parts(&k->walk, SUM_STEPS);
+        if (LAST && parts > 1)
             LAUNCH(give_sums, channel_grid(channels), THREADS, 0, cuda_stream(), channels, (const double *)k->partial,
-                   walk_parts(&k->walk, SUM_STEPS), adds, db);
+                   parts, adds, db);
         CUDA_CALL(cudaGetLastError());
     }
 };

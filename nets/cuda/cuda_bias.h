@@ -1,4 +1,5 @@
-/* cuda_bias.h: the bias of a convolution on the GPU: the launchers of cuda_bias.cu. All work goes to cuda_stream(). */
+/* cuda_bias.h: the bias of a convolution or of a linear layer on the GPU: the launchers of cuda_bias.cu. All work goes
+ * to cuda_stream(). */
 #ifndef ST_NETS_CUDA_BIAS_H
 #define ST_NETS_CUDA_BIAS_H
 

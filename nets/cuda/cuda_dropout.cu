@@ -8,18 +8,19 @@
 
 enum { THREADS = 256, BLOCKS_EACH = 8, SIDE_BY_SIDE = 4 };
 
-static __global__ void drop_canonical(dropout how, const uint32_t *step, uint32_t n, const float *from, float *to) {
-    typedef vector_of<float, SIDE_BY_SIDE> vector;
+template <class T>
+static __global__ void drop_canonical(dropout how, const uint32_t *step, uint32_t n, const T *from, T *to) {
+    typedef vector_of<T, SIDE_BY_SIDE> vector;
     const uint32_t low = step[0], high = step[1], whole = n / SIDE_BY_SIDE, stride = gridDim.x * THREADS;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i <= whole; i += stride) {
         const dropout_factors factors = dropout_block(&how, low, high, i);
         if (i < whole) {
             vector v = ((const vector *)from)[i];
-            for (int l = 0; l < SIDE_BY_SIDE; l++) v.value[l] *= factors.of[l];
+            for (int l = 0; l < SIDE_BY_SIDE; l++) v.value[l] = stored<T>(load(v.value[l]) * factors.of[l]);
             ((vector *)to)[i] = v;
         } else {
             for (uint32_t l = 0; l < n - whole * SIDE_BY_SIDE; l++)
-                to[whole * SIDE_BY_SIDE + l] = from[whole * SIDE_BY_SIDE + l] * factors.of[l];
+                to[whole * SIDE_BY_SIDE + l] = stored<T>(load(from[whole * SIDE_BY_SIDE + l]) * factors.of[l]);
         }
     }
 }
@@ -40,18 +41,24 @@ static __global__ void drop_last(dropout how, const uint32_t *step, cuda_shape s
     }
 }
 
+template <class T>
+static void launch(const struct dropout *how, const uint32_t *step, const cuda_shape *shape, const T *from, T *to) {
+    const uint32_t n = cuda_elements(shape);
+    const bool last =
+        shape->last && shape->positions > 1; /* rows lie in the canonical order whatever they are called */
+    const size_t threads = last ? (size_t)n : (size_t)n / SIDE_BY_SIDE + 1;
+    const unsigned grid = cuda_grid(BLOCKS_EACH, (threads + THREADS - 1) / THREADS);
+    if (last)
+        LAUNCH(drop_last<T>, grid, THREADS, 0, cuda_stream(), *how, step, *shape, n, from, to);
+    else
+        LAUNCH(drop_canonical<T>, grid, THREADS, 0, cuda_stream(), *how, step, n, from, to);
+    CUDA_CALL(cudaGetLastError());
+}
+
 extern "C" void cuda_dropout(const struct dropout *how, const uint32_t *step, const struct cuda_shape *shape,
                              const void *from, void *to, bool is_bf16) {
-    const uint32_t n = cuda_elements(shape);
-    const size_t threads = shape->last ? (size_t)n : (size_t)n / SIDE_BY_SIDE + 1;
-    const unsigned grid = cuda_grid(BLOCKS_EACH, (threads + THREADS - 1) / THREADS);
-    if (!shape->last)
-        LAUNCH(drop_canonical, grid, THREADS, 0, cuda_stream(), *how, step, n, (const float *)from, (float *)to);
-    else if (is_bf16)
-        LAUNCH((drop_last<bf16>), grid, THREADS, 0, cuda_stream(), *how, step, *shape, n, (const bf16 *)from,
-               (bf16 *)to);
+    if (is_bf16)
+        launch(how, step, shape, (const bf16 *)from, (bf16 *)to);
     else
-        LAUNCH((drop_last<float>), grid, THREADS, 0, cuda_stream(), *how, step, *shape, n, (const float *)from,
-               (float *)to);
-    CUDA_CALL(cudaGetLastError());
+        launch(how, step, shape, (const float *)from, (float *)to);
 }

@@ -4,17 +4,19 @@
 #include "nets/cuda/cuda_embedding.h"
 
 #include "base/cuda/cuda_device.h"
-#include "base/cuda/cuda_kernel.h"
+#include "nets/cuda/cuda_values.h"
 
 enum { THREADS = 256, BLOCKS_EACH = 8 };
 
-static __global__ void take_rows(uint32_t rows, uint32_t features, const int32_t *token, const float *w,
-                                 const float *add, float *y) {
+template <class T>
+static __global__ void take_rows(uint32_t rows, uint32_t features, const int32_t *token, const float *w, const T *add,
+                                 T *y) {
     for (uint32_t row = blockIdx.x; row < rows; row += gridDim.x) {
         const float *from = w + (size_t)token[row] * features;
-        const float *more = add ? add + (size_t)row * features : NULL;
-        float *to = y + (size_t)row * features;
-        for (uint32_t c = threadIdx.x; c < features; c += THREADS) to[c] = more ? from[c] + more[c] : from[c];
+        const T *more = add ? add + (size_t)row * features : NULL;
+        T *to = y + (size_t)row * features;
+        for (uint32_t c = threadIdx.x; c < features; c += THREADS)
+            to[c] = stored<T>(more ? from[c] + load(more[c]) : from[c]);
     }
 }
 
@@ -27,7 +29,8 @@ static __device__ bool came_before(uint32_t row, int32_t mine, const int32_t *to
     return false;
 }
 
-static __global__ void add_rows(uint32_t rows, uint32_t features, const int32_t *token, const float *dy, float *dw) {
+template <class T>
+static __global__ void add_rows(uint32_t rows, uint32_t features, const int32_t *token, const T *dy, float *dw) {
     __shared__ bool hit[THREADS];
     for (uint32_t row = blockIdx.x; row < rows; row += gridDim.x) {
         const int32_t mine = token[row];
@@ -39,8 +42,8 @@ static __global__ void add_rows(uint32_t rows, uint32_t features, const int32_t 
             if (__syncthreads_or(hit[threadIdx.x])) {
                 for (uint32_t k = 0; k < THREADS; k++) {
                     if (!hit[k]) continue;
-                    const float *from = dy + (size_t)(begin + k) * features;
-                    for (uint32_t c = threadIdx.x; c < features; c += THREADS) to[c] += from[c];
+                    const T *from = dy + (size_t)(begin + k) * features;
+                    for (uint32_t c = threadIdx.x; c < features; c += THREADS) to[c] += load(from[c]);
                 }
             }
             __syncthreads(); /* before the next hits are noted */
@@ -49,13 +52,23 @@ static __global__ void add_rows(uint32_t rows, uint32_t features, const int32_t 
 }
 
 extern "C" void cuda_embedding_forward(uint32_t rows, uint32_t features, const int32_t *token, const float *w,
-                                       const float *add, float *y) {
-    LAUNCH(take_rows, cuda_grid(BLOCKS_EACH, rows), THREADS, 0, cuda_stream(), rows, features, token, w, add, y);
+                                       const void *add, void *y, bool is_bf16) {
+    const unsigned grid = cuda_grid(BLOCKS_EACH, rows);
+    if (is_bf16)
+        LAUNCH(take_rows<bf16>, grid, THREADS, 0, cuda_stream(), rows, features, token, w, (const bf16 *)add,
+               (bf16 *)y);
+    else
+        LAUNCH(take_rows<float>, grid, THREADS, 0, cuda_stream(), rows, features, token, w, (const float *)add,
+               (float *)y);
     CUDA_CALL(cudaGetLastError());
 }
 
-extern "C" void cuda_embedding_backward(uint32_t rows, uint32_t features, const int32_t *token, const float *dy,
-                                        float *dw) {
-    LAUNCH(add_rows, cuda_grid(BLOCKS_EACH, rows), THREADS, 0, cuda_stream(), rows, features, token, dy, dw);
+extern "C" void cuda_embedding_backward(uint32_t rows, uint32_t features, const int32_t *token, const void *dy,
+                                        float *dw, bool is_bf16) {
+    const unsigned grid = cuda_grid(BLOCKS_EACH, rows);
+    if (is_bf16)
+        LAUNCH(add_rows<bf16>, grid, THREADS, 0, cuda_stream(), rows, features, token, (const bf16 *)dy, dw);
+    else
+        LAUNCH(add_rows<float>, grid, THREADS, 0, cuda_stream(), rows, features, token, (const float *)dy, dw);
     CUDA_CALL(cudaGetLastError());
 }

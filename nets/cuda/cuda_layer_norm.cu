@@ -16,29 +16,28 @@ static __device__ __forceinline__ float warp_sum(float sum) {
 }
 
 /* The variance is that around the mean, so that a mean far from 0 costs no digits. */
-template <int V>
-static __global__ void __launch_bounds__(THREADS)
-    normalise(cuda_layer_norm n, const float *x, const float *param, float *y) {
-    typedef vector_of<float, V> vector;
+template <class T, int V>
+static __global__ void __launch_bounds__(THREADS) normalise(cuda_layer_norm n, const T *x, const float *param, T *y) {
+    typedef vector_of<T, V> vector;
     const uint32_t length = n.features / V;
     FOR_EACH_ROW(row, n.rows) {
         const vector *from = (const vector *)(x + (size_t)row * n.features);
         float sum = 0, squares = 0;
         FOR_EACH_VECTOR(i, length) {
             const vector v = from[i];
-            for (int l = 0; l < V; l++) sum += v.value[l];
+            for (int l = 0; l < V; l++) sum += load(v.value[l]);
         }
         const float mean = warp_sum(sum) / n.features;
         FOR_EACH_VECTOR(i, length) {
             const vector v = from[i];
-            for (int l = 0; l < V; l++) squares += (v.value[l] - mean) * (v.value[l] - mean);
+            for (int l = 0; l < V; l++) squares += (load(v.value[l]) - mean) * (load(v.value[l]) - mean);
         }
         const float inverse = 1 / sqrtf(warp_sum(squares) / n.features + n.epsilon);
         FOR_EACH_VECTOR(i, length) {
             vector v = from[i];
             for (int l = 0; l < V; l++) {
                 const float w = param[i * V + l], b = n.bias ? param[n.features + i * V + l] : 0;
-                v.value[l] = (v.value[l] - mean) * inverse * w + b;
+                v.value[l] = stored<T>((load(v.value[l]) - mean) * inverse * w + b);
             }
             ((vector *)(y + (size_t)row * n.features))[i] = v;
         }
@@ -47,10 +46,10 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* With z = (x - mean) / deviation and g = w dy:  dx = (g - mean of g - z mean of g z) / deviation */
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    gradient(cuda_layer_norm n, const float *x, const float *dy, const float *param, float *dx) {
-    typedef vector_of<float, V> vector;
+    gradient(cuda_layer_norm n, const T *x, const T *dy, const float *param, T *dx) {
+    typedef vector_of<T, V> vector;
     const uint32_t length = n.features / V;
     FOR_EACH_ROW(row, n.rows) {
         const vector *from = (const vector *)(x + (size_t)row * n.features);
@@ -60,9 +59,9 @@ static __global__ void __launch_bounds__(THREADS)
         FOR_EACH_VECTOR(i, length) {
             const vector v = from[i], d = back[i];
             for (int l = 0; l < V; l++) {
-                const float g = d.value[l] * param[i * V + l];
+                const float g = load(d.value[l]) * param[i * V + l];
                 sum += g;
-                dot += g * ((v.value[l] - mean) * inverse);
+                dot += g * ((load(v.value[l]) - mean) * inverse);
             }
         }
         sum = warp_sum(sum) / n.features;
@@ -71,8 +70,8 @@ static __global__ void __launch_bounds__(THREADS)
             const vector v = from[i];
             vector d = back[i];
             for (int l = 0; l < V; l++) {
-                const float z = (v.value[l] - mean) * inverse;
-                d.value[l] = (d.value[l] * param[i * V + l] - sum - z * dot) * inverse;
+                const float z = (load(v.value[l]) - mean) * inverse;
+                d.value[l] = stored<T>((load(d.value[l]) * param[i * V + l] - sum - z * dot) * inverse);
             }
             ((vector *)(dx + (size_t)row * n.features))[i] = d;
         }
@@ -80,10 +79,10 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* N sums of each column, of dy z and, with a bias, dy; in parts. */
-template <int N, int V>
+template <int N, class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    column_sums(cuda_layer_norm n, const float *x, const float *dy, double *partial) {
-    typedef vector_of<float, V> vector;
+    column_sums(cuda_layer_norm n, const T *x, const T *dy, double *partial) {
+    typedef vector_of<T, V> vector;
     const walker me = walker_of(n.walk);
     float sum[N][V] = {};
     if (me.takes_part) {
@@ -92,8 +91,9 @@ static __global__ void __launch_bounds__(THREADS)
             const vector v = ((const vector *)x)[at], d = ((const vector *)dy)[at];
             const float mean = n.mean[row], inverse = n.inverse[row];
             for (int l = 0; l < V; l++) {
-                sum[0][l] += d.value[l] * ((v.value[l] - mean) * inverse);
-                if (N > 1) sum[N - 1][l] += d.value[l];
+                const float g = load(d.value[l]);
+                sum[0][l] += g * ((load(v.value[l]) - mean) * inverse);
+                if (N > 1) sum[N - 1][l] += g;
             }
         }
     }
@@ -116,14 +116,15 @@ static __global__ void __launch_bounds__(THREADS)
 /* -- launchers ----------------------------------------------------------------------------------------------------- */
 
 extern "C" void cuda_layer_norm_plan(struct cuda_layer_norm *norm, uint32_t rows, uint32_t features, float epsilon,
-                                     bool bias) {
+                                     bool bias, bool is_bf16) {
     const cuda_shape columns = {
         .images = rows, .channels = features, .height = 1, .width = 1, .positions = 1, .last = true};
     *norm = cuda_layer_norm{.rows = rows,
                             .features = features,
                             .epsilon = epsilon,
                             .bias = bias,
-                            .walk = cuda_walk_of(&columns, 4),
+                            .is_bf16 = is_bf16,
+                            .walk = cuda_walk_of(&columns, is_bf16 ? 8 : 4), /* 16 bytes */
                             .mean = NULL,
                             .inverse = NULL};
 }
@@ -136,32 +137,51 @@ static unsigned row_grid(uint32_t rows) {
     return cuda_grid(BLOCKS_EACH, (rows + THREADS / WARP - 1) / (THREADS / WARP));
 }
 
-extern "C" void cuda_layer_norm_forward(const struct cuda_layer_norm *norm, const float *x, const float *param,
-                                        float *y) {
-    if (norm->walk.vector > 1)
-        LAUNCH((normalise<4>), row_grid(norm->rows), THREADS, 0, cuda_stream(), *norm, x, param, y);
-    else
-        LAUNCH((normalise<1>), row_grid(norm->rows), THREADS, 0, cuda_stream(), *norm, x, param, y);
-    CUDA_CALL(cudaGetLastError());
+/* One of the four kinds of rows. */
+template <class T, int V> struct rows_of {
+    static void forward(const cuda_layer_norm *n, const void *x, const float *param, void *y) {
+        LAUNCH((normalise<T, V>), row_grid(n->rows), THREADS, 0, cuda_stream(), *n, (const T *)x, param, (T *)y);
+        CUDA_CALL(cudaGetLastError());
+    }
+    template <int N>
+    static void sums(const cuda_layer_norm *n, const void *x, const void *dy, bool adds, float *dparam,
+                     double *scratch) {
+        LAUNCH((column_sums<N, T, V>), walk_grid(&n->walk, SUM_STEPS), THREADS, (sum_block_shared<N, V, true>()),
+               cuda_stream(), *n, (const T *)x, (const T *)dy, scratch);
+        CUDA_CALL(cudaGetLastError());
+        LAUNCH((give_sums<N>), channel_grid(n->features), THREADS, 0, cuda_stream(), n->features,
+               (const double *)scratch, walk_parts(&n->walk, SUM_STEPS), adds, dparam);
+        CUDA_CALL(cudaGetLastError());
+    }
+    static void backward(const cuda_layer_norm *n, const void *x, const void *dy, const float *param, void *dx,
+                         bool adds, float *dparam, double *scratch) {
+        (n->bias ? sums<2> : sums<1>)(n, x, dy, adds, dparam, scratch);
+        if (dx)
+            LAUNCH((gradient<T, V>), row_grid(n->rows), THREADS, 0, cuda_stream(), *n, (const T *)x, (const T *)dy,
+                   param, (T *)dx);
+        CUDA_CALL(cudaGetLastError());
+    }
+};
+
+#define FOR_KIND(n, call)                                                                                              \
+    do {                                                                                                               \
+        const bool wide = (n)->walk.vector > 1;                                                                        \
+        if ((n)->is_bf16 && wide)                                                                                      \
+            rows_of<bf16, 8>::call;                                                                                    \
+        else if ((n)->is_bf16)                                                                                         \
+            rows_of<bf16, 1>::call;                                                                                    \
+        else if (wide)                                                                                                 \
+            rows_of<float, 4>::call;                                                                                   \
+        else                                                                                                           \
+            rows_of<float, 1>::call;                                                                                   \
+    } while (0)
+
+extern "C" void cuda_layer_norm_forward(const struct cuda_layer_norm *norm, const void *x, const float *param,
+                                        void *y) {
+    FOR_KIND(norm, forward(norm, x, param, y));
 }
 
-template <int N, int V>
-static void backward(const cuda_layer_norm *n, const float *x, const float *dy, const float *param, float *dx,
-                     bool adds, float *dparam, double *scratch) {
-    LAUNCH((column_sums<N, V>), walk_grid(&n->walk, SUM_STEPS), THREADS, (sum_block_shared<N, V, true>()),
-           cuda_stream(), *n, x, dy, scratch);
-    CUDA_CALL(cudaGetLastError());
-    LAUNCH((give_sums<N>), channel_grid(n->features), THREADS, 0, cuda_stream(), n->features, (const double *)scratch,
-           walk_parts(&n->walk, SUM_STEPS), adds, dparam);
-    CUDA_CALL(cudaGetLastError());
-    if (dx) LAUNCH((gradient<V>), row_grid(n->rows), THREADS, 0, cuda_stream(), *n, x, dy, param, dx);
-    CUDA_CALL(cudaGetLastError());
-}
-
-extern "C" void cuda_layer_norm_backward(const struct cuda_layer_norm *norm, const float *x, const float *dy,
-                                         const float *param, float *dx, bool adds, float *dparam, double *scratch) {
-    if (norm->bias)
-        (norm->walk.vector > 1 ? backward<2, 4> : backward<2, 1>)(norm, x, dy, param, dx, adds, dparam, scratch);
-    else
-        (norm->walk.vector > 1 ? backward<1, 4> : backward<1, 1>)(norm, x, dy, param, dx, adds, dparam, scratch);
+extern "C" void cuda_layer_norm_backward(const struct cuda_layer_norm *norm, const void *x, const void *dy,
+                                         const float *param, void *dx, bool adds, float *dparam, double *scratch) {
+    FOR_KIND(norm, backward(norm, x, dy, param, dx, adds, dparam, scratch));
 }

@@ -4,7 +4,7 @@
 #include "base/cuda/cuda_device.h"
 #include "nets/cuda/cuda_values.h"
 
-enum { THREADS = 256, BLOCKS_EACH = 8, WARP = 32 };
+enum { THREADS = 256, BLOCKS_EACH = 8 };
 
 #define FOR_EACH(i, n)                                                                                                 \
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, i##_step = gridDim.x * blockDim.x; i < (n); i += i##_step)
@@ -105,23 +105,6 @@ template <class T> static __global__ void add_to(uint32_t n, const T *from, T *t
     FOR_EACH(i, n) to[i] = stored<T>(load(to[i]) + load(from[i]));
 }
 
-/* -- bias --------------------------------------------------------------------------------------------------------- */
-
-static __global__ void bias_add(uint32_t n, uint32_t columns, const float *b, float *y) {
-    FOR_EACH(i, n) y[i] += b[i % columns];
-}
-
-/* A warp per column; its lanes' sums are put together in one order. */
-static __global__ void bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db) {
-    const uint32_t lane = threadIdx.x % WARP, warps = gridDim.x * (blockDim.x / WARP);
-    for (uint32_t c = (blockIdx.x * blockDim.x + threadIdx.x) / WARP; c < columns; c += warps) {
-        double sum = 0;
-        for (uint32_t r = lane; r < rows; r += WARP) sum += dy[r * columns + c];
-        for (int by = WARP / 2; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
-        if (lane == 0) db[c] = adds ? db[c] + (float)sum : (float)sum;
-    }
-}
-
 /* -- launchers ---------------------------------------------------------------------------------------------------- */
 
 /* The kernel for elements of type T where the tensors `a` and `b` hold them. */
@@ -193,16 +176,4 @@ extern "C" void cuda_average_backward(const struct cuda_shape *x, const float *d
 
 extern "C" void cuda_add(uint32_t n, const void *from, void *to, bool is_bf16) {
     LAUNCH_FOR(add_to, is_bf16, n, n, (const T *)from, (T *)to);
-}
-
-extern "C" void cuda_bias_add(uint32_t rows, uint32_t columns, const float *b, float *y) {
-    const uint32_t n = rows * columns;
-    LAUNCH(bias_add, grid_of(n), THREADS, 0, cuda_stream(), n, columns, b, y);
-    CUDA_CALL(cudaGetLastError());
-}
-
-extern "C" void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db) {
-    const unsigned grid = cuda_grid(BLOCKS_EACH, ((size_t)columns + THREADS / WARP - 1) / (THREADS / WARP));
-    LAUNCH(bias_gradient, grid, THREADS, 0, cuda_stream(), rows, columns, dy, adds, db);
-    CUDA_CALL(cudaGetLastError());
 }

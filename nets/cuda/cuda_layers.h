@@ -44,10 +44,6 @@ void cuda_average_backward(const struct cuda_shape *x, const float *dy, void *dx
 /* to += from, [n] each. */
 void cuda_add(uint32_t n, const void *from, void *to, bool is_bf16);
 
-/* y [rows][columns] += b [columns];  db = sum over the rows of dy; adds: += that. */
-void cuda_bias_add(uint32_t rows, uint32_t columns, const float *b, float *y);
-void cuda_bias_gradient(uint32_t rows, uint32_t columns, const float *dy, bool adds, float *db);
-
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
 #ifndef ST_NETS_CUDA_LOSS_H
 #define ST_NETS_CUDA_LOSS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,13 +25,15 @@ struct cuda_loss_fed {
 /* All on the device, but for `result`, which may be page-locked memory of the host. What changes from pass to pass is
  * read there, so that a recorded pass can be repeated: fed, and label [n], below 0: the row does not count. row_loss,
  * row_correct: scratch [n]; done: scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for;
- * rows from `valid` on are left alone. */
+ * rows from `valid` on are left alone. is_bf16: the elements of logits
+ * and dlogits, else float. */
 struct cuda_loss_call {
     int n, classes;
+    bool is_bf16;
     const struct cuda_loss_fed *fed;
-    const float *logits;
+    const void *logits;
     const int32_t *label;
-    float *dlogits;
+    void *dlogits;
     double *row_loss;
     int32_t *row_correct;
     unsigned *done;

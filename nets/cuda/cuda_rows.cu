@@ -78,22 +78,29 @@ template <class T, class F> static __global__ void each(uint32_t n, const T *a, 
 /* -- positions ----------------------------------------------------------------------------------------------------- */
 
 /* n, length: in vectors. */
-template <int V>
-static __global__ void add_positions(uint32_t n, uint32_t length, const float *x, const float *w, float *y) {
-    typedef vector_of<float, V> vector;
+template <class T, int V>
+static __global__ void add_positions(uint32_t n, uint32_t length, const float *x, const float *w, T *y) {
     FOR_EACH(i, n) {
-        vector v = ((const vector *)x)[i];
+        const vector_of<float, V> v = ((const vector_of<float, V> *)x)[i];
         const float *at = w + i % length * V;
-        for (int l = 0; l < V; l++) v.value[l] += at[l];
-        ((vector *)y)[i] = v;
+        vector_of<T, V> made;
+        for (int l = 0; l < V; l++) made.value[l] = stored<T>(v.value[l] + at[l]);
+        ((vector_of<T, V> *)y)[i] = made;
     }
 }
 
-static __global__ void position_gradient(uint32_t sequences, uint32_t length, const float *dy, bool adds, float *dw) {
+/* dx: NULL, or dy as floats */
+template <class T>
+static __global__ void position_gradient(uint32_t sequences, uint32_t length, const T *dy, bool adds, float *dw,
+                                         float *dx) {
     FOR_EACH(i, length) {
         float sum = adds ? dw[i] : 0;
 #pragma unroll 4 /* reads under way at once */
-        for (uint32_t s = 0; s < sequences; s++) sum += dy[s * length + i];
+        for (uint32_t s = 0; s < sequences; s++) {
+            const float d = load(dy[s * length + i]);
+            if (dx) dx[s * length + i] = d;
+            sum += d;
+        }
         dw[i] = sum;
     }
 }
@@ -105,9 +112,9 @@ static __device__ __forceinline__ uint32_t chosen(const cuda_choose &l, const in
 }
 
 /* features: in vectors, in both. */
-template <int V>
-static __global__ void choose_rows(cuda_choose l, uint32_t features, const int32_t *number, const float *x, float *y) {
-    typedef vector_of<float, V> vector;
+template <class T, int V>
+static __global__ void choose_rows(cuda_choose l, uint32_t features, const int32_t *number, const T *x, T *y) {
+    typedef vector_of<T, V> vector;
     FOR_EACH(at, l.sequences * l.count * features) {
         const uint32_t i = at / features;
         const uint32_t row = i / l.count * l.T + chosen(l, number, i);
@@ -117,19 +124,20 @@ static __global__ void choose_rows(cuda_choose l, uint32_t features, const int32
 
 /* A row of x looks for itself among those that its sequence has chosen, so that each is written once, and what it sums
  * is in their order. */
-template <int V>
-static __global__ void choose_gradient(cuda_choose l, uint32_t features, const int32_t *number, const float *dy,
-                                       float *dx) {
-    typedef vector_of<float, V> vector;
+template <class T, int V>
+static __global__ void choose_gradient(cuda_choose l, uint32_t features, const int32_t *number, const T *dy, T *dx) {
+    typedef vector_of<T, V> vector;
     FOR_EACH(at, l.sequences * l.T * features) {
         const uint32_t row = at / features, first = row / l.T * l.count;
-        vector sum = {};
+        float sum[V] = {};
         for (uint32_t i = first; i < first + l.count; i++) {
             if (chosen(l, number, i) != row % l.T) continue;
             const vector v = ((const vector *)dy)[i * features + at % features];
-            for (int k = 0; k < V; k++) sum.value[k] += v.value[k];
+            for (int k = 0; k < V; k++) sum[k] += load(v.value[k]);
         }
-        ((vector *)dx)[at] = sum;
+        vector made;
+        for (int k = 0; k < V; k++) made.value[k] = stored<T>(sum[k]);
+        ((vector *)dx)[at] = made;
     }
 }
 
@@ -164,34 +172,53 @@ extern "C" void cuda_tanh_backward(uint32_t n, const void *x, const void *dy, vo
     launch_each<tangent_back>(n, x, dy, dx, is_bf16);
 }
 
-extern "C" void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, float *y) {
-    const uint32_t n = sequences * length;
+template <class T> static void add_positions_to(uint32_t n, uint32_t length, const float *x, const float *w, void *y) {
     if (length % 4 == 0)
-        LAUNCH((add_positions<4>), grid_of(n / 4), THREADS, 0, cuda_stream(), n / 4, length / 4, x, w, y);
+        LAUNCH((add_positions<T, 4>), grid_of(n / 4), THREADS, 0, cuda_stream(), n / 4, length / 4, x, w, (T *)y);
     else
-        LAUNCH((add_positions<1>), grid_of(n), THREADS, 0, cuda_stream(), n, length, x, w, y);
+        LAUNCH((add_positions<T, 1>), grid_of(n), THREADS, 0, cuda_stream(), n, length, x, w, (T *)y);
     CUDA_CALL(cudaGetLastError());
 }
 
-extern "C" void cuda_position_backward(uint32_t sequences, uint32_t length, const float *dy, bool adds, float *dw) {
-    LAUNCH(position_gradient, grid_of(length), THREADS, 0, cuda_stream(), sequences, length, dy, adds, dw);
+extern "C" void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, void *y,
+                                      bool is_bf16) {
+    (is_bf16 ? add_positions_to<bf16> : add_positions_to<float>)(sequences * length, length, x, w, y);
+}
+
+extern "C" void cuda_position_backward(uint32_t sequences, uint32_t length, const void *dy, bool adds, float *dw,
+                                       float *dx, bool is_bf16) {
+    if (is_bf16)
+        LAUNCH(position_gradient<bf16>, grid_of(length), THREADS, 0, cuda_stream(), sequences, length, (const bf16 *)dy,
+               adds, dw, dx);
+    else
+        LAUNCH(position_gradient<float>, grid_of(length), THREADS, 0, cuda_stream(), sequences, length,
+               (const float *)dy, adds, dw, dx);
     CUDA_CALL(cudaGetLastError());
 }
 
-extern "C" void cuda_choose_forward(const struct cuda_choose *l, const int32_t *number, const float *x, float *y) {
-    const uint32_t n = l->sequences * l->count * l->features;
-    if (l->features % 4 == 0)
-        LAUNCH((choose_rows<4>), grid_of(n / 4), THREADS, 0, cuda_stream(), *l, l->features / 4, number, x, y);
-    else
-        LAUNCH((choose_rows<1>), grid_of(n), THREADS, 0, cuda_stream(), *l, l->features, number, x, y);
-    CUDA_CALL(cudaGetLastError());
+/* V elements at once where a row's come out even: 16 bytes. */
+#define FOR_ROWS(kernel, rows, from, to)                                                                               \
+    do {                                                                                                               \
+        const uint32_t n = (rows)*l->features;                                                                         \
+        if (l->is_bf16 && l->features % 8 == 0)                                                                        \
+            LAUNCH((kernel<bf16, 8>), grid_of(n / 8), THREADS, 0, cuda_stream(), *l, l->features / 8, number,          \
+                   (const bf16 *)(from), (bf16 *)(to));                                                                \
+        else if (l->is_bf16)                                                                                           \
+            LAUNCH((kernel<bf16, 1>), grid_of(n), THREADS, 0, cuda_stream(), *l, l->features, number,                  \
+                   (const bf16 *)(from), (bf16 *)(to));                                                                \
+        else if (l->features % 4 == 0)                                                                                 \
+            LAUNCH((kernel<float, 4>), grid_of(n / 4), THREADS, 0, cuda_stream(), *l, l->features / 4, number,         \
+                   (const float *)(from), (float *)(to));                                                              \
+        else                                                                                                           \
+            LAUNCH((kernel<float, 1>), grid_of(n), THREADS, 0, cuda_stream(), *l, l->features, number,                 \
+                   (const float *)(from), (float *)(to));                                                              \
+        CUDA_CALL(cudaGetLastError());                                                                                 \
+    } while (0)
+
+extern "C" void cuda_choose_forward(const struct cuda_choose *l, const int32_t *number, const void *x, void *y) {
+    FOR_ROWS(choose_rows, l->sequences * l->count, x, y);
 }
 
-extern "C" void cuda_choose_backward(const struct cuda_choose *l, const int32_t *number, const float *dy, float *dx) {
-    const uint32_t n = l->sequences * l->T * l->features;
-    if (l->features % 4 == 0)
-        LAUNCH((choose_gradient<4>), grid_of(n / 4), THREADS, 0, cuda_stream(), *l, l->features / 4, number, dy, dx);
-    else
-        LAUNCH((choose_gradient<1>), grid_of(n), THREADS, 0, cuda_stream(), *l, l->features, number, dy, dx);
-    CUDA_CALL(cudaGetLastError());
+extern "C" void cuda_choose_backward(const struct cuda_choose *l, const int32_t *number, const void *dy, void *dx) {
+    FOR_ROWS(choose_gradient, l->sequences * l->T, dy, dx);
 }

@@ -22,17 +22,20 @@ void cuda_gelu_backward(uint32_t n, bool tanh, const void *x, const void *dy, vo
 void cuda_tanh_forward(uint32_t n, const void *x, void *y, bool is_bf16);
 void cuda_tanh_backward(uint32_t n, const void *x, const void *dy, void *dx, bool is_bf16);
 
-/* y [sequences][length] = x + w [length], and dw = sum of dy over the sequences, in their order; adds: += each. */
-void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, float *y);
-void cuda_position_backward(uint32_t sequences, uint32_t length, const float *dy, bool adds, float *dw);
+/* y [sequences][length] = x + w [length], and dw = sum of dy over the sequences, in their order; adds: += each. x and
+ * dx are floats, is_bf16: of y and dy. dx: NULL, or dy as floats. */
+void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, const float *w, void *y, bool is_bf16);
+void cuda_position_backward(uint32_t sequences, uint32_t length, const void *dy, bool adds, float *dw, float *dx,
+                            bool is_bf16);
 
 /* Some rows of each sequence (nets/layers/choose.h): `count` of its T. number: [sequences][count], each below T; NULL:
  * the first ones. */
 struct cuda_choose {
     uint32_t sequences, T, count, features;
+    bool is_bf16;
 };
-void cuda_choose_forward(const struct cuda_choose *l, const int32_t *number, const float *x, float *y);
-void cuda_choose_backward(const struct cuda_choose *l, const int32_t *number, const float *dy, float *dx);
+void cuda_choose_forward(const struct cuda_choose *l, const int32_t *number, const void *x, void *y);
+void cuda_choose_backward(const struct cuda_choose *l, const int32_t *number, const void *dy, void *dx);
 
 #ifdef __cplusplus
 }

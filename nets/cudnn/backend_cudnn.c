@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nets/cuda/cuda_bias.h"
 #include "nets/cuda/cuda_ctc.h"
 #include "nets/cudnn/backend_cudnn_cache.h"
+#include "nets/cudnn/backend_cudnn_fused.h"
 
 enum {
     CUBLAS_WORKSPACE_BYTES = 32 << 20, /* what NVIDIA recommends for Hopper; earlier GPUs take less of it */
@@ -58,6 +60,14 @@ bool cudnn_is_bf16(const struct tensor *t) {
     return t->layout == CUDA_NHWC_BF16;
 }
 
+enum cuda_layout cudnn_row_layout(const struct cudnn_backend *b) {
+    return b->precision == PRECISION_BF16 ? CUDA_NHWC_BF16 : CUDA_NCHW;
+}
+
+bool cudnn_are_rows(const struct tensor *t) {
+    return t->layout == LAYOUT_CANONICAL || (cudnn_is_bf16(t) && t->h == 1 && t->w == 1);
+}
+
 static size_t elements_of(const struct tensor *t) {
     return (size_t)t->n * (size_t)t->c * (size_t)t->h * (size_t)t->w;
 }
@@ -87,6 +97,14 @@ cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t) {
 void cudnn_lay_out(struct tensor *y, int layout) {
     y->layout = layout;
     y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);
+}
+
+void cudnn_bias_memory(struct cuda_bias *bias) {
+    const size_t sums = bias->walk.shape.channels * cuda_bias_parts(bias), slabs = bias->walk.slabs;
+    const size_t bytes = sums * sizeof(double) + slabs * sizeof *bias->done;
+    bias->partial = cuda_alloc(bytes, "the sums of a bias");
+    bias->done = (unsigned *)(void *)(bias->partial + sums);
+    CUDA_GIVE(cudaMemsetAsync(bias->done, 0, slabs * sizeof *bias->done, cuda_stream()));
 }
 
 void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes) {
@@ -137,6 +155,8 @@ static void open_libraries(struct cudnn_backend *b) {
     CUDNN_CALL(cudnnSetStream(b->cudnn, cuda_stream()));
     CUBLAS_CALL(cublasCreate(&b->cublas));
     CUBLAS_CALL(cublasSetStream(b->cublas, cuda_stream()));
+    /* Parts of a sum of bf16 products are added up in float, too. */
+    CUBLAS_CALL(cublasSetMathMode(b->cublas, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
     /* Its own workspace would come from an allocation in the middle of a recording. After the stream: setting that
      * gives the workspace up. */
     b->cublas_workspace = cuda_alloc(CUBLAS_WORKSPACE_BYTES, "cuBLAS's workspace");
@@ -169,6 +189,7 @@ static void close_backend(void *backend) {
     cuda_wait();
     for (int i = 0; i < NET_PASSES; i++)
         if (b->recorded[i].graph) CUDA_CALL(cudaGraphExecDestroy(b->recorded[i].graph));
+    cudnn_fused_close(b);
     CUBLAS_CALL(cublasDestroy(b->cublas));
     CUDNN_CALL(cudnnDestroy(b->cudnn));
     cudnn_cache_close(b->measured);
@@ -276,13 +297,15 @@ static void need_scratch(struct cudnn_loss *s, int rows) {
     s->rows = rows;
 }
 
-static void loss(void *backend, int which, const float *logits, int n, int classes, float *dlogits) {
+static void loss(void *backend, int which, const struct tensor *shape, const float *logits, float *dlogits) {
     struct cudnn_backend *b = backend;
     struct cudnn_loss *s = &b->loss[which];
+    const int n = shape->n;
     if (n != b->feed.labels[which]) die("a loss of %d rows, but %d labels were fed", n, b->feed.labels[which]);
     need_scratch(s, n);
     cuda_loss(&(struct cuda_loss_call){.n = n,
-                                       .classes = classes,
+                                       .classes = shape->c,
+                                       .is_bf16 = cudnn_is_bf16(shape),
                                        .fed = &b->feed.fed->loss[which],
                                        .logits = logits,
                                        .label = b->feed.label[which],

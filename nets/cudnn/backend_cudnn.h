@@ -1,13 +1,15 @@
 /* backend_cudnn.h: what the files of the CUDA backend share: its state, checked calls, how tensors lie. Part of the
  * plugin, not of the program.
  *
- *      precision    activations    convolutions                    linear layer    all else
+ *      precision    activations    convolutions, attention         linear layer    all else
  *      f32          NCHW float     float, no tensor cores          float           float, sums in double
  *      tf32         NHWC float     TF32 products, sums in float    the same        the same
- *      bf16         NHWC bf16      bf16 products, sums in float    TF32 products   the same
+ *      bf16         NHWC bf16      bf16 products, sums in float    as its input    the same
  *
- * In bf16 the linear layer has float inputs, and stays in float but for its products. The images that come in are
- * canonical floats in every precision; layers but convolutions take any tensor in the layout in which it lies.
+ * In bf16 a convolution gives bf16, and so do the positions of a transformer, from where on all its rows are, logits
+ * included. What comes out of an average, an embedding or an LSTM is float: there a linear layer has float inputs, and
+ * TF32 products. The images that come in are canonical floats in every precision; layers but convolutions take any
+ * tensor in the layout in which it lies.
  *
  * A pass of a training step is some hundred launches of small kernels, so passes that are the same every time are
  * recorded into a CUDA graph: the first pass runs plainly (libraries load kernels when they are first used), the second
@@ -79,6 +81,7 @@ struct cudnn_weights {
 };
 
 struct cudnn_cache;
+struct cudnn_fused;
 
 struct cudnn_backend {
     enum precision precision;
@@ -89,6 +92,7 @@ struct cudnn_backend {
     void *workspace; /* of all layers, which run one after the other; grown by their `open` */
     size_t workspace_bytes;
     struct cudnn_cache *measured; /* which algorithm computes a convolution fastest */
+    struct cudnn_fused *fused;    /* plans of attention */
     struct cudnn_feed feed;
     struct cudnn_weights weights;
 
@@ -119,6 +123,9 @@ struct cudnn_backend {
 /* The layout of activations in this precision, and whether a tensor's elements are bf16. */
 enum cuda_layout cudnn_layout(enum precision precision);
 bool cudnn_is_bf16(const struct tensor *t);
+/* Of rows [n][c]: the layout where they may be bf16; are these rows, or another tensor in the canonical layout? */
+enum cuda_layout cudnn_row_layout(const struct cudnn_backend *b);
+bool cudnn_are_rows(const struct tensor *t);
 /* t as kernels see it; dies where it has too many elements for 32 bits. */
 struct cuda_shape cudnn_shape(const struct tensor *t);
 /* t as cuDNN sees it; the caller's to destroy. */
@@ -129,6 +136,10 @@ void cudnn_lay_out(struct tensor *y, int layout);
 struct cuda_steps cudnn_steps(const struct tensor *t, const struct layer_call *call);
 /* From here on the workspace has at least as many bytes. Where it lies may change: to be asked for at each use. */
 void cudnn_need_workspace(struct cudnn_backend *b, size_t bytes);
+
+/* Memory for a planned bias: all of it is freed with bias->partial. */
+struct cuda_bias;
+void cudnn_bias_memory(struct cuda_bias *bias);
 
 /* backend_cudnn_feed.c */
 void cudnn_feed_open(struct cudnn_feed *feed);

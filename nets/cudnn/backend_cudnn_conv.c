@@ -91,11 +91,7 @@ static void open_bias(const struct convolution *c, struct sized *s) {
     const struct cuda_shape y = cudnn_shape(&s->conv.y);
     if (!c->has_bias || c->folded) return;
     cuda_bias_plan(&s->bias, &y, cudnn_is_bf16(&s->conv.y));
-    const size_t sums = y.channels * cuda_bias_parts(&s->bias), slabs = s->bias.walk.slabs;
-    const size_t bytes = sums * sizeof(double) + slabs * sizeof *s->bias.done;
-    s->bias.partial = cuda_alloc(bytes, "the sums of a convolution's bias");
-    s->bias.done = (unsigned *)(void *)(s->bias.partial + sums);
-    CUDA_GIVE(cudaMemsetAsync(s->bias.done, 0, slabs * sizeof *s->bias.done, cuda_stream()));
+    cudnn_bias_memory(&s->bias);
 }
 
 /* What there is for images like x and y. */

@@ -1,6 +1,7 @@
 /* backend_cudnn_layers.c: the layers that are bound by memory, over the kernels of cuda_*.cu, and the linear layer by
  * cuBLAS. */
 #include "base/mem.h"
+#include "nets/cuda/cuda_bias.h"
 #include "nets/cuda/cuda_layers.h"
 #include "nets/cuda/cuda_norm.h"
 #include "nets/cudnn/backend_cudnn.h"
@@ -101,43 +102,75 @@ static void average_backward(void *layer, const struct layer_call *call) {
 }
 const struct layer_ops cudnn_average = {average_open, average_forward, average_backward, mem_free};
 
-/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] ------------------------------------------------------------- */
+/* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] -------------------------------------------------------------
+ *
+ * Of rows that are bf16 so are y, dy, dx and a copy of the weights; their gradients are floats all the way. */
 
 struct linear {
     const struct cudnn_backend *backend;
     struct tensor x;
     int I, O;
-    bool bias;
+    bool has_bias, is_bf16;
+    void *w; /* the copy */
+    struct cuda_bias bias;
 };
+
+/* Sums of columns as those of a convolution's channels: to them rows are images of one position, channels last. */
+static void open_bias(struct linear *l, const struct tensor *y) {
+    struct cuda_shape rows = cudnn_shape(y);
+    rows.last = true;
+    cuda_bias_plan(&l->bias, &rows, l->is_bf16);
+    cudnn_bias_memory(&l->bias);
+}
 
 static void *linear_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
                          struct tensor *y) {
     (void)add;
-    if (x->layout != LAYOUT_CANONICAL) die("a linear layer needs its input in the canonical layout");
+    if (!cudnn_are_rows(x)) die("a linear layer needs rows, or its input in the canonical layout");
     struct linear *l = mem_zalloc(1, sizeof *l, "a linear layer");
-    *l = (struct linear){.backend = backend, .x = *x, .I = x->c * x->h * x->w, .O = y->c, .bias = spec->linear.bias};
-    cudnn_lay_out(y, LAYOUT_CANONICAL);
+    *l = (struct linear){.backend = backend, .x = *x, .I = x->c * x->h * x->w, .O = y->c};
+    l->has_bias = spec->linear.bias;
+    l->is_bf16 = cudnn_is_bf16(x);
+    if (l->is_bf16)
+        l->w = cuda_alloc((size_t)l->O * (size_t)l->I * sizeof(struct bf16), "the weights of a linear layer");
+    cudnn_lay_out(y, x->layout);
+    if (l->has_bias) open_bias(l, y);
     return l;
 }
+static void linear_close(void *layer) {
+    struct linear *l = layer;
+    cuda_free(l->w);
+    cuda_free(l->bias.partial);
+    mem_free(l);
+}
 
-/* C [m][n] = op(A) op(B) [+ C] over k, row-major. To cuBLAS, which goes down columns, a row-major matrix is its
- * transpose, so that C^T = op(B)^T op(A)^T is asked for. */
-static void product(const struct linear *l, bool turn_a, bool turn_b, int m, int n, int k, const float *A,
-                    const float *B, bool adds, float *C) {
+static cudaDataType row_type(const struct linear *l) {
+    return l->is_bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/* C [m][n], of the type `made`, = op(A) op(B) [+ C] over k, row-major. To cuBLAS, which goes down columns, a row-major
+ * matrix is its transpose, so that C^T = op(B)^T op(A)^T is asked for. */
+static void product(const struct linear *l, bool turn_a, bool turn_b, int m, int n, int k, const void *A, const void *B,
+                    bool adds, void *C, cudaDataType made) {
     const float one = 1, beta = adds ? 1 : 0;
-    const cublasComputeType_t compute =
-        net_precision_is_f32(l->backend->precision) ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
+    const bool plain = l->is_bf16 || net_precision_is_f32(l->backend->precision);
+    const cublasComputeType_t compute = plain ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
     CUBLAS_CALL(cublasGemmEx(l->backend->cublas, turn_b ? CUBLAS_OP_T : CUBLAS_OP_N, turn_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                             n, m, k, &one, B, CUDA_R_32F, turn_b ? k : n, A, CUDA_R_32F, turn_a ? m : k, &beta, C,
-                             CUDA_R_32F, n, compute, CUBLAS_GEMM_DEFAULT));
+                             n, m, k, &one, B, row_type(l), turn_b ? k : n, A, row_type(l), turn_a ? m : k, &beta, C,
+                             made, n, compute, CUBLAS_GEMM_DEFAULT));
 }
 
 static int rows_of(const struct linear *l, const struct layer_call *call) {
     return tensor_in_pass(&l->x, call).n;
 }
 
-static const float *bias_of(const struct linear *l, const float *param) {
-    return param + (size_t)l->O * (size_t)l->I;
+/* Behind the weights. */
+static size_t bias_at(const struct linear *l) {
+    return (size_t)l->O * (size_t)l->I;
+}
+
+static const void *weights_of(const struct linear *l, const struct layer_call *call) {
+    return l->is_bf16 ? l->w : call->param;
 }
 
 /* y = x w^T [+ b] */
@@ -145,18 +178,17 @@ static void linear_forward(void *layer, const struct layer_call *call, bool trai
     (void)training;
     const struct linear *l = layer;
     const int N = rows_of(l, call);
-    product(l, false, true, N, l->O, l->I, call->x, call->param, false, call->y);
-    if (l->bias) cuda_bias_add((uint32_t)N, (uint32_t)l->O, bias_of(l, call->param), call->y);
+    if (l->is_bf16) cuda_weights_to_last((uint32_t)l->O, (uint32_t)l->I, 1, call->param, l->w, true);
+    product(l, false, true, N, l->O, l->I, call->x, weights_of(l, call), false, call->y, row_type(l));
+    if (l->has_bias) cuda_bias_forward(&l->bias, call->param + bias_at(l), call->y);
 }
 
 /* dw [+]= dy^T x,  db [+]= sum dy,  dx = dy w. A tied one's w and dw are an embedding's. */
 static void linear_backward(void *layer, const struct layer_call *call) {
     const struct linear *l = layer;
     const int N = rows_of(l, call);
-    product(l, true, false, l->O, l->I, N, call->dy, call->x, call->adds, call->dparam);
-    if (l->bias)
-        cuda_bias_gradient((uint32_t)N, (uint32_t)l->O, call->dy, call->adds,
-                           call->dparam + (size_t)l->O * (size_t)l->I);
-    if (call->dx) product(l, false, false, N, l->I, l->O, call->dy, call->param, false, call->dx);
+    product(l, true, false, l->O, l->I, N, call->dy, call->x, call->adds, call->dparam, CUDA_R_32F);
+    if (l->has_bias) cuda_bias_backward(&l->bias, call->dy, call->adds, call->dparam + bias_at(l));
+    if (call->dx) product(l, false, false, N, l->I, l->O, call->dy, weights_of(l, call), false, call->dx, row_type(l));
 }
-const struct layer_ops cudnn_linear = {linear_open, linear_forward, linear_backward, mem_free};
+const struct layer_ops cudnn_linear = {linear_open, linear_forward, linear_backward, linear_close};

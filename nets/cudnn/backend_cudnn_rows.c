@@ -74,14 +74,16 @@ const struct layer_ops cudnn_tanh = {tanh_open, tanh_forward, tanh_backward, mem
 
 /* -- y [row] = x [row] + w [row mod T] ----------------------------------------------------------------------------- */
 
+/* Here rows come to be bf16 in that precision: x, an embedding's, is what the parameters are. */
 struct position {
-    uint32_t sequences, length; /* length: floats of a sequence, T c */
+    uint32_t sequences, length; /* length: elements of a sequence, T c */
     size_t rest;                /* bytes of the positions that a sequence does not have */
+    bool is_bf16;               /* y */
 };
 
 static void *position_open(void *backend, const struct layer_spec *spec, const struct tensor *x,
                            const struct tensor *add, struct tensor *y) {
-    (void)backend, (void)add;
+    (void)add;
     if (x->layout != LAYOUT_CANONICAL) die("positions need rows in the canonical layout");
     const struct cuda_shape shape = cudnn_shape(x);
     struct position *l = mem_zalloc(1, sizeof *l, "positions");
@@ -89,20 +91,19 @@ static void *position_open(void *backend, const struct layer_spec *spec, const s
     l->length = cuda_elements(&shape) / l->sequences;
     l->rest = (size_t)(spec->position.positions - spec->position.sequence) *
               (l->length / (uint32_t)spec->position.sequence) * sizeof(float);
-    cudnn_lay_out(y, LAYOUT_CANONICAL);
+    cudnn_lay_out(y, cudnn_row_layout(backend));
+    l->is_bf16 = cudnn_is_bf16(y);
     return l;
 }
 static void position_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct position *l = layer;
-    cuda_position_forward(l->sequences, l->length, call->x, call->param, call->y);
+    cuda_position_forward(l->sequences, l->length, call->x, call->param, call->y, l->is_bf16);
 }
 static void position_backward(void *layer, const struct layer_call *call) {
     const struct position *l = layer;
-    const size_t bytes = (size_t)l->sequences * l->length * sizeof *call->dy;
-    cuda_position_backward(l->sequences, l->length, call->dy, call->adds, call->dparam);
+    cuda_position_backward(l->sequences, l->length, call->dy, call->adds, call->dparam, call->dx, l->is_bf16);
     if (l->rest && !call->adds) CUDA_GIVE(cudaMemsetAsync(call->dparam + l->length, 0, l->rest, cuda_stream()));
-    if (call->dx) CUDA_GIVE(cudaMemcpyAsync(call->dx, call->dy, bytes, cudaMemcpyDeviceToDevice, cuda_stream()));
 }
 const struct layer_ops cudnn_position = {position_open, position_forward, position_backward, mem_free};
 
@@ -111,15 +112,16 @@ const struct layer_ops cudnn_position = {position_open, position_forward, positi
 static void *choose_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
                          struct tensor *y) {
     (void)backend;
-    if (x->layout != LAYOUT_CANONICAL) die("rows are chosen in the canonical layout");
+    if (!cudnn_are_rows(x)) die("what is chosen has to be rows");
     if (add && add->layout != LAYOUT_TOKENS) die("rows are chosen by whole numbers");
     const struct cuda_shape shape = cudnn_shape(x);
     struct cuda_choose *l = mem_alloc(1, sizeof *l, "chosen rows");
     *l = (struct cuda_choose){.sequences = shape.images / (uint32_t)spec->choose.sequence,
                               .T = (uint32_t)spec->choose.sequence,
                               .count = (uint32_t)spec->choose.count,
-                              .features = shape.channels * shape.positions};
-    cudnn_lay_out(y, LAYOUT_CANONICAL);
+                              .features = shape.channels * shape.positions,
+                              .is_bf16 = cudnn_is_bf16(x)};
+    cudnn_lay_out(y, x->layout);
     return l;
 }
 static const int32_t *numbers_of(const struct layer_call *call) {

@@ -15,6 +15,7 @@ fi
 export SPARSETRAIN_PLUGIN="$stand_in" SPARSETRAIN_CACHE="$W/cache"
 images="--data synthetic:64x8 --batch 1"
 words="--model lstm --hidden 8 --bptt 4 --batch 2 --data synthetic-text:1000x100x100"
+rows="--model gpt --layers 2 --heads 2 --hidden 16 --context 16 --batch 2 --data synthetic-text:1000x100x100"
 sparse="--density 0.01 --density-warmup none"
 
 # counted STEPS: the counts of a run of so many steps, a line of every rank in $W/counts-STEPS; its status
@@ -51,7 +52,10 @@ while read -r p given waits kernels in out arguments; do
 done << END
 1 9 3 90 1 0 $images
 1 9 3 131 1 0 $images --precision bf16
-1 11 4 11 1 0 $words
+1 11 4 12 1 0 $words
+1 11 4 51 1 0 $rows
+1 11 4 52 1 0 $rows --precision bf16
+1 11 4 70 1 0 $rows --precision bf16 --dropout 0.1
 2 9 3 88 2 1 $images --algo dense
 2 16 2 93 4 0 $images --algo topka $sparse --select exact
 2 13 2 90 4 0 $images --algo topka $sparse --select reuse

@@ -181,7 +181,7 @@ check "findings of all processes count" has '^FAIL  sanitize  racecheck topk_row
 if [ -r "$here/$BUILD/libsparsetrain_cuda.so" ] && command -v nm >/dev/null 2>&1; then
     # shellcheck disable=SC2016 # for the inner shell
     BUILD=$here/$BUILD sh -c '. scripts/gpu-bench.sh; kernel_filters' >"$W/filters"
-    for kernel in compact cut bias_gradient; do
+    for kernel in compact cut position_gradient; do
         check "the plugin's kernels have names: $kernel" grep -qE "kns=_Z[0-9]+$kernel " "$W/filters"
     done
 else skip "the plugin's kernels have names" "no CUDA plugin here"; fi

@@ -14,18 +14,9 @@
 
 #include "base/mem.h"
 #include "nets/cudnn/backend_cudnn_plans.h"
+#include "tests/gpu/cudnn_described.h"
 
 enum { LISTED = 8, BATCH = 32 };
-
-/* As the library itself would write it of an H200. */
-static const char an_h200[] =
-    "{\"maxGridSize\": [2147483647, 65535, 65535], \"maxBlockSize\": [1024, 1024, 64], \"regsPerBlock\": 65536, "
-    "\"multiProcessorCount\": 132, \"smClockRateKHz\": 1980000, \"memClockRateKHz\": 3201000, "
-    "\"l2CacheSize\": 62914560, \"warpSize\": 32, \"maxSharedMemoryPerBlock\": 49152, "
-    "\"maxSharedMemoryPerBlockOptin\": 232448, \"reservedSharedMemoryPerBlock\": 1024, \"maxRegistersPerSM\": 65536, "
-    "\"pciDeviceId\": 0, \"maxCtasPerSM\": 32, \"maxThreadsPerBlock\": 1024, \"maxThreadsPerSM\": 2048, "
-    "\"isTccDriver\": 0, \"supportCoopLaunch\": 1, \"deviceVer\": 900, \"driverVer\": 13000, \"cudaDeviceId\": 0, "
-    "\"totalGlobalMem\": 150000000000, \"deviceName\": \"NVIDIA H200\"}";
 
 static struct cudnn_plan_gpu gpu;
 
@@ -145,13 +136,6 @@ static void nothing_is_kept(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
-static bool describe(void) {
-    return cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &gpu.described) == CUDNN_STATUS_SUCCESS &&
-           cudnnBackendSetAttribute(gpu.described, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                                    (int64_t)strlen(an_h200), an_h200) == CUDNN_STATUS_SUCCESS &&
-           cudnnBackendFinalize(gpu.described) == CUDNN_STATUS_SUCCESS;
-}
-
 /* What a process finds on an H200, for people: cudnn_plans --list */
 static void print(int precision, int shape, int pass, const struct conv *c, int count,
                   const struct cudnn_recipe *list) {
@@ -166,7 +150,7 @@ static void print(int precision, int shape, int pass, const struct conv *c, int 
 
 int main(int argc, char **argv) {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (!describe()) {
+    if (!describe(&gpu)) {
         printf("# SKIP cudnn_plans: cuDNN %zu takes no description of a GPU\n1..0\n", cudnnGetVersion());
         return 0;
     }

@@ -57,11 +57,3 @@ int hostcudnn_engines(const struct convolution *v, const struct engine *list[HOS
         if (there_for(v, engines[i].limits)) list[count++] = &engines[i].engine;
     return count;
 }
-
-const struct engine *hostcudnn_engine(const struct convolution *v, int64_t index) {
-    const struct engine *list[HOSTCUDNN_ENGINES];
-    const int count = hostcudnn_engines(v, list);
-    for (int i = 0; i < count; i++)
-        if (list[i]->index == index) return list[i];
-    return NULL;
-}

@@ -27,9 +27,6 @@ struct engine {
     int64_t knob[HOSTCUDNN_KNOBS][3]; /* type, value that the heuristics choose, the largest */
 };
 
-/* The engine of that number if it is there for this convolution. */
-const struct engine *hostcudnn_engine(const struct convolution *v, int64_t index);
-
 /* All that are there, in the order in which the heuristics name them; how many. */
 int hostcudnn_engines(const struct convolution *v, const struct engine *list[HOSTCUDNN_ENGINES]);
 

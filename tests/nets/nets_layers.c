@@ -409,7 +409,8 @@ static struct subject subject_open(const struct device_ops *device, const struct
     struct subject s = {.backend = backend, .ops = backend->layer[t->kind], .device = device};
     s.state = backend->open(
         &(struct backend_setup){.threads = 1, .precision = precision, .dropout_seed = DROPOUT_SEED, .adds = true});
-    s.x = laid_out(device, v->r.x, layout);
+    const bool tokens = t->kind == LAYER_EMBEDDING;
+    s.x = laid_out(device, v->r.x, tokens ? LAYOUT_TOKENS : layout);
     s.y = v->r.y;
     const int32_t *number = t->padded ? v->r.lengths : v->r.chosen;
     const struct tensor numbers = {.n = t->padded ? t->n / t->sequence : v->r.y.n,
@@ -418,7 +419,7 @@ static struct subject subject_open(const struct device_ops *device, const struct
                                    .w = 1,
                                    .layout = LAYOUT_TOKENS,
                                    .floats = (size_t)v->r.y.n};
-    s.add = t->kind == LAYER_EMBEDDING ? laid_out(device, v->r.y, LAYOUT_CANONICAL) : s.x;
+    s.add = tokens ? laid_out(device, v->r.y, layout) : s.x;
     s.layer = s.ops->open(s.state, &v->r.spec, &s.x, t->joins ? &s.add : number ? &numbers : NULL, &s.y);
     size_t params = ref_params(&v->r);
     s.x_data = upload(s.device, &s.x, v->x);
@@ -460,12 +461,13 @@ static void cut_to_bf16(struct naive *v) {
 }
 
 static double tolerance_of(const struct device_ops *device, const struct trial *t, enum precision precision,
-                           const struct tensor *x) {
+                           const struct subject *s) {
+    if (has_bf16(device, &s->x) || has_bf16(device, &s->y)) return TOLERANCE_BF16;
     if (has_rows(t)) return net_precision_is_f32(precision) ? TOLERANCE : TOLERANCE_TF32;
     if (t->kind == LAYER_CONV && precision == PRECISION_F32_WINOGRAD) return TOLERANCE_WINOGRAD;
     if (t->kind == LAYER_CONV && precision == PRECISION_TF32) return TOLERANCE_TF32;
     if (t->kind == LAYER_CONV && precision == PRECISION_BF16) return TOLERANCE_BF16;
-    return has_bf16(device, x) ? TOLERANCE_BF16 : TOLERANCE;
+    return TOLERANCE;
 }
 
 /* What comes with a pass and matters to some layer: the number of the step. */
@@ -558,7 +560,7 @@ static void one_trial(const struct device_ops *device, const struct trial *t, en
     struct subject s = subject_open(device, t, &v, precision, layout);
     if (!is_refused(&s)) {
         feed_step(&s);
-        run_trial(&s, t, &v, tolerance_of(device, t, precision, &s.x));
+        run_trial(&s, t, &v, tolerance_of(device, t, precision, &s));
     }
     subject_close(&s);
     naive_close(&v);
@@ -572,12 +574,16 @@ static const struct {
                   {PRECISION_TF32, CUDA_NHWC}, {PRECISION_BF16, CUDA_NCHW},         {PRECISION_BF16, CUDA_NHWC_BF16}};
 
 static void trial_on_cpu(const struct device_ops *device, const struct trial *t) {
-    if (t->kind == LAYER_EMBEDDING) {
-        one_trial(device, t, PRECISION_F32, LAYOUT_TOKENS);
-        return;
-    }
-    int last = has_rows(t) ? CPU_NCHW : CPU_NHWC;
+    int last = has_rows(t) || t->kind == LAYER_EMBEDDING ? CPU_NCHW : CPU_NHWC;
     for (int layout = CPU_NCHW; layout <= last; layout++) one_trial(device, t, PRECISION_F32, layout);
+}
+
+/* Rows come in the canonical layout or as bf16, of which an embedding's and an LSTM's begin as floats. */
+static bool comes_in(const struct trial *t, int layout) {
+    if (layout == LAYOUT_CANONICAL) return true;
+    if (t->kind == LAYER_EMBEDDING) return layout == CUDA_NHWC_BF16 && t->joins;
+    if (!has_rows(t)) return true;
+    return layout == CUDA_NHWC_BF16 && t->h == 1 && t->w == 1 && t->kind != LAYER_LSTM && t->kind != LAYER_POSITION;
 }
 
 static void trial_on_gpu(const struct device_ops *device, const struct trial *t) {
@@ -585,10 +591,7 @@ static void trial_on_gpu(const struct device_ops *device, const struct trial *t)
         struct err why = {0};
         if (!backend_for(device)->serves(cuda_kinds[i].precision, &why)) continue;                /* main has said so */
         if (cuda_kinds[i].precision == PRECISION_F32_WINOGRAD && t->kind != LAYER_CONV) continue; /* as in f32 */
-        if (cuda_kinds[i].layout == LAYOUT_CANONICAL && t->kind == LAYER_EMBEDDING)
-            one_trial(device, t, cuda_kinds[i].precision, LAYOUT_TOKENS);
-        else if (cuda_kinds[i].layout == LAYOUT_CANONICAL || (!has_rows(t) && t->kind != LAYER_EMBEDDING))
-            one_trial(device, t, cuda_kinds[i].precision, cuda_kinds[i].layout);
+        if (comes_in(t, cuda_kinds[i].layout)) one_trial(device, t, cuda_kinds[i].precision, cuda_kinds[i].layout);
     }
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "nets/cuda/cuda_index.h"
 #include "tests/lib/nets_reference.h"
 #include "tests/lib/test_device.h"
 
@@ -18,9 +19,11 @@ enum { CLASSES = 5, ROWS = 3 };
 
 /* The loss of logits z [rows][classes] on the device; dz: host, likewise, may be NULL, and keeps its rows that do not
  * count; it is the gradient of the sum of losses divided by `over`. */
-static void loss_of_part(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
-                         int valid, double over, float *dz, struct net_result *result) {
-    const size_t n = (size_t)rows, bytes = n * (size_t)classes * sizeof *z;
+static void loss_of_layout(const struct device_ops *device, int layout, int rows, int classes, const void *z,
+                           const int32_t *label, int valid, double over, void *dz, struct net_result *result) {
+    const struct tensor of_logits = {.n = rows, .c = classes, .h = 1, .w = 1, .layout = layout};
+    const size_t n = (size_t)rows, width = layout == LAYOUT_CANONICAL ? sizeof(float) : sizeof(struct bf16);
+    const size_t bytes = n * (size_t)classes * width;
     const struct tensor shape = {.n = rows, .c = 1, .h = 1, .w = 1, .floats = n};
     const struct backend_ops *backend = backend_for(device);
     float *image = mem_zalloc(n, sizeof *image, "images"), *x = device->alloc(n * sizeof *x, "images");
@@ -32,7 +35,7 @@ static void loss_of_part(const struct device_ops *device, int rows, int classes,
                   &(struct net_input){.x = image, .label = {label}, .labels = {rows}, .valid = valid, .over = {over}},
                   &shape, x, NULL);
     backend->begin(opened, PASS_TRAIN, false);
-    backend->loss(opened, 0, logits, rows, classes, dz ? gradient : NULL);
+    backend->loss(opened, 0, &of_logits, logits, dz ? gradient : NULL);
     backend->end(opened);
     backend->result(opened, 0, result);
     backend->close(opened);
@@ -41,6 +44,11 @@ static void loss_of_part(const struct device_ops *device, int rows, int classes,
     device->release(logits);
     device->release(gradient);
     mem_free(image);
+}
+
+static void loss_of_part(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
+                         int valid, double over, float *dz, struct net_result *result) {
+    loss_of_layout(device, LAYOUT_CANONICAL, rows, classes, z, label, valid, over, dz, result);
 }
 
 static void loss_of_many(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
@@ -228,6 +236,32 @@ static void rows_without_a_label_do_not_count(void **state) {
     mem_free(z);
 }
 
+/* Where a GPU has logits in bf16: the loss of just these numbers, and its gradient rounded once. Both kernels. */
+static void logits_in_bf16_are_numbers_like_others(void **state) {
+    (void)state;
+    enum { MANY = 131, SOME = 9 };
+    const struct device_ops *device = test_device();
+    if (device_is_host(device)) return;
+    for (int classes = CLASSES; classes <= MANY; classes += MANY - CLASSES) {
+        const size_t n = (size_t)(SOME * classes);
+        double *z = random_numbers(n, 23);
+        float logits[SOME * MANY], gradient[SOME * MANY] = {0};
+        struct bf16 narrow[SOME * MANY], dz[SOME * MANY];
+        int32_t label[SOME];
+        struct net_result wanted, found;
+        for (int i = 0; i < SOME; i++) label[i] = i == 4 ? -1 : i * 37 % classes;
+        for (size_t i = 0; i < n; i++) narrow[i] = bf16_of((float)(4 * z[i])), logits[i] = bf16_value(narrow[i]);
+        loss_of_part(device, SOME, classes, logits, label, SOME, 5, gradient, &wanted);
+        memset(dz, 0xff, sizeof dz);
+        loss_of_layout(device, CUDA_NHWC_BF16, SOME, classes, narrow, label, SOME, 5, dz, &found);
+        assert_memory_equal(&found.loss, &wanted.loss, sizeof found.loss);
+        assert_int_equal(found.correct, wanted.correct);
+        assert_int_equal(found.count, SOME - 1);
+        for (size_t i = 0; i < n; i++) assert_int_equal(dz[i].bits, bf16_of(gradient[i]).bits);
+        mem_free(z);
+    }
+}
+
 /* A GPU computes a whole pass twice, the second time recording it, and then repeats it: with the labels and logits of
  * that time. A pass that is watched, and one of another kind, is computed all the same. */
 static void whole_passes_are_recorded_and_repeated(void **state) {
@@ -240,6 +274,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
     const struct tensor shape = {.n = ROWS, .c = 1, .h = 1, .w = 1, .floats = ROWS};
     float *x = device->alloc(sizeof image, "images"), z[ROWS * CLASSES];
     float *logits = device->alloc(sizeof z, "logits");
+    const struct tensor of_logits = {.n = ROWS, .c = CLASSES, .h = 1, .w = 1};
     void *opened = backend->open(&(struct backend_setup){.threads = 1});
     for (int pass = 0; pass < 6; pass++) {
         struct net_result found, wanted;
@@ -253,7 +288,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         bool computes = backend->begin(opened, PASS_INFER, whole);
         assert_int_equal(computes, pass < 2 || !whole);
         if (computes) {
-            backend->loss(opened, 0, logits, ROWS, CLASSES, NULL);
+            backend->loss(opened, 0, &of_logits, logits, NULL);
             backend->end(opened);
         }
         backend->result(opened, 0, &found);
@@ -263,7 +298,7 @@ static void whole_passes_are_recorded_and_repeated(void **state) {
         assert_int_equal(found.count, valid);
     }
     assert_true(backend->begin(opened, PASS_TRAIN, true));
-    backend->loss(opened, 0, logits, ROWS, CLASSES, NULL);
+    backend->loss(opened, 0, &of_logits, logits, NULL);
     backend->end(opened);
     backend->close(opened);
     device->release(x);
@@ -340,7 +375,8 @@ static void both_pass(const struct device_ops *device, const struct both *b, con
     backend->feed(b->opened, &input, &shape, b->x, NULL);
     if (backend->begin(b->opened, PASS_TRAIN, true)) {
         for (int k = 0; k < NET_LOSSES_MAX; k++)
-            backend->loss(b->opened, k, b->logits[k], rows_of[k], classes_of[k], b->gradient[k]);
+            backend->loss(b->opened, k, &(struct tensor){.n = rows_of[k], .c = classes_of[k], .h = 1, .w = 1},
+                          b->logits[k], b->gradient[k]);
         backend->end(b->opened);
     }
     for (int k = NET_LOSSES_MAX; k-- > 0;) backend->result(b->opened, k, &result[k]);
@@ -383,6 +419,7 @@ int main(void) {
         cmocka_unit_test(losses_of_many_classes_match_the_definition),
         cmocka_unit_test(a_part_of_a_step_has_its_part_of_the_gradient),
         cmocka_unit_test(rows_without_a_label_do_not_count),
+        cmocka_unit_test(logits_in_bf16_are_numbers_like_others),
         cmocka_unit_test(whole_passes_are_recorded_and_repeated),
         cmocka_unit_test(two_losses_are_each_as_alone),
     };
