@@ -117,23 +117,29 @@ bench_net() {
         }' | report_lines
     results bench-net
 }
-# What the plans of cuDNN's graph API are worth: bench net with them and without, then each convolution's choice.
+# What the plans of cuDNN's graph API are worth: bench net with them and without, then each convolution's choice. Those of a
+# decoder are its attention's, in bf16.
 bench_plans() {
-    rows=$scratch/rows-bench-plans size='--batch 128 --steps 20 --repeat 5'
-    [ "$dry" = 0 ] || size='--batch 2 --steps 1 --repeat 1'
+    rows=$scratch/rows-bench-plans
     : >"$rows"
-    for model in resnet20 vgg16; do
-        listed models $model || continue
+    for model in resnet20 vgg16 $(nets_in gpt2); do
+        listed models "$(model_of "$model")" || continue
         [ "$dry$model" != 1vgg16 ] || continue
-        for precision in f32 tf32 bf16; do
+        size='--batch 128 --steps 20 --repeat 5' precisions='f32 tf32 bf16' unit=images_per_s
+        [ "$model" != gpt2 ] || size='--preset gpt2 --batch 8 --steps 10 --repeat 5' precisions=bf16 unit=words_per_s
+        case $dry$model in
+        1gpt2) size='--preset char-cpu --layers 1 --batch 1 --steps 1 --repeat 1' ;;
+        1*) size='--batch 2 --steps 1 --repeat 1' ;;
+        esac
+        for precision in $precisions; do
             for plans in 1 0; do
                 # shellcheck disable=SC2086 # options
-                SPARSETRAIN_CACHE=$scratch/choices SPARSETRAIN_CUDNN_PLANS=$plans within "$program" bench net --device cuda --json --model $model \
+                SPARSETRAIN_CACHE=$scratch/choices SPARSETRAIN_CUDNN_PLANS=$plans within "$program" bench net --device cuda --json --model "$(model_of "$model")" \
                     --precision $precision $size >"$scratch/plans-$plans" || verdict bench FAIL "bench net of $model in $precision, plans $plans: status $?"
             done
-            "$program" rows "$scratch/plans-1" "$scratch/plans-0" --keys images_per_s | awk -v of="\"model\":\"$model\",\"precision\":\"$precision\"" '
+            "$program" rows "$scratch/plans-1" "$scratch/plans-0" --keys $unit | awk -v of="\"model\":\"$model\",\"precision\":\"$precision\"" -v unit=$unit '
                 { speed[NR] = $1 }
-                END { if (speed[2] > 0) printf "{%s,\"images_per_s\":%s,\"without_plans_per_s\":%s,\"ratio\":%.4f}\n", of, speed[1], speed[2], speed[1] / speed[2] }' >>"$rows"
+                END { if (speed[2] > 0) printf "{%s,\"%s\":%s,\"without_plans_per_s\":%s,\"ratio\":%.4f}\n", of, unit, speed[1], speed[2], speed[1] / speed[2] }' >>"$rows"
         done
     done
     of_rows "$rows" model,precision,ratio | awk -F '\t' '{ printf "%s, %s: %.3f times as fast with plans of the graph API as without\n", $1, $2, $3 }' | report_lines

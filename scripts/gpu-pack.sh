@@ -96,13 +96,13 @@ calls=$scratch/calls
 : >"$calls"
 call() { printf '%s|%s|%s|%s|%s\n' "$@" >>"$calls"; }
 trained='gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log'
-if [ "$plan" = first ]; then
-    call 330 libs 'probe, build, compare' 'probe 120;check 320 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
-    call 420 - benches 'check 410 --only bench' \
+if [ "$plan" = first ]; then # the first call took an H200 128 s, the tests 111
+    call 270 libs 'probe, build, compare' 'probe 120;check 260 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
+    call 530 - benches 'check 520 --only bench --nets resnet20,vgg16,lstm,gpt2' \
         'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log'
     [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, topka, gtopk with both residual rules' \
         'converge 550 resnet20 --models resnet20 --algos dense,gtopk,topka,gtopk:paper' "$trained"
-    call 210 - 'tests: topk_, nets_' 'check 200 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
+    call 190 - 'tests: topk_, nets_' 'check 180 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
 else
     call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_' 'gpu-probe.json, gpu-test-comm-cli.json, logs'
     [ -z "$ptb" ] || {

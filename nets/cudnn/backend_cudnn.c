@@ -60,8 +60,8 @@ bool cudnn_is_bf16(const struct tensor *t) {
     return t->layout == CUDA_NHWC_BF16;
 }
 
-enum cuda_layout cudnn_row_layout(const struct cudnn_backend *b) {
-    return b->precision == PRECISION_BF16 ? CUDA_NHWC_BF16 : CUDA_NCHW;
+int cudnn_row_layout(const struct cudnn_backend *b) {
+    return b->precision == PRECISION_BF16 ? (int)CUDA_NHWC_BF16 : (int)CUDA_NCHW;
 }
 
 bool cudnn_are_rows(const struct tensor *t) {

@@ -124,7 +124,7 @@ struct cudnn_backend {
 enum cuda_layout cudnn_layout(enum precision precision);
 bool cudnn_is_bf16(const struct tensor *t);
 /* Of rows [n][c]: the layout where they may be bf16; are these rows, or another tensor in the canonical layout? */
-enum cuda_layout cudnn_row_layout(const struct cudnn_backend *b);
+int cudnn_row_layout(const struct cudnn_backend *b);
 bool cudnn_are_rows(const struct tensor *t);
 /* t as kernels see it; dies where it has too many elements for 32 bits. */
 struct cuda_shape cudnn_shape(const struct tensor *t);

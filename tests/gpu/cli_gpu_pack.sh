@@ -97,8 +97,8 @@ lease() {
 : >"$W/log"
 check "every call ends well, one after the other" lease
 asked() { cat "$W/home/$1/asked" 2>/dev/null; }
-commit=$(git -C "$T" describe --always --dirty --abbrev=12)
-check "the first one probes and builds" [ "$(asked 1 | cut -d ' ' -f 1,2 | tr '\n' ' ')" = "probe $commit check $commit " ]
+packed=$(git -C "$T" describe --always --dirty --abbrev=12)
+check "the first one probes and builds" [ "$(asked 1 | cut -d ' ' -f 1,2 | tr '\n' ' ')" = "probe $packed check $packed " ]
 check "with the libraries it brought" grep -q -- '--libs build-gpu/1/libs.tar.xz .*--only build,compare' "$W/home/1/asked"
 check "the next one measures, with those it left" grep -q -- '--libs build/gpu/libs .*--only bench' "$W/home/2/asked"
 before=$((calls - 1))
@@ -113,11 +113,11 @@ check "the calls are within the time of the lease" budgets
 
 # What may go wrong there
 said_commit() { (cd "$T" && . scripts/gpu-tools.sh && set_commit && echo "$commit"); }
-check "a tree says the commit it is of" [ "$(said_commit)" = "$commit" ]
+check "a tree says the commit it is of" [ "$(said_commit)" = "$packed" ]
 random 10 >>"$T/results/rows"
-check "also beside results that are not committed" [ "$(said_commit)" = "$commit" ]
+check "also beside results that are not committed" [ "$(said_commit)" = "$packed" ]
 echo '# another' >>"$T/scripts/gpu-tools.sh"
-check "and that it is not the same any more" [ "$(said_commit)" = "$commit-dirty" ]
+check "and that it is not the same any more" [ "$(said_commit)" = "$packed-dirty" ]
 echo 0123456789ab >"$T/COMMIT"
 check "a copy says what it is a copy of, whatever git is with it" [ "$(said_commit)" = 0123456789ab ]
 rm "$T/COMMIT"
