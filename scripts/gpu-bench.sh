@@ -128,7 +128,7 @@ bench_plans() {
         size='--batch 128 --steps 20 --repeat 5' precisions='f32 tf32 bf16' unit=images_per_s
         [ "$model" != gpt2 ] || size='--preset gpt2 --batch 8 --steps 10 --repeat 5' precisions=bf16 unit=words_per_s
         case $dry$model in
-        1gpt2) size='--preset char-cpu --layers 1 --batch 1 --steps 1 --repeat 1' ;;
+        1gpt2) size='--preset char-cpu --hidden 32 --sequence 16 --batch 1 --steps 1 --repeat 1' ;;
         1*) size='--batch 2 --steps 1 --repeat 1' ;;
         esac
         for precision in $precisions; do
