@@ -61,7 +61,7 @@ else
     check "dry runs do not write to results/measured" refused 'results/measured' --dry-run --out results/measured/dry
     rmdir results/measured/dry 2>/dev/null
     steps=build,test,compare,bench,sanitize,converge
-    check_run --dry-run --only $steps --nets resnet20,vgg16,lstm,gpt-char --models resnet20,lstm --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/runs" --pack "$W/out/runs.tar.gz"
+    check_run --dry-run --only $steps --nets resnet20,vgg16,lstm,gpt2 --models resnet20,lstm --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/runs" --pack "$W/out/runs.tar.gz"
     status=$?
     check "dry run of every step: status 0" [ "$status" -eq 0 ]
     [ "$status" -eq 0 ] || sed 's/^/# /' "$W/log"
@@ -89,6 +89,7 @@ else
     packed() { tar -tzf "$W/out/runs.tar.gz" | grep -c "$1\$"; }
     check "the rows of all runs are packed, and their checkpoints" [ "$(packed run.jsonl) $(packed model.ckpt)" = '6 6' ]
     check "a decoder is measured when it is named" grep -q '"model": "gpt", "batch": 1, "preset": "char-cpu", .*"words_per_s": [0-9]' "$(result bench-net)"
+    check "with plans of its attention and without" grep -q '"model":"gpt2","precision":"bf16","words_per_s":[0-9.]*,"without_plans_per_s":[0-9]' "$(result bench-plans)"
     # Rows of selectors; what was left out, and why, has rows of its own, of which the one allowed is PyTorch's.
     selector_rows() { # selector_rows FILE
         left=$(grep '"skipped"' "$1" | grep -v '"skipped": "PyTorch"')
