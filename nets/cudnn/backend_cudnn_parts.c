@@ -45,6 +45,21 @@ unsigned cudnn_part_notes(struct cudnn_parts *p, cudnnBackendDescriptor_t engine
     return bits;
 }
 
+cudnnBackendDescriptor_t cudnn_part_plan(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
+                                         cudnnBackendDescriptor_t config, int64_t *workspace) {
+    cudnnBackendDescriptor_t plan = cudnn_part_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    *workspace = -1;
+    if (gpu->handle)
+        cudnn_part_set(p, plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
+    else
+        cudnn_part_link(p, plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, gpu->described);
+    cudnn_part_link(p, plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    cudnn_part_finish(p, plan);
+    (void)cudnn_part_get(p, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, workspace);
+    if (p->failed) *workspace = -1;
+    return plan;
+}
+
 void cudnn_parts_drop(struct cudnn_parts *p) {
     while (p->count > 0) (void)cudnnBackendDestroyDescriptor(p->at[--p->count]);
 }

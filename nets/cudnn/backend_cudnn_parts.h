@@ -37,6 +37,9 @@ int cudnn_part_get(struct cudnn_parts *p, cudnnBackendDescriptor_t d, cudnnBacke
 /* A bit for each note of an engine, of one of the two kinds; notes that cannot be told are a failure. */
 unsigned cudnn_part_notes(struct cudnn_parts *p, cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t name,
                           cudnnBackendAttributeType_t type);
+/* The plan of an engine's configuration. *workspace: the bytes that it wants at each run, -1 where there is none. */
+cudnnBackendDescriptor_t cudnn_part_plan(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
+                                         cudnnBackendDescriptor_t config, int64_t *workspace);
 void cudnn_parts_drop(struct cudnn_parts *p);
 
 #endif

@@ -208,21 +208,14 @@ struct cudnn_plan *cudnn_plan_open(const struct cudnn_plan_gpu *gpu, enum precis
                                    enum conv_pass pass, const struct cudnn_recipe *recipe, size_t *workspace) {
     struct cudnn_plan *made = mem_zalloc(1, sizeof *made, "a plan of cuDNN");
     struct cudnn_parts *p = &made->parts;
-    int64_t bytes = -1;
+    int64_t bytes;
     made->pass = pass;
     cudnnBackendDescriptor_t engine = engine_of(p, gpu, graph(p, gpu, c, pass), recipe->engine);
     p->failed = !may_be_taken(p, precision, engine);
     cudnnBackendDescriptor_t config = config_of(p, engine, recipe);
-    made->plan = cudnn_part_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    if (gpu->handle)
-        cudnn_part_set(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
-    else
-        cudnn_part_link(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, gpu->described);
-    cudnn_part_link(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    cudnn_part_finish(p, made->plan);
-    (void)cudnn_part_get(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
+    made->plan = cudnn_part_plan(p, gpu, config, &bytes);
     *workspace = bytes > 0 ? (size_t)bytes : 0;
-    if (!p->failed && bytes >= 0) return made;
+    if (bytes >= 0) return made;
     cudnn_plan_close(made);
     return NULL;
 }

@@ -295,17 +295,7 @@ static int64_t make(struct cudnn_sdpa *made, const struct cudnn_plan_gpu *gpu, c
     struct cudnn_parts *p = &made->chosen;
     int64_t bytes = -1;
     *p = (struct cudnn_parts){0};
-    if (may_be_taken(p, config, &made->engine)) {
-        made->plan = cudnn_part_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-        if (gpu->handle)
-            cudnn_part_set(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
-        else
-            cudnn_part_link(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, gpu->described);
-        cudnn_part_link(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-        cudnn_part_finish(p, made->plan);
-        (void)cudnn_part_get(p, made->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
-        if (p->failed) bytes = -1;
-    }
+    if (may_be_taken(p, config, &made->engine)) made->plan = cudnn_part_plan(p, gpu, config, &bytes);
     if (bytes < 0) cudnn_parts_drop(p);
     return bytes;
 }

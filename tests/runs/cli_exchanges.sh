@@ -3,7 +3,7 @@
 # holds what it should, and a run resumed from a checkpoint in its middle ends with the same bits as one left alone.
 # shellcheck disable=SC2086,SC2016 # lists of arguments; programs for awk
 # long: most of a minute and more
-# spins: as the ranks of users do
+# spins: as the ranks of users do, through all algorithms
 . tests/lib/tap.sh
 common="--data synthetic:240x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 5 --lr 0.05 --lr-warmup 0"
 sparse="--density 0.01 --density-warmup none"
@@ -18,6 +18,8 @@ for algo in $(names_of EXCHANGE comm/algorithms/exchanges.def); do
     if row_says "$algo" sparse; then options=$sparse; fi
     resumes "--algo $algo resumes to the same bits" 3 --algo "$algo" $options
 done
+# Ranks that spin take a core from those that compute: from here on they wait as in all other tests.
+export SPARSETRAIN_WAIT=sleep
 for select in $(names_of SELECTOR topk/selectors/selectors.def); do
     resumes "--select $select resumes to the same bits" 2 --algo topka --select "$select" $sparse
 done
