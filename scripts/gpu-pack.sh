@@ -100,8 +100,8 @@ if [ "$plan" = first ]; then # the first call took an H200 128 s, the tests 111
     call 270 libs 'probe, build, compare' 'probe 120;check 260 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
     call 530 - benches 'check 520 --only bench --nets resnet20,vgg16,lstm,gpt2' \
         'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log'
-    [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, topka, gtopk with both residual rules' \
-        'converge 550 resnet20 --models resnet20 --algos dense,gtopk,topka,gtopk:paper' "$trained"
+    [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, gtopk with both residual rules, topka' \
+        'converge 550 resnet20 --models resnet20 --algos dense,gtopk,gtopk:paper,topka' "$trained"
     call 190 - 'tests: topk_, nets_' 'check 180 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
 else
     call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_' 'gpu-probe.json, gpu-test-comm-cli.json, logs'

@@ -72,6 +72,7 @@ else
     check "two algorithms are compared" compared resnet20 2
     check "of the LSTM, too" compared lstm 2
     check "of the decoder" compared gpt 2
+    check "and with attention of the library" compared gpt-plain 1
     if "$PROGRAM" list 2> /dev/null | grep -q 'utf8proc'; then
         skip "of the encoder" "this build lacks utf8proc"
     else

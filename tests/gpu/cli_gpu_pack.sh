@@ -102,7 +102,7 @@ check "the first one probes and builds" [ "$(asked 1 | cut -d ' ' -f 1,2 | tr '\
 check "with the libraries it brought" grep -q -- '--libs build-gpu/1/libs.tar.xz .*--only build,compare' "$W/home/1/asked"
 check "the next one measures, with those it left" grep -q -- '--libs build/gpu/libs .*--only bench' "$W/home/2/asked"
 before=$((calls - 1))
-check "the last but one converges, and packs its runs" grep -q -- "--only converge .*gtopk:paper .*--pack $W/home/$before/runs.tar.gz --data cifar10:$W/keep/cifar-10-batches-bin" "$W/home/$before/asked"
+check "the last but one converges, and packs its runs" grep -q -- "--only converge .*gtopk:paper,topka .*--pack $W/home/$before/runs.tar.gz --data cifar10:$W/keep/cifar-10-batches-bin" "$W/home/$before/asked"
 check "the last one tests" grep -q -- '--only test --groups topk_,nets_' "$W/home/$calls/asked"
 check "the data have arrived whole" cmp -s "$W/keep/cifar-10-batches-bin/data" "$W/mirror/cifar-10-batches-bin/data"
 budgets() { # in every call less than its time limit, and all of them within the time
