@@ -141,8 +141,7 @@ static void own_backward(void *layer, const struct layer_call *call) {
     }
 }
 
-/* -- the layer ------------------------------------------------------------------------------------------------------
- */
+/* -- the layer ----------------------------------------------------------------------------------------------------- */
 
 static void forward(void *layer, const struct layer_call *call, bool training) {
     const struct attention *l = layer;

@@ -106,6 +106,7 @@ static bool is_right(const struct cudnn_backend *b, const struct cudnn_fused *f,
     return right;
 }
 
+/* Plans that do not run are none. */
 static bool tried(const struct cudnn_backend *b, const struct cudnn_fused *f, const struct cudnn_fused_own *own) {
     const size_t rows = elements(&f->shape), bytes = rows * sizeof(struct bf16);
     char *block = cuda_alloc(8 * bytes, "the trial of an attention layer"); /* x 3, dx 3, y, dy */
@@ -115,12 +116,14 @@ static bool tried(const struct cudnn_backend *b, const struct cudnn_fused *f, co
     struct bf16 *x = random_rows(3 * rows, 1), *dy = random_rows(rows, 2);
     cuda_upload(at[0], x, 3 * bytes);
     cuda_upload(at[3], dy, bytes);
-    const bool right = is_right(b, f, own, &call, stats);
+    struct err why;
+    cuda_try_begin();
+    const bool right = is_right(b, f, own, &call, stats), ran = cuda_try_end(&why);
     mem_free(x);
     mem_free(dy);
     cuda_free(block);
     cuda_free(stats);
-    return right;
+    return ran && right;
 }
 
 /* -- plans of a backend ------------------------------------------------------------------------------------------- */
