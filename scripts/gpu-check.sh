@@ -1,7 +1,7 @@
 #!/bin/sh
 # gpu-check.sh [--only LIST] [--budget SECONDS] [--quick] [--libs DIR|DIR.tar.xz] [--out DIR] [--groups LIST]
 # [--nets LIST] [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
-# [--pack-limit BYTES] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
+# [--pack-limit BYTES] [--mps] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
 # under ten minutes.
 #   build      the program and the CUDA plugin for this GPU, the tests, what it is measured against
 #   test       the list of tests of the device cuda; --groups topk_,nets_ a part of it: there are topk_, comm_, nets_, cli_
@@ -15,7 +15,8 @@
 #              (dense,gtopk,topka; gtopk:paper is gtopk with that --gtopk-residual); --data cifar10:WHERE, --data ptb:WHERE where the data are, --runs where the runs go
 #              (runs/gpu-cuda); --epochs how many (the program's own); --lease how many seconds they have over all calls:
 #              a run that would not end in its share of them is made shorter, and named. --pack FILE.tar.gz: the runs'
-#              rows, plots and, as far as --pack-limit (15000000 bytes) goes, their last checkpoints
+#              rows, plots and, as far as --pack-limit (15000000 bytes) goes, their last checkpoints. --mps: the ranks run
+#              beside each other on the GPU, not in turns, where NVIDIA's multi-process service can be started for them
 # --libs     Open MPI and the other libraries, as scripts/gpu-libs.sh packed them, for a machine that lacks them
 # --out      where gpu-*.json and the log go (results/measured)
 # --quick    less of everything          --budget   seconds for all of it (570); what it does not suffice for is named
@@ -28,12 +29,12 @@ said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
 nets=resnet20,vgg16,lstm models_trained=resnet20 algos_trained=dense,gtopk,topka images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
-rehearsal=0 data=''
+rehearsal=0 data='' mps=0
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu-tools.sh
 . "$(dirname "$0")/gpu-tools.sh"
-options 'quick!quick=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets models:models_trained algos:algos_trained
+options 'quick!quick=1 mps!mps=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets models:models_trained algos:algos_trained
     data+data runs/ epochs lease pack/ pack-limit:pack_limit' "$@"
 [ $rehearsal = 0 ] || dry=1
 eval "set -- $data"

@@ -9,10 +9,33 @@ step_converge() {
         mkdir -p "$runs"
         [ -s "$runs/lease-end" ] || echo $(($(date +%s) + lease)) >"$runs/lease-end"
     fi
+    [ "$mps" = 0 ] || mps_begin
     for model in $(in_words "$models_trained"); do converge_model "$model"; done
+    mps_end
     results converge
     has gnuplot || verdict converge NOTE 'plots: gnuplot is not here; sh scripts/plot.sh RUN... draws them elsewhere'
     [ -z "$pack" ] || pack_runs
+}
+# mps_begin: the multi-process service, where it is there and the program runs by it; mps_end. Its pipe is our own, so that what does
+# not ask for it, before and after, has nothing to do with it.
+mps_begin() {
+    has nvidia-cuda-mps-control || { verdict converge NOTE 'ranks take turns on the GPU: no nvidia-cuda-mps-control'; return; }
+    CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps
+    export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    mkdir -p "$scratch/mps"
+    if timeout -k 5 20 nvidia-cuda-mps-control -d >"$scratch/mps.log" 2>&1 &&
+        timeout -k 5 40 "$program" bench net --device cuda --batch 2 --steps 1 --repeat 1 >>"$scratch/mps.log" 2>&1; then
+        verdict converge NOTE 'ranks run beside each other on the GPU (multi-process service)'
+        return
+    fi
+    tail -n 3 "$scratch/mps.log"
+    mps_end
+    verdict converge NOTE 'ranks take turns on the GPU: the multi-process service did not serve'
+}
+mps_end() {
+    [ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && [ "$CUDA_MPS_PIPE_DIRECTORY" = "$scratch/mps" ] || return 0
+    echo quit | timeout -k 5 20 nvidia-cuda-mps-control >/dev/null 2>&1
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
 # converge_model MODEL: the program's defaults, which are the gTop-k paper's, on the model's real data
 converge_model() {

@@ -47,7 +47,7 @@ converge() {
         mkdir -p "$converge_runs"
         tar -C "$converge_runs" -xzf "$here/runs.tar.gz" || lease_status=1
     fi
-    check "$converge_seconds" --only converge "$@" --runs "$converge_runs" --pack "$OUT/runs.tar.gz" --data "cifar10:$KEEP/cifar-10-batches-bin" --data "ptb:$KEEP/ptb"
+    check "$converge_seconds" --only converge --mps "$@" --runs "$converge_runs" --pack "$OUT/runs.tar.gz" --data "cifar10:$KEEP/cifar-10-batches-bin" --data "ptb:$KEEP/ptb"
 }
 # keep PIECE; unpack_pieces NAME COUNT CKSUM; unpack_once ARCHIVE: data into $KEEP
 keep() { cp "$here/$1" "$KEEP/$1.part" && mv "$KEEP/$1.part" "$KEEP/$1"; }

@@ -134,7 +134,16 @@ END
     check "for each network" ended_badly bench-net 5
     mkdir "$W/again" # as another machine has them
     tar -C "$W/again" -xzf "$W/out/runs.tar.gz"
-    check_run --dry-run --only converge --models lstm,resnet20 --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/again"
+    # A multi-process service: what it was told, and by which pipe.
+    mkdir "$W/mps"
+    cat >"$W/mps/nvidia-cuda-mps-control" <<END
+#!/bin/sh
+echo "\${1:-\$(cat)} \$CUDA_MPS_PIPE_DIRECTORY" >>"$W/mps/told"
+END
+    chmod +x "$W/mps/nvidia-cuda-mps-control"
+    env PATH="$W/mps:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only converge --mps --models lstm,resnet20 --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/again" >"$W/log" 2>&1 </dev/null
+    check "--mps: the service is started for the runs, and ended" [ "$(sed 's# .*/# #' "$W/mps/told" 2>/dev/null | tr '\n' ' ')" = '-d mps quit mps ' ]
+    check "and said" grep -q '^NOTE  converge  ranks run beside each other' "$W/log"
     check "completed runs are not repeated" sh -c "grep -c 'completed' '$W/log' | grep -qx 12 && cat '$W'/again/*/*/run.jsonl | grep -c '\"header\"' | grep -qx 6"
     check_run --dry-run --only compare --budget 0 --out "$W/out"
     check "no time: status 1, and what was not done is named" [ "$?" -eq 1 ]
