@@ -184,7 +184,7 @@ $(BUILD)/tests/%: $$(call object_of,$$*) $$(foreach m,$$(libs_of_$$(call module_
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) $(ldflags) $(filter %.o,$^) $(filter %.a,$^) $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -lcmocka -o $@
 
-$(BUILD)/tests/netlab_links: $(BUILD)/obj/scripts/netlab_links.o
+$(BUILD)/tests/netlab_links: $(BUILD)/obj/scripts/netlab/links.o
 
 # With which tests change checkpoints as somebody could who wants to do harm.
 $(BUILD)/tests/craft: $(BUILD)/obj/tests/lib/crafting.o $(BUILD)/libbase.a
@@ -202,7 +202,7 @@ $(BUILD)/tests/libnapping.so: tests/lib/napping.c
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 
 # The switch of scripts/netlab.sh, which builds it when it is needed; Linux only.
-$(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab_switch.o $(BUILD)/obj/scripts/netlab_links.o $(BUILD)/libbase.a
+$(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab/switch.o $(BUILD)/obj/scripts/netlab/links.o $(BUILD)/libbase.a
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
 # -- CUDA plugin: loaded by program or library where a GPU answers; -z defs: it needs no symbol of theirs. fmad=false: sums and
@@ -259,7 +259,7 @@ $(BUILD)/tests/driverless/libcuda.so.1: tests/lib/driverless.c
 	$(call quiet,LD,$@)$(CC) -std=c11 -O1 -fPIC -shared -Wl,-soname,libcuda.so.1 $(warnings) $< -o $@
 
 # What scripts/gpu-check.sh holds the plugin against; CUB takes a while to compile.
-$(BUILD)/tests/gpu_peers: scripts/gpu_peers.cu
+$(BUILD)/tests/gpu_peers: scripts/gpu/peers.cu
 	@mkdir -p $(@D)
 	$(call quiet,NVC,$@)$(nvcc) -O3 -std=c++17 -arch=sm_$(last_arch) -Xcompiler -Wall,-Wextra$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings) $< -o $@
 
@@ -324,7 +324,7 @@ pythondir = $(root)/share/sparsetrain/python
 docdir    = $(root)/share/doc/sparsetrain
 # Scripts that serve an installed program as well as a clone.
 scriptdir = $(root)/share/sparsetrain/scripts
-scripts  := $(addprefix scripts/,plot.sh plot.gp plot/read.awk plot/group.awk plot/merge.awk sweep.sh sweep/table.awk lib/common.sh lib/csv.awk lib/stats.awk mpi-env.sh \
+scripts  := $(addprefix scripts/,plot.sh plot/plot.gp plot/read.awk plot/group.awk plot/merge.awk sweep.sh sweep/table.awk lib/common.sh lib/csv.awk lib/stats.awk mpi-env.sh \
             fetch-data.sh slurm/generate.sh slurm/collect.sh)
 # Made by the program from its tables, and what other scripts ask of an installation: VERB, a verb's words:where
 made     := man:share/man/man1/sparsetrain.1 completion_bash:share/bash-completion/completions/sparsetrain \
@@ -358,7 +358,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(patsubst %.o,%.d,$(library_objects) $(call objects,$(sources) $(wildcard tests/*/*.c scripts/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
+-include $(patsubst %.o,%.d,$(library_objects) $(call objects,$(sources) $(wildcard tests/*/*.c scripts/*/*.c)) $(call plugin_objects,$(BUILD)/cuda) \
            $(call fuzz_object,$(fuzz_about) $(wildcard tests/fuzz/*.c tests/lib/fuzzfiles.c)) \
            $(call plugin_objects,$(BUILD)/hostcuda) $(standin_objects) $(sim_objects) $(patsubst %,$(BUILD)/hostcuda/%.o,$(wildcard tests/gpu/hostcuda_*.c*) tests/hostcuda/selftest.cu) \
            $(patsubst %,$(BUILD)/cuda/%.o,$(wildcard tests/gpu/cudnn_*.c)))

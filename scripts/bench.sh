@@ -20,7 +20,7 @@ for candidate in /usr/bin/python3 python3; do
 done
 
 peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so and shows what it can
-    peer_script=scripts/$1
+    peer_script=scripts/bench/$1
     shift
     if [ -n "$python" ]; then "$python" "$peer_script" "$program" "$@"; else echo "SKIP $peer_script: python3 is not installed"; fi
 }
@@ -66,7 +66,7 @@ for part in $parts; do
     select)
         echo
         echo '== selection with accumulation (targets: exact at most 1.5x a plain acc += grad, reuse 1.15x; all 10x faster than torch.topk)'
-        peer bench-topk.py --select all || status=1
+        peer topk.py --select all || status=1
         ;;
     wire)
         echo
@@ -83,21 +83,21 @@ for part in $parts; do
     train)
         echo
         echo '== ResNet-20 training, one thread (target: at least 1.2x PyTorch in its best layout; memory in all of these: no more than PyTorch)'
-        peer bench-peer.py || status=1
+        peer peer.py || status=1
         echo '== VGG-16 training, one thread (target: at least 1.05x PyTorch in its best layout)'
-        peer bench-peer.py --model vgg16 --rounds 5 || status=1
+        peer peer.py --model vgg16 --rounds 5 || status=1
         echo '== LSTM training, 1500 hidden features, batch 20, one thread (target: at least 1.8x PyTorch)'
-        peer bench-peer.py --model lstm --hidden 1500 --rounds 5 --steps 1 || status=1
+        peer peer.py --model lstm --hidden 1500 --rounds 5 --steps 1 || status=1
         echo '== LSTM training, 650 hidden features, batch 20, one thread (target: at least 1.3x PyTorch)'
-        peer bench-peer.py --model lstm --hidden 650 --rounds 5 --steps 4 || status=1
+        peer peer.py --model lstm --hidden 650 --rounds 5 --steps 4 || status=1
         echo '== decoder of characters, 804,096 parameters, 12 windows of 64, AdamW, one thread (target: at least 1.5x PyTorch)'
-        peer bench-peer.py --model gpt --rounds 9 --steps 12 || status=1
+        peer peer.py --model gpt --rounds 9 --steps 12 || status=1
         echo '== decoder of characters, 10.7M parameters, 16 windows of 256, AdamW, one thread (target: at least 1.2x PyTorch)'
-        peer bench-peer.py --model gpt --preset char --batch 16 --rounds 5 --steps 1 || status=1
+        peer peer.py --model gpt --preset char --batch 16 --rounds 5 --steps 1 || status=1
         echo '== BERT-base, 133.5M parameters, 4 pairs of 128, AdamW, one thread (target: at least 1.1x PyTorch)'
-        peer bench-peer.py --model bert --preset base --batch 4 --rounds 3 --steps 1 || status=1
+        peer peer.py --model bert --preset base --batch 4 --rounds 3 --steps 1 || status=1
         echo '== speech recognition, 27.6M parameters, utterances of 2.7 s, one thread (target: at least 1.3x PyTorch)'
-        peer bench-peer.py --model speech --rounds 5 --steps 1 || status=1
+        peer peer.py --model speech --rounds 5 --steps 1 || status=1
         ;;
     step)
         echo
@@ -108,9 +108,9 @@ for part in $parts; do
         echo
         echo "== a step of PyTorch's DistributedDataParallel, two ranks, with its own allreduce and with our exchanges in its place"
         if "$python" -c 'import torch.distributed as d; assert d.is_available()' 2>/dev/null; then
-            PYTHONPATH=comm/torch MASTER_PORT=$((20000 + $$ % 10000)) "$MPIRUN" -np 2 "$python" scripts/bench-hook.py || status=1
+            PYTHONPATH=comm/torch MASTER_PORT=$((20000 + $$ % 10000)) "$MPIRUN" -np 2 "$python" scripts/bench/hook.py || status=1
         else
-            echo 'SKIP scripts/bench-hook.py: torch is not installed'
+            echo 'SKIP scripts/bench/hook.py: torch is not installed'
         fi
         ;;
     *) fail "no part called $part; there are select, wire, exchange, train, step, hook" ;;

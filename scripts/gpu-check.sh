@@ -32,8 +32,8 @@ nets=resnet20,vgg16,lstm models_trained=resnet20 algos_trained=dense,gtopk,topka
 rehearsal=0 data='' mps=0
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
-# shellcheck source=scripts/gpu-tools.sh
-. "$(dirname "$0")/gpu-tools.sh"
+# shellcheck source=scripts/gpu/tools.sh
+. "$(dirname "$0")/gpu/tools.sh"
 options 'quick!quick=1 mps!mps=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets models:models_trained algos:algos_trained
     data+data runs/ epochs lease pack/ pack-limit:pack_limit' "$@"
 [ $rehearsal = 0 ] || dry=1
@@ -97,9 +97,9 @@ runs=${runs:-$root/runs/gpu-$label}
 program=$BUILD/sparsetrain
 make_scratch
 : >"$scratch/summary"
-. scripts/gpu-steps.sh
-. scripts/gpu-bench.sh
-. scripts/gpu-converge.sh
+. scripts/gpu/steps.sh
+. scripts/gpu/bench.sh
+. scripts/gpu/converge.sh
 
 # PyTorch starts with the libraries that it finds without us.
 PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}

@@ -16,8 +16,8 @@
 set -u
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
-# shellcheck source=scripts/gpu-tools.sh
-. "$(dirname "$0")/gpu-tools.sh"
+# shellcheck source=scripts/gpu/tools.sh
+. "$(dirname "$0")/gpu/tools.sh"
 # Seconds: at most of a call; of the start of the machine; of what comes and goes around a call.
 CALL_MOST=600 START=120 AROUND=15
 plan=first limit=64M held=1800 libs='' mirror='' old_runs='' left_out=''
@@ -91,7 +91,7 @@ if [ "$plan" = next ]; then
 fi
 
 # -- the calls ----------------------------------------------------------------------------------------------------------------
-# A line each: seconds|needs|title|what scripts/gpu-lease.sh is told, with ; between|what comes home. needs: cifar, ptb, libs, or -
+# A line each: seconds|needs|title|what scripts/gpu/lease.sh is told, with ; between|what comes home. needs: cifar, ptb, libs, or -
 calls=$scratch/calls
 : >"$calls"
 call() { printf '%s|%s|%s|%s|%s\n' "$@" >>"$calls"; }
@@ -177,9 +177,9 @@ while IFS='|' read -r seconds needs title told _; do
     fi
     {
         echo '#!/bin/sh'
-        echo "# Call $number of $count, $seconds s: $title. Started in the top of the tree; scripts/gpu-lease.sh says what the words mean."
+        echo "# Call $number of $count, $seconds s: $title. Started in the top of the tree; scripts/gpu/lease.sh says what the words mean."
         echo "here=$to call=$number"
-        echo '. scripts/gpu-lease.sh'
+        echo '. scripts/gpu/lease.sh'
         [ ! -e "$to/cifar.$number" ] || echo "keep cifar.$number"
         [ "$needs" != ptb ] || echo 'unpack_once ptb.tar.xz'
         [ "$needs" != cifar ] || echo "unpack_pieces cifar $pieces '$sum'"

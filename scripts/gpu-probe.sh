@@ -13,8 +13,8 @@ begin=$(date +%s)
 libs='' out='' dry=0 seconds=60
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
-# shellcheck source=scripts/gpu-tools.sh
-. "$(dirname "$0")/gpu-tools.sh"
+# shellcheck source=scripts/gpu/tools.sh
+. "$(dirname "$0")/gpu/tools.sh"
 options 'dry-run!dry=1 libs/ out/ seconds' "$@"
 whole --seconds "$seconds" seconds
 cd "$(dirname "$0")/.." || exit 2

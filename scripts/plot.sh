@@ -197,7 +197,7 @@ set_text part "$(of_all part)"
 set_text against "$(printf '%s' "$against" | tr , ' ')"
 printf 'terminal = "%s"\nsize_of(w, h) = %s\n' "$look" "$size" >>"$scratch/settings"
 status=0
-LC_ALL=C.UTF-8 gnuplot "$scratch/settings" "$scripts/plot.gp" 2>"$scratch/said" || status=$?
+LC_ALL=C.UTF-8 gnuplot "$scratch/settings" "$scripts/plot/plot.gp" 2>"$scratch/said" || status=$?
 grep -v -e 'no valid points' -e '^ *$' "$scratch/said" >&2 || true # a curve may have nothing to show in one of the pictures
 [ $status -eq 0 ] || fail "gnuplot could not draw"
 for axis in $(in_words "$against"); do

@@ -24,7 +24,7 @@ first = int(bands)
 papers = first + int(published)
 count = int(blocks)
 
-# Okabe and Ito's colours, as in scripts/plot.gp; after eight of them the dashes change, so that more can be told apart.
+# Okabe and Ito's colours, as in scripts/plot/plot.gp; after eight of them the dashes change, so that more can be told apart.
 array palette[8] = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x000000, 0x999999]
 array tint[3] = [0xcfdbe8, 0xf0d9b5, 0xcfe5d6]
 place(i) = i < papers || paired eq "no" ? i - first : i - papers

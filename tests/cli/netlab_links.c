@@ -1,4 +1,4 @@
-/* netlab_links.c: when packets arrive on the links of the emulated network: each rule by itself, with times that are
+/* links.c: when packets arrive on the links of the emulated network: each rule by itself, with times that are
  * exact in binary, and all of them together against a naive calculation over thousands of random packets. */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "scripts/netlab_links.h"
+#include "scripts/netlab/links.h"
 
 /* 512 bytes take half a second and fly for a quarter. */
 static const double rate = 1024, delay = 0.25;

@@ -1,16 +1,16 @@
 #!/bin/sh
-# cli_gpu_bench.sh: scripts/bench-gpu.py keeps what it has measured when the time ends, and gives each length and each mode of
+# cli_gpu_bench.sh: scripts/bench/gpu.py keeps what it has measured when the time ends, and gives each length and each mode of
 # the compiler its share. The program and PyTorch are stand-ins that are slow where they are told to be, and so is the
 # clock, so that nothing here depends on how fast this machine is.
 . tests/lib/tap.sh
 
 if ! command -v python3 >/dev/null 2>&1; then
-    skip "bench-gpu.py" "python3 is not installed"
+    skip "gpu.py" "python3 is not installed"
     finish
     exit
 fi
-mkdir "$W/scripts" "$W/clock" "$W/torch"
-cp scripts/bench-gpu.py "$W/scripts"
+mkdir -p "$W/scripts/bench" "$W/clock" "$W/torch"
+cp scripts/bench/gpu.py "$W/scripts/bench"
 # bench select and bench net: rows at once, but slow in the run whose number stands in $SLOW, after the first row
 cat >"$W/program" <<'END'
 #!/bin/sh
@@ -56,7 +56,7 @@ def topk(*_, **__): pass
 def compile(work, mode=None, dynamic=False):
     return work if mode else lambda: time.sleep(300)
 END
-cat >"$W/scripts/peer_models.py" <<'END'
+cat >"$W/scripts/bench/peer_models.py" <<'END'
 import types
 WEIGHT_DECAY = {"resnet20": 0}
 class Model:
@@ -105,7 +105,7 @@ export NOTES SLOW SLEEP TIMELESS
 peer=$W/clock
 bench() {
     : >"$NOTES"
-    PYTHONPATH=$peer timeout -k 20 300 python3 "$W/scripts/bench-gpu.py" "$W/program" "$@" --device cpu >"$W/out" 2>"$W/err" </dev/null
+    PYTHONPATH=$peer timeout -k 20 300 python3 "$W/scripts/bench/gpu.py" "$W/program" "$@" --device cpu >"$W/out" 2>"$W/err" </dev/null
 }
 # rows PATTERN COUNT: that many rows are so
 rows() {
@@ -146,11 +146,11 @@ check "a decoder: its preset, its words, beside PyTorch's" rows '"model": "gpt",
 check "and the program is asked for it" grep -q -- '--model gpt --batch 64 .*--precision tf32 --preset char' "$NOTES"
 bench net --model gpt --rounds 1 --steps 1 --precision f32 --compile reduce-overhead --seconds 24
 check "gpt2 if nothing else is said, compiled too" rows '"batch": 8, "preset": "gpt2".*"compiled": "compiled-reduce-overhead"' 1
-check "sizes of another model are refused" sh -c "! python3 scripts/bench-gpu.py '$W/program' net --model gpt --hidden 8 --device cpu 2>/dev/null"
+check "sizes of another model are refused" sh -c "! python3 scripts/bench/gpu.py '$W/program' net --model gpt --hidden 8 --device cpu 2>/dev/null"
 # Stopped from outside in the second round, by everybody's clock
 SLOW=2 TIMELESS=1 SLEEP=''
 : >"$NOTES"
-python3 "$W/scripts/bench-gpu.py" "$W/program" topk --n 100 --rounds 3 --seconds 250 --device cpu >"$W/out" 2>"$W/err" </dev/null &
+python3 "$W/scripts/bench/gpu.py" "$W/program" topk --n 100 --rounds 3 --seconds 250 --device cpu >"$W/out" 2>"$W/err" </dev/null &
 pid=$!
 until [ "$(wc -l <"$NOTES")" -ge 2 ]; do sleep 0.2; done
 sleep 1

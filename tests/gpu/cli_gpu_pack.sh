@@ -13,8 +13,9 @@ done
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset GIT_DIR GIT_WORK_TREE SPARSETRAIN_DATA
 T=$W/tree
-mkdir -p "$T/scripts/lib" "$T/results" "$T/big" "$T/shared" "$W/mirror/cifar-10-batches-bin" "$W/mirror/ptb" "$W/lib"
-cp scripts/gpu-pack.sh scripts/gpu-lease.sh scripts/gpu-tools.sh "$T/scripts"
+mkdir -p "$T/scripts/lib" "$T/scripts/gpu" "$T/results" "$T/big" "$T/shared" "$W/mirror/cifar-10-batches-bin" "$W/mirror/ptb" "$W/lib"
+cp scripts/gpu-pack.sh "$T/scripts"
+cp scripts/gpu/lease.sh scripts/gpu/tools.sh "$T/scripts/gpu"
 cp scripts/lib/common.sh "$T/scripts/lib"
 random() { head -c "$1" /dev/urandom; }
 random 1000000 >"$T/results/rows" # committed
@@ -112,11 +113,11 @@ budgets() { # in every call less than its time limit, and all of them within the
 check "the calls are within the time of the lease" budgets
 
 # What may go wrong there
-said_commit() { (cd "$T" && . scripts/gpu-tools.sh && set_commit && echo "$commit"); }
+said_commit() { (cd "$T" && . scripts/gpu/tools.sh && set_commit && echo "$commit"); }
 check "a tree says the commit it is of" [ "$(said_commit)" = "$packed" ]
 random 10 >>"$T/results/rows"
 check "also beside results that are not committed" [ "$(said_commit)" = "$packed" ]
-echo '# another' >>"$T/scripts/gpu-tools.sh"
+echo '# another' >>"$T/scripts/gpu/tools.sh"
 check "and that it is not the same any more" [ "$(said_commit)" = "$packed-dirty" ]
 echo 0123456789ab >"$T/COMMIT"
 check "a copy says what it is a copy of, whatever git is with it" [ "$(said_commit)" = 0123456789ab ]

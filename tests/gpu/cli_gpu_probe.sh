@@ -38,9 +38,10 @@ fi
 # -- machines
 T=$W/tree C=$W/cuda
 mkdir -p "$T/scripts" "$T/build/gpu/tests" "$W/bin" "$C/bin" "$C/include" "$C/lib64"
-mkdir -p "$T/scripts/lib"
+mkdir -p "$T/scripts/lib" "$T/scripts/gpu"
 cp scripts/lib/common.sh "$T/scripts/lib"
-cp scripts/gpu-probe.sh scripts/gpu-tools.sh scripts/mpi-env.sh "$T/scripts"
+cp scripts/gpu-probe.sh scripts/mpi-env.sh "$T/scripts"
+cp scripts/gpu/tools.sh "$T/scripts/gpu"
 put() { # put FILE: a script, from standard input
     { echo '#!/bin/sh' && cat; } >"$1"
     chmod +x "$1"

@@ -11,8 +11,10 @@ if [ -n "${SAN:-}" ]; then
 fi
 here=$PWD
 T=$W/tree B=$W/tree/build/gpu
-mkdir -p "$T/scripts/lib" "$T/comm/algorithms" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
-cp scripts/gpu-*.sh scripts/mpi-env.sh scripts/bench-gpu.py "$T/scripts"
+mkdir -p "$T/scripts/lib" "$T/scripts/gpu" "$T/scripts/bench" "$T/comm/algorithms" "$T/tests" "$B/tests" "$W/bin" "$W/libs/usr/bin"
+cp scripts/gpu-*.sh scripts/mpi-env.sh "$T/scripts"
+cp scripts/gpu/*.sh "$T/scripts/gpu"
+cp scripts/bench/gpu.py "$T/scripts/bench"
 cp scripts/lib/common.sh "$T/scripts/lib"
 cp comm/algorithms/exchanges.def "$T/comm/algorithms"
 put() { # put FILE: a script, from standard input
@@ -141,7 +143,7 @@ else
     ln -s env.sh "$W/libs/link"
     tar -C "$W" -cJf "$W/libs.tar.xz" libs
     # shellcheck disable=SC2016 # for the inner shell
-    PATH=$W/few /bin/sh -c '. scripts/gpu-tools.sh; unpack "$1" "$2"' sh "$W/libs.tar.xz" "$W/unpacked" >"$W/log" 2>&1
+    PATH=$W/few /bin/sh -c '. scripts/gpu/tools.sh; unpack "$1" "$2"' sh "$W/libs.tar.xz" "$W/unpacked" >"$W/log" 2>&1
     check "without xz, Python unpacks" [ "$(cat "$W/unpacked/libs/link" 2>/dev/null)" = env ]
 fi
 
@@ -180,7 +182,7 @@ check "all: processes that are started, too" [ "$(grep -c -- '--target-processes
 check "findings of all processes count" has '^FAIL  sanitize  racecheck topk_rows: 3 errors'
 if [ -r "$here/$BUILD/libsparsetrain_cuda.so" ] && command -v nm >/dev/null 2>&1; then
     # shellcheck disable=SC2016 # for the inner shell
-    BUILD=$here/$BUILD sh -c '. scripts/gpu-bench.sh; kernel_filters' >"$W/filters"
+    BUILD=$here/$BUILD sh -c '. scripts/gpu/bench.sh; kernel_filters' >"$W/filters"
     for kernel in compact cut position_gradient; do
         check "the plugin's kernels have names: $kernel" grep -qE "kns=_Z[0-9]+$kernel " "$W/filters"
     done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench-topk.py BINARY [--select LIST|all] [--rounds N] [--repeat N] [--n LIST] [--density LIST] [--json]: the selectors
+"""topk.py BINARY [--select LIST|all] [--rounds N] [--repeat N] [--n LIST] [--density LIST] [--json]: the selectors
 of sparsetrain, accumulation included, one thread, next to torch.topk on |x| on this machine, now. They run in turn, round
 after round, so that a machine whose speed wanders slows all alike; a row gives the medians over the rounds, and the
 median of the rounds' ratios. The time of sparsetrain contains acc += grad and the list of indices and values (the mean
@@ -36,9 +36,9 @@ def ours(options, n, density):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if any(row["wrong"] for row in rows):
-        sys.exit("bench-topk.py: the bench's own check failed")
+        sys.exit("topk.py: the bench's own check failed")
     if done.returncode:
-        sys.exit(f"bench-topk.py: {' '.join(command)} failed")
+        sys.exit(f"topk.py: {' '.join(command)} failed")
     return rows
 
 

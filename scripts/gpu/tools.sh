@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# gpu-tools.sh: sourced by gpu-check.sh and gpu-probe.sh, after lib/common.sh: what a machine with a GPU has, the libraries that
+# gpu/tools.sh: sourced by gpu-check.sh and gpu-probe.sh, after lib/common.sh: what a machine with a GPU has, the libraries that
 # were brought to it, and the files of results. Variables that the caller sets: BUILD said PEER_LIBRARY_PATH. What may be missing
 # is never taken for granted: xz, make, cuDNN.
 # shellcheck disable=SC2154,SC2034

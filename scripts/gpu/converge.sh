@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# gpu-converge.sh: sourced by gpu-check.sh after gpu-steps.sh: the step that trains on real data. Goes on where the runs in
+# gpu/converge.sh: sourced by gpu-check.sh after gpu/steps.sh: the step that trains on real data. Goes on where the runs in
 # $runs/MODEL/ALGO were; stops them, with a checkpoint, when the time is over.
 # shellcheck disable=SC2154,SC2034
 

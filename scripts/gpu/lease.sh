@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# gpu-lease.sh: sourced by the run.sh of a call that gpu-pack.sh has written, with here (its folder) and call (its number): the
+# gpu/lease.sh: sourced by the run.sh of a call that gpu-pack.sh has written, with here (its folder) and call (its number): the
 # words that such a call is made of. Works in the top of a copy of the tree, on a lent machine with a GPU; what later calls
 # need stays in build/ and in $KEEP, files for home go to $OUT.
 # REHEARSE=1: on the stand-in for CUDA (scripts/gpu-rehearsal.sh); GPU_BUDGET: seconds for each check there.
@@ -52,7 +52,7 @@ converge() {
 # keep PIECE; unpack_pieces NAME COUNT CKSUM; unpack_once ARCHIVE: data into $KEEP
 keep() { cp "$here/$1" "$KEEP/$1.part" && mv "$KEEP/$1.part" "$KEEP/$1"; }
 lease_unpack() {
-    sh -c '. scripts/gpu-tools.sh; unpack "$1" "$2"' sh "$1" "$KEEP" && return
+    sh -c '. scripts/gpu/tools.sh; unpack "$1" "$2"' sh "$1" "$KEEP" && return
     echo "$1 cannot be unpacked"
     exit 1
 }

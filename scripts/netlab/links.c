@@ -1,5 +1,5 @@
-/* netlab_links.c: see netlab_links.h. */
-#include "scripts/netlab_links.h"
+/* links.c: see links.h. */
+#include "scripts/netlab/links.h"
 
 #include <math.h>
 

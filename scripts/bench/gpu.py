@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench-gpu.py BINARY topk|net [OPTION...]: sparsetrain next to PyTorch on one GPU, now; one JSON object per row.
+"""gpu.py BINARY topk|net [OPTION...]: sparsetrain next to PyTorch on one GPU, now; one JSON object per row.
 
 topk   the selectors of `bench select`, accumulation included, next to torch.topk on |x|.
 net    forward, backward and SGD step of `bench net`, next to PyTorch: eager in f32 (NCHW), with tf32 (NHWC), with bf16
@@ -398,7 +398,7 @@ def main():
     options.our_device = options.our_device or options.device
     options.failed = False
     if torch and options.device == "cuda" and not torch.cuda.is_available():
-        sys.exit("bench-gpu.py: this PyTorch sees no GPU")
+        sys.exit("gpu.py: this PyTorch sees no GPU")
     if not torch:
         not_done(options, "PyTorch", "torch is not installed")
     for number in (signal.SIGALRM, signal.SIGTERM):

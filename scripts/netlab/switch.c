@@ -1,10 +1,10 @@
-/* netlab_switch.c: the switch of scripts/netlab.sh: joins network namespaces by links of one rate and one-way delay.
+/* switch.c: the switch of scripts/netlab.sh: joins network namespaces by links of one rate and one-way delay.
  *
  *     netlab-switch RATE DELAY LOG NODE... LAUNCHER      rate [bit/s], delay [ns], file, names of namespaces
  *
  * Every namespace has a tun device eth0, made and given its address by the caller: 10.77.0.1 for the first node, and so
  * on; 10.77.0.254 for the launcher. What a namespace sends is read here and written, at its time, into the device of
- * the namespace it is for. scripts/netlab_links.h says when that is. A sender is held back by not reading its device:
+ * the namespace it is for. scripts/netlab/links.h says when that is. A sender is held back by not reading its device:
  * the rest waits there, as in the queue of a network card. Packets from and to the launcher, whose network is no part
  * of what is emulated, go straight through.
  *
@@ -40,7 +40,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "scripts/netlab_links.h"
+#include "scripts/netlab/links.h"
 
 enum { PORTS_MAX = LINKS_NODES_MAX + 1, LAUNCHER_ADDRESS = 254, READS = 16 };
 enum { PACKET_MAX = 65536 + 64 }; /* a segment of TCP and its vnet_hdr [bytes] */

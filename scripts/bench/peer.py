@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench-peer.py BINARY [--model NAME] [--hidden N] [--preset NAME] [--rounds N] [--steps N] [--batch LIST] [--json]:
+"""peer.py BINARY [--model NAME] [--hidden N] [--preset NAME] [--rounds N] [--steps N] [--batch LIST] [--json]:
 training, f32, one thread, of sparsetrain next to PyTorch on this machine, now. Both do forward, backward and an SGD step
 with momentum on random 32x32 images or, for lstm, on random words, with dropout, the states carried from step to step, or, for
 speech, on noise of 2.7 s; for gpt and bert an AdamW step on random windows, and PyTorch's attention is its fused one where it has that. They run in turn,
@@ -96,7 +96,7 @@ def ours(options, batch, steps):
         command += ["--hidden", str(options.hidden)]
     row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     if row["wrong"]:
-        sys.exit("bench-peer.py: the bench's own check failed")
+        sys.exit("peer.py: the bench's own check failed")
     return row[unit(options) + "_per_s"], row["backend"], row["memory_max"]
 
 

@@ -1,5 +1,5 @@
-/* gpu_peers.cu: what `sparsetrain bench select --device cuda` is held against, on the same GPU in the same minutes. One
- * program, which needs nothing of the project: nvcc -O3 -std=c++17 -arch=native scripts/gpu_peers.cu -o peers
+/* peers.cu: what `sparsetrain bench select --device cuda` is held against, on the same GPU in the same minutes. One
+ * program, which needs nothing of the project: nvcc -O3 -std=c++17 -arch=native scripts/gpu/peers.cu -o peers
  *
  *     peers [--n LIST] [--repeat N]        one JSON object for each n: medians of N repeats [s], by events
  *

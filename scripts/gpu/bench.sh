@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# gpu-bench.sh: sourced by gpu-check.sh after gpu-steps.sh: the steps that measure (bench, sanitize).
+# gpu/bench.sh: sourced by gpu-check.sh after gpu/steps.sh: the steps that measure (bench, sanitize).
 # shellcheck disable=SC2154,SC2034
 
 # -- bench -----------------------------------------------------------------------------------------------------------------
@@ -15,16 +15,16 @@ step_bench() {
     bench_kernels
     bench_train
 }
-# bench_python PART SECONDS OPTION...: the rows of bench-gpu.py, added to the file $rows
+# bench_python PART SECONDS OPTION...: the rows of bench/gpu.py, added to the file $rows
 bench_python() {
     part=$1 seconds=$2
     [ "$2" -lt "$(remaining)" ] || seconds=$(remaining)
     shift 2
     [ -n "$python" ] || { verdict bench LATE "$part: python3 is not here"; return; }
-    peer_environment timeout -k 5 $((seconds > 0 ? seconds + 20 : 1)) "$python" scripts/bench-gpu.py "$program" "$part" --device "$peer" \
+    peer_environment timeout -k 5 $((seconds > 0 ? seconds + 20 : 1)) "$python" scripts/bench/gpu.py "$program" "$part" --device "$peer" \
         --our-device cuda --seconds "$seconds" --rounds "$rounds" "$@" >"$scratch/python-rows" 2>"$scratch/python.log" || {
         tail -n 5 "$scratch/python.log"
-        verdict bench FAIL "bench-gpu.py $part ended badly (the rows that it gave are kept)"
+        verdict bench FAIL "bench/gpu.py $part ended badly (the rows that it gave are kept)"
     }
     grep '^{.*}$' "$scratch/python-rows" >>"$rows"
 }

@@ -1,5 +1,5 @@
-/* netlab_links.h: links of one rate and one-way delay that join nodes through a switch: when does a packet arrive?
- * Arithmetic and queues alone, over a clock that the caller reads (scripts/netlab_switch.c).
+/* links.h: links of one rate and one-way delay that join nodes through a switch: when does a packet arrive?
+ * Arithmetic and queues alone, over a clock that the caller reads (scripts/netlab/switch.c).
  *
  * A packet of w bytes that node s hands over at time t for node d:
  *

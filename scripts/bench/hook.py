@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""bench-hook.py: what a step of PyTorch's DistributedDataParallel takes with its own allreduce (Gloo) and with the exchanges
+"""hook.py: what a step of PyTorch's DistributedDataParallel takes with its own allreduce (Gloo) and with the exchanges
 of sparsetrain in its place, under mpirun:
 
-    PYTHONPATH=comm/torch mpirun -np 2 python3 scripts/bench-hook.py [--rounds 7] [--steps 10]
+    PYTHONPATH=comm/torch mpirun -np 2 python3 scripts/bench/hook.py [--rounds 7] [--steps 10]
 
 A perceptron of 4.2 million parameters, batch 32, a thread a rank. The variants run in turn in every round; medians over the
 rounds of the slowest rank's time of a step. Rank 0 prints."""

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# gpu-steps.sh: sourced by gpu-check.sh: what its steps do, and how results are written. Each step knows when it must end
+# gpu/steps.sh: sourced by gpu-check.sh: what its steps do, and how results are written. Each step knows when it must end
 # (step_end); what it did not come to is named. Variables that gpu-check.sh sets: BUILD program scratch out label gpu
 # driver capability dry quick models_trained images text runs said.
 # shellcheck disable=SC2154,SC2034
