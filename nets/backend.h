@@ -37,6 +37,7 @@ struct tensor {
      * images, or batch rows one after the other (h = w = 1). w, n and floats are then those of the longest pass. 0: all
      * passes have the same size. */
     int frames;
+    int pitch; /* of logits: elements from one row to the next, where that is more than c; else 0; likewise */
 };
 
 enum layer_kind {
@@ -52,6 +53,7 @@ struct layer_spec {
     bool sums_two;     /* backward takes a second gradient of y, layer_call.dy2 */
     bool in_place;     /* backward's dx is dy where nothing joins */
     bool wants_dx;     /* somebody asks for the gradient of x */
+    bool gives_logits; /* y goes to a loss, and to nobody else: it may have a pitch */
     int number;        /* of the layer in its net, from 0 */
     union {
 #define OPTIONS(name, fields)                                                                                          \
@@ -142,11 +144,11 @@ struct backend_ops {
     const struct layer_ops *layer[LAYER_KINDS];
     /* to += from, gradients of a tensor of this shape and layout. */
     void (*add)(void *backend, const struct tensor *shape, const float *from, float *to);
-    /* Softmax cross-entropy and top-1 of loss `which` over the rows of logits, a tensor [n][c] of this shape and
-     * layout, that count: those of the first `valid` (of feed; in loss 0) whose label is not below 0. dlogits:
-     * likewise, the gradient of their sum divided by `over` (of feed): their number where the mean is meant, a multiple
-     * of it where other passes add their part to that; 0 in rows whose label is below 0; NULL where it is not asked
-     * for. */
+    /* Softmax cross-entropy and top-1 of loss `which` over the rows of logits, a tensor [n][c] of this shape,
+     * layout and pitch, that count: those of the first `valid` (of feed; in loss 0) whose label is not below 0.
+     * dlogits: likewise, the gradient of their sum divided by `over` (of feed): their number where the mean is meant, a
+     * multiple of it where other passes add their part to that; 0 in rows whose label is below 0; NULL where it is not
+     * asked for. */
     void (*loss)(void *backend, int which, const struct tensor *shape, const float *logits, float *dlogits);
     /* CTC's loss (nets/ctc.h) in place of loss 0, and the best path; NULL: this backend has none. */
     void (*ctc)(void *backend, const struct ctc_call *call);

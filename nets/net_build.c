@@ -87,6 +87,7 @@ void build_loss(struct net *net, int logits) {
     struct net_impl *m = net_impl(net);
     if (m->losses == NET_LOSSES_MAX) die("a net with more than %d losses", NET_LOSSES_MAX);
     use(m, logits, "loss");
+    if (m->tensor[logits].maker >= 0) m->layer[m->tensor[logits].maker].spec.gives_logits = true;
     m->logits[m->losses++] = logits;
 }
 

@@ -134,6 +134,7 @@ struct cuda_walk {
     struct cuda_shape shape;
     uint32_t vector;        /* elements read at once */
     uint32_t run;           /* vectors of a position (channels last), or of one channel of one image */
+    uint32_t apart;         /* channels last: vectors from one position to the next, run where nothing is between */
     uint32_t columns, rows; /* of threads; columns * rows <= CUDA_WALK_THREADS */
     uint32_t steps, slabs;
 };
@@ -143,7 +144,7 @@ ST_HD struct cuda_walk cuda_walk_of(const struct cuda_shape *shape, uint32_t wid
     const uint32_t inner = shape->last ? shape->channels : shape->positions;
     w.shape = *shape;
     w.vector = inner % widest == 0 ? widest : 1;
-    w.run = inner / w.vector;
+    w.run = w.apart = inner / w.vector;
     w.columns = 1;
     w.steps = shape->images * w.run;
     w.slabs = shape->channels;
@@ -163,7 +164,7 @@ ST_HD bool cuda_walk_takes_part(const struct cuda_walk *w, uint32_t slab, uint32
 
 /* The vector, counted from the tensor's begin, that a thread of this slab and column reads in this step. */
 ST_HD uint32_t cuda_walk_place(const struct cuda_walk *w, uint32_t slab, uint32_t column, uint32_t step) {
-    if (w->shape.last) return step * w->run + slab * w->columns + column;
+    if (w->shape.last) return step * w->apart + slab * w->columns + column;
     const uint32_t image = step / w->run;
     return (image * w->shape.channels + slab) * w->run + (step - image * w->run);
 }

@@ -48,7 +48,7 @@ template <class T> static __global__ void rows(cuda_loss_call k) {
     const int valid = k.fed->valid;
     const double over = k.fed->over;
     for (int i = (int)(blockIdx.x * THREADS + threadIdx.x); i < valid; i += (int)(gridDim.x * THREADS)) {
-        const size_t row = (size_t)i * (size_t)k.classes;
+        const size_t row = (size_t)i * (size_t)k.pitch;
         const int label = k.label[i];
         const T *z = (const T *)k.logits + row;
         T *dz = k.dlogits ? (T *)k.dlogits + row : NULL;
@@ -99,7 +99,7 @@ template <class T> static __global__ void wide_rows(cuda_loss_call k) {
     const int valid = k.fed->valid;
     const double over = k.fed->over;
     for (int i = (int)blockIdx.x; i < valid; i += (int)gridDim.x) {
-        const size_t row = (size_t)i * (size_t)k.classes;
+        const size_t row = (size_t)i * (size_t)k.pitch;
         const int label = k.label[i]; /* the same on all threads */
         const T *z = (const T *)k.logits + row;
         T *dz = k.dlogits ? (T *)k.dlogits + row : NULL;

@@ -26,9 +26,9 @@ struct cuda_loss_fed {
  * read there, so that a recorded pass can be repeated: fed, and label [n], below 0: the row does not count. row_loss,
  * row_correct: scratch [n]; done: scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for;
  * rows from `valid` on are left alone. is_bf16: the elements of logits
- * and dlogits, else float. */
+ * and dlogits, else float. pitch: elements from one row of both to the next. */
 struct cuda_loss_call {
-    int n, classes;
+    int n, classes, pitch;
     bool is_bf16;
     const struct cuda_loss_fed *fed;
     const void *logits;

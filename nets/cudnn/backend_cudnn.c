@@ -15,6 +15,7 @@
 enum {
     CUBLAS_WORKSPACE_BYTES = 32 << 20, /* what NVIDIA recommends for Hopper; earlier GPUs take less of it */
     TENSOR_CORES = 8,                  /* compute capability from which on they take TF32 and bf16 */
+    BF16_SIDE_BY_SIDE = 8,             /* in 16 bytes */
     ELEMENTS_MAX = 1 << 30             /* of a tensor, so that 32 bits hold any place in it and a grid's step beyond */
 };
 
@@ -97,6 +98,17 @@ cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t) {
 void cudnn_lay_out(struct tensor *y, int layout) {
     y->layout = layout;
     y->floats = cudnn_is_bf16(y) ? (elements_of(y) + 1) / 2 : elements_of(y);
+}
+
+void cudnn_spread_rows(struct tensor *y) {
+    const int even = (y->c + BF16_SIDE_BY_SIDE - 1) / BF16_SIDE_BY_SIDE * BF16_SIDE_BY_SIDE;
+    if (!cudnn_is_bf16(y) || even == y->c) return;
+    y->pitch = even;
+    y->floats = (size_t)y->n * (size_t)even / 2;
+}
+
+int cudnn_pitch(const struct tensor *rows) {
+    return rows->pitch ? rows->pitch : rows->c;
 }
 
 void cudnn_bias_memory(struct cuda_bias *bias) {
@@ -305,6 +317,7 @@ static void loss(void *backend, int which, const struct tensor *shape, const flo
     need_scratch(s, n);
     cuda_loss(&(struct cuda_loss_call){.n = n,
                                        .classes = shape->c,
+                                       .pitch = cudnn_pitch(shape),
                                        .is_bf16 = cudnn_is_bf16(shape),
                                        .fed = &b->feed.fed->loss[which],
                                        .logits = logits,

@@ -132,6 +132,10 @@ struct cuda_shape cudnn_shape(const struct tensor *t);
 cudnnTensorDescriptor_t cudnn_describe(const struct tensor *t);
 /* Gives y this layout, and its size. */
 void cudnn_lay_out(struct tensor *y, int layout);
+/* Gives y, rows that are laid out, where they are bf16 a pitch with which each begins at a multiple of 16 bytes: tensor
+ * cores read others slowly. The elements from one row to the next. */
+void cudnn_spread_rows(struct tensor *y);
+int cudnn_pitch(const struct tensor *rows);
 /* t, of a net whose passes differ in length, as it is in this pass; lengths: call->add. */
 struct cuda_steps cudnn_steps(const struct tensor *t, const struct layer_call *call);
 /* From here on the workspace has at least as many bytes. Where it lies may change: to be asked for at each use. */

@@ -109,7 +109,7 @@ const struct layer_ops cudnn_average = {average_open, average_forward, average_b
 struct linear {
     const struct cudnn_backend *backend;
     struct tensor x;
-    int I, O;
+    int I, O, pitch; /* pitch: of y */
     bool has_bias, is_bf16;
     void *w; /* the copy */
     struct cuda_bias bias;
@@ -120,6 +120,7 @@ static void open_bias(struct linear *l, const struct tensor *y) {
     struct cuda_shape rows = cudnn_shape(y);
     rows.last = true;
     cuda_bias_plan(&l->bias, &rows, l->is_bf16);
+    if (l->pitch != l->O) l->bias.walk.apart = (uint32_t)l->pitch; /* elements, one by one */
     cudnn_bias_memory(&l->bias);
 }
 
@@ -134,6 +135,8 @@ static void *linear_open(void *backend, const struct layer_spec *spec, const str
     if (l->is_bf16)
         l->w = cuda_alloc((size_t)l->O * (size_t)l->I * sizeof(struct bf16), "the weights of a linear layer");
     cudnn_lay_out(y, x->layout);
+    if (spec->gives_logits) cudnn_spread_rows(y);
+    l->pitch = cudnn_pitch(y);
     if (l->has_bias) open_bias(l, y);
     return l;
 }
@@ -148,16 +151,38 @@ static cudaDataType row_type(const struct linear *l) {
     return l->is_bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/* C [m][n], of the type `made`, = op(A) op(B) [+ C] over k, row-major. To cuBLAS, which goes down columns, a row-major
- * matrix is its transpose, so that C^T = op(B)^T op(A)^T is asked for. */
-static void product(const struct linear *l, bool turn_a, bool turn_b, int m, int n, int k, const void *A, const void *B,
-                    bool adds, void *C, cudaDataType made) {
-    const float one = 1, beta = adds ? 1 : 0;
-    const bool plain = l->is_bf16 || net_precision_is_f32(l->backend->precision);
-    const cublasComputeType_t compute = plain ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
-    CUBLAS_CALL(cublasGemmEx(l->backend->cublas, turn_b ? CUBLAS_OP_T : CUBLAS_OP_N, turn_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                             n, m, k, &one, B, row_type(l), turn_b ? k : n, A, row_type(l), turn_a ? m : k, &beta, C,
-                             made, n, compute, CUBLAS_GEMM_DEFAULT));
+/* A row-major matrix, a row `row` elements long; multiplied as it is or turned. */
+struct operand {
+    const void *at;
+    int row;
+    bool turned;
+};
+static struct operand plain(const void *at, int row) {
+    return (struct operand){at, row, false};
+}
+static struct operand turned(const void *at, int row) {
+    return (struct operand){at, row, true};
+}
+
+/* C [m][n] = op(A) op(B) over k, row-major. To cuBLAS, which goes down columns, a row-major matrix is its transpose, so
+ * that C^T = op(B)^T op(A)^T is asked for. */
+struct product {
+    int m, n, k;
+    struct operand a, b;
+    void *c;
+    int row; /* of C */
+    cudaDataType made;
+    bool adds; /* C += */
+};
+
+static void multiply(const struct linear *l, const struct product *p) {
+    const float one = 1, beta = p->adds ? 1 : 0;
+    const bool whole = l->is_bf16 || net_precision_is_f32(l->backend->precision);
+    const cublasComputeType_t compute = whole ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
+    CUBLAS_CALL(cublasGemmEx(l->backend->cublas, p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
+                             p->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, p->n, p->m, p->k, &one, p->b.at, row_type(l),
+                             p->b.row, p->a.at, row_type(l), p->a.row, &beta, p->c, p->made, p->row, compute,
+                             CUBLAS_GEMM_DEFAULT));
 }
 
 static int rows_of(const struct linear *l, const struct layer_call *call) {
@@ -177,9 +202,15 @@ static const void *weights_of(const struct linear *l, const struct layer_call *c
 static void linear_forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     const struct linear *l = layer;
-    const int N = rows_of(l, call);
     if (l->is_bf16) cuda_weights_to_last((uint32_t)l->O, (uint32_t)l->I, 1, call->param, l->w, true);
-    product(l, false, true, N, l->O, l->I, call->x, weights_of(l, call), false, call->y, row_type(l));
+    multiply(l, &(struct product){.m = rows_of(l, call),
+                                  .n = l->O,
+                                  .k = l->I,
+                                  .a = plain(call->x, l->I),
+                                  .b = turned(weights_of(l, call), l->I),
+                                  .c = call->y,
+                                  .row = l->pitch,
+                                  .made = row_type(l)});
     if (l->has_bias) cuda_bias_forward(&l->bias, call->param + bias_at(l), call->y);
 }
 
@@ -187,8 +218,24 @@ static void linear_forward(void *layer, const struct layer_call *call, bool trai
 static void linear_backward(void *layer, const struct layer_call *call) {
     const struct linear *l = layer;
     const int N = rows_of(l, call);
-    product(l, true, false, l->O, l->I, N, call->dy, call->x, call->adds, call->dparam, CUDA_R_32F);
+    multiply(l, &(struct product){.m = l->O,
+                                  .n = l->I,
+                                  .k = N,
+                                  .a = turned(call->dy, l->pitch),
+                                  .b = plain(call->x, l->I),
+                                  .c = call->dparam,
+                                  .row = l->I,
+                                  .made = CUDA_R_32F,
+                                  .adds = call->adds});
     if (l->has_bias) cuda_bias_backward(&l->bias, call->dy, call->adds, call->dparam + bias_at(l));
-    if (call->dx) product(l, false, false, N, l->I, l->O, call->dy, weights_of(l, call), false, call->dx, row_type(l));
+    if (!call->dx) return;
+    multiply(l, &(struct product){.m = N,
+                                  .n = l->I,
+                                  .k = l->O,
+                                  .a = plain(call->dy, l->pitch),
+                                  .b = plain(weights_of(l, call), l->I),
+                                  .c = call->dx,
+                                  .row = l->I,
+                                  .made = row_type(l)});
 }
 const struct layer_ops cudnn_linear = {linear_open, linear_forward, linear_backward, linear_close};

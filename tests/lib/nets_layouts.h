@@ -16,6 +16,7 @@ static inline size_t place(const struct device_ops *device, const struct tensor 
     if (t->layout == LAYOUT_CANONICAL || t->layout == LAYOUT_TOKENS) return i;
     size_t channels = (size_t)t->c, positions = (size_t)t->h * (size_t)t->w;
     size_t n = i / (channels * positions), c = i / positions % channels, position = i % positions;
+    if (t->pitch) return n * (size_t)t->pitch + c;
     if (!device_is_host(device)) return (n * positions + position) * channels + c;
     struct cpu_view v = cpu_view_of(t);
     return n * v.image + c / v.lanes * v.block + position * v.step + c % v.lanes;

@@ -90,8 +90,10 @@ static struct layer_spec spec_of(const struct trial *t) {
 /* x or y of passes of so many frames. */
 static struct tensor shape_of(const struct trial *t, int c, int h, int frames) {
     const int steps = steps_of(frames, t->each);
-    if (h) return (struct tensor){t->batch, c, h, steps_of(frames_rounded(frames), t->each), 0, 0, t->each};
-    return (struct tensor){steps * t->batch, c, 1, 1, 0, 0, t->each};
+    if (h)
+        return (struct tensor){
+            .n = t->batch, .c = c, .h = h, .w = steps_of(frames_rounded(frames), t->each), .frames = t->each};
+    return (struct tensor){.n = steps * t->batch, .c = c, .h = 1, .w = 1, .frames = t->each};
 }
 
 static int slid(const struct layer_spec *spec, int axis, int size) {
@@ -234,7 +236,8 @@ static struct subject subject_open(const struct trial *t, size_t params, enum pr
                                    int most) {
     struct subject s = {.device = test_device(), .backend = backend_for(test_device())};
     struct layer_spec spec = spec_of(t);
-    struct tensor numbers = {t->batch, 1, 1, 1, LAYOUT_TOKENS, (size_t)t->batch, 0};
+    struct tensor numbers = {
+        .n = t->batch, .c = 1, .h = 1, .w = 1, .layout = LAYOUT_TOKENS, .floats = (size_t)t->batch};
     if (t->kind == LAYER_LSTM) spec.lstm.sequence = steps_of(most, t->each);
     s.tolerance = tolerance_of(t, precision);
     s.ops = s.backend->layer[t->kind];

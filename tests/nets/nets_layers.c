@@ -39,6 +39,7 @@ struct trial {
     int sequence; /* LAYER_LSTM: steps, n / sequence streams; LAYER_POSITION, LAYER_ATTENTION: rows */
     int heads;
     bool causal, padded, tanh, plain; /* plain: a linear layer without bias */
+    bool logits;                      /* a linear layer whose y goes to a loss */
     int positions;                    /* LAYER_POSITION; 0: sequence */
     int count;                        /* LAYER_CHOOSE; numbered: which rows comes in as numbers */
     bool numbered;
@@ -112,6 +113,8 @@ static const struct trial trials[] = {
     {LAYER_LINEAR, 2, 512, 1, 1, 10, .kernel = 0},
     {LAYER_LINEAR, 9, 21, 1, 1, 10000, .kernel = 0},
     {LAYER_LINEAR, 12, 33, 1, 1, 20, .plain = true},
+    {LAYER_LINEAR, 9, 24, 1, 1, 65, .plain = true, .logits = true},
+    {LAYER_LINEAR, 130, 16, 1, 1, 11, .logits = true},
     {LAYER_ADD, 3, 20, 5, 3, 20, .joins = true},
     {LAYER_ADD, 30, 129, 1, 1, 129, .joins = true},
     {LAYER_POSITION, 12, 20, 1, 1, 20, .sequence = 4},
@@ -209,6 +212,7 @@ static struct layer_spec spec_of(const struct trial *t) {
         break;
     case LAYER_LINEAR:
         spec.linear.bias = !t->plain;
+        spec.gives_logits = t->logits;
         break;
     case LAYER_POSITION:
         spec.position.sequence = t->sequence;

@@ -19,11 +19,11 @@ enum { CLASSES = 5, ROWS = 3 };
 
 /* The loss of logits z [rows][classes] on the device; dz: host, likewise, may be NULL, and keeps its rows that do not
  * count; it is the gradient of the sum of losses divided by `over`. */
-static void loss_of_layout(const struct device_ops *device, int layout, int rows, int classes, const void *z,
+static void loss_of_layout(const struct device_ops *device, int layout, int pitch, int rows, int classes, const void *z,
                            const int32_t *label, int valid, double over, void *dz, struct net_result *result) {
-    const struct tensor of_logits = {.n = rows, .c = classes, .h = 1, .w = 1, .layout = layout};
+    const struct tensor of_logits = {.n = rows, .c = classes, .h = 1, .w = 1, .layout = layout, .pitch = pitch};
     const size_t n = (size_t)rows, width = layout == LAYOUT_CANONICAL ? sizeof(float) : sizeof(struct bf16);
-    const size_t bytes = n * (size_t)classes * width;
+    const size_t bytes = n * (size_t)(pitch ? pitch : classes) * width;
     const struct tensor shape = {.n = rows, .c = 1, .h = 1, .w = 1, .floats = n};
     const struct backend_ops *backend = backend_for(device);
     float *image = mem_zalloc(n, sizeof *image, "images"), *x = device->alloc(n * sizeof *x, "images");
@@ -48,7 +48,7 @@ static void loss_of_layout(const struct device_ops *device, int layout, int rows
 
 static void loss_of_part(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
                          int valid, double over, float *dz, struct net_result *result) {
-    loss_of_layout(device, LAYOUT_CANONICAL, rows, classes, z, label, valid, over, dz, result);
+    loss_of_layout(device, LAYOUT_CANONICAL, 0, rows, classes, z, label, valid, over, dz, result);
 }
 
 static void loss_of_many(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
@@ -239,25 +239,33 @@ static void rows_without_a_label_do_not_count(void **state) {
 /* Where a GPU has logits in bf16: the loss of just these numbers, and its gradient rounded once. Both kernels. */
 static void logits_in_bf16_are_numbers_like_others(void **state) {
     (void)state;
-    enum { MANY = 131, SOME = 9 };
+    enum { MANY = 131, SOME = 9, BEYOND = 5 };
     const struct device_ops *device = test_device();
     if (device_is_host(device)) return;
     for (int classes = CLASSES; classes <= MANY; classes += MANY - CLASSES) {
-        const size_t n = (size_t)(SOME * classes);
-        double *z = random_numbers(n, 23);
+        const int pitch = classes + BEYOND;
+        double *z = random_numbers((size_t)(SOME * classes), 23);
         float logits[SOME * MANY], gradient[SOME * MANY] = {0};
-        struct bf16 narrow[SOME * MANY], dz[SOME * MANY];
+        struct bf16 narrow[SOME * (MANY + BEYOND)], dz[SOME * (MANY + BEYOND)];
         int32_t label[SOME];
         struct net_result wanted, found;
-        for (int i = 0; i < SOME; i++) label[i] = i == 4 ? -1 : i * 37 % classes;
-        for (size_t i = 0; i < n; i++) narrow[i] = bf16_of((float)(4 * z[i])), logits[i] = bf16_value(narrow[i]);
-        loss_of_part(device, SOME, classes, logits, label, SOME, 5, gradient, &wanted);
+        memset(narrow, 0xff, sizeof narrow); /* NaN between the rows */
         memset(dz, 0xff, sizeof dz);
-        loss_of_layout(device, CUDA_NHWC_BF16, SOME, classes, narrow, label, SOME, 5, dz, &found);
+        for (int i = 0; i < SOME; i++) label[i] = i == 4 ? -1 : i * 37 % classes;
+        for (int i = 0; i < SOME * classes; i++) {
+            struct bf16 *at = &narrow[i / classes * pitch + i % classes];
+            *at = bf16_of((float)(4 * z[i]));
+            logits[i] = bf16_value(*at);
+        }
+        loss_of_part(device, SOME, classes, logits, label, SOME, 5, gradient, &wanted);
+        loss_of_layout(device, CUDA_NHWC_BF16, pitch, SOME, classes, narrow, label, SOME, 5, dz, &found);
         assert_memory_equal(&found.loss, &wanted.loss, sizeof found.loss);
         assert_int_equal(found.correct, wanted.correct);
         assert_int_equal(found.count, SOME - 1);
-        for (size_t i = 0; i < n; i++) assert_int_equal(dz[i].bits, bf16_of(gradient[i]).bits);
+        for (int i = 0; i < SOME * pitch; i++) {
+            const int row = i / pitch, c = i % pitch;
+            assert_int_equal(dz[i].bits, c < classes ? bf16_of(gradient[row * classes + c]).bits : 0xffff);
+        }
         mem_free(z);
     }
 }
