@@ -141,6 +141,7 @@ END
 echo "\${1:-\$(cat)} \$CUDA_MPS_PIPE_DIRECTORY" >>"$W/mps/told"
 END
     chmod +x "$W/mps/nvidia-cuda-mps-control"
+    # shellcheck disable=SC2031 # the subshell above has a PATH of its own
     env PATH="$W/mps:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only converge --mps --models lstm,resnet20 --algos dense,gtopk:paper,topka --budget $patient --out "$W/out" --runs "$W/again" >"$W/log" 2>&1 </dev/null
     check "--mps: the service is started for the runs, and ended" [ "$(sed 's# .*/# #' "$W/mps/told" 2>/dev/null | tr '\n' ' ')" = '-d mps quit mps ' ]
     check "and said" grep -q '^NOTE  converge  ranks run beside each other' "$W/log"

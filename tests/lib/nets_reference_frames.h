@@ -109,8 +109,8 @@ static inline void timed_lstm(const struct timed *r, const double *x, const doub
     for (int u = 0; u < r->batch; u++) {
         const size_t T = (size_t)timed_valid(r, u);
         struct reference one = {.spec = {.kind = LAYER_LSTM, .lstm = {.sequence = (int)T}},
-                                .x = {(int)T, r->x.c, 1, 1, 0, 0, 0},
-                                .y = {(int)T, r->y.c, 1, 1, 0, 0, 0},
+                                .x = {.n = (int)T, .c = r->x.c, .h = 1, .w = 1},
+                                .y = {.n = (int)T, .c = r->y.c, .h = 1, .w = 1},
                                 .carry = zero,
                                 .carried = zero + 2 * H};
         if (T == 0) continue;
