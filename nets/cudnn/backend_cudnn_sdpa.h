@@ -16,7 +16,7 @@
  * opens a plan should compare two runs. The kernels are compiled when a plan is opened, which takes NVRTC (libnvrtc)
  * and some time.
  *
- * What is not asked for, as it is known to go wrong, and NULL is what one gets:
+ * What is not asked for, as public reports have it go wrong, and NULL is what one gets:
  *   - cuDNN before 9.14;
  *   - T = 1;
  *   - backward, T no multiple of 128, up to 9.15.0: reads beyond the end when it is replayed from a CUDA graph;
@@ -48,7 +48,7 @@ struct cudnn_sdpa_arrays {
     void *workspace;
 };
 
-/* NULL: the library does not make a plan that gives the same bits every time, or not one that is known to be right.
+/* NULL: the library does not make a plan that gives the same bits every time, or only one that is reported to go wrong.
  * *workspace: bytes that it wants at each run. */
 struct cudnn_sdpa *cudnn_sdpa_open(const struct cudnn_plan_gpu *gpu, const struct cudnn_sdpa_shape *s, bool backward,
                                    size_t *workspace);

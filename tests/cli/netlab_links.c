@@ -1,4 +1,4 @@
-/* links.c: when packets arrive on the links of the emulated network: each rule by itself, with times that are
+/* netlab_links.c: when packets arrive on the links of the emulated network: each rule by itself, with times that are
  * exact in binary, and all of them together against a naive calculation over thousands of random packets. */
 #include <math.h>
 #include <setjmp.h>

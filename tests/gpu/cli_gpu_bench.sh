@@ -5,7 +5,7 @@
 . tests/lib/tap.sh
 
 if ! command -v python3 >/dev/null 2>&1; then
-    skip "gpu.py" "python3 is not installed"
+    skip "bench/gpu.py" "python3 is not installed"
     finish
     exit
 fi
