@@ -116,10 +116,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 $(call objects,$(of_mpi)): cflags += $(mpi_cflags)
 version_flags := $(foreach o,base/device/plugin cli/version comm/library,$(BUILD)/obj/$(o).o $(BUILD)/pic/$(o).o)
 $(version_flags): cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
-# A copy may say in the file COMMIT what it is a copy of, also one that came with a git folder of another commit.
-# Results that are not committed yet make no other program.
-commit := $(shell { cat COMMIT || { name=$$(git describe --always --abbrev=12) && if git diff --quiet HEAD -- . ':!results'; then echo $$name; \
-    else echo $$name-dirty; fi; }; } 2>/dev/null || echo unknown)
+commit := $(shell sh scripts/lib/commit.sh)
 
 # version.o is made again when the commit changes
 $(BUILD)/commit: FORCE

@@ -158,7 +158,7 @@ fi
 # -- what they bring ------------------------------------------------------------------------------------------------------------
 rm -rf "$dir"
 mkdir -p "$dir"
-set_commit
+commit=$(sh scripts/lib/commit.sh)
 [ -z "$cifar" ] || sum=$(cksum <"$cifar")
 number=0 brought=0 pieces=0
 while IFS='|' read -r seconds needs title told _; do

@@ -77,12 +77,7 @@ find_tools() {
 }
 set_machine() {
     machine="$(machine_cpu), $jobs cores"
-    set_commit
-}
-# What the Makefile says of a tree: a file COMMIT goes before git, results that are not committed make no other program.
-set_commit() {
-    commit=$(cat COMMIT 2>/dev/null || { git describe --always --abbrev=12 2>/dev/null && git diff --quiet HEAD -- . ':!results' 2>/dev/null || echo -dirty; } | tr -d '\n')
-    case $commit in '' | -dirty) commit=unknown ;; esac
+    commit=$(sh scripts/lib/commit.sh)
 }
 # PyTorch's own environment, and in it ours for the programs of ours that it starts.
 peer_environment() {

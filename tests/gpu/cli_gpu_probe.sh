@@ -39,7 +39,7 @@ fi
 T=$W/tree C=$W/cuda
 mkdir -p "$T/scripts" "$T/build/gpu/tests" "$W/bin" "$C/bin" "$C/include" "$C/lib64"
 mkdir -p "$T/scripts/lib" "$T/scripts/gpu"
-cp scripts/lib/common.sh "$T/scripts/lib"
+cp scripts/lib/common.sh scripts/lib/commit.sh "$T/scripts/lib"
 cp scripts/gpu-probe.sh scripts/mpi-env.sh "$T/scripts"
 cp scripts/gpu/tools.sh "$T/scripts/gpu"
 put() { # put FILE: a script, from standard input

@@ -15,7 +15,7 @@ mkdir -p "$T/scripts/lib" "$T/scripts/gpu" "$T/scripts/bench" "$T/comm/algorithm
 cp scripts/gpu-*.sh scripts/mpi-env.sh "$T/scripts"
 cp scripts/gpu/*.sh "$T/scripts/gpu"
 cp scripts/bench/gpu.py "$T/scripts/bench"
-cp scripts/lib/common.sh "$T/scripts/lib"
+cp scripts/lib/common.sh scripts/lib/commit.sh "$T/scripts/lib"
 cp comm/algorithms/exchanges.def "$T/comm/algorithms"
 put() { # put FILE: a script, from standard input
     { echo '#!/bin/sh' && cat; } >"$1"
