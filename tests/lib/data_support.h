@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 
 #include "base/mem.h"
 #include "data/dataset.h"
+#include "tests/lib/folders.h"
 
 extern const struct dataset_ops dataset_cifar10, dataset_ptb, dataset_synthetic;
 
@@ -36,15 +36,8 @@ static inline char *make_directory(void) {
     return path;
 }
 
-static inline int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw) {
-    (void)s;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static inline void remove_tree(char *path) {
-    nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    (void)remove_folder(path);
     mem_free(path);
 }
 

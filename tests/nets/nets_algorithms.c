@@ -11,7 +11,6 @@
 /* cmocka.h wants the four above */
 #include <cmocka.h>
 #include <dirent.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "nets/net.h"
+#include "tests/lib/folders.h"
 #include "tests/lib/test_device.h"
 
 enum { SHAPES = 6, STRIDED = 2, TEXT_MAX = 1 << 16 };
@@ -144,16 +144,10 @@ static int fresh_folder(void **state) {
     return setenv("SPARSETRAIN_CACHE", folder, 1);
 }
 
-static int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw) {
-    (void)s;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
 /* With whatever is in it: where the folder is the home, the driver of a real GPU has put its own cache there. */
-static int remove_folder(void **state) {
+static int folder_gone(void **state) {
     (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return remove_folder(folder);
 }
 
 /* ResNet-20 has 6 shapes of convolutions, of three passes each but for the first layer, whose dx nobody wants. */
@@ -574,21 +568,21 @@ int main(void) {
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(shapes_are_measured_once, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(processes_share_the_work, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(damage_costs_a_measurement_and_no_more, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(coarse_products_are_asked_for, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(no_place_is_no_error, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_fifo_is_not_waited_for, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_measurement_that_fails_is_done_without, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(one_that_fails_costs_no_other, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(other_products_have_their_workspace, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_precision_without_algorithms_is_refused, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_faster_plan_is_taken, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(engines_with_faults_are_not_taken, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_forbidden_plan_is_measured_again, fresh_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(without_plans_algorithms_are_used, fresh_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(shapes_are_measured_once, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(processes_share_the_work, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(damage_costs_a_measurement_and_no_more, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(coarse_products_are_asked_for, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(no_place_is_no_error, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(a_fifo_is_not_waited_for, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(the_place_is_as_documented, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(a_measurement_that_fails_is_done_without, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(one_that_fails_costs_no_other, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(other_products_have_their_workspace, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(a_precision_without_algorithms_is_refused, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(a_faster_plan_is_taken, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(engines_with_faults_are_not_taken, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(a_forbidden_plan_is_measured_again, fresh_folder, folder_gone),
+        cmocka_unit_test_setup_teardown(without_plans_algorithms_are_used, fresh_folder, folder_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
