@@ -1,7 +1,6 @@
 /* backend_cudnn_fused.c: see backend_cudnn_fused.h. */
 #include "nets/cudnn/backend_cudnn_fused.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -45,6 +45,27 @@ unsigned cudnn_part_notes(struct cudnn_parts *p, cudnnBackendDescriptor_t engine
     return bits;
 }
 
+cudnnBackendDescriptor_t cudnn_part_graph(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
+                                          const cudnnBackendDescriptor_t *operation, int operations) {
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    if (gpu->handle) cudnn_part_set(p, d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
+    cudnn_part_set(p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations, operation);
+    cudnn_part_finish(p, d);
+    return d;
+}
+
+int cudnn_part_configs(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu, cudnnBackendDescriptor_t graph,
+                       cudnnBackendHeurMode_t mode, cudnnBackendDescriptor_t config[CUDNN_CONFIGS_MAX]) {
+    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    cudnn_part_set(p, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (!gpu->handle) cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, gpu->described);
+    cudnn_part_finish(p, d);
+    for (int i = 0; i < CUDNN_CONFIGS_MAX; i++) config[i] = cudnn_part_new(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    return cudnn_part_get(p, d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_CONFIGS_MAX,
+                          config);
+}
+
 cudnnBackendDescriptor_t cudnn_part_plan(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
                                          cudnnBackendDescriptor_t config, int64_t *workspace) {
     cudnnBackendDescriptor_t plan = cudnn_part_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);

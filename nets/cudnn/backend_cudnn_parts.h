@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CUDNN_PARTS_MAX = 128, CUDNN_NOTES_MAX = 32 };
+enum { CUDNN_PARTS_MAX = 128, CUDNN_NOTES_MAX = 32, CUDNN_CONFIGS_MAX = 48 /* of one mode of the heuristics */ };
 
 /* Descriptors that are made together and live equally long. After the first call that fails all others do nothing, so
  * that only the end has to look. {0}: none yet. */
@@ -37,6 +37,12 @@ int cudnn_part_get(struct cudnn_parts *p, cudnnBackendDescriptor_t d, cudnnBacke
 /* A bit for each note of an engine, of one of the two kinds; notes that cannot be told are a failure. */
 unsigned cudnn_part_notes(struct cudnn_parts *p, cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t name,
                           cudnnBackendAttributeType_t type);
+/* The graph of these operations. */
+cudnnBackendDescriptor_t cudnn_part_graph(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
+                                          const cudnnBackendDescriptor_t *operation, int operations);
+/* How many configurations of engines one mode of the heuristics names for a graph, the most promising ones first. */
+int cudnn_part_configs(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu, cudnnBackendDescriptor_t graph,
+                       cudnnBackendHeurMode_t mode, cudnnBackendDescriptor_t config[CUDNN_CONFIGS_MAX]);
 /* The plan of an engine's configuration. *workspace: the bytes that it wants at each run, -1 where there is none. */
 cudnnBackendDescriptor_t cudnn_part_plan(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu,
                                          cudnnBackendDescriptor_t config, int64_t *workspace);

@@ -5,10 +5,7 @@
 
 #include "base/mem.h"
 
-enum {
-    CONFIGS_MAX = 48, /* of one mode of the heuristics */
-    ALIGNMENT = 16
-};
+enum { ALIGNMENT = 16 };
 
 struct cudnn_plan {
     struct cudnn_parts parts;
@@ -88,11 +85,7 @@ static cudnnBackendDescriptor_t graph(struct cudnn_parts *p, const struct cudnn_
     cudnn_part_set(p, operation, operations[pass].alpha, CUDNN_TYPE_FLOAT, 1, &one);
     cudnn_part_set(p, operation, operations[pass].beta, CUDNN_TYPE_FLOAT, 1, &zero);
     cudnn_part_finish(p, operation);
-    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    if (gpu->handle) cudnn_part_set(p, d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
-    cudnn_part_link(p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-    cudnn_part_finish(p, d);
-    return d;
+    return cudnn_part_graph(p, gpu, &operation, 1);
 }
 
 /* -- engines ------------------------------------------------------------------------------------------------------ */
@@ -142,23 +135,14 @@ static bool same(const struct cudnn_recipe *a, const struct cudnn_recipe *b) {
 static int ask(struct cudnn_parts *p, const struct cudnn_plan_gpu *gpu, enum precision precision,
                cudnnBackendDescriptor_t asked, cudnnBackendHeurMode_t mode, struct cudnn_recipe *list, int count,
                int most) {
-    struct cudnn_parts answer = {0};
-    cudnnBackendDescriptor_t config[CONFIGS_MAX], d = cudnn_part_new(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, asked);
-    cudnn_part_set(p, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    if (!gpu->handle) cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, gpu->described);
-    cudnn_part_finish(p, d);
-    for (int i = 0; i < CONFIGS_MAX; i++) config[i] = cudnn_part_new(&answer, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    const int found = answer.failed ? 0
-                                    : cudnn_part_get(p, d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                                     CONFIGS_MAX, config);
+    cudnnBackendDescriptor_t config[CUDNN_CONFIGS_MAX];
+    const int found = cudnn_part_configs(p, gpu, asked, mode, config);
     for (int i = 0; i < found && count < most; i++) {
         struct cudnn_recipe *recipe = &list[count];
         bool good = recipe_of(precision, config[i], recipe);
         for (int known = 0; good && known < count; known++) good = !same(&list[known], recipe);
         count += good;
     }
-    cudnn_parts_drop(&answer);
     return count;
 }
 

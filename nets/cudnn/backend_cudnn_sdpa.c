@@ -7,12 +7,7 @@
 
 #include "base/mem.h"
 
-enum {
-    CONFIGS_MAX = 48, /* of one mode of the heuristics */
-    OPERATIONS_MAX = 24,
-    ALIGNMENT = 16,
-    WORKSPACE_ALIGNMENT = 256
-};
+enum { OPERATIONS_MAX = 24, ALIGNMENT = 16, WORKSPACE_ALIGNMENT = 256 };
 
 /* The tensors' names in a graph and at its run. From TEMPORARY on: those that are never in memory. */
 enum { Q = 1, K, V, Y, STATS, DY, DQ, DK, DV, ROW_SUMS, SCALE, ONE, MASKED, TEMPORARY, NAMES = TEMPORARY };
@@ -272,11 +267,7 @@ static cudnnBackendDescriptor_t describe(struct cudnn_sdpa *made, const struct c
         describe_backward(&g);
     else
         describe_forward(&g);
-    cudnnBackendDescriptor_t d = cudnn_part_new(g.p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    if (gpu->handle) cudnn_part_set(g.p, d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &gpu->handle);
-    cudnn_part_set(g.p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g.operations, g.operation);
-    cudnn_part_finish(g.p, d);
-    return d;
+    return cudnn_part_graph(g.p, gpu, g.operation, g.operations);
 }
 
 /* -- plans -------------------------------------------------------------------------------------------------------- */
@@ -304,17 +295,10 @@ static int64_t make(struct cudnn_sdpa *made, const struct cudnn_plan_gpu *gpu, c
 static int64_t make_first(struct cudnn_sdpa *made, const struct cudnn_plan_gpu *gpu, cudnnBackendDescriptor_t graph,
                           cudnnBackendHeurMode_t mode) {
     struct cudnn_parts *p = &made->asked;
-    cudnnBackendDescriptor_t config[CONFIGS_MAX];
+    cudnnBackendDescriptor_t config[CUDNN_CONFIGS_MAX];
     int64_t bytes = -1;
     *p = (struct cudnn_parts){0};
-    cudnnBackendDescriptor_t d = cudnn_part_new(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    cudnn_part_set(p, d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    if (!gpu->handle) cudnn_part_link(p, d, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, gpu->described);
-    cudnn_part_finish(p, d);
-    for (int i = 0; i < CONFIGS_MAX; i++) config[i] = cudnn_part_new(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    const int found =
-        cudnn_part_get(p, d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MAX, config);
+    const int found = cudnn_part_configs(p, gpu, graph, mode, config);
     for (int i = 0; i < found && bytes < 0; i++) bytes = make(made, gpu, config[i]);
     if (bytes < 0) cudnn_parts_drop(p);
     return bytes;

@@ -246,13 +246,17 @@ static void compare_with_the_cpu(enum precision precision, double drop) {
 }
 
 /* With dropout; in bf16 without, too, where a GPU may take the library's fused attention. */
-static void a_net_has_the_gradient_of_the_cpu(void **state) {
-    (void)state;
+static void in_each_precision(void (*check)(enum precision precision, double drop)) {
     for (int p = PRECISION_F32; net_precision_names[p]; p++) {
         if (!backend_for(test_device())->serves((enum precision)p, &(struct err){0})) continue;
-        compare_with_the_cpu((enum precision)p, 0.2);
-        if (p == PRECISION_BF16) compare_with_the_cpu((enum precision)p, 0);
+        check((enum precision)p, 0.2);
+        if (p == PRECISION_BF16) check((enum precision)p, 0);
     }
+}
+
+static void a_net_has_the_gradient_of_the_cpu(void **state) {
+    (void)state;
+    in_each_precision(compare_with_the_cpu);
 }
 
 /* The gradients of a step without dropout in bf16. */
@@ -284,32 +288,27 @@ static void attention_that_fails_is_not_taken(void **state) {
     mem_free(found);
 }
 
-static void repeated_passes_give_the_bits_of_plain_ones_with(double drop) {
-    for (int p = PRECISION_F32; net_precision_names[p]; p++) {
-        if (drop == 0 && p != PRECISION_BF16) continue;
-        const struct net_setup setup = setup_of(test_device(), (enum precision)p, drop);
-        const char *why;
-        if (!backend_for(setup.device)->serves(setup.precision, &(struct err){0})) continue;
-        setenv("SPARSETRAIN_CUDA_GRAPH", "0", 1);
-        struct net *plain = open_model(&model, setup);
-        unsetenv("SPARSETRAIN_CUDA_GRAPH");
-        struct net *other = open_model(&model, setup);
-        for (uint64_t step = 0; step < 4; step++) {
-            double one = trained(plain, step), two = trained(other, step);
-            assert_memory_equal(&one, &two, sizeof one);
-            assert_true(device_same_bits(plain->arena.grad, other->arena.grad, plain->arena.n));
-            move_on(plain, other);
-        }
-        assert_int_equal(net_graphs(other, &why), NET_GRAPHS_USED);
-        net_close(plain);
-        net_close(other);
+static void compare_with_plain_passes(enum precision precision, double drop) {
+    const struct net_setup setup = setup_of(test_device(), precision, drop);
+    const char *why;
+    setenv("SPARSETRAIN_CUDA_GRAPH", "0", 1);
+    struct net *plain = open_model(&model, setup);
+    unsetenv("SPARSETRAIN_CUDA_GRAPH");
+    struct net *other = open_model(&model, setup);
+    for (uint64_t step = 0; step < 4; step++) {
+        double one = trained(plain, step), two = trained(other, step);
+        assert_memory_equal(&one, &two, sizeof one);
+        assert_true(device_same_bits(plain->arena.grad, other->arena.grad, plain->arena.n));
+        move_on(plain, other);
     }
+    assert_int_equal(net_graphs(other, &why), NET_GRAPHS_USED);
+    net_close(plain);
+    net_close(other);
 }
 
 static void repeated_passes_give_the_bits_of_plain_ones(void **state) {
     (void)state;
-    repeated_passes_give_the_bits_of_plain_ones_with(0.2);
-    repeated_passes_give_the_bits_of_plain_ones_with(0);
+    in_each_precision(compare_with_plain_passes);
 }
 
 int main(void) {
