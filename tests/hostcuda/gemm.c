@@ -8,8 +8,9 @@
 #include "base/simd.h"
 #include "tests/hostcuda/hostcuda.h"
 
-enum { LANES = 16, ROWS = 4 };
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+/* Two vectors of AVX2 for a row: of wider ones gcc keeps the sums in memory where the processor has none. */
+enum { EIGHT = 8, LANES = 2 * EIGHT, ROWS = 4 };
+typedef float eight __attribute__((vector_size(EIGHT * sizeof(float))));
 
 void *hostcuda_scratch(size_t bytes) {
     void *scratch = malloc(bytes ? bytes : 1);
@@ -84,21 +85,22 @@ static void pack(float *panel, struct matrix b, size_t k, size_t first, size_t c
 SIMD_CLONES
 static void block(float sums[ROWS][LANES], const float *const rows[ROWS], ptrdiff_t across, const float *panel,
                   size_t k) {
-    lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    const float *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+    eight low[ROWS] = {{0}}, high[ROWS] = {{0}};
     for (size_t p = 0; p < k; p++, panel += LANES) {
-        lanes b;
-        memcpy(&b, panel, sizeof b);
-        ptrdiff_t at = (ptrdiff_t)p * across;
-        s0 += r0[at] * b;
-        s1 += r1[at] * b;
-        s2 += r2[at] * b;
-        s3 += r3[at] * b;
+        eight b0, b1;
+        memcpy(&b0, panel, sizeof b0);
+        memcpy(&b1, panel + EIGHT, sizeof b1);
+        const ptrdiff_t at = (ptrdiff_t)p * across;
+#pragma GCC unroll 4
+        for (size_t r = 0; r < ROWS; r++) {
+            low[r] += rows[r][at] * b0;
+            high[r] += rows[r][at] * b1;
+        }
     }
-    memcpy(sums[0], &s0, sizeof s0);
-    memcpy(sums[1], &s1, sizeof s1);
-    memcpy(sums[2], &s2, sizeof s2);
-    memcpy(sums[3], &s3, sizeof s3);
+    for (size_t r = 0; r < ROWS; r++) {
+        memcpy(sums[r], &low[r], sizeof low[r]);
+        memcpy(sums[r] + EIGHT, &high[r], sizeof high[r]);
+    }
 }
 
 void hostcuda_gemm(size_t m, size_t n, size_t k, struct matrix a, struct matrix b, struct matrix c) {

@@ -133,8 +133,24 @@ void hostcuda_apart(const char *function, const void *output, size_t output_byte
 
 /* -- accessible or not --------------------------------------------------------------------------------------------- */
 
+/* Where the processor has protection keys, all blocks have one, and a thread opens and closes it by an instruction;
+ * elsewhere, and under valgrind, every block is protected by a system call each time. */
+static int key = -1;
+
 static void protect(const struct hostcuda_block *b, int how) {
-    if (mprotect(pages(b), pages_bytes(b), how)) hostcuda_complain("mprotect of %zu bytes failed", pages_bytes(b));
+    const int failed =
+        key < 0 ? mprotect(pages(b), pages_bytes(b), how) : pkey_mprotect(pages(b), pages_bytes(b), how, key);
+    if (failed) hostcuda_complain("protection of %zu bytes failed", pages_bytes(b));
+}
+
+/* Of all blocks, for the calling thread. */
+static void set_access(bool open) {
+    if (key >= 0) {
+        if (pkey_set(key, open ? 0 : PKEY_DISABLE_ACCESS)) hostcuda_complain("pkey_set failed");
+        return;
+    }
+    for (size_t i = 0; i < device_blocks.count; i++)
+        protect(&device_blocks.block[i], open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 static bool poisoned(const char *from, const char *to) {
@@ -156,7 +172,7 @@ void hostcuda_check_ends(const char *who) {
 void hostcuda_memory_open(void) {
     if (open_depth++) return;
     hostcuda_catch_faults();
-    for (size_t i = 0; i < device_blocks.count; i++) protect(&device_blocks.block[i], PROT_READ | PROT_WRITE);
+    set_access(true);
 }
 
 void hostcuda_memory_close(void) {
@@ -167,8 +183,8 @@ void hostcuda_memory_close(void) {
         if (!poisoned(pages(b), b->start))
             hostcuda_complain("work on the device wrote before the start of a block of %zu bytes at %p", b->bytes,
                               (void *)b->start);
-        protect(b, PROT_NONE);
     }
+    set_access(false);
 }
 
 /* -- allocation ---------------------------------------------------------------------------------------------------- */
@@ -199,6 +215,7 @@ static void range_reserve(void) {
     if (range) return;
     range = mmap(NULL, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) hostcuda_complain("no %zu bytes of addresses for device memory", RANGE);
+    key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
 }
 
 static cudaError_t device_alloc(void **p, size_t bytes) {
@@ -212,8 +229,10 @@ static cudaError_t device_alloc(void **p, size_t bytes) {
     if (at == RANGE) return cudaErrorMemoryAllocation;
     struct hostcuda_block block = {range + at + whole - fit, bytes, device};
     protect(&block, PROT_READ | PROT_WRITE);
+    if (key >= 0 && !open_depth) set_access(true);
     memset(range + at, HOSTCUDA_POISON, whole);
-    if (!open_depth) protect(&block, PROT_NONE);
+    if (key >= 0 && !open_depth) set_access(false);
+    if (key < 0 && !open_depth) protect(&block, PROT_NONE);
     blocks_add(&device_blocks, block);
     used[device] += bytes;
     *p = block.start;
