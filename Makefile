@@ -21,17 +21,17 @@ endif
 
 modules := base data topk comm nets cli
 # What goes into the CUDA plugin and not into the program.
-plugin_c  := $(wildcard $(addsuffix /cuda/*.c,$(modules)) nets/cudnn/*.c)
-plugin_cu := $(wildcard $(addsuffix /cuda/*.cu,$(modules)))
+plugin_c  := $(wildcard $(addsuffix /cuda/*.c,$(modules)) nets/cudnn/*.c nets/optimisers/cuda_*.c)
+plugin_cu := $(wildcard $(addsuffix /cuda/*.cu,$(modules)) nets/optimisers/cuda_*.cu)
 # What is in both.
-plugin_too := base/place_cache.c nets/optimisers/adam_rates.c nets/layers/layer_missing.c
+plugin_too := base/files/place_cache.c nets/optimisers/adam_rates.c nets/layers/layer_missing.c
 sources_of = $(filter-out $(plugin_c),$(wildcard $(1)/*.c $(1)/*/*.c))
 of_mpi    := $(wildcard comm/transport/transport_mpi*.c comm/sim/*.c)
 sources := $(foreach m,$(modules),$(call sources_of,$(m)))
 objects  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # A test's name says its module, and is the only one of its kind in all folders of tests.
 tests_of  = $(addprefix $(BUILD)/tests/,$(basename $(notdir $(wildcard $(1)))))
-tests    := $(call tests_of,$(foreach m,$(modules) fuzz,tests/$(m)/*_*.c))
+tests    := $(call tests_of,$(foreach m,$(modules) exchanges files fuzz,tests/$(m)/*_*.c))
 object_of = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(basename $(wildcard tests/*/$(1).c))))
 
 # -- libraries: pkg-config for every one that has a file; oneDNN 2.x has none, so it is found by linking ----
@@ -189,12 +189,12 @@ $(BUILD)/tests/craft: $(BUILD)/obj/tests/lib/crafting.o $(BUILD)/libbase.a
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_base) -o $@
 
 # A library that the program must not load, or not take for its plugin.
-$(BUILD)/tests/libplanted.so: tests/lib/planted.c base/device/plugin.h base/device/device.h
+$(BUILD)/tests/libplanted.so: tests/preload/planted.c base/device/plugin.h base/device/device.h
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -I. -DST_VERSION='"$(VERSION)"' -fPIC -shared $(warnings) $< -o $@
 
 # With which ranks of MPICH share cores.
-$(BUILD)/tests/libnapping.so: tests/lib/napping.c
+$(BUILD)/tests/libnapping.so: tests/preload/napping.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -o $@
 
@@ -221,7 +221,7 @@ $(BUILD)/libsparsetrain_cuda.so: $(call plugin_objects,$(BUILD)/cuda)
 
 # The same sources over a stand-in for the CUDA runtime, cuBLAS and cuDNN in host memory, for tests alone: kernels run
 # under an emulator (tests/hostcuda/).
-hostcuda_c := $(filter-out tests/hostcuda/selftest%,$(wildcard tests/hostcuda/*.c tests/hostcuda/*.cc))
+hostcuda_c := $(filter-out tests/hostcuda/selftest%,$(wildcard tests/hostcuda/*.c tests/hostcuda/*/*.c tests/hostcuda/*.cc))
 host_cxxflags = -std=c++17 -DST_HOSTCUDA -I. $(cuda_includes) -fPIC $(filter-out -O3,$(optimise)) -O2 -ffp-contract=off \
                 -Wall -Wextra -Wshadow -Wno-unknown-pragmas $(if $(filter 1,$(WERROR)),-Werror) -MMD -MP
 $(BUILD)/hostcuda/%.c.o: %.c Makefile
@@ -251,7 +251,7 @@ $(BUILD)/tests/cudnn_%: $(BUILD)/cuda/tests/gpu/cudnn_%.c.o $(patsubst %,$(BUILD
 
 # With a driver that is none cuDNN compiles kernels for a GPU that is not there.
 $(BUILD)/tests/cudnn_sdpa: | $(BUILD)/tests/driverless/libcuda.so.1
-$(BUILD)/tests/driverless/libcuda.so.1: tests/lib/driverless.c
+$(BUILD)/tests/driverless/libcuda.so.1: tests/preload/driverless.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -O1 -fPIC -shared -Wl,-soname,libcuda.so.1 $(warnings) $< -o $@
 
@@ -309,7 +309,7 @@ bench: programs
 lint:
 	sh scripts/lint.sh
 format:
-	clang-format -i $(wildcard $(foreach f,*.c *.h *.cu,$(foreach m,$(modules) tests scripts,$(m)/$(f) $(m)/*/$(f))) tests/hostcuda/*.cc)
+	clang-format -i $(filter-out tests/golden/%,$(wildcard $(foreach f,*.c *.h *.cu,$(foreach m,$(modules) tests scripts,$(m)/$(f) $(m)/*/$(f))) tests/hostcuda/*.cc tests/hostcuda/*/*.[ch]))
 
 include scripts/checks.mk
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 /* Takes the next field off *at, in place: without its quotes, and one of two in it. Does another one follow? */
 static bool cut(char **at, const char **field) {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 #include "cli/data_show_pairs.h"
 #include "cli/options/options.h"
 #include "data/pairs/pairs.h"

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "cli/launcher.h"
+#include "cli/observe/watching.h"
 #include "cli/options/limits.h"
-#include "cli/train/watching.h"
 #include "cli/version.h"
 
 /* Environment variables that decide which MPI calls a rank makes or how it computes, so that all ranks must agree on

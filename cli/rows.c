@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "cli/log/log_rows.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 enum { INPUT = 256 << 10, GZIP_ONLY = 15 + 16 };

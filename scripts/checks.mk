@@ -34,7 +34,7 @@ list-fuzz-targets:
 
 # -- campaigns (docs/soak.md) ----------------------------------------------------------------------------------------------
 # Loaded before the program, by tests too: file-system calls of it fail.
-$(BUILD)/tests/libfailing.so: tests/lib/failing.c
+$(BUILD)/tests/libfailing.so: tests/preload/failing.c
 	@mkdir -p $(@D)
 	$(call quiet,LD,$@)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared $(warnings) $< -ldl -lpthread -o $@
 ifeq ($(shell uname),Linux)

@@ -42,7 +42,7 @@ fail() {
 }
 usage="usage: sh $0 cifar10|ptb|tinyshakespeare|an4|wikitext2|bertvocab|all [--mirror DIR] [--dest DIR]"
 
-# Where a program looks by default that is not of a checkout: place_data in base/place.c.
+# Where a program looks by default that is not of a checkout: place_data in base/files/place.c.
 default_dest() {
     if [ ! -x "$root/../../bin/sparsetrain" ]; then
         echo build/data

@@ -18,10 +18,10 @@ files() {
 }
 files >"$scratch/all"
 of() { grep -E "$1" "$scratch/all"; } # of REGEX: the files whose path matches
-c_files=$(of '^(base|data|topk|comm|nets|cli)/.*\.([ch]|cu|cc)$|^tests/(base|data|topk|comm|nets|cli|fuzz|gpu|hostcuda|lib)/.*\.([ch]|cu|cc)$|^scripts/.*\.[ch]$')
+c_files=$(of '^(base|data|topk|comm|nets|cli)/.*\.([ch]|cu|cc)$|^tests/(base|data|topk|comm|exchanges|nets|cli|files|fuzz|gpu|hostcuda|lib|preload)/.*\.([ch]|cu|cc)$|^scripts/.*\.[ch]$')
 c_sources=$(printf '%s\n' "$c_files" | grep '\.c$')
 # What includes headers of the CUDA toolkit: the plugin and its stand-in.
-plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda/|nets/cudnn/|tests/(hostcuda/|gpu/(hostcuda|cudnn)_))')
+plugin_sources=$(printf '%s\n' "$c_sources" | grep -E '^([a-z]+/cuda/|nets/cudnn/|nets/optimisers/cuda_|tests/(hostcuda/|gpu/(hostcuda|cudnn)_))')
 cuda_home=$(command -v nvcc 2>/dev/null) && cuda_home=$(readlink -f "$cuda_home") && cuda_home=${cuda_home%/bin/nvcc}
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
@@ -112,9 +112,9 @@ awk -F: '
     function door(header, path,   pattern) {
         pattern = ""
         if (header ~ /^(mpi\.h|smpi\/|simgrid\/)/) pattern = "^comm/(transport/transport_mpi|sim/)[a-z_]*\\.[ch]$"
-        else if (header ~ /dnnl/) pattern = "^nets/cpu/backend_onednn[a-z0-9_]*\\.[ch]$"
+        else if (header ~ /dnnl/) pattern = "^nets/onednn/"
         else if (header ~ /^(cudnn|cublas)/) pattern = "^(nets/cudnn/|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
-        else if (header ~ /^(cuda|base\/cuda\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda/|nets/cudnn/|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
+        else if (header ~ /^(cuda|base\/cuda\/cuda_(device|kernel)\.h)/) pattern = "^([a-z]+/cuda/|nets/cudnn/|nets/optimisers/cuda_|tests/hostcuda/|tests/gpu/(hostcuda|cudnn)_)"
         else if (header ~ /^png\.h/) pattern = "^(data/.*\\.c|tests/data/.*\\.[ch])$"
         else if (header ~ /^utf8proc\.h/) pattern = "^data/pairs/unicode\\.c$"
         else if (header ~ /^fftw3/) pattern = "^data/speech/spectrogram\\.c$"
@@ -136,7 +136,7 @@ grep -E '^(base|data|topk|comm|nets)/' "$scratch/bare" | grep -Ev '^(base/(error
 report 'only cli prints (and base/error.c, base/progress.c, a note of topk/cpu/kernels.c)'
 
 # -- a kernel works with what the stand-in can emulate, too ----------------------------------------------------------------
-grep -E '^[a-z]+/cuda/[^/]*\.cu:' "$scratch/bare" |
+grep -E '^[a-z]+/[a-z]+/[^/]*\.cu:' "$scratch/bare" |
     grep -E -e '#[ \t]*include[ \t]*<(cub|thrust|cooperative_groups|cuda_bf16|cuda_fp16|mma)' -e '<<<' >"$found"
 report 'kernels: launched by LAUNCH(), without CUB, Thrust, cooperative groups'
 

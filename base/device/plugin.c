@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 
 /* Of the library, the Makefile defines where `make install` puts plugins. */
 #ifdef ST_PLUGIN_FOLDER

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/beat.h"
+#include "base/files/out_file.h"
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/out_file.h"
-#include "base/place.h"
 #include "cli/options/device_option.h"
 
 static void exchange_step(struct bench_case *b, struct exchange_sum *sum) {

@@ -9,7 +9,7 @@
  * comes while the rank waits is charged when it is unpacked.) */
 #include "cli/bench/bench_exchange.h"
 
-#include "base/place.h"
+#include "base/files/place.h"
 
 enum { READY_POINTS = 16 };
 

@@ -4,7 +4,7 @@
 
 #include "base/table.h"
 #include "cli/bench/bench_exchange.h"
-#include "cli/train/watching.h"
+#include "cli/observe/watching.h"
 
 static const struct option_meaning patterns[] = {
     {"uniform", "independent normal numbers"},

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files/out_file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 #include "cli/network/ping_pong.h"
-#include "cli/train/watching.h"
+#include "cli/observe/watching.h"
 
 enum { REPEAT_MAX = 10000 };
 #define BYTES_MAX 1073741824.0 /* 1 GiB */

@@ -11,8 +11,8 @@
 #include "cli/checkpoint/file_sync.h"
 #include "cli/checkpoint/tally.h"
 #include "cli/export/model_layout.h"
+#include "cli/observe/watching.h"
 #include "cli/train/rounds.h"
-#include "cli/train/watching.h"
 
 static struct position position_of(const struct run *r) {
     const struct scores *start = &r->log.start;

@@ -4,7 +4,7 @@
 #define ST_CLI_CHECKPOINT_OWN_H
 
 #include "cli/checkpoint/checkpoint_files.h"
-#include "cli/train/replicas.h"
+#include "cli/observe/replicas.h"
 
 enum { OWN_MAX = 10 };
 

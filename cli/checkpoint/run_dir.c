@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_clean.h"
 #include "cli/log/log_rows.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/out_file.h"
+#include "base/files/out_file.h"
 
 bool vocabulary_write(const struct vocabulary *v, const char *dir, struct err *e) {
     char path[1040];

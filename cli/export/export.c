@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 #include "base/table.h"
 #include "cli/checkpoint/checkpoint_model.h"
 #include "cli/options/options.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/out_file.h"
+#include "base/files/out_file.h"
 #include "cli/gradients/profile.h"
 
 struct request {

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 
 enum { FILE_MAX = 1 << 28 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "cli/train/observers.h"
+#include "cli/observe/observers.h"
 #include "cli/train/run.h"
 
 /* [slices] each: of the gradient not zero and sent, by this rank and then over all; in the sum. NaN: an algorithm that

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 /* -- checksums ----------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "cli/checkpoint/file_sync.h"
 #include "cli/log/log_rows.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 enum { LONGEST_ROW = 16 << 20 }; /* of a log of slices (--log-slices) with their names: 100,000 of them */

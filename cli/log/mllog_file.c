@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 #include "cli/log/log_rows.h"
 
 static const char token[] = ":::MLLOG ", run_key[] = "sparsetrain_run";

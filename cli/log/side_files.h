@@ -1,4 +1,4 @@
-/* side_files.h: files for other programs that rank 0 writes beside run.jsonl: --mllog FILE (cli/train/mllog.h) and
+/* side_files.h: files for other programs that rank 0 writes beside run.jsonl: --mllog FILE (cli/observe/mllog.h) and
  * --log-tensorboard DIR (event_file.h). What cannot be written of them ends a run as a log does that cannot be. */
 #ifndef ST_CLI_SIDE_FILES_H
 #define ST_CLI_SIDE_FILES_H

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 
 enum { TAG_CLOCK = 901, TAG_EVENTS = 902, ROUNDS = 8 };
 

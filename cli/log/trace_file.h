@@ -11,7 +11,7 @@
  *
  * All calls but trace_file_thread are collective; the answer is the same on every rank. Memory is bounded: what comes
  * after the last place of a thread is dropped and counted, in the file and in note.text. What FILE may be
- * and how it is replaced: base/out_file.h. Clocks of other nodes are set right by a few messages to
+ * and how it is replaced: base/files/out_file.h. Clocks of other nodes are set right by a few messages to
  * and fro, at the beginning and at the end: their drift in between is taken for steady.
  */
 #ifndef ST_CLI_TRACE_FILE_H

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 
 static size_t number_of(const char *name) {
     return (size_t)(option_find(&train_options, name, strlen(name)) - train_options.row);

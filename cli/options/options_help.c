@@ -1,8 +1,8 @@
 /* options_help.c: --help, from the tables of options. */
 #include <string.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "cli/options/options.h"
 #include "cli/verbs.h"
 

@@ -5,8 +5,8 @@
  * training goes on with each rank's own. */
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cli/observe/watching.h"
 #include "cli/train/run.h"
-#include "cli/train/watching.h"
 
 /* Do all ranks hold the same bits? */
 static bool same_everywhere(struct comm *c, const float *value, size_t n) {

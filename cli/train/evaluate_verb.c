@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_model.h"
+#include "cli/observe/watching.h"
 #include "cli/options/device_option.h"
 #include "cli/train/run.h"
-#include "cli/train/watching.h"
 
 struct request {
     const char *checkpoint;

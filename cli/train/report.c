@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "cli/network/auto.h"
 #include "cli/options/device_option.h"
 #include "cli/options/schedule_text.h"

@@ -7,22 +7,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files/out_file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 #include "base/table.h"
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/checkpoint/checkpoint_model.h"
 #include "cli/checkpoint/vocabulary_file.h"
 #include "cli/log/side_files.h"
 #include "cli/network/auto.h"
+#include "cli/observe/observers.h"
+#include "cli/observe/watching.h"
 #include "cli/options/device_option.h"
 #include "cli/train/dry_run.h"
-#include "cli/train/observers.h"
 #include "cli/train/report.h"
 #include "cli/train/resize.h"
 #include "cli/train/rounds.h"
-#include "cli/train/watching.h"
 #include "cli/version.h"
 #include "data/pairs/masked.h"
 

@@ -2,13 +2,13 @@
  * What comes between two steps is between_steps.c's, what only looks on observers.c's. */
 #include <math.h>
 
+#include "cli/observe/observers.h"
+#include "cli/observe/step_row.h"
+#include "cli/observe/watching.h"
 #include "cli/train/between_steps.h"
 #include "cli/train/finite.h"
-#include "cli/train/observers.h"
 #include "cli/train/rounds.h"
 #include "cli/train/run.h"
-#include "cli/train/step_row.h"
-#include "cli/train/watching.h"
 
 /* What the step under way will do. */
 static void begin_step(struct run *r) {

@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/out_file.h"
+#include "base/files/file.h"
+#include "base/files/out_file.h"
 
 /* Inside a node, where the source does not say: 1 us and 20 GB/s, about what two processes reach through memory. */
 #define NODE_NOMINAL 1e-6, 2e-10

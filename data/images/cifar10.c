@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "data/archive.h"
 #include "data/dataset.h"
 #include "data/layout.h"

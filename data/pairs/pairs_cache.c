@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/out_file.h"
+#include "base/files/place.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/out_file.h"
-#include "base/place.h"
 
 /* What stands before the memory in the file. No byte of it is padding. */
 struct head {

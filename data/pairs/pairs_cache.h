@@ -1,7 +1,7 @@
 /* pairs_cache.h: what a text was packed to, kept in a file, as to pack it anew takes seconds. The file is
- * CACHE/wiki-LENGTH-KEY.bin (place_cache in base/place.h); KEY is of all that the result is a function of, which stands
- * in the file, too. A file that is of anything else, damaged, or longer than there is room for, is as good as none, and
- * one that cannot be written is done without. It comes into its place complete. */
+ * CACHE/wiki-LENGTH-KEY.bin (place_cache in base/files/place.h); KEY is of all that the result is a function of, which
+ * stands in the file, too. A file that is of anything else, damaged, or longer than there is room for, is as good as
+ * none, and one that cannot be written is done without. It comes into its place complete. */
 #ifndef ST_DATA_PAIRS_CACHE_H
 #define ST_DATA_PAIRS_CACHE_H
 

@@ -7,9 +7,9 @@
  * with other masks. */
 #include <string.h>
 
+#include "base/files/place.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "data/pairs/pairs_cache.h"
 #include "data/pairs/unicode.h"
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 
 static const struct colour paper = {250, 250, 248};
 const struct colour canvas_ink = {32, 33, 36}, canvas_pale = {128, 130, 134};

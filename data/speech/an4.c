@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "data/archive.h"
 #include "data/speech/spectrogram.h"
 #include "data/speech/speech_source.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/speech/spectrogram.h"

@@ -4,8 +4,8 @@
  * al., "Pointer sentinel mixture models", 2016), and any other text that has been cut into words.
  *
  * The vocabulary is that of the training text, in order of first appearance; other words of the other two are <unk>. */
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "data/dataset.h"
 #include "data/text/text_layout.h"
 #include "data/text/text_reader.h"

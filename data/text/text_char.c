@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "data/dataset.h"
 #include "data/text/text_file.h"
 #include "data/text/text_layout.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 static bool is_gzip(const char *path) {
     size_t length = strlen(path);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/place.h"
+#include "base/files/place.h"
 
 bool text_path(char path[TEXT_PATH], const char *dir, const char *name, const char *ending, struct err *e) {
     int length = snprintf(path, TEXT_PATH, "%s%s%s%s", dir, *name ? "/" : "", name, ending);

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 #include "nets/cudnn/backend_cudnn.h"
 
 enum { FILE_MAX_BYTES = 16 << 20 /* a cache longer than this is none */ };

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# faults.sh: of soak.sh: every file-system call of a run fails once (tests/lib/failing.c). Rows: case (fresh, resumed), rank, the
+# faults.sh: of soak.sh: every file-system call of a run fails once (tests/preload/failing.c). Rows: case (fresh, resumed), rank, the
 # call's number in that rank, how it failed, which call it was, its file; the run's status and line; how it went on; verdict.
 # When rows of the log are written depends on the time that steps take, so that a number may be another call in another run.
 # shellcheck disable=SC2034,SC2154

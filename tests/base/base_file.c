@@ -18,9 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/out_file.h"
 #include "base/mem.h"
-#include "base/out_file.h"
 
 static char top[64], path[160];
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files/place.h"
 #include "base/mem.h"
-#include "base/place.h"
 
 /* The quote and the space are for the commands that are to be typed. */
 static char top[] = "/tmp/sparsetrain it's place.XXXXXX", text[4 * PLACE_MAX];

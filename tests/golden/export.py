@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""export.py DIR > export.h: golden values for tests/cli/cli_export.c: the losses that PyTorch computes with models that
+"""export.py DIR > export.h: golden values for tests/files/cli_export.c: the losses that PyTorch computes with models that
 `sparsetrain export` wrote.
 
 DIR holds MODEL.safetensors and MODEL.npz of every model: GOLDEN_EXPORT=DIR build/tests/cli_export leaves them there. They

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""powersgd.py > powersgd.h: golden values for tests/comm/comm_powersgd.c from PyTorch's own powerSGD_hook, with as many
+"""powersgd.py > powersgd.h: golden values for tests/exchanges/comm_powersgd.c from PyTorch's own powerSGD_hook, with as many
 processes over Gloo as there are ranks.
 
 Gradients are the project's random numbers (base/rng.h), written again in common.py, a new one for each rank and step, to

@@ -1,8 +1,8 @@
 /* cudnn_sdpa.c: the graphs of attention that nets/cudnn/backend_cudnn_sdpa.c describes are asked of the real cuDNN, for
  * a GPU that is not there but described: the library knows them, and for the attention of every model of ours it makes
  * plans that say nothing of bits that change. It compiles the kernels too, as it finds something in place of a driver
- * (tests/lib/driverless.c). Nothing is run. Skipped where the library takes no such description, or finds no compiler
- * (NVRTC). */
+ * (tests/preload/driverless.c). Nothing is run. Skipped where the library takes no such description, or finds no
+ * compiler (NVRTC). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -109,13 +109,13 @@ unmade() {
     [ ! -e "$unmade_file" ]
 }
 
-# calls_fail NAME: can calls of the program be made to fail here (tests/lib/failing.c, in $failing_library)? Else NAME is skipped
+# calls_fail NAME: can calls of the program be made to fail here (tests/preload/failing.c, in $failing_library)? Else NAME is skipped
 failing_library=$(pwd)/$BUILD/tests/libfailing.so
 calls_fail() {
     if [ -n "${SAN:-}" ]; then
         skip "$1" "LD_PRELOAD and sanitizers exclude each other"
     elif [ ! -f "$failing_library" ]; then
-        skip "$1" "tests/lib/failing.c is for Linux"
+        skip "$1" "tests/preload/failing.c is for Linux"
     else # env: true may be the shell's own
         FAIL_CALLS="all $W 0 0 EIO" FAIL_PROGRAM=true LD_PRELOAD=$failing_library env true 2> "$W/err"
         [ $? -eq 99 ] || return 0

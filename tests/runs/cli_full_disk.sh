@@ -1,5 +1,5 @@
 #!/bin/sh
-# cli_full_disk.sh: calls of the file system that fail, or in which a rank is killed (tests/lib/failing.c), in the middle
+# cli_full_disk.sh: calls of the file system that fail, or in which a rank is killed (tests/preload/failing.c), in the middle
 # of training: which failures a run survives, what it says, how it ends, and that no row and no bit is lost.
 # waits: for jobs that end
 . tests/lib/tap.sh
