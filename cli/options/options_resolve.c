@@ -331,8 +331,21 @@ static bool resolve_training(struct options *o, const struct model_reference *re
     return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
 }
 
+/* Signs clipped to the norm of gradients would leave steps shorter by the root of the number of parameters. */
+static bool check_clip_of_signs(struct options *o, const struct exchange_ops *x, struct err *e) {
+    const struct option_values own = options_own(o);
+    if (!x->signs || !x->signs(&own) || o->clip_at != CLIP_UPDATE) return true;
+    if (!options_given(o, "clip-norm")) o->clip_norm = 0; /* the model's */
+    return o->clip_norm <= 0 ||
+           err_set(e,
+                   "--clip-norm has nothing to clip where --algo %s gives the signs of what it sums; leave it out, or "
+                   "take --clip-at local for what goes into the sum, or --demo-sign off",
+                   x->name);
+}
+
 static bool check_clip(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
+    if (!check_clip_of_signs(o, x, e)) return false;
     if (!exchange_of_gradients(x) && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e))
         return false;
     bool early = x->begin || o->overlap == OVERLAP_LAYERS;

@@ -262,6 +262,12 @@ static const char *demo_loses(const struct option_values *options) {
     return use.decay < 1 ? "--demo-decay below 1" : use.no_sign ? NULL : "--demo-sign on";
 }
 
+static bool demo_signs(const struct option_values *options) {
+    struct demo_use use;
+    option_take(&demo_part, &use, options);
+    return !use.no_sign;
+}
+
 static void demo_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){.alphas = ceil_log2(c->P), .words = demo_max_words(c)};
 }
@@ -277,6 +283,7 @@ const struct exchange_ops exchange_demo = {
     .rounds = true,
     .keeps = feedback_always,
     .loses = demo_loses,
+    .signs = demo_signs,
     .open = demo_open,
     .run = demo_run,
     .close = demo_close,

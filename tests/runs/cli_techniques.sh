@@ -63,6 +63,16 @@ same "a norm that is never reached changes nothing" "$W/loose" "$W/unclipped"
 resumes "--clip-at local" 2 --algo topka $sparse --clip-norm 0.01 --clip-at local
 check "each rank clips its own" [ "$(value "$whole" 3 gradient_norm_mean)" != "$(value "$whole" 3 gradient_norm_max)" ]
 
+# The model's norm, which is 0.25, is of gradients, and no norm of signs.
+resumes "demo steps by signs, which the model's norm does not clip" 2 --algo demo --momentum 0
+check "no norm is logged" [ -z "$(value "$whole" 3 gradient_norm_mean)" ]
+start 2 $common --algo demo --momentum 0 --clip-norm 0 --out "$W/signs"
+same "as with --clip-norm 0" "$whole" "$W/signs"
+start 2 $common --algo demo --momentum 0 --demo-sign off --out "$W/means"
+check "means are clipped" [ -n "$(value "$W/means" 3 gradient_norm_mean)" ]
+start 2 $common --algo demo --momentum 0 --clip-at local --out "$W/before"
+check "and so is what goes into the sum of signs" [ -n "$(value "$W/before" 3 gradient_norm_mean)" ]
+
 # -- which entries ---------------------------------------------------------------------------------------------------------
 resumes "--dense-slices bias" 3 --algo topka $sparse --dense-slices bias --log-slices 4
 exempt=$whole
@@ -122,6 +132,7 @@ refused "correction with Adam" "needs --optimiser sgd" --algo topka --momentum-c
 refused "correction and local update" "cannot be combined" --algo topka --momentum-correction --local-update
 refused "masking where nobody knows what was delivered" "--momentum-masking cannot be combined with --algo hitopk" --algo hitopk --momentum-correction --momentum-masking
 refused "local clipping while sending" "--clip-at local needs the whole gradient" --algo topka --overlap layers --clip-norm 1 --clip-at local
+refused "signs clipped" "--clip-norm has nothing to clip where --algo demo gives the signs" --algo demo --clip-norm 1
 refused "a place of clipping without a norm" "--clip-at has no effect without --clip-norm" --algo topka --clip-norm 0 --clip-at local
 refused "a slice that is not there" 'no slice of the model fits "bn"' --algo topka --dense-slices bias,bn
 refused "an empty name of a slice" 'no slice of the model fits ""' --algo topka --dense-slices bias,
