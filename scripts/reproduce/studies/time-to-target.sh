@@ -8,7 +8,8 @@
 #     whose buckets are of 512 KiB; fedavg, diloco and sparseloco sum once in a round; powersgd's communication is its cost line's with the words
 #     that it sent, since a simulation knows no matrices; with a warm-up, densities between are by the line through the two
 #     that were simulated. demo steps by signs, without AdamW, at the best of five rates (0.0003 to 0.008, 400 steps on 2 ranks); AdamW's is
-#     nanoGPT's, and tried at no other. What bench and simulation know of demo is a matrix of 64 columns. dense in f32 is MPI's allreduce, which at P = 12 (no power of two) takes twice its cost line; in bf16 it is our own
+#     nanoGPT's, and tried at no other. Bench and simulation take the vector for a matrix of 64 columns. dense in f32 is MPI's allreduce,
+#     which at P = 12 (no power of two) takes twice its cost line; in bf16 it is our own
 #     (quick: a block of 32 features, 2 ranks, 40 steps)
 # needs: tiny Shakespeare, SimGrid (sh scripts/deps.sh sim, make sim)
 # takes: full: 70 min for each seed beside other work; quick: 40 s
