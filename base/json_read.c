@@ -1,6 +1,7 @@
 /* json_read.c: see json_read.h. One recursive scanner, which checks and skips alike. */
 #include "base/json_read.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,4 +200,9 @@ bool json_at(const struct json_value *v, const char *path, struct json_value *fo
         if (!path[length] || json_at(&m.value, path + length + 1, found)) return true;
     }
     return false;
+}
+
+double json_number_at(const struct json_value *v, const char *path) {
+    struct json_value found;
+    return json_at(v, path, &found) && strchr("-" DIGITS, *found.at) ? strtod(found.at, NULL) : NAN;
 }

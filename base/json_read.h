@@ -39,6 +39,8 @@ bool json_next(const struct json_value *v, struct json_member *m);
 /* What keys (of arrays: indices from 0) with dots between lead to; a key may have dots itself. Of several members with
  * the same key the first is meant. */
 bool json_at(const struct json_value *v, const char *path, struct json_value *found);
+/* The number there; NaN: there is none. */
+double json_number_at(const struct json_value *v, const char *path);
 
 /* Text of v to `to`, of v->length bytes: of a string its characters as UTF-8, else what stands there. Returns how many
  * bytes that are; a zero byte may be among them. Half a surrogate pair becomes U+FFFD. */

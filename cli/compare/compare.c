@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "cli/compare/log_target.h"
 #include "cli/compare/statistics.h"
 #include "cli/log/log_rows.h"
 
@@ -22,8 +22,9 @@ static const char *const measures[MEASURES] = {"steps", "seconds", "bytes_sent"}
 
 struct request {
     struct option_words runs;
-    const char *against;
+    const char *against, *target;
     bool json, csv;
+    struct target_wish wish; /* --target */
 };
 
 /* Runs of one configuration. */
@@ -36,13 +37,20 @@ struct group {
 };
 
 struct groups {
-    struct group *at;   /* [count] */
-    size_t count, room; /* room: of the numbers of a group */
+    struct group *at;            /* [count] */
+    size_t count, room;          /* room: of the numbers of a group */
+    const struct group *against; /* of the run that --against names; NULL: it names none */
 };
 
 static const struct option_row options[] = {
-    {"against", "ALGO", OPTION_WORD, "dense", "the algorithm that the others are held against",
+    {"against", "NAME", OPTION_WORD, "dense",
+     "what the others are held against: an algorithm, if it has one configuration alone, or one of the runs, as it is "
+     "written here, for its configuration",
      OPTION_AT(struct request, against)},
+    {"target", "SCORE", OPTION_WORD, NULL,
+     "what they took to this score, as loss:2.0 or valid:perplexity:120, by the evaluations and steps in their logs, "
+     "however they were started",
+     OPTION_AT(struct request, target)},
     {"json", NULL, OPTION_FLAG, NULL, "one JSON object for each configuration", OPTION_AT(struct request, json)},
     {"csv", NULL, OPTION_FLAG, NULL, "comma-separated values, a row for each configuration and measure",
      OPTION_AT(struct request, csv)},
@@ -58,9 +66,10 @@ const struct option_table compare_options = {
     .wanted = "runs are needed: their directories or logs",
     .call = "sparsetrain compare RUN...",
     .about =
-        "What runs with --target took to it: steps, seconds in steps, bytes that a rank sent. RUN: the directory of a "
-        "run, "
-        "or its log. Runs that differ in the seed alone are of one configuration, for which stand the olympic mean "
+        "What runs took to their --target, or to the one that is given here: steps, seconds in steps, bytes that a "
+        "rank "
+        "sent. RUN: the directory of a run, or its log. Runs that differ in the seed alone are of one configuration, "
+        "for which stand the olympic mean "
         "(without the least and the greatest; of 3 runs and more), the mean, the spread, the standard deviation and, "
         "beside that of --against, a one-sided Welch t-test: p is the probability of being so far below it by chance. "
         "Runs that did not reach their target are counted and in no mean.",
@@ -68,8 +77,8 @@ const struct option_table compare_options = {
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
-/* The last header and the last summary of a log; fresh memory, NULL where there is none. */
-static bool read_log(const char *run, char **header, char **summary, struct err *e) {
+/* The last header and the last summary of a log; fresh memory, NULL where there is none. *t: all of it. */
+static bool read_log(const char *run, char **header, char **summary, struct log_target *t, struct err *e) {
     struct stat info;
     const char *why;
     char *line = NULL;
@@ -80,11 +89,13 @@ static bool read_log(const char *run, char **header, char **summary, struct err 
     *header = *summary = NULL;
     if (!f) err_with(e, err_of_errno(errno), "compare: cannot read %.300s: %s", path, why);
     while (f && log_row_next(f, &line, &size)) {
+        log_target_row(t, line);
         char **kept = log_row_is(line, "header") ? header : log_row_is(line, "summary") ? summary : NULL;
         if (!kept || !log_row_whole(line)) continue;
         mem_free(*kept);
         *kept = mem_printf("%s", line);
     }
+    log_target_end(t);
     if (f) fclose(f);
     mem_free(line);
     mem_free(path);
@@ -131,11 +142,6 @@ static char *config_of(const struct json_value *header) {
     return all;
 }
 
-static double number_at(const struct json_value *row, const char *key) {
-    struct json_value v;
-    return json_at(row, key, &v) && *v.at != 'n' && *v.at != '"' ? strtod(v.at, NULL) : NAN;
-}
-
 static struct group *group_of(struct groups *all, char *config, char *target) {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->at[i].config, config) == 0 && strcmp(all->at[i].target, target) == 0) {
@@ -151,7 +157,8 @@ static struct group *group_of(struct groups *all, char *config, char *target) {
     return g;
 }
 
-static void take_target(struct groups *all, const struct json_value *header, const struct json_value *target) {
+static const struct group *take_target(struct groups *all, const struct json_value *header,
+                                       const struct json_value *target) {
     struct json_value metric, split, value, reached;
     json_at(target, "metric", &metric);
     json_at(target, "split", &split);
@@ -162,9 +169,24 @@ static void take_target(struct groups *all, const struct json_value *header, con
     mem_free(name);
     mem_free(set);
     g->runs++;
-    if (!json_at(target, "reached", &reached) || *reached.at != 't') return;
-    for (int m = 0; m < MEASURES; m++) g->value[m][g->reached] = number_at(target, measures[m]);
+    if (!json_at(target, "reached", &reached) || *reached.at != 't') return g;
+    for (int m = 0; m < MEASURES; m++) g->value[m][g->reached] = json_number_at(target, measures[m]);
     g->reached++;
+    return g;
+}
+
+/* --target */
+static const struct group *take_wish(struct groups *all, const struct json_value *header, const struct log_target *t) {
+    char value[JSON_NUMBER_MAX];
+    const double took[MEASURES] = {t->steps, t->seconds, t->bytes_sent};
+    json_number_text(t->wish.value, value);
+    struct group *g =
+        group_of(all, config_of(header),
+                 mem_printf("%s:%s:%s", target_split_name(t->split), target_metric_name(t->wish.metric), value));
+    g->runs++;
+    for (int m = 0; m < MEASURES && t->reached; m++) g->value[m][g->reached] = took[m];
+    g->reached += t->reached;
+    return g;
 }
 
 static bool is_target(const struct json_value *t) {
@@ -172,17 +194,26 @@ static bool is_target(const struct json_value *t) {
     return *t->at == '{' && json_at(t, "metric", &v) && json_at(t, "split", &v) && json_at(t, "value", &v);
 }
 
-static bool take_run(struct groups *all, const char *run, struct err *e) {
+static bool take_run(struct groups *all, const struct request *q, const char *run, struct err *e) {
     char *header, *summary;
+    const struct group *g = NULL;
     struct json_value h, s, target;
     struct json_fault wrong;
-    if (!read_log(run, &header, &summary, e)) return false;
+    struct log_target t = {.wish = q->wish};
+    if (!read_log(run, &header, &summary, &t, e)) return false;
     if (!header || !summary || !json_read(header, &h, &wrong) || !json_read(summary, &s, &wrong))
         err_set(e, "compare: %.300s holds no run that has ended", run);
+    else if (t.wish.wanted && t.split == TARGET_EITHER)
+        err_set(e, "compare: the evaluations in %.300s have no %s%s%s", run,
+                t.wish.split == TARGET_EITHER ? "" : target_split_name(t.wish.split),
+                t.wish.split == TARGET_EITHER ? "" : " ", target_metric_name(t.wish.metric));
+    else if (t.wish.wanted)
+        g = take_wish(all, &h, &t);
     else if (!json_at(&s, "target", &target) || !is_target(&target))
-        err_set(e, "compare: the run in %.300s has no target; start it with --target", run);
+        err_set(e, "compare: the run in %.300s has no target: start it with --target, or give one here", run);
     else
-        take_target(all, &h, &target);
+        g = take_target(all, &h, &target);
+    if (g && strcmp(run, q->against) == 0) all->against = g;
     mem_free(header);
     mem_free(summary);
     return !e->text[0];
@@ -208,7 +239,8 @@ static void name(const struct groups *all, struct group *g) {
     snprintf(g->label, sizeof g->label, "%s", g->algo);
     for (const char *line = g->config; *line;) {
         const size_t length = strcspn(line, "\n") + 1, used = strlen(g->label);
-        if (strncmp(line, "algo=", 5) != 0 && !in_all(all, line, length))
+        const bool null = length > 6 && strncmp(line + length - 6, "=null\n", 6) == 0;
+        if (strncmp(line, "algo=", 5) != 0 && !null && !in_all(all, line, length))
             snprintf(g->label + used, sizeof g->label - used, " %.*s", (int)length - 1, line);
         line += length;
     }
@@ -227,9 +259,11 @@ static void settle(struct groups *all) {
     }
 }
 
-/* The one of that algorithm with the same target; NULL: there is none, or more than one. */
+/* With the same target, the one of the run that --against names, or of that algorithm; NULL: there is none, or more
+ * than one, or it is g itself. */
 static const struct group *rival_of(const struct groups *all, const struct group *g, const char *algo) {
-    const struct group *found = NULL;
+    const struct group *found = all->against;
+    if (found) return found != g && strcmp(found->target, g->target) == 0 ? found : NULL;
     for (size_t i = 0; i < all->count; i++) {
         const struct group *other = &all->at[i];
         if (strcmp(other->algo, algo) != 0 || strcmp(other->target, g->target) != 0) continue;
@@ -343,9 +377,10 @@ int compare_verb(int argc, char **argv) {
     option_defaults(&compare_options, &q);
     bool good = option_parse(&compare_options, &q, NULL, argc, argv, 1, &e);
     if (good && q.json && q.csv) good = err_set(&e, "compare: --json and --csv exclude each other; give one of them");
+    if (good && q.target) good = target_parse(q.target, &q.wish, &e);
     struct groups all = {.room = good ? q.runs.count : 0};
     if (good) all.at = mem_zalloc(all.room, sizeof *all.at, "configurations");
-    for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, q.runs.at[i], &e);
+    for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, &q, q.runs.at[i], &e);
     if (good) {
         settle(&all);
         print_all(&all, &q);

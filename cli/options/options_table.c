@@ -172,7 +172,8 @@ static const struct option_row rows[] = {
      "added to the mean gradient as L times the parameters (default: 1e-4, lstm 0, gpt with adamw 0.1)",
      AT(RUN, training, method.weight_decay), .min = 0, .max = 1},
     {"clip-norm", "G", OPTION_REAL, NULL,
-     "scale gradients down to this Euclidean norm where they are longer; 0: never (default: 0, lstm 0.25, gpt 1; demo's signs 0)",
+     "scale gradients down to this Euclidean norm where they are longer; 0: never (default: 0, lstm 0.25, gpt 1; "
+     "demo's signs 0)",
      AT(RUN, training, clip_norm), .min = 0, .max = 1e9},
     {"clip-at", "PLACE", OPTION_CHOICE, "update",
      "what is clipped: update, the mean gradient after the exchange; local, each rank's own before it, to G sqrt(P) "

@@ -1,5 +1,6 @@
 /* base_json_read.c: what json_read takes and what it refuses, RFC 8259 by the letter; values by path; text out of
  * strings. Whatever json.h writes is read back. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,6 +168,16 @@ static void paths(void **state) {
     assert_string_equal(at("[[1,2],[3,4]]", "1.0"), "3");
 }
 
+static void numbers(void **state) {
+    (void)state;
+    struct json_value v;
+    struct json_fault wrong;
+    assert_true(json_read("{\"a\":[-2.5e1,0],\"s\":\"7\",\"n\":null,\"t\":true}", &v, &wrong));
+    assert_true(json_number_at(&v, "a.0") == -25 && json_number_at(&v, "a.1") == 0);
+    static const char *const none[] = {"a", "s", "n", "t", "b"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_true(isnan(json_number_at(&v, none[i])));
+}
+
 static void plain_text(void **state) {
     (void)state;
     assert_string_equal(at("{\"k\":\"\\b\\f\\n\\r\\t\\/\\\\\\\"\"}", "k"), "\b\f\n\r\t/\\\"");
@@ -206,8 +217,9 @@ static void what_is_written(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes), cmocka_unit_test(refuses),    cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(paths), cmocka_unit_test(plain_text), cmocka_unit_test(what_is_written),
+        cmocka_unit_test(takes),           cmocka_unit_test(refuses), cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(paths),           cmocka_unit_test(numbers), cmocka_unit_test(plain_text),
+        cmocka_unit_test(what_is_written),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,13 @@ check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
 
 sed 's/"density":0.001/"density":"\\u001b[2J\\nalgo=x"/' "$W/gtopk1" > "$W/crafted"
+for seed in 1 2 3 4 5; do sed 's/"density":0.001/"density":0.01/' "$W/dense$seed" > "$W/other$seed"; done
+check "two configurations of dense" compared "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json
+check "are none to hold others against" says steps.t - gtopk
+check "but a run says which" compared "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json --against "$W/other2"
+check "is meant" says steps.t -2 gtopk
+check "and not held against itself" sh -c "grep '\"dense density=0.01\"' '$W/out' | grep -q '\"steps\":{[^}]*\"t\":null'"
+
 check "a log that somebody made" compared "$W/gtopk2" "$W/crafted"
 tr -d '\033' < "$W/out" > "$W/quiet"
 check "moves no cursor" cmp -s "$W/quiet" "$W/out"
@@ -67,11 +74,46 @@ check "three runs each" says runs,reached,steps.olympic_mean "3${tab}3${tab}0" t
 sh scripts/sweep.sh --np 1 --out "$W/sweep" --algo dense,topka --seed 1,2,3 -- --data synthetic:64x16 --batch 8 --epochs 1 --eval-every 0.5 --lr 0.01 --target loss:1000 > "$W/swept" 2>&1
 check "called again it starts none" [ "$(grep -c ': is done' "$W/swept")" -eq 6 ]
 
+# Without a target of their own: two evaluations, of which the second has come as far; a log with all steps, and one without the first.
+aimless() { # NAME ALGO SEED STEPS
+    log "$1" "$2" "$3"
+    {
+        sed -n 1p "$W/$1"
+        echo '{"type":"eval","step":0,"valid_loss":4.1,"test_accuracy":0.1,"train_seconds":0}'
+        seq "$4" | sed 's/.*/{"type":"step","step":&,"loss":2,"bytes_sent_mean":10,"seconds":0.5}/'
+        echo "{\"type\":\"eval\",\"step\":$4,\"valid_loss\":1.9,\"test_accuracy\":0.8,\"train_seconds\":7}"
+        echo '{"type":"eval","step":90,"valid_loss":1.8,"test_accuracy":0.9,"train_seconds":9}'
+        echo '{"type":"summary","step":90}'
+    } > "$W/rest" && mv "$W/rest" "$W/$1"
+}
+for seed in 1 2 3; do
+    aimless "plain$seed" dense $seed $((seed * 2))
+    aimless "sent$seed" topka $seed $((seed * 2))
+    sed -i '/"step":1,/d' "$W/sent$seed"
+done
+check "a target that no run was started with" compared "$W"/plain? "$W"/sent? --json --target loss:2
+check "the first evaluation counts, with the steps up to there" says target,reached,steps.mean,seconds.mean,bytes_sent.mean "valid:loss:2${tab}3${tab}4${tab}2${tab}40" dense
+check "of a log without some steps the evaluation says the seconds, nothing the bytes" says reached,steps.mean,seconds.mean,bytes_sent.mean "3${tab}4${tab}7${tab}-" topka
+cat "$W/plain1" "$W/plain1" | sed '/"step":1,/d' > "$W/twice"
+check "nor the seconds, where two processes wrote it" compared "$W/twice" --json --target loss:2
+check "which are unknown then" says reached,steps.mean,seconds.mean "1${tab}2${tab}-" dense
+check "one of the test set" compared "$W"/plain? --json --target test:accuracy:0.85
+check "which came later, and has not all steps" says target,steps.mean,bytes_sent.mean "test:accuracy:0.85${tab}90${tab}-" dense
+check "bits per character" compared "$W"/plain? --json --target bpc:2.75
+check "are the loss over ln 2" says target,steps.mean "valid:bpc:2.75${tab}4" dense
+check "one that nobody reached" compared "$W"/plain? --target loss:1
+check "is said" grep -q '^dense: 0 of 3 runs reached valid:loss:1$' "$W/out"
+check "a target of their own is as good" compared "$W"/sweep/*-seed?/ --json --target loss:1000
+check "with the same end" says runs,reached,steps.olympic_mean "3${tab}3${tab}0" topka
+
 echo '{"type":"header","ranks":1,"config":{"algo":"dense"}}' > "$W/begun"
 sed 's/,"target":{.*}}/}/' "$W/dense1" > "$W/aimless"
 check "no runs" mistaken_alone "runs are needed" compare
 check "one that is not there" mistaken_alone "compare: cannot read $W/none: No such file" compare "$W/none"
 check "one that has not ended" mistaken_alone "compare: $W/begun holds no run that has ended" compare "$W/begun"
-check "one without a target" mistaken_alone "the run in $W/aimless has no target; start it with --target" compare "$W/dense1" "$W/aimless"
+check "one without a target" mistaken_alone "the run in $W/aimless has no target: start it with --target, or give one here" compare "$W/dense1" "$W/aimless"
+check "a score that is none" mistaken_alone '--target has no metric "beauty"' compare "$W/plain1" --target beauty:1
+check "one that evaluations do not have" mistaken_alone "compare: the evaluations in $W/plain1 have no wer" compare "$W/plain1" --target wer:0.3
+check "nor of that set" mistaken_alone "compare: the evaluations in $W/plain1 have no test loss" compare "$W/plain1" --target test:loss:2
 check "two forms" mistaken_alone "--json and --csv exclude each other" compare "$W/dense1" --json --csv
 finish

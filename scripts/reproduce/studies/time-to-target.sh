@@ -170,6 +170,20 @@ awk '
         }
     }' "$out/.entries" "$out/.networks" "$out/.times" "$out/.reached" >"$out/map.csv"
 
+# seeds.csv, where there are several: the steps to each target over them, and how probable it is that they are below those of
+# dense in f32 by chance (sparsetrain compare)
+of_seeds() { # of_seeds P TARGET: its lines
+    "$program" compare "$out"/p"$1"-*-seed*.jsonl --against "$out/p$1-dense-seed1.jsonl" --target "loss:$2" --csv |
+        awk -F , -v P="$1" 'NR > 1 && / *,steps,/ { sub("\r", ""); print P "," $0 }'
+}
+rm -f "$out/seeds.csv"
+if [ "${seeds#* }" != "$seeds" ]; then
+    echo 'P,configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,t,freedom,p' >"$out/seeds.csv"
+    for P in $ranks; do
+        for target in $targets; do of_seeds "$P" "$target"; done
+    done >>"$out/seeds.csv"
+fi
+
 against nothing
 for P in $ranks; do
     for network in $networks; do

@@ -1,0 +1,52 @@
+/* log_target.c: see log_target.h. */
+#include "cli/compare/log_target.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json_read.h"
+#include "cli/log/log_rows.h"
+
+/* Bits per character are no key of their own. */
+static double score_of(const struct json_value *row, enum target_split split, enum target_metric metric) {
+    char key[64];
+    snprintf(key, sizeof key, "%s_%s", target_split_name(split),
+             target_metric_name(metric == TARGET_BPC ? TARGET_LOSS : metric));
+    return json_number_at(row, key) / (metric == TARGET_BPC ? log(2) : 1);
+}
+
+static void take_evaluation(struct log_target *t, const struct json_value *row) {
+    const enum target_split first = t->wish.split == TARGET_EITHER ? TARGET_VALID : t->wish.split,
+                            last = t->wish.split == TARGET_EITHER ? TARGET_TEST : t->wish.split;
+    for (enum target_split s = first; s <= last && t->split == TARGET_EITHER; s++)
+        if (!isnan(score_of(row, s, t->wish.metric))) t->split = s;
+    if (t->split == TARGET_EITHER || !target_is_reached(&t->wish, score_of(row, t->split, t->wish.metric))) return;
+    t->reached = true;
+    t->steps = json_number_at(row, "step");
+    t->seconds = json_number_at(row, "train_seconds");
+}
+
+void log_target_row(struct log_target *t, const char *line) {
+    struct json_value row;
+    struct json_fault wrong;
+    t->headers += log_row_is(line, "header");
+    const bool step = log_row_is(line, "step"), evaluation = log_row_is(line, "eval");
+    if (t->reached || (!step && !evaluation) || !log_row_whole(line) || !json_read(line, &row, &wrong)) return;
+    if (evaluation) {
+        take_evaluation(t, &row);
+        return;
+    }
+    t->rows++;
+    t->row_seconds += json_number_at(&row, "seconds");
+    t->row_bytes += json_number_at(&row, "bytes_sent_mean");
+}
+
+void log_target_end(struct log_target *t) {
+    const bool all = (double)t->rows == t->steps;
+    if (!t->reached) return;
+    t->bytes_sent = all ? t->row_bytes : NAN;
+    if (all)
+        t->seconds = t->row_seconds;
+    else if (t->headers != 1)
+        t->seconds = NAN;
+}
