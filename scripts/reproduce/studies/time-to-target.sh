@@ -7,7 +7,7 @@
 #     (simulate.sh, gradients as 4 ranks recorded them in the first 500 steps). Evaluations take no time, nothing overlaps but in dense-ovlp,
 #     whose buckets are of 512 KiB; fedavg, diloco and sparseloco sum once in a round; powersgd's communication is its cost line's with the words
 #     that it sent, since a simulation knows no matrices; with a warm-up, densities between are by the line through the two
-#     that were simulated. demo steps by signs, without AdamW, at the best of five rates (0.0003 to 0.008, 400 steps on 2 ranks); AdamW's is
+#     that were simulated. demo steps by signs, without AdamW, at the best of four rates (0.0005 to 0.004, 400 steps on 4 ranks); AdamW's is
 #     nanoGPT's, and tried at no other. Bench and simulation take the vector for a matrix of 64 columns. dense in f32 is MPI's allreduce,
 #     which at P = 12 (no power of two) takes twice its cost line; in bf16 it is our own
 #     (quick: a block of 32 features, 2 ranks, 40 steps)
@@ -36,7 +36,7 @@ entries() {
     echo 'dense-ovlp|dense-ovlp||coo32||'
     echo 'dense bf16|dense||bf16||'
     [ -n "$quick" ] || printf '%s||coo32||\n' 'qsgd|qsgd' 'qsgd-4|qsgd-4' 'onebit|onebit' 'powersgd|powersgd'
-    [ -n "$quick" ] || echo 'demo|demo||coo32|--optimiser sgd --momentum 0 --weight-decay 0 --lr 0.004|'
+    [ -n "$quick" ] || echo 'demo|demo||coo32|--optimiser sgd --momentum 0 --weight-decay 0 --lr 0.002|'
     [ -n "$quick" ] || echo 'fedavg|fedavg||coo32|||20'
     for algo in $(pick 'diloco sparseloco' diloco); do echo "$algo, rounds of $round|$algo||coo32|--average-every $round||$round"; done
     for density in 0.1 0.01; do
