@@ -132,8 +132,9 @@ struct exchange_ops {
     void (*open)(struct exchange *x);
     /* Which of these options makes it lose gradient, as "--name value"; NULL: none does. NULL: none ever does. */
     const char *(*loses)(const struct option_values *options);
-    /* Is every entry of u P or -P (or 0) with these options, so that its length says nothing? NULL: never. */
-    bool (*signs)(const struct option_values *options);
+    /* Which of these options makes every entry of u P or -P (or 0), so that its length says nothing, as "--name value";
+     * NULL: none does. NULL: none ever does. */
+    const char *(*signs)(const struct option_values *options);
     /* Both NULL for rows that cannot overlap. After begin, ready(from) says that grad[from..n-1] is final; from falls
      * from call to call. run completes the step; without begin it does all of it. */
     void (*begin)(struct exchange *x, float *grad, size_t k);

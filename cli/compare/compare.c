@@ -67,9 +67,8 @@ const struct option_table compare_options = {
     .call = "sparsetrain compare RUN...",
     .about =
         "What runs took to their --target, or to the one that is given here: steps, seconds in steps, bytes that a "
-        "rank "
-        "sent. RUN: the directory of a run, or its log. Runs that differ in the seed alone are of one configuration, "
-        "for which stand the olympic mean "
+        "rank sent. RUN: the directory of a run, or its log. Runs that differ in the seed alone are of one "
+        "configuration, for which stand the olympic mean "
         "(without the least and the greatest; of 3 runs and more), the mean, the spread, the standard deviation and, "
         "beside that of --against, a one-sided Welch t-test: p is the probability of being so far below it by chance. "
         "Runs that did not reach their target are counted and in no mean.",
@@ -157,22 +156,29 @@ static struct group *group_of(struct groups *all, char *config, char *target) {
     return g;
 }
 
+/* A run of that configuration, which took so much to the target where it has reached it. */
+static const struct group *take(struct groups *all, const struct json_value *header, char *target, bool reached,
+                                const double took[MEASURES]) {
+    struct group *g = group_of(all, config_of(header), target);
+    g->runs++;
+    for (int m = 0; m < MEASURES && reached; m++) g->value[m][g->reached] = took[m];
+    g->reached += reached;
+    return g;
+}
+
 static const struct group *take_target(struct groups *all, const struct json_value *header,
                                        const struct json_value *target) {
     struct json_value metric, split, value, reached;
+    double took[MEASURES];
     json_at(target, "metric", &metric);
     json_at(target, "split", &split);
     json_at(target, "value", &value);
     char *name = plain(&metric), *set = plain(&split);
-    struct group *g =
-        group_of(all, config_of(header), mem_printf("%s:%s:%.*s", set, name, (int)value.length, value.at));
+    char *text = mem_printf("%s:%s:%.*s", set, name, (int)value.length, value.at);
     mem_free(name);
     mem_free(set);
-    g->runs++;
-    if (!json_at(target, "reached", &reached) || *reached.at != 't') return g;
-    for (int m = 0; m < MEASURES; m++) g->value[m][g->reached] = json_number_at(target, measures[m]);
-    g->reached++;
-    return g;
+    for (int m = 0; m < MEASURES; m++) took[m] = json_number_at(target, measures[m]);
+    return take(all, header, text, json_at(target, "reached", &reached) && *reached.at == 't', took);
 }
 
 /* --target */
@@ -180,13 +186,9 @@ static const struct group *take_wish(struct groups *all, const struct json_value
     char value[JSON_NUMBER_MAX];
     const double took[MEASURES] = {t->steps, t->seconds, t->bytes_sent};
     json_number_text(t->wish.value, value);
-    struct group *g =
-        group_of(all, config_of(header),
-                 mem_printf("%s:%s:%s", target_split_name(t->split), target_metric_name(t->wish.metric), value));
-    g->runs++;
-    for (int m = 0; m < MEASURES && t->reached; m++) g->value[m][g->reached] = took[m];
-    g->reached += t->reached;
-    return g;
+    return take(all, header,
+                mem_printf("%s:%s:%s", target_split_name(t->split), target_metric_name(t->wish.metric), value),
+                t->reached, took);
 }
 
 static bool is_target(const struct json_value *t) {

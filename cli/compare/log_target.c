@@ -16,11 +16,14 @@ static double score_of(const struct json_value *row, enum target_split split, en
 }
 
 static void take_evaluation(struct log_target *t, const struct json_value *row) {
-    const enum target_split first = t->wish.split == TARGET_EITHER ? TARGET_VALID : t->wish.split,
-                            last = t->wish.split == TARGET_EITHER ? TARGET_TEST : t->wish.split;
-    for (enum target_split s = first; s <= last && t->split == TARGET_EITHER; s++)
-        if (!isnan(score_of(row, s, t->wish.metric))) t->split = s;
-    if (t->split == TARGET_EITHER || !target_is_reached(&t->wish, score_of(row, t->split, t->wish.metric))) return;
+    const enum target_split wanted = t->split == TARGET_EITHER ? t->wish.split : t->split;
+    double score = NAN;
+    for (enum target_split s = TARGET_VALID; s <= TARGET_TEST && isnan(score); s++) {
+        if (wanted != TARGET_EITHER && s != wanted) continue;
+        score = score_of(row, s, t->wish.metric);
+        if (!isnan(score)) t->split = s;
+    }
+    if (!target_is_reached(&t->wish, score)) return;
     t->reached = true;
     t->steps = json_number_at(row, "step");
     t->seconds = json_number_at(row, "train_seconds");
@@ -29,6 +32,7 @@ static void take_evaluation(struct log_target *t, const struct json_value *row) 
 void log_target_row(struct log_target *t, const char *line) {
     struct json_value row;
     struct json_fault wrong;
+    if (!t->wish.wanted) return; /* its rows are not worth reading */
     t->headers += log_row_is(line, "header");
     const bool step = log_row_is(line, "step"), evaluation = log_row_is(line, "eval");
     if (t->reached || (!step && !evaluation) || !log_row_whole(line) || !json_read(line, &row, &wrong)) return;

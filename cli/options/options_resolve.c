@@ -334,13 +334,15 @@ static bool resolve_training(struct options *o, const struct model_reference *re
 /* Signs clipped to the norm of gradients would leave steps shorter by the root of the number of parameters. */
 static bool check_clip_of_signs(struct options *o, const struct exchange_ops *x, struct err *e) {
     const struct option_values own = options_own(o);
-    if (!x->signs || !x->signs(&own) || o->clip_at != CLIP_UPDATE) return true;
+    const char *signs = x->signs ? x->signs(&own) : NULL;
+    if (!signs || o->clip_at != CLIP_UPDATE) return true;
     if (!options_given(o, "clip-norm")) o->clip_norm = 0; /* the model's */
     return o->clip_norm <= 0 ||
-           err_set(e,
-                   "--clip-norm has nothing to clip where --algo %s gives the signs of what it sums; leave it out, or "
-                   "take --clip-at local for what goes into the sum, or --demo-sign off",
-                   x->name);
+           err_set(
+               e,
+               "--clip-norm has nothing to clip where --algo %s gives the signs of what it sums (%s); leave it out, or "
+               "take --clip-at local for what goes into the sum",
+               x->name, signs);
 }
 
 static bool check_clip(struct options *o, struct err *e) {

@@ -256,16 +256,16 @@ static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_
 }
 
 /* -- the row ------------------------------------------------------------------------------------------------------- */
+static const char *demo_signs(const struct option_values *options) {
+    struct demo_use use;
+    option_take(&demo_part, &use, options);
+    return use.no_sign ? NULL : "--demo-sign on";
+}
+
 static const char *demo_loses(const struct option_values *options) {
     struct demo_use use;
     option_take(&demo_part, &use, options);
-    return use.decay < 1 ? "--demo-decay below 1" : use.no_sign ? NULL : "--demo-sign on";
-}
-
-static bool demo_signs(const struct option_values *options) {
-    struct demo_use use;
-    option_take(&demo_part, &use, options);
-    return !use.no_sign;
+    return use.decay < 1 ? "--demo-decay below 1" : demo_signs(options);
 }
 
 static void demo_cost(const struct cost_case *c, struct cost *cost) {

@@ -137,20 +137,23 @@ void hostcuda_apart(const char *function, const void *output, size_t output_byte
  * elsewhere, and under valgrind, every block is protected by a system call each time. */
 static int key = -1;
 
-static void protect(const struct hostcuda_block *b, int how) {
-    const int failed =
-        key < 0 ? mprotect(pages(b), pages_bytes(b), how) : pkey_mprotect(pages(b), pages_bytes(b), how, key);
-    if (failed) hostcuda_complain("protection of %zu bytes failed", pages_bytes(b));
+static void set_key(bool open) {
+    if (pkey_set(key, open ? 0 : PKEY_DISABLE_ACCESS)) hostcuda_complain("pkey_set failed");
 }
 
-/* Of all blocks, for the calling thread. */
-static void set_access(bool open) {
-    if (key >= 0) {
-        if (pkey_set(key, open ? 0 : PKEY_DISABLE_ACCESS)) hostcuda_complain("pkey_set failed");
-        return;
-    }
-    for (size_t i = 0; i < device_blocks.count; i++)
-        protect(&device_blocks.block[i], open ? PROT_READ | PROT_WRITE : PROT_NONE);
+/* With a key, of all blocks at once. */
+static void set_block(const struct hostcuda_block *b, bool open) {
+    if (key >= 0)
+        set_key(open);
+    else if (mprotect(pages(b), pages_bytes(b), open ? PROT_READ | PROT_WRITE : PROT_NONE))
+        hostcuda_complain("mprotect of %zu bytes failed", pages_bytes(b));
+}
+
+static void set_all(bool open) {
+    if (key >= 0)
+        set_key(open);
+    else
+        for (size_t i = 0; i < device_blocks.count; i++) set_block(&device_blocks.block[i], open);
 }
 
 static bool poisoned(const char *from, const char *to) {
@@ -172,7 +175,7 @@ void hostcuda_check_ends(const char *who) {
 void hostcuda_memory_open(void) {
     if (open_depth++) return;
     hostcuda_catch_faults();
-    set_access(true);
+    set_all(true);
 }
 
 void hostcuda_memory_close(void) {
@@ -184,7 +187,7 @@ void hostcuda_memory_close(void) {
             hostcuda_complain("work on the device wrote before the start of a block of %zu bytes at %p", b->bytes,
                               (void *)b->start);
     }
-    set_access(false);
+    set_all(false);
 }
 
 /* -- allocation ---------------------------------------------------------------------------------------------------- */
@@ -228,11 +231,11 @@ static cudaError_t device_alloc(void **p, size_t bytes) {
     const size_t fit = round_up(bytes, FIT), whole = round_up(fit, PAGE), at = find_room(whole + PAGE);
     if (at == RANGE) return cudaErrorMemoryAllocation;
     struct hostcuda_block block = {range + at + whole - fit, bytes, device};
-    protect(&block, PROT_READ | PROT_WRITE);
-    if (key >= 0 && !open_depth) set_access(true);
+    if (key >= 0 && pkey_mprotect(range + at, whole, PROT_READ | PROT_WRITE, key))
+        hostcuda_complain("pkey_mprotect of %zu bytes failed", whole);
+    set_block(&block, true);
     memset(range + at, HOSTCUDA_POISON, whole);
-    if (key >= 0 && !open_depth) set_access(false);
-    if (key < 0 && !open_depth) protect(&block, PROT_NONE);
+    if (!open_depth) set_block(&block, false);
     blocks_add(&device_blocks, block);
     used[device] += bytes;
     *p = block.start;

@@ -172,16 +172,15 @@ awk '
 
 # seeds.csv, where there are several: the steps to each target over them, and how probable it is that they are below those of
 # dense in f32 by chance (sparsetrain compare)
-of_seeds() { # of_seeds P TARGET: its lines
+of_seeds() { # of_seeds P TARGET: a head, and its lines
     "$program" compare "$out"/p"$1"-*-seed*.jsonl --against "$out/p$1-dense-seed1.jsonl" --target "loss:$2" --csv |
-        awk -F , -v P="$1" 'NR > 1 && / *,steps,/ { sub("\r", ""); print P "," $0 }'
+        awk -v P="$1" '{ sub("\r", "") } NR == 1 { print "P," $0 } /,steps,/ { print P "," $0 }'
 }
 rm -f "$out/seeds.csv"
 if [ "${seeds#* }" != "$seeds" ]; then
-    echo 'P,configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,t,freedom,p' >"$out/seeds.csv"
     for P in $ranks; do
         for target in $targets; do of_seeds "$P" "$target"; done
-    done >>"$out/seeds.csv"
+    done | awk '!/^P,/ || !heads++' >"$out/seeds.csv"
 fi
 
 against nothing
