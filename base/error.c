@@ -91,11 +91,15 @@ void error_set_abort(void (*abort_all)(int status)) {
 
 /* An error with a common cause (no memory, diverged parameters) reaches all ranks at about the same time. Only the
  * lowest of them should print it: the others wait, and its abort ends them meanwhile by SIGTERM, whose default action
- * is therefore restored here. On a busy machine that abort took more than 0.3 s to arrive, so a rank above 0 waits
- * 1.5 s, and 0.3 s more for each rank below it (10 at most). */
+ * is therefore restored here, and no more blocked (cli/signals.h). On a busy machine that abort took more than 0.3 s to
+ * arrive, so a rank above 0 waits 1.5 s, and 0.3 s more for each rank below it (10 at most). */
 static void wait_for_lower_ranks(void) {
+    sigset_t ending;
     signal(SIGTERM, SIG_DFL);
     if (this_rank == 0) return;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &ending, NULL);
     int turns = this_rank < 10 ? this_rank : 10;
     int tenths = 15 + 3 * turns;
     struct timespec pause = {tenths / 10, tenths % 10 * 100000000L};

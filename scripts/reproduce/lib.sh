@@ -232,8 +232,12 @@ train_on() {
         in_time "$@" >"$train_run.log" 2>&1 </dev/null || {
             train_status=$?
             train_mark
-            # 4: stopped by a signal, after a checkpoint
-            if [ $train_status -gt 128 ] || [ $train_status = 4 ]; then exit 130; fi
+            # 4: stopped by a signal, after a checkpoint; beyond 128: ended by one, which here is nobody's wish where the program broke down
+            case $train_status in
+            4) exit 130 ;;
+            13[2-6] | 139) ;;
+            *) [ $train_status -le 128 ] || exit 130 ;;
+            esac
             fail "status $train_status of $train_line: $(last_words "$train_run.log")"
         }
     fi

@@ -77,6 +77,7 @@ check "--hidden: a smaller LSTM" [ "$(grep -c -- '--hidden 650 .*--epochs\|--epo
 mkdir "$W/bin"
 cat > "$W/bin/timeout" << 'END'
 #!/bin/sh
+[ ! -f "$STOPPED.abort" ] || exit 134
 echo "$*" >> "$STOPPED.calls"
 for word in "$@"; do case $before in --out | --resume) run=$word ;; esac; before=$word; done
 shift 5
@@ -101,6 +102,10 @@ small() { # small VERB OPTION...
 }
 small status
 check "nothing is begun" said 0 '0 of 2 are finished'
+: > "$STOPPED.abort"
+small next --time 60
+check "a program that broke down was not stopped: status 1" said 1 'failed: gtopk-fig7 dense.jsonl'
+rm "$STOPPED.abort"
 : > "$STOPPED"
 small next --time 60
 check "time is up: status 0, and how far it came" said 0 'stopped at epoch'
