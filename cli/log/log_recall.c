@@ -1,4 +1,5 @@
 /* log_recall.c: what the rows of a log say of steps that another process has taken: see log_recall in log.h. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,9 @@ static struct row recall_step(const char *text) {
 void log_recall(struct run_log *l, const char *row) {
     struct totals *t = &l->totals;
     if (log_row_is(row, "header")) {
+        const double ranks = number(row, "ranks");
         l->begun = true;
-        if (number(row, "ranks") >= 1) l->ranks_begun = (int)number(row, "ranks");
+        if (ranks >= 1 && ranks <= INT_MAX) l->ranks_begun = (int)ranks;
     }
     if (log_row_is(row, "eval")) t->since_evaluation = (struct row){0};
     if (!log_row_is(row, "step")) return;
