@@ -3,7 +3,8 @@
 # paper: none: a study of our own. Published comparisons have the time of a step, or quality after so many steps; who pays for a cluster pays for both
 # runs: nanoGPT's decoder of characters (--model gpt --preset char-cpu, 804,096 parameters, 2,000 steps of 12 windows, AdamW) on 4 and 12 ranks
 #     with each exchange, scored on the whole validation text every 100 steps: steps to the target. A step is computing on one core a rank
-#     (bench net), selecting, packing and merging (bench on 2 ranks of this machine, by the words received), and communication
+#     (bench net), selecting, packing and merging (bench on 2 ranks of this machine, by the words received, which charges demo too much: its
+#     merging is one transform back, of however many ranks), and communication
 #     (simulate.sh, gradients as 4 ranks recorded them in the first 500 steps). Evaluations take no time, nothing overlaps but in dense-ovlp,
 #     whose buckets are of 512 KiB; fedavg, diloco and sparseloco sum once in a round; powersgd's communication is its cost line's with the words
 #     that it sent, since a simulation knows no matrices; with a warm-up, densities between are by the line through the two
