@@ -90,15 +90,19 @@ SIMD_CLONES static void cut_off(const int8_t *whole, size_t count, float unit, c
 }
 
 /* Two numbers in -8..7 a byte, the first in the lower half. */
-static void pack_four(const int8_t *whole, size_t count, uint8_t *to) {
-    for (size_t i = 0; i + 1 < count; i += 2) to[i / 2] = (uint8_t)((whole[i] & 15) | whole[i + 1] << 4);
+SIMD_CLONES static void pack_four(const int8_t *restrict whole, size_t count, uint8_t *restrict to) {
+    for (size_t i = 0; i < count / 2; i++) to[i] = (uint8_t)((whole[2 * i] & 15) | whole[2 * i + 1] << 4);
     if (count % 2) to[count / 2] = (uint8_t)(whole[count - 1] & 15);
 }
-static void unpack_four(const uint8_t *from, size_t count, int8_t *whole) {
-    for (size_t i = 0; i < count; i++) {
-        uint8_t bits = i % 2 ? from[i / 2] >> 4 : from[i / 2] & 15;
-        whole[i] = (int8_t)((bits ^ 8) - 8);
+static int8_t of_four(uint8_t bits) {
+    return (int8_t)((bits ^ 8) - 8);
+}
+SIMD_CLONES static void unpack_four(const uint8_t *restrict from, size_t count, int8_t *restrict whole) {
+    for (size_t i = 0; i < count / 2; i++) {
+        whole[2 * i] = of_four(from[i] & 15);
+        whole[2 * i + 1] = of_four(from[i] >> 4);
     }
+    if (count % 2) whole[count - 1] = of_four(from[count / 2] & 15);
 }
 
 /* -- the coder: buckets end to end, each its scale and its numbers, filled up to a word ---------------------------- */
