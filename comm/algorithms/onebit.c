@@ -79,18 +79,36 @@ SIMD_CLONES static void pack_signs(const float *val, size_t count, uint32_t *wor
     for (size_t i = count / WORD * WORD; i < count; i++) word[i / WORD] |= (uint32_t)(val[i] < 0) << i % WORD;
 }
 
-/* The value of entry i of a message. */
-static inline float signed_scale(const uint32_t *word, size_t i, float scale) {
-    return float_of_bits(float_bits(scale) ^ (word[i / WORD] >> i % WORD & 1) << 31);
+/* scale with the sign that is bit i of `bits` */
+static inline float with_sign(uint32_t bits, size_t i, float scale) {
+    return float_of_bits(float_bits(scale) ^ (bits >> i & 1) << 31);
 }
 
+/* Entries from `at` on of a message come in words, of which the first and the last may be a part: how many of `left`
+ * entries are in the word of the next. */
+static inline size_t in_word(size_t at, size_t left) {
+    const size_t some = WORD - at % WORD;
+    return some < left ? some : left;
+}
+
+/* error, which may be val: what is left of it */
 SIMD_CLONES static void subtract(const uint32_t *word, size_t at, size_t count, float scale, const float *val,
                                  float *error) {
-    for (size_t i = 0; i < count; i++) error[i] = val[i] - signed_scale(word, at + i, scale);
+    for (size_t i = 0, some; i < count; i += some) {
+        const uint32_t bits = word[(at + i) / WORD] >> (at + i) % WORD;
+        some = in_word(at + i, count - i);
+#pragma omp simd
+        for (size_t j = 0; j < some; j++) error[i + j] = val[i + j] - with_sign(bits, j, scale);
+    }
 }
 
 SIMD_CLONES static void unpack(const uint32_t *word, size_t at, size_t count, float scale, bool add, float *val) {
-    for (size_t i = 0; i < count; i++) val[i] = (add ? val[i] : 0) + signed_scale(word, at + i, scale);
+    for (size_t i = 0, some; i < count; i += some) {
+        const uint32_t bits = word[(at + i) / WORD] >> (at + i) % WORD;
+        some = in_word(at + i, count - i);
+#pragma omp simd
+        for (size_t j = 0; j < some; j++) val[i + j] = (add ? val[i + j] : 0) + with_sign(bits, j, scale);
+    }
 }
 
 static void onebit_encode(void *state, size_t from, size_t count, const float *val, float *error, void *message) {
