@@ -167,19 +167,28 @@ void sparse_keep_top(struct sparse *s, size_t k, struct sparse *dropped, uint32_
     if (s->nnz > k) cut_at(s, k, key, dropped); /* of the filtered: more ties than there is room for */
 }
 
+/* Every entry of a is written to both lists, one of whose counts moves on. */
 void sparse_split(const struct sparse *a, const struct sparse *mask, struct sparse *in, struct sparse *out) {
-    size_t inside = 0, outside = 0, j = 0, count = a->nnz;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t index = a->idx[i];
-        float value = a->val[i];
-        while (j < mask->nnz && mask->idx[j] < index) j++;
-        bool hit = j < mask->nnz && mask->idx[j] == index;
-        struct sparse *to = hit ? in : out;
-        size_t at = hit ? inside++ : outside++;
-        if (!to) continue;
-        to->idx[at] = index;
-        to->val[at] = value;
+    uint32_t no_idx;
+    float no_val;
+    struct sparse nowhere = {&no_idx, &no_val, 0, 0}, *to = in ? in : &nowhere, *other = out ? out : &nowhere;
+    const size_t to_moves = in != NULL, other_moves = out != NULL;
+    size_t i = 0, j = 0, inside = 0, outside = 0;
+    while (i < a->nnz && j < mask->nnz) {
+        const uint32_t index = a->idx[i], next = mask->idx[j];
+        const bool passes = index <= next, hit = index == next;
+        const float value = a->val[i];
+        to->idx[inside] = index;
+        to->val[inside] = value;
+        other->idx[outside] = index;
+        other->val[outside] = value;
+        inside += hit & to_moves;
+        outside += (passes & !hit) & other_moves;
+        i += passes;
+        j += next <= index;
     }
-    if (in) in->nnz = inside;
-    if (out) out->nnz = outside;
+    to->nnz = inside;
+    other->nnz = outside;
+    const struct sparse rest = sparse_slice(a, i, a->nnz);
+    if (out) sparse_append(out, &rest);
 }
