@@ -38,8 +38,7 @@ static void wait_ms(long ms) {
     nanosleep(&t, NULL);
 }
 
-/* -- found ------------------------------------------------------------------------------------------------------------
- */
+/* -- found --------------------------------------------------------------------------------------------------------- */
 static int alone(int number) {
     signals_open();
     if (signals_caught() != 0) return 1;
@@ -85,8 +84,7 @@ static void under_nohup_a_hangup_is_nothing(void **state) {
     in_child(under_nohup, SIGHUP);
 }
 
-/* -- no product is disturbed
- * ------------------------------------------------------------------------------------------- */
+/* -- no product is disturbed --------------------------------------------------------------------------------------- */
 enum { M = 350, N = 40, K = 2000, TIMES = 300 }; /* as of an LSTM's last layer: it happens within a few products */
 
 static float *numbers(size_t n, uint32_t seed) {
@@ -109,12 +107,12 @@ static bool storm(int number) {
 static int products(int number) {
     float *A = numbers((size_t)M * K, 1), *B = numbers((size_t)K * N, 2);
     float *C = numbers((size_t)M * N, 3), *calm[4]; /* A and B as they lie, or turned */
+    signals_open();
     for (int turned = 0; turned < 4; turned++) {
         calm[turned] = numbers((size_t)M * N, 4);
         if (!A || !B || !C || !calm[turned]) return 1;
         onednn_product(turned & 1, turned & 2, M, N, K, A, B, 0, calm[turned]);
     }
-    signals_open();
     if (!storm(number)) return 2;
     for (size_t i = 0; i < TIMES || signals_caught() == 0; i++) {
         onednn_product(i & 1, i & 2, M, N, K, A, B, 0, C);
