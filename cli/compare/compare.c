@@ -197,7 +197,7 @@ static bool is_target(const struct json_value *t) {
 }
 
 static bool take_run(struct groups *all, const struct request *q, const char *run, struct err *e) {
-    char *header, *summary;
+    char *header, *summary, score[TARGET_SCORE_MAX];
     const struct group *g = NULL;
     struct json_value h, s, target;
     struct json_fault wrong;
@@ -206,9 +206,7 @@ static bool take_run(struct groups *all, const struct request *q, const char *ru
     if (!header || !summary || !json_read(header, &h, &wrong) || !json_read(summary, &s, &wrong))
         err_set(e, "compare: %.300s holds no run that has ended", run);
     else if (t.wish.wanted && t.split == TARGET_EITHER)
-        err_set(e, "compare: the evaluations in %.300s have no %s%s%s", run,
-                t.wish.split == TARGET_EITHER ? "" : target_split_name(t.wish.split),
-                t.wish.split == TARGET_EITHER ? "" : " ", target_metric_name(t.wish.metric));
+        err_set(e, "compare: the evaluations in %.300s give no %s", run, target_score_name(&t.wish, score));
     else if (t.wish.wanted)
         g = take_wish(all, &h, &t);
     else if (!json_at(&s, "target", &target) || !is_target(&target))

@@ -22,18 +22,16 @@ struct target_wish target_judged(const struct run *r) {
 }
 
 static bool refuse(const struct run *r, const struct target_wish *w, struct err *e) {
-    char there[300] = "";
+    char there[300] = "", score[TARGET_SCORE_MAX];
     for (enum target_split s = TARGET_VALID; s <= TARGET_TEST; s++)
         for (int m = 0; m < TARGET_METRICS; m++) {
+            const struct target_wish one = {.split = s, .metric = (enum target_metric)m};
             const size_t used = strlen(there);
-            if (!has(r, s, (enum target_metric)m)) continue;
-            snprintf(there + used, sizeof there - used, "%s%s:%s", used ? ", " : "", target_split_name(s),
-                     target_metric_name((enum target_metric)m));
+            if (!has(r, s, one.metric)) continue;
+            snprintf(there + used, sizeof there - used, "%s%s", used ? ", " : "", target_score_name(&one, score));
         }
-    return err_set(e, "--target: evaluations of %s with --data %.100s give no %s%s%s; they give %s",
-                   options_model(&r->options)->name, r->data.set.ops->name,
-                   w->split == TARGET_EITHER ? "" : target_split_name(w->split), w->split == TARGET_EITHER ? "" : ":",
-                   target_metric_name(w->metric), there);
+    return err_set(e, "--target: evaluations of %s with --data %.100s give no %s; they give %s",
+                   options_model(&r->options)->name, r->data.set.ops->name, target_score_name(w, score), there);
 }
 
 bool target_plan(struct run *r, struct err *e) {

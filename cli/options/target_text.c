@@ -88,3 +88,10 @@ bool target_parse(const char *text, struct target_wish *wish, struct err *e) {
     wish->metric = (enum target_metric)i;
     return take_value(colon + 1, wish, e);
 }
+
+const char *target_score_name(const struct target_wish *wish, char text[TARGET_SCORE_MAX]) {
+    const bool either = wish->split == TARGET_EITHER;
+    snprintf(text, TARGET_SCORE_MAX, "%s%s%s", either ? "" : target_split_name(wish->split), either ? "" : ":",
+             target_metric_name(wish->metric));
+    return text;
+}

@@ -42,6 +42,10 @@ bool target_parse(const char *text, struct target_wish *wish, struct err *e);
 const char *target_metric_name(enum target_metric metric);
 const char *target_split_name(enum target_split split);
 
+/* "valid:loss", "loss" of either: into text, which is returned. */
+enum { TARGET_SCORE_MAX = 64 };
+const char *target_score_name(const struct target_wish *wish, char text[TARGET_SCORE_MAX]);
+
 /* Has a score come as far? Accuracies from below, all else from above; never with a NaN. */
 bool target_is_reached(const struct target_wish *wish, double score);
 

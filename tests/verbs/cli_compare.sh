@@ -113,7 +113,7 @@ check "one that is not there" mistaken_alone "compare: cannot read $W/none: No s
 check "one that has not ended" mistaken_alone "compare: $W/begun holds no run that has ended" compare "$W/begun"
 check "one without a target" mistaken_alone "the run in $W/aimless has no target: start it with --target, or give one here" compare "$W/dense1" "$W/aimless"
 check "a score that is none" mistaken_alone '--target has no metric "beauty"' compare "$W/plain1" --target beauty:1
-check "one that evaluations do not have" mistaken_alone "compare: the evaluations in $W/plain1 have no wer" compare "$W/plain1" --target wer:0.3
-check "nor of that set" mistaken_alone "compare: the evaluations in $W/plain1 have no test loss" compare "$W/plain1" --target test:loss:2
+check "one that evaluations do not have" mistaken_alone "compare: the evaluations in $W/plain1 give no wer" compare "$W/plain1" --target wer:0.3
+check "nor of that set" mistaken_alone "compare: the evaluations in $W/plain1 give no test:loss" compare "$W/plain1" --target test:loss:2
 check "two forms" mistaken_alone "--json and --csv exclude each other" compare "$W/dense1" --json --csv
 finish
