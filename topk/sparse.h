@@ -98,7 +98,8 @@ static inline size_t sparse_sum_capacity(size_t n, size_t count, size_t each) {
     return n / count < each ? n : count * each;
 }
 
-/* Entries of a whose index also occurs in mask go to `in`, the others to `out`; either may be NULL. */
+/* Entries of a whose index also occurs in mask go to `in`, the others to `out`; either may be NULL. What lies behind
+ * the last entry of each is written to, too: both are of sparse_open, or tails of such. */
 void sparse_split(const struct sparse *a, const struct sparse *mask, struct sparse *in, struct sparse *out);
 
 #endif

@@ -183,12 +183,11 @@ static const struct group *take_target(struct groups *all, const struct json_val
 
 /* --target */
 static const struct group *take_wish(struct groups *all, const struct json_value *header, const struct log_target *t) {
-    char value[JSON_NUMBER_MAX];
+    char value[JSON_NUMBER_MAX], score[TARGET_SCORE_MAX];
     const double took[MEASURES] = {t->steps, t->seconds, t->bytes_sent};
+    const struct target_wish found = {.split = t->split, .metric = t->wish.metric};
     json_number_text(t->wish.value, value);
-    return take(all, header,
-                mem_printf("%s:%s:%s", target_split_name(t->split), target_metric_name(t->wish.metric), value),
-                t->reached, took);
+    return take(all, header, mem_printf("%s:%s", target_score_name(&found, score), value), t->reached, took);
 }
 
 static bool is_target(const struct json_value *t) {

@@ -27,7 +27,8 @@ void dct_close(struct dct *d);
 /* Allocates; 1 <= s <= DCT_SIDE. */
 void dct_size(struct dct *d, size_t s);
 
-/* x, y, scratch: [h][w], none of them another. What is zero in the argument costs next to nothing. */
+/* x, y, scratch: [h][w], none of them another. What is zero in the coefficients costs the way back next to nothing, and
+ * so do rows of them that are all zeros. */
 void dct_forward(const struct dct *d, const float *x, size_t h, size_t w, float *scratch, float *y);
 void dct_inverse(const struct dct *d, const float *y, size_t h, size_t w, float *scratch, float *x);
 

@@ -148,6 +148,8 @@ missing='' # of these that --finished found not to be there
 there() { case " $missing " in *" $1 "*) return 1 ;; esac; } # there FILE
 # not_to_run FILE COMMAND-LINE: is this job not to be run here, since only another one is wanted, or the list of all?
 not_to_run() { [ -n "$only" ] && ! is_wanted "$@"; }
+# interrupted STATUS: ended by a signal that somebody sent, not by one of a program that broke down (ILL, TRAP, ABRT, BUS, FPE, SEGV)
+interrupted() { case $1 in 13[2-6] | 139) return 1 ;; *) [ "$1" -gt 128 ] ;; esac }
 # job FILE COMMAND...: its standard output becomes $out/FILE. Not repeated once it is finished; a file is whole or not there.
 job() { try_job "$@" || fail "$why"; }
 # try_job: the same, but one that fails returns, with the reason in $why, and the rows that need it go without
@@ -166,7 +168,7 @@ try_job() {
     job_start=$(date +%s)
     rm -f "$out/$job_file"
     if "$@" >"$out/.part" 2>"$out/.errors" </dev/null; then job_status=0; else job_status=$?; fi
-    if [ $job_status -gt 128 ]; then exit $job_status; fi # a signal: everything ends
+    if interrupted $job_status; then exit $job_status; fi # everything ends
     if [ $job_status -gt 0 ]; then
         why="status $job_status of $job_line: $(last_words "$out/.errors")"
         return 1
@@ -232,12 +234,8 @@ train_on() {
         in_time "$@" >"$train_run.log" 2>&1 </dev/null || {
             train_status=$?
             train_mark
-            # 4: stopped by a signal, after a checkpoint; beyond 128: ended by one, which here is nobody's wish where the program broke down
-            case $train_status in
-            4) exit 130 ;;
-            13[2-6] | 139) ;;
-            *) [ $train_status -le 128 ] || exit 130 ;;
-            esac
+            # 4: stopped by a signal, after a checkpoint
+            if [ $train_status = 4 ] || interrupted $train_status; then exit 130; fi
             fail "status $train_status of $train_line: $(last_words "$train_run.log")"
         }
     fi

@@ -322,6 +322,7 @@ check "and of what beginning" length_says 'first 3 of 40 epochs of LSTM-650|' 3 
     'REPRODUCE_HIDDEN=650; . scripts/reproduce/parts/training.sh; need_data() { :; }; train() { :; }; words x.jsonl; echo $run_length'
 
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
+check "so does one that breaks down" fails "status 134 of sh -c 'echo broken >&2; exit 134': broken" 'job x sh -c "echo broken >&2; exit 134"'
 # What another ID beside this one has finished, at this commit and with this very command line
 mkdir -p "$W/lab/neighbour"
 echo theirs > "$W/lab/neighbour/there.txt"
