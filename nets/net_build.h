@@ -6,8 +6,8 @@
  *        x = build_average(net, x);
  *        build_loss(net, build_linear(net, "linear", x, net->setup.classes));
  *
- * Layers: nets/layers, a header for each. A tensor may have any number of users; its gradient is the sum of theirs. A
- * mistake here is the programmer's: it ends the job with the layer's name.
+ * Layers: nets/layers and nets/sequences, a header for each. A tensor may have any number of users; its gradient is the
+ * sum of theirs. A mistake here is the programmer's: it ends the job with the layer's name.
  */
 #ifndef ST_NETS_NET_BUILD_H
 #define ST_NETS_NET_BUILD_H

@@ -1,4 +1,4 @@
-/* cpu_attention.h: the loops of attention over a row of scores; see nets/layers/attention.h. */
+/* cpu_attention.h: the loops of attention over a row of scores; see nets/sequences/attention.h. */
 #ifndef ST_NETS_CPU_ATTENTION_H
 #define ST_NETS_CPU_ATTENTION_H
 

@@ -1,4 +1,4 @@
-/* cuda_attention_index.h: where the queries, keys, values and scores of attention lie (nets/layers/attention.h), and
+/* cuda_attention_index.h: where the queries, keys, values and scores of attention lie (nets/sequences/attention.h), and
  * which elements its dropout drops, as functions that a plain C test (tests/nets/nets_cuda_attention.c) runs too. */
 #ifndef ST_NETS_CUDA_ATTENTION_INDEX_H
 #define ST_NETS_CUDA_ATTENTION_INDEX_H

@@ -1,5 +1,5 @@
 /* cuda_frames.h: the layers of utterances of different lengths on the GPU: the launchers of cuda_frames.cu. All work
- * goes to cuda_stream(); arrays are on the device. Formulas: nets/layers/frame_norm.h, time_rows.h, lookahead.h. */
+ * goes to cuda_stream(); arrays are on the device. Formulas: nets/sequences/frame_norm.h, time_rows.h, lookahead.h. */
 #ifndef ST_NETS_CUDA_FRAMES_H
 #define ST_NETS_CUDA_FRAMES_H
 

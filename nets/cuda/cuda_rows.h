@@ -28,8 +28,8 @@ void cuda_position_forward(uint32_t sequences, uint32_t length, const float *x, 
 void cuda_position_backward(uint32_t sequences, uint32_t length, const void *dy, bool adds, float *dw, float *dx,
                             bool is_bf16);
 
-/* Some rows of each sequence (nets/layers/choose.h): `count` of its T. number: [sequences][count], each below T; NULL:
- * the first ones. */
+/* Some rows of each sequence (nets/sequences/choose.h): `count` of its T. number: [sequences][count], each below T;
+ * NULL: the first ones. */
 struct cuda_choose {
     uint32_t sequences, T, count, features;
     bool is_bf16;

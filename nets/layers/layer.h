@@ -1,5 +1,5 @@
-/* layer.h: what the files of nets/layers write a layer down with. A kind of layer is a row of layers.def, a header here
- * that says what it computes, and a file that knows its shapes and slices:
+/* layer.h: what the files of nets/layers and nets/sequences write a layer down with. A kind of layer is a row of
+ * layers.def, a header that says what it computes, and a file that knows its shapes and slices:
  *
  *        int build_pool(struct net *net, const char *name, int x, int kernel, int stride, int pad) {
  *            struct layer_spec spec = {.kind = LAYER_POOL, .pool = {kernel, stride, pad}};

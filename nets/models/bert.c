@@ -19,16 +19,16 @@
 #include <stdio.h>
 
 #include "nets/layers/add.h"
-#include "nets/layers/attention.h"
-#include "nets/layers/choose.h"
 #include "nets/layers/dropout.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/gelu.h"
-#include "nets/layers/layer_norm.h"
 #include "nets/layers/linear.h"
-#include "nets/layers/position.h"
 #include "nets/layers/tanh.h"
 #include "nets/net_build.h"
+#include "nets/sequences/attention.h"
+#include "nets/sequences/choose.h"
+#include "nets/sequences/embedding.h"
+#include "nets/sequences/layer_norm.h"
+#include "nets/sequences/position.h"
 
 enum { BLOCKS_MAX = 64, POSITIONS = 512, TYPES = 2, NEXT = 2 };
 

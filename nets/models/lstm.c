@@ -3,11 +3,11 @@
  * (untied). Dropout goes on the embedding, between the layers and on the output, never on what an LSTM hands itself in
  * time. The gTop-k paper trains it with 1500 features everywhere: 66,034,000 parameters for 10,000 words. The presets
  * are that paper's sizes: 200 ("small"), 650 ("medium", 0.5 dropped), 1500 ("large", 0.65 dropped). */
-#include "nets/layers/lstm.h"
+#include "nets/sequences/lstm.h"
 #include "nets/layers/dropout.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/linear.h"
 #include "nets/net_build.h"
+#include "nets/sequences/embedding.h"
 
 enum { HIDDEN_MAX = 65536 };
 

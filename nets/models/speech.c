@@ -18,12 +18,12 @@
 #include <stdio.h>
 
 #include "nets/layers/conv.h"
-#include "nets/layers/frame_norm.h"
 #include "nets/layers/linear.h"
-#include "nets/layers/lookahead.h"
-#include "nets/layers/lstm.h"
-#include "nets/layers/time_rows.h"
 #include "nets/net_build.h"
+#include "nets/sequences/frame_norm.h"
+#include "nets/sequences/lookahead.h"
+#include "nets/sequences/lstm.h"
+#include "nets/sequences/time_rows.h"
 
 enum { CHANNELS = 32, CONTEXT = 20, HIDDEN_MAX = 65536, LAYERS_MAX = 64 };
 

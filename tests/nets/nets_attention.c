@@ -8,13 +8,13 @@
 
 #include "nets/backend.h"
 #include "nets/layers/add.h"
-#include "nets/layers/attention.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/gelu.h"
-#include "nets/layers/layer_norm.h"
 #include "nets/layers/linear.h"
-#include "nets/layers/position.h"
 #include "nets/net_build.h"
+#include "nets/sequences/attention.h"
+#include "nets/sequences/embedding.h"
+#include "nets/sequences/layer_norm.h"
+#include "nets/sequences/position.h"
 #include "tests/lib/nets_rig.h"
 
 static const struct device_ops *cpu(void) {

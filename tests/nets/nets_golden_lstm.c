@@ -15,11 +15,11 @@
 #include "base/rng.h"
 #include "base/table.h"
 #include "nets/layers/dropout.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/linear.h"
-#include "nets/layers/lstm.h"
 #include "nets/net_build.h"
 #include "nets/optimisers/optimiser.h"
+#include "nets/sequences/embedding.h"
+#include "nets/sequences/lstm.h"
 #include "tests/golden/lstm.h"
 #include "tests/lib/test_device.h"
 

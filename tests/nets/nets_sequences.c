@@ -17,10 +17,10 @@
 #include "base/rng.h"
 #include "nets/backend.h"
 #include "nets/layers/dropout.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/linear.h"
-#include "nets/layers/lstm.h"
 #include "nets/net_build.h"
+#include "nets/sequences/embedding.h"
+#include "nets/sequences/lstm.h"
 #include "tests/lib/in_child.h"
 #include "tests/lib/test_device.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "nets/backend.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/linear.h"
 #include "nets/net_build.h"
+#include "nets/sequences/embedding.h"
 #include "tests/lib/nets_rig.h"
 
 enum { BATCH = 5, SEQUENCE = 7, VOCABULARY = 23, FEATURES = 12, TABLE = VOCABULARY * FEATURES, PARTS = 2 };

@@ -8,11 +8,11 @@
 #include "nets/backend.h"
 #include "nets/layers/average.h"
 #include "nets/layers/conv.h"
-#include "nets/layers/embedding.h"
 #include "nets/layers/linear.h"
-#include "nets/layers/lstm.h"
 #include "nets/layers/norm_relu.h"
 #include "nets/net_build.h"
+#include "nets/sequences/embedding.h"
+#include "nets/sequences/lstm.h"
 #include "tests/lib/in_child.h"
 #include "tests/lib/nets_rig.h"
 

@@ -1,5 +1,5 @@
 /* layer_norm.c: see layer_norm.h. */
-#include "nets/layers/layer_norm.h"
+#include "nets/sequences/layer_norm.h"
 
 #include "nets/layers/layer.h"
 

@@ -1,5 +1,5 @@
 /* frame_norm.c: see frame_norm.h. */
-#include "nets/layers/frame_norm.h"
+#include "nets/sequences/frame_norm.h"
 
 #include "nets/layers/layer.h"
 

@@ -1,5 +1,5 @@
 /* time_rows.c: see time_rows.h. */
-#include "nets/layers/time_rows.h"
+#include "nets/sequences/time_rows.h"
 
 #include "nets/layers/layer.h"
 

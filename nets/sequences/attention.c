@@ -1,5 +1,5 @@
 /* attention.c: see attention.h. */
-#include "nets/layers/attention.h"
+#include "nets/sequences/attention.h"
 
 #include "nets/layers/layer.h"
 

@@ -1,5 +1,5 @@
 /* embedding.c: see embedding.h. */
-#include "nets/layers/embedding.h"
+#include "nets/sequences/embedding.h"
 
 #include "nets/layers/layer.h"
 

@@ -1,5 +1,5 @@
 /* lookahead.c: see lookahead.h. */
-#include "nets/layers/lookahead.h"
+#include "nets/sequences/lookahead.h"
 
 #include "nets/layers/layer.h"
 

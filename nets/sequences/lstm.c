@@ -1,5 +1,5 @@
 /* lstm.c: see lstm.h. Initialised as PyTorch does: all of it uniform in +-1 / sqrt(hidden). */
-#include "nets/layers/lstm.h"
+#include "nets/sequences/lstm.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* position.c: see position.h. */
-#include "nets/layers/position.h"
+#include "nets/sequences/position.h"
 
 #include "nets/layers/layer.h"
 

@@ -1,5 +1,5 @@
 /* choose.c: see choose.h. */
-#include "nets/layers/choose.h"
+#include "nets/sequences/choose.h"
 
 #include "nets/layers/layer.h"
 
