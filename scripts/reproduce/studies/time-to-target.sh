@@ -3,9 +3,8 @@
 # paper: none: a study of our own. Published comparisons have the time of a step, or quality after so many steps; who pays for a cluster pays for both
 # runs: nanoGPT's decoder of characters (--model gpt --preset char-cpu, 804,096 parameters, 2,000 steps of 12 windows, AdamW) on 4 and 12 ranks
 #     with each exchange, scored on the whole validation text every 100 steps: steps to the target. A step is computing on one core a rank
-#     (bench net), selecting, packing and merging (bench on 2 ranks of this machine, by the words received, which charges demo too much: its
-#     merging is one transform back, of however many ranks), and communication
-#     (simulate.sh, gradients as 4 ranks recorded them in the first 500 steps). Evaluations take no time, nothing overlaps but in dense-ovlp,
+#     (bench net), selecting, packing and merging (bench on 2 ranks of this machine, of which what it takes on one alone is charged once, and the
+#     rest by the words received), and communication (simulate.sh, gradients as 4 ranks recorded them in the first 500 steps). Evaluations take no time, nothing overlaps but in dense-ovlp,
 #     whose buckets are of 512 KiB; fedavg, diloco and sparseloco sum once in a round; powersgd's communication is its cost line's with the words
 #     that it sent, since a simulation knows no matrices; with a warm-up, densities between are by the line through the two
 #     that were simulated. demo steps by signs, without AdamW, at the best of four rates (0.0005 to 0.004, 400 steps on 4 ranks); AdamW's is
@@ -89,7 +88,9 @@ groups='bf16| coo32| coo32|0.1 coo32|0.01 packed-fast|0.1 packed-fast|0.01'
 for group in $groups; do
     wire=${group%|*} density=${group#*|}
     set -- --algo "$(algos "$wire" "$density")" ${density:+--density "$density"} --pattern "real:$record"
-    mpi_job "local-$wire${density:+-$density}.jsonl" 2 bench --json --no-check --device cpu "$@" --wire "$wire" --warmup "$(pick 20 2)" --repeat "$(pick 64 2)"
+    for P in 1 2; do
+        mpi_job "local-p$P-$wire${density:+-$density}.jsonl" $P bench --json --no-check --device cpu "$@" --wire "$wire" --warmup "$(pick 20 2)" --repeat "$(pick 64 2)"
+    done
     buckets=''
     [ "$group" != 'coo32|' ] || buckets="--overlap-bytes $bucket" # of dense-ovlp
     for P in $ranks; do
@@ -107,14 +108,20 @@ done
 # .times: network, P, algorithm, wire, density; seconds of communication, of computing, of local work
 for group in $groups; do
     wire=${group%|*} density=${group#*|} of_group=${group%|*}${density:+-$density}
-    values "local-$of_group.jsonl" algo,select_s,phases.pack,phases.merge,words_received_mean >"$out/.local"
+    for P in 1 2; do values "local-p$P-$of_group.jsonl" ranks,algo,select_s,phases.pack,phases.merge,words_received_mean; done >"$out/.local"
     for network in $networks; do
         for P in $ranks; do
             values "sim-$network-p$P-$of_group.jsonl" algo,mean_s,compute_s,words_received_max |
                 awk -v where="$network $P" -v of="$wire ${density:--}" '
-                    NR == FNR { select[$1] = $2; pack[$1] = $3 + $4; word[$1] = $5 > 0 ? ($3 + $4) / $5 : 0; next }
+                    NR == FNR && $1 == 1 { once[$2] = $4 + $5; next } # of 1 rank, then of 2
+                    NR == FNR {
+                        select[$2] = $3; pack[$2] = $4 + $5
+                        if (once[$2] > pack[$2]) once[$2] = pack[$2]
+                        word[$2] = $6 > 0 ? (pack[$2] - once[$2]) / $6 : 0
+                        next
+                    }
                     $1 == "powersgd" { print where, $1, of, 0, $3, select[$1] + pack[$1]; next }
-                    { print where, $1, of, $2, $3, select[$1] + word[$1] * $4 }' "$out/.local" -
+                    { print where, $1, of, $2, $3, select[$1] + once[$1] + word[$1] * $4 }' "$out/.local" -
         done
     done
 done >"$out/.times"
