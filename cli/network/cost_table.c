@@ -213,8 +213,8 @@ static bool take_compute(struct search *s, double *seconds) {
     return strncmp(row->cell[COST_SOURCE], "results/", 8) != 0 || take_published(s, row->cell[COST_SOURCE], seconds);
 }
 
-/* The row of packing and merging. One without a format is of an algorithm that codes every entry itself, or, with 0 s,
- * of a dense sum, which is not charged. */
+/* The row of packing and merging. One without a format is of an algorithm that codes every entry itself, or of a dense
+ * sum, which is not charged. */
 static const struct cost_row *word_row(struct search *s) {
     const struct cost_question *q = s->q;
     const char *name = q->ops->name, *wire = q->wire && best_takes_format(q->ops) ? q->wire->name : wires[0]->name;
@@ -243,6 +243,14 @@ static bool take_select(struct search *s, const char *selector, double *seconds)
     return true;
 }
 
+/* What coding every entry takes however much comes in; 0: the table has none of it. */
+static bool take_once(struct search *s, double *seconds) {
+    *seconds = 0;
+    if (!rows_on(s, s->q->device)) return false;
+    if (keep(s, COST_WHAT, "select") == 0 || keep(s, COST_ALGORITHM, s->q->ops->name) == 0) return true;
+    return take_seconds(s, first(s), s->q->ops->name, seconds);
+}
+
 static bool take_entries(struct search *s, size_t *n) {
     if (!rows_of_model(s)) return false;
     const char *text = first(s)->cell[COST_ENTRIES];
@@ -259,13 +267,13 @@ static bool answer(struct search *s, struct cost_answer *a) {
     if (!(q->times & (COST_SELECT | COST_WORD))) return true;
     const struct cost_row *row = word_row(s);
     if (!row) return false;
-    bool coded = !*row->cell[COST_WIRE]; /* by the algorithm itself; 0 s: a dense sum as it is */
-    a->charged = !coded || seconds_of(row) > 0;
+    bool coded = !*row->cell[COST_WIRE]; /* by the algorithm itself, or a dense sum as it is */
+    a->charged = !coded || q->ops->rounds;
     a->selector = q->selector ? q->selector : row->cell[COST_SELECTOR];
     if (!a->charged) return true;
     if (q->times & COST_WORD && !take_seconds(s, row, q->ops->name, &a->word)) return false;
-    if (coded && q->times & COST_SELECT) a->select = 0;
-    return coded || !(q->times & COST_SELECT) || take_select(s, a->selector, &a->select);
+    if (!(q->times & COST_SELECT)) return true;
+    return coded ? take_once(s, &a->select) : take_select(s, a->selector, &a->select);
 }
 
 static void begin(struct search *s, const struct cost_table *t, const struct cost_question *q, struct err *e) {

@@ -126,7 +126,7 @@ bool aims_read(struct aims *a, const struct study *s, const char *folder, struct
 
 /* -- efficiencies ---------------------------------------------------------------------------------- */
 /* Of the last such row; NAN: there is none. */
-static double simulated(const struct aims *a, size_t model, size_t size, size_t algo, size_t format, bool charged) {
+static double efficiency(const struct aims *a, size_t model, size_t size, size_t algo, size_t format, bool charged) {
     double efficiency = NAN;
     for (size_t i = 0; i < a->rows; i++) {
         const struct aim *x = &a->row[i];
@@ -139,14 +139,6 @@ static double simulated(const struct aims *a, size_t model, size_t size, size_t 
 
 static double local_of(const struct aims *a, size_t model, size_t size, size_t algo, size_t format) {
     return a->local[model][size][study_at(0, algo, format)];
-}
-
-/* A format that keeps every value has no row of its own in the table of costs: what the rounding one takes is added. */
-static double efficiency(const struct aims *a, size_t model, size_t size, size_t algo, size_t format, bool charged) {
-    double x = simulated(a, model, size, algo, format, charged), compute = a->compute[model];
-    if (!isnan(x) || !charged || format == 0 || study_format(format)->rounds) return x;
-    return compute /
-           (compute / simulated(a, model, size, algo, format, false) + local_of(a, model, size, algo, format));
 }
 
 /* What an efficiency leaves beside computing [ms] */
@@ -162,7 +154,7 @@ struct best_aim {
 
 static struct best_aim best_of(const struct aims *a, size_t model, size_t size, size_t class, bool charged) {
     struct best_aim best = {.efficiency = NAN};
-    for (size_t w = 0; w <= class; w++)
+    for (size_t w = 0; w < study_class_formats(class); w++)
         for (size_t i = 0; exchanges[i]; i++) {
             if (!study_ranked(i) || study_published(exchanges[i], w)) continue;
             double x = efficiency(a, model, size, i, w, charged);
@@ -187,7 +179,7 @@ static bool is_beside(size_t i) {
 static void print_head(void) {
     size_t columns = 3, last = 0;
     printf("| model | P | aim |");
-    for (size_t w = 1; w < study_formats(); w++, columns += 2) printf(" ours, %s | reached |", study_class(w));
+    for (size_t w = 1; w < STUDY_CLASSES; w++, columns += 2) printf(" ours, %s | reached |", study_class(w));
     for (size_t i = 0; i < ALGOS; i++) last = is_beside(i) ? i : last;
     for (size_t i = 0; i < ALGOS; i++) {
         if (is_beside(i)) printf(" %s%s |", aimed[i].algo, i == last ? " in coo32" : "");
@@ -228,10 +220,9 @@ static void print_ours(const struct aims *a, size_t model, size_t size, size_t c
 
 /* False: nothing of ours was simulated. */
 static bool print_row(const struct aims *a, size_t model, size_t size, bool charged, char missed[][MISSED]) {
-    size_t classes = study_formats();
-    if (isnan(best_of(a, model, size, classes - 1, charged).efficiency)) return false;
+    if (isnan(best_of(a, model, size, STUDY_CLASSES - 1, charged).efficiency)) return false;
     printf("| %s | %d | %.1f%% |", model_names[model], size_of[size].P, 100 * size_of[size].goal);
-    for (size_t w = 1; w < classes; w++) print_ours(a, model, size, w, charged, missed[w]);
+    for (size_t w = 1; w < STUDY_CLASSES; w++) print_ours(a, model, size, w, charged, missed[w]);
     for (size_t i = 0; i < ALGOS; i++) { /* of a dense sum nothing is charged */
         bool with = charged && ops_of(i)->sparse;
         if (is_beside(i)) print_percent(efficiency(a, model, size, study_find_algo(aimed[i].algo), 0, with));
@@ -241,12 +232,12 @@ static bool print_row(const struct aims *a, size_t model, size_t size, bool char
 }
 
 void aims_table(const struct aims *a, bool charged) {
-    char missed[BEST_FORMATS][MISSED] = {""};
+    char missed[STUDY_CLASSES][MISSED] = {""};
     bool any = false;
     print_head();
     for (size_t m = 0; m < MODELS; m++)
         for (size_t p = 0; p < SIZES; p++) any |= print_row(a, m, p, charged, missed);
-    for (size_t w = 1; any && w < study_formats(); w++) {
+    for (size_t w = 1; any && w < STUDY_CLASSES; w++) {
         if (*missed[w])
             printf("\n**Not reached, %s:** %s.\n", study_class(w), missed[w]);
         else
@@ -301,8 +292,8 @@ size_t aims_added(const struct aims *a, double *least, double *most) {
         for (size_t p = 0; p < SIZES; p++)
             for (size_t i = 0; exchanges[i]; i++)
                 for (size_t w = 0; w < study_formats(); w++) {
-                    double alone = beside(a, m, simulated(a, m, p, i, w, false)) / 1000,
-                           both = beside(a, m, simulated(a, m, p, i, w, true)) / 1000,
+                    double alone = beside(a, m, efficiency(a, m, p, i, w, false)) / 1000,
+                           both = beside(a, m, efficiency(a, m, p, i, w, true)) / 1000,
                            ratio = (alone + local_of(a, m, p, i, w)) / both;
                     if (isnan(ratio)) continue;
                     count++;

@@ -18,7 +18,7 @@ static void print_line(const struct study *s, const struct study_line *l) {
     const struct study_model *model = &s->model[study_model_of(s, l->cell)];
     printf("%s,%s,%zu,%g,%zu,%d,%s,", s->net[study_net_of(s, l->cell)].of.name, model->name, model->n,
            s->density[study_density_of(s, l->cell)], study_k(s, l->cell), study_p_of(s, l->cell),
-           study_format(l->class)->name);
+           study_class_format(l->class)->name);
     printf("%s,%s,%.6g,%s,%.6g,%s,%.6g,", l->simulated ? "simulated" : "model", name_of(&l->winner), l->winner.seconds,
            name_of(&l->predicted), l->predicted.seconds, name_of(&l->published), l->published.seconds);
     printf("%s,%s,%.6g,%.4g,%s,%.4g,%d\n", name_of(&l->ours), format_of(&l->ours), l->ours.seconds, l->ahead,
@@ -36,7 +36,8 @@ void table_cells(const struct study *s) {
 static void print_cell(const struct study *s, const struct study_line *l) {
     const struct study_best *winner = &l->winner;
     enum study_status status = study_status(s, l);
-    bool other = l->class > 0 && study_takes_format(exchanges[winner->algo]) && winner->format == 0;
+    bool other =
+        best_takes_format(exchanges[winner->algo]) && study_format(winner->format) != study_class_format(l->class);
     const char *bold = status == STUDY_BEHIND ? "**" : "";
     printf(" %s%s%s %s%.2f%s%s%s |", name_of(winner), other ? " " : "", other ? format_of(winner) : "", bold, l->ahead,
            bold, status == STUDY_WITHIN ? "~" : "", l->simulated ? "" : " (m)");
@@ -101,15 +102,15 @@ static void print_stretches(const struct study *s, size_t cell, size_t class, bo
 
 void table_stretches(const struct study *s, bool charged, bool winner) {
     printf("| network | model | density |");
-    for (size_t w = 0; w < study_formats(); w++) printf(" %s |", study_class(w));
+    for (size_t w = 0; w < STUDY_CLASSES; w++) printf(" %s |", study_class(w));
     printf("\n|---|---|---|");
-    for (size_t w = 0; w < study_formats(); w++) printf("---|");
+    for (size_t w = 0; w < STUDY_CLASSES; w++) printf("---|");
     puts("");
     for (size_t net = 0; net < s->nets; net++)
         for (size_t m = 0; (charged || s->net[net].twin < 0) && m < s->models; m++)
             for (size_t d = 0; d < s->densities; d++) {
                 printf("| %s | %s | %g |", s->net[net].of.name, s->model[m].name, s->density[d]);
-                for (size_t w = 0; w < study_formats(); w++) {
+                for (size_t w = 0; w < STUDY_CLASSES; w++) {
                     putchar(' ');
                     print_stretches(s, study_cell(s, net, d, m, 0), w, charged, winner);
                     printf(" |");

@@ -123,7 +123,7 @@ void jobs_table(const struct jobs *j) {
         printf("| %s | %zu | ", list[c]->name, list[c]->rows);
         for (size_t i = 0; exchanges[i]; i++)
             for (size_t w = 0; w < study_formats(); w++) {
-                bool format = study_takes_format(exchanges[i]);
+                bool format = best_takes_format(exchanges[i]);
                 if (!list[c]->seen[i][w]) continue;
                 printf("%s%s%s%s", first ? "" : ", ", exchanges[i]->name, format ? " " : "",
                        format ? study_format(w)->name : "");

@@ -11,6 +11,8 @@
 /* [s] what a job takes besides its steps, of which there are so many, with the one before them. */
 static const double start = 0.3;
 enum { STEPS = 3 };
+/* [s] of an entry of a whole gradient, whose numbers are all drawn */
+static const double entry = 1e-8;
 
 static bool in_names(const struct option_names *list, size_t place) {
     for (size_t i = 0; i < list->count; i++)
@@ -30,12 +32,6 @@ static bool is_chosen(const struct study *s, const struct plan_choice *choice, s
            in_numbers(&choice->densities, s->density[study_density_of(s, cell)]);
 }
 
-/* What chooses by thresholds in partitions of its own must find its share in each of them, which drawn gradients do not
- * have: it runs over other gradients, so on its own. */
-static bool runs_apart(const struct exchange_ops *ops) {
-    return ops->own_parts && !ops->selects;
-}
-
 /* As rows have it. */
 static double rounded(double scale) {
     char text[32];
@@ -50,12 +46,13 @@ size_t plan_jobs(const struct study *s, size_t cell, size_t format, struct plan_
         if (!study_wanted(s, cell, i, format) || study_has(s, cell, i, format)) continue;
         size_t least = study_least_k(s, exchanges[i], P, k), j = 0;
         double scale = rounded((double)k / (double)least);
-        bool apart = runs_apart(exchanges[i]);
+        bool apart = study_runs_apart(exchanges[i]);
+        double drawn = apart && format > 0 ? (double)P * (double)s->model[study_model_of(s, cell)].n / scale : 0;
         while (j < jobs && (job[j].scale != scale || job[j].apart != apart)) j++;
         if (j == jobs) job[jobs++] = (struct plan_job){.scale = scale, .seconds = start, .apart = apart};
         size_t used = strlen(job[j].algos);
         snprintf(job[j].algos + used, sizeof job[j].algos - used, "%s%s", used ? " " : "", exchanges[i]->name);
-        job[j].seconds += STEPS * simulation_seconds(exchanges[i], P, (double)least);
+        job[j].seconds += STEPS * (simulation_seconds(exchanges[i], P, (double)least) + drawn * entry);
     }
     return jobs;
 }
@@ -88,8 +85,10 @@ static bool print_job(const struct study *s, size_t cell, size_t format, const s
            job->scale, job->seconds);
     printf("--net %s --p %d --algo ", net, P);
     print_with_commas(job->algos);
-    if (job->apart) /* its words follow from k and P alone: independent numbers, ten times k of them */
+    if (job->apart && format == 0) /* its words follow from k and P alone: independent numbers, ten times k of them */
         printf(" --wire %s --n %zu --density 0.1", wire, 10 * k);
+    else if (job->apart) /* and here from how far they are from each other */
+        printf(" --wire %s --n %zu --density %g", wire, model->n, density);
     else
         printf(" --wire %s --n %zu --density %g --pattern fitted:%s --device sparse", wire, model->n, density, profile);
     if (job->scale != 1) printf(" --scale %g", job->scale);

@@ -45,23 +45,30 @@ void study_open(struct study *s) {
 
 size_t study_formats(void) {
     size_t count = 0;
-    for (size_t i = 0; wires[i]; i++) count += !wires[i]->smaller && !wires[i]->pack;
+    for (size_t i = 0; wires[i]; i++) count += !wires[i]->pack;
     return count;
 }
 
 const struct wire_ops *study_format(size_t w) {
     for (int rounds = 0; rounds < 2; rounds++)
         for (size_t i = 0; wires[i]; i++)
-            if (wires[i]->rounds == rounds && !wires[i]->smaller && !wires[i]->pack && w-- == 0) return wires[i];
+            if (wires[i]->rounds == rounds && !wires[i]->pack && w-- == 0) return wires[i];
     return NULL;
 }
 
-bool study_takes_format(const struct exchange_ops *ops) {
-    return ops->selects;
+const char *study_class(size_t class) {
+    static const char *const names[STUDY_CLASSES] = {"coo32", "lossless", "rounded"};
+    return names[class];
 }
 
-const char *study_class(size_t w) {
-    return w == 0 ? study_format(0)->name : study_format(w)->rounds ? "rounded" : "lossless";
+size_t study_class_formats(size_t class) {
+    size_t count = class == 0 ? 1 : study_formats();
+    while (class == 1 && study_format(count - 1)->rounds) count--;
+    return count;
+}
+
+const struct wire_ops *study_class_format(size_t class) {
+    return study_format(class == 0 ? 0 : study_class_formats(class - 1));
 }
 
 size_t study_cells(const struct study *s) {
@@ -97,7 +104,7 @@ size_t study_k(const struct study *s, size_t cell) {
 }
 
 size_t study_at(size_t cell, size_t algo, size_t format) {
-    return (cell * BEST_ALGORITHMS + algo) * BEST_FORMATS + (study_takes_format(exchanges[algo]) ? format : 0);
+    return (cell * BEST_ALGORITHMS + algo) * BEST_FORMATS + (best_takes_format(exchanges[algo]) ? format : 0);
 }
 
 bool study_ranked(size_t algo) {
@@ -106,7 +113,7 @@ bool study_ranked(size_t algo) {
 
 /* -- who is the fastest ---------------------------------------------------------------------------- */
 bool study_published(const struct exchange_ops *ops, size_t format) {
-    return !ops->ours && (format == 0 || !study_takes_format(ops));
+    return !ops->ours && (format == 0 || !best_takes_format(ops));
 }
 
 static double simulated_seconds(const struct study *s, size_t cell, size_t algo, size_t format) {
@@ -138,7 +145,7 @@ struct study_best study_best(const struct study *s, struct study_view view, enum
         if (isnan(seconds)) continue;
         bool shorter = strlen(exchanges[i]->name) < strlen(exchanges[best.algo]->name);
         if (isnan(best.seconds) || seconds < best.seconds || (seconds == best.seconds && shorter))
-            best = (struct study_best){i, study_takes_format(exchanges[i]) ? format : 0, seconds};
+            best = (struct study_best){i, best_takes_format(exchanges[i]) ? format : 0, seconds};
     }
     return best;
 }
@@ -146,7 +153,7 @@ struct study_best study_best(const struct study *s, struct study_view view, enum
 struct study_best study_best_of_class(const struct study *s, struct study_view view, enum study_who who, size_t cell,
                                       size_t class) {
     struct study_best best = {.seconds = NAN};
-    for (size_t w = 0; w <= class; w++) {
+    for (size_t w = 0; w < study_class_formats(class); w++) {
         struct study_best now = study_best(s, view, who, cell, w);
         if (!isnan(now.seconds) && (isnan(best.seconds) || now.seconds < best.seconds)) best = now;
     }
@@ -162,11 +169,18 @@ size_t study_least_k(const struct study *s, const struct exchange_ops *ops, int 
     return k < least ? k : least;
 }
 
-/* All of the entries that are left are selected. */
-static bool fits(const struct study *s, size_t cell, const struct exchange_ops *ops) {
+bool study_runs_apart(const struct exchange_ops *ops) {
+    return ops->own_parts && !ops->selects;
+}
+
+/* What chooses in parts of its own has whole gradients (in coo32 of ten times k entries), the others lists, of which
+ * all entries that are left are selected. */
+static bool fits(const struct study *s, size_t cell, const struct exchange_ops *ops, size_t format) {
     int P = study_p_of(s, cell);
-    double k = (double)study_least_k(s, ops, P, study_k(s, cell));
-    return simulation_memory(P, k, 1, SIMULATION_LISTS, &ops, 1, false) < room;
+    double all = (double)study_k(s, cell), k = (double)study_least_k(s, ops, P, study_k(s, cell));
+    bool whole = study_runs_apart(ops) && format > 0;
+    double n = whole ? (double)s->model[study_model_of(s, cell)].n * k / all : k;
+    return simulation_memory(P, n, k / n, whole ? SIMULATION_ARRAYS : SIMULATION_LISTS, &ops, 1, false) < room;
 }
 
 /* The place of this P among those that are simulated; s->runs: it is not. */
@@ -206,7 +220,7 @@ bool study_wanted(const struct study *s, size_t cell, size_t algo, size_t format
     const struct exchange_ops *ops = exchanges[algo];
     size_t run = run_of(s, study_p_of(s, cell));
     if (!study_ranked(algo) || !ops->sparse || ops->moves_as || run == s->runs) return false;
-    if ((format > 0 && !study_takes_format(ops)) || !fits(s, cell, ops)) return false;
+    if ((format > 0 && !best_takes_format(ops)) || !fits(s, cell, ops, format)) return false;
     if (run == 0 || ops->ours) return true;
     return near_by_model(s, cell, algo, format) || was_near(s, cell_before(s, cell), algo, format);
 }
@@ -224,11 +238,11 @@ static bool all_simulated(const struct study *s, size_t cell, size_t format) {
 
 /* -- lines ----------------------------------------------------------------------------------------- */
 size_t study_lines(const struct study *s) {
-    return 2 * study_formats() * study_cells(s);
+    return 2 * STUDY_CLASSES * study_cells(s);
 }
 
 const struct study_line *study_line_at(const struct study *s, bool charged, size_t class, size_t cell) {
-    return &s->line[(charged * study_formats() + class) * study_cells(s) + cell];
+    return &s->line[(charged * STUDY_CLASSES + class) * study_cells(s) + cell];
 }
 
 /* In the digits of cells.csv, so that whoever computes with the file comes to the same numbers. */
@@ -241,7 +255,7 @@ static double as_written(double x) {
 static void compare(const struct study *s, size_t cell, size_t class, bool charged, struct study_line *line) {
     const struct study_view model = {.charged = charged};
     struct study_view view = {.simulated = true, .charged = charged};
-    for (size_t w = 0; w <= class; w++) view.simulated &= all_simulated(s, cell, w);
+    for (size_t w = 0; w < study_class_formats(class); w++) view.simulated &= all_simulated(s, cell, w);
     *line = (struct study_line){.cell = cell, .class = class, .charged = charged, .simulated = view.simulated};
     line->predicted = study_best_of_class(s, model, STUDY_ALL, cell, class);
     line->ahead_model = study_best(s, model, STUDY_PUBLISHED, cell, 0).seconds /
@@ -254,9 +268,9 @@ static void compare(const struct study *s, size_t cell, size_t class, bool charg
 }
 
 void study_compare(struct study *s) {
-    size_t cells = study_cells(s), classes = study_formats(), at = 0;
+    size_t cells = study_cells(s), at = 0;
     for (int charged = 0; charged < 2; charged++)
-        for (size_t class = 0; class < classes; class ++)
+        for (size_t class = 0; class < STUDY_CLASSES; class ++)
             for (size_t cell = 0; cell < cells; cell++) compare(s, cell, class, charged, &s->line[at++]);
 }
 

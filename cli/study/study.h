@@ -2,8 +2,8 @@
  * simulation; how far what is ours is ahead of what is published; and what is yet to be simulated.
  *
  * A cell is a network, a model, a density and a number of ranks P, one rank a node. Each is looked at in classes of
- * messages: in the first format, coo32, alone; lossless: in coo32 or packed-f32, which keep every value; rounded: in
- * any format. Class w has the formats 0 to w of study_format. A published algorithm in the format of its paper, coo32,
+ * messages: in the first format, coo32, alone; lossless: in those that keep every value; rounded: in any format. A
+ * published algorithm in the format of its paper, coo32,
  * is what others have proposed. Ours is a row that says so, in any format, and every algorithm in a format of ours.
  * Rows that take no format stay what they are.
  *
@@ -81,14 +81,13 @@ void study_free(struct study *s);
 /* Memory for the tables, all NAN, once the numbers of nets, models, densities and sizes are there. */
 void study_open(struct study *s);
 
-/* The formats in the order of the classes: what keeps every value before what rounds it; NULL past the end. Of those
- * that carry the same only the one that takes the fewest bytes: what is simulated is communication. */
+/* The formats in the order of the classes: what keeps every value before what rounds it; NULL past the end. */
 const struct wire_ops *study_format(size_t w);
 size_t study_formats(void);
-/* Does it stand here in formats other than its paper's? What has no selector is in that one alone, as it was simulated.
- */
-bool study_takes_format(const struct exchange_ops *ops);
-const char *study_class(size_t w); /* coo32, lossless, rounded */
+enum { STUDY_CLASSES = 3 };
+const char *study_class(size_t class);                   /* coo32, lossless, rounded */
+size_t study_class_formats(size_t class);                /* how many it has, of the first ones */
+const struct wire_ops *study_class_format(size_t class); /* the one that cells.csv calls it by */
 
 size_t study_cells(const struct study *s);
 size_t study_cell(const struct study *s, size_t net, size_t density, size_t model, size_t size);
@@ -117,6 +116,9 @@ struct study_best study_best_of_class(const struct study *s, struct study_view v
 /* A selection of k is simulated with k/S entries, over an S-th of the bandwidth, where that is still enough: how many
  * entries that leaves. */
 size_t study_least_k(const struct study *s, const struct exchange_ops *ops, int P, size_t k);
+/* What chooses by thresholds in partitions of its own must find its share in each of them, which drawn gradients do not
+ * have: it runs over independent numbers, so on its own. */
+bool study_runs_apart(const struct exchange_ops *ops);
 /* Is it to be simulated, and has it been? */
 bool study_wanted(const struct study *s, size_t cell, size_t algo, size_t format);
 bool study_has(const struct study *s, size_t cell, size_t algo, size_t format);

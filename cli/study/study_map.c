@@ -70,7 +70,7 @@ static void predict_cell(struct study *s, size_t cell) {
     const struct cost_case c = case_of(s, cell);
     const struct network *net = &s->net[study_net_of(s, cell)].of;
     for (size_t i = 0; exchanges[i]; i++) {
-        bool format = study_takes_format(exchanges[i]);
+        bool format = best_takes_format(exchanges[i]);
         for (size_t w = 0; study_format(w) && (format || w == 0); w++)
             s->predicted[study_at(cell, i, w)] = best_seconds(exchanges[i], format ? study_format(w) : NULL, &c, net);
     }
@@ -103,27 +103,17 @@ static size_t wire_at(const struct wire_ops *wire) {
     return i;
 }
 
-/* A format that keeps every value and that the table has not is charged what the one that rounds is: the same coding of
- * indices, and values that are copied instead of rounded. */
-static void fill_gaps(double *seconds, size_t algo) {
-    for (size_t w = study_formats() - 1; w > 1; w--) {
-        double *lossless = &seconds[study_at(0, algo, w - 1)];
-        if (isnan(*lossless)) *lossless = seconds[study_at(0, algo, w)];
-    }
-}
-
 /* seconds: [exchanges][formats] by study_at of a cell 0, [BEST_MAX]. */
 static void charge(const struct local_costs *costs, const struct cost_case *c, double *seconds) {
     for (size_t i = 0; i < BEST_MAX; i++) seconds[i] = NAN;
     for (size_t i = 0; exchanges[i]; i++) {
-        bool format = study_takes_format(exchanges[i]);
+        bool format = best_takes_format(exchanges[i]);
         for (size_t w = 0; study_format(w) && (format || w == 0); w++) {
             const struct local_cost *local = &costs->of[i][format ? wire_at(study_format(w)) : 0];
             if (!isnan(local->select))
                 seconds[study_at(0, i, w)] =
                     best_local_seconds(exchanges[i], format ? study_format(w) : NULL, c, local);
         }
-        if (format) fill_gaps(seconds, i);
     }
 }
 

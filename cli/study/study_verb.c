@@ -33,7 +33,7 @@ enum kind { SIMULATED, MODEL };
 static const char *const kinds[] = {[SIMULATED] = "simulated", [MODEL] = "model", NULL};
 
 static const char *class_name(size_t i) {
-    return i < study_formats() ? study_format(i)->name : NULL;
+    return i < STUDY_CLASSES ? study_class_format(i)->name : NULL;
 }
 
 static const struct option_row options[] = {

@@ -65,7 +65,7 @@ void table_leads(const struct study *s, bool simulated) {
     for (size_t m = 0; m < s->models; m++) printf("---|");
     puts("");
     for (int charged = 0; charged < (s->has_local ? 2 : 1); charged++)
-        for (size_t w = 0; w < study_formats(); w++) lead(s, w, charged, simulated);
+        for (size_t w = 0; w < STUDY_CLASSES; w++) lead(s, w, charged, simulated);
 }
 
 /* -- simulation against the model ------------------------------------------------------------------ */
@@ -93,7 +93,7 @@ static void ratio(const struct study *s, size_t algo, size_t format) {
 void table_ratios(const struct study *s) {
     puts("| algorithm | format | simulated cells | least | median | most | why |\n|---|---|---|---|---|---|---|");
     for (size_t i = 0; exchanges[i]; i++)
-        for (size_t w = 0; study_format(w) && (study_takes_format(exchanges[i]) || w == 0); w++) ratio(s, i, w);
+        for (size_t w = 0; study_format(w) && (best_takes_format(exchanges[i]) || w == 0); w++) ratio(s, i, w);
 }
 
 /* Cells of one predicted winner and another simulated one. */
@@ -108,7 +108,7 @@ static void note(const struct study *s, const struct study_line *l, struct disag
     if (++d->times > EXAMPLES) return;
     snprintf(d->examples + used, sizeof d->examples - used, "%s%s, %s, %g, P = %d, %s", used ? "; " : "",
              s->net[study_net_of(s, l->cell)].of.name, s->model[study_model_of(s, l->cell)].name,
-             s->density[study_density_of(s, l->cell)], study_p_of(s, l->cell), study_format(l->class)->name);
+             s->density[study_density_of(s, l->cell)], study_p_of(s, l->cell), study_class_format(l->class)->name);
 }
 
 static struct disagreement *find(struct disagreement *list, size_t *count, const struct study_line *l) {

@@ -18,10 +18,10 @@ END
 
 **ahead**, **behind**: by more than the simulator's error, $(facts error), the largest by which a simulated step of \`sim-calibration\` differs from the same step on an emulated network of 4 and 8 nodes ($(facts error_of)); **within the error**: by less, which shows nothing. The three numbers: seconds of the best published algorithm over those of the best of ours. Simulated steps are mostly too short, and most of all those of gtopk-rd and spardl.
 
-- **coo32**: all in the papers' format; ours is then gtopk-rd alone. **lossless**: ours may send packed-f32, too: packed indices, values bit for bit. **rounded**: ours may send packed, too, which rounds values to bf16 (the error stays in the residual); of whether models converge as well with it there is one run, ten epochs of ResNet-20 with gtopk (\`results/measured/resnet20-cifar10-p4-packed\`). Published algorithms are in coo32 throughout, though all but micro and the dense ones could be sent in these formats, and "ours" is then mostly spardl or gtopk in ours.
+- **coo32**: all in the papers' format; ours is then gtopk-rd alone. **lossless**: ours may send packed-f32 and packed-fast-f32, too: packed indices, values bit for bit. **rounded**: ours may send packed and packed-fast, too, which round values to bf16 (the error stays in the residual); of whether models converge as well with it there is one run, ten epochs of ResNet-20 with gtopk (\`results/measured/resnet20-cifar10-p4-packed\`). Published algorithms are in coo32 throughout, though all but the dense ones could be sent in these formats, and "ours" is then mostly one of them in ours.
 END
     printf '%s' '- **local work**: selecting, packing, unpacking and merging: none, or charged to all'
-    [ -z "$costs" ] || printf '%s' " as measured on the device $on (\`$costs\`, words timed on two ranks). packed-f32 is charged what packed is, entry for entry: the table has no rows of it; alone it is packed and unpacked as fast (\`results/measured/bench-exchange.txt\`). Dense sums are charged nothing"
+    [ -z "$costs" ] || printf '%s' " as measured on the device $on (\`$costs\`, words timed on two ranks). Dense sums are charged nothing"
     printf .
     if [ "$(facts local)" = true ]; then
         printf ' It is added to simulated seconds as the cost lines have it'
@@ -32,7 +32,7 @@ END
 
 - Every cell counts once: 100gbe has the alpha/beta of 10gbe, so its communication is the same times a constant; only with local work is it a network of its own.
 
-**simulated**: the program itself, every rank, under SimGrid (docs/simulation.md). **model** or (m): the alpha-beta cost lines of \`sparsetrain predict\`. **Published**: every algorithm of others, with its paper's format, coo32 ($(facts published)). **Ours**: gtopk-rd, and the two packed formats (\`--wire packed-f32\`, \`packed\`), which no paper has. A step is the exchange alone. One rank a node, its own link; so hitopk and torus2d are topka and dense here.
+**simulated**: the program itself, every rank, under SimGrid (docs/simulation.md). **model** or (m): the alpha-beta cost lines of \`sparsetrain predict\`. **Published**: every algorithm of others, with its paper's format, coo32 ($(facts published)). **Ours**: gtopk-rd, and the four packed formats (\`--wire packed-f32\`, \`packed-fast-f32\`, \`packed\`, \`packed-fast\`), which no paper has. A step is the exchange alone. One rank a node, its own link; so hitopk and torus2d are topka and dense here.
 
 What was not simulated (above P = $(facts simulated_to), and where a simulation is missing) by the cost model alone, in the same bands:
 
@@ -60,7 +60,7 @@ END
     study aims
     echo
     if [ -n "$costs" ]; then
-        printf '%s' "With selection, packing and merging as measured on the device $on (\`$costs\`; injected by \`--select-cost\`, \`--word-cost\`; to packed-f32 added), beside a GPU that computes"
+        printf '%s' "With selection, packing and merging as measured on the device $on (\`$costs\`; injected by \`--select-cost\`, \`--word-cost\`), beside a GPU that computes"
         [ "$on" != cpu ] || printf '%s' ". Those are passes over the gradient at the speed of a CPU's memory; what a GPU takes, on which gradients would stay, has not been measured yet"
         printf ':\n\n'
         study aims --charged
@@ -78,9 +78,9 @@ END
 The paper's model has a ring for dense, 2(P-1) start-ups; the allreduce that is simulated takes 2 log2(P). The aims are held against our simulated numbers. They are no comparison with the measured column: what slowed the paper's steps down beyond its cost model is not in the simulation.
 
 END
-    map_of packed rounded 'The fastest of all in coo32, packed-f32 or packed'
+    map_of packed rounded 'The fastest of all in any format'
     printf '%s\n\n' "![Who wins, in any format](${pictures}winners-packed.png)" "![How far ahead: rounded](${pictures}ahead.png)"
-    map_of packed-f32 lossless 'The fastest of all in coo32 or packed-f32'
+    map_of packed-f32 lossless 'The fastest of all in coo32, packed-f32 or packed-fast-f32'
     printf '%s\n\n' "![How far ahead: lossless](${pictures}ahead-lossless.png)"
     map_of coo32 coo32 'The fastest of all in coo32, where ours is gtopk-rd and all others are published'
     cat <<END
@@ -104,7 +104,7 @@ END
     study disagreements
     cat <<END
 
-Not simulated: gtopk-naive and hitopk, which send what topka sends; gaussiank, which does so with one gathering more; what is dense, which by the model takes $(facts dense_behind) times as long as the best or more in every cell without local work (with it, it competes by the model); what was far behind at the number of ranks before; and what would need more than 10 GB. Long selections ran at an S-th of the entries over an S-th of the bandwidth (\`scale\` in the rows). Gradients are drawn as ranks of real runs had them (\`results/measured/profiles\`); models without a profile have that of the nearest model. micro ran over independent numbers, for its times follow from k and P alone.
+Not simulated: gtopk-naive and hitopk, which send what topka sends; gaussiank, which does so with one gathering more; what is dense, which by the model takes $(facts dense_behind) times as long as the best or more in every cell without local work (with it, it competes by the model); what was far behind at the number of ranks before; and what would need more than 10 GB. Long selections ran at an S-th of the entries over an S-th of the bandwidth (\`scale\` in the rows). Gradients are drawn as ranks of real runs had them (\`results/measured/profiles\`); models without a profile have that of the nearest model. micro ran over independent numbers: in coo32 over ten times k of them, for its times follow from k and P alone there; in the packed formats over whole gradients.
 
 ### How this was made
 

@@ -14,6 +14,8 @@
     echo mine,1000000,here,word,micro,,coo32,0.01,,2,1e-6,,a test
     echo mine,1000000,here,word,dense,,,,,,0,,a test
     echo mine,1000000,here,word,qsgd,,,,,2,3e-9,,a test
+    echo mine,1000000,here,select,onebit,,,,,1,0.125,,a test
+    echo mine,1000000,here,word,onebit,,,,,2,0,,a test
     echo mine,1000000,p102-100,compute,,,,,,,,,results/published/gtopk-single-gpu.csv model=VGG-16
 } > "$W/table"
 of_mine="costs $W/table --model mine --device here --density 1e-2"
@@ -23,10 +25,11 @@ row() { "$PROGRAM" rows "$W/out" --where "algo=$1" --keys n,compute_s,select_s,w
 # shellcheck disable=SC2086 # a list of options
 start 1 $of_mine --json
 check "costs exits with 0" [ $? -eq 0 ]
-check "a row for each algorithm of the table, in the order of the program" [ "$("$PROGRAM" rows "$W/out" --keys algo | paste -s -d ' ' -)" = "dense gtopk micro qsgd" ]
+check "a row for each algorithm of the table, in the order of the program" [ "$("$PROGRAM" rows "$W/out" --keys algo | paste -s -d ' ' -)" = "dense gtopk micro qsgd onebit" ]
 check "computing, selection, a word" [ "$(row gtopk)" = "1000000 0.25 0.5 1e-05" ]
 check "who selects in a way of its own" [ "$(row micro)" = "1000000 0.25 0.25 1e-06" ]
-check "what codes every entry itself is charged its words, and no selection" [ "$(row qsgd)" = "1000000 0.25 0 3e-09" ]
+check "what codes every entry itself is charged its words" [ "$(row qsgd)" = "1000000 0.25 0 3e-09" ]
+check "and what that takes whatever comes in" [ "$(row onebit)" = "1000000 0.25 0.125 0" ]
 check "a dense sum is charged nothing" [ "$(row dense)" = "1000000 0.25 - -" ]
 json_lines "every line is JSON" "$W/out"
 # shellcheck disable=SC2086
