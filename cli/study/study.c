@@ -213,16 +213,21 @@ static bool was_near(const struct study *s, size_t before, size_t algo, size_t f
            seconds <= near_published * study_best(s, simulated, STUDY_PUBLISHED, before, 0).seconds;
 }
 
+static bool near(const struct study *s, size_t cell, size_t algo, size_t format) {
+    return near_by_model(s, cell, algo, format) || was_near(s, cell_before(s, cell), algo, format);
+}
+
 /* Not simulated is what sends as another algorithm does (with one rank a node), and what is dense, which by the model
  * is far behind in every cell (the page says how far). At the first P all others are; then those that were not far
- * behind at the P before, those that the model holds to be among the first, and what is ours. */
+ * behind at the P before, those that the model holds to be among the first, and what is ours; and whoever is in coo32
+ * is in every format, for with local work the order may be another. */
 bool study_wanted(const struct study *s, size_t cell, size_t algo, size_t format) {
     const struct exchange_ops *ops = exchanges[algo];
     size_t run = run_of(s, study_p_of(s, cell));
     if (!study_ranked(algo) || !ops->sparse || ops->moves_as || run == s->runs) return false;
     if ((format > 0 && !best_takes_format(ops)) || !fits(s, cell, ops, format)) return false;
     if (run == 0 || ops->ours) return true;
-    return near_by_model(s, cell, algo, format) || was_near(s, cell_before(s, cell), algo, format);
+    return near(s, cell, algo, format) || near(s, cell, algo, 0);
 }
 
 bool study_has(const struct study *s, size_t cell, size_t algo, size_t format) {

@@ -3,9 +3,8 @@
  *
  * A cell is a network, a model, a density and a number of ranks P, one rank a node. Each is looked at in classes of
  * messages: in the first format, coo32, alone; lossless: in those that keep every value; rounded: in any format. A
- * published algorithm in the format of its paper, coo32,
- * is what others have proposed. Ours is a row that says so, in any format, and every algorithm in a format of ours.
- * Rows that take no format stay what they are.
+ * published algorithm in the format of its paper, coo32, is what others have proposed. Ours is a row that says so, in
+ * any format, and every algorithm in a format of ours. Rows that take no format stay what they are.
  *
  *        struct study *s = study_new();
  *        if (study_map(s, e) && study_local(s, costs, device, e) && study_simulated(s, folder, e))

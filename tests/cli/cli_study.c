@@ -273,8 +273,9 @@ static void at_the_next_p(void **state) {
     simulate();
     is_plan(P4, COO32, "");
     is_plan(P8, COO32, "topka gtopk-rd oktopk spardl"); /* who was near, or is by the model */
-    is_plan(P8, PACKED, "gtopk-rd");
-    is_plan(P8, PACKED_F32, "topka gtopk-rd");
+    for (size_t w = PACKED_F32; w < FORMATS; w++) is_plan(P8, w, "topka gtopk-rd oktopk spardl"); /* as in coo32 */
+    s->predicted[study_at(cell_of(SLOW, P8), named("gtopk"), PACKED)] = 2.1;
+    is_plan(P8, PACKED, "topka gtopk gtopk-rd oktopk spardl"); /* near in this format alone */
     s->simulated[study_at(cell_of(SLOW, P4), named("micro"), COO32)] = NAN;
     is_plan(P4, COO32, "micro");
     is_plan(P4, PACKED, "");
