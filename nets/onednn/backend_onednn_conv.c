@@ -7,9 +7,13 @@
  * Where passes differ in length there are primitives for each width that has come up, made when it first does. All of
  * these have the canonical layout, and windows as large as those over spectrograms (41 x 11): backend_onednn_padded.h.
  * Where that does not serve, the library makes matrix products of the canonical layout, and in its blocked ones, where
- * the images have no zeros around them, plain loops that are a hundred times as slow. */
+ * the images have no zeros around them, plain loops that are a hundred times as slow. In place of such loops for the
+ * gradient of the weights there is a product of our own: backend_onednn_gathered.h. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "nets/onednn/backend_onednn.h"
+#include "nets/onednn/backend_onednn_gathered.h"
 #include "nets/onednn/backend_onednn_padded.h"
 
 /* The primitives for images of one width. */
@@ -20,6 +24,7 @@ struct passes {
     struct onednn_step take_x, forward, data, weights; /* the passes */
     struct onednn_step take_w, take_w_data;            /* weights from the arena to the library's layouts */
     struct onednn_step give_w, add_w;                  /* and their gradient back; add_w: += it */
+    struct gathered *gathered;                         /* in place of weights, give_w, add_w; NULL: they are there */
 };
 
 struct convolution {
@@ -101,6 +106,13 @@ static void open_data(struct convolution *c, struct passes *s, struct plan *p, d
               (const shim_desc[4]){shim_desc_of(&p->y), w, shim_desc_of(&p->x), NULL});
 }
 
+/* Plain loops: the library has nothing better for this shape. */
+static bool is_reference(dnnl_primitive_desc_t made) {
+    const char *name = "";
+    ONEDNN(dnnl_primitive_desc_query(made, dnnl_query_impl_info_str, 0, &name));
+    return strncmp(name, "ref", 3) == 0;
+}
+
 static void open_weights(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc x = shim_source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
@@ -128,7 +140,10 @@ static void open_passes(struct convolution *c, struct passes *s, const struct te
         open_data(c, s, &p, data);
         ONEDNN(dnnl_primitive_desc_destroy(data));
     }
-    open_weights(c, s, &p, weights);
+    if (is_reference(weights))
+        s->gathered = gathered_open(&c->spec, x, y);
+    else
+        open_weights(c, s, &p, weights);
     open_forward(c, s, &p, forward);
     ONEDNN(dnnl_primitive_desc_destroy(weights));
     ONEDNN(dnnl_primitive_desc_destroy(forward));
@@ -185,6 +200,8 @@ static void backward_weights(struct convolution *c, const struct layer_call *cal
     float *bias = call->dparam + c->weights_size, *db = call->adds ? c->db : bias;
     if (c->padded) {
         padded_weights(c->padded, call->x, call->dy, call->adds, call->dparam, db);
+    } else if (s->gathered) {
+        gathered_weights(s->gathered, call->x, call->dy, call->adds, call->dparam, db);
     } else {
         const float *x = s->reordered ? c->x_copy.at : call->x;
         onednn_step_run(c->backend, &s->weights, (const void *[]){x, call->dy, c->dw.at, db});
@@ -213,6 +230,7 @@ static void close_convolution(void *layer) {
         struct onednn_step *steps[] = {&s->take_x, &s->forward,     &s->data,   &s->weights,
                                        &s->take_w, &s->take_w_data, &s->give_w, &s->add_w};
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) onednn_step_close(steps[i]);
+        gathered_close(s->gathered);
         next = s->next;
         mem_free(s);
     }
