@@ -247,8 +247,13 @@ rows() {
             }
         }'
 }
-# Rows of a job that is finished; of one that failed there are none.
-of_job() { [ ! -f "$raw/$2" ] || rows "$1" <"$raw/$2"; }
+# of_job KIND FILE...: rows of jobs that are finished; where one failed there are none
+of_job() {
+    of_kind=$1
+    shift
+    for of_file; do [ -f "$raw/$of_file" ] || return 0; done
+    (cd "$raw" && cat "$@") | rows "$of_kind"
+}
 of_model() {
     model=$1
     model_is "$model"
@@ -256,7 +261,7 @@ of_model() {
     of_job select "select-$model.jsonl"
     of_job renew "renew-$model.jsonl"
     for algo in $own_ways; do of_job own "$algo-$model.jsonl"; done
-    if [ -f "$raw/coded-$model-p1.jsonl" ] && [ -f "$raw/coded-$model-p2.jsonl" ]; then cat "$raw/coded-$model-p1.jsonl" "$raw/coded-$model-p2.jsonl" | rows coded; fi
+    of_job coded "coded-$model-p1.jsonl" "coded-$model-p2.jsonl"
     for wire in $(echo "$wires" | tr , ' '); do
         for P in $(echo "$ranks" | tr , ' '); do of_job words "words-$model-$wire-p$P.jsonl"; done
         of_job words "hitopk-$model-$wire.jsonl"

@@ -45,6 +45,9 @@ struct onednn_step {
     int args;
 };
 
+/* The library's name for what it has chosen: "jit:avx2", "gemm:jit", "ref:any" (plain loops). */
+const char *onednn_name(dnnl_primitive_desc_t made);
+
 /* `made` stays the caller's, for the descriptors asked of it live no longer than it does. */
 void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made);
 /* A copy from one layout to another; adds: += it. */

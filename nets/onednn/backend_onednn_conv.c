@@ -106,13 +106,6 @@ static void open_data(struct convolution *c, struct passes *s, struct plan *p, d
               (const shim_desc[4]){shim_desc_of(&p->y), w, shim_desc_of(&p->x), NULL});
 }
 
-/* Plain loops: the library has nothing better for this shape. */
-static bool is_reference(dnnl_primitive_desc_t made) {
-    const char *name = "";
-    ONEDNN(dnnl_primitive_desc_query(made, dnnl_query_impl_info_str, 0, &name));
-    return strncmp(name, "ref", 3) == 0;
-}
-
 static void open_weights(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
     struct onednn *b = c->backend;
     shim_desc x = shim_source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
@@ -140,7 +133,7 @@ static void open_passes(struct convolution *c, struct passes *s, const struct te
         open_data(c, s, &p, data);
         ONEDNN(dnnl_primitive_desc_destroy(data));
     }
-    if (is_reference(weights))
+    if (strncmp(onednn_name(weights), "ref", 3) == 0) /* it has nothing better for this shape */
         s->gathered = gathered_open(&c->spec, x, y);
     else
         open_weights(c, s, &p, weights);

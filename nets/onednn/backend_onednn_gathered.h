@@ -1,6 +1,6 @@
 /* backend_onednn_gathered.h: the gradient of a convolution's weights as one matrix product over many images, for shapes
  * for which the library has only its reference, plain loops: with AVX2 those of images of 2 x 2 in its blocked layout,
- * VGG-16's last three, which then take a hundred times as long as the ten before them.
+ * VGG-16's last three, which took 25 s of a step of 32 images whose rest takes less than one.
  *
  *      dw [channels of y][kernel of x's channels]  =  sum over n, i, j of  dy(n, ., i, j)  window of x there (n, i, j)
  *

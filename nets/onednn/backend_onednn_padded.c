@@ -95,8 +95,7 @@ static dnnl_primitive_desc_t forward_of(struct onednn *b, const struct sizes *s,
 
 /* Is it one of the kernels that are made for a shape? */
 static bool is_fast(dnnl_primitive_desc_t made) {
-    const char *name = "";
-    ONEDNN(dnnl_primitive_desc_query(made, dnnl_query_impl_info_str, 0, &name));
+    const char *name = onednn_name(made);
     return strncmp(name, "jit:", 4) == 0 || strncmp(name, "brgconv:", 8) == 0;
 }
 

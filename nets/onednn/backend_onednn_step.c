@@ -48,6 +48,12 @@ static void need_scratch(struct onednn *b, size_t bytes) {
     b->scratch_bytes = bytes;
 }
 
+const char *onednn_name(dnnl_primitive_desc_t made) {
+    const char *name = "";
+    ONEDNN(dnnl_primitive_desc_query(made, dnnl_query_impl_info_str, 0, &name));
+    return name;
+}
+
 void onednn_step_open(struct onednn *b, struct onednn_step *s, dnnl_primitive_desc_t made) {
     *s = (struct onednn_step){0};
     ONEDNN(dnnl_primitive_create(&s->primitive, made));
