@@ -23,9 +23,8 @@ struct wire_ops {
     const char *name;    /* what --wire takes */
     const char *summary; /* one line for --help and `sparsetrain list` */
     const char *paper;
-    const char *smaller; /* row that carries the same in fewer bytes and more time; NULL: none */
-    bool rounds;         /* carries rounded values: wire_round before encode */
-    bool in_place;       /* decode needs no buffer: the view lies in the message */
+    bool rounds;   /* carries rounded values: wire_round before encode */
+    bool in_place; /* decode needs no buffer: the view lies in the message */
     /* The same format for indices alone, where values travel apart: val is neither read nor set. NULL in such a row. */
     const struct wire_ops *indices;
     size_t value_bytes; /* of a value: 4, or 2, which is bf16 unless `pack` says else; 0 where indices travel alone */
