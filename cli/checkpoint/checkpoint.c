@@ -43,7 +43,7 @@ static bool write_rank(struct run *r, const struct replica *m, const char *dir, 
     return good;
 }
 
-enum { MODEL_MAX = 10 }; /* sections of it */
+enum { MODEL_MAX = 11 }; /* sections of it */
 
 static bool write_model(struct run *r, const struct replica *m, const char *dir, struct err *e) {
     char path[CHECKPOINT_PATH_MAX + 32];
@@ -64,6 +64,7 @@ static bool write_model(struct run *r, const struct replica *m, const char *dir,
     const char *name;
     for (size_t i = 0; rounds_saved(r, i, &name); i++)
         sections[count++] = (struct section){name, rounds_saved(r, i, &name), a->n * sizeof(float)};
+    if (rounds_saved(r, 0, &name)) sections[count++] = (struct section){"round hash", &m->round, sizeof m->round};
     bool good = container_write(path, sections, count, e);
     mem_free(options);
     mem_free(layout);

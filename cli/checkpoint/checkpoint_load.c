@@ -35,8 +35,21 @@ static bool fits(const struct run *r, const struct checkpoint *from, const struc
     return true;
 }
 
+/* Older files have none. */
+static bool load_round_hash(struct run *r, const struct container *c, struct written *w, struct err *e) {
+    static const char section[] = "round hash";
+    const char *name;
+    size_t bytes;
+    w->knows_round = rounds_saved(r, 0, &name) && container_has(c, section, &bytes);
+    if (!w->knows_round) return true;
+    return container_get(c, section, &w->round, sizeof w->round, e) &&
+           (w->round == replica_round_hash(r) ||
+            err_set(e, "the checkpoint %s is damaged: what it has of the last round is not what its hash is of",
+                    c->path));
+}
+
 /* Rank 0: what the ranks hold alike since the last round. */
-static bool load_rounds(struct run *r, const struct container *c, struct err *e) {
+static bool load_rounds(struct run *r, const struct container *c, struct written *w, struct err *e) {
     const char *name;
     bool good = true;
     for (size_t i = 0; good && rounds_saved(r, i, &name); i++) {
@@ -44,7 +57,7 @@ static bool load_rounds(struct run *r, const struct container *c, struct err *e)
         good = container_get(c, name, array, r->model.n * sizeof *array, e) &&
                checkpoint_check_finite(array, r->model.n, name, c->path, e);
     }
-    return good;
+    return good && load_round_hash(r, c, w, e);
 }
 
 static void share_rounds(struct run *r) {
@@ -65,7 +78,7 @@ static bool load_model(struct run *r, const struct checkpoint *from, float *para
            container_get(&c, "optimiser", moments, r->model.optimiser.n_state * sizeof *moments, e) &&
            checkpoint_check_finite(param, r->model.n, "parameters", c.path, e) &&
            checkpoint_check_moments(moments, r->model.n, r->model.optimiser.ops, "optimiser", c.path, e) &&
-           tally_read(&c, t, e) && load_rounds(r, &c, e) && written_find(&c, "hashes", w, e) &&
+           tally_read(&c, t, e) && load_rounds(r, &c, w, e) && written_find(&c, "hashes", w, e) &&
            written_holds(r, w, param, moments, c.path, e);
     container_close(&c);
     return good;
@@ -136,6 +149,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
         comm_bcast(r->comm, 0, param, r->model.n * sizeof *param);
         comm_bcast(r->comm, 0, moments, r->model.optimiser.n_state * sizeof *moments);
         share_rounds(r);
+        if (written.knows_round) replica_round_is(r, written.round, from->path, e);
         a->device->to_device(a->param, param, r->model.n * sizeof *param);
         r->model.optimiser.device->to_device(r->model.optimiser.state, moments,
                                              r->model.optimiser.n_state * sizeof *moments);

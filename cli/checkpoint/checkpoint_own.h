@@ -38,8 +38,9 @@ bool own_check(const struct run *r, const struct own *own, const char *path, str
 
 /* The hashes that a file has of what was written to it; the format had none before version 5. */
 struct written {
-    bool known;
+    bool known, knows_round; /* of what the last round left, model.ckpt alone has one, where there are rounds */
     struct replica_hash hash;
+    uint64_t round;
 };
 
 bool written_find(const struct container *c, const char *section, struct written *w, struct err *e);

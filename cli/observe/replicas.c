@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "cli/train/rounds.h"
 
 bool run_replicas_same(const struct run *r) {
     return !r->replicas.drifts || r->replicas.averaged_at == r->step;
@@ -14,6 +15,8 @@ bool run_replicas_same(const struct run *r) {
 bool run_drifts_by_node(const struct run *r) {
     return r->options.local_update && r->path.reducer.exchange.ops->by_node;
 }
+
+#define ROUND_NAME "parameters or outer velocity of the last round"
 
 /* -- one replica --------------------------------------------------------------------------------------------------- */
 static const float *in_host_memory(const struct device_ops *device, const float *array, size_t n, float **copy) {
@@ -27,12 +30,21 @@ struct replica_hash replica_hash_of(const float *param, size_t n, const float *m
                                  n_state > 0 ? hash64(0, moments, n_state * sizeof *moments) : 0};
 }
 
-void replica_open(struct replica *m, const struct run *r) {
+uint64_t replica_round_hash(struct run *r) {
+    uint64_t hash = 0;
+    const char *name;
+    for (size_t i = 0; rounds_saved(r, i, &name); i++)
+        hash = hash64(hash, rounds_saved(r, i, &name), r->model.n * sizeof(float));
+    return hash;
+}
+
+void replica_open(struct replica *m, struct run *r) {
     const struct arena *a = &r->model.net->arena;
     const struct optimiser *o = &r->model.optimiser;
     m->param = in_host_memory(a->device, a->param, r->model.n, &m->copies[0]);
     m->moments = in_host_memory(o->device, o->state, o->n_state, &m->copies[1]);
     m->hash = replica_hash_of(m->param, r->model.n, m->moments, o->n_state);
+    m->round = replica_round_hash(r);
 }
 
 void replica_close(struct replica *m) {
@@ -40,22 +52,29 @@ void replica_close(struct replica *m) {
     mem_free(m->copies[1]);
 }
 
-bool replica_is(const struct run *r, const struct replica_hash *written, const char *from, struct err *e) {
+static bool was_written(const struct run *r, const char *what, uint64_t hash, uint64_t written, const char *from,
+                        struct err *e) {
+    return hash == written ||
+           err_system(e,
+                      "cannot resume: rank %d has read %s from %s that were not written there (hash %016llx, written "
+                      "with %016llx): memory or network of its node changes data",
+                      r->comm->rank, what, from, (unsigned long long)hash, (unsigned long long)written);
+}
+
+bool replica_is(struct run *r, const struct replica_hash *written, const char *from, struct err *e) {
     struct replica m;
     replica_open(&m, r);
     replica_close(&m);
-    const bool param = m.hash.parameters == written->parameters, moments = m.hash.optimiser == written->optimiser;
-    if (param && moments) return true;
-    return err_system(e,
-                      "cannot resume: rank %d has read %s from %s that were not written there (hash %016llx, written "
-                      "with %016llx): memory or network of its node changes data",
-                      r->comm->rank, param ? "states of the optimiser" : "parameters", from,
-                      (unsigned long long)(param ? m.hash.optimiser : m.hash.parameters),
-                      (unsigned long long)(param ? written->optimiser : written->parameters));
+    return was_written(r, "parameters", m.hash.parameters, written->parameters, from, e) &&
+           was_written(r, "states of the optimiser", m.hash.optimiser, written->optimiser, from, e);
+}
+
+bool replica_round_is(struct run *r, uint64_t written, const char *from, struct err *e) {
+    return was_written(r, ROUND_NAME, replica_round_hash(r), written, from, e);
 }
 
 /* -- all of them --------------------------------------------------------------------------------------------------- */
-enum kind { PARAMETERS, OPTIMISER, KINDS };
+enum kind { PARAMETERS, OPTIMISER, ROUND, KINDS };
 
 /* What a rank has of each kind, and among whom it is compared: the number of a group, or nobody. */
 enum { NOBODY = -1, EVERYBODY = 0 };
@@ -64,10 +83,10 @@ struct share {
     int64_t group[KINDS];
 };
 
-static struct share share_of(const struct run *r, const struct replica_hash *hash) {
+static struct share share_of(const struct run *r, const struct replica *m) {
     const int64_t node = run_drifts_by_node(r) ? r->comm->node : NOBODY;
-    return (struct share){{hash->parameters, hash->optimiser},
-                          {run_replicas_same(r) ? EVERYBODY : node, r->replicas.drifts ? node : EVERYBODY}};
+    return (struct share){{m->hash.parameters, m->hash.optimiser, m->round},
+                          {run_replicas_same(r) ? EVERYBODY : node, r->replicas.drifts ? node : EVERYBODY, EVERYBODY}};
 }
 
 static int first_of_group(const struct share *all, int rank, enum kind kind) {
@@ -110,7 +129,7 @@ static void name_ranks(const struct share *all, int P, int like, enum kind kind,
 }
 
 static _Noreturn void differ(const struct run *r, const struct share *all, int rank, enum kind kind, const char *then) {
-    static const char *const names[] = {"the parameters", "the states of the optimiser"};
+    static const char *const names[] = {"the parameters", "the states of the optimiser", "the " ROUND_NAME};
     char ranks[160];
     const int P = r->comm->size, like = rank_of_most(all, P, all[rank].group[kind], kind);
     name_ranks(all, P, like, kind, ranks, sizeof ranks);
@@ -121,7 +140,7 @@ static _Noreturn void differ(const struct run *r, const struct share *all, int r
 /* Rank 0 speaks, since all know the same; the others wait for the end. */
 void replicas_compare(struct run *r, const struct replica *m, const char *then) {
     const int P = r->comm->size;
-    const struct share mine = share_of(r, &m->hash);
+    const struct share mine = share_of(r, m);
     if (r->replicas.compared_at == r->step + 1) return;
     struct share *all = mem_alloc((size_t)P, sizeof *all, "the hashes of all ranks' parameters");
     comm_allgather(r->comm, &mine, sizeof mine, all);

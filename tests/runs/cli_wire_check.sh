@@ -48,6 +48,13 @@ done
     check "by --wire-check alone" [ "$status" -eq 0 ]
     flipped 0:0:3:in 2 $run --algo fedavg --average-every 2 --checkpoint-every 2 --out "$W/average"
     check "an average of the parameters" ended 1 'after step 2 the parameters of rank 1 differ from those of rank 0; no checkpoint of it is written$'
+    # Between rounds parameters differ, and what the last round left does not.
+    rounds="--model lstm --hidden 4 --bptt 3 --data synthetic-text:2000x50x50 --batch 2 --lr-warmup 0 --eval-every never --average-every 4 --steps 16 --checkpoint-every 6 --keep 9"
+    for algo in diloco sparseloco; do
+        flipped 1:0:30:in 3 $rounds --algo $algo --out "$W/$algo"
+        check "a round of $algo: found in the midst of the next" ended 1 'after step 6 the parameters or outer velocity of the last round of rank [0-2] differ from those of rank [0-2]; no checkpoint of it is written$'
+        check "there is no checkpoint, $algo" [ -z "$(find "$W/$algo" -name 'checkpoint-*')" ]
+    done
     flipped 0:3:40:in 3 $run --algo gtopk --density 0.01 --density-warmup none --wire-check
     check "a message of a sparse exchange" ended 1 ', rank 0: a message of [0-9]* bytes from rank [12] came changed'
 }
@@ -91,6 +98,19 @@ again 1:2:3:in:1000000
 check "nor the optimiser's state" ended 1 'cannot resume: rank 1 has read states of the optimiser from '
 again 1:1:3:in:1000000 --wire-check
 check "with --wire-check the broadcast is named" ended 1 'rank 1: a broadcast of [0-9]* bytes from rank 0 came changed'
+
+# shellcheck disable=SC2086
+start 2 $run --algo diloco --average-every 4 --checkpoint-every 3 --out "$W/rounds"
+for message in 3 4; do
+    rm -rf "$W/again"
+    flipped 1:$message:3:in:1000000 2 --resume "$W/rounds/checkpoint-00000003" --out "$W/again"
+    check "nor what the last round left, message $message" ended 1 'cannot resume: rank 1 has read parameters or outer velocity of the last round from '
+done
+"$BUILD/tests/craft" "$W/rounds/checkpoint-00000006/model.ckpt" set "round hash" 0 u64 1
+sed -i '/"type":"summary"/d' "$W/rounds/run.jsonl"
+start 2 --resume "$W/rounds"
+status=$?
+check "a hash of another round: the checkpoint before it is taken" ended 0 'checkpoint-00000006/model.ckpt is damaged: what it has of the last round is not what its hash is of; going on from .*checkpoint-00000003$'
 
 # container.py FILE old|wrong|own: the file of the version before hashes; the same version with another hash; so of rank 1 alone
 if command -v python3 > /dev/null 2>&1; then
