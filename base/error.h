@@ -30,7 +30,8 @@ enum {
 /* One line for the user, without the program's name and without a newline; empty: no error. */
 struct err {
     char text[1024];
-    int status; /* EXIT_USER or EXIT_SYSTEM; 0 as long as there is no error */
+    int status;  /* EXIT_USER or EXIT_SYSTEM; 0 as long as there is no error */
+    bool intact; /* of a file that cannot be read: that says nothing against what is in it */
 };
 
 /* Fills *e (the first error wins: a later call keeps the text) and returns false, so that a function

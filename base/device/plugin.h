@@ -7,8 +7,8 @@
 #include "base/device/device.h"
 
 /* Changes with anything that the two sides share: the structures below and those of device.h, store.h, backend.h,
- * optimiser.h. A plugin of another number, or built from another version, is refused. */
-enum { PLUGIN_INTERFACE = 4 };
+ * optimiser.h, struct err. A plugin of another number, or built from another version, is refused. */
+enum { PLUGIN_INTERFACE = 5 };
 
 /* What the loading program provides; see error.h and mem.h for the functions. die_at does not return, though it may
  * jump back to a catch: a plugin holds no lock when it calls it. */

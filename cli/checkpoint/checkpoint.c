@@ -98,25 +98,28 @@ void checkpoint_tidy_start(struct run *r) {
     say_left(r, &left);
 }
 
+static bool in_the_way(const struct err *left, struct err *e) {
+    return err_set(e, "cannot write a checkpoint: %s; move it away", left->text);
+}
+
 static void make_directory(const char *path, struct err *e) {
     struct err left = {0};
     if (mkdir(path, 0777) == 0) return;
     int reason = errno;
     if (reason == EEXIST) checkpoint_remove(path, &left);
-    if (left.text[0]) err_set(e, "cannot write a checkpoint: %s; move it away", left.text);
+    if (left.text[0]) in_the_way(&left, e);
     err_system(e, "cannot make the directory %s: %s", path, strerror(reason));
 }
 
-/* After a new checkpoint is complete: removes the one that it replaces, and damaged ones that the run skipped when it
- * resumed, which would otherwise count among those to keep. */
+/* After a new checkpoint is complete: removes the one that it replaces, those that are not kept, and damaged ones that
+ * were set aside and have been passed by. */
 static void tidy_older(struct run *r, const char *temporary, const char *aside, struct err *left) {
     const char *out = r->options.out;
-    const long long step = (long long)r->step, behind = r->saved.damaged + 1;
+    const long long step = (long long)r->step;
     checkpoint_remove(temporary, left);
     checkpoint_remove(aside, left);
-    if (r->saved.damaged > 0) checkpoint_discard(out, (long long)r->saved.last, step < behind ? step : behind, left);
     checkpoint_prune(out, step + 1, r->options.keep, r->options.keep_every, left);
-    checkpoint_tidy(out, left); /* what that may have left */
+    checkpoint_tidy_damaged(out, step, left); /* and what that may have left */
 }
 
 /* Rank 0: renames the complete directory to its final name. If the name could not be synced to the disk, a power
@@ -125,7 +128,9 @@ static void put_in_place(struct run *r, const char *temporary, const char *path,
     const char *out = r->options.out;
     char aside[CHECKPOINT_PATH_MAX + 8];
     snprintf(aside, sizeof aside, "%s.old", path);
-    if (directory_sync(temporary, e)) checkpoint_replace(temporary, path, aside, e);
+    struct err other = {0};
+    if (!checkpoint_is_ours(path, &other)) in_the_way(&other, e);
+    if (!e->text[0] && directory_sync(temporary, e)) checkpoint_replace(temporary, path, aside, e);
     if (e->text[0])
         checkpoint_remove(temporary, left);
     else if (directory_sync(out, e))

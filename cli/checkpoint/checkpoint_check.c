@@ -21,21 +21,9 @@ static bool score_possible(double score) {
     return isnan(score) || isfinite(score);
 }
 
-/* The step in the name of a checkpoint's directory, whatever it lies in; -1: it has another name. */
-static long long step_named(const char *dir) {
-    static const char begins[] = "checkpoint-";
-    size_t end = strlen(dir), from;
-    while (end > 0 && dir[end - 1] == '/') end--;
-    for (from = end; from > 0 && dir[from - 1] != '/';) from--;
-    const char *name = dir + from, *digits = name + sizeof begins - 1;
-    if (end - from < sizeof begins || strncmp(name, begins, sizeof begins - 1) != 0) return -1;
-    size_t length = end - from - (sizeof begins - 1);
-    return strspn(digits, "0123456789") == length && length < 19 ? strtoll(digits, NULL, 10) : -1;
-}
-
 bool checkpoint_check_position(const struct position *p, const char *path, const char *dir, struct err *e) {
     const struct start *s = &p->start;
-    const long long named = step_named(dir);
+    const long long named = checkpoint_step_in(dir);
     if (p->step > STEPS_MAX) return impossible(path, "more steps than any run", e);
     if (p->ranks < 1 || p->ranks > INT32_MAX || p->rank >= p->ranks) return impossible(path, "a rank that is none", e);
     if (p->averaged > 1) return impossible(path, "a flag that is neither 0 nor 1", e);

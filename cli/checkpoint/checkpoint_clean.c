@@ -21,14 +21,19 @@ static bool is_file_of_ours(const char *name) {
     return number > 0 && strcmp(name + 4 + number, ".ckpt") == 0;
 }
 
-/* "checkpoint-00000012.tmp", ".old" */
-static bool is_leftover(const char *name) {
+static const char damaged[] = ".damaged";
+
+/* The step in "checkpoint-00000012.tmp" with what is behind it, or -1. */
+static long long step_before(const char *end, const char *name) {
     char whole[32];
-    size_t length = strlen(name);
-    if (length < 5 || length - 4 >= sizeof whole) return false;
-    snprintf(whole, sizeof whole, "%.*s", (int)(length - 4), name);
-    return checkpoint_step_of(whole) >= 0 &&
-           (strcmp(name + length - 4, ".tmp") == 0 || strcmp(name + length - 4, ".old") == 0);
+    const char *at = strrchr(name, '.');
+    if (!at || strcmp(at, end) != 0 || at - name >= (int)sizeof whole) return -1;
+    snprintf(whole, sizeof whole, "%.*s", (int)(at - name), name);
+    return checkpoint_step_of(whole);
+}
+
+static bool is_leftover(const char *name) {
+    return step_before(".tmp", name) >= 0 || step_before(".old", name) >= 0;
 }
 
 /* What a network file system has in the place of a file that is removed while somebody reads it; it goes by itself. */
@@ -48,16 +53,18 @@ static DIR *open_directory(const char *path) {
     return d;
 }
 
-/* Is all that is in it ours? */
+/* Is all that is in it ours? Where a list breaks off, nobody knows. */
 static bool is_all_ours(DIR *d, const char *path, struct err *left) {
     struct stat info;
-    for (struct dirent *entry; (entry = readdir(d));) {
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(d)); errno = 0) {
         const char *name = entry->d_name;
         if (is_dots(name) || goes_by_itself(name)) continue;
         if (is_file_of_ours(name) && fstatat(dirfd(d), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
             continue;
         return err_set(left, "%s is left as it is: it holds %.255s, which is no file of a checkpoint", path, name);
     }
+    if (errno != 0) return err_set(left, "%s is left as it is: it cannot be read: %s", path, strerror(errno));
     rewinddir(d);
     return true;
 }
@@ -80,16 +87,33 @@ void checkpoint_remove(const char *path, struct err *left) {
     rmdir(path);
 }
 
-void checkpoint_tidy(const char *dir, struct err *left) {
+/* Of what has been set aside, up to this step; of what a kill has left, all. */
+static void tidy(const char *dir, long long set_aside, struct err *left) {
     DIR *d = opendir(dir);
     if (!d) return;
     for (struct dirent *entry; (entry = readdir(d));) {
         char path[CHECKPOINT_PATH_MAX];
-        if (!is_leftover(entry->d_name)) continue;
+        const long long step = step_before(damaged, entry->d_name);
+        if (!is_leftover(entry->d_name) && (step < 0 || step > set_aside)) continue;
         snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
         checkpoint_remove(path, left);
     }
     closedir(d);
+}
+
+void checkpoint_tidy(const char *dir, struct err *left) {
+    tidy(dir, -1, left);
+}
+
+void checkpoint_tidy_damaged(const char *dir, long long step, struct err *left) {
+    tidy(dir, step, left);
+}
+
+bool checkpoint_is_ours(const char *path, struct err *left) {
+    struct err why = {0};
+    DIR *d = open_ours(path, &why);
+    if (d) closedir(d);
+    return !why.text[0] || err_set(left, "%s", why.text);
 }
 
 static bool is_directory(const char *path) {
@@ -128,10 +152,25 @@ void checkpoint_prune(const char *dir, long long before, int64_t keep, int64_t e
     }
 }
 
-void checkpoint_discard(const char *dir, long long after, long long before, struct err *left) {
+void checkpoint_discard(const char *dir, long long after, struct err *left) {
     char path[CHECKPOINT_PATH_MAX];
-    for (long long step = before; (step = newest_own(dir, step)) > after;) {
+    for (long long step = INT64_MAX; (step = newest_own(dir, step)) > after;) {
         checkpoint_name(path, dir, step);
         remove_whole(path, left);
     }
+}
+
+bool checkpoint_set_aside(const char *dir, long long after, struct err *e) {
+    char path[CHECKPOINT_PATH_MAX], aside[CHECKPOINT_PATH_MAX + sizeof damaged];
+    struct err left = {0};
+    long long step;
+    while ((step = checkpoint_newest(dir, INT64_MAX)) > after) {
+        checkpoint_name(path, dir, step);
+        snprintf(aside, sizeof aside, "%s%s", path, damaged);
+        checkpoint_remove(aside, &left);
+        if (rename(path, aside) != 0)
+            return err_with(e, err_of_errno(errno), "cannot rename %s, which is damaged, to %s: %s; move it away", path,
+                            aside, strerror(errno));
+    }
+    return step >= 0 || errno == 0 || err_system(e, "cannot read %s: %s", dir, strerror(errno));
 }

@@ -34,6 +34,16 @@ long long checkpoint_step_of(const char *name) {
     return step >= 0 && strcmp(name, whole) == 0 ? step : -1;
 }
 
+long long checkpoint_step_in(const char *path) {
+    size_t end = strlen(path), from;
+    while (end > 0 && path[end - 1] == '/') end--;
+    for (from = end; from > 0 && path[from - 1] != '/';) from--;
+    const char *name = path + from, *digits = name + sizeof prefix - 1;
+    if (end - from < sizeof prefix || strncmp(name, prefix, sizeof prefix - 1) != 0) return -1;
+    size_t length = end - from - (sizeof prefix - 1);
+    return strspn(digits, "0123456789") == length && length < 19 ? strtoll(digits, NULL, 10) : -1;
+}
+
 /* A list that breaks off is none: what would have come may be newer than what came. */
 long long checkpoint_newest(const char *dir, long long before) {
     DIR *d = opendir(dir);
@@ -64,7 +74,8 @@ bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct
     if (strlen(dir) > 900) return err_set(e, "cannot %s it: the name of the directory is too long", use->verb);
     if (stat(dir, &info) != 0)
         return err_with(e, err_of_errno(errno), "cannot %s %s: %s", use->verb, dir, strerror(errno));
-    found->named = is_there(dir, "model.ckpt");
+    found->named =
+        is_there(dir, "model.ckpt") || (checkpoint_step_in(dir) >= 0 && checkpoint_newest(dir, INT64_MAX) < 0);
     if (found->named) {
         snprintf(found->path, sizeof found->path, "%s", dir);
         snprintf(found->run_dir, sizeof found->run_dir, "%s/..", dir);
@@ -82,13 +93,12 @@ bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct
 }
 
 void checkpoint_suggest(const struct checkpoint *found, struct err *e) {
-    const char *name = strrchr(found->path, '/');
-    long long step = name ? checkpoint_step_of(name + 1) : -1,
-              older = step > 0 ? checkpoint_newest(found->run_dir, step) : -1;
+    static const char says[] = "; the one before it: ";
+    long long step = checkpoint_step_in(found->path), older = step > 0 ? checkpoint_newest(found->run_dir, step) : -1;
     size_t used = strlen(e->text);
-    if (older < 0) return;
+    if (older < 0 || (found->use == &checkpoint_resume && !found->named) || strstr(e->text, says)) return;
     char *path = mem_printf("%s/%s%08lld", found->run_dir, prefix, older), *quoted = shell_quote(path);
-    snprintf(e->text + used, sizeof e->text - used, "; the one before it: %s %s", found->use->command, quoted);
+    snprintf(e->text + used, sizeof e->text - used, "%s%s %s", says, found->use->command, quoted);
     mem_free(path);
     mem_free(quoted);
 }

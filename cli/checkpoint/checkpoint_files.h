@@ -45,8 +45,7 @@ struct checkpoint {
     struct leg leg;                           /* that it is in */
     uint64_t parameters, net_states, carried; /* floats of these, as its position says */
     size_t passed;                            /* so many newer ones of the run are damaged, */
-    long long damaged;                        /* the newest of them of this step; 0 where none is */
-    struct err first;                         /* and damaged in this way */
+    struct err first;                         /* the newest of them in this way */
 };
 
 /* Where the checkpoint of this step lies in the directory of a run. */
@@ -54,6 +53,8 @@ void checkpoint_name(char path[CHECKPOINT_PATH_MAX], const char *dir, long long 
 
 /* The step in such a name without its directory, or -1. */
 long long checkpoint_step_of(const char *name);
+/* The same of a path as a user may write it: with slashes behind it, and the step with other zeros before it. */
+long long checkpoint_step_in(const char *path);
 /* The newest checkpoint in dir of a step before this one, or -1: with errno 0 there is none, else dir cannot be read.
  */
 long long checkpoint_newest(const char *dir, long long before);
@@ -68,7 +69,7 @@ bool checkpoint_open(const struct checkpoint *from, const char *name, struct con
 bool checkpoint_get(const struct checkpoint *from, const struct container *c, const char *section, void *data,
                     size_t bytes, struct err *e);
 
-/* Of a damaged one: *e also says which older one there is. */
+/* Of a damaged one: *e also says which older one there is, unless that is taken instead. */
 void checkpoint_suggest(const struct checkpoint *found, struct err *e);
 
 /* `from` takes the name `to`, at once, whatever is there; what was there is then `from` or `aside`, which the caller

@@ -94,14 +94,9 @@ static bool verify(struct comm *c, struct checkpoint *found, struct err *e) {
     return !comm_agree(c, e);
 }
 
-static long long step_of(const struct checkpoint *found) {
-    const char *name = strrchr(found->path, '/');
-    return checkpoint_step_of(name ? name + 1 : found->path);
-}
-
 /* The one before it in the directory; false: there is none. */
 static bool step_back(struct comm *c, struct checkpoint *found) {
-    long long step = c->rank == 0 ? checkpoint_newest(found->run_dir, step_of(found)) : -1;
+    long long step = c->rank == 0 ? checkpoint_newest(found->run_dir, checkpoint_step_in(found->path)) : -1;
     comm_bcast(c, 0, &step, sizeof step);
     if (step < 0) return false;
     char path[CHECKPOINT_PATH_MAX];
@@ -129,13 +124,12 @@ static bool refuse(struct comm *c, const struct checkpoint *found, struct err *e
     return false;
 }
 
-/* It is damaged: the one before it instead, as far as there is one. */
+/* It is damaged: the one before it instead, as far as there is one. What only cannot be read here and now is no reason
+ * to go on from an older one, which would take its place. */
 static bool pass(struct comm *c, struct checkpoint *found, const struct err *why, struct err *e) {
     checkpoint_close(found);
-    if (found->passed++ == 0) {
-        found->first = *why;
-        found->damaged = step_of(found);
-    }
+    if (why->intact) return *e = *why, false;
+    if (found->passed++ == 0) found->first = *why;
     return (!found->named && step_back(c, found)) || refuse(c, found, e);
 }
 

@@ -169,7 +169,6 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
     r->log.start.test_loss = p.start.test_loss;
     r->log.start.test_accuracy = p.start.test_accuracy;
     r->log.start.valid_loss = p.start.valid_loss;
-    r->saved.damaged = r->job.dir.elsewhere ? 0 : from->damaged;
     tally_put(r, &tally);
     optimiser_set_steps(&r->model.optimiser, p.step);
     return !failed;

@@ -1,5 +1,5 @@
-/* checkpoint_replace.c: a new checkpoint under its name, where one of the same step may lie already: a damaged one that
- * a resumed run has come to once more. See checkpoint_files.h. */
+/* checkpoint_replace.c: a new checkpoint under its name, where one of the same step may lie already: that which a run
+ * goes on from which is to go no further. See checkpoint_files.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,9 +35,6 @@ static bool move(const char *from, const char *to, const char *aside) {
 
 bool checkpoint_replace(const char *from, const char *to, const char *aside, struct err *e) {
     if (rename(from, to) == 0) return true;
-    if (is_occupied(errno) && (exchange(from, to) || move(from, to, aside))) {
-        unlink(from); /* where it was no directory */
-        return true;
-    }
+    if (is_occupied(errno) && (exchange(from, to) || move(from, to, aside))) return true;
     return err_system(e, "cannot rename %s: %s", from, strerror(errno));
 }

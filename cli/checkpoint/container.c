@@ -15,7 +15,14 @@
 static const char magic[8] = {'S', 'T', 'R', 'A', 'I', 'N', 'C', 'K'};
 /* Version 4 added sections, 5 the hashes of the parameters, 6 the tally, 7 the leg of the run; of what version 3 has,
  * nothing changed. */
-enum { FORMAT_VERSION = 8, OLDEST_VERSION = 3, BYTE_ORDER_MARK = 0x01020304, SECTIONS_MAX = 64 };
+enum {
+    FORMAT_VERSION = 8,
+    OLDEST_VERSION = 3,
+    VERSIONS = 100, /* more than there will be */
+    BYTE_ORDER_MARK = 0x01020304,
+    OTHER_ORDER_MARK = 0x04030201,
+    SECTIONS_MAX = 64
+};
 
 struct head {
     char magic[8];
@@ -92,9 +99,22 @@ static bool read_all(int file, void *data, size_t bytes) {
     return true;
 }
 
+/* Why a file could not be opened or read: does that say nothing against it? Another moment or another user may read it.
+ */
+static bool is_passing(int reason) {
+    return reason == EACCES || reason == EPERM || reason == EMFILE || reason == ENFILE || reason == ENOMEM ||
+           reason == ESTALE || reason == ETIMEDOUT;
+}
+
+static bool refused(const struct container *c, int status, int reason, const char *why, struct err *e) {
+    err_with(e, status, "cannot read the checkpoint %s: %s", c->path, why);
+    e->intact = is_passing(reason);
+    return false;
+}
+
 /* After read_all, whose errno is 0 where the file ended. */
 static bool cannot_read(const struct container *c, struct err *e) {
-    if (errno != 0) return err_system(e, "cannot read the checkpoint %s: %s", c->path, strerror(errno));
+    if (errno != 0) return refused(c, EXIT_SYSTEM, errno, strerror(errno), e);
     return err_set(e, "cannot read the checkpoint %s: it became shorter while it was read", c->path);
 }
 
@@ -104,8 +124,8 @@ static bool load_table(const char *path, struct container *c, struct err *e) {
     struct stat info;
     const char *why;
     c->file = file_read_descriptor(path, &why);
-    if (c->file < 0) return err_with(e, err_of_errno(errno), "cannot read the checkpoint %s: %s", path, why);
-    if (fstat(c->file, &info) != 0) return err_system(e, "cannot read the checkpoint %s: %s", path, strerror(errno));
+    if (c->file < 0) return refused(c, err_of_errno(errno), errno, why, e);
+    if (fstat(c->file, &info) != 0) return refused(c, EXIT_SYSTEM, errno, strerror(errno), e);
     c->bytes = (size_t)info.st_size;
     size_t wanted = c->bytes < most ? c->bytes : most;
     c->memory = mem_alloc(wanted, 1, "a checkpoint's table of contents");
@@ -129,11 +149,17 @@ static bool check_head(const struct container *c, struct head *head, struct err 
     if (c->bytes < sizeof *head) return err_set(e, "the checkpoint %s is truncated: %zu bytes", c->path, c->bytes);
     memcpy(head, c->memory, sizeof *head);
     if (memcmp(head->magic, magic, sizeof magic) != 0) return err_set(e, "%s is not a sparsetrain checkpoint", c->path);
-    if (head->byte_order != BYTE_ORDER_MARK)
-        return err_set(e, "the checkpoint %s was written on a machine of the other byte order", c->path);
-    if (head->version < OLDEST_VERSION || head->version > FORMAT_VERSION)
-        return err_set(e, "the checkpoint %s has format version %u; this program reads versions %d to %d", c->path,
-                       head->version, OLDEST_VERSION, FORMAT_VERSION);
+    if (head->byte_order != BYTE_ORDER_MARK) {
+        err_set(e, "the checkpoint %s was written on a machine of the other byte order", c->path);
+        e->intact = head->byte_order == OTHER_ORDER_MARK;
+        return false;
+    }
+    if (head->version < OLDEST_VERSION || head->version > FORMAT_VERSION) {
+        err_set(e, "the checkpoint %s has format version %u; this program reads versions %d to %d", c->path,
+                head->version, OLDEST_VERSION, FORMAT_VERSION);
+        e->intact = head->version < VERSIONS; /* a flipped bit makes any number of it */
+        return false;
+    }
     if (head->total != c->bytes)
         return err_set(e, "the checkpoint %s is %s: %zu bytes instead of %llu", c->path,
                        c->bytes < head->total ? "truncated" : "too long", c->bytes, (unsigned long long)head->total);

@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_clean.h"
+#include "cli/checkpoint/file_sync.h"
 #include "cli/log/log_rows.h"
 #include "cli/options/shell_quote.h"
 #include "cli/train/run.h"
@@ -21,7 +22,9 @@ enum { DIR_MAX = 1000 };
 
 /* What a directory says of the run in it. */
 struct found {
-    bool log, checkpoint, more; /* run.jsonl; a checkpoint; anything but these and a lock */
+    bool log, checkpoint, more; /* run.jsonl; a checkpoint; anything but these and what follows */
+    bool lock, begun;           /* a lock; what else a start leaves that was killed before its first row */
+    struct err unread;          /* the lowest of the later checkpoints that may be whole and cannot be read now */
     bool other;                 /* a log or a checkpoint of another run than this one */
     bool same;                  /* one of this */
     uint64_t run_id;            /* of the other one */
@@ -34,14 +37,13 @@ static void note_run(struct found *f, uint64_t run_id, uint64_t mine) {
     f->run_id = run_id;
 }
 
-static bool checkpoint_run(const char *path, uint64_t *run_id) {
+static bool checkpoint_run(const char *path, uint64_t *run_id, struct err *why) {
     struct container c;
     struct position p;
-    struct err damaged = {0};
     char *file = mem_printf("%s/model.ckpt", path);
-    bool good = container_open(file, &c, &damaged);
+    bool good = container_open(file, &c, why);
     if (good) {
-        good = container_get(&c, "position", &p, sizeof p, &damaged);
+        good = container_get(&c, "position", &p, sizeof p, why);
         container_close(&c);
     }
     if (good) *run_id = p.run_id;
@@ -49,30 +51,62 @@ static bool checkpoint_run(const char *path, uint64_t *run_id) {
     return good;
 }
 
-static void look_at(const char *dir, const char *name, uint64_t mine, struct found *f) {
+static void look_at_log(const char *path, uint64_t mine, struct found *f) {
     uint64_t run_id;
-    const bool is_log = strcmp(name, "run.jsonl") == 0, checkpoint = checkpoint_step_of(name) >= 0;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0) return;
-    char *path = mem_printf("%s/%s", dir, name);
+    struct stat info;
     /* A link that leads nowhere is refused when the log is made; what cannot be asked may be one. */
-    f->log |= is_log && (access(path, F_OK) == 0 || errno != ENOENT);
-    f->checkpoint |= checkpoint;
-    f->more |= !is_log && !checkpoint;
-    if (is_log ? log_rows_run(path, &run_id) : checkpoint && checkpoint_run(path, &run_id)) note_run(f, run_id, mine);
+    const bool there = access(path, F_OK) == 0 || errno != ENOENT;
+    const bool empty = lstat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+    f->log |= there && !empty;
+    f->begun |= empty;
+    if (log_rows_run(path, &run_id)) note_run(f, run_id, mine);
+}
+
+static void look_at_checkpoint(const char *path, const struct checkpoint *from, long long step, struct found *f) {
+    uint64_t run_id;
+    struct err why = {0};
+    f->checkpoint = true;
+    if (checkpoint_run(path, &run_id, &why))
+        note_run(f, run_id, from ? from->run_id : 0);
+    else if (why.intact && from && step > (long long)from->step && !f->unread.text[0])
+        f->unread = why;
+}
+
+static bool is_begun(const char *name) {
+    return strcmp(name, "vocabulary.txt") == 0 || strcmp(name, "vocabulary.txt.tmp") == 0 ||
+           strcmp(name, "run.jsonl.tmp") == 0;
+}
+
+static void look_at(const char *dir, const char *name, const struct checkpoint *from, struct found *f) {
+    const long long step = checkpoint_step_of(name);
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return;
+    char *path = mem_printf("%s/%s", dir, name);
+    if (strcmp(name, "run.jsonl") == 0)
+        look_at_log(path, from ? from->run_id : 0, f);
+    else if (step >= 0)
+        look_at_checkpoint(path, from, step, f);
+    else if (strcmp(name, "lock") == 0)
+        f->lock = true;
+    else if (is_begun(name))
+        f->begun = true;
+    else
+        f->more = true;
     mem_free(path);
 }
 
-/* mine: the run that is looked for. */
-static bool look(const char *dir, uint64_t mine, struct found *f, struct err *e) {
+/* from: of the run that is looked for; NULL: a new one. */
+static bool look(const char *dir, const struct checkpoint *from, struct found *f, struct err *e) {
     *f = (struct found){0};
     if (strlen(dir) > 900) return err_set(e, "--out: the name of the directory is too long");
     DIR *d = opendir(dir);
     if (!d && (errno == ENOENT || errno == ENOTDIR)) return true; /* who makes it says why it cannot be made */
     if (!d)
         return err_with(e, err_of_errno(errno), "cannot read --out %s: %s; choose another one", dir, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(d));) look_at(dir, entry->d_name, mine, f);
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(d)); errno = 0) look_at(dir, entry->d_name, from, f);
+    const int reason = errno;
     closedir(d);
-    return true;
+    return !reason || err_system(e, "cannot read --out %s: %s; choose another one", dir, strerror(reason));
 }
 
 static bool same_directory(const char *a, const char *b) {
@@ -94,7 +128,7 @@ bool run_dir_is_free(const char *out, struct err *e) {
 /* held: by this process. */
 static bool fits_new(const char *out, bool held, struct err *e) {
     struct found f;
-    if (!look(out, 0, &f, e)) return false;
+    if (!look(out, NULL, &f, e)) return false;
     if (!f.log && !f.checkpoint) return true;
     if (!held && !run_dir_is_free(out, e)) return false;
     char *quoted = shell_quote(out);
@@ -103,9 +137,9 @@ static bool fits_new(const char *out, bool held, struct err *e) {
     return false;
 }
 
-static bool fits_resumed(const char *out, const struct checkpoint *from, struct err *e) {
+static bool fits_resumed(const char *out, const struct checkpoint *from, bool held, struct err *e) {
     struct found f;
-    if (!look(out, from->run_id, &f, e)) return false;
+    if (!look(out, from, &f, e)) return false;
     const bool itself = same_directory(out, from->run_dir);
     if (f.other && itself)
         return err_set(e, "%s holds files of two runs, %016llx and %016llx; move those of one of them away", out,
@@ -113,12 +147,18 @@ static bool fits_resumed(const char *out, const struct checkpoint *from, struct 
     if (f.other)
         return err_set(e, "--out %s holds another run, %016llx, not %016llx, which is resumed; choose another --out",
                        out, (unsigned long long)f.run_id, (unsigned long long)from->run_id);
-    if (itself || f.same || !(f.log || f.checkpoint || f.more)) return true;
+    if (f.unread.text[0])
+        return err_with(e, err_status(&f.unread),
+                        "%.700s; going on from step %llu would remove it: choose another --out, or move it away",
+                        f.unread.text, (unsigned long long)from->step);
+    if (!itself && !held && !run_dir_is_free(out, e)) return false;
+    if (itself || f.same || !(f.log || f.checkpoint || f.more || (f.begun && !f.lock))) return true;
     return err_set(e, "--out %s is not empty and holds nothing of the run that is resumed; choose another --out", out);
 }
 
 static bool fits(struct run *r, const struct checkpoint *from, struct err *e) {
-    return from ? fits_resumed(r->options.out, from, e) : fits_new(r->options.out, r->job.dir.lock.open, e);
+    const bool held = r->job.dir.lock.open;
+    return from ? fits_resumed(r->options.out, from, held, e) : fits_new(r->options.out, held, e);
 }
 
 bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e) {
@@ -164,32 +204,42 @@ bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) 
     if (r->comm->rank == 0 && out[0] && !d->lock.open && fits(r, from, e) && make_directories(out, &d->made, e) &&
         lock(&d->lock, out, RUN_LOCK_WRITE, e))
         fits(r, from, e); /* somebody may have been there in between */
+    if (comm_agree(r->comm, e)) return false;
+    if (out[0] && access(out, W_OK | X_OK) != 0)
+        err_with(e, err_of_errno(errno), "rank %d cannot write to --out %s: %s; name a directory that all ranks see",
+                 r->comm->rank, out, strerror(errno));
     return !comm_agree(r->comm, e);
+}
+
+/* On the disk, too: a power failure must not bring them back once the log has lost their rows. */
+static void turn_back(struct run *r, const struct checkpoint *from, struct err *e) {
+    const char *out = r->options.out;
+    const long long step = (long long)from->step;
+    struct err left = {0};
+    if (from->passed > 0 && !r->job.dir.elsewhere)
+        checkpoint_set_aside(out, step, e);
+    else
+        checkpoint_discard(out, step, &left);
+    if (left.text[0]) err_set(e, "cannot go on from step %lld: %s; move it away", step, left.text);
+    if (!e->text[0]) directory_sync(out, e);
 }
 
 bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e) {
-    struct err left = {0};
-    const bool damaged = from && from->damaged > 0 && !r->job.dir.elsewhere;
-    if (r->comm->rank == 0 && from && !damaged)
-        checkpoint_discard(r->options.out, (long long)from->step, INT64_MAX, &left);
-    if (left.text[0])
-        err_set(e, "cannot go on from step %llu: %s; move it away", (unsigned long long)from->step, left.text);
+    if (r->comm->rank == 0 && from) turn_back(r, from, e);
     return !comm_agree(r->comm, e);
 }
 
-/* The directories that were made go, from the last one up, and the vocabulary with them. */
-static void remove_made(const char *out, int made) {
-    char path[DIR_MAX];
-    snprintf(path, sizeof path, "%s/vocabulary.txt", out);
-    unlink(path);
-    file_remove_folders(out, made);
-}
-
+/* What was made here goes, the directories from the last one up. The vocabulary while the directory is still locked. */
 void run_dir_leave(struct run *r, bool abandon) {
-    run_lock_release(&r->job.dir.source);
-    run_lock_release(&r->job.dir.lock);
-    if (abandon && r->job.dir.made > 0) remove_made(r->options.out, r->job.dir.made);
-    r->job.dir.made = 0;
+    struct run_dir *d = &r->job.dir;
+    char path[DIR_MAX];
+    snprintf(path, sizeof path, "%s/vocabulary.txt", r->options.out);
+    if (abandon && d->vocabulary) unlink(path);
+    run_lock_release(&d->source);
+    run_lock_release(&d->lock);
+    if (abandon && d->made > 0) file_remove_folders(r->options.out, d->made);
+    d->made = 0;
+    d->vocabulary = false;
 }
 
 /* -- is there anything left to do? --------------------------------------------------------------------------------- */

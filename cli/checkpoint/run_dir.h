@@ -4,7 +4,7 @@
  *        run_dir_reserve     before --resume reads: the lock of the directory that it goes on in
  *        run_dir_fits        can the run write there? nothing is written
  *        run_dir_is_done     is there nothing left to do?
- *        run_dir_enter       the directory is there, locked and this run's
+ *        run_dir_enter       the directory is there, for all ranks, locked and this run's
  *        run_dir_turn_back   what the run did after the checkpoint that it goes on from does not count any more
  *        run_dir_leave       the lock is given back
  */
@@ -20,6 +20,7 @@ struct run;
 struct run_dir {
     struct run_lock lock, source; /* of --out; of the directory that --resume reads, where that is another one */
     int made;                     /* so many directories were made: --out and those above it */
+    bool vocabulary;              /* this process has made vocabulary.txt there */
     bool elsewhere;               /* on all ranks: --resume reads another directory than --out */
 };
 
@@ -38,11 +39,13 @@ bool run_dir_fits(struct run *r, const struct checkpoint *from, struct err *e);
  * this checkpoint, where it is to stop, or where it reached its target: then rank 0 has r->target.reached. */
 bool run_dir_is_done(struct run *r, const struct checkpoint *from);
 
-/* Makes --out, locks it unless that is done, and looks again. Nothing happens without --out. */
+/* Makes --out, locks it unless that is done, and looks again; every rank sees whether it can write there. Nothing
+ * happens without --out. */
 bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e);
 
 /* Checkpoints in --out of later steps than this one go, as their rows are going to: a run that was killed would be
- * resumed from them, and has other rows by then. Those that have been passed by as damaged stay. */
+ * resumed from them, and has other rows by then. Those that have been passed by as damaged are set aside: where one can
+ * be read again, the run has gone another way by then. */
 bool run_dir_turn_back(struct run *r, const struct checkpoint *from, struct err *e);
 
 /* Gives back the lock of the directory that --resume read, if that is not --out: it has been read. */

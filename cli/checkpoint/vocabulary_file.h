@@ -4,7 +4,8 @@
 
 #include "data/dataset.h"
 
-/* Writes the words, one a line in the order of their numbers from 0. Complete, or an error and no file. */
-bool vocabulary_write(const struct vocabulary *v, const char *dir, struct err *e);
+/* Writes the words, one a line in the order of their numbers from 0. Complete, or an error and no file.
+ * *made: there was none before. */
+bool vocabulary_write(const struct vocabulary *v, const char *dir, bool *made, struct err *e);
 
 #endif

@@ -55,6 +55,7 @@ static bool write_out(struct run_log *l, bool sync, struct err *e) {
     if (!l->file) return true;
     errno = 0;
     if (append_pending(l) && (!sync || fsync(fileno(l->file)) == 0)) return true;
+    l->unsynced |= l->pending_bytes == 0; /* it was not the writing */
     return err_system(e, "cannot write %s: %s", l->path, strerror(errno ? errno : EIO));
 }
 
@@ -76,9 +77,9 @@ bool log_flush(struct run *r, struct err *e) {
 }
 
 bool log_is_behind(struct run *r) {
-    uint64_t bytes = r->log.pending_bytes;
-    comm_bcast(r->comm, 0, &bytes, sizeof bytes);
-    return bytes > 0;
+    uint64_t behind = r->log.pending_bytes > 0 || r->log.unsynced;
+    comm_bcast(r->comm, 0, &behind, sizeof behind);
+    return behind != 0;
 }
 
 /* The frequencies of words are counted by the one rank that writes them. */
@@ -176,7 +177,7 @@ static void write_choice(struct run *r) {
 
 /* -- life ------------------------------------------------------------------------------------------------------ */
 
-bool log_open(struct run *r, struct err *e) {
+bool log_prepare(struct run *r, struct err *e) {
     struct run_log *l = &r->log;
     const struct scores start = l->start; /* of a resumed run, */
     const struct spent before = l->before;
@@ -190,7 +191,13 @@ bool log_open(struct run *r, struct err *e) {
     l->ranks = r->comm->size;
     l->begin = l->last_line = l->meeting_time = clock_now();
     json_open(&l->json);
-    if (first && r->options.out[0]) log_open_file(r, e);
+    if (first && r->options.out[0]) log_prepare_file(r, e);
+    return !comm_agree(r->comm, e);
+}
+
+bool log_open(struct run *r, struct err *e) {
+    struct run_log *l = &r->log;
+    if (r->comm->rank == 0 && r->options.out[0]) log_open_file(r, e);
     if (comm_agree(r->comm, e)) return false;
     uint64_t known[2] = {l->made, l->evaluated};
     comm_bcast(r->comm, 0, known, sizeof known);
@@ -216,6 +223,7 @@ void log_close(struct run *r) {
 
 void log_abandon(struct run *r) {
     struct run_log *l = &r->log;
+    log_drop_kept(l);
     if (!l->file) return;
     fclose(l->file);
     l->file = NULL;

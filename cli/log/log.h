@@ -56,6 +56,8 @@ struct run_log {
     char *pending;  /* rank 0: whole rows that are not in the file yet */
     size_t pending_bytes, pending_room;
     int64_t bytes;   /* of the file's whole rows */
+    bool kept;       /* what stays of an older log lies in path with .tmp behind it, to take its place */
+    bool unsynced;   /* a sync has failed: the system may have dropped what it then takes for written */
     bool torn;       /* the file has a part of a row behind them */
     bool begun;      /* log_recall: a process that has taken no step yet, */
     int ranks_begun; /* on so many ranks */
@@ -85,11 +87,16 @@ struct run_log {
     } evaluation; /* the one under way: so many batches or windows on this rank */
 };
 
-/* Opens OUT/run.jsonl with its header (rank 0), in a directory that is there and locked (run_dir.h); a log that is
- * there keeps the rows up to the checkpoint. */
+/* OUT/run.jsonl, of rank 0, in a directory that is there and locked (run_dir.h), in two steps; a log that is there
+ * keeps the rows up to the checkpoint. First all that can go wrong, which changes nothing of such a log: */
+bool log_prepare(struct run *r, struct err *e);
+/* then it is opened, with its header. */
 bool log_open(struct run *r, struct err *e);
-/* Rank 0: opens the file (log_file.c). */
+/* The same two of the file, on rank 0 (log_file.c). */
+bool log_prepare_file(struct run *r, struct err *e);
 bool log_open_file(struct run *r, struct err *e);
+/* What was kept of an older log goes. */
+void log_drop_kept(struct run_log *l);
 /* As far as that can be said without writing: can the log be written, if OUT has one? */
 bool log_check(struct run *r, struct err *e);
 /* Adds a row that is kept in the log to the totals. If a process ended after its last checkpoint but before its
@@ -97,7 +104,7 @@ bool log_check(struct run *r, struct err *e);
 void log_recall(struct run_log *l, const char *row);
 void log_close(struct run *r);
 
-/* When a run ends before its first step: a log that log_open has made goes, so that the run can be started again. */
+/* When a run ends before its first step: what log_prepare has made goes, so that the run can be started again. */
 void log_abandon(struct run *r);
 
 /* Takes r->now.row in. At a meeting (or when `meet` is set): writes the rows; *stop: a rank has received a signal, or

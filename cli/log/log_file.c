@@ -36,11 +36,27 @@ static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
     return good && !ferror(old) && feof(old) && fflush(copy) == 0 && fsync(fileno(copy)) == 0;
 }
 
-/* Copies what a resumed run keeps of its log to a new file, which then takes the old one's place. */
+/* Where the rows wait that are kept. */
+static void name_kept(const struct run_log *l, char path[1040]) {
+    snprintf(path, 1040, "%s.tmp", l->path);
+}
+
+void log_drop_kept(struct run_log *l) {
+    char path[1040];
+    name_kept(l, path);
+    if (l->kept) unlink(path);
+    l->kept = false;
+}
+
+static bool cannot_rewrite(const struct run_log *l, int reason, struct err *e) {
+    return err_with(e, err_of_errno(reason), "cannot rewrite %s: %s", l->path, strerror(reason));
+}
+
+/* Copies what a resumed run keeps of its log to a new file. */
 static bool keep_rows(struct run *r, struct err *e) {
     struct run_log *l = &r->log;
     char temporary[1040];
-    snprintf(temporary, sizeof temporary, "%s.tmp", l->path);
+    name_kept(l, temporary);
     const char *why = NULL;
     FILE *old = file_read(l->path, &why);
     if (!old) return err_with(e, err_of_errno(errno), "cannot read %s: %s; choose another --out", l->path, why);
@@ -49,11 +65,20 @@ static bool keep_rows(struct run *r, struct err *e) {
     int reason = good ? 0 : errno;
     fclose(old);
     if (copy && fclose(copy) != 0 && good) good = false, reason = errno;
-    if (good && rename(temporary, l->path) != 0) good = false, reason = errno;
-    if (good) return directory_sync(r->options.out, e);
-    if (copy) unlink(temporary);
-    if (!reason) reason = EIO;
-    return err_with(e, err_of_errno(reason), "cannot rewrite %s: %s", l->path, strerror(reason));
+    l->kept = copy != NULL;
+    if (good) return true;
+    log_drop_kept(l);
+    return cannot_rewrite(l, reason ? reason : EIO, e);
+}
+
+/* Which then takes the old one's place. */
+static bool take_kept(struct run *r, struct err *e) {
+    struct run_log *l = &r->log;
+    char temporary[1040];
+    name_kept(l, temporary);
+    if (rename(temporary, l->path) != 0) return cannot_rewrite(l, errno, e);
+    l->kept = false;
+    return directory_sync(r->options.out, e);
 }
 
 /* Is there a log? False: that could not be found out. To go on as if there were none would write the old rows twice. */
@@ -75,15 +100,28 @@ bool log_check(struct run *r, struct err *e) {
            err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, strerror(errno));
 }
 
-bool log_open_file(struct run *r, struct err *e) {
-    struct run_log *l = &r->log;
-    bool there;
-    if (!log_check(r, e) || !ask_log(l, &there, e) || (there && !keep_rows(r, e))) return false;
+static bool open_file(struct run_log *l, struct err *e) {
     const char *why;
+    struct stat info;
     l->file = file_append(l->path, &why);
     if (!l->file) return err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, why);
-    struct stat info;
-    l->bytes = fstat(fileno(l->file), &info) == 0 ? (int64_t)info.st_size : 0;
-    l->made = !there;
+    if (fstat(fileno(l->file), &info) != 0) return err_system(e, "cannot read %s: %s", l->path, strerror(errno));
+    l->bytes = (int64_t)info.st_size; /* rows that cannot be written are cut off from here on */
     return true;
+}
+
+bool log_prepare_file(struct run *r, struct err *e) {
+    struct run_log *l = &r->log;
+    struct stat info;
+    bool there;
+    if (!log_check(r, e) || !ask_log(l, &there, e)) return false;
+    l->made = !there;
+    if (!there) return open_file(l, e);
+    if (!r->options.resume[0] && stat(l->path, &info) == 0 && info.st_size > 0)
+        return err_set(e, "%s is there already, of another run; choose another --out", l->path);
+    return keep_rows(r, e);
+}
+
+bool log_open_file(struct run *r, struct err *e) {
+    return !r->log.kept || (take_kept(r, e) && open_file(&r->log, e));
 }

@@ -230,7 +230,11 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
         return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
     if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
     if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
-    if (!run_dir_reserve(r, from, e) || !checkpoint_find(r->comm, from, e) || !run_dir_fits(r, from, e)) return false;
+    if (!run_dir_reserve(r, from, e)) return false;
+    /* Once more, now that nobody else writes there: its holder may have gone on, and ended, in between. */
+    if (!checkpoint_place(r->comm, o->resume, from, e) || !checkpoint_find(r->comm, from, e) ||
+        !run_dir_fits(r, from, e))
+        return false;
     o->other_ranks = from->ranks != (uint32_t)r->comm->size;
     if (options_resume(o, from->options, e)) resize_options(r, from, e);
     return !comm_agree(r->comm, e);
@@ -238,7 +242,7 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
 
 static bool write_vocabulary(struct run *r, struct err *e) {
     if (r->data.task->text && r->options.out[0] && r->comm->rank == 0)
-        vocabulary_write(&r->data.set.vocabulary, r->options.out, e);
+        vocabulary_write(&r->data.set.vocabulary, r->options.out, &r->job.dir.vocabulary, e);
     return !comm_agree(r->comm, e);
 }
 
@@ -268,10 +272,11 @@ static bool check_outputs(const struct options *o, const struct checkpoint *from
            side_files_check(o, from->options ? from->run_id : 0, e);
 }
 
-/* What a run leaves. Last the log, of which a resumed run cuts rows: nothing after it can go wrong. */
+/* What a run leaves. Last the log, of which a resumed run cuts rows, and the checkpoints to which those led: all that
+ * can go wrong is tried before. */
 static bool open_files(struct run *r, const struct checkpoint *from, struct err *e) {
     const struct checkpoint *resumed = from->options ? from : NULL;
-    return run_dir_enter(r, resumed, e) && open_extras(r, e) && write_vocabulary(r, e) &&
+    return run_dir_enter(r, resumed, e) && open_extras(r, e) && write_vocabulary(r, e) && log_prepare(r, e) &&
            run_dir_turn_back(r, resumed, e) && log_open(r, e);
 }
 

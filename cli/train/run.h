@@ -113,9 +113,8 @@ struct replicas {
 
 /* What is on the disk. */
 struct saved {
-    size_t last;       /* step of the last checkpoint; SIZE_MAX: there is none */
-    long long damaged; /* the checkpoints up to this step that are newer than the resumed one are damaged; 0: none is */
-    struct err left;   /* rank 0: what cleaning up checkpoints has left, as it was said */
+    size_t last;     /* step of the last checkpoint; SIZE_MAX: there is none */
+    struct err left; /* rank 0: what cleaning up checkpoints has left, as it was said */
 };
 
 /* What is true of the step under way alone. */

@@ -244,7 +244,7 @@ static void what_fails_is_left(void **state) {
     assert_string_equal(left.text, "");
 }
 
-static void those_between_are_discarded(void **state) {
+static void those_of_later_steps_are_discarded(void **state) {
     (void)state;
     struct err left = {0};
     for (int step = 2; step <= 8; step += 2) {
@@ -253,12 +253,63 @@ static void those_between_are_discarded(void **state) {
         checkpoint(name);
     }
     touch("run/checkpoint-00000006/notes");
-    checkpoint_discard(run, 2, 8, &left);
+    checkpoint_discard(run, 2, &left);
     assert_true(there("run/checkpoint-00000002"));
     assert_false(there("run/checkpoint-00000004"));
     assert_true(there("run/checkpoint-00000006/model.ckpt")); /* it holds more than ours */
     assert_non_null(strstr(left.text, "checkpoint-00000006 is left as it is"));
-    assert_true(there("run/checkpoint-00000008"));
+    assert_false(there("run/checkpoint-00000008"));
+}
+
+/* Whatever they are, under a name that is no checkpoint's; each goes when a run has come to its step again. */
+static void damaged_ones_are_set_aside(void **state) {
+    (void)state;
+    struct err left = {0}, e = {0};
+    checkpoint("run/checkpoint-00000004");
+    checkpoint("run/checkpoint-00000008");
+    checkpoint("run/checkpoint-00000008.damaged"); /* of another time */
+    touch("run/checkpoint-00000012");
+    checkpoint("run/checkpoint-00000016");
+    touch("run/checkpoint-00000016/notes");
+    assert_true(checkpoint_set_aside(run, 4, &e));
+    assert_int_equal(checkpoint_newest(run, INT64_MAX), 4);
+    assert_true(there("run/checkpoint-00000008.damaged/model.ckpt"));
+    assert_true(there("run/checkpoint-00000012.damaged"));
+    assert_true(there("run/checkpoint-00000016.damaged/notes"));
+    checkpoint_tidy(run, &left);
+    checkpoint_tidy_damaged(run, 7, &left);
+    assert_true(there("run/checkpoint-00000008.damaged/model.ckpt"));
+    assert_string_equal(left.text, "");
+    checkpoint_tidy_damaged(run, 8, &left);
+    assert_false(there("run/checkpoint-00000008.damaged"));
+    checkpoint_tidy_damaged(run, 12, &left);
+    assert_true(there("run/checkpoint-00000012.damaged"));
+    assert_non_null(strstr(left.text, "checkpoint-00000012.damaged is left as it is: it is not a directory"));
+    touch("run/checkpoint-00000016");
+    assert_false(checkpoint_set_aside(run, 4, &e)); /* its name is taken by what is not ours */
+    assert_non_null(strstr(e.text, "checkpoint-00000016, which is damaged, to "));
+    assert_true(there("run/checkpoint-00000016"));
+}
+
+static void only_ours_is_replaced(void **state) {
+    (void)state;
+    struct err left = {0};
+    char name[160];
+    checkpoint("run/checkpoint-00000004");
+    snprintf(name, sizeof name, "%s/checkpoint-00000004", run);
+    assert_true(checkpoint_is_ours(name, &left));
+    fails_here("readdir", 2, EIO);
+    assert_false(checkpoint_is_ours(name, &left));
+    assert_false(fails_left());
+    assert_non_null(strstr(left.text, "it cannot be read: Input/output error"));
+    left = (struct err){0};
+    touch("run/checkpoint-00000004/notes");
+    assert_false(checkpoint_is_ours(name, &left));
+    left = (struct err){0};
+    snprintf(name, sizeof name, "%s/checkpoint-00000008", run);
+    assert_true(checkpoint_is_ours(name, &left)); /* there is none */
+    touch("run/checkpoint-00000008");
+    assert_false(checkpoint_is_ours(name, &left));
 }
 
 /* -- a new one in the place of another ----------------------------------------------------------------------------- */
@@ -284,10 +335,6 @@ static void a_name_is_taken(void **state) {
     assert_true(replaces("checkpoint-00000012", &e)); /* exchanged */
     assert_false(there("run/checkpoint-00000012/rank0000.ckpt"));
     assert_true(there("run/checkpoint-00000012.tmp/rank0000.ckpt"));
-    touch("run/checkpoint-00000014");
-    assert_true(replaces("checkpoint-00000014", &e)); /* a file, which goes */
-    assert_true(there("run/checkpoint-00000014/rank0000.ckpt"));
-    assert_false(there("run/checkpoint-00000012.tmp"));
 }
 
 /* A file system that cannot exchange two names: in two steps, and where one fails all is as before. */
@@ -412,7 +459,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_run_behind_a_link, make_top, remove_top),
         cmocka_unit_test_setup_teardown(files_that_somebody_has_open, make_top, remove_top),
         cmocka_unit_test_setup_teardown(what_fails_is_left, make_top, remove_top),
-        cmocka_unit_test_setup_teardown(those_between_are_discarded, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(those_of_later_steps_are_discarded, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(damaged_ones_are_set_aside, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(only_ours_is_replaced, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_name_is_taken, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_name_is_taken_in_two_steps, make_top, remove_top),
         cmocka_unit_test_setup_teardown(located, make_top, remove_top),

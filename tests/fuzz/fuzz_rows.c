@@ -10,7 +10,7 @@
 /* As the log is opened; its bytes afterwards, to be freed. */
 static char *resumed(struct run *r, const char *path, size_t *bytes) {
     struct err e = {0};
-    MUST(fuzz_answer(log_open_file(r, &e), &e));
+    MUST(fuzz_answer(log_prepare_file(r, &e) && log_open_file(r, &e), &e));
     fclose(r->log.file);
     FILE *f = fopen(path, "rb");
     MUST(f != NULL);
@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r.stop = r.first_step + !(data[0] & 0x80);
     MUST(strlen(fuzz_folder()) < sizeof r.options.out);
     strcpy(r.options.out, fuzz_folder());
+    strcpy(r.options.resume, ".");
     char *path = fuzz_copy(fuzz_file("run.jsonl", data + 1, size - 1), strlen(fuzz_folder()) + sizeof "/run.jsonl");
     log_rows_run(path, &run_id);
     log_rows_end(path, r.first_step, "\"completed\":true");

@@ -97,5 +97,11 @@ DIR *fdopendir(int file) {
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fdopendir");
     return real(file);
 }
+struct dirent *readdir(DIR *d) {
+    static struct dirent *(*real)(DIR * d);
+    if (why_it_fails("readdir")) return NULL;
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "readdir");
+    return real(d);
+}
 
 #endif

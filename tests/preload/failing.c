@@ -9,7 +9,7 @@
  * that locks a file. Of those whose file has PART in its full name (PART$: at its end) the FROM-th to the TO-th fail
  * (TO 0: all from there on; FROM 0: none, they are counted). Each rule counts by itself, in every process; the first
  * that says so decides. HOW: the name of an error; SHORT: half is read or written; KILL: the process is killed, in a
- * write when half is written.
+ * write when half is written; STOP: the process is stopped, and makes the call when it goes on.
  *
  *     FAIL_RANK=R        calls fail in this rank of a job only
  *     FAIL_LOG=FILE      each call that counts adds a line to FILE.<rank>: its number by the first rule that counts it,
@@ -104,7 +104,7 @@ static const struct call {
 };
 enum { CALLS = sizeof calls / sizeof *calls, NAME_MAX_ = 8192, LOG_DESCRIPTOR = 1000 };
 
-enum { RULES = 8, HOW_KILL = -1, HOW_SHORT = -2 };
+enum { RULES = 8, HOW_KILL = -1, HOW_SHORT = -2, HOW_STOP = -3 };
 static struct rule {
     char calls[256], part[512];
     long from, to;
@@ -224,6 +224,10 @@ static long fail(const struct call *call, const long given[6], int how) {
         if (call->number == SYS_write || call->number == SYS_pwrite64) pass(call, a);
         failing_call(SYS_kill, failing_call(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
     }
+    if (how == HOW_STOP) {
+        failing_call(SYS_kill, failing_call(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGSTOP, 0, 0, 0, 0);
+        return pass(call, a);
+    }
     if (how == HOW_SHORT) {
         if (moves_bytes(call)) half(a);
         return pass(call, a);
@@ -331,9 +335,9 @@ static int how_of(const char *name) {
     static const struct {
         const char *name;
         int how;
-    } known[] = {{"KILL", HOW_KILL}, {"SHORT", HOW_SHORT}, {"EIO", EIO},       {"ENOSPC", ENOSPC},
-                 {"EMFILE", EMFILE}, {"EDQUOT", EDQUOT},   {"EINVAL", EINVAL}, {"ENOTSUP", ENOTSUP},
-                 {"ENOLCK", ENOLCK}, {"EACCES", EACCES}};
+    } known[] = {{"KILL", HOW_KILL},   {"SHORT", HOW_SHORT}, {"STOP", HOW_STOP}, {"EIO", EIO},
+                 {"ENOSPC", ENOSPC},   {"EMFILE", EMFILE},   {"EDQUOT", EDQUOT}, {"EINVAL", EINVAL},
+                 {"ENOTSUP", ENOTSUP}, {"ENOLCK", ENOLCK},   {"EACCES", EACCES}, {"ESTALE", ESTALE}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0) return known[i].how;
     refuse(98, "there is no such way to fail", name);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # cli_fallback.sh: --resume of a run whose newest checkpoints are damaged goes on from the newest that is whole, says so in
-# one line, and comes to the bits of a run that nothing disturbed; the damaged ones are replaced, or go, as it passes by,
+# one line, and comes to the bits of a run that nothing disturbed; the damaged ones are set aside, and go as it passes by,
 # and a kill in the middle of that leaves one that is whole. At P = 1, 2, 3, 4.
 . tests/lib/tap.sh
 common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo gtopk --density 0.01"
@@ -28,10 +28,10 @@ damaged() {
         esac
     done
 }
-# falls NAME P FILE STEP: --resume of the run in $W/bad names this file and the checkpoint that it takes, and comes to the
-# whole run's end
+# falls NAME P FILE STEP [AND]: --resume of the run in $W/bad names this file and the checkpoint that it takes, and comes to the
+# whole run's end; AND: what else is left
 falls() {
-    falls_name="$1, P = $2" falls_p=$2 falls_file=$3 falls_step=$4
+    falls_name="$1, P = $2" falls_p=$2 falls_file=$3 falls_step=$4 falls_and=${5:-}
     start "$falls_p" --resume "$W/bad"
     falls_status=$?
     why="status $falls_status: $(head -c 600 "$W/err")"
@@ -41,7 +41,7 @@ falls() {
         not_ok "$falls_name" "said: $(grep '^sparsetrain: ' "$W/err")"
     elif [ "$(hash_of "$W/bad")" != "$(hash_of "$W/whole$falls_p")" ]; then
         not_ok "$falls_name" "other bits"
-    elif [ "$(left "$W/bad")" != "4 8 12 " ]; then
+    elif [ "$(left "$W/bad")" != "4 8 12 $falls_and" ]; then
         not_ok "$falls_name" "left: $(left "$W/bad")"
     elif ! start "$falls_p" --resume "$W/bad/checkpoint-00000012" || ! grep -q 'is complete' "$W/out"; then
         not_ok "$falls_name" "the last checkpoint was not replaced: $(head -c 300 "$W/err")"
@@ -72,9 +72,10 @@ cp "$W/whole3/checkpoint-00000012/rank0000.ckpt" "$W/bad/checkpoint-00000012/ran
 falls "a rank's file of another step" 3 00000012/rank0001.ckpt 00000008
 
 rm -r "$W/bad/checkpoint-00000012"
-: > "$W/bad/checkpoint-00000012"
-falls "a file in the place of a checkpoint" 3 00000012/model.ckpt 00000008
-rm "$W/bad/checkpoint-00000012"/*
+echo mine > "$W/bad/checkpoint-00000012"
+falls "a file in the place of a checkpoint" 3 00000012/model.ckpt 00000008 "12.damaged "
+check "which is set aside and left as it is" [ "$(cat "$W/bad/checkpoint-00000012.damaged")" = mine ]
+rm "$W/bad/checkpoint-00000012.damaged" "$W/bad/checkpoint-00000012"/*
 falls "an empty directory in its place" 3 00000012/model.ckpt 00000008
 
 # Whole by their checksums, but nothing that a run leaves, which is known when it is in its place.
@@ -128,9 +129,9 @@ check "every file of the ranks that were is looked at, on however few" [ "$(json
 for p in 1 3; do
     damaged $p empty 00000012/model.ckpt 00000008/model.ckpt
     start $p --resume "$W/bad" --checkpoint-every 5 --keep 1 --stop-at "$(awk "BEGIN { print 5 * 4 * $p / 96 }")"
-    check "later ones, damaged, do not count among those kept, P = $p" [ "$(left "$W/bad")" = "5 8 12 " ]
+    check "later ones, damaged, do not count among those kept, P = $p" [ "$(left "$W/bad")" = "5 8.damaged 12.damaged " ]
     start $p --resume "$W/bad" --keep 2 --stop-at "$(awk "BEGIN { print 11 * 4 * $p / 96 }")"
-    check "passed by, they go, P = $p" [ "$(left "$W/bad")" = "10 11 12 " ]
+    check "passed by, they go, P = $p" [ "$(left "$W/bad")" = "10 11 12.damaged " ]
     start $p --resume "$W/bad"
     check "and the bits are those of the whole run, P = $p" [ "$(hash_of "$W/bad")" = "$(hash_of "$W/whole$p")" ]
     check "with two checkpoints, P = $p" [ "$(left "$W/bad")" = "11 12 " ]

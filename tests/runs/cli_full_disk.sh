@@ -116,7 +116,7 @@ fails "a log that is full" 1 "write run.jsonl 8 0 ENOSPC" "cannot write $W/run/r
 fails "a log that is full" 3 "write run.jsonl 8 0 ENOSPC" "cannot write $W/run/run.jsonl: No space left on device; the last complete checkpoint, of step "
 fails "a log that is full once" 2 "write run.jsonl 8 8 ENOSPC" "cannot write $W/run/run.jsonl: No space left on device; the last complete checkpoint, of step "
 fails "a log that is full in the middle of a row" 2 "write run.jsonl 8 8 SHORT; write run.jsonl 9 9 ENOSPC" "cannot write $W/run/run.jsonl: No space left on device; the last complete checkpoint, of step "
-fails "a log that does not reach the disk" 2 "fsync run.jsonl 2 0 EIO" "cannot write $W/run/run.jsonl: Input/output error; the last complete checkpoint, of step "
+fails "a log that does not reach the disk" 2 "fsync run.jsonl 4 0 EIO" "cannot write $W/run/run.jsonl: Input/output error; the last complete checkpoint, of step "
 
 # -- killed between the log and the checkpoint's name, and behind it ------------------------------------------------------
 # killed NAME P RULES
