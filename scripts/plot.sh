@@ -176,7 +176,8 @@ set_number curves "$curves"
 set_number bytes_low "$bytes_low"
 set_number bytes_high "$bytes_high"
 set_text dir "$scratch"
-set_text out "$out"
+mkdir "$scratch/drawn"
+set_text out "$scratch/drawn"
 set_text ending "$ending"
 set_text quality "$quality"
 about=$(of_all about)
@@ -200,10 +201,17 @@ status=0
 LC_ALL=C.UTF-8 gnuplot "$scratch/settings" "$scripts/plot/plot.gp" 2>"$scratch/said" || status=$?
 grep -v -e 'no valid points' -e '^ *$' "$scratch/said" >&2 || true # a curve may have nothing to show in one of the pictures
 [ $status -eq 0 ] || fail "gnuplot could not draw"
+# put NAME: the picture to its place, where it replaces a link: the name is our own, and nobody has asked for what that leads to
+put() {
+    if [ -h "$out/$1" ]; then rm -f "$out/$1"; fi
+    [ ! -d "$out/$1" ] || fail "$out/$1 is a directory; move it away, or give another one with --out"
+    mv -f "$scratch/drawn/$1" "$out/$1" 2>/dev/null || fail "cannot write $out/$1; give another directory with --out"
+    echo "$out/$1"
+}
 for axis in $(in_words "$against"); do
     suffix=-$axis
     [ "$axis" != steps ] || suffix=
-    echo "$out/loss$suffix.$ending"
-    [ "$scored" = 0 ] || echo "$out/$quality$suffix.$ending"
+    put "loss$suffix.$ending"
+    [ "$scored" = 0 ] || put "$quality$suffix.$ending"
 done
-echo "$out/time.$ending"
+put "time.$ending"

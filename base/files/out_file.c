@@ -97,12 +97,12 @@ static bool take_stream(struct out_file *o, int number, struct err *e) {
     return refused(o, reason, e);
 }
 
-/* Names of the program's own are those of one process at a time: what a kill has left under it goes. */
+/* Where no other process is at it, what a kill has left under the name goes. */
 static void name_temporary(struct out_file *o, int try) {
     mem_free(o->temporary);
     o->temporary =
-        o->own ? mem_printf("%s.tmp", o->target) : mem_printf("%s.tmp.%ld.%d", o->target, (long)getpid(), try);
-    if (o->own) unlink(o->temporary);
+        o->alone ? mem_printf("%s.tmp", o->target) : mem_printf("%s.tmp.%ld.%d", o->target, (long)getpid(), try);
+    if (o->alone) unlink(o->temporary);
 }
 
 /* A new file beside the target, which nobody else has made. */
@@ -130,11 +130,11 @@ static void forget(struct out_file *o) {
     o->file = NULL;
 }
 
-static bool open_file(struct out_file *o, const char *path, const char *option, bool own, struct err *e) {
+/* o: but for what is found out here. */
+static bool open_file(struct out_file *o, struct err *e) {
     bool discard;
     mode_t mode;
-    int number = own ? -1 : descriptor_of(path);
-    *o = (struct out_file){.path = path, .option = option, .own = own};
+    int number = o->own ? -1 : descriptor_of(o->path);
     bool good = number >= 0 ? take_stream(o, number, e) : look(o, &discard, &mode, e);
     if (good && number < 0 && discard) {
         o->file = fopen("/dev/null", "wbe");
@@ -148,11 +148,18 @@ static bool open_file(struct out_file *o, const char *path, const char *option, 
 }
 
 bool out_file_open(struct out_file *o, const char *path, const char *option, struct err *e) {
-    return open_file(o, path, option, false, e);
+    *o = (struct out_file){.path = path, .option = option};
+    return open_file(o, e);
 }
 
 bool out_file_replace(struct out_file *o, const char *path, struct err *e) {
-    return open_file(o, path, NULL, true, e);
+    *o = (struct out_file){.path = path, .own = true, .alone = true};
+    return open_file(o, e);
+}
+
+bool out_file_replace_shared(struct out_file *o, const char *path, const char *option, struct err *e) {
+    *o = (struct out_file){.path = path, .option = option, .own = true};
+    return open_file(o, e);
 }
 
 bool out_file_check(const char *path, const char *option, struct err *e) {

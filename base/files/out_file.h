@@ -26,7 +26,8 @@ struct out_file {
     FILE *file;
     const char *path, *option; /* the caller's, which outlive this */
     char *target, *temporary;  /* what is replaced, and by what; NULL: nothing is */
-    bool own;                  /* out_file_replace */
+    bool own;                  /* a link is replaced, not followed */
+    bool alone;                /* out_file_replace: no other process is at it */
 };
 
 /* Could the file be written? Tried, and nothing is left of the try. option: the one that names it ("--out"), for the
@@ -39,6 +40,9 @@ bool out_file_open(struct out_file *o, const char *path, const char *option, str
  * followed, since nobody has asked for it. No two processes may do so at once: the new file is NAME.tmp, and what a
  * kill has left there is replaced. */
 bool out_file_replace(struct out_file *o, const char *path, struct err *e);
+
+/* The same where several processes may do so at once: the new file is NAME.tmp.PID.N. option: as in out_file_open. */
+bool out_file_replace_shared(struct out_file *o, const char *path, const char *option, struct err *e);
 
 /* The file is complete: on the disk and in its place. False: something went wrong, now or while it was written, and
  * nothing has changed. */

@@ -141,9 +141,12 @@ void export_floats(unsigned char *to, const float *from, size_t count) {
 
 /* -- the file -------------------------------------------------------------------------------------------------- */
 
-static bool write_file(const char *path, const struct export_ops *format, const struct export_model *m, struct err *e) {
+/* named: by the user, who may have meant a link; the name by default is the program's own. */
+static bool write_file(const char *path, bool named, const struct export_ops *format, const struct export_model *m,
+                       struct err *e) {
     struct out_file out;
-    if (!out_file_open(&out, path, "--out", e)) return false;
+    bool open = named ? out_file_open(&out, path, "--out", e) : out_file_replace_shared(&out, path, "--out", e);
+    if (!open) return false;
     format->write(out.file, m);
     return out_file_close(&out, e);
 }
@@ -161,7 +164,7 @@ static bool export_model(const struct request *r, const struct checkpoint_model 
     char *path = r->out ? mem_printf("%s", r->out)
                         : mem_printf("%s/model-%08llu.%s", m->at.run_dir, (unsigned long long)m->position.step,
                                      export_formats[r->format]->name);
-    bool good = write_file(path, export_formats[r->format], &x, e);
+    bool good = write_file(path, r->out, export_formats[r->format], &x, e);
     if (good && !out_file_is_stream(path))
         printf("wrote %s: %zu parameters and %zu running statistics in %zu arrays, after step %llu%s\n", path, l->n,
                l->n_state, x.arrays, (unsigned long long)m->position.step,

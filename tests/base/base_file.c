@@ -276,6 +276,29 @@ static void nothing_is_left_of_own_names(void **state) {
     assert_int_equal(entries(), before + 1);
 }
 
+/* Own names that two write at once: each time one of them is there as a whole. */
+static void own_names_may_be_shared(void **state) {
+    (void)state;
+    struct err e = {0};
+    struct out_file one, two;
+    const int before = entries();
+    char *name = mem_printf("%s", at("link"));
+    assert_true(out_file_replace_shared(&one, name, "--out", &e));
+    assert_true(out_file_replace_shared(&two, name, "--out", &e));
+    fputs("one", one.file);
+    assert_true(out_file_close(&one, &e));
+    assert_true(S_ISREG(mode_of("link")));
+    holds("link", "one");
+    fputs("two", two.file);
+    assert_true(out_file_close(&two, &e));
+    holds("link", "two");
+    holds("file", "precious");
+    assert_int_equal(entries(), before);
+    assert_false(out_file_replace_shared(&one, at("folder"), "--out", &e));
+    assert_non_null(strstr(e.text, "it is a directory, not a regular file; give another --out"));
+    mem_free(name);
+}
+
 static void nothing_else_is_replaced(void **state) {
     (void)state;
     static const struct {
@@ -459,6 +482,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(files_are_replaced, make_top, remove_top),
         cmocka_unit_test_setup_teardown(own_names_follow_no_link, make_top, remove_top),
         cmocka_unit_test_setup_teardown(nothing_is_left_of_own_names, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(own_names_may_be_shared, make_top, remove_top),
         cmocka_unit_test_setup_teardown(nothing_else_is_replaced, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_be_written, make_top, remove_top),
         cmocka_unit_test_setup_teardown(what_fails_changes_nothing, make_top, remove_top),

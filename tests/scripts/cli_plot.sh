@@ -173,7 +173,7 @@ if ! command -v gnuplot > /dev/null 2>&1; then
     finish
     exit
 fi
-plot() { sh scripts/plot.sh "$@" > "$W/out" 2> "$W/err"; }
+plot() { timeout 60 sh scripts/plot.sh "$@" > "$W/out" 2> "$W/err"; }
 # has TEXT FILE: one of the words of an SVG
 has() {
     why="$2 has: $(sed -n 's/.*<text>*\(.*\)<\/text>.*/\1/p' "$2" | tr '\n' '|' | head -c 800)"
@@ -231,6 +231,16 @@ check "PDF: those against bytes alone, and the times" same "$(cd "$W/pdf" && ech
 check "PDF: that are" sh -c "[ \"\$(head -c 5 '$W/pdf/time.pdf')\" = %PDF- ]"
 check "several runs go to runs/plots, one into its own directory" sh -c "cd '$W' && sh '$PWD/scripts/plot.sh' whole dense-1 > out && [ -s runs/plots/loss.png ] && sh '$PWD/scripts/plot.sh' whole > out && [ -s whole/time.png ]"
 check "a place with a blank and a quote" sh -c "mkdir -p \"$W/it's here/a run\" && cp '$W/whole/run.jsonl' \"$W/it's here/a run\" && cd \"$W/it's here\" && TMPDIR=\"$W/it's here\" sh '$PWD/scripts/plot.sh' 'a run' > '$W/out' 2>&1 && [ -s 'a run/loss.png' ]"
+# Names of pictures are the script's own: what lies there and is no picture is not drawn into, and none is drawn by half.
+echo precious > "$W/victim"
+mkdir "$W/folder"
+ln -sf ../victim "$W/whole/loss.png"
+rm -f "$W/whole/time.png" "$W/whole/loss-time.png"
+ln -s ../folder "$W/whole/time.png"
+mkfifo "$W/whole/loss-time.png"
+check "links and a FIFO in the places of pictures" silent_err plot "$W/whole"
+check "are replaced" [ -s "$W/whole/loss.png" -a ! -h "$W/whole/loss.png" -a -f "$W/whole/time.png" -a ! -h "$W/whole/time.png" -a -f "$W/whole/loss-time.png" ]
+check "what they lead to stays" [ "$(cat "$W/victim")" = precious -a -z "$(ls "$W/folder")" ]
 plot "$W/text.jsonl" --out "$W/text"
 check "of a text perplexity" [ -s "$W/text/perplexity-bytes.png" ]
 # One rank sends nothing.
@@ -277,6 +287,9 @@ check "another axis" refused '--against has no "words"' "$W/whole" --against ste
 check "an option that is not" refused 'unknown option --bands' "$W/whole" --bands
 check "an option without its value" refused '--out needs a value' "$W/whole" --out
 check "images beside a text" refused 'draw them apart' "$W/whole" "$W/text.jsonl" --out "$W/new"
+mkdir -p "$W/taken/accuracy.png"
+check "a directory in the place of a picture" refused "$W/taken/accuracy.png is a directory; move it away" "$W/whole" --out "$W/taken"
+check "stays empty" [ -z "$(ls "$W/taken/accuracy.png")" ]
 check "bytes where none were sent" refused 'nothing was sent' "$W/alone.jsonl" --against bytes --out "$W/new"
 # shellcheck disable=SC2097,SC2098 # KNOWN is for the other
 KNOWN=dumb

@@ -25,6 +25,19 @@ exports "of a checkpoint of it" "$W/run/checkpoint-00000002" --format npz
 check "beside it, too" [ -s "$W/run/model-00000002.npz" ]
 exports "to a file, which may be there" --format safetensors --out "$W/file" "$W/run"
 exports "to the same file again" --out "$W/file" "$W/run/" --format safetensors
+# The name by default is the program's own: a link there is replaced; where the user names one, the file behind it.
+echo precious > "$W/elsewhere"
+ln -s ../elsewhere "$W/run/model-00000004.npz"
+exports "where a link lies in the place of its file" "$W/run" --format npz
+check "which is replaced" [ -s "$W/run/model-00000004.npz" -a ! -h "$W/run/model-00000004.npz" ]
+check "and what it leads to stays" [ "$(cat "$W/elsewhere")" = precious ]
+ln -s elsewhere "$W/link"
+exports "to a link that --out names" "$W/run" --format npz --out "$W/link"
+check "which stays, and leads to the model" same "$W/link" "$W/run/model-00000004.npz"
+check "still as a link" [ -h "$W/link" ]
+mkdir "$W/run/model-00000002.safetensors"
+check "a directory in the place of its file" mistaken_alone "model-00000002.safetensors: it is a directory, not a regular file; give another --out" export "$W/run/checkpoint-00000002" --format safetensors
+rmdir "$W/run/model-00000002.safetensors"
 check "the same model gives the same file" same "$W/file" "$W/run/model-00000004.safetensors"
 check "nothing is left behind" [ "$(find "$W" -name '*.tmp*' | wc -l)" -eq 0 ]
 start 3 export "$W/run" --format npz --out "$W/once.npz"
