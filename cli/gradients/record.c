@@ -72,7 +72,18 @@ bool record_check(const char *path, struct err *e) {
     return lstat(path, &info) != 0 || record_exists(path, e);
 }
 
-/* Rank 0. O_EXCL: gradients of another run are not to be lost by a slip. */
+/* Closes and removes a file that this process has made. */
+static void discard(struct record *r, int file) {
+    if (r->file)
+        fclose(r->file);
+    else
+        close(file);
+    r->file = NULL;
+    remove(r->path);
+}
+
+/* Rank 0. O_EXCL: gradients of another run are not to be lost by a slip. A file without its head does not stay, or the
+ * same command would be refused the next time. */
 static void create(struct record *r, const char *path, const struct record_about *about, struct err *e) {
     if (strlen(path) >= sizeof r->path) {
         err_set(e, "the name of the record file is longer than %zu characters", sizeof r->path - 1);
@@ -88,6 +99,7 @@ static void create(struct record *r, const char *path, const struct record_about
         record_cannot_write(r, e);
     else
         write_head(r, about, e);
+    if (file >= 0 && e->text[0]) discard(r, file);
 }
 
 bool record_open(struct record *r, struct comm *c, const char *path, const struct record_about *about, struct err *e) {
@@ -99,7 +111,6 @@ bool record_open(struct record *r, struct comm *c, const char *path, const struc
     r->open = !comm_agree(c, e);
     if (r->open && !about->selected)
         r->stage = mem_alloc(about->n, sizeof *r->stage, "a gradient on its way to the record file");
-    if (!r->open && r->file) fclose(r->file);
     c->traffic = traffic;
     return r->open;
 }

@@ -211,6 +211,23 @@ check "a network of p2p that does not fit: status 1" ends $? 1 "No space left on
 rm -rf "$W/run"
 faulty 1 "write vocabulary.txt 1 0 ENOSPC" --model lstm --hidden 4 --bptt 3 --data synthetic-text:200x50x50 --batch 2 --steps 2 --out "$W/run"
 check "a vocabulary that does not fit: status 1, and why" ends $? 1 "vocabulary.txt: No space left on device"
+# A recording without its head, or without a step, is none and does not stay, so that the same command can be given again.
+for p in 1 2; do
+    for what in gradients selected; do
+        for rules in "write recorded 1 0 ENOSPC" "write recorded 1 1 SHORT; write recorded 2 0 ENOSPC" "write recorded 2 0 ENOSPC"; do
+            rm -rf "$W/run"
+            # shellcheck disable=SC2086
+            faulty $p "$rules" $common --steps 3 --eval-every never --out "$W/run" --record "$W/recorded" --record-what $what
+            check "no room for a recording, $rules, $what, on $p ranks: status 1" ends $? 1 "cannot write the gradients to $W/recorded: No space left on device"
+            check "nothing of it stays" [ ! -e "$W/recorded" ]
+        done
+    done
+done
+touch "$W/recorded"
+# shellcheck disable=SC2086
+start 2 $common --steps 3 --out "$W/unrecorded" --record "$W/recorded"
+check "somebody's file in its place: status 2" told $? "recorded is there already"
+check "it stays" [ -e "$W/recorded" ]
 # What is said to be kept is there.
 wild="--data synthetic:64x8 --batch 4 --progress none"
 rm -rf "$W/run"
