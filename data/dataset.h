@@ -127,6 +127,10 @@ const char *dataset_name(size_t i);                /* the i-th row's, NULL past 
  * unreadable: false, with one line that names the file, what was expected, and how to get it. */
 bool dataset_find(const struct dataset_ops *ops, const char *where, uint64_t seed, struct dataset *d, struct err *e);
 
+/* A number for the folder or file that was found: the same where ranks of one machine found the same one, another where
+ * they did not; of sets that are built in always the same. After find. */
+uint64_t dataset_place(const struct dataset *d);
+
 /* Fills `memory` [d->bytes]. The first bytes are a header with the counts and the checksum, so that attach
  * works on ranks that did not load. */
 bool dataset_load(struct dataset *d, void *memory, struct err *e);

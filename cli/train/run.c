@@ -87,30 +87,54 @@ static bool can_be_had(double bytes, const char *what, const struct checkpoint *
                    need, what, free);
 }
 
-/* The dataset once per node: one rank reads it into memory that the node's ranks share. */
+/* The checksum of what this rank found. That is in memory where the rank that read it found the same place; one that
+ * was sent elsewhere, by a variable of its own say, reads what is there for the checksum alone. */
+static uint64_t own_checksum(const struct run *r, uint64_t place, uint64_t own_place, struct err *e) {
+    struct dataset own = r->data.set;
+    if (r->data.memory.filler || place == own_place) return r->data.checksum;
+    void *memory = mem_alloc(own.bytes, 1, "the dataset of a rank that found another one than its neighbours");
+    if (dataset_load(&own, memory, e)) dataset_attach(&own, memory);
+    mem_free(memory);
+    return dataset_checksum(&own);
+}
+
+static bool same_data(struct run *r, uint64_t place, uint64_t own_place, struct err *e) {
+    uint64_t low = own_checksum(r, place, own_place, e);
+    if (comm_agree(r->comm, e)) return false;
+    uint64_t high = low;
+    comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
+    comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
+    if (low != high)
+        err_set(e,
+                "the ranks hold different data for --data %s: their checksums differ; give all of them the same copy",
+                r->options.data);
+    return !comm_agree(r->comm, e);
+}
+
+/* The dataset once per node: one rank reads it into memory that the node's ranks share. Behind it stands where. */
 static bool open_data(struct run *r, const struct checkpoint *from, struct err *e) {
     const char *where;
     const struct dataset_ops *ops = options_dataset(r->options.data, &where);
     dataset_find(ops, where, (uint64_t)r->options.seed, &r->data.set, e);
     if (comm_agree(r->comm, e)) return false;
     if (ops->kind == DATA_PAIRS) r->data.set.length = options_sequence(&r->options);
-    uint64_t bytes = r->data.set.bytes;
+    uint64_t bytes = r->data.set.bytes, own_place = dataset_place(&r->data.set), place = own_place;
     comm_allreduce_u64(r->comm, &bytes, 1, COMM_MAX);
     can_be_had((double)bytes, "the dataset", from, e);
     if (comm_agree(r->comm, e)) return false;
-    comm_shared_open(r->comm, bytes, &r->data.memory);
+    comm_shared_open(r->comm, bytes + sizeof place, &r->data.memory);
     r->data.set.bytes = bytes;
-    if (r->data.memory.filler) dataset_load(&r->data.set, r->data.memory.memory, e);
+    if (r->data.memory.filler) {
+        memcpy((char *)r->data.memory.memory + bytes, &place, sizeof place);
+        dataset_load(&r->data.set, r->data.memory.memory, e);
+    }
     if (comm_agree(r->comm, e)) return false;
     comm_shared_ready(r->comm, &r->data.memory);
+    memcpy(&place, (char *)r->data.memory.memory + bytes, sizeof place);
     dataset_attach(&r->data.set, r->data.memory.memory);
     r->data.task = task_of(ops->kind, options_model(&r->options));
     r->data.checksum = dataset_checksum(&r->data.set);
-    uint64_t low = r->data.checksum, high = low;
-    comm_allreduce_u64(r->comm, &low, 1, COMM_MIN);
-    comm_allreduce_u64(r->comm, &high, 1, COMM_MAX);
-    if (low != high) err_set(e, "the nodes hold different data for --data %s: their checksums differ", r->options.data);
-    return !comm_agree(r->comm, e);
+    return same_data(r, place, own_place, e);
 }
 
 /* Every rank drops elements of its own. */

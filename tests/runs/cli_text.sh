@@ -65,6 +65,32 @@ check "it resumes to the same bits" [ "$(hash_of "$W/chars")" = "$(hash_of "$W/c
 check "no UTF-8, by its byte" mistaken "test.txt: byte $(($(wc -c < "$W/text/test.txt") - 9)) does not begin a character" 2 $small --data "text-char:$W/text/test.txt" --steps 1
 check "too short for a window" mistaken "need at least 40001" 2 --model lstm --data "text-char:$W/text/chars" --batch 20 --bptt 1000 --steps 1
 
+# -- ranks of one node that are sent to different places ---------------------------------------------------------------------
+mkdir "$W/shorter" "$W/other" "$W/packed"
+for split in train valid test; do
+    head -n 29 "$W/text/$split.txt" > "$W/shorter/$split.txt"
+    sed 's/w7 /w8 /' "$W/text/$split.txt" > "$W/other/$split.txt"
+    gzip -c "$W/text/$split.txt" > "$W/packed/$split.txt.gz"
+done
+ln -s text "$W/linked"
+# apart A B: two ranks, the second one with other data than the first
+apart() {
+    timeout 300 "$MPIRUN" -np 1 env SPARSETRAIN_DATA="$W/$1" "$PROGRAM" $small --data ptb --steps 2 --eval-every never --out "$W/apart-$1-$2" : \
+        -np 1 env SPARSETRAIN_DATA="$W/$2" "$PROGRAM" $small --data ptb --steps 2 --eval-every never --out "$W/apart-$1-$2" > "$W/out" 2> "$W/err" < /dev/null
+}
+for pair in "text shorter" "shorter text" "text other"; do
+    apart $pair
+    check "other data for the second rank ($pair): status 2" told $? "the ranks hold different data for --data ptb: their checksums differ; give all of them the same copy"
+done
+: > "$W/shorter/valid.txt"
+apart text shorter
+check "data that the second rank cannot read: status 2" told $? "shorter/valid.txt"
+for pair in "text text" "text linked" "text packed" "packed text"; do
+    apart $pair
+    check "the same data for both ($pair): status 0" [ $? -eq 0 -a -n "$(hash_of "$W/apart-${pair% *}-${pair#* }")" ]
+done
+check "and the same bits" [ "$(hash_of "$W/apart-text-packed")" = "$(hash_of "$W/apart-text-text")" ]
+
 # -- mistakes --------------------------------------------------------------------------------------------------------------
 check "images for a model of text" mistaken "model lstm takes text, but --data cifar10 holds images" 2 --model lstm --data cifar10
 check "a text for a model of images" mistaken "model resnet20 takes images, but --data ptb holds text" 2 --data "ptb:$W/text"

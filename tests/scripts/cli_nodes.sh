@@ -93,7 +93,7 @@ said() {
     for split in train valid test; do seq 401 800 > "$W/hidden/text/ptb.$split.txt"; done
     nodes -np 4 $tcp "$PROGRAM" --model lstm --hidden 4 --bptt 5 --batch 2 --steps 2 --data "ptb:$W/site/text"
     status=$?
-    check "other data on one node: one line, status 2" sh -c "[ $status -eq 2 ] && [ \$(grep -c '^sparsetrain: ' '$W/err') -eq 1 ] && grep -q 'the nodes hold different data' '$W/err'"
+    check "other data on one node: one line, status 2" sh -c "[ $status -eq 2 ] && [ \$(grep -c '^sparsetrain: ' '$W/err') -eq 1 ] && grep -q 'the ranks hold different data' '$W/err'"
     nodes -np 4 $tcp "$PROGRAM" $small --out "$W/site/unshared"
     status=$?
     check "a directory that is not shared: one line, status 2" sh -c "[ $status -eq 2 ] && [ \$(grep -c '^sparsetrain: ' '$W/err') -eq 1 ] && grep -q 'cannot write the checkpoint .*/rank0002.ckpt' '$W/err'"
