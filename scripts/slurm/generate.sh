@@ -187,16 +187,44 @@ if completed; then
     echo "$run is complete"
     exit 0
 fi
+# Is there one that --resume may go on from, or that it can say what is wrong with? One that was put aside (.old) or that
+# cannot be looked into is, as is any in a directory that cannot be read; not what was being written (.tmp), nor what a run
+# has set aside because it is damaged.
+may_resume() {
+    for file in "$run"/checkpoint-[0-9]*; do
+        case $file in *.tmp | *.damaged) continue ;; esac
+        if [ -e "$file" ] || [ -h "$file" ]; then return 0; fi
+    done
+    [ -e "$run" ] && ! ls "$run" >/dev/null
+}
+# The first name of what no run writes before its first checkpoint.
+in_the_way() {
+    for file in "$run"/* "$run"/.[!.]* "$run"/..?*; do
+        case ${file##*/} in
+        run.jsonl | run.jsonl.tmp | vocabulary.txt | vocabulary.txt.tmp | lock | checkpoint-[0-9]*.tmp | .nfs*) continue ;;
+        esac
+        [ -e "$file" ] || [ -h "$file" ] || continue
+        printf '%s\n' "${file##*/}"
+        return
+    done
+}
 begun=$(checkpoint)
-# A directory that cannot be read may have one: --resume says what is wrong with it.
-if [ -n "$begun" ] || { [ -e "$run" ] && ! ls "$run" >/dev/null; }; then
+if may_resume; then
     set -- --resume "$run"
 else
 JOB
-    echo '    # A run that came to no checkpoint has nothing to go on from; where another job has it under way, it stays, and that is said.'
+    echo '    # A run that came to no checkpoint has nothing to go on from, and its log goes; where another job has it under way, it stays,'
+    echo '    # and that is said. What is left by half of a checkpoint, the program removes.'
     # shellcheck disable=SC2016 # for the job
-    printf '    if%s config --out "$run" >/dev/null 2>&1; then rm -rf "$run"; fi\n' "$(alone)"
+    printf '    if [ -e "$run" ] &&%s config --out "$run" >/dev/null 2>&1; then\n' "$(alone)"
     cat <<'JOB'
+        other=$(in_the_way)
+        if [ -n "$other" ]; then
+            echo "$run has no checkpoint to go on from, and is not begun anew: it holds $other, which no job removes; move that away, then submit it again" >&2
+            exit 2
+        fi
+        rm -f "$run/run.jsonl" "$run/run.jsonl.tmp" "$run/vocabulary.txt" "$run/vocabulary.txt.tmp"
+    fi
     set -- --out "$run"
 fi
 
@@ -208,7 +236,7 @@ JOB
     printf '%s%s "$@" &\n' "$(launch)" "$(options_of "$algo" "$@")"
     cat <<'JOB'
 ranks=$!
-status=0 heard=-1
+status=127 heard=-1 # of a launcher that is not there; wait also says so of one whose status it has told
 [ "$told" -eq 0 ] || kill -USR1 "$ranks"
 while [ "$heard" -ne "$told" ]; do
     heard=$told
@@ -224,14 +252,24 @@ again() { # again WHY: back into the queue
     exit "$status"
 }
 
-# How often it has ended with a system error since the checkpoint that it has now, in a file beside the run.
+# How often it has ended with a system error since the checkpoint that it has now, in a file beside the run: a new one each
+# time, so that nothing is written to what a link leads to. False: it cannot be noted.
 failed_again() {
     failures=0 at=none
-    [ ! -f "$run.failures" ] || read -r failures at <"$run.failures" || :
+    if [ -h "$run.failures" ]; then
+        rm -f "$run.failures"
+    elif [ -f "$run.failures" ]; then
+        read -r failures at <"$run.failures" || :
+    elif [ -e "$run.failures" ]; then
+        return 1
+    fi
     case $failures in '' | *[!0-9]*) failures=0 ;; esac
     [ "$at" = "${now:-none}" ] || failures=0
     failures=$((failures + 1))
-    echo "$failures ${now:-none}" >"$run.failures" || failures=$((most + 1))
+    new=$(mktemp "$run.failures.XXXXXX" 2>/dev/null) || return 1
+    echo "$failures ${now:-none}" >"$new" && mv -f "$new" "$run.failures" && return
+    rm -f "$new"
+    return 1
 }
 
 # A mistake (2) or a NaN (3) would come back. The system's errors (1; above 128: a signal) may not, a lost node say; one
@@ -244,7 +282,10 @@ elif [ "$status" -eq 2 ] || [ "$status" -eq 3 ]; then
 elif [ "$told" -gt 0 ] && [ "$now" != "$begun" ]; then
     again "stopped by the time limit after step $now"
 elif [ "$status" -eq 1 ] || [ "$status" -gt 128 ]; then
-    failed_again
+    if ! failed_again; then
+        echo "ended with status $status, and how often cannot be noted in $run.failures: not started again (move away what is there, or let it be written, then submit it)" >&2
+        exit "$status"
+    fi
     [ "$failures" -gt $most ] || again "ended with status $status, for the $failures. time of $most at checkpoint ${now:-none}"
     echo "ended with status $status, more than $most times without a new checkpoint: not started again (rm $run.failures, then submit it, to try once more)" >&2
 fi

@@ -149,12 +149,13 @@ check "and says why" grep -q 'more than 3 times without a new checkpoint' "$W/er
 check "it was requeued three times" requeued 3
 broken 2
 check "a mistake is not" requeued 3
-mkdir -p "$W/ill/dense/checkpoint-00000004.tmp" "$W/ill/dense/checkpoint-00000004.old"
-touch "$W/ill/dense/checkpoint-00000004.tmp/model.ckpt" "$W/ill/dense/checkpoint-00000004.old/model.ckpt"
+mkdir -p "$W/ill/dense/checkpoint-00000004.tmp"
+touch "$W/ill/dense/checkpoint-00000004.tmp/model.ckpt" "$W/ill/dense/run.jsonl" "$W/ill/dense/run.jsonl.tmp" "$W/ill/dense/vocabulary.txt.tmp"
 SLURM_JOB_ID=78 sh "$W/ill/dense.sbatch" > "$W/out" 2> "$W/err"
 status=$?
 why=$(head -c 300 "$W/err")
 check "what a kill in the middle of a checkpoint leaves is none: the run begins (status $status)" [ -n "$(hash_of "$W/ill/dense")" ]
+check "and leaves nothing of it" [ "$(find "$W/ill/dense" -name '*.tmp' | wc -l)" -eq 0 ]
 check "and forgets its errors when it is complete" [ ! -e "$W/ill/dense.failures" ]
 sed -i '/"type":"summary"/d' "$W/ill/dense/run.jsonl" # as if it had been killed just before
 echo '3 none' > "$W/ill/dense.failures"
@@ -162,6 +163,69 @@ broken 1
 status=$?
 check "with a new checkpoint the count begins anew (status $status)" sh -c "[ $status -eq 0 ] && grep -qx '1 8' '$W/ill/dense.failures'"
 check "resuming was asked for" grep -q -- "--resume $W/ill/dense\$" "$FAKE_STATE/srun"
+
+# The count of errors is a new file each time; what lies in its place is not written to, and nobody waits for it.
+echo precious > "$W/victim"
+rm -f "$W/ill/dense.failures"
+ln -s ../victim "$W/ill/dense.failures"
+: > "$FAKE_STATE/scontrol"
+broken 1
+status=$?
+check "a link in the place of the count is replaced (status $status)" sh -c "[ $status -eq 0 ] && [ ! -h '$W/ill/dense.failures' ] && grep -qx '1 8' '$W/ill/dense.failures'"
+check "what it leads to stays" [ "$(cat "$W/victim")" = precious ]
+for kind in FIFO folder; do
+    rm -f "$W/ill/dense.failures"
+    if [ $kind = FIFO ]; then mkfifo "$W/ill/dense.failures"; else mkdir "$W/ill/dense.failures"; fi
+    FAKE_BREAKS=1 SLURM_JOB_ID=77 timeout 60 sh "$W/ill/dense.sbatch" > "$W/out" 2> "$W/err"
+    status=$?
+    check "a $kind there: not started again (status $status), and why" sh -c "[ $status -eq 1 ] && grep -q 'how often cannot be noted in $W/ill/dense.failures' '$W/err'"
+done
+check "nothing is made in it, or beside it" [ -z "$(find "$W/ill/dense.failures" "$W"/ill/dense.failures.* -type f 2> /dev/null)" ]
+rmdir "$W/ill/dense.failures"
+check "they were not requeued" requeued 1
+
+# What a job removes is the log of a run without a checkpoint, and nothing else.
+generate --model resnet20 --algos dense --nodes 1 --ranks-per-node 1 --out "$W/few" -- --data synthetic:64x8 --batch 4 --steps 2
+# begins NAME: the run's directory anew, with a log and this name in it
+begins() {
+    rm -rf "$W/few/dense"
+    mkdir "$W/few/dense"
+    echo rows > "$W/few/dense/run.jsonl"
+    mkdir "$W/few/dense/$1"
+    echo mine > "$W/few/dense/$1/model.ckpt"
+    : > "$FAKE_STATE/srun"
+    : > "$FAKE_STATE/scontrol"
+    run_job "$W/few/dense.sbatch"
+    status=$?
+    why="status $status: $(cat "$W/err")"
+}
+# kept NAME: it ended with status 2, once, with all that was there
+kept() { [ $status -eq 2 ] && [ ! -s "$FAKE_STATE/scontrol" ] && [ "$(cat "$W/few/dense/run.jsonl" "$W/few/dense/$1/model.ckpt")" = "$(printf 'rows\nmine')" ]; }
+for name in thesis checkpoint-00000002.damaged .hidden checkpoint-mine; do
+    begins $name
+    check "$name beside the log of a run without a checkpoint: status 2, all of it stays" kept $name
+    check "in one line, which names it" sh -c "[ \$(wc -l < '$W/err') -eq 1 ] && grep -q 'few/dense has no checkpoint to go on from.* it holds $name, which no job removes' '$W/err'"
+    check "and nothing is started" [ ! -s "$FAKE_STATE/srun" ]
+done
+for name in checkpoint-00000002.old checkpoint-00000002; do
+    begins $name
+    check "$name, of which the program may know more: all of it stays" kept $name
+    check "and --resume is asked" grep -q -- "--resume $W/few/dense\$" "$FAKE_STATE/srun"
+done
+rm -rf "$W/few/dense"
+mkdir "$W/few/dense"
+ln -s "$W/nowhere" "$W/few/dense/checkpoint-00000002"
+run_job "$W/few/dense.sbatch"
+status=$?
+check "a checkpoint that is out of reach (status $status)" [ $status -eq 2 -a -h "$W/few/dense/checkpoint-00000002" ]
+
+# A launcher that is not there.
+generate --model resnet20 --algos dense --nodes 1 --ranks-per-node 1 --launcher mpirun --out "$W/unlaunched" -- --data synthetic:64x8 --batch 4 --steps 2
+: > "$FAKE_STATE/scontrol"
+SLURM_JOB_ID=77 MPIRUN=$W/nowhere sh "$W/unlaunched/dense.sbatch" > "$W/out" 2> "$W/err"
+status=$?
+check "a launcher that is not there: status 127, not $status" [ $status -eq 127 ]
+check "that is not started again" [ ! -s "$FAKE_STATE/scontrol" ]
 
 # A directory that cannot be read holds who knows what: nothing in it is removed.
 mkdir "$W/blind"
