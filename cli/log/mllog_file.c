@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,11 +22,18 @@ int64_t mllog_now(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* It cannot be opened; errno. */
+static bool cannot_write(const char *path, const char *why, struct err *e) {
+    return err_with(e, err_of_errno(errno), "cannot write --mllog %.300s: %s; give another file", path, why);
+}
+
 /* -- what is there ------------------------------------------------------------------------------------------------- */
 
 struct found {
-    bool lines;   /* there is something */
-    size_t torn;  /* bytes of a last line that has no end */
+    bool there;   /* the file is */
+    bool lines;   /* there is something in it */
+    bool torn;    /* a last line that has no end, */
+    off_t whole;  /* behind so many bytes */
     bool ours;    /* the last run in it is this one, */
     bool started; /* and that has begun and not ended */
     long epoch;   /* one that has begun and not ended; 0: none */
@@ -50,9 +56,6 @@ static long integer_of(const char *line, const char *key) {
 
 static void look_at(const char *line, uint64_t run, struct found *f) {
     char mine[48];
-    f->lines = true;
-    const size_t length = strlen(line);
-    f->torn = line[length - 1] == '\n' ? 0 : length;
     if (strncmp(line, token, sizeof token - 1) != 0) return;
     snprintf(mine, sizeof mine, "\"value\":\"%016" PRIx64 "\"", run);
     if (has_key(line, run_key)) f->ours = strstr(line, mine) != NULL;
@@ -64,19 +67,37 @@ static void look_at(const char *line, uint64_t run, struct found *f) {
     if (has_key(line, "eval_stop")) f->eval = false;
 }
 
-/* False: it is there and cannot be read. */
-static bool look(const char *path, uint64_t run, struct found *f, struct err *e) {
-    const char *why;
+/* A line without an end goes (cut), so that nothing it says counts. False: the file cannot be read; errno. */
+static bool read_lines(FILE *file, uint64_t run, struct found *f) {
     char *line = NULL;
     size_t size = 0;
-    *f = (struct found){0};
-    if (out_file_is_stream(path) || access(path, F_OK) != 0) return true;
-    FILE *file = file_read(path, &why);
-    if (!file) return err_with(e, err_of_errno(errno), "cannot write --mllog %.300s: %s", path, why);
-    while (log_row_next(file, &line, &size)) look_at(line, run, f);
+    while (log_row_next(file, &line, &size)) {
+        f->lines = true;
+        f->torn = feof(file);
+        if (f->torn) break;
+        look_at(line, run, f);
+        f->whole = ftello(file);
+    }
+    const int reason = errno;
     mem_free(line);
+    errno = reason;
+    return !ferror(file);
+}
+
+/* False: it could not be found out, and a file that is there must not be taken for none, or for an empty one. */
+static bool look(const char *path, uint64_t run, struct found *f, struct err *e) {
+    const char *why;
+    *f = (struct found){0};
+    if (out_file_is_stream(path)) return true;
+    f->there = access(path, F_OK) == 0;
+    if (!f->there && errno != ENOENT && errno != ENOTDIR) return cannot_write(path, strerror(errno), e);
+    if (!f->there) return true;
+    FILE *file = file_read(path, &why);
+    if (!file) return cannot_write(path, why, e);
+    const bool good =
+        read_lines(file, run, f) || err_system(e, "cannot read --mllog %.300s: %s", path, strerror(errno));
     fclose(file);
-    return true;
+    return good;
 }
 
 /* run 0: a new one. */
@@ -100,19 +121,16 @@ bool mllog_file_check(const char *path, uint64_t run, struct err *e) {
     struct found f;
     const char *why;
     if (!fits(path, run, &f, e)) return false;
-    const bool there = access(path, F_OK) == 0;
     FILE *file = append(path, &why);
-    if (!file) return err_with(e, err_of_errno(errno), "cannot write --mllog %.300s: %s; give another file", path, why);
+    if (!file) return cannot_write(path, why, e);
     fclose(file);
-    if (!there) unlink(path);
+    if (!f.there && !out_file_is_stream(path)) unlink(path);
     return true;
 }
 
 /* What a full disk or a power failure has left of a line goes. */
-static bool cut(struct mllog_file *m, size_t torn, struct err *e) {
-    struct stat info;
-    if (torn == 0) return true;
-    if (fstat(fileno(m->file), &info) == 0 && ftruncate(fileno(m->file), info.st_size - (off_t)torn) == 0) return true;
+static bool cut(struct mllog_file *m, const struct found *f, struct err *e) {
+    if (!f->torn || ftruncate(fileno(m->file), f->whole) == 0) return true;
     return err_system(e, "cannot write --mllog %.300s: %s", m->path, strerror(errno));
 }
 
@@ -121,15 +139,14 @@ bool mllog_file_open(struct mllog_file *m, const char *path, uint64_t run, bool 
     const char *why;
     if (!fits(path, resumed ? run : 0, &f, e)) return false;
     snprintf(m->path, sizeof m->path, "%s", path);
-    m->made = access(path, F_OK) != 0;
+    m->made = !f.there && !out_file_is_stream(path);
     m->file = append(path, &why);
-    if (!m->file)
-        return err_with(e, err_of_errno(errno), "cannot write --mllog %.300s: %s; give another file", path, why);
+    if (!m->file) return cannot_write(path, why, e);
     json_open(&m->json);
     m->begun = f.started;
     m->epoch = f.started ? f.epoch : 0;
     m->eval = f.started && f.eval;
-    return cut(m, f.torn, e);
+    return cut(m, &f, e);
 }
 
 void mllog_file_close(struct mllog_file *m) {

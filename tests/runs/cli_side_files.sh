@@ -104,11 +104,13 @@ for key in epoch_start eval_start; do
     grep "\"key\":\"$key\"" "$W/run.mllog" | tail -n 1 | sed "s/\"time_ms\":[0-9]*/\"time_ms\":$now/" > "$W/more"
     cat "$W/more" >> "$W/run.mllog"
 done
-printf ':::MLLOG {"namespace":"","time' >> "$W/run.mllog"
+# What a line without an end says has not been; zeros are what a power failure may leave of it.
+{ grep '"key":"eval_stop"' "$W/two.mllog" | tail -n 1 | cut -d , -f 1-5 | tr -d '\n' && head -c 1000 /dev/zero; } >> "$W/run.mllog"
 rm -rf "$W/run/checkpoint-00000014"
 start 2 --resume "$W/run" $both
 check "resumed from an earlier checkpoint: status 0" [ $? -eq 0 ]
 check "what was there stays" sh -c "head -n $(wc -l < "$W/two.mllog") '$W/run.mllog' | cmp -s - '$W/two.mllog'"
+check "half a line goes, with the zeros behind it" sh -c "[ \$(tr -d '\\000' < '$W/run.mllog' | wc -c) -eq \$(wc -c < '$W/run.mllog') ]"
 check "the whole is sound: one run" sound "$W/run.mllog"
 check "which was resumed twice" same "$(of "$W/run.mllog" key --where key=run_resumed | wc -l | tr -d ' ')" 2
 check "and has ended" same "$(status_of "$W/run.mllog")" success
@@ -183,6 +185,18 @@ check "nor by --dry-run" unmade "$W/new" start 1 $images --dry-run --log-tensorb
 check "neither file" [ ! -e "$W/new.mllog" ]
 check "a device in its place" mistaken "cannot write --mllog /dev/full: it is a device" 2 $images --mllog /dev/full
 if calls_fail "a full disk"; then
+    one="--data synthetic:64x8 --batch 4 --steps 1 --eval-every never"
+    : > "$W/empty"
+    for way in taken:1 empty:2; do # in the look before the run, and in that when it begins
+        cp "$W/${way%:*}" "$W/side.mllog"
+        faulty 2 "access,faccessat,faccessat2 side.mllog$ ${way#*:} 0 EIO" $one --mllog "$W/side.mllog"
+        check "a file of which nothing can be told is not taken for none, ${way%:*}" told $? "cannot write --mllog $W/side.mllog: Input/output error" 1
+        check "and stays, ${way%:*}" cmp -s "$W/${way%:*}" "$W/side.mllog"
+    done
+    cp "$W/two.mllog" "$W/side.mllog"
+    faulty 2 "read side.mllog$ 1 1 EIO" --resume "$W/run" --epochs 4 --out "$W/again" --mllog "$W/side.mllog"
+    check "one that cannot be read is not taken for an empty one" told $? "cannot read --mllog $W/side.mllog: Input/output error" 1
+    check "nothing is written behind it" cmp -s "$W/two.mllog" "$W/side.mllog"
     for file in side.mllog events.out; do # no folder has a part of these names
         rm -rf "$W/full" "$W/board" "$W/side.mllog"
         FAIL_RANK=0 faulty 2 "write $file 12 0 ENOSPC" --data synthetic:96x24 --batch 8 --steps 400 --eval-every never --out "$W/full" --mllog "$W/side.mllog" --log-tensorboard "$W/board"
