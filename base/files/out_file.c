@@ -84,17 +84,26 @@ static bool look(struct out_file *o, bool *discard, mode_t *mode, struct err *e)
 
 /* -- opening ------------------------------------------------------------------------------------------------------- */
 
-/* A descriptor that is open for writing, and one that can be closed by itself. */
-static bool take_stream(struct out_file *o, int number, struct err *e) {
-    int flags = fcntl(number, F_GETFL);
-    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) return refuse(o, "it is open for reading only", e);
+FILE *out_file_stream(const char *path, const char **why) {
+    const int number = descriptor_of(path), flags = fcntl(number, F_GETFL);
+    *why = flags < 0 ? "it is not open" : (flags & O_ACCMODE) == O_RDONLY ? "it is open for reading only" : NULL;
+    if (*why) errno = EINVAL;
+    if (*why) return NULL;
     fflush(stdout);
-    int file = flags >= 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : -1;
-    o->file = file >= 0 ? fdopen(file, "wb") : NULL;
-    if (o->file) return true;
-    int reason = errno;
+    const int file = fcntl(number, F_DUPFD_CLOEXEC, 3); /* one that can be closed by itself */
+    FILE *stream = file >= 0 ? fdopen(file, "wb") : NULL;
+    if (stream) return stream;
+    const int reason = errno;
     if (file >= 0) close(file);
-    return refused(o, reason, e);
+    *why = strerror(reason);
+    errno = reason;
+    return NULL;
+}
+
+static bool take_stream(struct out_file *o, struct err *e) {
+    const char *why;
+    o->file = out_file_stream(o->path, &why);
+    return o->file || fail(o, err_of_errno(errno), why, e);
 }
 
 /* Where no other process is at it, what a kill has left under the name goes. */
@@ -134,12 +143,12 @@ static void forget(struct out_file *o) {
 static bool open_file(struct out_file *o, struct err *e) {
     bool discard;
     mode_t mode;
-    int number = o->own ? -1 : descriptor_of(o->path);
-    bool good = number >= 0 ? take_stream(o, number, e) : look(o, &discard, &mode, e);
-    if (good && number < 0 && discard) {
+    const bool stream = !o->own && out_file_is_stream(o->path);
+    bool good = stream ? take_stream(o, e) : look(o, &discard, &mode, e);
+    if (good && !stream && discard) {
         o->file = fopen("/dev/null", "wbe");
         good = o->file || refused(o, errno, e);
-    } else if (good && number < 0) {
+    } else if (good && !stream) {
         good = make_temporary(o, mode, e);
     }
     if (!good) forget(o);

@@ -55,4 +55,8 @@ void out_file_abandon(struct out_file *o);
  * place. */
 bool out_file_is_stream(const char *path);
 
+/* Such a descriptor as a stream of its own that writes on from where that is, behind what the program has said so far.
+ * NULL: *why says why not, static or strerror's, and errno. */
+FILE *out_file_stream(const char *path, const char **why);
+
 #endif

@@ -111,10 +111,7 @@ static bool fits(const char *path, uint64_t run, struct found *f, struct err *e)
 
 /* Behind what is there. NULL: *why, and errno. */
 static FILE *append(const char *path, const char **why) {
-    if (!out_file_is_stream(path)) return file_append(path, why);
-    FILE *file = fopen(path, "ae");
-    if (!file) *why = strerror(errno);
-    return file;
+    return out_file_is_stream(path) ? out_file_stream(path, why) : file_append(path, why);
 }
 
 bool mllog_file_check(const char *path, uint64_t run, struct err *e) {
@@ -209,6 +206,7 @@ void mllog_end(struct mllog_file *m) {
     json_end(&m->json);
     json_end(&m->json);
     if (m->failed.text[0]) return;
+    if (out_file_is_stream(m->path)) fflush(stdout); /* of which a part of a line may be out already */
     errno = 0;
     if (fprintf(m->file, "%s%s\n", token, json_text(&m->json)) < 0 || fflush(m->file) != 0)
         err_system(&m->failed, "cannot write --mllog %.300s: %s", m->path, strerror(errno ? errno : EIO));

@@ -438,6 +438,7 @@ static void descriptors(void **state) {
     close(file);
     holds("log", "before text after");
     assert_false(out_file_open(&o, name, "--out", &e)); /* which is closed */
+    assert_non_null(strstr(e.text, ": it is not open; give another --out"));
     file = open(path, O_RDONLY);
     snprintf(name, sizeof name, "/proc/self/fd/%d", file);
     e = (struct err){0};

@@ -137,6 +137,14 @@ check "what its optimiser has" same "$(of "$W/adamw.mllog" key,value | awk '/^op
 start 1 $images --quiet --mllog /dev/stdout
 cp "$W/out" "$W/stdout.mllog"
 check "--mllog /dev/stdout" sound "$W/stdout.mllog"
+start 1 $images --mllog /dev/stdout
+grep '^:::MLLOG ' "$W/out" > "$W/among.mllog"
+check "among what the program says" sound "$W/among.mllog"
+check "nothing is lost" [ "$(wc -l < "$W/among.mllog")" -eq "$(wc -l < "$W/stdout.mllog")" ]
+check "of neither" grep -q '^  exchange  dense$' "$W/out"
+echo before > "$W/appended"
+start 1 $images --quiet --mllog /dev/fd/3 3>> "$W/appended"
+check "a descriptor is written to from where it stands" [ "$(head -n 1 "$W/appended")/$(wc -l < "$W/appended")" = "before/$(($(wc -l < "$W/stdout.mllog") + 1))" ]
 "$PROGRAM" --data synthetic:512x16 --batch 4 --steps 1000000 --eval-every never --mllog "$W/long.mllog" > "$W/live.out" 2>&1 < /dev/null &
 live=$!
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -183,6 +191,10 @@ check "a file in place of the folder" mistaken "cannot write to --log-tensorboar
 check "nothing is made by a run that cannot be" unmade "$W/new" mistaken "no metric" 1 $images --target f1:1 --log-tensorboard "$W/new" --mllog "$W/new.mllog"
 check "nor by --dry-run" unmade "$W/new" start 1 $images --dry-run --log-tensorboard "$W/new" --mllog "$W/new.mllog"
 check "neither file" [ ! -e "$W/new.mllog" ]
+check "a descriptor for reading in its place" mistaken "cannot write --mllog /dev/fd/3: it is open for reading only; give another file" 1 $images --mllog /dev/fd/3 3< "$W/taken"
+check "a descriptor that is none" mistaken "cannot write --mllog /dev/fd/999999: it is not open; give another file" 2 $images --mllog /dev/fd/999999
+"$PROGRAM" $images --quiet --mllog /dev/stdout >&- 2> "$W/err" < /dev/null
+check "a standard output that is closed" told $? "cannot write --mllog /dev/stdout: it is open for reading only"
 check "a device in its place" mistaken "cannot write --mllog /dev/full: it is a device" 2 $images --mllog /dev/full
 if calls_fail "a full disk"; then
     one="--data synthetic:64x8 --batch 4 --steps 1 --eval-every never"
