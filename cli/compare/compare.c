@@ -76,29 +76,38 @@ const struct option_table compare_options = {
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
-/* The last header and the last summary of a log; fresh memory, NULL where there is none. *t: all of it. */
-static bool read_log(const char *run, char **header, char **summary, struct log_target *t, struct err *e) {
-    struct stat info;
-    const char *why;
+/* False: they cannot be read to their end; errno. */
+static bool read_rows(FILE *f, char **header, char **summary, struct log_target *t) {
     char *line = NULL;
     size_t size = 0;
-    const bool folder = stat(run, &info) == 0 && S_ISDIR(info.st_mode);
-    char *path = mem_printf("%s%s", run, folder ? "/run.jsonl" : "");
-    FILE *f = file_read(path, &why);
-    *header = *summary = NULL;
-    if (!f) err_with(e, err_of_errno(errno), "compare: cannot read %.300s: %s", path, why);
-    while (f && log_row_next(f, &line, &size)) {
+    while (log_row_next(f, &line, &size)) {
         log_target_row(t, line);
         char **kept = log_row_is(line, "header") ? header : log_row_is(line, "summary") ? summary : NULL;
         if (!kept || !log_row_whole(line)) continue;
         mem_free(*kept);
         *kept = mem_printf("%s", line);
     }
+    const int reason = errno;
     log_target_end(t);
-    if (f) fclose(f);
     mem_free(line);
+    errno = reason;
+    return !ferror(f);
+}
+
+/* The last header and the last summary of a log; fresh memory, also where it cannot be read to its end; NULL where
+ * there is none. *t: all of it. */
+static bool read_log(const char *run, char **header, char **summary, struct log_target *t, struct err *e) {
+    struct stat info;
+    const char *why;
+    const bool folder = stat(run, &info) == 0 && S_ISDIR(info.st_mode);
+    char *path = mem_printf("%s%s", run, folder ? "/run.jsonl" : "");
+    FILE *f = file_read(path, &why);
+    *header = *summary = NULL;
+    if (!f) err_with(e, err_of_errno(errno), "compare: cannot read %.300s: %s", path, why);
+    if (f && !read_rows(f, header, summary, t)) err_system(e, "compare: cannot read %.300s: %s", path, strerror(errno));
+    if (f) fclose(f);
     mem_free(path);
-    return f != NULL;
+    return !e->text[0];
 }
 
 /* What says nothing of what a run computes, and the seed. */
@@ -201,9 +210,9 @@ static bool take_run(struct groups *all, const struct request *q, const char *ru
     struct json_value h, s, target;
     struct json_fault wrong;
     struct log_target t = {.wish = q->wish};
-    if (!read_log(run, &header, &summary, &t, e)) return false;
-    if (!header || !summary || !json_read(header, &h, &wrong) || !json_read(summary, &s, &wrong))
-        err_set(e, "compare: %.300s holds no run that has ended", run);
+    if (!read_log(run, &header, &summary, &t, e) || !header || !summary || !json_read(header, &h, &wrong) ||
+        !json_read(summary, &s, &wrong))
+        err_set(e, "compare: %.300s holds no run that has ended", run); /* unless it could not be read */
     else if (t.wish.wanted && t.split == TARGET_EITHER)
         err_set(e, "compare: the evaluations in %.300s give no %s", run, target_score_name(&t.wish, score));
     else if (t.wish.wanted)

@@ -115,5 +115,12 @@ check "one without a target" mistaken_alone "the run in $W/aimless has no target
 check "a score that is none" mistaken_alone '--target has no metric "beauty"' compare "$W/plain1" --target beauty:1
 check "one that evaluations do not have" mistaken_alone "compare: the evaluations in $W/plain1 give no wer" compare "$W/plain1" --target wer:0.3
 check "nor of that set" mistaken_alone "compare: the evaluations in $W/plain1 give no test:loss" compare "$W/plain1" --target test:loss:2
+if calls_fail "a log that cannot be read to its end"; then
+    seq 2000 | sed 's/.*/{"type":"step","step":&,"loss":2}/' | cat - "$W/dense1" "$W/dense1" > "$W/long"
+    for call in 1 2; do
+        faulty 1 "read long$ $call 0 EIO" compare "$W/dense1" "$W/long"
+        check "a log that cannot be read to its end is no mistake, $call" told $? "compare: cannot read $W/long: Input/output error" 1
+    done
+fi
 check "two forms" mistaken_alone "--json and --csv exclude each other" compare "$W/dense1" --json --csv
 finish
