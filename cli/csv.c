@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/files/file.h"
+#include "base/files/text_line.h"
 
 /* Takes the next field off *at, in place: without its quotes, and one of two in it. Does another one follow? */
 static bool cut(char **at, const char **field) {
@@ -34,10 +35,7 @@ static size_t cut_all(char *line, const char *field[CSV_COLUMNS]) {
 
 /* A line without its end. False: there is none, or what is wrong is in *t->e. */
 static bool take_line(struct csv *t, char line[CSV_LINE]) {
-    if (t->e->text[0] || !fgets(line, CSV_LINE, t->file)) return false;
-    t->line++;
-    if (strlen(line) == CSV_LINE - 1 && line[CSV_LINE - 2] != '\n')
-        return err_set(t->e, "%s, line %zu: it has more than %d characters", t->path, t->line, CSV_LINE - 2);
+    if (t->e->text[0] || !text_line(t->file, line, CSV_LINE, t->path, &t->line, t->e)) return false;
     line[strcspn(line, "\r\n")] = '\0';
     return true;
 }
@@ -76,7 +74,6 @@ bool csv_next(struct csv *t) {
 }
 
 bool csv_close(struct csv *t) {
-    if (ferror(t->file)) err_system(t->e, "cannot read %s: %s", t->path, strerror(errno));
     fclose(t->file);
     return !t->e->text[0];
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/files/file.h"
+#include "base/files/text_line.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/table.h"
@@ -53,11 +54,9 @@ static size_t count_lines(FILE *file) {
 
 static bool read_table(struct cost_table *t, FILE *file, struct err *e) {
     char line[COST_LINE];
+    size_t number = 0;
     bool head = false;
-    while (fgets(line, sizeof line, file)) {
-        if (strlen(line) == sizeof line - 1 && !strchr(line, '\n'))
-            return err_set(e, "%s is no table of measure-costs.sh: it has a line of more than %zu characters", t->path,
-                           sizeof line - 1);
+    while (text_line(file, line, sizeof line, t->path, &number, e)) {
         line[strcspn(line, "\r\n")] = 0;
         if (*line == '#') {
             take_note(t, line);
@@ -68,7 +67,7 @@ static bool read_table(struct cost_table *t, FILE *file, struct err *e) {
         if (head) take_row(t, line);
         head = true;
     }
-    if (ferror(file)) return err_with(e, err_of_errno(errno), "cannot read %s: %s", t->path, strerror(errno));
+    if (e->text[0]) return false;
     return head || err_set(e, "%s is no table of measure-costs.sh: its columns are others", t->path);
 }
 

@@ -158,17 +158,20 @@ bool predict_rows(const char *path, const struct network *net, bool json, struct
     FILE *file = file_read_stream(path, &why);
     char *line = NULL;
     size_t capacity = 0, lines = 0, rows = 0, others = 0;
+    ssize_t length;
     bool ok = true, used = false;
     if (!file) return err_with(e, err_of_errno(errno), "predict: cannot open %s: %s", path, why);
     if (!json)
         printf("%-12s %11s %10s %5s %5s %12s %12s %12s %12s %9s\n", "algorithm", "n", "k", "P", "/node", "measured ms",
                "selection", "the rest", "predicted ms", "ratio");
-    while (ok && getline(&line, &capacity, file) >= 0) {
+    while (ok && (length = getline(&line, &capacity, file)) >= 0) {
         char where[1100];
+        const bool zero = strlen(line) < (size_t)length;
         lines++;
-        if (!line[strspn(line, " \t\r\n")]) continue;
+        if (!zero && !line[strspn(line, " \t\r\n")]) continue;
         snprintf(where, sizeof where, "%.1000s:%zu", path, lines);
-        ok = take_row(line, where, net, json, &used, e);
+        ok = zero ? err_set(e, "%s: there is a zero byte in the line; is this a text?", where)
+                  : take_row(line, where, net, json, &used, e);
         if (ok) rows += used, others += !used;
     }
     if (ok && ferror(file)) ok = err_with(e, err_of_errno(errno), "predict: cannot read %s: %s", path, strerror(errno));

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/files/file.h"
+#include "base/files/text_line.h"
 #include "base/mem.h"
 #include "cli/csv.h"
 
@@ -52,15 +52,13 @@ static void take_job(struct jobs *j, const char *line) {
 
 static bool read_jobs(struct jobs *j, const char *path, struct err *e) {
     const char *why;
-    char *line = NULL;
-    size_t size = 0;
+    char line[CSV_LINE];
+    size_t number = 0;
     FILE *file = file_read(path, &why);
     if (!file) return err_with(e, err_of_errno(errno), "cannot open %s: %s", path, why);
-    while (getline(&line, &size, file) >= 0) take_job(j, line);
-    bool good = !ferror(file) || err_system(e, "cannot read %s: %s", path, strerror(errno));
-    free(line);
+    while (text_line(file, line, sizeof line, path, &number, e)) take_job(j, line);
     fclose(file);
-    return good;
+    return !e->text[0];
 }
 
 /* The last of this number; NULL: there is none. */

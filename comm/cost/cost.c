@@ -22,6 +22,7 @@
 
 #include "base/files/file.h"
 #include "base/files/out_file.h"
+#include "base/files/text_line.h"
 
 /* Inside a node, where the source does not say: 1 us and 20 GB/s, about what two processes reach through memory. */
 #define NODE_NOMINAL 1e-6, 2e-10
@@ -196,13 +197,9 @@ static bool take_line(struct reader *r, char *line, struct network *net, struct 
 
 static bool read_lines(struct reader *r, FILE *file, struct network *net, struct err *e) {
     char line[LINE];
-    while (fgets(line, sizeof line, file)) {
-        r->line++;
-        if (strlen(line) == sizeof line - 1 && line[sizeof line - 2] != '\n')
-            return err_set(e, "%s:%zu: the line is too long for a network file", r->path, r->line);
+    while (text_line(file, line, sizeof line, r->path, &r->line, e))
         if (!take_line(r, line, net, e)) return false;
-    }
-    if (ferror(file)) return err_with(e, err_of_errno(errno), "cannot read %s: %s", r->path, strerror(errno));
+    if (e->text[0]) return false;
     for (size_t i = 0; i < NUMBERS; i++)
         if (!r->seen[i])
             return err_set(e, "%s: %s is missing%s", r->path, number_keys[i],

@@ -276,11 +276,15 @@ static int remove_folder(void **state) {
     return rmdir(folder);
 }
 
-static void write_file(const char *text) {
+static void write_bytes(const char *text, size_t bytes) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
     assert_int_equal(fclose(file), 0);
+}
+
+static void write_file(const char *text) {
+    write_bytes(text, strlen(text));
 }
 
 static void written_and_read_back(void **state) {
@@ -361,7 +365,12 @@ static void bad_places(void **state) {
     snprintf(text, sizeof text, "alpha 1\nsource %s\n", line);
     write_file(text);
     assert_false(network_find(path, &net, &e));
-    assert_non_null(strstr(e.text, ":2: the line is too long"));
+    assert_non_null(strstr(e.text, ":2: the line has more than 510 characters"));
+    e.text[0] = 0;
+    static const char cut[] = "alpha 1\nbeta 1\0005\nnode_alpha 1\nnode_beta 1\n";
+    write_bytes(cut, sizeof cut - 1);
+    assert_false(network_find(path, &net, &e));
+    assert_non_null(strstr(e.text, ":2: there is a zero byte in the line"));
     e.text[0] = 0;
     assert_false(network_write("/nonexistent/net", &net, "", &e));
     assert_non_null(strstr(e.text, "/nonexistent/net"));

@@ -15,11 +15,15 @@
 
 static char path[] = "/tmp/sparsetrain-csv.XXXXXX";
 
-static void write_file(const char *text) {
+static void write_bytes(const char *text, size_t bytes) {
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fwrite(text, 1, bytes, f), bytes);
     assert_int_equal(fclose(f), 0);
+}
+
+static void write_file(const char *text) {
+    write_bytes(text, strlen(text));
 }
 
 static int make_file(void **state) {
@@ -101,15 +105,32 @@ static void a_long_line(void **state) {
     assert_false(csv_next(&t));
     assert_false(csv_next(&t));
     assert_false(csv_close(&t));
-    assert_non_null(strstr(e.text, "line 3: it has more than"));
+    assert_non_null(strstr(e.text, ":3: the line has more than 4094 characters"));
+}
+
+/* A number is not cut short by a byte that ends a text, nor is a row passed over for one. */
+static void a_zero_byte(void **state) {
+    (void)state;
+    static const char text[] = "a,b\n1,25\n1,2\0005\n", head[] = "a,b\0\n1,2\n";
+    struct csv t;
+    struct err e = {0};
+    write_bytes(text, sizeof text - 1);
+    assert_true(csv_open(&t, path, "a", &e));
+    assert_true(csv_next(&t));
+    assert_false(csv_next(&t));
+    assert_false(csv_close(&t));
+    assert_non_null(strstr(e.text, ":3: there is a zero byte in the line"));
+    assert_int_equal(err_status(&e), EXIT_USER);
+    e = (struct err){0};
+    write_bytes(head, sizeof head - 1);
+    assert_false(csv_open(&t, path, "a", &e));
+    assert_non_null(strstr(e.text, ":1: there is a zero byte in the line"));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields),
-        cmocka_unit_test(a_number_by_name),
-        cmocka_unit_test(mistakes),
-        cmocka_unit_test(a_long_line),
+        cmocka_unit_test(fields),      cmocka_unit_test(a_number_by_name), cmocka_unit_test(mistakes),
+        cmocka_unit_test(a_long_line), cmocka_unit_test(a_zero_byte),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_file, remove_file);

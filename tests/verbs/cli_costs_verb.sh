@@ -56,6 +56,8 @@ wrong "two tables" "one table at a time" costs "$W/table" "$W/table" --model min
 wrong "no model" "--model is needed" costs "$W/table"
 wrong "a table that is not there" "cannot open $W/nothing" costs "$W/nothing" --model mine
 wrong "a file that is no table" "is no table of measure-costs.sh" costs README.md --model mine
+sed 's/,1e-6,/,1e-6@9,/' "$W/table" | tr '@' '\000' > "$W/bad"
+wrong "a zero byte in a number" "bad:8: there is a zero byte in the line" costs "$W/bad" --model mine --device here --density 0.01
 wrong "an unknown algorithm" "there are: dense, " costs "$W/table" --model mine --device here --algo nosuch
 wrong "an unknown time" "some of compute, select, word" costs "$W/table" --model mine --device here --times nosuch
 wrong "a density above 1" "--density" costs "$W/table" --model mine --device here --density 2

@@ -155,7 +155,7 @@ done
     cat "$W/costs"
     head -c 600 /dev/zero | tr '\0' x
 } > "$W/bad-costs"
-check "--costs: a line without an end" mistaken_alone "a line of more than" predict --best --net "$W/free" --costs "$W/bad-costs" --device here --n 1000000 --density 0.01 --p 4
+check "--costs: a line without an end" mistaken_alone "bad-costs:$(($(wc -l < "$W/costs") + 1)): the line has more than 510 characters" predict --best --net "$W/free" --costs "$W/bad-costs" --device here --n 1000000 --density 0.01 --p 4
 # shellcheck disable=SC2086
 start 1 predict $table --density 0.01 --p 4 --json
 check "--costs in JSON" grep -q '"algo":"gtopk-rd","wire":"coo32",.*"seconds":0.9,"local_s":0.9,' "$W/out"
@@ -216,6 +216,8 @@ printf 'alpha 1\nbeta -1\nnode_alpha 0\nnode_beta 0\n' > "$W/bad"
 wrong "a network file with a negative value" "bad:2: beta -1" --net "$W/bad"
 printf 'alpha 1\nnode_alpha 0\nnode_beta 0\n' > "$W/bad"
 wrong "a network file with a missing value" "beta is missing" --net "$W/bad"
+printf 'alpha 1\nbeta 1\0005\nnode_alpha 0\nnode_beta 0\n' > "$W/bad"
+wrong "a network file with a zero byte" "bad:2: there is a zero byte in the line" --net "$W/bad"
 wrong "a folder for a network" "$W" --net "$W"
 wrong "P = 0" "--p 4,0" --net 1gbe --p 4,0
 wrong "half a rank" "--p 2.5" --net 1gbe --p 2.5
@@ -272,6 +274,10 @@ bad_row "k above n" "k = 101" '{"algo":"topka","n":100,"k":101,"ranks":4,"median
 bad_row "no ranks" "0 ranks" '{"algo":"topka","n":100,"k":10,"ranks":0,"median_s":1}'
 bad_row "ranks per node that do not divide" "4 ranks, 3 on a node" "{\"algo\":\"topka\",$good,\"ranks_per_node\":3}"
 bad_row "a negative time" "negative" '{"algo":"topka","n":100,"k":10,"ranks":4,"median_s":-1}'
+{ sed -n 1p "$W/rows"; printf '{"algo":"topka",%s}\000x\n' "$good"; } > "$W/bad"
+check "a row with a zero byte" bad_line "there is a zero byte in the line"
+printf '\000\n' > "$W/bad"
+wrong "a zero byte is no blank" "bad:1: there is a zero byte in the line" --net 1gbe --rows "$W/bad" --json
 : > "$W/bad"
 wrong "an empty file of rows" "no row" --net 1gbe --rows "$W/bad" --json
 finish

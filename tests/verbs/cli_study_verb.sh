@@ -120,6 +120,8 @@ cp "$rows/simulated.csv" "$W/kept"
 echo net,model > "$rows/simulated.csv"
 wrong "a file of other rows" "has no column density" cells --rows "$rows"
 cp "$W/kept" "$rows/simulated.csv"
+printf '4\tabe\t5\0006\tsh scripts/simulate.sh\n' >> "$rows/jobs.tsv"
+wrong "a zero byte among the jobs" "jobs.tsv:5: there is a zero byte in the line" commits --rows "$rows"
 rm "$rows/jobs.tsv"
 wrong "no jobs" "cannot open $rows/jobs.tsv" commits --rows "$rows"
 finish
