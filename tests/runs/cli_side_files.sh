@@ -196,12 +196,46 @@ check "a descriptor that is none" mistaken "cannot write --mllog /dev/fd/999999:
 "$PROGRAM" $images --quiet --mllog /dev/stdout >&- 2> "$W/err" < /dev/null
 check "a standard output that is closed" told $? "cannot write --mllog /dev/stdout: it is open for reading only"
 check "a device in its place" mistaken "cannot write --mllog /dev/full: it is a device" 2 $images --mllog /dev/full
+
+# -- two files of one name -------------------------------------------------------------------------------------------------------
+# one_file OPTION FILE OPTION FILE: the second is also the first; P = 1
+brief="--data synthetic:64x8 --batch 4 --steps 1 --eval-every never"
+one_file() { check "$1 and $3 are one file: $2, $4" unmade "$W/place/both" mistaken "$3 $4 is also the file of $1; give it another name" 1 $brief $1 "$2" $3 "$4"; }
+mkdir "$W/place"
+ln -s place "$W/linked"
+for pair in record:trace record:mllog trace:mllog record:out trace:out mllog:out trace:log-tensorboard; do
+    one_file "--${pair%:*}" "$W/place/both" "--${pair#*:}" "$W/place/both"
+done
+one_file --trace "$W/place/both" --mllog "$W/linked/../place/./both"
+one_file --record "$W/new/both" --out "$W/new/./x/../both/"
+one_file --trace /dev/stdout --mllog /dev/stdout
+: > "$W/empty"
+ln -s empty "$W/link"
+one_file --trace "$W/link" --mllog "$W/empty"
+check "nor on two ranks" mistaken "--mllog $W/place/both is also the file of --trace" 2 $brief --trace "$W/place/both" --mllog "$W/place/both"
+check "a folder where a file is to be" mistaken "--out $W/place/both/run is below the file of --trace" 1 $brief --trace "$W/place/both" --out "$W/place/both/run"
+# own OPTION NAME OUT: a file of --out/NAME
+own() { check "a file of the run's own, in ${3#"$W/"}: $1 $2" unmade "$W/place/new" mistaken "$1 $3/$2 has the name of a file that the run itself keeps in --out; give it another name" 1 $brief $1 "$3/$2" --out "$3"; }
+for option in --trace --record --mllog --log-tensorboard; do
+    for name in run.jsonl run.jsonl.tmp lock vocabulary.txt checkpoint-00000001 checkpoint-00000001/model.ckpt; do own $option $name "$W/place/new"; done
+    own $option run.jsonl "$W/place"
+done
+ln -s nowhere "$W/place/run.jsonl"
+own --trace run.jsonl "$W/place"
+rm "$W/place/run.jsonl"
+check "through another name" mistaken "--mllog $W/place/lock has the name of a file" 2 $brief --mllog "$W/place/lock" --out "$W/linked"
+cp -r "$W/run" "$W/place/run"
+find "$W/place/run" -type f -exec cksum {} + | sort > "$W/noted"
+check "of a run that resumes" mistaken "--trace $W/place/run/checkpoint-00000018/model.ckpt has the name of a file" 2 --resume "$W/place/run" --epochs 4 --trace "$W/place/run/checkpoint-00000018/model.ckpt"
+check "which stays as it is" sh -c "find '$W/place/run' -type f -exec cksum {} + | sort | cmp -s - '$W/noted'"
+start 1 $brief --out "$W/place/apart" --record "$W/place/apart/record" --log-tensorboard "$W/place/apart" --mllog "$W/place/mllog"
+check "others may be there: status 0" [ $? -eq 0 ]
+check "each with its own" sh -c "[ -s '$W/place/apart/record' ] && [ -s '$W/place/mllog' ] && [ -s '$W/place/apart/run.jsonl' ] && ls '$W'/place/apart/events.out.* > /dev/null"
+
 if calls_fail "a full disk"; then
-    one="--data synthetic:64x8 --batch 4 --steps 1 --eval-every never"
-    : > "$W/empty"
     for way in taken:1 empty:2; do # in the look before the run, and in that when it begins
         cp "$W/${way%:*}" "$W/side.mllog"
-        faulty 2 "access,faccessat,faccessat2 side.mllog$ ${way#*:} 0 EIO" $one --mllog "$W/side.mllog"
+        faulty 2 "access,faccessat,faccessat2 side.mllog$ ${way#*:} 0 EIO" $brief --mllog "$W/side.mllog"
         check "a file of which nothing can be told is not taken for none, ${way%:*}" told $? "cannot write --mllog $W/side.mllog: Input/output error" 1
         check "and stays, ${way%:*}" cmp -s "$W/${way%:*}" "$W/side.mllog"
     done
