@@ -16,7 +16,7 @@ bool run_drifts_by_node(const struct run *r) {
     return r->options.local_update && r->path.reducer.exchange.ops->by_node;
 }
 
-#define ROUND_NAME "parameters or outer velocity of the last round"
+static const char round_name[] = "parameters or outer velocity of the last round";
 
 /* -- one replica --------------------------------------------------------------------------------------------------- */
 static const float *in_host_memory(const struct device_ops *device, const float *array, size_t n, float **copy) {
@@ -70,7 +70,7 @@ bool replica_is(struct run *r, const struct replica_hash *written, const char *f
 }
 
 bool replica_round_is(struct run *r, uint64_t written, const char *from, struct err *e) {
-    return was_written(r, ROUND_NAME, replica_round_hash(r), written, from, e);
+    return was_written(r, round_name, replica_round_hash(r), written, from, e);
 }
 
 /* -- all of them --------------------------------------------------------------------------------------------------- */
@@ -129,12 +129,12 @@ static void name_ranks(const struct share *all, int P, int like, enum kind kind,
 }
 
 static _Noreturn void differ(const struct run *r, const struct share *all, int rank, enum kind kind, const char *then) {
-    static const char *const names[] = {"the parameters", "the states of the optimiser", "the " ROUND_NAME};
+    static const char *const names[] = {"parameters", "states of the optimiser", round_name};
     char ranks[160];
     const int P = r->comm->size, like = rank_of_most(all, P, all[rank].group[kind], kind);
     name_ranks(all, P, like, kind, ranks, sizeof ranks);
-    die_status(EXIT_SYSTEM, "after step %zu %s of %s differ from those of rank %d%s", r->step, names[kind], ranks, like,
-               then);
+    die_status(EXIT_SYSTEM, "after step %zu the %s of %s differ from those of rank %d%s", r->step, names[kind], ranks,
+               like, then);
 }
 
 /* Rank 0 speaks, since all know the same; the others wait for the end. */

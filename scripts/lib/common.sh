@@ -188,8 +188,10 @@ kept_rows() {
 # cannot be read may have one: --resume says what is wrong with it, and nobody begins anew over it.
 has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt >/dev/null 2>&1 || { [ -e "$1" ] && ! ls "$1" >/dev/null; }; }
 
-# clear_run RUN: one that came to no checkpoint has nothing to go on from, and goes, so that it can begin anew. It stays where
-# it is under way, started by somebody else: $program, which is started there next, says so.
+# clear_run RUN: one that came to no checkpoint has nothing to go on from, and its log goes, so that it can begin anew; what
+# others have put there does not. It stays where it is under way, started by somebody else: $program, which is started there
+# next, says so.
 clear_run() {
-    if "$program" config --out "$1" >/dev/null 2>&1; then rm -rf "${1:?}"; fi
+    "$program" config --out "$1" >/dev/null 2>&1 || return 0
+    rm -f "${1:?}/run.jsonl" "$1/run.jsonl.tmp" "$1/vocabulary.txt" "$1/vocabulary.txt.tmp"
 }

@@ -176,6 +176,14 @@ sweep --np 1 --out "$W/shared" --algo dense -- --data synthetic:512x16 --batch 4
 status=$?
 check "a run that is under way there is refused (status $status)" sh -c "[ $status -eq 1 ] && grep -q '^\[1/1\] dense: failed with status 2: .*dense is in use: process $live on host' '$W/out'"
 check "and not harmed" live_end "$W/shared/dense"
+# One that ended without a checkpoint begins anew, and what else lies there stays.
+rm -rf "$W/shared/dense"
+"$PROGRAM" --data synthetic:512x16 --batch 4 --steps 6 --eval-every never --stop-at 0.01 --out "$W/shared/dense" > "$W/out" 2>&1
+rm -rf "$W/shared/dense"/checkpoint-*
+echo mine > "$W/shared/dense/notes"
+sweep --np 1 --out "$W/shared" --algo dense -- --data synthetic:512x16 --batch 4 --steps 6 --eval-every 0
+check "a run without a checkpoint begins anew" grep -q '^\[1/1\] dense: test accuracy' "$W/out"
+check "and takes nothing of others with it" [ "$(cat "$W/shared/dense/notes")" = mine ]
 
 # -- a text ----------------------------------------------------------------------------------------------------------------
 sweep --np 1 --out "$W/text" --hidden 8,4 -- --model lstm --data synthetic-text:400x100x100 --bptt 5 --batch 2 --steps 4 --eval-every 0
