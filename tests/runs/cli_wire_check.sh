@@ -96,6 +96,11 @@ again 1:1:3:in:1000000
 check "parameters that did not arrive as they were written" ended 1 'cannot resume: rank 1 has read parameters from .*checkpoint-00000003 that were not written there'
 again 1:2:3:in:1000000
 check "nor the optimiser's state" ended 1 'cannot resume: rank 1 has read states of the optimiser from '
+cp -r "$W/run" "$W/newest"
+sed -i '/"type":"summary"/d' "$W/newest/run.jsonl"
+flipped 1:1:3:in:1000000 2 --resume "$W/newest"
+check "nor is the checkpoint to blame, and passed by" ended 1 'cannot resume: rank 1 has read parameters from .*checkpoint-00000006 that were not'
+check "it is still there" [ -d "$W/newest/checkpoint-00000006" ]
 again 1:1:3:in:1000000 --wire-check
 check "with --wire-check the broadcast is named" ended 1 'rank 1: a broadcast of [0-9]* bytes from rank 0 came changed'
 
