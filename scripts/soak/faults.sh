@@ -93,7 +93,7 @@ list_faults() {
     for case in fresh resumed; do
         for rank in 0 1; do
             sed "s|$work/||" "$work/calls-$case.$rank" | while read -r number call file _; do # behind a file's name: (deleted)
-                for how in $(ways "$call"); do echo "$case $rank $number $call $file $how"; done
+                for how in $(ways "$call"); do echo "$case $rank $number $call ${file:-.} $how"; done
             done
         done
     done > "$work/all-faults"
@@ -120,6 +120,7 @@ while read -r case rank number call file how; do
         read -r _ call file _ << END
 $(sed -n 's/^!//p' "$work/log.$rank" | sed "s|$work/||")
 END
+        file=${file:-.} # the folder that all lies in
         judge "$how"
     fi
     rm -f "$work"/log.*
