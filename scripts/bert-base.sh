@@ -30,9 +30,13 @@ run() { # NAME OPTION...
     run=$runs/$1
     shift
     if has_ended "$run"; then return; fi
-    clear_run "$run"
-    "$MPIRUN" -np $ranks "$program" --model bert --preset "$preset" --batch $batch --steps "$steps" --dropout 0 --eval-every never \
-        --out "$run" "$@"
+    if has_checkpoint "$run"; then
+        set -- --resume "$run"
+    else
+        clear_run "$run"
+        set -- --model bert --preset "$preset" --batch $batch --steps "$steps" --dropout 0 --eval-every never --out "$run" "$@"
+    fi
+    "$MPIRUN" -np $ranks "$program" "$@"
     rm -rf "$run"/checkpoint-* # parameters and both moments: 1.5 GiB
 }
 run dense --algo dense "$@"

@@ -36,6 +36,16 @@ static bool is_leftover(const char *name) {
     return step_before(".tmp", name) >= 0 || step_before(".old", name) >= 0;
 }
 
+bool checkpoint_is_aside(const char *path) {
+    size_t end = strlen(path), from;
+    char name[64];
+    while (end > 0 && path[end - 1] == '/') end--;
+    for (from = end; from > 0 && path[from - 1] != '/';) from--;
+    if (end - from >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)(end - from), path + from);
+    return is_leftover(name) || step_before(damaged, name) >= 0;
+}
+
 /* What a network file system has in the place of a file that is removed while somebody reads it; it goes by itself. */
 static bool goes_by_itself(const char *name) {
     return strncmp(name, ".nfs", 4) == 0;
@@ -72,7 +82,10 @@ static bool is_all_ours(DIR *d, const char *path, struct err *left) {
 /* The directory, if it is one and all in it is ours. */
 static DIR *open_ours(const char *path, struct err *left) {
     DIR *d = open_directory(path);
-    if (!d && (errno == ELOOP || errno == ENOTDIR)) err_set(left, "%s is left as it is: it is not a directory", path);
+    if (!d && (errno == ELOOP || errno == ENOTDIR))
+        err_set(left, "%s is left as it is: it is not a directory", path);
+    else if (!d && errno != ENOENT)
+        err_set(left, "%s is left as it is: it cannot be read: %s", path, strerror(errno));
     if (!d || is_all_ours(d, path, left)) return d;
     closedir(d);
     return NULL;
@@ -138,7 +151,11 @@ static void remove_whole(const char *path, struct err *left) {
     if (!d) return;
     closedir(d);
     snprintf(gone, sizeof gone, "%s.old", path);
-    if (rename(path, gone) == 0) checkpoint_remove(gone, left);
+    checkpoint_remove(gone, left); /* of a kill in the midst of this */
+    if (rename(path, gone) == 0)
+        checkpoint_remove(gone, left);
+    else
+        err_set(left, "%s is left as it is: it cannot be renamed: %s", path, strerror(errno));
 }
 
 void checkpoint_prune(const char *dir, long long before, int64_t keep, int64_t every, struct err *left) {
@@ -152,19 +169,33 @@ void checkpoint_prune(const char *dir, long long before, int64_t keep, int64_t e
     }
 }
 
-void checkpoint_discard(const char *dir, long long after, struct err *left) {
+/* The newest of later steps than this one; -1: there is none. */
+static bool next_later(const char *dir, long long after, long long before, long long *step, struct err *e) {
+    *step = checkpoint_newest(dir, before);
+    if (*step < 0 && errno) return err_system(e, "cannot read %s: %s", dir, strerror(errno));
+    if (*step <= after) *step = -1;
+    return true;
+}
+
+bool checkpoint_discard(const char *dir, long long after, struct err *e) {
     char path[CHECKPOINT_PATH_MAX];
-    for (long long step = INT64_MAX; (step = newest_own(dir, step)) > after;) {
+    long long step = INT64_MAX;
+    while (next_later(dir, after, step, &step, e) && step >= 0) {
         checkpoint_name(path, dir, step);
-        remove_whole(path, left);
+        if (!checkpoint_is_ours(path, e)) return false;
     }
+    for (step = INT64_MAX; !e->text[0] && next_later(dir, after, step, &step, e) && step >= 0;) {
+        checkpoint_name(path, dir, step);
+        remove_whole(path, e);
+    }
+    return !e->text[0];
 }
 
 bool checkpoint_set_aside(const char *dir, long long after, struct err *e) {
     char path[CHECKPOINT_PATH_MAX], aside[CHECKPOINT_PATH_MAX + sizeof damaged];
     struct err left = {0};
     long long step;
-    while ((step = checkpoint_newest(dir, INT64_MAX)) > after) {
+    while (next_later(dir, after, INT64_MAX, &step, e) && step >= 0) {
         checkpoint_name(path, dir, step);
         snprintf(aside, sizeof aside, "%s%s", path, damaged);
         checkpoint_remove(aside, &left);
@@ -172,5 +203,5 @@ bool checkpoint_set_aside(const char *dir, long long after, struct err *e) {
             return err_with(e, err_of_errno(errno), "cannot rename %s, which is damaged, to %s: %s; move it away", path,
                             aside, strerror(errno));
     }
-    return step >= 0 || errno == 0 || err_system(e, "cannot read %s: %s", dir, strerror(errno));
+    return !e->text[0];
 }

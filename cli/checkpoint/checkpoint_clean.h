@@ -17,14 +17,18 @@ void checkpoint_tidy(const char *dir, struct err *left);
  * 1: of none); removes the other older ones. Checkpoints of later steps are left alone: a resumed run has not reached
  * them yet. Links are not counted: what they lead to is managed by somebody else. */
 void checkpoint_prune(const char *dir, long long newest, int64_t keep, int64_t every, struct err *left);
-/* Removes those of later steps. */
-void checkpoint_discard(const char *dir, long long after, struct err *left);
+/* Removes those of later steps, or, where one of them cannot be, none: *e says which. */
+bool checkpoint_discard(const char *dir, long long after, struct err *e);
 
 /* Those of later steps, which are damaged, become checkpoint-<step>.damaged: no run goes on from one, though it may be
  * read again one day. One that has this name already goes. */
 bool checkpoint_set_aside(const char *dir, long long after, struct err *e);
 /* Such ones up to this step go. */
 void checkpoint_tidy_damaged(const char *dir, long long step, struct err *left);
+
+/* Is this the name of one that is written, removed or set aside, whatever it lies in? What has it may go at any time.
+ */
+bool checkpoint_is_aside(const char *path);
 
 /* May another one take its name? If it is there, it is a directory, and all in it is ours. */
 bool checkpoint_is_ours(const char *path, struct err *left);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/checkpoint/checkpoint_clean.h"
 #include "cli/options/shell_quote.h"
 
 static const char prefix[] = "checkpoint-";
@@ -76,6 +77,9 @@ bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct
         return err_with(e, err_of_errno(errno), "cannot %s %s: %s", use->verb, dir, strerror(errno));
     found->named =
         is_there(dir, "model.ckpt") || (checkpoint_step_in(dir) >= 0 && checkpoint_newest(dir, INT64_MAX) < 0);
+    if (found->named && use == &checkpoint_resume && checkpoint_is_aside(dir))
+        return err_set(
+            e, "cannot resume from %s: a run removes what has such a name; rename it to checkpoint-<step> first", dir);
     if (found->named) {
         snprintf(found->path, sizeof found->path, "%s", dir);
         snprintf(found->run_dir, sizeof found->run_dir, "%s/..", dir);

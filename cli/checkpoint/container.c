@@ -103,7 +103,7 @@ static bool read_all(int file, void *data, size_t bytes) {
  */
 static bool is_passing(int reason) {
     return reason == EACCES || reason == EPERM || reason == EMFILE || reason == ENFILE || reason == ENOMEM ||
-           reason == ESTALE || reason == ETIMEDOUT;
+           reason == ESTALE || reason == ETIMEDOUT || reason == ENOTCONN || reason == ESHUTDOWN || reason == EHOSTDOWN;
 }
 
 static bool refused(const struct container *c, int status, int reason, const char *why, struct err *e) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/files/file.h"
@@ -23,7 +24,7 @@ enum { DIR_MAX = 1000 };
 /* What a directory says of the run in it. */
 struct found {
     bool log, checkpoint, more; /* run.jsonl; a checkpoint; anything but these and what follows */
-    bool lock, begun;           /* a lock; what else a start leaves that was killed before its first row */
+    bool lock;                  /* of a process that runs, or was killed; without a log before its first row */
     struct err unread;          /* the lowest of the later checkpoints that may be whole and cannot be read now */
     bool other;                 /* a log or a checkpoint of another run than this one */
     bool same;                  /* one of this */
@@ -58,7 +59,7 @@ static void look_at_log(const char *path, uint64_t mine, struct found *f) {
     const bool there = access(path, F_OK) == 0 || errno != ENOENT;
     const bool empty = lstat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
     f->log |= there && !empty;
-    f->begun |= empty;
+    f->more |= empty;
     if (log_rows_run(path, &run_id)) note_run(f, run_id, mine);
 }
 
@@ -72,11 +73,6 @@ static void look_at_checkpoint(const char *path, const struct checkpoint *from, 
         f->unread = why;
 }
 
-static bool is_begun(const char *name) {
-    return strcmp(name, "vocabulary.txt") == 0 || strcmp(name, "vocabulary.txt.tmp") == 0 ||
-           strcmp(name, "run.jsonl.tmp") == 0;
-}
-
 static void look_at(const char *dir, const char *name, const struct checkpoint *from, struct found *f) {
     const long long step = checkpoint_step_of(name);
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return;
@@ -87,8 +83,6 @@ static void look_at(const char *dir, const char *name, const struct checkpoint *
         look_at_checkpoint(path, from, step, f);
     else if (strcmp(name, "lock") == 0)
         f->lock = true;
-    else if (is_begun(name))
-        f->begun = true;
     else
         f->more = true;
     mem_free(path);
@@ -152,7 +146,7 @@ static bool fits_resumed(const char *out, const struct checkpoint *from, bool he
                         "%.700s; going on from step %llu would remove it: choose another --out, or move it away",
                         f.unread.text, (unsigned long long)from->step);
     if (!itself && !held && !run_dir_is_free(out, e)) return false;
-    if (itself || f.same || !(f.log || f.checkpoint || f.more || (f.begun && !f.lock))) return true;
+    if (itself || f.same || !(f.log || f.checkpoint || (f.more && !f.lock))) return true;
     return err_set(e, "--out %s is not empty and holds nothing of the run that is resumed; choose another --out", out);
 }
 
@@ -176,7 +170,9 @@ static bool lock(struct run_lock *l, const char *dir, enum run_lock_use use, str
 }
 
 bool run_dir_reserve(struct run *r, const struct checkpoint *from, struct err *e) {
-    uint64_t elsewhere = !same_directory(r->options.out, from->run_dir);
+    /* The other ranks do not look: a node that has seen that there is no --out may not see for a while that there is.
+     */
+    uint64_t elsewhere = r->comm->rank == 0 && !same_directory(r->options.out, from->run_dir);
     comm_bcast(r->comm, 0, &elsewhere, sizeof elsewhere);
     r->job.dir.elsewhere = elsewhere != 0;
     /* A run that is complete can say so where nothing may be written; another finds that out in run_dir_enter. */
@@ -198,6 +194,17 @@ static bool make_directories(const char *out, int *made, struct err *e) {
            err_with(e, err_of_errno(reason), "cannot make the directory --out %s: %s", out, strerror(reason));
 }
 
+/* By any rank; on a network file system what rank 0 has just made may take a moment. */
+static bool is_writable(const char *out) {
+    const struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+    for (int i = 0; i < 30; i++) {
+        if (access(out, W_OK | X_OK) == 0) return true;
+        if (errno != ENOENT && errno != ESTALE) return false;
+        nanosleep(&moment, NULL);
+    }
+    return false;
+}
+
 bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) {
     struct run_dir *d = &r->job.dir;
     const char *out = r->options.out;
@@ -205,7 +212,7 @@ bool run_dir_enter(struct run *r, const struct checkpoint *from, struct err *e) 
         lock(&d->lock, out, RUN_LOCK_WRITE, e))
         fits(r, from, e); /* somebody may have been there in between */
     if (comm_agree(r->comm, e)) return false;
-    if (out[0] && access(out, W_OK | X_OK) != 0)
+    if (out[0] && !is_writable(out))
         err_with(e, err_of_errno(errno), "rank %d cannot write to --out %s: %s; name a directory that all ranks see",
                  r->comm->rank, out, strerror(errno));
     return !comm_agree(r->comm, e);
@@ -220,7 +227,7 @@ static void turn_back(struct run *r, const struct checkpoint *from, struct err *
         checkpoint_set_aside(out, step, e);
     else
         checkpoint_discard(out, step, &left);
-    if (left.text[0]) err_set(e, "cannot go on from step %lld: %s; move it away", step, left.text);
+    if (left.text[0]) err_with(e, err_status(&left), "cannot go on from step %lld: %s; move it away", step, left.text);
     if (!e->text[0]) directory_sync(out, e);
 }
 

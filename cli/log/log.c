@@ -192,12 +192,6 @@ bool log_prepare(struct run *r, struct err *e) {
     l->begin = l->last_line = l->meeting_time = clock_now();
     json_open(&l->json);
     if (first && r->options.out[0]) log_prepare_file(r, e);
-    return !comm_agree(r->comm, e);
-}
-
-bool log_open(struct run *r, struct err *e) {
-    struct run_log *l = &r->log;
-    if (r->comm->rank == 0 && r->options.out[0]) log_open_file(r, e);
     if (comm_agree(r->comm, e)) return false;
     uint64_t known[2] = {l->made, l->evaluated};
     comm_bcast(r->comm, 0, known, sizeof known);
@@ -208,6 +202,11 @@ bool log_open(struct run *r, struct err *e) {
     write_resize(r);
     write_choice(r);
     return log_flush(r, e);
+}
+
+bool log_open(struct run *r, struct err *e) {
+    if (r->comm->rank == 0 && r->options.out[0]) log_open_file(r, e);
+    return !comm_agree(r->comm, e);
 }
 
 void log_close(struct run *r) {

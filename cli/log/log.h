@@ -88,9 +88,10 @@ struct run_log {
 };
 
 /* OUT/run.jsonl, of rank 0, in a directory that is there and locked (run_dir.h), in two steps; a log that is there
- * keeps the rows up to the checkpoint. First all that can go wrong, which changes nothing of such a log: */
+ * keeps the rows up to the checkpoint. First all that can go wrong, its header among it, which changes nothing of such
+ * a log: */
 bool log_prepare(struct run *r, struct err *e);
-/* then it is opened, with its header. */
+/* then what was made takes its place. */
 bool log_open(struct run *r, struct err *e);
 /* The same two of the file, on rank 0 (log_file.c). */
 bool log_prepare_file(struct run *r, struct err *e);

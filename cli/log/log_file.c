@@ -100,10 +100,10 @@ bool log_check(struct run *r, struct err *e) {
            err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, strerror(errno));
 }
 
-static bool open_file(struct run_log *l, struct err *e) {
+static bool open_file(struct run_log *l, const char *path, struct err *e) {
     const char *why;
     struct stat info;
-    l->file = file_append(l->path, &why);
+    l->file = file_append(path, &why);
     if (!l->file) return err_with(e, err_of_errno(errno), "cannot write %s: %s; choose another --out", l->path, why);
     if (fstat(fileno(l->file), &info) != 0) return err_system(e, "cannot read %s: %s", l->path, strerror(errno));
     l->bytes = (int64_t)info.st_size; /* rows that cannot be written are cut off from here on */
@@ -115,13 +115,14 @@ bool log_prepare_file(struct run *r, struct err *e) {
     struct stat info;
     bool there;
     if (!log_check(r, e) || !ask_log(l, &there, e)) return false;
-    l->made = !there;
-    if (!there) return open_file(l, e);
-    if (!r->options.resume[0] && stat(l->path, &info) == 0 && info.st_size > 0)
-        return err_set(e, "%s is there already, of another run; choose another --out", l->path);
-    return keep_rows(r, e);
+    l->made = !there || (stat(l->path, &info) == 0 && info.st_size == 0); /* by a start that was killed */
+    if (l->made) return open_file(l, l->path, e);
+    if (!r->options.resume[0]) return err_set(e, "%s is there already, of another run; choose another --out", l->path);
+    char temporary[1040];
+    name_kept(l, temporary);
+    return keep_rows(r, e) && open_file(l, temporary, e);
 }
 
 bool log_open_file(struct run *r, struct err *e) {
-    return !r->log.kept || (take_kept(r, e) && open_file(&r->log, e));
+    return !r->log.kept || take_kept(r, e);
 }

@@ -1,10 +1,13 @@
 /* outputs.c: see outputs.h. */
 #include "cli/train/outputs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/checkpoint/checkpoint_clean.h"
+#include "cli/checkpoint/checkpoint_files.h"
 
 enum { FILES = 3, OUT = FILES, FOLDER, OUTPUTS };
 
@@ -60,12 +63,14 @@ static const char *behind(const char *folder, const char *place) {
 
 /* Does the run itself make something of this name in --out? */
 static bool is_own(const char *name) {
-    static const char *const files[] = {"run.jsonl", "vocabulary.txt", "lock"}, checkpoint[] = "checkpoint-";
+    static const char *const files[] = {"run.jsonl", "vocabulary.txt", "lock"};
+    char first[64]; /* a checkpoint is a folder */
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const size_t length = strlen(files[i]);
         if (strncmp(name, files[i], length) == 0 && (!name[length] || strcmp(name + length, ".tmp") == 0)) return true;
     }
-    return strncmp(name, checkpoint, sizeof checkpoint - 1) == 0;
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "/"), name);
+    return checkpoint_step_of(first) >= 0 || checkpoint_is_aside(first);
 }
 
 static bool outside_of_run(const struct output *p, const struct output *out, struct err *e) {

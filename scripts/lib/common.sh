@@ -184,9 +184,9 @@ kept_rows() {
         awk -F '\t' -v every="$2" '$1 == "step" && steps++ % every && $2 == "" { next } { print $3 }'
 }
 
-# has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name. A directory that
-# cannot be read may have one: --resume says what is wrong with it, and nobody begins anew over it.
-has_checkpoint() { ls "$1"/checkpoint-*[0-9]/model.ckpt >/dev/null 2>&1 || { [ -e "$1" ] && ! ls "$1" >/dev/null; }; }
+# has_checkpoint RUN: is there one to go on from? What is being written, or taken away, has another name. One that cannot be
+# looked into counts, as does any in a directory that cannot be read: --resume says what is wrong, and nobody begins anew over it.
+has_checkpoint() { ls -d "$1"/checkpoint-*[0-9] >/dev/null 2>&1 || { [ -e "$1" ] && ! ls "$1" >/dev/null; }; }
 
 # clear_run RUN: one that came to no checkpoint has nothing to go on from, and its log goes, so that it can begin anew; what
 # others have put there does not. It stays where it is under way, started by somebody else: $program, which is started there

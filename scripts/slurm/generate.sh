@@ -197,32 +197,16 @@ may_resume() {
     done
     [ -e "$run" ] && ! ls "$run" >/dev/null
 }
-# The first name of what no run writes before its first checkpoint.
-in_the_way() {
-    for file in "$run"/* "$run"/.[!.]* "$run"/..?*; do
-        case ${file##*/} in
-        run.jsonl | run.jsonl.tmp | vocabulary.txt | vocabulary.txt.tmp | lock | checkpoint-[0-9]*.tmp | .nfs*) continue ;;
-        esac
-        [ -e "$file" ] || [ -h "$file" ] || continue
-        printf '%s\n' "${file##*/}"
-        return
-    done
-}
 begun=$(checkpoint)
 if may_resume; then
     set -- --resume "$run"
 else
 JOB
     echo '    # A run that came to no checkpoint has nothing to go on from, and its log goes; where another job has it under way, it stays,'
-    echo '    # and that is said. What is left by half of a checkpoint, the program removes.'
+    echo '    # and that is said. What is left of half a checkpoint, the program removes; what is not of the run stays.'
     # shellcheck disable=SC2016 # for the job
     printf '    if [ -e "$run" ] &&%s config --out "$run" >/dev/null 2>&1; then\n' "$(alone)"
     cat <<'JOB'
-        other=$(in_the_way)
-        if [ -n "$other" ]; then
-            echo "$run has no checkpoint to go on from, and is not begun anew: it holds $other, which no job removes; move that away, then submit it again" >&2
-            exit 2
-        fi
         rm -f "$run/run.jsonl" "$run/run.jsonl.tmp" "$run/vocabulary.txt" "$run/vocabulary.txt.tmp"
     fi
     set -- --out "$run"

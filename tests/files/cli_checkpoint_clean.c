@@ -230,10 +230,14 @@ static void what_fails_is_left(void **state) {
     checkpoint_tidy(run, &left);
     assert_false(fails_left());
     assert_true(there("run/checkpoint-00000012.tmp/rank0001.ckpt"));
+    assert_non_null(strstr(left.text, "12.tmp is left as it is: it cannot be read: "));
+    left = (struct err){0};
     fails_here("rename", 1, EIO);
     checkpoint_prune(run, INT64_MAX, 1, 0, &left);
     assert_false(fails_left());
     assert_true(there("run/checkpoint-00000004/model.ckpt"));
+    assert_non_null(strstr(left.text, "04 is left as it is: it cannot be renamed: "));
+    left = (struct err){0};
     checkpoint_prune(run, INT64_MAX, 1, 0, &left);
     checkpoint_tidy(run, &left);
     assert_false(there("run/checkpoint-00000004"));
@@ -253,12 +257,25 @@ static void those_of_later_steps_are_discarded(void **state) {
         checkpoint(name);
     }
     touch("run/checkpoint-00000006/notes");
-    checkpoint_discard(run, 2, &left);
-    assert_true(there("run/checkpoint-00000002"));
-    assert_false(there("run/checkpoint-00000004"));
-    assert_true(there("run/checkpoint-00000006/model.ckpt")); /* it holds more than ours */
+    assert_false(checkpoint_discard(run, 2, &left)); /* it holds more than ours: none goes */
     assert_non_null(strstr(left.text, "checkpoint-00000006 is left as it is"));
-    assert_false(there("run/checkpoint-00000008"));
+    assert_true(there("run/checkpoint-00000004/model.ckpt") && there("run/checkpoint-00000008/model.ckpt"));
+    left = (struct err){0};
+    assert_int_equal(unlink(at("run/checkpoint-00000006/notes")), 0);
+    checkpoint("run/checkpoint-00000006.old"); /* of a kill */
+    assert_int_equal(symlink("../elsewhere", at("run/checkpoint-00000010")), 0);
+    assert_false(checkpoint_discard(run, 2, &left));
+    assert_non_null(strstr(left.text, "checkpoint-00000010 is left as it is: it is not a directory"));
+    assert_int_equal(unlink(at("run/checkpoint-00000010")), 0);
+    left = (struct err){0};
+    fails_here("rename", 2, EIO);
+    assert_false(checkpoint_discard(run, 2, &left));
+    assert_false(fails_left());
+    assert_non_null(strstr(left.text, "checkpoint-00000006 is left as it is: it cannot be renamed"));
+    left = (struct err){0};
+    assert_true(checkpoint_discard(run, 2, &left));
+    assert_int_equal(checkpoint_newest(run, INT64_MAX), 2);
+    assert_false(there("run/checkpoint-00000006.old"));
 }
 
 /* Whatever they are, under a name that is no checkpoint's; each goes when a run has come to its step again. */

@@ -109,10 +109,34 @@ if calls_fail "a full disk when the log is cut"; then
     check "a vocabulary that no run has left is somebody's" mistaken "mine is not empty" 1 --resume "$W/whole1/checkpoint-00000008" --out "$W/mine"
 fi
 
+# One that cannot go is in the way before any has gone, and before the log is cut.
+for p in 1 3; do
+    fresh $p
+    touch "$W/run/checkpoint-00000008/notes"
+    refused "a later checkpoint that may not be removed, P = $p" "cannot go on from step 4: " 2 $p "" --resume "$W/run/checkpoint-00000004"
+    rm "$W/run/checkpoint-00000008/notes"
+    mv "$W/run/checkpoint-00000012" "$W/linked"
+    ln -s ../linked "$W/run/checkpoint-00000012"
+    refused "one that is a link, P = $p" "checkpoint-00000012 is left as it is: it is not a directory; move it away" 2 $p "" --resume "$W/run/checkpoint-00000008"
+    rm -r "$W/run/checkpoint-00000012" "$W/linked"
+    fresh $p
+    mv "$W/run/checkpoint-00000012" "$W/run/checkpoint-00000012.old"
+    refused "one that is about to be removed, P = $p" "rename it to checkpoint-<step> first" 2 $p "" --resume "$W/run/checkpoint-00000012.old"
+done
+if calls_fail "a log whose header cannot be written"; then
+    for p in 1 3; do
+        fresh $p
+        refused "a header that cannot be written, P = $p" "No space left on device" 1 $p 'write /run.jsonl.tmp$ 2 0 ENOSPC' --resume "$W/run/checkpoint-00000004"
+        refused "a checkpoint that cannot be renamed, P = $p" "Input/output error" 2 $p 'rename checkpoint-00000012$ 1 1 EIO' --resume "$W/run/checkpoint-00000004"
+    done
+fi
+
 # -- another process in between ------------------------------------------------------------------------------------------------
-# late ARGS...: a process that is stopped when it is about to take the lock; $late. on: it goes on and ends, with this $status
-late() {
-    OMPI_MCA_ess_singleton_isolated=1 FAIL_CALLS='openat /lock$ 1 1 STOP' LD_PRELOAD=$failing_library "$PROGRAM" "$@" > "$W/late.out" 2> "$W/late.err" < /dev/null &
+# stopping RULE ARGS...: a process that is stopped by it; $late. on: it goes on and ends, with this $status
+stopping() {
+    stopping_rule=$1
+    shift
+    OMPI_MCA_ess_singleton_isolated=1 FAIL_CALLS=$stopping_rule LD_PRELOAD=$failing_library "$PROGRAM" "$@" > "$W/late.out" 2> "$W/late.err" < /dev/null &
     late=$!
     until grep -q '^State:.*T' "/proc/$late/status" 2> /dev/null || ! kill -0 $late 2> /dev/null; do sleep 0.1; done
 }
@@ -122,6 +146,7 @@ on() {
     status=$?
     why="status $status: $(head -c 300 "$W/late.err")"
 }
+late() { stopping 'openat /lock$ 1 1 STOP' "$@"; } # when it is about to take the lock
 if calls_fail "another process in between"; then
     rm -rf "$W/run"
     start 1 ${common%3}1 --stop-at "$(epochs 1 6)" --out "$W/run"
@@ -152,18 +177,19 @@ wait $live
 check "the run there stops with a checkpoint" [ $? -eq 4 ]
 
 # -- what is not a run's ----------------------------------------------------------------------------------------------------------
-rm -rf "$W/run"
-start 1 $common --stop-at "$(epochs 1 5)" --out "$W/run"
-mkdir "$W/run/checkpoint-00000008.damaged"
-echo mine > "$W/run/checkpoint-00000012"
-start 1 --resume "$W/run/checkpoint-00000004"
-status=$?
-check "a file that has the name of a checkpoint is in the way of it" told $status "checkpoint-00000012 is left as it is: it is not a directory; move it away"
-check "and left as it is" [ "$(cat "$W/run/checkpoint-00000012")" = mine ]
-check "those before it are there" [ "$(left "$W/run")" = "4 8 12 " ]
-rm "$W/run/checkpoint-00000012"
-start 1 --resume "$W/run"
-whole "without it the run ends" 1 "$W/run"
+if calls_fail "a file that has the name of a checkpoint"; then
+    rm -rf "$W/run"
+    stopping "mkdir checkpoint-00000008.tmp 1 1 STOP" $common --out "$W/run"
+    echo mine > "$W/run/checkpoint-00000012"
+    on
+    cp "$W/late.err" "$W/err"
+    check "a file that has the name of a checkpoint is in the way of it" told $status "checkpoint-00000012 is left as it is: it is not a directory; move it away"
+    check "and left as it is" [ "$(cat "$W/run/checkpoint-00000012")" = mine ]
+    check "those before it are there" [ "$(left "$W/run")" = "4 8 12 " ]
+    rm "$W/run/checkpoint-00000012"
+    start 1 --resume "$W/run"
+    whole "without it the run ends" 1 "$W/run"
+fi
 
 # -- names ---------------------------------------------------------------------------------------------------------------------------
 fresh 1

@@ -201,11 +201,11 @@ begins() {
 }
 # kept NAME: it ended with status 2, once, with all that was there
 kept() { [ $status -eq 2 ] && [ ! -s "$FAKE_STATE/scontrol" ] && [ "$(cat "$W/few/dense/run.jsonl" "$W/few/dense/$1/model.ckpt")" = "$(printf 'rows\nmine')" ]; }
-for name in thesis checkpoint-00000002.damaged .hidden checkpoint-mine; do
+for name in thesis checkpoint-00000099.damaged .hidden checkpoint-mine; do
     begins $name
-    check "$name beside the log of a run without a checkpoint: status 2, all of it stays" kept $name
-    check "in one line, which names it" sh -c "[ \$(wc -l < '$W/err') -eq 1 ] && grep -q 'few/dense has no checkpoint to go on from.* it holds $name, which no job removes' '$W/err'"
-    check "and nothing is started" [ ! -s "$FAKE_STATE/srun" ]
+    check "$name beside the log of a run without a checkpoint: it stays" [ "$(cat "$W/few/dense/$name/model.ckpt")" = mine ]
+    check "and the run begins anew" grep -q -- "--out $W/few/dense\$" "$FAKE_STATE/srun"
+    check "without that log" [ "$(head -n 1 "$W/few/dense/run.jsonl" 2> /dev/null)" != rows ]
 done
 for name in checkpoint-00000002.old checkpoint-00000002; do
     begins $name
