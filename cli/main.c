@@ -68,8 +68,10 @@ static int finish(struct run *r, int status, struct err *e) {
 }
 
 static int finish_complete(struct run *r) {
+    struct comm *c = r->comm;
     report_complete(r);
-    return leave(r->comm, EXIT_DONE);
+    comm_shared_close(c, &r->data.memory); /* all that has been opened */
+    return leave(c, EXIT_DONE);
 }
 
 static int finish_dry(struct run *r) {

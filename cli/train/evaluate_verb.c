@@ -179,6 +179,7 @@ int evaluate_verb(struct comm *c, int argc, char **argv, struct err *e) {
     parse(&q, argc, argv, e);
     if (comm_agree(c, e)) return EXIT_USER;
     if (!open(&r, &m, &q, c, e)) {
+        comm_shared_close(c, &r.data.memory);
         checkpoint_model_close(&m);
         return EXIT_USER;
     }

@@ -396,7 +396,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
     checkpoint_close(&from);
     if (good && note.text[0] && c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", note.text);
     if (good && (r->job.complete || r->options.dry_run)) run_dir_leave(r, true);
-    if (!good) { /* no half-written file may stay, and no thread that reads what MPI takes back at its end */
+    if (!good) { /* no half-written file may stay, nor a thread that reads the dataset, nor that, which MPI shares */
         loader_close(r->data.loader);
         r->data.loader = NULL;
         observers_close(r);
@@ -404,6 +404,7 @@ bool run_open(struct run *r, const struct options *o, const char *program, struc
         side_files_close(r, true);
         log_abandon(r);
         run_dir_leave(r, true);
+        comm_shared_close(c, &r->data.memory);
     }
     return good;
 }
