@@ -213,6 +213,11 @@ static bool take_run(struct groups *all, const struct request *q, const char *ru
     if (!read_log(run, &header, &summary, &t, e) || !header || !summary || !json_read(header, &h, &wrong) ||
         !json_read(summary, &s, &wrong))
         err_set(e, "compare: %.300s holds no run that has ended", run); /* unless it could not be read */
+    else if (t.begins > 0)
+        err_set(e,
+                "compare: the log %.300s begins at step %.0f, and what was before is not in it: for --target give the "
+                "run that it was resumed from, or one that went on in its own directory",
+                run, t.begins);
     else if (t.wish.wanted && t.split == TARGET_EITHER)
         err_set(e, "compare: the evaluations in %.300s give no %s", run, target_score_name(&t.wish, score));
     else if (t.wish.wanted)

@@ -33,9 +33,15 @@ void log_target_row(struct log_target *t, const char *line) {
     struct json_value row;
     struct json_fault wrong;
     if (!t->wish.wanted) return; /* its rows are not worth reading */
-    t->headers += log_row_is(line, "header");
-    const bool step = log_row_is(line, "step"), evaluation = log_row_is(line, "eval");
-    if (t->reached || (!step && !evaluation) || !log_row_whole(line) || !json_read(line, &row, &wrong)) return;
+    const bool header = log_row_is(line, "header"), step = log_row_is(line, "step"),
+               evaluation = log_row_is(line, "eval"), first = header && t->headers == 0;
+    t->headers += header;
+    if (t->reached || (!step && !evaluation && !first) || !log_row_whole(line) || !json_read(line, &row, &wrong))
+        return;
+    if (first) {
+        t->begins = json_number_at(&row, "resumed_at");
+        return;
+    }
     if (evaluation) {
         take_evaluation(t, &row);
         return;

@@ -6,7 +6,8 @@
  *
  * The first evaluation that reaches it counts, as with --target. Seconds and bytes are the sums of the rows of the
  * steps up to there. Where a log lacks some of these, bytes are unknown, and seconds are what the evaluation says of
- * its process, if one process made the whole log; else unknown. */
+ * its process, if one process made the whole log; else unknown. Of a run that was resumed in another directory the log
+ * begins in its middle: whether the score was reached before is not in it. */
 #ifndef ST_CLI_LOG_TARGET_H
 #define ST_CLI_LOG_TARGET_H
 
@@ -20,6 +21,7 @@ struct log_target {
     enum target_split split;           /* of the evaluations that have it; TARGET_EITHER: none has */
     bool reached;                      /* then: */
     double steps, seconds, bytes_sent; /* NaN: unknown */
+    double begins;                     /* step from which the log's first process went on; NaN: from none */
     size_t headers, rows;              /* so far; rows: of steps up to the evaluation */
     double row_seconds, row_bytes;     /* sums of those */
 };

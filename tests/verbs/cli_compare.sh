@@ -97,6 +97,10 @@ check "of a log without some steps the evaluation says the seconds, nothing the 
 cat "$W/plain1" "$W/plain1" | sed '/"step":1,/d' > "$W/twice"
 check "nor the seconds, where two processes wrote it" compared "$W/twice" --json --target loss:2
 check "which are unknown then" says reached,steps.mean,seconds.mean "1${tab}2${tab}-" dense
+sed '1s/"ranks":4/&,"resumed_at":1/; /"step":1,/d' "$W/plain2" > "$W/later"
+check "a log that begins in the middle of its run is refused" silent mistaken_alone "compare: the log $W/later begins at step 1, and what was before is not in it" compare "$W/plain1" "$W/later" --target loss:2
+{ cat "$W/plain1" && cat "$W/later"; } > "$W/gone-on"
+check "one that was resumed where it was is not" compared "$W/gone-on" --json --target loss:2
 check "one of the test set" compared "$W"/plain? --json --target test:accuracy:0.85
 check "which came later, and has not all steps" says target,steps.mean,bytes_sent.mean "test:accuracy:0.85${tab}90${tab}-" dense
 check "bits per character" compared "$W"/plain? --json --target bpc:2.75
