@@ -36,9 +36,25 @@ struct group {
     struct sample sample[MEASURES];
 };
 
+struct log {
+    const char *name;
+    char *header_line, *summary_line; /* the last ones, of which these are: */
+    struct json_value header, summary;
+    struct log_target wanted; /* what it took to --target */
+};
+
+/* A run that counts, to know it again. */
+struct taken {
+    const char *name;
+    char *id, *summary; /* id: the run's, which copies of its log have, too */
+    const struct group *group;
+    const char *copy; /* another name that it was given by; NULL: none */
+};
+
 struct groups {
     struct group *at;            /* [count] */
-    size_t count, room;          /* room: of the numbers of a group */
+    struct taken *run;           /* [runs] */
+    size_t count, runs, room;    /* room: of groups, of runs, and of the numbers of a group */
     const struct group *against; /* of the run that --against names; NULL: it names none */
 };
 
@@ -71,40 +87,43 @@ const struct option_table compare_options = {
         "configuration, for which stand the olympic mean "
         "(without the least and the greatest; of 3 runs and more), the mean, the spread, the standard deviation and, "
         "beside that of --against, a one-sided Welch t-test: p is the probability of being so far below it by chance. "
-        "Runs that did not reach their target are counted and in no mean.",
+        "Runs that did not reach their target are counted and in no mean. A run that is given twice, or as a copy of "
+        "its "
+        "log, counts once.",
 };
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
 /* False: they cannot be read to their end; errno. */
-static bool read_rows(FILE *f, char **header, char **summary, struct log_target *t) {
+static bool read_rows(FILE *f, struct log *log) {
     char *line = NULL;
     size_t size = 0;
     while (log_row_next(f, &line, &size)) {
-        log_target_row(t, line);
-        char **kept = log_row_is(line, "header") ? header : log_row_is(line, "summary") ? summary : NULL;
+        log_target_row(&log->wanted, line);
+        char **kept = log_row_is(line, "header")    ? &log->header_line
+                      : log_row_is(line, "summary") ? &log->summary_line
+                                                    : NULL;
         if (!kept || !log_row_whole(line)) continue;
         mem_free(*kept);
         *kept = mem_printf("%s", line);
     }
     const int reason = errno;
-    log_target_end(t);
+    log_target_end(&log->wanted);
     mem_free(line);
     errno = reason;
     return !ferror(f);
 }
 
-/* The last header and the last summary of a log; fresh memory, also where it cannot be read to its end; NULL where
- * there is none. *t: all of it. */
-static bool read_log(const char *run, char **header, char **summary, struct log_target *t, struct err *e) {
+/* The lines of the log of that name, fresh memory, also where it cannot be read to its end; NULL where there is none.
+ */
+static bool read_log(struct log *log, struct err *e) {
     struct stat info;
     const char *why;
-    const bool folder = stat(run, &info) == 0 && S_ISDIR(info.st_mode);
-    char *path = mem_printf("%s%s", run, folder ? "/run.jsonl" : "");
+    const bool folder = stat(log->name, &info) == 0 && S_ISDIR(info.st_mode);
+    char *path = mem_printf("%s%s", log->name, folder ? "/run.jsonl" : "");
     FILE *f = file_read(path, &why);
-    *header = *summary = NULL;
     if (!f) err_with(e, err_of_errno(errno), "compare: cannot read %.300s: %s", path, why);
-    if (f && !read_rows(f, header, summary, t)) err_system(e, "compare: cannot read %.300s: %s", path, strerror(errno));
+    if (f && !read_rows(f, log)) err_system(e, "compare: cannot read %.300s: %s", path, strerror(errno));
     if (f) fclose(f);
     mem_free(path);
     return !e->text[0];
@@ -150,6 +169,12 @@ static char *config_of(const struct json_value *header) {
     return all;
 }
 
+/* What copies of a log have in common, by whatever name: which run it is; of a log that does not say, its header. */
+static char *id_of(const struct json_value *header) {
+    struct json_value id;
+    return plain(json_at(header, "run", &id) ? &id : header);
+}
+
 static struct group *group_of(struct groups *all, char *config, char *target) {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->at[i].config, config) == 0 && strcmp(all->at[i].target, target) == 0) {
@@ -165,18 +190,39 @@ static struct group *group_of(struct groups *all, char *config, char *target) {
     return g;
 }
 
-/* A run of that configuration, which took so much to the target where it has reached it. */
-static const struct group *take(struct groups *all, const struct json_value *header, char *target, bool reached,
-                                const double took[MEASURES]) {
-    struct group *g = group_of(all, config_of(header), target);
+/* Has this run been taken before? Its copies and parts are of its configuration; what has gone on from it otherwise is
+ * not, and another run. */
+static struct taken *taken_before(const struct groups *all, const struct group *g, const char *id) {
+    for (size_t i = 0; i < all->runs; i++)
+        if (all->run[i].group == g && strcmp(all->run[i].id, id) == 0) return &all->run[i];
+    return NULL;
+}
+
+/* A run of that configuration, which took so much to the target where it has reached it; once, by whatever names it
+ * comes. NULL: it comes by two logs that are no copies, of which either may be meant. */
+static const struct group *take(struct groups *all, const struct log *log, char *target, bool reached,
+                                const double took[MEASURES], struct err *e) {
+    struct group *g = group_of(all, config_of(&log->header), target);
+    char *id = id_of(&log->header);
+    struct taken *before = taken_before(all, g, id);
+    if (before) {
+        mem_free(id);
+        if (strcmp(before->summary, log->summary_line) == 0) {
+            before->copy = log->name;
+            return g;
+        }
+        err_set(e, "compare: %.300s and %.300s are logs of one run; leave one of them out", before->name, log->name);
+        return NULL;
+    }
+    all->run[all->runs++] = (struct taken){log->name, id, mem_printf("%s", log->summary_line), g, NULL};
     g->runs++;
     for (int m = 0; m < MEASURES && reached; m++) g->value[m][g->reached] = took[m];
     g->reached += reached;
     return g;
 }
 
-static const struct group *take_target(struct groups *all, const struct json_value *header,
-                                       const struct json_value *target) {
+static const struct group *take_target(struct groups *all, const struct log *log, const struct json_value *target,
+                                       struct err *e) {
     struct json_value metric, split, value, reached;
     double took[MEASURES];
     json_at(target, "metric", &metric);
@@ -187,16 +233,17 @@ static const struct group *take_target(struct groups *all, const struct json_val
     mem_free(name);
     mem_free(set);
     for (int m = 0; m < MEASURES; m++) took[m] = json_number_at(target, measures[m]);
-    return take(all, header, text, json_at(target, "reached", &reached) && *reached.at == 't', took);
+    return take(all, log, text, json_at(target, "reached", &reached) && *reached.at == 't', took, e);
 }
 
 /* --target */
-static const struct group *take_wish(struct groups *all, const struct json_value *header, const struct log_target *t) {
+static const struct group *take_wish(struct groups *all, const struct log *log, struct err *e) {
+    const struct log_target *t = &log->wanted;
     char value[JSON_NUMBER_MAX], score[TARGET_SCORE_MAX];
     const double took[MEASURES] = {t->steps, t->seconds, t->bytes_sent};
     const struct target_wish found = {.split = t->split, .metric = t->wish.metric};
     json_number_text(t->wish.value, value);
-    return take(all, header, mem_printf("%s:%s", target_score_name(&found, score), value), t->reached, took);
+    return take(all, log, mem_printf("%s:%s", target_score_name(&found, score), value), t->reached, took, e);
 }
 
 static bool is_target(const struct json_value *t) {
@@ -205,30 +252,31 @@ static bool is_target(const struct json_value *t) {
 }
 
 static bool take_run(struct groups *all, const struct request *q, const char *run, struct err *e) {
-    char *header, *summary, score[TARGET_SCORE_MAX];
+    char score[TARGET_SCORE_MAX];
     const struct group *g = NULL;
-    struct json_value h, s, target;
+    struct json_value target;
     struct json_fault wrong;
-    struct log_target t = {.wish = q->wish};
-    if (!read_log(run, &header, &summary, &t, e) || !header || !summary || !json_read(header, &h, &wrong) ||
-        !json_read(summary, &s, &wrong))
+    struct log log = {.name = run, .wanted.wish = q->wish};
+    const struct log_target *t = &log.wanted;
+    if (!read_log(&log, e) || !log.header_line || !log.summary_line ||
+        !json_read(log.header_line, &log.header, &wrong) || !json_read(log.summary_line, &log.summary, &wrong))
         err_set(e, "compare: %.300s holds no run that has ended", run); /* unless it could not be read */
-    else if (t.begins > 0)
+    else if (t->begins > 0)
         err_set(e,
                 "compare: the log %.300s begins at step %.0f, and what was before is not in it: for --target give the "
                 "run that it was resumed from, or one that went on in its own directory",
-                run, t.begins);
-    else if (t.wish.wanted && t.split == TARGET_EITHER)
-        err_set(e, "compare: the evaluations in %.300s give no %s", run, target_score_name(&t.wish, score));
-    else if (t.wish.wanted)
-        g = take_wish(all, &h, &t);
-    else if (!json_at(&s, "target", &target) || !is_target(&target))
+                run, t->begins);
+    else if (t->wish.wanted && t->split == TARGET_EITHER)
+        err_set(e, "compare: the evaluations in %.300s give no %s", run, target_score_name(&t->wish, score));
+    else if (t->wish.wanted)
+        g = take_wish(all, &log, e);
+    else if (!json_at(&log.summary, "target", &target) || !is_target(&target))
         err_set(e, "compare: the run in %.300s has no target: start it with --target, or give one here", run);
     else
-        g = take_target(all, &h, &target);
+        g = take_target(all, &log, &target, e);
     if (g && strcmp(run, q->against) == 0) all->against = g;
-    mem_free(header);
-    mem_free(summary);
+    mem_free(log.header_line);
+    mem_free(log.summary_line);
     return !e->text[0];
 }
 
@@ -368,6 +416,10 @@ static void print_csv(const struct groups *all, const struct group *g, const cha
 }
 
 static void print_all(const struct groups *all, const struct request *q) {
+    for (size_t i = 0; i < all->runs; i++)
+        if (all->run[i].copy)
+            fprintf(stderr, "sparsetrain: compare: %.300s and %.300s are one run, which counts once\n",
+                    all->run[i].name, all->run[i].copy);
     if (q->csv)
         fputs("configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,t,freedom,p\r\n",
               stdout);
@@ -381,6 +433,11 @@ static void close_groups(struct groups *all) {
         mem_free(all->at[i].target);
         for (int m = 0; m < MEASURES; m++) mem_free(all->at[i].value[m]);
     }
+    for (size_t i = 0; i < all->runs; i++) {
+        mem_free(all->run[i].id);
+        mem_free(all->run[i].summary);
+    }
+    mem_free(all->run);
     mem_free(all->at);
 }
 
@@ -393,6 +450,7 @@ int compare_verb(int argc, char **argv) {
     if (good && q.target) good = target_parse(q.target, &q.wish, &e);
     struct groups all = {.room = good ? q.runs.count : 0};
     if (good) all.at = mem_zalloc(all.room, sizeof *all.at, "configurations");
+    if (good) all.run = mem_zalloc(all.room, sizeof *all.run, "runs");
     for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, &q, q.runs.at[i], &e);
     if (good) {
         settle(&all);

@@ -8,7 +8,7 @@ log() {
     took='"reached":false'
     [ $# -lt 6 ] || took="\"reached\":true,\"score\":0.91,\"steps\":$4,\"epochs\":1,\"seconds\":$5,\"elapsed_seconds\":9,\"bytes_sent\":$6"
     cat > "$W/$1" << END
-{"type":"header","run":"0123456789abcdef","ranks":4,"config":{"algo":"$2","density":0.001,"seed":$3,"out":"$W/$1"}}
+{"type":"header","run":"$1","ranks":4,"config":{"algo":"$2","density":0.001,"seed":$3,"out":"$W/$1"}}
 {"type":"step","step":1,"loss":2}
 {"type":"summary","step":9,"target":{"metric":"accuracy","split":"test","value":0.9,$took}}
 END
@@ -52,6 +52,22 @@ check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,steps,3,3,1
 sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
+
+# twice ARGS...: with one line on stderr
+twice() {
+    "$PROGRAM" compare "$@" > "$W/out" 2> "$W/err" < /dev/null
+    told $? "are one run, which counts once" 0
+}
+mkdir "$W/run"
+cp "$W/gtopk2" "$W/run/run.jsonl"
+check "a run that is named twice" twice "$W"/dense[1-5] "$W"/gtopk? "$W/gtopk2" --json
+check "counts once" says runs,reached,steps.t "6${tab}5${tab}-2" gtopk
+check "so does a copy of its log" twice "$W/run" "$W/run/run.jsonl" "$W"/dense[1-5] "$W"/gtopk? --json
+check "by whatever name" says runs,reached,steps.t "6${tab}5${tab}-2" gtopk
+sed 's/"steps":2/"steps":3/' "$W/gtopk2" > "$W/part"
+check "of two logs of a run with different ends neither is taken for it" silent mistaken_alone "compare: $W/gtopk2 and $W/part are logs of one run; leave one of them out" compare "$W"/gtopk? "$W/part"
+sed 's/"ranks":4/"ranks":2/' "$W/part" > "$W/other-ranks"
+check "but what went on from it in another way is another run" compared "$W"/gtopk? "$W/other-ranks" --json
 
 sed 's/"density":0.001/"density":"\\u001b[2J\\nalgo=x"/' "$W/gtopk1" > "$W/crafted"
 for seed in 1 2 3 4 5; do sed 's/"density":0.001/"density":0.01/' "$W/dense$seed" > "$W/other$seed"; done
