@@ -251,6 +251,14 @@ static bool is_target(const struct json_value *t) {
     return *t->at == '{' && json_at(t, "metric", &v) && json_at(t, "split", &v) && json_at(t, "value", &v);
 }
 
+/* As paths: slashes at the end, which a shell's globs of directories leave, say nothing. */
+static bool same_name(const char *a, const char *b) {
+    size_t i = strlen(a), j = strlen(b);
+    while (i > 0 && a[i - 1] == '/') i--;
+    while (j > 0 && b[j - 1] == '/') j--;
+    return i == j && memcmp(a, b, i) == 0;
+}
+
 static bool take_run(struct groups *all, const struct request *q, const char *run, struct err *e) {
     char score[TARGET_SCORE_MAX];
     const struct group *g = NULL;
@@ -274,7 +282,7 @@ static bool take_run(struct groups *all, const struct request *q, const char *ru
         err_set(e, "compare: the run in %.300s has no target: start it with --target, or give one here", run);
     else
         g = take_target(all, &log, &target, e);
-    if (g && strcmp(run, q->against) == 0) all->against = g;
+    if (g && same_name(run, q->against)) all->against = g;
     mem_free(log.header_line);
     mem_free(log.summary_line);
     return !e->text[0];
@@ -318,6 +326,16 @@ static void settle(struct groups *all) {
             g->sample[m] = sample_of(g->value[m], known);
         }
     }
+}
+
+/* Is --against, which the user gave, one of the runs or an algorithm of theirs? */
+static bool check_against(const struct groups *all, const char *against, struct err *e) {
+    for (size_t i = 0; i < all->count; i++)
+        if (all->against || strcmp(all->at[i].algo, against) == 0) return true;
+    return err_set(e,
+                   "compare: --against %.300s is none of these runs, and none of them has such an algorithm: give it "
+                   "one of the two",
+                   against);
 }
 
 /* With the same target, the one of the run that --against names, or of that algorithm; NULL: there is none, or more
@@ -443,15 +461,17 @@ static void close_groups(struct groups *all) {
 
 int compare_verb(int argc, char **argv) {
     struct request q = {.runs = {NULL, 0}};
+    bool given[sizeof options / sizeof *options] = {false};
     struct err e = {0};
     option_defaults(&compare_options, &q);
-    bool good = option_parse(&compare_options, &q, NULL, argc, argv, 1, &e);
+    bool good = option_parse(&compare_options, &q, given, argc, argv, 1, &e);
     if (good && q.json && q.csv) good = err_set(&e, "compare: --json and --csv exclude each other; give one of them");
     if (good && q.target) good = target_parse(q.target, &q.wish, &e);
     struct groups all = {.room = good ? q.runs.count : 0};
     if (good) all.at = mem_zalloc(all.room, sizeof *all.at, "configurations");
     if (good) all.run = mem_zalloc(all.room, sizeof *all.run, "runs");
     for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, &q, q.runs.at[i], &e);
+    if (good && option_given(&compare_options, given, "against")) good = check_against(&all, q.against, &e);
     if (good) {
         settle(&all);
         print_all(&all, &q);

@@ -76,6 +76,14 @@ check "are none to hold others against" says steps.t - gtopk
 check "but a run says which" compared "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json --against "$W/other2"
 check "is meant" says steps.t -2 gtopk
 check "and not held against itself" sh -c "grep '\"dense density=0.01\"' '$W/out' | grep -q '\"steps\":{[^}]*\"t\":null'"
+mkdir "$W/directory"
+cp "$W/other2" "$W/directory/run.jsonl"
+check "slashes behind its name say nothing" compared "$W"/dense[1-5] "$W"/other[1345] "$W/directory/" "$W"/gtopk? --json --against "$W/directory"
+check "it is meant" says steps.t -2 gtopk
+for against in gtopl "$W/gtopk" "$W/gtopk9"; do
+    check "neither a run nor an algorithm, $against" silent mistaken_alone "compare: --against $against is none of these runs, and none of them has such an algorithm" compare "$W"/dense[1-5] "$W"/gtopk? --against "$against"
+done
+check "nor is the default, when asked for" silent mistaken_alone "--against dense is none of these runs" compare "$W"/gtopk? --against dense
 
 check "a log that somebody made" compared "$W/gtopk2" "$W/crafted"
 tr -d '\033' < "$W/out" > "$W/quiet"
