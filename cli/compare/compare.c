@@ -149,13 +149,20 @@ static char *plain(const struct json_value *v) {
     return text;
 }
 
-/* "ranks=2\nalgo=gtopk\n..." of a header. */
-static char *config_of(const struct json_value *header) {
+/* "ranks=2\nalgo=gtopk\n..." of a header. What a run took that went on with other ranks or another batch, it did not
+ * take with these alone: such runs are told from those that always had them. */
+static char *config_of(const struct log *log) {
     struct json_value ranks, config;
     struct json_member m = {.end = NULL};
-    const bool known = json_at(header, "ranks", &ranks);
+    const bool known = json_at(&log->header, "ranks", &ranks);
+    const double resized = json_number_at(&log->summary, "resized");
     char *all = mem_printf("ranks=%.*s\n", known ? (int)ranks.length : 1, known ? ranks.at : "-");
-    if (!json_at(header, "config", &config)) return all;
+    if (resized > 0) {
+        char *longer = mem_printf("%sresized=%.0f\n", all, resized);
+        mem_free(all);
+        all = longer;
+    }
+    if (!json_at(&log->header, "config", &config)) return all;
     while (json_next(&config, &m)) {
         char *key = plain(&m.key), *value = plain(&m.value);
         if (!left_out(key)) {
@@ -202,7 +209,7 @@ static struct taken *taken_before(const struct groups *all, const struct group *
  * comes. NULL: it comes by two logs that are no copies, of which either may be meant. */
 static const struct group *take(struct groups *all, const struct log *log, char *target, bool reached,
                                 const double took[MEASURES], struct err *e) {
-    struct group *g = group_of(all, config_of(&log->header), target);
+    struct group *g = group_of(all, config_of(log), target);
     char *id = id_of(&log->header);
     struct taken *before = taken_before(all, g, id);
     if (before) {

@@ -53,6 +53,10 @@ sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
 
+sed 's/"type":"summary",/&"resized":2,/' "$W/gtopk1" > "$W/resized"
+check "one that had other ranks before" compared "$W"/gtopk[2-5] "$W/resized" --json
+check "is another configuration, too" grep -q '"configuration":"gtopk resized=2",.*"runs":1,' "$W/out"
+
 # twice ARGS...: with one line on stderr
 twice() {
     "$PROGRAM" compare "$@" > "$W/out" 2> "$W/err" < /dev/null
