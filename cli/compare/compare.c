@@ -16,7 +16,7 @@
 #include "cli/compare/statistics.h"
 #include "cli/log/log_rows.h"
 
-enum { LABEL_MAX = 200, MEASURES = 3 };
+enum { MEASURES = 3 };
 
 static const char *const measures[MEASURES] = {"steps", "seconds", "bytes_sent"}; /* keys of a summary's target */
 
@@ -30,7 +30,7 @@ struct request {
 /* Runs of one configuration. */
 struct group {
     char *config, *target; /* "ranks=2 algo=gtopk ..."; "test:accuracy:0.9"; what its runs have in common */
-    char algo[64], label[LABEL_MAX];
+    char *algo, *label;
     size_t runs, reached;
     double *value[MEASURES]; /* [reached] */
     struct sample sample[MEASURES];
@@ -150,7 +150,8 @@ static char *plain(const struct json_value *v) {
 }
 
 /* "ranks=2\nalgo=gtopk\n..." of a header. What a run took that went on with other ranks or another batch, it did not
- * take with these alone: such runs are told from those that always had them. */
+ * take with these alone: such runs are told from those that always had them. An option that is null says what a
+ * version without it says. */
 static char *config_of(const struct log *log) {
     struct json_value ranks, config;
     struct json_member m = {.end = NULL};
@@ -165,7 +166,7 @@ static char *config_of(const struct log *log) {
     if (!json_at(&log->header, "config", &config)) return all;
     while (json_next(&config, &m)) {
         char *key = plain(&m.key), *value = plain(&m.value);
-        if (!left_out(key)) {
+        if (!left_out(key) && *m.value.at != 'n') {
             char *longer = mem_printf("%s%s=%s\n", all, key, value);
             mem_free(all);
             all = longer;
@@ -192,7 +193,7 @@ static struct group *group_of(struct groups *all, char *config, char *target) {
     struct group *g = &all->at[all->count++];
     const char *algo = strstr(config, "\nalgo=");
     *g = (struct group){.config = config, .target = target};
-    snprintf(g->algo, sizeof g->algo, "%.*s", algo ? (int)strcspn(algo + 6, "\n") : 0, algo ? algo + 6 : "");
+    g->algo = mem_printf("%.*s", algo ? (int)strcspn(algo + 6, "\n") : 0, algo ? algo + 6 : "");
     for (int m = 0; m < MEASURES; m++) g->value[m] = mem_alloc(all->room, sizeof(double), "what runs took");
     return g;
 }
@@ -310,14 +311,16 @@ static bool in_all(const struct groups *all, const char *line, size_t length) {
     return good;
 }
 
-/* The algorithm, and what else tells it from the others. */
+/* The algorithm, and what else tells it from the others: all of that, however long, as it is the key in tables. */
 static void name(const struct groups *all, struct group *g) {
-    snprintf(g->label, sizeof g->label, "%s", g->algo);
+    g->label = mem_printf("%s", g->algo);
     for (const char *line = g->config; *line;) {
-        const size_t length = strcspn(line, "\n") + 1, used = strlen(g->label);
-        const bool null = length > 6 && strncmp(line + length - 6, "=null\n", 6) == 0;
-        if (strncmp(line, "algo=", 5) != 0 && !null && !in_all(all, line, length))
-            snprintf(g->label + used, sizeof g->label - used, " %.*s", (int)length - 1, line);
+        const size_t length = strcspn(line, "\n") + 1;
+        if (strncmp(line, "algo=", 5) != 0 && !in_all(all, line, length)) {
+            char *longer = mem_printf("%s %.*s", g->label, (int)length - 1, line);
+            mem_free(g->label);
+            g->label = longer;
+        }
         line += length;
     }
 }
@@ -456,6 +459,8 @@ static void close_groups(struct groups *all) {
     for (size_t i = 0; i < all->count; i++) {
         mem_free(all->at[i].config);
         mem_free(all->at[i].target);
+        mem_free(all->at[i].algo);
+        mem_free(all->at[i].label);
         for (int m = 0; m < MEASURES; m++) mem_free(all->at[i].value[m]);
     }
     for (size_t i = 0; i < all->runs; i++) {

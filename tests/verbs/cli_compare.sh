@@ -53,6 +53,13 @@ sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
 
+long=$(printf '%0200d' 0)
+for last in a b; do sed "s|\"density\":0.001|\"data\":\"/$long/$last\"|" "$W/gtopk1" > "$W/long-$last"; done
+check "two of which long values tell" compared "$W/long-a" "$W/long-b" --json
+check "have names that tell them apart" sh -c "grep -q '\"configuration\":\"gtopk data=/$long/a\"' '$W/out' && grep -q '\"configuration\":\"gtopk data=/$long/b\"' '$W/out'"
+sed 's/"density":0.001,/&"wire":null,/' "$W/gtopk1" > "$W/later-version"
+check "an option that is null makes none" compared "$W"/gtopk[2-5] "$W/later-version" --json
+check "other than one that is not there" says configuration,runs "gtopk${tab}5" gtopk
 sed 's/"type":"summary",/&"resized":2,/' "$W/gtopk1" > "$W/resized"
 check "one that had other ranks before" compared "$W"/gtopk[2-5] "$W/resized" --json
 check "is another configuration, too" grep -q '"configuration":"gtopk resized=2",.*"runs":1,' "$W/out"
