@@ -9,17 +9,20 @@ static int order(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Of ascending numbers. Where all are equal it is that number: what rounding the sum leaves would pass for variance. */
 static double mean(const double *x, size_t n) {
     double sum = 0;
+    if (n > 0 && x[0] == x[n - 1]) return x[0];
     for (size_t i = 0; i < n; i++) sum += x[i];
     return n > 0 ? sum / (double)n : NAN;
 }
 
 struct sample sample_of(double *x, size_t n) {
-    struct sample s = {n, mean(x, n), NAN, NAN, NAN, NAN};
+    struct sample s = {n, NAN, NAN, NAN, NAN, NAN};
     double squares = 0;
     if (n == 0) return s;
     qsort(x, n, sizeof *x, order);
+    s.mean = mean(x, n);
     for (size_t i = 0; i < n; i++) squares += (x[i] - s.mean) * (x[i] - s.mean);
     if (n > 1) s.deviation = sqrt(squares / (double)(n - 1));
     s.least = x[0];
