@@ -284,22 +284,31 @@ static void take_out(struct input *in, const char *from, const char *to, struct 
     json_read(in->line, row, &wrong);
 }
 
-/* Of paths in a header the last name, of data the name of the set alone: "ptb:/a/b" is "ptb". */
+/* The last name of the path from first to end, with the slashes behind it; NULL: that is all there is. */
+static const char *last_name(const char *first, const char *end) {
+    while (end > first && end[-1] == '/') end--;
+    const char *slash = memrchr(first, '/', (size_t)(end - first));
+    return slash ? slash + 1 : NULL;
+}
+
+/* Of paths in a header, or of a checkpoint, the last name, of data the name of the set alone: "ptb:/a/b" is "ptb". */
 static void hide_places(struct input *in, struct json_value *row) {
-    static const char *const keys[] = {"host", "data_source", "config.out", "config.data"};
-    enum { HOST, SOURCE, OUT, DATA, KEYS };
-    for (int i = 0; i < KEYS; i++) {
+    static const char *const keys[] = {"host",          "config.data",      "data_source",  "path",
+                                       "init_from",     "config.init-from", "config.out",   "config.resume",
+                                       "config.record", "config.trace",     "config.mllog", "config.log-tensorboard"};
+    enum { HOST, DATA };
+    for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++) {
         struct json_value v;
         if (!json_at(row, keys[i], &v) || *v.at != '"' || v.length < 3) continue;
         const char *first = v.at + 1, *end = v.at + v.length - 1, *colon = memchr(first, ':', (size_t)(end - first));
-        const char *slash = memrchr(first, '/', (size_t)(end - first));
+        const char *last = last_name(first, end);
         if (i == HOST) {
             in->line[first - in->line] = '-';
             take_out(in, first + 1, end, row);
-        } else if (slash && i != DATA) {
-            take_out(in, first, slash + 1, row);
-        } else if (slash && colon && colon < slash) {
-            take_out(in, colon, end, row);
+        } else if (i == DATA) {
+            if (colon && memchr(colon, '/', (size_t)(end - colon))) take_out(in, colon, end, row);
+        } else if (last) {
+            take_out(in, first, last, row);
         }
     }
 }
