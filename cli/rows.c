@@ -18,8 +18,9 @@ enum { CONDITIONS_MAX = 32, KEYS_MAX = 256 };
 
 struct condition {
     char key[128];
-    bool negated; /* != */
-    char order;   /* '=', '<' or '>' */
+    bool negated;  /* != */
+    char order;    /* '=', '<' or '>' */
+    bool or_equal; /* <=, >= */
     const char *text;
 };
 
@@ -61,22 +62,31 @@ struct output {
 
 /* -- the request --------------------------------------------------------------------------------------------------- */
 
+static bool to_number(const char *text, double *x) {
+    char *end;
+    *x = strtod(text, &end);
+    return *text && !*end;
+}
+
 static bool add_condition(void *conditions, const char *text, struct err *e) {
     struct conditions *all = conditions;
+    double bound;
     if (!*text) return err_set(e, "--where wants a value, not an empty text");
     size_t length = strcspn(text, "=<>");
     const bool negated = length > 0 && text[length] == '=' && text[length - 1] == '!';
     const size_t key = length - negated;
     if (key == 0 || !text[length])
-        return err_set(e, "--where %.60s is no condition: KEY=TEXT, KEY!=TEXT, KEY<NUMBER or KEY>NUMBER", text);
+        return err_set(e, "--where %.60s is no condition: KEY=TEXT, KEY!=TEXT, KEY<NUMBER, <=, > or >=", text);
     if (all->count == CONDITIONS_MAX) return err_set(e, "--where: more than %d conditions", CONDITIONS_MAX);
     struct condition *c = &all->at[all->count++];
     if (key >= sizeof c->key) return err_set(e, "--where: a key has more than %zu characters", sizeof c->key - 1);
     snprintf(c->key, sizeof c->key, "%.*s", (int)key, text);
     c->negated = negated;
     c->order = text[length];
-    c->text = text + length + 1;
-    return true;
+    c->or_equal = c->order != '=' && text[length + 1] == '=';
+    c->text = text + length + 1 + c->or_equal;
+    if (c->order == '=' || to_number(c->text, &bound)) return true;
+    return err_set(e, "--where %.60s: behind < and > stands a number", text);
 }
 
 static bool set_list(struct list *list, const char *name, const char *text, struct err *e) {
@@ -114,8 +124,8 @@ static const struct option_row options[] = {
     {"type", "LIST", OPTION_OTHER, NULL, "only rows of these types: step, or eval,summary",
      OPTION_AT(struct request, types), .set = set_types},
     {"where", "CONDITION", OPTION_OTHER, NULL,
-     "only rows in which this holds: KEY=TEXT, KEY!=TEXT, KEY<NUMBER or KEY>NUMBER; 0.01 equals 1e-2; may be given "
-     "again",
+     "only rows in which this holds: KEY=TEXT, KEY!=TEXT, KEY<NUMBER, KEY<=NUMBER, KEY>NUMBER or KEY>=NUMBER; 0.01 "
+     "equals 1e-2; may be given again",
      OPTION_AT(struct request, where), .set = add_condition, .again = true},
     {"each", "KEY", OPTION_WORD, NULL,
      "what is in the array or object KEY are the rows, each with its value, @value, and in an object its key, @key; a "
@@ -181,12 +191,6 @@ static size_t plain_text(struct input *in, const struct json_value *v) {
     return length;
 }
 
-static bool to_number(const char *text, double *x) {
-    char *end;
-    *x = strtod(text, &end);
-    return *text && !*end;
-}
-
 static bool holds(struct input *in, const struct condition *c, const struct place *p) {
     struct json_value v = {0};
     double value, bound = 0;
@@ -194,9 +198,10 @@ static bool holds(struct input *in, const struct condition *c, const struct plac
     if (there) plain_text(in, &v);
     const char *text = there ? in->plain : "";
     bool numbers = to_number(text, &value) && to_number(c->text, &bound) && *v.at != '"';
-    if (c->order == '<') return numbers && value < bound;
-    if (c->order == '>') return numbers && value > bound;
-    return c->negated != (strcmp(text, c->text) == 0 || (numbers && value == bound));
+    const bool equal = numbers && value == bound;
+    if (c->order == '<') return (numbers && value < bound) || (c->or_equal && equal);
+    if (c->order == '>') return (numbers && value > bound) || (c->or_equal && equal);
+    return c->negated != (strcmp(text, c->text) == 0 || equal);
 }
 
 static bool of_type(struct input *in, const struct list *types, const struct json_value *row) {

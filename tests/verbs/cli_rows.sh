@@ -48,6 +48,11 @@ check "--where: the others" prints "2
 " "$W/log" --type step --where density!=0.01 --keys step
 check "--where: bounds" prints "2
 " "$W/log" --type step --where 'loss<2.5' --where 'phases.select>0.25' --keys step
+check "--where: bounds that are in it" prints "1
+2
+" "$W/log" --type step --where 'step>=1' --where 'step<=2' --where 'loss<=2.5' --where 'density>=0.005' --keys step
+check "and what is beyond them is not" prints "1
+" "$W/log" --type step --where 'step<=1' --where 'loss>=2.50' --keys step
 check "--where: what is missing equals nothing, and is below nothing" prints "header
 " "$W/log" --where step= --where 'step!=1' --keys type
 check "and is not between bounds" prints '' "$W/log" --where 'nosuch<5'
@@ -166,6 +171,9 @@ for option in --type --where --each --keys; do
 done
 check "an empty key" mistaken_alone 'rows: --keys: a name is empty' rows "$W/log" --keys a,,b
 check "no condition" mistaken_alone 'rows: --where loss is no condition' rows "$W/log" --where loss
+for bound in '<x' '>' '<=' '>=1e' '>=<1'; do
+    check "a bound that is no number, $bound" mistaken_alone "rows: --where loss$bound: behind < and > stands a number" rows "$W/log" --where "loss$bound"
+done
 check "a condition without a key" mistaken_alone 'rows: --where !=3 is no condition' rows "$W/log" --where '!=3'
 check "--csv without columns" mistaken_alone 'rows: --csv wants --keys' rows "$W/log" --csv
 check "its help" sh -c "'$PROGRAM' rows --help | grep -q '^usage: sparsetrain rows FILE'"
