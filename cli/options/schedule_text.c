@@ -53,9 +53,9 @@ void schedule_density(const struct density_schedule *d, size_t entries, bool lat
 /* "; times 0.1 at epochs 70 and 105" */
 static void add_steps(const struct lr_schedule *s, const struct course *c, char *text, size_t size) {
     int from = 0, reached = 0, steps;
-    while (from < s->boundaries && s->boundary[from] <= c->first) from++;
+    while (from < s->boundaries && lr_reached(s->boundary[from], c->first)) from++;
     steps = s->boundaries - from;
-    while (reached < steps && s->boundary[from + reached] <= c->last) reached++;
+    while (reached < steps && lr_reached(s->boundary[from + reached], c->last)) reached++;
     if (steps == 0) return;
     add(text, size, "; times %g at epoch%s ", s->factor, steps > 1 ? "s" : "");
     for (int i = 0; i < steps; i++)
@@ -83,7 +83,7 @@ static void add_form(const struct lr_schedule *s, const struct course *c, char *
         break;
     case LR_DECAY:
         add(text, size, "; times %g at every epoch from %g on%s", s->factor, s->boundary[0],
-            c->last < s->boundary[0] ? beyond : "");
+            !lr_reached(s->boundary[0], c->last) ? beyond : "");
         break;
     case LR_LINEAR:
         add(text, size, "; down to 0 at epoch %g%s", s->end, c->end < s->end - 1e-9 ? beyond : "");

@@ -60,6 +60,10 @@ bool lr_parse(const char *text, double epochs, struct lr_schedule *s, struct err
 /* Has it what its form needs? inverse-sqrt: a warm-up in steps. */
 bool lr_complete(const struct lr_schedule *s, struct err *e);
 
+/* Is a step that begins at this epoch the boundary's, or a later one? Rounding aside, which neither of them is free of.
+ */
+bool lr_reached(double boundary, double epoch);
+
 /* step: steps done before this one; epoch: where that is in the run, >= 0, a fraction; P: number of ranks. */
 double lr_at(const struct lr_schedule *s, size_t step, double epoch, int P);
 

@@ -69,6 +69,44 @@ static void decay_goes_on_at_every_epoch(void **state) {
     same(lr_at(&s, 0, 0, 1), 0.05);
 }
 
+/* Where a run of `epochs`, of so many steps each, takes its rate down: in the first step at or behind these shares of
+ * it, as whole numbers have it. `length`: what lr_parse was given for epochs. */
+static void falls_in_its_steps(const char *text, const int percent[2], size_t epochs, size_t each, double length) {
+    struct lr_schedule s = parsed(text, length);
+    for (size_t t = 0; t < epochs * each; t++) {
+        double want = 0.1;
+        for (int i = 0; i < 2; i++)
+            if (100 * t >= (size_t)percent[i] * epochs * each) want *= 0.1;
+        const double epoch = (double)(t * 12) / (double)(each * 12), rate = lr_at(&s, t, epoch, 1);
+        if (fabs(rate - want) > 1e-9)
+            fail_msg("%s of %zu epochs of %zu steps: %.3g in step %zu, not %.3g", text, epochs, each, rate, t, want);
+    }
+}
+
+/* However a share and a quotient are rounded; the length is asked for, or comes from a number of steps. */
+static void steps_fall_where_they_fall(void **state) {
+    (void)state;
+    for (size_t epochs = 1; epochs <= 140; epochs++)
+        for (size_t each = 1; each <= 13; each += 3) {
+            const double batches = 1 / (12 / (double)(12 * each));
+            const double lengths[] = {(double)epochs, (double)(epochs * each) / batches};
+            for (int i = 0; i < 2; i++) {
+                falls_in_its_steps("step:50%,75%", (const int[2]){50, 75}, epochs, each, lengths[i]);
+                falls_in_its_steps("step:30%,60%", (const int[2]){30, 60}, epochs, each, lengths[i]);
+                falls_in_its_steps("step:7%,99%", (const int[2]){7, 99}, epochs, each, lengths[i]);
+            }
+        }
+    assert_true(parsed("step:50%,75%", 14).boundary[0] == 7 && parsed("step:50%,75%", 28).boundary[1] == 21);
+    struct lr_schedule s = parsed("step:50%,75%", 28 / 64.);
+    same(lr_at(&s, 13, 13 / 64., 1), 0.1);
+    same(lr_at(&s, 14, 14 / 64., 1), 0.01);
+    s = parsed("decay:70%:0.5", 3); /* from 2.1 on */
+    for (size_t t = 1; t <= 60; t++) {
+        const double epoch = (double)t / 10;
+        same(lr_at(&s, t, epoch, 1), t < 21 ? 0.1 : 0.1 * pow(0.5, (double)((t - 21) / 10 + 1)));
+    }
+}
+
 static void linear_ends_at_zero(void **state) {
     (void)state;
     struct lr_schedule s = parsed("linear", 8);
@@ -285,6 +323,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_taken_at_their_epochs),
         cmocka_unit_test(decay_goes_on_at_every_epoch),
+        cmocka_unit_test(steps_fall_where_they_fall),
         cmocka_unit_test(linear_ends_at_zero),
         cmocka_unit_test(parsing_sets_all_of_the_form),
         cmocka_unit_test(warm_up_ramps_from_one_over_p),
