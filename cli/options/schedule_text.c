@@ -25,7 +25,12 @@ static void add_density(char *text, size_t size, double density, size_t entries)
 
 /* Epochs are sums of steps. */
 static size_t step_at(const struct course *c, double epoch) {
-    return (size_t)llround(epoch / c->step);
+    return c->leg_step + (size_t)llround(fmax(epoch - c->leg, 0) / c->step);
+}
+
+/* Of a step that is to come; of one before the leg it is before that, too. */
+static double epoch_at(const struct course *c, size_t step) {
+    return c->leg + ((double)step - (double)c->leg_step) * c->step;
 }
 
 static double density_in(const struct density_schedule *d, const struct course *c, double epoch) {
@@ -103,7 +108,7 @@ static void add_warmup(const struct lr_schedule *s, int P, const struct course *
                        size_t size) {
     const size_t W = s->warmup_steps, first = step_at(c, c->first);
     const double whole = lr_at(s, first, c->first, 1); /* one rank has no ramp */
-    const double top = only_rises(s) ? s->base : lr_at(s, W, (double)W * c->step, P);
+    const double top = only_rises(s) ? s->base : lr_at(s, W, fmax(epoch_at(c, W), 0), P);
     add(text, size, "%.4g", now);
     if (P > 1 && c->first < s->warmup)
         add(text, size, " now, rising to %.4g until epoch %g%s", whole, s->warmup, c->end < s->warmup ? beyond : "");

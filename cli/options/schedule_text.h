@@ -14,6 +14,8 @@ struct course {
     double first, last; /* of the first step, of the last one */
     double end;         /* behind that */
     double step;        /* epochs in a step */
+    size_t leg_step;    /* a step from which on they are as long, */
+    double leg;         /* and the epochs before that one; 0 and 0 where all are */
 };
 
 /* entries: that compete for selection. later: dense steps come first, and c->first is behind them. */

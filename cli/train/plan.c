@@ -62,6 +62,19 @@ bool plan_samples(struct run *r, struct err *e) {
                    run_sample(r));
 }
 
+/* A run of so many steps goes by them, as long as they may be; one of epochs, too, as long as all are alike. */
+static void plan_rate(struct run *r) {
+    const struct options *o = &r->options;
+    struct lr_schedule *s = &r->model.lr;
+    s->base = o->lr;
+    s->warmup = o->lr_warmup;
+    s->warmup_steps = (size_t)o->lr_warmup_steps;
+    s->steps = r->steps;
+    if (o->steps > 0 || r->leg.step == 0) return;
+    s->from = s->warmup_steps > 0 ? run_epoch(r, s->warmup_steps) : 0;
+    s->to = run_epoch(r, r->steps);
+}
+
 bool run_plan(struct run *r, struct err *e) {
     struct options *o = &r->options;
     const struct task_ops *task = r->data.task;
@@ -74,9 +87,6 @@ bool run_plan(struct run *r, struct err *e) {
         per_epoch = (double)r->data.windows / (double)o->accumulate;
     r->steps = o->steps > 0 ? (size_t)o->steps : steps_of(r, o->epochs, per_epoch);
     double epochs = o->steps > 0 ? epochs_of(r, (double)o->steps, per_epoch) : o->epochs;
-    r->model.lr.base = o->lr;
-    r->model.lr.warmup = o->lr_warmup;
-    r->model.lr.warmup_steps = (size_t)o->lr_warmup_steps;
-    r->model.lr.steps = r->steps;
+    plan_rate(r);
     return plan_stop(r, epochs, per_epoch, e) && target_plan(r, e) && lr_parse(o->lr_schedule, epochs, &r->model.lr, e);
 }

@@ -96,7 +96,12 @@ static void say_ignored(struct run *r) {
 /* Where the steps lie that are to come, the first `skipped` of the run aside. */
 static struct course course_of(const struct run *r, size_t skipped) {
     size_t first = r->step > skipped ? r->step : skipped, last = r->stop > first ? r->stop - 1 : first;
-    return (struct course){run_epoch(r, first), run_epoch(r, last), run_epoch(r, r->stop), run_step_epochs(r)};
+    return (struct course){.first = run_epoch(r, first),
+                           .last = run_epoch(r, last),
+                           .end = run_epoch(r, r->stop),
+                           .step = run_step_epochs(r),
+                           .leg_step = r->leg.step,
+                           .leg = run_epoch(r, r->leg.step)};
 }
 
 /* Of what is selected. */

@@ -118,9 +118,17 @@ bool lr_reached(double boundary, double epoch) {
     return since(boundary, epoch) >= 0;
 }
 
-/* How far is step t between the end of the warm-up, 0, and that of the run, 1? */
-static double way(const struct lr_schedule *s, size_t t) {
-    return t < s->steps ? (double)(t - s->warmup_steps) / (double)(s->steps - s->warmup_steps) : 1;
+/* How far is step t, at this epoch, between the end of the warm-up, 0, and that of the run, 1? */
+static double way(const struct lr_schedule *s, size_t t, double epoch) {
+    if (t >= s->steps) return 1;
+    if (s->to > 0) return fmin(fmax((epoch - s->from) / (s->to - s->from), 0), 1);
+    return (double)(t - s->warmup_steps) / (double)(s->steps - s->warmup_steps);
+}
+
+/* What is left of that way; a quotient of its own, for 1 - way would be rounded once more. */
+static double way_left(const struct lr_schedule *s, size_t t, double epoch) {
+    if (t >= s->steps || s->to > 0) return 1 - way(s, t, epoch);
+    return (double)(s->steps - t) / (double)(s->steps - s->warmup_steps);
 }
 
 /* constant: 1;  step: factor^passed;  decay: factor^(floor(epoch - E) + 1) from E on; the others, t from W on: linear:
@@ -140,12 +148,12 @@ static double of_form(const struct lr_schedule *s, size_t t, double epoch) {
         break;
     case LR_LINEAR:
         if (s->warmup_steps > 0)
-            share = t < s->steps ? (double)(s->steps - t) / (double)(s->steps - s->warmup_steps) : 0;
+            share = way_left(s, t, epoch);
         else
             share = epoch < s->end ? 1 - epoch / s->end : 0;
         break;
     case LR_COSINE:
-        share = s->factor + (1 - s->factor) * (1 + half_turn_cos(way(s, t))) / 2;
+        share = s->factor + (1 - s->factor) * (1 + half_turn_cos(way(s, t, epoch))) / 2;
         break;
     case LR_INVERSE_SQRT:
         share = sqrt((double)(s->warmup_steps + 1) / (double)(t + 1));

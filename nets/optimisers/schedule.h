@@ -39,6 +39,10 @@ enum lr_form { LR_CONSTANT, LR_STEP, LR_DECAY, LR_LINEAR, LR_COSINE, LR_INVERSE_
  *                   cosine:        base (F + (1 - F) (1 + cos(pi (t - W) / (S - W))) / 2), F the floor
  *                   inverse-sqrt:  base sqrt((W + 1) / (t + 1))
  *
+ * In a run of so many epochs whose steps have become longer or shorter (another batch over all ranks) linear and cosine
+ * go on from where they are: (t - W) / (S - W) is then (epoch of t - from) / (to - from), the share of the epochs
+ * between the two that is over.
+ *
  * The only function of libm in it is sqrt, which rounds alike everywhere: ranks on different machines have the same
  * rate to the bit. */
 struct lr_schedule {
@@ -51,10 +55,12 @@ struct lr_schedule {
     double warmup;       /* epochs, 0: none */
     size_t warmup_steps; /* 0: none; at most one of the two */
     size_t steps;        /* of the run */
+    double from,
+        to; /* to > 0: the way from W to S goes by epochs, between these two: steps have been of other lengths */
 };
 
-/* text: one of the forms above; epochs: length of the run. Sets all but base, both warm-ups and steps, which are left
- * to the caller. */
+/* text: one of the forms above; epochs: length of the run. Sets all but base, both warm-ups, steps, from and to, which
+ * are left to the caller. */
 bool lr_parse(const char *text, double epochs, struct lr_schedule *s, struct err *e);
 
 /* Has it what its form needs? inverse-sqrt: a warm-up in steps. */

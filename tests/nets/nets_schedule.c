@@ -223,6 +223,40 @@ static void linear_behind_a_warm_up_in_steps(void **state) {
     same(rate(&s, 400, 4), 0.06);
 }
 
+/* 1000 steps of 10 epochs, the last five of which are taken in half as many steps: rates that go by steps come to those
+ * of the epochs that they would have been at. */
+static void longer_steps_go_on_by_epochs(void **state) {
+    (void)state;
+    const char *texts[] = {"cosine:0.1", "cosine", "linear", "inverse-sqrt", "constant"};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t W = 100; W <= 700; W += 600) {
+            const struct lr_schedule whole = in_steps(texts[i], W);
+            struct lr_schedule s = whole;
+            s.steps = 750;
+            s.from = W <= 500 ? (double)W / 100 : 5 + (double)(W - 500) / 50;
+            s.to = 10;
+            for (size_t t = 500; t < 750; t++) {
+                const double epoch = 5 + (double)(t - 500) / 50, from = (double)W / 100;
+                const double as_far = W <= 500 ? epoch : from + (epoch - s.from) * (10 - from) / (10 - s.from);
+                const double got = lr_at(&s, t, epoch, 3), at = as_far * 100;
+                const double floor_share = i == 0 ? 0.1 : 0, done = (at - (double)W) / (1000 - (double)W);
+                const double cosine = 0.1 * (floor_share + (1 - floor_share) * (1 + cos(M_PI * done)) / 2);
+                if (t < W)
+                    same(got, rate(&whole, t, 3)); /* a warm-up in steps is one */
+                else if (fabs(got - (i < 2 ? cosine : 0.1 * (1 - done))) > 1e-12)
+                    fail_msg("%s, W = %zu: %.17g in step %zu", texts[i], W, got, t);
+            }
+            same(lr_at(&s, 750, 10, 3), i == 0 ? 0.01 : 0);
+        }
+    for (size_t i = 3; i < 5; i++) { /* which do not go by the length of the run */
+        const struct lr_schedule whole = in_steps(texts[i], 99);
+        struct lr_schedule s = whole;
+        s.from = 0.99;
+        s.to = 10;
+        for (size_t t = 0; t < 750; t++) same(lr_at(&s, t, 5, 3), lr_at(&whole, t, 5, 3));
+    }
+}
+
 static void inverse_square_root(void **state) {
     (void)state;
     struct lr_schedule s = in_steps("inverse-sqrt", 99);
@@ -330,6 +364,7 @@ int main(void) {
         cmocka_unit_test(warm_up_in_steps),
         cmocka_unit_test(cosine_is_nanogpts),
         cmocka_unit_test(linear_behind_a_warm_up_in_steps),
+        cmocka_unit_test(longer_steps_go_on_by_epochs),
         cmocka_unit_test(inverse_square_root),
         cmocka_unit_test(cosine_of_half_a_turn),
         cmocka_unit_test(bad_schedules_are_refused_with_a_line),

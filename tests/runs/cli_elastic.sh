@@ -7,6 +7,7 @@
 # shellcheck disable=SC2086,SC2166 # lists of arguments; two conditions of one check
 . tests/lib/tap.sh
 at() { printf '%s/checkpoint-%08d' "$1" "$2"; }
+within() { awk -v a="$1" -v b="$2" -v part="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= part * b) }'; }
 # losses DIR: "step loss" of each step
 losses() { sed -n 's/^{"type":"step","step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' "$1/run.jsonl"; }
 # as_far DIR OTHER PART: all steps of DIR have the losses of OTHER's, but for this part of them
@@ -141,6 +142,26 @@ start 2 --resume "$(at "$W/images" 5)" --batch 6 --steps 8 --out "$W/steps"
 check "steps are counted on" [ "$(json "$W/steps/run.jsonl" summary step)/$(json "$W/steps/run.jsonl" summary run_epochs)" = "8/0.7916666666666666" ]
 start 1 --resume "$(at "$W/images" 5)" --batch 12 --stop-at 1 --out "$W/stopped"
 check "--stop-at goes by the samples" [ "$(json "$W/stopped/run.jsonl" summary step)" = 10 ]
+
+# Two epochs of 96 images: 12 steps of 2 x 4 in the first, then 6 of 2 x 8, or 24 of 2 x 2. A rate that falls from step to
+# step goes on from where it was, and comes to the end with the run. Base 0.1.
+rate_at() { sed -n 's/^{"type":"step","step":'"$2"',.*"lr":\([^,]*\),.*/\1/p' "$1/run.jsonl"; }
+falling() { # NAME RATE-AT-EPOCH-1 RATE-OF-THE-LAST-OF-6-STEPS AND-OF-24 OPTIONS
+    falling_name=$1 falling_first=$2 falling_six=$3 falling_more=$4
+    shift 4
+    rm -rf "$W"/falling*
+    start 2 --data synthetic:96x24 --batch 4 --epochs 2 --lr 0.1 --eval-every never "$@" --stop-at 1 --out "$W/falling"
+    cp -R "$W/falling" "$W/falling.6"
+    start 2 --resume "$W/falling.6" --batch 8
+    check "$falling_name with longer steps: from the rate of its epoch" within "$(rate_at "$W/falling.6" 13)" "$falling_first" 1e-4
+    check "as the first lines say" grep -qx "  rate      ${falling_first}[0-9]*; .*" "$W/out"
+    check "to that of its last step" within "$(rate_at "$W/falling.6" 18)" "$falling_six" 1e-4
+    start 2 --resume "$W/falling" --batch 2
+    check "and with shorter ones: from there" within "$(rate_at "$W/falling" 13)" "$falling_first" 1e-4
+    check "to there" within "$(rate_at "$W/falling" 36)" "$falling_more" 1e-4
+}
+falling "--lr-schedule cosine" 0.05 0.0017037 0.00010705 --lr-schedule cosine --lr-warmup 0
+falling "--lr-schedule linear behind a warm-up in steps" 0.05714 0.0095238 0.0023810 --lr-schedule linear --lr-warmup-steps 3
 
 # -- a target --------------------------------------------------------------------------------------------------------------
 # What there was before is kept, whoever goes on: bytes and scores. The first evaluation is after 12 steps.
