@@ -86,11 +86,16 @@ bool comes_between(const struct run *r) {
            run_due_after(next, r->options.check_replicas);
 }
 
-/* The log lacks the evaluation of the checkpoint that the run resumes from, where one was due: a signal or a full disk
- * came before it. */
-static bool evaluation_missing(const struct run *r) {
+/* Is the evaluation of the checkpoint that the run resumes from behind it? Its log says so; where that is a new one,
+ * the checkpoint does, but for one of an old version, which knows of nothing. */
+static bool evaluated_before(const struct run *r) {
     const struct run_log *l = &r->log;
-    return run_evaluates(r) && r->step > 0 && !l->made && !l->evaluated && evaluation_after(r, r->step - 1) == r->step;
+    return l->made ? r->target.known || isnan(l->before.seconds) : l->evaluated;
+}
+
+/* Was one due there, which a signal or a full disk came before? */
+static bool evaluation_missing(const struct run *r) {
+    return run_evaluates(r) && r->step > 0 && !evaluated_before(r) && evaluation_after(r, r->step - 1) == r->step;
 }
 
 /* A run that goes on in another directory, and only as far as it has come already, has no checkpoint there yet; nor has

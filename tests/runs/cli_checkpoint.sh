@@ -106,22 +106,29 @@ if calls_fail "killed in the middle of a write"; then
 fi
 
 # -- signals --------------------------------------------------------------------------------------------------------------
-for signal in TERM INT USR1 HUP; do
-    rm -rf "$W/stopped"
-    # shellcheck disable=SC2086
-    "$MPIRUN" -np $P "$PROGRAM" $common --out "$W/stopped" > "$W/out" 2> "$W/err" < /dev/null &
+# signalled SIGNAL P ARGS... --out DIR: a run on so many ranks, one of which gets it as soon as the first step is in the log
+signalled() {
+    signalled_by=$1 signalled_p=$2
+    shift 2
+    for signalled_dir in "$@"; do :; done
+    "$MPIRUN" -np "$signalled_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null &
     job=$!
     for _ in $(seq 100); do # until it trains
-        grep -q '"type":"step"' "$W/stopped/run.jsonl" 2> /dev/null && break
+        grep -q '"type":"step"' "$signalled_dir/run.jsonl" 2> /dev/null && break
         sleep 0.1
     done
     for child in $(ps -o pid= --ppid $job); do
         if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then
-            kill -$signal "$child"
+            kill -"$signalled_by" "$child"
             break
         fi
     done
     wait $job
+}
+for signal in TERM INT USR1 HUP; do
+    rm -rf "$W/stopped"
+    # shellcheck disable=SC2086
+    signalled $signal $P $common --out "$W/stopped"
     status=$?
     said=$(grep -c 'To go on: mpirun -np 3 [^ ]*sparsetrain --resume' "$W/out")
     start $P --resume "$W/stopped"
@@ -131,6 +138,22 @@ for signal in TERM INT USR1 HUP; do
         not_ok "SIG$signal on one rank: checkpoint, status 4, the same bits afterwards" "status $status, said $said: $(head -c 300 "$W/err")"
     fi
 done
+
+# One is due after every step, so wherever the signal comes one is left out. It is made where the run goes on, in the same
+# directory or in another; one that was made before is not.
+evaluations() { sed -n 's/^{"type":"eval",\(.*\),"train_loss".*/\1/p' "$1/run.jsonl"; }
+signalled USR1 $P --data synthetic:96x24 --batch 4 --steps 1000000 --lr 0.01 --lr-schedule constant --eval-every 0.125 --out "$W/due"
+check "stopped where an evaluation is due" [ $? -eq 4 ]
+stopped=$(sed -n 's/^{"type":"step","step":\([0-9]*\),.*/\1/p' "$W/due/run.jsonl" | tail -n 1)
+evaluations "$W/due" > "$W/due.rows"
+cp -r "$W/due" "$W/due.too"
+start $P --resume "$W/due.too" --out "$W/due.out" --steps $((stopped + 2))
+start $P --resume "$W/due" --steps $((stopped + 2))
+evaluations "$W/due.out" >> "$W/due.rows"
+check "it is made in another directory" grep -q '"type":"eval","step":'"$stopped", "$W/due.out/run.jsonl"
+check "with those behind it to the bits of the same one's" [ "$(cat "$W/due.rows")" = "$(evaluations "$W/due")" ]
+start $P --resume "$W/due.out" --out "$W/due.on" --steps $((stopped + 3))
+check "what has been made is not made again" [ "$(evaluations "$W/due.on" | sed 's/,.*//')" = "\"step\":$((stopped + 3))" ]
 
 # Under nohup a hangup is none.
 nohup "$PROGRAM" --data synthetic:64x16 --batch 4 --steps 60 --eval-every never --out "$W/hup" > "$W/out" 2> "$W/err" < /dev/null &
