@@ -99,8 +99,8 @@ double density_at(const struct density_schedule *d, size_t step, size_t epoch) {
     return epoch < (size_t)d->warmup_epochs ? raised(d, d->warmup[epoch]) : d->target;
 }
 
-double density_settled(const struct density_schedule *d, double step) {
-    if (d->warmup_steps > 0) return d->warmup_from > d->target ? (double)d->warmup_steps * step : 0;
+double density_settled(const struct density_schedule *d, double end) {
+    if (d->warmup_steps > 0) return d->warmup_from > d->target ? end : 0;
     int epoch = d->warmup_epochs;
     while (epoch > 0 && d->warmup[epoch - 1] <= d->target) epoch--;
     return epoch;

@@ -34,7 +34,7 @@ bool density_parse_warmup(const char *text, struct density_schedule *d, struct e
 double density_at(const struct density_schedule *d, size_t step, size_t epoch);
 /* Of all steps that are not dense. */
 double density_largest(const struct density_schedule *d);
-/* The epoch from which on it is the target; step: epochs in a step. */
-double density_settled(const struct density_schedule *d, double step);
+/* The epoch from which on it is the target; end: that of step warmup_steps, for linear. */
+double density_settled(const struct density_schedule *d, double end);
 
 #endif

@@ -98,7 +98,8 @@ static void write_data(const struct run *r, struct json *j) {
 /* Where the schedules come to, in epochs, which a run that is short or stopped early may not reach. */
 static void write_schedules(const struct run *r, struct json *j) {
     json_number(j, "run_epochs", run_epoch(r, r->steps));
-    if (r->path.sparse) json_number(j, "density_from", density_settled(&r->path.density, run_step_epochs(r)));
+    const struct density_schedule *density = &r->path.density;
+    if (r->path.sparse) json_number(j, "density_from", density_settled(density, run_epoch(r, density->warmup_steps)));
     const double ramp = r->model.lr.warmup_steps > 0 ? run_epoch(r, r->model.lr.warmup_steps) : r->model.lr.warmup;
     json_number(j, "lr_from", r->leg.first_ranks > 1 || r->model.lr.warmup_steps > 0 ? ramp : 0);
     json_array(j, "lr_changes");

@@ -39,7 +39,8 @@ static double density_in(const struct density_schedule *d, const struct course *
 
 void schedule_density(const struct density_schedule *d, size_t entries, bool later, const struct course *c, char *text,
                       size_t size) {
-    const double settled = density_settled(d, c->step), almost = settled - c->step / 2; /* epochs are sums of steps */
+    const double settled = density_settled(d, fmax(epoch_at(c, d->warmup_steps), 0));
+    const double almost = settled - c->step / 2; /* epochs are sums of steps */
     const double now = density_in(d, c, c->first), then = density_in(d, c, c->last);
     text[0] = '\0';
     if (c->first > almost) {

@@ -46,6 +46,12 @@ static void densities(void **state) {
          false,
          {0, 0.49, 0.5, 0.01, 0, 0},
          "0.51 (k = 5100) now, 0.265 in its last step, 0.01 (k = 100) from epoch 1, which this run does not reach"},
+        {"linear:110",
+         0.01,
+         false,
+         {1, 9.9, 10, 0.1, 100, 1}, /* steps were a tenth as long in the first epoch */
+         "0.1 (k = 1000) now, 0.01 (k = 100) from epoch 2"},
+        {"linear:90", 0.01, false, {1, 9.9, 10, 0.1, 100, 1}, "0.01 (k = 100)"},
         {"gtopk", 0.001, true, {0.5, 9.9, 10, 0.01, 0, 0}, "0.25 (k = 2500), 0.001 (k = 10) from epoch 4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -77,7 +77,7 @@ static void linear_in_the_drop_ratio(void **state) {
     assert_true(density_at(&d, 10, 0) == 0.01 && density_largest(&d) == 0.5);
     d.target = 0.3; /* on the way to another target */
     assert_true(near(density_at(&d, 5, 0), 0.4) && density_at(&d, 10, 0) == 0.3);
-    assert_true(density_settled(&d, 0.25) == 2.5);
+    assert_true(density_settled(&d, 2.5) == 2.5);
     d.target = 0.6; /* already above it: nothing falls below the target */
     for (size_t step = 0; step < 12; step++) assert_true(density_at(&d, step, 0) == 0.6);
     assert_true(density_settled(&d, 0.25) == 0);

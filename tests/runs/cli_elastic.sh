@@ -163,6 +163,14 @@ falling() { # NAME RATE-AT-EPOCH-1 RATE-OF-THE-LAST-OF-6-STEPS AND-OF-24 OPTIONS
 falling "--lr-schedule cosine" 0.05 0.0017037 0.00010705 --lr-schedule cosine --lr-warmup 0
 falling "--lr-schedule linear behind a warm-up in steps" 0.05714 0.0095238 0.0023810 --lr-schedule linear --lr-warmup-steps 3
 
+# 5 steps of 2 x 4 of 96 images, then of 2 x 8: a warm-up of the density that is counted in steps ends in one or the other.
+for warmup in 3:0.25 10:1.25; do
+    rm -rf "$W"/dense*
+    start 2 --data synthetic:96x24 --batch 4 --steps 12 --algo topka --density 0.01 --density-warmup linear:${warmup%:*} --eval-every never --checkpoint-every 5 --keep 9 --out "$W/denser"
+    start 2 --resume "$(at "$W/denser" 5)" --batch 8 --out "$W/denser.8"
+    check "a linear warm-up of the density over ${warmup%:*} steps: where it ends" [ "$(json "$W/denser.8/run.jsonl" header density_from)" = "${warmup#*:}" ]
+done
+
 # -- a target --------------------------------------------------------------------------------------------------------------
 # What there was before is kept, whoever goes on: bytes and scores. The first evaluation is after 12 steps.
 start 4 --resume "$(at "$W/images" 5)" --target loss:1000 --out "$W/target"
