@@ -121,7 +121,7 @@ const struct log_column log_columns[] = {
     {COLUMN("density_real", exempt_nnz, OVER_ALIKE), .write = write_density, .unit = "part of 1",
      .about = "all that a rank sent, dense slices too, over parameters: a mean over the ranks"},
     {COLUMN("mass_lost", mass_lost, OVER_SUM), .summary = "mass_lost", .total = true,
-     .about = "sum of magnitudes lost; above 0 with `--gtopk-residual paper` alone"},
+     .about = "sum of magnitudes lost; above 0 with `--gtopk-residual paper`, `sparseloco` and `demo` alone"},
     {COLUMN("selected", selected, OVER_SPREAD), .when = selects, .unit = "entries",
      .about = "that the selector returned, before an algorithm cut them",
      .only = "with an algorithm that has a selector"},

@@ -46,6 +46,16 @@ check "of one line" [ "$(wc -l < "$W/out")" -eq 1 ]
     check "list --json: optimisers" tabled optimisers $(names_of OPTIMISER nets/optimisers/optimisers.def)
     check "list --json: devices" tabled devices $(names_of DEVICE base/device/devices.def)
 }
+# described: docs/run-jsonl.md has every key of its rows
+described() {
+    described_line=$(grep '^| .sparsetrain list --json. |' docs/run-jsonl.md)
+    why=
+    for described_key in $(grep -o '"[a-z_]*":' "$W/out" | tr -d '":' | sort -u); do
+        case $described_line in *"\`$described_key\`"*) ;; *) why="$why $described_key" ;; esac
+    done
+    [ -z "$why" ]
+}
+check "list --json: its page has all keys" described
 SPARSETRAIN_PLUGIN=$W/none.so start 1 list --json
 check "list --json: a device that cannot be used, and why" grep -q '{"name":"cuda","option":"--device","summary":"[^"]*","paper":null,"available":false,"reason":"SPARSETRAIN_PLUGIN names [^"]*, which cannot be read"' "$W/out"
 check "and one that can" grep -q '{"name":"cpu","option":"--device","summary":"[^"]*","paper":null,"available":true,"reason":null' "$W/out"
