@@ -61,7 +61,7 @@ struct exchange_sum {
     const struct sparse *sparse; /* host: u */
     const struct sparse *exempt; /* host: e, [exempts]; NULL without exempt entries */
     size_t local_nnz;            /* entries that this rank put into the exchange; exempt ones not counted */
-    size_t global_nnz;           /* entries of u */
+    size_t global_nnz;           /* entries of u; 0 where nothing is summed (fedavg) */
     double mass_lost;            /* sum of |v| that this rank dropped and no residual has */
     float threshold;             /* oktopk: the global one; else 0 */
     float exact_threshold;       /* oktopk, with selector->audit: the exact global one; else 0 */

@@ -115,7 +115,7 @@ const struct log_column log_columns[] = {
     {COLUMN("k", k, OVER_ALIKE), .whole = true, .unit = "entries", .about = "asked of each rank"},
     {COLUMN("local_nnz", local_nnz, OVER_SPREAD), .summary = "local_nnz_per_step", .unit = "entries",
      .about = "that a rank sent of those it selected; without the slices of `--dense-slices`, so that it compares with "
-              "`k`"},
+              "`k`; 0 in a step that sends nothing (`fedavg`, `diloco` and `sparseloco` between rounds)"},
     {COLUMN("global_nnz", global_nnz, OVER_ALIKE), .whole = true, .summary = "global_nnz_per_step", .unit = "entries",
      .about = "of their sum; without those slices, too"},
     {COLUMN("density_real", exempt_nnz, OVER_ALIKE), .write = write_density, .unit = "part of 1",

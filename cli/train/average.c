@@ -33,6 +33,7 @@ void run_average(struct run *r) {
     put(r, param);
     mem_free(param);
     r->replicas.averaged_at = r->step;
+    if (r->now.exchange->ops->drifts) r->now.sum.local_nnz = r->now.sum.global_nnz = r->model.n; /* all that it sends */
     phase_enter(&r->phases, phase);
 }
 

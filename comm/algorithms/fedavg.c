@@ -22,7 +22,7 @@ static bool fedavg_run(struct exchange *x, float *grad, size_t k, struct exchang
     sum->bad = host_stage_nonfinite_own(&where, x, grad, n);
     if (sum->bad < n) return false;
     sum->dense = grad;
-    sum->local_nnz = sum->global_nnz = n;
+    sum->local_nnz = sum->global_nnz = 0; /* there is no sum */
     return true;
 }
 

@@ -43,6 +43,17 @@ start 3 $common --algo sparseloco --average-every 6 --out "$W/sparse"
 why="sent $(sent "$W/sparse")"
 check "sparseloco sends 14 bits an entry and a table a chunk" [ "$(sent "$W/sparse")" = "0 0 0 0 0 $(((65 * 128 + 116) * 2)) 0 0 0 0 0 $(((65 * 128 + 116) * 2)) " ]
 
+# entries DIR: that a rank sent, that are in the sum, and its part of all parameters, step by step
+entries() { sed -n 's/^{"type":"step".*"local_nnz_mean":\([^,]*\),.*"global_nnz":\([^,]*\),"density_real":\([^,]*\),.*/\1:\2:\3/p' "$1/run.jsonl" | tr '\n' ' '; }
+# counted DIR EVERY ENTRIES: those of a step that sends nothing are none, those of the end of a round are these
+counted() {
+    why="entries $(entries "$1"), not $3"
+    entries "$1" | tr ' ' '\n' | awk -v every="$2" -v n="$3" 'NF { want = NR % every == 0 || NR == 12 ? n : "0:0:0"; if (index($1 ":", want ":") != 1) bad = 1; steps++ } END { exit bad || steps != 12 }'
+}
+n=$(json "$W/five/run.jsonl" header parameters)
+check "entries are counted where they are sent" counted "$W/five" 5 "$n:$n:1"
+check "sparseloco's likewise" counted "$W/sparse" 6 "$((65 * 64 + (3482 + 63) / 64))"
+
 # The first losses; rounding grows from step to step.
 losses() { sed -n 's/^{"type":"step".*"loss":\([-0-9.e+]*\),.*/\1/p' "$1/run.jsonl" | tr '\n' ' '; }
 near() {
@@ -53,6 +64,7 @@ start 3 $common --algo diloco --average-every 1 --outer-lr 1 --outer-momentum 0 
 check "rounds of one step of plain SGD train as dense does" near "$(losses "$W/one")" "$(losses "$W/dense")"
 check "and rounds of five do not" [ "$(losses "$W/five" | cut -d ' ' -f 6-9)" != "$(losses "$W/dense" | cut -d ' ' -f 6-9)" ]
 start 3 $common --algo fedavg --average-every 2 --out "$W/fedavg"
+check "fedavg's are those of its averages" counted "$W/fedavg" 2 "$n:$n:1"
 start 3 $common --algo diloco --average-every 2 --outer-lr 1 --outer-momentum 0 --out "$W/plain"
 check "an outer step of rate 1 without momentum averages as fedavg does" near "$(losses "$W/plain")" "$(losses "$W/fedavg")"
 
