@@ -298,7 +298,10 @@ class Hook:
     def give(self, bucket):
         """A bucket whose gradients backward has completed; its future."""
         taken = _Bucket(bucket)
-        self._work.put(taken)
+        if self._handle:
+            self._work.put(taken)
+        else:  # nobody takes it any more
+            taken.future.set_exception(self._broken)
         return taken.future
 
     # -- by the thread of the hook
@@ -361,22 +364,28 @@ class Hook:
 
     # -- between steps
 
+    def _live(self):
+        """The exchange; after close() there is none, which the library would not notice."""
+        if not self._handle:
+            raise self._broken
+        return self._handle
+
     def stats(self):
         """What passed, and how long it took, as a dict: see struct sparsetrain_stats in sparsetrain.h."""
         found = _Stats()
-        _lib().sparsetrain_get_stats(self._handle, ctypes.byref(found))
+        _lib().sparsetrain_get_stats(self._live(), ctypes.byref(found))
         named = {name: getattr(found, name) for name, _ in _Stats._fields_ if name != "seconds"}
         named["seconds"] = dict(zip(PHASES, found.seconds))
         return named
 
     def set_density(self, density):
         """Of the next steps: at most density_max, which register() was given; on all ranks the same."""
-        _call("set_density", self._handle, density)
+        _call("set_density", self._live(), density)
 
     def residual(self):
         """What has not left this rank yet, by parameter."""
         whole, found, at = torch.zeros(self._flat.numel()), {}, 0
-        _call("residual", self._handle, 0, whole.numel(), ctypes.c_void_p(whole.data_ptr()))
+        _call("residual", self._live(), 0, whole.numel(), ctypes.c_void_p(whole.data_ptr()))
         for name, count in self._layout:
             found[name] = whole[at : at + count].clone()
             at += count
@@ -384,26 +393,28 @@ class Hook:
 
     def state_dict(self):
         """Residual, thresholds and all else that the next steps depend on; of this rank."""
-        count = _lib().sparsetrain_save(self._handle, None, 0)
+        handle = self._live()
+        count = _lib().sparsetrain_save(handle, None, 0)
         saved = torch.zeros(count, dtype=torch.uint8)
-        if count == 0 or _lib().sparsetrain_save(self._handle, ctypes.c_void_p(saved.data_ptr()), count) != count:
+        if count == 0 or _lib().sparsetrain_save(handle, ctypes.c_void_p(saved.data_ptr()), count) != count:
             raise self._broken or Error(2, "an exchange can be saved between two steps alone")
         return {"algo": self.algo, "parameters": list(self._layout), "bytes": saved}
 
     def load_state_dict(self, state):
         """Of a hook that was registered in the same way, on the same rank of as many. Collective."""
+        handle = self._live()
         if [tuple(of) for of in state["parameters"]] != self._layout:
             raise Error(2, "what was saved is of a model with other parameters")
         saved = state["bytes"].contiguous()
-        _call("restore", self._handle, ctypes.c_void_p(saved.data_ptr()), saved.numel())
+        _call("restore", handle, ctypes.c_void_p(saved.data_ptr()), saved.numel())
 
     def close(self):
-        """Collective. A model that is trained on after that fails."""
+        """Collective. A model that is trained on after that fails, as do the other calls."""
         if not self._handle:
             return
         self._work.put(None)
         self._thread.join()
-        self._broken = self._broken or Error(2, "the exchange has been closed")
+        self._broken = self._broken or Error(2, "the exchange has been closed: register another, with a model of its own")
         _lib().sparsetrain_close(self._handle)
         self._handle = None
 

@@ -194,6 +194,23 @@ def mistakes(_):
     hook.close()
 
 
+def closed(_):
+    """Whatever comes after close() says so."""
+    model = ddp()
+    hook = sparsetrain.register(model, algo="topka", density=0.1)
+    train(model, range(2))
+    state = hook.state_dict()
+    hook.close()
+    for call in (hook.stats, hook.residual, hook.state_dict, lambda: hook.set_density(0.1), lambda: hook.load_state_dict(state)):
+        refused("the exchange has been closed", 2, call)
+    try:
+        train(model, range(1))
+        expect(False, "a step passed")
+    except RuntimeError as error:
+        expect("the exchange has been closed" in str(error), f"of a step: {error}")
+    hook.close()
+
+
 def host(_):
     """Without a plugin a model on a GPU is trained as ever, after a warning of rank 0; or not, if that is what was asked for."""
     os.environ["SPARSETRAIN_PLUGIN"] = "/nonexistent"
