@@ -24,7 +24,9 @@ import atexit
 import ctypes
 import os
 import queue
+import signal
 import subprocess
+import sys
 import threading
 import warnings
 import weakref
@@ -35,6 +37,7 @@ import torch.distributed as dist
 __all__ = ["Error", "Hook", "algorithms", "init_process_group", "register", "version"]
 
 LINE = 1024
+PATIENCE = 30  # seconds that the end of a rank with an error may take
 PHASES = ("other", "select", "pack", "communicate", "merge", "update")
 
 
@@ -154,10 +157,39 @@ def algorithms():
 _hooks = weakref.WeakSet()
 
 
+_left_with = None  # what sys.exit was called with
+
+
+def _note_exit():
+    """The functions of atexit are not told how a program ends."""
+    leave = sys.exit
+
+    def noting(status=None, /):
+        global _left_with
+        _left_with = status
+        leave(status)
+
+    sys.exit = noting
+
+
 def _end():
+    """A rank that ends by an error does not wait for the others, which may be waiting for it in a step: mpirun ends the job
+    when a rank leaves without MPI_Finalize, or by a signal. After sys.exit(status) all may come here, but not for ever."""
+    raised = hasattr(sys, "last_exc") or hasattr(sys, "last_value")
+    broken = [hook._broken for hook in _hooks if hook._handle and hook._broken is not None]
+    if raised or broken or _left_with not in (None, 0):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(PATIENCE)
+    if raised:
+        return
+    if broken:  # and nobody has said so: the status would be 0
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(getattr(broken[0], "status", 1))
     for hook in list(_hooks):
         hook.close()
     _lib().sparsetrain_mpi_finalize()
+    signal.alarm(0)
 
 
 def _ranks():
@@ -167,6 +199,7 @@ def _ranks():
     _call("mpi_init", ctypes.byref(rank), ctypes.byref(size))
     if first:
         atexit.register(_end)
+        _note_exit()
     return rank.value, size.value
 
 

@@ -211,6 +211,24 @@ def closed(_):
     hook.close()
 
 
+def ends(how):
+    """Rank 0 ends at its fourth step, in one of these ways; the others would wait for it for ever."""
+    sparsetrain.PATIENCE = 3
+    model = ddp()
+    hook = sparsetrain.register(model, algo="gtopk", density=0.1)
+    train(model, range(3))
+    if dist.get_rank() == 0:
+        if how == "raised":
+            raise ValueError("a mistake of rank 0")
+        if how == "left":
+            sys.exit(7)
+        with contextlib.suppress(RuntimeError) if how == "caught" else contextlib.nullcontext():
+            (model(batch(3, 0)[0]).sum() * float("nan")).backward()
+        sys.exit(0)
+    train(model, range(3, STEPS))
+    hook.close()
+
+
 def host(_):
     """Without a plugin a model on a GPU is trained as ever, after a warning of rank 0; or not, if that is what was asked for."""
     os.environ["SPARSETRAIN_PLUGIN"] = "/nonexistent"

@@ -29,7 +29,7 @@ free_port() { "$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0
 ranks() {
     ranks_p=$1
     shift
-    MASTER_PORT=$(free_port) timeout 300 "$MPIRUN" -np "$ranks_p" "$@" > "$W/out" 2> "$W/err" < /dev/null
+    MASTER_PORT=$(free_port) timeout "${within:-300}" "$MPIRUN" -np "$ranks_p" "$@" > "$W/out" 2> "$W/err" < /dev/null
     status=$?
 }
 # fine [PART]: what has run said so, and no more of that; of all that ran, with status 0
@@ -48,6 +48,16 @@ for P in 1 2 3 4; do
     n=$(($(wc -c < "$W/kept/gradients-0") / 12))
     ranks $P "$W/sums" "$W/kept" $n 3 density=0.05
     check "sums are those of C, to the bit, P = $P" fine
+done
+
+# ended: what has run ended by itself, not well
+ended() {
+    why="status $status: $(head -c 600 "$W/err")"
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && ! grep -q '^fine' "$W/out"
+}
+for how in raised left nan caught; do
+    within=100 ranks 2 "$python" tests/torch/program.py "$how" ends
+    check "one rank ends before the others: $how" ended
 done
 
 stand_in=${SPARSETRAIN_LIBRARY%/*}/tests/libsparsetrain_hostcuda.so
