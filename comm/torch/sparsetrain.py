@@ -435,11 +435,26 @@ class Hook:
 
     def load_state_dict(self, state):
         """Of a hook that was registered in the same way, on the same rank of as many. Collective."""
-        handle = self._live()
-        if [tuple(of) for of in state["parameters"]] != self._layout:
+        handle, saved, wrong = self._live(), torch.zeros(0, dtype=torch.uint8), None
+        try:
+            saved = self._bytes_of(state)
+        except Error as error:  # the ranks agree in restore whether all have what they need
+            wrong = error
+        try:
+            _call("restore", handle, ctypes.c_void_p(saved.data_ptr()), saved.numel())
+        except Error as error:
+            raise wrong or error from None
+
+    def _bytes_of(self, state):
+        try:
+            layout, saved = [tuple(of) for of in state["parameters"]], state["bytes"].cpu().contiguous()
+        except (AttributeError, KeyError, TypeError):
+            raise Error(2, "what was saved is no state_dict() of a hook") from None
+        if saved.dtype != torch.uint8:
+            raise Error(2, f"what was saved has been turned into {saved.dtype}: load it as it was")
+        if layout != self._layout:
             raise Error(2, "what was saved is of a model with other parameters")
-        saved = state["bytes"].contiguous()
-        _call("restore", handle, ctypes.c_void_p(saved.data_ptr()), saved.numel())
+        return saved
 
     def close(self):
         """Collective. A model that is trained on after that fails, as do the other calls."""
