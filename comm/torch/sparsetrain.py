@@ -262,7 +262,7 @@ class Hook:
             if parameter.numel() > 0:
                 rows = parameter.shape[0] if parameter.dim() > 1 else 1
                 self._matrices += [rows, parameter.numel() // rows]
-            starts.append(at)
+                starts.append(at)
             at += parameter.numel()
         if at == 0:
             raise Error(2, "the model has no parameter that is trained")
@@ -366,6 +366,8 @@ class Hook:
         offset = 0
         for parameter in bucket.parameters:
             at, count = self._at[id(parameter)], parameter.numel()
+            if count == 0:
+                continue
             self._flat[at : at + count].copy_(bucket.buffer[offset : offset + count])
             self._waiting[at + count] = at
             offset += count

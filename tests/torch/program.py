@@ -107,6 +107,36 @@ def every(_):
         expect(found[0] == found[1], f"{algo}: other buckets, other parameters")
 
 
+class WithEmpty(torch.nn.Module):
+    """Parameters without entries, before, between and after the others."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first = torch.nn.Parameter(torch.zeros(0))
+        self.a = torch.nn.Linear(40, 8)
+        self.middle = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(0))])
+        self.b = torch.nn.Linear(8, 10)
+        self.c = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(0))])
+
+    def forward(self, x):
+        return self.b(torch.relu(self.a(x + self.first.sum()) + self.middle[0].sum())) + self.c[0].sum()
+
+
+def empty(_):
+    """What has no entries is trained as DDP does it."""
+    own = DistributedDataParallel(WithEmpty(), bucket_cap_mb=0.0005)
+    train(own, range(4))
+    for group_bytes in (None, 0, 1, 4 << 20):
+        model = DistributedDataParallel(WithEmpty(), bucket_cap_mb=0.0005)
+        hook = sparsetrain.register(model, algo="dense", group_bytes=group_bytes)
+        train(model, range(4))
+        off = (parameters(model) - parameters(own)).abs().max().item()
+        expect(off <= 1e-6, f"groups of {group_bytes}: off by {off}")
+        expect(hook.residual()["module.first"].numel() == 0, "the residual of nothing")
+        hook.close()
+
+
 def sums(folder):
     """The gradients that go in, and the means that come out, for the program's bench to look at."""
     rank, model = dist.get_rank(), ddp()
