@@ -476,6 +476,12 @@ def _hook(hook, bucket):
 def register(model, algo="oktopk", density=0.01, group_bytes=4 << 20, **options):
     """Exchanges the gradients of a DistributedDataParallel model by this algorithm. options: of sparsetrain.h, as select,
     wire, tau, tau_prime, density_max. Collective; returns the Hook."""
+    if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        raise Error(2, f"register() was given a {type(model).__name__}: it takes a model in DistributedDataParallel")
     hook = Hook(model, algo, {"density": density, **options}, group_bytes)
-    model.register_comm_hook(hook, _hook)
+    try:
+        model.register_comm_hook(hook, _hook)
+    except Exception:  # as where it has a hook already
+        hook.close()
+        raise
     return hook

@@ -9,6 +9,7 @@ import ctypes
 import hashlib
 import os
 import sys
+import threading
 import warnings
 
 import torch
@@ -195,15 +196,28 @@ def refused(text, status, call):
     expect(False, f"{text!r} was not said")
 
 
+def serving():
+    """How many hooks are open."""
+    return sum(thread.name == "sparsetrain" for thread in threading.enumerate())
+
+
 def mistakes(_):
     """Each a line, on all ranks."""
     model = ddp()
     refused('there is no option "densities"', 2, lambda: sparsetrain.register(model, algo="topka", densities=1))
     refused('the algorithm has no "best"', 2, lambda: sparsetrain.register(model, algo="best"))
     refused("density 0 is out of range", 2, lambda: sparsetrain.register(model, algo="topka", density=0))
-    refused("gradients must be float32", 2, lambda: sparsetrain.register(make_model().double()))
-    refused("no parameter", 2, lambda: sparsetrain.register(torch.nn.ReLU()))
+    refused("gradients must be float32", 2, lambda: sparsetrain.register(DistributedDataParallel(make_model().double())))
+    refused("no parameter", 2, lambda: sparsetrain.register(ddp().requires_grad_(False)))
+    refused("given a Sequential", 2, lambda: sparsetrain.register(make_model()))
+    expect(serving() == 0, "a thread is left of a model that is not DDP's")
     hook = sparsetrain.register(model, algo="topka", density=0.1, density_max=0.2)
+    try:
+        sparsetrain.register(model)
+        expect(False, "a second hook was taken")
+    except RuntimeError as error:
+        expect("hook" in str(error), f"of a second hook: {error}")
+    expect(serving() == 1, "a thread is left of the second hook")
     train(model, range(2))
     hook.set_density(0.2)
     refused("density-max", 2, lambda: hook.set_density(0.3))
