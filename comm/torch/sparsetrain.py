@@ -358,6 +358,7 @@ class Hook:
     def _take(self, bucket):
         if bucket.done is not None:
             bucket.done.synchronize()
+        self._check(bucket)
         grad = ctypes.c_void_p(self._flat.data_ptr())
         if not self._taken and self._gpu is not None:  # on which this thread copies, below
             _call("set_stream", self._handle, ctypes.c_void_p(torch.cuda.current_stream(self._gpu).cuda_stream))
@@ -379,6 +380,16 @@ class Hook:
             _call("ready", self._handle, self._from)
         if bucket.last:
             self._finish(grad)
+
+    def _check(self, bucket):
+        if bucket.buffer.is_sparse:
+            raise Error(2, "the gradient of an embedding is sparse: make the embedding with sparse=False")
+        if any(id(parameter) not in self._at for parameter in bucket.parameters):
+            raise Error(
+                2,
+                "DDP brings the gradient of a parameter that was frozen when register() was called: freeze before DistributedDataParallel "
+                "is made, or after register()",
+            )
 
     def _finish(self, grad):
         if self._from != 0 or self._waiting:

@@ -247,6 +247,29 @@ def mistakes(_):
     hook.close()
 
 
+def of_step(text, model, x):
+    """A step of the model is refused with this text."""
+    try:
+        model(x).sum().backward()
+    except RuntimeError as error:
+        expect(text in str(error), f"no {text!r} in: {error}")
+        return
+    expect(False, f"{text!r} was not said")
+
+
+def strange(_):
+    """Gradients that are not those that were registered."""
+    model = DistributedDataParallel(make_model(), find_unused_parameters=True)
+    model.module[0].requires_grad_(False)
+    hook = sparsetrain.register(model, algo="topka", density=0.1)
+    of_step("frozen when register() was called", model, batch(0, 0)[0])
+    hook.close()
+    model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Embedding(20, 4, sparse=True), torch.nn.Linear(4, 4)))
+    hook = sparsetrain.register(model, algo="topka", density=0.1)
+    of_step("the gradient of an embedding is sparse", model, torch.tensor([1, 2, 3]))
+    hook.close()
+
+
 def closed(_):
     """Whatever comes after close() says so."""
     model = ddp()
@@ -256,11 +279,7 @@ def closed(_):
     hook.close()
     for call in (hook.stats, hook.residual, hook.state_dict, lambda: hook.set_density(0.1), lambda: hook.load_state_dict(state)):
         refused("the exchange has been closed", 2, call)
-    try:
-        train(model, range(1))
-        expect(False, "a step passed")
-    except RuntimeError as error:
-        expect("the exchange has been closed" in str(error), f"of a step: {error}")
+    of_step("the exchange has been closed", model, batch(0, 0)[0])
     hook.close()
 
 
