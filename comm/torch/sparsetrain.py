@@ -489,6 +489,9 @@ def register(model, algo="oktopk", density=0.01, group_bytes=4 << 20, **options)
     wire, tau, tau_prime, density_max. Collective; returns the Hook."""
     if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
         raise Error(2, f"register() was given a {type(model).__name__}: it takes a model in DistributedDataParallel")
+    for name, value in {"density": density, **options}.items():
+        if "," in str(value):  # would be where another option begins
+            raise Error(2, f"{name}={value}: an option has no comma; give each by its name, and a list with + between")
     hook = Hook(model, algo, {"density": density, **options}, group_bytes)
     try:
         model.register_comm_hook(hook, _hook)

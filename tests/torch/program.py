@@ -205,6 +205,8 @@ def mistakes(_):
     """Each a line, on all ranks."""
     model = ddp()
     refused('there is no option "densities"', 2, lambda: sparsetrain.register(model, algo="topka", densities=1))
+    refused("select=exact,wire=packed: an option has no comma", 2, lambda: sparsetrain.register(model, select="exact,wire=packed"))
+    refused("density=0.1,tau=3: an option has no comma", 2, lambda: sparsetrain.register(model, density="0.1,tau=3"))
     refused('the algorithm has no "best"', 2, lambda: sparsetrain.register(model, algo="best"))
     refused("density 0 is out of range", 2, lambda: sparsetrain.register(model, algo="topka", density=0))
     refused("gradients must be float32", 2, lambda: sparsetrain.register(DistributedDataParallel(make_model().double())))
