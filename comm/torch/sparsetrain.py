@@ -155,9 +155,8 @@ def algorithms():
 
 
 _hooks = weakref.WeakSet()
-
-
 _left_with = None  # what sys.exit was called with
+_started = False  # MPI
 
 
 def _note_exit():
@@ -194,10 +193,11 @@ def _end():
 
 def _ranks():
     """Starts MPI unless it runs: this rank and how many there are."""
+    global _started
     rank, size = ctypes.c_int(), ctypes.c_int()
-    first = _library is None
     _call("mpi_init", ctypes.byref(rank), ctypes.byref(size))
-    if first:
+    if not _started:
+        _started = True
         atexit.register(_end)
         _note_exit()
     return rank.value, size.value

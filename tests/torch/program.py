@@ -381,6 +381,7 @@ def gpu(plugin):
 
 
 def main():
+    sparsetrain.version()  # before MPI is started, which ends with the program all the same
     sparsetrain.init_process_group("gloo")
     for part in sys.argv[2:]:
         globals()[part](sys.argv[1])
