@@ -48,6 +48,7 @@ refused() {
     check "... and all is as it was" [ -z "$why" ]
 }
 # version FILE N: says to be of that format
+# shellcheck disable=SC2059 # an escape that is made here
 version() { printf "\\$(printf %o "$2")" | dd of="$1" bs=1 seek=8 conv=notrunc 2> /dev/null; }
 for p in 1 3; do
     fresh $p

@@ -113,7 +113,7 @@ check "nor where a checkpoint lies" anonymous '{"type":"checkpoint","step":3,"pa
     '{"type":"checkpoint","step":3,"path":"/home/me/runs/r/checkpoint-00000003","seconds":0.5}'
 check "nor where a run comes from" anonymous \
     '{"type":"header","init_from":"checkpoint-00000004","config":{"init-from":"r/","out":"b","resume":"a//","record":"g","trace":"t","mllog":"m","log-tensorboard":"e"}}' \
-    '{"type":"header","init_from":"/home/me/r/checkpoint-00000004","config":{"init-from":"/home/me/r/","out":"b","resume":"../a//","record":"/tmp/g","trace":"x/t","mllog":"/m","log-tensorboard":"./e"}}'
+    '{"type":"header","init_from":"/home/me/r/checkpoint-00000004","config":{"init-from":"/home/me/r/","out":"b","resume":"../a//","record":"/scratch/g","trace":"x/t","mllog":"/m","log-tensorboard":"./e"}}'
 check "nor of data in a folder beside" anonymous '{"config":{"data":"ptb"}}' '{"config":{"data":"ptb:sets/"}}'
 plain_row='{"host":"-","data_source":"","config":{"out":"here","data":"synthetic:64x8"},"data":"a:b/c"}'
 check "what has none stays as it is" anonymous "$plain_row" "$plain_row"
