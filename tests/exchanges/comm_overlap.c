@@ -94,6 +94,20 @@ static void the_lowest_bad_entry_is_named(struct comm *c) {
     }
 }
 
+/* One rank's alone, too: every rank ends every sum, that of the bad bucket with them, and is told. */
+static void a_bad_bucket_leaves_no_sum_under_way(struct comm *c) {
+    for (enum how how = 0; how < HOWS; how++) {
+        open_buckets(c, 100, 4 * 10);
+        for (size_t i = 0; i < 100; i++) rig.grad[i] = 1;
+        if (c->rank == c->size - 1) rig.grad[15] = NAN;
+        assert_false(run_ready_at(1, how, 10));
+        assert_int_equal(rig.sum.bad, 15);
+        device_download(rig.grad, rig.device_grad, rig.n);
+        for (size_t i = 0; i < 100; i++) assert_true(i == 15 || rig.grad[i] == (float)c->size);
+        rig_close();
+    }
+}
+
 /* -- overlap by layers -------------------------------------------------------------------------------------------- */
 enum { GROUPS_MAX = 8 };
 static const struct split {
@@ -456,6 +470,7 @@ int main(int argc, char **argv) {
         {"buckets_give_the_dense_sum", buckets_give_the_dense_sum},
         {"hidden_time_is_seen", hidden_time_is_seen},
         {"the_lowest_bad_entry_is_named", the_lowest_bad_entry_is_named},
+        {"a_bad_bucket_leaves_no_sum_under_way", a_bad_bucket_leaves_no_sum_under_way},
         {"groups_give_what_the_row_gives", groups_give_what_the_row_gives},
         {"with_other_selectors_and_formats", with_other_selectors_and_formats},
         {"without_a_second_thread", without_a_second_thread},
