@@ -254,8 +254,10 @@ static const struct sparse *finish(struct exchange *x, const struct sparse *sum,
 
 static bool gtopk_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct gtopk *t = x->state;
-    int first = post_receive(x, 0, k, t->inbox[0]);
     if (!selector_run_top(x->setup.selector, grad, k, &t->local, t->keys, &sum->bad)) return false;
+    /* Not before: a bad entry would leave it posted. A message that comes meanwhile loses nothing, since MPI looks for
+     * it within calls only. */
+    int first = post_receive(x, 0, k, t->inbox[0]);
     sum->local_nnz = t->local.nnz;
     exchange_round(x, &t->local, &t->rounded[0]);
     struct sparse *subtree = reduce(x, first, k);

@@ -3,6 +3,7 @@
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
 /* devices: cuda ranks 1 3 */
+#include "comm/parts/peers.h"
 #include "comm/sparsetrain.h"
 #include "tests/lib/exchange_rig.h"
 
@@ -394,6 +395,26 @@ static void a_nan_breaks_it_and_nothing_else(struct comm *c) {
     }
 }
 
+/* One rank's alone: its gtopk has posted no receive, which would take the first of two messages that come with the tag
+ * of one into memory that is freed by then. */
+static void a_nan_leaves_no_receive_posted(struct comm *c) {
+    enum { TAG_UP = 300 };
+    struct tree_step step = {0};
+    int round = 0, word;
+    if (c->size == 1) return;
+    while ((step = tree_reduce_step(c->size, 0, round)).role != TREE_RECEIVE) round++;
+    rig_open(c, exchange_named("gtopk"), exact(), 100, 10, GTOPK_CONSERVE);
+    make_gradient(WHOLE, c->rank, c->size, 0, 100, rig.grad);
+    rig.grad[42] = NAN;
+    if (c->rank == 0) assert_false(rig_run(10));
+    rig_close();
+    for (int sent = 1; sent <= 2; sent++) {
+        if (c->rank == step.peer) comm_send(c, 0, TAG_UP + round, &sent, sizeof sent);
+        if (c->rank == 0) comm_recv(c, step.peer, TAG_UP + round, &word, sizeof word);
+        if (c->rank == 0) assert_int_equal(word, sent);
+    }
+}
+
 /* Whatever allocation fails: an error, not the end of the process. One rank, as others would wait for it. */
 static void no_memory_is_an_error(struct comm *c) {
 #ifdef ST_SANITIZE
@@ -460,6 +481,7 @@ int main(int argc, char **argv) {
         {"ranks_that_differ_are_told_so", ranks_that_differ_are_told_so},
         {"calls_out_of_order_are_told_so", calls_out_of_order_are_told_so},
         {"a_nan_breaks_it_and_nothing_else", a_nan_breaks_it_and_nothing_else},
+        {"a_nan_leaves_no_receive_posted", a_nan_leaves_no_receive_posted},
         {"no_memory_is_an_error", no_memory_is_an_error},
         {"what_dies_in_the_thread_is_told_by_run", what_dies_in_the_thread_is_told_by_run},
     };
