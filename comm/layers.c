@@ -62,6 +62,7 @@ struct layers {
     bool taking;  /* from begin to run: the thread may take groups */
     size_t ready; /* those that begin here or later */
     bool busy, stop;
+    bool started; /* the thread runs; of the caller alone */
     double since; /* when it became busy */
     bool catches; /* the caller catches errors (error_catch), so the thread does */
 };
@@ -362,17 +363,30 @@ static void start_thread(struct exchange *x) {
     int rc = pthread_create(&l->thread, NULL, work, x);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) die("no thread for the overlap by layers could be started: %s", strerror(rc));
+    l->started = true;
+}
+
+/* False: it is not to be waited for, and is busy. */
+static bool end_thread(struct layers *l, bool waits) {
+    if (!l->started) return true;
+    pthread_mutex_lock(&l->lock);
+    bool ends = waits || !l->busy;
+    l->stop = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    if (!ends) return false;
+    pthread_join(l->thread, NULL);
+    l->started = false;
+    return true;
+}
+
+bool exchange_layers_abandon(struct exchange *x) {
+    return end_thread(x->state, false);
 }
 
 static void layers_close(struct exchange *x) {
     struct layers *l = x->state;
-    if (l->ops.begin) {
-        pthread_mutex_lock(&l->lock);
-        l->stop = true;
-        pthread_cond_broadcast(&l->changed);
-        pthread_mutex_unlock(&l->lock);
-        pthread_join(l->thread, NULL);
-    }
+    end_thread(l, true);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     sparse_close(&l->delivered);

@@ -252,12 +252,15 @@ static bool close_all(void *arguments, struct err *e) {
     return true;
 }
 
-/* If an error has left the exchange in an undefined state, a collective close could wait for ever: then only the
- * handle is freed. */
+/* If an error of the system has left the exchange in an undefined state, a collective close could wait for ever: then
+ * only the handle is freed, and not even that while a thread of the exchange uses it. What else breaks an exchange, all
+ * ranks can end alike. */
 void sparsetrain_close(sparsetrain *x) {
     if (!x) return;
-    if (x->broken.status == EXIT_NUMERIC) x->broken = (struct err){0};
+    if (x->broken.status == EXIT_NUMERIC || x->broken.status == EXIT_USER) x->broken = (struct err){0};
     guarded(x, close_all, x, NULL);
+    struct exchange *exchange = &x->reducer.exchange;
+    if (x->broken.text[0] && exchange->by_layers && !exchange_layers_abandon(exchange)) return;
     mem_free(x);
 }
 
@@ -495,27 +498,42 @@ static bool head_fits(const struct saving *s, struct saved_head *h, struct err *
     return true;
 }
 
-/* If all lengths are right, nothing more can be checked here; exchange_check looks at the contents. */
-static bool take_body(struct saving *s, struct err *e) {
+/* Are all lengths right? Nothing is written yet. */
+static bool body_fits(const struct saving *s, struct err *e) {
     sparsetrain *x = s->x;
     struct saving all = {.x = x};
+    const char *in = s->in + sizeof(struct saved_head);
     void *memory;
     size_t bytes;
     save_body(&all);
-    if (all.at != s->count - s->at)
-        return err_set(e, "the saved exchange has %zu bytes, not %zu", s->count, all.at + s->at);
-    struct store *store = &x->reducer.store;
-    const char *residual = s->in + s->at;
-    if (store->acc) s->at += x->n * sizeof(float);
+    if (all.at != s->count - sizeof(struct saved_head))
+        return err_set(e, "the saved exchange has %zu bytes, not %zu", s->count, all.at + sizeof(struct saved_head));
+    if (x->reducer.store.acc) in += x->n * sizeof(float);
     for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
         uint64_t length;
-        memcpy(&length, s->in + s->at, sizeof length);
+        memcpy(&length, in, sizeof length);
         if (length != bytes) return err_set(e, "piece %zu of the saved exchange has another length", i);
-        if (bytes > 0) memcpy(memory, s->in + s->at + sizeof length, bytes);
-        s->at += sizeof length + bytes;
+        in += sizeof length + bytes;
     }
-    if (store->acc) store->ops->write(store, 0, x->n, (const float *)(const void *)residual);
     return true;
+}
+
+/* Of a body that fits; exchange_check looks at the contents. */
+static void take_body(const struct saving *s) {
+    sparsetrain *x = s->x;
+    struct store *store = &x->reducer.store;
+    const char *in = s->in + sizeof(struct saved_head);
+    void *memory;
+    size_t bytes;
+    if (store->acc) {
+        store->ops->write(store, 0, x->n, (const float *)(const void *)in);
+        in += x->n * sizeof(float);
+    }
+    for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
+        in += sizeof(uint64_t);
+        if (bytes > 0) memcpy(memory, in, bytes);
+        in += bytes;
+    }
 }
 
 static bool restore(void *arguments, struct err *e) {
@@ -523,15 +541,11 @@ static bool restore(void *arguments, struct err *e) {
     sparsetrain *x = s->x;
     struct saved_head h;
     if (x->begun) err_set(e, "nothing can be restored between begin and run");
-    bool fits = !e->text[0] && head_fits(s, &h, e);
+    bool fits = !e->text[0] && head_fits(s, &h, e) && body_fits(s, e);
     if (comm_agree(x->comm, e) || !fits) return false;
-    s->at = sizeof h;
-    struct err broken = {0};
-    take_body(s, &broken);
-    if (comm_agree(x->comm, &broken) || !exchange_check(&x->reducer.exchange, &broken)) {
-        err_with(&x->broken, EXIT_USER, "%s", broken.text); /* the state is half restored: it cannot be used any more */
-        return err_set(e, "%s", broken.text);
-    }
+    take_body(s);
+    if (!exchange_check(&x->reducer.exchange, e)) /* the state is nothing that could be used any more */
+        return err_with(&x->broken, EXIT_USER, "%s", e->text);
     x->steps = h.steps;
     x->density = h.density;
     x->k = density_to_k(x->density, x->n);

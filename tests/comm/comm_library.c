@@ -3,6 +3,9 @@
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
 /* devices: cuda ranks 1 3 */
+#include <dirent.h>
+#include <unistd.h>
+
 #include "comm/parts/peers.h"
 #include "comm/sparsetrain.h"
 #include "tests/lib/exchange_rig.h"
@@ -212,6 +215,54 @@ static void what_cannot_be_restored_is_refused(struct comm *c) {
     mem_free(saved);
     sparsetrain_close(x);
     sparsetrain_close(other);
+}
+
+/* How many threads this process has; where `least` are expected, after those that are ending have gone. */
+static int threads(int least) {
+    int found = 0;
+    for (int looks = 0; looks < 1000 && (looks == 0 || found > least); looks++) {
+        DIR *tasks = opendir("/proc/self/task");
+        if (looks > 0) usleep(1000);
+        for (found = -2; tasks && readdir(tasks);) found++;
+        if (tasks) closedir(tasks);
+    }
+    return found;
+}
+
+/* Of other lengths: nothing was written, so it is as it was. Of another run of as many steps on one rank: no rank can
+ * go on with that, and close gives all back. */
+static void after_a_refused_restore_it_closes_like_any_other(struct comm *c) {
+    const bool last = c->rank == c->size - 1;
+    char *saved[2];
+    size_t bytes = 0;
+    sparsetrain *x;
+    good(sparsetrain_open_groups(&x, NULL, "powersgd", N, of_device("powersgd-rank=3"), group, GROUPS, why));
+    bytes = sparsetrain_save(x, NULL, 0);
+    saved[0] = mem_alloc(bytes, 1, "a saved exchange");
+    sparsetrain_save(x, saved[0], bytes);
+    sparsetrain_close(x);
+    int before = threads(0);
+    x = opened("powersgd", GROUPS);
+    refused(x, saved[0], bytes, " bytes, not ");
+    hash_of_steps(x, c, 0, 2, true);
+    sparsetrain_close(x);
+    mem_free(saved[0]);
+    assert_int_equal(threads(before), before);
+    if (c->size == 1) return;
+    for (int i = 0; i < 2; i++) {
+        x = opened("oktopk", GROUPS);
+        hash_of_steps(x, c, 3 * i, 3 * i + 3, true);
+        bytes = sparsetrain_save(x, NULL, 0);
+        saved[i] = mem_alloc(bytes, 1, "a saved exchange");
+        sparsetrain_save(x, saved[i], bytes);
+        sparsetrain_close(x);
+    }
+    x = opened("oktopk", GROUPS);
+    refused(x, saved[last], bytes, "has another state of oktopk");
+    assert_int_equal(sparsetrain_run(x, at, why), SPARSETRAIN_MISTAKE);
+    sparsetrain_close(x);
+    assert_int_equal(threads(before), before);
+    for (int i = 0; i < 2; i++) mem_free(saved[i]);
 }
 
 static void a_residual_is_read_and_written_in_parts(struct comm *c) {
@@ -473,6 +524,7 @@ int main(int argc, char **argv) {
         {"a_restored_exchange_goes_on_to_the_same_bits", a_restored_exchange_goes_on_to_the_same_bits},
         {"a_state_of_the_host_goes_on_on_a_device_and_back", a_state_of_the_host_goes_on_on_a_device_and_back},
         {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
+        {"after_a_refused_restore_it_closes_like_any_other", after_a_refused_restore_it_closes_like_any_other},
         {"a_residual_is_read_and_written_in_parts", a_residual_is_read_and_written_in_parts},
         {"the_density_changes_between_steps", the_density_changes_between_steps},
         {"what_passed_is_counted", what_passed_is_counted},
