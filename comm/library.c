@@ -242,9 +242,15 @@ int sparsetrain_open(sparsetrain **x, const void *mpi_comm, const char *algorith
     return sparsetrain_open_groups(x, mpi_comm, algorithm, n, options, NULL, 0, why);
 }
 
+/* The gradient is what the caller's stream makes of it up to here. */
+static bool follow_stream(const sparsetrain *x, struct err *e) {
+    return !x->caller || x->caller->follow(x->stream, e);
+}
+
+/* Ends a step that was begun: its messages may be under way, on other ranks too. */
 static bool close_all(void *arguments, struct err *e) {
     sparsetrain *x = arguments;
-    (void)e;
+    if (x->reducer.exchange.begun && follow_stream(x, e)) exchange_run(&x->reducer.exchange, x->begun, x->k, &x->sum);
     reducer_close(&x->reducer);
     comm_close(x->comm);
     mem_free(x->group);
@@ -300,11 +306,6 @@ static bool check_pointer(const sparsetrain *x, const float *grad, struct err *e
     return of & POINTER_OF_DEVICE ||
            err_set(e, "the gradient is in the memory of %s, the exchange is on the GPU that was current at open",
                    of & POINTER_OF_HOST ? "the host" : "another GPU");
-}
-
-/* The gradient is what the caller's stream makes of it up to here. */
-static bool follow_stream(const sparsetrain *x, struct err *e) {
-    return !x->caller || x->caller->follow(x->stream, e);
 }
 
 static bool begin(void *arguments, struct err *e) {

@@ -110,7 +110,8 @@ struct sparsetrain_slice {
 int sparsetrain_open_slices(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
                             const size_t *group, size_t groups, const struct sparsetrain_slice *slice, size_t slices,
                             char *why);
-/* Collective, but for an exchange that is broken. NULL is allowed. */
+/* Collective, but for an exchange that an error of the system has broken. A step that was begun is ended first, so until
+ * then its gradient must still be there. NULL is allowed. */
 void sparsetrain_close(sparsetrain *x);
 
 /* Of the next steps; the same on all ranks. */

@@ -428,6 +428,31 @@ static void calls_out_of_order_are_told_so(struct comm *c) {
     sparsetrain_close(NULL);
 }
 
+/* The sums of a step that was begun end before its gradient goes. */
+static void close_ends_a_step_that_was_begun(struct comm *c) {
+    const char *const rows[] = {"dense-ovlp", "topka", "powersgd"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t groups = 0; groups <= GROUPS; groups += GROUPS)
+            for (size_t from = 0; from <= N; from += N) {
+                sparsetrain *x;
+                char text[600];
+                snprintf(text, sizeof text, "%s,bucket-bytes=400", of_device("density=0.1"));
+                good(sparsetrain_open_groups(&x, NULL, rows[i], N, text, group, groups, why));
+                fill(c, 0);
+                device_fill(at, grad, N);
+                good(sparsetrain_begin(x, at, why));
+                good(sparsetrain_ready(x, from, why));
+                sparsetrain_close(x);
+                fill(c, 1);
+                device_fill(at, grad, N);
+                all_ranks_hold_the_same(groups);
+                static float now[N];
+                device_download(now, at, N);
+                fill(c, 1);
+                assert_memory_equal(now, grad, sizeof now);
+            }
+}
+
 /* -- errors ------------------------------------------------------------------------------------------------------- */
 /* On all ranks, so that none waits for another. */
 static void a_nan_breaks_it_and_nothing_else(struct comm *c) {
@@ -532,6 +557,7 @@ int main(int argc, char **argv) {
         {"a_loop_over_algorithms_gives_all_the_same_options", a_loop_over_algorithms_gives_all_the_same_options},
         {"ranks_that_differ_are_told_so", ranks_that_differ_are_told_so},
         {"calls_out_of_order_are_told_so", calls_out_of_order_are_told_so},
+        {"close_ends_a_step_that_was_begun", close_ends_a_step_that_was_begun},
         {"a_nan_breaks_it_and_nothing_else", a_nan_breaks_it_and_nothing_else},
         {"a_nan_leaves_no_receive_posted", a_nan_leaves_no_receive_posted},
         {"no_memory_is_an_error", no_memory_is_an_error},
