@@ -411,13 +411,13 @@ int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const fl
 /* Saved bytes: this, the residual, then each piece of the exchange with its length before it. All of the machine's own
  * byte order, which `magic` shows. */
 struct saved_head {
-    uint64_t magic, hash; /* hash: of all bytes behind the head */
+    uint64_t magic, hash; /* hash: of all bytes, itself taken as 0 */
     uint64_t n, steps;
     int32_t rank, size;
     double density;
     char exchange[64], selector[64], wire[64];
 };
-static const uint64_t saved_magic = 0x3130717053745300u; /* the last digits count formats */
+static const uint64_t saved_magic = 0x3230717053745300u; /* the last digits count formats */
 
 struct saving {
     sparsetrain *x;
@@ -434,6 +434,11 @@ static struct saved_head head_of(const sparsetrain *x) {
     snprintf(h.selector, sizeof h.selector, "%s", s ? s->ops->name : "");
     snprintf(h.wire, sizeof h.wire, "%s", x->options.wire->name);
     return h;
+}
+
+static uint64_t hash_of(struct saved_head h, const char *body, size_t count) {
+    h.hash = 0;
+    return hash64(hash64(0, &h, sizeof h), body, count);
 }
 
 static void put(struct saving *s, const void *bytes, size_t count) {
@@ -470,7 +475,7 @@ static bool save(void *arguments, struct err *e) {
     s->out = out;
     s->at = sizeof h;
     save_body(s);
-    h.hash = hash64(0, out + sizeof h, s->at - sizeof h);
+    h.hash = hash_of(h, out + sizeof h, s->at - sizeof h);
     memcpy(out, &h, sizeof h);
     return true;
 }
@@ -485,7 +490,7 @@ static bool head_fits(const struct saving *s, struct saved_head *h, struct err *
     if (s->count < sizeof *h) return err_set(e, "%zu bytes are no saved exchange", s->count);
     memcpy(h, s->in, sizeof *h);
     if (h->magic != own.magic) return err_set(e, "these bytes are no saved exchange, or one of another format");
-    if (h->hash != hash64(0, s->in + sizeof *h, s->count - sizeof *h))
+    if (h->hash != hash_of(*h, s->in + sizeof *h, s->count - sizeof *h))
         return err_set(e, "the saved exchange is damaged");
     if (h->n != own.n || h->rank != own.rank || h->size != own.size || strncmp(h->exchange, own.exchange, 64) != 0 ||
         strncmp(h->selector, own.selector, 64) != 0 || strncmp(h->wire, own.wire, 64) != 0)
@@ -537,13 +542,24 @@ static void take_body(const struct saving *s) {
     }
 }
 
+/* Would all ranks go on from the same step? What differs would only show when messages do not fit. Collective. */
+static void check_moment(const sparsetrain *x, const struct saved_head *h, bool fits, struct err *e) {
+    struct saved_head first = *h;
+    comm_bcast(x->comm, 0, &first, sizeof first);
+    if (fits && (h->steps != first.steps || h->density != first.density))
+        err_set(e, "rank %d restores step %llu, density %g, and rank 0 step %llu, density %g: take bytes of one moment",
+                x->comm->rank, (unsigned long long)h->steps, h->density, (unsigned long long)first.steps,
+                first.density);
+}
+
 static bool restore(void *arguments, struct err *e) {
     struct saving *s = arguments;
     sparsetrain *x = s->x;
-    struct saved_head h;
+    struct saved_head h = {0};
     if (x->begun) err_set(e, "nothing can be restored between begin and run");
     bool fits = !e->text[0] && head_fits(s, &h, e) && body_fits(s, e);
-    if (comm_agree(x->comm, e) || !fits) return false;
+    check_moment(x, &h, fits, e);
+    if (comm_agree(x->comm, e)) return false;
     take_body(s);
     if (!exchange_check(&x->reducer.exchange, e)) /* the state is nothing that could be used any more */
         return err_with(&x->broken, EXIT_USER, "%s", e->text);

@@ -211,10 +211,36 @@ static void what_cannot_be_restored_is_refused(struct comm *c) {
     refused(x, saved, bytes, "no saved exchange");
     if (last) saved[0] ^= 1;
     refused(x, saved, last ? 7 : bytes, "7 bytes are no saved exchange");
+    for (size_t i = 8; i < 240; i += 8) { /* the head */
+        if (last) saved[i] ^= 1;
+        refused(x, saved, bytes, "the saved exchange is damaged");
+        if (last) saved[i] ^= 1;
+    }
     good(sparsetrain_restore(x, saved, bytes, why));
     mem_free(saved);
     sparsetrain_close(x);
     sparsetrain_close(other);
+}
+
+static void ranks_restore_one_moment(struct comm *c) {
+    sparsetrain *x;
+    char *saved[3];
+    const bool last = c->rank == c->size - 1;
+    size_t bytes = 0;
+    if (c->size == 1) return;
+    good(sparsetrain_open(&x, NULL, "topka", N, of_device("density=0.1,density-max=0.2"), why));
+    for (int i = 0; i < 3; i++) {
+        if (i == 1) good(sparsetrain_set_density(x, 0.2, why));
+        if (i == 2) hash_of_steps(x, c, 0, 1, false);
+        bytes = sparsetrain_save(x, NULL, 0);
+        saved[i] = mem_alloc(bytes, 1, "a saved exchange");
+        sparsetrain_save(x, saved[i], bytes);
+    }
+    refused(x, saved[last ? 1 : 0], bytes, "restores step 0, density 0.2, and rank 0 step 0, density 0.1");
+    refused(x, saved[last ? 2 : 1], bytes, "restores step 1, density 0.2, and rank 0 step 0, density 0.2");
+    good(sparsetrain_restore(x, saved[2], bytes, why));
+    for (int i = 0; i < 3; i++) mem_free(saved[i]);
+    sparsetrain_close(x);
 }
 
 /* How many threads this process has; where `least` are expected, after those that are ending have gone. */
@@ -549,6 +575,7 @@ int main(int argc, char **argv) {
         {"a_restored_exchange_goes_on_to_the_same_bits", a_restored_exchange_goes_on_to_the_same_bits},
         {"a_state_of_the_host_goes_on_on_a_device_and_back", a_state_of_the_host_goes_on_on_a_device_and_back},
         {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
+        {"ranks_restore_one_moment", ranks_restore_one_moment},
         {"after_a_refused_restore_it_closes_like_any_other", after_a_refused_restore_it_closes_like_any_other},
         {"a_residual_is_read_and_written_in_parts", a_residual_is_read_and_written_in_parts},
         {"the_density_changes_between_steps", the_density_changes_between_steps},
