@@ -69,6 +69,14 @@ static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
     return tell(dead ? &c.e : &e, why);
 }
 
+/* The same of calls that need an exchange. */
+static int called(sparsetrain *x, work *body, void *arguments, char *why) {
+    struct err e = {0};
+    if (x) return guarded(x, body, arguments, why);
+    err_set(&e, "the exchange is NULL: sparsetrain_open gives one");
+    return tell(&e, why);
+}
+
 /* -- MPI ----------------------------------------------------------------------------------------------------------- */
 struct ranks {
     int rank, size;
@@ -103,6 +111,7 @@ struct opening {
 };
 
 static bool check_groups(const struct opening *o, struct err *e) {
+    if (o->groups > 0 && !o->group) return err_set(e, "%zu groups are to be at NULL: give their beginnings", o->groups);
     for (size_t i = 0; i < o->groups; i++)
         if (o->group[i] >= o->n || (i == 0 ? o->group[0] != 0 : o->group[i] <= o->group[i - 1]))
             return err_set(e, "group %zu of %zu begins at entry %zu: groups ascend from 0 and end before %zu", i,
@@ -112,6 +121,7 @@ static bool check_groups(const struct opening *o, struct err *e) {
 
 static bool check_slices(const struct opening *o, struct err *e) {
     size_t left = o->n;
+    if (o->slices > 0 && !o->slice) return err_set(e, "%zu slices are to be at NULL: give their shapes", o->slices);
     for (size_t i = 0; i < o->slices; i++) {
         const struct sparsetrain_slice *s = &o->slice[i];
         if (s->rows < 1 || s->cols < 1 || s->cols > left / s->rows)
@@ -221,6 +231,8 @@ static bool make_handle(void *handle, struct err *e) {
 int sparsetrain_open_slices(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
                             const size_t *group, size_t groups, const struct sparsetrain_slice *slice, size_t slices,
                             char *why) {
+    struct err none = {0};
+    if (!x) return err_set(&none, "there is no place for the exchange: x is NULL"), tell(&none, why);
     *x = NULL;
     int status = guarded(NULL, make_handle, x, why);
     if (status != SPARSETRAIN_GOOD) return status;
@@ -273,6 +285,7 @@ void sparsetrain_close(sparsetrain *x) {
 /* -- steps --------------------------------------------------------------------------------------------------------- */
 int sparsetrain_set_density(sparsetrain *x, double density, char *why) {
     struct err e = {0};
+    if (!x) return called(x, NULL, NULL, why);
     if (x->begun)
         err_set(&e, "the density cannot change between begin and run");
     else if (!(density > 0 && density <= x->options.density_max))
@@ -299,6 +312,7 @@ static bool set_stream(void *arguments, struct err *e) {
 }
 
 static bool check_pointer(const sparsetrain *x, const float *grad, struct err *e) {
+    if (!grad) return err_set(e, "the gradient is NULL: give the address of its %zu entries", x->n);
     if (!x->caller)
         return device_host_reads(grad) ||
                err_set(e, "the gradient is in the memory of a GPU: open the exchange with device=cuda");
@@ -353,16 +367,16 @@ static bool run(void *arguments, struct err *e) {
 }
 
 int sparsetrain_set_stream(sparsetrain *x, void *stream, char *why) {
-    return guarded(x, set_stream, &(struct stepping){.x = x, .stream = stream}, why);
+    return called(x, set_stream, &(struct stepping){.x = x, .stream = stream}, why);
 }
 int sparsetrain_begin(sparsetrain *x, float *grad, char *why) {
-    return guarded(x, begin, &(struct stepping){.x = x, .grad = grad}, why);
+    return called(x, begin, &(struct stepping){.x = x, .grad = grad}, why);
 }
 int sparsetrain_ready(sparsetrain *x, size_t from, char *why) {
-    return guarded(x, ready, &(struct stepping){.x = x, .from = from}, why);
+    return called(x, ready, &(struct stepping){.x = x, .from = from}, why);
 }
 int sparsetrain_run(sparsetrain *x, float *grad, char *why) {
-    return guarded(x, run, &(struct stepping){.x = x, .grad = grad}, why);
+    return called(x, run, &(struct stepping){.x = x, .grad = grad}, why);
 }
 
 /* -- what is kept -------------------------------------------------------------------------------------------------- */
@@ -377,6 +391,7 @@ static bool check_part(const struct part *p, struct err *e) {
     if (p->x->begun) return err_set(e, "the residual cannot be looked at between begin and run");
     if (p->from > p->x->n || p->count > p->x->n - p->from)
         return err_set(e, "entries %zu to %zu of %zu", p->from, p->from + p->count, p->x->n);
+    if (p->count > 0 && !p->out && !p->in) return err_set(e, "%zu entries are to be at NULL", p->count);
     return true;
 }
 
@@ -402,10 +417,10 @@ static bool put_residual(void *arguments, struct err *e) {
 }
 
 int sparsetrain_residual(sparsetrain *x, size_t from, size_t count, float *host, char *why) {
-    return guarded(x, get_residual, &(struct part){x, from, count, host, NULL}, why);
+    return called(x, get_residual, &(struct part){x, from, count, host, NULL}, why);
 }
 int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const float *host, char *why) {
-    return guarded(x, put_residual, &(struct part){x, from, count, NULL, host}, why);
+    return called(x, put_residual, &(struct part){x, from, count, NULL, host}, why);
 }
 
 /* Saved bytes: this, the residual, then each piece of the exchange with its length before it. All of the machine's own
@@ -482,11 +497,12 @@ static bool save(void *arguments, struct err *e) {
 
 size_t sparsetrain_save(sparsetrain *x, void *bytes, size_t capacity) {
     struct saving s = {.x = x, .out = bytes, .count = capacity};
-    return guarded(x, save, &s, NULL) == SPARSETRAIN_GOOD ? s.at : 0;
+    return called(x, save, &s, NULL) == SPARSETRAIN_GOOD ? s.at : 0;
 }
 
 static bool head_fits(const struct saving *s, struct saved_head *h, struct err *e) {
     const struct saved_head own = head_of(s->x);
+    if (s->count > 0 && !s->in) return err_set(e, "%zu saved bytes are to be at NULL", s->count);
     if (s->count < sizeof *h) return err_set(e, "%zu bytes are no saved exchange", s->count);
     memcpy(h, s->in, sizeof *h);
     if (h->magic != own.magic) return err_set(e, "these bytes are no saved exchange, or one of another format");
@@ -571,7 +587,7 @@ static bool restore(void *arguments, struct err *e) {
 
 int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *why) {
     struct saving s = {.x = x, .in = bytes, .count = count};
-    return guarded(x, restore, &s, why);
+    return called(x, restore, &s, why);
 }
 
 /* -- statistics ---------------------------------------------------------------------------------------------------- */
@@ -580,6 +596,8 @@ void sparsetrain_get_stats(const sparsetrain *x, struct sparsetrain_stats *s) {
         [SPARSETRAIN_OTHER] = PHASE_OTHER, [SPARSETRAIN_SELECT] = PHASE_SELECT,
         [SPARSETRAIN_PACK] = PHASE_PACK,   [SPARSETRAIN_COMMUNICATE] = PHASE_COMMUNICATE,
         [SPARSETRAIN_MERGE] = PHASE_MERGE, [SPARSETRAIN_UPDATE] = PHASE_UPDATE};
+    if (s) *s = (struct sparsetrain_stats){0};
+    if (!x || !s) return;
     const struct comm_counters *c = &x->comm->counters[TRAFFIC_EXCHANGE];
     *s = (struct sparsetrain_stats){.steps = x->steps, .k = x->options.ops->sparse ? x->k : x->n};
     s->messages_sent = c->messages_sent, s->messages_received = c->messages_received;

@@ -18,9 +18,10 @@
  * What does not leave a rank in a step stays in its residual and is added to the next gradient (error feedback).
  *
  * Errors. Functions that return int return SPARSETRAIN_GOOD or one of the others, with one line of text in why, which
- * may be NULL. Nothing ends the calling process and nothing is printed. After an error of sparsetrain_run, begin or
- * ready the exchange is broken: each later call returns the same error, and close releases it. Other ranks may be
- * waiting for this one then: end the job.
+ * may be NULL. Nothing ends the calling process and nothing is printed. After SPARSETRAIN_NUMERIC or SPARSETRAIN_SYSTEM
+ * of a call on an exchange it is broken: each later call returns the same error, and close releases it. Other ranks may
+ * be waiting for this one then: end the job. After a SPARSETRAIN_MISTAKE (a begin too many, another gradient, NULL) it
+ * is as it was before the call, unless a restore has taken what no run can have left, which breaks it on all ranks.
  *
  * Threads. A handle is used by one thread at a time. MPI must be initialised with MPI_THREAD_SERIALIZED for overlap
  * with backward (else it is exchanged in sparsetrain_run), and from begin to the end of run the caller makes no MPI

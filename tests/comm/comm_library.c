@@ -400,6 +400,39 @@ static void mistakes_are_told_in_a_line(struct comm *c) {
     }
 }
 
+static void mistake(int status, const char *text) {
+    if (status != SPARSETRAIN_MISTAKE || !strstr(why, text)) fail_msg("status %d, no \"%s\" in: %s", status, text, why);
+}
+
+static void null_is_told_so(struct comm *c) {
+    sparsetrain *x;
+    struct sparsetrain_stats s = {.steps = 7};
+    mistake(sparsetrain_run(NULL, at, why), "the exchange is NULL");
+    mistake(sparsetrain_begin(NULL, at, why), "the exchange is NULL");
+    mistake(sparsetrain_ready(NULL, 0, why), "the exchange is NULL");
+    mistake(sparsetrain_set_density(NULL, 0.1, why), "the exchange is NULL");
+    mistake(sparsetrain_set_stream(NULL, NULL, why), "the exchange is NULL");
+    mistake(sparsetrain_residual(NULL, 0, 1, grad, why), "the exchange is NULL");
+    mistake(sparsetrain_set_residual(NULL, 0, 1, grad, why), "the exchange is NULL");
+    mistake(sparsetrain_restore(NULL, grad, 1, why), "the exchange is NULL");
+    assert_int_equal(sparsetrain_save(NULL, NULL, 0), 0);
+    sparsetrain_get_stats(NULL, &s);
+    assert_int_equal(s.steps, 0);
+    mistake(sparsetrain_open(NULL, NULL, "dense", N, NULL, why), "x is NULL");
+    mistake(sparsetrain_open_groups(&x, NULL, "dense", N, NULL, NULL, 2, why), "2 groups are to be at NULL");
+    mistake(sparsetrain_open_slices(&x, NULL, "dense", N, NULL, NULL, 0, NULL, 2, why), "2 slices are to be at NULL");
+    x = opened("topka", 0);
+    mistake(sparsetrain_run(x, NULL, why), "the gradient is NULL");
+    mistake(sparsetrain_begin(x, NULL, why), "the gradient is NULL");
+    mistake(sparsetrain_residual(x, 0, 10, NULL, why), "10 entries are to be at NULL");
+    mistake(sparsetrain_set_residual(x, 0, 10, NULL, why), "10 entries are to be at NULL");
+    mistake(sparsetrain_restore(x, NULL, 1000, why), "1000 saved bytes are to be at NULL");
+    mistake(sparsetrain_restore(x, NULL, 0, why), "0 bytes are no saved exchange");
+    sparsetrain_get_stats(x, NULL);
+    hash_of_steps(x, c, 0, 1, false);
+    sparsetrain_close(x);
+}
+
 /* Options of other algorithms may stay. */
 static void a_loop_over_algorithms_gives_all_the_same_options(struct comm *c) {
     static const char all[] =
@@ -581,6 +614,7 @@ int main(int argc, char **argv) {
         {"the_density_changes_between_steps", the_density_changes_between_steps},
         {"what_passed_is_counted", what_passed_is_counted},
         {"mistakes_are_told_in_a_line", mistakes_are_told_in_a_line},
+        {"null_is_told_so", null_is_told_so},
         {"a_loop_over_algorithms_gives_all_the_same_options", a_loop_over_algorithms_gives_all_the_same_options},
         {"ranks_that_differ_are_told_so", ranks_that_differ_are_told_so},
         {"calls_out_of_order_are_told_so", calls_out_of_order_are_told_so},
