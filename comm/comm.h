@@ -79,6 +79,8 @@ void comm_watch_advise(const char *advice);
  * is hooked, and there is no watchdog. Collective over these ranks. NULL: one line in *e, of this rank alone where MPI
  * is not running there. */
 struct comm *comm_adopt(const void *mpi_comm, struct err *e);
+/* Has that program ended MPI? Then all that can be done is to close. Always false where MPI is ours. */
+bool comm_ended(const struct comm *c);
 /* MPI_Init_thread and MPI_Finalize for a program that has no MPI of its own. Nothing happens where it runs already; end
  * ends what start has begun. rank, size: of MPI_COMM_WORLD. False: MPI does not start. */
 bool comm_start_mpi(int *rank, int *size, struct err *e);

@@ -231,6 +231,18 @@ static struct comm *open_job(MPI_Comm world, int granted) {
     return c;
 }
 
+/* A copy of the caller's ranks. Whatever their communicator does with errors, here they are returned. */
+static int copy_theirs(MPI_Comm theirs, MPI_Comm *own, int *inter) {
+    MPI_Errhandler before;
+    TRY(MPI_Comm_get_errhandler(theirs, &before), "MPI_Comm_get_errhandler");
+    MPI_Comm_set_errhandler(theirs, MPI_ERRORS_RETURN);
+    int rc = MPI_Comm_test_inter(theirs, inter);
+    if (rc == MPI_SUCCESS && !*inter) rc = MPI_Comm_dup(theirs, own);
+    MPI_Comm_set_errhandler(theirs, before);
+    MPI_Errhandler_free(&before);
+    return rc;
+}
+
 struct comm *comm_adopt(const void *mpi_comm, struct err *e) {
     int started = 0, ended = 0, granted = MPI_THREAD_SINGLE, inter = 0;
     MPI_Comm theirs, own;
@@ -241,10 +253,9 @@ struct comm *comm_adopt(const void *mpi_comm, struct err *e) {
     theirs = MPI_COMM_WORLD;
     if (mpi_comm) memcpy(&theirs, mpi_comm, sizeof theirs);
     if (theirs == MPI_COMM_NULL) return err_set(e, "the communicator is MPI_COMM_NULL"), NULL;
-    TRY(MPI_Comm_test_inter(theirs, &inter), "MPI_Comm_test_inter");
+    TRY(copy_theirs(theirs, &own, &inter), "MPI_Comm_dup");
     if (inter) return err_set(e, "the communicator joins two groups of ranks; one of a single group is needed"), NULL;
     TRY(MPI_Query_thread(&granted), "MPI_Query_thread");
-    TRY(MPI_Comm_dup(theirs, &own), "MPI_Comm_dup");
     struct comm *c = open_job(own, granted);
     transport_of(c)->adopted = true;
     return c;
@@ -308,17 +319,24 @@ static void end_mpi(struct transport *t) {
     transport_watch_close(t);
 }
 
+bool comm_ended(const struct comm *c) {
+    int ended = 0;
+    if (transport_of(transport_of(c)->job)->adopted) MPI_Finalized(&ended);
+    return ended;
+}
+
 void comm_close(struct comm *c) {
     if (!c) return;
     struct transport *t = transport_of(c);
     if (!t->adopted) error_set_abort(NULL);
     transport_sums_close(t);
     transport_check_close(t);
-    if (t->local != MPI_COMM_NULL) MPI_Comm_free(&t->local);
-    if (t->adopted)
-        MPI_Comm_free(&t->world);
-    else
+    const bool ended = comm_ended(c); /* and with MPI its communicators */
+    if (t->local != MPI_COMM_NULL && !ended) MPI_Comm_free(&t->local);
+    if (!t->adopted)
         end_mpi(t);
+    else if (!ended)
+        MPI_Comm_free(&t->world);
     for (struct slot_block *block = t->blocks, *next; block; block = next) {
         next = block->next;
         mem_free(block);
@@ -422,8 +440,9 @@ struct comm *transport_open_twin(struct comm *c) {
 
 void transport_close_twin(struct comm *twin) {
     struct transport *t = transport_of(twin);
-    TRY(MPI_Comm_free(&t->local), "MPI_Comm_free");
-    TRY(MPI_Comm_free(&t->world), "MPI_Comm_free");
+    const bool ended = comm_ended(twin);
+    if (!ended) TRY(MPI_Comm_free(&t->local), "MPI_Comm_free");
+    if (!ended) TRY(MPI_Comm_free(&t->world), "MPI_Comm_free");
     close_ranks(twin);
 }
 

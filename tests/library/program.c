@@ -4,6 +4,8 @@
  *        program unstarted   before MPI runs: an error, no end
  *        program lent        the library starts and ends MPI
  *        program inter       a communicator between two groups is refused
+ *        program ended       close after MPI_Finalize
+ *        program refusal     MPI has no communicator left: an error, though it ends programs by its handler
  *
  * Prints "fine" on rank 0, or says what is wrong. */
 #include <mpi.h>
@@ -67,6 +69,41 @@ static void inter(void) {
     MPI_Comm_free(&half);
 }
 
+/* MPI's, but for one call that fails as the communicator wants it. */
+static int refuses;
+int MPI_Comm_dup(MPI_Comm from, MPI_Comm *to) {
+    if (!refuses) return PMPI_Comm_dup(from, to);
+    PMPI_Comm_call_errhandler(from, MPI_ERR_OTHER);
+    return MPI_ERR_OTHER;
+}
+
+static void refusal(void) {
+    MPI_Errhandler after;
+    sparsetrain *x;
+    refuses = 1;
+    expect(sparsetrain_open(&x, NULL, "dense", N, NULL, why) == SPARSETRAIN_SYSTEM && !x, "open");
+    expect(strstr(why, "MPI_Comm_dup") != NULL, "open");
+    refuses = 0;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &after);
+    expect(after == MPI_ERRORS_ARE_FATAL, "the program's own handler is gone");
+    expect(sparsetrain_open(&x, NULL, "dense", N, NULL, why) == SPARSETRAIN_GOOD, "open again");
+    sparsetrain_close(x);
+}
+
+/* One with groups of ranks of its own, and one with a step that was begun. */
+static int after_the_end(void) {
+    sparsetrain *x, *begun;
+    expect(sparsetrain_open(&x, NULL, "hitopk", N, "density=0.1,ranks-per-node=1", why) == SPARSETRAIN_GOOD, "open");
+    expect(sparsetrain_open(&begun, NULL, "dense-ovlp", N, NULL, why) == SPARSETRAIN_GOOD, "open");
+    expect(sparsetrain_run(x, grad, why) == SPARSETRAIN_GOOD, "run");
+    expect(sparsetrain_begin(begun, grad, why) == SPARSETRAIN_GOOD, "begin");
+    MPI_Finalize();
+    sparsetrain_close(x);
+    sparsetrain_close(begun);
+    if (rank == 0) puts("fine");
+    return 0;
+}
+
 static int lent(void) {
     sparsetrain *x;
     int ended = 0;
@@ -101,6 +138,8 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(part, "halves") == 0) halves();
     if (strcmp(part, "inter") == 0) inter();
+    if (strcmp(part, "refusal") == 0) refusal();
+    if (strcmp(part, "ended") == 0) return after_the_end();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) puts("fine");
     return MPI_Finalize();

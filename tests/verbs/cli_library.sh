@@ -85,6 +85,8 @@ for P in 2 3 4 5; do check "two halves of the ranks, P = $P" fine $P "$W/program
 for P in 1 2 3; do check "MPI of the library, P = $P" fine $P "$W/program" lent; done
 check "no MPI yet" fine 1 "$W/program" unstarted
 check "communicators that do not serve" fine 2 "$W/program" inter
+check "no communicator left is an error, where MPI's errors are fatal" fine 2 "$W/program" refusal
+for P in 1 2; do check "close after MPI_Finalize, P = $P" fine $P "$W/program" ended; done
 
 # -- a program that works with a GPU, on the stand-in -----------------------------------------------------------------------------
 case $BUILD in /*) stand_in=$BUILD ;; *) stand_in=$PWD/$BUILD ;; esac
