@@ -244,7 +244,7 @@ static void ranks_restore_one_moment(struct comm *c) {
 }
 
 /* How many threads this process has; where `least` are expected, after those that are ending have gone. */
-static int threads(int least) {
+static __attribute__((noinline)) int threads(int least) {
     int found = 0;
     for (int looks = 0; looks < 1000 && (looks == 0 || found > least); looks++) {
         DIR *tasks = opendir("/proc/self/task");
@@ -586,6 +586,7 @@ static void what_dies_in_the_thread_is_told_by_run(struct comm *c) {
     const struct exchange_setup setup = {.comm = c, .n = N, .k_max = 1, .group = group, .groups = GROUPS};
     deadly.run = dies;
     volatile int overlaps = 0;
+    const int before = threads(0);
     for (; overlaps < 2; overlaps++) {
         error_catch_begin(&catch);
         if (setjmp(catch.back) == 0) {
@@ -595,6 +596,8 @@ static void what_dies_in_the_thread_is_told_by_run(struct comm *c) {
             fail_msg("it did not die");
         }
         assert_non_null(strstr(catch.e.text, "this row dies"));
+        assert_true(exchange_layers_abandon(&x)); /* as where nobody else would close it */
+        assert_int_equal(threads(before), before);
         exchange_close(&x);
     }
     assert_false(error_is_caught());
