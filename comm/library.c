@@ -1,5 +1,6 @@
 /* library.c: see sparsetrain.h, the only header that users of the library read. Here its functions are put on comm,
  * topk and base, whose die() comes back to `caught` in place of ending the process (base/error.h). */
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,19 @@ static bool caught(struct error_catch *c, work *body, void *arguments, struct er
     return false;
 }
 
+/* Numbers in options are written with a point, whatever the caller's language writes them with. */
+struct language {
+    locale_t plain, caller;
+};
+static void language_enter(struct language *l) {
+    l->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    l->caller = uselocale(l->plain);
+}
+static void language_leave(struct language *l) {
+    uselocale(l->caller);
+    if (l->plain) freelocale(l->plain);
+}
+
 /* What dies in it breaks x (NULL: there is none yet). */
 static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
     struct error_catch c;
@@ -63,7 +77,10 @@ static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
     if (x && x->broken.text[0]) return tell(&x->broken, why);
     const struct device_caller_ops *caller = x ? x->caller : NULL;
     const int before = caller ? caller->enter() : 0;
+    struct language language;
+    language_enter(&language);
     const bool dead = caught(&c, body, arguments, &e);
+    language_leave(&language);
     if (caller) caller->leave(before);
     if (dead && x) x->broken = c.e;
     return tell(dead ? &c.e : &e, why);

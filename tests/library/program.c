@@ -5,9 +5,11 @@
  *        program lent        the library starts and ends MPI
  *        program inter       a communicator between two groups is refused
  *        program ended       close after MPI_Finalize
+ *        program language    in the user's language, which writes numbers with a comma
  *        program refusal     MPI has no communicator left: an error, though it ends programs by its handler
  *
  * Prints "fine" on rank 0, or says what is wrong. */
+#include <locale.h>
 #include <mpi.h>
 #include <sparsetrain.h>
 #include <stdio.h>
@@ -104,6 +106,21 @@ static int after_the_end(void) {
     return 0;
 }
 
+static int has_comma(void) {
+    return localeconv()->decimal_point[0] == ',';
+}
+
+static void language(void) {
+    sparsetrain *x;
+    expect(setlocale(LC_ALL, "") != NULL && has_comma(), "the language is not there");
+    expect(sparsetrain_open(&x, NULL, "gtopk", N, "density=0.25", why) == SPARSETRAIN_GOOD, "open");
+    expect(sparsetrain_run(x, grad, why) == SPARSETRAIN_GOOD && has_comma(), "run");
+    expect(sparsetrain_set_density(x, 0.125, why) == SPARSETRAIN_GOOD, "set_density");
+    sparsetrain_close(x);
+    expect(sparsetrain_open(&x, NULL, "gtopk", N, "density=2.5", why) == SPARSETRAIN_MISTAKE, "open");
+    expect(strstr(why, "2.5") != NULL && has_comma(), "open");
+}
+
 static int lent(void) {
     sparsetrain *x;
     int ended = 0;
@@ -139,6 +156,7 @@ int main(int argc, char **argv) {
     if (strcmp(part, "halves") == 0) halves();
     if (strcmp(part, "inter") == 0) inter();
     if (strcmp(part, "refusal") == 0) refusal();
+    if (strcmp(part, "language") == 0) language();
     if (strcmp(part, "ended") == 0) return after_the_end();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) puts("fine");

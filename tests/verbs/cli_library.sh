@@ -86,6 +86,12 @@ for P in 1 2 3; do check "MPI of the library, P = $P" fine $P "$W/program" lent;
 check "no MPI yet" fine 1 "$W/program" unstarted
 check "communicators that do not serve" fine 2 "$W/program" inter
 check "no communicator left is an error, where MPI's errors are fatal" fine 2 "$W/program" refusal
+mkdir "$W/languages"
+if localedef -i de_DE -f UTF-8 "$W/languages/de_DE.UTF-8" > "$W/out" 2>&1; then
+    check "a language that writes numbers with a comma" fine 2 env LOCPATH="$W/languages" LC_ALL=de_DE.UTF-8 "$W/program" language
+else
+    skip "a language that writes numbers with a comma" "localedef makes none here: $(head -n 1 "$W/out")"
+fi
 for P in 1 2; do check "close after MPI_Finalize, P = $P" fine $P "$W/program" ended; done
 
 # -- a program that works with a GPU, on the stand-in -----------------------------------------------------------------------------
