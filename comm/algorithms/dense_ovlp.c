@@ -16,9 +16,8 @@
  * most: MPI may add in another order for short vectors.
  *
  * NaN and infinities are looked for in each bucket before its sum, while backward has it still in the cache and it is
- * known whose they are, and in its sum, for overflow and those of other ranks. A bucket that holds one is summed all
- * the same: so every rank ends every sum, none is under way when run returns, and all ranks learn of it. Time that a
- * sum was under way before run is hidden_seconds: up to the call in which this rank saw its end. */
+ * known whose they are, and in its sum, for overflow. Time that a sum was under way before run is hidden_seconds: up to
+ * the call in which this rank saw its end. */
 #include <math.h>
 
 #include "base/mem.h"
@@ -132,13 +131,16 @@ static void wait_for_oldest(struct exchange *x) {
     bucket_ended(x);
 }
 
-/* Begins the sum of the next bucket. */
+/* Begins the sum of the next bucket, unless it holds what is not a number: then the job is about to end. */
 static void start_bucket(struct exchange *x) {
     struct dense_ovlp *d = x->state;
     size_t from = bucket_from(x, d->begun), end = bucket_end(x, d->begun);
     wait_for_copy(x);
     size_t at = host_stage_nonfinite_own(&d->stage, x, d->host + from, end - from);
-    if (at < end - from) d->bad = from + at; /* buckets fall: the last is the lowest */
+    if (at < end - from) {
+        d->bad = from + at;
+        return;
+    }
     if (d->begun - d->ended == IN_FLIGHT) wait_for_oldest(x);
     if (d->begun == d->ended) d->since = clock_now();
     comm_iallreduce_f32(x->setup.comm, d->host + from, end - from, &d->request[d->begun % IN_FLIGHT]);
@@ -147,7 +149,7 @@ static void start_bucket(struct exchange *x) {
 
 static void start_buckets(struct exchange *x, size_t before) {
     const struct dense_ovlp *d = x->state;
-    while (d->begun < before) start_bucket(x);
+    while (d->begun < before && d->bad == x->setup.n) start_bucket(x);
 }
 
 /* Makes progress: tests the allreduces under way, begins those whose copies began in an earlier call, and begins the
@@ -157,7 +159,7 @@ static void progress(struct exchange *x, size_t from) {
     struct comm *c = x->setup.comm;
     while (d->ended < d->begun && comm_test(c, &d->request[d->ended % IN_FLIGHT])) bucket_ended(x);
     start_buckets(x, d->fetched);
-    while (d->fetched < d->buckets && bucket_from(x, d->fetched) >= from) {
+    while (d->fetched < d->buckets && d->bad == x->setup.n && bucket_from(x, d->fetched) >= from) {
         fetch_bucket(x);
         if (!d->stage.memory) start_buckets(x, d->fetched);
         if (d->fetched - d->begun == COPIES) start_buckets(x, d->begun + 1);
@@ -169,6 +171,17 @@ static void dense_ovlp_begin(struct exchange *x, float *grad, size_t k) {
     start_step(x, grad);
 }
 
+/* After a bad entry was found: ends the copies under way and looks through everything that is not summed yet, since
+ * it may hold a bad entry at a lower index. Returns the lowest. */
+static size_t lowest_bad(struct exchange *x) {
+    struct dense_ovlp *d = x->state;
+    size_t end = bucket_end(x, d->begun);
+    wait_for_home(x, 0);
+    for (size_t i = d->begun + 1; i < d->fetched; i++) host_stage_wait(&d->stage, x, d->down[i % COPIES]);
+    host_stage_wait(&d->stage, x, host_stage_down(&d->stage, x, d->grad, 0, end));
+    return bad_in(x, 0, end);
+}
+
 static bool dense_ovlp_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct dense_ovlp *d = x->state;
     size_t n = x->setup.n;
@@ -178,13 +191,18 @@ static bool dense_ovlp_run(struct exchange *x, float *grad, size_t k, struct exc
     sum->hidden_seconds = d->hidden + (d->begun > d->ended ? clock_now() - d->since : 0);
     progress(x, 0);
     start_buckets(x, d->fetched);
+    if (d->bad < n) { /* the sums under way write to the gradient, and other ranks have begun them, too, or will */
+        while (d->ended < d->begun) wait_for_oldest(x);
+        sum->bad = lowest_bad(x);
+        return false;
+    }
     while (d->ended < d->begun) wait_for_oldest(x);
     wait_for_home(x, 0);
     if (summed_on_device(d)) d->overflow = bad_in(x, 0, n);
-    sum->bad = d->bad < n ? d->bad : d->overflow;
+    sum->bad = d->overflow;
     sum->dense = grad;
     sum->local_nnz = sum->global_nnz = n;
-    return sum->bad == n;
+    return d->overflow == n;
 }
 
 static double dense_ovlp_max_words(const struct cost_case *c) {
