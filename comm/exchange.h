@@ -193,8 +193,8 @@ bool exchange_serves(const struct exchange_ops *ops, struct comm *c, struct err 
  * - x must not be moved in memory before close.
  * - After run setup.selector->stats are those of all groups: counts added up, the smallest thresholds. */
 void exchange_open_layers(struct exchange *x, const struct exchange_ops *ops, const struct exchange_setup *setup);
-/* In place of exchange_close where other ranks may not answer any more: ends the thread, and frees nothing. False: it is
- * within a group, maybe for ever, and x must stay where it is. */
+/* In place of exchange_close where other ranks may not answer any more: ends the thread, and frees nothing. False: it
+ * is within a group, maybe for ever, and x must stay where it is. */
 bool exchange_layers_abandon(struct exchange *x);
 /* Of the group that begins at entry `from`: so groups of one length draw different entries. */
 uint64_t exchange_group_seed(uint64_t seed, size_t from);

@@ -111,8 +111,8 @@ struct sparsetrain_slice {
 int sparsetrain_open_slices(sparsetrain **x, const void *mpi_comm, const char *algorithm, size_t n, const char *options,
                             const size_t *group, size_t groups, const struct sparsetrain_slice *slice, size_t slices,
                             char *why);
-/* Collective, but for an exchange that an error of the system has broken. A step that was begun is ended first, so until
- * then its gradient must still be there. After MPI_Finalize memory alone is given back. NULL is allowed. */
+/* Collective, but for an exchange that an error of the system has broken. A step that was begun is ended first, so
+ * until then its gradient must still be there. After MPI_Finalize memory alone is given back. NULL is allowed. */
 void sparsetrain_close(sparsetrain *x);
 
 /* Of the next steps; the same on all ranks. */
