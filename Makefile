@@ -148,7 +148,7 @@ library_so   := libsparsetrain.so.$(VERSION)
 soname       := libsparsetrain.so.$(firstword $(subst ., ,$(VERSION)))
 visibility    = -fvisibility=hidden
 $(BUILD)/pic/comm/library.o: visibility =
-$(patsubst %.c,$(BUILD)/pic/%.o,$(of_mpi)): cflags += $(mpi_cflags) -DST_IN_LIBRARY
+$(patsubst %.c,$(BUILD)/pic/%.o,$(of_mpi)): cflags += $(mpi_cflags)
 $(BUILD)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,PIC,$@)$(CC) $(cflags) -fPIC $(visibility) -c $< -o $@

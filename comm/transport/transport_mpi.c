@@ -34,11 +34,9 @@
 
 enum { PART_LIMIT = 1 << 30, POOL_FIRST = 512 };
 
-#if defined ST_SANITIZE || (defined OPEN_MPI && !defined ST_IN_LIBRARY)
-/* Open MPI 4.1 unloads its plugins in MPI_Finalize while two threads of its own still run, which may be called back
- * into them: on a loaded machine one process in some thousands died there. And the leak checker, which looks
- * afterwards, could not tell their leaks from ours (tests/lib/lsan.supp goes by the name of the library). So nothing is
- * unloaded, but in a program of somebody else's. */
+#ifdef ST_SANITIZE
+/* Open MPI unloads its plugins in MPI_Finalize; the leak checker, which looks afterwards, could then not tell their
+ * leaks from ours (tests/lib/lsan.supp goes by the name of the library). So nothing is unloaded in such a build. */
 int dlclose(void *library);
 int dlclose(void *library) {
     (void)library;
