@@ -19,4 +19,7 @@
  * is none, or what is wrong with it is in *e: the user's mistake, or that of the system, which cannot read it. */
 bool text_line(FILE *file, char *line, size_t size, const char *path, size_t *number, struct err *e);
 
+/* Has a line of this length, read in another way, no zero byte in it? */
+bool text_line_whole(const char *line, size_t length, const char *path, size_t number, struct err *e);
+
 #endif

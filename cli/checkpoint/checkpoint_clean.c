@@ -37,12 +37,8 @@ static bool is_leftover(const char *name) {
 }
 
 bool checkpoint_is_aside(const char *path) {
-    size_t end = strlen(path), from;
-    char name[64];
-    while (end > 0 && path[end - 1] == '/') end--;
-    for (from = end; from > 0 && path[from - 1] != '/';) from--;
-    if (end - from >= sizeof name) return false;
-    snprintf(name, sizeof name, "%.*s", (int)(end - from), path + from);
+    char name[CHECKPOINT_NAME_MAX];
+    checkpoint_last_name(path, name);
     return is_leftover(name) || step_before(damaged, name) >= 0;
 }
 

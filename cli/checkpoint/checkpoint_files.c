@@ -35,14 +35,21 @@ long long checkpoint_step_of(const char *name) {
     return step >= 0 && strcmp(name, whole) == 0 ? step : -1;
 }
 
-long long checkpoint_step_in(const char *path) {
+void checkpoint_last_name(const char *path, char name[CHECKPOINT_NAME_MAX]) {
     size_t end = strlen(path), from;
     while (end > 0 && path[end - 1] == '/') end--;
     for (from = end; from > 0 && path[from - 1] != '/';) from--;
-    const char *name = path + from, *digits = name + sizeof prefix - 1;
-    if (end - from < sizeof prefix || strncmp(name, prefix, sizeof prefix - 1) != 0) return -1;
-    size_t length = end - from - (sizeof prefix - 1);
-    return strspn(digits, "0123456789") == length && length < 19 ? strtoll(digits, NULL, 10) : -1;
+    const bool fits = end - from < CHECKPOINT_NAME_MAX;
+    snprintf(name, CHECKPOINT_NAME_MAX, "%.*s", fits ? (int)(end - from) : 0, path + from);
+}
+
+long long checkpoint_step_in(const char *path) {
+    char name[CHECKPOINT_NAME_MAX];
+    checkpoint_last_name(path, name);
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return -1;
+    const char *digits = name + sizeof prefix - 1;
+    const size_t length = strlen(digits);
+    return length >= 1 && length < 19 && strspn(digits, "0123456789") == length ? strtoll(digits, NULL, 10) : -1;
 }
 
 /* A list that breaks off is none: what would have come may be newer than what came. */

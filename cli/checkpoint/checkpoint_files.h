@@ -53,7 +53,10 @@ void checkpoint_name(char path[CHECKPOINT_PATH_MAX], const char *dir, long long 
 
 /* The step in such a name without its directory, or -1. */
 long long checkpoint_step_of(const char *name);
-/* The same of a path as a user may write it: with slashes behind it, and the step with other zeros before it. */
+/* The last name of a path, without slashes behind it; "" where it is longer than any of ours. */
+enum { CHECKPOINT_NAME_MAX = 64 };
+void checkpoint_last_name(const char *path, char name[CHECKPOINT_NAME_MAX]);
+/* The step in the last name of a path as a user may write it, with other zeros before it too, or -1. */
 long long checkpoint_step_in(const char *path);
 /* The newest checkpoint in dir of a step before this one, or -1: with errno 0 there is none, else dir cannot be read.
  */

@@ -25,7 +25,7 @@ enum { DIR_MAX = 1000 };
 struct found {
     bool log, checkpoint, more; /* run.jsonl; a checkpoint; anything but these and what follows */
     bool lock;                  /* of a process that runs, or was killed; without a log before its first row */
-    struct err unread;          /* the lowest of the later checkpoints that may be whole and cannot be read now */
+    struct err unread;          /* a later checkpoint that may be whole and cannot be read now */
     bool other;                 /* a log or a checkpoint of another run than this one */
     bool same;                  /* one of this */
     uint64_t run_id;            /* of the other one */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/files/file.h"
+#include "base/files/text_line.h"
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/table.h"
@@ -166,12 +167,10 @@ bool predict_rows(const char *path, const struct network *net, bool json, struct
                "selection", "the rest", "predicted ms", "ratio");
     while (ok && (length = getline(&line, &capacity, file)) >= 0) {
         char where[1100];
-        const bool zero = strlen(line) < (size_t)length;
-        lines++;
-        if (!zero && !line[strspn(line, " \t\r\n")]) continue;
+        ok = text_line_whole(line, (size_t)length, path, ++lines, e);
+        if (!ok || !line[strspn(line, " \t\r\n")]) continue;
         snprintf(where, sizeof where, "%.1000s:%zu", path, lines);
-        ok = zero ? err_set(e, "%s: there is a zero byte in the line; is this a text?", where)
-                  : take_row(line, where, net, json, &used, e);
+        ok = take_row(line, where, net, json, &used, e);
         if (ok) rows += used, others += !used;
     }
     if (ok && ferror(file)) ok = err_with(e, err_of_errno(errno), "predict: cannot read %s: %s", path, strerror(errno));

@@ -132,6 +132,8 @@ faulty() {
 
 # hash_of DIR: of the parameters at the end of the run in it
 hash_of() { json "$1/run.jsonl" summary parameters_hash; }
+# checkpoints_of DIR: the steps of the checkpoints in it, each with what stands behind its name
+checkpoints_of() { find "$1" -name 'checkpoint-*' | sed 's/.*checkpoint-0*//' | sort -n | tr '\n' ' '; }
 # live_begin RUN: a run of one rank, without a checkpoint yet, is under way there; $live: its process. live_end RUN: it is
 # asked to stop; whether that went as it does where nobody took anything away.
 live_begin() {

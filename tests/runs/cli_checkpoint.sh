@@ -13,11 +13,9 @@ check "an uninterrupted run" [ -n "$want" ]
 check "the last two checkpoints are kept" [ "$(find "$W/whole" -name 'checkpoint-*' | wc -l)" -eq 2 ]
 
 # -- which are kept --------------------------------------------------------------------------------------------------------
-# left DIR: the steps of the checkpoints in it
-left() { find "$1" -name 'checkpoint-*' | sed 's/.*-0*//' | sort -n | tr '\n' ' '; }
 # kept NAME DIR STEPS
 kept() {
-    check_left=$(left "$2")
+    check_left=$(checkpoints_of "$2")
     if [ "$check_left" = "$3" ]; then ok "$1"; else not_ok "$1" "kept: $check_left, not $3"; fi
 }
 short="--data synthetic:64x8 --batch 4 --eval-every 0 --checkpoint-every 2"

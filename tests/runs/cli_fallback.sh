@@ -5,8 +5,6 @@
 . tests/lib/tap.sh
 common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo gtopk --density 0.01"
 
-# left DIR: the steps of the checkpoints in it, and whatever is left of others
-left() { find "$1" -name 'checkpoint-*' | sed 's/.*checkpoint-0*//' | sort -n | tr '\n' ' '; }
 # damaged P HOW FILE...: a fresh copy of the run of P ranks in $W/bad, with these files of it damaged
 damaged() {
     rm -rf "$W/bad"
@@ -41,8 +39,8 @@ falls() {
         not_ok "$falls_name" "said: $(grep '^sparsetrain: ' "$W/err")"
     elif [ "$(hash_of "$W/bad")" != "$(hash_of "$W/whole$falls_p")" ]; then
         not_ok "$falls_name" "other bits"
-    elif [ "$(left "$W/bad")" != "4 8 12 $falls_and" ]; then
-        not_ok "$falls_name" "left: $(left "$W/bad")"
+    elif [ "$(checkpoints_of "$W/bad")" != "4 8 12 $falls_and" ]; then
+        not_ok "$falls_name" "left: $(checkpoints_of "$W/bad")"
     elif ! start "$falls_p" --resume "$W/bad/checkpoint-00000012" || ! grep -q 'is complete' "$W/out"; then
         not_ok "$falls_name" "the last checkpoint was not replaced: $(head -c 300 "$W/err")"
     else
@@ -112,7 +110,7 @@ for p in 1 3; do
     check "a damaged checkpoint by its name: the one before it is named, P = $p" mistaken "the one before it: --resume $W/bad/checkpoint-00000008" $p --resume "$W/bad/checkpoint-00000012"
     damaged $p truncated 00000012/model.ckpt 00000008/rank0000.ckpt 00000004/model.ckpt
     check "all are damaged, P = $p" mistaken "checkpoint-00000012/model.ckpt is truncated" $p --resume "$W/bad"
-    check "and there they stay, P = $p" [ "$(left "$W/bad")" = "4 8 12 " ]
+    check "and there they stay, P = $p" [ "$(checkpoints_of "$W/bad")" = "4 8 12 " ]
 done
 damaged 3 truncated 00000012/rank0000.ckpt
 check "a number of ranks that cannot share the batch is no damage, nor is one passed by for it" mistaken "checkpoint-00000008 was made with --batch 4 on 3 ranks, and 12 cannot" 5 --resume "$W/bad"
@@ -129,12 +127,12 @@ check "every file of the ranks that were is looked at, on however few" [ "$(json
 for p in 1 3; do
     damaged $p empty 00000012/model.ckpt 00000008/model.ckpt
     start $p --resume "$W/bad" --checkpoint-every 5 --keep 1 --stop-at "$(awk "BEGIN { print 5 * 4 * $p / 96 }")"
-    check "later ones, damaged, do not count among those kept, P = $p" [ "$(left "$W/bad")" = "5 8.damaged 12.damaged " ]
+    check "later ones, damaged, do not count among those kept, P = $p" [ "$(checkpoints_of "$W/bad")" = "5 8.damaged 12.damaged " ]
     start $p --resume "$W/bad" --keep 2 --stop-at "$(awk "BEGIN { print 11 * 4 * $p / 96 }")"
-    check "passed by, they go, P = $p" [ "$(left "$W/bad")" = "10 11 12.damaged " ]
+    check "passed by, they go, P = $p" [ "$(checkpoints_of "$W/bad")" = "10 11 12.damaged " ]
     start $p --resume "$W/bad"
     check "and the bits are those of the whole run, P = $p" [ "$(hash_of "$W/bad")" = "$(hash_of "$W/whole$p")" ]
-    check "with two checkpoints, P = $p" [ "$(left "$W/bad")" = "11 12 " ]
+    check "with two checkpoints, P = $p" [ "$(checkpoints_of "$W/bad")" = "11 12 " ]
 done
 
 # -- killed while it replaces one ------------------------------------------------------------------------------------------
@@ -148,11 +146,11 @@ replaced() {
         [ $status -eq 137 ] || break
         killed=$((killed + 1))
         start 1 --resume "$W/bad"
-        [ "$(hash_of "$W/bad")/$(left "$W/bad")" = "$(hash_of "$W/whole1")/4 8 12 " ] ||
-            why="$why; at call $at: $(left "$W/bad"): $(head -c 200 "$W/err")"
+        [ "$(hash_of "$W/bad")/$(checkpoints_of "$W/bad")" = "$(hash_of "$W/whole1")/4 8 12 " ] ||
+            why="$why; at call $at: $(checkpoints_of "$W/bad"): $(head -c 200 "$W/err")"
     done
     if [ "$status" -ne 0 ] || [ $killed -lt 10 ]; then why="$why; $killed kills, then status $status: $(head -c 200 "$W/err")"; fi
-    if [ "$(left "$W/bad")" != "4 8 12 " ]; then why="$why; without a kill: $(left "$W/bad")"; fi
+    if [ "$(checkpoints_of "$W/bad")" != "4 8 12 " ]; then why="$why; without a kill: $(checkpoints_of "$W/bad")"; fi
     if [ -z "$why" ]; then ok "$replaced_name ($killed kills)"; else not_ok "$replaced_name" "$why"; fi
 }
 if calls_fail "killed at each call of replacing a damaged checkpoint: the same bits"; then

@@ -18,8 +18,6 @@ tidy() {
     why="left: $(find "$1" -name '*.tmp*' -o -name '*.old*')"
     [ -z "$(find "$1" -name '*.tmp*' -o -name '*.old*')" ]
 }
-# steps_of DIR: of its checkpoints
-steps_of() { find "$1" -name 'checkpoint-*' | sed 's/.*-0*//' | sort -n | tr '\n' ' '; }
 # rows DIR: its evaluations, but for times
 rows() { grep '"type":"eval"' "$1/run.jsonl" | sed 's/,"train_seconds".*//'; }
 # as_undisturbed DIR P: the rows and bits of a run that nothing has disturbed, each step once
@@ -43,7 +41,7 @@ every() { awk "BEGIN { print 2 * 4 * $1 / 64 }"; }
 for p in 1 2 3; do
     # shellcheck disable=SC2086
     start $p $common --steps 8 --eval-every "$(every $p)" --out "$W/whole$p"
-    check "undisturbed on $p ranks" [ "$(steps_of "$W/whole$p")" = "2 4 6 8 " ]
+    check "undisturbed on $p ranks" [ "$(checkpoints_of "$W/whole$p")" = "2 4 6 8 " ]
 done
 
 # -- a checkpoint that fails: one line, and the run goes on -----------------------------------------------------------
@@ -54,7 +52,7 @@ survives() {
     faulty "$2" "$3" $common --steps 8 --eval-every "$(every "$2")" --out "$W/run"
     s_status=$?
     check "$1, on $2 ranks: one line, status 0" ends $s_status 0 "$4"
-    check "$1: the next one is written, and nothing is left" [ "$(steps_of "$W/run")" = "2 6 8 " ]
+    check "$1: the next one is written, and nothing is left" [ "$(checkpoints_of "$W/run")" = "2 6 8 " ]
     check "$1: the same bits" as_undisturbed "$W/run" "$2"
 }
 goes_on="; the last complete checkpoint, of step 2, is kept; the run goes on, and writes the next one when it is due"
@@ -74,7 +72,7 @@ rm -rf "$W/run"
 # shellcheck disable=SC2086
 faulty 1 "fsync run\$ 1 0 EINVAL; fsync .tmp\$ 1 0 ENOTSUP" $common --steps 8 --eval-every "$(every 1)" --out "$W/run"
 check "a file system that syncs no directories: status 0" [ $? -eq 0 ]
-check "and all checkpoints" [ "$(steps_of "$W/run")" = "2 4 6 8 " ]
+check "and all checkpoints" [ "$(checkpoints_of "$W/run")" = "2 4 6 8 " ]
 
 # Somebody's files where a checkpoint is to be made, and where one was left: they stay.
 rm -rf "$W/run"

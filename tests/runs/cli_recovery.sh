@@ -7,7 +7,6 @@
 words="--model lstm --hidden 4 --bptt 3 --data synthetic-text:2000x50x50 --batch 2 --lr-warmup 0 --eval-every 0"
 common="$words --steps 12 --checkpoint-every 4 --keep 3"
 
-left() { find "$1" -name 'checkpoint-*' | sed 's/.*checkpoint-0*//' | sort -n | tr '\n' ' '; }
 steps_of() { grep -o '^{"type":"step","step":[0-9]*' "$1/run.jsonl" | sed 's/.*://' | tr '\n' ' '; }
 # whole NAME P DIR: the run in it has each step once, and the bits of one that nothing disturbed
 whole() {
@@ -26,11 +25,11 @@ for p in 1 3; do
     fresh $p
     mv "$W/run/checkpoint-00000012/rank0000.ckpt" "$W/away"
     start $p --resume "$W/run" --stop-at "$(epochs $p 10)"
-    check "it is set aside, P = $p" [ "$(left "$W/run")" = "4 8 10 12.damaged " ]
+    check "it is set aside, P = $p" [ "$(checkpoints_of "$W/run")" = "4 8 10 12.damaged " ]
     mv "$W/away" "$(find "$W/run" -name 'checkpoint-00000012*')/rank0000.ckpt"
     start $p --resume "$W/run"
     whole "a checkpoint that is whole again is not gone on with" $p "$W/run"
-    check "and goes, P = $p" [ "$(left "$W/run")" = "8 10 12 " ]
+    check "and goes, P = $p" [ "$(checkpoints_of "$W/run")" = "8 10 12 " ]
 done
 
 # -- one that cannot be read now -----------------------------------------------------------------------------------------
@@ -82,7 +81,7 @@ for p in 1 3; do
     rmdir "$W/run/run.jsonl"
     ln -s nowhere "$W/run/run.jsonl"
     check "a log that is a link to nowhere, P = $p" mistaken "run.jsonl" $p --resume "$W/run/checkpoint-00000004"
-    check "... and no checkpoint has gone, P = $p" [ "$(left "$W/run")" = "4 8 12 " ]
+    check "... and no checkpoint has gone, P = $p" [ "$(checkpoints_of "$W/run")" = "4 8 12 " ]
     fresh $p
     mkdir "$W/run/run.jsonl.tmp"
     refused "something in the way of the new log, P = $p" "cannot rewrite" 2 $p "" --resume "$W/run/checkpoint-00000004"
@@ -186,7 +185,7 @@ if calls_fail "a file that has the name of a checkpoint"; then
     cp "$W/late.err" "$W/err"
     check "a file that has the name of a checkpoint is in the way of it" told $status "checkpoint-00000012 is left as it is: it is not a directory; move it away"
     check "and left as it is" [ "$(cat "$W/run/checkpoint-00000012")" = mine ]
-    check "those before it are there" [ "$(left "$W/run")" = "4 8 12 " ]
+    check "those before it are there" [ "$(checkpoints_of "$W/run")" = "4 8 12 " ]
     rm "$W/run/checkpoint-00000012"
     start 1 --resume "$W/run"
     whole "without it the run ends" 1 "$W/run"
@@ -221,7 +220,7 @@ if calls_fail "a directory that cannot be listed"; then
     rm -r "$W/run"
     faulty 1 'fsync run.jsonl$ 2 0 EIO' $common --out "$W/run"
     check "rows that cannot be synced end the run" told $? "Input/output error; there is no checkpoint yet" 1
-    check "and get no checkpoint" [ -z "$(left "$W/run")" ]
+    check "and get no checkpoint" [ -z "$(checkpoints_of "$W/run")" ]
     fresh 1
     rows=$(wc -l < "$W/run/run.jsonl")
     faulty 1 "fstat,newfstatat run.jsonl\$ 1 0 EIO; write run.jsonl\$ 1 0 ENOSPC" --resume "$W/run" --steps 14

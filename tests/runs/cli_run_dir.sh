@@ -227,8 +227,7 @@ if calls_fail "a run that cannot begin leaves no directory"; then
 fi
 
 # -- back to an earlier checkpoint, though later ones are whole ---------------------------------------------------------------
-# steps_of DIR: of its checkpoints. as_whole NAME P: resumed, the run in $W/b$P comes to the rows and bits that $W/a$P has
-steps_of() { find "$1" -name 'checkpoint-*' | sed 's/.*-0*//' | sort -n | tr '\n' ' '; }
+# as_whole NAME P: resumed, the run in $W/b$P comes to the rows and bits that $W/a$P has
 as_whole() {
     start "$2" --resume "$W/b$2"
     check "$1, P = $2: the same bits" same "$(hash_of "$W/b$2")" "$(hash_of "$W/a$2")"
@@ -240,15 +239,15 @@ for p in 1 3; do
     rm -rf "$W/b$p"
     cp -r "$W/a$p" "$W/b$p"
     start $p --resume "$W/b$p/checkpoint-00000004" --stop-at "$(stop_of 6 $p)"
-    check "those after it are not gone on with, P = $p" [ "$(steps_of "$W/b$p")" = "4 6 " ]
+    check "those after it are not gone on with, P = $p" [ "$(checkpoints_of "$W/b$p")" = "4 6 " ]
     as_whole "back to an earlier checkpoint" $p
     start $p --resume "$W/a$p/checkpoint-00000004" --stop-at "$(stop_of 6 $p)" --out "$W/b$p"
-    check "nor those of the same run elsewhere, P = $p" [ "$(steps_of "$W/b$p")" = "6 " ]
+    check "nor those of the same run elsewhere, P = $p" [ "$(checkpoints_of "$W/b$p")" = "6 " ]
     as_whole "back to one of another directory" $p
 
     # -- elsewhere, and only as far as it has come -----------------------------------------------------------------------
     start $p --resume "$W/a$p/checkpoint-00000008" --stop-at "$(stop_of 8 $p)" --out "$W/new"
-    check "what stops where it begins has a checkpoint there, P = $p" [ "$(steps_of "$W/new")" = "8 " ]
+    check "what stops where it begins has a checkpoint there, P = $p" [ "$(checkpoints_of "$W/new")" = "8 " ]
     start $p --resume "$W/new"
     check "from which it goes on, P = $p" same "$(hash_of "$W/new")" "$(hash_of "$W/a$p")"
     rm -r "$W/new"
