@@ -1,5 +1,5 @@
 #!/bin/sh
-# soak.sh [PART...] [--out DIR] [--short] [--list] [--seconds S] [--seed N]: campaigns that look for what loses work, changes a
+# soak.sh [PART...] [--out DIR] [--short] [--list] [--seconds S] [--seed N] [--share I/N]: campaigns that look for what loses work, changes a
 # result, hangs or crashes; docs/soak.md says what each part counts and what its rows mean.
 #
 #   faults    a small run, fresh and resumed; each of its file-system calls fails once, in each way that such a call can
@@ -12,17 +12,19 @@
 # 77: this machine lacks what a part needs.
 #   --seconds S   stop after about so long, to go on another time
 #   --seed N      of the random moments (1)
+#   --share I/N   of every N faults, kills and crafted checkpoints the I-th only: N of these run side by side, each in a
+#                 DIR of its own, and their rows are then put together
 # Environment: BUILD (build), MPIRUN.
 # shellcheck disable=SC2034,SC2317 # the parts, which are sourced, use and set these
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
-parts='' out=soak-out short='' limit='' seed=1
+parts='' out=soak-out short='' limit='' seed=1 share=1/1
 
 . scripts/lib/common.sh
 options_hint='the head of scripts/soak.sh says how it is used'
 list=''
-options 'list!list short!short out seconds:limit seed ...' "$@"
+options 'list!list short!short out seconds:limit seed share ...' "$@"
 parts=$words
 if [ -n "$list" ]; then
     printf '%s\n' faults kills crafted fuzz
@@ -32,12 +34,16 @@ for part in $parts; do
     case $part in faults | kills | crafted | fuzz) ;; *) fail "there is no part \"$part\"; $options_hint" ;; esac
 done
 case $limit$seed in *[!0-9]*) fail "--seconds and --seed want a number; $options_hint" ;; esac
+share_of=${share#*/} share_number=${share%%/*}
+case $share in *[!0-9/]* | */*/* | */ | /*) share_of=0 ;; */*) ;; *) share_of=0 ;; esac
+{ [ "$share_number" -ge 1 ] && [ "$share_number" -le "$share_of" ]; } 2> /dev/null || fail "--share wants I/N, the I-th of N; $options_hint"
 [ -n "$out" ] || fail "--out wants a directory; $options_hint"
 # as about.txt has it: where the rows lie here is nobody's business
 command_line=soak.sh$parts
 [ "$out" = soak-out ] || command_line="$command_line --out DIR"
 command_line="$command_line${short:+ --short}${limit:+ --seconds $limit}"
 [ "$seed" = 1 ] || command_line="$command_line --seed $seed"
+[ "$share" = 1/1 ] || command_line="$command_line --share $share"
 
 need_program
 program=$(absolute "$program")

@@ -127,13 +127,13 @@ for file in model.ckpt rank0000.ckpt rank0001.ckpt; do
         for where in newest all; do
             case $short:$file:$where in yes:rank0000*:* | yes:rank0001*:newest | yes:model*:all) continue ;; esac
             wanted=$((wanted + 1))
-            out_of_time || one "$file" "$change" "$where"
+            out_of_time || ! mine $wanted || one "$file" "$change" "$where"
         done
     done
 done
 for change in $plants; do
     wanted=$((wanted + 1))
-    out_of_time || one - "$change" -
+    out_of_time || ! mine $wanted || one - "$change" -
 done
 compared='checkpoint-*[0-9]' other_bytes=36 # the other parts' own
 count

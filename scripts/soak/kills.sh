@@ -83,6 +83,7 @@ run_of 60
 number=0
 while [ $number -lt $kills ]; do
     number=$((number + 1))
+    mine $number || continue
     has_row $number && continue
     if out_of_time; then break; fi
     state=$((seed * 1000003 + number * 7919)) # each row by itself

@@ -118,6 +118,8 @@ table() {
     csv=$out/$1.csv
     [ -s "$csv" ] || echo "$2" > "$csv"
 }
+# mine NUMBER: does --share leave that one to this campaign?
+mine() { [ $(($1 % share_of)) -eq $((share_number % share_of)) ]; }
 # has_row KEY: does a row begin with this?
 has_row() { grep -q "^$1," "$csv"; }
 # row VERDICT FIELD...: "good", or what is wrong: then what was said is kept in $out/found/<name>

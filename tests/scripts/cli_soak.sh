@@ -7,6 +7,10 @@
 check "the parts are listed" [ "$(sh scripts/soak.sh --list | tr '\n' ' ')" = "faults kills crafted fuzz " ]
 sh scripts/soak.sh no-such --out "$W/none" > "$W/out" 2> "$W/err"
 check "a part that is none is refused" [ $? -eq 2 ]
+for share in 0/2 3/2 1/0 1 1/2/3 a/2 /2 1/; do
+    sh scripts/soak.sh crafted --share "$share" --out "$W/none" > "$W/out" 2> "$W/err"
+    check "--share $share is refused" [ "$?:$(grep -c -- "--share wants" "$W/err")" = 2:1 ]
+done
 if ! calls_fail "the campaigns"; then
     finish
     exit
@@ -112,6 +116,9 @@ done
 check "faults: nearly all of the calls came" [ "$(grep -c 'no such call' "$W/soak/faults.csv")" -le 3 ]
 
 check "kills: on several numbers of ranks" [ "$(sed 1d "$W/soak/kills.csv" | cut -d , -f 3 | sort -u | wc -l)" -ge 3 ]
+
+sh scripts/soak.sh kills --short --share 2/4 --out "$W/share" > "$W/out" 2> "$W/err"
+check "--share 2/4: of four kills the second" [ "$(sed 1d "$W/share/kills.csv" | cut -d , -f 1 | tr '\n' ' ')" = "2 " ]
 
 # It goes on where the rows end, and a row that went wrong is told.
 sed -i '$d' "$W/soak/kills.csv"
