@@ -164,8 +164,9 @@ if env --default-signal=INT,QUIT true 2> /dev/null; then as_in_front='env --defa
 background() {
     number=$1 most=$2
     shift 2
-    # MPI's own files: jobs that begin and end beside each other would make and remove the same folder.
-    mkdir "$work/$number.mpi"
+    # MPI's own files: jobs that begin and end beside each other would make and remove the same folder. So would two of one
+    # test, where what a process without mpirun has started ends after it: Open MPI keeps a folder with another in it.
+    mkdir -p "$work/$number.mpi/ompi.$(uname -n | cut -d . -f 1).$(id -u)/kept"
     export OMPI_MCA_orte_tmpdir_base="$work/$number.mpi" PRTE_MCA_prte_tmpdir_base="$work/$number.mpi"
     trap 'kill "$child"' HUP INT TERM
     trap '' EXIT

@@ -34,6 +34,7 @@ struct found {
     bool lines;   /* there is something in it */
     bool torn;    /* a last line that has no end, */
     off_t whole;  /* behind so many bytes */
+    bool begun;   /* it is all there is, and a line as ours are */
     bool ours;    /* the last run in it is this one, */
     bool started; /* and that has begun and not ended */
     long epoch;   /* one that has begun and not ended; 0: none */
@@ -67,6 +68,12 @@ static void look_at(const char *line, uint64_t run, struct found *f) {
     if (has_key(line, "eval_stop")) f->eval = false;
 }
 
+/* The first line of a log, or what a power failure has left of it? */
+static bool is_begin(const char *line) {
+    const size_t length = strlen(line);
+    return length > 0 && strncmp(line, token, length < sizeof token - 1 ? length : sizeof token - 1) == 0;
+}
+
 /* A line without an end goes (cut), so that nothing it says counts. False: the file cannot be read; errno. */
 static bool read_lines(FILE *file, uint64_t run, struct found *f) {
     char *line = NULL;
@@ -74,6 +81,7 @@ static bool read_lines(FILE *file, uint64_t run, struct found *f) {
     while (log_row_next(file, &line, &size)) {
         f->lines = true;
         f->torn = feof(file);
+        f->begun = f->torn && f->whole == 0 && is_begin(line);
         if (f->torn) break;
         look_at(line, run, f);
         f->whole = ftello(file);
@@ -104,7 +112,7 @@ static bool look(const char *path, uint64_t run, struct found *f, struct err *e)
 static bool fits(const char *path, uint64_t run, struct found *f, struct err *e) {
     if (strlen(path) > 1000) return err_set(e, "--mllog: the name of the file is too long");
     if (!look(path, run, f, e)) return false;
-    if (!f->lines || (run && f->ours)) return true;
+    if (!f->lines || (run && (f->ours || f->begun))) return true;
     return err_set(e, "--mllog %.300s holds %s already; give another file", path,
                    run ? "something else than the log of this run" : "something");
 }

@@ -5,10 +5,11 @@
 #include <stdio.h>
 
 #include "cli/log/log_columns.h"
+#include "cli/train/outputs.h"
 #include "cli/train/run.h"
 
 bool side_files_check(const struct options *o, uint64_t run, struct err *e) {
-    return (!o->mllog[0] || mllog_file_check(o->mllog, run, e)) &&
+    return (!o->mllog[0] || outputs_wait(o, o->mllog) || mllog_file_check(o->mllog, run, e)) &&
            (!o->log_tensorboard[0] || event_file_check(o->log_tensorboard, e));
 }
 

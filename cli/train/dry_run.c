@@ -17,6 +17,7 @@
 #include "base/table.h"
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/network/step_cost.h"
+#include "cli/train/outputs.h"
 #include "cli/train/report.h"
 
 /* -- files ----------------------------------------------------------------------------------------------------- */
@@ -68,14 +69,22 @@ static bool check_record(const char *path, struct err *e) {
     return !reason || err_with(e, err_of_errno(reason), "cannot write the gradients to %s: %s", path, strerror(reason));
 }
 
+/* Its memory is counted; where --out is not there yet, the file is no matter. */
+static bool open_trace(struct run *r, struct err *e) {
+    const char *path = r->options.trace;
+    int waits = r->comm->rank == 0 && outputs_wait(&r->options, path);
+    comm_bcast(r->comm, 0, &waits, sizeof waits);
+    return trace_file_open(&r->trace, r->comm, waits ? "/dev/null" : path, e);
+}
+
 static bool check_files(struct run *r, struct err *e) {
     const struct options *o = &r->options;
     double bytes = (double)checkpoint_bytes(r, false);
     comm_allreduce_f64(r->comm, &bytes, 1, COMM_SUM);
     r->job.dry.checkpoint = bytes;
     if (r->comm->rank == 0 && o->out[0]) check_out(r, e);
-    if (r->comm->rank == 0 && o->record[0]) check_record(o->record, e);
-    return !comm_agree(r->comm, e) && (!o->trace[0] || trace_file_open(&r->trace, r->comm, o->trace, e));
+    if (r->comm->rank == 0 && o->record[0] && !outputs_wait(o, o->record)) check_record(o->record, e);
+    return !comm_agree(r->comm, e) && (!o->trace[0] || open_trace(r, e));
 }
 
 /* -- memory ---------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,11 @@
 /* outputs.c: see outputs.h. */
 #include "cli/train/outputs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "cli/checkpoint/checkpoint_clean.h"
@@ -111,4 +113,16 @@ bool outputs_apart(const struct options *o, struct err *e) {
     const bool good = all_apart(p, e);
     for (int i = 0; i < OUTPUTS; i++) mem_free(p[i].place), mem_free(p[i].named);
     return good;
+}
+
+/* A folder of its own within --out is nothing that the run makes. */
+bool outputs_wait(const struct options *o, const char *name) {
+    struct stat info;
+    if (!o->out[0] || lstat(o->out, &info) == 0 || errno != ENOENT) return false;
+    char *out = place_of(o->out), *place = place_to_be(name);
+    const char *rest = behind(out, place);
+    const bool waits = rest && *rest && !strchr(rest, '/');
+    mem_free(out);
+    mem_free(place);
+    return waits;
 }

@@ -294,7 +294,7 @@ bool run_write_trace(struct run *r, struct err *e) {
 /* Rank 0: could what the user names be written? Asked before the data are read; the files are made later. */
 static bool check_outputs(const struct options *o, const struct checkpoint *from, struct err *e) {
     return outputs_apart(o, e) && (!o->record[0] || record_check(o->record, e)) &&
-           (!o->trace[0] || out_file_check(o->trace, "--trace", e)) &&
+           (!o->trace[0] || outputs_wait(o, o->trace) || out_file_check(o->trace, "--trace", e)) &&
            side_files_check(o, from->options ? from->run_id : 0, e);
 }
 

@@ -186,6 +186,18 @@ for p in 1 2; do
     check "no file, P = $p" mistaken "cannot write --mllog $W/no/file: No such file or directory; give another file" $p $images --mllog "$W/no/file"
 done
 check "the log of another run" mistaken "holds something else than the log of this run already" 2 --resume "$W/run" --epochs 4 --mllog "$W/missed.mllog"
+for begins in ':' ':::MLLOG {"namespace":"","time_'; do
+    rm -rf "$W/torn"
+    cp -r "$W/run" "$W/torn"
+    printf '%s' "$begins" | tee "$W/torn.mllog" > "$W/half"
+    check "half of its first line, $begins: status 0" start 2 --resume "$W/torn" --epochs 4 --mllog "$W/torn.mllog"
+    check "goes: sound" sound "$W/torn.mllog"
+    check "a new run does not take it" mistaken "--mllog $W/half holds something already" 1 $images --mllog "$W/half"
+done
+printf ':::MLLOG? no: notes' > "$W/notes"
+check "a line without an end that is none of ours" mistaken "holds something else than the log of this run already" 2 --resume "$W/run" --epochs 4 --mllog "$W/notes"
+head -c 100 /dev/zero > "$W/notes"
+check "nor are zeros" mistaken "holds something else than the log of this run already" 2 --resume "$W/run" --epochs 4 --mllog "$W/notes"
 check "a folder in its place" mistaken "--mllog $W/folder: it is a directory" 1 $images --mllog "$W/folder"
 check "a file in place of the folder" mistaken "cannot write to --log-tensorboard $W/taken: Not a directory; give another directory" 2 $images --log-tensorboard "$W/taken"
 check "nothing is made by a run that cannot be" unmade "$W/new" mistaken "no metric" 1 $images --target f1:1 --log-tensorboard "$W/new" --mllog "$W/new.mllog"
@@ -214,6 +226,14 @@ ln -s empty "$W/link"
 one_file --trace "$W/link" --mllog "$W/empty"
 check "nor on two ranks" mistaken "--mllog $W/place/both is also the file of --trace" 2 $brief --trace "$W/place/both" --mllog "$W/place/both"
 check "a folder where a file is to be" mistaken "--out $W/place/both/run is below the file of --trace" 1 $brief --trace "$W/place/both" --out "$W/place/both/run"
+for p in 1 2; do # in a directory that the run has yet to make
+    rm -rf "$W/place/new"
+    check "files in a new --out, P = $p" start $p $brief --out "$W/place/new" --trace "$W/place/./new/trace" --mllog "$W/place/new/mllog" --record "$W/place/new/record" --log-tensorboard "$W/place/new/board"
+    check "are there, P = $p" [ "$(find "$W/place/new/trace" "$W/place/new/mllog" "$W/place/new/record" "$W/place/new/board/"events* -type f -size +0 | wc -l)" -eq 4 ]
+    rm -rf "$W/place/new"
+    check "a folder in it that nobody makes, P = $p" unmade "$W/place/new" mistaken "cannot write $W/place/new/more/trace: No such file or directory; give another --trace" $p $brief --out "$W/place/new" --trace "$W/place/new/more/trace"
+    check "a dry run makes nothing, P = $p" unmade "$W/place/new" start $p $brief --dry-run --out "$W/place/new" --trace "$W/place/new/trace" --mllog "$W/place/new/mllog" --record "$W/place/new/record"
+done
 # own OPTION NAME OUT: a file of --out/NAME
 own() { check "a file of the run's own, in ${3#"$W/"}: $1 $2" unmade "$W/place/new" mistaken "$1 $3/$2 has the name of a file that the run itself keeps in --out; give it another name" 1 $brief $1 "$3/$2" --out "$3"; }
 for option in --trace --record --mllog --log-tensorboard; do
