@@ -75,7 +75,7 @@ static void json_device(struct json *j, const struct device_ops *device) {
 /* Whether it is there and fits this program; whether there is a GPU for it is the device's. */
 static void json_plugin(struct json *j) {
     struct err why = {0};
-    const struct plugin *p = plugin_load("libsparsetrain_cuda.so", &why);
+    const struct plugin *p = plugin_load("libsparsetrain_cuda.so", NULL, &why);
     json_object(j, "cuda_plugin");
     json_boolean(j, "loaded", p != NULL);
     if (p)

@@ -6,7 +6,7 @@
 static const struct device_ops *gpu; /* the plugin's; set once available() has said yes */
 
 static bool available(struct err *why) {
-    const struct plugin *p = plugin_load("libsparsetrain_cuda.so", why);
+    const struct plugin *p = plugin_load("libsparsetrain_cuda.so", "libcuda.so.1", why);
     if (!p || !p->device->available(why)) return false;
     gpu = p->device;
     return true;

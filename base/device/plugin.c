@@ -115,11 +115,21 @@ static const struct plugin *open_plugin(const char *path, struct err *why) {
     return NULL;
 }
 
-const struct plugin *plugin_load(const char *file, struct err *why) {
+/* It stays loaded: the plugin takes it up. */
+static bool has_driver(const char *driver, struct err *why) {
+    const char *given = getenv("SPARSETRAIN_PLUGIN");
+    return !driver || (given && *given) || dlopen(driver, RTLD_LAZY | RTLD_LOCAL) ||
+           err_set(why, "there is no NVIDIA driver (%s is not found); nvidia-smi shows it", driver);
+}
+
+const struct plugin *plugin_load(const char *file, const char *driver, struct err *why) {
     static const struct plugin *loaded;
     static struct err refused;
-    char path[PATH_MAX];
-    if (!loaded && !refused.text[0] && find(file, path, &refused)) loaded = open_plugin(path, &refused);
+    static char path[PATH_MAX];
+    if (!loaded && !refused.text[0] && (path[0] || find(file, path, &refused))) {
+        if (!has_driver(driver, why)) return NULL;
+        loaded = open_plugin(path, &refused);
+    }
     if (!loaded) err_set(why, "%s", refused.text);
     return loaded;
 }

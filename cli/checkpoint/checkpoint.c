@@ -99,7 +99,8 @@ void checkpoint_tidy_start(struct run *r) {
 }
 
 static bool in_the_way(const struct err *left, struct err *e) {
-    return err_set(e, "cannot write a checkpoint: %s; move it away", left->text);
+    return err_with(e, err_status(left), "cannot write a checkpoint: %s%s", left->text,
+                    err_status(left) == EXIT_USER ? "; move it away" : "");
 }
 
 static void make_directory(const char *path, struct err *e) {

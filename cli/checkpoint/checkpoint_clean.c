@@ -59,6 +59,10 @@ static DIR *open_directory(const char *path) {
     return d;
 }
 
+static bool cannot_read(const char *path, int status, struct err *left) {
+    return err_with(left, status, "%s is left as it is: it cannot be read: %s", path, strerror(errno));
+}
+
 /* Is all that is in it ours? Where a list breaks off, nobody knows. */
 static bool is_all_ours(DIR *d, const char *path, struct err *left) {
     struct stat info;
@@ -66,11 +70,14 @@ static bool is_all_ours(DIR *d, const char *path, struct err *left) {
     for (struct dirent *entry; (entry = readdir(d)); errno = 0) {
         const char *name = entry->d_name;
         if (is_dots(name) || goes_by_itself(name)) continue;
-        if (is_file_of_ours(name) && fstatat(dirfd(d), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
-            continue;
+        const bool named = is_file_of_ours(name),
+                   there = !named || fstatat(dirfd(d), name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!there && errno == ENOENT) continue;
+        if (!there) return cannot_read(path, EXIT_SYSTEM, left);
+        if (named && !S_ISDIR(info.st_mode)) continue;
         return err_set(left, "%s is left as it is: it holds %.255s, which is no file of a checkpoint", path, name);
     }
-    if (errno != 0) return err_set(left, "%s is left as it is: it cannot be read: %s", path, strerror(errno));
+    if (errno != 0) return cannot_read(path, EXIT_SYSTEM, left);
     rewinddir(d);
     return true;
 }
@@ -81,7 +88,7 @@ static DIR *open_ours(const char *path, struct err *left) {
     if (!d && (errno == ELOOP || errno == ENOTDIR))
         err_set(left, "%s is left as it is: it is not a directory", path);
     else if (!d && errno != ENOENT)
-        err_set(left, "%s is left as it is: it cannot be read: %s", path, strerror(errno));
+        cannot_read(path, err_of_errno(errno), left);
     if (!d || is_all_ours(d, path, left)) return d;
     closedir(d);
     return NULL;
@@ -122,7 +129,7 @@ bool checkpoint_is_ours(const char *path, struct err *left) {
     struct err why = {0};
     DIR *d = open_ours(path, &why);
     if (d) closedir(d);
-    return !why.text[0] || err_set(left, "%s", why.text);
+    return !why.text[0] || err_with(left, why.status, "%s", why.text);
 }
 
 static bool is_directory(const char *path) {

@@ -106,10 +106,8 @@ list_faults() {
 
 prepare
 list_faults > "$work/faults"
-nth=0
 while read -r case rank number call file how; do
-    nth=$((nth + 1))
-    mine $nth || continue
+    mine "$number" || continue
     has_row "$case,$rank,$number,$how" && continue
     if out_of_time; then break; fi
     before "$case"

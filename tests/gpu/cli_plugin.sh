@@ -14,7 +14,7 @@ if [ ! -e "$planted" ]; then
 fi
 plugin=libsparsetrain_cuda.so
 export PLANTED_MARK="$W/mark"
-mkdir -p "$W/top/bin" "$W/top/lib/sparsetrain" "$W/here" "$W/links" "$W/library"
+mkdir -p "$W/top/bin" "$W/top/lib/sparsetrain" "$W/here" "$W/links" "$W/library" "$W/driver"
 cp "$PROGRAM" "$W/top/bin/sparsetrain"
 
 # lists [PROGRAM]: `sparsetrain list`, in $W/here
@@ -38,6 +38,23 @@ at() {
     check "$1: the library $2" "$2"
     rm "$3"
 }
+# Without a driver nothing answers a plugin, and the libraries under it take longer to load than the program to start.
+if [ -e "$BUILD/$plugin" ]; then
+    check "the plugin of this build loads" sh -c "'$PROGRAM' version --json | grep -q '\"cuda_plugin\":{\"loaded\":true'"
+fi
+printf '#include <dlfcn.h>\nint main(void) { return !dlopen("libcuda.so.1", RTLD_LAZY); }\n' > "$W/has_driver.c"
+cc -o "$W/has_driver" "$W/has_driver.c" -ldl
+if "$W/has_driver"; then
+    skip "a plugin without a driver" "this machine has one"
+else
+    at "without a driver" idle "$W/top/bin/$plugin"
+    check "without a driver: that is said" grep -q 'there is no NVIDIA driver (libcuda.so.1 is not found)' "$W/out"
+    export SPARSETRAIN_PLUGIN="$W/top/bin/$plugin"
+    at "without a driver, named in SPARSETRAIN_PLUGIN" runs "$W/top/bin/$plugin"
+    unset SPARSETRAIN_PLUGIN
+    echo 'int nothing;' | cc -shared -fPIC -x c - -o "$W/driver/libcuda.so.1"
+    export LD_LIBRARY_PATH="$W/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+fi
 at "beside the program" runs "$W/top/bin/$plugin"
 at "in lib/sparsetrain of its prefix" runs "$W/top/lib/sparsetrain/$plugin"
 at "in the folder above" idle "$W/top/$plugin"
@@ -103,7 +120,7 @@ check "a program with the library" cc -Icomm tests/library/device.c "$W/own/lib/
 library_at() {
     cp "$planted" "$3"
     rm -f "$W/mark"
-    (cd "$W/here" && LD_LIBRARY_PATH="${4:-$W/own/lib}" timeout -k 10 100 "$MPIRUN" -np 1 "$W/own/bin/device" opens > "$W/out" 2> "$W/err" < /dev/null)
+    (cd "$W/here" && LD_LIBRARY_PATH="${4:-$W/own/lib}:$W/driver" timeout -k 10 100 "$MPIRUN" -np 1 "$W/own/bin/device" opens > "$W/out" 2> "$W/err" < /dev/null)
     check "of the library, $1: it says what there is" grep -qE 'no plugin' "$W/out"
     check "of the library, $1: what is there $2" "$2"
     rm "$3"

@@ -103,6 +103,7 @@ kept="; the last complete checkpoint, of step 6, is kept"
 fails "no room for the last checkpoint" 1 "write $eight 1 0 ENOSPC" "No space left on device$kept"
 fails "no room for the last one of rank 0" 3 "write $eight 1 0 ENOSPC" "No space left on device$kept"
 fails "the last rename fails" 2 "$rename $eight 1 1 EIO" "cannot rename $W/run/$eight.tmp: Input/output error$kept"
+fails "what its place holds cannot be told" 2 "openat $eight\$ 1 1 EIO" "cannot write a checkpoint: $W/run/$eight is left as it is: it cannot be read: Input/output error$kept"
 fails "a name that may get lost" 2 "fsync run\$ 4 4 EIO" "cannot write the directory $W/run to the disk: Input/output error$kept"
 rm -rf "$W/run"
 # shellcheck disable=SC2086
