@@ -12,7 +12,8 @@
 The gradient is exchanged as one vector, the parameters in the order of model.parameters(), so that residuals, and the sums
 themselves, do not depend on how DDP cuts it into buckets, which changes after the first step. A thread takes the buckets
 as backward completes them; groups of parameters of at least `group_bytes` are exchanged while backward goes on
-(group_bytes=None: all at once, after it). Every bucket's future completes when the step's exchange is done.
+(group_bytes=None: all at once, after it). Every bucket's future completes when the step's exchange is done. Several models
+may be in one backward: they exchange one after the other, in the order in which it comes to them.
 
 Gradients are float32. Those of a model on one GPU stay there, on which the library selects in them, where it finds its
 plugin for CUDA and the GPU serves; else they pass through host memory, which a warning says (device="cpu": they shall;
@@ -21,6 +22,7 @@ installation's share/sparsetrain/python, by pkg-config, or by the loader.
 """
 
 import atexit
+import collections
 import ctypes
 import os
 import queue
@@ -154,6 +156,10 @@ def algorithms():
     return names
 
 
+# Of models in one backward one exchanges at a time: MPI may be used by one thread at a time, and on all ranks in the same
+# order, which is that in which backward comes to them.
+_turns = collections.deque()  # hooks that have a step under way
+_turn = threading.Condition()
 _hooks = weakref.WeakSet()
 _left_with = None  # what sys.exit was called with
 _started = False  # MPI
@@ -273,6 +279,7 @@ class Hook:
         self._open(at, self._groups(starts, at, group_bytes), rank)
         self._flat = torch.zeros(at, device=self._gpu)
         self._overlaps = group_bytes is not None
+        self._given = False  # some of a step's buckets
         self._broken = None
         self._new_step()
         self._work = queue.SimpleQueue()
@@ -332,6 +339,10 @@ class Hook:
         """A bucket whose gradients backward has completed; its future."""
         taken = _Bucket(bucket)
         if self._handle:
+            if not self._given and self._broken is None:
+                with _turn:
+                    _turns.append(self)
+            self._given = not taken.last
             self._work.put(taken)
         else:  # nobody takes it any more
             taken.future.set_exception(self._broken)
@@ -347,13 +358,22 @@ class Hook:
             try:
                 if self._broken is not None:
                     raise self._broken
+                with _turn:
+                    _turn.wait_for(lambda: self not in _turns or _turns[0] is self)
                 self._take(item)
             except Exception as error:  # pylint: disable=broad-except
                 self._broken = error
+                self._end_turn()
                 for taken in self._taken + [item]:
                     if not taken.future.done():
                         taken.future.set_exception(error)
                 self._taken = []
+
+    def _end_turn(self):
+        with _turn:
+            while self in _turns:
+                _turns.remove(self)
+            _turn.notify_all()
 
     def _take(self, bucket):
         if bucket.done is not None:
@@ -405,6 +425,7 @@ class Hook:
             if bucket.done is not None:
                 torch.cuda.current_stream(bucket.buffer.device).synchronize()
         self._new_step()
+        self._end_turn()
         for bucket in taken:
             bucket.future.set_result(bucket.buffer)
 
@@ -475,6 +496,7 @@ class Hook:
             return
         self._work.put(None)
         self._thread.join()
+        self._end_turn()
         self._broken = self._broken or Error(2, "the exchange has been closed: register another, with a model of its own")
         _lib().sparsetrain_close(self._handle)
         self._handle = None

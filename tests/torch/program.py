@@ -108,6 +108,37 @@ def every(_):
         expect(found[0] == found[1], f"{algo}: other buckets, other parameters")
 
 
+def two(_):
+    """Two models in one backward, in either order, which is as DDP does it."""
+
+    def both(models, steps):
+        optimiser = torch.optim.SGD([p for model in models for p in model.parameters()], lr=0.05, momentum=0.9)
+        for step in steps:
+            x, y = batch(step, dist.get_rank())
+            optimiser.zero_grad()
+            outputs = [model(x) for model in (models if step % 2 else models[::-1])]
+            torch.nn.functional.cross_entropy(outputs[0] + outputs[1].tanh(), y).backward()
+            optimiser.step()
+
+    own = [ddp(), ddp(25)]
+    both(own, range(STEPS))
+    for group_bytes in (None, 1, 9000):
+        models = [ddp(), ddp(25)]
+        hooks = [sparsetrain.register(model, algo="dense", group_bytes=group_bytes) for model in models]
+        both(models, range(STEPS))
+        off = max((parameters(a) - parameters(b)).abs().max().item() for a, b in zip(own, models))
+        expect(off <= 1e-6, f"two models, groups of {group_bytes}: off by {off}")
+        for hook in hooks:
+            hook.close()
+    models = [ddp(), ddp(25)]
+    hooks = [sparsetrain.register(model, algo="oktopk", density=0.05, tau=4, tau_prime=3, group_bytes=9000) for model in models]
+    both(models, range(3 * STEPS))
+    for model, hook in zip(models, hooks):
+        same_everywhere(model, "two models")
+        expect(hook.stats()["steps"] == 3 * STEPS, "two models: steps are not counted")
+        hook.close()
+
+
 class WithEmpty(torch.nn.Module):
     """Parameters without entries, before, between and after the others."""
 
