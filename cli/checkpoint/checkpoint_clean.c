@@ -158,7 +158,7 @@ static void remove_whole(const char *path, struct err *left) {
     if (rename(path, gone) == 0)
         checkpoint_remove(gone, left);
     else
-        err_set(left, "%s is left as it is: it cannot be renamed: %s", path, strerror(errno));
+        err_with(left, err_of_errno(errno), "%s is left as it is: it cannot be renamed: %s", path, strerror(errno));
 }
 
 void checkpoint_prune(const char *dir, long long before, int64_t keep, int64_t every, struct err *left) {

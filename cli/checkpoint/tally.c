@@ -8,7 +8,8 @@
 static const char section[] = "tally";
 
 struct tally tally_of(const struct run *r) {
-    return (struct tally){log_spent(r), r->last_at == r->step, r->last};
+    const bool evaluated = r->last_at == r->step; /* an older one is not known to a run that was resumed since */
+    return (struct tally){log_spent(r), evaluated, evaluated ? r->last : scores_none};
 }
 
 /* NaN: it was not known when it was written. */

@@ -32,6 +32,20 @@ for p in 1 3; do
     check "and goes, P = $p" [ "$(checkpoints_of "$W/run")" = "8 10 12 " ]
 done
 
+# -- what a checkpoint holds does not depend on where the run was resumed ---------------------------------------------------
+# but for the identity of the run, what it took, and the checksums of these: 36 bytes
+for p in 1 3; do
+    start $p ${words% --eval-every 0} --steps 12 --checkpoint-every 2 --keep 6 --eval-every "$(epochs $p 6)" --out "$W/often$p"
+    cp -r "$W/often$p" "$W/again$p"
+    rm -r "$W/again$p/checkpoint-00000008" "$W/again$p/checkpoint-0000001"*
+    start $p --resume "$W/again$p"
+    check "resumed from step 6, P = $p" [ "$(checkpoints_of "$W/again$p")" = "2 4 6 8 10 12 " ]
+    for step in 08 10 12; do
+        differ=$(cmp -l "$W/often$p/checkpoint-000000$step/model.ckpt" "$W/again$p/checkpoint-000000$step/model.ckpt" | wc -l)
+        check "model.ckpt of step $step is the same, P = $p: $differ bytes differ" [ "$differ" -le 36 ]
+    done
+done
+
 # -- one that cannot be read now -----------------------------------------------------------------------------------------
 # refused NAME TEXT STATUS P RULES ARGS...: so it ends, and the run is as it was
 refused() {
@@ -127,7 +141,7 @@ if calls_fail "a log whose header cannot be written"; then
     for p in 1 3; do
         fresh $p
         refused "a header that cannot be written, P = $p" "No space left on device" 1 $p 'write /run.jsonl.tmp$ 2 0 ENOSPC' --resume "$W/run/checkpoint-00000004"
-        refused "a checkpoint that cannot be renamed, P = $p" "Input/output error" 2 $p 'rename checkpoint-00000012$ 1 1 EIO' --resume "$W/run/checkpoint-00000004"
+        refused "a checkpoint that cannot be renamed, P = $p" "Input/output error" 1 $p 'rename checkpoint-00000012$ 1 1 EIO' --resume "$W/run/checkpoint-00000004"
     done
 fi
 
@@ -214,7 +228,7 @@ if calls_fail "a directory that cannot be listed"; then
     fresh 1
     touch "$W/run/checkpoint-00000008/notes"
     faulty 1 'getdents64 checkpoint-00000008$ 1 1 EIO' --resume "$W/run/checkpoint-00000004"
-    check "nor anything removed from one" told $? "checkpoint-00000008 is left as it is: it cannot be read: Input/output error"
+    check "nor anything removed from one" told $? "checkpoint-00000008 is left as it is: it cannot be read: Input/output error" 1
     check "it is all there" [ -e "$W/run/checkpoint-00000008/model.ckpt" ]
 
     rm -r "$W/run"
