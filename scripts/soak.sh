@@ -50,13 +50,12 @@ program=$(absolute "$program")
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 . scripts/mpi-env.sh
+. scripts/lib/mpi-files.sh
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 make_scratch
-work=$scratch/work mpi=$scratch/mpi
-# MPI's own files: jobs beside this one would make and remove the same folder; so would two of its own, one of which is
-# killed: Open MPI keeps a folder with another in it.
-mkdir -p "$work" "$mpi/ompi.$(uname -n | cut -d . -f 1).$(id -u)/kept" || exit 1
-export OMPI_MCA_orte_tmpdir_base="$mpi" PRTE_MCA_prte_tmpdir_base="$mpi"
+work=$scratch/work
+mkdir -p "$work" || exit 1
+mpi_files "$scratch/mpi"
 start=$(date +%s)
 out_of_time() { [ -n "$limit" ] && [ $(($(date +%s) - start)) -ge "$limit" ]; }
 

@@ -36,6 +36,7 @@
 # failed test (besides those it reported), and its output is shown.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. scripts/lib/mpi-files.sh
 BUILD=${BUILD:-build}
 SAN=${SAN:-}
 export BUILD SAN
@@ -164,10 +165,7 @@ if env --default-signal=INT,QUIT true 2> /dev/null; then as_in_front='env --defa
 background() {
     number=$1 most=$2
     shift 2
-    # MPI's own files: jobs that begin and end beside each other would make and remove the same folder. So would two of one
-    # test, where what a process without mpirun has started ends after it: Open MPI keeps a folder with another in it.
-    mkdir -p "$work/$number.mpi/ompi.$(uname -n | cut -d . -f 1).$(id -u)/kept"
-    export OMPI_MCA_orte_tmpdir_base="$work/$number.mpi" PRTE_MCA_prte_tmpdir_base="$work/$number.mpi"
+    mpi_files "$work/$number.mpi"
     trap 'kill "$child"' HUP INT TERM
     trap '' EXIT
     # shellcheck disable=SC2086 # words

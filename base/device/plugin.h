@@ -38,9 +38,9 @@ typedef const struct plugin *plugin_entry(const struct plugin_host *host);
 /* Loads `file` once: $SPARSETRAIN_PLUGIN when that is set, else from beside the program, or from ../lib/sparsetrain of
  * an installed one; where the program is, /proc/self/exe says. In libsparsetrain: from beside the library, from
  * sparsetrain/ there, or from where `make install` puts it. NULL: *why says what is missing and how to get it.
- * driver: the library of a driver without which nothing answers the plugin. Where the system has none, the plugin is not
- * loaded: the libraries under it take many times longer than the start of the program. One that SPARSETRAIN_PLUGIN names
- * is loaded all the same, as is any with driver NULL. */
+ * driver: the library of a driver without which nothing answers the plugin. Where the system has none, the plugin is
+ * not loaded: the libraries under it take many times longer than the start of the program. One that SPARSETRAIN_PLUGIN
+ * names is loaded all the same, as is any with driver NULL. */
 const struct plugin *plugin_load(const char *file, const char *driver, struct err *why);
 
 #endif

@@ -9,8 +9,8 @@
  * make them. False: the user's mistake, one line in *e. Nothing is opened or made. */
 bool outputs_apart(const struct options *o, struct err *e);
 
-/* Is this a file in --out, which is not there yet? Then whether it can be written is found out when the run has made its
- * directory. */
+/* Is this a file in --out, which is not there yet? Then whether it can be written is found out when the run has made
+ * its directory. */
 bool outputs_wait(const struct options *o, const char *name);
 
 #endif
