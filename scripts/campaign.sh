@@ -112,9 +112,16 @@ replaced() {
 run_of() { if [ -n "$quick" ]; then echo "$out/$1/runs/$2.run"; else echo "runs/reproduce/$1/$2.run"; fi; }
 # reached < LOG: the epoch to which a log came
 reached() { "$program" rows - --keys epoch --type step --last 2>/dev/null | awk '{ printf "%.4g\n", $1 }'; }
-# newest RUN: the step of its last checkpoint;  newest_packed FILE: of the one that is packed; 0 where there is none
+# newest RUN: the step of its last checkpoint;  newest_packed PACK FILE COMMAND-LINE: of the one that is packed; 0 where there is none, or
+# where the pack is not whole (tar lists what comes before the end that is lacking), or of a run with other options
 newest() { for newest_one in "$1"/checkpoint-*[0-9]/model.ckpt; do echo "${newest_one%/model.ckpt}"; done | step_of_last; }
-newest_packed() { packed "$1" -t 2>/dev/null | sed -n 's|/model.ckpt$||p' | step_of_last; }
+newest_packed() {
+    if xz -t "$1" 2>/dev/null && newest_names=$(packed "$1" -t 2>/dev/null) && [ "$(packed "$1" -x -O "$2.run.mark" 2>/dev/null | sed -n 2p)" = "$3" ]; then
+        printf '%s\n' "$newest_names" | sed -n 's|/model.ckpt$||p' | step_of_last
+    else
+        echo 0
+    fi
+}
 step_of_last() { sed -n 's/.*checkpoint-0*\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1 | grep . || echo 0; }
 # taken ID FILE: is it under way, by a call on this machine that is alive, or on another machine?
 busy_of() { echo "$(dirname "$(run_of "$1" "$2")")/$2.busy"; }
@@ -133,7 +140,7 @@ packed() {
     shift
     xz -dc "$packed_file" | tar "$@" -f -
 }
-# put_away ID FILE: what a run needs to go on elsewhere: its last checkpoint, the log, and what reproduce.sh says of it. Copied first:
+# put_away ID FILE COMMAND-LINE: what a run needs to go on elsewhere: its last checkpoint, the log, and what reproduce.sh says of it. Copied first:
 # the run may be under way, and then adds to its log and takes old checkpoints away. Hardly anything but the log becomes smaller, so xz is
 # to be fast.
 part=.part # what a file is called that is being written
@@ -148,21 +155,34 @@ put_away() {
     away_pack=$(pack_of "$1" "$2")
     tar -cf - -C "$away" "$2.run" "$2.run.mark" | xz -1 >"$away_pack$part"
     rm -rf "$away"
-    if [ "$(newest_packed "$away_pack$part")" != "$away_last" ] || ! mv "$away_pack$part" "$away_pack"; then
+    if [ "$(newest_packed "$away_pack$part" "$2" "$3")" != "$away_last" ] || ! mv "$away_pack$part" "$away_pack"; then
         say "cannot write $away_pack"
         return 1
     fi
     say "packed at step $away_last: $away_pack, $(($(wc -c <"$away_pack") / 1024)) KiB"
 }
-# fetch ID FILE: a run that is packed takes the place of one here that is not as far
+# fetch ID FILE COMMAND-LINE: a run that is packed takes the place of one here that is not as far, which goes when the other is there as a
+# whole. A pack that serves nothing is laid aside: it may be all that is left of a run with other options.
 fetch() {
-    if [ -z "$pack" ] || [ ! -f "$(pack_of "$1" "$2")" ]; then return 0; fi
-    fetch_run=$(run_of "$1" "$2") fetch_step=$(newest_packed "$(pack_of "$1" "$2")")
+    fetch_pack=$(pack_of "$1" "$2")
+    if [ -z "$pack" ] || [ ! -f "$fetch_pack" ]; then return 0; fi
+    fetch_run=$(run_of "$1" "$2") fetch_step=$(newest_packed "$fetch_pack" "$2" "$3")
+    if [ "$fetch_step" = 0 ]; then
+        fetch_aside=${fetch_pack%.tar.xz}.aside.$(date +%s)
+        mv "$fetch_pack" "$fetch_aside" || return 1
+        say "$fetch_pack is damaged or of a run with other options: laid aside as $fetch_aside"
+        return 0
+    fi
     [ "$fetch_step" -gt "$(newest "$fetch_run")" ] || return 0
-    mkdir -p "$(dirname "$fetch_run")"
+    rm -rf "$fetch_run.fetched"
+    if ! mkdir -p "$fetch_run.fetched" || ! packed "$fetch_pack" -x -C "$fetch_run.fetched"; then
+        rm -rf "$fetch_run.fetched"
+        say "cannot unpack $fetch_pack"
+        return 1
+    fi
     rm -rf "$fetch_run" "$fetch_run.mark"
-    packed "$(pack_of "$1" "$2")" -x -C "$(dirname "$fetch_run")" || return 1
-    say "unpacked $(pack_of "$1" "$2"), at step $fetch_step"
+    mv "$fetch_run.fetched/$2.run.mark" "$fetch_run.mark" && mv "$fetch_run.fetched/$2.run" "$fetch_run" && rm -rf "$fetch_run.fetched" || return 1
+    say "unpacked $fetch_pack, at step $fetch_step"
 }
 
 # -- status ----------------------------------------------------------------------------------------------------------------
@@ -175,7 +195,7 @@ state() {
         echo 'finished: a larger one'
     elif taken "$2" "$3"; then
         echo "under way at epoch $(reached <"$state_run/run.jsonl" 2>/dev/null): $state_run"
-    elif [ -n "$pack" ] && [ -f "$(pack_of "$2" "$3")" ] && [ "$(newest_packed "$(pack_of "$2" "$3")")" -gt "$(newest "$state_run")" ]; then
+    elif [ -n "$pack" ] && [ -f "$(pack_of "$2" "$3")" ] && [ "$(newest_packed "$(pack_of "$2" "$3")" "$3" "$4")" -gt "$(newest "$state_run")" ]; then
         echo "begun, packed at epoch $(packed "$(pack_of "$2" "$3")" -x -O "$3.run/run.jsonl" | reached): $(pack_of "$2" "$3")"
     elif has_checkpoint "$state_run"; then
         echo "begun, at epoch $(reached <"$state_run/run.jsonl"): $state_run"
@@ -224,7 +244,7 @@ show() {
     sed -n '$p' "$scratch/shown"
     if [ "$(cd "$out" && pwd -P)" = "$(pwd -P)/results/measured" ]; then sh scripts/artifact.sh; fi
 }
-# train ID OPTIONS FILE: the run, packed now and then; its status
+# train ID OPTIONS FILE COMMAND-LINE: the run, packed now and then; its status
 train() {
     if [ -n "$pack" ]; then
         (
@@ -232,7 +252,7 @@ train() {
             part=.early waited=0
             while sleep 5; do
                 waited=$((waited + 5))
-                [ $((waited % pack_every)) != 0 ] || put_away "$1" "$3"
+                [ $((waited % pack_every)) != 0 ] || put_away "$1" "$3" "$4"
             done
         ) >/dev/null 2>&1 &
         packing=$!
@@ -257,8 +277,8 @@ while IFS=$tab read -r group id options file line <&3; do
     [ "$(under_way)" -lt "$cores" ] || fail "$cores runs are under way, as many as there are cores"
     take "$id" "$file" || continue
     status=1
-    if fetch "$id" "$file"; then
-        train "$id" "$options" "$file"
+    if fetch "$id" "$file" "$line"; then
+        train "$id" "$options" "$file" "$line"
         status=$?
     fi
     case $status in
@@ -270,7 +290,7 @@ while IFS=$tab read -r group id options file line <&3; do
         ;;
     77) leave "$id" "$file" ;;
     130)
-        put_away "$id" "$file" || failures=$((failures + 1))
+        put_away "$id" "$file" "$line" || failures=$((failures + 1))
         leave "$id" "$file"
         say "stopped at epoch $(reached <"$(run_of "$id" "$file")/run.jsonl"): $id $file; the same command goes on with it"
         break

@@ -187,6 +187,26 @@ echo broken > "$W/pack/gtopk-fig7+dense.tar.xz"
 small next --time 60
 check "who is at it no more holds nobody up" said 0 'stopped at epoch'
 check "a pack that is broken is made anew" sh -c "xz -dc '$W/pack/gtopk-fig7+dense.tar.xz' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
+check "what was broken is laid aside" [ "$(cat "$W/pack/gtopk-fig7+dense.aside."*)" = broken ]
+# laid_aside WHAT: the pack serves nothing: it is kept, and the run begins anew
+laid_aside() {
+    cp "$W/pack/gtopk-fig7+dense.tar.xz" "$W/useless"
+    rm -rf "$W/here" "$W/pack"/*aside*
+    small status
+    check "$1: nothing is begun" sh -c "! grep 'dense.jsonl .*begun, packed' '$W/out'"
+    small next --time 60
+    check "$1: begun anew" said 0 'stopped at epoch'
+    check "$1: kept" cmp -s "$W/useless" "$W/pack/gtopk-fig7+dense.aside."*
+    check "$1: another one is made" sh -c "xz -dc '$W/pack/gtopk-fig7+dense.tar.xz' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
+}
+truncate -s -40 "$W/pack/gtopk-fig7+dense.tar.xz"
+laid_aside "a pack whose end is lacking"
+rm -r "$W/repack" && mkdir "$W/repack"
+xz -dc "$W/pack/gtopk-fig7+dense.tar.xz" | tar -xf - -C "$W/repack"
+sed -i -e '2s/ --seed [0-9]*//; 2s/$/ --seed 77/' "$W/repack/dense.jsonl.run.mark"
+tar -cf - -C "$W/repack" dense.jsonl.run dense.jsonl.run.mark | xz > "$W/pack/gtopk-fig7+dense.tar.xz"
+laid_aside "a pack of a run with other options"
+mkdir -p "$W/here/gtopk-fig7"
 job=$(sh scripts/reproduce.sh gtopk-fig7 --quick --out "$W/here" --jobs | sed -n 's/^dense.jsonl	//p')
 printf 'dense.jsonl\t%s\t1\t%s\there\n' "$commit" "$job" > "$W/here/gtopk-fig7/jobs.tsv"
 : > "$W/here/gtopk-fig7/dense.jsonl"
