@@ -4,6 +4,7 @@
 # beside a link, or along LD_LIBRARY_PATH. The library has a like rule, of its own file.
 # waits: for programs that start
 . tests/lib/tap.sh
+. tests/lib/driver.sh
 . scripts/mpi-env.sh
 unset SPARSETRAIN_PLUGIN
 case $BUILD in /*) planted=$BUILD/tests/libplanted.so ;; *) planted=$PWD/$BUILD/tests/libplanted.so ;; esac
@@ -14,7 +15,7 @@ if [ ! -e "$planted" ]; then
 fi
 plugin=libsparsetrain_cuda.so
 export PLANTED_MARK="$W/mark"
-mkdir -p "$W/top/bin" "$W/top/lib/sparsetrain" "$W/here" "$W/links" "$W/library" "$W/driver"
+mkdir -p "$W/top/bin" "$W/top/lib/sparsetrain" "$W/here" "$W/links" "$W/library"
 cp "$PROGRAM" "$W/top/bin/sparsetrain"
 
 # lists [PROGRAM]: `sparsetrain list`, in $W/here
@@ -52,8 +53,7 @@ else
     export SPARSETRAIN_PLUGIN="$W/top/bin/$plugin"
     at "without a driver, named in SPARSETRAIN_PLUGIN" runs "$W/top/bin/$plugin"
     unset SPARSETRAIN_PLUGIN
-    echo 'int nothing;' | cc -shared -fPIC -x c - -o "$W/driver/libcuda.so.1"
-    export LD_LIBRARY_PATH="$W/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    empty_driver
 fi
 at "beside the program" runs "$W/top/bin/$plugin"
 at "in lib/sparsetrain of its prefix" runs "$W/top/lib/sparsetrain/$plugin"

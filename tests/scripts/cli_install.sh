@@ -3,6 +3,7 @@
 # page, completion as bash and zsh really do it, the .pc file, the scripts, pages and data that the program names; and `make
 # uninstall` takes all of it away.
 . tests/lib/tap.sh
+. tests/lib/driver.sh
 PREFIX=/opt/st
 case $BUILD in */san-*) plain_build=${BUILD%/san-*} ;; *) plain_build=$BUILD ;; esac
 
@@ -28,6 +29,7 @@ check "without a plugin it says so" grep -q 'there is no plugin libsparsetrain_c
 if [ -r "$stand_in" ]; then
     mkdir -p "$root/lib/sparsetrain"
     cp "$stand_in" "$root/lib/sparsetrain/libsparsetrain_cuda.so"
+    empty_driver
     "$installed" list > "$W/out" 2>&1
     check "a plugin in ../lib/sparsetrain is found" sh -c "sed -n '/^Devices/,\$p' '$W/out' | grep -q '^  cuda  *yes'"
 else

@@ -2,6 +2,7 @@
 # cli_library.sh: the installed library as another program sees it: one header, the names that it has and no others, shared
 # and static, the example of docs/examples, programs with MPI of their own, and with a GPU of their own (the stand-in).
 . tests/lib/tap.sh
+. tests/lib/driver.sh
 . scripts/mpi-env.sh
 case $BUILD in */san-*) plain_build=${BUILD%/san-*} ;; *) plain_build=$BUILD ;; esac
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -o programs install BUILD="$plain_build" SAN="${SAN:-}" PREFIX="$W/at" > "$W/out" 2> "$W/err"
@@ -119,9 +120,7 @@ if [ -r "$stand_in" ]; then
     export SPARSETRAIN_HOSTCUDA_DEVICES=0
     check "no GPU" says "this machine shows no NVIDIA GPU" "$W/device"
     unset SPARSETRAIN_HOSTCUDA_DEVICES SPARSETRAIN_PLUGIN
-    mkdir "$W/driver" # without one it is not loaded
-    echo 'int nothing;' | cc -shared -fPIC -x c - -o "$W/driver/libcuda.so.1"
-    export LD_LIBRARY_PATH="$W/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    empty_driver
     mkdir -p "$W/at/lib/sparsetrain"
     cp "$stand_in" "$W/at/lib/sparsetrain/$plugin"
     check "the installed library finds its plugin" fine 2 "$W/device" opens
