@@ -6,24 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "comm/library_options.h"
-#include "comm/sparsetrain.h"
-
-struct sparsetrain {
-    struct comm *comm;
-    struct reducer reducer;
-    struct phases phases, hidden;
-    struct library_options options;
-    const struct device_caller_ops *caller; /* of a device with which the caller works, too; NULL: host memory */
-    void *stream;                           /* of that device: what the gradient is written and read on */
-    size_t n, k, k_max, *group, groups, slices;
-    struct exchange_slice *slice;
-    uint64_t steps;
-    double density, hidden_seconds, words_bound;
-    float *begun; /* the gradient between begin and run, else NULL */
-    struct exchange_sum sum;
-    struct err broken; /* what broke it; empty: nothing has */
-};
+#include "comm/library_saved.h"
 
 const char *sparsetrain_version(void) {
     return ST_VERSION " (commit " ST_COMMIT ")";
@@ -301,17 +284,39 @@ void sparsetrain_close(sparsetrain *x) {
 }
 
 /* -- steps --------------------------------------------------------------------------------------------------------- */
+struct new_density {
+    sparsetrain *x;
+    double density;
+};
+
+/* Of ranks that go on with different ones some would wait for ever, others get wrong sums. One small message each way
+ * for each power of two of ranks where they agree. */
+static bool set_density(void *arguments, struct err *e) {
+    const struct new_density *d = arguments;
+    sparsetrain *x = d->x;
+    if (x->begun) return err_set(e, "the density cannot change between begin and run");
+    double first = d->density;
+    uint64_t bits[2];
+    memcpy(bits, &d->density, sizeof *bits);
+    bits[1] = ~bits[0];
+    comm_allreduce_u64(x->comm, bits, 2, COMM_MAX);
+    if (bits[0] != ~bits[1]) {
+        comm_bcast(x->comm, 0, &first, sizeof first);
+        if (memcmp(&first, &d->density, sizeof first) != 0)
+            err_set(e, "rank %d sets a density of %g and rank 0 one of %g: all ranks set the same", x->comm->rank,
+                    d->density, first);
+        return !comm_agree(x->comm, e);
+    }
+    if (!(d->density > 0 && d->density <= x->options.density_max))
+        return err_set(e, "a density of %g is not above 0 and at most density-max, %g", d->density,
+                       x->options.density_max);
+    x->density = d->density;
+    x->k = density_to_k(d->density, x->n);
+    return true;
+}
+
 int sparsetrain_set_density(sparsetrain *x, double density, char *why) {
-    struct err e = {0};
-    if (!x) return called(x, NULL, NULL, why);
-    if (x->begun)
-        err_set(&e, "the density cannot change between begin and run");
-    else if (!(density > 0 && density <= x->options.density_max))
-        err_set(&e, "a density of %g is not above 0 and at most density-max, %g", density, x->options.density_max);
-    if (e.text[0]) return tell(&e, why);
-    x->density = density;
-    x->k = density_to_k(density, x->n);
-    return tell(&e, why);
+    return called(x, set_density, &(struct new_density){x, density}, why);
 }
 
 struct stepping {
@@ -441,171 +446,14 @@ int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const fl
     return called(x, put_residual, &(struct part){x, from, count, NULL, host}, why);
 }
 
-/* Saved bytes: this, the residual, then each piece of the exchange with its length before it. All of the machine's own
- * byte order, which `magic` shows. */
-struct saved_head {
-    uint64_t magic, hash; /* hash: of all bytes, itself taken as 0 */
-    uint64_t n, steps;
-    int32_t rank, size;
-    double density;
-    char exchange[64], selector[64], wire[64];
-};
-static const uint64_t saved_magic = 0x3230717053745300u; /* the last digits count formats */
-
-struct saving {
-    sparsetrain *x;
-    char *out; /* NULL: only counted */
-    const char *in;
-    size_t at, count; /* bytes done; there are */
-};
-
-static struct saved_head head_of(const sparsetrain *x) {
-    struct saved_head h = {.magic = saved_magic, .n = x->n, .steps = x->steps, .density = x->density};
-    const struct selector *s = x->reducer.selector;
-    h.rank = x->comm->rank, h.size = x->comm->size;
-    snprintf(h.exchange, sizeof h.exchange, "%s", x->reducer.exchange.ops->name);
-    snprintf(h.selector, sizeof h.selector, "%s", s ? s->ops->name : "");
-    snprintf(h.wire, sizeof h.wire, "%s", x->options.wire->name);
-    return h;
-}
-
-static uint64_t hash_of(struct saved_head h, const char *body, size_t count) {
-    h.hash = 0;
-    return hash64(hash64(0, &h, sizeof h), body, count);
-}
-
-static void put(struct saving *s, const void *bytes, size_t count) {
-    if (s->out) memcpy(s->out + s->at, bytes, count);
-    s->at += count;
-}
-
-/* All but the head, to s->out, or counted. */
-static void save_body(struct saving *s) {
-    sparsetrain *x = s->x;
-    struct store *store = &x->reducer.store;
-    void *memory;
-    size_t bytes;
-    if (store->acc) {
-        if (s->out) store->ops->read(store, 0, x->n, (float *)(void *)(s->out + s->at));
-        s->at += x->n * sizeof(float);
-    }
-    for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
-        uint64_t length = bytes;
-        put(s, &length, sizeof length);
-        if (bytes > 0) put(s, memory, bytes);
-    }
-}
-
-static bool save(void *arguments, struct err *e) {
-    struct saving *s = arguments;
-    char *out = s->out;
-    struct saved_head h = head_of(s->x);
-    if (s->x->begun) return err_set(e, "nothing can be saved between begin and run");
-    s->out = NULL;
-    s->at = sizeof h;
-    save_body(s);
-    if (!out || s->at > s->count) return true;
-    s->out = out;
-    s->at = sizeof h;
-    save_body(s);
-    h.hash = hash_of(h, out + sizeof h, s->at - sizeof h);
-    memcpy(out, &h, sizeof h);
-    return true;
-}
-
 size_t sparsetrain_save(sparsetrain *x, void *bytes, size_t capacity) {
     struct saving s = {.x = x, .out = bytes, .count = capacity};
-    return called(x, save, &s, NULL) == SPARSETRAIN_GOOD ? s.at : 0;
-}
-
-static bool head_fits(const struct saving *s, struct saved_head *h, struct err *e) {
-    const struct saved_head own = head_of(s->x);
-    if (s->count > 0 && !s->in) return err_set(e, "%zu saved bytes are to be at NULL", s->count);
-    if (s->count < sizeof *h) return err_set(e, "%zu bytes are no saved exchange", s->count);
-    memcpy(h, s->in, sizeof *h);
-    if (h->magic != own.magic) return err_set(e, "these bytes are no saved exchange, or one of another format");
-    if (h->hash != hash_of(*h, s->in + sizeof *h, s->count - sizeof *h))
-        return err_set(e, "the saved exchange is damaged");
-    if (h->n != own.n || h->rank != own.rank || h->size != own.size || strncmp(h->exchange, own.exchange, 64) != 0 ||
-        strncmp(h->selector, own.selector, 64) != 0 || strncmp(h->wire, own.wire, 64) != 0)
-        return err_set(e,
-                       "what was saved is of %.63s, selector \"%.63s\", %.63s, %llu entries, rank %d of %d; this is "
-                       "%s, \"%s\", %s, %zu, %d of %d",
-                       h->exchange, h->selector, h->wire, (unsigned long long)h->n, (int)h->rank, (int)h->size,
-                       own.exchange, own.selector, own.wire, s->x->n, (int)own.rank, (int)own.size);
-    if (!(h->density > 0 && h->density <= s->x->options.density_max))
-        return err_set(e, "its density of %g is above density-max, %g", h->density, s->x->options.density_max);
-    return true;
-}
-
-/* Are all lengths right? Nothing is written yet. */
-static bool body_fits(const struct saving *s, struct err *e) {
-    sparsetrain *x = s->x;
-    struct saving all = {.x = x};
-    const char *in = s->in + sizeof(struct saved_head);
-    void *memory;
-    size_t bytes;
-    save_body(&all);
-    if (all.at != s->count - sizeof(struct saved_head))
-        return err_set(e, "the saved exchange has %zu bytes, not %zu", s->count, all.at + sizeof(struct saved_head));
-    if (x->reducer.store.acc) in += x->n * sizeof(float);
-    for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
-        uint64_t length;
-        memcpy(&length, in, sizeof length);
-        if (length != bytes) return err_set(e, "piece %zu of the saved exchange has another length", i);
-        in += sizeof length + bytes;
-    }
-    return true;
-}
-
-/* Of a body that fits; exchange_check looks at the contents. */
-static void take_body(const struct saving *s) {
-    sparsetrain *x = s->x;
-    struct store *store = &x->reducer.store;
-    const char *in = s->in + sizeof(struct saved_head);
-    void *memory;
-    size_t bytes;
-    if (store->acc) {
-        store->ops->write(store, 0, x->n, (const float *)(const void *)in);
-        in += x->n * sizeof(float);
-    }
-    for (size_t i = 0; exchange_saved(&x->reducer.exchange, i, &memory, &bytes); i++) {
-        in += sizeof(uint64_t);
-        if (bytes > 0) memcpy(memory, in, bytes);
-        in += bytes;
-    }
-}
-
-/* Would all ranks go on from the same step? What differs would only show when messages do not fit. Collective. */
-static void check_moment(const sparsetrain *x, const struct saved_head *h, bool fits, struct err *e) {
-    struct saved_head first = *h;
-    comm_bcast(x->comm, 0, &first, sizeof first);
-    if (fits && (h->steps != first.steps || h->density != first.density))
-        err_set(e, "rank %d restores step %llu, density %g, and rank 0 step %llu, density %g: take bytes of one moment",
-                x->comm->rank, (unsigned long long)h->steps, h->density, (unsigned long long)first.steps,
-                first.density);
-}
-
-static bool restore(void *arguments, struct err *e) {
-    struct saving *s = arguments;
-    sparsetrain *x = s->x;
-    struct saved_head h = {0};
-    if (x->begun) err_set(e, "nothing can be restored between begin and run");
-    bool fits = !e->text[0] && head_fits(s, &h, e) && body_fits(s, e);
-    check_moment(x, &h, fits, e);
-    if (comm_agree(x->comm, e)) return false;
-    take_body(s);
-    if (!exchange_check(&x->reducer.exchange, e)) /* the state is nothing that could be used any more */
-        return err_with(&x->broken, EXIT_USER, "%s", e->text);
-    x->steps = h.steps;
-    x->density = h.density;
-    x->k = density_to_k(x->density, x->n);
-    return true;
+    return called(x, library_save, &s, NULL) == SPARSETRAIN_GOOD ? s.at : 0;
 }
 
 int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *why) {
     struct saving s = {.x = x, .in = bytes, .count = count};
-    return called(x, restore, &s, why);
+    return called(x, library_restore, &s, why);
 }
 
 /* -- statistics ---------------------------------------------------------------------------------------------------- */

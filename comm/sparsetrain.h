@@ -40,7 +40,8 @@
  * and saved bytes are those of host memory, to the bit. The plugin libsparsetrain_cuda.so serves: $SPARSETRAIN_PLUGIN,
  * else beside this library's file, in sparsetrain/ there, or in lib/sparsetrain of the PREFIX it was made with.
  *
- * Collective calls (open, restore, run, close) are made by all ranks, for several handles in the same order.
+ * Collective calls (open, set_density, run, restore, close) are made by all ranks, for several handles in the same
+ * order.
  *
  * The library follows semantic versioning; names that begin with sparsetrain_ and SPARSETRAIN_ are its own. */
 #ifndef SPARSETRAIN_H
@@ -115,7 +116,8 @@ int sparsetrain_open_slices(sparsetrain **x, const void *mpi_comm, const char *a
  * until then its gradient must still be there. After MPI_Finalize memory alone is given back. NULL is allowed. */
 void sparsetrain_close(sparsetrain *x);
 
-/* Of the next steps; the same on all ranks. */
+/* Of the next steps. Collective, between steps: a density that is not that of all ranks is refused on all of them, as
+ * is one that is out of range, and the exchange goes on with the one that it has. */
 int sparsetrain_set_density(sparsetrain *x, double density, char *why);
 
 /* Of an exchange with device=cuda: a cudaStream_t of its GPU, by which later calls go; it may change from call to call,
@@ -141,7 +143,9 @@ int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const fl
 
 /* What must survive a restart on this rank: residual, thresholds, region boundaries. save returns how many bytes that
  * is, and writes them where `capacity` suffices. restore takes them into an exchange that was opened with the same
- * arguments on as many ranks, of either device; the next steps are those of an uninterrupted run, to the bit. */
+ * arguments on as many ranks, where device, density and density-max may be others; the next steps are those of an
+ * uninterrupted run, to the bit. Refused on all ranks alike: damaged bytes, those of another exchange (the line names
+ * what differs; options that the algorithm has no use for do not count), ranks that restore different steps. */
 size_t sparsetrain_save(sparsetrain *x, void *bytes, size_t capacity);
 int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *why);
 

@@ -446,7 +446,7 @@ class Hook:
         return named
 
     def set_density(self, density):
-        """Of the next steps: at most density_max, which register() was given; on all ranks the same."""
+        """Of the next steps: at most density_max, which register() was given. Collective, and refused where ranks differ."""
         _call("set_density", self._live(), density)
 
     def residual(self):

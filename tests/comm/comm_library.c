@@ -21,7 +21,7 @@ static char why[SPARSETRAIN_LINE];
 
 static const char *of_device(const char *text) {
     static char all[512];
-    snprintf(all, sizeof all, "%.400s,device=%s", text, at == grad ? "cpu" : test_device_name());
+    snprintf(all, sizeof all, "%.400s%sdevice=%s", text, *text ? "," : "", at == grad ? "cpu" : test_device_name());
     return all;
 }
 
@@ -204,7 +204,7 @@ static void what_cannot_be_restored_is_refused(struct comm *c) {
     char *saved = mem_alloc(bytes, 1, "a saved exchange");
     assert_true(sparsetrain_save(x, saved, bytes - 1) == bytes);
     assert_true(sparsetrain_save(x, saved, bytes) == bytes);
-    refused(other, saved, bytes, "what was saved is of oktopk");
+    refused(other, saved, bytes, "what was saved has algorithm=oktopk, this exchange algorithm=gtopk");
     if (last) saved[bytes - 1] ^= 1;
     refused(x, saved, bytes, "the saved exchange is damaged");
     if (last) saved[bytes - 1] ^= 1, saved[0] ^= 1;
@@ -220,6 +220,67 @@ static void what_cannot_be_restored_is_refused(struct comm *c) {
     mem_free(saved);
     sparsetrain_close(x);
     sparsetrain_close(other);
+}
+
+/* Of every row, since k_max may decide how long its state is. */
+static void a_restored_exchange_may_have_another_largest_density(struct comm *c) {
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!is_served(exchanges[i])) continue;
+        sparsetrain *x = opened(exchanges[i]->name, GROUPS);
+        hash_of_steps(x, c, 0, 2, false);
+        size_t bytes = sparsetrain_save(x, NULL, 0);
+        char *saved = mem_alloc(bytes, 1, "a saved exchange");
+        assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+        uint64_t wanted = hash_of_steps(x, c, 2, 4, false);
+        sparsetrain_close(x);
+        char text[300];
+        snprintf(text, sizeof text, "%s,density=0.02,density-max=0.5", options);
+        good(sparsetrain_open_groups(&x, NULL, exchanges[i]->name, N, of_device(text), group, GROUPS, why));
+        good(sparsetrain_restore(x, saved, bytes, why));
+        if (hash_of_steps(x, c, 2, 4, false) != wanted) fail_msg("%s: other bits", exchanges[i]->name);
+        sparsetrain_close(x);
+        mem_free(saved);
+    }
+}
+
+/* All that the next steps depend on; options that the algorithm has no use for, the device and the density may be
+ * others. */
+static void what_was_saved_with_other_arguments_is_told_apart(struct comm *c) {
+    static const size_t elsewhere[GROUPS] = {0, 10, 18, 500};
+    static const struct {
+        const char *algorithm, *options, *other, *text; /* text: NULL: it is taken */
+        const size_t *group;
+        size_t slices;
+    } cases[] = {
+        {"oktopk", "tau=64", "tau=32", "has tau=64, this exchange tau=32", group, 0},
+        {"oktopk", "", "oktopk-off=regions", "has oktopk-off=none, this exchange oktopk-off=regions", group, 0},
+        {"oktopk", "", "wire=packed-f32", "has wire=coo32, this exchange wire=packed-f32", group, 0},
+        {"topka", "select=sidco", "", "has select=sidco, this exchange select=exact", group, 0},
+        {"topka", "", "seed=2", "has seed=1, this exchange seed=2", group, 0},
+        {"topka", "", "ranks-per-node=1", "has ranks-per-node=0, this exchange ranks-per-node=1", group, 0},
+        {"dense-ovlp", "", "bucket-bytes=400", "has bucket-bytes=0, this exchange bucket-bytes=400", group, 0},
+        {"gtopk", "", "gtopk-residual=paper", "has gtopk-residual=conserve", group, 0},
+        {"gtopk", "", "", "has groups=4 of checksum ", elsewhere, 0},
+        {"powersgd", "", "", "has slices=0 of checksum ", group, SLICES},
+        {"topka", "tau=64,density=0.1", "tau=32,density=0.05,density-max=0.5,powersgd-rank=1", NULL, group, 0}};
+    sparsetrain *x;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        good(sparsetrain_open_groups(&x, NULL, cases[i].algorithm, N, of_device(cases[i].options), group, GROUPS, why));
+        hash_of_steps(x, c, 0, 2, false);
+        size_t bytes = sparsetrain_save(x, NULL, 0);
+        char *saved = mem_alloc(bytes, 1, "a saved exchange");
+        assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+        sparsetrain_close(x);
+        good(sparsetrain_open_slices(&x, NULL, cases[i].algorithm, N, of_device(cases[i].other), cases[i].group, GROUPS,
+                                     slice, cases[i].slices, why));
+        if (cases[i].text)
+            refused(x, saved, bytes, cases[i].text);
+        else
+            good(sparsetrain_restore(x, saved, bytes, why));
+        hash_of_steps(x, c, 2, 3, false);
+        sparsetrain_close(x);
+        mem_free(saved);
+    }
 }
 
 static void ranks_restore_one_moment(struct comm *c) {
@@ -255,8 +316,8 @@ static __attribute__((noinline)) int threads(int least) {
     return found;
 }
 
-/* Of other lengths: nothing was written, so it is as it was. Of another run of as many steps on one rank: no rank can
- * go on with that, and close gives all back. */
+/* Of another exchange: nothing was written, so it is as it was. Of another run of as many steps on one rank: no rank
+ * can go on with that, and close gives all back. */
 static void after_a_refused_restore_it_closes_like_any_other(struct comm *c) {
     const bool last = c->rank == c->size - 1;
     char *saved[2];
@@ -269,7 +330,7 @@ static void after_a_refused_restore_it_closes_like_any_other(struct comm *c) {
     sparsetrain_close(x);
     int before = threads(0);
     x = opened("powersgd", GROUPS);
-    refused(x, saved[0], bytes, " bytes, not ");
+    refused(x, saved[0], bytes, "has powersgd-rank=3, this exchange powersgd-rank=2");
     hash_of_steps(x, c, 0, 2, true);
     sparsetrain_close(x);
     mem_free(saved[0]);
@@ -336,6 +397,30 @@ static void the_density_changes_between_steps(struct comm *c) {
     assert_int_equal(sparsetrain_set_density(x, 0.1, why), SPARSETRAIN_MISTAKE);
     good(sparsetrain_run(x, at, why));
     sparsetrain_close(x);
+}
+
+/* On one rank another, or one that is out of range: all are told so, and go on with the one that they have. */
+static void ranks_that_set_other_densities_are_told_so(struct comm *c) {
+    const bool last = c->size > 1 && c->rank == c->size - 1;
+    static const double other[] = {0.05, 0.6, 0, NAN};
+    if (c->size == 1) return;
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!is_served(exchanges[i])) continue;
+        uint64_t hash[2];
+        for (int differs = 0; differs < 2; differs++) {
+            sparsetrain *x;
+            good(sparsetrain_open(&x, NULL, exchanges[i]->name, N, of_device("density=0.1,density-max=0.5"), why));
+            for (size_t j = 0; differs && j < sizeof other / sizeof *other; j++) {
+                assert_int_equal(sparsetrain_set_density(x, last ? other[j] : 0.2, why), SPARSETRAIN_MISTAKE);
+                if (!strstr(why, "and rank 0 one of 0.2: all ranks set the same")) fail_msg("%s", why);
+            }
+            hash[differs] = hash_of_steps(x, c, 0, 2, false);
+            good(sparsetrain_set_density(x, 0.2, why));
+            hash[differs] ^= hash_of_steps(x, c, 2, 4, true);
+            sparsetrain_close(x);
+        }
+        assert_true(hash[0] == hash[1]);
+    }
 }
 
 static void what_passed_is_counted(struct comm *c) {
@@ -611,10 +696,13 @@ int main(int argc, char **argv) {
         {"a_restored_exchange_goes_on_to_the_same_bits", a_restored_exchange_goes_on_to_the_same_bits},
         {"a_state_of_the_host_goes_on_on_a_device_and_back", a_state_of_the_host_goes_on_on_a_device_and_back},
         {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
+        {"a_restored_exchange_may_have_another_largest_density", a_restored_exchange_may_have_another_largest_density},
+        {"what_was_saved_with_other_arguments_is_told_apart", what_was_saved_with_other_arguments_is_told_apart},
         {"ranks_restore_one_moment", ranks_restore_one_moment},
         {"after_a_refused_restore_it_closes_like_any_other", after_a_refused_restore_it_closes_like_any_other},
         {"a_residual_is_read_and_written_in_parts", a_residual_is_read_and_written_in_parts},
         {"the_density_changes_between_steps", the_density_changes_between_steps},
+        {"ranks_that_set_other_densities_are_told_so", ranks_that_set_other_densities_are_told_so},
         {"what_passed_is_counted", what_passed_is_counted},
         {"mistakes_are_told_in_a_line", mistakes_are_told_in_a_line},
         {"null_is_told_so", null_is_told_so},
