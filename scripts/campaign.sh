@@ -123,11 +123,16 @@ newest_packed() {
     fi
 }
 step_of_last() { sed -n 's/.*checkpoint-0*\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1 | grep . || echo 0; }
-# taken ID FILE: is it under way, by a call on this machine that is alive, or on another machine?
+# taken ID FILE: is it under way, by a call on this machine that is alive, or on another machine, where the call has been heard of in the
+# last ten minutes?
 busy_of() { echo "$(dirname "$(run_of "$1" "$2")")/$2.busy"; }
 taken() {
     { read -r taken_host taken_by taken_since <"$(busy_of "$1" "$2")"; } 2>/dev/null || return 1
-    [ "$taken_host" != "$(uname -n)" ] || { kill -0 "$taken_by" 2>/dev/null && [ "$(since "$taken_by")" = "$taken_since" ]; }
+    if [ "$taken_host" != "$(uname -n)" ]; then
+        [ -n "$(find "$(busy_of "$1" "$2")" -mmin -10 2>/dev/null)" ]
+    else
+        kill -0 "$taken_by" 2>/dev/null && [ "$(since "$taken_by")" = "$taken_since" ]
+    fi
 }
 # since PROCESS: when it began, in the machine's own terms, as its number may be another one's later; "-" where nobody says
 since() { { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null || echo; } | awk '{ print (NF >= 20 ? $20 : "-") }'; }
@@ -155,6 +160,12 @@ put_away() {
     away_pack=$(pack_of "$1" "$2")
     tar -cf - -C "$away" "$2.run" "$2.run.mark" | xz -1 >"$away_pack$part"
     rm -rf "$away"
+    away_there=$(newest_packed "$away_pack" "$2" "$3")
+    if [ "$away_there" -gt "$away_last" ]; then
+        rm -f "$away_pack$part"
+        say "$away_pack is of another machine, at step $away_there: it stays, and step $away_last of this one is packed nowhere"
+        return 0
+    fi
     if [ "$(newest_packed "$away_pack$part" "$2" "$3")" != "$away_last" ] || ! mv "$away_pack$part" "$away_pack"; then
         say "cannot write $away_pack"
         return 1
@@ -228,13 +239,17 @@ under_way() { # how many runs are, on this machine
 take() {
     take_file=$(busy_of "$1" "$2")
     mkdir -p "${take_file%/*}"
+    locked "${take_file%/*}" take_now "$1" "$2"
+}
+take_now() {
     taken "$1" "$2" || rm -f "$take_file"
     (set -C && echo "$(uname -n) $$ $(since $$)" >"$take_file") 2>/dev/null
 }
 leave() { rm -f "$(busy_of "$1" "$2")"; }
 # show ID OPTIONS: rows, figures and page of what is finished, and the report; where all jobs of training are, also the short ones
 # that look at them
-show() {
+show() { locked "$out" show_now "$@"; }
+show_now() {
     show_how=--keep
     while IFS=$tab read -r _ show_line; do [ -n "$(made "$show_line")" ] || show_how=--finished; done <"$(jobs_of "$1" "$2")"
     reproduce "$1" "$2" $show_how >"$scratch/shown" || {
@@ -244,26 +259,31 @@ show() {
     sed -n '$p' "$scratch/shown"
     if [ "$(cd "$out" && pwd -P)" = "$(pwd -P)/results/measured" ]; then sh scripts/artifact.sh; fi
 }
-# train ID OPTIONS FILE COMMAND-LINE: the run, packed now and then; its status
+# train ID OPTIONS FILE COMMAND-LINE: the run; its status. Meanwhile other machines hear of it, and it is packed now and then.
 train() {
-    if [ -n "$pack" ]; then
-        (
-            trap - EXIT
-            part=.early waited=0
-            while sleep 5; do
-                waited=$((waited + 5))
-                [ $((waited % pack_every)) != 0 ] || put_away "$1" "$3" "$4"
-            done
-        ) >/dev/null 2>&1 &
-        packing=$!
-    fi
+    (
+        trap - EXIT
+        part=.early waited=0
+        while sleep 5 && kill -0 $$; do # who was killed leaves this behind
+            waited=$((waited + 5))
+            [ $((waited % 60)) != 0 ] || touch -c "$(busy_of "$1" "$3")"
+            [ $((waited % pack_every)) != 0 ] || put_away "$1" "$3" "$4"
+        done
+    ) >/dev/null 2>&1 &
+    beside=$!
+    : >"$(unshown "$1" "$3")"
     REPRODUCE_UNTIL=$until reproduce "$1" "$2" --keep --job "$3"
     train_status=$?
-    if [ -n "$pack" ]; then
-        kill "$packing"
-        wait "$packing"
-    fi
+    kill "$beside"
+    wait "$beside"
     return $train_status
+}
+# conclude ID OPTIONS FILE: what is left to do for a run that is finished;  unshown ID FILE: a file that is there until it was done
+unshown() { echo "$(dirname "$(run_of "$1" "$2")")/$2.unshown"; }
+conclude() {
+    [ -z "$pack" ] || rm -f "$(pack_of "$1" "$3")"
+    say "finished: $1 $3"
+    if show "$1" "$2"; then rm -f "$(unshown "$1" "$3")"; else failures=$((failures + 1)); fi
 }
 stopped='' failures=0
 trap 'stopped=yes' INT TERM HUP
@@ -272,7 +292,11 @@ number=0
 while IFS=$tab read -r group id options file line <&3; do
     number=$((number + 1))
     [ "$options" != - ] || options=''
-    if [ -n "$(made "$line")" ] || [ -n "$(replaced $number)" ] || taken "$id" "$file"; then continue; fi
+    if taken "$id" "$file" || [ -n "$(replaced $number)" ]; then continue; fi
+    if [ -n "$(made "$line")" ]; then
+        [ ! -f "$(unshown "$id" "$file")" ] || conclude "$id" "$options" "$file" # who made it was killed before that
+        continue
+    fi
     if [ -n "$stopped" ] || ! time_left; then break; fi
     [ "$(under_way)" -lt "$cores" ] || fail "$cores runs are under way, as many as there are cores"
     take "$id" "$file" || continue
@@ -283,10 +307,8 @@ while IFS=$tab read -r group id options file line <&3; do
     fi
     case $status in
     0)
-        [ -z "$pack" ] || rm -f "$(pack_of "$id" "$file")"
+        conclude "$id" "$options" "$file"
         leave "$id" "$file"
-        say "finished: $id $file"
-        show "$id" "$options" || failures=$((failures + 1))
         ;;
     77) leave "$id" "$file" ;;
     130)

@@ -31,6 +31,15 @@ has() { command -v "$1" >/dev/null 2>&1; }
 whole() { case $2 in '' | *[!0-9]*) fail "$1 takes whole $3, not \"$2\"" ;; esac; }
 # in_words LIST: a list with commas between as words
 in_words() { printf '%s\n' "$1" | tr , ' '; }
+# locked DIR COMMAND...: one after the other of those that are at this directory, of this machine; without flock none waits
+locked() {
+    (
+        locked_dir=$1
+        shift
+        if has flock; then flock 9; fi
+        "$@" 9<&-
+    ) 9<"$1"
+}
 # absolute PATH
 absolute() { case $1 in /* | '') printf '%s' "$1" ;; *) printf '%s/%s' "$(pwd)" "$1" ;; esac; }
 

@@ -121,16 +121,18 @@ borrow() {
 $(line_of "$borrow_jobs" "$2")
 LINE
         if [ -z "$borrow_line" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
-        cp "$borrow_from/$borrow_file" "$out/.part"
-        mv "$out/.part" "$out/$1"
+        cp "$borrow_from/$borrow_file" "$out/.$1.part"
+        mv "$out/.$1.part" "$out/$1"
         mark "$1" "$borrow_seconds" "$2" "$borrow_commit" "$borrow_machine"
         say "have $1 from ${borrow_from##*/}"
         return 0
     done
     return 1
 }
-# mark FILE SECONDS COMMAND-LINE COMMITS MACHINES: this job is finished; takes the place of its older line
-mark() {
+# mark FILE SECONDS COMMAND-LINE COMMITS MACHINES: this job is finished; takes the place of its older line. Runs of one ID may end at
+# the same time.
+mark() { locked "$out" mark_line "$@"; }
+mark_line() {
     if [ -f "$out/jobs.tsv" ]; then
         JOB=$1 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/jobs.tsv" >"$out/.jobs"
     else
@@ -148,8 +150,9 @@ missing='' # of these that --finished found not to be there
 there() { case " $missing " in *" $1 "*) return 1 ;; esac; } # there FILE
 # not_to_run FILE COMMAND-LINE: is this job not to be run here, since only another one is wanted, or the list of all?
 not_to_run() { [ -n "$only" ] && ! is_wanted "$@"; }
-# interrupted STATUS: ended by a signal that somebody sent, not by one of a program that broke down (ILL, TRAP, ABRT, BUS, FPE, SEGV)
-interrupted() { case $1 in 13[2-6] | 139) return 1 ;; *) [ "$1" -gt 128 ] ;; esac }
+# interrupted STATUS: ended by a signal that somebody sent, not by one of a program that broke down (ILL, TRAP, ABRT, BUS, FPE, SEGV) or
+# for which memory did not suffice (KILL)
+interrupted() { case $1 in 13[2-7] | 139) return 1 ;; *) [ "$1" -gt 128 ] ;; esac }
 # job FILE COMMAND...: its standard output becomes $out/FILE. Not repeated once it is finished; a file is whole or not there.
 job() { try_job "$@" || fail "$why"; }
 # try_job: the same, but one that fails returns, with the reason in $why, and the rows that need it go without
@@ -167,14 +170,14 @@ try_job() {
     say "$job_line"
     job_start=$(date +%s)
     rm -f "$out/$job_file"
-    if "$@" >"$out/.part" 2>"$out/.errors" </dev/null; then job_status=0; else job_status=$?; fi
+    if "$@" >"$out/.$job_file.part" 2>"$out/.$job_file.errors" </dev/null; then job_status=0; else job_status=$?; fi
     if interrupted $job_status; then exit $job_status; fi # everything ends
     if [ $job_status -gt 0 ]; then
-        why="status $job_status of $job_line: $(last_words "$out/.errors")"
+        why="status $job_status of $job_line: $(last_words "$out/.$job_file.errors")"
         return 1
     fi
-    mv "$out/.part" "$out/$job_file"
-    rm -f "$out/.errors"
+    mv "$out/.$job_file.part" "$out/$job_file"
+    rm -f "$out/.$job_file.errors"
     look_here
     mark "$job_file" $(($(date +%s) - job_start)) "$job_line" "$commit" "$here"
     ends_only
@@ -236,11 +239,12 @@ train_on() {
             train_mark
             # 4: stopped by a signal, after a checkpoint
             if [ $train_status = 4 ] || interrupted $train_status; then exit 130; fi
+            [ $train_status != 137 ] || fail "killed: $train_line: memory did not suffice, or somebody sent KILL; the same command goes on with it"
             fail "status $train_status of $train_line: $(last_words "$train_run.log")"
         }
     fi
-    keep_log "$train_run/run.jsonl" >"$out/.part"
-    mv "$out/.part" "$out/$train_file"
+    keep_log "$train_run/run.jsonl" >"$out/.$train_file.part"
+    mv "$out/.$train_file.part" "$out/$train_file"
     train_mark
     mark "$train_file" "$(marked 3)" "$train_line" "$train_by" "$train_at"
 }

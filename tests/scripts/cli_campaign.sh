@@ -77,7 +77,7 @@ check "--hidden: a smaller LSTM" [ "$(grep -c -- '--hidden 650 .*--epochs\|--epo
 mkdir "$W/bin"
 cat > "$W/bin/timeout" << 'END'
 #!/bin/sh
-[ ! -f "$STOPPED.abort" ] || exit 134
+[ ! -f "$STOPPED.abort" ] || exit "$(cat "$STOPPED.abort")"
 echo "$*" >> "$STOPPED.calls"
 for word in "$@"; do case $before in --out | --resume) run=$word ;; esac; before=$word; done
 shift 5
@@ -85,6 +85,7 @@ shift 5
 job=$!
 if [ -f "$STOPPED" ]; then
     until grep -qs '"type":"step","step":5,' "$run/run.jsonl" || ! kill -0 $job 2> /dev/null; do sleep 0.05; done
+    [ ! -f "$STOPPED.hook" ] || sh "$STOPPED.hook"
     kill -USR1 $job
 fi
 wait $job
@@ -102,9 +103,13 @@ small() { # small VERB OPTION...
 }
 small status
 check "nothing is begun" said 0 '0 of 2 are finished'
-: > "$STOPPED.abort"
+echo 134 > "$STOPPED.abort"
 small next --time 60
 check "a program that broke down was not stopped: status 1" said 1 'failed: gtopk-fig7 dense.jsonl'
+echo 137 > "$STOPPED.abort"
+small next --time 60
+check "nor was one that the system killed" said 1 'memory did not suffice, or somebody sent KILL'
+check "which has failed" said 1 'failed: gtopk-fig7 dense.jsonl'
 rm "$STOPPED.abort"
 : > "$STOPPED"
 small next --time 60
@@ -199,6 +204,29 @@ laid_aside() {
     check "$1: kept" cmp -s "$W/useless" "$W/pack/gtopk-fig7+dense.aside."*
     check "$1: another one is made" sh -c "xz -dc '$W/pack/gtopk-fig7+dense.tar.xz' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
 }
+# Another machine shares the folders.
+busy=$W/here/gtopk-fig7/runs/dense.jsonl.busy
+rm "$W/pack/gtopk-fig7+gtopk.tar.xz"
+echo 'elsewhere 1 1' > "$busy"
+small next --time 60
+check "what another machine is at is left to it" said 0 'stopped at epoch'
+check "which is not the first run" [ -f "$W/pack/gtopk-fig7+gtopk.tar.xz" ]
+touch -d '11 minutes ago' "$busy"
+rm "$W/pack/gtopk-fig7+gtopk.tar.xz"
+small next --time 60
+check "of which nothing is heard holds nobody up" [ ! -f "$W/pack/gtopk-fig7+gtopk.tar.xz" ]
+mkdir "$W/further"
+xz -dc "$W/pack/gtopk-fig7+dense.tar.xz" | tar -xf - -C "$W/further"
+mv "$W/further/dense.jsonl.run"/checkpoint-* "$W/further/dense.jsonl.run/checkpoint-00900000"
+tar -cf - -C "$W/further" dense.jsonl.run dense.jsonl.run.mark | xz > "$W/further.tar.xz"
+echo "cp '$W/further.tar.xz' '$W/pack/gtopk-fig7+dense.tar.xz'" > "$STOPPED.hook"
+rm "$W/pack/gtopk-fig7+dense.tar.xz"
+rm -r "$W/here"
+small next --time 60
+check "a pack that another machine has brought further stays" cmp -s "$W/further.tar.xz" "$W/pack/gtopk-fig7+dense.tar.xz"
+check "and that is said" said 0 'at step 900000: it stays'
+rm "$STOPPED.hook" "$W/pack/gtopk-fig7+dense.tar.xz"
+small next --time 60
 truncate -s -40 "$W/pack/gtopk-fig7+dense.tar.xz"
 laid_aside "a pack whose end is lacking"
 rm -r "$W/repack" && mkdir "$W/repack"
@@ -215,6 +243,44 @@ check "a job whose file is empty is not finished" said 0 '0 of 2 are finished'
 echo '{}' > "$W/here/gtopk-fig7/dense.jsonl"
 small status
 check "one that is there is" said 0 '1 of 2 are finished'
+# Two that begin at the same time, over what was left behind; one that is killed.
+rm -r "$W/here" "$W/pack"
+mkdir -p "$W/here/gtopk-fig7/runs"
+for file in dense gtopk; do echo "$(uname -n) $$ 1" > "$W/here/gtopk-fig7/runs/$file.jsonl.busy"; done
+begin() { # begin N
+    PATH=$W/bin:$PATH BUILD=$BUILD sh scripts/campaign.sh next --time 60 --quick --table "$W/table.csv" --out "$W/here" --pack "$W/pack" > "$W/out.$1" 2>&1 < /dev/null &
+}
+begin 1
+begin 2
+wait
+check "two at the same time take different runs" [ "$(cat "$W/out.1" "$W/out.2" | grep 'stopped at epoch' | sed 's/.*: gtopk-fig7 //; s/;.*//' | sort | paste -s -d ' ' -)" = 'dense.jsonl gtopk.jsonl' ]
+echo "touch '$W/hangs'; exec sleep 15" > "$STOPPED.hook"
+begin 1
+killed=$!
+i=0
+while [ ! -f "$W/hangs" ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done
+kill -9 $killed
+wait
+gone() { # none of its processes is left
+    i=0
+    while pgrep -f "campaign.sh next .*$W/here" > /dev/null && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done
+    [ $i -lt 300 ]
+}
+check "one that is killed leaves nothing behind that goes on for ever" gone
+rm "$STOPPED.hook" "$STOPPED"
+small next --time 60
+check "and what it was at is finished by the next one" said 0 'finished: gtopk-fig7 dense.jsonl'
+rm "$W/here/gtopk-fig7/comparison.csv"
+: > "$W/here/gtopk-fig7/runs/dense.jsonl.unshown" # as one leaves it that is killed between a run's end and its page
+small next --time 60
+check "what was finished and not shown is shown" [ -s "$W/here/gtopk-fig7/comparison.csv" ]
+check "once" [ ! -e "$W/here/gtopk-fig7/runs/dense.jsonl.unshown" ]
+counts() { for i in 1 2 3 4 5 6 7 8 9 10; do count=$(cat "$W/count") && echo $((count + 1)) > "$W/count"; done; }
+echo 0 > "$W/count"
+for i in 1 2 3 4 5 6 7 8; do (. scripts/lib/common.sh && for i in 1 2 3 4 5; do locked "$W/here" counts; done) & done
+wait
+check "eight that count at the same time lose nothing" [ "$(cat "$W/count")" = 400 ]
+rm "$W/here/gtopk-fig7/gtopk.jsonl"
 printf '%s\n' '1,gtopk-fig7,--epochs 2,dense.jsonl,1,-,short' '2,gtopk-fig7,,dense.jsonl,1,-,long' > "$W/table.csv"
 small status
 check "a run counts where a larger one of the same file is finished" said 0 'finished: a larger one'
