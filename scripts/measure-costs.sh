@@ -1,7 +1,8 @@
 #!/bin/sh
 # measure-costs.sh: what local work takes on this machine, as a table for simulations of clusters of such machines
 # (simulate.sh --costs; docs/simulation.md says what the columns are). For each model: computing of a step (bench net),
-# selection (bench select), packing and merging for each word received (bench on 2 ranks or 4, by algorithm and wire).
+# selection (bench select), packing and merging for each word received (bench on 2 ranks or 4, by algorithm and wire),
+# adding a value of a dense sum (predict --best).
 # Nothing else should run meanwhile. Interrupted, it goes on where it was: what is finished stands in build/costs/.
 set -u
 LC_ALL=C
@@ -58,7 +59,7 @@ named() {
     "$program" list --json | "$program" rows - --each "$named_table" --keys name "$@"
 }
 list() { paste -s -d , -; }
-# Dense sums run beside their transfers in any good MPI, and are charged nothing (docs/simulation.md); fedavg has none.
+# Dense sums run beside their transfers in any good MPI, and of them adding alone is measured (docs/simulation.md); fedavg has none.
 uncharged=$(named exchanges --where sparse=false --where codes=false)
 # What codes every entry in a way of its own (qsgd, powersgd) has two rows, for all densities.
 coders=$(named exchanges --where codes=true | list)
@@ -174,6 +175,7 @@ for model in $models; do
     job "select-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select "$selectors" --repeat "$repeat"
     # a new threshold every 8 steps, so that a few steps have some of both kinds
     job "renew-$model.jsonl" "$program" bench select --json --device "$device" --n "$n" --density "$densities" --select reuse --tau-prime 8 --repeat 16
+    job "sum-$model.jsonl" "$program" predict --best --json --device "$device" --net 1gbe --p 2 --n "$n" --density 0.01
     # in its first steps residuals grow so fast that micro looks for its thresholds anew
     for algo in $own_ways; do
         job "$algo-$model.jsonl" "$MPIRUN" -np 2 "$program" bench --json --no-check --device "$device" --pattern uniform --n "$n" \
@@ -197,7 +199,7 @@ done
 # -- the table ---------------------------------------------------------------------------------------------------------
 # rows KIND: standard input: rows of the program's, as rows of the table
 rows() {
-    keys=algo,select,selector,wire,density,ranks,batch,sequence,words_per_s,images_per_s,median_s,reevaluated_s,select_s,words_received_mean,phases.select,phases.pack,phases.merge
+    keys=algo,select,selector,wire,density,ranks,batch,sequence,words_per_s,images_per_s,median_s,reevaluated_s,select_s,words_received_mean,phases.select,phases.pack,phases.merge,sum_value_s
     grep '^{' | "$program" rows - --keys $keys | awk -F '\t' -v keys=$keys -v kind="$1" -v model="$model" -v n="$n" -v device="$label" -v renewal="$renewal" '
         BEGIN { for (i = split(keys, key, ","); i > 0; i--) column[key[i]] = i }
         function value(name) { return $column[name] }
@@ -216,6 +218,7 @@ rows() {
             row("select", "", "reuse", "", value("density"), "", "", ((renewal - 1) * value("median_s") + value("reevaluated_s")) / renewal,
                 "", "bench select: (" renewal - 1 " median_s + reevaluated_s) / " renewal)
         }
+        kind == "sum" && value("sum_value_s") != "" { row("sum", "", "", "", "", "", "", value("sum_value_s"), "", "predict --best: sum_value_s") }
         kind == "own" { row("select", value("algo"), "", "", value("density"), "", value("ranks"), value("select_s"), "", "bench: select_s") }
         kind == "coded" { # on one rank, then on two: what it takes whatever comes in, and the rest for each word
             all = value("phases.select") + value("phases.pack") + value("phases.merge")
@@ -260,6 +263,7 @@ of_model() {
     if [ -n "$net" ]; then of_job net "net-$model.jsonl"; else printf '%s,%s,%s,compute,,,,,,,,,not in the zoo\n' "$model" "$n" "$label"; fi
     of_job select "select-$model.jsonl"
     of_job renew "renew-$model.jsonl"
+    of_job sum "sum-$model.jsonl"
     for algo in $own_ways; do of_job own "$algo-$model.jsonl"; done
     of_job coded "coded-$model-p1.jsonl" "coded-$model-p2.jsonl"
     for wire in $(echo "$wires" | tr , ' '); do

@@ -188,7 +188,7 @@ static bool take_seconds(struct search *s, const struct cost_row *row, const cha
                                        s->where, row->cell[COST_SECONDS]);
 }
 
-/* -- the three times ------------------------------------------------------------------------------- */
+/* -- the four times -------------------------------------------------------------------------------- */
 /* A time that stands in a published table: "results/published/FILE.csv model=NAME" names its row. */
 static bool take_published(struct search *s, const char *source, double *seconds) {
     static const char mark[] = " model=";
@@ -213,7 +213,7 @@ static bool take_compute(struct search *s, double *seconds) {
 }
 
 /* The row of packing and merging. One without a format is of an algorithm that codes every entry itself, or of a dense
- * sum, which is not charged. */
+ * sum. */
 static const struct cost_row *word_row(struct search *s) {
     const struct cost_question *q = s->q;
     const char *name = q->ops->name, *wire = q->wire && best_takes_format(q->ops) ? q->wire->name : wires[0]->name;
@@ -250,6 +250,12 @@ static bool take_once(struct search *s, double *seconds) {
     return take_seconds(s, first(s), s->q->ops->name, seconds);
 }
 
+/* What adding takes; older tables have none of it. */
+static bool take_sum(struct search *s, double *seconds) {
+    if (!rows_on(s, s->q->device)) return false;
+    return keep(s, COST_WHAT, "sum") == 0 || take_seconds(s, first(s), "a sum", seconds);
+}
+
 static bool take_entries(struct search *s, size_t *n) {
     if (!rows_of_model(s)) return false;
     const char *text = first(s)->cell[COST_ENTRIES];
@@ -263,13 +269,13 @@ static bool answer(struct search *s, struct cost_answer *a) {
     const struct cost_question *q = s->q;
     if (!take_entries(s, &a->n)) return false;
     if (q->times & COST_COMPUTE && !take_compute(s, &a->compute)) return false;
-    if (!(q->times & (COST_SELECT | COST_WORD))) return true;
+    if (!(q->times & ~(unsigned)COST_COMPUTE)) return true;
     const struct cost_row *row = word_row(s);
     if (!row) return false;
     bool coded = !*row->cell[COST_WIRE]; /* by the algorithm itself, or a dense sum as it is */
     a->charged = !coded || q->ops->rounds;
     a->selector = q->selector ? q->selector : row->cell[COST_SELECTOR];
-    if (!a->charged) return true;
+    if (!a->charged) return !(q->times & COST_SUM) || take_sum(s, &a->sum);
     if (q->times & COST_WORD && !take_seconds(s, row, q->ops->name, &a->word)) return false;
     if (!(q->times & COST_SELECT)) return true;
     return coded ? take_once(s, &a->select) : take_select(s, a->selector, &a->select);
@@ -284,7 +290,7 @@ static void begin(struct search *s, const struct cost_table *t, const struct cos
 bool cost_table_ask(const struct cost_table *t, const struct cost_question *q, struct cost_answer *a, struct err *e) {
     struct search s;
     begin(&s, t, q, e);
-    *a = (struct cost_answer){.selector = "", .compute = NAN, .select = NAN, .word = NAN};
+    *a = (struct cost_answer){.selector = "", .compute = NAN, .select = NAN, .word = NAN, .sum = NAN};
     bool good = answer(&s, a);
     mem_free(s.left);
     return good;

@@ -54,7 +54,7 @@ bool cost_table_open(struct cost_table *t, const char *path, struct err *e);
 void cost_table_close(struct cost_table *t);
 
 /* The times that a question can be about. */
-enum { COST_COMPUTE = 1, COST_SELECT = 2, COST_WORD = 4, COST_ALL = 7 };
+enum { COST_COMPUTE = 1, COST_SELECT = 2, COST_WORD = 4, COST_SUM = 8, COST_ALL = 15 };
 
 struct cost_question {
     const char *model, *device;
@@ -70,11 +70,12 @@ struct cost_question {
 
 struct cost_answer {
     size_t n;             /* entries of the model's gradient */
-    bool charged;         /* false: a dense sum, of which nothing is charged */
+    bool charged;         /* false: a dense sum, of which the additions alone are */
     const char *selector; /* the table's, or the question's; "" where it has none */
     double compute;       /* [s] a step; NAN: not known of this model on this device, or not asked for */
     double select;        /* [s] accumulating and selecting, of a step; NAN: not charged, or not asked for */
     double word;          /* [s] packing and merging, for a word received; likewise */
+    double sum;           /* [s] adding a value of a dense sum; NAN: it is none, not in the table, or not asked for */
 };
 
 /* Of rows that differ in their ranks alone: the most that had a core each; where none had, the fewest. False: one line

@@ -18,7 +18,7 @@ struct request {
     bool json;
 };
 
-static const char *const time_names[] = {"compute", "select", "word", NULL}; /* in the order of COST_ */
+static const char *const time_names[] = {"compute", "select", "word", "sum", NULL}; /* in the order of COST_ */
 
 static const struct option_row options[] = {
     {"model", "NAME", OPTION_WORD, NULL, "of this model of the table", OPTION_AT(struct request, model),
@@ -37,13 +37,13 @@ static const struct option_row options[] = {
      OPTION_AT(struct request, density), .max = 1, .above_min = true},
     {"ranks-per-node", "M", OPTION_INT, "1", "hitopk selects in an M-th of the gradient",
      OPTION_AT(struct request, ranks_per_node), .min = 1, .max = 1e6},
-    {"times", "LIST", OPTION_SET, "compute,select,word",
-     "which of the three; what is left out need not be in the table", OPTION_AT(struct request, times),
+    {"times", "LIST", OPTION_SET, "compute,select,word,sum",
+     "which of the four; what is left out need not be in the table", OPTION_AT(struct request, times),
      .names = time_names},
     {"tree", "DIR", OPTION_WORD, ".",
      "the folder with results/published, where rows of the table name a published time by its file and model",
      OPTION_AT(struct request, tree)},
-    {"json", NULL, OPTION_FLAG, NULL, "one JSON object for each algorithm: compute_s, select_s, word_s, or null",
+    {"json", NULL, OPTION_FLAG, NULL, "one JSON object for each algorithm: compute_s, select_s, word_s, sum_s, or null",
      OPTION_AT(struct request, json)},
 };
 
@@ -57,9 +57,11 @@ const struct option_table costs_options = {
     .call = "sparsetrain costs TABLE",
     .about =
         "What a step takes on a machine that was measured, for each algorithm: computing, accumulating and selecting, "
-        "and packing and merging for each 4-byte word received. TABLE: of scripts/measure-costs.sh (docs/simulation.md "
+        "packing and merging for each 4-byte word received, and of a dense sum, of which nothing else is charged, "
+        "adding a "
+        "value. TABLE: of scripts/measure-costs.sh (docs/simulation.md "
         "has its columns). What the table lacks is one line, which says what it has instead; only computing may be "
-        "unknown. Of a dense sum nothing is charged.",
+        "unknown, and adding where the table is an older one.",
 };
 
 /* -- one algorithm --------------------------------------------------------------------------------- */
@@ -89,6 +91,7 @@ static void print_row(const struct request *r, const struct exchange_ops *ops, c
     print_time(a->compute, 1e3);
     print_time(a->select, 1e3);
     print_time(a->word, 1e9);
+    print_time(a->sum, 1e9);
     putchar('\n');
 }
 
@@ -109,6 +112,7 @@ static void json_row(const struct request *r, const struct exchange_ops *ops, co
     json_number(&j, "compute_s", a->compute);
     json_number(&j, "select_s", a->select);
     json_number(&j, "word_s", a->word);
+    json_number(&j, "sum_s", a->sum);
     json_end(&j);
     puts(json_text(&j));
     json_close(&j);
@@ -118,7 +122,8 @@ static void json_row(const struct request *r, const struct exchange_ops *ops, co
 static void print_head(const struct request *r, const struct cost_answer *a) {
     printf("%s on %s: %zu entries, density %g, %s; computing on %s\n", r->model, r->device, a->n, r->density,
            wires[r->wire]->name, r->compute_device);
-    printf("%-12s %-10s %12s %12s %12s\n", "algorithm", "selector", "compute ms", "select ms", "word ns");
+    printf("%-12s %-10s %12s %12s %12s %12s\n", "algorithm", "selector", "compute ms", "select ms", "word ns",
+           "sum ns");
 }
 
 /* What is missing of all algorithms, any of them says. */

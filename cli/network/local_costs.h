@@ -40,10 +40,11 @@ struct local_times {
     double half[BEST_FORMATS]; /* [s] for a dense value in wires[i], packed, or unpacked and added; 0: it has no form */
     double code[BEST_ALGORITHMS]; /* [s] for a value that exchanges[i] codes or decodes itself; 0: it does not */
     double add;                   /* [s] for a word that is added up as it is */
+    double sum;                   /* [s] for a value of a dense sum that has come in and is added up */
 };
 
 /* What these take on this process and device, least of a few runs, on normal numbers: of at most LOCAL_ENTRIES of n
- * entries in host memory, and of so many as are selected of these. */
+ * entries in host memory, and of so many as are selected of these; a dense sum of at most 2^24. */
 enum { LOCAL_ENTRIES = 1 << 21 };
 void local_measure(const struct local_request *request, struct local_times *times);
 

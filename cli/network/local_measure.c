@@ -13,10 +13,11 @@
 #include "cli/network/local_costs.h"
 
 enum {
-    RUNS = 4,             /* of each part; the first is warm-up, and finds what is reused */
-    SHIFT = 16,           /* entries between the gradients of two runs */
-    DRAWN = 1 << 20,      /* different numbers */
-    MESSAGE_MAX = 1 << 16 /* entries that are packed and merged */
+    RUNS = 4,              /* of each part; the first is warm-up, and finds what is reused */
+    SHIFT = 16,            /* entries between the gradients of two runs */
+    DRAWN = 1 << 20,       /* different numbers */
+    MESSAGE_MAX = 1 << 16, /* entries that are packed and merged */
+    SUM_MAX = 1 << 24      /* entries of a dense sum, more than caches hold */
 };
 
 /* A gradient, a residual, and what is made of them. */
@@ -242,6 +243,22 @@ static double time_half(const struct wire_ops *wire) {
     return least / MESSAGE_MAX / 2;
 }
 
+/* Seconds of adding a value that has just come in to those of a long vector. */
+static double time_sum(size_t n) {
+    float *in = mem_zalloc(MESSAGE_MAX, sizeof *in, "values to measure with");
+    float *sum = mem_zalloc(n, sizeof *sum, "sums to measure with");
+    double least = INFINITY;
+    for (int run = 0; run < RUNS; run++) {
+        double begin = clock_now();
+        for (size_t from = 0; from < n; from += MESSAGE_MAX)
+            for (size_t i = 0; i < MESSAGE_MAX && from + i < n; i++) sum[from + i] += in[i];
+        least = fmin(least, clock_now() - begin);
+    }
+    mem_free(sum);
+    mem_free(in);
+    return least / (double)n;
+}
+
 /* Everything but the selectors; with an exact one, which finds k entries whatever the numbers are. */
 static void time_messages(struct bench *b, struct local_times *times) {
     struct desk desk;
@@ -276,6 +293,7 @@ void local_measure(const struct local_request *request, struct local_times *time
         if (asked_for(request, selectors[i])) times->select[i] = time_selector(&b, selectors[i]) / (double)b.n;
     }
     time_messages(&b, times);
+    times->sum = time_sum(request->n < SUM_MAX ? request->n : SUM_MAX);
     for (size_t i = 0; exchanges[i]; i++)
         if (exchanges[i]->code_seconds) times->code[i] = exchanges[i]->code_seconds();
     bench_close(&b);
@@ -305,6 +323,7 @@ void local_from_times(const struct local_times *times, const local_selectors sel
                                             .add = times->add};
             cost->half = times->half[w];
             cost->code = times->code[i];
+            cost->sum = times->sum;
         }
     }
 }
@@ -342,4 +361,5 @@ void local_times_json(const struct local_times *times, struct json *j) {
     }
     json_end(j);
     json_number(j, "add_word_s", times->add);
+    json_number(j, "sum_value_s", times->sum);
 }

@@ -14,7 +14,7 @@ static struct local_cost cost_of(const struct cost_table *t, const struct cost_q
     struct cost_answer a;
     struct err lacking = {0};
     if (!cost_table_ask(t, q, &a, &lacking)) return (struct local_cost){.select = NAN};
-    if (!a.charged) return (struct local_cost){0};
+    if (!a.charged) return (struct local_cost){.sum = isnan(a.sum) ? 0 : a.sum};
     return (struct local_cost){.select = a.select / (double)n, .word = a.word};
 }
 
@@ -59,7 +59,7 @@ bool local_from_table(const char *path, const char *device, size_t n, double den
     if (!cost_table_open(&t, path, e)) return false;
     bool good = check_rows(&t, device, n, density, model, e);
     struct cost_question q = {.model = model, .device = device, .density = density, .ranks_per_node = 1};
-    q.times = COST_SELECT | COST_WORD;
+    q.times = COST_SELECT | COST_WORD | COST_SUM;
     for (size_t i = 0; good && exchanges[i]; i++) {
         bool format = best_takes_format(exchanges[i]);
         q.ops = exchanges[i];

@@ -223,7 +223,7 @@ static bool print_row(const struct aims *a, size_t model, size_t size, bool char
     if (isnan(best_of(a, model, size, STUDY_CLASSES - 1, charged).efficiency)) return false;
     printf("| %s | %d | %.1f%% |", model_names[model], size_of[size].P, 100 * size_of[size].goal);
     for (size_t w = 1; w < STUDY_CLASSES; w++) print_ours(a, model, size, w, charged, missed[w]);
-    for (size_t i = 0; i < ALGOS; i++) { /* of a dense sum nothing is charged */
+    for (size_t i = 0; i < ALGOS; i++) { /* of a dense sum nothing is charged: on 1 Gbit/s its transfers hide it */
         bool with = charged && ops_of(i)->sparse;
         if (is_beside(i)) print_percent(efficiency(a, model, size, study_find_algo(aimed[i].algo), 0, with));
     }

@@ -104,7 +104,8 @@ static size_t wire_at(const struct wire_ops *wire) {
 }
 
 /* seconds: [exchanges][formats] by study_at of a cell 0, [BEST_MAX]. */
-static void charge(const struct local_costs *costs, const struct cost_case *c, double *seconds) {
+static void charge(const struct local_costs *costs, const struct cost_case *c, const struct network *net,
+                   double *seconds) {
     for (size_t i = 0; i < BEST_MAX; i++) seconds[i] = NAN;
     for (size_t i = 0; exchanges[i]; i++) {
         bool format = best_takes_format(exchanges[i]);
@@ -112,7 +113,7 @@ static void charge(const struct local_costs *costs, const struct cost_case *c, d
             const struct local_cost *local = &costs->of[i][format ? wire_at(study_format(w)) : 0];
             if (!isnan(local->select))
                 seconds[study_at(0, i, w)] =
-                    best_local_seconds(exchanges[i], format ? study_format(w) : NULL, c, local);
+                    best_local_seconds(exchanges[i], format ? study_format(w) : NULL, c, local, net);
         }
     }
 }
@@ -130,7 +131,7 @@ bool study_local_of(const struct study *s, const struct study_model *model, doub
     static struct local_costs costs; /* large */
     const struct cost_case c = {.n = model->n, .k = density_to_k(density, model->n), .P = P, .ranks_per_node = 1};
     if (!find_costs(s, model, density, &costs)) return false;
-    charge(&costs, &c, seconds);
+    charge(&costs, &c, NULL, seconds);
     return true;
 }
 
@@ -142,7 +143,7 @@ static bool charge_cells(struct study *s, size_t density, size_t model) {
         for (size_t size = 0; size < s->sizes; size++) {
             size_t cell = study_cell(s, net, density, model, size);
             const struct cost_case c = case_of(s, cell);
-            charge(&costs, &c, &s->local[study_at(cell, 0, 0)]);
+            charge(&costs, &c, &s->net[net].of, &s->local[study_at(cell, 0, 0)]);
         }
     return true;
 }

@@ -63,7 +63,7 @@ static double dense_max_words(const struct cost_case *c) {
 
 static void dense_cost(const struct cost_case *c, struct cost *cost) {
     double words = dense_max_words(c);
-    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = words};
+    *cost = (struct cost){.alphas = 2.0 * ceil_log2(c->P), .words = words, .sums = words / 2};
     cost->dense = coded_sum_cost(c->n, c->P, words, cost->alphas);
 }
 

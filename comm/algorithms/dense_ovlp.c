@@ -211,7 +211,8 @@ static double dense_ovlp_max_words(const struct cost_case *c) {
 
 static void dense_ovlp_cost(const struct cost_case *c, struct cost *cost) {
     double buckets = ceil((double)c->n * sizeof(float) / BUCKET_BYTES);
-    *cost = (struct cost){.alphas = 2 * buckets * ceil_log2(c->P), .words = dense_ovlp_max_words(c)};
+    double words = dense_ovlp_max_words(c);
+    *cost = (struct cost){.alphas = 2 * buckets * ceil_log2(c->P), .words = words, .sums = words / 2};
 }
 
 extern const struct exchange_ops exchange_dense_ovlp;

@@ -109,6 +109,8 @@ static void torus2d_cost(const struct cost_case *c, struct cost *cost) {
                           .words = 2 * shard * (N - 1) / N,
                           .node_alphas = 2.0 * ceil_log2(m),
                           .node_words = 2 * shard * (m - 1)};
+    cost->sums = cost->words / 2;
+    cost->node_sums = cost->node_words / 2;
     cost->dense = coded_sum_cost((size_t)shard, N, cost->words, cost->alphas);
     cost->node_dense = coded_sum_cost(c->n, m, cost->node_words, cost->node_alphas);
 }

@@ -22,11 +22,11 @@ static double seconds_of_combine(const struct exchange_ops *ops, const struct co
 }
 
 double best_local_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
-                          const struct local_cost *local) {
+                          const struct local_cost *local, const struct network *net) {
     struct cost cost;
     double n = (double)c->n / (ops->by_node ? c->ranks_per_node : 1);
     ops->cost(c, &cost);
-    return cost_local(&cost, wire, n, local);
+    return cost_local(&cost, wire, n, local) + cost_sums(&cost, wire, local, net);
 }
 
 /* Into its place, behind those that are as fast. */
@@ -42,7 +42,7 @@ static struct candidate predict(const struct exchange_ops *ops, const struct wir
                                 const struct local_cost *local) {
     struct candidate new = {.ops = ops, .wire = wire, .measured = NAN};
     for (size_t c = 0; c < count; c++) {
-        if (local) new.local += best_local_seconds(ops, wire, &cases[c], local);
+        if (local) new.local += best_local_seconds(ops, wire, &cases[c], local, net);
         new.seconds += best_seconds(ops, wire, &cases[c], net);
     }
     new.seconds += new.local;

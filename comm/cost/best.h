@@ -47,8 +47,9 @@ bool best_takes_format(const struct exchange_ops *ops);
 /* Predicted seconds of a step's communication; wire NULL: coo32. */
 double best_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
                     const struct network *net);
-/* ... and of its local work. What goes by the nodes selects from a rank's part of them. */
+/* ... and of its local work. What goes by the nodes selects from a rank's part of them. net: beside whose transfers
+ * dense sums are added up; NULL: which hide all of that. */
 double best_local_seconds(const struct exchange_ops *ops, const struct wire_ops *wire, const struct cost_case *c,
-                          const struct local_cost *local);
+                          const struct local_cost *local, const struct network *net);
 
 #endif

@@ -127,6 +127,13 @@ double cost_local(const struct cost *coo32, const struct wire_ops *wire, double 
            coo32->coded * local->code + cost_received(coo32, wire) * local->word;
 }
 
+/* sums max(0, sum - beta), and the same inside the nodes */
+double cost_sums(const struct cost *coo32, const struct wire_ops *wire, const struct local_cost *local,
+                 const struct network *net) {
+    if (!net || (wire && wire->pack)) return 0;
+    return coo32->sums * fmax(0, local->sum - net->beta) + coo32->node_sums * fmax(0, local->sum - net->node_beta);
+}
+
 /* -- files ----------------------------------------------------------------------------------------- */
 enum { LINE = 512, NUMBERS = 4 };
 

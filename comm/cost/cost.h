@@ -9,6 +9,7 @@
  *
  *        ops->cost(&c, &cost);                             // as the papers have it
  *        double work = cost_local(&cost, wire, n, &local); // what the same step takes on a rank besides
+ *        work += cost_sums(&cost, wire, &local, &net);     // and dense additions beyond the transfers that hide them
  *        cost_in_format(&cost, wire, &cost);               // the same step with --wire
  *        double seconds = cost_seconds(&cost, &net) + work;
  */
@@ -47,6 +48,9 @@ struct cost {
     double values, rounded;
     struct cost_dense dense, node_dense;
     double coded; /* values that a rank codes, or decodes, in a way of the row's own */
+    /* Of the words those that are added up as they come in, while the next ones travel: the first half of a dense sum.
+     * In a format that halves them they are unpacked besides, which is in `dense`. */
+    double sums, node_sums;
     /* What is added where the length of a message does not follow from the number of its entries. */
     double size_alphas, size_words;
 };
@@ -75,6 +79,7 @@ struct local_cost {
     double add;           /* for each word that comes in outside of sparse vectors */
     double half;          /* rounding and packing a dense value of 2 bytes, or unpacking and adding it */
     double code;          /* coding or decoding a value in the row's own way */
+    double sum;           /* adding a dense value that has come in */
     double word;          /* all but selection, for each word that comes in, in the format */
 };
 
@@ -95,6 +100,11 @@ double cost_received(const struct cost *coo32, const struct wire_ops *wire);
 
 /* Seconds of local work on the path of this step, with a rank that selects from n entries; wire NULL: coo32. */
 double cost_local(const struct cost *coo32, const struct wire_ops *wire, double n, const struct local_cost *local);
+
+/* Seconds by which the additions of dense sums outlast the transfers beside which they run: a pipelined sum waits for
+ * whichever takes longer. net NULL: they are hidden. */
+double cost_sums(const struct cost *coo32, const struct wire_ops *wire, const struct local_cost *local,
+                 const struct network *net);
 
 /* The built-in networks, NULL-name-terminated: 1gbe (gTop-k's), 10gbe, 25gbe, 100gbe, aries (Ok-Topk's). */
 extern const struct network networks[];

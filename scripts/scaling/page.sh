@@ -6,6 +6,15 @@
 # facts KEY: a number or a list for a sentence, out of what `study facts` has put into $scratch/facts
 facts() { "$program" rows "$scratch/facts" --keys "$1"; }
 
+# dense_sums: what they are charged, which an older table does not say
+dense_sums() {
+    if awk -F , -v on="$on" '$3 == on && $4 == "sum" { there = 1 } END { exit !there }' "$costs"; then
+        printf 'Dense sums are charged what adding takes longer than the transfers beside which it runs'
+    else
+        printf 'Dense sums are charged nothing'
+    fi
+}
+
 page() {
     cat <<END
 ## The scaling study
@@ -21,7 +30,7 @@ END
 - **coo32**: all in the papers' format; ours is then gtopk-rd alone. **lossless**: ours may send packed-f32 and packed-fast-f32, too: packed indices, values bit for bit. **rounded**: ours may send packed and packed-fast, too, which round values to bf16 (the error stays in the residual); of whether models converge as well with it there is one run, ten epochs of ResNet-20 with gtopk (\`results/measured/resnet20-cifar10-p4-packed\`). Published algorithms are in coo32 throughout, though all but the dense ones could be sent in these formats, and "ours" is then mostly one of them in ours.
 END
     printf '%s' '- **local work**: selecting, packing, unpacking and merging: none, or charged to all'
-    [ -z "$costs" ] || printf '%s' " as measured on the device $on (\`$costs\`, words timed on two ranks). Dense sums are charged nothing"
+    [ -z "$costs" ] || printf '%s' " as measured on the device $on (\`$costs\`, words timed on two ranks). $(dense_sums)"
     printf .
     if [ "$(facts local)" = true ]; then
         printf ' It is added to simulated seconds as the cost lines have it'

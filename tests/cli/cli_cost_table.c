@@ -31,6 +31,7 @@ static const char text[] = "# here cores: 2\n"
                            "mine,1000,here,word,micro,,coo32,0.01,,2,1e-6,,a test\n"
                            "mine,1000,here,word,hitopk,mstopk,coo32,0.01,,4,1e-9,,a test\n"
                            "mine,1000,here,word,dense,,,,,,0,,not charged\n"
+                           "mine,1000,here,sum,,,,,,,3e-10,,a test\n"
                            "mine,1000,there,compute,,,,,,,,,results/published/gtopk-single-gpu.csv model=VGG-16\n"
                            "mine,1000,nowhere,compute,,,,,,,,,results/published/gtopk-single-gpu.csv model=LeNet\n"
                            "other,2000,here,compute,,,,,,,,,not in the zoo\n"
@@ -116,6 +117,24 @@ static void which_rows(void **state) {
     answered(&q, NAN, 0.08 / 4, 1e-9);
     q = about("dense");
     answered(&q, NAN, NAN, NAN);
+}
+
+/* Of dense sums alone; a table without them has none. */
+static void adding(void **state) {
+    (void)state;
+    struct cost_answer a;
+    struct err e = {0};
+    struct cost_question q = about("dense");
+    q.times = COST_SUM;
+    assert_true(cost_table_ask(&table, &q, &a, &e) && a.sum == 3e-10 && !a.charged);
+    q.times = COST_WORD;
+    assert_true(cost_table_ask(&table, &q, &a, &e) && isnan(a.sum));
+    q.times = COST_ALL;
+    q.model = "other";
+    assert_true(cost_table_ask(&table, &q, &a, &e) && isnan(a.sum));
+    q = about("topka");
+    q.times = COST_ALL;
+    assert_true(cost_table_ask(&table, &q, &a, &e) && isnan(a.sum) && a.charged);
 }
 
 static void computing(void **state) {
@@ -228,8 +247,9 @@ static void the_ranking(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(which_rows),      cmocka_unit_test(computing),   cmocka_unit_test(not_wanted),
-        cmocka_unit_test(what_is_lacking), cmocka_unit_test(what_it_has), cmocka_unit_test(the_ranking),
+        cmocka_unit_test(which_rows),  cmocka_unit_test(adding),          cmocka_unit_test(computing),
+        cmocka_unit_test(not_wanted),  cmocka_unit_test(what_is_lacking), cmocka_unit_test(what_it_has),
+        cmocka_unit_test(the_ranking),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_table, remove_table);

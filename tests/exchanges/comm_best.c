@@ -143,6 +143,33 @@ static void local_work_is_charged(void **state) {
     assert_true(find(charged, count - 1, "dense", "-")->local == 0);
 }
 
+/* Adding the values of a dense sum is charged where it takes longer than they do to come in, and in f32 alone. */
+static void dense_additions_are_charged_beyond_their_transfers(void **state) {
+    (void)state;
+    static const char *const rows[] = {"dense", "dense-ovlp", "torus2d"};
+    static struct local_costs local;
+    struct candidate list[BEST_MAX];
+    const double adding = 1e-9, values = 14728266.0 * 31 / 32;
+    for (size_t i = 0; exchanges[i]; i++)
+        for (size_t w = 0; wires[w]; w++) local.of[i][w] = (struct local_cost){.sum = adding};
+    for (size_t net = 0; *networks[net].name; net++) {
+        size_t count = best_rank(&vgg16, 1, &networks[net], NULL, NULL, &local, false, list);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            double wanted = values * fmax(0, adding - networks[net].beta);
+            if (fabs(find(list, count, rows[i], "-")->local - wanted) > 1e-9 * values * adding)
+                fail_msg("%s on %s: not %g s", rows[i], networks[net].name, wanted);
+        }
+        assert_true(find(list, count, "dense", "bf16")->local == 0 && find(list, count, "gtopk", "coo32")->local == 0);
+    }
+    const struct network *fast = network_named("100gbe");
+    struct cost_case two_of_16 = vgg16;
+    two_of_16.ranks_per_node = 16; /* inside a node a value takes 2e-10 s */
+    size_t count = best_rank(&two_of_16, 1, fast, NULL, NULL, &local, false, list);
+    double shard = ceil(14728266 / 16.0), wanted = shard / 2 * (adding - fast->beta) + 15 * shard * (adding - 2e-10);
+    assert_true(fabs(find(list, count, "torus2d", "-")->local - wanted) < 1e-9 * wanted);
+    assert_true(best_local_seconds(exchanges[0], NULL, &vgg16, &local.of[0][0], NULL) == 0);
+}
+
 /* One rank exchanges nothing: all are equal, and the order is that of the tables. */
 static void one_rank(void **state) {
     (void)state;
@@ -229,6 +256,7 @@ int main(void) {
         cmocka_unit_test(the_measured_one_wins),
         cmocka_unit_test(combinations_cost_what_they_move),
         cmocka_unit_test(local_work_is_charged),
+        cmocka_unit_test(dense_additions_are_charged_beyond_their_transfers),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

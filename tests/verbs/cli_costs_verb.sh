@@ -13,6 +13,7 @@
     echo mine,1000000,here,word,gtopk,exact,packed,0.01,,2,2e-5,,a test
     echo mine,1000000,here,word,micro,,coo32,0.01,,2,1e-6,,a test
     echo mine,1000000,here,word,dense,,,,,,0,,a test
+    echo mine,1000000,here,sum,,,,,,,4e-10,,a test
     echo mine,1000000,here,word,qsgd,,,,,2,3e-9,,a test
     echo mine,1000000,here,select,onebit,,,,,1,0.125,,a test
     echo mine,1000000,here,word,onebit,,,,,2,0,,a test
@@ -21,6 +22,7 @@
 of_mine="costs $W/table --model mine --device here --density 1e-2"
 # row ALGO: n and the three times of its row of JSON
 row() { "$PROGRAM" rows "$W/out" --where "algo=$1" --keys n,compute_s,select_s,word_s --missing - | tr '\t' ' '; }
+sum_of() { "$PROGRAM" rows "$W/out" --where "algo=$1" --keys sum_s --missing -; }
 
 # shellcheck disable=SC2086 # a list of options
 start 1 $of_mine --json
@@ -30,15 +32,21 @@ check "computing, selection, a word" [ "$(row gtopk)" = "1000000 0.25 0.5 1e-05"
 check "who selects in a way of its own" [ "$(row micro)" = "1000000 0.25 0.25 1e-06" ]
 check "what codes every entry itself is charged its words" [ "$(row qsgd)" = "1000000 0.25 0 3e-09" ]
 check "and what that takes whatever comes in" [ "$(row onebit)" = "1000000 0.25 0.125 0" ]
-check "a dense sum is charged nothing" [ "$(row dense)" = "1000000 0.25 - -" ]
+check "a dense sum is charged no selection and no words" [ "$(row dense)" = "1000000 0.25 - -" ]
+check "but what it adds, and nothing else is" [ "$(sum_of dense) $(sum_of gtopk) $(sum_of qsgd)" = "4e-10 - -" ]
 json_lines "every line is JSON" "$W/out"
+sed '/,sum,/d' "$W/table" > "$W/older"
+start 1 costs "$W/older" --model mine --device here --density 0.01 --algo dense --json
+check "an older table does not say so" [ $? -eq 0 ]
+check "and charges nothing" [ "$(row dense) $(sum_of dense)" = "1000000 0.25 - - -" ]
 # shellcheck disable=SC2086
 start 1 $of_mine --algo gtopk --wire packed --compute-device p102-100
 check "as a table: milliseconds, and nanoseconds a word" [ "$(awk '$1 == "gtopk" { print $2, $3, $4, $5 }' "$W/out")" = "exact 97 500 2e+04" ]
 check "of what it is" grep -q '^mine on here: 1000000 entries, density 0.01, packed; computing on p102-100$' "$W/out"
 # shellcheck disable=SC2086
 start 1 $of_mine --algo gtopk,dense --times word --json
-check "some of the times" [ "$(row gtopk) $(row dense)" = "1000000 - - 1e-05 1000000 - - -" ]
+check "some of the times" [ "$(sum_of dense)" = - ]
+check "and no others" [ "$(row gtopk) $(row dense)" = "1000000 - - 1e-05 1000000 - - -" ]
 mkdir -p "$W/tree/results/published"
 printf 'model,iteration_s\nVGG-16,7\n' > "$W/tree/results/published/gtopk-single-gpu.csv"
 # shellcheck disable=SC2086
@@ -59,7 +67,7 @@ wrong "a file that is no table" "is no table of measure-costs.sh" costs README.m
 sed 's/,1e-6,/,1e-6@9,/' "$W/table" | tr '@' '\000' > "$W/bad"
 wrong "a zero byte in a number" "bad:8: there is a zero byte in the line" costs "$W/bad" --model mine --device here --density 0.01
 wrong "an unknown algorithm" "there are: dense, " costs "$W/table" --model mine --device here --algo nosuch
-wrong "an unknown time" "some of compute, select, word" costs "$W/table" --model mine --device here --times nosuch
+wrong "an unknown time" "some of compute, select, word, sum" costs "$W/table" --model mine --device here --times nosuch
 wrong "a density above 1" "--density" costs "$W/table" --model mine --device here --density 2
 wrong "a model that it lacks" "has no model other; it has: mine" costs "$W/table" --model other --device here
 wrong "a device that it lacks" "has no device cpu for mine; it has: here, p102-100" costs "$W/table" --model mine

@@ -144,6 +144,10 @@ check "--costs: of a table, the fastest first" [ "$(awk '$1 ~ /^[0-9]$/ && NF > 
 check "--costs: selection and so much a word" awk '$3 == "packed" { exit !($7 > 0.5 + 1e-4 * $5 - 1e-4 && $7 < 0.5 + 1e-4 * $5 + 1e-4) }' "$W/out"
 check "--costs: what it lacks is left out and said" grep -q '^not in it, and left out: .*topka coo32' "$W/out"
 check "--costs: where from" grep -q "^local work: of $W/costs, mine on here\$" "$W/out"
+{ cat "$W/costs" && echo mine,1000000,here,sum,,,,,,,2e-9,,a test; } > "$W/adding"
+# shellcheck disable=SC2046
+start 1 predict $(echo "$table" | sed "s|$W/costs|$W/adding|") --density 1e-2 --p 4
+check "--costs: what a dense sum adds" [ "$(awk '$2 == "dense" { print $7 }' "$W/out")" = 0.001500 ]
 # A table may be anybody's: times that are none are not there.
 for bad in nan inf -1 1e999 '' x; do
     sed "s/^mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,1e-4/mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,$bad/" "$W/costs" > "$W/bad-costs"
@@ -163,10 +167,14 @@ json_lines "--costs: every line is JSON" "$W/out"
 # ... and as measured here: more than nothing, the most words the most
 start 1 predict --best --net "$W/free" --n 100000 --density 0.01 --p 8 --json
 check "--best: local work is measured here and charged" grep -q '"predict":"costs","from":"measured","device":"[^"]*","selectors":\[{"select":"exact","entry_s":[0-9]' "$W/out"
-charged() { sed -n "s/.*\"algo\":\"$1\",.*\"seconds\":\([^,]*\),\"local_s\":\([^,]*\),.*/\1 \2/p" "$W/out" | head -n 1; }
+charged() { sed -n "s/.*\"algo\":\"$1\",\"wire\":${2:-\"coo32\"},.*\"seconds\":\([^,]*\),\"local_s\":\([^,]*\),.*/\1 \2/p" "$W/out" | head -n 1; }
 check "--best: on a network that takes no time it is all of the step" awk -v topka="$(charged topka)" -v rd="$(charged gtopk-rd)" \
     'BEGIN { split(topka, a, " "); split(rd, b, " "); exit !(a[1] > 0 && a[1] == a[2] && b[1] > 0 && b[1] == b[2]) }'
-check "--best: dense is charged nothing" [ "$(charged dense)" = "0 0" ]
+adds=$("$PROGRAM" rows "$W/out" --where predict=costs --keys sum_value_s)
+check "--best: dense is charged what it adds" awk -v dense="$(charged dense null)" -v adds="$adds" 'BEGIN { split(dense, d, " "); off = d[2] / (87500 * adds) - 1; exit !(adds > 0 && d[1] == d[2] && off < 1e-9 && off > -1e-9) }'
+start 1 predict --best --net 1gbe --n 100000 --density 0.01 --p 8 --json
+check "--best: which a slow network hides" [ "$(charged dense null | cut -d ' ' -f 2)" = 0 ]
+start 1 predict --best --net "$W/free" --n 100000 --density 0.01 --p 8 --json
 check "--best: all are ranked" [ "$(grep -c '"predict":"best"' "$W/out")" -eq $(($(ranked_rows) + apart)) ]
 json_lines "--best, measured: every line is JSON" "$W/out"
 
