@@ -101,8 +101,43 @@ static struct aim *new_row(struct aims *a) {
     return &a->row[a->rows++];
 }
 
-/* A row of what is no aim is passed over. */
-static void take_row(struct aims *a, const struct csv *t) {
+/* One simulation of an aim. */
+struct job {
+    size_t model, size, i, format; /* i: in aimed */
+    double select, word;           /* [s]; 0: none is injected */
+    double most;
+};
+
+/* With the times of the table; false: it has none of this. */
+static bool find_times(const struct aims *a, const struct study *s, const struct cost_table *t, struct job *x) {
+    struct err lacking = {0};
+    struct cost_answer answer;
+    const struct cost_question q = {.model = a->model[x->model].costs,
+                                    .device = s->device,
+                                    .ops = ops_of(x->i),
+                                    .wire = study_format(x->format),
+                                    .density = density,
+                                    .ranks_per_node = 1,
+                                    .times = COST_SELECT | COST_WORD};
+    if (!q.ops->sparse || !cost_table_ask(t, &q, &answer, &lacking) || !answer.charged) return false;
+    x->select = answer.select;
+    x->word = answer.word;
+    return true;
+}
+
+static bool is_charged(const struct aim *x) {
+    return x->select + x->word > 0;
+}
+
+static bool as_table_has(const struct aims *a, const struct study *s, const struct cost_table *costs,
+                         const struct aim *x) {
+    struct job now = {.model = x->model, .size = x->size, .format = x->format};
+    while (now.i < ALGOS && study_find_algo(aimed[now.i].algo) != x->algo) now.i++;
+    return now.i < ALGOS && find_times(a, s, costs, &now) && now.select == x->select && now.word == x->word;
+}
+
+/* A row of what is no aim is passed over, and one that was charged other times than the table now has. */
+static void take_row(struct aims *a, const struct study *s, const struct cost_table *costs, const struct csv *t) {
     struct aim x = {.algo = study_find_algo(csv_cell(t, "algo")), .format = study_find_format(csv_cell(t, "wire"))};
     while (x.model < MODELS && strcmp(model_names[x.model], csv_cell(t, "model")) != 0) x.model++;
     while (x.size < SIZES && size_of[x.size].P != csv_number(t, "P")) x.size++;
@@ -110,18 +145,28 @@ static void take_row(struct aims *a, const struct csv *t) {
     x.select = csv_number(t, "select_s");
     x.word = csv_number(t, "word_s");
     x.efficiency = csv_number(t, "compute_s") / csv_number(t, "step_s");
+    if (is_charged(&x) && s->costs && !as_table_has(a, s, costs, &x)) return;
     *new_row(a) = x;
 }
 
-bool aims_read(struct aims *a, const struct study *s, const char *folder, struct err *e) {
+static bool read_rows(struct aims *a, const struct study *s, const struct cost_table *costs, const char *folder,
+                      struct err *e) {
     char path[STUDY_PATH];
     struct csv t;
-    for (size_t m = 0; m < MODELS; m++)
-        if (!read_model(a, s, m, e)) return false;
     if (!study_path(path, folder, "aims.csv", e)) return false;
     if (!csv_open(&t, path, "model,n,density,P,wire,algo,compute_s,select_s,word_s,step_s,job", e)) return false;
-    while (csv_next(&t)) take_row(a, &t);
+    while (csv_next(&t)) take_row(a, s, costs, &t);
     return csv_close(&t);
+}
+
+bool aims_read(struct aims *a, const struct study *s, const char *folder, struct err *e) {
+    struct cost_table costs = {0};
+    for (size_t m = 0; m < MODELS; m++)
+        if (!read_model(a, s, m, e)) return false;
+    if (s->costs && !cost_table_open(&costs, s->costs, e)) return false;
+    bool good = read_rows(a, s, &costs, folder, e);
+    cost_table_close(&costs);
+    return good;
 }
 
 /* -- efficiencies ---------------------------------------------------------------------------------- */
@@ -130,8 +175,7 @@ static double efficiency(const struct aims *a, size_t model, size_t size, size_t
     double efficiency = NAN;
     for (size_t i = 0; i < a->rows; i++) {
         const struct aim *x = &a->row[i];
-        if (x->model == model && x->size == size && x->algo == algo && x->format == format &&
-            (x->select + x->word > 0) == charged)
+        if (x->model == model && x->size == size && x->algo == algo && x->format == format && is_charged(x) == charged)
             efficiency = x->efficiency;
     }
     return efficiency;
@@ -304,13 +348,6 @@ size_t aims_added(const struct aims *a, double *least, double *most) {
 }
 
 /* -- what is to be simulated ----------------------------------------------------------------------- */
-/* One simulation of an aim. */
-struct job {
-    size_t model, size, i, format; /* i: in aimed */
-    double select, word;           /* [s]; 0: none is injected */
-    double most;
-};
-
 static bool is_there(const struct aims *a, const struct job *x) {
     size_t algo = study_find_algo(aimed[x->i].algo);
     for (size_t i = 0; i < a->rows; i++) {
@@ -341,23 +378,6 @@ static bool print_job(const struct aims *a, const struct job *x, struct err *e) 
     if (strcmp(scale, "1") != 0) printf(" --scale %s", scale);
     if (x->select > 0 || x->word > 0) printf(" --select-cost %s --word-cost %s", select, word);
     puts("");
-    return true;
-}
-
-/* With the times of the table; false: it has none of this. */
-static bool find_times(const struct aims *a, const struct study *s, const struct cost_table *t, struct job *x) {
-    struct err lacking = {0};
-    struct cost_answer answer;
-    const struct cost_question q = {.model = a->model[x->model].costs,
-                                    .device = s->device,
-                                    .ops = ops_of(x->i),
-                                    .wire = study_format(x->format),
-                                    .density = density,
-                                    .ranks_per_node = 1,
-                                    .times = COST_SELECT | COST_WORD};
-    if (!q.ops->sparse || !cost_table_ask(t, &q, &answer, &lacking) || !answer.charged) return false;
-    x->select = answer.select;
-    x->word = answer.word;
     return true;
 }
 

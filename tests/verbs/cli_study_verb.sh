@@ -51,6 +51,18 @@ study plan-aims --charged --costs "$W/costs" --device here
 check "with the times of a table: those that it has" [ "$(cut -d , -f 1,4-9 "$W/out" | paste -s -d ' ' -)" = "VGG-16,32,packed,spardl,0.097,0.002,3e-09 VGG-16,256,packed,spardl,0.097,0.002,3e-09" ]
 check "which are injected" grep -q -- '--compute 0.097 .* --select-cost 0.002 --word-cost 3e-09$' "$W/out"
 
+# What was simulated with other times than the table has is none of its aims.
+aims_with() { # aims_with SELECT: the table of aims where those rows were charged this selection
+    cp -r "$rows" "$W/charged"
+    echo "VGG-16,14728266,0.001,32,packed,spardl,0.097,$1,3e-09,0.1,58,4.9,3" >> "$W/charged/aims.csv"
+    start 1 study aims --rows "$W/charged" --charged --costs "$W/costs" --device here
+    rm -r "$W/charged"
+}
+aims_with 0.002
+check "charged: the aims of this table" grep -q '^| VGG-16 | 32 | .* 97.0% spardl, packed ' "$W/out"
+aims_with 0.003
+check "and none of another" sh -c "! grep -q VGG-16 '$W/out'"
+
 # -- tables ----------------------------------------------------------------------------------------------------------------
 study cells --p 4
 check "cells: every class and cell" [ "$(grep -c . "$W/out")" -eq $((1 + 3 * 4 * 4 * 3 * 9)) ]
