@@ -148,7 +148,8 @@ bool study_model_n(struct study_model *model, struct err *e);
 
 /* What local work takes, of a table of costs; where costs is NULL nothing. A model that the table lacks has none. */
 bool study_local(struct study *s, const char *costs, const char *device, struct err *e);
-/* The same of one model at one density and P, where transfers hide dense additions (1 Gbit/s): seconds: [exchanges][study_formats], [BEST_MAX]. False: it has none. */
+/* The same of one model at one density and P, where transfers hide dense additions (1 Gbit/s): seconds:
+ * [exchanges][study_formats], [BEST_MAX]. False: it has none. */
 bool study_local_of(const struct study *s, const struct study_model *model, double density, int P, double *seconds);
 
 /* Places in exchanges and of formats by name; those past the end: there is none. */
