@@ -275,9 +275,9 @@ rm "$W/here/gtopk-fig7/comparison.csv"
 small next --time 60
 check "what was finished and not shown is shown" [ -s "$W/here/gtopk-fig7/comparison.csv" ]
 check "once" [ ! -e "$W/here/gtopk-fig7/runs/dense.jsonl.unshown" ]
-counts() { for i in 1 2 3 4 5 6 7 8 9 10; do count=$(cat "$W/count") && echo $((count + 1)) > "$W/count"; done; }
+counts() { for _ in 1 2 3 4 5 6 7 8 9 10; do count=$(cat "$W/count") && echo $((count + 1)) > "$W/count"; done; }
 echo 0 > "$W/count"
-for i in 1 2 3 4 5 6 7 8; do (. scripts/lib/common.sh && for i in 1 2 3 4 5; do locked "$W/here" counts; done) & done
+for _ in 1 2 3 4 5 6 7 8; do (. scripts/lib/common.sh && for times in 1 2 3 4 5; do locked "$W/here" counts; done) & done
 wait
 check "eight that count at the same time lose nothing" [ "$(cat "$W/count")" = 400 ]
 rm "$W/here/gtopk-fig7/gtopk.jsonl"
