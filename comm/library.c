@@ -289,27 +289,19 @@ struct new_density {
     double density;
 };
 
-/* Of ranks that go on with different ones some would wait for ever, others get wrong sums. One small message each way
- * for each power of two of ranks where they agree. */
+/* Of ranks that go on with different ones some would wait for ever, others get wrong sums. */
 static bool set_density(void *arguments, struct err *e) {
     const struct new_density *d = arguments;
     sparsetrain *x = d->x;
-    if (x->begun) return err_set(e, "the density cannot change between begin and run");
     double first = d->density;
-    uint64_t bits[2];
-    memcpy(bits, &d->density, sizeof *bits);
-    bits[1] = ~bits[0];
-    comm_allreduce_u64(x->comm, bits, 2, COMM_MAX);
-    if (bits[0] != ~bits[1]) {
-        comm_bcast(x->comm, 0, &first, sizeof first);
-        if (memcmp(&first, &d->density, sizeof first) != 0)
-            err_set(e, "rank %d sets a density of %g and rank 0 one of %g: all ranks set the same", x->comm->rank,
-                    d->density, first);
-        return !comm_agree(x->comm, e);
-    }
-    if (!(d->density > 0 && d->density <= x->options.density_max))
-        return err_set(e, "a density of %g is not above 0 and at most density-max, %g", d->density,
-                       x->options.density_max);
+    if (x->begun) return err_set(e, "the density cannot change between begin and run");
+    comm_bcast(x->comm, 0, &first, sizeof first);
+    if (memcmp(&first, &d->density, sizeof first) != 0)
+        err_set(e, "rank %d sets a density of %g and rank 0 one of %g: all ranks set the same", x->comm->rank,
+                d->density, first);
+    else if (!(d->density > 0 && d->density <= x->options.density_max))
+        err_set(e, "a density of %g is not above 0 and at most density-max, %g", d->density, x->options.density_max);
+    if (comm_agree(x->comm, e)) return false;
     x->density = d->density;
     x->k = density_to_k(d->density, x->n);
     return true;

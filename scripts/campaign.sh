@@ -154,18 +154,17 @@ put_away() {
     away_run=$(run_of "$1" "$2") away=$scratch/away$part
     away_last=$(newest "$away_run")
     [ "$away_last" != 0 ] || return 0
-    rm -rf "$away"
-    mkdir -p "$away/$2.run"
-    cp -R "$away_run/checkpoint-$(printf %08d "$away_last")" "$away_run/run.jsonl" "$away/$2.run/" && cp "$away_run.mark" "$away/" || return 1
     away_pack=$(pack_of "$1" "$2")
-    tar -cf - -C "$away" "$2.run" "$2.run.mark" | xz -1 >"$away_pack$part"
-    rm -rf "$away"
     away_there=$(newest_packed "$away_pack" "$2" "$3")
     if [ "$away_there" -gt "$away_last" ]; then
-        rm -f "$away_pack$part"
         say "$away_pack is of another machine, at step $away_there: it stays, and step $away_last of this one is packed nowhere"
         return 0
     fi
+    rm -rf "$away"
+    mkdir -p "$away/$2.run"
+    cp -R "$away_run/checkpoint-$(printf %08d "$away_last")" "$away_run/run.jsonl" "$away/$2.run/" && cp "$away_run.mark" "$away/" || return 1
+    tar -cf - -C "$away" "$2.run" "$2.run.mark" | xz -1 >"$away_pack$part"
+    rm -rf "$away"
     if [ "$(newest_packed "$away_pack$part" "$2" "$3")" != "$away_last" ] || ! mv "$away_pack$part" "$away_pack"; then
         say "cannot write $away_pack"
         return 1

@@ -58,10 +58,9 @@ const struct option_table costs_options = {
     .about =
         "What a step takes on a machine that was measured, for each algorithm: computing, accumulating and selecting, "
         "packing and merging for each 4-byte word received, and of a dense sum, of which nothing else is charged, "
-        "adding a "
-        "value. TABLE: of scripts/measure-costs.sh (docs/simulation.md "
-        "has its columns). What the table lacks is one line, which says what it has instead; only computing may be "
-        "unknown, and adding where the table is an older one.",
+        "adding a value. TABLE: of scripts/measure-costs.sh (docs/simulation.md has its columns). What the table lacks "
+        "is one line, which says what it has instead; only computing may be unknown, and adding where the table is an "
+        "older one.",
 };
 
 /* -- one algorithm --------------------------------------------------------------------------------- */

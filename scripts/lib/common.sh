@@ -34,7 +34,6 @@ in_words() { printf '%s\n' "$1" | tr , ' '; }
 # locked DIR COMMAND...: one after the other of those that are at this directory, of this machine; without flock none waits
 locked() {
     (
-        locked_dir=$1
         shift
         if has flock; then flock 9; fi
         "$@" 9<&-
