@@ -73,7 +73,8 @@ reproduce gtopk-fig7 --hidden 650 --jobs
 check "--hidden: a smaller LSTM" [ "$(grep -c -- '--hidden 650 .*--epochs\|--epochs 40 .*--hidden 650 ' "$W/out")" -eq 3 ]
 
 # -- a run that is stopped, packed, and goes on elsewhere ----------------------------------------------------------------
-# In the place of timeout: the signal comes when the log has five steps; what it was called with in $W/timeouts.
+# In the place of timeout: the signal comes when the log has a step of this call; before that mpirun may have nobody to whom it sends it on, and
+# the run goes on to its end. What it was called with in $STOPPED.calls.
 mkdir "$W/bin"
 cat > "$W/bin/timeout" << 'END'
 #!/bin/sh
@@ -81,10 +82,12 @@ cat > "$W/bin/timeout" << 'END'
 echo "$*" >> "$STOPPED.calls"
 for word in "$@"; do case $before in --out | --resume) run=$word ;; esac; before=$word; done
 shift 5
+headers() { cat "$run/run.jsonl" 2> /dev/null | grep -c '"type":"header"'; }
+had=$(headers)
 "$@" &
 job=$!
 if [ -f "$STOPPED" ]; then
-    until grep -qs '"type":"step","step":5,' "$run/run.jsonl" || ! kill -0 $job 2> /dev/null; do sleep 0.05; done
+    until { [ "$(headers)" -gt "$had" ] && tail -n 1 "$run/run.jsonl" | grep -q '"type":"step"'; } || ! kill -0 $job 2> /dev/null; do sleep 0.05; done
     [ ! -f "$STOPPED.hook" ] || sh "$STOPPED.hook"
     kill -USR1 $job
 fi
