@@ -34,9 +34,10 @@ static const struct option_row options[] = {
     {"png", "FILE", OPTION_WORD, NULL, "images, speech: the picture to write", OPTION_AT(struct show, png)},
     {"no-augment", NULL, OPTION_FLAG, NULL, "images: as they are, no random crop, no flip",
      OPTION_AT(struct show, plain)},
-    {"columns", "N", OPTION_INT, "10", "images, speech: so many side by side; of speech 2 unless given",
+    {"columns", "N", OPTION_INT, "10",
+     "images, speech: so many side by side; of speech 2 unless given (or what there is)",
      OPTION_AT(struct show, columns), .min = 1, .max = 100},
-    {"rows", "N", OPTION_INT, "6", "images, speech: lines of them; of speech 4 unless given",
+    {"rows", "N", OPTION_INT, "6", "images, speech: lines of them; of speech 4 unless given (or fewer)",
      OPTION_AT(struct show, rows), .min = 1, .max = 100},
     {"zoom", "N", OPTION_INT, "3",
      "images, speech: points of the picture for one of an image, or a frame; of speech 1 unless given",
@@ -112,21 +113,30 @@ static bool check(const struct show *s, const struct dataset_ops *ops, struct er
 
 /* -- showing ------------------------------------------------------------------------------------------------------- */
 
-/* Speech is wider than images, and shown in fewer pictures. */
-static int size_of(const struct show *s, const struct dataset *d, const char *option, int given, int of_speech) {
-    return d->ops->kind != DATA_SPEECH || option_given(&data_show_options, s->given, option) ? given : of_speech;
+static bool given(const struct show *s, const char *option) {
+    return option_given(&data_show_options, s->given, option);
+}
+
+/* Speech is wider than images, and shown in fewer pictures, where there are so many: 2 x 4, a point for a frame. */
+static void size_speech(const struct show *s, const struct speech_set *set, struct sheet_setup *setup) {
+    if (!given(s, "zoom")) setup->zoom = 1;
+    if (!given(s, "columns")) setup->columns = set->count < 2 ? 1 : 2;
+    if (given(s, "rows")) return;
+    setup->rows = 4;
+    while (setup->rows > 1 && (size_t)setup->rows * (size_t)setup->columns > set->count) setup->rows--;
 }
 
 static bool show_sheet(const struct show *s, const struct dataset *d, struct err *e) {
-    const struct sheet_setup setup = {.data = d,
-                                      .test = s->test,
-                                      .augment = !s->test && !s->plain,
-                                      .seed = (uint64_t)s->seed,
-                                      .epoch = s->epoch,
-                                      .columns = size_of(s, d, "columns", s->columns, 2),
-                                      .rows = size_of(s, d, "rows", s->rows, 4),
-                                      .zoom = size_of(s, d, "zoom", s->zoom, 1)};
+    struct sheet_setup setup = {.data = d,
+                                .test = s->test,
+                                .augment = !s->test && !s->plain,
+                                .seed = (uint64_t)s->seed,
+                                .epoch = s->epoch,
+                                .columns = s->columns,
+                                .rows = s->rows,
+                                .zoom = s->zoom};
     const bool speech = d->ops->kind == DATA_SPEECH;
+    if (speech) size_speech(s, s->test ? &d->test_speech : &d->train_speech, &setup);
     if (!(speech ? sheet_speech_write : sheet_write)(&setup, s->png, e)) return false;
     if (!out_file_is_stream(s->png)) printf("wrote %s\n", s->png);
     return true;

@@ -127,6 +127,34 @@ static bool take_pair(struct lists *l, int pair, const struct dataset *d, bool p
            err_set(e, "%s names no recordings: get it again with `%s`", l->path[2 * pair], GET_IT);
 }
 
+/* The names of the lists in order, to find one by it. */
+struct named {
+    const char *name;
+    size_t number;
+};
+
+static int compare(const void *a, const void *b) {
+    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static struct named *index_open(const struct lists *l) {
+    const size_t count = l->source.all;
+    struct named *index = mem_alloc(count, sizeof *index, "the recordings of AN4 by name");
+    for (size_t i = 0; i < count; i++) index[i] = (struct named){l->name[i], i};
+    qsort(index, count, sizeof *index, compare);
+    return index;
+}
+
+static bool named_once(const struct lists *l, const struct dataset *d, struct err *e) {
+    struct named *index = index_open(l);
+    bool good = true;
+    for (size_t i = 1; good && i < l->source.all; i++)
+        good = compare(&index[i - 1], &index[i]) != 0 ||
+               err_set(e, "%s: its lists name %s twice: get it again with `%s`", d->source, index[i].name, GET_IT);
+    mem_free(index);
+    return good;
+}
+
 static bool take_lists(struct lists *l, const struct dataset *d, bool packed, struct err *e) {
     for (int i = 0; i < LISTS / 2; i++)
         if (!take_pair(l, i, d, packed, e)) return false;
@@ -150,7 +178,7 @@ static bool read_lists(struct lists *l, const struct dataset *d, struct err *e) 
 
 static bool find_directory(struct dataset *d, struct err *e) {
     struct lists *l = lists_open();
-    const bool good = read_lists(l, d, e);
+    const bool good = read_lists(l, d, e) && named_once(l, d, e);
     d->bytes = speech_source_memory(&l->source);
     lists_close(l);
     return good;
@@ -253,27 +281,7 @@ static bool unpack_lists(struct lists *l, const struct dataset *d, struct err *e
     archive_close(a);
     for (int i = 0; i < LISTS; i++)
         if (!l->text[i]) err_set(&why, "%s holds no %s", d->source, list_name[i]);
-    return why.text[0] ? get_again(e, &why) : take_lists(l, d, true, e);
-}
-
-/* The names of the lists in order, to find one by it. */
-struct named {
-    const char *name;
-    size_t number;
-};
-
-static int compare(const void *a, const void *b) {
-    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
-}
-
-static struct named *index_open(const struct lists *l, struct err *e) {
-    const size_t count = l->source.all;
-    struct named *index = mem_alloc(count, sizeof *index, "the recordings of AN4 by name");
-    for (size_t i = 0; i < count; i++) index[i] = (struct named){l->name[i], i};
-    qsort(index, count, sizeof *index, compare);
-    for (size_t i = 1; i < count; i++)
-        if (compare(&index[i - 1], &index[i]) == 0) err_set(e, "its lists name %s twice", index[i].name);
-    return index;
+    return why.text[0] ? get_again(e, &why) : take_lists(l, d, true, e) && named_once(l, d, e);
 }
 
 /* The recording that a member is, or NULL: no list names it. */
@@ -304,8 +312,8 @@ static bool load_members(struct speech_filling *f, const struct dataset *d, cons
     struct archive_member m;
     struct err why = {0};
     const size_t count = l->source.all;
-    struct named *index = index_open(l, &why);
-    struct archive *a = why.text[0] ? NULL : archive_open(d->source, &why);
+    struct named *index = index_open(l);
+    struct archive *a = archive_open(d->source, &why);
     bool good = true;
     while (a && good && archive_next(a, &m, &why)) {
         const struct named *found = recording_of(index, count, m.name);

@@ -10,7 +10,7 @@
 #include "data/text/text_file.h"
 
 static const char *const list_name[TEXT_SPLITS] = {"train.txt", "valid.txt", "test.txt"};
-enum { VALID = 1, CHUNK_BYTES = 12 + 8 + 8 }; /* the least that a WAV file has besides samples */
+enum { VALID = 1, CHUNK_BYTES = 12 + 8 + 16 + 8 }; /* the least that a WAV file has besides samples */
 
 /* The lists, whose paths are named by the entries. */
 struct lists {
@@ -44,6 +44,7 @@ static bool take_list(struct lists *l, int split, const char *folder, struct err
     unsigned char *text = speech_read(path, most, &bytes, e);
     if (!text) return false;
     const char *at = (const char *)text, *end = at + bytes;
+    if (bytes >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3; /* some editors begin a file of UTF-8 so */
     bool good = true;
     while (good && speech_line(&at, end, &line, &length, &number))
         good = take_line(l, split, folder, line, length, number, e);

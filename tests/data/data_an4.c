@@ -298,6 +298,8 @@ static void bad_lists(void **state) {
         mem_free(changed);
     }
     write_lists(dir);
+    in(dir, "for i in fileids transcription; do head -n 1 etc/an4_train.$i >>etc/an4_test.$i; done");
+    refused(dir, ": its lists name an4_clstk/aa/an1-aa-b twice", GET_IT);
     put_text(dir, "etc/an4_test.fileids", "\n \n");
     put_text(dir, "etc/an4_test.transcription", "");
     refused(dir, "an4_test.fileids names no recordings", GET_IT);
@@ -351,6 +353,18 @@ static void bad_archives(void **state) {
     tar_finish(&t);
     path = gzip_to(dir, "a.tar.gz", t.bytes, t.size);
     refused(path, "a.tar.gz: etc/an4_train.fileids occurs twice", GET_IT);
+    mem_free(path);
+    mem_free(t.bytes);
+    t = (struct tar){0};
+    for (int i = 0; i < 4; i++) { /* the test's utterances are those of the training */
+        char text[1024], *name = mem_printf("an4/etc/an4_%s", list[i]);
+        list_text(i % 2, text);
+        tar_add(&t, name, '0', text, strlen(text));
+        mem_free(name);
+    }
+    tar_finish(&t);
+    path = gzip_to(dir, "a.tar.gz", t.bytes, t.size);
+    refused(path, "a.tar.gz: its lists name an4_clstk/aa/an1-aa-b twice", GET_IT);
     mem_free(path);
     mem_free(t.bytes);
     put_text(dir, "b.tar.gz", "not gzip at all");

@@ -44,7 +44,10 @@ static void reads(void **state) {
     for (int valid = 0; valid < 3; valid++) {
         struct err e = {0};
         struct dataset d;
-        if (valid == 1) put_text(dir, "valid.txt", "d.wav go\na.wav A");
+        if (valid == 1)
+            put_text(dir, "valid.txt",
+                     "\xef\xbb\xbf"
+                     "d.wav go\na.wav A");
         if (valid == 2) { /* all of it in the folder that is called as the set is */
             char *command = mem_printf("cd '%s' && mkdir speech && mv *.txt *.wav speech && ln -s speech/d.wav .", dir);
             assert_int_equal(system(command), 0);
@@ -184,6 +187,22 @@ static void damaged(void **state) {
     remove_tree(dir);
 }
 
+/* By its size, before it is read. */
+static void an_hour(void **state) {
+    (void)state;
+    need_fftw("an_hour");
+    char *dir = make_set(), *path = mem_printf("%s/a.wav", dir);
+    struct dataset d;
+    for (int more = 0; more < 2; more++) {
+        struct err e = {0};
+        assert_int_equal(truncate(path, WAV_HEAD + SPEECH_BYTES_MAX + more), 0);
+        assert_int_equal(dataset_find(&dataset_speech, dir, 1, &d, &e), !more);
+        if (more) assert_says(&e, "a.wav is longer than an hour; cut it");
+    }
+    mem_free(path);
+    remove_tree(dir);
+}
+
 static void growing(void **state) {
     (void)state;
     need_fftw("growing");
@@ -240,8 +259,8 @@ static void without_fftw(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reads),          cmocka_unit_test(bad_lists),
                                        cmocka_unit_test(bad_recordings), cmocka_unit_test(damaged),
-                                       cmocka_unit_test(growing),        cmocka_unit_test(reads_no_more),
-                                       cmocka_unit_test(without_fftw)};
+                                       cmocka_unit_test(an_hour),        cmocka_unit_test(growing),
+                                       cmocka_unit_test(reads_no_more),  cmocka_unit_test(without_fftw)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

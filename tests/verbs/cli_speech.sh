@@ -36,7 +36,11 @@ png() { [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]; }
     check "another epoch has another order" sh -c "head -c 4 '$W/b.png' | grep -q PNG && ! cmp -s '$W/a.png' '$W/b.png'"
     start 1 $show --png "$W/c.png" --test --rows 1 --zoom 2
     check "data show of the test set" png "$W/c.png"
-    check "more than there are" silent mistaken_alone 'a sheet of 2 x 4 pictures is more than the 6 utterances there are; ask for fewer' $show --png "$W/x.png"
+    start 1 $show --png "$W/b.png"
+    check "no more than there are, unless told so" cmp -s "$W/a.png" "$W/b.png"
+    start 1 $show --png "$W/c2.png" --test
+    check "a line of the two of the test" png "$W/c2.png"
+    check "more than there are" silent mistaken_alone 'a sheet of 2 x 4 pictures is more than the 6 utterances there are; ask for fewer' $show --rows 4 --png "$W/x.png"
     check "no picture" silent mistaken_alone 'data show: --png FILE is needed' $show
     check "options of other kinds" silent mistaken_alone 'data show: --json has no effect with --data speech, which holds speech; leave it out' $show --json --png "$W/x.png"
     check "an epoch of the test set" silent mistaken_alone 'data show: --epoch has no effect with --test; leave it out' $show --test --epoch 1 --png "$W/x.png"
