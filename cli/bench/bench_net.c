@@ -3,7 +3,8 @@
  * length, that stay in memory; no exchange, no input (on a GPU the images go there in every step, as bytes, as in
  * training). Every batch size is measured in each round, in turn, so that a machine whose speed wanders slows all
  * alike; the row gives the median round. What is timed is checked: the loss of the batch, which never changes, must
- * have become smaller by the end. */
+ * have become smaller by the end. Of speech, whose features are made once a run as the data are loaded, making those
+ * of a batch is timed beside it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,9 @@ struct bench {
                             * speech [batch][LABELS] */
     int32_t *numbers[NET_NUMBERS], *next; /* of pairs, lengths of speech; else NULL */
     double *rate;                         /* [repeat] rows/s */
+    struct spectrogram *spectrogram;      /* of speech in a build with FFTW, else NULL */
+    int16_t *sample;                      /* of an utterance, noise */
+    double *feature;                      /* [repeat] making the features of an utterance [s] */
     double lr;
     double first_loss, loss; /* mean of the batch, at the first step and the last [nats] */
 };
@@ -198,7 +202,18 @@ static void make_utterances(struct bench *b, struct rng *rng) {
     for (size_t i = 0; i < batch * LABELS; i++) b->y[i]++;
 }
 
-static void make_batch(struct bench *b) {
+/* What an utterance of so many frames was recorded as; nothing in a build without FFTW. */
+static void make_recording(struct bench *b, struct rng *rng, int repeat) {
+    struct err without = {0};
+    if (!spectrogram_is_here(&without)) return;
+    const size_t samples = (size_t)(b->net->setup.width - 1) * SPECTROGRAM_STRIDE;
+    b->spectrogram = spectrogram_open();
+    b->sample = mem_alloc(samples, sizeof *b->sample, "the bench's recording");
+    for (size_t i = 0; i < samples; i++) b->sample[i] = (int16_t)(uint16_t)rng_u32(rng);
+    b->feature = mem_alloc((size_t)repeat, sizeof *b->feature, "the bench's times");
+}
+
+static void make_batch(struct bench *b, int repeat) {
     const struct net_setup *setup = &b->net->setup;
     const size_t rows = (size_t)net_rows(setup);
     struct rng rng = rng_open(1, RNG_TEST, 0);
@@ -208,6 +223,7 @@ static void make_batch(struct bench *b) {
     }
     if (b->net->model->input == MODEL_SPEECH) {
         make_utterances(b, &rng);
+        make_recording(b, &rng, repeat);
         return;
     }
     if (b->net->model->input == MODEL_TOKENS)
@@ -254,7 +270,7 @@ static bool bench_open(struct bench *b, const struct request *r, int batch, stru
      * long as any, where training has a warm-up; CTC's loss is a sum over the steps of an utterance. */
     b->lr = r->like->optimiser || speech ? r->like->lr / 10 : model->input == MODEL_TOKENS ? 1 : 0.01;
     b->rate = mem_alloc((size_t)r->repeat, sizeof *b->rate, "the bench's times");
-    make_batch(b);
+    make_batch(b, r->repeat);
     return true;
 }
 
@@ -271,6 +287,9 @@ static void bench_close(struct bench *b) {
     mem_pinned_free(b->next);
     mem_free(b->table);
     mem_free(b->rate);
+    spectrogram_close(b->spectrogram);
+    mem_free(b->sample);
+    mem_free(b->feature);
 }
 
 /* To the device, which is not waited for. */
@@ -321,6 +340,16 @@ static void one_round(struct bench *b, int steps, int number) {
     for (int i = 0; i < steps; i++) step(b);
     device->sync();
     b->rate[number] = (double)steps * net_rows(&b->net->setup) / (clock_now() - begin);
+}
+
+static void features_round(struct bench *b, int number) {
+    const size_t frames = (size_t)b->net->setup.width;
+    const int batch = b->net->setup.batch;
+    float *to = mem_alloc(SPECTROGRAM_BINS * frames, sizeof *to, "the bench's features");
+    const double begin = clock_now();
+    for (int i = 0; i < batch; i++) spectrogram_fill(b->spectrogram, b->sample, (frames - 1) * SPECTROGRAM_STRIDE, to);
+    b->feature[number] = (clock_now() - begin) / batch;
+    mem_free(to);
 }
 
 /* What is counted. */
@@ -389,6 +418,7 @@ static void print_json(const struct bench *b, const struct request *r, int wrong
     json_rate(&j, r, "", median(b->rate, (size_t)r->repeat));
     json_rate(&j, r, "least_", b->rate[0]);
     json_rate(&j, r, "most_", b->rate[r->repeat - 1]);
+    if (b->feature) json_number(&j, "feature_s", median(b->feature, (size_t)r->repeat));
     json_integer(&j, "wrong", wrong);
     json_integer(&j, "memory_max", (int64_t)mem_resident_peak());
     json_end(&j);
@@ -405,6 +435,11 @@ static int print_row(const struct bench *b, const struct request *r) {
     else
         printf("%-10s %6d %8d %12.1f %12.1f %12.1f %10.2f %6d\n", r->model->name, b->net->setup.batch, r->threads,
                middle, b->rate[0], b->rate[r->repeat - 1], 1e3 * net_rows(&b->net->setup) / middle, wrong);
+    if (b->feature && !r->json) {
+        const double feature = median(b->feature, (size_t)r->repeat);
+        printf("#   features, made once a run: %.2f ms an utterance, %.2f%% of its part of a step\n", 1e3 * feature,
+               100 * feature * middle);
+    }
     return wrong;
 }
 
@@ -442,7 +477,10 @@ static void about(const void *measured, struct json *j) {
 static int show_rates(struct bench *bench, const struct request *r) {
     int wrong = 0;
     for (int round = 0; round < r->repeat; round++)
-        for (size_t i = 0; i < r->batch.count; i++) one_round(&bench[i], r->steps, round);
+        for (size_t i = 0; i < r->batch.count; i++) {
+            one_round(&bench[i], r->steps, round);
+            if (bench[i].feature) features_round(&bench[i], round);
+        }
     if (!r->json) print_head(r);
     for (size_t i = 0; i < r->batch.count; i++) {
         wrong += print_row(&bench[i], r);

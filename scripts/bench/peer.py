@@ -97,21 +97,22 @@ def ours(options, batch, steps):
     row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     if row["wrong"]:
         sys.exit("peer.py: the bench's own check failed")
-    return row[unit(options) + "_per_s"], row["backend"], row["memory_max"]
+    return row
 
 
 def measure(options, batch):
     layouts = LAYOUTS if takes_images(options.model) else {"rows": None}
     peers = {name: Peer(options, batch, layout) for name, layout in layouts.items()}
     steps = max(1, options.steps * 32 // batch) if takes_images(options.model) else options.steps
-    mine, theirs, backend, peak = [], {name: [] for name in peers}, "", 0
+    rates = unit(options) + "_per_s"
+    rows, theirs = [], {name: [] for name in peers}
     for _ in range(options.rounds):
-        rate, backend, peak = ours(options, batch, steps)
-        mine.append(rate)
+        rows.append(ours(options, batch, steps))
         for name, peer in peers.items():
             theirs[name].append(peer.run(steps))
     best = max(theirs, key=lambda name: statistics.median(theirs[name]))
-    rates = unit(options) + "_per_s"
+    mine = [row[rates] for row in rows]
+    features = [row["feature_s"] for row in rows if "feature_s" in row]
     peer = alone(options, batch, best)
     return {
         "bench": "peer",
@@ -120,14 +121,15 @@ def measure(options, batch):
         **({"preset": options.preset} if options.preset else {}),
         **({"hidden": options.hidden} if takes_tokens(options.model) else {}),
         "threads": 1,
-        "backend": backend,
+        "backend": rows[-1]["backend"],
         "peer": "PyTorch " + torch.__version__,
         "peer_blas": blas(),
         rates: statistics.median(mine),
         "peer_" + rates: {name: statistics.median(each) for name, each in theirs.items()},
         "peer_layout": best,
         "ratio": statistics.median(a / b for a, b in zip(mine, theirs[best])),
-        "memory_max": peak,
+        **({"feature_s": statistics.median(features)} if features else {}),
+        "memory_max": rows[-1]["memory_max"],
         "peer_memory_max": peer["max"],
         "peer_memory_without_model": peer["without_model"],
         "rounds": options.rounds,
@@ -168,7 +170,8 @@ def print_row(options, row):
     peers = "".join(f" {rate:13.1f}" for rate in row["peer_" + rates].values())
     print(f"{row['batch']:8}{hidden} {row[rates]:12.1f}{peers} {row['ratio']:7.2f}"
           f"   {row['backend']} against {row['peer']}; memory {row['memory_max'] / 2**20:.0f} MiB against"
-          f" {row['peer_memory_max'] / 2**20:.0f}, {row['peer_memory_without_model'] / 2**20:.0f} of it without a model", flush=True)
+          f" {row['peer_memory_max'] / 2**20:.0f}, {row['peer_memory_without_model'] / 2**20:.0f} of it without a model"
+          + (f"; features, made once a run, are {100 * row['feature_s'] * row[rates]:.2f}% of a step" if "feature_s" in row else ""), flush=True)
 
 
 def usual_batches(options):

@@ -26,13 +26,17 @@ check "the sizes are in the JSON" [ "$(grep -c '^{"bench":"net","model":"lstm",.
 start 1 bench net --model lstm --hidden 4 --steps 1 --repeat 1 --json
 check "20 streams of 35 words unless told otherwise" grep -q '"batch":20,"hidden":4,"sequence":35,' "$W/out"
 
+features=2 # where the build has FFTW
+if "$PROGRAM" list | grep -q 'lacks FFTW'; then features=0; fi
 speech="--model speech --hidden 16 --layers 1 --frames 60 --batch 2,3 --steps 1 --repeat 2 --device cpu"
 # shellcheck disable=SC2086
 start 1 bench net $speech
 check "speech: a row for each batch, none wrong" [ "$(awk '!/^#/ { printf "%s %s %s, ", $1, $2, $NF }' "$W/out")" = "speech 2 0, speech 3 0, " ]
 check "utterances a second, of so many layers and frames" sh -c "grep -q '^# 1 LSTM layers of 16 features, 60 frames' '$W/out' && grep -q 'utterances/s' '$W/out'"
+check "and what their features take, which are made once a run" [ "$(grep -c '^#   features, made once a run: [0-9.]* ms an utterance, [0-9.]*% of its part of a step$' "$W/out")" = "$features" ]
 # shellcheck disable=SC2086
 start 1 bench net $speech --json
+check "which is in the JSON, too" [ "$(grep -c '"feature_s":[0-9.e-]*,"wrong"' "$W/out")" = "$features" ]
 check "its sizes are in the JSON" [ "$(grep -c '^{"bench":"net","model":"speech",.*"batch":[23],"hidden":16,"layers":1,"frames":60,.*"utterances_per_s":.*"wrong":0,' "$W/out")" = 2 ]
 
 # -- mistakes --------------------------------------------------------------------------------------------------------
