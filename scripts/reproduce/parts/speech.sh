@@ -25,7 +25,8 @@ elif have_gpu; then
 else
     ranks=4 speech_name='2 layers of 256 on AN4' speech_epochs=60 speech_batch=$paper_batch
     set -- --layers 2 --hidden 256
-    [ -n "${speech_batches:-}" ] || set -- "$@" --lr-schedule decay:0.375:0.9900990099
+    # the paper's division by 1.01 at each of 160 epochs, 160/60 of it at each of 60
+    [ -n "${speech_batches:-}" ] || set -- "$@" --lr-schedule decay:1:0.973815
 fi
 if [ -n "${speech_batches:-}" ]; then
     ranks=$(pick 32 4) speech_batch=$paper_batch speech_epochs=$(pick 160 6)
