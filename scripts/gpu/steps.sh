@@ -147,6 +147,10 @@ compared() {
         train_options='--model gpt --preset char-cpu --context 128 --batch 6 --data synthetic-text:60000x3000x3000'
         ;;
     bert) train_options="--model bert --preset tiny --context 64 --batch 16 --lr 1e-3 --data wiki:$scratch/pairs" ;;
+    speech) # in f32, where it is known what to expect
+        precisions=f32
+        train_options="--model speech --layers 2 --hidden 64 --batch 4 --data speech:$scratch/speech"
+        ;;
     esac
     [ "$dry" = 0 ] || compared_dry "$1"
     train_options="$train_options $schedule"
@@ -161,6 +165,7 @@ compared_dry() {
     gpt) train_options='--model gpt --layers 1 --heads 2 --hidden 8 --context 4 --batch 2 --dropout 0.1 --data synthetic-text:200x50x50' ;;
     gpt-plain) precisions=bf16 train_options='--model gpt --layers 1 --heads 2 --hidden 16 --context 4 --batch 2 --data synthetic-text:200x50x50' ;;
     bert) train_options="--model bert --layers 1 --heads 2 --hidden 8 --context 16 --batch 2 --lr 1e-3 --data wiki:$scratch/pairs" ;;
+    speech) algos=dense steps=1 train_options="--model speech --layers 1 --hidden 4 --batch 1 --data speech:$scratch/speech" ;;
     esac
 }
 # Tolerances, relative to 1 + loss: of the first step (one forward pass), and of all of them.
@@ -185,6 +190,7 @@ tolerances() { # tolerances MODEL PRECISION: first, all
     vgg16-tf32) echo 2e-3 1e-2 ;;
     vgg16-bf16) echo 1e-2 3e-2 ;;
     lstm-f32 | gpt*-f32 | bert-f32) echo 1e-5 1e-4 ;;
+    speech-f32) echo 1e-5 1e-3 ;;
     lstm-tf32 | gpt*-tf32 | bert-tf32) echo 1e-4 1e-3 ;;
     lstm-bf16 | gpt*-bf16 | bert-bf16) echo 1e-3 5e-3 ;;
     esac
@@ -215,9 +221,13 @@ compare_losses() {
 }
 step_compare() {
     sh scripts/reproduce/parts/made-up-pairs.sh "$scratch/pairs" 48 # four ranks want 64 pairs a step
-    for model in resnet20 lstm gpt gpt-plain bert vgg16; do
+    ! reads_speech || sh scripts/reproduce/parts/made-up-speech.sh "$scratch/speech"
+    for model in resnet20 lstm gpt gpt-plain bert speech vgg16; do
         if [ $model = bert ] && ! reads_pairs; then
             echo '    bert is not compared: this build lacks utf8proc'
+            continue
+        elif [ $model = speech ] && ! reads_speech; then
+            echo '    speech is not compared: this build lacks FFTW'
             continue
         fi
         compared $model

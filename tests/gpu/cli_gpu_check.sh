@@ -78,6 +78,11 @@ else
     else
         check "of the encoder" compared bert 2
     fi
+    if "$PROGRAM" list 2> /dev/null | grep -q 'lacks FFTW'; then
+        skip "of the recogniser of speech" "this build lacks FFTW"
+    else
+        check "of the recogniser of speech" compared speech 1
+    fi
     check "VGG-16 is compared" compared vgg16 1
     check "three models have different tolerances" [ "$(sed -n '/"precision":"f32"/s/.*\("tolerance":[^,]*\),.*/\1/p' "$(result compare)" | sort -u | wc -l)" -eq 3 ]
     scored() { grep -q "^{\"model\":\"$1\",\"algo\":\"$2\",\"ranks\":2,\"row\":\"eval\",.*\"$3\":[0-9]" "$(result converge)"; }
