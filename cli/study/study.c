@@ -124,9 +124,9 @@ static double simulated_seconds(const struct study *s, size_t cell, size_t algo,
     return s->simulated[study_at(twin, algo, format)] * net->factor;
 }
 
-/* dense is not simulated: MPI's sum takes what its line has. */
+/* What sends all entries is not simulated (study_wanted): it takes what its line has. */
 double study_seconds(const struct study *s, struct study_view view, size_t cell, size_t algo, size_t format) {
-    bool simulated = view.simulated && exchanges[algo] != &exchange_dense;
+    bool simulated = view.simulated && exchanges[algo]->sparse;
     double seconds = simulated ? simulated_seconds(s, cell, algo, format) : s->predicted[study_at(cell, algo, format)];
     return view.charged ? seconds + s->local[study_at(cell, algo, format)] : seconds;
 }
