@@ -176,6 +176,10 @@ bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *byt
     return exchange_saved_block(x, NULL, 0, piece, memory, bytes);
 }
 
+void exchange_skip(struct exchange *x, uint64_t steps) {
+    if (x->ops->skip) x->ops->skip(x, steps);
+}
+
 bool exchange_check_own(const struct exchange *x, uint64_t *alike, struct err *e) {
     const struct selector *s = x->ops->selects ? x->setup.selector : NULL;
     return (!x->ops->check || x->ops->check(x, alike, e)) && (!s || selector_check(s, e));

@@ -116,6 +116,7 @@ struct exchange_ops {
     bool evaluates;             /* a global threshold serves several steps: sum.evaluated, sum.threshold */
     bool blind;                 /* what it sends are not the largest entries: random ones, whole blocks */
     bool rounds;                /* sends every entry in so few bits, or directions, that u is the sum in outline only */
+    bool flattens;              /* with rounds: many entries get one magnitude, and say nothing by their squares */
     bool low_rank;              /* these are directions of its matrices, so that n alone does not say what is sent */
     bool halves; /* its dense values travel in setup.wire where that has a form for them (wire.h: pack) */
     /* Seconds of coding a value as this row alone does it, or of decoding and adding one, measured here and now; NULL:
@@ -150,6 +151,8 @@ struct exchange_ops {
     /* As exchange_saved and exchange_check_own, for the row's own pieces. Both NULL: it has none. */
     bool (*saved)(struct exchange *x, size_t piece, void **memory, size_t *bytes);
     bool (*check)(const struct exchange *x, uint64_t *alike, struct err *e);
+    /* As exchange_skip. NULL: it draws no random numbers. */
+    void (*skip)(struct exchange *x, uint64_t steps);
     /* Can it run over these ranks? If not, one rank at least returns false, with one line in *e. NULL: over any. */
     bool (*serves)(const struct comm *c, struct err *e);
     /* exchange_combine for rows with `by_node`, but for exempt entries; collective, allocates nothing. And its cost, on
@@ -260,6 +263,10 @@ bool exchange_saved(struct exchange *x, size_t piece, void **memory, size_t *byt
  * one that differs between ranks, a step may wait for ever. Collective, the same answer on all ranks. False: a few
  * words in *e. */
 bool exchange_check(struct exchange *x, struct err *e);
+
+/* It draws as after so many steps, of which it knows nothing else: where a run goes on without that state, on another
+ * number of ranks, what its first steps drew is not drawn once more. */
+void exchange_skip(struct exchange *x, uint64_t steps);
 
 /* -- for the rows -------------------------------------------------------------------------------------------------- */
 

@@ -277,6 +277,11 @@ static bool layers_check(const struct exchange *x, uint64_t *alike, struct err *
     return true;
 }
 
+static void layers_skip(struct exchange *x, uint64_t steps) {
+    struct layers *l = x->state;
+    for (size_t i = 0; i < l->groups; i++) exchange_skip(&l->group[i].inner, steps);
+}
+
 /* -- open and close ----------------------------------------------------------------------------------------- */
 /* The exempt entries of the next group, as indices from its first entry; stored where their sums will be written. */
 static void share_exempt(struct exchange *x, const struct group *g, struct exchange_setup *setup) {
@@ -413,6 +418,7 @@ static struct exchange_ops ops_by_layers(const struct exchange_ops *ops, const c
     own.close = layers_close;
     own.saved = layers_saved;
     own.check = layers_check;
+    own.skip = layers_skip;
     if (ops->combine) own.combine = layers_combine;
     return own;
 }

@@ -157,6 +157,7 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
             failed = !checkpoint_reshare(r, from, &p, &written, e);
         else
             load_rank(r, from, &p, &written, e);
+        if (r->resize.other_ranks || (less_of(r) & OWN_NO_RESIDUALS)) exchange_skip(&r->path.reducer.exchange, p.step);
         failed = comm_agree(r->comm, e) || failed || !check_alike(r, from, e);
     }
     mem_free(param);

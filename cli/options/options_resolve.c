@@ -122,7 +122,7 @@ static bool check_exchange(struct options *o, struct err *e) {
                     NAMES("density", "density-warmup", "dense-slices", "select", "select-scope", "audit",
                           "local-update", "momentum-correction", "momentum-masking", "fold-lr", "log-xi"),
                     why, e) ||
-        !only_where(o, x->sparse || x->rounds, NAMES("dense-steps"), why, e))
+        !only_where(o, (x->sparse || x->rounds) && !x->outer, NAMES("dense-steps"), why, e))
         return false;
     snprintf(why, sizeof why, "with --algo %s, which %s", x->name,
              exchange_of_gradients(x) ? "overlaps by itself" : "exchanges no gradients");
@@ -451,6 +451,12 @@ bool options_resolve(struct options *o, struct err *e) {
     return true;
 }
 
+/* Squares of sums that have lost their magnitudes are no variance to divide by, unless one is held from before. */
+static bool divides_by_variance(const struct options *o) {
+    return option_declares(&optimisers[o->optimiser]->options, "freeze-variance-after") &&
+           o->method.variance_steps == 0;
+}
+
 bool options_candidate(const struct options *o, const struct exchange_ops *x, const struct wire_ops *wire,
                        struct options *out, struct err *e) {
     *out = *o;
@@ -463,6 +469,8 @@ bool options_candidate(const struct options *o, const struct exchange_ops *x, co
     out->lenient = true;
     bool good = options_resolve(out, e);
     out->lenient = false;
+    if (good && x->flattens && divides_by_variance(out))
+        return err_set(e, "%s sends signs, and %s wants magnitudes", x->name, optimisers[out->optimiser]->name);
     const struct option_values own = options_own(out);
     const char *loses = good && x->loses ? x->loses(&own) : NULL;
     if (loses) return err_set(e, "with %s %s loses gradient", loses, x->name);

@@ -192,6 +192,7 @@ const struct exchange_ops exchange_onebit = {
     .options = OPTION_PART(feedback_option),
     .conserves = true,
     .rounds = true,
+    .flattens = true,
     .code_seconds = onebit_seconds,
     .keeps = feedback_keeps,
     .loses = feedback_loses,

@@ -237,6 +237,10 @@ static bool powersgd_check(const struct exchange *x, uint64_t *alike, struct err
     return true;
 }
 
+static void powersgd_skip(struct exchange *x, uint64_t steps) {
+    *((struct powersgd *)x->state)->step = steps;
+}
+
 extern const struct exchange_ops exchange_powersgd;
 const struct exchange_ops exchange_powersgd = {
     .name = "powersgd",
@@ -255,4 +259,5 @@ const struct exchange_ops exchange_powersgd = {
     .cost = powersgd_cost,
     .saved = powersgd_saved,
     .check = powersgd_check,
+    .skip = powersgd_skip,
 };

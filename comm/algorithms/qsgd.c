@@ -212,6 +212,10 @@ static bool qsgd_check(const struct exchange *x, uint64_t *alike, struct err *e)
     return true;
 }
 
+static void qsgd_skip(struct exchange *x, uint64_t steps) {
+    *((struct qsgd *)x->state)->step = steps;
+}
+
 /* Parts of whole buckets. */
 static double max_words(const struct cost_case *c, int bits) {
     return coded_sum_units(ceil((double)c->n / BUCKET), c->P) * (double)bucket_bytes(bits, BUCKET) / 4;
@@ -254,6 +258,7 @@ const struct exchange_ops exchange_qsgd = {
     .cost = cost_eight,
     .saved = qsgd_saved,
     .check = qsgd_check,
+    .skip = qsgd_skip,
 };
 const struct exchange_ops exchange_qsgd_4 = {
     .name = "qsgd-4",
@@ -272,4 +277,5 @@ const struct exchange_ops exchange_qsgd_4 = {
     .cost = cost_four,
     .saved = qsgd_saved,
     .check = qsgd_check,
+    .skip = qsgd_skip,
 };

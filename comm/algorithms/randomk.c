@@ -104,6 +104,10 @@ static bool randomk_check(const struct exchange *x, uint64_t *alike, struct err 
     return true;
 }
 
+static void randomk_skip(struct exchange *x, uint64_t steps) {
+    ((struct randomk *)x->state)->drawn.step = steps;
+}
+
 static double randomk_max_words(const struct cost_case *c) {
     return 2.0 * (double)c->k * (c->P - 1) / c->P;
 }
@@ -129,4 +133,5 @@ const struct exchange_ops exchange_randomk = {
     .cost = randomk_cost,
     .saved = randomk_saved,
     .check = randomk_check,
+    .skip = randomk_skip,
 };

@@ -176,6 +176,7 @@ static void what_has_no_effect_is_ignored(void **state) {
         {"--algo fedavg --outer-lr 0.5", "--algo fedavg", "--outer-lr"},
         {"--algo diloco --overlap layers --density 0.1", "--algo diloco", "--density and --overlap"},
         {"--algo sparseloco --wire fp16 --select exact", "--algo sparseloco", "--select and --wire"},
+        {"--algo sparseloco --dense-steps 9", "--algo sparseloco", "--dense-steps"},
         {"--algo topka --demo-k 5 --demo-sign off", "--algo topka", "--demo-k and --demo-sign"},
         {"--algo diloco --residual-decay 0.5", "--algo diloco", "--residual-decay"},
         {"--algo dense-ovlp --overlap layers --overlap-bytes 99", "--algo dense-ovlp --overlap-bytes 99", "--overlap"},
@@ -478,6 +479,9 @@ static bool selects_anywhere(const struct exchange_ops *x) {
 static bool waits_for_backward(const struct exchange_ops *x) {
     return !x->begin;
 }
+static bool has_magnitudes(const struct exchange_ops *x) {
+    return !x->flattens;
+}
 static bool is_not_gtopk(const struct exchange_ops *x) {
     return strcmp(x->name, "gtopk") != 0;
 }
@@ -497,6 +501,8 @@ static void auto_chooses_among(void **state) {
         {"--algo auto --overlap layers", waits_for_backward, "torus2d", "dense-ovlp"},
         {"--algo auto --momentum-correction --momentum-masking", knows_its_part, "micro", "hitopk"},
         {"--algo auto --clip-norm 1 --clip-at local", waits_for_backward, "dense", "dense-ovlp"},
+        {"--algo auto --optimiser adamw", has_magnitudes, "qsgd", "onebit"},
+        {"--algo auto --optimiser adam --freeze-variance-after 50", any, "onebit", "fedavg"},
         {"--algo auto --gtopk-residual paper --density 0.1", is_not_gtopk, "gtopk-rd", "gtopk"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
