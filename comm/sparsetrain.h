@@ -159,7 +159,7 @@ enum {
     SPARSETRAIN_PHASES
 };
 struct sparsetrain_stats {
-    uint64_t steps;                            /* since open */
+    uint64_t steps;                            /* of the exchange, those before a restore included */
     uint64_t messages_sent, messages_received; /* since open; as are all up to seconds */
     uint64_t bytes_sent, bytes_received;       /* what passed, headers of messages not counted */
     double seconds[SPARSETRAIN_PHASES];        /* of calls of this library */

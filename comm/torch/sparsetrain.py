@@ -31,7 +31,6 @@ import subprocess
 import sys
 import threading
 import warnings
-import weakref
 
 import torch
 import torch.distributed as dist
@@ -160,7 +159,7 @@ def algorithms():
 # order, which is that in which backward comes to them.
 _turns = collections.deque()  # hooks that have a step under way
 _turn = threading.Condition()
-_hooks = weakref.WeakSet()
+_hooks = []  # that are open, in the order in which all ranks have opened them
 _left_with = None  # what sys.exit was called with
 _started = False  # MPI
 
@@ -181,7 +180,7 @@ def _end():
     """A rank that ends by an error does not wait for the others, which may be waiting for it in a step: mpirun ends the job
     when a rank leaves without MPI_Finalize, or by a signal. After sys.exit(status) all may come here, but not for ever."""
     raised = hasattr(sys, "last_exc") or hasattr(sys, "last_value")
-    broken = [hook._broken for hook in _hooks if hook._handle and hook._broken is not None]
+    broken = [hook._broken for hook in _hooks if hook._broken is not None]
     if raised or broken or _left_with not in (None, 0):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(PATIENCE)
@@ -285,7 +284,7 @@ class Hook:
         self._work = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="sparsetrain", daemon=True)
         self._thread.start()
-        _hooks.add(self)
+        _hooks.append(self)
 
     def _open(self, n, groups, rank):
         """On the GPU, if that can be; else self._gpu is None."""
@@ -500,6 +499,7 @@ class Hook:
         self._broken = self._broken or Error(2, "the exchange has been closed: register another, with a model of its own")
         _lib().sparsetrain_close(self._handle)
         self._handle = None
+        _hooks.remove(self)
 
 
 def _hook(hook, bucket):

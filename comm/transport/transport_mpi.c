@@ -262,7 +262,9 @@ struct comm *comm_adopt(const void *mpi_comm, struct err *e) {
 static bool started_here;
 
 bool comm_start_mpi(int *rank, int *size, struct err *e) {
-    int started = 0, provided;
+    int started = 0, ended = 0, provided;
+    MPI_Finalized(&ended);
+    if (ended) return err_set(e, "MPI has been finalised, and cannot be started again in the same process");
     MPI_Initialized(&started);
     if (!started) {
         yield_when_crowded();

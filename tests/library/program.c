@@ -133,6 +133,8 @@ static int lent(void) {
     sparsetrain_mpi_finalize();
     MPI_Finalized(&ended);
     expect(ended, "MPI still runs");
+    expect(sparsetrain_mpi_init(NULL, NULL, why) == SPARSETRAIN_MISTAKE, "init after the end");
+    expect(strstr(why, "MPI has been finalised") != NULL, "init after the end");
     if (rank == 0) puts("fine");
     return 0;
 }
