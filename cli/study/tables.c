@@ -182,7 +182,7 @@ double table_dense_behind(const struct study *s) {
     double least = NAN;
     for (size_t cell = 0; cell < study_cells(s); cell++)
         for (size_t i = 0; exchanges[i]; i++) {
-            if (exchanges[i]->sparse || !study_ranked(i)) continue;
+            if (exchanges[i] != &exchange_dense) continue;
             double behind = s->predicted[study_at(cell, i, 0)] / study_best(s, model, STUDY_ALL, cell, 0).seconds;
             if (!(behind >= least)) least = behind;
         }

@@ -113,7 +113,7 @@ END
     study disagreements
     cat <<END
 
-Not simulated: gtopk-naive and hitopk, which send what topka sends; gaussiank, which does so with one gathering more; what sends every entry, which competes by the model, with local work and without it (by which it takes $(facts dense_behind) times as long as the best or more where no local work is charged); what was far behind at the number of ranks before; and what would need more than 10 GB. Long selections ran at an S-th of the entries over an S-th of the bandwidth (\`scale\` in the rows). Gradients are drawn as ranks of real runs had them (\`results/measured/profiles\`); models without a profile have that of the nearest model. micro ran over independent numbers: in coo32 over ten times k of them, for its times follow from k and P alone there; in the packed formats over whole gradients.
+Not simulated: gtopk-naive and hitopk, which send what topka sends; gaussiank, which does so with one gathering more; what sends every entry, which competes by the model, with local work and without it (dense in f32 takes by it $(facts dense_behind) times as long as the best or more where no local work is charged); what was far behind at the number of ranks before; and what would need more than 10 GB. Long selections ran at an S-th of the entries over an S-th of the bandwidth (\`scale\` in the rows). Gradients are drawn as ranks of real runs had them (\`results/measured/profiles\`); models without a profile have that of the nearest model. micro ran over independent numbers: in coo32 over ten times k of them, for its times follow from k and P alone there; in the packed formats over whole gradients.
 
 ### How this was made
 

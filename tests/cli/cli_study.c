@@ -220,6 +220,8 @@ static void dense_by_its_line(void **state) {
     simulate();
     s->predicted[study_at(cell_of(SLOW, P4), named("dense"), COO32)] = 0.5;
     is_cell(SLOW, P4, IN_COO32, "simulated dense 0.5 dense gtopk-rd coo32 0.25");
+    s->predicted[study_at(cell_of(SLOW, P4), named("onebit"), COO32)] = 0.4; /* as all that send every entry */
+    is_cell(SLOW, P4, IN_COO32, "simulated onebit 0.4 onebit gtopk-rd coo32 0.2");
 }
 
 /* A lead within the error of a simulated step is none, on either side. */
