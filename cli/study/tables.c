@@ -70,6 +70,7 @@ void table_leads(const struct study *s, bool simulated) {
 
 /* -- simulation against the model ------------------------------------------------------------------ */
 static const char *reason(size_t algo) {
+    if (!exchanges[algo]->sparse) return "not simulated: as its line has it";
     return exchanges[algo]->line_off ? exchanges[algo]->line_off : "";
 }
 
