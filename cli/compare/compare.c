@@ -12,13 +12,12 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "cli/compare/compare_print.h"
 #include "cli/compare/log_target.h"
-#include "cli/compare/statistics.h"
+#include "cli/compare/rival.h"
 #include "cli/log/log_rows.h"
 
-enum { MEASURES = 3 };
-
-static const char *const measures[MEASURES] = {"steps", "seconds", "bytes_sent"}; /* keys of a summary's target */
+const char *const group_measures[MEASURES] = {"steps", "seconds", "bytes_sent"};
 
 struct request {
     struct option_words runs;
@@ -27,35 +26,11 @@ struct request {
     struct target_wish wish; /* --target */
 };
 
-/* Runs of one configuration. */
-struct group {
-    char *config, *target; /* "ranks=2 algo=gtopk ..."; "test:accuracy:0.9"; what its runs have in common */
-    char *algo, *label;
-    size_t runs, reached;
-    double *value[MEASURES]; /* [reached] */
-    struct sample sample[MEASURES];
-};
-
 struct log {
     const char *name;
     char *header_line, *summary_line; /* the last ones, of which these are: */
     struct json_value header, summary;
     struct log_target wanted; /* what it took to --target */
-};
-
-/* A run that counts, to know it again. */
-struct taken {
-    const char *name;
-    char *id, *summary; /* id: the run's, which copies of its log have, too */
-    const struct group *group;
-    const char *copy; /* another name that it was given by; NULL: none */
-};
-
-struct groups {
-    struct group *at;            /* [count] */
-    struct taken *run;           /* [runs] */
-    size_t count, runs, room;    /* room: of groups, of runs, and of the numbers of a group */
-    const struct group *against; /* of the run that --against names; NULL: it names none */
 };
 
 static const struct option_row options[] = {
@@ -240,7 +215,7 @@ static const struct group *take_target(struct groups *all, const struct log *log
     char *text = mem_printf("%s:%s:%.*s", set, name, (int)value.length, value.at);
     mem_free(name);
     mem_free(set);
-    for (int m = 0; m < MEASURES; m++) took[m] = json_number_at(target, measures[m]);
+    for (int m = 0; m < MEASURES; m++) took[m] = json_number_at(target, group_measures[m]);
     return take(all, log, text, json_at(target, "reached", &reached) && *reached.at == 't', took, e);
 }
 
@@ -338,123 +313,6 @@ static void settle(struct groups *all) {
     }
 }
 
-/* Is --against, which the user gave, one of the runs or an algorithm of theirs? */
-static bool check_against(const struct groups *all, const char *against, struct err *e) {
-    for (size_t i = 0; i < all->count; i++)
-        if (all->against || strcmp(all->at[i].algo, against) == 0) return true;
-    return err_set(e,
-                   "compare: --against %.300s is none of these runs, and none of them has such an algorithm: give it "
-                   "one of the two",
-                   against);
-}
-
-/* With the same target, the one of the run that --against names, or of that algorithm; NULL: there is none, or more
- * than one, or it is g itself. */
-static const struct group *rival_of(const struct groups *all, const struct group *g, const char *algo) {
-    const struct group *found = all->against;
-    if (found) return found != g && strcmp(found->target, g->target) == 0 ? found : NULL;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct group *other = &all->at[i];
-        if (strcmp(other->algo, algo) != 0 || strcmp(other->target, g->target) != 0) continue;
-        if (found) return NULL;
-        found = other;
-    }
-    return found == g ? NULL : found;
-}
-
-/* -- printing ------------------------------------------------------------------------------------------------------ */
-
-static struct welch test(const struct group *g, const struct group *rival, int measure) {
-    return rival ? welch_below(&g->sample[measure], &rival->sample[measure]) : (struct welch){NAN, NAN, NAN};
-}
-
-static void print_text(const struct groups *all, const struct group *g, const char *against) {
-    const struct group *rival = rival_of(all, g, against);
-    printf("%s: %zu of %zu run%s reached %s\n", g->label, g->reached, g->runs, g->runs > 1 ? "s" : "", g->target);
-    for (int m = 0; m < MEASURES; m++) {
-        const struct sample *s = &g->sample[m];
-        const struct welch w = test(g, rival, m);
-        if (s->n == 0) continue;
-        printf("  %-10s  ", measures[m]);
-        if (s->n < 3)
-            printf("olympic mean: of 3 runs and more");
-        else
-            printf("olympic mean %.6g", s->olympic);
-        printf(", mean %.6g, %.6g..%.6g", s->mean, s->least, s->most);
-        if (s->n > 1) printf(", deviation %.4g", s->deviation);
-        if (!isnan(w.p))
-            printf("; below %s: t %.4g, %.4g degrees of freedom, p %.3g", rival->label, w.t, w.freedom, w.p);
-        putchar('\n');
-    }
-}
-
-static void print_json(const struct groups *all, const struct group *g, const char *against) {
-    const struct group *rival = rival_of(all, g, against);
-    struct json j;
-    json_open(&j);
-    json_object(&j, NULL);
-    json_string(&j, "configuration", g->label);
-    json_string(&j, "algo", g->algo);
-    json_string(&j, "target", g->target);
-    json_integer(&j, "runs", (int64_t)g->runs);
-    json_integer(&j, "reached", (int64_t)g->reached);
-    for (int m = 0; m < MEASURES; m++) {
-        const struct sample *s = &g->sample[m];
-        const struct welch w = test(g, rival, m);
-        json_object(&j, measures[m]);
-        json_number(&j, "olympic_mean", s->olympic);
-        json_number(&j, "mean", s->mean);
-        json_number(&j, "least", s->least);
-        json_number(&j, "most", s->most);
-        json_number(&j, "deviation", s->deviation);
-        json_number(&j, "t", w.t);
-        json_number(&j, "freedom", w.freedom);
-        json_number(&j, "p", w.p);
-        json_end(&j);
-    }
-    json_end(&j);
-    puts(json_text(&j));
-    json_close(&j);
-}
-
-/* RFC 4180. */
-static void put_quoted(const char *text) {
-    putchar('"');
-    for (; *text; text++) printf(*text == '"' ? "\"\"" : "%c", *text);
-    putchar('"');
-}
-
-static void put_number(double x) {
-    char text[JSON_NUMBER_MAX];
-    json_number_text(x, text);
-    printf(",%s", isnan(x) ? "" : text);
-}
-
-static void print_csv(const struct groups *all, const struct group *g, const char *against) {
-    const struct group *rival = rival_of(all, g, against);
-    for (int m = 0; m < MEASURES; m++) {
-        const struct sample *s = &g->sample[m];
-        const struct welch w = test(g, rival, m);
-        const double value[] = {s->olympic, s->mean, s->least, s->most, s->deviation, w.t, w.freedom, w.p};
-        put_quoted(g->label);
-        printf(",%s,%zu,%zu,%s", g->target, g->runs, g->reached, measures[m]);
-        for (size_t i = 0; i < sizeof value / sizeof *value; i++) put_number(value[i]);
-        fputs("\r\n", stdout);
-    }
-}
-
-static void print_all(const struct groups *all, const struct request *q) {
-    for (size_t i = 0; i < all->runs; i++)
-        if (all->run[i].copy)
-            fprintf(stderr, "sparsetrain: compare: %.300s and %.300s are one run, which counts once\n",
-                    all->run[i].name, all->run[i].copy);
-    if (q->csv)
-        fputs("configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,t,freedom,p\r\n",
-              stdout);
-    for (size_t i = 0; i < all->count; i++)
-        (q->csv ? print_csv : q->json ? print_json : print_text)(all, &all->at[i], q->against);
-}
-
 static void close_groups(struct groups *all) {
     for (size_t i = 0; i < all->count; i++) {
         mem_free(all->at[i].config);
@@ -483,10 +341,10 @@ int compare_verb(int argc, char **argv) {
     if (good) all.at = mem_zalloc(all.room, sizeof *all.at, "configurations");
     if (good) all.run = mem_zalloc(all.room, sizeof *all.run, "runs");
     for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, &q, q.runs.at[i], &e);
-    if (good && option_given(&compare_options, given, "against")) good = check_against(&all, q.against, &e);
+    if (good && option_given(&compare_options, given, "against")) good = rival_check(&all, q.against, &e);
     if (good) {
         settle(&all);
-        print_all(&all, &q);
+        compare_print(&all, q.against, q.csv ? COMPARE_CSV : q.json ? COMPARE_JSON : COMPARE_TEXT);
     } else {
         fprintf(stderr, "sparsetrain: %s\n", e.text);
     }
