@@ -35,8 +35,9 @@ struct log {
 
 static const struct option_row options[] = {
     {"against", "NAME", OPTION_WORD, "dense",
-     "what the others are held against: an algorithm, if it has one configuration alone, or one of the runs, as it is "
-     "written here, for its configuration",
+     "what the others are held against: an algorithm (of its configurations, where they differ in --wire alone, the "
+     "one "
+     "in coo32; if in more, none), or one of the runs, as it is written here, for its configuration",
      OPTION_AT(struct request, against)},
     {"target", "SCORE", OPTION_WORD, NULL,
      "what they took to this score, as loss:2.0 or valid:perplexity:120, by the evaluations and steps in their logs, "
@@ -341,9 +342,9 @@ int compare_verb(int argc, char **argv) {
     if (good) all.at = mem_zalloc(all.room, sizeof *all.at, "configurations");
     if (good) all.run = mem_zalloc(all.room, sizeof *all.run, "runs");
     for (size_t i = 0; good && i < q.runs.count; i++) good = take_run(&all, &q, q.runs.at[i], &e);
+    if (good) settle(&all);
     if (good && option_given(&compare_options, given, "against")) good = rival_check(&all, q.against, &e);
     if (good) {
-        settle(&all);
         compare_print(&all, q.against, q.csv ? COMPARE_CSV : q.json ? COMPARE_JSON : COMPARE_TEXT);
     } else {
         fprintf(stderr, "sparsetrain: %s\n", e.text);

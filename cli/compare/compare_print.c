@@ -41,6 +41,10 @@ static void print_json(const struct groups *all, const struct group *g, const ch
     json_string(&j, "target", g->target);
     json_integer(&j, "runs", (int64_t)g->runs);
     json_integer(&j, "reached", (int64_t)g->reached);
+    if (rival)
+        json_string(&j, "against", rival->label);
+    else
+        json_null(&j, "against");
     for (int m = 0; m < MEASURES; m++) {
         const struct sample *s = &g->sample[m];
         const struct welch w = test(g, rival, m);
@@ -78,10 +82,13 @@ static void print_csv(const struct groups *all, const struct group *g, const cha
     for (int m = 0; m < MEASURES; m++) {
         const struct sample *s = &g->sample[m];
         const struct welch w = test(g, rival, m);
-        const double value[] = {s->olympic, s->mean, s->least, s->most, s->deviation, w.t, w.freedom, w.p};
+        const double value[] = {s->olympic, s->mean, s->least, s->most, s->deviation}, tested[] = {w.t, w.freedom, w.p};
         put_quoted(g->label);
         printf(",%s,%zu,%zu,%s", g->target, g->runs, g->reached, group_measures[m]);
         for (size_t i = 0; i < sizeof value / sizeof *value; i++) put_number(value[i]);
+        putchar(',');
+        if (rival) put_quoted(rival->label);
+        for (size_t i = 0; i < sizeof tested / sizeof *tested; i++) put_number(tested[i]);
         fputs("\r\n", stdout);
     }
 }
@@ -93,8 +100,10 @@ void compare_print(const struct groups *all, const char *against, enum compare_f
         if (all->run[i].copy)
             fprintf(stderr, "sparsetrain: compare: %.300s and %.300s are one run, which counts once\n",
                     all->run[i].name, all->run[i].copy);
+    rival_note(all, against);
     if (form == COMPARE_CSV)
-        fputs("configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,t,freedom,p\r\n",
-              stdout);
+        fputs(
+            "configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,against,t,freedom,p\r\n",
+            stdout);
     for (size_t i = 0; i < all->count; i++) print[form](all, &all->at[i], against);
 }

@@ -48,7 +48,7 @@ check "two runs" compared "$W/dense1" "$W/dense2"
 check "want a third" grep -q "olympic mean: of 3 runs and more, mean 3.5" "$W/out"
 check "--csv" compared "$W"/dense? "$W"/gtopk? --csv
 check "a head and a row for each measure" [ "$(wc -l < "$W/out")" -eq 7 ]
-check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,steps,3,3,1,5,1.58[0-9]*,-2,8,0.0402[0-9]*$(printf '\r')\$" "$W/out"
+check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,steps,3,3,1,5,1.58[0-9]*,\"dense\",-2,8,0.0402[0-9]*$(printf '\r')\$" "$W/out"
 sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
@@ -64,11 +64,14 @@ sed 's/"type":"summary",/&"resized":2,/' "$W/gtopk1" > "$W/resized"
 check "one that had other ranks before" compared "$W"/gtopk[2-5] "$W/resized" --json
 check "is another configuration, too" grep -q '"configuration":"gtopk resized=2",.*"runs":1,' "$W/out"
 
-# twice ARGS...: with one line on stderr
-twice() {
+# noted TEXT ARGS...: with status 0 and one line on stderr
+noted() {
+    noted_text=$1
+    shift
     "$PROGRAM" compare "$@" > "$W/out" 2> "$W/err" < /dev/null
-    told $? "are one run, which counts once" 0
+    told $? "$noted_text" 0
 }
+twice() { noted "are one run, which counts once" "$@"; }
 mkdir "$W/run"
 cp "$W/gtopk2" "$W/run/run.jsonl"
 check "a run that is named twice" twice "$W"/dense[1-5] "$W"/gtopk? "$W/gtopk2" --json
@@ -82,11 +85,29 @@ check "but what went on from it in another way is another run" compared "$W"/gto
 
 sed 's/"density":0.001/"density":"\\u001b[2J\\nalgo=x"/' "$W/gtopk1" > "$W/crafted"
 for seed in 1 2 3 4 5; do sed 's/"density":0.001/"density":0.01/' "$W/dense$seed" > "$W/other$seed"; done
-check "two configurations of dense" compared "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json
-check "are none to hold others against" says steps.t - gtopk
+check "two configurations of dense" noted "compare: no t-test against dense for test:accuracy:0.9: it has several configurations; give one of their runs as --against: $W/dense1 (dense density=0.001), $W/other1 (dense density=0.01)" "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json
+check "are none to hold others against" says against,steps.t "-${tab}-" gtopk
+check "and refused when asked for" silent mistaken_alone "compare: --against dense has several configurations for test:accuracy:0.9; give one of their runs: $W/dense1 (dense density=0.001), $W/other1 (dense density=0.01)" compare "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --against dense
 check "but a run says which" compared "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json --against "$W/other2"
 check "is meant" says steps.t -2 gtopk
+check "which the output names" says against "dense density=0.01" gtopk
 check "and not held against itself" sh -c "grep '\"dense density=0.01\"' '$W/out' | grep -q '\"steps\":{[^}]*\"t\":null'"
+for seed in 1 2 3 4 5; do
+    for wire in coo32 bf16; do sed "s/\"density\":0.001/&,\"wire\":\"$wire\"/" "$W/dense$seed" > "$W/dense-$wire-$seed"; done
+    sed 's/"density":0.001/&,"wire":"coo32"/' "$W/gtopk$seed" > "$W/sparse$seed"
+    sed 's/"density":0.01/&,"wire":"coo32"/' "$W/other$seed" > "$W/other-coo32-$seed"
+done
+for against in '' '--against dense'; do
+    # shellcheck disable=SC2086 # words
+    check "dense in two formats $against" compared "$W"/dense-bf16-? "$W"/dense-coo32-? "$W"/sparse? --json $against
+    check "the one of full precision is meant $against" says against,steps.t "dense wire=coo32${tab}-2" gtopk
+    check "against which the other is held, too $against" sh -c "grep '\"dense wire=bf16\"' '$W/out' | grep -q '\"against\":\"dense wire=coo32\".*\"steps\":{[^}]*\"t\":0,'"
+done
+check "as text" compared "$W"/dense-bf16-? "$W"/dense-coo32-? "$W"/sparse?
+check "it says which" grep -q "; below dense wire=coo32: t -2, " "$W/out"
+check "as CSV" compared "$W"/dense-bf16-? "$W"/dense-coo32-? "$W"/sparse? --csv
+check "in a column" sh -c "head -n 1 '$W/out' | grep -q ',deviation,against,t,' && grep -q '^\"gtopk wire=coo32\",.*,steps,.*,\"dense wire=coo32\",-2,8,' '$W/out'"
+check "where another difference comes to it, none is meant" silent mistaken_alone "--against dense has several configurations" compare "$W"/dense-bf16-? "$W"/dense-coo32-? "$W"/other-coo32-? "$W"/sparse? --against dense
 mkdir "$W/directory"
 cp "$W/other2" "$W/directory/run.jsonl"
 check "slashes behind its name say nothing" compared "$W"/dense[1-5] "$W"/other[1345] "$W/directory/" "$W"/gtopk? --json --against "$W/directory"
