@@ -63,9 +63,8 @@ const struct option_table compare_options = {
         "configuration, for which stand the olympic mean "
         "(without the least and the greatest; of 3 runs and more), the mean, the spread, the standard deviation and, "
         "beside that of --against, a one-sided Welch t-test: p is the probability of being so far below it by chance. "
-        "Runs that did not reach their target are counted and in no mean. A run that is given twice, or as a copy of "
-        "its "
-        "log, counts once.",
+        "Runs that did not reach their target are counted and in no mean; those that ended before their length without "
+        "it are counted apart, as unfinished. A run that is given twice, or as a copy of its log, counts once.",
 };
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
@@ -182,6 +181,12 @@ static struct taken *taken_before(const struct groups *all, const struct group *
     return NULL;
 }
 
+/* Did it end before its length (a signal, --stop-at, a target of its own)? One that does not say did not. */
+static bool is_short(const struct log *log) {
+    struct json_value completed;
+    return json_at(&log->summary, "completed", &completed) && *completed.at == 'f';
+}
+
 /* A run of that configuration, which took so much to the target where it has reached it; once, by whatever names it
  * comes. NULL: it comes by two logs that are no copies, of which either may be meant. */
 static const struct group *take(struct groups *all, const struct log *log, char *target, bool reached,
@@ -199,7 +204,9 @@ static const struct group *take(struct groups *all, const struct log *log, char 
         return NULL;
     }
     all->run[all->runs++] = (struct taken){log->name, id, mem_printf("%s", log->summary_line), g, NULL};
-    g->runs++;
+    const bool unfinished = !reached && is_short(log);
+    g->unfinished += unfinished;
+    g->runs += !unfinished;
     for (int m = 0; m < MEASURES && reached; m++) g->value[m][g->reached] = took[m];
     g->reached += reached;
     return g;

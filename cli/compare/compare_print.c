@@ -13,7 +13,9 @@ static struct welch test(const struct group *g, const struct group *rival, int m
 
 static void print_text(const struct groups *all, const struct group *g, const char *against) {
     const struct group *rival = rival_of(all, g, against);
-    printf("%s: %zu of %zu run%s reached %s\n", g->label, g->reached, g->runs, g->runs > 1 ? "s" : "", g->target);
+    printf("%s: %zu of %zu run%s reached %s", g->label, g->reached, g->runs, g->runs == 1 ? "" : "s", g->target);
+    if (g->unfinished) printf("; %zu unfinished, which ended before their length", g->unfinished);
+    putchar('\n');
     for (int m = 0; m < MEASURES; m++) {
         const struct sample *s = &g->sample[m];
         const struct welch w = test(g, rival, m);
@@ -41,6 +43,7 @@ static void print_json(const struct groups *all, const struct group *g, const ch
     json_string(&j, "target", g->target);
     json_integer(&j, "runs", (int64_t)g->runs);
     json_integer(&j, "reached", (int64_t)g->reached);
+    json_integer(&j, "unfinished", (int64_t)g->unfinished);
     if (rival)
         json_string(&j, "against", rival->label);
     else
@@ -84,7 +87,7 @@ static void print_csv(const struct groups *all, const struct group *g, const cha
         const struct welch w = test(g, rival, m);
         const double value[] = {s->olympic, s->mean, s->least, s->most, s->deviation}, tested[] = {w.t, w.freedom, w.p};
         put_quoted(g->label);
-        printf(",%s,%zu,%zu,%s", g->target, g->runs, g->reached, group_measures[m]);
+        printf(",%s,%zu,%zu,%zu,%s", g->target, g->runs, g->reached, g->unfinished, group_measures[m]);
         for (size_t i = 0; i < sizeof value / sizeof *value; i++) put_number(value[i]);
         putchar(',');
         if (rival) put_quoted(rival->label);
@@ -102,8 +105,8 @@ void compare_print(const struct groups *all, const char *against, enum compare_f
                     all->run[i].name, all->run[i].copy);
     rival_note(all, against);
     if (form == COMPARE_CSV)
-        fputs(
-            "configuration,target,runs,reached,measure,olympic_mean,mean,least,most,deviation,against,t,freedom,p\r\n",
-            stdout);
+        fputs("configuration,target,runs,reached,unfinished,measure,olympic_mean,mean,least,most,deviation,against,t,"
+              "freedom,p\r\n",
+              stdout);
     for (size_t i = 0; i < all->count; i++) print[form](all, &all->at[i], against);
 }

@@ -14,7 +14,8 @@ extern const char *const group_measures[MEASURES]; /* keys of a summary's target
 struct group {
     char *config, *target; /* "ranks=2 algo=gtopk ..."; "test:accuracy:0.9"; what its runs have in common */
     char *algo, *label;
-    size_t runs, reached;
+    size_t runs, reached;    /* runs: that reached their target, or came to their length without it; */
+    size_t unfinished;       /* and that ended before both, of which nobody knows whether they would have */
     double *value[MEASURES]; /* [reached] */
     struct sample sample[MEASURES];
 };

@@ -48,7 +48,24 @@ check "two runs" compared "$W/dense1" "$W/dense2"
 check "want a third" grep -q "olympic mean: of 3 runs and more, mean 3.5" "$W/out"
 check "--csv" compared "$W"/dense? "$W"/gtopk? --csv
 check "a head and a row for each measure" [ "$(wc -l < "$W/out")" -eq 7 ]
-check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,steps,3,3,1,5,1.58[0-9]*,\"dense\",-2,8,0.0402[0-9]*$(printf '\r')\$" "$W/out"
+check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,0,steps,3,3,1,5,1.58[0-9]*,\"dense\",-2,8,0.0402[0-9]*$(printf '\r')\$" "$W/out"
+# Stopped on its way, ended at a target of its own that was reached before the one that is asked for; trained to the end.
+for seed in 7 8; do
+    log "miss$seed" gtopk $seed
+    sed "s/\"step\":9,/\"step\":4,\"completed\":false,\"prefix\":$([ $seed -eq 7 ] && echo true || echo false),/" "$W/miss$seed" > "$W/short$seed"
+    sed 's/"step":9,/&"completed":true,"prefix":false,/' "$W/miss$seed" > "$W/whole$seed"
+done
+sed 's/"step":9,/"step":4,"completed":false,"prefix":false,/' "$W/gtopk1" > "$W/early"
+check "runs that ended before their length" compared "$W/early" "$W"/gtopk[2-6] "$W"/short? "$W"/dense? --json
+check "are none that did not reach it" says runs,reached,unfinished,steps.mean "6${tab}5${tab}2${tab}3" gtopk
+check "as text" compared "$W/early" "$W"/gtopk[2-6] "$W"/short?
+check "they are named" grep -q "^gtopk: 5 of 6 runs reached test:accuracy:0.9; 2 unfinished, which ended before their length" "$W/out"
+check "as CSV" compared "$W/early" "$W"/gtopk[2-6] "$W"/short? --csv
+check "they have a column" sh -c "head -n 1 '$W/out' | grep -q '^configuration,target,runs,reached,unfinished,measure,' && grep -q '^\"gtopk\",test:accuracy:0.9,6,5,2,steps,' '$W/out'"
+check "those that went to their end without it" compared "$W"/gtopk[1-6] "$W"/whole? --json
+check "are" says runs,reached,unfinished "8${tab}5${tab}0" gtopk
+check "none but unfinished ones" compared "$W"/short?
+check "are not taken for failures" grep -q "^gtopk: 0 of 0 runs reached test:accuracy:0.9; 2 unfinished" "$W/out"
 sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
@@ -129,6 +146,11 @@ check "compared" compared "$W"/sweep/*-seed?/ --json
 check "three runs each" says runs,reached,steps.olympic_mean "3${tab}3${tab}0" topka
 sh scripts/sweep.sh --np 1 --out "$W/sweep" --algo dense,topka --seed 1,2,3 -- --data synthetic:64x16 --batch 8 --epochs 1 --eval-every 0.5 --lr 0.01 --target loss:1000 > "$W/swept" 2>&1
 check "called again it starts none" [ "$(grep -c ': is done' "$W/swept")" -eq 6 ]
+tiny="--data synthetic:64x16 --batch 8 --epochs 1 --eval-every 0.25 --lr 0.01 --algo dense"
+# shellcheck disable=SC2086 # words
+start 1 $tiny --out "$W/stopped" --seed 4 --stop-at 0.5 && start 1 $tiny --out "$W/at-once" --seed 5 --target loss:1000 && start 1 $tiny --out "$W/to-its-end" --seed 6
+check "runs that were stopped, at once at their own target, and to their end" compared "$W/stopped" "$W/at-once" "$W/to-its-end" --target loss:0.001 --json
+check "are one that did not reach it, and two unfinished" says runs,reached,unfinished "1${tab}0${tab}2" dense
 
 # Without a target of their own: two evaluations, of which the second has come as far; a log with all steps, and one without the first.
 aimless() { # NAME ALGO SEED STEPS
