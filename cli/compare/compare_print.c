@@ -11,22 +11,27 @@ static struct welch test(const struct group *g, const struct group *rival, int m
     return rival ? welch_below(&g->sample[measure], &rival->sample[measure]) : (struct welch){NAN, NAN, NAN};
 }
 
+/* Some logs do not say what was sent, or how long it took. */
+static void print_sample(const struct sample *s, size_t reached) {
+    if (s->n < reached) printf("of %zu of %zu that reached it%s", s->n, reached, s->n > 0 ? ": " : "");
+    if (s->n == 0) return;
+    if (s->n < 3)
+        printf("olympic mean: of 3 runs and more");
+    else
+        printf("olympic mean %.6g", s->olympic);
+    printf(", mean %.6g, %.6g..%.6g", s->mean, s->least, s->most);
+    if (s->n > 1) printf(", deviation %.4g", s->deviation);
+}
+
 static void print_text(const struct groups *all, const struct group *g, const char *against) {
     const struct group *rival = rival_of(all, g, against);
     printf("%s: %zu of %zu run%s reached %s", g->label, g->reached, g->runs, g->runs == 1 ? "" : "s", g->target);
     if (g->unfinished) printf("; %zu unfinished, which ended before their length", g->unfinished);
     putchar('\n');
-    for (int m = 0; m < MEASURES; m++) {
-        const struct sample *s = &g->sample[m];
+    for (int m = 0; m < MEASURES && g->reached > 0; m++) {
         const struct welch w = test(g, rival, m);
-        if (s->n == 0) continue;
         printf("  %-10s  ", group_measures[m]);
-        if (s->n < 3)
-            printf("olympic mean: of 3 runs and more");
-        else
-            printf("olympic mean %.6g", s->olympic);
-        printf(", mean %.6g, %.6g..%.6g", s->mean, s->least, s->most);
-        if (s->n > 1) printf(", deviation %.4g", s->deviation);
+        print_sample(&g->sample[m], g->reached);
         if (!isnan(w.p))
             printf("; below %s: t %.4g, %.4g degrees of freedom, p %.3g", rival->label, w.t, w.freedom, w.p);
         putchar('\n');
@@ -52,6 +57,7 @@ static void print_json(const struct groups *all, const struct group *g, const ch
         const struct sample *s = &g->sample[m];
         const struct welch w = test(g, rival, m);
         json_object(&j, group_measures[m]);
+        json_integer(&j, "n", (int64_t)s->n);
         json_number(&j, "olympic_mean", s->olympic);
         json_number(&j, "mean", s->mean);
         json_number(&j, "least", s->least);
@@ -87,7 +93,7 @@ static void print_csv(const struct groups *all, const struct group *g, const cha
         const struct welch w = test(g, rival, m);
         const double value[] = {s->olympic, s->mean, s->least, s->most, s->deviation}, tested[] = {w.t, w.freedom, w.p};
         put_quoted(g->label);
-        printf(",%s,%zu,%zu,%zu,%s", g->target, g->runs, g->reached, g->unfinished, group_measures[m]);
+        printf(",%s,%zu,%zu,%zu,%s,%zu", g->target, g->runs, g->reached, g->unfinished, group_measures[m], s->n);
         for (size_t i = 0; i < sizeof value / sizeof *value; i++) put_number(value[i]);
         putchar(',');
         if (rival) put_quoted(rival->label);
@@ -105,7 +111,7 @@ void compare_print(const struct groups *all, const char *against, enum compare_f
                     all->run[i].name, all->run[i].copy);
     rival_note(all, against);
     if (form == COMPARE_CSV)
-        fputs("configuration,target,runs,reached,unfinished,measure,olympic_mean,mean,least,most,deviation,against,t,"
+        fputs("configuration,target,runs,reached,unfinished,measure,n,olympic_mean,mean,least,most,deviation,against,t,"
               "freedom,p\r\n",
               stdout);
     for (size_t i = 0; i < all->count; i++) print[form](all, &all->at[i], against);

@@ -48,7 +48,7 @@ check "two runs" compared "$W/dense1" "$W/dense2"
 check "want a third" grep -q "olympic mean: of 3 runs and more, mean 3.5" "$W/out"
 check "--csv" compared "$W"/dense? "$W"/gtopk? --csv
 check "a head and a row for each measure" [ "$(wc -l < "$W/out")" -eq 7 ]
-check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,0,steps,3,3,1,5,1.58[0-9]*,\"dense\",-2,8,0.0402[0-9]*$(printf '\r')\$" "$W/out"
+check "as RFC 4180 has it" grep -q "^\"gtopk\",test:accuracy:0.9,6,5,0,steps,5,3,3,1,5,1.58[0-9]*,\"dense\",-2,8,0.0402[0-9]*$(printf '\r')\$" "$W/out"
 # Stopped on its way, ended at a target of its own that was reached before the one that is asked for; trained to the end.
 for seed in 7 8; do
     log "miss$seed" gtopk $seed
@@ -175,6 +175,16 @@ check "of a log without some steps the evaluation says the seconds, nothing the 
 cat "$W/plain1" "$W/plain1" | sed '/"step":1,/d' > "$W/twice"
 check "nor the seconds, where two processes wrote it" compared "$W/twice" --json --target loss:2
 check "which are unknown then" says reached,steps.mean,seconds.mean "1${tab}2${tab}-" dense
+check "as text" compared "$W/twice" --target loss:2
+check "it is said" grep -q '^  seconds     of 0 of 1 that reached it$' "$W/out"
+for form in text --json --csv; do
+    check "beside two that say so, $form" compared "$W/twice" "$W"/plain[23] --target loss:2 ${form##text}
+    cp "$W/out" "$W/as$form"
+done
+check "means of fewer than reached it say of how many" grep -q '^  seconds     of 2 of 3 that reached it: olympic mean: of 3 runs and more, mean 2.5, ' "$W/astext"
+check "others do not" grep -q '^  steps       olympic mean 4, ' "$W/astext"
+check "JSON has it of each" sh -c "grep -q '\"steps\":{\"n\":3,.*\"seconds\":{\"n\":2,.*\"bytes_sent\":{\"n\":2,' '$W/as--json'"
+check "so has CSV" sh -c "head -n 1 '$W/as--csv' | grep -q ',measure,n,olympic_mean,' && grep -q ',3,3,0,seconds,2,,2.5,' '$W/as--csv'"
 sed '1s/"ranks":4/&,"resumed_at":1/; /"step":1,/d' "$W/plain2" > "$W/later"
 check "a log that begins in the middle of its run is refused" silent mistaken_alone "compare: the log $W/later begins at step 1, and what was before is not in it" compare "$W/plain1" "$W/later" --target loss:2
 { cat "$W/plain1" && cat "$W/later"; } > "$W/gone-on"
