@@ -73,7 +73,33 @@ static void put_precision(const struct run *r, struct mllog_file *m) {
     if (r->options.out[0]) mllog_text(MLLOG_AT(m), "config_filename", r->log.path);
 }
 
-/* What the optimiser declares: opt_adamw_beta_1, opt_sgd_momentum, ... */
+static void put_value(struct mllog_file *m, const char *key, const struct option_row *row, const void *base) {
+    const void *value = (const char *)base + row->offset;
+    char text[OPTION_TEXT_MAX];
+    switch (row->type) {
+    case OPTION_FLAG:
+        mllog_flag(m, key, *(const bool *)value);
+        break;
+    case OPTION_INTEGER:
+        mllog_integer(m, key, *(const int64_t *)value);
+        break;
+    case OPTION_INT:
+        mllog_integer(m, key, *(const int *)value);
+        break;
+    case OPTION_SIZE:
+        mllog_integer(m, key, (int64_t) * (const size_t *)value);
+        break;
+    case OPTION_REAL:
+        mllog_number(m, key, *(const double *)value);
+        break;
+    default:
+        option_value(row, base, text);
+        mllog_text(m, key, text);
+    }
+}
+
+/* What the optimiser declares: opt_adamw_beta_1, opt_sgd_momentum, ... Names of several words are none of MLPerf's:
+ * sparsetrain_freeze_variance_after. */
 static void put_method(const struct run *r, struct mllog_file *m) {
     static const char *const words[][2] = {{"beta1", "beta_1"}, {"beta2", "beta_2"}};
     const struct optimiser_ops *method = optimisers[r->options.optimiser];
@@ -81,12 +107,15 @@ static void put_method(const struct run *r, struct mllog_file *m) {
         const struct option_row *row = &method->options.row[i];
         const char *word = row->name;
         char key[80];
-        double value;
-        memcpy(&value, (const char *)&r->options.method + row->offset, sizeof value);
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
             if (strcmp(word, words[w][0]) == 0) word = words[w][1];
-        snprintf(key, sizeof key, "opt_%s_%s", method->name, word);
-        mllog_number(MLLOG_AT(m), key, value);
+        if (strchr(word, '-'))
+            snprintf(key, sizeof key, "sparsetrain_%s", word);
+        else
+            snprintf(key, sizeof key, "opt_%s_%s", method->name, word);
+        for (char *c = key; *c; c++)
+            if (*c == '-') *c = '_';
+        put_value(MLLOG_AT(m), key, row, &r->options.method);
     }
 }
 

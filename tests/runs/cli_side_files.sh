@@ -134,6 +134,9 @@ check "judged by the loss of its validation" same "$(of "$W/words.mllog" metadat
 check "its board has perplexities" sh -c "'$events' --print '$W'/words/events.out.tfevents.* | grep -q 'valid/perplexity'"
 start 1 --data synthetic:96x24 --batch 8 --steps 2 --optimiser adamw --mllog "$W/adamw.mllog"
 check "what its optimiser has" same "$(of "$W/adamw.mllog" key,value | awk '/^opt_(name|adamw_beta)/' | tr '\t\n' '  ')" "opt_name adamw opt_adamw_beta_1 0.9 opt_adamw_beta_2 0.999 "
+start 1 --data synthetic:96x24 --batch 8 --steps 2 --optimiser adam --algo onebit --dense-steps 500 --freeze-variance-after 500 --mllog "$W/adam.mllog"
+check "integers among it" same "$(of "$W/adam.mllog" value --where key=sparsetrain_freeze_variance_after)" 500
+check "whose key has no hyphens" sound "$W/adam.mllog"
 start 1 $images --quiet --mllog /dev/stdout
 cp "$W/out" "$W/stdout.mllog"
 check "--mllog /dev/stdout" sound "$W/stdout.mllog"
