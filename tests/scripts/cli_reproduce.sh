@@ -138,6 +138,24 @@ csv() {
 }
 check "a field with commas and quotes comes back" csv
 
+medians() { # of time-to-target: medians of steps to a target that not every seed reaches
+    eval "$(sed -n '/^over_seeds() {/,/^}/p' $scripts/studies/time-to-target.sh)"
+    while IFS='|' read -r steps median reached; do
+        said=$(for s in $steps; do printf '%s 100\n' "${s#-}"; done | over_seeds what)
+        why="of $steps: $said"
+        [ "$said" = "what|$median|$reached|100" ] || return 1
+    done << END
+800|800|1 of 1
+-|-|0 of 1
+800 -|-|1 of 2
+900 800|850|2 of 2
+- 800 900|900|2 of 3
+- 800 -|-|1 of 3
+900 800 - -|-|2 of 4
+- 900 800 1000|950|3 of 4
+END
+}
+check "a target that half of the seeds reach has no median" medians
 # -- the library -------------------------------------------------------------------------------------------------------
 # in_id PROGRAM: a script as those of the IDs, by the name of gtopk-table1; results in $W/lab
 in_id() {

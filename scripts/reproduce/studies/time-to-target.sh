@@ -125,6 +125,16 @@ for group in $groups; do
         done
     done
 done >"$out/.times"
+# over_seeds WHAT: a line of .reached, of lines of a seed each: steps (none where the target is not reached), bytes
+over_seeds() {
+    awk -v what="$1" "$(cat scripts/lib/stats.awk)"'
+        NF == 2 { reached++ }
+        { x[NR] = NF == 2 ? $1 : 1e9; bytes += $NF }
+        END {
+            m = median(x, NR) # of an even number between two, which both have to be there
+            printf "%s|%s|%d of %d|%.10g\n", what, x[int(NR / 2) + 1] < 1e9 ? m : "-", reached, NR, bytes / NR
+        }'
+}
 # .reached: P, label, target, steps to it (median of the seeds; - where it is not reached), seeds that reached it, bytes a rank sends in a step
 while IFS='|' read -r label algo density wire more _; do
     for P in $ranks; do
@@ -133,10 +143,7 @@ while IFS='|' read -r label algo density wire more _; do
                 file=p$P-$(file_of "$label")-seed$seed.jsonl
                 printf '%s %s\n' "$(values "$file" step,valid_loss --type eval --where 'step>0' | awk -v target="$target" '$2 <= target { print $1; exit }')" \
                     "$(of "$file" summary bytes_sent_per_step)"
-            done | awk -v what="$P|$label|$target" "$(cat scripts/lib/stats.awk)"'
-                NF == 2 { reached++ }
-                { x[NR] = NF == 2 ? $1 : 1e9; bytes += $NF }
-                END { m = median(x, NR); printf "%s|%s|%d of %d|%.10g\n", what, m < 1e9 ? m : "-", reached, NR, bytes / NR }'
+            done | over_seeds "$P|$label|$target"
         done
     done
 done <"$out/.entries" >"$out/.reached"
