@@ -258,14 +258,14 @@ void mllog_scores(struct run *r, const struct scores *scores) {
 void mllog_stop(struct run *r) {
     struct mllog_file *m = &r->watch.mllog.file;
     if (!m->file) return;
-    const bool whole = r->step == r->steps, reached = r->target.reached;
+    const bool whole = r->step == r->steps, reached = r->target.reached, failed = r->trouble.text[0];
     end_intervals(r);
-    const bool goes_on = !whole && !reached && !r->trouble.text[0] && r->options.out[0];
+    const bool goes_on = failed ? r->saved.last != SIZE_MAX : !whole && !reached && r->options.out[0];
     if (goes_on) {
         mark(r, MLLOG_AT(m), MLLOG_POINT, "run_interrupted");
         return;
     }
-    const bool success = !r->trouble.text[0] && (reached || (whole && !r->target.wish.wanted));
+    const bool success = !failed && (reached || (whole && !r->target.wish.wanted));
     struct json *j = mllog_begin(MLLOG_AT(m), MLLOG_STOP, "run_stop");
     json_string(j, "status", success ? "success" : "aborted");
     put_place(r, j);

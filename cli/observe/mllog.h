@@ -7,8 +7,9 @@
  * step run_stop                                 status success: the target is reached or, without one, all steps are
  * done; else aborted
  *
- * A run that can go on (stopped by a signal, by --stop-at) has not ended: "run_interrupted" stands there, and where it
- * resumes "run_resumed", so that the whole file is the log of one run. What was lost with a process is logged again. */
+ * A run that can go on (stopped by a signal, by --stop-at, by a full disk with a checkpoint behind it) has not ended:
+ * "run_interrupted" stands there, and where it resumes "run_resumed", so that the whole file is the log of one run.
+ * What was lost with a process is logged again. */
 #ifndef ST_CLI_MLLOG_H
 #define ST_CLI_MLLOG_H
 

@@ -272,5 +272,18 @@ if calls_fail "a full disk"; then
         check "a full disk, $file: status 1, the run is saved" told $? "$file" 1
         check "$file: the checkpoint that is left is whole" start 2 --resume "$W/full" --dry-run
     done
+    for out in "--out $W/again" ''; do
+        rm -rf "$W/again" "$W/board" "$W/side.mllog"
+        FAIL_RANK=0 faulty 2 "write events.out 3 0 ENOSPC" --data synthetic:96x24 --batch 8 --steps 9 --eval-every never $out --mllog "$W/side.mllog" --log-tensorboard "$W/board"
+        why=$(of "$W/side.mllog" key,metadata.status | grep '^run_' | tr '\t\n' '  ')
+        if [ -n "$out" ]; then
+            check "a full disk, after which it can go on: interrupted, not ended" [ "$why" = "run_start - run_interrupted - " ]
+            check "in the same file" start 2 --resume "$W/again" --mllog "$W/side.mllog"
+            why=$(of "$W/side.mllog" key,metadata.status | grep '^run_' | tr '\t\n' '  ')
+            check "which is one run" [ "$why" = "run_start - run_interrupted - run_resumed - run_stop success " ]
+        else
+            check "with nothing saved: aborted" [ "$why" = "run_start - run_stop aborted " ]
+        fi
+    done
 fi
 finish
