@@ -37,6 +37,7 @@ struct found {
     bool begun;   /* it is all there is, and a line as ours are */
     bool ours;    /* the last run in it is this one, */
     bool started; /* and that has begun and not ended */
+    bool ended;   /* it has */
     long epoch;   /* one that has begun and not ended; 0: none */
     bool eval;    /* so has an evaluation */
 };
@@ -61,7 +62,10 @@ static void look_at(const char *line, uint64_t run, struct found *f) {
     snprintf(mine, sizeof mine, "\"value\":\"%016" PRIx64 "\"", run);
     if (has_key(line, run_key)) f->ours = strstr(line, mine) != NULL;
     if (has_key(line, "run_start")) f->started = f->ours;
-    if (has_key(line, "run_stop")) f->started = false;
+    if (has_key(line, "run_stop")) {
+        f->ended = f->started;
+        f->started = false;
+    }
     if (has_key(line, "epoch_start")) f->epoch = integer_of(line, "epoch_num");
     if (has_key(line, "epoch_stop")) f->epoch = 0;
     if (has_key(line, "eval_start")) f->eval = true;
@@ -143,6 +147,8 @@ bool mllog_file_open(struct mllog_file *m, const char *path, uint64_t run, bool 
     struct found f;
     const char *why;
     if (!fits(path, resumed ? run : 0, &f, e)) return false;
+    if (f.ended) /* another run_start and run_stop behind it would make two runs of it */
+        return err_set(e, "--mllog %.300s has the end of this run already; to go on, give another file", path);
     snprintf(m->path, sizeof m->path, "%s", path);
     m->made = !f.there && !out_file_is_stream(path);
     m->file = append(path, &why);

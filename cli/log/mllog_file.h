@@ -52,7 +52,8 @@ int64_t mllog_now(void);
  * of the run that is resumed; 0: a new one, which wants an empty file. False: not; one line. */
 bool mllog_file_check(const char *path, uint64_t run, struct err *e);
 
-/* The same; run: this one. resumed: what is there must be this run's; else nothing is. */
+/* The same; run: this one. resumed: what is there must be this run's, without its end, which only a run that goes on is
+ * asked (one that is complete says so, whatever its file has); else nothing is. */
 bool mllog_file_open(struct mllog_file *m, const char *path, uint64_t run, bool resumed, struct err *e);
 void mllog_file_close(struct mllog_file *m);
 /* A file that open has made goes. */

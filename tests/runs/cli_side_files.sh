@@ -158,6 +158,21 @@ kill -TERM $live
 wait $live
 check "stopped by a signal, with nothing saved: aborted" same "$(status_of "$W/long.mllog")" aborted
 
+# One that has ended goes on all the same where it is given more steps: not in the file that has its end.
+for way in 'success:' 'aborted:--target accuracy:1'; do
+    name="a run that has ended, ${way%%:*}"
+    rm -rf "$W/ended" "$W/ended.mllog" "$W/further.mllog"
+    start 2 --data synthetic:96x24 --batch 8 --steps 1 --lr-warmup 0 ${way#*:} --out "$W/ended" --mllog "$W/ended.mllog"
+    check "$name" same "$(status_of "$W/ended.mllog")" "${way%%:*}"
+    find "$W/ended" "$W/ended.mllog" -type f -exec cksum {} + | sort > "$W/noted"
+    check "$name: it says so" start 2 --resume "$W/ended" --mllog "$W/ended.mllog"
+    check "$name: more steps want another file" mistaken "--mllog $W/ended.mllog has the end of this run already; to go on, give another file" 2 --resume "$W/ended" --steps 2 --mllog "$W/ended.mllog"
+    check "$name: all stays as it is" sh -c "find '$W/ended' '$W/ended.mllog' -type f -exec cksum {} + | sort | cmp -s - '$W/noted'"
+    check "$name: which they get" start 2 --resume "$W/ended" --steps 2 --mllog "$W/further.mllog"
+    check "$name: the first" sound "$W/ended.mllog"
+    check "$name: the second" sound "$W/further.mllog"
+done
+
 # -- the public parser, where it is ----------------------------------------------------------------------------------------------
 name="mlperf_logging's own parser reads all of it"
 if python3 -c 'import mlperf_logging.compliance_checker.mlp_parser' 2> /dev/null; then
