@@ -43,9 +43,12 @@ ours() {
             text = text (text == "" ? "" : "; ") line
         }
         END { print text (n > 3 ? "; and " n - 3 " more" : "") }' "$folder/comparison.csv" | plain)
-    lengths=$(beginnings "$folder")
-    printf '%s%s (%s%s, commit %s)\n' "${numbers:+$numbers. }" "$(agreement "$folder" %s)" "$(about "$folder" date)" "${lengths:+; $lengths}" \
-        "$(about "$folder" commit)"
+    printf '%s%s (%s, commit %s)\n' "${numbers:+$numbers. }" "$(agreement "$folder" %s)" "$(about "$folder" date)" "$(about "$folder" commit)"
+}
+# earlier ID: what ran for it, where that is no more what runs now
+earlier() {
+    earlier_runs=$(about "results/measured/$1" runs)
+    [ -z "$earlier_runs" ] || [ "$earlier_runs" = "$(head_of "$1" runs)" ] || printf ' (of an earlier configuration: %s)' "$(printf '%s' "$earlier_runs" | plain)"
 }
 # shellcheck disable=SC2016 # backquotes are marks of Markdown
 claims() {
@@ -61,7 +64,7 @@ claims() {
         printf -- '- Command: `sh scripts/reproduce.sh %s` (`--quick`: reduced sizes)\n' "$id"
         printf -- '- What runs: %s\n- Hardware: %s\n- Time: %s\n' "$(said "$id" runs)" "$(said "$id" needs)" "$(said "$id" takes)"
         printf -- '- Look at: `build/reproduce/%s/comparison.csv`, columns `paper`, `ours`, `kind`, `against`, `agrees`, and the figure beside it, where there is one\n' "$id"
-        printf -- '- Expected: %s\n- Ours was: %s\n' "$(said "$id" agrees)" "$(ours "$id")"
+        printf -- '- Expected: %s\n- Ours was%s: %s\n' "$(said "$id" agrees)" "$(earlier "$id")" "$(ours "$id")"
     done
 }
 # shellcheck disable=SC2016

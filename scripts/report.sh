@@ -84,7 +84,7 @@ claims() {
             if (c == "") next
             rows[c]++
             if (mode == "quick") quick[c] = 1
-            if (cell_of("note") ~ /not run yet: /) open[c] = 1
+            if (is_open()) open[c] = 1
             if (cell_of("counted") != "yes") next
             if (cell_of("agrees") == "yes") yes[c]++
             else { no[c]++; if (cell_of("direction") != "yes") wrong[c]++ }
@@ -93,6 +93,8 @@ claims() {
             kinds[c] = add(kinds[c], cell_of("kind"))
             held[c] = add(held[c], cell_of("against"))
             runs[c] = add(runs[c], cell_of("run"))
+            if (is_part()) part[c] = 1
+            if (cell_of("note") ~ /(^|; )one seed(;|$)/) alone[c] = ", one seed"
             next
         }
         {
@@ -101,13 +103,13 @@ claims() {
             else if (!no[c]) result = "reproduced"
             else if (!wrong[c]) result = "direction holds"
             else result = "not"
-            if (compared && (runs[c] !~ /^(full|quick)$/ || open[c])) result = "so far: " result
+            if (compared && (part[c] || open[c])) result = "so far: " result
             if (quick[c]) result = compared ? result " (quick)" : "a quick run alone"
             else if (cell_of("id") in old) result = "not classed"
             else if (!compared && open[c]) result = "open: not all of its runs are made"
             else if (!compared && cell_of("why_not") == "" && rows[c]) result = "not attempted: self-checks or shown alone"
             printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
-                compared ? yes[c] + 0 " of " compared : "", numbers[c] <= 3 ? found[c] : "", kinds[c], held[c], runs[c]
+                compared ? yes[c] + 0 " of " compared : "", numbers[c] <= 3 ? found[c] : "", kinds[c], held[c], runs[c] alone[c]
         }' "$@" id= results/published/claims.csv
 }
 claim_table() {
@@ -132,10 +134,12 @@ counts_in_words() {
             if (what != "self" && what != "not classed" && cell_of("counted") != "yes") next
             all[what]++
             if (cell_of("agrees") == "yes") yes[what]++
+            if (what != "self" && (is_part() || is_open())) parts++
         }
         END {
             printf "Single comparisons that agree: %s with numbers that a paper measured; %s with what a paper says in words, where the bound is our reading; ", share("measured"), share("words")
             printf "%s of what is counted or simulated here with a formula of a paper. A measurement that several tables show counts once. ", share("formula")
+            if (parts) printf "Of these comparisons %d %s so far of a part of their runs: the beginning, shorter ones, a smaller model, or fewer than there are to be. ", parts, parts == 1 ? "is" : "are"
             printf "Apart from them, %s [self-checks](#self-checks) hold.", share("self")
             if (all["not classed"]) printf " Not classed, in results that were made before there were classes: %s.", share("not classed")
             print ""
@@ -288,7 +292,7 @@ claims >"$scratch/claims"
 {
     printf '# The papers'"'"' results, made again with sparsetrain\n\n'
     printf 'What came of every claim of the four papers, in a line each. **reproduced**: every comparison agrees; **direction holds**: not in size, but which is more and which is less; '
-    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, in a shorter one, of a smaller model, or with fewer runs than there are to be. "Found" has the numbers of up to three comparisons, a mean over seeds with twice its standard error. How our numbers came about: **real**, timed or counted on real '
+    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, in a shorter one, of a smaller model, or with fewer runs than there are to be. "One seed" stands where a comparison hangs on runs with one seed, which chance moves, too. "Found" has the numbers of up to three comparisons, a mean over seeds with twice its standard error. How our numbers came about: **real**, timed or counted on real '
     printf 'processes over what the machine has; **emulated**, real processes and real TCP over a network that is slowed down; **simulated**, the same program under SimGrid; **model**, computed from a cost '
     printf 'formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; the papers'"'"' numbers are those of `results/published/`.\n\n'
     if [ "$from" != $authors ]; then

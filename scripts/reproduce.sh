@@ -71,16 +71,17 @@ if [ -n "$jobs$job" ]; then
 fi
 
 # What the rows of an ID say: "yes no" counts of its comparisons, without what another ID counts, and of its self-checks; then,
-# where they are of the beginning of a run or of a shorter one, "first 6 of 140 epochs" or "2000 steps"
+# where they are of the beginning of a run or of a shorter one, "first 6 of 140 epochs" or "2000 steps"; where runs are yet to be made, that
 rows() {
     awk "$csv_awk"'
         { csv_row() }
         NR > 1 && cell_of("counted") == "yes" {
             count[cell_of("agrees")]++
-            if (cell_of("run") !~ /^(full|quick)$/) beginning = cell_of("run")
+            if (is_part()) beginning = cell_of("run")
         }
+        NR > 1 && is_open() { open = 1 }
         NR > 1 && cell_of("against") == "self" { self[cell_of("agrees")]++ }
-        END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0, beginning }' "$out/$1/comparison.csv"
+        END { print count["yes"] + 0, count["no"] + 0, self["yes"] + 0, self["no"] + 0, (beginning == "" && open ? "runs that there are, which are not all" : beginning) }' "$out/$1/comparison.csv"
 }
 reproduced=0 beginnings=0 disagree=0 uncompared=0 skipped=0 failed=0
 tell() { # tell COUNTER WORD TEXT

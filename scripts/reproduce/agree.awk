@@ -13,6 +13,7 @@
 #   in range                paper is "A to B", and A <= ours <= B
 #   shape: TEXT             a property of a curve, which the ID's script looked at: ours is yes or no
 #   none                    nothing to compare: n/a
+#   RULE and at least X     both (also: and at most X)
 #
 # Numbers may differ by rounding: a comparison allows for 1e-9 of the larger of the two.
 
@@ -23,7 +24,15 @@ function not_above(a, b) { return a + 0 <= b + 0 + slack(a + 0, b + 0) }
 function verdict(good) { return good ? "yes" : "no" }
 
 # "yes", "no", "n/a", or "?" for a rule or a number that nobody can read.
-function agrees(rule, paper, ours,   word, words, end) {
+function agrees(rule, paper, ours,   word, words, end, cut, first, second) {
+    if (match(rule, /. and at (least|most) [^ ]+$/)) {
+        cut = RSTART
+        first = agrees(substr(rule, 1, cut), paper, ours)
+        second = agrees(substr(rule, cut + 6), paper, ours)
+        if (first == "?" || second == "?") return "?"
+        if (first == "n/a" || second == "n/a") return "n/a"
+        return verdict(first == "yes" && second == "yes")
+    }
     if (rule == "none") return "n/a"
     if (ours == "" || ours == "-") return "n/a"
     if (rule ~ /^shape: ./) return ours == "yes" || ours == "no" ? ours : "?"

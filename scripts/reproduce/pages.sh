@@ -3,7 +3,7 @@
 # pages.sh: sourced by scripts/reproduce.sh, report.sh, artifact.sh and by lib.sh: the IDs, what their heads say, and what stands
 # in a folder of results.
 library=scripts/reproduce
-csv_awk=$(cat scripts/lib/csv.awk) page_awk=$(cat scripts/lib/csv.awk scripts/lib/markdown.awk)
+csv_awk=$(cat scripts/lib/csv.awk $library/comparison.awk) page_awk=$csv_awk$(cat scripts/lib/markdown.awk)
 ids() { sed -n '/^[a-z]/p' $library/ids; } # in the order of the report
 # script_of ID: its script, in the folder of its paper
 script_of() { find $library/*/ -name "$1.sh" ! -path "$library/parts/*"; }

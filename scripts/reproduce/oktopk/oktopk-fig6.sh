@@ -11,7 +11,7 @@
 #     2.6 are dense)
 # takes: full: about 43 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 45 s
 # agrees: mean of |count - k| / k over the logged steps that are not dense at most the paper's 11%, local (what a rank sent) and
-#     global; the rows of Algorithm 1 decide on the claim. Gaussiank: its mean count over the first twentieth of the run at
+#     global, of Algorithm 1; what our own rule counts is shown alone. Gaussiank: its mean count over the first twentieth of the run at
 #     least k, over the second half at most 0.32 k (an order of magnitude, as a factor of the square root of 10). In
 #     direction: a mean deviation of at most 50%
 . scripts/reproduce/parts/training.sh

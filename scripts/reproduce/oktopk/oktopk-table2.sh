@@ -10,22 +10,22 @@
 claim oktopk-sizes
 against measured
 train vgg16.jsonl 1 --model vgg16 --data synthetic:8x8 --batch 1 --steps 1 --device cpu
-bert='' why_bert='skipped: no WikiText-2'
+why_bert='skipped: no WikiText-2'
 if listed datasets wiki; then
     train bert.jsonl 1 --model bert --preset base --batch 1 --steps 1 --eval-every never --device cpu
-    bert=$(of bert.jsonl header parameters) why_bert=''
+    why_bert=''
 fi
-speech='' why_speech='skipped: no AN4'
+why_speech='skipped: no AN4'
 if listed datasets an4; then
     train speech.jsonl 1 --model speech --batch 1 --steps 1 --eval-every never --device cpu
-    speech=$(of speech.jsonl header parameters) why_speech=''
+    why_speech=''
 fi
 for model in VGG-16 LSTM BERT; do
     look_up oktopk-models.csv parameters model=$model
     case $model in
     VGG-16) ours=$(of vgg16.jsonl header parameters) why= ;;
-    BERT) ours=$bert why=$why_bert ;;
-    *) ours=$speech why=$why_speech ;;
+    BERT) ours=$([ -n "$why_bert" ] || of bert.jsonl header parameters) why=$why_bert ;;
+    *) ours=$([ -n "$why_speech" ] || of speech.jsonl header parameters) why=$why_speech ;;
     esac
     row $model parameters '' "$paper" "$source" "$ours" real equal "$why"
 done

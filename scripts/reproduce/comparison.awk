@@ -1,0 +1,6 @@
+# comparison.awk: of the row of a comparison.csv that csv_row() took in: how much of the runs that the paper's claim is about it rests on.
+
+# is it of the beginning of a run, of a shorter one or of a smaller model?
+function is_part() { return cell_of("run") !~ /^(full|quick)?$/ }
+# are runs of it yet to be made (not_yet in lib.sh)?
+function is_open() { return cell_of("note") ~ /not run yet: / }
