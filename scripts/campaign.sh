@@ -9,7 +9,7 @@
 #   --time MINUTES   next stops after so many, with a checkpoint from which the next call goes on; without it it stops when all is done
 #   --pack DIR       a folder that outlives this machine: a run that is stopped is put there as one small file, its last checkpoint and
 #                    log, also every half hour while it is under way; what lies there and is further than what this machine has is gone
-#                    on with. The file goes when the run is finished
+#                    on with. The file goes when the run is finished, and no run that is to begin from its last checkpoint is left
 #   --device NAME    cpu or cuda: the runs for such a machine; without it those for a GPU where the program finds one
 #   --out DIR        where the results go (results/measured)
 #   --quick          reduced sizes, to see that everything works; in build/campaign-quick
@@ -112,9 +112,15 @@ replaced() {
 run_of() { if [ -n "$quick" ]; then echo "$out/$1/runs/$2.run"; else echo "runs/reproduce/$1/$2.run"; fi; }
 # reached < LOG: the epoch to which a log came
 reached() { "$program" rows - --keys epoch --type step --last 2>/dev/null | awk '{ printf "%.4g\n", $1 }'; }
-# newest RUN: the step of its last checkpoint;  newest_packed PACK FILE COMMAND-LINE: of the one that is packed; 0 where there is none, or
-# where the pack is not whole (tar lists what comes before the end that is lacking), or of a run with other options
-newest() { for newest_one in "$1"/checkpoint-*[0-9]/model.ckpt; do echo "${newest_one%/model.ckpt}"; done | step_of_last; }
+# newest RUN COMMAND-LINE: the step of its last checkpoint;  newest_packed PACK FILE COMMAND-LINE: of the one that is packed; 0 where there is
+# none, or where the pack is not whole (tar lists what comes before the end that is lacking), or of a run with other options
+newest() {
+    if [ "$(sed -n 2p "$1.mark" 2>/dev/null)" = "$2" ]; then
+        for newest_one in "$1"/checkpoint-*[0-9]/model.ckpt; do echo "${newest_one%/model.ckpt}"; done | step_of_last
+    else
+        echo 0
+    fi
+}
 newest_packed() {
     if xz -t "$1" 2>/dev/null && newest_names=$(packed "$1" -t 2>/dev/null) && [ "$(packed "$1" -x -O "$2.run.mark" 2>/dev/null | sed -n 2p)" = "$3" ]; then
         printf '%s\n' "$newest_names" | sed -n 's|/model.ckpt$||p' | step_of_last
@@ -152,7 +158,7 @@ part=.part # what a file is called that is being written
 put_away() {
     [ -n "$pack" ] || return 0
     away_run=$(run_of "$1" "$2") away=$scratch/away$part
-    away_last=$(newest "$away_run")
+    away_last=$(newest "$away_run" "$3")
     [ "$away_last" != 0 ] || return 0
     away_pack=$(pack_of "$1" "$2")
     away_there=$(newest_packed "$away_pack" "$2" "$3")
@@ -183,7 +189,7 @@ fetch() {
         say "$fetch_pack is damaged or of a run with other options: laid aside as $fetch_aside"
         return 0
     fi
-    [ "$fetch_step" -gt "$(newest "$fetch_run")" ] || return 0
+    [ "$fetch_step" -gt "$(newest "$fetch_run" "$3")" ] || return 0
     rm -rf "$fetch_run.fetched"
     if ! mkdir -p "$fetch_run.fetched" || ! packed "$fetch_pack" -x -C "$fetch_run.fetched"; then
         rm -rf "$fetch_run.fetched"
@@ -205,9 +211,9 @@ state() {
         echo 'finished: a larger one'
     elif taken "$2" "$3"; then
         echo "under way at epoch $(reached <"$state_run/run.jsonl" 2>/dev/null): $state_run"
-    elif [ -n "$pack" ] && [ -f "$(pack_of "$2" "$3")" ] && [ "$(newest_packed "$(pack_of "$2" "$3")" "$3" "$4")" -gt "$(newest "$state_run")" ]; then
+    elif [ -n "$pack" ] && [ -f "$(pack_of "$2" "$3")" ] && [ "$(newest_packed "$(pack_of "$2" "$3")" "$3" "$4")" -gt "$(newest "$state_run" "$4")" ]; then
         echo "begun, packed at epoch $(packed "$(pack_of "$2" "$3")" -x -O "$3.run/run.jsonl" | reached): $(pack_of "$2" "$3")"
-    elif has_checkpoint "$state_run"; then
+    elif [ "$(newest "$state_run" "$4")" != 0 ]; then
         echo "begun, at epoch $(reached <"$state_run/run.jsonl"): $state_run"
     else
         echo 'not begun'
@@ -277,10 +283,26 @@ train() {
     wait "$beside"
     return $train_status
 }
-# conclude ID OPTIONS FILE: what is left to do for a run that is finished;  unshown ID FILE: a file that is there until it was done
+# base_of ID FILE COMMAND-LINE: the run of the table from whose checkpoint this one begins: its file and its command line;  wanted ID FILE: is
+# one that begins from that run not finished yet?
+base_of() {
+    awk -F '\t' -v id="$1" -v file="$2" -v at="$(dirname "$(run_of "$1" "$2")")" -v line="$3" \
+        '$2 == id && $4 != file && index(line " ", " --resume " at "/" $4 ".run/") { print $4 "\t" $5; exit }' "$scratch/rows"
+}
+wanted() {
+    while IFS=$tab read -r _ wanted_id _ wanted_file wanted_line; do
+        if [ "$wanted_id" = "$1" ] && [ -z "$(made "$wanted_line")" ]; then base_of "$1" "$wanted_file" "$wanted_line"; fi
+    done <"$scratch/rows" | cut -f 1 | grep -qxF -- "$2"
+}
+# conclude ID OPTIONS FILE COMMAND-LINE: what is left to do for a run that is finished: its pack goes, and that of the run from which it began,
+# but while another run is to begin from it: that one wants the last checkpoint;  unshown ID FILE: a file that is there until it was done
 unshown() { echo "$(dirname "$(run_of "$1" "$2")")/$2.unshown"; }
 conclude() {
-    [ -z "$pack" ] || rm -f "$(pack_of "$1" "$3")"
+    if [ -n "$pack" ]; then
+        if wanted "$1" "$3"; then put_away "$1" "$3" "$4" || failures=$((failures + 1)); else rm -f "$(pack_of "$1" "$3")"; fi
+        conclude_base=$(base_of "$1" "$3" "$4" | cut -f 1)
+        [ -z "$conclude_base" ] || wanted "$1" "$conclude_base" || rm -f "$(pack_of "$1" "$conclude_base")"
+    fi
     say "finished: $1 $3"
     if show "$1" "$2"; then rm -f "$(unshown "$1" "$3")"; else failures=$((failures + 1)); fi
 }
@@ -293,20 +315,23 @@ while IFS=$tab read -r group id options file line <&3; do
     [ "$options" != - ] || options=''
     if taken "$id" "$file" || [ -n "$(replaced $number)" ]; then continue; fi
     if [ -n "$(made "$line")" ]; then
-        [ ! -f "$(unshown "$id" "$file")" ] || conclude "$id" "$options" "$file" # who made it was killed before that
+        [ ! -f "$(unshown "$id" "$file")" ] || conclude "$id" "$options" "$file" "$line" # who made it was killed before that
         continue
     fi
     if [ -n "$stopped" ] || ! time_left; then break; fi
     [ "$(under_way)" -lt "$cores" ] || fail "$cores runs are under way, as many as there are cores"
     take "$id" "$file" || continue
     status=1
-    if fetch "$id" "$file" "$line"; then
+    IFS=$tab read -r base base_line <<BASE
+$(base_of "$id" "$file" "$line")
+BASE
+    if { [ -z "$base" ] || fetch "$id" "$base" "$base_line"; } && fetch "$id" "$file" "$line"; then
         train "$id" "$options" "$file" "$line"
         status=$?
     fi
     case $status in
     0)
-        conclude "$id" "$options" "$file"
+        conclude "$id" "$options" "$file" "$line"
         leave "$id" "$file"
         ;;
     77) leave "$id" "$file" ;;

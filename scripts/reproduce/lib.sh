@@ -161,12 +161,17 @@ try_job() {
     shift
     job_line=$(shown "$@")
     if not_to_run "$job_file" ''; then return 0; fi
-    used="$used $job_file"
     if have "$job_file" "$job_line"; then
+        used="$used $job_file"
         ends_only
         return 0
     fi
-    [ -z "$finished" ] || skip "$job_file is not made yet: sh scripts/reproduce.sh $id"
+    if [ -n "$finished" ]; then
+        [ -n "$used" ] || skip "$job_file is not made yet: sh scripts/reproduce.sh $id" # nor is anything before it
+        missing="$missing $job_file"
+        return 0
+    fi
+    used="$used $job_file"
     say "$job_line"
     job_start=$(date +%s)
     rm -f "$out/$job_file"
@@ -290,15 +295,13 @@ keep_log() {
     keep_every=$(of_log "$1" step --type step | awk 'END { e = int(NR / 1000) + 1; print e + (e % 2 == 0) }')
     kept_rows "$1" "$keep_every"
 }
-# values FILE KEYS OPTION...: out of the rows of a file in $out, by sparsetrain rows, with blanks between; nothing of one that
-# --finished found not to be there: the row that asked says so (`missed`)
+# here_now FILE: is it there? Of one that --finished found not to be, the row that asked says so (.missed)
+here_now() { there "$1" || { echo "$1" >>"$out/.missed" && false; }; }
+# values FILE KEYS OPTION...: out of the rows of a file in $out, by sparsetrain rows, with blanks between; nothing of one that is not there
 values() {
     values_file=$1 values_keys=$2
     shift 2
-    if ! there "$values_file"; then
-        echo "$values_file" >>"$out/.missed"
-        return 0
-    fi
+    here_now "$values_file" || return 0
     "$program" rows "$out/$values_file" --keys "$values_keys" "$@" | tr '\t' ' '
 }
 # of FILE TYPE KEY: the last such value in a log in $out
@@ -466,7 +469,11 @@ figure() {
         esac
         figure_set="$figure_set; ${figure_pair%%=*}='$figure_value'"
     done
-    LC_ALL=C.UTF-8 gnuplot -e "$figure_set" "$library/$figure_script" || fail "gnuplot could not draw $figure_file"
+    LC_ALL=C.UTF-8 gnuplot -e "$figure_set" "$library/$figure_script" || {
+        [ -n "$missing" ] || fail "gnuplot could not draw $figure_file"
+        say "no $figure_file yet: nothing of it is there"
+        rm -f "$out/$figure_file"
+    }
     rm -f "$out/.figure"
 }
 

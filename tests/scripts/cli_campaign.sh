@@ -283,6 +283,35 @@ echo 0 > "$W/count"
 for _ in 1 2 3 4 5 6 7 8; do (. scripts/lib/common.sh && locked "$W/here" counts) & done
 wait
 check "eight that count at the same time lose nothing" [ "$(cat "$W/count")" = 80 ]
+# A run that begins from the last checkpoint of another one, here and on a new machine.
+printf '%s\n' '1,oktopk-fig4,,before.jsonl,1,-,up to a step' '1,oktopk-fig4,,step.jsonl,1,-,that step' > "$W/table.csv"
+small next --time 60
+check "both end" said 0 'finished: oktopk-fig4 step.jsonl'
+check "then nothing is packed" [ -z "$(ls "$W/pack")" ]
+check "and all of it is shown" [ -n "$(cell "$W/here/oktopk-fig4" ours 'Gaussian threshold over')" ]
+rm -rf "$W/here/oktopk-fig4/step.jsonl" "$W/here/oktopk-fig4/histogram.txt" "$W/here/oktopk-fig4/comparison.csv" "$W/here/oktopk-fig4/runs/step.jsonl.run"*
+sed -i '/^before/!d' "$W/here/oktopk-fig4/jobs.tsv"
+: > "$W/here/oktopk-fig4/runs/before.jsonl.unshown"
+reproduce oktopk-fig4 --quick --out "$W/here" --finished
+status=$?
+check "of an ID of which a short job is not made the rest is shown" [ "$status $(cell "$W/here/oktopk-fig4" note 'Gaussian threshold over')" = \
+    '0 not compared in quick mode (in full: at least 1); not run yet: histogram.txt' ]
+echo 137 > "$STOPPED.abort" # step.jsonl does not end
+small next --time 60
+check "the pack of a run from which another one is to begin stays, with its last checkpoint" sh -c "xz -dc '$W/pack/oktopk-fig4+before.tar.xz' | tar -tf - | grep -q 'checkpoint-00000070/model.ckpt'"
+rm -r "$STOPPED.abort" "$W/here/oktopk-fig4/runs"
+small next --time 60
+check "on a new machine the other one begins from it" said 0 'finished: oktopk-fig4 step.jsonl'
+check "and then it goes" [ -z "$(ls "$W/pack")" ]
+# What lies in the place of a run and has other options is not its beginning.
+rm "$W/here/oktopk-fig4/before.jsonl"
+sed -i '/^before/d' "$W/here/oktopk-fig4/jobs.tsv"
+small status
+check "a checkpoint of this command line is a beginning" said 0 'begun, at epoch'
+sed -i '2s/ --density 0.01 / --density 0.02 /' "$W/here/oktopk-fig4/runs/before.jsonl.run.mark"
+small status
+check "one of another is not" sh -c "grep -q 'before.jsonl .*not begun' '$W/out'"
+rm -rf "$W/here/oktopk-fig4"
 rm "$W/here/gtopk-fig7/gtopk.jsonl"
 printf '%s\n' '1,gtopk-fig7,--epochs 2,dense.jsonl,1,-,short' '2,gtopk-fig7,,dense.jsonl,1,-,long' > "$W/table.csv"
 small status

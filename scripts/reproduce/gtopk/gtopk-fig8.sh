@@ -54,7 +54,7 @@ elif [ ! -x "${BUILD:-build}/sparsetrain-sim" ]; then
     absent simulated "$cluster" "${BUILD:-build}/sparsetrain-sim is not there: make sim"
 elif try_job simulated.txt sh scripts/simulate.sh --calibrate --net 1gbe; then
     # 1gbe, between nodes   alpha 436.02 us of 436 (+0.005%), beta 36 ns/word of 36 (...)
-    found() { sed -n "/^1gbe, between nodes  /s/.*$1 \([0-9.e+-]*\) .*/\1/p" "$out/simulated.txt"; }
+    found() { ! here_now simulated.txt || sed -n "/^1gbe, between nodes  /s/.*$1 \([0-9.e+-]*\) .*/\1/p" "$out/simulated.txt"; }
     sim_alpha=$(found alpha) sim_beta=$(found beta)
     row "$cluster" alpha ms "$alpha" "$source" "$(calc "$sim_alpha / 1000")" simulated 'within 1%'
     row "$cluster" beta 'ms per element' "$beta" "$source" "$(calc "$sim_beta / 1e6")" simulated 'within 1%'
