@@ -264,9 +264,9 @@ i=0
 while [ ! -f "$W/hangs" ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done
 kill -9 $killed
 wait
-gone() { # none of its processes is left
+gone() { # none of its processes is left, nor the run, which is stopped when the hook ends
     i=0
-    while pgrep -f "campaign.sh next .*$W/here" > /dev/null && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done
+    while pgrep -f "(campaign.sh next|sparsetrain train) .*$W/here" > /dev/null && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done
     [ $i -lt 300 ]
 }
 check "one that is killed leaves nothing behind that goes on for ever" gone

@@ -31,6 +31,9 @@ gtopk packed-f32 0.002
 gtopk-rd packed-f32 0.0006
 dense coo32 1
 END
+# On the map a quarter of that: what sends every entry competes there by its line, and is to be slower than these.
+cp "$W/times" "$W/aims-times"
+awk '{ $3 /= 4 } 1' "$W/aims-times" > "$W/times"
 : > "$W/log"
 scaling() { # scaling OPTION...: in $W/lab; its status
     SCALING_SIMULATE="sh $W/simulate" sh scripts/scaling.sh --out "$W/lab" "$@" > "$W/out" 2> "$W/err" < /dev/null
@@ -96,7 +99,7 @@ fi
 
 # Ours behind: a published algorithm that is faster than all.
 rm "$W/lab/simulated.csv"
-sed 's/^topka coo32.*/topka coo32 0.0002/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
+sed 's/^topka coo32.*/topka coo32 0.00005/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
 # shellcheck disable=SC2086
 scaling $small
 check "behind: loudly, in each class" has '| rounded | none | 2 | 0 | 0 | **2** | 0.50 | 0.50 | 0.50 | 0 / 0 / 2 |'
@@ -106,7 +109,7 @@ check "another winner than the model's, with the reason" grep -q '^| gtopk-rd | 
 
 # A lead of 6%: within the error of a simulated step.
 rm "$W/lab/simulated.csv"
-sed 's/^topka coo32.*/topka coo32 0.00085/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
+sed 's/^topka coo32.*/topka coo32 0.0002125/' "$W/times" > "$W/times2" && mv "$W/times2" "$W/times"
 # shellcheck disable=SC2086
 scaling $small
 check "within the error: no lead" has '| coo32 | none | 2 | 0 | 2 | 0 | 1.06 | 1.06 | 1.06 | 0 / 2 / 0 |'
@@ -114,6 +117,7 @@ check "within the error: marked in the map" has '| 1gbe | ResNet-20 | gtopk-rd 1
 check "within the error: not so the rounded ones" has '| rounded | none | 2 | 2 | 0 | 0 | 2.12 | 2.12 | 2.12 | 2 / 0 / 0 |'
 
 # The aims
+cp "$W/aims-times" "$W/times"
 {
     echo model,n,device,what,algorithm,selector,wire,density,batch,ranks,seconds,per_second,source
     echo vgg16,14728266,gpu,select,,exact,,0.001,,,0.002,,a test
