@@ -6,7 +6,7 @@
 #   build      the program and the CUDA plugin for this GPU, the tests, what it is measured against
 #   test       the list of tests of the device cuda; --groups topk_,nets_ a part of it: there are topk_, comm_, nets_, cli_
 #   compare    10 or 20 steps of training on the CPU and on the GPU: ResNet-20, a small LSTM, the decoder of characters and
-#              BERT-tiny, dense and gtopk, on 1 and 4 ranks, and VGG-16: the same losses?
+#              BERT-tiny, a recogniser of speech, dense and gtopk, on 1 and 4 ranks, and VGG-16: the same losses?
 #   bench      selectors and networks next to PyTorch, torch.topk, CUB's radix sort and plain passes; where a step goes;
 #              --nets says of which networks (resnet20,vgg16,lstm), and may name gpt2 and gpt-char, too
 #   sanitize   compute-sanitizer over selectors, layers and a training step

@@ -149,7 +149,7 @@ compared() {
     bert) train_options="--model bert --preset tiny --context 64 --batch 16 --lr 1e-3 --data wiki:$scratch/pairs" ;;
     speech) # in f32, where it is known what to expect
         precisions=f32
-        train_options="--model speech --layers 2 --hidden 64 --batch 4 --data speech:$scratch/speech"
+        train_options="--model speech --layers 2 --hidden 64 --batch 4 --lr 3e-5 --data speech:$scratch/speech"
         ;;
     esac
     [ "$dry" = 0 ] || compared_dry "$1"
@@ -181,6 +181,8 @@ compared_dry() {
 # Transformers: two instruction sets stay within 5e-8 while the loss falls by a fifth. PyTorch with operands of 10 and 7 bits, also those of
 #   attention, comes 3e-5 and 3e-4 off on the decoder, 4e-6 and 4e-5 on the encoder. Where whole rows are bf16, logits included,
 #   losses of small ones on the stand-in come 2e-5 off at first and 1e-4 within eight steps.
+# Speech: a thirtieth of its own rate, as for ResNet-20: two instruction sets come 1e-7 and 2e-4 apart while the loss falls from 47 to 29 (at its
+#   own rate 1e-2).
 tolerances() { # tolerances MODEL PRECISION: first, all
     case $1-$2 in
     resnet20-f32) echo 1e-5 2e-3 ;;
@@ -190,7 +192,7 @@ tolerances() { # tolerances MODEL PRECISION: first, all
     vgg16-tf32) echo 2e-3 1e-2 ;;
     vgg16-bf16) echo 1e-2 3e-2 ;;
     lstm-f32 | gpt*-f32 | bert-f32) echo 1e-5 1e-4 ;;
-    speech-f32) echo 1e-5 1e-3 ;;
+    speech-f32) echo 1e-5 2e-3 ;;
     lstm-tf32 | gpt*-tf32 | bert-tf32) echo 1e-4 1e-3 ;;
     lstm-bf16 | gpt*-bf16 | bert-bf16) echo 1e-3 5e-3 ;;
     esac
