@@ -36,8 +36,7 @@ struct log {
 static const struct option_row options[] = {
     {"against", "NAME", OPTION_WORD, "dense",
      "what the others are held against: an algorithm (of its configurations, where they differ in --wire alone, the "
-     "one "
-     "in coo32; if in more, none), or one of the runs, as it is written here, for its configuration",
+     "one in coo32; if in more, none), or one of the runs, as it is written here, for its configuration",
      OPTION_AT(struct request, against)},
     {"target", "SCORE", OPTION_WORD, NULL,
      "what they took to this score, as loss:2.0 or valid:perplexity:120, by the evaluations and steps in their logs, "

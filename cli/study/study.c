@@ -217,8 +217,8 @@ static bool near(const struct study *s, size_t cell, size_t algo, size_t format)
     return near_by_model(s, cell, algo, format) || was_near(s, cell_before(s, cell), algo, format);
 }
 
-/* Not simulated is what sends as another algorithm does (with one rank a node), and what is dense, which by the model
- * is far behind in every cell (the page says how far). At the first P all others are; then those that were not far
+/* Not simulated is what sends as another algorithm does (with one rank a node), and what sends all entries, which has
+ * the seconds of its line in every cell (study_seconds). At the first P all others are; then those that were not far
  * behind at the P before, those that the model holds to be among the first, and what is ours; and whoever is in coo32
  * is in every format, for with local work the order may be another. */
 bool study_wanted(const struct study *s, size_t cell, size_t algo, size_t format) {

@@ -11,7 +11,7 @@
 #     a step of the paper's n on 32 or 64 ranks as oktopk-fig10 has it: communication simulated, computing and input the paper's at most,
 #     selection measured here (scripts/reproduce/parts/aries.sh)
 # needs: AN4, SimGrid (sh scripts/deps.sh sim, make sim); for the paper's model a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 10.3 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 13 s
+# takes: full: about 10.3 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: under a minute
 # agrees: Ok-Topk's error rate at most 0.01 above dense's (in direction 0.03); of the paper's model within 0.03 of its 0.309; a step
 #     of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in direction where it is at least 1; Ok-Topk comes to 1.05 times the
 #     error rate of dense, and the others take at least as long. Rows of error rates are real, rows of time simulated; of oktopk the
