@@ -23,32 +23,33 @@ double wire_entry_bytes(const struct wire_ops *w, double density) {
     return w->expected_bytes(entries, density) / entries;
 }
 
-/* The entries of cut (of these indices, [count]) that are not 0, to the end of error. */
-static void keep_changed(struct sparse *error, const uint32_t *idx, const float *cut, size_t count) {
-    size_t changed = 0, at = error->nnz;
+/* Behind the end of error lie what was cut off entries of these indices, [count]: those that are not 0 become part of
+ * it. */
+static void keep_changed(struct sparse *error, const uint32_t *idx, size_t count) {
+    uint32_t *at = error->idx + error->nnz, changed = 0;
+    float *cut = error->val + error->nnz;
     for (size_t i = 0; i < count; i++) changed += cut[i] != 0;
-    if (changed == count) { /* nearly always so with real gradients */
-        memcpy(error->idx + at, idx, count * sizeof *idx);
-        memcpy(error->val + at, cut, count * sizeof *cut);
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            if (cut[i] == 0) continue;
-            error->idx[at] = idx[i];
-            error->val[at++] = cut[i];
-        }
-    }
     error->nnz += changed;
+    if (changed == count) { /* nearly always so with real gradients */
+        memcpy(at, idx, count * sizeof *idx);
+        return;
+    }
+    for (size_t i = 0, to = 0; to < changed; i++) {
+        if (cut[i] == 0) continue;
+        at[to] = idx[i];
+        cut[to++] = cut[i];
+    }
 }
 
 void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error) {
     enum { PART = 256 };
-    float cut[PART];
+    float unwanted[PART];
     if (error) error->nnz = 0;
     if (!w->rounds) return;
     for (size_t at = 0; at < s->nnz; at += PART) {
         size_t count = s->nnz - at < PART ? s->nnz - at : PART;
-        w->round_all(s->val + at, count, cut);
-        if (error) keep_changed(error, s->idx + at, cut, count);
+        w->round_all(s->val + at, count, error ? error->val + error->nnz : unwanted);
+        if (error) keep_changed(error, s->idx + at, count);
     }
 }
 
