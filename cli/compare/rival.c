@@ -88,8 +88,30 @@ bool rival_check(const struct groups *all, const char *against, struct err *e) {
     return false;
 }
 
+/* Has it a run with that target? */
+static bool has_target(const struct groups *all, const char *against, const char *target) {
+    bool has = all->against && strcmp(all->against->target, target) == 0;
+    for (size_t i = 0; i < all->count && !all->against; i++) has |= fits(&all->at[i], against, target);
+    return has;
+}
+
+/* The targets that others have, and it, which has another, has not. */
+static void note_missing(const struct groups *all, const char *against) {
+    bool known = all->against;
+    for (size_t i = 0; i < all->count; i++) known |= strcmp(all->at[i].algo, against) == 0;
+    for (size_t i = 0; i < all->count && known; i++) {
+        const char *target = all->at[i].target;
+        bool before = has_target(all, against, target);
+        for (size_t j = 0; j < i; j++) before |= strcmp(all->at[j].target, target) == 0;
+        if (!before)
+            fprintf(stderr, "sparsetrain: compare: no t-test against %s for %s: none of its runs has that target\n",
+                    against, target);
+    }
+}
+
 void rival_note(const struct groups *all, const char *against) {
     size_t at = 0;
+    note_missing(all, against);
     for (const char *target; (target = unclear_target(all, against, &at));) {
         char *text = candidates(all, against, target);
         fprintf(stderr,

@@ -9,7 +9,7 @@
  * been settled (labels). */
 bool rival_check(const struct groups *all, const char *against, struct err *e);
 
-/* Says on stderr where there is no test since none of several configurations is meant. */
+/* Says on stderr where there is no test since none of several configurations is meant, or none has that target. */
 void rival_note(const struct groups *all, const char *against);
 
 /* With the same target, the one of the run that --against names, or of that algorithm; of several configurations that

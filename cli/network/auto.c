@@ -62,6 +62,17 @@ static void measure_local(struct run *r, const struct device_ops *device, struct
     a->local_seconds = clock_now() - begin;
 }
 
+/* An algorithm may go with the options, and not in every format: rounded without error feedback it loses gradient. */
+static void keep_possible(struct run *r, struct auto_choice *a) {
+    size_t kept = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        struct options with;
+        struct err why = {0};
+        if (options_candidate(&r->options, a->list[i].ops, a->list[i].wire, &with, &why)) a->list[kept++] = a->list[i];
+    }
+    a->count = kept;
+}
+
 static bool rank_all(struct run *r, const struct device_ops *device, struct auto_choice *a, const struct rows *rows,
                      struct err *e) {
     struct cost_case *cases;
@@ -78,6 +89,7 @@ static bool rank_all(struct run *r, const struct device_ops *device, struct auto
     a->count = best_rank(cases, count, &a->net, a->only, rows->allowed, &local, r->options.local_update, a->list);
     mem_free(cases);
     run_close_exchange(r);
+    keep_possible(r, a);
     return a->count > 0 || err_set(e, "--algo auto: no algorithm serves these ranks with these options");
 }
 

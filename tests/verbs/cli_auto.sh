@@ -131,6 +131,8 @@ only "--select-scope layer leaves out who selects in parts of its own" "$W/scope
 check "--select: used by who takes one" [ "$(config "$W/scope" select)" = reuse ]
 runs "--gtopk-residual paper" "$W/paper" 2 --algo auto --gtopk-residual paper $sparse
 only "who loses gradient is left out" "$W/paper" 'gtopk .*' 'gtopk-naive packed'
+runs "--feedback off" "$W/feedback" 2 --algo auto --feedback off $sparse
+only "--feedback off leaves out what would lose what is rounded off" "$W/feedback" '(dense|dense-ovlp|torus2d) (bf16|fp16)' 'dense null'
 runs "parameters of other algorithms" "$W/tau" 2 --algo auto --tau 8 --oktopk-bucket 2 --ranks-per-node 1 --dense-steps 2 $sparse
 only "with nodes of one rank hitopk competes" "$W/tau" none 'hitopk packed'
 took=$(taken "$W/tau") asked= # what of these parameters it has a use for

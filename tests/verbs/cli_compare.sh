@@ -104,6 +104,9 @@ sed 's/"density":0.001/"density":"\\u001b[2J\\nalgo=x"/' "$W/gtopk1" > "$W/craft
 for seed in 1 2 3 4 5; do sed 's/"density":0.001/"density":0.01/' "$W/dense$seed" > "$W/other$seed"; done
 check "two configurations of dense" noted "compare: no t-test against dense for test:accuracy:0.9: it has several configurations; give one of their runs as --against: $W/dense1 (dense density=0.001), $W/other1 (dense density=0.01)" "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json
 check "are none to hold others against" says against,steps.t "-${tab}-" gtopk
+for run in 1 2; do sed 's/"value":0.9/"value":0.8/g' "$W/gtopk$run" > "$W/easier$run"; done
+check "who has no run of a target is said" noted "compare: no t-test against dense for test:accuracy:0.8: none of its runs has that target" "$W"/dense[1-5] "$W"/gtopk? "$W"/easier? --json
+check "nor a run that was named" noted "compare: no t-test against $W/dense1 for test:accuracy:0.8: none of its runs has that target" "$W"/dense[1-5] "$W"/gtopk? "$W"/easier? --json --against "$W/dense1"
 check "and refused when asked for" silent mistaken_alone "compare: --against dense has several configurations for test:accuracy:0.9; give one of their runs: $W/dense1 (dense density=0.001), $W/other1 (dense density=0.01)" compare "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --against dense
 check "but a run says which" compared "$W"/dense[1-5] "$W"/other? "$W"/gtopk? --json --against "$W/other2"
 check "is meant" says steps.t -2 gtopk
