@@ -34,7 +34,8 @@ enum {
 typedef uint32_t row __attribute__((vector_size(COLUMNS * sizeof(uint32_t))));
 
 /* 16 lengths. */
-typedef signed char lengths __attribute__((vector_size(16)));
+enum { WIDE = 16 };
+typedef signed char lengths __attribute__((vector_size(WIDE)));
 
 #ifdef __clang__
 #define SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
@@ -250,7 +251,7 @@ INLINE unsigned char *put_exception(uint32_t place, uint32_t high, bool is_long,
 
 /* The lengths as 8 rows of 16: a byte of marks for each column, then from mark to mark. */
 INLINE void put_exceptions(const uint32_t *gap, const signed char *length, struct shape s, unsigned char *to) {
-    enum { DEEP = GAP_BLOCK / sizeof(lengths) };
+    enum { DEEP = GAP_BLOCK / WIDE };
     lengths marks = {0}, each;
     uint64_t halves[2];
     for (size_t r = 0; r < DEEP; r++) {
@@ -261,7 +262,7 @@ INLINE void put_exceptions(const uint32_t *gap, const signed char *length, struc
     for (uint32_t half = 0; half < 2; half++)
         for (uint64_t left = halves[half]; left; left &= left - 1) {
             uint32_t bit = (uint32_t)__builtin_ctzll(left);
-            uint32_t place = bit % DEEP * (uint32_t)sizeof marks + 8 * half + bit / DEEP;
+            uint32_t place = bit % DEEP * WIDE + 8 * half + bit / DEEP;
             to = put_exception(place, gap[place] >> s.width, s.are_long, to);
         }
 }

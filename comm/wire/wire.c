@@ -48,8 +48,12 @@ void wire_round(const struct wire_ops *w, struct sparse *s, struct sparse *error
     if (!w->rounds) return;
     for (size_t at = 0; at < s->nnz; at += PART) {
         size_t count = s->nnz - at < PART ? s->nnz - at : PART;
-        w->round_all(s->val + at, count, error ? error->val + error->nnz : unwanted);
-        if (error) keep_changed(error, s->idx + at, count);
+        if (!error) {
+            w->round_all(s->val + at, count, unwanted);
+            continue;
+        }
+        w->round_all(s->val + at, count, error->val + error->nnz);
+        keep_changed(error, s->idx + at, count);
     }
 }
 

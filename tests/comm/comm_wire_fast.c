@@ -228,7 +228,7 @@ static void two_lengths(void **state) {
                 uint64_t at = 0;
                 for (s.nnz = 0; s.nnz < MOST; s.nnz++) {
                     bool is_far = rng_below(&r, 100) < shares[k];
-                    at += rng_below(&r, UINT64_C(1) << (is_far ? bits + more : bits));
+                    at += rng_below(&r, UINT32_C(1) << (is_far ? bits + more : bits));
                     s.idx[s.nnz] = (uint32_t)at++;
                     s.val[s.nnz] = 1;
                 }
