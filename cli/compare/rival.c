@@ -58,23 +58,35 @@ static char *candidates(const struct groups *all, const char *algo, const char *
     return text;
 }
 
+/* Is that the first of all groups with its target? */
+static bool first_with_target(const struct groups *all, size_t at) {
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(all->at[i].target, all->at[at].target) == 0) return false;
+    return true;
+}
+
 /* Where an algorithm's name means none of several configurations: the first target for which it does so, from that of
  * all->at[*at] on, which moves behind it. NULL: there is none. */
 static const char *unclear_target(const struct groups *all, const char *algo, size_t *at) {
     for (bool several; !all->against && *at < all->count;) {
-        const char *target = all->at[(*at)++].target;
-        bool before = false;
-        for (size_t i = 0; i + 1 < *at; i++) before |= strcmp(all->at[i].target, target) == 0;
-        if (!before && !meant(all, algo, target, &several) && several) return target;
+        const size_t i = (*at)++;
+        const char *target = all->at[i].target;
+        if (first_with_target(all, i) && !meant(all, algo, target, &several) && several) return target;
     }
     return NULL;
 }
 
+/* Is that one of the runs, or the algorithm of one? */
+static bool known(const struct groups *all, const char *against) {
+    if (all->against) return true;
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->at[i].algo, against) == 0) return true;
+    return false;
+}
+
 bool rival_check(const struct groups *all, const char *against, struct err *e) {
-    bool known = all->against;
     size_t at = 0;
-    for (size_t i = 0; i < all->count && !known; i++) known = strcmp(all->at[i].algo, against) == 0;
-    if (!known)
+    if (!known(all, against))
         return err_set(e,
                        "compare: --against %.300s is none of these runs, and none of them has such an algorithm: give "
                        "it one of the two",
@@ -88,22 +100,19 @@ bool rival_check(const struct groups *all, const char *against, struct err *e) {
     return false;
 }
 
-/* Has it a run with that target? */
+/* Has what --against says a run with that target? */
 static bool has_target(const struct groups *all, const char *against, const char *target) {
-    bool has = all->against && strcmp(all->against->target, target) == 0;
-    for (size_t i = 0; i < all->count && !all->against; i++) has |= fits(&all->at[i], against, target);
-    return has;
+    if (all->against) return strcmp(all->against->target, target) == 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (fits(&all->at[i], against, target)) return true;
+    return false;
 }
 
 /* The targets that others have, and it, which has another, has not. */
 static void note_missing(const struct groups *all, const char *against) {
-    bool known = all->against;
-    for (size_t i = 0; i < all->count; i++) known |= strcmp(all->at[i].algo, against) == 0;
-    for (size_t i = 0; i < all->count && known; i++) {
+    for (size_t i = 0; i < all->count && known(all, against); i++) {
         const char *target = all->at[i].target;
-        bool before = has_target(all, against, target);
-        for (size_t j = 0; j < i; j++) before |= strcmp(all->at[j].target, target) == 0;
-        if (!before)
+        if (first_with_target(all, i) && !has_target(all, against, target))
             fprintf(stderr, "sparsetrain: compare: no t-test against %s for %s: none of its runs has that target\n",
                     against, target);
     }
