@@ -123,20 +123,36 @@ static __device__ __forceinline__ uint32_t standing_at(struct standing s, uint32
 
 /* Of all tiles before this one, whose own count is `own`: decoupled look-back (Merrill and Garland, "Single-pass
  * Parallel Prefix Scan with Decoupled Look-back", NVIDIA 2016). Called by a whole warp. It waits for tiles that have
- * said nothing yet; tiles are taken in rising order, so that those are being worked on. */
+ * said nothing yet; tiles are taken in rising order, so that those are being worked on.
+ *
+ * A lane asks for LOOK_ROWS words at once: sums go forward by as many tiles as one look goes back, and a look takes as
+ * long as a word from the L2 cache. With one row an H200 did 75 tiles a microsecond where memory gives 245
+ * (select_alone_s, read_s, n = 133M, in results/measured/gpu-bench-select.json of commit 2da8ad14f373). */
+enum { LOOK_ROWS = 4 };
 static __device__ __forceinline__ uint32_t tiles_before(uint64_t *words, uint32_t launch, uint32_t tile, uint32_t own) {
     const uint32_t lane = threadIdx.x % LANES;
     uint32_t before = 0, end = tile; /* tiles from `end` on are added up */
     if (lane == 0) store_relaxed(words + tile, tile_word(launch, tile == 0 ? TILE_SUM : TILE_OWN, own));
-    for (bool found = tile == 0; !found; end -= LANES) {
-        uint64_t word = tile_word(launch, TILE_SUM, 0); /* before the first tile there is nothing */
-        do {
-            if (lane < end) word = load_relaxed(words + end - 1 - lane);
-        } while (__any_sync(EVERY_LANE, tile_state(word, launch) == TILE_SILENT));
-        const uint32_t sums = __ballot_sync(EVERY_LANE, tile_state(word, launch) == TILE_SUM);
-        const uint32_t last = sums ? uint32_t(__ffs(int(sums))) - 1 : LANES - 1;
-        before += __reduce_add_sync(EVERY_LANE, lane <= last ? tile_count(word) : 0u);
-        found = sums != 0;
+    for (bool found = tile == 0; !found;) {
+        uint64_t word[LOOK_ROWS];
+#pragma unroll
+        for (uint32_t row = 0; row < LOOK_ROWS; row++) {
+            const uint32_t back = LANES * row + lane;
+            /* before the first tile there is nothing */
+            word[row] = back < end ? load_relaxed(words + end - 1 - back) : tile_word(launch, TILE_SUM, 0);
+        }
+        bool silent = false; /* the rest is asked for again */
+#pragma unroll
+        for (uint32_t row = 0; row < LOOK_ROWS; row++) {
+            if (found || silent) continue;
+            silent = __any_sync(EVERY_LANE, tile_state(word[row], launch) == TILE_SILENT);
+            if (silent) continue;
+            const uint32_t sums = __ballot_sync(EVERY_LANE, tile_state(word[row], launch) == TILE_SUM);
+            const uint32_t last = sums ? uint32_t(__ffs(int(sums))) - 1 : LANES - 1;
+            before += __reduce_add_sync(EVERY_LANE, lane <= last ? tile_count(word[row]) : 0u);
+            end -= LANES; /* below 0 where a sum is found, after which it is not looked at */
+            found = sums != 0;
+        }
     }
     if (lane == 0 && tile > 0) store_relaxed(words + tile, tile_word(launch, TILE_SUM, before + own));
     return before;
@@ -234,6 +250,7 @@ static __device__ __forceinline__ void tile_sums_put(const struct tile_sums &to,
 static __device__ __forceinline__ uint32_t tile_sums_fold(const struct tile_sums &of, uint32_t tiles,
                                                           struct sums *of_warp, struct store_answer *answer) {
     struct sums s = {0, 0, 0, 0, 0};
+#pragma unroll 8 /* loads of eight tiles on their way at once, while the other blocks have nothing to do any more */
     for (uint32_t tile = threadIdx.x; tile < tiles; tile += TILE_THREADS)
         sums_join(s, {__ldcg(of.sum + tile), __ldcg(of.sum_abs + tile), __ldcg(of.sum_square + tile),
                       __ldcg(of.count + tile), __ldcg(of.max_key + tile)});
