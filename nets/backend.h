@@ -37,7 +37,9 @@ struct tensor {
      * images, or batch rows one after the other (h = w = 1). w, n and floats are then those of the longest pass. 0: all
      * passes have the same size. */
     int frames;
-    int pitch; /* of logits: elements from one row to the next, where that is more than c; else 0; likewise */
+    /* Of logits: elements from one row to the next, where that is more than c; else 0; likewise. Behind its c elements
+     * a row of their gradient is 0. */
+    int pitch;
 };
 
 enum layer_kind {

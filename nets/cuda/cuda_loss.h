@@ -24,9 +24,10 @@ struct cuda_loss_fed {
 
 /* All on the device, but for `result`, which may be page-locked memory of the host. What changes from pass to pass is
  * read there, so that a recorded pass can be repeated: fed, and label [n], below 0: the row does not count. row_loss,
- * row_correct: scratch [n]; done: scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for;
- * rows from `valid` on are left alone. is_bf16: the elements of logits
- * and dlogits, else float. pitch: elements from one row of both to the next. */
+ * row_correct: scratch [n]; done: scratch, 0 between launches. dlogits [n][classes]: NULL where it is not asked for,
+ * may be logits; rows from `valid` on are left alone. is_bf16: the elements of logits and dlogits, else float. pitch:
+ * elements from one row of both to the next; behind its classes a row of dlogits becomes 0. Many classes are read and
+ * written 16 bytes at once where all rows begin at multiples of that, else one by one. */
 struct cuda_loss_call {
     int n, classes, pitch;
     bool is_bf16;

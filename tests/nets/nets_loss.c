@@ -17,19 +17,30 @@
 
 enum { CLASSES = 5, ROWS = 3 };
 
+/* How logits and their gradient lie in memory. shift: bytes of each array before its first row. */
+struct way {
+    int layout, pitch;
+    size_t shift;
+};
+
+static size_t bytes_of(const struct way *way, int rows, int classes) {
+    const size_t width = way->layout == LAYOUT_CANONICAL ? sizeof(float) : sizeof(struct bf16);
+    return (size_t)rows * (size_t)(way->pitch ? way->pitch : classes) * width;
+}
+
 /* The loss of logits z [rows][classes] on the device; dz: host, likewise, may be NULL, and keeps its rows that do not
- * count; it is the gradient of the sum of losses divided by `over`. */
-static void loss_of_layout(const struct device_ops *device, int layout, int pitch, int rows, int classes, const void *z,
-                           const int32_t *label, int valid, double over, void *dz, struct net_result *result) {
-    const struct tensor of_logits = {.n = rows, .c = classes, .h = 1, .w = 1, .layout = layout, .pitch = pitch};
-    const size_t n = (size_t)rows, width = layout == LAYOUT_CANONICAL ? sizeof(float) : sizeof(struct bf16);
-    const size_t bytes = n * (size_t)(pitch ? pitch : classes) * width;
+ * count; it is the gradient of the sum of losses divided by `over`. Where it is z the device has one array for both. */
+static void loss_of_way(const struct device_ops *device, struct way way, int rows, int classes, const void *z,
+                        const int32_t *label, int valid, double over, void *dz, struct net_result *result) {
+    const struct tensor of_logits = {.n = rows, .c = classes, .h = 1, .w = 1, .layout = way.layout, .pitch = way.pitch};
+    const size_t n = (size_t)rows, bytes = bytes_of(&way, rows, classes), floats = way.shift / sizeof(float);
     const struct tensor shape = {.n = rows, .c = 1, .h = 1, .w = 1, .floats = n};
     const struct backend_ops *backend = backend_for(device);
     float *image = mem_zalloc(n, sizeof *image, "images"), *x = device->alloc(n * sizeof *x, "images");
-    float *logits = device->alloc(bytes, "logits"), *gradient = device->alloc(bytes, "their gradient");
-    device->to_device(logits, z, bytes);
+    float *of_z = device->alloc(way.shift + bytes, "logits"), *of_dz = device->alloc(way.shift + bytes, "gradients");
+    float *logits = of_z + floats, *gradient = dz == z ? logits : of_dz + floats;
     if (dz) device->to_device(gradient, dz, bytes);
+    device->to_device(logits, z, bytes);
     void *opened = backend->open(&(struct backend_setup){.threads = 1});
     backend->feed(opened,
                   &(struct net_input){.x = image, .label = {label}, .labels = {rows}, .valid = valid, .over = {over}},
@@ -41,14 +52,14 @@ static void loss_of_layout(const struct device_ops *device, int layout, int pitc
     backend->close(opened);
     if (dz) device->to_host(dz, gradient, bytes);
     device->release(x);
-    device->release(logits);
-    device->release(gradient);
+    device->release(of_z);
+    device->release(of_dz);
     mem_free(image);
 }
 
 static void loss_of_part(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
                          int valid, double over, float *dz, struct net_result *result) {
-    loss_of_layout(device, LAYOUT_CANONICAL, 0, rows, classes, z, label, valid, over, dz, result);
+    loss_of_way(device, (struct way){.layout = LAYOUT_CANONICAL}, rows, classes, z, label, valid, over, dz, result);
 }
 
 static void loss_of_many(const struct device_ops *device, int rows, int classes, const float *z, const int32_t *label,
@@ -236,37 +247,217 @@ static void rows_without_a_label_do_not_count(void **state) {
     mem_free(z);
 }
 
-/* Where a GPU has logits in bf16: the loss of just these numbers, and its gradient rounded once. Both kernels. */
-static void logits_in_bf16_are_numbers_like_others(void **state) {
+/* -- rows of every width, in all ways that a GPU reads them -------------------------------------------------------- */
+
+/* Rows, each of its kind. Vectors of 8 bf16 or 4 floats end before class 8; the thread that has that vector has the one
+ * at 1032, too. FAR is the last class that there is. */
+enum {
+    PLAIN,
+    TIE_FOUND,
+    TIE_MISSED,
+    TIE_FAR,
+    TIE_OF_ONE_THREAD,
+    LAST_IS_BEST,
+    FIRST_IS_NAN,
+    SOME_ARE_NAN,
+    LAST_IS_NAN,
+    ONE_IS_INFINITE,
+    FIRST_IS_LEAST,
+    ALL_BUT_ONE_ARE_LEAST,
+    ALL_ARE_LEAST,
+    HUGE_ONES,
+    NOT_VALID,
+    KINDS
+};
+
+static int label_of(int kind, int classes) {
+    const int last = classes - 1;
+    if (kind == LAST_IS_BEST || kind == LAST_IS_NAN) return last;
+    if (kind == FIRST_IS_NAN) return 0;
+    return (kind == TIE_MISSED ? 8 : 7) % classes;
+}
+
+static void fill_row(int kind, int classes, float *z) {
+    const int last = classes - 1, one = 7 % classes, next = 8 % classes, later = 1032 < classes ? 1032 : last;
+    switch (kind) {
+    case TIE_FOUND:
+    case TIE_MISSED:
+        z[one] = z[next] = 20;
+        break;
+    case TIE_FAR:
+        z[one] = z[last] = 20;
+        break;
+    case TIE_OF_ONE_THREAD:
+        z[one] = z[later] = z[last] = 20;
+        break;
+    case LAST_IS_BEST:
+        z[last] = 20;
+        break;
+    case FIRST_IS_NAN:
+        z[0] = NAN;
+        break;
+    case SOME_ARE_NAN:
+        z[one] = 20;
+        z[next] = z[later] = NAN;
+        break;
+    case LAST_IS_NAN:
+        z[last] = NAN;
+        break;
+    case ONE_IS_INFINITE:
+        z[one] = INFINITY;
+        break;
+    case FIRST_IS_LEAST:
+        z[0] = -INFINITY;
+        break;
+    case ALL_BUT_ONE_ARE_LEAST:
+    case ALL_ARE_LEAST:
+        for (int c = 0; c < classes; c++) z[c] = -INFINITY;
+        if (kind == ALL_BUT_ONE_ARE_LEAST) z[one] = -1;
+        break;
+    case HUGE_ONES:
+        for (int c = 0; c < classes; c++) z[c] *= 1e37f;
+        z[one] = 3e38f;
+        z[next] = -3e38f;
+        break;
+    default:
+        break;
+    }
+}
+
+/* As nets/cuda/cuda_loss.h and nets/cpu/cpu_layers.h say it, plainly. */
+static double plain_loss(const float *z, int classes, int label, double over, double *dz, int *best) {
+    double sum = 0;
+    *best = 0;
+    for (int c = 1; c < classes; c++)
+        if (z[c] > z[*best]) *best = c;
+    const double top = z[*best];
+    for (int c = 0; c < classes; c++) sum += exp(z[c] - top);
+    for (int c = 0; c < classes; c++) dz[c] = (exp(z[c] - top) / sum - (c == label)) / over;
+    return log(sum) - (z[label] - top);
+}
+
+/* All kinds of rows; the host's arrays as they lie in memory. */
+struct widths_case {
+    struct way way;
+    int classes, pitch;
+    float *z;                   /* [KINDS][classes] */
+    double *wanted, own[KINDS]; /* gradients, likewise; losses */
+    bool best[KINDS];           /* the label is */
+    void *logits, *found;
+};
+
+enum { OVER = 5 };
+
+static float element(const struct widths_case *t, const void *array, int row, int c) {
+    const size_t at = (size_t)row * (size_t)t->pitch + (size_t)c;
+    return t->way.layout == LAYOUT_CANONICAL ? ((const float *)array)[at]
+                                             : bf16_value(((const struct bf16 *)array)[at]);
+}
+
+static struct widths_case widths_open(struct way way, int classes) {
+    const size_t n = (size_t)KINDS * (size_t)classes, bytes = bytes_of(&way, KINDS, classes);
+    struct widths_case t = {.way = way, .classes = classes, .pitch = way.pitch ? way.pitch : classes};
+    double *random = random_numbers(n, 23);
+    t.z = mem_alloc(n, sizeof *t.z, "logits");
+    t.wanted = mem_alloc(n, sizeof *t.wanted, "gradients");
+    t.logits = mem_alloc(1, bytes, "logits");
+    t.found = mem_alloc(1, bytes, "gradients");
+    memset(t.logits, 0xff, bytes); /* NaN between the rows */
+    for (int kind = 0; kind < KINDS; kind++) {
+        float *z = t.z + (size_t)kind * (size_t)classes;
+        for (int c = 0; c < classes; c++) z[c] = (float)(4 * random[(size_t)kind * (size_t)classes + (size_t)c]);
+        fill_row(kind, classes, z);
+        for (int c = 0; c < classes; c++) {
+            const size_t at = (size_t)kind * (size_t)t.pitch + (size_t)c;
+            if (way.layout == LAYOUT_CANONICAL) {
+                ((float *)t.logits)[at] = z[c];
+            } else {
+                ((struct bf16 *)t.logits)[at] = bf16_of(z[c]);
+                z[c] = bf16_value(((struct bf16 *)t.logits)[at]);
+            }
+        }
+        int best;
+        const int label = label_of(kind, classes);
+        t.own[kind] = plain_loss(z, classes, label, OVER, t.wanted + (size_t)kind * (size_t)classes, &best);
+        t.best[kind] = best == label;
+    }
+    mem_free(random);
+    return t;
+}
+
+static void widths_close(struct widths_case *t) {
+    void *memory[] = {t->z, t->wanted, t->logits, t->found};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) mem_free(memory[i]);
+}
+
+static void check_gradients(const struct widths_case *t, const int32_t *label) {
+    const bool is_float = t->way.layout == LAYOUT_CANONICAL;
+    const double relative = is_float ? 1e-7 : 1. / 250, least = is_float ? 1e-9 : 1e-7; /* bf16 has 8 bits */
+    for (int i = 0; i < NOT_VALID; i++)
+        for (int c = 0; c < t->pitch; c++) {
+            const double found = element(t, t->found, i, c);
+            const double wanted = c < t->classes && label[i] >= 0 ? t->wanted[i * t->classes + c] : 0;
+            if (isnan(wanted) ? !isnan(found) : !(fabs(found - wanted) <= relative * fabs(wanted) + least))
+                fail_msg("layout %d, %d classes, pitch %d, row %d: gradient %d is %g, not %g", t->way.layout,
+                         t->classes, t->pitch, i, c, found, wanted);
+        }
+}
+
+/* Those of its rows that have a loss, or those whose loss is NaN; the others have no label. The last is not valid. */
+static void check_rows(const struct device_ops *device, struct widths_case *t, bool with_nan, bool in_place) {
+    const size_t bytes = bytes_of(&t->way, KINDS, t->classes), last = bytes / KINDS * NOT_VALID;
+    struct net_result wanted = {0}, found, alone;
+    int32_t label[KINDS];
+    for (int i = 0; i < KINDS; i++) {
+        const bool counts = (isnan(t->own[i]) != 0) == with_nan;
+        label[i] = counts ? label_of(i, t->classes) : -1;
+        if (i == NOT_VALID || !counts) continue;
+        wanted.loss += t->own[i];
+        wanted.correct += t->best[i];
+        wanted.count++;
+    }
+    assert_true(wanted.count >= 5 && wanted.correct > 0 && wanted.correct < wanted.count);
+    if (in_place)
+        memcpy(t->found, t->logits, bytes);
+    else
+        memset(t->found, 0x7f, bytes);
+    char *kept = mem_alloc(1, bytes - last, "a row");
+    memcpy(kept, (char *)t->found + last, bytes - last);
+    loss_of_way(device, t->way, KINDS, t->classes, in_place ? t->found : t->logits, label, NOT_VALID, OVER, t->found,
+                &found);
+    loss_of_way(device, t->way, KINDS, t->classes, t->logits, label, NOT_VALID, OVER, NULL, &alone);
+    assert_memory_equal(&found.loss, &alone.loss, sizeof found.loss);
+    assert_int_equal(found.correct, alone.correct);
+    assert_int_equal(found.correct, wanted.correct);
+    assert_int_equal(found.count, wanted.count);
+    const double tolerance = t->way.layout == LAYOUT_CANONICAL ? 1e-10 : 1e-6;
+    if (with_nan)
+        assert_true(isnan(found.loss));
+    else
+        assert_true(fabs(found.loss - wanted.loss) <= tolerance * wanted.loss);
+    check_gradients(t, label);
+    assert_memory_equal((char *)t->found + last, kept, bytes - last);
+    mem_free(kept);
+}
+
+static void rows_of_any_width_match_the_definition(void **state) {
     (void)state;
-    enum { MANY = 131, SOME = 9, BEYOND = 5 };
+    enum { WHOLE = 8, WAYS = 7 };
+    static const int widths[] = {5, 64, 65, 67, 129, 136, 1001, 2057};
     const struct device_ops *device = test_device();
-    if (device_is_host(device)) return;
-    for (int classes = CLASSES; classes <= MANY; classes += MANY - CLASSES) {
-        const int pitch = classes + BEYOND;
-        double *z = random_numbers((size_t)(SOME * classes), 23);
-        float logits[SOME * MANY], gradient[SOME * MANY] = {0};
-        struct bf16 narrow[SOME * (MANY + BEYOND)], dz[SOME * (MANY + BEYOND)];
-        int32_t label[SOME];
-        struct net_result wanted, found;
-        memset(narrow, 0xff, sizeof narrow); /* NaN between the rows */
-        memset(dz, 0xff, sizeof dz);
-        for (int i = 0; i < SOME; i++) label[i] = i == 4 ? -1 : i * 37 % classes;
-        for (int i = 0; i < SOME * classes; i++) {
-            struct bf16 *at = &narrow[i / classes * pitch + i % classes];
-            *at = bf16_of((float)(4 * z[i]));
-            logits[i] = bf16_value(*at);
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        const int classes = widths[w], pitch = (classes + WHOLE - 1) / WHOLE * WHOLE;
+        const struct way ways[WAYS] = {{LAYOUT_CANONICAL, 0, 0},     {LAYOUT_CANONICAL, pitch, 0},
+                                       {LAYOUT_CANONICAL, pitch, 4}, {CUDA_NHWC_BF16, 0, 0},
+                                       {CUDA_NHWC_BF16, pitch, 0},   {CUDA_NHWC_BF16, pitch + WHOLE, 0},
+                                       {CUDA_NHWC_BF16, pitch, 4}};
+        for (int k = 0; k < (device_is_host(device) ? 1 : WAYS); k++) { /* the CPU has the first alone */
+            struct widths_case t = widths_open(ways[k], classes);
+            for (int with_nan = 0; with_nan < 2; with_nan++)
+                for (int in_place = 0; in_place < (device_is_host(device) ? 1 : 2); in_place++)
+                    check_rows(device, &t, with_nan, in_place);
+            widths_close(&t);
         }
-        loss_of_part(device, SOME, classes, logits, label, SOME, 5, gradient, &wanted);
-        loss_of_layout(device, CUDA_NHWC_BF16, pitch, SOME, classes, narrow, label, SOME, 5, dz, &found);
-        assert_memory_equal(&found.loss, &wanted.loss, sizeof found.loss);
-        assert_int_equal(found.correct, wanted.correct);
-        assert_int_equal(found.count, SOME - 1);
-        for (int i = 0; i < SOME * pitch; i++) {
-            const int row = i / pitch, c = i % pitch;
-            assert_int_equal(dz[i].bits, c < classes ? bf16_of(gradient[row * classes + c]).bits : 0xffff);
-        }
-        mem_free(z);
     }
 }
 
@@ -427,7 +618,7 @@ int main(void) {
         cmocka_unit_test(losses_of_many_classes_match_the_definition),
         cmocka_unit_test(a_part_of_a_step_has_its_part_of_the_gradient),
         cmocka_unit_test(rows_without_a_label_do_not_count),
-        cmocka_unit_test(logits_in_bf16_are_numbers_like_others),
+        cmocka_unit_test(rows_of_any_width_match_the_definition),
         cmocka_unit_test(whole_passes_are_recorded_and_repeated),
         cmocka_unit_test(two_losses_are_each_as_alone),
     };
