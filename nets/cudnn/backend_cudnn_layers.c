@@ -104,7 +104,10 @@ const struct layer_ops cudnn_average = {average_open, average_forward, average_b
 
 /* -- linear layer: x [N][I], w [O][I], b [O], y [N][O] -------------------------------------------------------------
  *
- * Of rows that are bf16 so are y, dy, dx and a copy of the weights; their gradients are floats all the way. */
+ * Of rows that are bf16 so are y, dy, dx and a copy of the weights; their gradients are floats all the way. Where y has
+ * a pitch the copy has as many rows, which are zero from O on: forward and back to data are products over the pitch,
+ * for cuBLAS's fast kernels want every width to be a multiple of 16 bytes, too. Behind its columns y is zero then, and
+ * dy may be any finite numbers. */
 
 struct linear {
     const struct cudnn_backend *backend;
@@ -124,6 +127,12 @@ static void open_bias(struct linear *l, const struct tensor *y) {
     cudnn_bias_memory(&l->bias);
 }
 
+static void open_weights(struct linear *l) {
+    const size_t row = (size_t)l->I * sizeof(struct bf16), rows = (size_t)l->O, all = (size_t)l->pitch;
+    l->w = cuda_alloc(all * row, "the weights of a linear layer");
+    if (all > rows) CUDA_GIVE(cudaMemsetAsync((char *)l->w + rows * row, 0, (all - rows) * row, cuda_stream()));
+}
+
 static void *linear_open(void *backend, const struct layer_spec *spec, const struct tensor *x, const struct tensor *add,
                          struct tensor *y) {
     (void)add;
@@ -132,11 +141,10 @@ static void *linear_open(void *backend, const struct layer_spec *spec, const str
     *l = (struct linear){.backend = backend, .x = *x, .I = x->c * x->h * x->w, .O = y->c};
     l->has_bias = spec->linear.bias;
     l->is_bf16 = cudnn_is_bf16(x);
-    if (l->is_bf16)
-        l->w = cuda_alloc((size_t)l->O * (size_t)l->I * sizeof(struct bf16), "the weights of a linear layer");
     cudnn_lay_out(y, x->layout);
     if (spec->gives_logits) cudnn_spread_rows(y);
     l->pitch = cudnn_pitch(y);
+    if (l->is_bf16) open_weights(l);
     if (l->has_bias) open_bias(l, y);
     return l;
 }
@@ -204,7 +212,7 @@ static void linear_forward(void *layer, const struct layer_call *call, bool trai
     const struct linear *l = layer;
     if (l->is_bf16) cuda_weights_to_last((uint32_t)l->O, (uint32_t)l->I, 1, call->param, l->w, true);
     multiply(l, &(struct product){.m = rows_of(l, call),
-                                  .n = l->O,
+                                  .n = l->pitch,
                                   .k = l->I,
                                   .a = plain(call->x, l->I),
                                   .b = turned(weights_of(l, call), l->I),
@@ -231,7 +239,7 @@ static void linear_backward(void *layer, const struct layer_call *call) {
     if (!call->dx) return;
     multiply(l, &(struct product){.m = N,
                                   .n = l->I,
-                                  .k = l->O,
+                                  .k = l->pitch,
                                   .a = plain(call->dy, l->pitch),
                                   .b = plain(weights_of(l, call), l->I),
                                   .c = call->dx,

@@ -115,6 +115,9 @@ static const struct trial trials[] = {
     {LAYER_LINEAR, 12, 33, 1, 1, 20, .plain = true},
     {LAYER_LINEAR, 9, 24, 1, 1, 65, .plain = true, .logits = true},
     {LAYER_LINEAR, 130, 16, 1, 1, 11, .logits = true},
+    {LAYER_LINEAR, 5, 40, 1, 1, 1001, .plain = true, .logits = true},
+    {LAYER_LINEAR, 3, 7, 1, 1, 129, .logits = true},
+    {LAYER_LINEAR, 17, 72, 1, 1, 67, .plain = true, .logits = true},
     {LAYER_ADD, 3, 20, 5, 3, 20, .joins = true},
     {LAYER_ADD, 30, 129, 1, 1, 129, .joins = true},
     {LAYER_POSITION, 12, 20, 1, 1, 20, .sequence = 4},
@@ -359,6 +362,20 @@ static void check_padding(const struct tensor *t, float *host, const char *what)
         if (host[i] != 0) fail_msg("layout %d: padding of %s[%zu] is %g, not 0", t->layout, what, i, (double)host[i]);
 }
 
+/* What lies between rows that have a pitch, zeros, is made the largest numbers that there are. */
+static void fill_gaps(const struct device_ops *device, const struct tensor *t, float *data) {
+    if (!t->pitch) return;
+    uint16_t *host = mem_alloc(t->floats, sizeof(float), "a test's tensor");
+    device->to_host(host, data, t->floats * sizeof(float));
+    for (int i = 0; i < t->n * t->pitch; i++) {
+        if (i % t->pitch < t->c) continue;
+        assert_int_equal(host[i], 0);
+        host[i] = 0x7f7f;
+    }
+    device->to_device(data, host, t->floats * sizeof(float));
+    mem_free(host);
+}
+
 /* Compares device memory with canonical numbers, relative to the largest. */
 static void check_same(const struct device_ops *device, const struct tensor *t, const float *found,
                        const double *wanted, double tolerance, const struct trial *trial, const char *what) {
@@ -535,6 +552,8 @@ static void run_trial(struct subject *s, const struct trial *t, struct naive *v,
     ref_forward(&v->r, v->x, v->add, v->param, NULL, v->y);
     s->ops->forward(s->layer, &s->call, true);
     check_same(s->device, &s->y, s->call.y, v->y, tolerance, t, "y");
+    fill_gaps(s->device, &s->y, s->call.y);
+    fill_gaps(s->device, &s->y, s->call.dy);
     if (t->kind == LAYER_NORM_RELU) {
         moved_statistics(v, v->state);
         check_flat(s->device, 2 * (size_t)t->c, s->call.state, v->state, TOLERANCE, t, "running statistics");
