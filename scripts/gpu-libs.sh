@@ -140,11 +140,15 @@ OPAL_SYSCONFDIR=\$GPU_LIBS/etc/openmpi
 OPAL_PKGDATADIR=\$GPU_LIBS/usr/share/openmpi
 PMIX_PREFIX=\$GPU_LIBS/$pmix
 PMIX_INSTALL_PREFIX=\$PMIX_PREFIX
+# PMIX_PREFIX moves PMIx but not the folder of its components: without these two it opens those of the machine, which may be of another
+# version, and each process says so in three lines.
+PMIX_PKGLIBDIR=\$PMIX_PREFIX/lib/pmix
+PMIX_MCA_mca_base_component_path=\$PMIX_PKGLIBDIR
 : "\${OMPI_MCA_btl_vader_single_copy_mechanism:=none}" # containers rarely let one rank read another's memory
 PMIX_MCA_pcompress_base_silence_warning=1
 : "\${OMPI_MCA_plm:=isolated}"                           # on this machine alone: no ssh is looked for
 export PATH PKG_CONFIG_PATH LIBRARY_PATH LD_LIBRARY_PATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH OPAL_PREFIX OPAL_LIBDIR OPAL_PKGLIBDIR
-export OPAL_SYSCONFDIR OPAL_PKGDATADIR PMIX_PREFIX PMIX_INSTALL_PREFIX OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_plm PMIX_MCA_pcompress_base_silence_warning
+export OPAL_SYSCONFDIR OPAL_PKGDATADIR PMIX_PREFIX PMIX_INSTALL_PREFIX PMIX_PKGLIBDIR PMIX_MCA_mca_base_component_path OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_plm PMIX_MCA_pcompress_base_silence_warning
 unset gpu_libs
 END
 cd "${to%/*}"
