@@ -82,7 +82,7 @@ converge_run() { # converge_run MODEL ALGO: as far as the time goes; its rows an
 }
 # go_on RUN OPTIONS MODEL NAME: status 124 when the time was over, or too short to begin
 go_on() {
-    go_run=$1
+    go_run=$1 go_what="$3, $4"
     if has_checkpoint "$1"; then set -- --resume "$1"
     else
         clear_run "$1"
@@ -96,9 +96,15 @@ go_on() {
     [ -z "$pack" ] || seconds=$((seconds - 10))
     [ $seconds -gt 10 ] || return 124
     mkdir -p "${go_run%/*}"
-    timeout -s USR1 -k 14 $seconds "$MPIRUN" -np "$ranks" "$program" "$@" --quiet >"$scratch/converge.log" 2>&1
+    # Whoever started us may have had SIGUSR1 blocked, and so would mpirun: it would forward nothing and be killed in the end, and
+    # the run would lose what it did since its last checkpoint. (A lent machine was like that.)
+    opened=
+    ! env --default-signal=USR1 true 2>/dev/null || opened='env --default-signal=USR1'
+    # shellcheck disable=SC2086 # words or none
+    timeout -s USR1 -k 14 $seconds $opened "$MPIRUN" -np "$ranks" "$program" "$@" --quiet >"$scratch/converge.log" 2>&1
     status=$?
     tail -n 20 "$scratch/converge.log"
+    [ $status -ne 137 ] || verdict converge NOTE "$go_what: did not stop when it was told to, and was killed: it goes on from the checkpoint before"
     return $status
 }
 
@@ -150,8 +156,8 @@ runs_to_come() {
 }
 
 # -- what comes home -------------------------------------------------------------------------------------------------------
-# pack_runs: $pack, a .tar.gz of at most $pack_limit bytes: rows and plots of all runs, then their last checkpoints, the
-# smallest first. Unpacked into --runs it lets them go on.
+# pack_runs: $pack, a .tar.gz of at most $pack_limit bytes: rows and plots of all runs, then their last checkpoints: first of
+# those that are to go on, then of those that have ended, the smallest first. Unpacked into --runs it lets them go on.
 pack_runs() {
     [ -d "$runs" ] || return 0
     mkdir -p "${pack%/*}"
@@ -159,16 +165,18 @@ pack_runs() {
         rm -rf "$runs/plots"
         cp -R "$out/gpu-converge" "$runs/plots"
     fi
-    (cd "$runs" && find . -type f ! -path '*/checkpoint-*' ! -name lease-end) | sort >"$scratch/packed"
+    (cd "$runs" && find . -type f ! -path '*/checkpoint-*' ! -name lease-end ! -name lock) | sort >"$scratch/packed"
     if [ ! -s "$scratch/packed" ]; then verdict converge NOTE 'packed: nothing, there is no run'; return; fi
     packed_files || return
     room=$((pack_limit - $(wc -c <"$pack")))
     for run in "$runs"/*/*/; do
         last=$(find "$run" -mindepth 1 -maxdepth 1 -name 'checkpoint-*[0-9]' -type d | sort | tail -n 1)
-        [ -z "$last" ] || echo "$(cat "$last"/* | wc -c) ${last#"$runs"/}"
-    done | sort -n >"$scratch/checkpoints"
+        over=0
+        ! has_ended "${run%/}" || over=1
+        [ -z "$last" ] || echo "$over $(cat "$last"/* | wc -c) ${last#"$runs"/}"
+    done | sort -k 1,1n -k 2,2n >"$scratch/checkpoints"
     left_out=
-    while read -r bytes folder; do
+    while read -r _ bytes folder; do
         if [ "$bytes" -le "$room" ]; then
             (cd "$runs" && find "./$folder" -type f) >>"$scratch/packed"
             room=$((room - bytes))

@@ -46,11 +46,17 @@ put "$B/sparsetrain" <<'END'
 echo "$*" >>"$NOTES"
 case $1 in
 list)
-    echo '{"datasets":[{"name":"cifar10","available":true},{"name":"ptb","available":true}],"devices":[{"name":"cuda","available":true}]}'
+    echo '{"datasets":[{"name":"cifar10","available":true},{"name":"ptb","available":true}],"devices":[{"name":"cuda","available":true}],"models":[{"name":"resnet20","available":true},{"name":"vgg16","available":true},{"name":"lstm","available":true},{"name":"gpt","available":true}]}'
     exit
     ;;
 config)
     echo epochs=140
+    exit
+    ;;
+bench)
+    [ -z "${SLOW:-}" ] || echo $(($(cat "$NOW") + SLOW)) >"$NOW"
+    [ -z "${ILL:-}" ] || exit "$ILL"
+    printf '{"bench":"net","images_per_s":2,"words_per_s":2,"call":"add","seconds":1,"none_s":0}\n'
     exit
     ;;
 esac
@@ -96,7 +102,7 @@ checked() {
     rm -f "$NOTES.until" "$W/made"
     # shellcheck disable=SC2030,SC2031 # variables for this call alone
     (
-        PATH="$W/bin:$PATH" MPIRUN=$W/bin/mpirun
+        PATH="${FIRST:+$FIRST:}$W/bin:$PATH" MPIRUN=${LAUNCHER:-$W/bin/mpirun}
         export PATH MPIRUN
         unset BUILD WERROR SPARSETRAIN_DATA
         cd "$T" && timeout 900 sh scripts/gpu-check.sh --out "$W/out" "$@"
@@ -198,6 +204,26 @@ check "three of them else" [ "$(cd "$W/three/resnet20" && echo *)" = 'dense gtop
 checked --only converge --models resnet20 --algos dense --budget 75 --runs "$W/long"
 check "a run that does not end: late, with a checkpoint" has '^LATE  converge  resnet20, dense: epoch 1.0'
 check "which is there" [ -s "$W/long/resnet20/dense/checkpoint-00000020/model.ckpt" ]
+if command -v python3 >/dev/null 2>&1; then # SIGUSR1 blocked by who started us
+    cat >"$W/launcher" <<'END'
+#!/usr/bin/env python3
+import os, signal, sys
+with open(os.environ["NOTES"], "a") as notes:
+    print("blocked" if signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, ()) else "open", file=notes)
+os.execvp(sys.argv[3], sys.argv[3:])
+END
+    mkdir "$W/blocking"
+    cat >"$W/blocking/timeout" <<END
+#!/usr/bin/env python3
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.execv("$(command -v timeout)", ["timeout", *sys.argv[1:]])
+END
+    chmod +x "$W/launcher" "$W/blocking/timeout"
+    FIRST=$W/blocking LAUNCHER=$W/launcher checked --only converge --models resnet20 --algos dense --epochs 2 --budget 75 --runs "$W/open"
+    if env --default-signal=USR1 true 2>/dev/null; then check "the signal that stops runs reaches them, though it was blocked" grep -qx open "$NOTES"
+    else skip "the signal that stops runs" "this env opens no signals"; fi
+fi
 # An epoch takes 1.1 s by the trial: of 140 epochs in 60 s few fit, in an hour all.
 checked --only converge --models vgg16 --algos dense --budget 500 --lease 60 --runs "$W/lease"
 check "a lease too short for the run: fewer epochs" has 'NOTE .*vgg16, dense: [1-4][0-9] of 140 epochs' '^PASS  converge  vgg16, dense'
@@ -214,4 +240,11 @@ check "packed: what was left out is named" has '^NOTE  converge  packed: runs.ta
 packed() { tar -tzf "$W/out/runs.tar.gz" | sort | tr '\n' ' '; }
 check "rows of all, the last checkpoint of the small one" [ "$(packed)" = './resnet20/dense/checkpoint-00000020/model.ckpt ./resnet20/dense/run.jsonl ./vgg16/dense/run.jsonl ' ]
 check "within the limit" [ "$(wc -c <"$W/out/runs.tar.gz")" -le 20000 ]
+# One that has ended and one that is to go on, of the same size: there is room for one of them.
+rm "$W/packed/resnet20/dense/lock" 2>/dev/null
+cp -R "$W/packed/resnet20/dense" "$W/packed/resnet20/topka"
+sed 's/"completed":true/"completed":false/' "$W/packed/resnet20/dense/run.jsonl" >"$W/packed/resnet20/topka/run.jsonl"
+echo host >"$W/packed/resnet20/topka/lock"
+checked --only converge --models resnet20 --algos dense,topka --epochs 2 --budget 26 --runs "$W/packed" --pack "$W/out/runs.tar.gz" --pack-limit 3000
+check "room for one checkpoint: that of the run that goes on" [ "$(packed)" = './resnet20/dense/run.jsonl ./resnet20/topka/checkpoint-00000020/model.ckpt ./resnet20/topka/run.jsonl ./vgg16/dense/run.jsonl ' ]
 finish
