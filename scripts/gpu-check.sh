@@ -1,6 +1,6 @@
 #!/bin/sh
 # gpu-check.sh [--only LIST] [--budget SECONDS] [--quick] [--libs DIR|DIR.tar.xz] [--out DIR] [--groups LIST]
-# [--nets LIST] [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
+# [--nets LIST] [--benches LIST] [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
 # [--pack-limit BYTES] [--mps] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
 # under ten minutes.
 #   build      the program and the CUDA plugin for this GPU, the tests, what it is measured against
@@ -8,7 +8,8 @@
 #   compare    10 or 20 steps of training on the CPU and on the GPU: ResNet-20, a small LSTM, the decoder of characters and
 #              BERT-tiny, a recogniser of speech, dense and gtopk, on 1 and 4 ranks, and VGG-16: the same losses?
 #   bench      selectors and networks next to PyTorch, torch.topk, CUB's radix sort and plain passes; where a step goes;
-#              --nets says of which networks (resnet20,vgg16,lstm), and may name gpt2 and gpt-char, too
+#              --nets says of which networks (resnet20,vgg16,lstm), and may name gpt2 and gpt-char, too; --benches which parts, in
+#              this order: select,net,plans,kernels,train,compiled
 #   sanitize   compute-sanitizer over selectors, layers and a training step
 #   converge   (only when named) real data, four ranks on this GPU, in the gTop-k paper's configuration; goes on where the
 #              last call ended. --models resnet20,vgg16,lstm says of what (resnet20), --algos of which exchanges
@@ -28,13 +29,13 @@ set -u
 said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
-nets=resnet20,vgg16,lstm models_trained=resnet20 algos_trained=dense,gtopk,topka images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
+nets=resnet20,vgg16,lstm models_trained=resnet20 algos_trained=dense,gtopk,topka benches='' images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
 rehearsal=0 data='' mps=0
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu/tools.sh
 . "$(dirname "$0")/gpu/tools.sh"
-options 'quick!quick=1 mps!mps=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets models:models_trained algos:algos_trained
+options 'quick!quick=1 mps!mps=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets benches models:models_trained algos:algos_trained
     data+data runs/ epochs lease pack/ pack-limit:pack_limit' "$@"
 [ $rehearsal = 0 ] || dry=1
 eval "set -- $data"
@@ -59,6 +60,7 @@ among() {
 }
 among --groups "$groups" topk_ comm_ nets_ cli_
 among --only "$only" build test compare bench sanitize converge
+among --benches "$benches" select net plans kernels train compiled
 among --nets "$nets" resnet20 vgg16 lstm gpt2 gpt-char
 among --models "$models_trained" resnet20 vgg16 lstm
 cd "$(dirname "$0")/.." || exit 2

@@ -3,19 +3,22 @@
 
 topk   the selectors of `bench select`, accumulation included, next to torch.topk on |x|.
 net    forward, backward and SGD step of `bench net`, next to PyTorch: eager in f32 (NCHW), with tf32 (NHWC), with bf16
-       (autocast, NHWC), and compiled by torch.compile with each of --compile. --model lstm and gpt train on words: rows
-       count them, and have "hidden" or, of gpt, whose step is AdamW's (PyTorch's fused one), "preset".
+       (autocast, NHWC), and compiled by torch.compile in each mode of --compile, which takes from seconds to minutes a
+       mode. --model lstm and gpt train on words: rows count them, and have "hidden" or, of gpt, whose step is AdamW's
+       (PyTorch's fused one), "preset". --net 'OPTION...', again for each network: several of them.
 
 Ours and theirs run in turn, round after round, so that clocks that change slow all alike; a row gives the medians, and
-the medians of the rounds' ratios. Every length has its first round before any has its second. What the time (--seconds)
-does not suffice for is named in a row of its own, and what was measured before is kept, also when a round is stopped in
-its midst (SIGTERM, too).
+the medians of the rounds' ratios. Every length and every network has its first round, and in it its share of the time,
+before any has its second; of a network ours come first, then what is eager, then what is compiled, each in at most
+three fifths of what is left. What the time (--seconds, PyTorch's start included) does not suffice for is named in a row
+of its own, and what was measured before is kept, also when a round is stopped in its midst (SIGTERM, too).
 --device cpu: the same on the CPU, to try the script. Without PyTorch: sparsetrain's own rows."""
 
 import argparse
 import contextlib
 import json
 import os
+import shlex
 import signal
 import statistics
 import subprocess
@@ -23,6 +26,7 @@ import sys
 import tempfile
 import time
 
+BEGIN = time.monotonic()
 sys.dont_write_bytecode = True  # the checkout stays as it is
 try:
     import torch
@@ -31,7 +35,6 @@ try:
 except ImportError:
     torch = None
 
-BEGIN = time.monotonic()
 # What our precisions are held against: PyTorch's variant of the same arithmetic. In f32 it takes Winograd's algorithm over
 # large tiles where that is fastest, as our f32-winograd does and our f32 does not.
 EAGER = {"f32": "eager-f32", "f32-winograd": "eager-f32", "tf32": "eager-tf32", "bf16": "eager-bf16"}
@@ -41,6 +44,9 @@ if "OUR_LIBRARY_PATH" in os.environ:
     OUR_ENVIRONMENT["LD_LIBRARY_PATH"] = os.environ["OUR_LIBRARY_PATH"]
 PRESET_BATCH = {"char-cpu": 12, "char": 64, "gpt2": 8}  # windows of 64, 256 and 1024 tokens
 SKIPPED_MAX = 300  # characters of a reason
+TURN = 0.6  # of what is left: the most for one of several that wait
+FOR_ROUNDS = 0.25  # of a network's time that compilers do not get
+FAILED = []  # what went wrong, and not for want of time
 
 
 def left(options):
@@ -52,8 +58,15 @@ def say(row):
 
 
 def not_done(options, what, why):
-    say({"bench": "gpu_" + options.part, "skipped": what, "why": str(why).splitlines()[0][:SKIPPED_MAX] if str(why) else
-         type(why).__name__})
+    say({"bench": "gpu_" + options.part, **identity(options), "skipped": what,
+         "why": str(why).splitlines()[0][:SKIPPED_MAX] if str(why) else type(why).__name__})
+
+
+def identity(options):
+    """What says of a row which network it is of."""
+    if options.part != "net" or options.net:
+        return {}
+    return {key: getattr(options, key) for key in ("model", "hidden", "preset") if getattr(options, key)}
 
 
 class Late(Exception):
@@ -197,7 +210,7 @@ def one_round(options, lengths, n, seconds):
         not_done(options, f"n {n}", f"{stopped}{kept}")
     except Exception as error:  # the other rows are wanted all the same
         not_done(options, f"n {n}", error)
-        options.failed = True
+        FAILED.append(error)
 
 
 def ratio(a, b):
@@ -245,108 +258,108 @@ class Peer:
         return count * self.batch.rows / seconds_of(self.options, lambda: self.steps(count))
 
 
-def open_peers(options, batches):
-    """{(batch, variant): Peer}: all eager ones, then the compiled ones as long as time suffices."""
-    peers = {}
-    # On a CPU PyTorch's bf16 wants instructions that not all have.
-    eager = [(variant, batch) for variant in EAGER.values() for batch in batches
-             if options.device == "cuda" or variant != "eager-bf16"]
-    compiled = [("compiled-" + mode, batch) for mode in options.compile.split(",") if mode
-                for batch in batches if batch in options.compile_batches]
-    for place, (variant, batch) in enumerate(eager + compiled):
-        # A quarter of the time is for measuring. Of the rest a mode of the compiler has its share alone, so that one
-        # which searches for minutes leaves the next its own.
-        limit = left(options) - 0.25 * options.seconds
-        if place >= len(eager):
-            limit /= len(eager) + len(compiled) - place
-        if limit < 1 or STOPPED:
-            not_done(options, f"{variant}, batch {batch}", "no time left")
-            continue
-        try:
-            with within(limit):
-                peers[batch, variant] = Peer(options, batch, variant)
-        except Exception as error:  # a compiler that is not there, or the alarm: the other variants are wanted
-            not_done(options, f"{variant}, batch {batch}", error)
-    return peers
-
-
 def unit(options):
     return "words" if options.words else "images"
 
 
-def ours(options, precision, batches):
-    """Rows of one run: images or words a second for each batch."""
-    sizes = ("--hidden", str(options.hidden)) if options.hidden else ()
-    sizes += ("--preset", options.preset) if options.preset else ()
-    return run(options, left(options), "net", "--model", options.model, "--batch", ",".join(map(str, batches)), "--steps",
-               str(options.steps), "--repeat", "1", "--precision", precision, *sizes)
+class Net:
+    """What was measured of one network. mine: (rate, backend) of each round by (batch, precision); theirs: rates by
+    (batch, variant)."""
 
+    def __init__(self, options):
+        self.options, self.mine, self.theirs, self.peers, self.why = options, {}, {}, {}, {}
+        self.cost = 0  # seconds of the last round, without what is done once
+        self.batches = [int(text) for text in options.batch.split(",")]
+        # On a CPU PyTorch's bf16 wants instructions that not all have.
+        variants = [(batch, variant) for variant in EAGER.values() for batch in self.batches
+                    if options.eager and (options.device == "cuda" or variant != "eager-bf16")]
+        variants += [(batch, "compiled-" + mode) for mode in options.compile.split(",") if mode
+                     for batch in self.batches if batch in options.compile_batches]
+        self.turns = [(None, precision) for precision in options.precision]
+        self.turns += dict.fromkeys(variants) if torch else ()
 
-def measure_ours(options, precision, batches, mine):
-    """A round of ours into mine[batch, precision]: (rate, backend)."""
-    try:
-        rows = ours(options, precision, batches)
-    except Late as stopped:
-        rows = stopped.rows
-        not_done(options, f"sparsetrain in {precision}", f"{stopped}; {len(rows)} rows of this round are kept")
-    except Exception as error:
-        rows = []
-        not_done(options, f"sparsetrain in {precision}", error)
-        options.precision.remove(precision)
-        options.failed = True
-    for row in rows:
-        mine.setdefault((row["batch"], precision), []).append((row[unit(options) + "_per_s"], row["backend"]))
-
-
-def measure(options, batches, peers):
-    """Rounds of everything in turn, as far as the time goes: {(batch, precision): [(rate, backend)]},
-    {(batch, variant): [rate]}."""
-    mine, theirs, cost = {}, {key: [] for key in peers}, 0
-    for number in range(options.rounds):
-        begin = time.monotonic()
-        if number and left(options) < cost:
-            break
-        for precision in list(options.precision):
-            if not STOPPED:
-                measure_ours(options, precision, batches, mine)
-        for key, peer in peers.items():
-            if STOPPED or left(options) < -10:
+    def round(self, end):
+        """Everything in turn, until that moment."""
+        begin, once = time.monotonic(), 0
+        spare = FOR_ROUNDS * (end - begin)
+        turns = list(self.turns)
+        for place, (batch, what) in enumerate(turns):
+            if STOPPED:
                 break
+            opening = batch and (batch, what) not in self.peers
+            seconds = end - time.monotonic() - (spare if opening and what.startswith("compiled-") else 0)
+            if seconds < 1:
+                self.why.setdefault((batch, what), "no time left")
+                continue
+            if place + 1 < len(turns):
+                seconds *= TURN
             try:
-                with within(left(options) + 20):
-                    theirs[key].append(peer.rate(options.steps))
-            except Late as stopped:
-                not_done(options, f"{key[1]}, batch {key[0]}", stopped)
-        cost = time.monotonic() - begin
-    return mine, theirs
+                if not batch:
+                    self.ours(what, seconds)
+                    continue
+                with within(seconds):
+                    opened = time.monotonic()
+                    try:
+                        if opening:
+                            self.peers[batch, what] = Peer(self.options, batch, what)
+                    finally:
+                        once += time.monotonic() - opened
+                    self.theirs.setdefault((batch, what), []).append(self.peers[batch, what].rate(self.options.steps))
+            except Exception as error:  # a compiler that is not there, or the alarm: the others are wanted
+                self.missed(batch, what, error)
+        self.cost = time.monotonic() - begin - once
 
+    def missed(self, batch, what, error):
+        """Remembers why. What was late may be in time in the next round, but for a compiler."""
+        kept = f"; {len(error.rows)} rows of this round are kept" if isinstance(error, Late) and not batch else ""
+        self.why[batch, what] = f"{error or type(error).__name__}{kept}"
+        if what.startswith("compiled-") or not isinstance(error, Late):
+            self.turns.remove((batch, what))
+        if not batch and not isinstance(error, Late):
+            FAILED.append(error)
 
-def net(options):
-    batches = [int(text) for text in options.batch.split(",")]
-    if torch and options.device == "cuda":
-        torch.backends.cudnn.benchmark = True  # a peer must run at its best
-    peers = open_peers(options, batches) if torch else {}
-    mine, theirs = measure(options, batches, peers)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    rate = unit(options) + "_per_s"
-    for (batch, precision), measured in mine.items():
-        rates, backend = [value for value, _ in measured], measured[0][1]
+    def ours(self, precision, seconds):
+        """A round of ours: images or words a second for each batch."""
+        options = self.options
+        sizes = ("--hidden", str(options.hidden)) if options.hidden else ()
+        sizes += ("--preset", options.preset) if options.preset else ()
+        late = None
+        try:
+            rows = run(options, seconds, "net", "--model", options.model, "--batch", ",".join(map(str, self.batches)),
+                       "--steps", str(options.steps), "--repeat", "1", "--precision", precision, *sizes)
+        except Late as stopped:
+            rows, late = stopped.rows, stopped
+        for row in rows:
+            self.mine.setdefault((row["batch"], precision), []).append((row[unit(options) + "_per_s"], row["backend"]))
+        if late:
+            raise late
+
+    def say(self):
+        measured = {(None, precision) for _, precision in self.mine} | set(self.theirs)
+        for (batch, what), why in self.why.items():
+            # What has all its rows from other rounds lacks nothing; one that was cut off in its first does.
+            if (batch, what) not in measured or not batch and any((n, what) not in self.mine for n in self.batches):
+                not_done(self.options, f"{what}, batch {batch}" if batch else f"sparsetrain in {what}", why)
+        for (batch, precision), rounds in self.mine.items():
+            self.say_row(batch, precision, [value for value, _ in rounds], rounds[0][1])
+
+    def say_row(self, batch, precision, rates, backend):
+        options, theirs, rate = self.options, self.theirs, unit(self.options) + "_per_s"
         eager = theirs.get((batch, EAGER[precision]))
-        compiled = {v: r for (b, v), r in theirs.items() if b == batch and v.startswith("compiled-") and r}
+        compiled = {v: r for (b, v), r in theirs.items() if b == batch and v.startswith("compiled-")}
         best = max(compiled, key=lambda v: statistics.median(compiled[v]), default=None)
         say({
             "bench": "gpu_net",
             "model": options.model,
             "batch": batch,
-            **({"hidden": options.hidden} if options.hidden else {}),
-            **({"preset": options.preset} if options.preset else {}),
+            **identity(options),
             "precision": precision,
             "backend": backend,
             "peer": "PyTorch " + torch.__version__ if torch else None,
             rate: statistics.median(rates),
             "least_" + rate: min(rates),
             "most_" + rate: max(rates),
-            "peer_" + rate: {v: statistics.median(r) for (b, v), r in theirs.items() if b == batch and r},
+            "peer_" + rate: {v: statistics.median(r) for (b, v), r in theirs.items() if b == batch},
             "eager": EAGER[precision],
             "ratio_eager": ratio(rates, eager) if eager else None,
             "compiled": best,
@@ -354,6 +367,24 @@ def net(options):
             "rounds": len(rates),
             "steps": options.steps,
         })
+
+
+def net(options, several):
+    """Round after round over all networks. In the first one each has its share of what is left; later ones are begun
+    where the last one would fit once more."""
+    if torch and options.device == "cuda":
+        torch.backends.cudnn.benchmark = True  # a peer must run at its best
+    nets = [Net(each) for each in several]
+    with contextlib.suppress(Late):  # SIGTERM between two measurements
+        for number in range(options.rounds):
+            for place, each in enumerate(nets):
+                seconds = left(options)
+                if STOPPED or number and seconds < each.cost:
+                    continue
+                each.round(time.monotonic() + (seconds if number else seconds / (len(nets) - place)))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for each in nets:
+        each.say()
 
 
 def check(parser, options):
@@ -391,22 +422,29 @@ def main():
     parser.add_argument("--preset", choices=PRESET_BATCH, help="of gpt (default gpt2)")
     parser.add_argument("--batch", help="(default 32,128,1024; of lstm 20; of gpt 8 or the preset's)")
     parser.add_argument("--precision", help="(default f32,f32-winograd,tf32,bf16; of lstm and gpt without the second)")
-    parser.add_argument("--compile", default="default,reduce-overhead,max-autotune", help="modes; empty: none")
+    parser.add_argument("--compile", default="", metavar="MODES", help="default,reduce-overhead,max-autotune (none)")
+    parser.add_argument("--no-eager", dest="eager", action="store_false", help="next to what is compiled alone")
     parser.add_argument("--compile-batches", help="(default 128; of gpt as --batch)")
+    parser.add_argument("--net", action="append", metavar="OPTIONS", help="a network, by --model and what goes with it")
     options = parser.parse_args()
-    check(parser, options)
     options.our_device = options.our_device or options.device
-    options.failed = False
+    several = [parser.parse_args([options.binary, "net", *shlex.split(words)]) for words in options.net or ()]
+    for each in several or [options]:
+        each.device, each.our_device = options.device, options.our_device
+        check(parser, each)
     if torch and options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("gpu.py: this PyTorch sees no GPU")
     if not torch:
         not_done(options, "PyTorch", "torch is not installed")
     for number in (signal.SIGALRM, signal.SIGTERM):
         signal.signal(number, late)
-    (topk if options.part == "topk" else net)(options)
+    if options.part == "topk":
+        topk(options)
+    else:
+        net(options, several or [options])
     sys.stdout.flush()
     # Compilers' worker processes are not waited for.
-    os._exit(1 if options.failed else 0)
+    os._exit(1 if FAILED else 0)
 
 
 if __name__ == "__main__":

@@ -3,39 +3,50 @@
 # shellcheck disable=SC2154,SC2034
 
 # -- bench -----------------------------------------------------------------------------------------------------------------
+# What is wanted most comes first, and each part has the share that its number is of those to come: what one does not use is the
+# next ones'. The numbers are the seconds of `--budget 520` with all networks but gpt-char. On an H200 three rounds of selectors took 97 s,
+# plans 33 s without gpt2 and 20 s with it, kernels of five networks 16 s; what is compiled takes whatever it gets.
+bench_shares='select:70 net:190 plans:65 kernels:30 train:45 compiled:115'
 step_bench() {
-    lengths=14728266,133547324 densities=0.001,0.01 batches=32,128,1024 repeat=40 rounds=3 peer=cuda modes=default,reduce-overhead,max-autotune
+    lengths=14728266,133547324 densities=0.001,0.01 batches=32,128,1024 repeat=40 rounds=3 peer=cuda modes=default,reduce-overhead
     [ "$quick" = 0 ] || { repeat=16 rounds=1 modes=reduce-overhead; }
     if [ "$dry" = 1 ]; then
         lengths=4000,5000 densities=0.01 batches=2 repeat=2 rounds=1 peer=cpu modes=
     fi
-    bench_select
-    bench_net
-    bench_plans
-    bench_kernels
-    bench_train
+    bench_end=$step_end to_come=0
+    for part in $bench_shares; do ! bench_asked "$part" || to_come=$((to_come + ${part#*:})); done
+    for part in $bench_shares; do
+        bench_asked "$part" || continue
+        step_end=$bench_end
+        step_end=$(($(date +%s) + $(remaining) * ${part#*:} / to_come))
+        to_come=$((to_come - ${part#*:}))
+        "bench_${part%:*}"
+    done
+    step_end=$bench_end
 }
-# bench_python PART SECONDS OPTION...: the rows of bench/gpu.py, added to the file $rows
+bench_asked() { case ",${benches:-${1%:*}}," in *",${1%:*},"*) true ;; *) false ;; esac; }
+# bench_python PART SECONDS WHAT OPTION...: the rows of bench/gpu.py, added to the file $rows. It ends in time by itself, or is ended.
 bench_python() {
-    part=$1 seconds=$2
-    [ "$2" -lt "$(remaining)" ] || seconds=$(remaining)
-    shift 2
-    [ -n "$python" ] || { verdict bench LATE "$part: python3 is not here"; return; }
-    peer_environment timeout -k 5 $((seconds > 0 ? seconds + 20 : 1)) "$python" scripts/bench/gpu.py "$program" "$part" --device "$peer" \
+    part=$1 seconds=$2 what=$3
+    shift 3
+    [ -n "$python" ] || { verdict bench LATE "$what: python3 is not here"; return; }
+    [ "$seconds" -ge 5 ] || { verdict bench LATE "$what: no time"; return; }
+    peer_environment timeout -k 10 $((seconds + 10)) "$python" scripts/bench/gpu.py "$program" "$part" --device "$peer" \
         --our-device cuda --seconds "$seconds" --rounds "$rounds" "$@" >"$scratch/python-rows" 2>"$scratch/python.log" || {
         tail -n 5 "$scratch/python.log"
-        verdict bench FAIL "bench/gpu.py $part ended badly (the rows that it gave are kept)"
+        verdict bench FAIL "$what: bench/gpu.py ended badly (the rows that it gave are kept)"
     }
     grep '^{.*}$' "$scratch/python-rows" >>"$rows"
 }
 skipped_rows() { # skipped_rows FILE: what the rows say was left out, by name
-    of_rows "$1" skipped,why --where skipped!= | awk -F '\t' '{ print "left out: " $1 ": " $2 }' | report_lines
+    of_rows "$1" model,preset,skipped,why --where skipped!= | awk -F '\t' '{ print "left out: " ($1 == "-" ? "" : ($2 == "-" ? $1 : $1 " " $2) ", ") $3 ": " $4 }' | report_lines
 }
 bench_select() {
     rows=$scratch/rows-bench-select
     : >"$rows"
+    peers_began=$(date +%s)
     gpu_peers before
-    bench_python topk $(($(remaining) * 2 / 5)) --n "$lengths" --density "$densities" --steps "$repeat" --select all
+    bench_python topk $(($(remaining) - ($(date +%s) - peers_began))) selectors --n "$lengths" --density "$densities" --steps "$repeat" --select all
     gpu_peers after
     skipped_rows "$rows"
     of_rows "$rows" bench,n,accumulate_s,read_s,copy_s,sort_s,round_trip_s,selector,density,median_s,select_alone_s,ratio_peer --where skipped= |
@@ -82,27 +93,47 @@ nets_in() {
     done
 }
 model_of() { case $1 in gpt*) echo gpt ;; *) echo "$1" ;; esac; } # gpt2 and gpt-char are presets of it
+# Ours and PyTorch's eager steps, of all networks in turn. The ones with the most to do come last, and have what others did not use.
 bench_net() {
     rows=$scratch/rows-bench-net
     : >"$rows"
-    last='' asked_nets=$(nets_in lstm gpt2 gpt-char vgg16 resnet20)
+    set --
+    for net in $(nets_in lstm gpt2 gpt-char vgg16 resnet20); do set -- "$@" --net "$(net_options "$net")"; done
+    [ $# -gt 0 ] || return 0
+    bench_python net "$(remaining)" networks "$@"
+    report_nets
+    results bench-net
+}
+net_options() { # net_options NET: as bench/gpu.py takes them
+    case $dry$1 in
+    0gpt*) echo "--model gpt --preset ${1#gpt-} --steps 20" ;;
+    0lstm) echo '--model lstm --batch 20' ;;
+    1gpt*) echo '--model gpt --preset char-cpu --batch 1 --precision f32 --steps 1' ;;
+    1lstm) echo '--model lstm --batch 2 --hidden 8 --steps 1' ;;
+    1*) echo "--model $1 --batch $batches --steps 1" ;;
+    *) echo "--model $1 --batch $batches" ;;
+    esac
+}
+# What is compiled, with ours beside it again: network after network, in a process each, for half of what is left; where that is
+# little one whole network is worth more than halves of two. The compiler does not go into PyTorch's own LSTM.
+bench_compiled() {
+    rows=$scratch/rows-bench-compiled
+    : >"$rows"
+    [ -n "$modes" ] || return 0
+    asked_nets=$(nets_in resnet20 vgg16 gpt2 gpt-char) last=''
     for net in $asked_nets; do last=$net; done
     for net in $asked_nets; do
-        share=$((($(remaining) - 30) * 9 / 10)) # the last one's, which has the most to do
-        [ "$net" = "$last" ] || share=$((share / 4))
-        steps=50
-        [ "$dry" = 0 ] || steps=1
-        case $net in
-        gpt*) set -- --preset "${net#gpt-}" --compile "$modes" ;;
-        lstm) set -- --batch 20 --compile '' ;; # the compiler does not go into PyTorch's own LSTM
-        *) set -- --batch "$batches" --compile "$modes" ;;
-        esac
-        case $dry$net in
-        1lstm) set -- --batch 2 --compile '' --hidden 8 ;;
-        1gpt*) set -- --preset char-cpu --batch 1 --compile '' --precision f32 ;;
-        esac
-        bench_python net $share --model "$(model_of "$net")" --steps $steps "$@"
+        seconds=$(remaining) batch=''
+        if [ "$net" != "$last" ] && [ "$seconds" -ge 80 ]; then seconds=$((seconds / 2)); fi
+        [ "$seconds" -ge 20 ] || { verdict bench LATE "$net compiled: no time"; continue; }
+        case $net in gpt*) ;; *) batch='--batch 128' ;; esac
+        # shellcheck disable=SC2046,SC2086 # options
+        bench_python net $seconds "$net compiled" $(net_options "$net") $batch --precision tf32 --no-eager --compile "$modes"
     done
+    report_nets
+    results bench-compiled
+}
+report_nets() {
     skipped_rows "$rows"
     of_rows "$rows" model,batch,precision,images_per_s,words_per_s,ratio_eager,eager,ratio_compiled,compiled,preset --where skipped= | awk -F '\t' '
         function beside(ratio, peer, goal) {
@@ -115,7 +146,6 @@ bench_net() {
             compiled_goal = $2 != 128 || $3 != "tf32" ? 0 : $1 == "resnet20" ? 1.2 : $1 == "vgg16" ? 1 : 0
             print ($10 == "-" ? $1 : $1 " " $10) " batch " $2 " " $3 ": " rate beside($6, "PyTorch " $7, eager_goal) beside($8, $9, compiled_goal)
         }' | report_lines
-    results bench-net
 }
 # What the plans of cuDNN's graph API are worth: bench net with them and without, then each convolution's choice. Those of a
 # decoder are its attention's, in bf16.
@@ -135,7 +165,7 @@ bench_plans() {
             for plans in 1 0; do
                 # shellcheck disable=SC2086 # options
                 SPARSETRAIN_CACHE=$scratch/choices SPARSETRAIN_CUDNN_PLANS=$plans within "$program" bench net --device cuda --json --model "$(model_of "$model")" \
-                    --precision $precision $size >"$scratch/plans-$plans" || verdict bench FAIL "bench net of $model in $precision, plans $plans: status $?"
+                    --precision $precision $size >"$scratch/plans-$plans" || { ended bench $? "bench net of $model in $precision, plans $plans"; continue 2; }
             done
             "$program" rows "$scratch/plans-1" "$scratch/plans-0" --keys $unit | awk -v of="\"model\":\"$model\",\"precision\":\"$precision\"" -v unit=$unit '
                 { speed[NR] = $1 }
@@ -166,7 +196,7 @@ bench_kernels() {
         for precision in f32 tf32 bf16; do
             # shellcheck disable=SC2086 # options
             within "$program" bench net --device cuda --kernels --json --model "$(model_of "$model")" --precision $precision $size >"$scratch/kernels" ||
-                { verdict bench FAIL "bench net --kernels of $model in $precision: status $?"; continue; }
+                { ended bench $? "bench net --kernels of $model in $precision"; continue; }
             cat "$scratch/kernels" >>"$rows"
             of_rows "$scratch/kernels" call,seconds,none_s | awk -F '\t' -v what="$model, $precision" '
                 { took[$1] += $2; calls[$1]++; all += $2; none = $3 }
@@ -194,7 +224,7 @@ bench_train() {
     for ranks in $rank_counts; do
         for algo in dense gtopk; do
             name=train-$algo-$ranks
-            train cuda f32 "$algo" "$ranks" "$steps" "$name" || { verdict bench LATE "training with $algo on $ranks ranks: status $?"; continue; }
+            train cuda f32 "$algo" "$ranks" "$steps" "$name" || { ended bench $? "training with $algo on $ranks ranks"; continue; }
             "$program" rows "$scratch/$name" --type summary | sed "s/^{/{\"algo\":\"$algo\",\"ranks\":$ranks,/" >>"$rows"
         done
     done

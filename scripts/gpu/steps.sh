@@ -17,6 +17,11 @@ verdict() {
     printf '%-4s  %-9s %s\n' "$2" "$1" "$3" | tee -a "$scratch/summary"
     echo "$2" >>"$scratch/verdict-$1"
 }
+# ended STEP STATUS WHAT: what ended badly: with status 124, or when the time was over, it is late, and nothing went wrong
+ended() {
+    if [ "$2" -eq 124 ] || [ "$(remaining)" -le 0 ]; then verdict "$1" LATE "$3: no time"
+    else verdict "$1" FAIL "$3: status $2"; fi
+}
 failed() { grep -q FAIL "$scratch/verdict-$1" 2>/dev/null; }
 late() { grep -q LATE "$scratch/verdict-$1" 2>/dev/null; }
 

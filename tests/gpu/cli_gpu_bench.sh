@@ -146,6 +146,21 @@ check "a decoder: its preset, its words, beside PyTorch's" rows '"model": "gpt",
 check "and the program is asked for it" grep -q -- '--model gpt --batch 64 .*--precision tf32 --preset char' "$NOTES"
 bench net --model gpt --rounds 1 --steps 1 --precision f32 --compile reduce-overhead --seconds 24
 check "gpt2 if nothing else is said, compiled too" rows '"batch": 8, "preset": "gpt2".*"compiled": "compiled-reduce-overhead"' 1
+# Several networks; the first one is slow at first
+two='--model resnet20 --batch 8 --precision f32'
+bench net --net "$two" --net '--model gpt --preset char --precision tf32 --steps 7' --rounds 2 --seconds 100
+check "networks: each has its first round first" [ "$(sed -n 's/.*--model \([a-z0-9]*\) .*--steps \([0-9]*\) .*/\1 \2/p' "$NOTES" | tr '\n' ' ')" = 'resnet20 50 gpt 7 resnet20 50 gpt 7 ' ]
+check "and rows of its own, beside PyTorch's" rows '"gpu_net", "model": "\(gpt\|resnet20\)".*"ratio_eager": [0-9].*"rounds": 2' 2
+SLOW=1
+bench net --net "$two" --net '--model gpt --preset char --precision tf32' --rounds 2 --seconds 20
+check "one that is slow leaves the next its share" rows '"model": "gpt".*"ratio_eager": [0-9]' 1
+check "what was late is in time in the next round" rows '"model": "resnet20".*"ratio_eager": [0-9].*"rounds": 1' 1
+check "and not said to be left out" rows '"skipped"' 0
+SLOW=''
+# shellcheck disable=SC2086 # options
+bench net $two --no-eager --compile default --compile-batches 8 --rounds 2 --seconds 30
+check "beside a compiler that does not end: ours" rows '"rounds": 2' 1
+check "it is named, with its network" rows '"model": "resnet20", "skipped": "compiled-default, batch 8"' 1
 check "sizes of another model are refused" sh -c "! python3 scripts/bench/gpu.py '$W/program' net --model gpt --hidden 8 --device cpu 2>/dev/null"
 # Stopped from outside in the second round, by everybody's clock
 SLOW=2 TIMELESS=1 SLEEP=''

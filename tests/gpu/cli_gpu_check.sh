@@ -130,13 +130,13 @@ exit 1
 END
     chmod +x "$W/ill/python3"
     # shellcheck disable=SC2031 # the subshell above has a PATH of its own
-    env PATH="$W/ill:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only bench --nets resnet20,vgg16,lstm,gpt2,gpt-char --budget $patient --out "$W/kept" >"$W/log" 2>&1 </dev/null
+    env PATH="$W/ill:$PATH" timeout $patient sh scripts/gpu-check.sh --dry-run --only bench --benches select,net --nets resnet20,vgg16,lstm,gpt2,gpt-char --budget $patient --out "$W/kept" >"$W/log" 2>&1 </dev/null
     ended_badly() { # ended_badly NAME COUNT: as many rows, all of them whole
         grep -q '^FAIL  bench  .*ended badly' "$W/log" && [ "$(sed '1d;$d;s/,$//' "$W/kept/gpu-$1.json" | grep -cx '{.*}')" -eq "$2" ] &&
             [ "$(wc -l <"$W/kept/gpu-$1.json")" -eq $(($2 + 2)) ]
     }
     check "a measurement that ends badly leaves whole rows" ended_badly bench-select 1
-    check "for each network" ended_badly bench-net 5
+    check "and of networks" ended_badly bench-net 1
     mkdir "$W/again" # as another machine has them
     tar -C "$W/again" -xzf "$W/out/runs.tar.gz"
     # A multi-process service: what it was told, and by which pipe.

@@ -173,6 +173,59 @@ check "some of the groups" [ "$(grep '^[+] ' "$NOTES" | sort | tr -d '\n')" = '+
 check "in a file of their own" [ -s "$W/out/gpu-test-topk-comm.json" ]
 check "which passes" has '^PASS  test '
 
+# -- bench: Python's measurements take all the time that they get, and so does the clock, which nothing else moves
+if command -v python3 >/dev/null 2>&1; then
+    mkdir "$W/clock"
+    put "$W/clock/date" <<END
+if [ "\$*" = +%s ]; then cat "\$NOW"; else exec $(command -v date) "\$@"; fi
+END
+    put "$W/clock/python3" <<'END'
+case $1 in -*) exit ;; esac
+echo "python ${*#*/}" >>"$NOTES"
+rest=$*
+seconds=${rest#*--seconds } model=${rest#*--model }
+seconds=${seconds%% *}
+echo "$seconds" >>"$NOTES.seconds"
+echo $(($(cat "$NOW") + seconds)) >"$NOW"
+[ "$3" != net ] || echo "{\"bench\":\"gpu_net\",\"model\":\"${model%% *}\",\"batch\":1,\"precision\":\"f32\",\"words_per_s\":1,\"ratio_eager\":2,\"eager\":\"eager-f32\"}"
+END
+    NOW=$W/now
+    export NOW SLOW ILL
+    # benched ARGUMENTS...: the step bench by that clock; $order: what was begun, in order, once each
+    benched() {
+        echo 1700000000 >"$NOW"
+        rm -f "$NOTES.seconds"
+        FIRST=$W/clock checked --only bench --nets resnet20,vgg16,lstm,gpt2 "$@"
+        order=$(sed -n 's/^python .* topk .*/select/p; s/^python .* net .*--compile default,reduce-overhead$/compiled/p; s/^python .* net .*/net/p
+            s/^bench .*--kernels.*/kernels/p; s/^bench net .*/plans/p; s/^--device cuda --algo.*/train/p' "$NOTES" | uniq | tr '\n' ' ')
+        why="$order: $(head -c 3000 "$W/log")"
+    }
+    ours_first() { [ "$order" = 'select net plans kernels train compiled ' ]; }
+    SLOW='' ILL=''
+    benched --budget 520
+    check "bench: ours and eager, plans, kernels, training, and what is compiled last" ours_first
+    check "networks in one process, each with its options" grep -q 'python .*--net --model lstm --batch 20 --net --model gpt --preset gpt2 --steps 20 --net --model vgg16 .* --net --model resnet20 --batch 32,128,1024$' "$NOTES"
+    check "compiled network after network, beside ours in the same precision" [ "$(grep -o -- '--model [a-z0-9]* .*--no-eager' "$NOTES" | sed 's/--model \([a-z0-9]*\).*/\1/' | tr '\n' ' ')" = 'resnet20 vgg16 gpt ' ]
+    check "the slowest mode only when it is asked for" sh -c "! grep -q max-autotune '$NOTES'"
+    check "in shares" [ "$(tr '\n' ' ' <"$NOTES.seconds")" = '70 192 129 64 65 ' ]
+    check "each part in a file of its own, eight with the log" [ "$(cd "$W/out" && echo gpu-bench-*.json)" = 'gpu-bench-compiled.json gpu-bench-kernels.json gpu-bench-net.json gpu-bench-plans.json gpu-bench-train.json' ]
+    rm -f "$W/out"/gpu-bench-*
+    SLOW=40
+    benched --budget 520
+    check "plans that are slow: the parts after them have their turn" ours_first
+    check "what there was no time for is late" has '^LATE  bench .*vgg16 in f32, plans 1: no time' '^LATE  bench .*--kernels of vgg16 in tf32: no time'
+    check "and not failed" sh -c "! grep -q '^FAIL' '$W/log'"
+    SLOW=''
+    benched --budget 24
+    check "little time: ours and eager ones are there" has '^NOTE  bench .*batch 1 f32: 1 words/s, 2.00 x PyTorch eager-f32'
+    check "what is compiled is named as left out" has '^LATE  bench     resnet20 compiled: no time' '^LATE  bench     gpt2 compiled: no time'
+    ILL=1
+    benched --budget 520 --benches plans,kernels
+    check "some of the parts" [ "$order" = 'plans kernels ' ]
+    check "what goes wrong in time is a failure" has '^FAIL  bench .*resnet20 in f32, plans 1: status 1' '^FAIL  bench .*--kernels of gpt2 in bf16: status 1'
+    ILL=''
+else skip "the step bench" "python3 is not installed"; fi
+
 # -- sanitize
 put "$W/bin/compute-sanitizer" <<'END'
 echo "$*" >>"$NOTES.sanitizer"
