@@ -7,7 +7,7 @@
 # --plan    first: probe, build, comparison, benches, ResNet-20 on CIFAR-10, tests of selectors and networks, in the order of what
 #           is wanted most; next: the other tests, compute-sanitizer, the LSTM on Penn Treebank, VGG-16
 # --limit   of what travels with a call, the tree included; data that are larger come in pieces, one with each call
-# --held    seconds for which the machine is held; 120 of them are for its start
+# --held    seconds for which the machine is held; 60 of them are for its start
 # --libs    what gpu-libs.sh has packed (made anew)
 # --mirror  a folder with cifar-10-batches-bin.tar.xz and ptb.tar.xz; else they are packed from $SPARSETRAIN_DATA, build/data
 # --runs    runs that an earlier lease packed, to go on from
@@ -18,8 +18,8 @@ set -u
 . "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu/tools.sh
 . "$(dirname "$0")/gpu/tools.sh"
-# Seconds: at most of a call; of the start of the machine; of what comes and goes around a call.
-CALL_MOST=600 START=120 AROUND=15
+# Seconds: at most of a call; of the start of the machine (an H200 took about 40); of what comes and goes around a call.
+CALL_MOST=600 START=60 AROUND=15
 plan=first limit=64M held=1800 libs='' mirror='' old_runs='' left_out=''
 options 'plan limit held libs/ mirror/ runs:old_runs leave-out:left_out ...' "$@"
 eval "set -- $words"
@@ -92,17 +92,22 @@ fi
 
 # -- the calls ----------------------------------------------------------------------------------------------------------------
 # A line each: seconds|needs|title|what scripts/gpu/lease.sh is told, with ; between|what comes home. needs: cifar, ptb, libs, or -
+# What is told rest:N takes what there is when it begins, counts nothing here, and may be left out.
 calls=$scratch/calls
 : >"$calls"
 call() { printf '%s|%s|%s|%s|%s\n' "$@" >>"$calls"; }
 trained='gpu-converge.json, runs.tar.gz (rows, plots, checkpoints up to 15 MB), log'
-if [ "$plan" = first ]; then # the first call took an H200 128 s, the tests 111
-    call 270 libs 'probe, build, compare' 'probe 120;check 260 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
-    call 530 - benches 'check 520 --only bench --nets resnet20,vgg16,lstm,gpt2' \
-        'gpu-bench-select.json, gpu-bench-net.json, gpu-bench-plans.json, gpu-bench-kernels.json, gpu-bench-train.json, log'
-    [ -z "$cifar" ] || call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, gtopk with both residual rules, topka' \
-        'converge 550 resnet20 --models resnet20 --algos dense,gtopk,gtopk:paper,topka' "$trained"
-    call 190 - 'tests: topk_, nets_' 'check 180 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
+if [ "$plan" = first ]; then
+    # On an H200: build 25 s, compare 140 s, the first call 190 s in all; dense and gtopk 190 s each; the tests 135 s.
+    nets='--nets resnet20,vgg16,lstm,gpt2' runs='resnet20 --models resnet20 --algos dense,gtopk,gtopk:paper,topka'
+    call 250 libs 'probe, build, compare' 'probe 120;check 240 --only build,compare' 'gpu-probe.json, gpu-compare.json, logs'
+    call 530 - benches "check 520 --only bench $nets" "gpu-bench-PART.json of select, net, plans, kernels, train, compiled; log"
+    [ -z "$cifar" ] || {
+        call 560 cifar 'ResNet-20 on CIFAR-10, 140 epochs, four ranks: dense, gtopk with both residual rules, topka' "converge 550 $runs" "$trained"
+        call 0 - 'optional: goes on with the runs that call left, in what the lease has but for the tests' "converge rest:220 $runs" "$trained"
+    }
+    call 175 - 'tests: topk_, nets_' 'check 165 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
+    call 0 - 'optional: what torch.compile gives, again, in what the lease has' "check rest:45 --only bench --benches compiled $nets" 'gpu-bench-compiled.json, log'
 else
     call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_' 'gpu-probe.json, gpu-test-comm-cli.json, logs'
     [ -z "$ptb" ] || {
@@ -142,15 +147,14 @@ arrange() {
 arrange || exit 1
 count=$(grep -c . "$calls")
 
-# Seconds of the whole; the last call gives up, or takes, what is left
+# Seconds of the whole; the last call, of those that are not optional, gives up, or takes, what is left
 spent=$START
-while IFS='|' read -r seconds _; do spent=$((spent + seconds + AROUND)); done <"$calls"
+while IFS='|' read -r seconds _; do [ "$seconds" -eq 0 ] || spent=$((spent + seconds + AROUND)); done <"$calls"
 if [ $spent -gt "$held" ]; then
-    last=$(tail -n 1 "$calls") over=$((spent - held))
+    last=$(grep -v '^0|' "$calls" | tail -n 1) over=$((spent - held))
     [ $((${last%%|*} - over)) -ge 120 ] || broken "$spent s are more than the $held for which the machine is held: --held, or fewer data"
-    sed '$d' "$calls" >"$scratch/shorter"
     # Its budget is its second word.
-    echo "$last" | awk -F '|' -v OFS='|' -v over=$over '{ $1 -= over; split($4, word, " "); sub(word[2], word[2] - over, $4); print }' >>"$scratch/shorter"
+    LAST=$last awk -F '|' -v OFS='|' -v over=$over '$0 == ENVIRON["LAST"] { $1 -= over; split($4, word, " "); sub(word[2], word[2] - over, $4) } { print }' "$calls" >"$scratch/shorter"
     mv "$scratch/shorter" "$calls"
     spent=$held
 fi
@@ -177,8 +181,8 @@ while IFS='|' read -r seconds needs title told _; do
     fi
     {
         echo '#!/bin/sh'
-        echo "# Call $number of $count, $seconds s: $title. Started in the top of the tree; scripts/gpu/lease.sh says what the words mean."
-        echo "here=$to call=$number"
+        echo "# Call $number of $count, $([ "$seconds" -eq 0 ] && echo 'what is left' || echo "$seconds s"): $title. Started in the top of the tree; scripts/gpu/lease.sh says what the words mean."
+        echo "here=$to call=$number$([ $number -ne 1 ] || echo " lease=$((held - START))")"
         echo '. scripts/gpu/lease.sh'
         [ ! -e "$to/cifar.$number" ] || echo "keep cifar.$number"
         [ "$needs" != ptb ] || echo 'unpack_once ptb.tar.xz'
@@ -197,6 +201,9 @@ done <"$calls"
     echo 'on another machine than call 1: begin there. After a NO-GO (status 1 of call 1) nothing else is worth its time. At home the'
     echo 'gpu-*.json go to results/measured.'
     echo
+    echo 'Optional calls may be left out; they look how much of the lease is left, take that, and end at once where it is too little. Where seconds remain'
+    echo 'after the last call, send the optional ones again, the one that trains first: where every run of it says completed, it has nothing to do.'
+    echo
     [ -z "$left_out" ] || {
         echo "$left_out does not travel: before call 1 \`mv $left_out build-left-out\`, after the last one, and whatever happens, \`mv build-left-out $left_out\`."
         echo
@@ -209,6 +216,7 @@ done <"$calls"
         bytes=$(($(cat "$dir/$number"/* | wc -c) + tree))
         [ $bytes -le "$limit" ] || broken "call $number would be $(mib $bytes) MiB"
         most=$((seconds + 30))
+        [ "$seconds" -ne 0 ] || most=$CALL_MOST
         [ $most -le $CALL_MOST ] || most=$CALL_MOST
         echo "| $number | \`sh $dir/$number/run.sh\` | $dir/$number: $(cd "$dir/$number" && echo *) | $(mib $bytes) | $most | $title | $leaves |"
     done <"$calls"

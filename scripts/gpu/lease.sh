@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # gpu/lease.sh: sourced by the run.sh of a call that gpu-pack.sh has written, with here (its folder) and call (its number): the
 # words that such a call is made of. Works in the top of a copy of the tree, on a lent machine with a GPU; what later calls
-# need stays in build/ and in $KEEP, files for home go to $OUT.
+# need stays in build/ and in $KEEP, files for home go to $OUT, which takes eight: what is more than that finish packs into one.
+# Call 1 also has lease: the seconds that there are from its beginning on, all calls together.
 # REHEARSE=1: on the stand-in for CUDA (scripts/gpu-rehearsal.sh); GPU_BUDGET: seconds for each check there.
 # shellcheck disable=SC2154
 : "${OUT:?the folder whose files come home}"
@@ -15,6 +16,7 @@ elif [ ! -e "$KEEP/call-1" ]; then
 fi
 mkdir -p "$KEEP" "$OUT"
 : >"$KEEP/call-$call"
+[ "$call" != 1 ] || echo $((lease_began + lease)) >"$KEEP/lease-end"
 cp "$here/COMMIT" COMMIT # the tree comes without git
 lease_libs=build/gpu/libs
 [ ! -f "$here/libs.tar.xz" ] || lease_libs=$here/libs.tar.xz
@@ -23,10 +25,21 @@ lease_libs=build/gpu/libs
 probe() {
     BUILD=build/gpu sh scripts/gpu-probe.sh ${REHEARSE:+--dry-run} --libs "$lease_libs" --out "$OUT" --seconds "${GPU_BUDGET:-$1}" || exit 1
 }
-# check SECONDS OPTION...: gpu-check.sh, up to so many seconds after the call's beginning; what is not built is built first
+# check SECONDS OPTION...: gpu-check.sh, up to so many seconds after the call's beginning; what is not built is built first. SECONDS may
+# be rest:N, which are all that the lease still has, and a call may take, but for N.
 check() {
-    check_budget=${GPU_BUDGET:-$(($1 - ($(date +%s) - lease_began)))}
+    check_seconds=$1
     shift
+    case $check_seconds in rest:*)
+        check_seconds=$(($(cat "$KEEP/lease-end") - lease_began - ${check_seconds#rest:}))
+        if [ $check_seconds -lt 45 ] && [ -z "${GPU_BUDGET:-}" ]; then
+            echo "of the lease no time is left for this"
+            return 0
+        fi
+        [ $check_seconds -le 570 ] || check_seconds=570
+        ;;
+    esac
+    check_budget=${GPU_BUDGET:-$((check_seconds - ($(date +%s) - lease_began)))}
     if [ ! -x build/gpu/sparsetrain ] && [ "$1" = --only ]; then
         case ,$2, in
         *,build,*) ;;
@@ -39,15 +52,17 @@ check() {
     fi
     sh scripts/gpu-check.sh ${REHEARSE:+--rehearse} --libs "$lease_libs" --out "$OUT" --budget "$check_budget" "$@" || lease_status=$?
 }
-# converge SECONDS RUNS OPTION...: the step converge, its runs in $KEEP/RUNS, which come home as runs.tar.gz
+# converge SECONDS RUNS OPTION...: the step converge, its runs in $KEEP/RUNS, which come home as runs.tar.gz. They know their data by
+# name, so that they go on wherever $KEEP lies next time.
 converge() {
+    export SPARSETRAIN_DATA="$KEEP"
     converge_seconds=$1 converge_runs=$KEEP/$2
     shift 2
     if [ -f "$here/runs.tar.gz" ] && [ ! -d "$converge_runs" ]; then
         mkdir -p "$converge_runs"
         tar -C "$converge_runs" -xzf "$here/runs.tar.gz" || lease_status=1
     fi
-    check "$converge_seconds" --only converge --mps "$@" --runs "$converge_runs" --pack "$OUT/runs.tar.gz" --data "cifar10:$KEEP/cifar-10-batches-bin" --data "ptb:$KEEP/ptb"
+    check "$converge_seconds" --only converge --mps "$@" --runs "$converge_runs" --pack "$OUT/runs.tar.gz"
 }
 # keep PIECE; unpack_pieces NAME COUNT CKSUM; unpack_once ARCHIVE: data into $KEEP
 keep() { cp "$here/$1" "$KEEP/$1.part" && mv "$KEEP/$1.part" "$KEEP/$1"; }
@@ -76,7 +91,17 @@ unpack_pieces() {
     : >"$KEEP/$1.unpacked"
 }
 unpack_once() { lease_unpack "$here/$1"; }
+# Rows and what is packed already stay files of their own, as far as there is room; the others come as more.tar.gz.
+lease_pack() {
+    [ "$(find "$OUT" -type f | wc -l)" -gt 8 ] || return 0
+    (
+        cd "$OUT" || exit
+        find . -type f | awk '{ print !/^[.][/](gpu-[^/]*[.]json|[^/]*[.]tar[.]gz)$/, $0 }' | sort | tail -n +8 | cut -d ' ' -f 2- >"$KEEP/more"
+        tar -T "$KEEP/more" -czf more.tar.gz && while read -r file; do rm -f "$file"; done <"$KEEP/more"
+    ) || echo 'what is more than eight files could not be packed'
+}
 finish() {
+    lease_pack
     echo "call $call: status $lease_status after $(($(date +%s) - lease_began)) s"
     exit "$lease_status"
 }
