@@ -4,7 +4,7 @@
 # long: most of a minute and more
 . tests/lib/tap.sh
 P=3
-common="--data synthetic:512x64 --batch 4 --steps 60 --eval-every 0.5 --checkpoint-every 4 --algo gtopk --density 0.01 --density-warmup 0.25"
+common="$small_net --steps 240 --eval-every 0.5 --checkpoint-every 16 --algo gtopk --density 0.01 --density-warmup 0.25"
 
 # shellcheck disable=SC2086
 start $P $common --out "$W/whole"
@@ -52,16 +52,26 @@ kill_ranks() {
     done
 }
 
+# until_trains DIR: until its log has more steps than now
+until_trains() {
+    before=$(grep -c '"type":"step"' "$1/run.jsonl" 2> /dev/null)
+    for _ in $(seq 1000); do
+        now=$(grep -c '"type":"step"' "$1/run.jsonl" 2> /dev/null)
+        [ "${now:-0}" -le "${before:-0}" ] || return
+        sleep 0.01
+    done
+}
+
 # -- twenty kills at random moments, in a row, on one run ---------------------------------------------------------------
 killed=0 finished=0
 seed=12345
 while [ $killed -lt 20 ]; do
     seed=$(((seed * 1103515245 + 12345) % 2147483648))
-    pause=$(awk "BEGIN { print 0.4 + 1.6 * $seed / 2147483648 }")
     # shellcheck disable=SC2046
     "$MPIRUN" -np $P "$PROGRAM" $(begin_or_resume "$W/killed") > "$W/out" 2> "$W/err" < /dev/null &
     job=$!
-    sleep "$pause"
+    if [ $((killed % 4)) -gt 0 ]; then until_trains "$W/killed"; fi # else while it starts, too
+    sleep "$(awk "BEGIN { print 0.4 * $seed / 2147483648 }")"
     kill_ranks $job
     wait $job 2> /dev/null
     status=$?
@@ -201,8 +211,8 @@ flip() {
 refused "a number of ranks that cannot share the batch" "12 cannot be shared out among 5 alike" 5 --resume "$W/whole"
 refused "another algorithm" "made with --algo gtopk, not topka" $P --resume "$W/whole" --algo topka
 refused "another seed" "made with --seed 1, not 2" $P --resume "$W/whole" --seed 2
-refused "fewer steps than were done" "has done 60 steps" $P --resume "$W/whole" --steps 10
-refused "another dataset" "made with --data synthetic:512x64" $P --resume "$W/whole" --data synthetic:256x64
+refused "fewer steps than were done" "has done 240 steps" $P --resume "$W/whole" --steps 10
+refused "another dataset" "made with --data synthetic-text:4000x400x400" $P --resume "$W/whole" --data synthetic-text:5000x400x400
 damaged
 truncate -s -1 "$bad/model.ckpt"
 refused "a truncated model.ckpt, with the older one named" "the one before it: --resume" $P --resume "$bad"
@@ -249,7 +259,7 @@ if calls_fail "writes that fail: status 1, lines that say so, no torn checkpoint
     done
 fi
 mkdir "$W/small"
-if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=4500k none "$W/small" 2> /dev/null; then
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1500k none "$W/small" 2> /dev/null; then
     # shellcheck disable=SC2086
     start $P $common --out "$W/small/run"
     full_disk "a full disk on $P ranks: status 1, lines that say so, no torn checkpoint" "$W/small" $?

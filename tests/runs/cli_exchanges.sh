@@ -5,7 +5,15 @@
 # long: most of a minute and more
 # spins: as the ranks of users do, through all algorithms
 . tests/lib/tap.sh
-common="--data synthetic:240x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 5 --lr 0.05 --lr-warmup 0"
+steps="--steps 12 --eval-every 0 --checkpoint-every 5 --lr-warmup 0"
+images="--data synthetic:240x24 --batch 4 --lr 0.05 $steps"
+common="$small_net $steps --lr 1"
+# of_images COMMAND...: with ResNet-20, whose layers make many groups
+of_images() {
+    small=$common common=$images
+    "$@"
+    common=$small
+}
 sparse="--density 0.01 --density-warmup none"
 
 # has NAME DIR KEY: some step of the log has this key
@@ -57,26 +65,26 @@ start 4 $common --algo topka --local-update --average-every 4 $sparse --out "$W/
 check "nodes of one rank: the bits of topka's" [ -n "$nodes_of_one" -a "$nodes_of_one" = "$(hash_of "$W/ranks")" ]
 start 4 $common --algo dense --out "$W/dense"
 check "one node of all ranks: the dense mean" near "$node_losses" "$(losses "$W/dense")"
-resumes "--local-update of nodes, by layers, packed, with dense slices and dense steps" 4 --algo hitopk --ranks-per-node 2 --local-update --average-every 5 --check-replicas 1 --overlap layers --overlap-bytes 200000 --wire packed --dense-slices bias --dense-steps 2 $sparse
+of_images resumes "--local-update of nodes, by layers, packed, with dense slices and dense steps" 4 --algo hitopk --ranks-per-node 2 --local-update --average-every 5 --check-replicas 1 --overlap layers --overlap-bytes 200000 --wire packed --dense-slices bias --dense-steps 2 $sparse
 resumes "--local-update of nodes with accumulation, adam and a linear warm-up" 4 --algo hitopk --ranks-per-node 2 --local-update --average-every 5 --check-replicas 2 --accumulate 2 --optimiser adam --density 0.01 --density-warmup linear:6
 resumes "fedavg with averages in between" 3 --algo fedavg --average-every 7
-resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap layers --overlap-bytes 100000 $sparse
+of_images resumes "--overlap layers over oktopk" 3 --algo oktopk --tau-prime 3 --overlap layers --overlap-bytes 100000 $sparse
 has "--overlap layers logs what was hidden" "$whole" hidden_seconds
-resumes "--overlap layers over micro" 2 --algo micro --overlap layers --overlap-bytes 300000 $sparse
-resumes "--overlap layers over randomk, with dense steps and slices" 2 --algo randomk --overlap layers --overlap-bytes 300000 --dense-steps 2 --dense-slices bias $sparse
-resumes "powersgd of rank 4, by layers, after dense steps" 3 --algo powersgd --powersgd-rank 4 --overlap layers --overlap-bytes 100000 --dense-steps 3
+of_images resumes "--overlap layers over micro" 2 --algo micro --overlap layers --overlap-bytes 300000 $sparse
+of_images resumes "--overlap layers over randomk, with dense steps and slices" 2 --algo randomk --overlap layers --overlap-bytes 300000 --dense-steps 2 --dense-slices bias $sparse
+of_images resumes "powersgd of rank 4, by layers, after dense steps" 3 --algo powersgd --powersgd-rank 4 --overlap layers --overlap-bytes 100000 --dense-steps 3
 check "its first steps alone are dense" [ "$(sent "$whole" | awk '{ if ($1 > 1e6) printf "%d ", NR }')" = "1 2 3 " ]
 resumes "1-bit Adam: onebit after dense steps, with a variance that is held" 3 --algo onebit --optimiser adam --dense-steps 4 --freeze-variance-after 4
 resumes "demo with momentum inside, few coefficients and means" 2 --algo demo --demo-k 3 --demo-decay 0.9 --demo-sign off --momentum 0.9
 check "what decay takes from the momentum is said" grep -q 'gradient lost .*--demo-decay below 1' "$W/out"
-resumes "--overlap layers over demo, with AdamW" 3 --algo demo --overlap layers --overlap-bytes 300000 --optimiser adamw
-resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
+of_images resumes "--overlap layers over demo, with AdamW" 3 --algo demo --overlap layers --overlap-bytes 300000 --optimiser adamw
+of_images resumes "dense-ovlp in small buckets" 3 --algo dense-ovlp --overlap-bytes 65536
 has "dense-ovlp logs what was hidden" "$whole" hidden_seconds
 resumes "--audit does not change the run" 2 --algo topka --select dgc --audit 4 $sparse
 has "--audit logs the exact threshold" "$whole" threshold_exact_mean
 resumes "--audit of oktopk" 3 --algo oktopk --tau-prime 3 --audit 2 $sparse
 has "--audit logs the exact global threshold of oktopk" "$whole" threshold_global_exact
-resumes "--audit of every group of layers" 2 --algo topka --select dgc --audit 4 --overlap layers --overlap-bytes 300000 $sparse
+of_images resumes "--audit of every group of layers" 2 --algo topka --select dgc --audit 4 --overlap layers --overlap-bytes 300000 $sparse
 check "only in its steps" [ "$(grep -c threshold_exact_mean "$whole/run.jsonl")" -eq 3 ]
 
 # -- xi of Assumption 1 ------------------------------------------------------------------------------------------------
@@ -95,18 +103,18 @@ check "--log-xi does not change the run" [ "$(hash_of "$whole")" = "$(hash_of "$
 check "every step counts its traffic" [ "$(sent "$whole" | grep -c .)" -eq 12 ]
 check "nor what is counted as the algorithm's" [ "$(sent "$whole")" = "$(sent "$W/without-xi")" ]
 check "without it the log has none" all_xis "$W/without-xi" 0 1
-resumes "--log-xi with --overlap layers" 3 --algo gtopk --overlap layers --overlap-bytes 100000 --log-xi 1 $sparse
+of_images resumes "--log-xi with --overlap layers" 3 --algo gtopk --overlap layers --overlap-bytes 100000 --log-xi 1 $sparse
 check "--overlap layers: in every step" all_xis "$whole" 12 '$1 > 0 && $1 < 30'
 start 1 $common --algo topka $sparse --log-xi 1 --out "$W/alone"
 check "one rank: its k largest are those of the sum" all_xis "$W/alone" 12 '$1 == 0'
 start 3 $common --algo oktopk --density 1 --density-warmup none --log-xi 3 --out "$W/everything"
 check "density 1: nothing is left out" all_xis "$W/everything" 4 '$1 >= 0 && $1 < 1e-5'
-start 2 $common --algo topka $sparse --dense-steps 5 --dense-slices bn,bias --log-xi 1 --out "$W/dense-first"
+start 2 $common --algo topka $sparse --dense-steps 5 --dense-slices bias --log-xi 1 --out "$W/dense-first"
 check "none in dense steps" all_xis "$W/dense-first" 7 '$1 > 0 && $1 < 30'
 
 # -- a loop over algorithms that gives the same options to all -------------------------------------------------------------
 loop="--density 0.02 --density-warmup 0.1 --dense-slices bias --select reuse --wire packed --tau 5 --oktopk-bucket 3 --gtopk-residual conserve --ranks-per-node 1
-    --overlap layers --overlap-bytes 100000 --average-every 6 --log-xi 5 --audit 3"
+    --overlap layers --overlap-bytes 12000 --average-every 6 --log-xi 5 --audit 3"
 for algo in $(names_of EXCHANGE comm/algorithms/exchanges.def); do
     start 2 $common --algo "$algo" $loop --out "$W/loop-$algo"
     status=$?
@@ -120,8 +128,8 @@ like() {
     why="$(hash_of "$W/loop-$algo") and $(hash_of "$W/like-$algo")"
     [ -n "$(hash_of "$W/like-$algo")" ] && [ "$(hash_of "$W/loop-$algo")" = "$(hash_of "$W/like-$algo")" ]
 }
-check "dense has the bits of dense" like dense --overlap layers --overlap-bytes 100000
-check "micro those of the options that it has a use for" like micro --density 0.02 --density-warmup 0.1 --dense-slices bias --wire packed --overlap layers --overlap-bytes 100000
+check "dense has the bits of dense" like dense --overlap layers --overlap-bytes 12000
+check "micro those of the options that it has a use for" like micro --density 0.02 --density-warmup 0.1 --dense-slices bias --wire packed --overlap layers --overlap-bytes 12000
 check "fedavg likewise" like fedavg --average-every 6
 header_of() { head -n 1 "$W/$1/run.jsonl" | sed 's/"run":.*"data_crc32"//; s/"ignored":"[^"]*",//; s/"out":"[^"]*"//; s/"log-xi":[0-9]*//'; }
 check "the log's configuration is what is used" [ "$(header_of loop-dense)" = "$(header_of like-dense)" ]
@@ -131,10 +139,10 @@ check "resumed with the same options" [ "$(json "$W/loop-dense/run.jsonl" summar
 start 2 --resume "$W/loop-micro" --algo micro $loop --steps 14
 check "with a use for some of them" [ "$(json "$W/loop-micro/run.jsonl" summary step)" = 14 ]
 check "which must be the checkpoint's" mistaken "made with --density 0.02, not 0.03" 2 --resume "$W/loop-micro" --algo micro --density 0.03 --select exact
-check "as all must without the algorithm's name" mistaken "made with --density 0.001, not 0.1" 2 --resume "$W/loop-dense" --density 0.1
+check "as all must without the algorithm's name" mistaken "made with --density 0.005, not 0.1" 2 --resume "$W/loop-dense" --density 0.1
 
 # -- gradients recorded in training, and a trace ---------------------------------------------------------------------------
-check "--record and --trace with overlap" start 3 $common --out "$W/traced" --algo gtopk --overlap layers --overlap-bytes 100000 $sparse \
+check "--record and --trace with overlap" start 3 $images --out "$W/traced" --algo gtopk --overlap layers --overlap-bytes 100000 $sparse \
     --record "$W/gradients" --record-every 4 --trace "$W/trace.json"
 check "three steps of three ranks are recorded" [ "$(wc -c < "$W/gradients")" -gt $((3 * 3 * 4 * 269722)) ]
 check "the trace has both threads of the last rank" grep -q '"pid":2,"tid":1' "$W/trace.json"

@@ -3,7 +3,7 @@
 # one line, and comes to the bits of a run that nothing disturbed; the damaged ones are set aside, and go as it passes by,
 # and a kill in the middle of that leaves one that is whole. At P = 1, 2, 3, 4.
 . tests/lib/tap.sh
-common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo gtopk --density 0.01"
+common="$small_net --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo gtopk --density 0.01"
 
 # damaged P HOW FILE...: a fresh copy of the run of P ranks in $W/bad, with these files of it damaged
 damaged() {
@@ -126,9 +126,9 @@ check "every file of the ranks that were is looked at, on however few" [ "$(json
 # From step 4 on, with checkpoints at other steps: one more after 5 steps, at which the run stops.
 for p in 1 3; do
     damaged $p empty 00000012/model.ckpt 00000008/model.ckpt
-    start $p --resume "$W/bad" --checkpoint-every 5 --keep 1 --stop-at "$(awk "BEGIN { print 5 * 4 * $p / 96 }")"
+    start $p --resume "$W/bad" --checkpoint-every 5 --keep 1 --stop-at "$(small_epoch 5 $p)"
     check "later ones, damaged, do not count among those kept, P = $p" [ "$(checkpoints_of "$W/bad")" = "5 8.damaged 12.damaged " ]
-    start $p --resume "$W/bad" --keep 2 --stop-at "$(awk "BEGIN { print 11 * 4 * $p / 96 }")"
+    start $p --resume "$W/bad" --keep 2 --stop-at "$(small_epoch 11 $p)"
     check "passed by, they go, P = $p" [ "$(checkpoints_of "$W/bad")" = "10 11 12.damaged " ]
     start $p --resume "$W/bad"
     check "and the bits are those of the whole run, P = $p" [ "$(hash_of "$W/bad")" = "$(hash_of "$W/whole$p")" ]

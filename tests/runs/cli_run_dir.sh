@@ -3,7 +3,7 @@
 # other runs alone, a run that is complete stays as it is, and of two processes one is told who the other is.
 # shellcheck disable=SC2086 # lists of arguments
 . tests/lib/tap.sh
-common="--data synthetic:96x24 --batch 4 --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo topka --density 0.01"
+common="$small_net --steps 12 --eval-every 0 --checkpoint-every 4 --keep 3 --algo topka --density 0.01"
 
 # print DIR: all that is in it, byte for byte, and how it came there
 print() {
@@ -38,7 +38,7 @@ same() {
 for p in 1 3; do
     start $p $common --out "$W/a$p"
     start $p $common --seed 2 --out "$W/other$p"
-    check "a run leaves its log and its checkpoints, P = $p" [ "$(cd "$W/a$p" && echo *)" = "checkpoint-00000004 checkpoint-00000008 checkpoint-00000012 run.jsonl" ]
+    check "a run leaves its log and its checkpoints, P = $p" [ "$(cd "$W/a$p" && echo *)" = "checkpoint-00000004 checkpoint-00000008 checkpoint-00000012 run.jsonl vocabulary.txt" ]
     middle=$W/a$p/checkpoint-00000008
 
     # -- another directory -------------------------------------------------------------------------------------------------
@@ -80,9 +80,9 @@ for p in 1 3; do
     start $p --resume "$W/b$p" --steps 14
     check "with more steps it goes on, P = $p" same "$(json "$W/b$p/run.jsonl" summary step)" 14
     rm -rf "$W/b$p"
-    start $p $common --stop-at "$(awk "BEGIN { print 8 * 4 * $p / 96 }")" --out "$W/b$p"
+    start $p $common --stop-at "$(small_epoch 8 $p)" --out "$W/b$p"
     note "$W/b$p"
-    check "one that --stop-at has stopped there, P = $p" untouched "$W/b$p" says 0 "b$p has done the 8 of 12 steps that --stop-at" $p --resume "$W/b$p" --stop-at "$(awk "BEGIN { print 8 * 4 * $p / 96 }")"
+    check "one that --stop-at has stopped there, P = $p" untouched "$W/b$p" says 0 "b$p has done the 8 of 12 steps that --stop-at" $p --resume "$W/b$p" --stop-at "$(small_epoch 8 $p)"
     start $p --resume "$W/b$p"
     check "goes on without it, P = $p" same "$(hash_of "$W/b$p")" "$(hash_of "$W/a$p")"
     rm -rf "$W/b$p"
@@ -97,7 +97,7 @@ for p in 1 3; do
         touch "$W/b$p/checkpoint-00000004.old/rank0000.ckpt"
         start $p --resume "$W/b$p"
         check "a summary that is missing is written, $again, P = $p" same "$(hash_of "$W/b$p")" "$(hash_of "$W/a$p")"
-        for key in test_loss train_seconds step_seconds images_per_second bytes_sent_per_step local_nnz_per_step global_nnz_per_step completed; do
+        for key in test_loss train_seconds step_seconds words_per_second bytes_sent_per_step local_nnz_per_step global_nnz_per_step completed; do
             check "with the $key of all steps, $again, P = $p" same "$(json "$W/b$p/run.jsonl" summary $key)" "$(json "$W/a$p/run.jsonl" summary $key)"
         done
         check "what was half removed is gone, $again, P = $p" [ ! -e "$W/b$p/checkpoint-00000004.old" ]
@@ -233,20 +233,18 @@ as_whole() {
     check "$1, P = $2: the same bits" same "$(hash_of "$W/b$2")" "$(hash_of "$W/a$2")"
     check "$1, P = $2: each step once" [ "$(grep -c '"type":"step"' "$W/b$2/run.jsonl")" -eq 12 ] && continuous "$W/b$2"
 }
-# stop_of STEPS P: the epochs of so many
-stop_of() { awk "BEGIN { print $1 * 4 * $2 / 96 }"; }
 for p in 1 3; do
     rm -rf "$W/b$p"
     cp -r "$W/a$p" "$W/b$p"
-    start $p --resume "$W/b$p/checkpoint-00000004" --stop-at "$(stop_of 6 $p)"
+    start $p --resume "$W/b$p/checkpoint-00000004" --stop-at "$(small_epoch 6 $p)"
     check "those after it are not gone on with, P = $p" [ "$(checkpoints_of "$W/b$p")" = "4 6 " ]
     as_whole "back to an earlier checkpoint" $p
-    start $p --resume "$W/a$p/checkpoint-00000004" --stop-at "$(stop_of 6 $p)" --out "$W/b$p"
+    start $p --resume "$W/a$p/checkpoint-00000004" --stop-at "$(small_epoch 6 $p)" --out "$W/b$p"
     check "nor those of the same run elsewhere, P = $p" [ "$(checkpoints_of "$W/b$p")" = "6 " ]
     as_whole "back to one of another directory" $p
 
     # -- elsewhere, and only as far as it has come -----------------------------------------------------------------------
-    start $p --resume "$W/a$p/checkpoint-00000008" --stop-at "$(stop_of 8 $p)" --out "$W/new"
+    start $p --resume "$W/a$p/checkpoint-00000008" --stop-at "$(small_epoch 8 $p)" --out "$W/new"
     check "what stops where it begins has a checkpoint there, P = $p" [ "$(checkpoints_of "$W/new")" = "8 " ]
     start $p --resume "$W/new"
     check "from which it goes on, P = $p" same "$(hash_of "$W/new")" "$(hash_of "$W/a$p")"
