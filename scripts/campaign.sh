@@ -1,12 +1,15 @@
 #!/bin/sh
-# campaign.sh list|status|next [--time MINUTES] [--pack DIR]: the papers' convergence at full length, as far as a machine comes in the
+# campaign.sh list|status|next|take [--time MINUTES] [--pack DIR]: the papers' convergence at full length, as far as a machine comes in the
 # time that there is. scripts/campaign/runs.csv has the runs in the order in which they are wanted, each a job of training of
 # an ID of scripts/reproduce.sh.
 #   list             the runs: what for, expected hours, command
 #   status           each of them: finished, under way, begun and how far it came, or not begun
 #   next             takes the first that is not finished, begins it or goes on with it, and so on with the next ones. What an ID has
 #                    finished becomes rows, figures and page in DIR/ID at once, and the report is made again
-#   --time MINUTES   next stops after so many, with a checkpoint from which the next call goes on; without it it stops when all is done
+#   take FILE...     what a machine elsewhere has finished (gpu-check.sh --only campaign: campaign.tar.gz) becomes part of DIR as if it had been
+#                    made here, and is shown
+#   --time MINUTES   next stops after so many (540s: seconds), with a checkpoint from which the next call goes on; without it it stops when all
+#                    is done
 #   --pack DIR       a folder that outlives this machine: a run that is stopped is put there as one small file, its last checkpoint and
 #                    log, also every half hour while it is under way; what lies there and is further than what this machine has is gone
 #                    on with. The file goes when the run is finished, and no run that is to begin from its last checkpoint is left
@@ -22,15 +25,24 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/lib/common.sh
 . scripts/reproduce/pages.sh
 
-options_hint='list, status or next; the options are --time, --pack, --device, --out, --quick, --table; --help has all'
+options_hint='list, status, next or take; the options are --time, --pack, --device, --out, --quick, --table; --help has all'
 minutes='' pack='' device='' out='' quick='' table=scripts/campaign/runs.csv pack_every=1800
 options 'time:minutes pack device out quick!quick table ...' "$@"
 case $words in
 ' list' | ' status' | ' next') verb=${words# } ;;
+' take '*)
+    verb=take
+    eval "set -- $words"
+    shift
+    for file in "$@"; do [ -f "$file" ] || fail "take $file: no such file"; done
+    ;;
+' take') fail 'take: which file? gpu-check.sh --only campaign leaves campaign.tar.gz' ;;
 '') fail "what? $options_hint" ;;
 *) fail "there is no \"${words# }\"; $options_hint" ;;
 esac
-case $minutes in *[!0-9]* | 0*) fail "--time $minutes: whole minutes from 1 on" ;; esac
+seconds=
+case ${minutes%s} in *[!0-9]* | 0*) fail "--time $minutes: whole minutes from 1 on, or seconds, as 540s" ;; esac
+case $minutes in '') ;; *s) seconds=${minutes%s} ;; *) seconds=$((60 * minutes)) ;; esac
 case $device in '' | cpu | cuda) ;; *) fail "--device is cpu or cuda, not \"$device\"" ;; esac
 [ -f "$table" ] || fail "there is no table $table"
 if [ -z "$out" ]; then
@@ -66,7 +78,7 @@ have_gpu() { listed devices cuda; }
 if [ -z "$device" ]; then
     if have_gpu; then device=cuda; else device=cpu; fi
 elif [ "$device" = cuda ]; then
-    have_gpu || fail "--device cuda: the program finds no GPU (sparsetrain list)"
+    [ "$verb" != next ] || have_gpu || fail "--device cuda: the program finds no GPU (sparsetrain list)"
 else
     SPARSETRAIN_PLUGIN=$scratch/none # the CPU, also where there is a GPU
     export SPARSETRAIN_PLUGIN
@@ -79,7 +91,7 @@ jobs_of() {
 }
 # $scratch/rows: the runs of this device: group, ID, options, file, command line, with tabs between; "-" where there are no options
 rows | while IFS=, read -r group id options file cores gpu what; do
-    case $device in cuda) hours=$gpu ;; *) hours=$cores ;; esac
+    case $verb,$device in take,*) hours='?' ;; *,cuda) hours=$gpu ;; *) hours=$cores ;; esac
     [ "$hours" != - ] || continue
     jobs=$(jobs_of "$id" "$options") || exit 2
     line=$(FILE=$file awk -F '\t' '$1 == ENVIRON["FILE"] { print $2 }' "$jobs")
@@ -122,7 +134,7 @@ newest() {
     fi
 }
 newest_packed() {
-    if xz -t "$1" 2>/dev/null && newest_names=$(packed "$1" -t 2>/dev/null) && [ "$(packed "$1" -x -O "$2.run.mark" 2>/dev/null | sed -n 2p)" = "$3" ]; then
+    if unsqueezed <"$1" >/dev/null 2>&1 && newest_names=$(packed "$1" -t 2>/dev/null) && [ "$(packed "$1" -x -O "$2.run.mark" 2>/dev/null | sed -n 2p)" = "$3" ]; then
         printf '%s\n' "$newest_names" | sed -n 's|/model.ckpt$||p' | step_of_last
     else
         echo 0
@@ -149,7 +161,7 @@ pack_of() { echo "$pack/$1+${2%.jsonl}.tar.xz"; }
 packed() {
     packed_file=$1
     shift
-    xz -dc "$packed_file" | tar "$@" -f -
+    unsqueezed <"$packed_file" | tar "$@" -f -
 }
 # put_away ID FILE COMMAND-LINE: what a run needs to go on elsewhere: its last checkpoint, the log, and what reproduce.sh says of it. Copied first:
 # the run may be under way, and then adds to its log and takes old checkpoints away. Hardly anything but the log becomes smaller, so xz is
@@ -169,7 +181,7 @@ put_away() {
     rm -rf "$away"
     mkdir -p "$away/$2.run"
     cp -R "$away_run/checkpoint-$(printf %08d "$away_last")" "$away_run/run.jsonl" "$away/$2.run/" && cp "$away_run.mark" "$away/" || return 1
-    tar -cf - -C "$away" "$2.run" "$2.run.mark" | xz -1 >"$away_pack$part"
+    tar -cf - -C "$away" "$2.run" "$2.run.mark" | squeezed >"$away_pack$part"
     rm -rf "$away"
     if [ "$(newest_packed "$away_pack$part" "$2" "$3")" != "$away_last" ] || ! mv "$away_pack$part" "$away_pack"; then
         say "cannot write $away_pack"
@@ -220,7 +232,7 @@ state() {
     fi
 }
 if [ "$verb" = status ]; then
-    [ -z "$pack" ] || has xz || fail 'packs are made by xz, which is not installed'
+    [ -z "$pack" ] || can_squeeze || fail 'packs are made by xz, which is not installed'
     number=0
     while IFS=$tab read -r group id options file line; do
         number=$((number + 1))
@@ -232,10 +244,10 @@ if [ "$verb" = status ]; then
 fi
 
 # -- next ------------------------------------------------------------------------------------------------------------------
-has timeout || [ -z "$minutes" ] || fail '--time: there is no command timeout (coreutils)'
-[ -z "$pack" ] || has xz || fail '--pack: xz is not installed'
+has timeout || [ -z "$seconds" ] || fail '--time: there is no command timeout (coreutils)'
+[ -z "$pack" ] || can_squeeze || fail '--pack: xz is not installed'
 until=''
-[ -z "$minutes" ] || until=$(($(date +%s) + 60 * minutes))
+[ -z "$seconds" ] || until=$(($(date +%s) + seconds))
 time_left() { [ -z "$until" ] || [ $((until - $(date +%s))) -ge 30 ]; } # enough of it to begin something
 under_way() { # how many runs are, on this machine
     while IFS=$tab read -r _ id _ file _; do if taken "$id" "$file"; then echo "$id"; fi; done <"$scratch/rows" | wc -l
@@ -306,6 +318,46 @@ conclude() {
     say "finished: $1 $3"
     if show "$1" "$2"; then rm -f "$(unshown "$1" "$3")"; else failures=$((failures + 1)); fi
 }
+
+# -- take ------------------------------------------------------------------------------------------------------------------
+# take_line ID FILE COMMITS SECONDS COMMAND-LINE MACHINES: as lib.sh marks a job as finished
+take_line() {
+    { JOB=$2 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/$1/jobs.tsv" 2>/dev/null; printf '%s\t%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "$5" "$6"; } >"$out/$1/.jobs"
+    mv "$out/$1/.jobs" "$out/$1/jobs.tsv"
+}
+if [ "$verb" = take ]; then
+    for archive in "$@"; do
+        rm -rf "$scratch/taken"
+        mkdir "$scratch/taken"
+        tar -C "$scratch/taken" -xzf "$archive" || fail "take $archive: it cannot be unpacked"
+        while IFS=$tab read -r _ id options file line; do
+            [ -f "$scratch/taken/$id/jobs.tsv" ] || continue
+            job=$(FILE=$file LINE=$line awk -F '\t' '$1 == ENVIRON["FILE"] && $4 == ENVIRON["LINE"]' "$scratch/taken/$id/jobs.tsv")
+            if [ -z "$job" ] || [ ! -f "$scratch/taken/$id/$file" ] || [ -n "$(made "$line")" ]; then continue; fi
+            mkdir -p "$out/$id"
+            cp "$scratch/taken/$id/$file" "$out/$id/.$file.part" && mv "$out/$id/.$file.part" "$out/$id/$file" || exit 1
+            IFS=$tab read -r _ commits took _ machines <<JOB
+$job
+JOB
+            locked "$out/$id" take_line "$id" "$file" "$commits" "$took" "$line" "$machines" || exit 1
+            say "taken: $id $file"
+            printf '%s\t%s\n' "$id" "$options" >>"$scratch/to-show"
+        done <"$scratch/rows"
+    done
+    [ -f "$scratch/to-show" ] || {
+        say 'there is nothing in it that is not here'
+        exit 0
+    }
+    status=0
+    while IFS=$tab read -r id options <&3; do
+        [ "$options" != - ] || options=''
+        show "$id" "$options" || status=1
+    done 3<<SHOWN
+$(sort -u "$scratch/to-show")
+SHOWN
+    exit $status
+fi
+
 stopped='' failures=0
 trap 'stopped=yes' INT TERM HUP
 cores=$(getconf _NPROCESSORS_ONLN)

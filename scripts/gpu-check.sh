@@ -1,7 +1,7 @@
 #!/bin/sh
 # gpu-check.sh [--only LIST] [--budget SECONDS] [--quick] [--libs DIR|DIR.tar.xz] [--out DIR] [--groups LIST]
 # [--nets LIST] [--benches LIST] [--models LIST] [--algos LIST] [--data NAME:WHERE]... [--runs DIR] [--epochs N] [--lease SECONDS] [--pack FILE]
-# [--pack-limit BYTES] [--mps] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
+# [--pack-limit BYTES] [--mps] [--side-by-side N] [--table FILE] [--dry-run | --rehearse]: all that a machine with one NVIDIA GPU is asked to do, without network, in
 # under ten minutes.
 #   build      the program and the CUDA plugin for this GPU, the tests, what it is measured against
 #   test       the list of tests of the device cuda; --groups topk_,nets_ a part of it: there are topk_, comm_, nets_, cli_
@@ -18,6 +18,8 @@
 #              a run that would not end in its share of them is made shorter, and named. --pack FILE.tar.gz: the runs'
 #              rows, plots and, as far as --pack-limit (15000000 bytes) goes, their last checkpoints. --mps: the ranks run
 #              beside each other on the GPU, not in turns, where NVIDIA's multi-process service can be started for them
+#   campaign   (only when named) runs of scripts/campaign.sh, --side-by-side (4) at a time, of --table FILE where not of its own; goes on with
+#              what lies in --runs; what is finished, and the last checkpoints of the others, go to --out
 # --libs     Open MPI and the other libraries, as scripts/gpu-libs.sh packed them, for a machine that lacks them
 # --out      where gpu-*.json and the log go (results/measured)
 # --quick    less of everything          --budget   seconds for all of it (570); what it does not suffice for is named
@@ -30,13 +32,13 @@ said="sh scripts/gpu-check.sh${*:+ $*}"
 begin=$(date +%s)
 only=build,test,compare,bench,sanitize budget=570 quick=0 libs='' out='' dry=0 runs='' log=''
 nets=resnet20,vgg16,lstm models_trained=resnet20 algos_trained=dense,gtopk,topka benches='' images=cifar10 text=ptb groups='' epochs='' lease='' pack='' pack_limit=15000000
-rehearsal=0 data='' mps=0
+rehearsal=0 data='' mps=0 side_by_side=4 table=''
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 # shellcheck source=scripts/gpu/tools.sh
 . "$(dirname "$0")/gpu/tools.sh"
 options 'quick!quick=1 mps!mps=1 dry-run!dry=1 rehearse!rehearsal=1 only budget libs/ out/ groups nets benches models:models_trained algos:algos_trained
-    data+data runs/ epochs lease pack/ pack-limit:pack_limit' "$@"
+    data+data runs/ epochs lease pack/ pack-limit:pack_limit side-by-side:side_by_side table/' "$@"
 [ $rehearsal = 0 ] || dry=1
 eval "set -- $data"
 for name in "$@"; do
@@ -48,6 +50,7 @@ for name in "$@"; do
 done
 whole --budget "$budget" seconds
 whole --pack-limit "$pack_limit" bytes
+whole --side-by-side "$side_by_side" runs
 [ -z "$epochs" ] || whole --epochs "$epochs" epochs
 [ -z "$lease" ] || whole --lease "$lease" seconds
 # among OPTION LIST CHOICE...: has the list these alone?
@@ -59,7 +62,7 @@ among() {
     done
 }
 among --groups "$groups" topk_ comm_ nets_ cli_
-among --only "$only" build test compare bench sanitize converge
+among --only "$only" build test compare bench sanitize converge campaign
 among --benches "$benches" select net plans kernels train compiled
 among --nets "$nets" resnet20 vgg16 lstm gpt2 gpt-char
 among --models "$models_trained" resnet20 vgg16 lstm
@@ -102,6 +105,7 @@ make_scratch
 . scripts/gpu/steps.sh
 . scripts/gpu/bench.sh
 . scripts/gpu/converge.sh
+. scripts/gpu/campaign.sh
 
 # PyTorch starts with the libraries that it finds without us.
 PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
@@ -115,7 +119,7 @@ export OMP_NUM_THREADS
 # asked STEP; step STEP SECONDS FUNCTION: in at most so many seconds, and in those that the budget still has, which are all
 # for the last step that is asked for
 asked() { case ",$only," in *",$1,"*) true ;; *) false ;; esac; }
-for name in build test compare bench sanitize converge; do
+for name in build test compare bench sanitize converge campaign; do
     if asked $name; then last_step=$name; fi
 done
 step() {
@@ -142,6 +146,7 @@ everything() {
         step bench 240 step_bench
         step sanitize 120 step_sanitize
         step converge "$budget" step_converge
+        step campaign "$budget" step_campaign
     fi
     echo
     echo "== summary ($label; $gpu; commit $commit; $(($(date +%s) - begin)) s)"

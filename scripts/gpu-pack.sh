@@ -1,16 +1,17 @@
 #!/bin/sh
-# gpu-pack.sh DIR [--plan first|next] [--limit 64M] [--held 1800] [--libs FILE.tar.xz] [--mirror DIR] [--runs FILE.tar.gz] [--leave-out FOLDER]:
+# gpu-pack.sh DIR [--plan first|next|campaign] [--limit 64M] [--held 1800] [--libs FILE.tar.xz] [--mirror DIR] [--runs FILE.tar.gz|DIR] [--leave-out FOLDER]:
 # makes ready for a machine with a GPU that is lent for minutes, has no network, and gets a copy of this tree without .git
 # with every command. DIR, a folder of the tree that git ignores (build-gpu), gets a folder for each call, which has all
 # that the call brings besides the tree, and CALLS.md: the calls in order, each with its command, what it carries, how long
 # it takes and what it leaves.
 # --plan    first: probe, build, comparison, benches, ResNet-20 on CIFAR-10, tests of selectors and networks, in the order of what
 #           is wanted most; next: the other tests, compute-sanitizer, the LSTM on Penn Treebank, VGG-16
+#           campaign: the runs of scripts/campaign.sh on CIFAR-10 that are not finished, several side by side
 # --limit   of what travels with a call, the tree included; data that are larger come in pieces, one with each call
 # --held    seconds for which the machine is held; 60 of them are for its start
 # --libs    what gpu-libs.sh has packed (made anew)
 # --mirror  a folder with cifar-10-batches-bin.tar.xz and ptb.tar.xz; else they are packed from $SPARSETRAIN_DATA, build/data
-# --runs    runs that an earlier lease packed, to go on from
+# --runs    runs that an earlier lease packed, to go on from: runs.tar.gz; of the plan campaign the folder with its packs, ID+FILE.tar.xz
 # --leave-out  a folder of the tree that stays at home (results, which no call reads): the page says how
 # Nothing is sent. docs/gpu.md says how a lease goes.
 set -u
@@ -25,7 +26,7 @@ options 'plan limit held libs/ mirror/ runs:old_runs leave-out:left_out ...' "$@
 eval "set -- $words"
 [ $# -eq 1 ] || fail "one folder is needed; $options_hint"
 dir=$1 old_runs=$(absolute "$old_runs")
-case $plan in first | next) ;; *) fail "--plan has \"$plan\"; there are first, next" ;; esac
+case $plan in first | next | campaign) ;; *) fail "--plan has \"$plan\"; there are first, next, campaign" ;; esac
 whole --held "$held" seconds
 case $limit in
 *M) limit=$((1048576 * $(echo "${limit%M}" | grep -x '[0-9]*' || echo 0))) ;;
@@ -47,6 +48,12 @@ case $left_out in
 esac
 for file in "$libs" "$old_runs"; do [ -z "$file" ] || [ -r "$file" ] || fail "$file is not there"; done
 make_scratch
+if [ -d "$old_runs" ]; then
+    [ "$plan" = campaign ] || fail "--runs $old_runs is a folder: of the plan $plan it is the runs.tar.gz of an earlier lease"
+    ls "$old_runs"/*.tar.xz >/dev/null 2>&1 || fail "--runs $old_runs has no pack, ID+FILE.tar.xz"
+    (cd "$old_runs" && tar -czf "$scratch/runs.tar.gz" -- *.tar.xz) || exit 1
+    old_runs=$scratch/runs.tar.gz
+fi
 broken() {
     say "$@"
     exit 1
@@ -108,6 +115,13 @@ if [ "$plan" = first ]; then
     }
     call 175 - 'tests: topk_, nets_' 'check 165 --only test --groups topk_,nets_' 'gpu-test-topk-nets.json, log'
     call 0 - 'optional: what torch.compile gives, again, in what the lease has' "check rest:45 --only bench --benches compiled $nets" 'gpu-bench-compiled.json, log'
+elif [ "$plan" = campaign ]; then
+    runs='campaign.tar.gz (what is finished), ID+FILE.tar.xz (of each run that was stopped), log'
+    call 130 libs 'probe, build' 'probe 120;check 120 --only build' 'gpu-probe.json, logs'
+    [ -n "$cifar" ] || broken 'the plan campaign wants CIFAR-10'
+    call 570 cifar 'runs of scripts/campaign.sh, four side by side' 'campaign 560 4' "$runs"
+    call 570 - 'the same, which goes on' 'campaign 560 4' "$runs"
+    call 0 - 'optional: the same, in what the lease has' 'campaign rest:20 4' "$runs"
 else
     call 380 libs 'probe, build, tests: comm_, cli_' 'probe 120;check 370 --only build,test --groups comm_,cli_' 'gpu-probe.json, gpu-test-comm-cli.json, logs'
     [ -z "$ptb" ] || {
@@ -164,6 +178,13 @@ rm -rf "$dir"
 mkdir -p "$dir"
 commit=$(sh scripts/lib/commit.sh)
 [ -z "$cifar" ] || sum=$(cksum <"$cifar")
+# unfinished: the table of the campaign, without the runs that are finished here
+unfinished() {
+    sh scripts/campaign.sh status --device cuda >"$scratch/status" || exit 2
+    awk 'NR == FNR { if ($4 == "finished:") done[$2 "," $3]; next }
+        { split($0, cell, ",") }
+        !/^[#g]/ && !((cell[2] "," cell[4]) in done)' "$scratch/status" scripts/campaign/runs.csv
+}
 number=0 brought=0 pieces=0
 while IFS='|' read -r seconds needs title told _; do
     number=$((number + 1))
@@ -173,7 +194,10 @@ while IFS='|' read -r seconds needs title told _; do
     case $needs in
     libs) cp "$libs" "$to/libs.tar.xz" ;;
     ptb) cp "$ptb" "$to/ptb.tar.xz" ;;
-    cifar) [ -z "$old_runs" ] || cp "$old_runs" "$to/runs.tar.gz" ;;
+    cifar)
+        [ -z "$old_runs" ] || cp "$old_runs" "$to/runs.tar.gz"
+        [ "$plan" != campaign ] || unfinished >"$to/runs.csv"
+        ;;
     esac
     if [ -n "$cifar" ] && [ $brought -lt "$(size "$cifar")" ]; then
         tail -c +$((brought + 1)) "$cifar" | head -c "$(room "$needs")" >"$to/cifar.$number"
@@ -200,6 +224,9 @@ done <"$calls"
     echo "the start and $AROUND around each call. What a call keeps on the machine for later ones lies in build/ and \$KEEP (sparsetrain-lease in the home folder). A call that ends with status 3 is"
     echo 'on another machine than call 1: begin there. After a NO-GO (status 1 of call 1) nothing else is worth its time. At home the'
     echo 'gpu-*.json go to results/measured.'
+    # shellcheck disable=SC2016 # backquotes are marks of Markdown
+    [ "$plan" != campaign ] ||
+        echo 'What is finished: `sh scripts/campaign.sh take campaign.tar.gz`, of the last call that left one. The packs, ID+FILE.tar.xz, go to a folder: `--pack` of `campaign.sh next`, `--runs` of the next lease.'
     echo
     echo 'Optional calls may be left out; they look how much of the lease is left, take that, and end at once where it is too little. Where seconds remain'
     echo 'after the last call, send the optional ones again, the one that trains first: where every run of it says completed, it has nothing to do.'

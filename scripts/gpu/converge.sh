@@ -9,28 +9,28 @@ step_converge() {
         mkdir -p "$runs"
         [ -s "$runs/lease-end" ] || echo $(($(date +%s) + lease)) >"$runs/lease-end"
     fi
-    [ "$mps" = 0 ] || mps_begin
+    [ "$mps" = 0 ] || mps_begin converge
     for model in $(in_words "$models_trained"); do converge_model "$model"; done
     mps_end
     results converge
     has gnuplot || verdict converge NOTE 'plots: gnuplot is not here; sh scripts/plot.sh RUN... draws them elsewhere'
     [ -z "$pack" ] || pack_runs
 }
-# mps_begin: the multi-process service, where it is there and the program runs by it; mps_end. Its pipe is our own, so that what does
+# mps_begin STEP: the multi-process service, where it is there and the program runs by it; mps_end. Its pipe is our own, so that what does
 # not ask for it, before and after, has nothing to do with it.
 mps_begin() {
-    has nvidia-cuda-mps-control || { verdict converge NOTE 'ranks take turns on the GPU: no nvidia-cuda-mps-control'; return; }
+    has nvidia-cuda-mps-control || { verdict "$1" NOTE 'ranks take turns on the GPU: no nvidia-cuda-mps-control'; return; }
     CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps
     export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
     mkdir -p "$scratch/mps"
     if timeout -k 5 20 nvidia-cuda-mps-control -d >"$scratch/mps.log" 2>&1 &&
         timeout -k 5 40 "$program" bench net --device cuda --batch 2 --steps 1 --repeat 1 >>"$scratch/mps.log" 2>&1; then
-        verdict converge NOTE 'ranks run beside each other on the GPU (multi-process service)'
+        verdict "$1" NOTE 'ranks run beside each other on the GPU (multi-process service)'
         return
     fi
     tail -n 3 "$scratch/mps.log"
     mps_end
-    verdict converge NOTE 'ranks take turns on the GPU: the multi-process service did not serve'
+    verdict "$1" NOTE 'ranks take turns on the GPU: the multi-process service did not serve'
 }
 mps_end() {
     [ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && [ "$CUDA_MPS_PIPE_DIRECTORY" = "$scratch/mps" ] || return 0
@@ -96,12 +96,9 @@ go_on() {
     [ -z "$pack" ] || seconds=$((seconds - 10))
     [ $seconds -gt 10 ] || return 124
     mkdir -p "${go_run%/*}"
-    # Whoever started us may have had SIGUSR1 blocked, and so would mpirun: it would forward nothing and be killed in the end, and
-    # the run would lose what it did since its last checkpoint. (A lent machine was like that.)
-    opened=
-    ! env --default-signal=USR1 true 2>/dev/null || opened='env --default-signal=USR1'
+    hear_usr1
     # shellcheck disable=SC2086 # words or none
-    timeout -s USR1 -k 14 $seconds $opened "$MPIRUN" -np "$ranks" "$program" "$@" --quiet >"$scratch/converge.log" 2>&1
+    timeout -s USR1 -k 14 $seconds $hearing "$MPIRUN" -np "$ranks" "$program" "$@" --quiet >"$scratch/converge.log" 2>&1
     status=$?
     tail -n 20 "$scratch/converge.log"
     [ $status -ne 137 ] || verdict converge NOTE "$go_what: did not stop when it was told to, and was killed: it goes on from the checkpoint before"

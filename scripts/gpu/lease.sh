@@ -64,6 +64,16 @@ converge() {
     fi
     check "$converge_seconds" --only converge --mps "$@" --runs "$converge_runs" --pack "$OUT/runs.tar.gz"
 }
+# campaign SECONDS N: runs of scripts/campaign.sh, N side by side: those of runs.csv in the folder of this call, or of the one that had it
+campaign() {
+    export SPARSETRAIN_DATA="$KEEP"
+    if [ -f "$here/runs.csv" ]; then cp "$here/runs.csv" "$KEEP/"; fi
+    if [ -f "$here/runs.tar.gz" ] && [ ! -d "$KEEP/campaign/packs" ]; then
+        mkdir -p "$KEEP/campaign/packs"
+        tar -C "$KEEP/campaign/packs" -xzf "$here/runs.tar.gz" || lease_status=1
+    fi
+    check "$1" --only campaign --mps --side-by-side "$2" --table "$KEEP/runs.csv" --runs "$KEEP/campaign"
+}
 # keep PIECE; unpack_pieces NAME COUNT CKSUM; unpack_once ARCHIVE: data into $KEEP
 keep() { cp "$here/$1" "$KEEP/$1.part" && mv "$KEEP/$1.part" "$KEEP/$1"; }
 lease_unpack() {

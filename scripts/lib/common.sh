@@ -27,6 +27,22 @@ quoted() {
 }
 # has NAME: is there such a command?
 has() { command -v "$1" >/dev/null 2>&1; }
+# Sets `hearing` to what stands before a command that is to be stopped by SIGUSR1: whoever started us may have had it blocked, and
+# mpirun would pass nothing on to its ranks. (A lent machine was like that.)
+hear_usr1() {
+    hearing=
+    ! env --default-signal=USR1 true 2>/dev/null || hearing='env --default-signal=USR1'
+}
+# squeezed, unsqueezed: standard input to and from .xz; by Python where there is no xz. can_squeeze: is there one of them?
+can_squeeze() { has xz || python3 -c 'import lzma' 2>/dev/null; }
+squeezed() {
+    if has xz; then xz -1; else python3 -c 'import lzma, shutil, sys
+with lzma.open(sys.stdout.buffer, "wb", preset=1) as to: shutil.copyfileobj(sys.stdin.buffer, to)'; fi
+}
+unsqueezed() {
+    if has xz; then xz -dc; else python3 -c 'import lzma, shutil, sys
+shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'; fi
+}
 # whole OPTION TEXT WHAT: fails where the text is no whole number
 whole() { case $2 in '' | *[!0-9]*) fail "$1 takes whole $3, not \"$2\"" ;; esac; }
 # in_words LIST: a list with commas between as words

@@ -274,7 +274,9 @@ in_time() {
     fi
     in_time_left=$((REPRODUCE_UNTIL - $(date +%s)))
     [ $in_time_left -gt 0 ] || return 4
-    timeout --foreground --preserve-status -s USR1 "$in_time_left" "$@"
+    hear_usr1
+    # shellcheck disable=SC2086 # words or none
+    timeout --foreground --preserve-status -s USR1 "$in_time_left" $hearing "$@"
 }
 # value_after OPTION ARGUMENT...: what follows this option there; nothing where it is not
 value_after() {

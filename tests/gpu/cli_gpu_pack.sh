@@ -172,6 +172,29 @@ pack build-gpu --limit 2700000 --libs "$W/libs.tar.xz" --mirror "$W/mirror" --le
 check "without the results fewer calls" [ "$(grep -c '^| [0-9]' "$T/build-gpu/CALLS.md")" -lt "$calls" ]
 check "the page says how it stays at home" grep -q 'results does not travel: .*mv results build-left-out' "$T/build-gpu/CALLS.md"
 
+# The campaign: a table without what is finished, and the packs of runs that were stopped
+mkdir -p "$T/scripts/campaign" "$W/packs"
+cat >"$T/scripts/campaign.sh" <<'END'
+[ "$*" = 'status --device cuda' ] || exit 2
+printf '%-6s %-19s %-34s %s\n' 1 fig1 a.jsonl 'finished: there' 1 fig1 b.jsonl 'not begun' 2 an-id-that-is-longer a.jsonl 'begun, at epoch 3'
+END
+printf '%s\n' '# a comment' 'group,id,options,file,two_cores_h,gpu_h,what' '1,fig1,,a.jsonl,1,?,x' '1,fig1,--epochs 2,b.jsonl,1,?,y' '2,an-id-that-is-longer,,a.jsonl,1,?,z' >"$T/scripts/campaign/runs.csv"
+check "a folder of packs that has none" refused 'has no pack' build-gpu --plan campaign --runs "$W/packs"
+check "a folder for another plan" refused 'is a folder' build-gpu --runs "$W/packs"
+random 1000 >"$W/packs/fig1+b.tar.xz"
+pack build-gpu --plan campaign --limit 4M --libs "$W/libs.tar.xz" --mirror "$W/mirror" --runs "$W/packs"
+table=$(ls "$T"/build-gpu/*/runs.csv)
+check "the campaign: the runs that are not finished travel" [ "$(cat "$table")" = '1,fig1,--epochs 2,b.jsonl,1,?,y
+2,an-id-that-is-longer,,a.jsonl,1,?,z' ]
+check "the page says what becomes of what comes home" grep -q 'campaign.sh take campaign.tar.gz' "$T/build-gpu/CALLS.md"
+calls=$(grep -c '^| [0-9]' "$T/build-gpu/CALLS.md")
+rm -rf "$W/keep" "${W:?}/home"
+: >"$W/log"
+check "its calls end well, one after the other" lease
+check "each goes on with the same table and packs" grep -q -- "--only campaign --mps --side-by-side 4 --table $W/keep/runs.csv --runs $W/keep/campaign" "$W/home/$calls/asked"
+check "which are there" sh -c "cmp -s '$W/keep/runs.csv' '$table' && cmp -s '$W/keep/campaign/packs/fig1+b.tar.xz' '$W/packs/fig1+b.tar.xz'"
+rm -r "$T/scripts/campaign" "$T/scripts/campaign.sh"
+
 # The second lease, and what cannot be
 pack build-gpu --plan next --limit 4M --libs "$W/libs.tar.xz" --mirror "$W/mirror"
 check "the second lease: the other tests, the LSTM, compute-sanitizer, VGG-16" sh -c "cat '$T'/build-gpu/*/run.sh | grep -E '^(check|converge) ' | cut -d ' ' -f 3-5 | tr '\n' ' ' | grep -q 'build,test.*lstm .*sanitize.*vgg16'"

@@ -300,4 +300,40 @@ sed 's/"completed":true/"completed":false/' "$W/packed/resnet20/dense/run.jsonl"
 echo host >"$W/packed/resnet20/topka/lock"
 checked --only converge --models resnet20 --algos dense,topka --epochs 2 --budget 26 --runs "$W/packed" --pack "$W/out/runs.tar.gz" --pack-limit 3000
 check "room for one checkpoint: that of the run that goes on" [ "$(packed)" = './resnet20/dense/run.jsonl ./resnet20/topka/checkpoint-00000020/model.ckpt ./resnet20/topka/run.jsonl ./vgg16/dense/run.jsonl ' ]
+
+# -- campaign
+# Its runs: the first is finished, the second stopped and packed, the third fails.
+put "$T/scripts/campaign.sh" <<'END'
+echo "$BUILD $* ${SPARSETRAIN_PLUGIN##*/}" >>"$CAMPAIGN"
+run=$(grep -c . "$CAMPAIGN")
+for word; do case $before in --pack) pack=$word ;; --out) out=$word ;; esac; before=$word; done
+case $run in
+1)
+    mkdir -p "$out/fig1/runs/a.run"
+    echo '{}' >"$out/fig1/a.jsonl"
+    echo '{}' >"$out/fig1/runs/a.run/run.jsonl"
+    echo line >"$out/fig1/jobs.tsv"
+    echo 'campaign.sh: finished: fig1 a.jsonl' >&2
+    ;;
+2)
+    echo x >"$pack/fig1+b.tar.xz"
+    echo 'campaign.sh: stopped at epoch 3: fig1 b.jsonl; the same command goes on with it' >&2
+    ;;
+*)
+    echo 'campaign.sh: failed: fig1 c.jsonl' >&2
+    exit 1
+    ;;
+esac
+END
+export CAMPAIGN="$W/campaign"
+rm -rf "$W/out"
+checked --only campaign --side-by-side 3 --table "$W/runs.csv" --budget 300 --runs "$W/campaign-runs"
+check "as many as were asked for, with the same time, table and folders" [ "$(sed 's/--time 2[45][0-9]s/--time/' "$CAMPAIGN" | sort | uniq -c | tr -s ' ')" = \
+    " 3 build next --device cuda --time --pack $W/campaign-runs/packs --out $W/campaign-runs/results --table $W/runs.csv libsparsetrain_cuda.so" ]
+check "what became of each" has '^PASS  campaign  finished: fig1 a.jsonl' '^LATE  campaign  stopped at epoch 3: fig1 b.jsonl' '^FAIL  campaign  failed: fig1 c.jsonl'
+check "what is finished comes home, and no log of a run" [ "$(tar -tzf "$W/out/campaign.tar.gz" | sort | tr '\n' ' ')" = './fig1/a.jsonl ./fig1/jobs.tsv ' ]
+check "and the pack of what was stopped" [ -s "$W/out/fig1+b.tar.xz" ]
+check "command lines name build/sparsetrain, which is there" [ -x "$T/build/sparsetrain" ]
+checked --only campaign --budget 60 --runs "$W/campaign-runs"
+check "no time: none is begun" sh -c "[ \"\$(wc -l <'$CAMPAIGN')\" -eq 3 ] && grep -q '^LATE  campaign  no time' '$W/log'"
 finish

@@ -29,10 +29,13 @@ cell() {
 }
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
-check "no verb" refused 'what? list, status or next' campaign
+check "no verb" refused 'what? list, status, next or take' campaign
 check "an unknown verb" refused 'there is no "begin"' campaign begin
 check "two verbs" refused 'there is no "list next"' campaign list next
 check "an unknown option" refused 'unknown option --fast' campaign next --fast
+check "a time in other units" refused '--time 5x: whole minutes' campaign next --time 5x
+check "take without a file" refused 'take: which file?' campaign take
+check "take of a file that is not there" refused "take $W/none: no such file" campaign take "$W/none"
 check "half a minute" refused '--time 0.5: whole minutes' campaign next --time 0.5
 check "no time" refused '--time 0: whole minutes' campaign next --time 0
 check "an unknown device" refused '--device is cpu or cuda' campaign status --device sparse
@@ -266,7 +269,7 @@ kill -9 $killed
 wait
 gone() { # none of its processes is left, nor the run, which is stopped when the hook ends
     i=0
-    while pgrep -f "(campaign.sh next|sparsetrain train) .*$W/here" > /dev/null && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done
+    while pgrep -f "(campaign.sh next|sparsetrain (train|--resume)) .*$W/here" > /dev/null && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done
     [ $i -lt 300 ]
 }
 check "one that is killed leaves nothing behind that goes on for ever" gone
@@ -312,6 +315,28 @@ sed -i '2s/ --density 0.01 / --density 0.02 /' "$W/here/oktopk-fig4/runs/before.
 small status
 check "one of another is not" sh -c "grep -q 'before.jsonl .*not begun' '$W/out'"
 rm -rf "$W/here/oktopk-fig4"
+
+# -- what another machine has finished -----------------------------------------------------------------------------------
+printf '%s\n' '1,gtopk-fig7,,dense.jsonl,-,1,of a GPU' '2,gtopk-fig7,,gtopk.jsonl,1,-,of a CPU' > "$W/table.csv"
+campaign status --device cuda --quick --table "$W/table.csv" --out "$W/home"
+check "the runs for a GPU are shown where there is none" sh -c "grep -q 'dense.jsonl .*not begun' '$W/out' && ! grep -q gtopk.jsonl '$W/out'"
+(cd "$W/here" && tar -czf "$W/campaign.tar.gz" gtopk-fig7/*.jsonl gtopk-fig7/jobs.tsv)
+take() { # take ARCHIVE
+    campaign take "$1" --quick --table "$W/table.csv" --out "$W/home"
+    status=$?
+}
+sed 's/ --epochs / --epochs 1/' "$W/here/gtopk-fig7/jobs.tsv" > "$W/other.tsv"
+mkdir -p "$W/other/gtopk-fig7" && cp "$W/here/gtopk-fig7"/*.jsonl "$W/other/gtopk-fig7" && mv "$W/other.tsv" "$W/other/gtopk-fig7/jobs.tsv"
+(cd "$W/other" && tar -czf "$W/other.tar.gz" gtopk-fig7)
+take "$W/other.tar.gz"
+check "runs with other options are not taken" said 0 'nothing in it that is not here'
+take "$W/campaign.tar.gz"
+check "runs of another machine are taken, of a GPU, too" said 0 'taken: gtopk-fig7 dense.jsonl'
+check "with their lines" [ "$(sort "$W/home/gtopk-fig7/jobs.tsv")" = "$(sort "$W/here/gtopk-fig7/jobs.tsv")" ]
+check "as they are" cmp -s "$W/home/gtopk-fig7/gtopk.jsonl" "$W/here/gtopk-fig7/gtopk.jsonl"
+check "and shown" [ -s "$W/home/gtopk-fig7/comparison.csv" ]
+take "$W/campaign.tar.gz"
+check "once" said 0 'nothing in it that is not here'
 rm "$W/here/gtopk-fig7/gtopk.jsonl"
 printf '%s\n' '1,gtopk-fig7,--epochs 2,dense.jsonl,1,-,short' '2,gtopk-fig7,,dense.jsonl,1,-,long' > "$W/table.csv"
 small status
