@@ -334,6 +334,7 @@ static void what_was_sent_is_told_on_demand(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++)
         for (size_t w = 0; w == 0 || (exchanges[row]->sparse && wires[w]); w++) {
             uint64_t first[2];
+            if (!takes_format(wires[w])) continue;
             for (int asking = 0; asking < 6; asking++) { /* never, always, in turns; whole, and by layers */
                 uint64_t hash = hash_of_asking(c, exchanges[row], wires[w], asking);
                 if (asking < 2) first[asking] = hash;

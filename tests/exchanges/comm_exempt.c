@@ -234,6 +234,7 @@ static void every_row_and_set(struct comm *c) {
 static void every_wire_format(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++)
         for (size_t w = 1; exchanges[row]->sparse && wires[w]; w++) {
+            if (!takes_format(wires[w])) continue;
             exempt_set(SCATTERED, shapes[2].n);
             several_steps(c, exchanges[row], &shapes[2], WHOLE, wires[w]);
         }

@@ -291,7 +291,7 @@ static void with_other_selectors_and_formats(struct comm *c) {
         }
         selecting = NULL;
         for (size_t w = 1; wires[w]; w++) {
-            if (!exchange_takes(exchanges[row], wires[w])) continue;
+            if (!exchange_takes(exchanges[row], wires[w]) || !takes_format(wires[w])) continue;
             travelling = wires[w];
             one_layers_case(c, exchanges[row], &splits[4], REAL, RANDOMLY_READY);
             one_layers_case(c, exchanges[row], &splits[5], WHOLE, RANDOMLY_READY);

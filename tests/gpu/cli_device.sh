@@ -41,13 +41,15 @@ for p in 1 2 3; do
         "gtopk $sparse --dense-steps 1" "topka $sparse --overlap layers --overlap-bytes 100000" "hitopk $sparse" \
         "oktopk $sparse --local-update --average-every 2"; do
         case $p$how in 1dense | 1gtopk* | 2* | 3dense | 3oktopk*) ;; *) continue ;; esac
+        net=$small
+        case $p$how in 3* | *gtopk* | *torus2d* | *fedavg* | *hitopk* | *oktopk*) net="$small_net --eval-every 0" ;; esac
         # shellcheck disable=SC2086
-        run $p run $short --algo $how --check-replicas 2
+        start $p $net --device "$device" $short --algo $how --check-replicas 2 --out "$W/run"
         status=$?
         check "$how on $p ranks" [ $status -eq 0 ]
         if [ "$device" != cpu ] && [ $status -eq 0 ]; then
             # shellcheck disable=SC2086
-            start $p $small $short --device cpu --out "$W/cpu" --algo $how
+            start $p $net $short --device cpu --out "$W/cpu" --algo $how
             check "$how on $p ranks: the CPU's losses" near "$W/run" "$W/cpu"
         fi
         rm -rf "$W/run" "$W/cpu"
