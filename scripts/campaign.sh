@@ -320,11 +320,6 @@ conclude() {
 }
 
 # -- take ------------------------------------------------------------------------------------------------------------------
-# take_line ID FILE COMMITS SECONDS COMMAND-LINE MACHINES: as lib.sh marks a job as finished
-take_line() {
-    { JOB=$2 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/$1/jobs.tsv" 2>/dev/null; printf '%s\t%s\t%s\t%s\t%s\n' "$2" "$3" "$4" "$5" "$6"; } >"$out/$1/.jobs"
-    mv "$out/$1/.jobs" "$out/$1/jobs.tsv"
-}
 if [ "$verb" = take ]; then
     for archive in "$@"; do
         rm -rf "$scratch/taken"
@@ -339,7 +334,7 @@ if [ "$verb" = take ]; then
             IFS=$tab read -r _ commits took _ machines <<JOB
 $job
 JOB
-            locked "$out/$id" take_line "$id" "$file" "$commits" "$took" "$line" "$machines" || exit 1
+            locked "$out/$id" mark_job "$out/$id" "$file" "$took" "$line" "$commits" "$machines" || exit 1
             say "taken: $id $file"
             printf '%s\t%s\n' "$id" "$options" >>"$scratch/to-show"
         done <"$scratch/rows"

@@ -34,7 +34,7 @@ step_campaign() {
         finished:*) verdict campaign PASS "$line" ;;
         failed:*) verdict campaign FAIL "$line" ;;
         stopped*) verdict campaign LATE "$line" ;;
-        packed*) verdict campaign NOTE "${line%% : *}" ;;
+        packed*) verdict campaign NOTE "$line" ;;
         *) echo "   $line" ;;
         esac
     done
@@ -44,7 +44,7 @@ step_campaign() {
 # campaign_home: what goes home
 campaign_home() {
     if ls "$runs"/results/*/jobs.tsv >/dev/null 2>&1; then
-        (cd "$runs/results" && find . -mindepth 2 -maxdepth 2 -name '*.jsonl' -o -mindepth 2 -maxdepth 2 -name jobs.tsv) >"$scratch/packed"
+        (cd "$runs/results" && find . -mindepth 2 -maxdepth 2 \( -name '*.jsonl' -o -name jobs.tsv \)) >"$scratch/packed"
         if tar -C "$runs/results" -T "$scratch/packed" -czf "$out/campaign.tar.gz"; then
             verdict campaign NOTE "packed: campaign.tar.gz, $(cat "$runs"/results/*/jobs.tsv | wc -l) runs that are finished: sh scripts/campaign.sh take campaign.tar.gz"
         else

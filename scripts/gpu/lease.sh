@@ -106,7 +106,7 @@ lease_pack() {
     [ "$(find "$OUT" -type f | wc -l)" -gt 8 ] || return 0
     (
         cd "$OUT" || exit
-        find . -type f | awk '{ print !/^[.][/](gpu-[^/]*[.]json|[^/]*[.]tar[.]gz)$/, $0 }' | sort | tail -n +8 | cut -d ' ' -f 2- >"$KEEP/more"
+        find . -type f | awk '{ print !/^[.][/](gpu-[^/]*[.]json|[^/]*[.]tar[.][gx]z)$/, $0 }' | sort | tail -n +8 | cut -d ' ' -f 2- >"$KEEP/more"
         tar -T "$KEEP/more" -czf more.tar.gz && while read -r file; do rm -f "$file"; done <"$KEEP/more"
     ) || echo 'what is more than eight files could not be packed'
 }

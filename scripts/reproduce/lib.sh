@@ -131,16 +131,7 @@ LINE
 }
 # mark FILE SECONDS COMMAND-LINE COMMITS MACHINES: this job is finished; takes the place of its older line. Runs of one ID may end at
 # the same time.
-mark() { locked "$out" mark_line "$@"; }
-mark_line() {
-    if [ -f "$out/jobs.tsv" ]; then
-        JOB=$1 awk -F '\t' '$1 != ENVIRON["JOB"]' "$out/jobs.tsv" >"$out/.jobs"
-    else
-        : >"$out/.jobs"
-    fi
-    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$4" "$2" "$3" "$5" >>"$out/.jobs"
-    mv "$out/.jobs" "$out/jobs.tsv"
-}
+mark() { locked "$out" mark_job "$out" "$@"; }
 # last_words FILE: what a program said when it failed: its own lines, or else the last ones (launchers add theirs)
 last_words() {
     { grep '^[a-z.]*: ' "$1" || grep . "$1" || true; } | tail -n 3 | paste -s -d ' ' -

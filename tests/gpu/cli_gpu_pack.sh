@@ -124,11 +124,11 @@ check "and begins nothing" sh -c "grep -q 'no time is left' '$W/log' && [ ! -e '
 
 # Eight files come home.
 mkdir -p "$W/home/many/deep"
-for name in a.log b.log c.log d.png deep/e.png "f g.txt" h i gpu-one.json gpu-two.json runs.tar.gz; do echo "$name" >"$W/home/many/$name"; done
+for name in a.log b.log c.log d.png deep/e.png "f g.txt" h i gpu-one.json gpu-two.json runs.tar.gz z.tar.xz; do echo "$name" >"$W/home/many/$name"; done
 (cd "$W/there" && OUT=$W/home/many KEEP=$W/keep call=2 here=$T/build-gpu/2 sh -c '. scripts/gpu/lease.sh; finish') >"$W/log" 2>&1
 came_home() {
     why=$(find "$W/home/many" -type f | tr '\n' ' ')
-    [ "$(find "$W/home/many" -type f | wc -l)" -eq 8 ] && [ -s "$W/home/many/gpu-two.json" ] && [ -s "$W/home/many/runs.tar.gz" ]
+    [ "$(find "$W/home/many" -type f | wc -l)" -eq 8 ] && [ -s "$W/home/many/gpu-two.json" ] && [ -s "$W/home/many/runs.tar.gz" ] && [ -s "$W/home/many/z.tar.xz" ]
 }
 check "more than eight files: eight, rows and archives among them" came_home
 tar -C "$W/home/many" -xzf "$W/home/many/more.tar.gz"

@@ -55,7 +55,7 @@ kill_ranks() {
 # until_trains DIR: until its log has more steps than now
 until_trains() {
     before=$(grep -c '"type":"step"' "$1/run.jsonl" 2> /dev/null)
-    for _ in $(seq 1000); do
+    for _ in $(seq 3000); do
         now=$(grep -c '"type":"step"' "$1/run.jsonl" 2> /dev/null)
         [ "${now:-0}" -le "${before:-0}" ] || return
         sleep 0.01
@@ -121,10 +121,7 @@ signalled() {
     for signalled_dir in "$@"; do :; done
     "$MPIRUN" -np "$signalled_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null &
     job=$!
-    for _ in $(seq 100); do # until it trains
-        grep -q '"type":"step"' "$signalled_dir/run.jsonl" 2> /dev/null && break
-        sleep 0.1
-    done
+    until_trains "$signalled_dir"
     for child in $(ps -o pid= --ppid $job); do
         if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then
             kill -"$signalled_by" "$child"
@@ -166,10 +163,7 @@ check "what has been made is not made again" [ "$(evaluations "$W/due.on" | sed 
 # Under nohup a hangup is none.
 nohup "$PROGRAM" --data synthetic:64x16 --batch 4 --steps 60 --eval-every never --out "$W/hup" > "$W/out" 2> "$W/err" < /dev/null &
 job=$!
-for _ in $(seq 300); do
-    grep -q '"type":"step"' "$W/hup/run.jsonl" 2> /dev/null && break
-    sleep 0.1
-done
+until_trains "$W/hup"
 kill -HUP $job 2> /dev/null
 wait $job
 status=$?
