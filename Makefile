@@ -72,7 +72,7 @@ missing  := $(if $(filter found,$(has_mpi)),,libopenmpi-dev) $(if $(filter found
 # -- flags ---------------------------------------------------------------------------------------------------
 warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
             $(if $(filter 1,$(WERROR)),-Werror)
-optimise := $(if $(SAN),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all -DST_SANITIZE,-O3 -g)
+optimise := $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all -DST_SANITIZE,-O3 -g)
 # Against what a damaged or crafted file may still make of a mistake of ours, where compiler and linker know it; not beside
 # sanitizers, which check the same and more. What it costs is in docs/files.md. HARDEN=0 leaves it out.
 accepts   = $(shell printf '$(hash)include <stdio.h>\nint main(void){return 0;}\n' | $(CC) -O2 -Werror $(1) -x c - -o /dev/null 2>/dev/null && echo '$(1)')

@@ -10,6 +10,8 @@
 #   pml, btl       shared memory only: no probing for network hardware at start-up
 #   binding        none: Open MPI binds the ranks of every job of one or two to the cores 0 and 1, so jobs side by side,
 #                  and the threads that feed a network, share those two however many there are
+#   hwloc          no look at PCI devices and displays: each rank would read the configuration of every device for itself,
+#                  which a virtual machine must trap. A job of four that only starts and ends takes half the processor time
 #
 # odls_base_sigkill_timeout stays at its 1 s on purpose: after Ctrl-C that is time for the checkpoint of a small model,
 # and any longer value is also waited for, twice, whenever a rank ends with a status that is not 0. Runs with large
@@ -46,6 +48,8 @@ fi
 : "${OMPI_MCA_pml:=ob1}" "${OMPI_MCA_btl:=self,vader}" # Open MPI 5 knows vader as another name of its sm
 : "${OMPI_MCA_hwloc_base_binding_policy:=none}"
 export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_hwloc_base_binding_policy
+: "${HWLOC_COMPONENTS:=-linux:0x18}" "${HWLOC_PLUGINS_PATH:=/nonexistent}" # 0x18: the phases PCI and I/O
+export HWLOC_COMPONENTS HWLOC_PLUGINS_PATH
 # Open MPI 5 starts jobs through PRRTE, which has names of its own.
 : "${PRTE_MCA_rmaps_default_mapping_policy:=:oversubscribe}" "${PRTE_MCA_hwloc_default_binding_policy:=none}"
 export PRTE_MCA_rmaps_default_mapping_policy PRTE_MCA_hwloc_default_binding_policy

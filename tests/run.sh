@@ -61,15 +61,10 @@ unset SPARSETRAIN_TEST_DEVICE SPARSETRAIN_TEST_EMULATED
 no_plugin=/nonexistent/of-the-cpu-list.so
 if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-2400}; else limit=${TEST_TIMEOUT:-900}; fi
 
-# Several ranks per core on one machine, bound to none, as any user, without probing for fabrics.
-export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT-1}"
-export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-1}"
-export OMPI_MCA_rmaps_base_oversubscribe="${OMPI_MCA_rmaps_base_oversubscribe-1}"
-export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle-1}"
-export OMPI_MCA_pml="${OMPI_MCA_pml-ob1}"
-export OMPI_MCA_btl="${OMPI_MCA_btl-self,vader}"
-export OMPI_MCA_hwloc_base_binding_policy="${OMPI_MCA_hwloc_base_binding_policy-none}"
-export PRTE_MCA_hwloc_default_binding_policy="${PRTE_MCA_hwloc_default_binding_policy-none}"
+# Several ranks per core on one machine, bound to none, as any user, without probing for hardware; the launcher is found for
+# each program.
+users_mpirun=${MPIRUN:-}
+. scripts/mpi-env.sh
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 
 # Whole call stacks of allocations, so that a leak inside MPI is known as such (lsan.supp) and ours are not missed.
@@ -107,7 +102,6 @@ first_command() {
 
 # launcher PROGRAM: the mpirun of the MPI that it was linked with (Debian has both side by side), or $MPIRUN. Tests
 # that start jobs themselves find it as MPIRUN.
-users_mpirun=${MPIRUN:-}
 launcher() {
     if [ -n "$users_mpirun" ]; then
         echo "$users_mpirun"

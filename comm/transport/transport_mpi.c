@@ -133,11 +133,14 @@ static void grow_pool(struct transport *t) {
     }
 }
 
-/* Open MPI's ranks spin while they wait. With more ranks than cores that starves those they wait for: an allreduce of
- * one float at P = 8 on two cores takes 20 ms instead of 0.02. Its own guess fails where the slots were declared. */
-static void yield_when_crowded(void) {
+/* What Open MPI does better when told; what the user has set stays.
+ * - Its ranks spin while they wait. With more ranks than cores that starves those they wait for: an allreduce of one
+ * float at P = 8 on two cores takes 20 ms instead of 0.02. Its own guess fails where the slots were declared.
+ * - A process without mpirun starts a helper, for MPI_Comm_spawn alone: a tenth of a second, and it outlives a kill. */
+static void set_defaults(void) {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     if (ranks && atol(ranks) > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
 }
 
 /* What this MPI says of itself; false where it has no such call. */
@@ -267,7 +270,7 @@ bool comm_start_mpi(int *rank, int *size, struct err *e) {
     if (ended) return err_set(e, "MPI has been finalised, and cannot be started again in the same process");
     MPI_Initialized(&started);
     if (!started) {
-        yield_when_crowded();
+        set_defaults();
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
             return err_system(e, "MPI_Init_thread failed");
         started_here = true;
@@ -285,7 +288,7 @@ void comm_end_mpi(void) {
 }
 
 struct comm *comm_open_alike(int *argc, char ***argv, const struct comm_hello *mine, struct err *e) {
-    yield_when_crowded();
+    set_defaults();
     if (mine && !SIMULATED) watch_begin(mine->limit, mine->rank);
     int provided, rank = 0, size = 1; /* a library that grants less (SimGrid) is fine too */
     if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) die("MPI_Init_thread failed");

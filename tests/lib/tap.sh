@@ -123,11 +123,11 @@ calls_fail() {
     fi
     return 1
 }
-# faulty P RULES ARGS...: start, where these calls fail. Without mpirun, MPI starts no helper, which would inherit the filter.
+# faulty P RULES ARGS...: start, where these calls fail.
 faulty() {
     faulty_p=$1 faulty_rules=$2
     shift 2
-    OMPI_MCA_ess_singleton_isolated=1 FAIL_CALLS=$faulty_rules LD_PRELOAD=$failing_library start "$faulty_p" "$@"
+    FAIL_CALLS=$faulty_rules LD_PRELOAD=$failing_library start "$faulty_p" "$@"
 }
 
 # hash_of DIR: of the parameters at the end of the run in it

@@ -150,7 +150,7 @@ fi
 stopping() {
     stopping_rule=$1
     shift
-    OMPI_MCA_ess_singleton_isolated=1 FAIL_CALLS=$stopping_rule LD_PRELOAD=$failing_library "$PROGRAM" "$@" > "$W/late.out" 2> "$W/late.err" < /dev/null &
+    FAIL_CALLS=$stopping_rule LD_PRELOAD=$failing_library "$PROGRAM" "$@" > "$W/late.out" 2> "$W/late.err" < /dev/null &
     late=$!
     until grep -q '^State:.*T' "/proc/$late/status" 2> /dev/null || ! kill -0 $late 2> /dev/null; do sleep 0.1; done
 }

@@ -10,6 +10,7 @@ unset OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy
 # a tree with the runner and the tests that are written into it
 mkdir -p "$W/tree/tests/small" "$W/tree/scripts/lib" "$W/tree/build"
 cp tests/run.sh "$W/tree/tests"
+cp scripts/mpi-env.sh "$W/tree/scripts"
 cp scripts/lib/mpi-files.sh "$W/tree/scripts/lib"
 small() { # small NAME: a test, from standard input
     { echo '#!/bin/sh' && cat; } >"$W/tree/tests/small/$1.sh"
