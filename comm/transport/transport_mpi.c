@@ -135,7 +135,7 @@ static void grow_pool(struct transport *t) {
 
 /* What Open MPI does better when told; what the user has set stays.
  * - Its ranks spin while they wait. With more ranks than cores that starves those they wait for: an allreduce of one
- * float at P = 8 on two cores takes 20 ms instead of 0.02. Its own guess fails where the slots were declared.
+ *   float at P = 8 on two cores takes 20 ms instead of 0.02. Its own guess fails where the slots were declared.
  * - A process without mpirun starts a helper, for MPI_Comm_spawn alone: a tenth of a second, and it outlives a kill. */
 static void set_defaults(void) {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

@@ -140,7 +140,8 @@ static uint64_t hash_of_a_run(struct comm *c, const struct exchange_ops *ops, en
 static void two_runs_give_the_same_bits(struct comm *c) {
     for (size_t row = 0; exchanges[row]; row++)
         for (enum gtopk_residual rule = GTOPK_CONSERVE; rule <= GTOPK_PAPER; rule++)
-            assert_true(hash_of_a_run(c, exchanges[row], rule) == hash_of_a_run(c, exchanges[row], rule));
+            if (rule == GTOPK_CONSERVE || strncmp(exchanges[row]->name, "gtopk", 5) == 0)
+                assert_true(hash_of_a_run(c, exchanges[row], rule) == hash_of_a_run(c, exchanges[row], rule));
 }
 
 /* -- the published residual rule of gtopk ------------------------------------------------------------------- */

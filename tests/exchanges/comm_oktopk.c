@@ -389,7 +389,7 @@ static void every_wire_format(struct comm *c) {
         for (int u = 0; u < SETUPS; u += u == 0 && c->size <= 9 ? 1 : 3)
             for (int s = 0; s < SHAPES; s++)
                 for (enum kind kind = 0; kind < KINDS; kind++)
-                    if (wanted(c, s, kind, u) && (s != 5 || kind == REAL))
+                    if (takes_format(wires[w]) && wanted(c, s, kind, u) && (s != 5 || kind == REAL))
                         several_steps(c, shapes[s], kind, &setups[u], wires[w]);
 }
 

@@ -202,7 +202,8 @@ static void the_reference(struct comm *c) {
     for (int w = 0; wires[w]; w++)
         for (int s = 0; s < SHAPES; s++)
             for (enum kind kind = 0; kind < KINDS; kind++)
-                if (wanted(c, shapes[s], kind)) several_steps(c, shapes[s], kind, wires[w], exact(), 0);
+                if (takes_format(wires[w]) && wanted(c, shapes[s], kind))
+                    several_steps(c, shapes[s], kind, wires[w], exact(), 0);
 }
 
 /* A selector that does not know k: budgets do the cutting. */
@@ -218,7 +219,7 @@ static const struct selector_ops threshold = {
 static void a_selector_of_varying_count(struct comm *c) {
     for (int w = 0; wires[w]; w++)
         for (enum kind kind = 0; kind < KINDS; kind++)
-            if (c->size <= 9 || kind == WHOLE)
+            if (takes_format(wires[w]) && (c->size <= 9 || kind == WHOLE))
                 several_steps(c, (struct shape){400, 30, true}, kind, wires[w], &threshold, 3);
 }
 

@@ -92,7 +92,7 @@ static double run_children(int count) {
 /* Where something was measured once more: the stand-in finds the same to be the fastest each time; on a GPU small
  * convolutions take equally long, and another choice rounds in another way. */
 static void check_measured_again(double loss, double other) {
-    if (getenv("SPARSETRAIN_TEST_EMULATED"))
+    if (test_device_is_emulated())
         assert_memory_equal(&loss, &other, sizeof loss);
     else
         assert_true(fabs(other - loss) <= 1e-3 * fabs(loss));
@@ -227,7 +227,7 @@ static void coarse_products_are_asked_for(void **state) {
     read_file(after);
     assert_int_equal(lines_of(after), 2 * (3 * SHAPES - 1));
     assert_memory_equal(after, text, strlen(text));
-    if (getenv("SPARSETRAIN_TEST_EMULATED")) assert_int_equal(coarse_lines(after), 3 * (SHAPES - STRIDED) - 1);
+    if (test_device_is_emulated()) assert_int_equal(coarse_lines(after), 3 * (SHAPES - STRIDED) - 1);
     char *first = strstr(text, " = ");
     snprintf(after, sizeof after, "%.*s = 7 3 -%s", (int)(first - text), text, strchr(first, '\n'));
     assert_int_equal(coarse_lines(after), 1);
@@ -304,7 +304,7 @@ static void the_place_is_as_documented(void **state) {
     "cudnnFindConvolutionBackwardFilterAlgorithmEx"
 
 static bool told_to_fail(const char *test, const char *calls) {
-    if (!getenv("SPARSETRAIN_TEST_EMULATED")) {
+    if (!test_device_is_emulated()) {
         printf("# SKIP %s: calls fail when they are told to on the stand-in alone\n", test);
         return false;
     }
@@ -415,7 +415,7 @@ static void a_precision_without_algorithms_is_refused(void **state) {
 /* -- plans -------------------------------------------------------------------------------------------------------- */
 
 static bool is_stand_in(const char *test) {
-    if (getenv("SPARSETRAIN_TEST_EMULATED")) return true;
+    if (test_device_is_emulated()) return true;
     printf("# SKIP %s: which plans a GPU takes is its own affair; those of the stand-in are known\n", test);
     return false;
 }

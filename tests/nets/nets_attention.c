@@ -273,7 +273,7 @@ static float *gradient_in_bf16(size_t *n) {
 static void attention_that_fails_is_not_taken(void **state) {
     (void)state;
     size_t n;
-    if (!getenv("SPARSETRAIN_TEST_EMULATED")) {
+    if (!test_device_is_emulated()) {
         printf("# SKIP attention_that_fails_is_not_taken: calls fail when they are told to on the stand-in alone\n");
         skip();
     }

@@ -82,7 +82,7 @@ static void check_run(const struct golden_run *run, int steps) {
 /* Emulated, a step takes a minute: two of them, of which the second has the first one's update in it. */
 static void the_preset_trains_as_in_pytorch(void **state) {
     (void)state;
-    check_run(&golden_char_cpu, getenv("SPARSETRAIN_TEST_EMULATED") ? 2 : GOLDEN_STEPS);
+    check_run(&golden_char_cpu, test_device_is_emulated() ? 2 : GOLDEN_STEPS);
 }
 
 static void one_with_biases_and_dropout_trains_as_in_pytorch(void **state) {

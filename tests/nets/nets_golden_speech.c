@@ -134,12 +134,12 @@ static void check_run(const struct golden_run *run, int steps) {
 /* Emulated, two steps, of which the second has the first one's update in it. */
 static void a_small_one_trains_as_in_pytorch(void **state) {
     (void)state;
-    check_run(&golden_small, getenv("SPARSETRAIN_TEST_EMULATED") ? 2 : golden_small.steps);
+    check_run(&golden_small, test_device_is_emulated() ? 2 : golden_small.steps);
 }
 
 static void the_full_width_has_the_first_step_of_pytorch(void **state) {
     (void)state;
-    if (getenv("SPARSETRAIN_TEST_EMULATED")) {
+    if (test_device_is_emulated()) {
         printf(
             "# SKIP the_full_width_has_the_first_step_of_pytorch: too much to emulate; the small one has its layers\n");
         skip();

@@ -371,7 +371,7 @@ static void what_cannot_be_recorded_runs_plainly(void **state) {
                                           "cudaGraphInstantiate",      "cudaGraphInstantiate:2",
                                           "cudnnRNNForward:3",         "cudnnRNNForward:4",
                                           "cudnnRNNBackwardData_v8:3", "cudnnRNNBackwardWeights_v8:4"};
-    if (!getenv("SPARSETRAIN_TEST_EMULATED")) {
+    if (!test_device_is_emulated()) {
         puts("# SKIP what_cannot_be_recorded_runs_plainly: calls fail when they are told to on the stand-in alone");
         skip();
     }
