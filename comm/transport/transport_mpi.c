@@ -313,13 +313,29 @@ void comm_watch_advise(const char *advice) {
     watch_advise(advice);
 }
 
+static volatile sig_atomic_t last_status = -1; /* of comm_end */
+
+static void mpi_has_died(int number) {
+    static const char text[] = "sparsetrain: MPI died while it ended; the run was complete, and its files are whole\n";
+    (void)number;
+    if (last_status == 0 && write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(1);
+    _exit(last_status);
+}
+
 static void end_mpi(struct transport *t) {
+    static const int deaths[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
     beat_activity(ACTIVITY_END, (size_t)BEAT_GET(step));
     beat_wait_begin();
     if (t->sleeps) transport_barrier(t, t->world);
+    for (size_t i = 0; last_status >= 0 && i < sizeof deaths / sizeof *deaths; i++) signal(deaths[i], mpi_has_died);
     MPI_Finalize();
     beat_wait_end();
     transport_watch_close(t);
+}
+
+void comm_end(struct comm *c, int status) {
+    if (!SIMULATED) last_status = status;
+    comm_close(c);
 }
 
 bool comm_ended(const struct comm *c) {

@@ -21,13 +21,16 @@
  *
  *     SLOW_THREADS=1     threads of the program other than the first sleep before each piece of their work, and the
  *                        first one stays for a while when MPI has ended: a thread that still works then works with what
- *                        is gone. This is no matter of files: two calls of libraries are replaced. */
+ *                        is gone. This is no matter of files: two calls of libraries are replaced.
+ *     SLOW_EVENTS=1      threads that wait for events, which are MPI's, see them a tenth of a second late: Open MPI 4.1
+ *                        then dies in MPI_Finalize of a short program. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -410,6 +413,14 @@ int pthread_mutex_unlock(pthread_mutex_t *lock) {
     int code = real(lock);
     if (is_own_thread(__builtin_return_address(0))) nap(300);
     return code;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout) {
+    static int (*real)(struct pollfd *, nfds_t, int);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "poll");
+    int ready = real(fds, count, timeout);
+    if (syscall(SYS_gettid) != getpid() && getenv("SLOW_EVENTS")) nap(100);
+    return ready;
 }
 
 int MPI_Finalize(void);

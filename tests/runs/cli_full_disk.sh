@@ -204,6 +204,21 @@ start 2 $common --steps 3 --out "$W/none/nowhere" --dry-run --record "$W/none/fi
 check "slow threads, a dry run that finds a mistake: status 2" told $? "cannot write the gradients"
 unset SLOW_THREADS
 
+# -- MPI's threads see events late -----------------------------------------------------------------------------------------
+# Open MPI 4.1 dies of it in MPI_Finalize of what is short, where the program has done all that it had to.
+slow_events() {
+    slow_p=$1
+    shift
+    SLOW_EVENTS=1 LD_PRELOAD=$failing_library timeout 300 "$MPIRUN" -np "$slow_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
+}
+for p in 1 2 3; do
+    # shellcheck disable=SC2086
+    slow_events $p $common --steps 3 --out "$W/run" --dry-run
+    check "slow events, $p ranks, a dry run: status 0" [ $? -eq 0 ]
+    slow_events $p --algo nothing
+    check "slow events, $p ranks: a mistake is one line, status 2" told $? '--algo has no "nothing"'
+done
+
 # -- other files --------------------------------------------------------------------------------------------------------------
 faulty 2 "write my.net 1 0 ENOSPC" p2p --sizes 4:64:4 --repeat 2 --out "$W/my.net"
 check "a network of p2p that does not fit: status 1" ends $? 1 "No space left on device"
