@@ -26,7 +26,7 @@
 #
 # PATTERN: only tests whose name contains one of these texts. Environment: BUILD (build), SAN (the sanitizers it
 # was built with, if any), DEVICES (which lists: "cpu sparse cuda hostcuda"), MPIRUN (to start jobs with another mpirun),
-# TEST_JOBS (how many run side by side: two for each core, at most 16; on a GPU one after the other),
+# TEST_JOBS (how many run side by side: three for each core, at most 16; on a GPU one after the other),
 # QUICK (1: the list of the CPU alone, without long ones, faults and P > 3, of scripts those with a line "quick: what for"),
 # TEST_TIMEOUT (seconds for one program at one P), TEST_END (a time in seconds since 1970: a program that still runs then
 # is stopped, and its other cases are skipped by name, as all later programs are). Exit status 1 when anything failed or
@@ -145,7 +145,7 @@ tally() {
 # jobs are small and wait much, take one. A test whose source has a line "alone: why" takes all of them, one with a line
 # "waits: for what" none.
 cores=$(nproc 2> /dev/null || getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
-slots=$((2 * cores))
+slots=$((3 * cores))
 [ $slots -le 16 ] || slots=16 # each takes some hundred MB
 slots=${TEST_JOBS:-$slots}
 busy=0 count=0 # slots that are taken, jobs so far
