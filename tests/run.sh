@@ -18,8 +18,7 @@
 #
 # Messages of the tests of comm carry checksums (SPARSETRAIN_WIRE_CHECK) up to P = 4, but not at the largest P of a test, so
 # that each goes both ways. Their ranks spin while they wait (SPARSETRAIN_WAIT) up to P = 3 and sleep from there on, on any
-# number of cores. Those of scripts and of tests on other devices sleep, as what runs beside them wants the cores; in a
-# script with a line "spins: why" they wait as those of users.
+# number of cores. Those of scripts and of tests on other devices sleep, as what runs beside them wants the cores.
 #
 # Tests whose source has a line "long: why" are begun before the others of their list, so that none is left over at the end;
 # before them those with a line "waits: for what", which spend most of their time so and take no place from others.
@@ -274,9 +273,6 @@ checked() {
     esac
 }
 
-# waits_in SCRIPT: how ranks wait there
-waits_in() { if [ -n "$(field spins "$1")" ]; then unset SPARSETRAIN_WAIT; else export SPARSETRAIN_WAIT=sleep; fi; }
-
 # sources PATTERN...: of the wanted tests; first those that wait, then the long ones
 sources() {
     waiting='' lasting='' others=''
@@ -346,7 +342,7 @@ for source in $(sources tests/*/*_*.c tests/*/cli_*.sh); do
     *)
         [ -z "$quick" ] || [ -n "$(field quick "$source")" ] || continue
         unset SPARSETRAIN_WIRE_CHECK
-        waits_in "$source"
+        export SPARSETRAIN_WAIT=sleep
         MPIRUN=$(launcher "$BUILD/sparsetrain")
         export MPIRUN
         run "$name" "" sh "$source"
@@ -358,6 +354,7 @@ unset SPARSETRAIN_WIRE_CHECK SPARSETRAIN_WAIT
 # -- the lists of the other devices ----------------------------------------------------------------------------------------
 # on_device LABEL: every test that is for the device of SPARSETRAIN_TEST_DEVICE
 on_device() {
+    export SPARSETRAIN_WAIT=sleep
     for source in $(device_tests "$SPARSETRAIN_TEST_DEVICE"); do
         name=$(basename "${source%.*}")
         program=$BUILD/tests/$name
@@ -367,7 +364,6 @@ on_device() {
         case "$1 $ranks " in 'hostcuda '*' 3 4 '*) ranks=${ranks%4*} ;; esac
         case $source in
         *.sh)
-            waits_in "$source"
             run "$name" " $1" sh "$source"
             ;;
         *)
@@ -376,7 +372,7 @@ on_device() {
                 continue
             fi
             MPIRUN=$(launcher "$program")
-            export MPIRUN SPARSETRAIN_WAIT=sleep
+            export MPIRUN
             [ -n "$ranks" ] || run "$name" " $1" "$program"
             for P in $ranks; do run "$name" " $1 P=$P" "$MPIRUN" -np "$P" "$program"; done
             ;;

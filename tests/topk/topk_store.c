@@ -161,7 +161,7 @@ static void selections_body(const void *unused) {
     (void)unused;
     const size_t sizes[] = {1, 2, 15, 16, 17, 100, 4999, 8200};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        for (size_t offset = 0; offset < 20; offset += 1 + (test_device_is_host() ? offset / 2 : 2 * offset))
+        for (size_t offset = 0; offset < 20; offset += 1 + (test_device_is_emulated() ? 2 * offset : offset / 2))
             selection_operations(sizes[i], offset);
 }
 
