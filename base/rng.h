@@ -8,6 +8,7 @@
 #ifndef ST_BASE_RNG_H
 #define ST_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Streams: one purpose each, so that no two uses share numbers. */
@@ -45,5 +46,8 @@ uint32_t rng_u32(struct rng *r);               /* uniform over all 2^32 values *
 uint32_t rng_below(struct rng *r, uint32_t n); /* uniform over 0..n-1 without bias, n >= 1 (Lemire) */
 double rng_uniform(struct rng *r);             /* uniform in [0, 1), 53 bits */
 double rng_normal(struct rng *r);              /* standard normal (Box-Muller, one of the pair) */
+
+/* (float)(scale * rng_normal(r)), n times, to x: the same bits and the same place in the sequence, sooner. */
+void rng_normals(struct rng *r, double scale, float *x, size_t n);
 
 #endif

@@ -94,21 +94,19 @@ struct slice_initial arena_he(int dims, const size_t *dim) {
 static void initial(float *value, const struct slice *s, uint64_t seed, size_t number) {
     const double scale = s->initial.scale;
     struct rng r = rng_open(seed, RNG_INIT, number);
-    for (size_t i = 0; i < s->size; i++) {
-        switch (s->initial.form) {
-        case INITIAL_ZERO:
-            value[i] = 0;
-            break;
-        case INITIAL_ONE:
-            value[i] = 1;
-            break;
-        case INITIAL_NORMAL:
-            value[i] = (float)(scale * rng_normal(&r));
-            break;
-        case INITIAL_UNIFORM:
-            value[i] = (float)(scale * (2 * rng_uniform(&r) - 1));
-            break;
-        }
+    switch (s->initial.form) {
+    case INITIAL_ZERO:
+        for (size_t i = 0; i < s->size; i++) value[i] = 0;
+        break;
+    case INITIAL_ONE:
+        for (size_t i = 0; i < s->size; i++) value[i] = 1;
+        break;
+    case INITIAL_NORMAL:
+        rng_normals(&r, scale, value, s->size);
+        break;
+    case INITIAL_UNIFORM:
+        for (size_t i = 0; i < s->size; i++) value[i] = (float)(scale * (2 * rng_uniform(&r) - 1));
+        break;
     }
 }
 

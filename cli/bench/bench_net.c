@@ -173,7 +173,7 @@ static void make_images(struct bench *b, struct rng *rng) {
         for (size_t i = 0; i < values; i++) b->pixels[i] = (uint8_t)rng_below(rng, 256);
     } else {
         b->x = mem_pinned_alloc(values, sizeof *b->x, "the bench's images");
-        for (size_t i = 0; i < values; i++) b->x[i] = (float)rng_normal(rng);
+        rng_normals(rng, 1, b->x, values);
     }
 }
 
@@ -195,7 +195,7 @@ static void make_utterances(struct bench *b, struct rng *rng) {
     const struct net_setup *s = &b->net->setup;
     const size_t batch = (size_t)s->batch, values = batch * (size_t)s->height * (size_t)s->width;
     b->x = mem_pinned_alloc(values, sizeof *b->x, "the bench's utterances");
-    for (size_t i = 0; i < values; i++) b->x[i] = (float)rng_normal(rng);
+    rng_normals(rng, 1, b->x, values);
     b->numbers[NUMBERS_LENGTHS] = random_numbers(rng, batch, 1, "the bench's utterances");
     for (size_t i = 0; i < batch; i++) b->numbers[NUMBERS_LENGTHS][i] = s->width;
     b->y = random_numbers(rng, batch * LABELS, s->classes - 1, "the bench's labels");

@@ -39,7 +39,7 @@ static void fill(struct bench *b) {
     size_t all = b->n + SHIFT * RUNS, drawn = all < DRAWN ? all : DRAWN;
     struct rng rng = rng_open(1, RNG_TEST, 3);
     float *block = mem_alloc(drawn, sizeof *block, "numbers to measure with");
-    for (size_t i = 0; i < drawn; i++) block[i] = (float)rng_normal(&rng);
+    rng_normals(&rng, 1, block, drawn);
     b->grad = device->alloc(all * sizeof *b->grad, "a gradient to measure with");
     for (size_t from = 0; from < all; from += drawn) {
         size_t count = all - from < drawn ? all - from : drawn;

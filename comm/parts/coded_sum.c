@@ -92,7 +92,7 @@ double coder_seconds(const struct coder *coder) {
     float *error = mem_zalloc(CODER_TIMED, sizeof *error, "values to measure with");
     void *message = mem_alloc(1, coder->bytes(coder->state, 0, CODER_TIMED), "a message to measure with");
     double least = INFINITY;
-    for (size_t i = 0; i < CODER_TIMED; i++) val[i] = (float)rng_normal(&rng);
+    rng_normals(&rng, 1, val, CODER_TIMED);
     for (int run = 0; run < RUNS; run++) {
         double begin = clock_now();
         for (size_t i = 0; i < CODER_TIMED; i++) error[i] += val[i];

@@ -76,6 +76,32 @@ static void rng_distributions(void **state) {
     assert_int_equal(rng_below(&r, 1), 0);
 }
 
+/* All places in a block, all remainders of four, the end of the counter, and scales for which floats are subnormal. */
+static void many_normals_are_those_one_by_one(void **state) {
+    (void)state;
+    static const double scales[] = {1, 0.1, 3e7, 1e-38, 1e-45, 0, -2.5};
+    enum { MOST = 1 << 19 };
+    static float x[MOST];
+    for (size_t s = 0; s < sizeof scales / sizeof *scales; s++) {
+        for (int before = 0; before < 6; before++) {
+            struct rng all = rng_open(3 + s, RNG_TEST, (uint64_t)before << 32), each;
+            const size_t n = before == 0 ? MOST : before == 4 ? MOST - 3 : (size_t)(8 + before);
+            if (before == 4) all.counter[0] = UINT32_MAX - 9;
+            for (int i = 0; i < before; i++) rng_u32(&all);
+            each = all;
+            x[n < MOST ? n : 0] = 7;
+            rng_normals(&all, scales[s], x, n);
+            for (size_t i = 0; i < n; i++) {
+                const float expected = (float)(scales[s] * rng_normal(&each));
+                if (memcmp(&x[i], &expected, sizeof expected) != 0)
+                    fail_msg("number %zu of %zu, scale %g: %a for %a", i, n, scales[s], (double)x[i], (double)expected);
+            }
+            if (n < MOST) assert_true(x[n] == 7);
+            for (int i = 0; i < 5; i++) assert_int_equal(rng_u32(&all), rng_u32(&each));
+        }
+    }
+}
+
 static void checksums(void **state) {
     (void)state;
     assert_int_equal(crc32_of(0, "123456789", 9), 0xcbf43926);
@@ -526,6 +552,7 @@ int main(void) {
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(rng_is_a_function_of_its_place),
         cmocka_unit_test(rng_distributions),
+        cmocka_unit_test(many_normals_are_those_one_by_one),
         cmocka_unit_test(checksums),
         cmocka_unit_test(json_text_is_right),
         cmocka_unit_test(phases_cut_time_without_gaps),
