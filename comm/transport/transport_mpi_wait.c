@@ -3,8 +3,10 @@
  * MPI polls while it waits, which is fastest, even with more ranks than cores. If other programs share the cores,
  * polling takes processor time from them. With SPARSETRAIN_WAIT=sleep a call is begun in its non-blocking form (MPI_I*)
  * and tested now and then, and the rank sleeps in between, each time an eighth longer, which is about an eighth of the
- * time it has waited so far. Before the first sleep it looks a few times: what it waits for is often there as soon as
- * the others have had the core, which MPI offers them whenever a look finds nothing.
+ * time it has waited so far. Before the first sleep it looks a hundred times, some tenths of a millisecond in all: what
+ * it waits for is often there as soon as the others have had the core, which MPI offers them whenever a look finds
+ * nothing. A sleep costs what some dozens of looks do: with five of them small exchanges of 8 ranks on two cores took
+ * twice the time, and the processor's, too.
  *
  * The order in which MPI_Allreduce adds floats is not MPI_Iallreduce's, and results must not depend on how ranks wait.
  * So sums of floats, as all calls that MPI has in no other form, come after a barrier, and then nobody waits in them
@@ -18,7 +20,7 @@
 #include "comm/transport/transport_mpi.h"
 
 enum { SHORTEST = 20000, LONGEST = 400000 }; /* sleeps [ns] */
-enum { LOOKS = 5 };                          /* before the first of them */
+enum { LOOKS = 100 };                        /* before the first of them */
 
 /* The same on all ranks, since it decides which collectives they call. */
 void transport_wait_open(struct transport *t) {
