@@ -65,6 +65,7 @@ if [ -n "$SAN" ]; then limit=${TEST_TIMEOUT:-2400}; else limit=${TEST_TIMEOUT:-9
 users_mpirun=${MPIRUN:-}
 . scripts/mpi-env.sh
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY-passive}" # threads of tests that ask for some leave the core to what runs beside
 
 # Whole call stacks of allocations, so that a leak inside MPI is known as such (lsan.supp) and ours are not missed.
 export ASAN_OPTIONS="${ASAN_OPTIONS-detect_leaks=1:fast_unwind_on_malloc=0}"

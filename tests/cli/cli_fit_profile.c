@@ -385,6 +385,7 @@ static void fit_says_what_it_does_not_know(void **state) {
     assert_false(profile_fit(&p, &in, &left, &e));
     assert_non_null(strstr(e.text, "is of one rank"));
     record_read_close(&in);
+    remove(path);
     write_recording(&d, 2, 0, 2); /* nothing but warm-up */
     e = (struct err){0};
     assert_true(record_selected_open(&in, path, &e));

@@ -236,8 +236,8 @@ static void damaged_profiles_are_told(struct comm *c) {
         assert_null(strchr(e.text, '\n'));
         pattern_close(&p);
         comm_barrier(c);
+        if (c->rank == 0) remove(profile_path);
     }
-    if (c->rank == 0) remove(profile_path);
 }
 
 static void mistakes_are_told(struct comm *c) {

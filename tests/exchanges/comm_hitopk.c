@@ -4,6 +4,8 @@
 /* devices: cuda ranks 1 4 */
 #include "tests/lib/exchange_rig.h"
 
+#include "tests/lib/exchange_oracle.h"
+
 static const struct shape {
     size_t n, k;
 } shapes[] = {{1, 1}, {3, 1}, {3, 3}, {7, 2}, {16, 16}, {1009, 1}, {1009, 5}, {1009, 100}, {1009, 700}, {1009, 1009}};
@@ -28,30 +30,22 @@ static int begin_of(int total, int m, int j) {
     return j * (total / m) + (j < total % m ? j : total % m);
 }
 
-/* The k-th choice of acc[from..to-1] that was not taken yet: the largest magnitude, then the lowest index. */
-static int largest_left(const float *acc, const bool *taken, int from, int to) {
-    int best = -1;
-    for (int i = from; i < to; i++)
-        if (!taken[i] && (best < 0 || fabsf(acc[i]) > fabsf(acc[best]))) best = i;
-    return best;
-}
-
 static void reference_step(const struct comm *c, int n, int k) {
     int m = c->local_size, N = c->nodes;
-    static bool taken[NODES][RIG_N];
+    bool taken[RIG_N];
     memset(want.u, 0, sizeof want.u);
     memset(want.sent, 0, sizeof want.sent);
     memset(want.there, 0, sizeof want.there);
-    memset(taken, 0, sizeof taken);
     for (int node = 0; node < N; node++) {
         for (int j = 0; j < m; j++) {
             int from = begin_of(n, m, j), to = begin_of(n, m, j + 1), share = begin_of(k, m, j + 1) - begin_of(k, m, j);
             if (share == 0 && from < to) share = 1;
             if (node == c->node && j == c->local_rank) want.chosen = share;
-            for (int s = 0; s < share; s++) {
-                int i = largest_left(want.acc[node], taken[node], from, to);
-                assert_true(i >= 0);
-                taken[node][i] = want.there[i] = true;
+            assert_true(share <= to - from);
+            oracle_largest(want.acc[node], NULL, from, to, share, taken);
+            for (int i = from; i < to; i++) {
+                if (!taken[i]) continue;
+                want.there[i] = true;
                 want.u[i] += want.acc[node][i];
                 if (node == c->node) want.sent[i] = want.acc[node][i];
                 want.acc[node][i] = 0;

@@ -4,6 +4,8 @@
  * devices: cuda ranks 1 3 4 */
 #include "tests/lib/exchange_rig.h"
 
+#include "tests/lib/exchange_oracle.h"
+
 enum { P_MAX = 32, STEPS = 4 };
 
 static const struct shape {
@@ -27,23 +29,12 @@ static struct reference {
     bool in_u[RIG_N];
 } ref;
 
-static const float *sorting;
-static int larger_first(const void *a, const void *b) {
-    int i = *(const int *)a, j = *(const int *)b;
-    float x = fabsf(sorting[i]), y = fabsf(sorting[j]);
-    if (x != y) return x < y ? 1 : -1;
-    return i - j;
-}
-
 /* Of entries [from, to) that rank r holds only the `most` largest stay; the others go to its residual. */
 static void keep_largest(int r, int from, int to, int most) {
-    int order[RIG_N], count = 0;
-    for (int i = from; i < to; i++)
-        if (ref.there[r][i]) order[count++] = i;
-    sorting = ref.value[r];
-    qsort(order, (size_t)count, sizeof *order, larger_first);
-    for (int at = most; at < count; at++) {
-        int i = order[at];
+    bool keep[RIG_N];
+    oracle_largest(ref.value[r], ref.there[r], from, to, most, keep);
+    for (int i = from; i < to; i++) {
+        if (keep[i] || !ref.there[r][i]) continue;
         ref.acc[r][i] += ref.value[r][i];
         ref.there[r][i] = false;
         ref.cut[r][i] = true;
@@ -97,16 +88,12 @@ static void reference_step(int k, const struct wire_ops *wire) {
 /* Rank r selects among entries [from, to) the `most` largest, or all of magnitude `least` and more where that is not 0.
  */
 static void select_in(int r, int from, int to, int most, float least) {
-    int order[RIG_N];
-    for (int i = from; i < to; i++) order[i - from] = i;
-    sorting = ref.acc[r];
-    qsort(order, (size_t)(to - from), sizeof *order, larger_first);
-    for (int at = 0; at < to - from; at++) {
-        int i = order[at];
-        bool chosen = least > 0 ? fabsf(ref.acc[r][i]) >= least : at < most;
-        ref.there[r][i] = ref.chosen[r][i] = chosen;
-        ref.value[r][i] = chosen ? ref.acc[r][i] : 0;
-        if (chosen) ref.acc[r][i] = 0;
+    oracle_largest(ref.acc[r], NULL, from, to, most, ref.chosen[r]);
+    for (int i = from; i < to; i++) {
+        if (least > 0) ref.chosen[r][i] = fabsf(ref.acc[r][i]) >= least;
+        ref.there[r][i] = ref.chosen[r][i];
+        ref.value[r][i] = ref.chosen[r][i] ? ref.acc[r][i] : 0;
+        if (ref.chosen[r][i]) ref.acc[r][i] = 0;
     }
 }
 

@@ -17,30 +17,35 @@ struct oracle_vector {
     float value[ORACLE_N];
 };
 
-/* Magnitudes order as their bits do; -1: not there. */
-static inline int32_t oracle_size(const struct oracle_vector *v, int i) {
-    int32_t bits;
-    float magnitude = fabsf(v->value[i]);
-    memcpy(&bits, &magnitude, sizeof bits);
-    return v->there[i] ? bits : -1;
-}
 static inline int oracle_count(const int32_t *size, int n, int32_t least) {
     int count = 0;
     for (int i = 0; i < n; i++) count += size[i] >= least;
     return count;
 }
 
-/* Keeps the k largest entries of v, of equal ones those of lower index; the others go to `dropped` where it is not
- * NULL. */
-static inline void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vector *dropped) {
-    int32_t size[ORACLE_N], last = 0; /* the size of the last one that stays: bit by bit, the largest that k reach */
-    for (int i = 0; i < n; i++) size[i] = oracle_size(v, i);
-    for (int bit = 30; bit >= 0; bit--)
+/* keep[from..to-1]: is value[i] of the k largest of those, of equal ones the ones of lower index? Of those that are
+ * there[i], unless that is NULL. Magnitudes order as their bits do. */
+static inline void oracle_largest(const float *value, const bool *there, int from, int to, int k, bool *keep) {
+    int32_t size[ORACLE_N], last = 0; /* the size of the last one that is: bit by bit, the largest that k reach */
+    const int n = to - from;
+    for (int i = 0; i < n; i++) {
+        float magnitude = fabsf(value[from + i]);
+        memcpy(&size[i], &magnitude, sizeof size[i]);
+        if (there && !there[from + i]) size[i] = -1;
+    }
+    for (int bit = 30; k > 0 && bit >= 0; bit--)
         if (oracle_count(size, n, last | 1 << bit) >= k) last |= 1 << bit;
     int equal = k - oracle_count(size, n, last + 1);
+    for (int i = 0; i < n; i++) keep[from + i] = k > 0 && (size[i] > last || (size[i] == last && equal-- > 0));
+}
+
+/* Keeps the k largest entries of v; the others go to `dropped` where it is not NULL. */
+static inline void oracle_cut(struct oracle_vector *v, int n, int k, struct oracle_vector *dropped) {
+    bool keep[ORACLE_N];
+    oracle_largest(v->value, v->there, 0, n, k, keep);
     if (dropped) memset(dropped, 0, sizeof *dropped);
     for (int i = 0; i < n; i++) {
-        if (size[i] > last || (size[i] == last && equal-- > 0) || size[i] < 0) continue;
+        if (keep[i] || !v->there[i]) continue;
         if (dropped) dropped->there[i] = true;
         if (dropped) dropped->value[i] = v->value[i];
         v->there[i] = false;

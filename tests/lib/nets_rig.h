@@ -119,7 +119,7 @@ static inline void batch_open_speech(struct batch *b, const struct net_setup *s,
     b->x = mem_alloc(b->values, sizeof *b->x, "test utterances");
     b->length = mem_alloc(batch, sizeof *b->length, "test lengths");
     b->y = batch_numbers(r, batch * (size_t)b->label_stride, 1, s->classes);
-    for (size_t i = 0; i < b->values; i++) b->x[i] = (float)rng_normal(r);
+    rng_normals(r, 1, b->x, b->values);
     for (size_t i = 0; i < batch; i++) b->length[i] = i % 2 ? s->width / 2 : s->width;
     for (size_t i = 0; i < batch; i++) b->y[(i + 1) * (size_t)b->label_stride - 1] = -1;
 }
@@ -145,7 +145,7 @@ static inline struct batch batch_open(const struct net *net, uint64_t number) {
     else
         b.x = mem_alloc(b.values, sizeof *b.x, "test images");
     for (size_t i = 0; text && i < b.values; i++) b.token[i] = (int32_t)rng_below(&r, (uint32_t)s->classes);
-    for (size_t i = 0; !text && i < b.values; i++) b.x[i] = (float)rng_normal(&r);
+    if (!text) rng_normals(&r, 1, b.x, b.values);
     for (size_t i = 0; i < rows; i++) b.y[i] = (int32_t)rng_below(&r, (uint32_t)s->classes);
     return b;
 }

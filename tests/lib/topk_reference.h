@@ -87,10 +87,32 @@ static inline int by_index(const void *a, const void *b) {
     return (x->idx > y->idx) - (x->idx < y->idx);
 }
 
+/* The n pairs, which are in index order, by rank. Of many, eleven bits at a time, the lowest first, as qsort took most
+ * of the time of tests. */
+static inline void sort_by_rank(struct ranked *pair, size_t n) {
+    enum { BITS = 11, BINS = 1 << BITS, MANY = 1000 };
+    struct ranked *other = malloc((n + 1) * sizeof *other), *from = pair, *to = other;
+    if (n < MANY || !other) {
+        qsort(pair, n, sizeof *pair, by_rank);
+        free(other);
+        return;
+    }
+    for (int shift = 0; shift < 32; shift += BITS) {
+        size_t place[BINS + 1] = {0};
+        for (size_t i = 0; i < n; i++) place[(~from[i].key >> shift) % BINS + 1]++;
+        for (size_t bin = 1; bin < BINS; bin++) place[bin] += place[bin - 1];
+        for (size_t i = 0; i < n; i++) to[place[(~from[i].key >> shift) % BINS]++] = from[i];
+        struct ranked *swap = from;
+        from = to, to = swap;
+    }
+    memcpy(pair, other, n * sizeof *pair); /* where the third pass has left them */
+    free(other);
+}
+
 /* The k first of the n pairs by rank, in index order, to pick[0..k-1]; pick: [n]. */
 static inline void naive_top(const float *val, size_t n, size_t k, struct ranked *pick) {
     for (size_t i = 0; i < n; i++) pick[i] = (struct ranked){magnitude_key(val[i]), (uint32_t)i};
-    qsort(pick, n, sizeof *pick, by_rank);
+    sort_by_rank(pick, n);
     qsort(pick, k, sizeof *pick, by_index);
 }
 
@@ -122,9 +144,13 @@ enum pattern {
     PATTERNS
 };
 
-static inline float pattern_value(enum pattern p, size_t i, size_t n, struct rng *r) {
-    float normal = (float)rng_normal(r);
-    uint32_t bits = rng_u32(r);
+static inline bool is_of_normal_ones(enum pattern p) {
+    return p == NORMAL || p == ONE_GIANT || p == CLUSTER || p == PERIOD_16 || p == PERIOD_512 || p == TRUNCATED ||
+           p == FEW_SMALL;
+}
+
+/* normal: of those that are made of normal numbers; bits: of the others */
+static inline float pattern_value(enum pattern p, size_t i, size_t n, float normal, uint32_t bits) {
     switch (p) {
     case ALL_ZERO:
         return 0;
@@ -178,7 +204,9 @@ static inline float pattern_value(enum pattern p, size_t i, size_t n, struct rng
 
 static inline void pattern_fill(enum pattern p, float *x, size_t n, uint64_t seed) {
     struct rng r = rng_open(seed, RNG_TEST, (uint64_t)p);
-    for (size_t i = 0; i < n; i++) x[i] = pattern_value(p, i, n, &r);
+    const bool normal = is_of_normal_ones(p);
+    if (normal) rng_normals(&r, 1, x, n);
+    for (size_t i = 0; i < n; i++) x[i] = pattern_value(p, i, n, normal ? x[i] : 0, normal ? 0 : rng_u32(&r));
 }
 
 /* -- distributions of gradients ------------------------------------------------------------------------------ */
@@ -193,29 +221,36 @@ enum shape {
 };
 static const char *const shape_names[SHAPES] = {"gaussian", "laplace", "gamma 1/2", "student 3", "real-like"};
 
-static inline double shape_value(enum shape shape, size_t i, struct rng *r) {
-    double normal = rng_normal(r), uniform = rng_uniform(r), sign = rng_u32(r) & 1 ? 1 : -1;
-    struct rng layer = rng_open(3, RNG_TEST, i / 1000);
-    switch (shape) {
-    case LAPLACE:
-        return -sign * log(1 - uniform);
-    case GAMMA_HALF:
-        return sign * normal * normal;
-    case STUDENT: {
-        double a = rng_normal(r), b = rng_normal(r), c = rng_normal(r);
-        return normal / sqrt((a * a + b * b + c * c) / 3 + 1e-12);
-    }
-    case REAL_LIKE:
-        if (uniform < 0.2) return 0;
-        return normal * exp(4 * rng_uniform(&layer)) * (i % 1000 < 10 ? 10 : 1) * 1e-3;
-    default:
-        return normal;
-    }
-}
-
 static inline void shape_fill(enum shape shape, float *x, size_t n, uint64_t seed) {
     struct rng r = rng_open(seed, RNG_TEST, 100 + (uint64_t)shape);
-    for (size_t i = 0; i < n; i++) x[i] = (float)shape_value(shape, i, &r);
+    double scale = 0;
+    if (shape != LAPLACE) rng_normals(&r, 1, x, n);
+    for (size_t i = 0; i < n; i++) {
+        const double normal = (double)x[i];
+        switch (shape) {
+        case LAPLACE:
+            x[i] = (float)(log(1 - rng_uniform(&r)) * (rng_u32(&r) & 1 ? -1 : 1));
+            break;
+        case GAMMA_HALF:
+            x[i] = (float)(normal * fabs(normal));
+            break;
+        case STUDENT: {
+            float three[3];
+            rng_normals(&r, 1, three, 3);
+            const double a = (double)three[0], b = (double)three[1], c = (double)three[2];
+            x[i] = (float)(normal / sqrt((a * a + b * b + c * c) / 3 + 1e-12));
+            break;
+        }
+        case REAL_LIKE: {
+            struct rng layer = rng_open(3, RNG_TEST, i / 1000);
+            if (i % 1000 == 0) scale = exp(4 * rng_uniform(&layer)) * 1e-3;
+            x[i] = rng_u32(&r) % 5 == 0 ? 0 : (float)(normal * scale * (i % 1000 < 10 ? 10 : 1));
+            break;
+        }
+        default:
+            break;
+        }
+    }
 }
 
 #endif

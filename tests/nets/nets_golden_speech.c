@@ -33,7 +33,7 @@ static struct batch utterances_of(int step) {
     b.x = mem_alloc(b.values, sizeof *b.x, "test utterances");
     b.length = mem_alloc(GOLDEN_BATCH, sizeof *b.length, "test lengths");
     b.y = mem_alloc(GOLDEN_BATCH * GOLDEN_STRIDE, sizeof *b.y, "test labels");
-    for (size_t i = 0; i < b.values; i++) b.x[i] = (float)rng_normal(&r);
+    rng_normals(&r, 1, b.x, b.values);
     r = rng_open(GOLDEN_SEED, RNG_TEST, 1000 + (uint64_t)step);
     for (int i = 0; i < GOLDEN_BATCH; i++) {
         b.length[i] = length[i];

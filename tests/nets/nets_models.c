@@ -205,7 +205,8 @@ static void check_gradient(struct net *net, const struct batch *b, uint64_t tria
     struct rng r = rng_open(23, RNG_TEST, trial);
     double squares = 0, size = 0, slope = 0;
     for (size_t i = 0; i < a->n; i++) squares += (double)grad[i] * grad[i];
-    for (size_t i = 0; i < a->n; i++) d[i] = (float)(grad[i] + sqrt(squares / (double)a->n) * rng_normal(&r));
+    rng_normals(&r, sqrt(squares / (double)a->n), d, a->n);
+    for (size_t i = 0; i < a->n; i++) d[i] += grad[i];
     for (size_t i = 0; i < a->n; i++) size += (double)d[i] * d[i], slope += (double)grad[i] * d[i];
     const double h = step_of(net->model) / sqrt(size);
     const double difference = (loss_at(net, b, param, d, h) - loss_at(net, b, param, d, -h)) / (2 * h);

@@ -39,7 +39,8 @@ static void gradient_is_the_difference_of_losses(void **state) {
         struct rng r = rng_open(23, RNG_TEST, trial);
         double squares = 0, noise = 0, slope = 0;
         for (size_t i = 0; i < a->n; i++) squares += (double)grad[i] * grad[i];
-        for (size_t i = 0; i < a->n; i++) d[i] = (float)(grad[i] + sqrt(squares / (double)a->n) * rng_normal(&r));
+        rng_normals(&r, sqrt(squares / (double)a->n), d, a->n);
+        for (size_t i = 0; i < a->n; i++) d[i] += grad[i];
         for (size_t i = 0; i < a->n; i++) noise += (double)d[i] * d[i];
         for (size_t i = 0; i < a->n; i++) slope += (double)grad[i] * d[i];
         double h = 3e-4 / sqrt(noise);

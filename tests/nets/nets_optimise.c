@@ -181,10 +181,6 @@ static size_t step(struct optimiser *o, float *w, const float *g, double lr) {
     return first;
 }
 
-static void normals(float *x, size_t n, struct rng *r) {
-    for (size_t i = 0; i < n; i++) x[i] = (float)rng_normal(r);
-}
-
 /* -- every row ---------------------------------------------------------------------------------------------------- */
 
 static void every_row_has_its_formula_here(void **state) {
@@ -217,13 +213,13 @@ static void rows_are_their_formulas(void **state) {
     for (EACH_METHOD(m))
         for (int k = 0; k < SETUPS; k++) {
             struct rng r = rng_open(1, RNG_TEST, 1);
-            normals(w, N, &r);
+            rng_normals(&r, 1, w, N);
             for (size_t i = 0; i < N; i++) w64[i] = w[i];
             memset(state64, 0, sizeof state64);
             struct optimiser o = opened(m->name, &m->setup[k], N);
             for (int t = 1; t <= steps; t++) {
                 double lr = t < 4 ? 0.01 : 0.001;
-                normals(g, N, &r);
+                rng_normals(&r, 1, g, N);
                 m->in_double(w64, state64, g, N, &m->setup[k], t, lr);
                 assert_int_equal(step(&o, w, g, lr), N);
                 assert_int_equal(o.steps, t);
@@ -246,12 +242,12 @@ static void rows_round_as_written(void **state) {
             const size_t n = k < SETUPS ? N : N + 1;
             const struct optimiser_setup *setup = &m->setup[k % SETUPS];
             struct rng r = rng_open(1, RNG_TEST, 2);
-            normals(w, n, &r);
+            rng_normals(&r, 1, w, n);
             memcpy(found, w, sizeof w);
             memset(kept, 0, sizeof kept);
             struct optimiser o = opened(m->name, setup, n);
             for (int t = 1; t <= 4; t++) {
-                normals(g, n, &r);
+                rng_normals(&r, 1, g, n);
                 for (size_t i = 0; i < n; i++) g[i] = i % 7 == 6 ? 0 : ldexpf(g[i], (int)(i % 80) - 75);
                 m->as_written(w, kept, g, n, setup, t, 0.1);
                 assert_int_equal(step(&o, found, g, 0.1), n);
@@ -317,7 +313,7 @@ static void run_steps(struct optimiser *o, float *w, int from, int to) {
     static float g[N];
     for (int t = from; t < to; t++) {
         struct rng r = rng_open(1, RNG_TEST, 100 + (uint64_t)t);
-        normals(g, o->n, &r);
+        rng_normals(&r, 1, g, o->n);
         assert_int_equal(step(o, w, g, 0.01), o->n);
     }
 }
@@ -328,7 +324,7 @@ static void resumed_runs_go_on_with_the_same_bits(void **state) {
     static float whole[N], parts[N];
     for (EACH_METHOD(m)) {
         struct rng r = rng_open(1, RNG_TEST, 3);
-        normals(whole, N, &r);
+        rng_normals(&r, 1, whole, N);
         memcpy(parts, whole, sizeof parts);
         struct optimiser o = opened(m->name, &m->setup[1], N), resumed = opened(m->name, &m->setup[1], N);
         run_steps(&o, whole, 0, STOP);
@@ -362,11 +358,11 @@ static void check_golden(const char *name, const double golden[GOLDEN_DECAYS][GO
             .beta1 = GOLDEN_BETA1, .beta2 = GOLDEN_BETA2, .epsilon = GOLDEN_EPSILON, .weight_decay = golden_decay[d]};
         float w[GOLDEN_N], g[GOLDEN_N];
         struct rng r = rng_open(GOLDEN_SEED, RNG_TEST, 0);
-        normals(w, GOLDEN_N, &r);
+        rng_normals(&r, 1, w, GOLDEN_N);
         struct optimiser o = opened(name, &setup, GOLDEN_N);
         for (int t = 1, look = 0; look < GOLDEN_LOOKS; t++) {
             r = rng_open(GOLDEN_SEED, RNG_TEST, (uint64_t)t);
-            normals(g, GOLDEN_N, &r);
+            rng_normals(&r, 1, g, GOLDEN_N);
             for (int i = 0; i < GOLDEN_N; i++) g[i] = ldexpf(g[i], 6 * i - 36);
             assert_int_equal(step(&o, w, g, GOLDEN_RATE), GOLDEN_N);
             if (t != golden_look[look]) continue;
@@ -415,11 +411,11 @@ static void adam_does_not_see_the_scale_of_gradients(void **state) {
     const int scales[] = {20, -20};
     for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
         struct rng r = rng_open(1, RNG_TEST, 4);
-        normals(one, N, &r);
+        rng_normals(&r, 1, one, N);
         memcpy(other, one, sizeof other);
         struct optimiser a = opened("adam", &setup, N), b = opened("adam", &setup, N);
         for (int t = 0; t < 5; t++) {
-            normals(g, N, &r);
+            rng_normals(&r, 1, g, N);
             assert_int_equal(step(&a, one, g, 0.01), N);
             for (size_t i = 0; i < N; i++) g[i] = ldexpf(g[i], scales[k]);
             assert_int_equal(step(&b, other, g, 0.01), N);

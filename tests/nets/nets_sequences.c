@@ -180,8 +180,8 @@ static void gradient_is_the_difference_of_losses(void **state) {
         const size_t begin = a->slice[s].offset, end = begin + a->slice[s].size;
         double squares = 0, size = 0, slope = 0;
         for (size_t i = begin; i < end; i++) squares += (double)grad[i] * grad[i];
-        for (size_t i = begin; i < end; i++)
-            d[i] = (float)(grad[i] + sqrt(squares / (double)(end - begin)) * rng_normal(&r));
+        rng_normals(&r, sqrt(squares / (double)(end - begin)), d + begin, end - begin);
+        for (size_t i = begin; i < end; i++) d[i] += grad[i];
         for (size_t i = begin; i < end; i++) size += (double)d[i] * d[i], slope += (double)grad[i] * d[i];
         const double h = 0.02 / sqrt(size);
         const double difference = (loss_at(net, param, d, h) - loss_at(net, param, d, -h)) / (2 * h);

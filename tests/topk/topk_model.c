@@ -193,7 +193,7 @@ static uint32_t kth_of(struct model *m, const float *x, const float *y, size_t f
         size_t at = first + i * stride;
         m->rank[i] = (struct ranked){magnitude_key(y ? x[at] + y[at] : x[at]), (uint32_t)i};
     }
-    qsort(m->rank, count, sizeof *m->rank, by_rank);
+    sort_by_rank(m->rank, count);
     return m->rank[rank - 1].key;
 }
 
@@ -206,7 +206,7 @@ static uint32_t guess_of(struct model *m, size_t k) {
         size_t at = sample_line_at(m->n, lines, (uint32_t)(i / SAMPLE_LINE)) + i % SAMPLE_LINE;
         m->rank[i] = (struct ranked){magnitude_key(x[at] + y[at]), (uint32_t)i};
     }
-    qsort(m->rank, count, sizeof *m->rank, by_rank);
+    sort_by_rank(m->rank, count);
     return m->rank[rank - 1].key;
 }
 

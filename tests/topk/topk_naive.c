@@ -72,7 +72,7 @@ static void step(struct rig *r, size_t k) {
         r->x[i] += r->grad[i];
         r->pick[i] = (struct ranked){magnitude_key(r->x[i]), (uint32_t)i};
     }
-    qsort(r->pick, r->n, sizeof *r->pick, by_rank);
+    sort_by_rank(r->pick, r->n);
     device_fill(r->device_grad, r->grad, r->n);
     CHECK(selector_run(r->selector, r->device_grad, k, &r->out, &bad), "%s: bad %zu", r->what, bad);
 }

@@ -64,7 +64,7 @@ static size_t rank_sum(struct rig *r) {
         not_zero += r->sum[i] != 0;
         r->pick[i] = (struct ranked){magnitude_key(r->sum[i]), (uint32_t)i};
     }
-    qsort(r->pick, r->n, sizeof *r->pick, by_rank);
+    sort_by_rank(r->pick, r->n);
     return not_zero;
 }
 

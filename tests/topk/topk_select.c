@@ -57,7 +57,7 @@ static void rank_sum(struct fixture *f) {
         f->sum[i] = f->residual[i] + f->grad[i];
         f->pick[i] = (struct ranked){magnitude_key(f->sum[i]), (uint32_t)i};
     }
-    qsort(f->pick, f->n, sizeof *f->pick, by_rank);
+    sort_by_rank(f->pick, f->n);
 }
 
 /* acc = residual, then one run over the gradient. */

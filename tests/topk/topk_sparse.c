@@ -195,13 +195,15 @@ static void check_kth(const uint32_t *key, size_t n, size_t k) {
 static void kth_largest(void **state) {
     (void)state;
     static uint32_t key[20000];
+    static float value[20000];
     struct rng r = rng_open(8, RNG_TEST, 0);
     const size_t sizes[] = {1, 2, 3, 23, 24, 25, 26, 100, 2047, 2048, 2049, 20000};
     for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++)
         for (int kind = 0; kind < PATTERNS + 4; kind++) {
             size_t n = sizes[size];
+            if (kind < (int)PATTERNS) pattern_fill((enum pattern)kind, value, n, size);
             for (size_t i = 0; i < n; i++) {
-                if (kind < (int)PATTERNS) key[i] = magnitude_key(pattern_value((enum pattern)kind, i, n, &r));
+                if (kind < (int)PATTERNS) key[i] = magnitude_key(value[i]);
                 if (kind == (int)PATTERNS) key[i] = rng_u32(&r); /* all 32 bits */
                 if (kind == (int)PATTERNS + 1) key[i] = i % 2 ? UINT32_MAX : 0;
                 if (kind == (int)PATTERNS + 2) key[i] = 1u << rng_below(&r, 32);         /* a new bin each round */
