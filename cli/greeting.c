@@ -67,7 +67,7 @@ static int refuse(struct comm *c, bool speaks, const struct err *e) {
         fflush(stdout);
         fprintf(stderr, "sparsetrain: %s\n", e->text);
     }
-    comm_end(c, EXIT_USER);
+    comm_leave(c, EXIT_USER);
     return EXIT_USER;
 }
 

@@ -37,7 +37,7 @@ static int give_up(struct comm *c, const struct err *e) {
         fflush(stdout);
         fprintf(stderr, "sparsetrain: %s\n", e->text);
     }
-    comm_end(c, err_status(e));
+    comm_leave(c, err_status(e));
     return err_status(e);
 }
 
@@ -49,7 +49,7 @@ static int leave(struct comm *c, int status) {
         if (c->rank == 0) fprintf(stderr, "sparsetrain: %s\n", e.text);
         if (status == EXIT_DONE) status = err_status(&e);
     }
-    comm_end(c, status);
+    comm_leave(c, status);
     return status;
 }
 

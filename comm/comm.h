@@ -80,16 +80,16 @@ void comm_watch_advise(const char *advice);
  * is not running there. */
 struct comm *comm_adopt(const void *mpi_comm, struct err *e);
 /* Has that program ended MPI? Then all that can be done is to close. Always false where MPI is ours. */
-bool comm_ended(const struct comm *c);
-/* MPI_Init_thread and MPI_Finalize for a program that has no MPI of its own. Nothing happens where it runs already; end
- * ends what start has begun. rank, size: of MPI_COMM_WORLD. False: MPI does not start. */
+bool comm_mpi_ended(const struct comm *c);
+/* MPI_Init_thread and MPI_Finalize for a program that has no MPI of its own. Nothing happens where it runs already;
+ * stop ends what start has begun. rank, size: of MPI_COMM_WORLD. False: MPI does not start. */
 bool comm_start_mpi(int *rank, int *size, struct err *e);
-void comm_end_mpi(void);
+void comm_stop_mpi(void);
 void comm_close(struct comm *c); /* MPI_Finalize, unless adopted; collective */
 /* comm_close for a program that has written all it had to and exits next, with this status: so it does, too, where MPI
  * dies while it ends. (A thread of Open MPI 4.1's handles an event of its start; in a short program that gets no core
  * for it, its plugin is gone by then.) */
-void comm_end(struct comm *c, int status);
+void comm_leave(struct comm *c, int status);
 
 /* Ends every rank with this exit status, at once. */
 _Noreturn void comm_abort(int status);

@@ -95,7 +95,7 @@ int sparsetrain_mpi_init(int *rank, int *size, char *why) {
 }
 
 void sparsetrain_mpi_finalize(void) {
-    comm_end_mpi();
+    comm_stop_mpi();
 }
 
 /* -- open and close ------------------------------------------------------------------------------------------------ */
@@ -262,7 +262,7 @@ static bool follow_stream(const sparsetrain *x, struct err *e) {
 /* Ends a step that was begun: its messages may be under way, on other ranks too. */
 static bool close_all(void *arguments, struct err *e) {
     sparsetrain *x = arguments;
-    if (x->reducer.exchange.begun && !comm_ended(x->comm) && follow_stream(x, e))
+    if (x->reducer.exchange.begun && !comm_mpi_ended(x->comm) && follow_stream(x, e))
         exchange_run(&x->reducer.exchange, x->begun, x->k, &x->sum);
     reducer_close(&x->reducer);
     comm_close(x->comm);

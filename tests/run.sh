@@ -4,7 +4,7 @@
 #   tests/*/<module>_<topic>.c -> $BUILD/tests/<module>_<topic>, a program that prints TAP. Where the source has
 #                                 a line "ranks: 1 2 4", it is run under mpirun once for each of these P, and
 #                                 with "faults: 3 8" once more for each of those with all sends synchronous and
-#                                 random delays before sends and receives (see comm/transport/transport_mpi.c). Each in a
+#                                 random delays before sends and receives (see comm/transport/transport_mpi_job.c). Each in a
 #                                 comment of its own, or clang-format may wrap it into the text before.
 #   tests/*/cli_*.sh           -> a shell script that prints TAP itself; BUILD is set for it.
 #

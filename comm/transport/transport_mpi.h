@@ -179,7 +179,9 @@ void transport_sums_close(struct transport *t);
 int transport_wait(const struct transport *t, struct slot *slot, MPI_Status *status);
 int transport_test(struct slot *slot, int *done, MPI_Status *status);
 
-/* A slot from the job's pool, for groups too; it returns there when its request ends. */
+/* A slot from the job's pool, for groups too; it returns there when its request ends. Where none is left the pool
+ * grows. */
 struct slot *transport_take_slot(const struct comm *c);
+void transport_grow_pool(struct transport *t);
 
 #endif
