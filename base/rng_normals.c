@@ -12,8 +12,8 @@
 #define AVX2 __attribute__((target("avx2")))
 
 /* glibc's libmvec, which -lm brings: at most 4 units in the last place off. */
-__m256d log_of_four(__m256d x) __asm__("_ZGVdN4v_log");
-__m256d cos_of_four(__m256d x) __asm__("_ZGVdN4v_cos");
+AVX2 __m256d log_of_four(__m256d x) __asm__("_ZGVdN4v_log");
+AVX2 __m256d cos_of_four(__m256d x) __asm__("_ZGVdN4v_cos");
 
 enum { LANES = 4 };
 

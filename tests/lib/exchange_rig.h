@@ -40,8 +40,16 @@ static inline bool exact_sums(enum kind kind) {
     return kind != REAL;
 }
 
-/* The numbers that they are made of: whole ones in -8..8, of REAL normal ones. Tests ask for the same rows again and
- * again, so the last ones are kept. */
+/* The numbers that they are made of: whole ones in -8..8, of REAL normal ones. */
+static inline void make_numbers(enum kind kind, int rank, int step, size_t n, float *number) {
+    struct rng r = rng_open(7 + (uint64_t)kind, RNG_TEST, (uint64_t)(rank * 1000 + step));
+    for (size_t i = 0; i < n; i++) {
+        number[i] = (float)rng_below(&r, 17) - 8;
+        if (kind == REAL) number[i] = (float)rng_normal(&r);
+    }
+}
+
+/* The same, [RIG_N]: tests ask for them again and again, so the last ones are kept. */
 static inline const float *numbers_of(enum kind kind, int rank, int step) {
     enum { KEPT = 1024 };
     static struct row {
@@ -51,35 +59,35 @@ static inline const float *numbers_of(enum kind kind, int rank, int step) {
     } kept[KEPT];
     struct row *row = &kept[((size_t)rank + 41 * (size_t)step + 331 * (size_t)kind) % KEPT];
     if (row->made && row->kind == (int)kind && row->rank == rank && row->step == step) return row->number;
-    struct rng r = rng_open(7 + (uint64_t)kind, RNG_TEST, (uint64_t)(rank * 1000 + step));
-    *row = (struct row){.made = true, .kind = (int)kind, .rank = rank, .step = step};
-    if (kind == REAL) rng_normals(&r, 1, row->number, RIG_N);
-    for (size_t i = 0; kind != REAL && i < RIG_N; i++) row->number[i] = (float)rng_below(&r, 17) - 8;
+    make_numbers(kind, rank, step, RIG_N, row->number);
+    row->made = true, row->kind = (int)kind, row->rank = rank, row->step = step;
     return row->number;
 }
 
 static inline void make_gradient(enum kind kind, int rank, int P, int step, size_t n, float *grad) {
-    const float *number = numbers_of(kind, rank, step);
-    assert_true(n <= RIG_N);
+    if (n <= RIG_N)
+        memcpy(grad, numbers_of(kind, rank, step), n * sizeof *grad);
+    else
+        make_numbers(kind, rank, step, n, grad);
     for (size_t i = 0; i < n; i++) {
         switch (kind) {
         case TIES:
-            grad[i] = number[i] > 0 ? 1 : -1;
+            grad[i] = grad[i] > 0 ? 1 : -1;
             break;
         case ZEROS:
             grad[i] = 0;
             break;
         case ONE_REGION:
-            grad[i] = i <= n / 8 ? number[i] : 0;
+            if (i > n / 8) grad[i] = 0;
             break;
         case ONE_SILENT:
-            grad[i] = rank == P - 1 ? 0 : number[i];
+            if (rank == P - 1) grad[i] = 0;
             break;
         case POSITIVE:
-            grad[i] = fabsf(number[i]);
+            grad[i] = fabsf(grad[i]);
             break;
         default:
-            grad[i] = number[i];
+            break;
         }
     }
 }
