@@ -65,7 +65,7 @@ for name in mpirun mpirun.openmpi; do ln -s orterun "$to/usr/bin/$name"; done
 ln -s pkgconf "$to/usr/bin/pkg-config"
 
 needs() { readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
-everywhere='^(ld-linux.*|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|nsl|gcc_s|stdc[+][+]|gomp)\.so.*)$'
+everywhere='^(ld-linux.*|linux-vdso|lib(c|m|mvec|dl|rt|pthread|util|resolv|nsl|gcc_s|stdc[+][+]|gomp)\.so.*)$'
 with_needs() { # with_needs LIBRARY: it and all that it needs, once each
     for need in $(needs "$1"); do
         [ ! -e "$to/$libs/$need" ] || continue
