@@ -9,6 +9,8 @@
 #if defined(__x86_64__) && defined(__GLIBC__)
 #include <immintrin.h>
 
+#include "base/philox.h"
+
 #define AVX2 __attribute__((target("avx2")))
 
 /* glibc's libmvec, which -lm brings: at most 4 units in the last place off. */
@@ -30,13 +32,13 @@ AVX2 static inline __m256d uniform_of(__m256i high, __m256i low) {
 /* scale * rng_normal() of the blocks that r's counter is at and the next ones, each from a block of its own. */
 AVX2 static inline __m256d normals_of(const struct rng *r, __m256d scale) {
     const __m256i word = _mm256_set1_epi64x(0xffffffff), first = _mm256_setr_epi64x(0, 1, 2, 3);
-    const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m2 = _mm256_set1_epi64x(0xCD9E8D57);
+    const __m256i m0 = _mm256_set1_epi64x(PHILOX_M0), m1 = _mm256_set1_epi64x(PHILOX_M1);
     __m256i c0 = _mm256_and_si256(_mm256_add_epi64(_mm256_set1_epi64x(r->counter[0]), first), word);
     __m256i c1 = _mm256_set1_epi64x(r->counter[1]), c2 = _mm256_set1_epi64x(r->counter[2]),
             c3 = _mm256_set1_epi64x(r->counter[3]);
     uint32_t k0 = r->key[0], k1 = r->key[1];
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) { /* philox.h */
-        const __m256i p0 = _mm256_mul_epu32(m0, c0), p1 = _mm256_mul_epu32(m2, c2);
+    for (int round = 0; round < PHILOX_ROUNDS; round++, k0 += PHILOX_W0, k1 += PHILOX_W1) {
+        const __m256i p0 = _mm256_mul_epu32(m0, c0), p1 = _mm256_mul_epu32(m1, c2);
         c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1), _mm256_set1_epi64x(k0));
         c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3), _mm256_set1_epi64x(k1));
         c1 = _mm256_and_si256(p1, word);

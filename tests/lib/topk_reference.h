@@ -91,12 +91,12 @@ static inline int by_index(const void *a, const void *b) {
  * of the time of tests. */
 static inline void sort_by_rank(struct ranked *pair, size_t n) {
     enum { BITS = 11, BINS = 1 << BITS, MANY = 1000 };
-    struct ranked *other = malloc((n + 1) * sizeof *other), *from = pair, *to = other;
-    if (n < MANY || !other) {
+    if (n < MANY) {
         qsort(pair, n, sizeof *pair, by_rank);
-        free(other);
         return;
     }
+    struct ranked *other = malloc(n * sizeof *other), *from = pair, *to = other;
+    CHECK(other, "no memory for %zu pairs", n);
     for (int shift = 0; shift < 32; shift += BITS) {
         size_t place[BINS + 1] = {0};
         for (size_t i = 0; i < n; i++) place[(~from[i].key >> shift) % BINS + 1]++;
@@ -235,18 +235,17 @@ static inline void shape_fill(enum shape shape, float *x, size_t n, uint64_t see
             x[i] = (float)(normal * fabs(normal));
             break;
         case STUDENT: {
-            float three[3];
-            rng_normals(&r, 1, three, 3);
-            const double a = (double)three[0], b = (double)three[1], c = (double)three[2];
+            const double a = rng_normal(&r), b = rng_normal(&r), c = rng_normal(&r);
             x[i] = (float)(normal / sqrt((a * a + b * b + c * c) / 3 + 1e-12));
             break;
         }
-        case REAL_LIKE: {
-            struct rng layer = rng_open(3, RNG_TEST, i / 1000);
-            if (i % 1000 == 0) scale = exp(4 * rng_uniform(&layer)) * 1e-3;
+        case REAL_LIKE:
+            if (i % 1000 == 0) {
+                struct rng layer = rng_open(3, RNG_TEST, i / 1000);
+                scale = exp(4 * rng_uniform(&layer)) * 1e-3;
+            }
             x[i] = rng_u32(&r) % 5 == 0 ? 0 : (float)(normal * scale * (i % 1000 < 10 ? 10 : 1));
             break;
-        }
         default:
             break;
         }

@@ -127,11 +127,13 @@ check "it has the last checkpoint alone, the log and the mark" [ "$(xz -dc "$pac
 check "nothing is shown yet" [ ! -e "$W/here/gtopk-fig7/comparison.csv" ]
 small status
 check "status: begun" said 0 'begun, at epoch'
+# repack FOLDER PACK: a run that was unpacked there
+repack() { tar -cf - -C "$1" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$2"; }
 # What another machine with another commit of the program had packed.
 mkdir "$W/repack"
 xz -dc "$pack" | tar -xf - -C "$W/repack"
 sed -i -e '1s/.*/anothercommit/' -e '3s/.*/1000/' -e '4s/.*/another machine/' "$W/repack/dense.jsonl.run.mark"
-tar -cf - -C "$W/repack" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$pack"
+repack "$W/repack" "$pack"
 rm -r "$W/here" "$STOPPED"
 small status
 check "a new machine: status looks into the pack" said 0 'begun, packed at epoch'
@@ -224,7 +226,7 @@ check "of which nothing is heard holds nobody up" [ ! -f "$W/pack/gtopk-fig7+gto
 mkdir "$W/further"
 xz -dc "$W/pack/gtopk-fig7+dense.tar.xz" | tar -xf - -C "$W/further"
 mv "$W/further/dense.jsonl.run"/checkpoint-* "$W/further/dense.jsonl.run/checkpoint-00900000"
-tar -cf - -C "$W/further" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$W/further.tar.xz"
+repack "$W/further" "$W/further.tar.xz"
 echo "cp '$W/further.tar.xz' '$W/pack/gtopk-fig7+dense.tar.xz'" > "$STOPPED.hook"
 rm "$W/pack/gtopk-fig7+dense.tar.xz"
 rm -r "$W/here"
@@ -238,7 +240,7 @@ laid_aside "a pack whose end is lacking"
 rm -r "$W/repack" && mkdir "$W/repack"
 xz -dc "$W/pack/gtopk-fig7+dense.tar.xz" | tar -xf - -C "$W/repack"
 sed -i -e '2s/ --seed [0-9]*//; 2s/$/ --seed 77/' "$W/repack/dense.jsonl.run.mark"
-tar -cf - -C "$W/repack" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$W/pack/gtopk-fig7+dense.tar.xz"
+repack "$W/repack" "$W/pack/gtopk-fig7+dense.tar.xz"
 laid_aside "a pack of a run with other options"
 mkdir -p "$W/here/gtopk-fig7"
 job=$(sh scripts/reproduce.sh gtopk-fig7 --quick --out "$W/here" --jobs | sed -n 's/^dense.jsonl	//p')
