@@ -25,14 +25,15 @@ static const struct option_row options[] = {
     {"data", "NAME[:WHERE]", OPTION_WORD, "cifar10", "the dataset; sparsetrain list shows them",
      OPTION_AT(struct show, data)},
     {"test", NULL, OPTION_FLAG, NULL,
-     "the test set as it is evaluated: images that are never augmented, pairs with masks of their own, speech by "
-     "length",
+     "the test set as it is evaluated: images and speech that are never augmented, speech by length, pairs with masks "
+     "of their own",
      OPTION_AT(struct show, test)},
     {"seed", "N", OPTION_INTEGER, "1", "of order, augmentation and masks", OPTION_AT(struct show, seed), .max = 1e15},
     {"epoch", "E", OPTION_SIZE, "0", "of which the first samples are shown, from 0", OPTION_AT(struct show, epoch),
      .max = 1e9},
     {"png", "FILE", OPTION_WORD, NULL, "images, speech: the picture to write", OPTION_AT(struct show, png)},
-    {"no-augment", NULL, OPTION_FLAG, NULL, "images: as they are, no random crop, no flip",
+    {"no-augment", NULL, OPTION_FLAG, NULL,
+     "images as they are, no random crop, no flip; speech at its own tempo and loudness",
      OPTION_AT(struct show, plain)},
     {"columns", "N", OPTION_INT, "10",
      "images, speech: so many side by side; of speech 2 unless given (or what there is)",
@@ -90,7 +91,7 @@ static const char *held(enum data_kind kind) {
 /* The options that mean nothing for a kind of data. */
 static const char *const *idle(enum data_kind kind) {
     static const char *const pairs[] = {"png", "no-augment", "columns", "rows", "zoom", NULL},
-                             *const speech[] = {"no-augment", "samples", "context", "json", NULL},
+                             *const speech[] = {"samples", "context", "json", NULL},
                              *const images[] = {"samples", "context", "json", NULL};
     return kind == DATA_PAIRS ? pairs : kind == DATA_SPEECH ? speech : images;
 }

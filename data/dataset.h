@@ -63,10 +63,13 @@ struct special_pieces {
 /* An utterance: what was heard, and what was said. */
 struct utterance {
     uint64_t feature; /* its log spectrogram is [SPECTROGRAM_BINS][frames] of the set's from here on (spectrogram.h) */
+    uint64_t sample;  /* what it was made of is the set's samples from here on; of one to train on, else 0 */
+    uint32_t samples; /* so many, at least 1, of one to train on; else 0 */
     uint32_t frames;  /* at least 1 */
     uint32_t label;   /* its transcript is the set's labels from here on ... */
     uint32_t labels;  /* ... so many, at least 1 (transcript.h) */
     uint32_t crc;     /* CRC-32 of its samples */
+    uint32_t zero;    /* no padding: two loads give the same bytes */
 };
 
 /* One split of recorded speech. */
@@ -76,7 +79,8 @@ struct speech_set {
     size_t count;
     const float *feature; /* of all splits, as are the labels */
     const uint8_t *label;
-    uint32_t longest; /* frames of the longest; 0: there is none */
+    const int16_t *sample; /* of the training split, NULL in others: to be changed at random (speech_batch.h) */
+    uint32_t longest;      /* frames of the longest; 0: there is none */
 };
 
 enum data_kind { DATA_IMAGES, DATA_TEXT, DATA_PAIRS, DATA_SPEECH };

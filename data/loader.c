@@ -25,7 +25,8 @@ struct slot {
 struct loader {
     struct loader_setup setup;
     struct image_normal normal;
-    uint32_t *permutation; /* [n], the thread's, of `epoch` */
+    uint32_t *permutation;           /* [n], the thread's, of `epoch` */
+    struct spectrogram *spectrogram; /* the thread's, of speech that is changed; else NULL */
     size_t epoch;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -34,6 +35,11 @@ struct loader {
     size_t filled, released; /* batches: made so far, given back so far (under lock) */
     bool lent, stop;         /* the caller holds batch `released`; the thread shall end (under lock) */
 };
+
+int loader_width(const struct dataset *d, bool augment) {
+    const size_t longest = d->ops->kind == DATA_SPEECH ? speech_longest(&d->train_speech, augment) : 0;
+    return longest > (size_t)d->width ? (int)longest : d->width;
+}
 
 void loader_permutation(uint64_t seed, size_t epoch, uint32_t n, uint32_t *permutation) {
     struct rng r = rng_open(seed, RNG_SHUFFLE, epoch);
@@ -145,7 +151,8 @@ static void fill_speech(struct loader *l, struct batch *b) {
                                        .size = s->size,
                                        .part = b->part,
                                        .parts = s->accumulate,
-                                       .batch = s->batch};
+                                       .batch = s->batch,
+                                       .change = {l->spectrogram, s->seed, epoch}};
     speech_batch_fill(s->data, set, &place, b);
 }
 
@@ -295,7 +302,9 @@ static void speech_open(struct loader *l) {
     order_open(l);
     if (l->setup.leg.position % d->train_speech.count != 0)
         die("loader_open: a leg from utterance %llu on, inside an epoch", (unsigned long long)l->setup.leg.position);
-    for (int i = 0; i < RING; i++) speech_batch_open(&l->slot[i].batch, d, &d->train_speech, l->setup.batch);
+    const size_t longest = speech_longest(&d->train_speech, l->setup.augment);
+    if (l->setup.augment) l->spectrogram = spectrogram_open();
+    for (int i = 0; i < RING; i++) speech_batch_open(&l->slot[i].batch, d, longest, l->setup.batch);
 }
 
 static void images_open(struct loader *l) {
@@ -365,6 +374,7 @@ void loader_close(struct loader *l) {
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     for (int i = 0; i < RING; i++) slot_close(&l->slot[i]);
+    spectrogram_close(l->spectrogram);
     mem_free(l->permutation);
     mem_free(l);
 }

@@ -31,7 +31,8 @@
  * Speech. An epoch is the bins that speech_batch.h cuts the utterances into, in an order that is a permutation by
  * (seed, epoch), one bin a step. So each utterance comes once an epoch at any P, an epoch begins with a step, and the
  * utterances of a step are the same at any P, and for any N, as long as N batch P is. With a leg the bins are others,
- * so that it begins where an epoch does, and Q is a whole number of epochs, in utterances.
+ * so that it begins where an epoch does, and Q is a whole number of epochs, in utterances. Augmentation is a function
+ * of (seed, epoch, utterance).
  *
  *        struct loader *l = loader_open(&setup);
  *        const struct batch *b = loader_next(l);      // valid until the next call
@@ -83,13 +84,16 @@ struct loader_setup {
     uint64_t seed;
     size_t first_step;              /* where a resumed run goes on */
     struct loader_leg leg;          /* since when batches have this size; at or before first_step */
-    bool augment;                   /* pad 4, random crop, random horizontal flip */
+    bool augment;                   /* images: pad 4, random crop, random horizontal flip; speech: speech_batch.h */
     bool bytes;                     /* the network cuts and normalises by itself (net_takes_bytes) */
     int sequence;                   /* text: words of a window, >= 1 */
     int accumulate;                 /* batches of a step; 0: one */
     enum text_windows_kind windows; /* text */
     int predictions;                /* pairs: the most of a sequence; 0: masked_most */
 };
+
+/* The widest that a batch can be, of any split: of speech, frames. */
+int loader_width(const struct dataset *d, bool augment);
 
 struct loader *loader_open(const struct loader_setup *setup);
 const struct batch *loader_next(struct loader *l);

@@ -247,7 +247,8 @@ static bool resolve_model(struct options *o, const struct model_ops *model, stru
         !only_where(o, model->windows && model->input == MODEL_TOKENS, NAMES("eval-samples"), why, e) ||
         !only_where(o, model->input == MODEL_SPEECH, NAMES("samples"), why, e) ||
         !only_where(o, model->dropout != NULL, NAMES("dropout"), why, e) ||
-        !only_where(o, model->input == MODEL_IMAGES, NAMES("no-augment"), why, e) || !resolve_preset(o, model, e))
+        !only_where(o, model->input == MODEL_IMAGES || model->input == MODEL_SPEECH, NAMES("no-augment"), why, e) ||
+        !resolve_preset(o, model, e))
         return false;
     const struct model_reference *ref = options_reference(o);
     take(&o->hidden, ref->hidden);

@@ -127,7 +127,8 @@ static const struct option_row rows[] = {
      "begin with the parameters and batch-norm statistics of a checkpoint, or of the newest one of a run, of the same "
      "model; all else is new: step, optimiser, residuals, ranks, options",
      AT(RUN, model, init_from)},
-    {"no-augment", NULL, OPTION_FLAG, NULL, "train on the images as they are: no random crop, no flip",
+    {"no-augment", NULL, OPTION_FLAG, NULL,
+     "train on the images as they are, no random crop, no flip; on speech as it is, at its own tempo and loudness",
      AT(RUN, model, no_augment)},
 
     {"epochs", "E", OPTION_REAL, NULL, "length of the run in epochs (default: 140, lstm 40, gpt the preset's steps)",

@@ -116,7 +116,7 @@ static struct rates evaluate(struct run *r, enum split split, struct heard *exam
     };
     struct batch b = {.x = NULL};
     size_t from, to;
-    speech_batch_open(&b, d, set, batch);
+    speech_batch_open(&b, d, set->longest, batch);
     loader_share(set->count, r->comm->rank, r->comm->size, &from, &to);
     l.at = from;
     for (int valid; (valid = speech_batch_eval(d, set, from, to, batch, &b)) > 0; from += (size_t)valid)

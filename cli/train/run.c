@@ -159,7 +159,7 @@ static bool open_net(struct run *r, const struct device_ops *device, const struc
     const struct net_setup setup = {.batch = (int)o->batch,
                                     .channels = r->data.set.channels,
                                     .height = r->data.set.height,
-                                    .width = r->data.set.width,
+                                    .width = loader_width(&r->data.set, !o->no_augment),
                                     .classes = r->data.set.classes,
                                     .threads = (int)o->threads,
                                     .seed = (uint64_t)o->seed,

@@ -8,16 +8,18 @@
 #include "base/mem.h"
 #include "data/loader.h"
 #include "data/sheets/canvas.h"
-#include "data/speech/spectrogram.h"
+#include "data/speech/speech_batch.h"
 #include "data/speech/transcript.h"
 
 /* What is on the sheet. */
 struct plan {
     const struct sheet_setup *setup;
     const struct speech_set *set;
-    const uint32_t *shown; /* [columns * rows] numbers */
-    char *text;            /* of a transcript */
-    int scale;             /* of the text */
+    const uint32_t *shown;           /* [columns * rows] numbers */
+    struct spectrogram *spectrogram; /* of what is changed at random; else NULL */
+    float *x;                        /* room for it */
+    char *text;                      /* of a transcript */
+    int scale;                       /* of the text */
     int cell_width, cell_height, head;
 };
 
@@ -32,13 +34,32 @@ void sheet_speech_colour(float value, uint8_t rgb[3]) {
         rgb[i] = (uint8_t)lrintf(colour[low][i] + (at - (float)low) * (colour[low + 1][i] - colour[low][i]));
 }
 
-static void draw_spectrogram(struct canvas *c, const struct speech_set *set, const struct utterance *u, int left,
-                             int top, int zoom) {
-    const float *x = set->feature + u->feature;
+/* An utterance as the network gets it. */
+struct picture {
+    struct spectrogram_change change;
+    size_t frames;
+};
+static struct picture picture_of(const struct plan *p, int cell) {
+    const uint32_t number = p->shown[cell];
+    struct picture picture = {{1, 1}, p->set->utterance[number].frames};
+    if (!p->spectrogram) return picture;
+    picture.change = speech_change(p->set, p->setup->seed, p->setup->epoch, number);
+    picture.frames = spectrogram_frames_at(p->set->utterance[number].samples, picture.change.tempo);
+    return picture;
+}
+
+static void draw_spectrogram(struct canvas *c, const struct plan *p, const struct utterance *u,
+                             const struct picture *picture, int left, int top) {
+    const int zoom = p->setup->zoom;
+    const size_t frames = picture->frames;
+    const float *x = p->spectrogram ? p->x : p->set->feature + u->feature;
     uint8_t rgb[3];
+    if (p->spectrogram)
+        spectrogram_fill_changed(p->spectrogram, p->set->sample + u->sample, u->samples, &picture->change, frames,
+                                 p->x);
     for (int b = SPECTROGRAM_BINS - 1, y = top; b >= 0; b--, y += zoom)
-        for (uint32_t t = 0; t < u->frames; t++) {
-            sheet_speech_colour(x[(size_t)b * u->frames + t], rgb);
+        for (size_t t = 0; t < frames; t++) {
+            sheet_speech_colour(x[(size_t)b * frames + t], rgb);
             canvas_dot(c, left + (int)t * zoom, y, zoom, (struct colour){rgb[0], rgb[1], rgb[2]});
         }
 }
@@ -46,22 +67,28 @@ static void draw_spectrogram(struct canvas *c, const struct speech_set *set, con
 static void draw_cell(struct canvas *c, const struct plan *p, int cell) {
     const struct sheet_setup *s = p->setup;
     const struct utterance *u = &p->set->utterance[p->shown[cell]];
+    const struct picture picture = picture_of(p, cell);
     const int left = CANVAS_GAP + cell % s->columns * (p->cell_width + CANVAS_GAP);
     const int top = CANVAS_GAP + p->head + cell / s->columns * (p->cell_height + CANVAS_GAP);
     const int below = top + SPECTROGRAM_BINS * s->zoom + 4;
-    char length[64];
-    snprintf(length, sizeof length, "#%u: %.2f s, %u frames", p->shown[cell],
-             (double)(u->frames - 1) * SPECTROGRAM_STRIDE / SPECTROGRAM_RATE, u->frames);
+    char length[96], changed[40] = "";
+    if (p->spectrogram)
+        snprintf(changed, sizeof changed, ", tempo %.2f, %+.1f dB", picture.change.tempo,
+                 20 * log10(picture.change.gain));
+    snprintf(length, sizeof length, "#%u: %.2f s, %zu frames%s", p->shown[cell],
+             (double)(picture.frames - 1) * SPECTROGRAM_STRIDE / SPECTROGRAM_RATE, picture.frames, changed);
     transcript_decode(p->set->label + u->label, u->labels, p->text);
-    draw_spectrogram(c, p->set, u, left, top, s->zoom);
+    draw_spectrogram(c, p, u, &picture, left, top);
     canvas_text(c, left, below, p->scale, p->cell_width, canvas_ink, p->text);
     canvas_text(c, left, below + CANVAS_LINE * p->scale, p->scale, p->cell_width, canvas_pale, length);
 }
 
 static void draw_sheet(struct canvas *c, const struct plan *p) {
     const struct sheet_setup *s = p->setup;
-    char title[160], of_epoch[32] = "";
-    if (!s->test) snprintf(of_epoch, sizeof of_epoch, ", epoch %zu", s->epoch);
+    char title[192], of_epoch[64] = "";
+    if (!s->test)
+        snprintf(of_epoch, sizeof of_epoch, s->augment ? ", augmented, epoch %zu" : ", not augmented, epoch %zu",
+                 s->epoch);
     snprintf(title, sizeof title, "%s: %s utterances as the network hears them, up to 8 kHz%s", s->data->ops->name,
              s->test ? "test" : "training", of_epoch);
     canvas_text(c, CANVAS_GAP, CANVAS_GAP, p->scale, c->width - 2 * CANVAS_GAP, canvas_ink, title);
@@ -75,8 +102,9 @@ static void plan_sheet(struct plan *p, int64_t *width, int64_t *height) {
     p->scale = s->zoom;
     for (int i = 0; i < s->columns * s->rows; i++) {
         const struct utterance *u = &p->set->utterance[p->shown[i]];
-        const int64_t picture = (int64_t)u->frames * s->zoom, text = (int64_t)u->labels * FONT_ADVANCE * p->scale,
-                      length = 26 * FONT_ADVANCE * p->scale;
+        const int64_t picture = (int64_t)picture_of(p, i).frames * s->zoom,
+                      text = (int64_t)u->labels * FONT_ADVANCE * p->scale,
+                      length = (p->spectrogram ? 46 : 26) * FONT_ADVANCE * p->scale;
         if (picture > widest) widest = picture;
         if (text > widest) widest = text;
         if (length > widest) widest = length;
@@ -116,7 +144,13 @@ bool sheet_speech_write(const struct sheet_setup *setup, const char *path, struc
     if (!setup->test) loader_permutation(setup->seed, setup->epoch, (uint32_t)set->count, shown);
     for (size_t i = 0; i < set->count; i++) shown[i] = set->by_length[setup->test ? i : shown[i]];
     struct plan p = {.setup = setup, .set = set, .shown = shown, .text = text};
+    if (setup->augment && !setup->test) {
+        p.spectrogram = spectrogram_open();
+        p.x = mem_alloc(SPECTROGRAM_BINS * speech_longest(set, true), sizeof *p.x, "a spectrogram");
+    }
     const bool good = draw(&p, path, e);
+    spectrogram_close(p.spectrogram);
+    mem_free(p.x);
     mem_free(text);
     mem_free(shown);
     return good;

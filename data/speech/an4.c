@@ -184,15 +184,22 @@ static bool find_directory(struct dataset *d, struct err *e) {
     return good;
 }
 
+/* Samples that there can be in an archive. */
+static bool most_samples(const struct dataset *d, size_t *samples, struct err *e) {
+    struct err why = {0};
+    uint64_t bytes;
+    if (!archive_unpacked_size(d->source, &bytes, &why)) return get_again(e, &why);
+    *samples = (size_t)bytes / 2;
+    return true;
+}
+
 /* Two bytes of a file are a sample, 160 of these 161 floats: so many bytes of features for a byte of the tar. What an
  * utterance has besides, a frame, labels and an entry of the table, is less than that of the 512 bytes that stand
  * before each file, and of its line in a list. */
 static bool find_archive(struct dataset *d, struct err *e) {
-    const struct speech_counts none = {0};
-    struct err why = {0};
-    uint64_t bytes;
-    if (!archive_unpacked_size(d->source, &bytes, &why)) return get_again(e, &why);
-    d->bytes = speech_layout_bytes(&none, (size_t)bytes / (2 * SPECTROGRAM_STRIDE) + 1);
+    struct speech_counts none = {0};
+    if (!most_samples(d, &none.samples, e)) return false;
+    d->bytes = speech_layout_bytes(&none, none.samples / SPECTROGRAM_STRIDE + 1);
     return true;
 }
 
@@ -328,8 +335,8 @@ static bool load_members(struct speech_filling *f, const struct dataset *d, cons
 
 static bool load_archive(struct dataset *d, struct lists *l, void *memory, struct err *e) {
     struct speech_filling f = {0};
-    const bool good =
-        unpack_lists(l, d, e) && speech_filling_open(&f, &l->source, memory, d->bytes, e) && load_members(&f, d, l, e);
+    const bool good = unpack_lists(l, d, e) && most_samples(d, &l->source.counts.samples, e) &&
+                      speech_filling_open(&f, &l->source, memory, d->bytes, e) && load_members(&f, d, l, e);
     speech_filling_close(&f, good ? memory : NULL);
     return good;
 }

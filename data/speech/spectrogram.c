@@ -5,6 +5,10 @@
 
 #include "base/mem.h"
 
+size_t spectrogram_frames_at(size_t samples, double tempo) {
+    return 1 + (size_t)((double)samples / (SPECTROGRAM_STRIDE * tempo));
+}
+
 #ifdef ST_FFTW
 #include <fftw3.h>
 
@@ -50,30 +54,48 @@ static size_t reflected(ptrdiff_t at, ptrdiff_t n) {
     return (size_t)(at < n ? at : period - at);
 }
 
-/* x[b] = log(1 + |F[b]|) of frame t, `stride` floats from one frequency to the next. */
-static void one_frame(struct spectrogram *s, const int16_t *sample, size_t samples, size_t t, float *x, size_t stride) {
-    const ptrdiff_t first = (ptrdiff_t)(t * SPECTROGRAM_STRIDE) - SPECTROGRAM_WINDOW / 2;
+/* x[b] = log(1 + gain |F[b]|) of the frame around sample `centre`, `stride` floats from one frequency to the next. */
+static void one_frame(struct spectrogram *s, const int16_t *sample, size_t samples, size_t centre, float gain, float *x,
+                      size_t stride) {
+    const ptrdiff_t first = (ptrdiff_t)centre - SPECTROGRAM_WINDOW / 2;
     for (int i = 0; i < SPECTROGRAM_WINDOW; i++)
         s->in[i] = s->window[i] * (float)sample[reflected(first + i, (ptrdiff_t)samples)];
     fftwf_execute(s->plan);
     for (size_t b = 0; b < SPECTROGRAM_BINS; b++)
-        x[b * stride] = log1pf(sqrtf(s->out[b][0] * s->out[b][0] + s->out[b][1] * s->out[b][1]));
+        x[b * stride] = log1pf(gain * sqrtf(s->out[b][0] * s->out[b][0] + s->out[b][1] * s->out[b][1]));
 }
 
-static void normalise(float *x, size_t count) {
+/* x: [SPECTROGRAM_BINS][stride], of which `frames` of each frequency count. */
+static void normalise(float *x, size_t frames, size_t stride) {
+    const double count = (double)(SPECTROGRAM_BINS * frames);
     double mean = 0, square = 0;
-    for (size_t i = 0; i < count; i++) mean += (double)x[i];
-    mean /= (double)count;
-    for (size_t i = 0; i < count; i++) square += ((double)x[i] - mean) * ((double)x[i] - mean);
-    const double deviation = sqrt(square / (double)(count - 1)), factor = deviation > 0 ? 1 / deviation : 0;
-    for (size_t i = 0; i < count; i++) x[i] = (float)(((double)x[i] - mean) * factor);
+    for (size_t b = 0; b < SPECTROGRAM_BINS; b++)
+        for (size_t t = 0; t < frames; t++) mean += (double)x[b * stride + t];
+    mean /= count;
+    for (size_t b = 0; b < SPECTROGRAM_BINS; b++)
+        for (size_t t = 0; t < frames; t++) {
+            const double apart = (double)x[b * stride + t] - mean;
+            square += apart * apart;
+        }
+    const double deviation = sqrt(square / (count - 1)), factor = deviation > 0 ? 1 / deviation : 0;
+    for (size_t b = 0; b < SPECTROGRAM_BINS; b++)
+        for (size_t t = 0; t < frames; t++) x[b * stride + t] = (float)(((double)x[b * stride + t] - mean) * factor);
+}
+
+void spectrogram_fill_changed(struct spectrogram *s, const int16_t *sample, size_t samples,
+                              const struct spectrogram_change *change, size_t stride, float *x) {
+    const size_t frames = spectrogram_frames_at(samples, change->tempo);
+    if (samples == 0) die("spectrogram_fill: no samples");
+    for (size_t t = 0; t < frames; t++) {
+        const size_t centre = (size_t)llrint((double)t * SPECTROGRAM_STRIDE * change->tempo);
+        one_frame(s, sample, samples, centre, (float)change->gain, x + t, stride);
+    }
+    normalise(x, frames, stride);
 }
 
 void spectrogram_fill(struct spectrogram *s, const int16_t *sample, size_t samples, float *x) {
-    const size_t frames = spectrogram_frames(samples);
-    if (samples == 0) die("spectrogram_fill: no samples");
-    for (size_t t = 0; t < frames; t++) one_frame(s, sample, samples, t, x + t, frames);
-    normalise(x, SPECTROGRAM_BINS * frames);
+    const struct spectrogram_change none = {1, 1};
+    spectrogram_fill_changed(s, sample, samples, &none, spectrogram_frames(samples), x);
 }
 
 #else
@@ -94,6 +116,12 @@ void spectrogram_close(struct spectrogram *s) {
 
 void spectrogram_fill(struct spectrogram *s, const int16_t *sample, size_t samples, float *x) {
     (void)s, (void)sample, (void)samples, (void)x;
+    NONE;
+}
+
+void spectrogram_fill_changed(struct spectrogram *s, const int16_t *sample, size_t samples,
+                              const struct spectrogram_change *change, size_t stride, float *x) {
+    (void)s, (void)sample, (void)samples, (void)change, (void)stride, (void)x;
     NONE;
 }
 

@@ -10,6 +10,10 @@
  * mean, over its standard deviation, both over all of x; the deviation is that of a sample, with one less than the
  * number of values below. Silence, whose deviation is 0, is all 0.
  *
+ * Changed in tempo by a factor f and in loudness by a factor g, both 1 otherwise, it has frames 0 .. n/(160 f), rounded
+ * down, around samples 160 f t, rounded to the nearest, and g y in place of y: said f times as fast at the same pitch,
+ * since what is within a frame stays as it is.
+ *
  * These are the frames of librosa.stft with center=True and pad_mode="reflect". The transform is FFTW's (Frigo and
  * Johnson, "The design and implementation of FFTW3", 2005), in single precision, which a build may lack; sums are in
  * double. The last bits may differ from one kind of processor to another, as FFTW's code does.
@@ -47,5 +51,14 @@ void spectrogram_close(struct spectrogram *s); /* NULL is allowed */
 
 /* samples: at least 1; x: [SPECTROGRAM_BINS][spectrogram_frames(samples)], the frames of one frequency side by side. */
 void spectrogram_fill(struct spectrogram *s, const int16_t *sample, size_t samples, float *x);
+
+/* The same of a recording that is changed. tempo: above 0; x: [SPECTROGRAM_BINS][stride], of which the first
+ * spectrogram_frames_at(samples, tempo) of each frequency are filled. */
+struct spectrogram_change {
+    double tempo, gain; /* factors; 1: as it is */
+};
+size_t spectrogram_frames_at(size_t samples, double tempo);
+void spectrogram_fill_changed(struct spectrogram *s, const int16_t *sample, size_t samples,
+                              const struct spectrogram_change *change, size_t stride, float *x);
 
 #endif

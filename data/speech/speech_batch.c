@@ -1,19 +1,27 @@
 /* speech_batch.c: see speech_batch.h. */
 #include "data/speech/speech_batch.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/speech/spectrogram.h"
+#include "base/rng.h"
+#include "data/speech/speech_source.h"
+#include "data/speech/transcript.h"
+
+/* Of tempo, and of loudness in dB. */
+#define TEMPO_LEAST 0.85
+#define TEMPO_MOST 1.15
+#define LOUDNESS_LEAST (-6)
+#define LOUDNESS_MOST 8
 
 static int32_t *numbers(size_t count) {
     return mem_pinned_alloc(count, sizeof(int32_t), "the labels of a batch");
 }
 
-void speech_batch_open(struct batch *b, const struct dataset *d, const struct speech_set *set, int batch) {
-    const size_t places = (size_t)batch;
-    const size_t frames = set->longest ? set->longest : 1;
-    b->x = mem_pinned_alloc(places * SPECTROGRAM_BINS * frames, sizeof *b->x, "a batch of utterances");
+void speech_batch_open(struct batch *b, const struct dataset *d, size_t frames, int batch) {
+    const size_t places = (size_t)batch, room = frames ? frames : 1;
+    b->x = mem_pinned_alloc(places * SPECTROGRAM_BINS * room, sizeof *b->x, "a batch of utterances");
     b->y = numbers(places * (size_t)d->label_stride);
     b->lengths = numbers(places);
     b->label_count = numbers(places);
@@ -32,41 +40,91 @@ size_t speech_bins(size_t count, size_t global) {
     return (count + global - 1) / global;
 }
 
+/* -- changes at random --------------------------------------------------------------------------------------------- */
+
+static double between(struct rng *r, double least, double most) {
+    return least + (most - least) * rng_uniform(r);
+}
+
+struct spectrogram_change speech_change(const struct speech_set *set, uint64_t seed, size_t epoch, uint32_t number) {
+    const struct utterance *u = &set->utterance[number];
+    struct rng r = rng_open(seed, RNG_AUGMENT, (uint64_t)epoch << 32 | number);
+    struct spectrogram_change change;
+    change.tempo = between(&r, TEMPO_LEAST, TEMPO_MOST);
+    change.gain = pow(10, between(&r, LOUDNESS_LEAST, LOUDNESS_MOST) / 20);
+    const size_t steps = speech_steps(spectrogram_frames_at(u->samples, change.tempo));
+    if (steps < transcript_steps(set->label + u->label, u->labels)) change.tempo = 1;
+    return change;
+}
+
+size_t speech_longest(const struct speech_set *set, bool changed) {
+    size_t longest = set->longest;
+    for (size_t i = 0; changed && i < set->count; i++) {
+        const size_t frames = spectrogram_frames_at(set->utterance[i].samples, TEMPO_LEAST);
+        if (frames > longest) longest = frames;
+    }
+    return longest;
+}
+
+/* -- batches ------------------------------------------------------------------------------------------------------- */
+
+/* An utterance as it goes into a batch. */
+struct heard {
+    const struct utterance *u;
+    struct spectrogram_change change;
+    size_t frames;
+};
+
+static struct heard heard_of(const struct speech_set *set, const struct speech_changing *how, uint32_t number) {
+    struct heard h = {.u = &set->utterance[number], .frames = set->utterance[number].frames};
+    if (!how->spectrogram) return h;
+    h.change = speech_change(set, how->seed, how->epoch, number);
+    h.frames = spectrogram_frames_at(h.u->samples, h.change.tempo);
+    return h;
+}
+
 /* x[b][t] of an utterance, [SPECTROGRAM_BINS][frames], to rows that may be longer. */
-static void put_features(const struct speech_set *set, const struct utterance *u, size_t frames, float *x) {
-    const float *from = set->feature + u->feature;
-    for (size_t b = 0; b < SPECTROGRAM_BINS; b++, x += frames, from += u->frames) {
-        memcpy(x, from, u->frames * sizeof *x);
-        memset(x + u->frames, 0, (frames - u->frames) * sizeof *x);
+static void put_features(const struct speech_set *set, const struct heard *h, const struct speech_changing *how,
+                         size_t frames, float *x) {
+    const float *from = set->feature + h->u->feature;
+    if (how->spectrogram)
+        spectrogram_fill_changed(how->spectrogram, set->sample + h->u->sample, h->u->samples, &h->change, frames, x);
+    for (size_t b = 0; b < SPECTROGRAM_BINS; b++, x += frames, from += h->frames) {
+        if (!how->spectrogram) memcpy(x, from, h->frames * sizeof *x);
+        memset(x + h->frames, 0, (frames - h->frames) * sizeof *x);
     }
 }
 
-/* Place i of a batch that has as many frames; u: NULL where it does not count. */
-static void put(const struct dataset *d, const struct speech_set *set, const struct utterance *u, size_t i,
-                struct batch *b) {
+/* Place i of a batch that has as many frames; h: NULL where it does not count. */
+static void put(const struct dataset *d, const struct speech_set *set, const struct heard *h,
+                const struct speech_changing *how, size_t i, struct batch *b) {
     const size_t frames = (size_t)b->frames, each = SPECTROGRAM_BINS * frames, stride = (size_t)d->label_stride;
-    const size_t labels = u ? u->labels : 0;
-    if (u)
-        put_features(set, u, frames, b->x + i * each);
+    const size_t labels = h ? h->u->labels : 0;
+    if (h)
+        put_features(set, h, how, frames, b->x + i * each);
     else
         memset(b->x + i * each, 0, each * sizeof *b->x);
-    for (size_t j = 0; j < stride; j++) b->y[i * stride + j] = j < labels ? set->label[u->label + j] : -1;
-    b->lengths[i] = u ? (int32_t)u->frames : 0;
+    for (size_t j = 0; j < stride; j++) b->y[i * stride + j] = j < labels ? set->label[h->u->label + j] : -1;
+    b->lengths[i] = h ? (int32_t)h->frames : 0;
     b->label_count[i] = (int32_t)labels;
-    b->index[i] = u ? (uint32_t)(u - set->utterance) : SPEECH_NONE;
+    b->index[i] = h ? (uint32_t)(h->u - set->utterance) : SPEECH_NONE;
 }
 
 /* The utterances at by_length[first], [first + step], ..., `count` of them, and nothing at the places after these. */
-static void put_all(const struct dataset *d, const struct speech_set *set, size_t first, size_t step, int count,
-                    int batch, struct batch *b) {
-    const struct utterance *u = NULL;
-    const size_t last = first + (size_t)(count > 0 ? count - 1 : 0) * step;
+static void put_all(const struct dataset *d, const struct speech_set *set, const struct speech_changing *how,
+                    size_t first, size_t step, int count, int batch, struct batch *b) {
+    const uint32_t *number = set->by_length + first;
     b->count = count;
     b->label_stride = d->label_stride;
-    b->frames = count ? (int)set->utterance[set->by_length[last]].frames : 1;
+    b->frames = 1;
+    for (int i = 0; i < count; i++) {
+        const struct heard h = heard_of(set, how, number[(size_t)i * step]);
+        if ((int)h.frames > b->frames) b->frames = (int)h.frames;
+    }
     for (int i = 0; i < batch; i++) {
-        if (i < count) u = &set->utterance[set->by_length[first + (size_t)i * step]];
-        put(d, set, i < count ? u : NULL, (size_t)i, b);
+        struct heard h;
+        if (i < count) h = heard_of(set, how, number[(size_t)i * step]);
+        put(d, set, i < count ? &h : NULL, how, (size_t)i, b);
     }
 }
 
@@ -79,7 +137,7 @@ void speech_batch_fill(const struct dataset *d, const struct speech_set *set, co
     const size_t mine = to - from > rank ? (to - from - rank - 1) / size + 1 : 0;
     loader_share(mine, p->part, p->parts, &mine_from, &mine_to);
     b->of = (int)(to - from);
-    put_all(d, set, from + rank + mine_from * size, size, (int)(mine_to - mine_from), p->batch, b);
+    put_all(d, set, &p->change, from + rank + mine_from * size, size, (int)(mine_to - mine_from), p->batch, b);
 }
 
 int speech_batch_eval(const struct dataset *d, const struct speech_set *set, size_t from, size_t to, int batch,
@@ -87,7 +145,8 @@ int speech_batch_eval(const struct dataset *d, const struct speech_set *set, siz
     if (to > set->count) to = set->count;
     const size_t left = from < to ? to - from : 0;
     const int count = left < (size_t)batch ? (int)left : batch;
+    const struct speech_changing not_at_all = {0};
     b->of = count;
-    put_all(d, set, from, 1, count, batch, b);
+    put_all(d, set, &not_at_all, from, 1, count, batch, b);
     return count;
 }

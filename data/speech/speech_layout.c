@@ -10,19 +10,19 @@
 #include "data/speech/transcript.h"
 
 struct header {
-    uint64_t utterances[TEXT_SPLITS], labels;
+    uint64_t utterances[TEXT_SPLITS], labels, samples;
     uint32_t longest[TEXT_SPLITS]; /* frames */
     uint32_t most_labels;
     uint32_t checksum; /* CRC-32 of the utterances' numbers of labels and CRCs, then of all labels */
 };
 _Static_assert(sizeof(struct header) <= SPEECH_LAYOUT_HEADER, "the header fits before the utterances");
-_Static_assert(sizeof(struct utterance) == 24, "an utterance has no padding");
+_Static_assert(sizeof(struct utterance) == 40, "an utterance has no padding");
 
 enum { ALIGNED = 64 };
 
 /* Where things are, in bytes from the beginning. */
 struct places {
-    size_t by_length, labels, features;
+    size_t by_length, labels, samples, features;
 };
 
 static size_t utterances_of(const struct speech_counts *c) {
@@ -31,12 +31,17 @@ static size_t utterances_of(const struct speech_counts *c) {
     return all;
 }
 
+static size_t aligned(size_t bytes) {
+    return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
 static struct places places_of(const struct speech_counts *c) {
     struct places p;
     const size_t all = utterances_of(c);
     p.by_length = SPEECH_LAYOUT_HEADER + all * sizeof(struct utterance);
     p.labels = p.by_length + all * sizeof(uint32_t);
-    p.features = (p.labels + c->labels + ALIGNED - 1) / ALIGNED * ALIGNED;
+    p.samples = aligned(p.labels + c->labels);
+    p.features = aligned(p.samples + c->samples * sizeof(int16_t));
     return p;
 }
 
@@ -49,11 +54,11 @@ struct speech_room speech_layout_room(const struct speech_counts *c, void *memor
     char *at = memory;
     return (struct speech_room){.utterance = (struct utterance *)(void *)(at + SPEECH_LAYOUT_HEADER),
                                 .label = (uint8_t *)at + p.labels,
+                                .sample = (int16_t *)(void *)(at + p.samples),
                                 .feature = (float *)(void *)(at + p.features)};
 }
 
-/* -- by length: pairs of frames and number as one, so that any sort gives the one order
- * ---------------------------------- */
+/* -- by length: pairs of frames and number as one, so that any sort gives the one order ---------------------------- */
 
 static int compare(const void *a, const void *b) {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -68,8 +73,7 @@ static void sort(const struct utterance *u, size_t count, uint32_t *by_length) {
     mem_free(key);
 }
 
-/* -- seal and attach
- * ----------------------------------------------------------------------------------------------------- */
+/* -- seal and attach ----------------------------------------------------------------------------------------------- */
 
 static uint32_t checksum_of(const struct utterance *u, size_t count, const uint8_t *label, size_t labels) {
     uint32_t crc = 0;
@@ -95,6 +99,7 @@ void speech_layout_seal(const struct speech_counts *c, void *memory) {
             if (u[j].labels > h.most_labels) h.most_labels = u[j].labels;
     }
     h.labels = c->labels;
+    h.samples = c->samples;
     h.checksum = checksum_of(room.utterance, utterances_of(c), room.label, c->labels);
     memcpy(memory, &h, sizeof h);
 }
@@ -105,6 +110,7 @@ void speech_layout_attach(struct dataset *d, const void *memory) {
     memcpy(&h, memory, sizeof h);
     for (int i = 0; i < TEXT_SPLITS; i++) c.utterances[i] = (size_t)h.utterances[i];
     c.labels = (size_t)h.labels;
+    c.samples = (size_t)h.samples;
     const struct places p = places_of(&c);
     const char *at = memory;
     const struct utterance *u = (const struct utterance *)(const void *)(at + SPEECH_LAYOUT_HEADER);
@@ -120,6 +126,7 @@ void speech_layout_attach(struct dataset *d, const void *memory) {
                                         .longest = h.longest[i]};
         if ((int)h.longest[i] > d->width) d->width = (int)h.longest[i];
     }
+    d->train_speech.sample = (const int16_t *)(const void *)(at + p.samples);
     d->channels = 1;
     d->height = SPECTROGRAM_BINS;
     d->classes = TRANSCRIPT_LABELS;

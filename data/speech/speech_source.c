@@ -47,6 +47,7 @@ bool speech_source_add(struct speech_source *s, int split, char *file, uint64_t 
     if (size > SPEECH_BYTES_MAX) return err_set(e, "%s is longer than an hour; cut it", file);
     s->counts.labels += entry->labels;
     s->counts.utterances[split]++;
+    if (split == SPEECH_TRAIN) s->counts.samples += (size_t)size / 2;
     s->frames += spectrogram_frames((size_t)size / 2);
     return (s->counts.labels <= UINT32_MAX && s->all <= INT32_MAX) ||
            err_set(e, "%s: by line %zu there are more recordings than can be numbered; take fewer", list, line);
@@ -152,22 +153,27 @@ bool speech_fill(struct speech_filling *f, size_t number, const unsigned char *b
     const struct speech_entry *entry = &f->source->entry[number];
     const size_t samples = count / 2, frames = spectrogram_frames(samples), floats = SPECTROGRAM_BINS * frames;
     const uint8_t *label = f->source->label + entry->label;
+    const bool keep = number < f->source->counts.utterances[SPEECH_TRAIN];
     if (count % 2)
         return err_set(e, "%s has %zu bytes of samples, an odd number, and a sample takes 2; get it anew", entry->file,
                        count);
     if (samples == 0)
         return err_set(e, "%s has no samples; get it anew, or take it out of %s", entry->file, entry->list);
     if (!long_enough(entry, label, samples, e)) return false;
-    if (floats > f->room - f->features)
+    if (floats > f->room - f->features || (keep && samples > f->source->counts.samples - f->kept))
         return err_set(e, "%s is longer than its size promised when memory was asked for; get it anew", entry->file);
     take_samples(f, bytes, samples, order);
     spectrogram_fill(f->spectrogram, f->sample, samples, f->to.feature + f->features);
+    if (keep) memcpy(f->to.sample + f->kept, f->sample, samples * sizeof *f->sample);
     f->to.utterance[number] = (struct utterance){.feature = f->features,
+                                                 .sample = keep ? f->kept : 0,
+                                                 .samples = keep ? (uint32_t)samples : 0,
                                                  .frames = (uint32_t)frames,
                                                  .label = (uint32_t)entry->label,
                                                  .labels = (uint32_t)entry->labels,
                                                  .crc = crc32_of(0, f->sample, samples * sizeof *f->sample)};
     f->features += floats;
+    if (keep) f->kept += samples;
     f->filled[number] = true;
     return true;
 }

@@ -19,6 +19,9 @@
 /* A file that is larger than an hour of samples is not read. */
 enum { SPEECH_BYTES_MAX = 2 * 16000 * 3600 };
 
+/* Which of the TEXT_SPLITS keeps its samples. */
+enum { SPEECH_TRAIN = 0 };
+
 struct speech_entry {
     char *file;    /* its name in messages, by which it is opened where it is one of its own */
     uint64_t size; /* bytes */
@@ -56,6 +59,7 @@ struct speech_filling {
     struct spectrogram *spectrogram;
     bool *filled;          /* [source->all] */
     size_t features, room; /* floats that are there, that there is room for */
+    size_t kept;           /* samples of the training split that are there */
     int16_t *sample;
     size_t samples; /* that there is room for */
 };

@@ -64,9 +64,8 @@ static bool build(struct net *net, struct err *e) {
 }
 
 /* Batch (2 on each of 32 or 64 GPUs), rate, epochs and density as in the paper (Section 5), the rest, of which it says
- * nothing, as in the public code that it builds on, gTop-k's: momentum, decay, clipping, and a rate that is divided by
- * 1.01 at each epoch. That code also changes tempo and loudness of what it trains on at random, which is not done here.
- */
+ * nothing, as in the public code that it builds on, gTop-k's: momentum, decay, clipping, a rate that is divided by 1.01
+ * at each epoch, and recordings that are changed in tempo and loudness at random (data/speech/speech_batch.h). */
 const struct model_ops model_speech = {
     .name = "speech",
     .summary = "speech recognition by convolutions and five LSTM layers with CTC, 27,569,568 parameters",

@@ -62,7 +62,8 @@ lacks() { [ -n "$finished" ] || skip "$@"; }
 need_tool() { has "$1" || lacks "$1 is not installed: $2"; }             # need_tool NAME WHAT-TO-DO
 need_file() { [ -f "$1" ] || lacks "$1 is not there: $2"; }             # need_file PATH WHAT-TO-DO
 need_root() { [ "$(id -u)" = 0 ] || lacks "$1 needs root: run it as root"; } # need_root WHAT-FOR
-need_simulator() {
+need_simulator() { simulator_is_there; }
+simulator_is_there() {
     need_tool smpirun 'sh scripts/deps.sh sim'
     need_file "${BUILD:-build}/sparsetrain-sim" 'make sim'
 }

@@ -68,7 +68,7 @@ static void write_set(const char *dir) {
     }
 }
 
-static void check_split(const struct speech_set *set, size_t first, size_t count, struct spectrogram *s) {
+static void check_split(const struct speech_set *set, size_t first, size_t count, bool keeps, struct spectrogram *s) {
     size_t longest = 0;
     assert_int_equal(set->count, count);
     for (size_t i = 0; i < count; i++) {
@@ -80,6 +80,7 @@ static void check_split(const struct speech_set *set, size_t first, size_t count
         assert_int_equal(u->frames, frames);
         spectrogram_fill(s, sample, samples, x);
         assert_memory_equal(set->feature + u->feature, x, SPECTROGRAM_BINS * frames * sizeof *x);
+        expect_samples(set, u, sample, samples, keeps);
         transcript_decode(set->label + u->label, u->labels, text);
         assert_string_equal(text, made[first + i].text);
         assert_int_equal(u->crc, crc32_of(0, sample, samples * sizeof *sample));
@@ -96,8 +97,8 @@ static void check_split(const struct speech_set *set, size_t first, size_t count
 
 static uint32_t check_small(const struct dataset *d) {
     struct spectrogram *s = spectrogram_open();
-    check_split(&d->train_speech, 0, TRAIN, s);
-    check_split(&d->test_speech, TRAIN, TEST, s);
+    check_split(&d->train_speech, 0, TRAIN, true, s);
+    check_split(&d->test_speech, TRAIN, TEST, false, s);
     spectrogram_close(s);
     assert_int_equal(d->valid_speech.count, 0);
     assert_int_equal(d->classes, 29);

@@ -14,24 +14,25 @@ static double reflected(const int16_t *s, long n, long at) {
     return (double)s[n > 1 ? at : 0] / 32767;
 }
 
-/* x[b][t] before it is normalised. */
-static double naive_value(const int16_t *s, size_t n, size_t b, size_t t) {
+/* x[b][t] before it is normalised, t being the frame around sample `centre`. */
+static double naive_value(const int16_t *s, size_t n, size_t b, long centre, double gain) {
     const double turn = 2 * acos(-1);
     double real = 0, imaginary = 0;
     for (long j = 0; j < 320; j++) {
-        const double y = (0.54 - 0.46 * cos(turn * (double)j / 319)) * reflected(s, (long)n, 160 * (long)t - 160 + j);
+        const double y = (0.54 - 0.46 * cos(turn * (double)j / 319)) * reflected(s, (long)n, centre - 160 + j);
         const double angle = turn * (double)((size_t)j * b % 320) / 320;
         real += y * cos(angle);
         imaginary -= y * sin(angle);
     }
-    return log1p(sqrt(real * real + imaginary * imaginary));
+    return log1p(gain * sqrt(real * real + imaginary * imaginary));
 }
 
-static double *naive(const int16_t *s, size_t n, size_t frames) {
+static double *naive(const int16_t *s, size_t n, size_t frames, double tempo, double gain) {
     const size_t count = BINS * frames;
     double *x = mem_alloc(count, sizeof *x, "a spectrogram"), mean = 0, square = 0;
     for (size_t b = 0; b < BINS; b++)
-        for (size_t t = 0; t < frames; t++) mean += x[b * frames + t] = naive_value(s, n, b, t);
+        for (size_t t = 0; t < frames; t++)
+            mean += x[b * frames + t] = naive_value(s, n, b, lrint(160 * tempo * (double)t), gain);
     mean /= (double)count;
     for (size_t i = 0; i < count; i++) square += (x[i] - mean) * (x[i] - mean);
     const double deviation = sqrt(square / ((double)count - 1));
@@ -63,11 +64,46 @@ static void like_the_formula(void **state) {
             make_sound(kind, s, n);
             if (n == 1) s[0] = 12345;
             float *x = mem_alloc(BINS * frames, sizeof *x, "a spectrogram");
-            double *wanted = naive(s, n, frames);
+            double *wanted = naive(s, n, frames, 1, 1);
             spectrogram_fill(spectrogram, s, n, x);
             for (size_t j = 0; j < BINS * frames; j++)
                 if (!(fabs((double)x[j] - wanted[j]) < 6e-5)) /* 1.8e-5 is the most seen */
                     fail_msg("%zu samples, place %zu: %g, %g expected", n, j, (double)x[j], wanted[j]);
+            mem_free(wanted);
+            mem_free(x);
+        }
+    spectrogram_close(spectrogram);
+}
+
+/* Faster, slower, louder, quieter, in rows that are longer than what is filled. */
+static void changed_like_the_formula(void **state) {
+    (void)state;
+    need_fftw("changed_like_the_formula");
+    static const struct spectrogram_change changes[] = {{0.85, 1}, {1.15, 1}, {0.93, 0.5}, {1.07, 2.5}, {1, 2}, {1, 1}};
+    static const size_t lengths[] = {1, 100, 161, 1601, 4000};
+    enum { MORE = 3 };
+    static int16_t s[4000];
+    struct spectrogram *spectrogram = spectrogram_open();
+    for (size_t c = 0; c < sizeof changes / sizeof *changes; c++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            const size_t n = lengths[i], frames = spectrogram_frames_at(n, changes[c].tempo), stride = frames + MORE;
+            /* the last frame is around a sample that is there or just behind it, and there is no room for another */
+            const double each = 160 * changes[c].tempo;
+            assert_true((double)(frames - 1) * each <= (double)n && (double)frames * each > (double)n);
+            make_sound((int)i % 2, s, n);
+            if (n == 1) s[0] = 12345;
+            float *x = mem_alloc(BINS * stride, sizeof *x, "a spectrogram");
+            memset(x, 0xff, BINS * stride * sizeof *x);
+            double *wanted = naive(s, n, frames, changes[c].tempo, changes[c].gain);
+            spectrogram_fill_changed(spectrogram, s, n, &changes[c], stride, x);
+            for (size_t j = 0; j < BINS * stride; j++) {
+                const size_t t = j % stride;
+                if (t >= frames)
+                    assert_true(isnan(x[j]));
+                else if (!(fabs((double)x[j] - wanted[j / stride * frames + t]) < 6e-5))
+                    fail_msg("%zu samples, change %zu, place %zu: %g, %g expected", n, c, j, (double)x[j],
+                             wanted[j / stride * frames + t]);
+            }
             mem_free(wanted);
             mem_free(x);
         }
@@ -130,8 +166,8 @@ static void like_pytorch(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(like_the_formula), cmocka_unit_test(silence),
-                                       cmocka_unit_test(like_pytorch)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(like_the_formula), cmocka_unit_test(changed_like_the_formula),
+                                       cmocka_unit_test(silence), cmocka_unit_test(like_pytorch)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@ static char *make_set(void) {
     return dir;
 }
 
-static void expect(const struct speech_set *set, size_t i, uint64_t number, size_t samples, const char *text) {
+static void expect(const struct speech_set *set, bool keeps, size_t i, uint64_t number, size_t samples,
+                   const char *text) {
     const struct utterance *u = &set->utterance[i];
     struct spectrogram *s = spectrogram_open();
     int16_t *sample = make_samples(number, samples);
@@ -30,6 +31,7 @@ static void expect(const struct speech_set *set, size_t i, uint64_t number, size
     transcript_decode(set->label + u->label, u->labels, said);
     assert_string_equal(said, text);
     assert_int_equal(u->frames, spectrogram_frames(samples));
+    expect_samples(set, u, sample, samples, keeps);
     spectrogram_fill(s, sample, samples, x);
     assert_memory_equal(set->feature + u->feature, x, floats * sizeof *x);
     spectrogram_close(s);
@@ -57,15 +59,15 @@ static void reads(void **state) {
         if (!memory) fail_msg("%s", e.text);
         assert_string_equal(d.source, valid == 2 ? inside : dir);
         assert_int_equal(d.train_speech.count, 3);
-        expect(&d.train_speech, 0, 0, 4000, "YES");
-        expect(&d.train_speech, 1, 1, 3000, "DON'T STOP");
-        expect(&d.train_speech, 2, 2, 3000, "GO HOME");
+        expect(&d.train_speech, true, 0, 0, 4000, "YES");
+        expect(&d.train_speech, true, 1, 1, 3000, "DON'T STOP");
+        expect(&d.train_speech, true, 2, 2, 3000, "GO HOME");
         assert_true(d.train_speech.by_length[0] == 1 && d.train_speech.by_length[1] == 2 &&
                     d.train_speech.by_length[2] == 0);
         assert_int_equal(d.test_speech.count, 1);
-        expect(&d.test_speech, 0, 3, 200, "A");
+        expect(&d.test_speech, false, 0, 3, 200, "A");
         assert_int_equal(d.valid_speech.count, valid ? 2 : 0);
-        if (valid) expect(&d.valid_speech, 0, 2, 3000, "GO");
+        if (valid) expect(&d.valid_speech, false, 0, 2, 3000, "GO");
         assert_int_equal(d.label_stride, 10);
         assert_int_equal(d.width, 26);
         mem_free(memory);

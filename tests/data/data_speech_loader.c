@@ -313,7 +313,7 @@ static void evaluations(void **state) {
         for (int batch = 1; batch <= 7; batch += 3) {
             size_t done = 0;
             struct batch b = {0};
-            speech_batch_open(&b, d, &d->test_speech, batch);
+            speech_batch_open(&b, d, d->test_speech.longest, batch);
             for (int r = 0; r < sizes[s]; r++) {
                 size_t from, to;
                 loader_share(TEST, r, sizes[s], &from, &to);
@@ -334,7 +334,7 @@ static void evaluations(void **state) {
 static void nothing_to_evaluate(void **state) {
     const struct dataset *d = *state;
     struct batch b = {0};
-    speech_batch_open(&b, d, &d->valid_speech, 3);
+    speech_batch_open(&b, d, 0, 3);
     assert_int_equal(speech_batch_eval(d, &d->valid_speech, 0, 5, 3, &b), 0);
     assert_int_equal(check_batch(d, &b, 3, 0), 0);
     speech_batch_close(&b);

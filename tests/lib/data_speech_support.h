@@ -31,6 +31,14 @@ static inline void put_u32(unsigned char *at, size_t value) {
 
 enum { WAV_HEAD = 44 };
 
+/* Only utterances to train on keep their samples. */
+static inline void expect_samples(const struct speech_set *set, const struct utterance *u, const int16_t *sample,
+                                  size_t samples, bool keeps) {
+    assert_int_equal(u->samples, keeps ? samples : 0);
+    assert_true((set->sample != NULL) == keeps);
+    if (keeps) assert_memory_equal(set->sample + u->sample, sample, samples * sizeof *sample);
+}
+
 /* A plain WAV file of these samples, in fresh memory. */
 static inline unsigned char *make_wav(const int16_t *sample, size_t samples, size_t *bytes) {
     static const unsigned char format[] = {'f',  'm',  't', ' ', 16, 0,    0, 0, 1, 0, 1,  0,

@@ -47,6 +47,10 @@ for p in 2 3; do
     check "on $p ranks training lowers the loss, too" below "$(json "$W/ranks$p/run.jsonl" step loss)" "$(first_step "$W/ranks$p" loss)"
 done
 
+start 1 $small --batch 6 --epochs 1 --no-augment --out "$W/plain"
+check "with --no-augment it begins as well" near "$(json "$W/plain/run.jsonl" summary start_loss)" "$(json "$log" summary start_loss)"
+check "and trains on something else" sh -c "[ \"$(first_step "$W/plain" loss)\" != \"$(first_step "$W/one" loss)\" ] && [ -n \"$(first_step "$W/plain" loss)\" ]"
+
 # -- going on --------------------------------------------------------------------------------------------------------------
 start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --out "$W/whole"
 start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --stop-at 2.5 --out "$W/parts"

@@ -34,6 +34,8 @@ png() { [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]; }
     check "by default two side by side, a point for a frame" cmp -s "$W/a.png" "$W/b.png"
     start 1 $show --png "$W/b.png" --rows 3 --epoch 1
     check "another epoch has another order" sh -c "head -c 4 '$W/b.png' | grep -q PNG && ! cmp -s '$W/a.png' '$W/b.png'"
+    start 1 $show --png "$W/b.png" --rows 3 --no-augment
+    check "not changed at random" sh -c "head -c 4 '$W/b.png' | grep -q PNG && ! cmp -s '$W/a.png' '$W/b.png'"
     start 1 $show --png "$W/c.png" --test --rows 1 --zoom 2
     check "data show of the test set" png "$W/c.png"
     start 1 $show --png "$W/b.png"
