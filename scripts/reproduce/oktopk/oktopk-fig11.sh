@@ -5,13 +5,13 @@
 #     large. Public models of this kind that train longer come to 0.10 to 0.15 on AN4
 # runs: error rates: training of dense, topka (which adds up the same entries as topkdsa), gtopk with its published residual, gaussiank
 #     (with its threshold adjusted, as the paper has it here), oktopk with the thresholds of Algorithm 1 and with ours, led by the counts,
-#     the first 128 steps dense: two layers of 256 on AN4, 4 ranks, 60 epochs of 119 steps; on a GPU the paper's model, 32 ranks, 160
+#     the first 128 steps dense: two layers of 256 on AN4, 4 ranks, 40 epochs of 60 steps; on a GPU the paper's model, 32 ranks, 160
 #     epochs of 15 steps (quick: a smaller one, made-up speech, 6 epochs; scripts/reproduce/parts/speech.sh has all of it); dense and
 #     Algorithm 1 once more on as many ranks with twice the batch, which is that of 64 GPUs. Time: steps times
 #     a step of the paper's n on 32 or 64 ranks as oktopk-fig10 has it: communication simulated, computing and input the paper's at most,
 #     selection measured here (scripts/reproduce/parts/aries.sh)
 # needs: AN4, SimGrid (sh scripts/deps.sh sim, make sim); for the paper's model a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 10.3 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: under a minute
+# takes: full: about 7 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: under a minute
 # agrees: Ok-Topk's error rate at most 0.01 above dense's (in direction 0.03); of the paper's model within 0.03 of its 0.309; a step
 #     of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in direction where it is at least 1; Ok-Topk comes to 1.05 times the
 #     error rate of dense, and the others take at least as long. Rows of error rates are real, rows of time simulated; of oktopk the

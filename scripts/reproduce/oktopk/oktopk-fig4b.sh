@@ -8,7 +8,7 @@
 #     speech, step 17; scripts/reproduce/parts/speech.sh has all of it); then one step with --audit and --record: residual and gradient of rank 0
 #     give the distribution, the exact threshold and that of Gaussiank
 # needs: AN4; for the paper's model a GPU
-# takes: full: about 12 min on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 4 s
+# takes: full: about 24 min on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 4 s
 # agrees: reused threshold within 10% of the exact one (means over ranks; our reading of "very close"); Gaussian threshold above
 #     the exact one, and fewer than k entries beyond it. In direction: the reused threshold within 50%
 . scripts/reproduce/parts/speech.sh

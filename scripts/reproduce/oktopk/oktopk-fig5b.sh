@@ -4,11 +4,11 @@
 #     AN4, 32 GPUs, tau' = 32, 160 epochs: xi grows gradually at first and tends to plateau in the second half; it is smaller with
 #     density 2% than with 1%; it is below P for all models
 # runs: training with --algo oktopk --oktopk-thresholds paper, densities 0.01 and 0.02, the first 128 steps dense, and --log-xi 65 (odd, to meet
-#     all steps of a period; xi is of the real update, thresholds and all): two layers of 256 on AN4, 4 ranks, 60 epochs; on a
+#     all steps of a period; xi is of the real update, thresholds and all): two layers of 256 on AN4, 4 ranks, 40 epochs; on a
 #     GPU the paper's model, 32 ranks, 160 epochs (quick: a smaller one, made-up speech, 6 epochs, every 3rd step;
 #     scripts/reproduce/parts/speech.sh has all of it)
 # needs: AN4; for the paper's model a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 2.6 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 6 s
+# takes: full: about 1.7 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 6 s
 # agrees: the largest xi is at most P; its mean over the third quarter of the run is larger than over the first tenth, and that of the last
 #     quarter within a factor 1.5 of it (our reading of "plateau"); the mean of the second half is not larger with 2% than with 1%
 . scripts/reproduce/parts/speech.sh

@@ -5,10 +5,10 @@
 #     epochs and then an order of magnitude too few
 # runs: training with --algo oktopk --oktopk-thresholds paper, which is Algorithm 1 to the letter; with oktopk as it is here, whose
 #     thresholds are led by the counts; and with --algo gaussiank --gaussian-adjust off, as the paper shows it here; the first 128 steps
-#     dense: two layers of 256 on AN4, 4 ranks, 60 epochs; on a GPU the paper's model, 32 ranks, 160 epochs (quick: a smaller
+#     dense: two layers of 256 on AN4, 4 ranks, 40 epochs; on a GPU the paper's model, 32 ranks, 160 epochs (quick: a smaller
 #     one, made-up speech, 6 epochs; scripts/reproduce/parts/speech.sh has all of it)
 # needs: AN4; for the paper's model a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: about 3.9 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 7 s
+# takes: full: about 2.6 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 7 s
 # agrees: mean of |count - k| / k over the logged steps that are not dense at most the paper's 11%, local (what a rank sent) and
 #     global, of Algorithm 1; what our own rule counts is shown alone. Gaussiank: its mean count over the first tenth of the run (half of which is
 #     dense, and left out) at least k, over the second half at most 0.32 k (an order of magnitude, as a factor of the square root of 10). In
