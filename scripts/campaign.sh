@@ -134,7 +134,7 @@ newest() {
     fi
 }
 newest_packed() {
-    if unsqueezed <"$1" >/dev/null 2>&1 && newest_names=$(packed "$1" -t 2>/dev/null) && [ "$(packed "$1" -x -O "$2.run.mark" 2>/dev/null | sed -n 2p)" = "$3" ]; then
+    if [ -f "$1" ] && unsqueezed <"$1" >/dev/null 2>&1 && newest_names=$(packed "$1" -t 2>/dev/null) && [ "$(packed "$1" -x -O "$2.run.mark" 2>/dev/null | sed -n 2p)" = "$3" ]; then
         printf '%s\n' "$newest_names" | sed -n 's|/model.ckpt$||p' | step_of_last
     else
         echo 0

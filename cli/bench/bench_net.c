@@ -3,8 +3,8 @@
  * length, that stay in memory; no exchange, no input (on a GPU the images go there in every step, as bytes, as in
  * training). Every batch size is measured in each round, in turn, so that a machine whose speed wanders slows all
  * alike; the row gives the median round. What is timed is checked: the loss of the batch, which never changes, must
- * have become smaller by the end. Of speech, whose features are made once a run as the data are loaded, making those
- * of a batch is timed beside it. */
+ * have become smaller by the end. Of speech, whose features are made for each batch by a thread of their own, making
+ * them is timed beside it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -437,8 +437,8 @@ static int print_row(const struct bench *b, const struct request *r) {
                middle, b->rate[0], b->rate[r->repeat - 1], 1e3 * net_rows(&b->net->setup) / middle, wrong);
     if (b->feature && !r->json) {
         const double feature = median(b->feature, (size_t)r->repeat);
-        printf("#   features, made once a run: %.2f ms an utterance, %.2f%% of its part of a step\n", 1e3 * feature,
-               100 * feature * middle);
+        printf("#   features, made anew for each batch: %.2f ms an utterance, %.2f%% of its part of a step\n",
+               1e3 * feature, 100 * feature * middle);
     }
     return wrong;
 }

@@ -171,7 +171,7 @@ def print_row(options, row):
     print(f"{row['batch']:8}{hidden} {row[rates]:12.1f}{peers} {row['ratio']:7.2f}"
           f"   {row['backend']} against {row['peer']}; memory {row['memory_max'] / 2**20:.0f} MiB against"
           f" {row['peer_memory_max'] / 2**20:.0f}, {row['peer_memory_without_model'] / 2**20:.0f} of it without a model"
-          + (f"; features, made once a run, are {100 * row['feature_s'] * row[rates]:.2f}% of a step" if "feature_s" in row else ""), flush=True)
+          + (f"; features, made anew for each batch, are {100 * row['feature_s'] * row[rates]:.2f}% of a step" if "feature_s" in row else ""), flush=True)
 
 
 def usual_batches(options):

@@ -263,7 +263,8 @@ begin 2
 wait
 check "two at the same time take different runs" [ "$(cat "$W/out.1" "$W/out.2" | grep 'stopped at epoch' | sed 's/.*: gtopk-fig7 //; s/;.*//' | sort | paste -s -d ' ' -)" = 'dense.jsonl gtopk.jsonl' ]
 echo "touch '$W/hangs'; exec sleep 15" > "$STOPPED.hook"
-begin 1
+mkdir "$W/tmp" # who is killed leaves its scratch there
+TMPDIR=$W/tmp begin 1
 killed=$!
 i=0
 while [ ! -f "$W/hangs" ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done

@@ -33,7 +33,7 @@ speech="--model speech --hidden 16 --layers 1 --frames 60 --batch 2,3 --steps 1 
 start 1 bench net $speech
 check "speech: a row for each batch, none wrong" [ "$(awk '!/^#/ { printf "%s %s %s, ", $1, $2, $NF }' "$W/out")" = "speech 2 0, speech 3 0, " ]
 check "utterances a second, of so many layers and frames" sh -c "grep -q '^# 1 LSTM layers of 16 features, 60 frames' '$W/out' && grep -q 'utterances/s' '$W/out'"
-check "and what their features take, which are made once a run" [ "$(grep -c '^#   features, made once a run: [0-9.]* ms an utterance, [0-9.]*% of its part of a step$' "$W/out")" = "$features" ]
+check "and what their features take, which are made anew for each batch" [ "$(grep -c '^#   features, made anew for each batch: [0-9.]* ms an utterance, [0-9.]*% of its part of a step$' "$W/out")" = "$features" ]
 # shellcheck disable=SC2086
 start 1 bench net $speech --json
 check "which is in the JSON, too" [ "$(grep -c '"feature_s":[0-9.e-]*,"wrong"' "$W/out")" = "$features" ]
