@@ -12,10 +12,11 @@
 #     selection measured here (scripts/reproduce/parts/aries.sh)
 # needs: AN4, SimGrid (sh scripts/deps.sh sim, make sim); for the paper's model a GPU (--epochs E: the first E epochs of that schedule)
 # takes: full: about 7 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: under a minute
-# agrees: Ok-Topk's error rate at most 0.01 above dense's (in direction 0.03); of the paper's model within 0.03 of its 0.309; a step
-#     of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in direction where it is at least 1; Ok-Topk comes to 1.05 times the
-#     error rate of dense, and the others take at least as long. Rows of error rates are real, rows of time simulated; of oktopk the
-#     rows of Algorithm 1 decide on the claims. Of the reduced model the error rates are held against its own dense run alone
+# agrees: Ok-Topk's error rate, the mean of the last five evaluations, at most 0.01 above dense's (in direction 0.03); of the paper's model
+#     within 0.03 of its 0.309; a step of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in direction where it is at least
+#     1; Ok-Topk comes to 1.05 times the error rate of dense, and the others take at least as long. Rows of error rates are real, rows of
+#     time simulated; of oktopk the rows of Algorithm 1 decide on the claims. Of the reduced model the error rates are held against its
+#     own dense run alone
 . scripts/reproduce/parts/speech.sh
 speech_item=$item
 aries_model=LSTM
@@ -51,39 +52,42 @@ measure_selection
 weak 32
 weak 64
 step_of() { step_seconds "${1%-led}" "${2:-32}"; } # step_of ALGO [P]; oktopk-led has the messages of oktopk
-rate_of() { of "$(run_of "$1")" summary test_wer; }
+# mean_rate FILE: the mean over the last five evaluations, as from one to the next the rate of 773 words goes up and down by more than 0.01
+mean_rate() { values "$1" test_wer --type eval --where 'step>0' --where 'test_wer!=' | tail -n 5 | awk '{ sum += $1 } END { if (NR) print sum / NR }'; }
+rate_of() { mean_rate "$(run_of "$1")"; }
 # points FILE SECONDS: minutes of such steps, and word error rate;  points_of ALGO
 points() { values "$1" step,test_wer --type eval --where 'step>0' --where 'test_wer!=' | awk -v seconds="$2" '{ print $1 * seconds / 60, $2 }'; }
 points_of() { points "$(run_of "$1")" "$(step_of "$1")"; }
 minutes_to() { points_of "$1" | awk -v goal="$2" '$2 <= goal { print $1; exit }'; } # minutes_to ALGO RATE: empty when it never comes there
 
+rate='test word error rate, mean of the last 5 evaluations'
 claim oktopk-lstm-wer
 against words
 direction 'full: at most 0.03'
-row "$speech_item, Algorithm 1" 'test word error rate, oktopk over dense' '' '' "$section" "$(calc "$(rate_of oktopk) - $(rate_of dense-ovlp)")" real 'full: at most 0.01' "$(of_one_seed)"
+row "$speech_item, Algorithm 1" "$rate, oktopk over dense" '' '' "$section" "$(calc "$(rate_of oktopk) - $(rate_of dense-ovlp)")" real 'full: at most 0.01' "$(of_one_seed)"
 claim
-row "$speech_item, thresholds led by counts" 'test word error rate, oktopk over dense' '' '' "$section" \
+row "$speech_item, thresholds led by counts" "$rate, oktopk over dense" '' '' "$section" \
     "$(calc "$(rate_of oktopk-led) - $(rate_of dense-ovlp)")" real 'full: at most 0.01' "$(of_one_seed)"
 against measured
 for algo in dense-ovlp oktopk; do
     look_up oktopk-text.csv value model=LSTM gpus=32 subject=$algo quantity='word error rate after 160 epochs'
-    row "$speech_item, $(called $algo)" 'test word error rate' '' "$paper" "$source" "$(rate_of $algo)" real \
+    row "$speech_item, $(called $algo)" "$rate" '' "$paper" "$source" "$(rate_of $algo)" real \
         "$(case $speech_name in LSTM-AN4) echo 'full: within 0.03' ;; *) echo none ;; esac)" "$(case $speech_name in LSTM-AN4) of_one_seed ;; *) echo 'another model, other batches' ;; esac)"
 done
 against words
 for algo in topka gtopk gaussiank oktopk-led; do
-    row "$speech_item, $(called $algo)" 'test word error rate' '' '' "$section" "$(rate_of $algo)" real none
+    row "$speech_item, $(called $algo)" "$rate" '' '' "$section" "$(rate_of $algo)" real none
 done
 for algo in dense-ovlp oktopk; do learns "$speech_item" "$section" "$(run_of $algo)" $algo; done
 against words
-rate_of_64() { of "$(of_64 "$(run_of "$1")")" summary test_wer; }
+rate_of_64() { mean_rate "$(of_64 "$(run_of "$1")")"; }
 on_64="$speech_item, twice the batch"
 for algo in dense-ovlp oktopk; do
-    row "$on_64, $(called $algo)" 'test word error rate' '' '' "$section" "$(rate_of_64 $algo)" real none "the paper's on 64 GPUs are 0.363 to 0.392; which is whose its figure does not say"
+    row "$on_64, $(called $algo)" "$rate" '' '' "$section" "$(rate_of_64 $algo)" real none "the paper's on 64 GPUs are 0.363 to 0.392; which is whose its figure does not say"
 done
 direction 'full: at most 0.03'
-row "$on_64, Algorithm 1" 'test word error rate, oktopk over dense' '' '' "$section" "$(calc "$(rate_of_64 oktopk) - $(rate_of_64 dense-ovlp)")" real 'full: at most 0.01' "$(of_one_seed)"
-row "$on_64, Algorithm 1" 'test word error rate, over that with the batch of 32 GPUs' '' '' "$section" "$(calc "$(rate_of_64 oktopk) - $(rate_of oktopk)")" real 'full: at least 0' "$(of_one_seed)"
+row "$on_64, Algorithm 1" "$rate, oktopk over dense" '' '' "$section" "$(calc "$(rate_of_64 oktopk) - $(rate_of_64 dense-ovlp)")" real 'full: at most 0.01' "$(of_one_seed)"
+row "$on_64, Algorithm 1" "$rate, over that with the batch of 32 GPUs" '' '' "$section" "$(calc "$(rate_of_64 oktopk) - $(rate_of oktopk)")" real 'full: at least 0' "$(of_one_seed)"
 speech_run=$run_length
 [ -n "$quick" ] || run_length=full
 row 'LSTM-AN4, P = 64' 'step of dense-ovlp over oktopk' x '' "$section" "$(calc "$(step_of dense-ovlp 64) / $(step_of oktopk 64)")" simulated none "$select_note"
