@@ -83,15 +83,16 @@ static struct heard heard_of(const struct speech_set *set, const struct speech_c
     return h;
 }
 
-/* x[b][t] of an utterance, [SPECTROGRAM_BINS][frames], to rows that may be longer. */
+/* x[b][t] of an utterance to rows that may be longer than it, with zeros behind its end. */
 static void put_features(const struct speech_set *set, const struct heard *h, const struct speech_changing *how,
                          size_t frames, float *x) {
-    const float *from = set->feature + h->u->feature;
+    const size_t own = h->frames;
     if (how->spectrogram)
         spectrogram_fill_changed(how->spectrogram, set->sample + h->u->sample, h->u->samples, &h->change, frames, x);
-    for (size_t b = 0; b < SPECTROGRAM_BINS; b++, x += frames, from += h->frames) {
-        if (!how->spectrogram) memcpy(x, from, h->frames * sizeof *x);
-        memset(x + h->frames, 0, (frames - h->frames) * sizeof *x);
+    for (size_t b = 0; b < SPECTROGRAM_BINS; b++) {
+        float *row = x + b * frames;
+        if (!how->spectrogram) memcpy(row, set->feature + h->u->feature + b * own, own * sizeof *row);
+        memset(row + own, 0, (frames - own) * sizeof *row);
     }
 }
 
