@@ -12,22 +12,17 @@ enum { TRAIN = 9, TEST = 4, BINS = SPECTROGRAM_BINS };
 
 static char *dir;
 
+static size_t recording(int i, char text[32]) {
+    snprintf(text, 32, "%.*s", 1 + i % 5, "SAY IT");
+    return (size_t)(2000 + 1700 * i % 4700);
+}
+
 static int open_set(void **state) {
     static struct dataset d;
     struct err e = {0};
     *state = NULL;
     if (!spectrogram_is_here(&e)) return 0;
-    dir = make_directory();
-    char lists[2][1024] = {"", ""};
-    for (int i = 0; i < TRAIN + TEST; i++) {
-        char name[16], line[64];
-        snprintf(name, sizeof name, "%d.wav", i);
-        write_wav(dir, name, (uint64_t)i, (size_t)(2000 + 1700 * i % 4700));
-        snprintf(line, sizeof line, "%s %.*s\n", name, 1 + i % 5, "SAY IT");
-        strcat(lists[i >= TRAIN], line);
-    }
-    write_bytes(dir, "train.txt", lists[0], strlen(lists[0]));
-    write_bytes(dir, "test.txt", lists[1], strlen(lists[1]));
+    dir = write_recordings(TRAIN, TEST, recording);
     *state = load_set(&dataset_speech, dir, 1, &d, &e) ? &d : NULL;
     return *state ? 0 : -1;
 }

@@ -13,11 +13,9 @@ static const int sizes[] = {1, 2, 3, 4, 5, 7, 8};
 static char *dir;
 
 /* TIGHT has steps for its transcript and none to spare: 8 of them, of 15 frames. */
-static size_t samples_of(int i) {
+static size_t recording(int i, char text[32]) {
+    strcpy(text, i == TIGHT ? "SAYINGIT" : "SAY");
     return i == TIGHT ? 14 * 160 + 20 : (size_t)(2400 + 1700 * i % 4700);
-}
-static const char *text_of(int i) {
-    return i == TIGHT ? "SAYINGIT" : "SAY";
 }
 
 static int open_set(void **state) {
@@ -25,17 +23,7 @@ static int open_set(void **state) {
     struct err e = {0};
     *state = NULL;
     if (!spectrogram_is_here(&e)) return 0;
-    dir = make_directory();
-    char lists[2][1024] = {"", ""};
-    for (int i = 0; i < TRAIN + TEST; i++) {
-        char name[16], line[64];
-        snprintf(name, sizeof name, "%d.wav", i);
-        write_wav(dir, name, (uint64_t)i, samples_of(i));
-        snprintf(line, sizeof line, "%s %s\n", name, text_of(i));
-        strcat(lists[i >= TRAIN], line);
-    }
-    write_bytes(dir, "train.txt", lists[0], strlen(lists[0]));
-    write_bytes(dir, "test.txt", lists[1], strlen(lists[1]));
+    dir = write_recordings(TRAIN, TEST, recording);
     *state = load_set(&dataset_speech, dir, 1, &d, &e) ? &d : NULL;
     return *state ? 0 : -1;
 }

@@ -75,4 +75,20 @@ static inline void write_wav(const char *dir, const char *name, uint64_t number,
     mem_free(sample);
 }
 
+/* Recordings in a fresh directory, the first `train` to train on, `test` to test on; `of` gives the samples of one and
+ * what is said in it. Returns the directory. */
+static inline char *write_recordings(int train, int test, size_t (*of)(int number, char text[32])) {
+    char *dir = make_directory(), lists[2][1024] = {"", ""};
+    for (int i = 0; i < train + test; i++) {
+        char name[16], text[32], line[64];
+        snprintf(name, sizeof name, "%d.wav", i);
+        write_wav(dir, name, (uint64_t)i, of(i, text));
+        snprintf(line, sizeof line, "%s %s\n", name, text);
+        strcat(lists[i >= train], line);
+    }
+    write_bytes(dir, "train.txt", lists[0], strlen(lists[0]));
+    write_bytes(dir, "test.txt", lists[1], strlen(lists[1]));
+    return dir;
+}
+
 #endif
