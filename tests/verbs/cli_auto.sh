@@ -136,7 +136,11 @@ only "--feedback off leaves out what would lose what is rounded off" "$W/feedbac
 runs "parameters of other algorithms" "$W/tau" 2 --algo auto --tau 8 --oktopk-bucket 2 --ranks-per-node 1 --dense-steps 2 $sparse
 only "with nodes of one rank hitopk competes" "$W/tau" none 'hitopk packed'
 took=$(taken "$W/tau") asked= # what of these parameters it has a use for
-if row_says "${took% *}" sparse; then asked="--dense-steps 2 $sparse"; fi
+if row_says "${took% *}" sparse; then
+    asked="--dense-steps 2 $sparse"
+elif row_says "${took% *}" rounds; then # onebit or qsgd, which a busy machine may call for
+    asked="--dense-steps 2"
+fi
 if row_says "${took% *}" by_node; then asked="$asked --ranks-per-node 1"; fi
 if [ "${took% *}" = oktopk ]; then asked="$asked --tau 8 --oktopk-bucket 2"; fi
 same_by_name "parameters that concern it: the bits of the run by name" "$W/tau" 2 $asked
