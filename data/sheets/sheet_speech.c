@@ -15,11 +15,11 @@
 struct plan {
     const struct sheet_setup *setup;
     const struct speech_set *set;
-    const uint32_t *shown;           /* [columns * rows] numbers */
-    struct spectrogram *spectrogram; /* of what is changed at random; else NULL */
-    float *x;                        /* room for it */
-    char *text;                      /* of a transcript */
-    int scale;                       /* of the text */
+    const uint32_t *shown; /* [columns * rows] numbers */
+    struct speech_changing change;
+    float *x;   /* room for a spectrogram */
+    char *text; /* of a transcript */
+    int scale;  /* of the text */
     int cell_width, cell_height, head;
 };
 
@@ -34,51 +34,30 @@ void sheet_speech_colour(float value, uint8_t rgb[3]) {
         rgb[i] = (uint8_t)lrintf(colour[low][i] + (at - (float)low) * (colour[low + 1][i] - colour[low][i]));
 }
 
-/* An utterance as the network gets it. */
-struct picture {
-    struct spectrogram_change change;
-    size_t frames;
-};
-static struct picture picture_of(const struct plan *p, int cell) {
-    const uint32_t number = p->shown[cell];
-    struct picture picture = {{1, 1}, p->set->utterance[number].frames};
-    if (!p->spectrogram) return picture;
-    picture.change = speech_change(p->set, p->setup->seed, p->setup->epoch, number);
-    picture.frames = spectrogram_frames_at(p->set->utterance[number].samples, picture.change.tempo);
-    return picture;
-}
-
-static void draw_spectrogram(struct canvas *c, const struct plan *p, const struct utterance *u,
-                             const struct picture *picture, int left, int top) {
+static void draw_spectrogram(struct canvas *c, const struct plan *p, const struct speech_input *in, int left, int top) {
     const int zoom = p->setup->zoom;
-    const size_t frames = picture->frames;
-    const float *x = p->spectrogram ? p->x : p->set->feature + u->feature;
     uint8_t rgb[3];
-    if (p->spectrogram)
-        spectrogram_fill_changed(p->spectrogram, p->set->sample + u->sample, u->samples, &picture->change, frames,
-                                 p->x);
+    speech_input_fill(p->set, &p->change, in, in->frames, p->x);
     for (int b = SPECTROGRAM_BINS - 1, y = top; b >= 0; b--, y += zoom)
-        for (size_t t = 0; t < frames; t++) {
-            sheet_speech_colour(x[(size_t)b * frames + t], rgb);
+        for (size_t t = 0; t < in->frames; t++) {
+            sheet_speech_colour(p->x[(size_t)b * in->frames + t], rgb);
             canvas_dot(c, left + (int)t * zoom, y, zoom, (struct colour){rgb[0], rgb[1], rgb[2]});
         }
 }
 
 static void draw_cell(struct canvas *c, const struct plan *p, int cell) {
     const struct sheet_setup *s = p->setup;
-    const struct utterance *u = &p->set->utterance[p->shown[cell]];
-    const struct picture picture = picture_of(p, cell);
+    const struct speech_input in = speech_input_of(p->set, &p->change, p->shown[cell]);
     const int left = CANVAS_GAP + cell % s->columns * (p->cell_width + CANVAS_GAP);
     const int top = CANVAS_GAP + p->head + cell / s->columns * (p->cell_height + CANVAS_GAP);
     const int below = top + SPECTROGRAM_BINS * s->zoom + 4;
     char length[96], changed[40] = "";
-    if (p->spectrogram)
-        snprintf(changed, sizeof changed, ", tempo %.2f, %+.1f dB", picture.change.tempo,
-                 20 * log10(picture.change.gain));
+    if (p->change.spectrogram)
+        snprintf(changed, sizeof changed, ", tempo %.2f, %+.1f dB", in.change.tempo, 20 * log10(in.change.gain));
     snprintf(length, sizeof length, "#%u: %.2f s, %zu frames%s", p->shown[cell],
-             (double)(picture.frames - 1) * SPECTROGRAM_STRIDE / SPECTROGRAM_RATE, picture.frames, changed);
-    transcript_decode(p->set->label + u->label, u->labels, p->text);
-    draw_spectrogram(c, p, u, &picture, left, top);
+             (double)(in.frames - 1) * SPECTROGRAM_STRIDE / SPECTROGRAM_RATE, in.frames, changed);
+    transcript_decode(p->set->label + in.u->label, in.u->labels, p->text);
+    draw_spectrogram(c, p, &in, left, top);
     canvas_text(c, left, below, p->scale, p->cell_width, canvas_ink, p->text);
     canvas_text(c, left, below + CANVAS_LINE * p->scale, p->scale, p->cell_width, canvas_pale, length);
 }
@@ -101,10 +80,9 @@ static void plan_sheet(struct plan *p, int64_t *width, int64_t *height) {
     int64_t widest = 0;
     p->scale = s->zoom;
     for (int i = 0; i < s->columns * s->rows; i++) {
-        const struct utterance *u = &p->set->utterance[p->shown[i]];
-        const int64_t picture = (int64_t)picture_of(p, i).frames * s->zoom,
-                      text = (int64_t)u->labels * FONT_ADVANCE * p->scale,
-                      length = (p->spectrogram ? 46 : 26) * FONT_ADVANCE * p->scale;
+        const struct speech_input in = speech_input_of(p->set, &p->change, p->shown[i]);
+        const int64_t picture = (int64_t)in.frames * s->zoom, text = (int64_t)in.u->labels * FONT_ADVANCE * p->scale,
+                      length = (p->change.spectrogram ? 46 : 26) * FONT_ADVANCE * p->scale;
         if (picture > widest) widest = picture;
         if (text > widest) widest = text;
         if (length > widest) widest = length;
@@ -144,12 +122,11 @@ bool sheet_speech_write(const struct sheet_setup *setup, const char *path, struc
     if (!setup->test) loader_permutation(setup->seed, setup->epoch, (uint32_t)set->count, shown);
     for (size_t i = 0; i < set->count; i++) shown[i] = set->by_length[setup->test ? i : shown[i]];
     struct plan p = {.setup = setup, .set = set, .shown = shown, .text = text};
-    if (setup->augment && !setup->test) {
-        p.spectrogram = spectrogram_open();
-        p.x = mem_alloc(SPECTROGRAM_BINS * speech_longest(set, true), sizeof *p.x, "a spectrogram");
-    }
+    const bool changed = setup->augment && !setup->test;
+    if (changed) p.change = (struct speech_changing){spectrogram_open(), setup->seed, setup->epoch};
+    p.x = mem_alloc(SPECTROGRAM_BINS * speech_longest(set, changed), sizeof *p.x, "a spectrogram");
     const bool good = draw(&p, path, e);
-    spectrogram_close(p.spectrogram);
+    spectrogram_close(p.change.spectrogram);
     mem_free(p.x);
     mem_free(text);
     mem_free(shown);

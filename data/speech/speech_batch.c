@@ -68,47 +68,39 @@ size_t speech_longest(const struct speech_set *set, bool changed) {
 
 /* -- batches ------------------------------------------------------------------------------------------------------- */
 
-/* An utterance as it goes into a batch. */
-struct heard {
-    const struct utterance *u;
-    struct spectrogram_change change;
-    size_t frames;
-};
-
-static struct heard heard_of(const struct speech_set *set, const struct speech_changing *how, uint32_t number) {
-    struct heard h = {.u = &set->utterance[number], .frames = set->utterance[number].frames};
-    if (!how->spectrogram) return h;
-    h.change = speech_change(set, how->seed, how->epoch, number);
-    h.frames = spectrogram_frames_at(h.u->samples, h.change.tempo);
-    return h;
+struct speech_input speech_input_of(const struct speech_set *set, const struct speech_changing *how, uint32_t number) {
+    struct speech_input in = {&set->utterance[number], {1, 1}, set->utterance[number].frames};
+    if (!how->spectrogram) return in;
+    in.change = speech_change(set, how->seed, how->epoch, number);
+    in.frames = spectrogram_frames_at(in.u->samples, in.change.tempo);
+    return in;
 }
 
-/* x[b][t] of an utterance to rows that may be longer than it, with zeros behind its end. */
-static void put_features(const struct speech_set *set, const struct heard *h, const struct speech_changing *how,
-                         size_t frames, float *x) {
-    const size_t own = h->frames;
+void speech_input_fill(const struct speech_set *set, const struct speech_changing *how, const struct speech_input *in,
+                       size_t stride, float *x) {
+    const size_t own = in->frames;
     if (how->spectrogram)
-        spectrogram_fill_changed(how->spectrogram, set->sample + h->u->sample, h->u->samples, &h->change, frames, x);
+        spectrogram_fill_changed(how->spectrogram, set->sample + in->u->sample, in->u->samples, &in->change, stride, x);
     for (size_t b = 0; b < SPECTROGRAM_BINS; b++) {
-        float *row = x + b * frames;
-        if (!how->spectrogram) memcpy(row, set->feature + h->u->feature + b * own, own * sizeof *row);
-        memset(row + own, 0, (frames - own) * sizeof *row);
+        float *row = x + b * stride;
+        if (!how->spectrogram) memcpy(row, set->feature + in->u->feature + b * own, own * sizeof *row);
+        memset(row + own, 0, (stride - own) * sizeof *row);
     }
 }
 
-/* Place i of a batch that has as many frames; h: NULL where it does not count. */
-static void put(const struct dataset *d, const struct speech_set *set, const struct heard *h,
+/* Place i of a batch that has as many frames; in: NULL where it does not count. */
+static void put(const struct dataset *d, const struct speech_set *set, const struct speech_input *in,
                 const struct speech_changing *how, size_t i, struct batch *b) {
     const size_t frames = (size_t)b->frames, each = SPECTROGRAM_BINS * frames, stride = (size_t)d->label_stride;
-    const size_t labels = h ? h->u->labels : 0;
-    if (h)
-        put_features(set, h, how, frames, b->x + i * each);
+    const size_t labels = in ? in->u->labels : 0;
+    if (in)
+        speech_input_fill(set, how, in, frames, b->x + i * each);
     else
         memset(b->x + i * each, 0, each * sizeof *b->x);
-    for (size_t j = 0; j < stride; j++) b->y[i * stride + j] = j < labels ? set->label[h->u->label + j] : -1;
-    b->lengths[i] = h ? (int32_t)h->frames : 0;
+    for (size_t j = 0; j < stride; j++) b->y[i * stride + j] = j < labels ? set->label[in->u->label + j] : -1;
+    b->lengths[i] = in ? (int32_t)in->frames : 0;
     b->label_count[i] = (int32_t)labels;
-    b->index[i] = h ? (uint32_t)(h->u - set->utterance) : SPEECH_NONE;
+    b->index[i] = in ? (uint32_t)(in->u - set->utterance) : SPEECH_NONE;
 }
 
 /* The utterances at by_length[first], [first + step], ..., `count` of them, and nothing at the places after these. */
@@ -119,13 +111,13 @@ static void put_all(const struct dataset *d, const struct speech_set *set, const
     b->label_stride = d->label_stride;
     b->frames = 1;
     for (int i = 0; i < count; i++) {
-        const struct heard h = heard_of(set, how, number[(size_t)i * step]);
-        if ((int)h.frames > b->frames) b->frames = (int)h.frames;
+        const struct speech_input in = speech_input_of(set, how, number[(size_t)i * step]);
+        if ((int)in.frames > b->frames) b->frames = (int)in.frames;
     }
     for (int i = 0; i < batch; i++) {
-        struct heard h;
-        if (i < count) h = heard_of(set, how, number[(size_t)i * step]);
-        put(d, set, i < count ? &h : NULL, how, (size_t)i, b);
+        struct speech_input in;
+        if (i < count) in = speech_input_of(set, how, number[(size_t)i * step]);
+        put(d, set, i < count ? &in : NULL, how, (size_t)i, b);
     }
 }
 

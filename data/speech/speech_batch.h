@@ -39,6 +39,17 @@ struct speech_changing {
     size_t epoch;
 };
 
+/* Utterance `number` as it goes to the network, and its features: x [SPECTROGRAM_BINS][stride], zeros behind its
+ * frames. */
+struct speech_input {
+    const struct utterance *u;
+    struct spectrogram_change change; /* 1 and 1 where it is not changed */
+    size_t frames;
+};
+struct speech_input speech_input_of(const struct speech_set *set, const struct speech_changing *how, uint32_t number);
+void speech_input_fill(const struct speech_set *set, const struct speech_changing *how, const struct speech_input *in,
+                       size_t stride, float *x);
+
 /* What of a bin rank `rank` of `size` has in part `part` of `parts`, to *b, which has room for its share. */
 struct speech_place {
     size_t bin;

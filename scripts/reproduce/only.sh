@@ -8,8 +8,8 @@
 only_unmet=''
 is_wanted() {
     if [ "$only" = "$1" ]; then
+        if [ -z "$2" ] && [ -n "$only_simulator" ]; then simulator_is_there; fi
         [ -z "$only_unmet" ] || skip_now "$only_unmet"
-        [ -n "$2" ] || [ -z "$only_simulator" ] || skip_now "$only_simulator"
         out=$only_out
         mkdir -p "$out"
         return 0
@@ -21,13 +21,9 @@ is_wanted() {
 }
 # What the next job lacks is no reason to skip but where that job is wanted.
 skip() { only_unmet=$*; }
-# Jobs of training never need the simulator.
+# Jobs of training never need the simulator: whether it is there is asked for another one that is wanted.
 only_simulator=''
-need_simulator() {
-    need_simulator_before=$only_unmet only_unmet=''
-    simulator_is_there
-    only_simulator=$only_unmet only_unmet=$need_simulator_before
-}
+need_simulator() { only_simulator=yes; }
 skip_now() {
     say "skipped: $*"
     exit 77

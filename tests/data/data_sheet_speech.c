@@ -18,23 +18,11 @@ static size_t recording(int i, char text[32]) {
 }
 
 static int open_set(void **state) {
-    static struct dataset d;
-    struct err e = {0};
-    *state = NULL;
-    if (!spectrogram_is_here(&e)) return 0;
-    dir = write_recordings(TRAIN, TEST, recording);
-    *state = load_set(&dataset_speech, dir, 1, &d, &e) ? &d : NULL;
-    return *state ? 0 : -1;
+    return recordings_open(state, TRAIN, TEST, recording, &dir);
 }
 
 static int close_set(void **state) {
-    if (*state) remove_tree(dir);
-    return 0;
-}
-
-static const struct dataset *need_set(void **state, const char *test) {
-    need_fftw(test);
-    return *state;
+    return recordings_close(state, dir);
 }
 
 static void expect_picture(const png_image *info, const uint8_t *rgb, size_t left, size_t top, int zoom, const float *x,
@@ -83,7 +71,7 @@ static void check_sheet(const struct dataset *d, const struct sheet_setup *s, co
 }
 
 static void shows_the_utterances(void **state) {
-    const struct dataset *d = need_set(state, "shows_the_utterances");
+    const struct dataset *d = need_recordings(state, "shows_the_utterances");
     char *path = mem_printf("%s/sheet.png", dir);
     for (int zoom = 1; zoom <= 2; zoom++)
         for (size_t epoch = 0; epoch < 3; epoch++)
@@ -113,7 +101,7 @@ static void colours(void **state) {
 }
 
 static void refusals(void **state) {
-    const struct dataset *d = need_set(state, "refusals");
+    const struct dataset *d = need_recordings(state, "refusals");
     char *path = mem_printf("%s/none.png", dir);
     static const struct {
         int columns, rows, zoom;

@@ -19,23 +19,11 @@ static size_t recording(int i, char text[32]) {
 }
 
 static int open_set(void **state) {
-    static struct dataset d;
-    struct err e = {0};
-    *state = NULL;
-    if (!spectrogram_is_here(&e)) return 0;
-    dir = write_recordings(TRAIN, TEST, recording);
-    *state = load_set(&dataset_speech, dir, 1, &d, &e) ? &d : NULL;
-    return *state ? 0 : -1;
+    return recordings_open(state, TRAIN, TEST, recording, &dir);
 }
 
 static int close_set(void **state) {
-    if (*state) remove_tree(dir);
-    return 0;
-}
-
-static const struct dataset *need_set(void **state, const char *test) {
-    need_fftw(test);
-    return *state;
+    return recordings_close(state, dir);
 }
 
 static bool same(struct spectrogram_change a, struct spectrogram_change b) {
@@ -44,7 +32,7 @@ static bool same(struct spectrogram_change a, struct spectrogram_change b) {
 
 /* Uniform from 0.85 to 1.15 and from -6 to 8 dB: mean and deviation of many, and none beyond the ends. */
 static void by_how_much(void **state) {
-    const struct dataset *d = need_set(state, "by_how_much");
+    const struct dataset *d = need_recordings(state, "by_how_much");
     enum { MANY = 4000 };
     double sum[2] = {0}, square[2] = {0}, product = 0;
     for (size_t epoch = 0; epoch < MANY; epoch++) {
@@ -65,7 +53,7 @@ static void by_how_much(void **state) {
 }
 
 static void each_time_anew(void **state) {
-    const struct dataset *d = need_set(state, "each_time_anew");
+    const struct dataset *d = need_recordings(state, "each_time_anew");
     const struct speech_set *set = &d->train_speech;
     const struct spectrogram_change c = speech_change(set, SEED, 4, 2);
     assert_true(same(c, speech_change(set, SEED, 4, 2)));
@@ -80,7 +68,7 @@ static size_t frames_of(const struct utterance *u, struct spectrogram_change c) 
 
 /* What is too fast for its transcript keeps its tempo, not its loudness. */
 static void time_for_its_transcript(void **state) {
-    const struct dataset *d = need_set(state, "time_for_its_transcript");
+    const struct dataset *d = need_recordings(state, "time_for_its_transcript");
     const struct speech_set *set = &d->train_speech;
     const struct utterance *u = &set->utterance[TIGHT];
     size_t kept = 0, slower = 0;
@@ -98,7 +86,7 @@ static void time_for_its_transcript(void **state) {
 }
 
 static void longest(void **state) {
-    const struct dataset *d = need_set(state, "longest");
+    const struct dataset *d = need_recordings(state, "longest");
     const struct speech_set *set = &d->train_speech;
     size_t seen = 0;
     for (size_t epoch = 0; epoch < 500; epoch++)
@@ -141,7 +129,7 @@ static struct loader_setup setup_of(const struct dataset *d, int rank, int size,
 }
 
 static void same_at_any_size(void **state) {
-    const struct dataset *d = need_set(state, "same_at_any_size");
+    const struct dataset *d = need_recordings(state, "same_at_any_size");
     struct spectrogram *s = spectrogram_open();
     for (size_t z = 0; z < sizeof sizes / sizeof *sizes; z++)
         for (int parts = 1; parts <= 2; parts++) {
@@ -163,7 +151,7 @@ static void same_at_any_size(void **state) {
 }
 
 static void resumes(void **state) {
-    const struct dataset *d = need_set(state, "resumes");
+    const struct dataset *d = need_recordings(state, "resumes");
     struct loader_setup setup = setup_of(d, 1, 2, 2, 1);
     struct loader *whole = loader_open(&setup);
     for (int i = 0; i < 6; i++) loader_next(whole);

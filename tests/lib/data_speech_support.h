@@ -91,4 +91,24 @@ static inline char *write_recordings(int train, int test, size_t (*of)(int numbe
     return dir;
 }
 
+/* The same as a dataset, of a group of tests: *state, which is NULL without FFTW; *dir: for recordings_close. */
+static inline int recordings_open(void **state, int train, int test, size_t (*of)(int number, char text[32]),
+                                  char **dir) {
+    static struct dataset d;
+    struct err e = {0};
+    *state = NULL;
+    if (!spectrogram_is_here(&e)) return 0;
+    *dir = write_recordings(train, test, of);
+    *state = load_set(&dataset_speech, *dir, 1, &d, &e) ? &d : NULL;
+    return *state ? 0 : -1;
+}
+static inline int recordings_close(void **state, char *dir) {
+    if (*state) remove_tree(dir);
+    return 0;
+}
+static inline const struct dataset *need_recordings(void **state, const char *test) {
+    need_fftw(test);
+    return *state;
+}
+
 #endif

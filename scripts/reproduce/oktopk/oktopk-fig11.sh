@@ -53,10 +53,11 @@ weak 32
 weak 64
 step_of() { step_seconds "${1%-led}" "${2:-32}"; } # step_of ALGO [P]; oktopk-led has the messages of oktopk
 # mean_rate FILE: the mean over the last five evaluations, as from one to the next the rate of 773 words goes up and down by more than 0.01
-mean_rate() { values "$1" test_wer --type eval --where 'step>0' --where 'test_wer!=' | tail -n 5 | awk '{ sum += $1 } END { if (NR) print sum / NR }'; }
+mean_rate() { rates "$1" | tail -n 5 | awk '{ sum += $2 } END { if (NR) print sum / NR }'; }
+rates() { values "$1" step,test_wer --type eval --where 'step>0' --where 'test_wer!='; } # rates FILE: steps, and word error rates there
 rate_of() { mean_rate "$(run_of "$1")"; }
 # points FILE SECONDS: minutes of such steps, and word error rate;  points_of ALGO
-points() { values "$1" step,test_wer --type eval --where 'step>0' --where 'test_wer!=' | awk -v seconds="$2" '{ print $1 * seconds / 60, $2 }'; }
+points() { rates "$1" | awk -v seconds="$2" '{ print $1 * seconds / 60, $2 }'; }
 points_of() { points "$(run_of "$1")" "$(step_of "$1")"; }
 minutes_to() { points_of "$1" | awk -v goal="$2" '$2 <= goal { print $1; exit }'; } # minutes_to ALGO RATE: empty when it never comes there
 
