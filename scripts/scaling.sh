@@ -171,11 +171,16 @@ case $out in
 esac
 study facts >"$scratch/facts"
 commits=$(facts commits) seconds=$(facts seconds)
+# Who writes the page alone has simulated nothing: the rows stay those of their machine and day.
+made=$(date -u +%Y-%m-%d) made_on=$(machine)
+if [ "$only" = page ] && [ -s "$out/about.txt" ]; then
+    made=$(sed -n 's/^date: //p' "$out/about.txt") made_on=$(sed -n 's/^machine: //p' "$out/about.txt")
+fi
 {
-    printf 'command: %s\ncommit: %s\nmachine: %s\ndate: %s\nseconds: %s\n' "$command" "${commits:-$commit}" "$(machine)" "$(date -u +%Y-%m-%d)" "$seconds"
+    printf 'command: %s\ncommit: %s\nmachine: %s\ndate: %s\nseconds: %s\n' "$command" "${commits:-$commit}" "$made_on" "$made" "$seconds"
 } >"$out/about.txt"
 {
-    printf '# The scaling study\n\nMade by `%s` on %s, %s s of simulation at commit %s. Machine: %s.\n\n' "$command" "$(date -u +%Y-%m-%d)" "$seconds" "${commits:-$commit}" "$(machine)"
+    printf '# The scaling study\n\nMade by `%s` on %s, %s s of simulation at commit %s. Machine: %s.\n\n' "$command" "$made" "$seconds" "${commits:-$commit}" "$made_on"
     printf '`simulated.csv` and `aims.csv` hold a row for each simulation, `jobs.tsv` the command of each row (by its job), `cells.csv` what the map shows.\n'
     printf 'The page is `scaling.md`; docs/reproduce.md says more.\n'
 } >"$out/README.md"

@@ -35,7 +35,7 @@ void table_cells(const struct study *s) {
 /* -- the map --------------------------------------------------------------------------------------- */
 static void print_cell(const struct study *s, const struct study_line *l) {
     const struct study_best *winner = &l->winner;
-    enum study_status status = study_status(s, l);
+    enum study_status status = study_status(s, l->ahead);
     bool other =
         best_takes_format(exchanges[winner->algo]) && study_format(winner->format) != study_class_format(l->class);
     const char *bold = status == STUDY_BEHIND ? "**" : "";
@@ -69,7 +69,7 @@ void table_map(const struct study *s, size_t class) {
 static const char *said_of(const struct study *s, const struct study_line *l, bool winner) {
     static const char *const words[] = {
         [STUDY_AHEAD] = "ahead", [STUDY_WITHIN] = "within", [STUDY_BEHIND] = "**behind**"};
-    return !l->there ? "" : winner ? name_of(&l->winner) : words[study_status(s, l)];
+    return !l->there ? "" : winner ? name_of(&l->winner) : words[study_status(s, l->ahead)];
 }
 
 static void print_stretch(const struct study *s, const char *what, size_t from, size_t to, bool simulated, bool first) {

@@ -124,11 +124,16 @@ static double simulated_seconds(const struct study *s, size_t cell, size_t algo,
     return s->simulated[study_at(twin, algo, format)] * net->factor;
 }
 
+static double local_seconds(const struct study *s, struct study_view view, size_t cell, size_t algo, size_t format) {
+    double seconds = s->local[study_at(cell, algo, format)], first = s->local[study_at(cell, algo, 0)];
+    return view.free_packing && first < seconds ? first : seconds;
+}
+
 /* What sends all entries is not simulated (study_wanted): it takes what its line has. */
 double study_seconds(const struct study *s, struct study_view view, size_t cell, size_t algo, size_t format) {
     bool simulated = view.simulated && exchanges[algo]->sparse;
     double seconds = simulated ? simulated_seconds(s, cell, algo, format) : s->predicted[study_at(cell, algo, format)];
-    return view.charged ? seconds + s->local[study_at(cell, algo, format)] : seconds;
+    return view.charged ? seconds + local_seconds(s, view, cell, algo, format) : seconds;
 }
 
 static bool is_of(enum study_who who, size_t algo, size_t format) {
@@ -257,6 +262,11 @@ static double as_written(double x) {
     return strtod(text, NULL);
 }
 
+double study_lead(const struct study *s, struct study_view view, size_t cell, size_t class) {
+    double published = study_best(s, view, STUDY_PUBLISHED, cell, 0).seconds;
+    return as_written(published / study_best_of_class(s, view, STUDY_OURS, cell, class).seconds);
+}
+
 static void compare(const struct study *s, size_t cell, size_t class, bool charged, struct study_line *line) {
     const struct study_view model = {.charged = charged};
     struct study_view view = {.simulated = true, .charged = charged};
@@ -268,7 +278,7 @@ static void compare(const struct study *s, size_t cell, size_t class, bool charg
     line->winner = study_best_of_class(s, view, STUDY_ALL, cell, class);
     line->published = study_best(s, view, STUDY_PUBLISHED, cell, 0);
     line->ours = study_best_of_class(s, view, STUDY_OURS, cell, class);
-    line->ahead = as_written(line->published.seconds / line->ours.seconds);
+    line->ahead = study_lead(s, view, cell, class);
     line->there = !isnan(line->ahead);
 }
 
@@ -279,9 +289,9 @@ void study_compare(struct study *s) {
             for (size_t cell = 0; cell < cells; cell++) compare(s, cell, class, charged, &s->line[at++]);
 }
 
-enum study_status study_status(const struct study *s, const struct study_line *line) {
-    if (line->ahead * (1 - s->error) > 1) return STUDY_AHEAD;
-    return line->ahead < 1 - s->error ? STUDY_BEHIND : STUDY_WITHIN;
+enum study_status study_status(const struct study *s, double ahead) {
+    if (ahead * (1 - s->error) > 1) return STUDY_AHEAD;
+    return ahead < 1 - s->error ? STUDY_BEHIND : STUDY_WITHIN;
 }
 
 bool study_counts(const struct study *s, const struct study_line *line) {

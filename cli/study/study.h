@@ -36,9 +36,10 @@ struct study_model {
 /* Whose: of all that can be compared, of the published ones, of ours. */
 enum study_who { STUDY_ALL, STUDY_PUBLISHED, STUDY_OURS };
 
-/* Seconds by simulation or by the cost model; charged: with local work on top. */
+/* Seconds by simulation or by the cost model; charged: with local work on top; free_packing: of which no format takes
+ * more than the first, coo32, does: a bound on what a faster packing could bring. */
 struct study_view {
-    bool simulated, charged;
+    bool simulated, charged, free_packing;
 };
 
 /* A row of exchanges in a format (places in exchanges and in study_format); seconds NAN: there is none. */
@@ -129,7 +130,11 @@ const struct study_line *study_line_at(const struct study *s, bool charged, size
 
 /* A lead counts where it is more than the error of a simulated step. */
 enum study_status { STUDY_AHEAD, STUDY_WITHIN, STUDY_BEHIND };
-enum study_status study_status(const struct study *s, const struct study_line *line);
+/* Of a lead: by more than the error of a simulated step, or not. */
+enum study_status study_status(const struct study *s, double ahead);
+/* Seconds of the best published one over those of the best of ours in a class, in the digits of cells.csv; NAN: none.
+ */
+double study_lead(const struct study *s, struct study_view view, size_t cell, size_t class);
 /* Of communication alone a twin says nothing new; local work tells the two apart. */
 bool study_counts(const struct study *s, const struct study_line *line);
 

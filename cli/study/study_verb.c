@@ -67,7 +67,8 @@ static const char about[] =
     "and how "
     "far what is ours is ahead of what is published. WHAT: plan, plan-aims: what is yet to be simulated, with the "
     "arguments of scripts/simulate.sh behind a tab; cells: cells.csv; and tables in Markdown: leads (how often ours is "
-    "ahead), where (at which P), map and winners (who wins), aims (weak scaling on 1 Gbit/s), paper (against the "
+    "ahead), bound (by network, and if packing took nothing), where (at which P), map and winners (who wins), aims "
+    "(weak scaling on 1 Gbit/s), paper (against the "
     "gTop-k "
     "paper), ratios and disagreements (simulation and model), commits (of which the rows are); facts: one JSON object "
     "with the numbers that sentences about it need. sh scripts/scaling.sh does all of it.";
@@ -98,6 +99,10 @@ static void cells(const struct work *w) {
 
 static void leads(const struct work *w) {
     table_leads(w->s, w->r->kind == SIMULATED);
+}
+
+static void bound(const struct work *w) {
+    table_bound(w->s);
 }
 
 static void where(const struct work *w) {
@@ -179,6 +184,7 @@ static const struct table {
               {"plan-aims", AIMS, NULL, plan_aims},
               {"cells", LINES, cells, NULL},
               {"leads", LINES | ERROR, leads, NULL},
+              {"bound", LINES | ERROR, bound, NULL},
               {"where", LINES | ERROR, where, NULL},
               {"map", LINES | ERROR, map, NULL},
               {"winners", LINES, winners, NULL},

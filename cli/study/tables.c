@@ -51,7 +51,7 @@ static void lead(const struct study *s, size_t class, bool charged, bool simulat
         const struct study_line *l = study_line_at(s, charged, class, cell);
         if (!l->there || l->simulated != simulated || !study_counts(s, l)) continue;
         ahead[cells++] = l->ahead;
-        count[study_model_of(s, cell)][study_status(s, l)]++;
+        count[study_model_of(s, cell)][study_status(s, l->ahead)]++;
     }
     if (cells > 0) print_lead(s, class, charged, count, ahead, cells);
     mem_free(ahead);
@@ -66,6 +66,40 @@ void table_leads(const struct study *s, bool simulated) {
     puts("");
     for (int charged = 0; charged < (s->has_local ? 2 : 1); charged++)
         for (size_t w = 0; w < STUDY_CLASSES; w++) lead(s, w, charged, simulated);
+}
+
+/* -- by network ------------------------------------------------------------------------------------ */
+static void print_bound(const struct study *s, const char *what, const char *local, struct study_view view, size_t net,
+                        size_t class) {
+    double *ahead = mem_alloc(study_cells(s), sizeof *ahead, "leads of the scaling study");
+    size_t count[STATUSES] = {0}, cells = 0;
+    for (size_t cell = 0; cell < study_cells(s); cell++) {
+        const struct study_line *l = study_line_at(s, view.charged, class, cell);
+        if (study_net_of(s, cell) != net || !l->there || !l->simulated || !study_counts(s, l)) continue;
+        ahead[cells] = study_lead(s, view, cell, class);
+        count[study_status(s, ahead[cells++])]++;
+    }
+    table_sort(ahead, cells);
+    if (cells > 0)
+        printf("| %s | %s | %s | %zu | %zu | %zu | %zu | %.2f | %.2f | %.2f |\n", s->net[net].of.name, what, local,
+               cells, count[STUDY_AHEAD], count[STUDY_WITHIN], count[STUDY_BEHIND], ahead[0],
+               table_median(ahead, cells), ahead[cells - 1]);
+    mem_free(ahead);
+}
+
+void table_bound(const struct study *s) {
+    static const struct {
+        const char *name;
+        struct study_view view;
+    } local[] = {{"none", {.simulated = true}},
+                 {"charged", {.simulated = true, .charged = true}},
+                 {"charged, packing free", {.simulated = true, .charged = true, .free_packing = true}}};
+    puts("| network | messages | local work | simulated cells | ahead | within the error | behind | least | median | "
+         "most |\n|---|---|---|---|---|---|---|---|---|---|");
+    for (size_t net = 0; net < s->nets; net++)
+        for (size_t class = 1; class < STUDY_CLASSES; class ++)
+            for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+                print_bound(s, study_class(class), local[i].name, local[i].view, net, class);
 }
 
 /* -- simulation against the model ------------------------------------------------------------------ */

@@ -13,6 +13,10 @@ void table_cells(const struct study *s);
  * model. */
 void table_leads(const struct study *s, bool simulated);
 
+/* The same by network over the simulated cells, lossless and rounded: without local work, with it, and with it as if
+ * packing took nothing (study_view): what no faster packing gets beyond. */
+void table_bound(const struct study *s);
+
 /* Where, as stretches of P: a row a network, model and density, a column a class. winner: who wins there; else whether
  * ours is ahead. (m): all of a stretch is by the model. */
 void table_stretches(const struct study *s, bool charged, bool winner);

@@ -47,6 +47,16 @@ What was not simulated (above P = $(facts simulated_to), and where a simulation 
 
 END
     study leads --kind model
+    if [ "$(facts local)" = true ]; then
+        cat <<END
+
+### By network, and how far a faster packing would get
+
+The simulated cells again, network by network. **Packing free**: as if a packed format took no more local work than coo32 does. Selecting, which both sides do, and merging stay: a bound that no faster packing gets beyond on this device.
+
+END
+        study bound
+    fi
     cat <<END
 
 ### Ahead, within the error, behind: where
@@ -117,7 +127,7 @@ Not simulated: gtopk-naive and hitopk, which send what topka sends; gaussiank, w
 
 ### How this was made
 
-\`$command\`, $seconds s of simulation on $(machine) (simulated times are the same on every machine). ${pictures:+In \`}${pictures:-Beside this page}${pictures:+\`}: \`simulated.csv\` (a row an algorithm and cell), \`aims.csv\`, \`cells.csv\` (what the map shows), \`jobs.tsv\` (the command of each row). Rows are of the commit that simulated them; those of an algorithm that has not changed since are kept:
+\`$command\`, $seconds s of simulation on $made_on (simulated times are the same on every machine). ${pictures:+In \`}${pictures:-Beside this page}${pictures:+\`}: \`simulated.csv\` (a row an algorithm and cell), \`aims.csv\`, \`cells.csv\` (what the map shows), \`jobs.tsv\` (the command of each row). Rows are of the commit that simulated them; those of an algorithm that has not changed since are kept:
 
 END
     study commits

@@ -188,6 +188,12 @@ static void with_local_work(void **state) {
     s->local[study_at(cell_of(SLOW, P4), named("gtopk-rd"), PACKED_FAST)] = 0.2;
     is_line(true, SLOW, P4, ROUNDED, "simulated gtopk-rd 1.3 topka gtopk-rd packed-fast 2");
     assert_false(study_line_at(s, true, IN_COO32, cell_of(SLOW, P8))->there);
+    struct study_view view = {.simulated = true, .charged = true};
+    assert_true(study_lead(s, view, cell_of(SLOW, P4), ROUNDED) == 2);
+    view.free_packing = true; /* 0.1 in every format, on 2.5 and 2, 1.5 and 1 */
+    assert_true(study_lead(s, view, cell_of(SLOW, P4), IN_COO32) == 1.238);
+    assert_true(study_lead(s, view, cell_of(SLOW, P4), LOSSLESS) == 1.625);
+    assert_true(study_lead(s, view, cell_of(SLOW, P4), ROUNDED) == 2.364);
     assert_false(study_counts(s, study_line_at(s, false, IN_COO32, cell_of(FAST, P4))));
     assert_true(study_counts(s, study_line_at(s, true, IN_COO32, cell_of(FAST, P4))));
 }
@@ -227,15 +233,12 @@ static void dense_by_its_line(void **state) {
 /* A lead within the error of a simulated step is none, on either side. */
 static void leads(void **state) {
     (void)state;
-    struct study_line line = {.ahead = 1.06};
     s->error = 0.05;
-    assert_int_equal(study_status(s, &line), STUDY_AHEAD);
+    assert_int_equal(study_status(s, 1.06), STUDY_AHEAD);
     s->error = 0.083;
-    assert_int_equal(study_status(s, &line), STUDY_WITHIN);
-    line.ahead = 0.93;
-    assert_int_equal(study_status(s, &line), STUDY_WITHIN);
-    line.ahead = 0.91;
-    assert_int_equal(study_status(s, &line), STUDY_BEHIND);
+    assert_int_equal(study_status(s, 1.06), STUDY_WITHIN);
+    assert_int_equal(study_status(s, 0.93), STUDY_WITHIN);
+    assert_int_equal(study_status(s, 0.91), STUDY_BEHIND);
 }
 
 /* -- what is to be simulated ----------------------------------------------------------------------- */

@@ -91,6 +91,11 @@ check "the simulator's error is that of sim-calibration" has "by more than the s
 check "the page: simulated over predicted" grep -q '^| gtopk-rd | coo32 | 2 | [0-9.]* | [0-9.]* | [0-9.]* |' "$page"
 check "the page says where it comes from" has "| $("$PROGRAM" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p') | $(($(grep -c . "$W/lab/simulated.csv") - 1)) | "
 check "about.txt" [ "$(grep -cE '^(command: sh scripts/scaling.sh|commit: [0-9a-f]|machine: .|seconds: [0-9])' "$W/lab/about.txt")" -eq 4 ]
+sed 's/^machine: .*/machine: of the rows/; s/^date: .*/date: 2001-02-03/' "$W/lab/about.txt" > "$W/about" && cp "$W/about" "$W/lab/about.txt"
+# shellcheck disable=SC2086
+scaling $small --only page
+check "the page alone: rows stay those of their machine and day" cmp -s "$W/about" "$W/lab/about.txt"
+check "so the page says" has ' s of simulation on of the rows (simulated times'
 if command -v gnuplot > /dev/null 2>&1; then
     check "four pictures" [ "$(for p in winners-coo32 winners-packed ahead-lossless ahead; do head -c 4 "$W/lab/$p.png" | grep -c PNG; done | paste -s -d + -)" = 1+1+1+1 ]
 else

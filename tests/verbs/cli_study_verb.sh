@@ -77,6 +77,19 @@ study cells --p 4 --costs "$W/costs" --device here
 check "local work: lines of what is known of it alone" [ "$(awk -F , '$21 == 1 && $2 != "VGG-16"' "$W/out" | grep -c .)" -eq 0 ]
 study leads --kind model --p 4
 check "leads: a line a class" [ "$(grep -cE '^\| (coo32|lossless|rounded) \| none \| 324 \| ' "$W/out")" -eq 3 ]
+if [ -f results/measured/scaling/simulated.csv ]; then
+    kept="--rows results/measured/scaling --costs results/measured/costs/costs.csv"
+    # cells, ahead, within, behind of a class and a kind of local work: in columns of the table from $3 on, all lines together
+    counts() { awk -F '|' -v class=" $1 " -v local=" $2 " -v at="$3" '$(at - 2) == class && $(at - 1) == local { for (i = 0; i < 4; i++) { gsub("[*]", "", $(at + i)); n[i] += $(at + i) } } END { print n[0], n[1], n[2], n[3] }' "$4"; }
+    # shellcheck disable=SC2086 # words
+    { start 1 study leads $kept && cp "$W/out" "$W/leads" && start 1 study bound $kept; }
+    why=$(cat "$W/out" "$W/err")
+    check "bound: by network, together what leads has" [ "$(counts lossless none 5 "$W/out"), $(counts rounded charged 5 "$W/out")" = "$(counts lossless none 4 "$W/leads"), $(counts rounded charged 4 "$W/leads")" ]
+    check "and with packing that is free ours is behind less often" [ "$(counts lossless 'charged, packing free' 5 "$W/out" | cut -d ' ' -f 4)" -lt "$(counts lossless charged 5 "$W/out" | cut -d ' ' -f 4)" ]
+else
+    skip "bound: by network, together what leads has" "there are no measured results here"
+    skip "and with packing that is free ours is behind less often" "there are no measured results here"
+fi
 study map --wire packed --p 4
 check "the map: a table for each density, networks but the twin" [ "$(grep -c '^Density ' "$W/out") $(grep -c '^| 1gbe | VGG-16 | ' "$W/out") $(grep -c '^| 100gbe' "$W/out")" = "3 3 0" ]
 study ratios
