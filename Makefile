@@ -81,7 +81,7 @@ ifeq ($(HARDEN)$(SAN),1)
 harden   := $(if $(filter -O0,$(CFLAGS)),,$(or $(call accepts,$(fortify)3),$(call accepts,$(fortify)2))) \
             $(foreach f,-fstack-protector-strong -fstack-clash-protection -fcf-protection,$(call accepts,$(f)))
 harden_ld := $(call accepts,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now)
-pie      := $(and $(call accepts,-fPIE -pie),-fPIE)
+pie      := $(call accepts,-fPIE -pie)
 endif
 CFLAGS   ?=
 # no-math-errno: nobody asks errno about square roots, and a loop with one can be vectorised
@@ -91,6 +91,9 @@ cflags   := -std=c11 -D_GNU_SOURCE -I. -fopenmp -ffp-contract=off -fno-math-errn
             $(if $(filter found,$(has_fftw)),-DST_FFTW $(shell pkg-config --cflags fftw3f)) $(CFLAGS)
 mpi_cflags := $(if $(mpi_pkg),$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(mpi_pkg) 2>/dev/null)))
 ldflags  := -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) $(if $(pie),-pie) $(LDFLAGS)
+# An object is made once, for the program, the library and the simulation, so that it may lie anywhere; calls between objects go
+# straight, as nothing of them is seen outside but what the library exports.
+shared   := -fPIC -fvisibility=hidden
 libs_base := $(shell pkg-config --libs zlib 2>/dev/null || echo -lz) -lm -lpthread -ldl
 libs_data := $(shell pkg-config --libs libpng 2>/dev/null || echo -lpng) $(if $(filter found,$(has_utf8proc)),$(shell pkg-config --libs libutf8proc)) \
              $(if $(filter found,$(has_fftw)),$(shell pkg-config --libs fftw3f))
@@ -112,23 +115,24 @@ report:
 # -- rules ---------------------------------------------------------------------------------------------------
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(call quiet,CC,$@)$(CC) $(pie) $(cflags) -c $< -o $@
+	$(call quiet,CC,$@)$(CC) $(cflags) $(shared) -c $< -o $@
 $(call objects,$(of_mpi)): cflags += $(mpi_cflags)
-version_flags := $(foreach o,base/device/plugin cli/version comm/library,$(BUILD)/obj/$(o).o $(BUILD)/pic/$(o).o)
-$(version_flags): cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
+of_version := $(addprefix $(BUILD)/,obj/base/device/plugin.o library/plugin.o obj/cli/version.o obj/comm/library.o)
+$(of_version): cflags += -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
 commit := $(shell sh scripts/lib/commit.sh)
 
 # version.o is made again when the commit changes
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' > $@
-$(BUILD)/obj/cli/version.o $(BUILD)/obj/comm/library.o $(BUILD)/pic/comm/library.o: $(BUILD)/commit
+$(BUILD)/obj/cli/version.o $(BUILD)/obj/comm/library.o: $(BUILD)/commit
 # ... and what knows where `make install` puts the plugin when that changes
 $(BUILD)/prefix: FORCE
 	@mkdir -p $(@D)
 	@echo '$(abspath $(PREFIX))' | cmp -s - $@ || echo '$(abspath $(PREFIX))' > $@
-$(BUILD)/pic/base/device/plugin.o: $(BUILD)/prefix
-$(BUILD)/pic/base/device/plugin.o: cflags += -DST_PLUGIN_FOLDER='"$(abspath $(PREFIX))/lib/sparsetrain/"'
+$(BUILD)/library/plugin.o: base/device/plugin.c $(BUILD)/prefix Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CC,$@)$(CC) $(cflags) -DST_PLUGIN_FOLDER='"$(abspath $(PREFIX))/lib/sparsetrain/"' $(shared) -c $< -o $@
 .PHONY: FORCE
 FORCE:
 
@@ -143,15 +147,10 @@ $(BUILD)/sparsetrain: $(call objects,$(call sources_of,cli)) $(foreach m,data ne
 	$(call quiet,LD,$@)$(CC) $(ldflags) $^ $(libs_nets) $(libs_data) $(libs_comm) $(libs_base) -o $@
 
 # -- the library: exchanges for other programs (comm/sparsetrain.h). Nothing is seen of it but what that header names. --------
-library_objects := $(patsubst %.c,$(BUILD)/pic/%.o,$(foreach m,base topk comm,$(call sources_of,$(m))))
+library_objects := $(filter-out $(BUILD)/obj/base/device/plugin.o,$(call objects,$(foreach m,base topk comm,$(call sources_of,$(m))))) $(BUILD)/library/plugin.o
 library_so   := libsparsetrain.so.$(VERSION)
 soname       := libsparsetrain.so.$(firstword $(subst ., ,$(VERSION)))
-visibility    = -fvisibility=hidden
-$(BUILD)/pic/comm/library.o: visibility =
-$(patsubst %.c,$(BUILD)/pic/%.o,$(of_mpi)): cflags += $(mpi_cflags)
-$(BUILD)/pic/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(call quiet,PIC,$@)$(CC) $(cflags) -fPIC $(visibility) -c $< -o $@
+$(BUILD)/obj/comm/library.o: shared = -fPIC
 # It stays loaded for good: MPI and the plugin have functions of it.
 $(BUILD)/$(library_so): $(library_objects) comm/sparsetrain.map
 	$(call quiet,LD,$@)$(CC) -shared -fopenmp $(if $(SAN),-fsanitize=$(SAN)) $(harden_ld) -Wl,-soname,$(soname) -Wl,-z,nodelete -Wl,--version-script=comm/sparsetrain.map \
@@ -160,7 +159,7 @@ $(BUILD)/$(library_so): $(library_objects) comm/sparsetrain.map
 # One object, in which only those names are left to link with.
 $(BUILD)/libsparsetrain.a: $(library_objects)
 	@rm -f $@
-	$(call quiet,AR,$@)$(LD) -r $^ -o $(BUILD)/pic/library.o && objcopy --localize-hidden $(BUILD)/pic/library.o && ar rcs $@ $(BUILD)/pic/library.o
+	$(call quiet,AR,$@)$(LD) -r $^ -o $(BUILD)/library/library.o && objcopy --localize-hidden $(BUILD)/library/library.o && ar rcs $@ $(BUILD)/library/library.o
 library: $(BUILD)/$(library_so) $(BUILD)/libsparsetrain.a
 
 # A test links only what its module may include: the rule of the folders, kept by the linker.
@@ -277,18 +276,24 @@ cuda:
 endif
 
 # -- the same program over a simulated cluster: a library that smpirun loads once for each rank (docs/simulation.md) ----------
-# What smpicc puts before every file gives the program the simulated clock; memory stays the C library's.
+# What smpicc puts before a file gives it the simulated clock and an exit of its own rank; memory stays the C library's. So what asks
+# for those, or for MPI, is made anew, the rest is the program's.
+open     := (
+sim_names = sleep|usleep|nanosleep|gettimeofday|clock_gettime|getopt|getopt_long|getopt_long_only|exit|getpid
+sim_own  := $(if $(smpicc),$(sort $(of_mpi) cli/main.c cli/version.c $(shell grep -lE '(^|[^A-Za-z0-9_])($(sim_names))[[:space:]]*[$(open)]' $(sources))))
 sim_cflags = $(cflags) -g0 -DSMPI_NO_OVERRIDE_MALLOC -fmacro-prefix-map=$(CURDIR)/= $(sim_includes) -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
 sim_includes = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(filter -I%,$(shell $(smpicc) -show -c))))
 # Where the kernel looks for what starts a program: with it the library, started by hand, can say what it is.
 sim_loader = $(shell readelf -l /bin/sh 2>/dev/null | sed -n 's/.*interpreter: \(.*\)]/\1/p')
-sim_objects := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(sources))
+sim_objects := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(sim_own))
+sim_shared  := $(call objects,$(filter-out $(sim_own),$(sources)))
 $(BUILD)/sim/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,SIM,$@)$(smpicc) $(sim_cflags) -c $< -o $@
 $(BUILD)/sim/obj/cli/main.o: sim_cflags += $(if $(sim_loader),-DST_LOADER='"$(sim_loader)"')
 $(BUILD)/sim/obj/cli/version.o: $(BUILD)/commit
-$(BUILD)/sparsetrain-sim: $(sim_objects)
+$(BUILD)/sparsetrain-sim: $(sim_objects) $(sim_shared)
+	@! nm -A -u $(sim_shared) | grep -E ' U ($(sim_names)|MPI_[A-Za-z_]*)(@|$$)' || { echo "$@: these ask the real clock, or MPI: what does so by a header belongs to sim_own" >&2; exit 1; }
 	$(call quiet,LD,$@)$(smpicc) -fopenmp -s -Wl,-Bsymbolic $(if $(sim_loader),-Wl$(comma)-e$(comma)simulation_by_hand) $^ $(libs_nets) $(libs_data) $(libs_base) $(LDFLAGS) -o $@
 ifneq ($(smpicc),)
 sim: $(BUILD)/sparsetrain-sim $(BUILD)/sparsetrain

@@ -129,8 +129,9 @@ else
 fi
 # Linked into a program, the library knows the place by what it was configured with.
 if [ -r "$stand_in" ] && [ -z "${SAN:-}" ]; then
-    mkdir "$W/build"
-    cp -a "$BUILD/pic" "$BUILD/commit" "$W/build"
+    mkdir -p "$W/build/obj"
+    cp -a "$BUILD/library" "$BUILD/commit" "$W/build"
+    for module in base topk comm; do cp -a "$BUILD/obj/$module" "$W/build/obj"; done
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make BUILD="$W/build" PREFIX="$W/at" "$W/build/libsparsetrain.a" > "$W/out" 2> "$W/err"
     check "the archive for another place" [ $? -eq 0 ]
     # shellcheck disable=SC2046
