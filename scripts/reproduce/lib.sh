@@ -451,7 +451,10 @@ figure() {
     figure_file=$1 figure_data=$2 figure_script=$3
     shift 3
     rm -f "$out/.missed" # curves that are not there are left out
-    if [ -n "$missing" ] && [ ! -s "$figure_data" ]; then return 0; fi
+    if [ -n "$missing" ] && [ ! -s "$figure_data" ]; then
+        rm -f "$figure_data" # nothing of it is there yet
+        return 0
+    fi
     has gnuplot || { say "no $figure_file: gnuplot is not installed: sh scripts/deps.sh test"; return 0; }
     # every point with a least and a most, which are the point itself where no tolerance is given
     awk '/^"/ { sub(/^"~/, "\"") } NF == 2 && !/^"/ { $3 = $4 = $2 } { print }' "$figure_data" >"$out/.figure"
