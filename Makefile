@@ -150,6 +150,7 @@ $(BUILD)/sparsetrain: $(call objects,$(call sources_of,cli)) $(foreach m,data ne
 library_objects := $(filter-out $(BUILD)/obj/base/device/plugin.o,$(call objects,$(foreach m,base topk comm,$(call sources_of,$(m))))) $(BUILD)/library/plugin.o
 library_so   := libsparsetrain.so.$(VERSION)
 soname       := libsparsetrain.so.$(firstword $(subst ., ,$(VERSION)))
+# What that header names is in this one.
 $(BUILD)/obj/comm/library.o: shared = -fPIC
 # It stays loaded for good: MPI and the plugin have functions of it.
 $(BUILD)/$(library_so): $(library_objects) comm/sparsetrain.map
@@ -277,11 +278,11 @@ endif
 
 # -- the same program over a simulated cluster: a library that smpirun loads once for each rank (docs/simulation.md) ----------
 # What smpicc puts before a file gives it the simulated clock and an exit of its own rank; memory stays the C library's. So what asks
-# for those, or for MPI, is made anew, the rest is the program's.
+# for those, or for MPI, is made anew, and main, which smpirun must find; the rest is the program's.
 open     := (
 sim_names = sleep|usleep|nanosleep|gettimeofday|clock_gettime|getopt|getopt_long|getopt_long_only|exit|getpid
-sim_own  := $(if $(smpicc),$(sort $(of_mpi) cli/main.c cli/version.c $(shell grep -lE '(^|[^A-Za-z0-9_])($(sim_names))[[:space:]]*[$(open)]' $(sources))))
-sim_cflags = $(cflags) -g0 -DSMPI_NO_OVERRIDE_MALLOC -fmacro-prefix-map=$(CURDIR)/= $(sim_includes) -DST_VERSION='"$(VERSION)"' -DST_COMMIT='"$(commit)"' -DST_CFLAGS='"$(strip $(optimise) $(harden))"'
+sim_own  := $(if $(smpicc),$(sort $(of_mpi) cli/main.c $(shell grep -lE '(^|[^A-Za-z0-9_])($(sim_names))[[:space:]]*[$(open)]' $(sources))))
+sim_cflags = $(cflags) -g0 -DSMPI_NO_OVERRIDE_MALLOC -fmacro-prefix-map=$(CURDIR)/= $(sim_includes)
 sim_includes = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include,$(filter -I%,$(shell $(smpicc) -show -c))))
 # Where the kernel looks for what starts a program: with it the library, started by hand, can say what it is.
 sim_loader = $(shell readelf -l /bin/sh 2>/dev/null | sed -n 's/.*interpreter: \(.*\)]/\1/p')
@@ -291,7 +292,6 @@ $(BUILD)/sim/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,SIM,$@)$(smpicc) $(sim_cflags) -c $< -o $@
 $(BUILD)/sim/obj/cli/main.o: sim_cflags += $(if $(sim_loader),-DST_LOADER='"$(sim_loader)"')
-$(BUILD)/sim/obj/cli/version.o: $(BUILD)/commit
 $(BUILD)/sparsetrain-sim: $(sim_objects) $(sim_shared)
 	@! nm -A -u $(sim_shared) | grep -E ' U ($(sim_names)|MPI_[A-Za-z_]*)(@|$$)' || { echo "$@: these ask the real clock, or MPI: what does so by a header belongs to sim_own" >&2; exit 1; }
 	$(call quiet,LD,$@)$(smpicc) -fopenmp -s -Wl,-Bsymbolic $(if $(sim_loader),-Wl$(comma)-e$(comma)simulation_by_hand) $^ $(libs_nets) $(libs_data) $(libs_base) $(LDFLAGS) -o $@

@@ -29,7 +29,7 @@ A run that is interrupted goes on where it was: rows that are there are not simu
 END
 }
 
-quick='' only='' plan_only='' out='' page='' costs='' on=cpu command="sh scripts/scaling.sh"
+quick='' only='' plan_only='' simulated='' out='' page='' costs='' on=cpu command="sh scripts/scaling.sh"
 ranks=4,8,16,32,64,128,256 nets='' models='' densities=''
 options_plain=yes
 options 'quick!quick=1 plan!plan_only=1 only p:ranks nets models densities costs on out page' "$@"
@@ -88,6 +88,7 @@ run_job() {
         say "left out, status $job_status of simulate.sh $*: $(tail -n 1 "$scratch/errors")"
         return 1
     }
+    simulated=yes
     printf '%s\t%s\t%s\tsh scripts/simulate.sh %s\n' "$job" "$commit" $(($(date +%s) - job_start)) "$*" >"$scratch/job"
 }
 # run_jobs PLAN KEYS: what is yet to be simulated, a line a job: what its rows begin with, a tab, the arguments of simulate.sh.
@@ -171,9 +172,9 @@ case $out in
 esac
 study facts >"$scratch/facts"
 commits=$(facts commits) seconds=$(facts seconds)
-# Who writes the page alone has simulated nothing: the rows stay those of their machine and day.
+# Where nothing was simulated the rows stay those of their machine and day.
 made=$(date -u +%Y-%m-%d) made_on=$(machine)
-if [ "$only" = page ] && [ -s "$out/about.txt" ]; then
+if [ -z "$simulated" ] && [ -s "$out/about.txt" ]; then
     made=$(sed -n 's/^date: //p' "$out/about.txt") made_on=$(sed -n 's/^machine: //p' "$out/about.txt")
 fi
 {

@@ -262,9 +262,12 @@ static double as_written(double x) {
     return strtod(text, NULL);
 }
 
+static double ratio(struct study_best published, struct study_best ours) {
+    return as_written(published.seconds / ours.seconds);
+}
+
 double study_lead(const struct study *s, struct study_view view, size_t cell, size_t class) {
-    double published = study_best(s, view, STUDY_PUBLISHED, cell, 0).seconds;
-    return as_written(published / study_best_of_class(s, view, STUDY_OURS, cell, class).seconds);
+    return ratio(study_best(s, view, STUDY_PUBLISHED, cell, 0), study_best_of_class(s, view, STUDY_OURS, cell, class));
 }
 
 static void compare(const struct study *s, size_t cell, size_t class, bool charged, struct study_line *line) {
@@ -278,7 +281,7 @@ static void compare(const struct study *s, size_t cell, size_t class, bool charg
     line->winner = study_best_of_class(s, view, STUDY_ALL, cell, class);
     line->published = study_best(s, view, STUDY_PUBLISHED, cell, 0);
     line->ours = study_best_of_class(s, view, STUDY_OURS, cell, class);
-    line->ahead = study_lead(s, view, cell, class);
+    line->ahead = ratio(line->published, line->ours);
     line->there = !isnan(line->ahead);
 }
 

@@ -67,7 +67,7 @@ static const char about[] =
     "and how "
     "far what is ours is ahead of what is published. WHAT: plan, plan-aims: what is yet to be simulated, with the "
     "arguments of scripts/simulate.sh behind a tab; cells: cells.csv; and tables in Markdown: leads (how often ours is "
-    "ahead), bound (by network, and if packing took nothing), where (at which P), map and winners (who wins), aims "
+    "ahead), bound (by network, and if packing were free), where (at which P), map and winners (who wins), aims "
     "(weak scaling on 1 Gbit/s), paper (against the "
     "gTop-k "
     "paper), ratios and disagreements (simulation and model), commits (of which the rows are); facts: one JSON object "

@@ -25,36 +25,53 @@ double table_median(const double *sorted, size_t count) {
 /* -- leads ----------------------------------------------------------------------------------------- */
 enum { STATUSES = 3 };
 
-static size_t sum_of(size_t count[STUDY_MODELS][STATUSES], enum study_status status) {
+/* Of the cells that are looked at. */
+struct leads {
+    size_t count[STUDY_MODELS][STATUSES], cells;
+    double *ahead; /* [cells], ascending */
+};
+
+/* Over the cells that are simulated, or those that are not, as the view has them; net: of this network, s->nets: of
+ * all. */
+static struct leads leads_open(const struct study *s, struct study_view view, size_t class, size_t net) {
+    struct leads leads = {.ahead = mem_alloc(study_cells(s), sizeof *leads.ahead, "leads of the scaling study")};
+    for (size_t cell = 0; cell < study_cells(s); cell++) {
+        const struct study_line *l = study_line_at(s, view.charged, class, cell);
+        if (!l->there || l->simulated != view.simulated || !study_counts(s, l)) continue;
+        if (net < s->nets && study_net_of(s, cell) != net) continue;
+        double ahead = study_lead(s, view, cell, class);
+        leads.ahead[leads.cells++] = ahead;
+        leads.count[study_model_of(s, cell)][study_status(s, ahead)]++;
+    }
+    table_sort(leads.ahead, leads.cells);
+    return leads;
+}
+
+static size_t sum_of(const struct leads *leads, enum study_status status) {
     size_t sum = 0;
-    for (size_t m = 0; m < STUDY_MODELS; m++) sum += count[m][status];
+    for (size_t m = 0; m < STUDY_MODELS; m++) sum += leads->count[m][status];
     return sum;
 }
 
-static void print_lead(const struct study *s, size_t class, bool charged, size_t count[STUDY_MODELS][STATUSES],
-                       double *ahead, size_t cells) {
-    size_t behind = sum_of(count, STUDY_BEHIND);
+static void print_leads(const struct leads *leads, const char *class, const char *local) {
+    size_t behind = sum_of(leads, STUDY_BEHIND);
     const char *bold = behind > 0 ? "**" : "";
-    table_sort(ahead, cells);
-    printf("| %s | %s | %zu | %zu | %zu | %s%zu%s | %.2f | %.2f | %.2f |", study_class(class),
-           charged ? "charged" : "none", cells, sum_of(count, STUDY_AHEAD), sum_of(count, STUDY_WITHIN), bold, behind,
-           bold, ahead[0], table_median(ahead, cells), ahead[cells - 1]);
-    for (size_t m = 0; m < s->models; m++)
-        printf(" %zu / %zu / %zu |", count[m][STUDY_AHEAD], count[m][STUDY_WITHIN], count[m][STUDY_BEHIND]);
-    puts("");
+    printf("| %s | %s | %zu | %zu | %zu | %s%zu%s | %.2f | %.2f | %.2f |", class, local, leads->cells,
+           sum_of(leads, STUDY_AHEAD), sum_of(leads, STUDY_WITHIN), bold, behind, bold, leads->ahead[0],
+           table_median(leads->ahead, leads->cells), leads->ahead[leads->cells - 1]);
 }
 
-static void lead(const struct study *s, size_t class, bool charged, bool simulated) {
-    size_t count[STUDY_MODELS][STATUSES] = {{0}}, cells = 0;
-    double *ahead = mem_alloc(study_cells(s), sizeof *ahead, "leads of the scaling study");
-    for (size_t cell = 0; cell < study_cells(s); cell++) {
-        const struct study_line *l = study_line_at(s, charged, class, cell);
-        if (!l->there || l->simulated != simulated || !study_counts(s, l)) continue;
-        ahead[cells++] = l->ahead;
-        count[study_model_of(s, cell)][study_status(s, l->ahead)]++;
+static void lead(const struct study *s, struct study_view view, size_t class) {
+    struct leads leads = leads_open(s, view, class, s->nets);
+    if (leads.cells > 0) {
+        print_leads(&leads, study_class(class), view.charged ? "charged" : "none");
+        for (size_t m = 0; m < s->models; m++) {
+            const size_t *count = leads.count[m];
+            printf(" %zu / %zu / %zu |", count[STUDY_AHEAD], count[STUDY_WITHIN], count[STUDY_BEHIND]);
+        }
+        puts("");
     }
-    if (cells > 0) print_lead(s, class, charged, count, ahead, cells);
-    mem_free(ahead);
+    mem_free(leads.ahead);
 }
 
 void table_leads(const struct study *s, bool simulated) {
@@ -65,26 +82,8 @@ void table_leads(const struct study *s, bool simulated) {
     for (size_t m = 0; m < s->models; m++) printf("---|");
     puts("");
     for (int charged = 0; charged < (s->has_local ? 2 : 1); charged++)
-        for (size_t w = 0; w < STUDY_CLASSES; w++) lead(s, w, charged, simulated);
-}
-
-/* -- by network ------------------------------------------------------------------------------------ */
-static void print_bound(const struct study *s, const char *what, const char *local, struct study_view view, size_t net,
-                        size_t class) {
-    double *ahead = mem_alloc(study_cells(s), sizeof *ahead, "leads of the scaling study");
-    size_t count[STATUSES] = {0}, cells = 0;
-    for (size_t cell = 0; cell < study_cells(s); cell++) {
-        const struct study_line *l = study_line_at(s, view.charged, class, cell);
-        if (study_net_of(s, cell) != net || !l->there || !l->simulated || !study_counts(s, l)) continue;
-        ahead[cells] = study_lead(s, view, cell, class);
-        count[study_status(s, ahead[cells++])]++;
-    }
-    table_sort(ahead, cells);
-    if (cells > 0)
-        printf("| %s | %s | %s | %zu | %zu | %zu | %zu | %.2f | %.2f | %.2f |\n", s->net[net].of.name, what, local,
-               cells, count[STUDY_AHEAD], count[STUDY_WITHIN], count[STUDY_BEHIND], ahead[0],
-               table_median(ahead, cells), ahead[cells - 1]);
-    mem_free(ahead);
+        for (size_t w = 0; w < STUDY_CLASSES; w++)
+            lead(s, (struct study_view){.simulated = simulated, .charged = charged}, w);
 }
 
 void table_bound(const struct study *s) {
@@ -98,8 +97,15 @@ void table_bound(const struct study *s) {
          "most |\n|---|---|---|---|---|---|---|---|---|---|");
     for (size_t net = 0; net < s->nets; net++)
         for (size_t class = 1; class < STUDY_CLASSES; class ++)
-            for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-                print_bound(s, study_class(class), local[i].name, local[i].view, net, class);
+            for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+                struct leads leads = leads_open(s, local[i].view, class, net);
+                if (leads.cells > 0) {
+                    printf("| %s ", s->net[net].of.name);
+                    print_leads(&leads, study_class(class), local[i].name);
+                    puts("");
+                }
+                mem_free(leads.ahead);
+            }
 }
 
 /* -- simulation against the model ------------------------------------------------------------------ */

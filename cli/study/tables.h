@@ -14,7 +14,7 @@ void table_cells(const struct study *s);
 void table_leads(const struct study *s, bool simulated);
 
 /* The same by network over the simulated cells, lossless and rounded: without local work, with it, and with it as if
- * packing took nothing (study_view): what no faster packing gets beyond. */
+ * packing were free (study_view). */
 void table_bound(const struct study *s);
 
 /* Where, as stretches of P: a row a network, model and density, a column a class. winner: who wins there; else whether

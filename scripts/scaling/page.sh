@@ -52,7 +52,7 @@ END
 
 ### By network, and how far a faster packing would get
 
-The simulated cells again, network by network. **Packing free**: as if a packed format took no more local work than coo32 does. Selecting, which both sides do, and merging stay: a bound that no faster packing gets beyond on this device.
+The simulated cells again, network by network. **Packing free**: as if a packed format took no more local work than coo32 does, whose selecting, copying and merging stay: beyond that no packing gets that takes as long as copying.
 
 END
         study bound

@@ -96,6 +96,9 @@ sed 's/^machine: .*/machine: of the rows/; s/^date: .*/date: 2001-02-03/' "$W/la
 scaling $small --only page
 check "the page alone: rows stay those of their machine and day" cmp -s "$W/about" "$W/lab/about.txt"
 check "so the page says" has ' s of simulation on of the rows (simulated times'
+# shellcheck disable=SC2086
+scaling $small
+check "and where nothing is left to simulate" cmp -s "$W/about" "$W/lab/about.txt"
 if command -v gnuplot > /dev/null 2>&1; then
     check "four pictures" [ "$(for p in winners-coo32 winners-packed ahead-lossless ahead; do head -c 4 "$W/lab/$p.png" | grep -c PNG; done | paste -s -d + -)" = 1+1+1+1 ]
 else
