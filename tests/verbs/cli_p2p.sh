@@ -9,7 +9,11 @@ quick="--sizes 4:4096:4 --repeat 3"
 start 2 p2p $quick --out "$W/net"
 check "p2p exits with 0" [ $? -eq 0 ]
 check "a row for each of six sizes" [ "$(awk '$1 ~ /^[0-9]+$/ && NF == 6' "$W/out" | wc -l)" -eq 6 ]
-check "alpha and beta with intervals" grep -q '^alpha [0-9.e-]* us (95%: [0-9.e-]* to [0-9.e-]*), beta [0-9.e-]* ns/word (95%: ' "$W/out"
+intervals_shown() { # a busy machine's may be as large as 1.2e+04
+    why=$(grep '^alpha' "$W/out")
+    grep -q '^alpha [0-9.e+-]* us (95%: [0-9.e+-]* to [0-9.e+-]*), beta [0-9.e+-]* ns/word (95%: ' "$W/out"
+}
+check "alpha and beta with intervals" intervals_shown
 check "the network file has the four numbers" [ "$(grep -cE '^(node_)?(alpha|beta) [0-9]' "$W/net")" -eq 4 ]
 fit_as_shown() { # the file and the table say the same alpha, to 0.1%; on a busy machine that may be 0
     shown=$(sed -n 's/^alpha \([^ ]*\) us.*/\1/p' "$W/out")
