@@ -57,7 +57,7 @@ over() {
 }
 
 # -- the claims --------------------------------------------------------------------------------------------------------
-# Every claim, tab-separated: paper, where, text, ID, why not, result, "yes of compared", what was found, kinds, against what, length of the
+# Every claim, tab-separated: paper, where, text, ID, why not, result, "yes of compared; N to come", what was found, kinds, against what, length of the
 # runs. Found: the numbers of what is counted, up to three, with twice their standard error where they are means over seeds.
 claims() {
     set --
@@ -85,6 +85,7 @@ claims() {
             rows[c]++
             if (mode == "quick") quick[c] = 1
             if (is_open()) open[c] = 1
+            if (is_waiting()) waiting[c]++
             if (cell_of("counted") != "yes") next
             if (cell_of("agrees") == "yes") yes[c]++
             else { no[c]++; if (cell_of("direction") != "yes") wrong[c]++ }
@@ -108,8 +109,10 @@ claims() {
             else if (cell_of("id") in old) result = "not classed"
             else if (!compared && open[c]) result = "open: not all of its runs are made"
             else if (!compared && cell_of("why_not") == "" && rows[c]) result = "not attempted: self-checks or shown alone"
+            agree = compared ? yes[c] + 0 " of " compared : ""
+            if (waiting[c] && !quick[c]) agree = agree (agree == "" ? "" : "; ") waiting[c] " to come"
             printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
-                compared ? yes[c] + 0 " of " compared : "", numbers[c] <= 3 ? found[c] : "", kinds[c], held[c], runs[c] alone[c]
+                agree, numbers[c] <= 3 ? found[c] : "", kinds[c], held[c], runs[c] alone[c]
         }' "$@" id= results/published/claims.csv
 }
 claim_table() {
@@ -292,7 +295,7 @@ claims >"$scratch/claims"
 {
     printf '# The papers'"'"' results, made again with sparsetrain\n\n'
     printf 'What came of every claim of the four papers, in a line each. **reproduced**: every comparison agrees; **direction holds**: not in size, but which is more and which is less; '
-    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, in a shorter one, of a smaller model, or with fewer runs than there are to be. "One seed" stands where a comparison hangs on runs with one seed, which chance moves, too. Comparisons that agree are of those that can be made already: what waits for the end of a run, as that a curve stays where it is, is not among them. "Found" has the numbers of up to three comparisons, a mean over seeds with twice its standard error. How our numbers came about: **real**, timed or counted on real '
+    printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, in a shorter one, of a smaller model, or with fewer runs than there are to be. "One seed" stands where a comparison hangs on runs with one seed, which chance moves, too. Comparisons that agree are of those that can be made already: "to come" is what waits for the end of a run, as that a curve stays where it is, or for a run that is not made yet. "Found" has the numbers of up to three comparisons, a mean over seeds with twice its standard error. How our numbers came about: **real**, timed or counted on real '
     printf 'processes over what the machine has; **emulated**, real processes and real TCP over a network that is slowed down; **simulated**, the same program under SimGrid; **model**, computed from a cost '
     printf 'formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; the papers'"'"' numbers are those of `results/published/`.\n\n'
     if [ "$from" != $authors ]; then

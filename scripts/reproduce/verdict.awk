@@ -14,6 +14,7 @@ FNR > 1 {
         n[cell_of("agrees")]++
         if (cell_of("agrees") == "no" && ++shown <= 5) which = which (which == "" ? "" : "; ") plain(cell_of("item") ", " cell_of("quantity"))
     } else if (compared) twins++
+    else if (is_waiting() && cell_of("claim") != "") coming++
     else others++
 }
 END {
@@ -25,6 +26,7 @@ END {
     else if (!n["no"]) text = "**Agreement" so_far ":** " (all == 1 ? "the one comparison agrees" : "all " all " comparisons agree") parts
     else text = "**No full agreement" so_far ":** " n["yes"] + 0 " of " all " comparisons agree" parts ". These do not: " which (shown > 5 ? "; and " shown - 5 " more" : "")
     if (old && all) text = text ". They are not classed: made before self-checks and repeated measurements were told apart"
+    if (coming) text = text ". " several(coming, "comparison is", "comparisons are") " to come"
     if (others) text = text ". " several(others, "row is", "rows are") " not compared"
     if (twins) text = text ". " several(twins, "row is", "rows are") " counted with another ID"
     if (self) text = text ". " sprintf(selves, several(self, "self-check stands", "self-checks stand")) " apart"
