@@ -84,8 +84,8 @@ struct store_ops {
     /* dense[idx[i]] += scale * val[i]; dense: device. */
     void (*scatter_add)(struct store *s, const struct sparse *u, float scale, float *dense);
     void (*scale)(struct store *s, float *dense, float scale); /* dense *= scale; device, [n] */
-    /* acc = mu acc + grad and grad = acc, in one pass: acc is a velocity. The product is rounded before the sum. grad:
-     * device, [n], not acc itself. */
+    /* acc = mu acc + grad and grad = acc, in one pass: acc is a velocity. The product is rounded before the sum, and
+     * what is subnormal then is 0 (base/subnormal.h). grad: device, [n], not acc itself. */
     void (*momentum)(struct store *s, float *grad, float mu);
     /* The lowest i with dense[i] NaN or infinite; n when there is none. dense: device, [n] */
     size_t (*first_nonfinite)(struct store *s, const float *dense, size_t n);

@@ -7,6 +7,8 @@
  *     m = beta1 m + (1 - beta1) g          M = m / (1 - beta1^t)
  *     v = beta2 v + (1 - beta2) g^2        V = v / (1 - beta2^t)         w = w - lr M / (sqrt(V) + eps)
  *
+ * What decays ends as 0, not as a subnormal (base/subnormal.h).
+ *
  * With --freeze-variance-after T, v and V stay what they are after step T, as in 1-bit Adam (Tang et al., "1-bit Adam:
  * communication efficient large-scale training with Adam's convergence speed", ICML 2021); beta1 and w go on.
  *
@@ -17,6 +19,7 @@
 #include <math.h>
 
 #include "base/simd.h"
+#include "base/subnormal.h"
 #include "nets/cpu/cpu_update.h"
 
 /* adam.h has the formula. A v that is infinite would leave w where it is for ever, so it is looked at, too. */
@@ -27,8 +30,8 @@ SIMD_CLONES uint32_t adam_chunk(float *restrict w, float *const *state, const fl
     uint32_t any = 0;
     for (size_t i = 0; i < n; i++) {
         float g = gradient[i] + r.wd * w[i];
-        m[i] = r.beta1 * m[i] + r.rest1 * g;
-        v[i] = r.beta2 * v[i] + r.rest2 * g * g;
+        m[i] = flush_subnormal(r.beta1 * m[i] + r.rest1 * g);
+        v[i] = flush_subnormal(r.beta2 * v[i] + r.rest2 * g * g);
         w[i] = w[i] - (r.shrink * w[i] + r.rate * (m[i] / (sqrtf(v[i]) + r.epsilon)));
         any |= update_bad(w[i]) | update_bad(v[i]);
     }

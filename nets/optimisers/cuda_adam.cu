@@ -10,8 +10,8 @@ struct adam_rule {
     /* Each operation with one rounding, as nets/optimisers/adam.c has them. */
     __device__ __forceinline__ bool operator()(float &w, float (&state)[STATES], float gradient) const {
         const float g = __fadd_rn(gradient, __fmul_rn(r.wd, w));
-        const float m = __fadd_rn(__fmul_rn(r.beta1, state[0]), __fmul_rn(r.rest1, g));
-        const float v = __fadd_rn(__fmul_rn(r.beta2, state[1]), __fmul_rn(__fmul_rn(r.rest2, g), g));
+        const float m = flush_subnormal(__fadd_rn(__fmul_rn(r.beta1, state[0]), __fmul_rn(r.rest1, g)));
+        const float v = flush_subnormal(__fadd_rn(__fmul_rn(r.beta2, state[1]), __fmul_rn(__fmul_rn(r.rest2, g), g)));
         const float change = __fmul_rn(r.rate, __fdiv_rn(m, __fadd_rn(__fsqrt_rn(v), r.epsilon)));
         w = __fsub_rn(w, __fadd_rn(__fmul_rn(r.shrink, w), change));
         state[0] = m;

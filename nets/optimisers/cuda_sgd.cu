@@ -9,7 +9,7 @@ struct sgd_rule {
 
     /* Each operation with one rounding, as nets/optimisers/sgd.c has them. */
     __device__ __forceinline__ bool operator()(float &w, float (&v)[STATES], float g) const {
-        v[0] = __fadd_rn(__fmul_rn(mu, v[0]), __fadd_rn(g, __fmul_rn(wd, w)));
+        v[0] = flush_subnormal(__fadd_rn(__fmul_rn(mu, v[0]), __fadd_rn(g, __fmul_rn(wd, w))));
         w = __fsub_rn(w, __fmul_rn(lr, v[0]));
         return update_bad(w);
     }
@@ -20,7 +20,7 @@ struct sgd_decay_rule {
     float mu, wd, lr;
 
     __device__ __forceinline__ bool operator()(float &w, float (&v)[STATES], float g) const {
-        v[0] = __fadd_rn(__fmul_rn(mu, v[0]), __fmul_rn(wd, w));
+        v[0] = flush_subnormal(__fadd_rn(__fmul_rn(mu, v[0]), __fmul_rn(wd, w)));
         w = __fsub_rn(w, __fmul_rn(lr, __fadd_rn(g, v[0])));
         return update_bad(w);
     }

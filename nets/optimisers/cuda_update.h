@@ -12,6 +12,7 @@
 #define ST_NETS_CUDA_UPDATE_H
 
 #include "base/cuda/cuda_device.h"
+#include "base/subnormal.h"
 #include "nets/cuda/cuda_chunk.h"
 #include "nets/cuda/cuda_values.h"
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/simd.h"
+#include "base/subnormal.h"
 
 SIMD_CLONES void outer_gradient(const float *before, const float *now, size_t n, float *delta) {
     for (size_t i = 0; i < n; i++) delta[i] = before[i] - now[i];
@@ -16,7 +17,7 @@ SIMD_CLONES static void step_plain(float eta, const float *restrict g, size_t n,
 SIMD_CLONES static void step_nesterov(float eta, float mu, const float *restrict g, size_t n, float *restrict v,
                                       float *restrict w) {
     for (size_t i = 0; i < n; i++) {
-        v[i] = mu * v[i] + g[i];
+        v[i] = flush_subnormal(mu * v[i] + g[i]);
         w[i] = w[i] - eta * (g[i] + mu * v[i]);
     }
 }

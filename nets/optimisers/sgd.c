@@ -2,9 +2,12 @@
  * (Sutskever et al., ICML 2013, without dampening): the learning rate is outside the velocity, so a change of the
  * rate takes effect at once. The state: [n], v.
  *
+ * A velocity that decays ends as 0, not as a subnormal (base/subnormal.h).
+ *
  * Where the gradient comes with momentum in it, v is the velocity of the weight decay alone: the two together are what
  * they are without, since all of it is linear. The authors of DGC do the same in their program. */
 #include "base/simd.h"
+#include "base/subnormal.h"
 #include "nets/cpu/cpu_update.h"
 
 struct rates {
@@ -18,7 +21,7 @@ SIMD_CLONES static uint32_t step_chunk(float *restrict w, float *const *state, c
     float *restrict v = state[0];
     uint32_t any = 0;
     for (size_t i = 0; i < n; i++) {
-        v[i] = r.mu * v[i] + (g[i] + r.wd * w[i]);
+        v[i] = flush_subnormal(r.mu * v[i] + (g[i] + r.wd * w[i]));
         w[i] = w[i] - r.lr * v[i];
         any |= update_bad(w[i]);
     }
@@ -32,7 +35,7 @@ SIMD_CLONES static uint32_t step_decay(float *restrict w, float *const *state, c
     float *restrict v = state[0];
     uint32_t any = 0;
     for (size_t i = 0; i < n; i++) {
-        v[i] = r.mu * v[i] + r.wd * w[i];
+        v[i] = flush_subnormal(r.mu * v[i] + r.wd * w[i]);
         w[i] = w[i] - r.lr * (g[i] + v[i]);
         any |= update_bad(w[i]);
     }

@@ -23,6 +23,11 @@ enum { N = 10007, STATES_MAX = 2 };
 
 /* -- the formulas, naively: step t (from 1 on) on w [n] and state [states][n] ------------------------------------- */
 
+/* States are stored without subnormals. */
+static float stored(float value) {
+    return fpclassify(value) == FP_SUBNORMAL ? copysignf(0, value) : value;
+}
+
 static void sgd_in_double(double *w, double *v, const float *g, size_t n, const struct optimiser_setup *s, int t,
                           double lr) {
     (void)t;
@@ -38,7 +43,7 @@ static void sgd_as_written(float *w, float *v, const float *g, size_t n, const s
     (void)t;
     const float mu = (float)s->momentum, wd = (float)s->weight_decay, rate = (float)lr;
     for (size_t i = 0; i < n; i++) {
-        v[i] = s->gradient_has_momentum ? mu * v[i] + wd * w[i] : mu * v[i] + (g[i] + wd * w[i]);
+        v[i] = stored(s->gradient_has_momentum ? mu * v[i] + wd * w[i] : mu * v[i] + (g[i] + wd * w[i]));
         w[i] = w[i] - rate * (s->gradient_has_momentum ? g[i] + v[i] : v[i]);
     }
 }
@@ -71,8 +76,8 @@ static void adam_as_written(float *w, float *state, const float *gradient, size_
     float *m = state, *v = state + n;
     for (size_t i = 0; i < n; i++) {
         float g = gradient[i] + wd * w[i];
-        m[i] = beta1 * m[i] + rest1 * g;
-        if (taken_until(s, t) == t) v[i] = beta2 * v[i] + rest2 * g * g;
+        m[i] = stored(beta1 * m[i] + rest1 * g);
+        if (taken_until(s, t) == t) v[i] = stored(beta2 * v[i] + rest2 * g * g);
         w[i] = w[i] - rate * (m[i] / (sqrtf(v[i]) + epsilon));
     }
 }
@@ -254,6 +259,33 @@ static void rows_round_as_written(void **state) {
                 float *there = device_fetch(o.state, o.n_state);
                 assert_memory_equal(w, found, n * sizeof *w);
                 assert_memory_equal(kept, there, o.n_state * sizeof *kept);
+                mem_free(there);
+            }
+            optimiser_close(&o);
+        }
+}
+
+/* A state that has decayed ends as 0, and is not carried on as a subnormal for ever. */
+static void states_decay_to_zero(void **state) {
+    (void)state;
+    static float w[N], g[N], kept[STATES_MAX * N];
+    for (EACH_METHOD(m))
+        for (int k = 0; k < SETUPS; k++) {
+            struct optimiser_setup setup = m->setup[k];
+            setup.weight_decay = 0;
+            struct optimiser o = opened(m->name, &setup, N);
+            const bool squares = m->states > 1; /* in the second one */
+            for (size_t i = 0; i < o.n_state; i++)
+                kept[i] = ldexpf(i % 2 && !(squares && i >= N) ? -1.5f : 1.5f, -115 - (int)(i % 35));
+            for (size_t i = 0; i < N; i++) w[i] = (float)i, g[i] = 0;
+            test_device()->to_device(o.state, kept, o.n_state * sizeof *kept);
+            for (int t = 1; t <= 40; t++) {
+                assert_int_equal(step(&o, w, g, 0.1), N);
+                float *there = device_fetch(o.state, o.n_state);
+                const size_t moving = taken_until(&setup, t) == t ? o.n_state : N; /* the rest is frozen */
+                for (size_t i = 0; i < moving; i++)
+                    if (fpclassify(there[i]) == FP_SUBNORMAL || there[i] * (kept[i] < 0 ? -1 : 1) < 0)
+                        fail_msg("%s, step %d, state %zu: %.9g from %.9g", m->name, t, i, there[i], kept[i]);
                 mem_free(there);
             }
             optimiser_close(&o);
@@ -505,6 +537,7 @@ int main(void) {
         cmocka_unit_test(momentum_may_come_with_the_gradient),
         cmocka_unit_test(rows_are_their_formulas),
         cmocka_unit_test(rows_round_as_written),
+        cmocka_unit_test(states_decay_to_zero),
         cmocka_unit_test(rows_name_the_first_bad_parameter),
         cmocka_unit_test(rows_take_any_length_and_place),
         cmocka_unit_test(resumed_runs_go_on_with_the_same_bits),

@@ -27,14 +27,16 @@ static void step_gradient(size_t n, int step) {
     for (size_t i = 0; i < n; i++) naive.grad[i] *= 0.0625f;
 }
 
-/* u in float, each operation rounded once; in double; and how far the two may be apart: of a step two roundings. */
+/* u in float, each operation rounded once and what is subnormal 0; in double; and how far the two may be apart: of a
+ * step two roundings. */
 static void naive_step(size_t n, float mu) {
     for (size_t i = 0; i < n; i++) {
         float product = mu * naive.u[i];
         double g = (double)naive.grad[i], scaled = (double)mu * naive.exact[i];
         naive.exact[i] = scaled + g;
-        naive.off[i] = (double)mu * naive.off[i] + ldexp(fabs(scaled) + fabs(naive.exact[i]), -23) + ldexp(1, -149);
-        naive.u[i] = naive.grad[i] = product + naive.grad[i];
+        naive.off[i] = (double)mu * naive.off[i] + ldexp(fabs(scaled) + fabs(naive.exact[i]), -23) + ldexp(1, -126);
+        const float sum = product + naive.grad[i];
+        naive.u[i] = naive.grad[i] = fpclassify(sum) == FP_SUBNORMAL ? copysignf(0, sum) : sum;
     }
 }
 

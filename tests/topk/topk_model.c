@@ -325,8 +325,8 @@ static void entries(struct model *m) {
     case 5:
         ops->momentum(&m->view, grad_of(m), scale);
         for (size_t i = 0; i < m->n; i++) {
-            float product = scale * x[i];
-            x[i] = y[i] = product + y[i];
+            const float product = scale * x[i], sum = product + y[i];
+            x[i] = y[i] = fpclassify(sum) == FP_SUBNORMAL ? copysignf(0, sum) : sum;
         }
         break;
     default:

@@ -1,6 +1,7 @@
 /* store_cpu.c: the gradient store in host memory. */
 #include "base/mem.h"
 #include "base/simd.h"
+#include "base/subnormal.h"
 #include "topk/cpu/kernels.h"
 #include "topk/finite.h"
 #include "topk/moments.h"
@@ -185,7 +186,7 @@ SIMD_CLONES static void scale_all(struct store *s, float *dense, float scale) {
 SIMD_CLONES static void momentum(struct store *s, float *grad, float mu) {
     float *restrict velocity = s->acc, *restrict to = grad;
     for (size_t i = 0; i < s->n; i++) {
-        velocity[i] = mu * velocity[i] + to[i];
+        velocity[i] = flush_subnormal(mu * velocity[i] + to[i]);
         to[i] = velocity[i];
     }
 }

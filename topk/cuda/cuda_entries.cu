@@ -1,6 +1,7 @@
 /* cuda_entries.cu: work on every entry, and on entries whose indices come from the host. Products are rounded before
  * they are added, as on the CPU. */
 #include "base/cuda/cuda_device.h"
+#include "base/subnormal.h"
 #include "topk/cuda/cuda_tile.h"
 
 /* -- all of them --------------------------------------------------------------------------------------------------- */
@@ -48,7 +49,7 @@ static __device__ __forceinline__ void quad_write(float *to, float4 value) {
 }
 
 static __device__ __forceinline__ float velocity(float x, float y, float mu) {
-    return __fadd_rn(__fmul_rn(mu, x), y);
+    return flush_subnormal(__fadd_rn(__fmul_rn(mu, x), y));
 }
 
 static __device__ __forceinline__ float4 velocities(const float x[QUAD], float4 y, float mu) {

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/sim/device_sparse.h"
+#include "base/subnormal.h"
 #include "topk/cpu/kernels_scalar.h"
 #include "topk/finite.h"
 #include "topk/moments.h"
@@ -423,6 +424,8 @@ static void scale_all(struct store *s, float *dense, float scale) {
 static void momentum(struct store *s, float *grad, float mu) {
     device_sparse_lock();
     struct device_list velocity = add_array(s->acc, s->n, grad, mu), to = device_list_of(grad, s->n);
+    for (size_t i = 0; i < velocity.nnz; i++) velocity.val[i] = flush_subnormal(velocity.val[i]);
+    device_list_drop_zeros(&velocity);
     device_list_resize(&to, velocity.nnz, &velocity);
     for (size_t i = 0; i < to.nnz; i++) to.idx[i] = velocity.idx[i] - velocity.first + to.first;
     if (to.nnz) memcpy(to.val, velocity.val, to.nnz * sizeof *to.val);
