@@ -27,7 +27,8 @@ struct outer_rates {
 void outer_gradient(const float *before, const float *now, size_t n, float *delta);
 
 /* mean: [n], g. velocity: [n], v; NULL with mu = 0. param: [n], w. Every product and sum is rounded to f32 in the order
- * above. Returns the first index where w is not finite then, or n. */
+ * above; a v that is subnormal then is 0 (base/subnormal.h). Returns the first index where w is not finite then, or n.
+ */
 size_t outer_step(const struct outer_rates *rates, const float *mean, size_t n, float *velocity, float *param);
 
 #endif

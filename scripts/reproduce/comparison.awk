@@ -4,5 +4,5 @@
 function is_part() { return cell_of("run") !~ /^(full|quick)?$/ }
 # are runs of it yet to be made (not_yet in lib.sh)?
 function is_open() { return cell_of("note") ~ /not run yet: / }
-# is it a comparison that the end of a run, or a run that is not made yet, will decide?
-function is_waiting() { return cell_of("agrees") == "n/a" && cell_of("ours") == "" && (is_open() || cell_of("rule") !~ /^(none)?$/) }
+# is it a comparison of a claim that the end of a run, or a run that is not made yet, will decide?
+function is_waiting() { return cell_of("claim") != "" && cell_of("agrees") == "n/a" && cell_of("ours") == "" && (is_open() || cell_of("rule") !~ /^(none)?$/) }

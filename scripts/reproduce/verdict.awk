@@ -14,7 +14,7 @@ FNR > 1 {
         n[cell_of("agrees")]++
         if (cell_of("agrees") == "no" && ++shown <= 5) which = which (which == "" ? "" : "; ") plain(cell_of("item") ", " cell_of("quantity"))
     } else if (compared) twins++
-    else if (is_waiting() && cell_of("claim") != "") coming++
+    else if (is_waiting()) coming++
     else others++
 }
 END {

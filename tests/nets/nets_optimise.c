@@ -17,16 +17,12 @@
 #include "nets/optimisers/optimiser.h"
 #include "tests/golden/adam.h"
 #include "tests/lib/in_child.h"
+#include "tests/lib/stored.h"
 #include "tests/lib/test_device.h"
 
 enum { N = 10007, STATES_MAX = 2 };
 
 /* -- the formulas, naively: step t (from 1 on) on w [n] and state [states][n] ------------------------------------- */
-
-/* States are stored without subnormals. */
-static float stored(float value) {
-    return fpclassify(value) == FP_SUBNORMAL ? copysignf(0, value) : value;
-}
 
 static void sgd_in_double(double *w, double *v, const float *g, size_t n, const struct optimiser_setup *s, int t,
                           double lr) {

@@ -3,6 +3,7 @@
  *
  * devices: cuda sparse
  */
+#include "tests/lib/stored.h"
 #include "tests/lib/topk_reference.h"
 
 #include "topk/correction.h"
@@ -35,8 +36,7 @@ static void naive_step(size_t n, float mu) {
         double g = (double)naive.grad[i], scaled = (double)mu * naive.exact[i];
         naive.exact[i] = scaled + g;
         naive.off[i] = (double)mu * naive.off[i] + ldexp(fabs(scaled) + fabs(naive.exact[i]), -23) + ldexp(1, -126);
-        const float sum = product + naive.grad[i];
-        naive.u[i] = naive.grad[i] = fpclassify(sum) == FP_SUBNORMAL ? copysignf(0, sum) : sum;
+        naive.u[i] = naive.grad[i] = stored(product + naive.grad[i]);
     }
 }
 

@@ -4,6 +4,7 @@
  *
  * devices: cuda sparse
  */
+#include "tests/lib/stored.h"
 #include "tests/lib/topk_reference.h"
 
 #include "base/mem.h"
@@ -325,8 +326,8 @@ static void entries(struct model *m) {
     case 5:
         ops->momentum(&m->view, grad_of(m), scale);
         for (size_t i = 0; i < m->n; i++) {
-            const float product = scale * x[i], sum = product + y[i];
-            x[i] = y[i] = fpclassify(sum) == FP_SUBNORMAL ? copysignf(0, sum) : sum;
+            float product = scale * x[i];
+            x[i] = y[i] = stored(product + y[i]);
         }
         break;
     default:
