@@ -64,11 +64,17 @@ static void find_nodes(struct comm *c, int label) {
 /* What Open MPI does better when told; what the user has set stays.
  * - Its ranks spin while they wait. With more ranks than cores that starves those they wait for: an allreduce of one
  *   float at P = 8 on two cores takes 20 ms instead of 0.02. Its own guess fails where the slots were declared.
- * - A process without mpirun starts a helper, for MPI_Comm_spawn alone: a tenth of a second, and it outlives a kill. */
+ * - A process without mpirun starts a helper, for MPI_Comm_spawn alone: a tenth of a second, and it outlives a kill.
+ *   Without the helper all such processes of a machine would share one directory for their files, which each makes and
+ *   removes: one that starts while another ends would die in MPI_Init. One process has no such files. */
 static void set_defaults(void) {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     if (ranks && atol(ranks) > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    static const char *const launched[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof launched / sizeof *launched; i++)
+        if (getenv(launched[i])) return;
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
 }
 
 /* What this MPI says of itself; false where it has no such call. */

@@ -30,12 +30,15 @@ skip() {
     echo "ok $tap_count - $1 # SKIP $2"
 }
 
-# check NAME CONDITION-COMMAND...: ok when the command succeeds; one that fails may leave the reason in $why
+# check NAME CONDITION-COMMAND...: ok when the command succeeds; one that fails may leave the reason in $why, as may what
+# has come before it since the last check
+why=
 check() {
     check_name=$1
     shift
-    why="failed: $*"
+    why=${why:-failed: $*}
     if "$@"; then ok "$check_name"; else not_ok "$check_name" "$why"; fi
+    why=
 }
 
 finish() {

@@ -219,6 +219,13 @@ for p in 1 2 3; do
     check "slow events, $p ranks: a mistake is one line, status 2" told $? '--algo has no "nothing"'
 done
 
+# -- MPI's own directory ----------------------------------------------------------------------------------------------------
+# Without mpirun Open MPI 4.1 would have all its processes on a machine share one, which each makes and removes.
+mkdir "$W/tmp"
+# shellcheck disable=SC2086
+TMPDIR=$W/tmp faulty 1 "mkdir $W/tmp/ 1 0 EACCES" $common --steps 3 --out "$W/run" --dry-run
+check "without mpirun MPI makes no directory that others would remove" [ $? -eq 0 ]
+
 # -- other files --------------------------------------------------------------------------------------------------------------
 faulty 2 "write my.net 1 0 ENOSPC" p2p --sizes 4:64:4 --repeat 2 --out "$W/my.net"
 check "a network of p2p that does not fit: status 1" ends $? 1 "No space left on device"
