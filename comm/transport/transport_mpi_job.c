@@ -70,9 +70,9 @@ static void find_nodes(struct comm *c, int label) {
 static void set_defaults(void) {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     if (ranks && atol(ranks) > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    static const char *const launched[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof launched / sizeof *launched; i++)
-        if (getenv(launched[i])) return;
+    static const char *const by_its_launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_ID", "ALPS_APP_ID"};
+    for (size_t i = 0; i < sizeof by_its_launchers / sizeof *by_its_launchers; i++)
+        if (getenv(by_its_launchers[i])) return;
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
 }

@@ -9,9 +9,7 @@ run="--data synthetic:96x24 --steps 2 --batch 4 --eval-every never"
 started() {
     started_by=$1 started_p=$2
     shift 2
-    # shellcheck disable=SC2016 # of each process: Open MPI's, of another launcher, would all make the same folder at once
-    timeout 120 "$started_by" -np "$started_p" sh -c 'OMPI_MCA_orte_tmpdir_base=$(mktemp -d "$0/alone.XXXXXX") && export OMPI_MCA_orte_tmpdir_base && exec "$@"' \
-        "$W" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
+    timeout 120 "$started_by" -np "$started_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
 }
 # refuses LAUNCHER TEXT: to start two, three, five processes; one line, with status 2, and no run
 refuses() {
