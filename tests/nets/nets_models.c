@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "tests/lib/in_child.h"
+#include "tests/lib/nets_direction.h"
 #include "tests/lib/nets_rig.h"
 
 /* Millions of parameters however small its setup, whose random numbers take their time: what a loop repeats is repeated
@@ -194,7 +195,7 @@ static double step_of(const struct model_ops *model) {
     return model->input == MODEL_TOKENS ? 0.02 : 5e-5;
 }
 
-/* (loss(w + h d) - loss(w - h d)) / 2h = gradient . d, along the gradient plus as much noise, the whole net at once. */
+/* Along a direction of nets_direction.h, the whole net at once. */
 static void check_gradient(struct net *net, const struct batch *b, uint64_t trial) {
     struct arena *a = &net->arena;
     struct net_result here;
@@ -203,12 +204,8 @@ static void check_gradient(struct net *net, const struct batch *b, uint64_t tria
     float *param = device_fetch(a->param, a->n), *grad = device_fetch(a->grad, a->n);
     float *d = mem_alloc(a->n, sizeof *d, "a direction");
     struct rng r = rng_open(23, RNG_TEST, trial);
-    double squares = 0, size = 0, slope = 0;
-    for (size_t i = 0; i < a->n; i++) squares += (double)grad[i] * grad[i];
-    rng_normals(&r, sqrt(squares / (double)a->n), d, a->n);
-    for (size_t i = 0; i < a->n; i++) d[i] += grad[i];
-    for (size_t i = 0; i < a->n; i++) size += (double)d[i] * d[i], slope += (double)grad[i] * d[i];
-    const double h = step_of(net->model) / sqrt(size);
+    double slope;
+    const double h = step_of(net->model) / direction_along(grad, a->n, &r, d, &slope);
     const double difference = (loss_at(net, b, param, d, h) - loss_at(net, b, param, d, -h)) / (2 * h);
     if (!(fabs(difference / slope - 1) < 0.005))
         fail_msg("%s: the gradient says %g, differences %g", net->model->name, slope, difference);

@@ -13,6 +13,7 @@
 #include "nets/layers/norm_relu.h"
 #include "nets/net_build.h"
 #include "nets/optimisers/optimiser.h"
+#include "tests/lib/nets_direction.h"
 #include "tests/lib/nets_rig.h"
 
 static const struct model_ops *resnet20(void) {
@@ -21,9 +22,9 @@ static const struct model_ops *resnet20(void) {
 
 /* -- passes -------------------------------------------------------------------------------------------------------- */
 
-/* (loss(w + h d) - loss(w - h d)) / 2h = gradient . d, along the gradient plus as much noise, the whole net at once.
- * The kinks of the ReLU that w passes on its way make an error that falls with h; below h |d| = 3e-4, where it is a
- * quarter of a percent here, the rounding of float takes over. */
+/* Along a direction of nets_direction.h, the whole net at once. The kinks of the ReLU that w passes on its way make an
+ * error that falls with h; below h |d| = 3e-4, where it is a quarter of a percent here, the rounding of float takes
+ * over. */
 static void gradient_is_the_difference_of_losses(void **state) {
     (void)state;
     struct net *net = open_model(resnet20(), image_setup(8, 16, 1));
@@ -37,13 +38,8 @@ static void gradient_is_the_difference_of_losses(void **state) {
               *moved = device_fetch(a->param, a->n);
         float *d = mem_alloc(a->n, sizeof *d, "a direction");
         struct rng r = rng_open(23, RNG_TEST, trial);
-        double squares = 0, noise = 0, slope = 0;
-        for (size_t i = 0; i < a->n; i++) squares += (double)grad[i] * grad[i];
-        rng_normals(&r, sqrt(squares / (double)a->n), d, a->n);
-        for (size_t i = 0; i < a->n; i++) d[i] += grad[i];
-        for (size_t i = 0; i < a->n; i++) noise += (double)d[i] * d[i];
-        for (size_t i = 0; i < a->n; i++) slope += (double)grad[i] * d[i];
-        double h = 3e-4 / sqrt(noise);
+        double slope;
+        const double h = 3e-4 / direction_along(grad, a->n, &r, d, &slope);
         for (size_t i = 0; i < a->n; i++) moved[i] = (float)(kept[i] + h * d[i]);
         device_fill(a->param, moved, a->n);
         net_forward(net, b.x, b.y, &above);

@@ -22,6 +22,7 @@
 #include "nets/sequences/embedding.h"
 #include "nets/sequences/lstm.h"
 #include "tests/lib/in_child.h"
+#include "tests/lib/nets_direction.h"
 #include "tests/lib/test_device.h"
 
 enum { STREAMS = 3, STEPS = 4, VOCABULARY = 11, FEATURES = 6, HIDDEN1 = 7, HIDDEN2 = 5, ROWS_MAX = 64 };
@@ -165,8 +166,7 @@ static double loss_at(struct net *net, const float *param, const float *d, doubl
     return r.loss / net_rows(&net->setup);
 }
 
-/* (loss(w + h d) - loss(w - h d)) / 2h = gradient . d, for each slice on its own, along its gradient plus as much
- * noise. The masks are those of one step. */
+/* Along a direction of nets_direction.h, each slice on its own. The masks are those of one step. */
 static void gradient_is_the_difference_of_losses(void **state) {
     (void)state;
     struct net *net = open_model(STEPS);
@@ -178,12 +178,8 @@ static void gradient_is_the_difference_of_losses(void **state) {
     struct rng r = rng_open(23, RNG_TEST, 0);
     for (size_t s = 0; s < a->slices; s++) {
         const size_t begin = a->slice[s].offset, end = begin + a->slice[s].size;
-        double squares = 0, size = 0, slope = 0;
-        for (size_t i = begin; i < end; i++) squares += (double)grad[i] * grad[i];
-        rng_normals(&r, sqrt(squares / (double)(end - begin)), d + begin, end - begin);
-        for (size_t i = begin; i < end; i++) d[i] += grad[i];
-        for (size_t i = begin; i < end; i++) size += (double)d[i] * d[i], slope += (double)grad[i] * d[i];
-        const double h = 0.02 / sqrt(size);
+        double slope;
+        const double h = 0.02 / direction_along(grad + begin, end - begin, &r, d + begin, &slope);
         const double difference = (loss_at(net, param, d, h) - loss_at(net, param, d, -h)) / (2 * h);
         if (!(fabs(difference / slope - 1) < 0.005))
             fail_msg("%s: the gradient says %g, differences %g", a->slice[s].name, slope, difference);
