@@ -175,6 +175,9 @@ static void debugger(void **state) {
     s.judge.excused = excuse_rank_2;
     s.page->slot[2].beat.waits = 2;
     assert_int_equal(pass(&s, 1000, 2), WATCH_FINE);
+    s.page->slot[2].beat.waits = 3; /* ... in a call of MPI */
+    assert_int_equal(pass(&s, 1000, 2), WATCH_FINE);
+    assert_int_equal(pass(&s, 1, -1), WATCH_DEADLOCK); /* it goes on, and so do they */
     scene_close(&s);
 }
 
@@ -239,6 +242,20 @@ static void everybody_waits(void **state) {
     expect_text(&s, WATCH_DEADLOCK,
                 "all ranks wait for each other: rank 0 in step 17, communicate for rank 3, for 10 s");
     scene_close(&s);
+}
+
+/* It had a pulse once more after its last work: it is not taken for one of those that wait for each other. */
+static void stopped_while_it_waits(void **state) {
+    for (int late = 1; late < 5; late++) {
+        struct scene s;
+        (void)state;
+        scene_open(&s, SLOTS);
+        assert_int_equal(pass(&s, late, -1), WATCH_FINE);
+        for (int i = 0; i < 9; i++) assert_int_equal(pass(&s, 1, 2), WATCH_FINE);
+        assert_int_equal(pass(&s, 1, 2), WATCH_CULPRITS);
+        assert_true(s.culprit[2] && !s.culprit[1] && !s.culprit[3]);
+        scene_close(&s);
+    }
 }
 
 /* Where a rank may be last, and what the others wait for. */
@@ -319,6 +336,7 @@ int main(void) {
         cmocka_unit_test(another_node),
         cmocka_unit_test(nodes_in_turn),
         cmocka_unit_test(everybody_waits),
+        cmocka_unit_test(stopped_while_it_waits),
         cmocka_unit_test(places),
         cmocka_unit_test(unnamed_ranks),
         cmocka_unit_test(one_waits),
