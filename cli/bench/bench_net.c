@@ -126,15 +126,6 @@ static void features_round(struct bench_net_case *b, int number) {
     mem_free(to);
 }
 
-/* Not an error, since it is only slower, but the row must not be taken for one with CUDA graphs. */
-static void say_plain_passes(const struct bench_net_case *b) {
-    const char *why;
-    if (net_graphs(b->net, &why) != NET_GRAPHS_FAILED) return;
-    fflush(stdout);
-    fprintf(stderr, "sparsetrain: batch %d: passes cannot be recorded on this GPU, and ran call by call: %s\n",
-            b->net->setup.batch, why);
-}
-
 static int fail(const struct err *e) {
     fprintf(stderr, "sparsetrain: %s\n", e->text);
     return err_status(e);
@@ -167,7 +158,7 @@ static int show_rates(struct bench_net_case *bench, const struct bench_net_reque
     if (!r->json) bench_net_print_head(r);
     for (size_t i = 0; i < r->batch.count; i++) {
         wrong += bench_net_print_row(&bench[i], r);
-        say_plain_passes(&bench[i]);
+        bench_net_say_plain_passes(&bench[i]);
     }
     return wrong;
 }
@@ -176,12 +167,7 @@ static int show_kernels(struct bench_net_case *bench, const struct bench_net_req
     int wrong = 0;
     for (size_t i = 0; i < r->batch.count; i++) {
         struct bench_net_case *b = &bench[i];
-        if (!r->json) {
-            char *device = device_option_text(r->device);
-            printf("# %s, batch %d: forward, backward, %s step; %s; %s\n", r->model->name, b->net->setup.batch,
-                   bench_net_method(r), device, net_precision_names[r->precision]);
-            mem_free(device);
-        }
+        if (!r->json) bench_net_print_kernels_head(b, r);
         bench_kernels(&(struct bench_kernels){.device = r->device,
                                               .repeat = r->repeat,
                                               .json = r->json,

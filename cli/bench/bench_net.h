@@ -68,12 +68,15 @@ void bench_net_batch_open(struct bench_net_case *b, int repeat);
 void bench_net_batch_close(struct bench_net_case *b);
 
 /* -- output (bench_net_print.c) ------------------------------------------------------------------------------------ */
-/* "SGD" where nothing else is the model's. */
-const char *bench_net_method(const struct bench_net_request *r);
 /* What was measured, as members of an object. */
 void bench_net_about(const struct bench_net_case *b, const struct bench_net_request *r, struct json *j);
 void bench_net_print_head(const struct bench_net_request *r);
 /* Returns the number of wrong results: 1 when training has not made the loss smaller. */
 int bench_net_print_row(const struct bench_net_case *b, const struct bench_net_request *r);
+/* Of --kernels, above the calls of a batch size. */
+void bench_net_print_kernels_head(const struct bench_net_case *b, const struct bench_net_request *r);
+/* On stderr, where passes should have been recorded as CUDA graphs and could not be: not an error, since it is only
+ * slower, but the row must not be taken for one with graphs. */
+void bench_net_say_plain_passes(const struct bench_net_case *b);
 
 #endif

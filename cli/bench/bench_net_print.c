@@ -11,14 +11,15 @@ static const char *unit_of(const struct bench_net_request *r) {
     return r->model->input == MODEL_IMAGES ? "images" : r->model->input == MODEL_SPEECH ? "utterances" : "words";
 }
 
-const char *bench_net_method(const struct bench_net_request *r) {
+/* "SGD" where nothing else is the model's. */
+static const char *method_of(const struct bench_net_request *r) {
     return r->like->optimiser ? r->like->optimiser : "SGD";
 }
 
 void bench_net_print_head(const struct bench_net_request *r) {
     char *device =
         device_is_host(r->device) ? mem_printf("%s", net_backend_version(r->device)) : device_option_text(r->device);
-    printf("# net: forward, backward, %s step; %s%s%s, %d rounds of %d steps\n", bench_net_method(r), device,
+    printf("# net: forward, backward, %s step; %s%s%s, %d rounds of %d steps\n", method_of(r), device,
            r->precision == PRECISION_F32 ? "" : "; ",
            r->precision == PRECISION_F32 ? "" : net_precision_names[r->precision], r->repeat, r->steps);
     mem_free(device);
@@ -92,4 +93,19 @@ int bench_net_print_row(const struct bench_net_case *b, const struct bench_net_r
                1e3 * feature, 100 * feature * middle);
     }
     return wrong;
+}
+
+void bench_net_print_kernels_head(const struct bench_net_case *b, const struct bench_net_request *r) {
+    char *device = device_option_text(r->device);
+    printf("# %s, batch %d: forward, backward, %s step; %s; %s\n", r->model->name, b->net->setup.batch, method_of(r),
+           device, net_precision_names[r->precision]);
+    mem_free(device);
+}
+
+void bench_net_say_plain_passes(const struct bench_net_case *b) {
+    const char *why;
+    if (net_graphs(b->net, &why) != NET_GRAPHS_FAILED) return;
+    fflush(stdout);
+    fprintf(stderr, "sparsetrain: batch %d: passes cannot be recorded on this GPU, and ran call by call: %s\n",
+            b->net->setup.batch, why);
 }

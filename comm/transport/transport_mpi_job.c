@@ -61,6 +61,15 @@ static void find_nodes(struct comm *c, int label) {
     mem_free(node);
 }
 
+/* Did a launcher start this process that Open MPI takes ranks from? Without one it is a job of one rank, also where the
+ * launcher of another MPI has started it. */
+static bool has_own_launcher(void) {
+    static const char *const variable[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_ID", "ALPS_APP_ID"};
+    for (size_t i = 0; i < sizeof variable / sizeof *variable; i++)
+        if (getenv(variable[i])) return true;
+    return false;
+}
+
 /* What Open MPI does better when told; what the user has set stays.
  * - Its ranks spin while they wait. With more ranks than cores that starves those they wait for: an allreduce of one
  *   float at P = 8 on two cores takes 20 ms instead of 0.02. Its own guess fails where the slots were declared.
@@ -70,11 +79,10 @@ static void find_nodes(struct comm *c, int label) {
 static void set_defaults(void) {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     if (ranks && atol(ranks) > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    static const char *const by_its_launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_ID", "ALPS_APP_ID"};
-    for (size_t i = 0; i < sizeof by_its_launchers / sizeof *by_its_launchers; i++)
-        if (getenv(by_its_launchers[i])) return;
-    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-    setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+    if (!has_own_launcher()) {
+        setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+        setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+    }
 }
 
 /* What this MPI says of itself; false where it has no such call. */

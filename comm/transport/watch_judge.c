@@ -44,8 +44,9 @@ static double patience(const struct watch_judge *j, const struct watch_slot *s) 
     return j->limit * (is_short(s) ? 1 : WATCH_PATIENCE) + (double)s->beat.bytes / slowest_network;
 }
 
-/* One that has not been heard of lately may have been stopped while it waits, after its last pulse: it is given the
- * time to be found silent, so that it is named, and not a job in which all wait. So is one that a debugger holds. */
+/* Not one that has not been heard of lately: it may have been stopped while it waits, after a last pulse, and is given
+ * the time to be found silent, so that it is named, where else all would be said to wait. Nor one that a debugger
+ * holds. */
 static bool has_waited(const struct watch_judge *j, const struct watch_slot *s, const struct watch_record *r) {
     bool heard_of = s->state != WATCH_THERE || r->silent < j->limit / 2;
     return waits(s) && heard_of && r->idle >= patience(j, s);

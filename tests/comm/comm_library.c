@@ -33,7 +33,7 @@ static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, siz
 static void every_row_gives_the_bits_of_one_put_together_by_hand(struct comm *c) {
     for (size_t i = 0; exchanges[i]; i++) {
         const struct exchange_ops *ops = exchanges[i];
-        if (!is_served(ops)) continue;
+        if (!exchange_of_gradients(ops)) continue;
         for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
             uint64_t wanted = hash_by_hand(c, ops, groups, 0);
             for (int overlaps = 0; overlaps < (at == grad ? 2 : 3); overlaps++) {
@@ -112,7 +112,7 @@ static void ranks_that_set_other_densities_are_told_so(struct comm *c) {
     static const double other[] = {0.05, 0.6, 0, NAN};
     if (c->size == 1) return;
     for (size_t i = 0; exchanges[i]; i++) {
-        if (!is_served(exchanges[i])) continue;
+        if (!exchange_of_gradients(exchanges[i])) continue;
         uint64_t hash[2];
         for (int differs = 0; differs < 2; differs++) {
             sparsetrain *x;

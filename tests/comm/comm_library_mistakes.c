@@ -169,7 +169,7 @@ static void close_ends_a_step_that_was_begun(struct comm *c) {
 /* On all ranks, so that none waits for another. */
 static void a_nan_breaks_it_and_nothing_else(struct comm *c) {
     for (size_t i = 0; exchanges[i]; i++) {
-        if (!is_served(exchanges[i])) continue;
+        if (!exchange_of_gradients(exchanges[i])) continue;
         sparsetrain *x = opened(exchanges[i]->name, 0);
         fill(c, 0);
         for (size_t j = 0; j < N; j++) grad[j] = NAN;

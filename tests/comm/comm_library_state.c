@@ -6,7 +6,7 @@
 
 static void a_restored_exchange_goes_on_to_the_same_bits(struct comm *c) {
     for (size_t i = 0; exchanges[i]; i++) {
-        if (!is_served(exchanges[i])) continue;
+        if (!exchange_of_gradients(exchanges[i])) continue;
         for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
             sparsetrain *x = opened(exchanges[i]->name, groups);
             hash_of_steps(x, c, 0, 3, false);
@@ -30,7 +30,7 @@ static void a_restored_exchange_goes_on_to_the_same_bits(struct comm *c) {
 static void a_state_of_the_host_goes_on_on_a_device_and_back(struct comm *c) {
     if (twin == grad) return;
     for (size_t i = 0; exchanges[i]; i++) {
-        if (!is_served(exchanges[i])) continue;
+        if (!exchange_of_gradients(exchanges[i])) continue;
         for (int from_host = 0; from_host < 2; from_host++) {
             at = from_host ? grad : twin;
             sparsetrain *x = opened(exchanges[i]->name, GROUPS);
@@ -86,7 +86,7 @@ static void what_cannot_be_restored_is_refused(struct comm *c) {
 /* Of every row, since k_max may decide how long its state is. */
 static void a_restored_exchange_may_have_another_largest_density(struct comm *c) {
     for (size_t i = 0; exchanges[i]; i++) {
-        if (!is_served(exchanges[i])) continue;
+        if (!exchange_of_gradients(exchanges[i])) continue;
         sparsetrain *x = opened(exchanges[i]->name, GROUPS);
         hash_of_steps(x, c, 0, 2, false);
         size_t bytes = sparsetrain_save(x, NULL, 0);

@@ -246,9 +246,9 @@ static void everybody_waits(void **state) {
 
 /* It had a pulse once more after its last work: it is not taken for one of those that wait for each other. */
 static void stopped_while_it_waits(void **state) {
-    for (int late = 1; late < 5; late++) {
+    (void)state;
+    for (int late = 1; late < 5; late++) { /* seconds after its last work */
         struct scene s;
-        (void)state;
         scene_open(&s, SLOTS);
         assert_int_equal(pass(&s, late, -1), WATCH_FINE);
         for (int i = 0; i < 9; i++) assert_int_equal(pass(&s, 1, 2), WATCH_FINE);

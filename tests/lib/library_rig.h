@@ -28,10 +28,6 @@ static inline const char *of_device(const char *text) {
     return all;
 }
 
-static inline bool is_served(const struct exchange_ops *ops) {
-    return exchange_of_gradients(ops);
-}
-
 static inline void fill(struct comm *c, int step) {
     make_gradient(REAL, c->rank, c->size, step, N, grad);
 }

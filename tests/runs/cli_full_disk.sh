@@ -224,7 +224,8 @@ done
 mkdir "$W/tmp"
 # shellcheck disable=SC2086
 TMPDIR=$W/tmp faulty 1 "mkdir $W/tmp/ 1 0 EACCES" $common --steps 3 --out "$W/run" --dry-run
-check "without mpirun MPI makes no directory that others would remove" [ $? -eq 0 ]
+status=$? why="status $?: $(head -c 1000 "$W/err")"
+check "without mpirun MPI makes no directory that others would remove" [ $status -eq 0 ]
 
 # -- other files --------------------------------------------------------------------------------------------------------------
 faulty 2 "write my.net 1 0 ENOSPC" p2p --sizes 4:64:4 --repeat 2 --out "$W/my.net"

@@ -116,11 +116,8 @@ if calls_fail "a full disk when the log is cut"; then
         [ $killed -eq 137 ] || break
         start 1 --resume "$W/whole1/checkpoint-00000008" --out "$W/new" || break
     done
-    begun_again() {
-        why="at call $at, which ended with status $killed: $(head -c 1000 "$W/err")"
-        [ "$at" -eq 61 ]
-    }
-    check "killed at one of the first calls elsewhere: the same command begins again" begun_again
+    why="at call $at, which ended with status $killed: $(head -c 1000 "$W/err")"
+    check "killed at one of the first calls elsewhere: the same command begins again" [ "$at" -eq 61 ]
     check "to the same bits" [ "$(hash_of "$W/new")" = "$(hash_of "$W/whole1")" ]
     mkdir "$W/mine"
     echo mine > "$W/mine/vocabulary.txt"
