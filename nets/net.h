@@ -22,7 +22,8 @@ struct net;
 enum precision {
     PRECISION_F32,
     PRECISION_F32_WINOGRAD, /* f32; convolutions may be computed by Winograd's algorithm over tiles of 4 x 4, which
-                             * loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016) */
+                             * loses a decimal digit of a float's seven (Lavin & Gray, CVPR 2016): where it is the
+                             * faster one, and there is one */
     PRECISION_TF32,         /* products of 10-bit mantissas, summed in f32 */
     PRECISION_BF16          /* activations, and weights as they are multiplied, in bf16; sums in f32 */
 };

@@ -188,9 +188,9 @@ static const struct option_row rows[] = {
     {"device", "NAME", OPTION_CHOICE, "auto", "where the network runs; auto takes a GPU where one can be used",
      AT(RUN, machine, device), .choice = device_option_name},
     {"precision", "NAME", OPTION_CHOICE, "f32",
-     "in which a GPU computes activations and products (f32-winograd: a faster algorithm that rounds more; tf32: "
-     "products of 10-bit mantissas; bf16: activations and products, but those of an LSTM, which are as in tf32; "
-     "parameters, gradients and sums stay f32)",
+     "in which activations and products are computed (f32-winograd: convolutions by a faster algorithm that rounds "
+     "more, on a CPU where oneDNN has it: 2.x, AVX-512; of a GPU tf32: products of 10-bit mantissas, and bf16: "
+     "activations and products, but those of an LSTM, which are as in tf32; parameters, gradients and sums stay f32)",
      AT(RUN, machine, precision), .choice = precision_name},
     {"threads", "N", OPTION_INTEGER, "1",
      "threads of the CPU backend on each rank; more ranks are faster than more threads", AT(RUN, machine, threads),

@@ -31,7 +31,7 @@ static const struct option_row options[] = {
      .min = 1, .max = 65536},
     {"device", "NAME", OPTION_CHOICE, NULL, "auto, cpu or cuda (default: as the run was started)", AT(device),
      .choice = device_option_name},
-    {"precision", "NAME", OPTION_CHOICE, NULL, "of a GPU (default: the run's)", AT(precision),
+    {"precision", "NAME", OPTION_CHOICE, NULL, "in which it computes (default: the run's)", AT(precision),
      .choice = precision_name},
     {"threads", "N", OPTION_INTEGER, NULL, "of the CPU backend on each rank (default: the run's)", AT(threads),
      .min = 1, .max = 1024},

@@ -31,8 +31,10 @@ static enum cpu_layout preferred_layout(const struct onednn *b) {
     shim_desc_open(&w, 4, w_size, dnnl_format_tag_any);
     shim_desc xd = shim_desc_of(&x), wd = shim_desc_of(&w);
     dnnl_primitive_desc_t forward, data;
-    shim_convolution_forward(&forward, b->engine, xd, wd, NULL, xd, &window, b->attr);
-    shim_convolution_data(&data, b->engine, xd, wd, xd, &window, b->attr, forward);
+    ONEDNN(shim_convolution(&forward, b->engine, SHIM_FORWARD, dnnl_convolution_direct, xd, wd, NULL, xd, &window,
+                            b->attr, NULL));
+    ONEDNN(shim_convolution(&data, b->engine, SHIM_DATA, dnnl_convolution_direct, xd, wd, NULL, xd, &window, b->attr,
+                            forward));
     enum cpu_layout layout;
     if (!onednn_layout_of(dnnl_primitive_desc_query_md(data, dnnl_query_diff_src_md, 0), size, &layout))
         layout = CPU_NHWC;
@@ -51,8 +53,8 @@ struct cpu_view onednn_lay_out(struct tensor *y, int layout) {
 }
 
 static bool serves(enum precision precision, struct err *why) {
-    if (precision == PRECISION_F32) return true;
-    return err_set(why, "--precision %s needs a GPU (--device cuda); the CPU computes in f32",
+    if (net_precision_is_f32(precision)) return true;
+    return err_set(why, "--precision %s needs a GPU (--device cuda); the CPU computes in f32 or f32-winograd",
                    net_precision_names[precision]);
 }
 
@@ -72,6 +74,7 @@ static void *open_backend(const struct backend_setup *setup) {
     b->threads = setup->threads;
     b->dropout_seed = setup->dropout_seed;
     b->adds = setup->adds;
+    b->winograd = setup->precision == PRECISION_F32_WINOGRAD;
     begin(b, PASS_TRAIN, true); /* primitives are made for a number of threads */
     ONEDNN(dnnl_engine_create(&b->engine, dnnl_cpu, 0));
     ONEDNN(dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags));

@@ -84,8 +84,8 @@ static dnnl_primitive_desc_t forward_of(struct onednn *b, const struct sizes *s,
     shim_desc_open(&w, 4, s->w, dnnl_format_tag_any);
     shim_desc_open(&y, 4, s->y, lies);
     shim_desc_open(&bias, 1, (const dnnl_dims_t){s->w[0]}, dnnl_a);
-    shim_convolution_forward(&made, b->engine, shim_desc_of(&x), shim_desc_of(&w),
-                             has_bias ? shim_desc_of(&bias) : NULL, shim_desc_of(&y), &s->window, b->attr);
+    ONEDNN(shim_convolution(&made, b->engine, SHIM_FORWARD, dnnl_convolution_direct, shim_desc_of(&x), shim_desc_of(&w),
+                            has_bias ? shim_desc_of(&bias) : NULL, shim_desc_of(&y), &s->window, b->attr, NULL));
     shim_desc_close(&x);
     shim_desc_close(&w);
     shim_desc_close(&y);
@@ -188,7 +188,8 @@ static void weights_open(struct padded *p, struct width *s, const struct sizes *
     shim_desc_open(&bias, 1, (const dnnl_dims_t){sizes.w[0]}, dnnl_a);
     shim_desc_open(&plain, 4, sizes.y, dnnl_nchw);
     shim_desc db = has_bias ? shim_desc_of(&bias) : NULL;
-    shim_convolution_weights(&made, b->engine, from, shim_desc_of(&any), db, to, &sizes.window, b->attr, forward);
+    ONEDNN(shim_convolution(&made, b->engine, SHIM_WEIGHTS, dnnl_convolution_direct, from, shim_desc_of(&any), db, to,
+                            &sizes.window, b->attr, forward));
     shim_desc dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
     s->dw_bytes = dnnl_memory_desc_get_size(dw);
     onednn_step_open(b, &s->weights, made);

@@ -21,6 +21,12 @@ struct shim_window {
     dnnl_dims_t stride, pad;
 };
 
+/* A convolution's passes: y of x, dx of dy, dw (and the bias's gradient) of x and dy. */
+enum shim_pass { SHIM_FORWARD, SHIM_DATA, SHIM_WEIGHTS };
+/* shim_convolution: x, w, bias, y are descriptors of these or, in their place, of the gradients that the pass is for.
+ * bias: NULL where there is none, and for SHIM_DATA; forward: of this convolution's forward pass, NULL for that itself.
+ * how: dnnl_convolution_direct, which the library always has, or another one: dnnl_unimplemented where it has none. */
+
 #if DNNL_VERSION_MAJOR >= 3
 
 typedef const_dnnl_memory_desc_t shim_desc; /* borrowed */
@@ -41,27 +47,22 @@ static inline void shim_desc_open_within(shim_own_desc *own, shim_desc whole, co
 static inline void shim_desc_close(shim_own_desc *own) {
     ONEDNN(dnnl_memory_desc_destroy(*own));
 }
-/* bias: NULL where there is none; dbias likewise. */
-static inline void shim_convolution_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x, shim_desc w,
-                                            shim_desc bias, shim_desc y, const struct shim_window *at,
-                                            const_dnnl_primitive_attr_t attr) {
-    ONEDNN(dnnl_convolution_forward_primitive_desc_create(made, engine, dnnl_forward_training, dnnl_convolution_direct,
-                                                          x, w, bias, y, at->stride, shim_no_dilation, at->pad, at->pad,
-                                                          attr));
-}
-static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc dx, shim_desc w,
-                                         shim_desc dy, const struct shim_window *at, const_dnnl_primitive_attr_t attr,
-                                         const_dnnl_primitive_desc_t forward) {
-    ONEDNN(dnnl_convolution_backward_data_primitive_desc_create(made, engine, dnnl_convolution_direct, dx, w, dy,
-                                                                at->stride, shim_no_dilation, at->pad, at->pad, forward,
-                                                                attr));
-}
-static inline void shim_convolution_weights(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
-                                            shim_desc dw, shim_desc dbias, shim_desc dy, const struct shim_window *at,
-                                            const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
-    ONEDNN(dnnl_convolution_backward_weights_primitive_desc_create(made, engine, dnnl_convolution_direct, x, dw, dbias,
-                                                                   dy, at->stride, shim_no_dilation, at->pad, at->pad,
-                                                                   forward, attr));
+static inline dnnl_status_t shim_convolution(dnnl_primitive_desc_t *made, dnnl_engine_t engine, enum shim_pass pass,
+                                             dnnl_alg_kind_t how, shim_desc x, shim_desc w, shim_desc bias, shim_desc y,
+                                             const struct shim_window *at, const_dnnl_primitive_attr_t attr,
+                                             const_dnnl_primitive_desc_t forward) {
+    switch (pass) {
+    case SHIM_FORWARD:
+        return dnnl_convolution_forward_primitive_desc_create(made, engine, dnnl_forward_training, how, x, w, bias, y,
+                                                              at->stride, shim_no_dilation, at->pad, at->pad, attr);
+    case SHIM_DATA:
+        return dnnl_convolution_backward_data_primitive_desc_create(made, engine, how, x, w, y, at->stride,
+                                                                    shim_no_dilation, at->pad, at->pad, forward, attr);
+    case SHIM_WEIGHTS:
+        return dnnl_convolution_backward_weights_primitive_desc_create(
+            made, engine, how, x, w, bias, y, at->stride, shim_no_dilation, at->pad, at->pad, forward, attr);
+    }
+    return dnnl_invalid_arguments;
 }
 static inline void shim_product(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc a, shim_desc b,
                                 shim_desc c, const_dnnl_primitive_attr_t attr) {
@@ -112,29 +113,24 @@ static inline void shim_desc_open_within(shim_own_desc *own, shim_desc whole, co
 static inline void shim_desc_close(shim_own_desc *own) {
     (void)own;
 }
-static inline void shim_convolution_forward(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x, shim_desc w,
-                                            shim_desc bias, shim_desc y, const struct shim_window *at,
-                                            const_dnnl_primitive_attr_t attr) {
+static inline dnnl_status_t shim_convolution(dnnl_primitive_desc_t *made, dnnl_engine_t engine, enum shim_pass pass,
+                                             dnnl_alg_kind_t how, shim_desc x, shim_desc w, shim_desc bias, shim_desc y,
+                                             const struct shim_window *at, const_dnnl_primitive_attr_t attr,
+                                             const_dnnl_primitive_desc_t forward) {
     dnnl_convolution_desc_t op;
-    ONEDNN(dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, x, w, bias, y,
-                                              at->stride, at->pad, at->pad));
-    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, NULL));
-}
-static inline void shim_convolution_data(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc dx, shim_desc w,
-                                         shim_desc dy, const struct shim_window *at, const_dnnl_primitive_attr_t attr,
-                                         const_dnnl_primitive_desc_t forward) {
-    dnnl_convolution_desc_t op;
-    ONEDNN(dnnl_convolution_backward_data_desc_init(&op, dnnl_convolution_direct, dx, w, dy, at->stride, at->pad,
-                                                    at->pad));
-    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
-}
-static inline void shim_convolution_weights(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc x,
-                                            shim_desc dw, shim_desc dbias, shim_desc dy, const struct shim_window *at,
-                                            const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward) {
-    dnnl_convolution_desc_t op;
-    ONEDNN(dnnl_convolution_backward_weights_desc_init(&op, dnnl_convolution_direct, x, dw, dbias, dy, at->stride,
-                                                       at->pad, at->pad));
-    ONEDNN(dnnl_primitive_desc_create(made, &op, attr, engine, forward));
+    switch (pass) {
+    case SHIM_FORWARD:
+        ONEDNN(dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, how, x, w, bias, y, at->stride, at->pad,
+                                                  at->pad));
+        break;
+    case SHIM_DATA:
+        ONEDNN(dnnl_convolution_backward_data_desc_init(&op, how, x, w, y, at->stride, at->pad, at->pad));
+        break;
+    case SHIM_WEIGHTS:
+        ONEDNN(dnnl_convolution_backward_weights_desc_init(&op, how, x, w, bias, y, at->stride, at->pad, at->pad));
+        break;
+    }
+    return dnnl_primitive_desc_create(made, &op, attr, engine, forward);
 }
 static inline void shim_product(dnnl_primitive_desc_t *made, dnnl_engine_t engine, shim_desc a, shim_desc b,
                                 shim_desc c, const_dnnl_primitive_attr_t attr) {

@@ -6,7 +6,7 @@ speech, on noise of 2.7 s; for gpt and bert an AdamW step on random windows, and
 round after round, so that a machine whose speed wanders slows both alike; a row gives the medians, and the median of
 the rounds' ratios. Memory is the most that a process of each had resident, PyTorch's in one of its own, and how much of that was
 there before there was a model, which is mostly the library. PyTorch runs images in both of its layouts; the better one
-counts. A PyTorch that multiplies matrices by a system's BLAS is as fast as that: the LSTM's heading names the library,
+counts. Images also run with --precision f32-winograd, which PyTorch's CPU has not, beside the f32 of both. A PyTorch that multiplies matrices by a system's BLAS is as fast as that: the LSTM's heading names the library,
 OpenBLAS (libopenblas0-pthread) being a fair one, which is told the processor. Without PyTorch: one line that says so."""
 
 import argparse
@@ -87,9 +87,9 @@ def unit(options):
     return "words" if takes_tokens(options.model) else "images" if takes_images(options.model) else "utterances"
 
 
-def ours(options, batch, steps):
+def ours(options, batch, steps, precision="f32"):
     command = [options.binary, "bench", "net", "--device", "cpu", "--model", options.model, "--batch", str(batch),
-               "--steps", str(steps), "--repeat", "1", "--json"]
+               "--steps", str(steps), "--repeat", "1", "--precision", precision, "--json"]
     if options.preset:
         command += ["--preset", options.preset]
     elif takes_tokens(options.model):
@@ -105,9 +105,11 @@ def measure(options, batch):
     peers = {name: Peer(options, batch, layout) for name, layout in layouts.items()}
     steps = max(1, options.steps * 32 // batch) if takes_images(options.model) else options.steps
     rates = unit(options) + "_per_s"
-    rows, theirs = [], {name: [] for name in peers}
+    rows, winograd, theirs = [], [], {name: [] for name in peers}
     for _ in range(options.rounds):
         rows.append(ours(options, batch, steps))
+        if takes_images(options.model):
+            winograd.append(ours(options, batch, steps, "f32-winograd")[rates])
         for name, peer in peers.items():
             theirs[name].append(peer.run(steps))
     best = max(theirs, key=lambda name: statistics.median(theirs[name]))
@@ -128,6 +130,8 @@ def measure(options, batch):
         "peer_" + rates: {name: statistics.median(each) for name, each in theirs.items()},
         "peer_layout": best,
         "ratio": statistics.median(a / b for a, b in zip(mine, theirs[best])),
+        **({"winograd_" + rates: statistics.median(winograd),
+            "ratio_winograd": statistics.median(a / b for a, b in zip(winograd, mine))} if winograd else {}),
         **({"feature_s": statistics.median(features)} if features else {}),
         "memory_max": rows[-1]["memory_max"],
         "peer_memory_max": peer["max"],
@@ -171,6 +175,7 @@ def print_row(options, row):
     print(f"{row['batch']:8}{hidden} {row[rates]:12.1f}{peers} {row['ratio']:7.2f}"
           f"   {row['backend']} against {row['peer']}; memory {row['memory_max'] / 2**20:.0f} MiB against"
           f" {row['peer_memory_max'] / 2**20:.0f}, {row['peer_memory_without_model'] / 2**20:.0f} of it without a model"
+          + (f"; with f32-winograd {row['ratio_winograd']:.2f} times as fast as with f32" if "ratio_winograd" in row else "")
           + (f"; features, made anew for each batch, are {100 * row['feature_s'] * row[rates]:.2f}% of a step" if "feature_s" in row else ""), flush=True)
 
 

@@ -120,8 +120,8 @@ if [ "$device" = cpu ]; then
 else
     check "the selection alone is timed" awk "BEGIN { exit !(${alone:-0} > 0) }"
 fi
-precisions=f32
-[ "$device" = cpu ] || precisions="f32 f32-winograd tf32 bf16"
+precisions="f32 f32-winograd"
+[ "$device" = cpu ] || precisions="$precisions tf32 bf16"
 for precision in $precisions; do
     start 1 bench net --device "$device" --precision "$precision" --batch 2 --steps 1 --repeat 1 --json
     status=$?

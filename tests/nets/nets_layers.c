@@ -64,6 +64,9 @@ static const struct trial trials[] = {
     {LAYER_CONV, 1, 5, 6, 4, 10, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
     {LAYER_CONV, 5, 64, 11, 13, 24, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
     {LAYER_CONV, 2, 3, 4, 4, 1, .kernel = 1, .stride = 1, .bias = true},
+    /* Winograd's algorithm pays: whole tiles of 4 x 4, and not */
+    {LAYER_CONV, 3, 32, 16, 16, 32, .kernel = 3, .stride = 1, .pad = 1},
+    {LAYER_CONV, 3, 32, 15, 18, 48, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
     /* VGG-16's largest and smallest images */
     {LAYER_CONV, 1, 3, 32, 32, 64, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
     {LAYER_CONV, 2, 512, 2, 2, 512, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
@@ -596,9 +599,19 @@ static const struct {
 } cuda_kinds[] = {{PRECISION_F32, CUDA_NCHW},  {PRECISION_F32_WINOGRAD, CUDA_NCHW}, {PRECISION_TF32, CUDA_NCHW},
                   {PRECISION_TF32, CUDA_NHWC}, {PRECISION_BF16, CUDA_NCHW},         {PRECISION_BF16, CUDA_NHWC_BF16}};
 
+/* What another algorithm may be taken for, in the layouts for which there is one (nets_winograd.c says whether it is).
+ */
+static bool may_be_winograds(const struct trial *t) {
+    return t->kind == LAYER_CONV && t->kernel == 3 && t->stride == 1 && t->c >= 32 && !t->across[0];
+}
+
 static void trial_on_cpu(const struct device_ops *device, const struct trial *t) {
     int last = has_rows(t) || t->kind == LAYER_EMBEDDING ? CPU_NCHW : CPU_NHWC;
-    for (int layout = CPU_NCHW; layout <= last; layout++) one_trial(device, t, PRECISION_F32, layout);
+    for (int layout = CPU_NCHW; layout <= last; layout++) {
+        one_trial(device, t, PRECISION_F32, layout);
+        if (may_be_winograds(t) && (layout == CPU_NCHW || layout == CPU_NCHW16C))
+            one_trial(device, t, PRECISION_F32_WINOGRAD, layout);
+    }
 }
 
 /* Rows come in the canonical layout or as bf16, of which an embedding's and an LSTM's begin as floats. */

@@ -3,10 +3,11 @@
 # paper: none: a study of our own. Who is fastest to a loss in a short run (time-to-target), or first in the scaling study, may end elsewhere: it
 #     wins only where it also ends as dense does
 # runs: training on 4 ranks, 140 epochs of CIFAR-10, batch 32 a rank, density 0.001 after gTop-k's warm-up: dense in f32 and in bf16, powersgd of
-#     rank 2, topka, gtopk, gtopk-rd and spardl in packed messages, oktopk, micro; dense and gtopk are the runs of gtopk-fig5
+#     rank 2, topka, gtopk, gtopk-rd and spardl in packed messages, oktopk, micro; dense and gtopk are the runs of gtopk-fig5, all others have
+#     convolutions by Winograd's algorithm, and so has a second dense: how far it ends from the first is what rounding alone is worth
 #     (quick: 6 epochs of made-up images)
 # needs: CIFAR-10; a day on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: 13 to 30 h on two cores, by 1400 to 600 images/s; on a GPU not measured yet; quick: 3 min
+# takes: full: 12 to 27 h on two cores, by 1400 to 600 images/s in f32; on a GPU not measured yet; quick: 3 min
 # agrees: nothing is compared with a paper: the rows have the test accuracy at the end, how far it is from that of dense, which with one seed
 #     is no more than about a percentage point of chance, and the bytes that a rank sent, over those of dense
 . scripts/reproduce/parts/training.sh
@@ -21,21 +22,29 @@ exchange() {
     cifar "$exchange_name.jsonl" resnet20 "$@"
 }
 exchange dense --algo dense
-exchange dense-bf16 --algo dense --wire bf16
-exchange powersgd --algo powersgd --powersgd-rank 2
-exchange topka --density 0.001 --algo topka
 exchange gtopk --density 0.001 --algo gtopk
-exchange gtopk-rd --density 0.001 --algo gtopk-rd --wire packed
-exchange oktopk --density 0.001 --algo oktopk
-exchange spardl --density 0.001 --algo spardl --wire packed
-exchange micro --density 0.001 --algo micro
+# shellcheck disable=SC2086 # words
+exchange_quicker() {
+    exchange_name=$1
+    shift
+    exchange "$exchange_name" $quicker "$@"
+}
+exchange_quicker dense-winograd --algo dense
+exchange_quicker dense-bf16 --algo dense --wire bf16
+exchange_quicker powersgd --algo powersgd --powersgd-rank 2
+exchange_quicker topka --density 0.001 --algo topka
+exchange_quicker gtopk-rd --density 0.001 --algo gtopk-rd --wire packed
+exchange_quicker oktopk --density 0.001 --algo oktopk
+exchange_quicker spardl --density 0.001 --algo spardl --wire packed
+exchange_quicker micro --density 0.001 --algo micro
 
 # sent FILE: bytes that a rank sends in a step, the mean over those of the whole run that are kept, also where it was interrupted
 sent() { values "$1" bytes_sent_mean --type step | awk '{ sum += $1 } END { if (NR) printf "%.10g\n", sum / NR }'; }
 
 set --
-for name in dense dense-bf16 powersgd topka gtopk gtopk-rd oktopk spardl micro; do
+for name in dense dense-winograd dense-bf16 powersgd topka gtopk gtopk-rd oktopk spardl micro; do
     case $name in
+    dense-winograd) shown='dense, rounded otherwise' ;;
     dense-bf16) shown='dense, bf16' ;;
     powersgd) shown='powersgd, rank 2' ;;
     gtopk-rd | spardl) shown="$name, packed" ;;
