@@ -40,10 +40,17 @@ deviation_rows() {
             "$(over_steps $deviation_file.jsonl '' "$1")" real none
     done
 }
-# gaussian_rows CLAIM PLACE FIRST: Gaussiank's counts over the first such part of the run and over its second half
+# gaussian_rows CLAIM PLACE FIRST: Gaussiank's counts over the first such part of the run and over its second half; before that, shown alone,
+# whether it begins with too many, and for how long
+gaussian_start() { # gaussian_start EXPRESSION: of `first`, the first count over k that is logged and not dense, or `epochs` until one is below k
+    values gaussiank.jsonl step,epoch,k,local_nnz_mean --type step --where density!=1 |
+        awk 'NR == 1 { first = $4 / $3; begin = $2 } $4 < $3 { epochs = $2 - begin; exit } END { if (NR && ('"$1"') != "") printf "%.6g\n", '"$1"' }'
+}
 gaussian_rows() {
-    claim "$1"
     against words
+    row "$item, Gaussiank unadjusted" 'local: count over k, first step that is not dense' '' '' "$2" "$(gaussian_start first)" real none
+    row "$item, Gaussiank unadjusted" 'local: from there until the count is below k' epochs '' "$2" "$(gaussian_start epochs)" real none
+    claim "$1"
     row "$item, Gaussiank unadjusted" "local: mean count over k, first $(calc "100 * $3")% of the run" '' '' "$2" \
         "$(over_steps gaussiank.jsonl local_nnz_mean count 0 "$3")" real 'full: at least 1'
     row "$item, Gaussiank unadjusted" 'local: mean count over k, second half of the run' '' '' "$2" "$(over_steps gaussiank.jsonl local_nnz_mean count 0.5 1)" \
