@@ -6,7 +6,7 @@
 #     all, as in the authors' code (Table III prints 128 under b, the batch of a worker); those with 0.001 are the runs of
 #     gtopk-fig5, the others have convolutions by Winograd's algorithm (quick: 6 epochs of made-up images)
 # needs: CIFAR-10; days on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
-# takes: full: on two cores 7 to 17 h of ResNet-20, by 1400 to 600 images/s in f32, and days of VGG-16, by 90 to 150; on a GPU not measured yet; quick: 2 min
+# takes: full: on two cores 8 to 18 h of ResNet-20, by 1400 to 600 images/s in f32, and days of VGG-16, by 90 to 150; on a GPU not measured yet; quick: 2 min
 # agrees: test accuracy at the end with density 0.0005 at most 2 percentage points below that with 0.005 (our reading of
 #     "no big impact"); the published residual decides on the claim
 . scripts/reproduce/parts/training.sh

@@ -74,7 +74,8 @@ cifar() {
     train "$cifar_file" "$training_ranks" --model "$cifar_model" --data "$cifar_data" --batch "${batch_of_rank:-$cifar_batch}" $length_options "$@"
 }
 # Of runs that are many: convolutions by Winograd's algorithm, which PyTorch takes on GPUs, too, where it is the fastest; on CPUs with
-# AVX-512 a step of ResNet-20 takes a fifth to a quarter less time with it. resnet20-exchanges has dense both ways.
+# AVX-512 a step of ResNet-20 takes a sixth (four ranks on two cores) to a quarter (one rank) less time with it. resnet20-exchanges has
+# dense both ways.
 quicker='--precision f32-winograd'
 # words FILE OPTION...: LSTM-PTB with 1500 features (--hidden H: as many) and 20 streams a rank, as in the code of the paper (its Table III has
 # 100); quick: 40 features, a made-up language
