@@ -94,7 +94,7 @@ static bool winograd_pays(const struct convolution *c, const struct plan *p, enu
     return slower * direct > 1.05 * (tiles * (product + change) + 44);
 }
 
-/* x: of the forward pass's images, which it may have chosen the layout of. */
+/* x: how the images lie, or their gradient; the pass over the weights takes them as the forward pass chose. */
 static dnnl_primitive_desc_t make_pass(const struct convolution *c, const struct plan *p, enum shim_pass pass,
                                        shim_desc x, dnnl_primitive_desc_t forward) {
     const struct onednn *b = c->backend;
