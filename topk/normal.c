@@ -22,3 +22,8 @@ double normal_upper_quantile(double q) {
     }
     return sqrt(2) * y;
 }
+
+double normal_threshold(const struct moments *m, size_t k) {
+    double n = (double)m->count, mean = m->sum / n, variance = m->sum_square / n - mean * mean;
+    return mean + normal_upper_quantile((double)k / n / 2) * sqrt(fmax(0, variance));
+}

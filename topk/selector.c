@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "base/table.h"
+#include "topk/candidates.h"
+#include "topk/normal.h"
 
 #define SELECTOR(name) extern const struct selector_ops selector_##name;
 #include "topk/selectors/selectors.def"
@@ -20,7 +22,9 @@ const char *selector_name(size_t i) {
     return row ? row->name : NULL;
 }
 
-const char *const reuse_rule_names[] = {[REUSE_GUARDED] = "guarded", [REUSE_PAPER] = "paper", NULL};
+const char *const reuse_rule_names[] = {
+    [REUSE_GUARDED] = "guarded",     [REUSE_PAPER] = "paper",         [REUSE_CODE_VGG] = "code-vgg",
+    [REUSE_CODE_LSTM] = "code-lstm", [REUSE_CODE_BERT] = "code-bert", [REUSE_RULES] = NULL};
 
 struct selector *selector_open(const struct selector_ops *ops, struct store *store, size_t k_max,
                                const struct selector_settings *settings) {
@@ -49,6 +53,9 @@ static void audit(struct selector *s, size_t k) {
     uint32_t key = s->store->ops->kth_key(s->store, k);
     s->stats.exact = key_value(key);
     s->stats.exact_passes = s->store->ops->count(s->store, key);
+    struct moments m;
+    s->store->ops->moments(s->store, 0, &m);
+    s->stats.normal_passes = s->store->ops->count(s->store, key_not_zero(key_above(normal_threshold(&m, k))));
     s->stats.audited = true;
 }
 
@@ -124,4 +131,5 @@ void selector_stats_add(struct selector_stats *all, const struct selector_stats 
     all->found += part->found;
     all->evaluated |= part->evaluated;
     all->exact_passes += part->exact_passes;
+    all->normal_passes += part->normal_passes;
 }

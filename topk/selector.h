@@ -17,8 +17,12 @@ struct selector_ops;
 /* What happens to a threshold between two exact ones: see reuse.c, and comm/algorithms/oktopk_cut.c for Ok-Topk's
  * global one. */
 enum reuse_rule {
-    REUSE_GUARDED, /* it is led by the counts, and found anew where they leave [k/2, 3k/2] */
-    REUSE_PAPER    /* it stays, whatever passes (Ok-Topk, Algorithm 1) */
+    REUSE_GUARDED,   /* it is led by the counts, and found anew where they leave [k/2, 3k/2] */
+    REUSE_PAPER,     /* it stays, whatever passes (Ok-Topk, Algorithm 1) */
+    REUSE_CODE_VGG,  /* these three: whatever passes, but it is moved by fixed factors where that is too far from k */
+    REUSE_CODE_LSTM, /* (nudge.h: the code of Ok-Topk's authors for that model) */
+    REUSE_CODE_BERT,
+    REUSE_RULES
 };
 
 /* Options of what reuses thresholds, in reuse.c and Ok-Topk alike; 32 is Ok-Topk's for VGG-16 and LSTM. */
@@ -35,7 +39,8 @@ enum reuse_rule {
         "oktopk-thresholds", "RULE", OPTION_CHOICE, "guarded",                                                         \
             "selector reuse and oktopk, between two exact thresholds: guarded leads them by the counts, to "           \
             "k/2..3k/2; "                                                                                              \
-            "paper uses them as they are, whatever passes",                                                            \
+            "paper uses them as they are, whatever passes (Algorithm 1); code-vgg, code-lstm and code-bert move them " \
+            "by fixed factors, as its authors' code for that model",                                                   \
             OPTION_AT(type, rule), .names = reuse_rule_names                                                           \
     }
 extern const char *const reuse_rule_names[]; /* by enum reuse_rule, NULL-terminated */
@@ -48,11 +53,12 @@ struct selector_settings {
 /* Of the last run. */
 struct selector_stats {
     size_t asked, found;
-    float threshold;     /* smallest magnitude that could pass; 0: everything */
-    unsigned evaluated;  /* reuse: this step found the exact threshold; why: flags EVALUATED_* (track.h) */
-    bool audited;        /* the next two hold, for this step */
-    float exact;         /* magnitude of the k-th largest of acc */
-    size_t exact_passes; /* entries of acc at or above it: k, and ties */
+    float threshold;      /* smallest magnitude that could pass; 0: everything */
+    unsigned evaluated;   /* reuse: this step found the exact threshold; why: flags EVALUATED_* (track.h) */
+    bool audited;         /* the next three hold, for this step */
+    float exact;          /* magnitude of the k-th largest of acc */
+    size_t exact_passes;  /* entries of acc at or above it: k, and ties */
+    size_t normal_passes; /* above the threshold of a normal distribution with acc's moments (normal.h) */
 };
 
 /* Entries [from, from + count) of the vector. */
@@ -71,8 +77,7 @@ struct selector {
     size_t slices;
     size_t covered; /* entries among which it selects: those in slices, or n_max */
     struct selector_settings settings;
-    bool audit; /* the caller wants stats.exact of the next run: two more reads of acc, whose time is not counted as
-                   selection */
+    bool audit; /* the caller wants stats.exact and the counts beside it of the next run: five more reads of acc */
     struct selector_stats stats;
     void *state;
 };

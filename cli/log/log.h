@@ -28,6 +28,7 @@ struct row {
     double exempt_nnz;                               /* entries of dense slices that travelled beside those */
     double gradient_norm;                            /* of what --clip-norm clips, before; 0 without */
     double selected, threshold, exact_threshold;     /* NaN where there is none */
+    double normal_passes;                            /* where there is an exact_threshold */
     double evaluated, global_evaluated;              /* flags EVALUATED_* (topk/track.h) */
     double global_threshold, global_exact_threshold; /* 0 where there is none */
     double xi;                                       /* of --log-xi, on rank 0; NaN where there is none */

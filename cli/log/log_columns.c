@@ -130,6 +130,9 @@ const struct log_column log_columns[] = {
      .only = "with an algorithm that has a selector"},
     {COLUMN("threshold_exact", exact_threshold, OVER_SPREAD), .when = is_audited,
      .about = "magnitude of the exact k-th entry", .only = "in steps of `--audit`"},
+    {COLUMN("gaussian_nnz", normal_passes, OVER_SPREAD), .when = is_audited, .unit = "entries",
+     .about = "above the threshold that gaussiank, not adjusted, would take for what this step selects from",
+     .only = "in steps of `--audit`"},
     {COLUMN("evaluated_local", evaluated, OVER_FIRST), .when = reuses, .write = write_evaluated, .unit = "ranks",
      .about =
          "on which the exact threshold was found in this step, by reason: `due`, its time had come (`--tau-prime`, or "

@@ -72,7 +72,8 @@ static void xi_put(struct run *r) {
     r->now.row.xi = xi_after(&r->watch.xi, r->now.k, r->now.sum.sparse);
 }
 
-/* -- --audit: what the exact threshold would have been ------------------------------------------------------------- */
+/* -- --audit: the exact threshold, and what Gaussiank's would let pass -----------------------------------------------
+ */
 
 static bool audit_due(const struct run *r) {
     return r->path.reducer.selector && r->now.exchange->ops->selects && run_due(r, r->options.audit);
@@ -84,7 +85,10 @@ static void audit_ask(struct run *r) {
 
 static void audit_put(struct run *r) {
     struct selector *s = r->path.reducer.selector;
-    if (s->stats.audited) r->now.row.exact_threshold = (double)s->stats.exact;
+    if (s->stats.audited) {
+        r->now.row.exact_threshold = (double)s->stats.exact;
+        r->now.row.normal_passes = (double)s->stats.normal_passes;
+    }
     r->now.row.global_exact_threshold = (double)r->now.sum.exact_threshold;
     s->audit = false;
 }

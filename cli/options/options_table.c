@@ -235,7 +235,8 @@ static const struct option_row rows[] = {
      "speech: log with each evaluation what is heard of N utterances of the test beside what is said, and print it at "
      "the end (default: 3)",
      AT(KEPT, output, samples), .min = 0, .max = 1000},
-    {"audit", "N", OPTION_INTEGER, "0", "log the exact threshold beside the selector's every N steps",
+    {"audit", "N", OPTION_INTEGER, "0",
+     "log the exact threshold beside the selector's every N steps, and how many entries pass Gaussiank's",
      AT(KEPT, output, audit), .min = 0, .max = HUGE_COUNT},
     {"log-slices", "N", OPTION_INTEGER, "0",
      "log for every slice how much of its gradient is not zero, sent and in the sum, every N steps",

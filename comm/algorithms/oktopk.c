@@ -20,13 +20,14 @@
  *
  * Thresholds: --oktopk-thresholds, and the selector's rule of the same name for the local
  * one. REUSE_PAPER is Algorithm 1 to the letter: exact every tau' steps, else the last one, and what passes is sent, be
- * it more than the bound on words allows (extra_words says by how much). With REUSE_GUARDED, the default,
+ * it more than the bound on words allows (extra_words says by how much). REUSE_CODE_... are the same with thresholds
+ * that the counts move, as in the code of its authors (topk/nudge.h). With REUSE_GUARDED, the default,
  * - the thresholds are led by the counts, to k/2..3k/2, and found anew in the same step where that fails
  * (oktopk_cut.c, topk/selectors/reuse.c);
  * - a selection of more than k entries is cut to its k largest;
  * - of the global thresholds one is taken, or found anew, with which no rank sends or receives more than the bound;
  * data are evened out then, too, not only at 4 times the mean; where a region got more than 3/2 of the mean, the next
- * step makes new ones (all from k = 16 P on). Under both, thresholds are found anew when k has changed by more than a
+ * step makes new ones (all from k = 16 P on). Under all, thresholds are found anew when k has changed by more than a
  * quarter (a density schedule).
  *
  * Deviations from the paper, besides:

@@ -16,7 +16,7 @@ struct oktopk_saved {
     uint64_t step;      /* steps done */
     uint64_t k;         /* what the threshold was found for; 0: there is none yet */
     uint64_t uses;      /* steps that it served */
-    struct track track; /* the next step's global threshold (REUSE_PAPER: its key alone) */
+    struct track track; /* the next step's global threshold (all but REUSE_GUARDED: its key alone) */
     uint64_t stale;     /* 1: the regions' loads differed too much; the next step makes new ones */
     uint64_t bound[];   /* [P + 1]: region r is [bound[r], bound[r+1]) */
 };
@@ -103,9 +103,10 @@ enum { OKTOPK_SENT = TRACK_RUNGS, OKTOPK_RECEIVED, OKTOPK_LOAD };
  * is done to keep the words within their bound. */
 enum { OKTOPK_WORTH = 16 };
 
-/* Algorithm 1 to the letter: thresholds stay for tau' steps, and nothing is done for the bound on words. */
+/* Algorithm 1 to the letter, or as its authors' code moves the thresholds: what passes is sent, and nothing is done for
+ * the bound on words. */
 static inline bool oktopk_literal(const struct exchange *x) {
-    return ((const struct oktopk *)x->state)->use.thresholds == REUSE_PAPER;
+    return ((const struct oktopk *)x->state)->use.thresholds != REUSE_GUARDED;
 }
 
 /* Words of the gathering of counts; of an allreduce of `words` words. */

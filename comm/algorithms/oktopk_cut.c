@@ -11,11 +11,12 @@
  * the global one. When that band moves down by a quarter of a percent, a global threshold that stays lets only half
  * of k pass in the next step, and soon a twentieth. With REUSE_GUARDED all ranks count what reaches each of some
  * thresholds about the expected one (track.h), in the message that tells the counts anyway, and take the one nearest
- * to k. */
+ * to k. With REUSE_CODE_... it moves by fixed factors (nudge.h). */
 #include <math.h>
 
 #include "comm/algorithms/oktopk.h"
 #include "topk/candidates.h"
+#include "topk/nudge.h"
 
 /* -- the exact threshold ------------------------------------------------------------------------------- */
 /* bin b += entries whose key has `prefix` above the lowest `low + bits` bits and b in the `bits` bits above the lowest
@@ -196,8 +197,11 @@ void oktopk_cut(struct exchange *x, struct oktopk_step *s) {
     if (!s->evaluated && !literal) s->key = track_rung(&saved->track, i);
 
     /* What the next step begins with. */
-    if (literal)
+    const struct nudges *nudges = &reuse_nudges[t->use.thresholds];
+    if (literal && s->evaluated)
         saved->track.key = s->key;
+    else if (literal)
+        saved->track.key = nudge_next(&nudges->global_few, &nudges->global_many, s->key, s->k, (size_t)total[i]);
     else if (!s->evaluated && total[0] > 0)
         track_took(&saved->track, i, total);
     saved->uses++;

@@ -30,12 +30,10 @@ static const struct selector_ops *selector_named(const char *name) {
 static void open_row(struct comm *c, const struct exchange_ops *ops, const struct selector_ops *select, enum way way,
                      enum reuse_rule rule) {
     struct reducer_setup setup = {.ops = ops, .select = select};
+    char text[64];
+    snprintf(text, sizeof text, "tau-prime=2,tau=2,oktopk-thresholds=%s", reuse_rule_names[rule]);
     setup.seed = 5;
-    setup.exchange = (struct exchange_setup){
-        .n = N,
-        .k_max = K,
-        .options = rig_options(rule == REUSE_PAPER ? "tau-prime=2,tau=2,oktopk-thresholds=paper" : "tau-prime=2,tau=2",
-                               GTOPK_CONSERVE)};
+    setup.exchange = (struct exchange_setup){.n = N, .k_max = K, .options = rig_options(text, GTOPK_CONSERVE)};
     if (way == BY_SLICE) setup.slice = slices, setup.slices = 4;
     if (way == BY_LAYERS) setup.exchange.group = groups, setup.exchange.groups = 3;
     rig_open_setup(c, setup);
@@ -153,8 +151,10 @@ static void set_ranks_per_node(struct comm *c, int ranks) {
 }
 
 static void with_the_papers_thresholds(struct comm *c) {
-    row_with(c, exchange_named("topka"), selector_named("reuse"), PLAIN, REUSE_PAPER);
-    row_with(c, exchange_named("oktopk"), selector_named("reuse"), PLAIN, REUSE_PAPER);
+    for (enum reuse_rule rule = REUSE_PAPER; rule <= REUSE_CODE_VGG; rule++) {
+        row_with(c, exchange_named("topka"), selector_named("reuse"), PLAIN, rule);
+        row_with(c, exchange_named("oktopk"), selector_named("reuse"), PLAIN, rule);
+    }
 }
 
 /* Parts of a row and of a selector are checked one by one: some rows are enough. */

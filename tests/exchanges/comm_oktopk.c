@@ -26,6 +26,9 @@ static const struct oktopk_use setups[] = {
     {.period = 3, .balance_period = 2, .off = OKTOPK_NO_REGIONS | OKTOPK_NO_BALANCE},
     {.period = 3, .off = OKTOPK_NO_REGIONS | OKTOPK_NO_ROTATION | OKTOPK_NO_OVERLAP | OKTOPK_NO_BALANCE},
     {.period = 3, .balance_period = 2, .thresholds = REUSE_PAPER},
+    {.period = 3, .balance_period = 2, .thresholds = REUSE_CODE_VGG},
+    {.period = 4, .balance_period = 2, .thresholds = REUSE_CODE_LSTM},
+    {.period = 5, .balance_period = 2, .thresholds = REUSE_CODE_BERT},
     {0},
 };
 enum { SETUPS = sizeof setups / sizeof setups[0] };
@@ -200,9 +203,27 @@ static unsigned choose_threshold(struct reference *f, int k, double split[2][ORA
     return 0;
 }
 
+/* The global threshold of the next step after one that used it, from the text of the authors' code. */
+static float moved(const struct reference *f, int k) {
+    static const struct {
+        double few, down, many, up;
+    } authors[REUSE_RULES] = {
+        [REUSE_PAPER] = {0, 1, INFINITY, 1},
+        [REUSE_CODE_VGG] = {2. / 3, 1.008, 4. / 3, 1.008},
+        [REUSE_CODE_LSTM] = {0.75, 1.01, 1.25, 1.008},
+        [REUSE_CODE_BERT] = {0.8, 1.036, 1.25, 1.025},
+    };
+    long has[ORACLE_P];
+    const double count = passing(f, f->used, has), few = authors[f->use.thresholds].few * k;
+    if (count < few - 1e-9) return (float)((double)f->used * (1 / authors[f->use.thresholds].down));
+    if (count > authors[f->use.thresholds].many * k + 1e-9)
+        return (float)((double)f->used * authors[f->use.thresholds].up);
+    return f->used;
+}
+
 static void cut_sums(struct reference *f, int k) {
     struct oracle *o = &f->o;
-    bool literal = f->use.thresholds == REUSE_PAPER;
+    bool literal = f->use.thresholds != REUSE_GUARDED;
     double split[2][ORACLE_P], most = 0, all = 0;
     for (int r = 0; r < o->P; r++) {
         split[0][r] = f->sent[r] / 2;
@@ -222,7 +243,8 @@ static void cut_sums(struct reference *f, int k) {
         find_threshold(f, k, reason);
         gather_counts(f);
     }
-    if (literal && f->evaluated) f->track.key = magnitude_key(f->used);
+    if (literal && !f->evaluated) f->used = key_value(f->track.key);
+    if (literal) f->track.key = magnitude_key(f->evaluated ? f->used : moved(f, k));
     f->beyond = !literal && beyond_bound(f, k, f->used, split);
     f->uses++;
     for (int i = 0; i < o->n; i++)
@@ -418,7 +440,7 @@ static void a_selector_of_varying_count(struct comm *c) {
                         f.o.sent[r].there[i] = fabsf(f.o.acc[r][i]) >= 6;
                         f.o.sent[r].value[i] = f.o.sent[r].there[i] ? f.o.acc[r][i] : 0;
                     }
-                for (int r = 0; setups[u].thresholds != REUSE_PAPER && r < c->size; r++)
+                for (int r = 0; setups[u].thresholds == REUSE_GUARDED && r < c->size; r++)
                     cut_selection(&f.o.sent[r], f.o.n, (int)shape.k);
                 reference_step(&f, (int)shape.k);
                 agrees(&f);

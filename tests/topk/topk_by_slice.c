@@ -162,13 +162,15 @@ static void agrees_with_alone(struct alone *a, const struct rig *r, size_t k, co
         sum.threshold = smaller(sum.threshold, part->threshold);
         sum.exact = smaller(sum.exact, part->exact);
         sum.exact_passes += part->exact_passes;
+        sum.normal_passes += part->normal_passes;
         sum.evaluated |= part->evaluated;
     }
     CHECK(at == r->out.nnz && all->found == at, "%s %s: %zu entries, not %zu", r->ops->name, what, r->out.nnz, at);
     CHECK(!r->ops->exact_count || at == naive_asks(s, k), "%s %s: count", r->ops->name, what);
     CHECK(all->asked == sum.asked && all->asked == naive_asks(s, k), "%s %s: asked", r->ops->name, what);
     CHECK(all->audited && same_bits(all->exact, sum.exact) && all->exact_passes == sum.exact_passes &&
-              same_bits(all->threshold, sum.threshold) && all->evaluated == sum.evaluated,
+              all->normal_passes == sum.normal_passes && same_bits(all->threshold, sum.threshold) &&
+              all->evaluated == sum.evaluated,
           "%s %s: statistics", r->ops->name, what);
 }
 
@@ -271,7 +273,8 @@ static void whole_body(const void *unused) {
                 const struct selector_stats *a = &by.selector->stats, *b = &plain.selector->stats;
                 CHECK(a->asked == b->asked && a->found == b->found && same_bits(a->threshold, b->threshold) &&
                           same_bits(a->exact, b->exact) && a->exact_passes == b->exact_passes &&
-                          a->evaluated == b->evaluated && a->audited && b->audited,
+                          a->normal_passes == b->normal_passes && a->evaluated == b->evaluated && a->audited &&
+                          b->audited,
                       "%s: statistics", selectors[row]->name);
             }
             rig_close(&by), rig_close(&plain);

@@ -310,7 +310,7 @@ struct old_threshold {
 static unsigned reason_for(const struct rig *r, size_t k, const struct old_threshold *old) {
     if (old->k == 0 || old->uses >= 5) return EVALUATED_DUE;
     if ((double)k < 0.75 * (double)old->k || (double)k > 1.25 * (double)old->k) return EVALUATED_K;
-    if (r->use.rule == REUSE_PAPER) return 0;
+    if (r->use.rule != REUSE_GUARDED) return 0;
     size_t passing = count_from(r, (double)key_value(old->track.key));
     if (2 * passing < k && old->track.key > 1) return EVALUATED_FEW;
     return 2 * passing > 3 * k ? EVALUATED_MANY : 0;
@@ -320,8 +320,40 @@ static size_t count_from_key(const struct rig *r, uint32_t key) {
     return count_from(r, (double)key_value(key));
 }
 
+/* What the code of Ok-Topk's authors does with a local threshold, from its text: parts of k, and factors. */
+static const struct {
+    double before, up_before, few, many, factor;
+} authors[REUSE_RULES] = {
+    [REUSE_CODE_VGG] = {4. / 3, 1.03, 2. / 3, 1.25, 1.012},
+    [REUSE_CODE_LSTM] = {1.5, 1.03, 0.75, 1.25, 1.012},
+    [REUSE_CODE_BERT] = {INFINITY, 1, 0.8, 1.25, 1.025},
+};
+
+static float moved(float threshold, double factor) {
+    double t = (double)threshold * factor;
+    if (t > (double)FLT_MAX) return FLT_MAX;
+    return threshold > 0 && (float)t == 0 ? FLT_TRUE_MIN : (float)t;
+}
+
+/* Before a step, which uses what this leaves. */
+static void move_before(const struct rig *r, size_t k, struct track *track) {
+    float t = key_value(track->key);
+    for (int i = 0; i < 5 && (double)count_from(r, (double)t) > authors[r->use.rule].before * (double)k + 1e-9; i++)
+        t = moved(t, authors[r->use.rule].up_before);
+    track->key = magnitude_key(t);
+}
+
+static void move_after(const struct rig *r, size_t k, size_t passing, struct track *track) {
+    const double count = (double)passing, factor = authors[r->use.rule].factor;
+    if (count < authors[r->use.rule].few * (double)k - 1e-9)
+        track->key = magnitude_key(moved(key_value(track->key), 1 / factor));
+    else if (count > authors[r->use.rule].many * (double)k + 1e-9)
+        track->key = magnitude_key(moved(key_value(track->key), factor));
+}
+
 static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
     struct track *track = &old->track;
+    const bool follows_code = authors[r->use.rule].factor > 0;
     unsigned reason = reason_for(r, k, old);
     CHECK(reason == r->selector->stats.evaluated, "%s: evaluated %u", r->what, reason);
     r->compared++;
@@ -334,17 +366,19 @@ static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
         check_first(r, passing > r->cap ? k : passing);
         track_found(track, key, old->k == 0 || reason == EVALUATED_K);
         track_spacing(track, passing > r->cap ? k : passing, count_from_key(r, track_above(track, key)));
-        if (r->use.rule == REUSE_PAPER) track->key = key;
+        if (r->use.rule != REUSE_GUARDED) track->key = key;
         old->k = k, old->uses = 1;
         return;
     }
+    if (follows_code) move_before(r, k, track);
     size_t passing = count_from_key(r, track->key);
-    if (passing > r->cap) { /* REUSE_PAPER alone: the largest that there is room for */
+    if (passing > r->cap) { /* not REUSE_GUARDED: the largest that there is room for */
         check_first(r, r->cap);
-        return;
+    } else {
+        check_threshold(r, (double)key_value(track->key), 0);
+        check_first(r, passing);
     }
-    check_threshold(r, (double)key_value(track->key), 0);
-    check_first(r, passing);
+    if (follows_code) move_after(r, k, passing, track);
     if (r->use.rule == REUSE_GUARDED) track_counted(track, k, passing, count_from_key(r, track_probe(track)));
 }
 
@@ -471,7 +505,7 @@ static void gaussian_body(const void *unused) {
 
 static void reuse_body(const void *unused) {
     (void)unused;
-    for (rule = REUSE_GUARDED; rule <= REUSE_PAPER; rule++) {
+    for (rule = REUSE_GUARDED; rule < REUSE_RULES; rule++) {
         every_input(&selector_reuse);
         reuse_at_its_bounds();
     }

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tests/lib/in_child.h"
+#include "topk/normal.h"
 #include "topk/selector.h"
 
 /* One selector, its store and what it gets. */
@@ -72,6 +73,27 @@ static bool is(const struct rig *r, const char *name) {
     return strcmp(r->ops->name, name) == 0;
 }
 
+/* The entries beyond mean + z sigma, z for k of n on both sides, with room for sums in another order. */
+static void check_normal_passes(const struct rig *r, size_t k, const char *what) {
+    long double sum = 0, squares = 0, n = (long double)r->n;
+    for (size_t i = 0; i < r->n; i++)
+        sum += (long double)r->sum[i], squares += (long double)r->sum[i] * (long double)r->sum[i];
+    const double mean = (double)(sum / n), variance = (double)(squares / n - (sum / n) * (sum / n));
+    const double square = (double)(squares / n), off = 1e-12 * square;
+    const double z = normal_upper_quantile((double)k / (double)r->n / 2);
+    const double low = mean + z * sqrt(fmax(0, variance - off)) - 1e-12 * sqrt(square);
+    const double high = mean + z * sqrt(fmax(0, variance + off)) + 1e-12 * sqrt(square);
+    size_t most = 0, least = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        double size = fabs((double)r->sum[i]);
+        most += size > low && size > 0;
+        least += size > high && size > 0;
+    }
+    const size_t passes = r->selector->stats.normal_passes;
+    CHECK(least <= passes && passes <= most, "%s %s n %zu k %zu: %zu beyond Gaussiank's threshold, not %zu to %zu",
+          r->ops->name, what, r->n, k, passes, least, most);
+}
+
 /* One step and what holds for all rows. The set that leaves is a beginning of the order by rank, but for mstopk's. */
 static void step(struct rig *r, size_t k, const char *what) {
     size_t bad = 12345, not_zero = rank_sum(r), cap = r->out.cap;
@@ -103,6 +125,7 @@ static void step(struct rig *r, size_t k, const char *what) {
     size_t passes = 0;
     while (passes < r->n && r->pick[passes].key >= r->pick[k - 1].key) passes++;
     CHECK(stats->exact_passes == passes, "%s %s: audit: %zu, not %zu", name, what, stats->exact_passes, passes);
+    check_normal_passes(r, k, what);
 }
 
 static void deliver(struct rig *r) {

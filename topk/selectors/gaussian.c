@@ -19,8 +19,6 @@
  * Deviations: mean and deviation of all n entries (the paper's code divides by n - 1). The first paper's own adjustment
  * is coarser (at most four steps of 0.5 or 1.5). At most selector_capacity entries, 8 k_max and more, are returned:
  * when more pass, the largest of them. */
-#include <math.h>
-
 #include "base/mem.h"
 #include "topk/candidates.h"
 #include "topk/normal.h"
@@ -52,12 +50,6 @@ static void gaussian_open(struct selector *s) {
 static void gaussian_close(struct selector *s) {
     cut_close(&((struct gaussian *)s->state)->cut);
     mem_free(s->state);
-}
-
-/* mean + z sigma, in units of acc */
-static double first_threshold(const struct moments *m, size_t k) {
-    double n = (double)m->count, mean = m->sum / n, variance = m->sum_square / n - mean * mean;
-    return mean + normal_upper_quantile((double)k / n / 2) * sqrt(fmax(0, variance));
 }
 
 /* Of the entries above t, which are not zero. */
@@ -94,7 +86,7 @@ static bool gaussian_run(struct selector *s, const float *grad, size_t k, struct
         find_not_finite(store, out, bad);
         return false;
     }
-    double t = first_threshold(&m, k);
+    double t = normal_threshold(&m, k);
     size_t wanted = 3 * k / 4 + 1;
     uint32_t key = key_of(t);
     if (g->use.adjust == ADJUST_ON && !enough(s, key, wanted, out, guess, complete))

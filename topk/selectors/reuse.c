@@ -13,20 +13,21 @@
  *   several times k.
  * - where fewer than k/2 or more than 3k/2 pass all the same, the exact threshold is found in that same step: among
  *   those that passed, or by one more read when they are too few.
- * Under both rules it is found anew when k has left [3k/4, 5k/4] of the k that it was found for (a density schedule),
+ * REUSE_CODE_... are REUSE_PAPER with a threshold that moves by fixed factors, as in the code of its authors (nudge.h).
+ * Under all rules it is found anew when k has left [3k/4, 5k/4] of the k that it was found for (a density schedule),
  * which the paper does not know, and zeros never leave.
  * Cost: 12 bytes per entry, the floor for any error feedback; a step that finds its threshold costs as much as `exact`.
  *
- * Capacity: 8 k_max entries and more. Where more pass (REUSE_PAPER, or ties), the largest so many leave; of ties alone
- * k. */
+ * Capacity: 8 k_max entries and more. Where more pass (all but REUSE_GUARDED, or ties), the largest so many leave; of
+ * ties alone k. */
 #include "base/mem.h"
 #include "topk/candidates.h"
-#include "topk/selector.h"
+#include "topk/nudge.h"
 
 /* What a checkpoint keeps. */
 struct memory {
     uint64_t k;         /* what the threshold was found for */
-    struct track track; /* REUSE_PAPER: its key alone */
+    struct track track; /* all but REUSE_GUARDED: its key alone */
     uint64_t uses;      /* steps that it served, the one that found it included */
 };
 
@@ -61,8 +62,8 @@ static bool reuse_saved(struct selector *s, size_t piece, void **memory, size_t 
     return selector_saved_block(&r->memory, sizeof r->memory, piece, memory, bytes);
 }
 
-static bool literal(const struct selector *s) {
-    return ((const struct reuse *)s->state)->use.rule == REUSE_PAPER;
+static enum reuse_rule rule_of(const struct selector *s) {
+    return ((const struct reuse *)s->state)->use.rule;
 }
 
 static uint64_t period_of(const struct selector *s) {
@@ -84,7 +85,7 @@ static bool reuse_check(const struct selector *s, struct err *e) {
 static void renew(struct selector *s, size_t k, uint32_t key, unsigned reason) {
     struct memory *m = &((struct reuse *)s->state)->memory;
     track_found(&m->track, key, (reason & EVALUATED_K) || m->k == 0);
-    if (literal(s)) m->track.key = key;
+    if (rule_of(s) != REUSE_GUARDED) m->track.key = key;
     m->k = k;
     m->uses = 1;
     s->stats.evaluated = reason;
@@ -118,12 +119,37 @@ static bool evaluate(struct selector *s, const float *grad, size_t k, unsigned r
     return count <= out->cap || cut_ties(store, key, k, &r->cut, out, bad);
 }
 
-/* REUSE_PAPER: with the threshold there is, whatever passes. */
-static bool keep_threshold(struct selector *s, size_t count, struct sparse *out, size_t *bad) {
+/* Before the threshold is used, which `count` entries reach: moved up while too many do. Returns how many reach it
+ * then.
+ */
+static size_t nudge_before(struct selector *s, size_t k, size_t count, struct sparse *out) {
+    const struct nudge *before = &reuse_nudges[rule_of(s)].before;
+    uint32_t *key = &((struct reuse *)s->state)->memory.track.key;
+    const bool complete = count <= out->cap;
+    int moves = 0;
+    for (; moves < NUDGES_BEFORE && nudge_beyond(before, k, count); moves++) {
+        *key = nudge_key(*key, before->factor);
+        count = complete ? candidates_count(out, *key) : s->store->ops->count(s->store, *key);
+    }
+    if (moves == 0) return count;
+    s->stats.threshold = key_value(*key);
+    if (!complete) return s->store->ops->select(s->store, *key, out);
+    candidates_filter(out, *key);
+    return count;
+}
+
+/* REUSE_PAPER and REUSE_CODE_...: with the threshold there is, whatever passes. */
+static bool keep_threshold(struct selector *s, size_t k, size_t count, struct sparse *out, size_t *bad) {
     struct reuse *r = s->state;
-    if (count <= out->cap) return true;
-    bool good = select_top(s->store, out->cap, &r->cut, out, bad);
-    s->stats.threshold = key_value(candidates_least(out));
+    const struct nudges *nudges = &reuse_nudges[rule_of(s)];
+    uint32_t *key = &r->memory.track.key;
+    bool good = true;
+    count = nudge_before(s, k, count, out);
+    if (count > out->cap) {
+        good = select_top(s->store, out->cap, &r->cut, out, bad);
+        s->stats.threshold = key_value(candidates_least(out));
+    }
+    *key = nudge_next(&nudges->local_few, &nudges->local_many, *key, k, count);
     return good;
 }
 
@@ -148,7 +174,7 @@ static bool with_threshold(struct selector *s, const float *grad, size_t k, stru
     s->store->probe = track_probe(&m->track);
     size_t count = s->store->ops->accumulate_select(s->store, grad, m->track.key, out);
     if (!selection_finite(s->store, out, bad)) return false;
-    return literal(s) ? keep_threshold(s, count, out, bad) : lead_threshold(s, k, count, out, bad);
+    return rule_of(s) == REUSE_GUARDED ? lead_threshold(s, k, count, out, bad) : keep_threshold(s, k, count, out, bad);
 }
 
 static bool reuse_run(struct selector *s, const float *grad, size_t k, struct sparse *out, size_t *bad) {
