@@ -38,4 +38,6 @@ bert() { # bert FILE STEPS OPTION...
 # algorithm_1 FILE: the run of Ok-Topk to the letter, with xi every 65 steps, which is odd, to meet all steps of a period (quick: 3): Fig.
 # 5c, 6c and 13 have it in common
 algorithm_1() { bert "$1" "$bert_steps" --algo oktopk --oktopk-thresholds paper --tau-prime "$tau" --log-xi "$(pick 65 3)"; }
+# authors_code FILE: with thresholds moved as in the authors' code for BERT, and how many entries reach Gaussiank's threshold beside it
+authors_code() { bert "$1" "$bert_steps" --algo oktopk --oktopk-thresholds code-bert --tau-prime "$tau" --log-xi "$(pick 65 3)" --audit "$(pick 5 1)"; }
 led_by_counts() { bert "$1" "$bert_steps" --algo oktopk --tau-prime "$tau"; } # led_by_counts FILE: the same with our thresholds

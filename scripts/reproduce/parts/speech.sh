@@ -50,6 +50,10 @@ speech() {
     train "$speech_file" "$ranks" --model speech "$@" --batch "$speech_batch" $length_options
 }
 # algorithm_1 FILE DENSITY: Ok-Topk to the letter, with xi every 65 steps, which is odd, to meet all steps of a period (quick: 3): Fig. 5b,
-# 6b and 11 have it in common;  led_by_counts FILE: the same with our thresholds
+# 6b and 11 have it in common;  authors_code FILE DENSITY: with thresholds moved as in the authors' code for this model, and how many entries
+# reach Gaussiank's threshold beside it: Fig. 5b and 6b;  led_by_counts FILE: with our thresholds
 algorithm_1() { speech "$1" --algo oktopk --oktopk-thresholds paper --density "$2" --tau-prime "$tau" --log-xi "$(pick 65 3)"; }
+authors_code() {
+    speech "$1" --algo oktopk --oktopk-thresholds code-lstm --density "$2" --tau-prime "$tau" --log-xi "$(pick 65 3)" --audit "$(pick 5 1)"
+}
 led_by_counts() { speech "$1" --algo oktopk --density "$density" --tau-prime "$tau"; }

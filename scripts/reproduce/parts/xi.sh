@@ -11,19 +11,20 @@ mean_xi() {
 }
 ratio() { [ -z "$1" ] || [ -z "$2" ] || calc "$1 / $2"; }
 largest_xi() { curve "$1" step xi | awk '$2 > most { most = $2 } END { print most }'; }
-# xi_rows CLAIM STEM PLACE FIRST: FIRST: the part of the run in which it grows
+# xi_rows CLAIM STEM PLACE FIRST [RULE]: FIRST: the part of the run in which it grows; RULE: of which thresholds, where an ID has several
 xi_rows() {
     claim "$1"
     against words
+    xi_item=$item${5:+, $5}
     for xi_density in 0.01 0.02; do
         xi_third=$(mean_xi "$2-$xi_density.jsonl" 0.5 0.75)
-        row "$item, density $xi_density" 'largest xi (paper: below P)' '' '' "$3" "$(largest_xi "$2-$xi_density.jsonl")" real "full: at most $ranks"
-        row "$item, density $xi_density" 'xi of the third quarter over that of the beginning' x '' "$3" \
+        row "$xi_item, density $xi_density" 'largest xi (paper: below P)' '' '' "$3" "$(largest_xi "$2-$xi_density.jsonl")" real "full: at most $ranks"
+        row "$xi_item, density $xi_density" 'xi of the third quarter over that of the beginning' x '' "$3" \
             "$(ratio "$xi_third" "$(mean_xi "$2-$xi_density.jsonl" 0 "$4")")" real 'full: at least 1'
-        row "$item, density $xi_density" 'xi of the last quarter over that of the third' x '' "$3" \
+        row "$xi_item, density $xi_density" 'xi of the last quarter over that of the third' x '' "$3" \
             "$(ratio "$(mean_xi "$2-$xi_density.jsonl" 0.75 1)" "$xi_third")" real 'full: between 0.667 and 1.5'
     done
-    row "$item" 'mean xi of the second half, density 0.02 over 0.01' x '' "$3" "$(ratio "$(mean_xi "$2-0.02.jsonl" 0.5 1)" "$(mean_xi "$2-0.01.jsonl" 0.5 1)")" \
+    row "$xi_item" 'mean xi of the second half, density 0.02 over 0.01' x '' "$3" "$(ratio "$(mean_xi "$2-0.02.jsonl" 0.5 1)" "$(mean_xi "$2-0.01.jsonl" 0.5 1)")" \
         real 'full: at most 1'
     claim
 }

@@ -4,10 +4,11 @@
 #     whole runs are at hand: the paper's models take a GPU, and here their first epochs alone are trained on CPUs
 # runs: training of LSTM-200 (two layers of 200 features) on Penn Treebank, 4 ranks, 40 epochs, 20 streams a rank, the first 512 steps
 #     dense: dense; Algorithm 1 to the letter (--algo oktopk --oktopk-thresholds paper) at densities 0.01 and 0.02 with --log-xi 65
-#     (odd, to meet all steps of a period); oktopk as it is here and gaussiank --gaussian-adjust off at density 0.01
+#     (odd, to meet all steps of a period); with thresholds moved as in the authors' code (code-lstm) and --audit 5, which counts what
+#     reaches Gaussiank's threshold beside it, oktopk as it is here, and gaussiank --gaussian-adjust off at density 0.01
 #     (quick: 40 features, 6 epochs of made-up words, the first 10 steps dense, every 3rd step)
 # needs: Penn Treebank; a working day on CPUs (--epochs E: the first E epochs of that schedule)
-# takes: full: about 8 h on two cores, by 6700 words/s; on a GPU not measured yet; quick: 1 min
+# takes: full: about 10 h on two cores, by 6700 words/s; on a GPU not measured yet; quick: 1 min
 # agrees: nothing is compared with a paper: the rows have the perplexity at the end, over dense, the largest xi and its means, which the
 #     paper has below P and stable, and how far the numbers selected are from k, which the paper has below 11%
 . scripts/reproduce/parts/training.sh
@@ -27,15 +28,17 @@ words dense.jsonl --algo dense
 for density in 0.01 0.02; do
     run "paper-$density.jsonl" $density --algo oktopk --oktopk-thresholds paper --tau-prime "$tau" --log-xi "$(pick 65 3)"
 done
+run code.jsonl 0.01 --algo oktopk --oktopk-thresholds code-lstm --tau-prime "$tau" --log-xi "$(pick 65 3)" --audit "$(pick 5 1)"
 run oktopk.jsonl 0.01 --algo oktopk --tau-prime "$tau"
 run gaussiank.jsonl 0.01 --algo gaussiank --gaussian-adjust off
 
 against nothing
 . scripts/reproduce/parts/xi.sh
 . scripts/reproduce/parts/selected.sh
-for file in paper-0.01 paper-0.02 oktopk gaussiank; do
+for file in paper-0.01 paper-0.02 code oktopk gaussiank; do
     case $file in
     paper-*) name="Algorithm 1, density ${file#paper-}" ;;
+    code) name="the authors' code, density 0.01" ;;
     oktopk) name='oktopk, thresholds led by counts, density 0.01' ;;
     gaussiank) name='gaussiank, unadjusted, density 0.01' ;;
     esac
@@ -43,19 +46,26 @@ for file in paper-0.01 paper-0.02 oktopk gaussiank; do
     row "$item, $name" 'local: mean deviation from k' % '' '' "$(over_steps $file.jsonl local_nnz_mean deviation)" real none
     row "$item, $name" 'global: mean deviation from k' % '' '' "$(over_steps $file.jsonl global_nnz deviation)" real none
     case $file in
-    paper-*)
+    paper-* | code)
         row "$item, $name" 'largest xi' '' '' '' "$(largest_xi $file.jsonl)" real none
         row "$item, $name" 'mean xi of the second half of the run' '' '' '' "$(mean_xi $file.jsonl 0.5 1)" real none
         ;;
     esac
 done
+row "$item, Gaussiank's threshold beside the authors' code, density 0.01" 'local: mean count over k, first 5% of the run' '' '' '' \
+    "$(over_steps code.jsonl gaussian_nnz_mean count 0 0.05)" real none
+row "$item, Gaussiank's threshold beside the authors' code, density 0.01" 'local: mean count over k, second half of the run' '' '' '' \
+    "$(over_steps code.jsonl gaussian_nnz_mean count 0.5 1)" real none
 two_figures lstm "$item" '' "$item" dense.jsonl=dense paper-0.01.jsonl='Algorithm 1, density 0.01' paper-0.02.jsonl='Algorithm 1, density 0.02' \
-    oktopk.jsonl='oktopk, density 0.01' gaussiank.jsonl='gaussiank, density 0.01'
+    code.jsonl="the authors' code, density 0.01" oktopk.jsonl='oktopk, density 0.01' gaussiank.jsonl='gaussiank, density 0.01'
 xi_figure xi.png paper "$item, tau' = $tau" no
 {
     counts gaussiank.jsonl local_nnz_mean | block 'Gaussiank, unadjusted'
     counts paper-0.01.jsonl local_nnz_mean | block 'Algorithm 1 (local)'
     counts paper-0.01.jsonl global_nnz | block 'Algorithm 1 (global)'
+    counts code.jsonl gaussian_nnz_mean | block "Gaussiank's threshold beside the authors' code"
+    counts code.jsonl local_nnz_mean | block "the authors' code (local)"
+    counts code.jsonl global_nnz | block "the authors' code (global)"
     counts oktopk.jsonl local_nnz_mean | block 'led by counts (local)'
     counts oktopk.jsonl global_nnz | block 'led by counts (global)'
 } >"$out/counts.dat"
