@@ -1,5 +1,5 @@
 #!/bin/sh
-# campaign.sh list|status|next|take [--time MINUTES] [--pack DIR]: the papers' convergence at full length, as far as a machine comes in the
+# campaign.sh list|status|next|take [--time MINUTES] [--pack DIR [--pack-every MINUTES]]: the papers' convergence at full length, as far as a machine comes in the
 # time that there is. scripts/campaign/runs.csv has the runs in the order in which they are wanted, each a job of training of
 # an ID of scripts/reproduce.sh.
 #   list             the runs: what for, expected hours, command
@@ -11,8 +11,9 @@
 #   --time MINUTES   next stops after so many (540s: seconds), with a checkpoint from which the next call goes on; without it it stops when all
 #                    is done
 #   --pack DIR       a folder that outlives this machine: a run that is stopped is put there as one small file, its last checkpoint and
-#                    log, also every half hour while it is under way; what lies there and is further than what this machine has is gone
+#                    log, also now and then while it is under way; what lies there and is further than what this machine has is gone
 #                    on with. The file goes when the run is finished, and no run that is to begin from its last checkpoint is left
+#   --pack-every MINUTES  how often (30; 540s: seconds); seldomer where packing takes more than a twentieth of that, as gigabytes do
 #   --device NAME    cpu or cuda: the runs for such a machine; without it those for a GPU where the program finds one
 #   --out DIR        where the results go (results/measured)
 #   --quick          reduced sizes, to see that everything works; in build/campaign-quick
@@ -25,9 +26,9 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/lib/common.sh
 . scripts/reproduce/pages.sh
 
-options_hint='list, status, next or take; the options are --time, --pack, --device, --out, --quick, --table; --help has all'
-minutes='' pack='' device='' out='' quick='' table=scripts/campaign/runs.csv pack_every=1800
-options 'time:minutes pack device out quick!quick table ...' "$@"
+options_hint='list, status, next or take; the options are --time, --pack, --pack-every, --device, --out, --quick, --table; --help has all'
+minutes='' pack='' pack_every=30 device='' out='' quick='' table=scripts/campaign/runs.csv
+options 'time:minutes pack pack-every:pack_every device out quick!quick table ...' "$@"
 case $words in
 ' list' | ' status' | ' next') verb=${words# } ;;
 ' take '*)
@@ -40,9 +41,14 @@ case $words in
 '') fail "what? $options_hint" ;;
 *) fail "there is no \"${words# }\"; $options_hint" ;;
 esac
+# in_seconds OPTION TIME: of minutes, or of seconds with an s behind
+in_seconds() {
+    case ${2%s} in '' | *[!0-9]* | 0*) fail "$1 $2: whole minutes from 1 on, or seconds, as 540s" ;; esac
+    case $2 in *s) echo "${2%s}" ;; *) echo $((60 * $2)) ;; esac
+}
 seconds=
-case ${minutes%s} in *[!0-9]* | 0*) fail "--time $minutes: whole minutes from 1 on, or seconds, as 540s" ;; esac
-case $minutes in '') ;; *s) seconds=${minutes%s} ;; *) seconds=$((60 * minutes)) ;; esac
+[ -z "$minutes" ] || seconds=$(in_seconds --time "$minutes") || exit 2
+pack_every=$(in_seconds --pack-every "$pack_every") || exit 2
 case $device in '' | cpu | cuda) ;; *) fail "--device is cpu or cuda, not \"$device\"" ;; esac
 [ -f "$table" ] || fail "there is no table $table"
 if [ -z "$out" ]; then
@@ -276,15 +282,20 @@ show_now() {
     sed -n '$p' "$scratch/shown"
     if [ "$(cd "$out" && pwd -P)" = "$(pwd -P)/results/measured" ]; then sh scripts/artifact.sh; fi
 }
-# train ID OPTIONS FILE COMMAND-LINE: the run; its status. Meanwhile other machines hear of it, and it is packed now and then.
+# train ID OPTIONS FILE COMMAND-LINE: the run; its status. Meanwhile other machines hear of it, and it is packed now and then, which takes
+# time from it: a twentieth at most.
 train() {
     (
         trap - EXIT
-        part=.early waited=0
+        part=.early waited=0 due=$pack_every
         while sleep 5 && kill -0 $$; do # who was killed leaves this behind
             waited=$((waited + 5))
             [ $((waited % 60)) != 0 ] || touch -c "$(busy_of "$1" "$3")"
-            [ $((waited % pack_every)) != 0 ] || put_away "$1" "$3" "$4"
+            [ $waited -ge "$due" ] || continue
+            packing=$(date +%s)
+            put_away "$1" "$3" "$4"
+            packing=$((20 * ($(date +%s) - packing)))
+            due=$((waited + (packing > pack_every ? packing : pack_every)))
         done
     ) >/dev/null 2>&1 &
     beside=$!

@@ -38,6 +38,7 @@ check "take without a file" refused 'take: which file?' campaign take
 check "take of a file that is not there" refused "take $W/none: no such file" campaign take "$W/none"
 check "half a minute" refused '--time 0.5: whole minutes' campaign next --time 0.5
 check "no time" refused '--time 0: whole minutes' campaign next --time 0
+check "packs every so often" refused '--pack-every 1h: whole minutes' campaign next --pack-every 1h
 check "an unknown device" refused '--device is cpu or cuda' campaign status --device sparse
 check "no such table" refused "there is no table $W/none" campaign list --table "$W/none"
 : > "$W/file"
@@ -77,7 +78,7 @@ check "--hidden: a smaller LSTM" [ "$(grep -c -- '--hidden 650 .*--epochs\|--epo
 
 # -- a run that is stopped, packed, and goes on elsewhere ----------------------------------------------------------------
 # In the place of timeout: the signal comes when the log has a step of this call; before that mpirun may have nobody to whom it sends it on, and
-# the run goes on to its end. What it was called with in $STOPPED.calls.
+# the run goes on to its end. What it was called with in $STOPPED.calls; $STOPPED.hook before the signal, $STOPPED.after when the run has ended.
 mkdir "$W/bin"
 cat > "$W/bin/timeout" << 'END'
 #!/bin/sh
@@ -95,6 +96,9 @@ if [ -f "$STOPPED" ]; then
     kill -USR1 $job
 fi
 wait $job
+ended=$?
+[ ! -f "$STOPPED.after" ] || sh "$STOPPED.after"
+exit $ended
 END
 chmod +x "$W/bin/timeout"
 STOPPED=$W/stopped
@@ -127,6 +131,19 @@ check "it has the last checkpoint alone, the log and the mark" [ "$(xz -dc "$pac
 check "nothing is shown yet" [ ! -e "$W/here/gtopk-fig7/comparison.csv" ]
 small status
 check "status: begun" said 0 'begun, at epoch'
+# While a run is under way it is packed, too: seldomer where that takes long.
+cat > "$W/bin/xz" << END
+#!/bin/sh
+case \$1 in -1) echo >> '$W/squeezed'; sleep 2 ;; esac
+exec $(command -v xz) "\$@"
+END
+chmod +x "$W/bin/xz"
+echo "i=0; until [ -f '$pack' ] || [ \$i -ge 60 ]; do sleep 1; i=\$((i + 1)); done; sleep 12; cp '$W/squeezed' '$W/squeezed.meanwhile'" > "$STOPPED.after"
+rm "$pack"
+small next --time 60 --pack-every 5s
+check "a run under way is packed" sh -c "xz -dc '$pack' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
+check "not again before it has gone on for twenty times as long as that took" [ "$(wc -l < "$W/squeezed.meanwhile")" -eq 1 ]
+rm "$W/bin/xz" "$STOPPED.after"
 # repack FOLDER PACK: a run that was unpacked there
 repack() { tar -cf - -C "$1" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$2"; }
 # What another machine with another commit of the program had packed.
@@ -142,7 +159,7 @@ check "it is unpacked there" said 0 'unpacked'
 here=$W/here/gtopk-fig7
 check "both runs are finished, one after the other" [ "$(cut -f 1 "$here/jobs.tsv" | paste -s -d ' ' -)" = 'dense.jsonl gtopk.jsonl' ]
 check "nothing is packed any more" [ -z "$(ls "$W/pack")" ]
-check "the first was resumed" [ "$(grep -c '"type":"header"' "$here/dense.jsonl")" -eq 2 ]
+check "the first was resumed twice" [ "$(grep -c '"type":"header"' "$here/dense.jsonl")" -eq 3 ]
 job_of() { awk -F '\t' -v n="$1" '$1 == "dense.jsonl" { print $n }' "$here/jobs.tsv"; }
 commit=$("$PROGRAM" --version | sed -n '1s/.*(commit \([^)]*\)).*/\1/p')
 check "its commits are both named" [ "$(job_of 2)" = "anothercommit,$commit" ]
