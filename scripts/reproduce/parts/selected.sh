@@ -50,6 +50,8 @@ deviation_rows() {
             "$(over_steps $deviation_file.jsonl $deviation_key deviation)" real "$deviation_rule" "$deviation_note"
         claim
         against words
+        row "$item, $deviation_name" "$1: the same without the first tenth of the run" % '' "$4" "$(over_steps $deviation_file.jsonl $deviation_key deviation 0.1 1)" \
+            real none 'the first epochs weigh less in a longer run'
         row "$item, $deviation_name" "$1: steps with an exact threshold (tau' = $tau: $(calc "100 / $tau"))" % '' 'Algorithm 1' \
             "$(over_steps $deviation_file.jsonl '' "$1")" real none
     done
@@ -58,7 +60,7 @@ deviation_rows() {
 # beside the run with the authors' rule, as CLAIM-code; before that, shown alone, whether it begins with too many, and for how long
 gaussian_start() { # gaussian_start EXPRESSION FILE KEY: of `first`, the first count over k that is logged and not dense, or `epochs` until one is below k
     values "$2" "step,epoch,k,$3" --type step --where density!=1 --where "$3!=" |
-        awk 'NR == 1 { first = $4 / $3; begin = $2 } $4 < $3 { epochs = $2 - begin; exit } END { if (NR && ('"$1"') != "") printf "%.6g\n", '"$1"' }'
+        awk 'NR == 1 { first = $4 / $3; begin = $2 } $4 < $3 && epochs == "" { epochs = $2 - begin } END { if (NR && ('"$1"') != "") printf "%.6g\n", '"$1"' }'
 }
 gaussian_rows() {
     for gaussian_file in gaussiank code; do
