@@ -50,6 +50,7 @@ void selector_close(struct selector *s) {
 
 /* acc is complete and nothing has been taken out of it. */
 static void audit(struct selector *s, size_t k) {
+    PHASE_SCOPE(s->store->phases, PHASE_OTHER);
     uint32_t key = s->store->ops->kth_key(s->store, k);
     s->stats.exact = key_value(key);
     s->stats.exact_passes = s->store->ops->count(s->store, key);

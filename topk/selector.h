@@ -77,7 +77,8 @@ struct selector {
     size_t slices;
     size_t covered; /* entries among which it selects: those in slices, or n_max */
     struct selector_settings settings;
-    bool audit; /* the caller wants stats.exact and the counts beside it of the next run: five more reads of acc */
+    bool audit; /* the caller wants stats.exact and the counts beside it of the next run: five more reads of acc,
+                   whose time is not counted as selection */
     struct selector_stats stats;
     void *state;
 };

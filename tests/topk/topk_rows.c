@@ -612,6 +612,28 @@ static void a_view_that_grew_is_refused(void **state) {
     assert_non_null(strstr(text, "k = 4 of a store that went from 100 to 3 entries"));
 }
 
+/* What an audit takes is charged to no part of the exchange. */
+static void audits_are_not_selection(void **state) {
+    (void)state;
+    struct rig r;
+    struct phases phases = {0};
+    size_t bad;
+    rig_open(&r, &selector_exact, 50021, 500);
+    pattern_fill(0, r.grad, r.n, 3);
+    device_fill(r.device_grad, r.grad, r.n);
+    r.store.phases = &phases;
+    for (int audit = 0; audit <= 1; audit++) {
+        r.selector->audit = audit;
+        phases_reset(&phases);
+        phase_enter(&phases, PHASE_MERGE); /* what the caller is at */
+        const double before = phases.seconds[PHASE_OTHER];
+        CHECK(selector_run(r.selector, r.device_grad, 500, &r.out, &bad), "audit %d", audit);
+        CHECK(phases.seconds[PHASE_SELECT] > 0 && phases.current == PHASE_MERGE, "audit %d: selection", audit);
+        CHECK((phases.seconds[PHASE_OTHER] > before) == audit, "audit %d: charged elsewhere", audit);
+    }
+    rig_close(&r);
+}
+
 int main(void) {
     test_device_in_children();
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -626,6 +648,7 @@ int main(void) {
         cmocka_unit_test(views),
         cmocka_unit_test(memory_that_runs_out),
         cmocka_unit_test(a_view_that_grew_is_refused),
+        cmocka_unit_test(audits_are_not_selection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,9 +119,7 @@ static bool evaluate(struct selector *s, const float *grad, size_t k, unsigned r
     return count <= out->cap || cut_ties(store, key, k, &r->cut, out, bad);
 }
 
-/* Before the threshold is used, which `count` entries reach: moved up while too many do. Returns how many reach it
- * then.
- */
+/* `count` entries reach the threshold, which moves up before it is used while too many do. Returns how many then do. */
 static size_t nudge_before(struct selector *s, size_t k, size_t count, struct sparse *out) {
     const struct nudge *before = &reuse_nudges[rule_of(s)].before;
     uint32_t *key = &((struct reuse *)s->state)->memory.track.key;
