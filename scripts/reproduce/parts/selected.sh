@@ -89,9 +89,9 @@ count_figure() {
     }
     {
         count_band code.jsonl
-        counts code.jsonl gaussian_nnz_mean | block "Gaussiank's threshold beside it"
+        counts code.jsonl global_nnz | block "the authors' code (global)" # to and fro the most: behind the others
         counts code.jsonl local_nnz_mean | block "the authors' code (local)"
-        counts code.jsonl global_nnz | block "the authors' code (global)"
+        counts code.jsonl gaussian_nnz_mean | block "Gaussiank's threshold beside it"
     } >"$out/figure.dat"
     figure figure.png "$out/figure.dat" lines.gp with=lines title="$1" xlabel=epoch ylabel='number of selected values' yrange='0:*' note="$2"
     {
