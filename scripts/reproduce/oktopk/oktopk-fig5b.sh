@@ -4,7 +4,7 @@
 #     AN4, 32 GPUs, tau' = 32, 160 epochs: xi grows gradually at first and tends to plateau in the second half; it is smaller with
 #     density 2% than with 1%; it is below P for all models
 # runs: training with --algo oktopk --oktopk-thresholds paper, which is Algorithm 1 to the letter, and code-lstm, thresholds moved as in the
-#     authors' code, with which the figure was made (parts/selected.sh); densities 0.01 and 0.02, the first 128 steps dense, and --log-xi
+#     authors' code, which collects what the figure shows (parts/selected.sh); densities 0.01 and 0.02, the first 128 steps dense, and --log-xi
 #     65 (odd, to meet all steps of a period; xi is of the real update, thresholds and all): two layers of 256 on AN4, 4 ranks, 40 epochs; on a
 #     GPU the paper's model, 32 ranks, 160 epochs (quick: a smaller one, made-up speech, 6 epochs, every 3rd step;
 #     scripts/reproduce/parts/speech.sh has all of it)

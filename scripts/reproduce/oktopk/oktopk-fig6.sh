@@ -4,7 +4,7 @@
 #     close to k (mean deviation below 11% for all models), too many only in the first epochs; Gaussiank selects too many
 #     in the first epochs and then an order of magnitude too few (6b, LSTM on AN4: oktopk-fig6b; 6c, BERT: oktopk-fig6c)
 # runs: training with --algo oktopk --oktopk-thresholds paper, which is Algorithm 1 to the letter; code-vgg, thresholds moved as in the
-#     authors' code, with which the figure was made, and --audit 5, which counts what reaches Gaussiank's threshold beside it, as that
+#     authors' code, which collects what the figure shows, and --audit 5, which counts what reaches Gaussiank's threshold beside it, as that
 #     code does (parts/selected.sh); with oktopk as it is here, whose thresholds are led by the counts; and with --algo gaussiank
 #     --gaussian-adjust off: VGG-16, batch 16 on each of 16 ranks, 160 epochs of CIFAR-10, the first 512 steps dense (quick: ResNet-20, 4
 #     ranks, 6 epochs of 1600 made-up images)

@@ -4,7 +4,7 @@
 #     k (mean deviation below 11% for all models), too many only in the first epochs; Gaussiank selects too many in the first
 #     epochs and then an order of magnitude too few
 # runs: training with --algo oktopk --oktopk-thresholds paper, which is Algorithm 1 to the letter; code-lstm, thresholds moved as in the
-#     authors' code, with which the figure was made, and --audit 5, which counts what reaches Gaussiank's threshold beside it, as that
+#     authors' code, which collects what the figure shows, and --audit 5, which counts what reaches Gaussiank's threshold beside it, as that
 #     code does (parts/selected.sh); with oktopk as it is here, whose thresholds are led by the counts; and with --algo gaussiank
 #     --gaussian-adjust off; the first 128 steps dense: two layers of 256 on AN4, 4 ranks, 40 epochs; on a GPU the paper's model, 32 ranks, 160 epochs (quick: a smaller
 #     one, made-up speech, 6 epochs; scripts/reproduce/parts/speech.sh has all of it)

@@ -4,7 +4,7 @@
 #     the mean, the global ones by less than 11%; Gaussiank (said of all models) selects too many in the first epochs and then an order
 #     of magnitude too few
 # runs: training with --algo oktopk --oktopk-thresholds paper, which is Algorithm 1 to the letter; code-bert, thresholds moved as in the
-#     authors' code, with which the figure was made, and --audit 5, which counts what reaches Gaussiank's threshold beside it, as that
+#     authors' code, which collects what the figure shows, and --audit 5, which counts what reaches Gaussiank's threshold beside it, as that
 #     code does for the other models (parts/selected.sh); with oktopk as it is here, whose thresholds are led by the counts; and with
 #     --algo gaussiank --gaussian-adjust off: BERT-tiny on WikiText-2, 4 ranks, 2,000 steps; on a GPU BERT-base (quick: a smaller one, made-up pairs, 40 steps; scripts/reproduce/parts/bert.sh has all of it)
 # needs: WikiText-2 and BERT's vocabulary; for the paper's model a GPU

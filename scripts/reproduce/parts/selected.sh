@@ -4,8 +4,8 @@
 # (thresholds moved as in the authors' code, with --audit), oktopk.jsonl (led by the counts) and gaussiank.jsonl (unadjusted) on $ranks
 # ranks, as `$item`; tau' is $tau.
 #
-# The figure was made by the authors' code (github.com/Shigangli/Ok-Topk, 9763dccb), which is not Algorithm 1 in two points. It moves both
-# thresholds by the counts of every step (topk/nudge.h). And what it draws as Gaussiank (PROFILING_GRAD, predictratio2threshold) is no
+# The code that the authors published (github.com/Shigangli/Ok-Topk, 9763dccb) collects what the figure shows, and is not what the paper says in
+# two points. It moves both thresholds by the counts of every step (topk/nudge.h). And what it draws as Gaussiank (PROFILING_GRAD, predictratio2threshold) is no
 # training with Gaussiank: beside Ok-Topk's training it counts how many entries of what Ok-Topk selects from reach Gaussiank's threshold.
 # So each claim is held against both: against the text, and with the code's rule.
 
