@@ -72,8 +72,7 @@ static void xi_put(struct run *r) {
     r->now.row.xi = xi_after(&r->watch.xi, r->now.k, r->now.sum.sparse);
 }
 
-/* -- --audit: the exact threshold, and what Gaussiank's would let pass -----------------------------------------------
- */
+/* -- --audit: the exact threshold, and what Gaussiank's would let pass --------------------------------------------- */
 
 static bool audit_due(const struct run *r) {
     return r->path.reducer.selector && r->now.exchange->ops->selects && run_due(r, r->options.audit);

@@ -6,6 +6,7 @@
 #include "tests/lib/exchange_rig.h"
 
 #include "comm/algorithms/oktopk.h"
+#include "tests/lib/authors_moves.h"
 #include "tests/lib/exchange_oracle.h"
 #include "topk/track.h"
 
@@ -203,22 +204,10 @@ static unsigned choose_threshold(struct reference *f, int k, double split[2][ORA
     return 0;
 }
 
-/* The global threshold of the next step after one that used it, from the text of the authors' code. */
+/* The global threshold of the next step after one that used it. */
 static float moved(const struct reference *f, int k) {
-    static const struct {
-        double few, down, many, up;
-    } authors[REUSE_RULES] = {
-        [REUSE_PAPER] = {0, 1, INFINITY, 1},
-        [REUSE_CODE_VGG] = {2. / 3, 1.008, 4. / 3, 1.008},
-        [REUSE_CODE_LSTM] = {0.75, 1.01, 1.25, 1.008},
-        [REUSE_CODE_BERT] = {0.8, 1.036, 1.25, 1.025},
-    };
     long has[ORACLE_P];
-    const double count = passing(f, f->used, has), few = authors[f->use.thresholds].few * k;
-    if (count < few - 1e-9) return (float)((double)f->used * (1 / authors[f->use.thresholds].down));
-    if (count > authors[f->use.thresholds].many * k + 1e-9)
-        return (float)((double)f->used * authors[f->use.thresholds].up);
-    return f->used;
+    return moves_next(f->use.thresholds, MOVES_GLOBAL, f->used, (size_t)k, (size_t)passing(f, f->used, has));
 }
 
 static void cut_sums(struct reference *f, int k) {

@@ -6,6 +6,7 @@
 /* devices: cuda ranks 4 */
 #include "tests/lib/exchange_rig.h"
 
+#include "tests/lib/authors_moves.h"
 #include "topk/track.h"
 
 extern const struct selector_ops selector_reuse;
@@ -88,21 +89,6 @@ static void the_authors_code_moves_them(struct comm *c) {
     }
 }
 
-/* The counts beyond which the code of the authors moves a threshold, as parts of k, and by what; from its text. Of
- * Algorithm 1 nothing moves. */
-static const struct {
-    double before, few[2], many[2], down[2], up[2]; /* local, global */
-} authors[REUSE_RULES] = {
-    [REUSE_PAPER] = {INFINITY, {0, 0}, {INFINITY, INFINITY}, {1, 1}, {1, 1}},
-    [REUSE_CODE_VGG] = {4. / 3, {2. / 3, 2. / 3}, {1.25, 4. / 3}, {1.012, 1.008}, {1.012, 1.008}},
-    [REUSE_CODE_LSTM] = {1.5, {0.75, 0.75}, {1.25, 1.25}, {1.012, 1.01}, {1.012, 1.008}},
-    [REUSE_CODE_BERT] = {INFINITY, {0.8, 0.8}, {1.25, 1.25}, {1.025, 1.036}, {1.025, 1.025}},
-};
-static float moved(enum reuse_rule rule, int which, float threshold, size_t count) {
-    if ((double)count < authors[rule].few[which] * K) return (float)((double)threshold / authors[rule].down[which]);
-    if ((double)count > authors[rule].many[which] * K) return (float)((double)threshold * authors[rule].up[which]);
-    return threshold;
-}
 static size_t reaching(const float *v, float threshold) {
     size_t count = 0;
     for (int i = 0; i < N; i++) count += fabsf(v[i]) >= threshold;
@@ -136,8 +122,8 @@ static void against_loops(struct comm *c, enum reuse_rule rule) {
         rig_step(K);
         const bool exact = (t - 1) % PERIOD == 0;
         if (exact) local = kth_magnitude(mine, N, K);
-        for (int i = 0; !exact && i < 5 && (double)reaching(mine, local) > authors[rule].before * K; i++)
-            local = (float)((double)local * 1.03);
+        for (int i = 0; !exact && moves_before(rule, K, reaching(mine, local), i); i++)
+            local = moves_by(local, MOVES_BEFORE);
         float chosen[N];
         for (int i = 0; i < N; i++) chosen[i] = fabsf(mine[i]) >= local ? mine[i] : 0;
         comm_allgather(c, chosen, sizeof chosen, all);
@@ -145,7 +131,7 @@ static void against_loops(struct comm *c, enum reuse_rule rule) {
         for (int r = 0; r < c->size; r++)
             for (int i = 0; i < N; i++) sum[i] += all[r * N + i];
         if (exact) global = kth_magnitude(sum, N, K);
-        assert_true(fabsf(rig.reducer.selector->stats.threshold - local) <= 1e-6f * local);
+        assert_float_equal(rig.reducer.selector->stats.threshold, local, 0);
         assert_true(fabsf(rig.sum.threshold - global) <= 1e-5f * global); /* another order of the sum */
         size_t kept = 0;
         for (int i = 0; i < N; i++) {
@@ -158,8 +144,8 @@ static void against_loops(struct comm *c, enum reuse_rule rule) {
         }
         assert_int_equal(kept, rig.sum.global_nnz);
         if (exact) continue;
-        local = moved(rule, 0, rig.reducer.selector->stats.threshold, reaching(chosen, local));
-        global = moved(rule, 1, rig.sum.threshold, kept);
+        local = moves_next(rule, MOVES_LOCAL, local, K, reaching(chosen, local));
+        global = moves_next(rule, MOVES_GLOBAL, rig.sum.threshold, K, kept);
     }
     rig_close();
 }

@@ -9,6 +9,7 @@
 #include <float.h>
 
 #include "base/mem.h"
+#include "tests/lib/authors_moves.h"
 #include "topk/normal.h"
 #include "topk/selector.h"
 
@@ -320,40 +321,15 @@ static size_t count_from_key(const struct rig *r, uint32_t key) {
     return count_from(r, (double)key_value(key));
 }
 
-/* What the code of Ok-Topk's authors does with a local threshold, from its text: parts of k, and factors. */
-static const struct {
-    double before, up_before, few, many, factor;
-} authors[REUSE_RULES] = {
-    [REUSE_CODE_VGG] = {4. / 3, 1.03, 2. / 3, 1.25, 1.012},
-    [REUSE_CODE_LSTM] = {1.5, 1.03, 0.75, 1.25, 1.012},
-    [REUSE_CODE_BERT] = {INFINITY, 1, 0.8, 1.25, 1.025},
-};
-
-static float moved(float threshold, double factor) {
-    double t = (double)threshold * factor;
-    if (t > (double)FLT_MAX) return FLT_MAX;
-    return threshold > 0 && (float)t == 0 ? FLT_TRUE_MIN : (float)t;
-}
-
 /* Before a step, which uses what this leaves. */
 static void move_before(const struct rig *r, size_t k, struct track *track) {
     float t = key_value(track->key);
-    for (int i = 0; i < 5 && (double)count_from(r, (double)t) > authors[r->use.rule].before * (double)k + 1e-9; i++)
-        t = moved(t, authors[r->use.rule].up_before);
+    for (int i = 0; moves_before(r->use.rule, k, count_from(r, (double)t), i); i++) t = moves_by(t, MOVES_BEFORE);
     track->key = magnitude_key(t);
-}
-
-static void move_after(const struct rig *r, size_t k, size_t passing, struct track *track) {
-    const double count = (double)passing, factor = authors[r->use.rule].factor;
-    if (count < authors[r->use.rule].few * (double)k - 1e-9)
-        track->key = magnitude_key(moved(key_value(track->key), 1 / factor));
-    else if (count > authors[r->use.rule].many * (double)k + 1e-9)
-        track->key = magnitude_key(moved(key_value(track->key), factor));
 }
 
 static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
     struct track *track = &old->track;
-    const bool follows_code = authors[r->use.rule].factor > 0;
     unsigned reason = reason_for(r, k, old);
     CHECK(reason == r->selector->stats.evaluated, "%s: evaluated %u", r->what, reason);
     r->compared++;
@@ -370,7 +346,7 @@ static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
         old->k = k, old->uses = 1;
         return;
     }
-    if (follows_code) move_before(r, k, track);
+    move_before(r, k, track);
     size_t passing = count_from_key(r, track->key);
     if (passing > r->cap) { /* not REUSE_GUARDED: the largest that there is room for */
         check_first(r, r->cap);
@@ -378,7 +354,7 @@ static void check_reuse(struct rig *r, size_t k, struct old_threshold *old) {
         check_threshold(r, (double)key_value(track->key), 0);
         check_first(r, passing);
     }
-    if (follows_code) move_after(r, k, passing, track);
+    track->key = magnitude_key(moves_next(r->use.rule, MOVES_LOCAL, key_value(track->key), k, passing));
     if (r->use.rule == REUSE_GUARDED) track_counted(track, k, passing, count_from_key(r, track_probe(track)));
 }
 
