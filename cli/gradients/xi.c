@@ -95,3 +95,7 @@ double xi_after(struct xi *x, size_t k, const struct sparse *u) {
     }
     return sqrt(square / x->gradient_square);
 }
+
+double xi_denominator(const struct xi *x) {
+    return x->sum ? sqrt(x->gradient_square) / x->comm->size : NAN;
+}

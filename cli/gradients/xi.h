@@ -13,6 +13,7 @@
  *        xi_before(&x, &store, grad, exempt, exempts);   // the store holds the residual, grad is complete
  *        exchange_run(...);
  *        value = xi_after(&x, k, sum.sparse);            // rank 0; NaN on the others
+ *        below = xi_denominator(&x);                     // likewise
  *        xi_close(&x);
  *
  * Rank 0 keeps sum_r acc_r: 8 n bytes. All calls but xi_close are collective; what passes is charged to the caller's
@@ -43,5 +44,8 @@ void xi_before(struct xi *x, struct store *s, const float *grad, const uint32_t 
 
 /* u: the exchange's sum, [n]. NaN where the sum of the gradients is zero, and on all ranks but 0. */
 double xi_after(struct xi *x, size_t k, const struct sparse *u);
+
+/* || 1/P sum_r grad_r || of the last xi_before, which is below the line in xi. NaN on all ranks but 0. */
+double xi_denominator(const struct xi *x);
 
 #endif

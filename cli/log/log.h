@@ -31,7 +31,7 @@ struct row {
     double normal_passes;                            /* where there is an exact_threshold */
     double evaluated, global_evaluated;              /* flags EVALUATED_* (topk/track.h) */
     double global_threshold, global_exact_threshold; /* 0 where there is none */
-    double xi;                                       /* of --log-xi, on rank 0; NaN where there is none */
+    double xi, xi_denominator;                       /* of --log-xi, on rank 0; NaN where there is none */
     double hidden_seconds;                           /* of communication, behind backward */
     double bytes_sent, bytes_received, messages_sent, messages_received;
     double seconds, phase[PHASE_COUNT];

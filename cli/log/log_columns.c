@@ -149,6 +149,8 @@ const struct log_column log_columns[] = {
      .about = "the exact one beside it", .only = "with oktopk in steps of `--audit`"},
     {COLUMN("xi", xi, OVER_FIRST), .when = has_xi, .about = "of Ok-Topk's Assumption 1; below",
      .only = "in steps of `--log-xi` whose gradient is not zero"},
+    {COLUMN("xi_denominator", xi_denominator, OVER_FIRST), .when = has_xi,
+     .about = "norm of the mean of the ranks' gradients, which is below the line in xi", .only = "where `xi` is"},
     {COLUMN("hidden_seconds", hidden_seconds, OVER_MEAN), .when = hides, .summary = "hidden_seconds_per_step",
      .unit = "s", .about = "communication that ran behind backward; what was exposed is `phases.communicate`",
      .only = "where an algorithm overlaps"},

@@ -70,6 +70,7 @@ static void xi_take(struct run *r) {
 
 static void xi_put(struct run *r) {
     r->now.row.xi = xi_after(&r->watch.xi, r->now.k, r->now.sum.sparse);
+    r->now.row.xi_denominator = xi_denominator(&r->watch.xi);
 }
 
 /* -- --audit: the exact threshold, and what Gaussiank's would let pass --------------------------------------------- */

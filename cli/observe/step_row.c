@@ -13,7 +13,8 @@ void step_row_begin(struct run *r) {
                           .selected = NAN,
                           .threshold = NAN,
                           .exact_threshold = NAN,
-                          .xi = NAN};
+                          .xi = NAN,
+                          .xi_denominator = NAN};
 }
 
 /* What was selected, and by which threshold. */

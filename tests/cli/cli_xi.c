@@ -1,5 +1,6 @@
 /* cli_xi.c: the xi of Ok-Topk's Assumption 1 that --log-xi measures is that of a naive computation over the gradients
- * and residuals of all ranks, for every algorithm that selects; where its value is known it is that. */
+ * and residuals of all ranks, for every algorithm that selects; where its value is known it is that; and so is the norm
+ * below its line. */
 /* devices: cuda
  * ranks: 1 2 3 4 */
 #include "tests/lib/exchange_rig.h"
@@ -84,7 +85,7 @@ static void near(struct comm *c, double value, double expected, const char *what
         return;
     }
     if (isnan(expected) ? isnan(value) : fabs(value - expected) <= 1e-6 * (1 + expected)) return;
-    fail_msg("%s, P = %d: xi is %.9g, not %.9g", what, c->size, value, expected);
+    fail_msg("%s, P = %d: %.9g, not %.9g", what, c->size, value, expected);
 }
 
 /* One step of the rig, its xi. */
@@ -107,6 +108,7 @@ static void case_of(struct comm *c, const struct exchange_ops *ops, enum kind ki
         snprintf(what, sizeof what, "%s, gradients %d, n = %zu, k = %zu, step %d", ops->name, (int)kind, n, k, step);
         bool silent = length(sum_grad, n) == 0;
         near(c, value, silent ? NAN : naive_xi(rig.u, n, k, c->size), what);
+        near(c, xi_denominator(&x), length(sum_grad, n) / c->size, what);
         if (kind == REAL && (strcmp(ops->name, "gtopk-naive") == 0 || strcmp(ops->name, "oktopk") == 0))
             near(c, value, paper_xi(n, k, c->size), what);
         /* Sums of everything are exact, and so is their difference. */
@@ -139,6 +141,7 @@ static void by_hand(struct comm *c) {
     xi_open(&x, c, 4);
     xi_before(&x, &store, grad, NULL, 0);
     near(c, xi_after(&x, 1, &u), 1, "(3, -4)");
+    near(c, xi_denominator(&x), 5, "|(3, -4)|");
     store.ops->write(&store, 0, 4, residual);
     xi_before(&x, &store, grad, NULL, 0);
     near(c, xi_after(&x, 1, &u), 0, "(3, -2)");
