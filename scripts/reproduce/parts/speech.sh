@@ -49,11 +49,12 @@ speech() {
     # shellcheck disable=SC2086 # two or four words
     train "$speech_file" "$ranks" --model speech "$@" --batch "$speech_batch" $length_options
 }
-# algorithm_1 FILE DENSITY: Ok-Topk to the letter, with xi every 65 steps, which is odd, to meet all steps of a period (quick: 3): Fig. 5b,
-# 6b and 11 have it in common;  authors_code FILE DENSITY: with thresholds moved as in the authors' code for this model, and how many entries
+# algorithm_1 FILE DENSITY: Ok-Topk to the letter, with xi every $xi_every steps: 65, which is odd, to meet all steps of a period (quick: 3):
+# Fig. 5b, 6b and 11 have it in common;  authors_code FILE DENSITY: with thresholds moved as in the authors' code for this model, and how many entries
 # reach Gaussiank's threshold beside it: Fig. 5b and 6b;  led_by_counts FILE: with our thresholds
-algorithm_1() { speech "$1" --algo oktopk --oktopk-thresholds paper --density "$2" --tau-prime "$tau" --log-xi "$(pick 65 3)"; }
+xi_every=$(pick 65 3)
+algorithm_1() { speech "$1" --algo oktopk --oktopk-thresholds paper --density "$2" --tau-prime "$tau" --log-xi "$xi_every"; }
 authors_code() {
-    speech "$1" --algo oktopk --oktopk-thresholds code-lstm --density "$2" --tau-prime "$tau" --log-xi "$(pick 65 3)" --audit "$(pick 5 1)"
+    speech "$1" --algo oktopk --oktopk-thresholds code-lstm --density "$2" --tau-prime "$tau" --log-xi "$xi_every" --audit "$(pick 5 1)"
 }
 led_by_counts() { speech "$1" --algo oktopk --density "$density" --tau-prime "$tau"; }
