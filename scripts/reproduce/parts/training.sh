@@ -171,6 +171,12 @@ residual_rows() {
     claim
     gain_row "$2, our residual" "$3" "$4" '' "$5" "$6" "$7" "$8" "$9"
 }
+# lowest_row ITEM PLACE FILE DENSE: of texts. A rate that stays lets the training text be learnt by heart after some epochs: who learns slower is
+# then ahead at the end, so the lowest perplexity stands beside it
+lowest_row() {
+    row "$1" 'lowest validation perplexity, over that of dense' % '' "$2" "$(calc "100 * ($(lowest_perplexity "$3") / $(lowest_perplexity "$4") - 1)")" real none
+}
+lowest_perplexity() { values "$1" valid_perplexity --type eval | sort -g | head -n 1; }
 # two_figures MODEL ITEM PLACE TITLE FILE=NAME...: loss and test accuracy (perplexity) of these runs against epochs; in quick mode
 # rows that say whether they learn, too
 two_figures() {

@@ -37,7 +37,6 @@ run gaussiank.jsonl 0.01 --algo gaussiank --gaussian-adjust off
 against nothing
 . scripts/reproduce/parts/xi.sh
 . scripts/reproduce/parts/selected.sh
-lowest() { values "$1" valid_perplexity --type eval | sort -g | head -n 1; } # lowest FILE
 for file in paper-0.01 paper-0.02 code oktopk gaussiank; do
     case $file in
     paper-*) name="Algorithm 1, density ${file#paper-}" ;;
@@ -45,7 +44,7 @@ for file in paper-0.01 paper-0.02 code oktopk gaussiank; do
     oktopk) name='oktopk, thresholds led by counts, density 0.01' ;;
     gaussiank) name='gaussiank, unadjusted, density 0.01' ;;
     esac
-    row "$item, $name" 'lowest validation perplexity, over that of dense' % '' '' "$(calc "100 * ($(lowest $file.jsonl) / $(lowest dense.jsonl) - 1)")" real none
+    lowest_row "$item, $name" '' $file.jsonl dense.jsonl
     gain_row "$item, $name" 'validation perplexity at the end, over dense' % '' '' none "$above" $file.jsonl dense.jsonl
     row "$item, $name" 'local: mean deviation from k' % '' '' "$(over_steps $file.jsonl local_nnz_mean deviation)" real none
     row "$item, $name" 'global: mean deviation from k' % '' '' "$(over_steps $file.jsonl global_nnz deviation)" real none
