@@ -304,6 +304,9 @@ train() {
     train_status=$?
     kill "$beside"
     wait "$beside"
+    # what was being packed then: tar finds nothing more, and what it makes of that is no pack
+    rm -rf "$scratch/away.early"
+    [ -z "$pack" ] || rm -f "$(pack_of "$1" "$3").early"
     return $train_status
 }
 # base_of ID FILE COMMAND-LINE: the run of the table from whose checkpoint this one begins: its file and its command line;  wanted ID FILE: is
