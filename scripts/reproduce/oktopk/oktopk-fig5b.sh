@@ -30,29 +30,37 @@ if [ -n "$quick" ] || ! have_gpu; then
     alike="$speech_name, P = $ranks, batch $speech_batch, Algorithm 1, density 0.02"
     algorithm_1 twice-0.02.jsonl 0.02
     ranks=$few
-    # at_largest KEY: what the step of the largest xi has of it, over the mean of the second half: the norm of the mean gradient (below),
-    # the distance of the sum from the k largest (above)
-    at_largest() {
-        values twice-0.02.jsonl step,xi,xi_denominator --type step --where xi!= | awk -v what="$1" -v half="$(of twice-0.02.jsonl header steps)" '
-            { value = what == "below" ? $3 : $2 * $3 }
-            $2 > most { most = $2; there = value }
-            $1 > half / 2 { sum += value; n++ }
-            END { if (n) printf "%.6g\n", there / (sum / n) }'
+    # over_half EXPRESSION: by awk, of the second half of that run: its n norms g[] of the mean gradient, distances d[] of the sum from the k
+    # largest (xi times the norm); and the norm and the distance in the step where xi is largest, and in that where it is on half the ranks
+    over_half() {
+        values twice-0.02.jsonl step,xi,xi_denominator --type step --where xi!= |
+            awk -v half="$(of twice-0.02.jsonl header steps)" -v theirs="$(step_of_largest_xi paper-0.02.jsonl)" "$(cat scripts/lib/stats.awk)"'
+            function correlation(a, b, n,   i, sum) {
+                for (i = 1; i <= n; i++) sum += (a[i] - mean(a, n)) * (b[i] - mean(b, n))
+                return sum / (n - 1) / deviation(a, n) / deviation(b, n)
+            }
+            $2 > most { most = $2; norm = $3; distance = $2 * $3 }
+            $1 == theirs { norm_theirs = $3 }
+            $1 > half / 2 { n++; g[n] = $3; d[n] = $2 * $3; log_xi[n] = log($2); log_g[n] = log($3) }
+            END { if (n) printf "%.6g\n", '"$1"' }'
     }
     against nothing
     row "$alike" 'largest xi' '' '' '' "$(largest_xi twice-0.02.jsonl)" real none
     row "$alike" 'mean xi of the second half' '' '' '' "$(mean_xi twice-0.02.jsonl 0.5 1)" real none
     row "$alike" 'the same on half the ranks' '' '' '' "$(mean_xi paper-0.02.jsonl 0.5 1)" real none "P = $few"
-    row "$alike" 'norm of the mean gradient where xi is largest, over its mean in the second half' x '' '' "$(at_largest below)" real none
-    row "$alike" 'distance from the k largest there, over its mean in the second half' x '' '' "$(at_largest above)" real none
-    values twice-0.02.jsonl xi_denominator,xi --type step --where xi!= --where "density!=1" | block "a step on $twice ranks" >"$out/gradient.dat"
+    row "$alike" 'norm of the mean gradient where xi is largest, over its mean in the second half' x '' '' "$(over_half 'norm / mean(g, n)')" real none
+    row "$alike" 'distance from the k largest there, over its mean in the second half' x '' '' "$(over_half 'distance / mean(d, n)')" real none
+    row "$alike" 'the norm in the step where xi is largest on half the ranks, over its mean in the second half' x '' '' "$(over_half 'norm_theirs / mean(g, n)')" \
+        real none "P = $few"
+    row "$alike" 'standard deviation of the distance over its mean, second half' % '' '' "$(over_half '100 * deviation(d, n) / mean(d, n)')" real none
+    row "$alike" 'correlation of the logarithms of xi and of the norm, second half' '' '' '' "$(over_half 'correlation(log_xi, log_g, n)')" real none
+    values twice-0.02.jsonl xi_denominator,xi --type step --where xi!= | block "a step on $twice ranks" >"$out/gradient.dat"
     {
         strip "$(of twice-0.02.jsonl step epoch)" 0 "$twice" | band "below $twice"
         curve twice-0.02.jsonl step xi | block "$twice ranks"
         curve paper-0.02.jsonl step xi | block "$few ranks"
     } >"$out/xi-twice.dat"
-    figure xi-twice.png "$out/xi-twice.dat" lines.gp with=lines title="Algorithm 1, $speech_name, density 0.02, the same utterances a step" \
-        xlabel=epoch ylabel='value of xi' yrange="0:$(calc "1.25 * $twice")<*"
+    xi_drawn xi-twice.png "Algorithm 1, $speech_name, density 0.02, the same utterances a step" "$twice"
     figure gradient.png "$out/gradient.dat" lines.gp with=points marks=0.8 title="$alike" xlabel='norm of the mean gradient' ylabel='value of xi' yrange='0:*'
 fi
 xi_figure xi-code.png code "The authors' code, $item, tau' = $tau"

@@ -3,13 +3,14 @@
 # xi.sh: sourced by the IDs of Ok-Topk's Fig. 5, the empirical xi of Assumption 1, of runs STEM-0.01.jsonl and STEM-0.02.jsonl on $ranks
 # ranks, as `$item`.
 
-# mean_xi FILE FROM TO: over this part of the whole run, nothing where the run does not come to it;  largest_xi FILE
+# mean_xi FILE FROM TO: over this part of the whole run, nothing where the run does not come to it;  largest_xi FILE, step_of_largest_xi FILE
 mean_xi() {
     curve "$1" step xi | awk -v from="$2" -v to="$3" -v whole="$(of "$1" summary run_epochs)" '
         $1 > from * whole && $1 <= to * whole { sum += $2; n++ }
         END { if (n) printf "%.6g\n", sum / n }'
 }
 ratio() { [ -z "$1" ] || [ -z "$2" ] || calc "$1 / $2"; }
+step_of_largest_xi() { values "$1" step,xi --type step --where xi!= | awk '$2 > most { most = $2; step = $1 } END { print step }'; }
 largest_xi() { curve "$1" step xi | awk '$2 > most { most = $2 } END { print most }'; }
 # xi_rows CLAIM STEM PLACE FIRST [RULE]: FIRST: the part of the run in which it grows; RULE: of which thresholds, where an ID has several
 xi_rows() {
@@ -36,6 +37,10 @@ xi_figure() {
             curve "$2-$xi_density.jsonl" step xi | block "Ok-Topk, density $xi_density"
         done
     } >"$out/${1%.png}.dat"
-    case ${4:-} in no) xi_range='0:*' ;; *) xi_range="0:$(calc "1.25 * $ranks")<*" ;; esac
-    figure "$1" "$out/${1%.png}.dat" lines.gp with=lines title="$3" xlabel=epoch ylabel='value of xi' yrange="$xi_range"
+    case ${4:-} in no) xi_drawn "$1" "$3" ;; *) xi_drawn "$1" "$3" "$ranks" ;; esac
+}
+# xi_drawn FILE.png TITLE [BOUND]: the curves that stand in FILE.dat; BOUND is to be in the picture, with room above
+xi_drawn() {
+    if [ -n "${3:-}" ]; then xi_range="0:$(calc "1.25 * $3")<*"; else xi_range='0:*'; fi
+    figure "$1" "$out/${1%.png}.dat" lines.gp with=lines title="$2" xlabel=epoch ylabel='value of xi' yrange="$xi_range"
 }
