@@ -143,12 +143,14 @@ rm "$pack"
 small next --time 60 --pack-every 5s
 check "a run under way is packed" sh -c "xz -dc '$pack' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
 check "not again before it has gone on for twenty times as long as that took" [ "$(wc -l < "$W/squeezed.meanwhile")" -eq 1 ]
-# It ends while it is being packed.
-rm "$W/squeezed" "$pack"
+# It ends while it is being packed; what follows goes on with the pack from before.
+rm "$W/squeezed"
+mv "$pack" "$W/before"
 echo "i=0; until [ -f '$pack.early' ] || [ \$i -ge 300 ]; do sleep 0.2; i=\$((i + 1)); done; ls '$W/pack' > '$W/packing'" > "$STOPPED.after"
 small next --time 60 --pack-every 5s
 check "a run that ends while it is packed" grep -q 'early$' "$W/packing"
 check "leaves one whole pack" [ "$(cd "$W/pack" && echo *)" = gtopk-fig7+dense.tar.xz ]
+mv "$W/before" "$pack"
 rm "$W/bin/xz" "$STOPPED.after"
 # repack FOLDER PACK: a run that was unpacked there
 repack() { tar -cf - -C "$1" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$2"; }
