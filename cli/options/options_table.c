@@ -29,13 +29,12 @@ static const struct option_row rows[] = {
     {"select", "NAME", OPTION_CHOICE, NULL, "which entries leave a rank (default: the algorithm's own)",
      AT(RUN, exchange, select), .choice = selector_name},
     {"density", "RHO", OPTION_REAL, NULL,
-     "part of the gradient's entries that each rank selects: k = max(1, floor(RHO n)) (default: 0.001, lstm 0.005, gpt "
-     "0.01)",
-     AT(RUN, exchange, density), .min = 0, .max = 1, .above_min = true},
+     "part of the gradient's entries that each rank selects: k = max(1, floor(RHO n))", AT(RUN, exchange, density),
+     .min = 0, .max = 1, .above_min = true},
     {"density-warmup", "LIST", OPTION_TEXT, NULL,
      "densities of the first epochs, as 0.25,0.0725,0.015,0.004 (which is gtopk); linear:N[:RHO0]: from RHO0 (1) in "
      "the "
-     "first step down to --density after N (Aji et al. 2019: linear:1000); or none (default: gtopk, gpt none)",
+     "first step down to --density after N (Aji et al. 2019: linear:1000); or none",
      AT(RUN, exchange, density_warmup)},
     {"select-scope", "SCOPE", OPTION_CHOICE, "global",
      "over what entries compete for k: the whole gradient, or each slice of it for its share of k",
@@ -92,36 +91,29 @@ static const struct option_row rows[] = {
 
     {"model", "NAME", OPTION_CHOICE, "resnet20", "the network", AT(RUN, model, model), .choice = model_name},
     {"data", "NAME[:WHERE]", OPTION_TEXT, NULL,
-     "the dataset; WHERE is its directory, archive or file (default: $SPARSETRAIN_DATA, else in a clone build/data, "
+     "the dataset; WHERE is its directory, archive or file (left out: $SPARSETRAIN_DATA, else in a clone build/data, "
      "of an installed program ~/.local/share/sparsetrain), or the size "
-     "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words (default: cifar10, lstm ptb, gpt text-char, bert "
-     "wiki)",
+     "of a synthetic one: TRAINxTEST images, TRAINxVALIDxTEST words",
      AT(RUN, model, data)},
     {"preset", "NAME", OPTION_TEXT, NULL,
-     "a size of a model, with all that goes with it: gpt char-cpu, char or gpt2; bert tiny, mini, small or base "
-     "(default: the first)",
+     "a size of a model, with all that goes with it: gpt char-cpu, char or gpt2; bert tiny, mini, small or base",
      AT(RUN, model, preset)},
     {"hidden", "H", OPTION_INTEGER, NULL,
-     "features of a word and, lstm, of each layer's state, 200, 650 or 1500 in the literature (default: lstm 1500, gpt "
-     "the "
-     "preset's)",
+     "features of a word and, lstm, of each layer's state, 200, 650 or 1500 in the literature; speech: of each LSTM "
+     "layer's state",
      AT(RUN, model, hidden), .min = 1, .max = 65536},
-    {"layers", "L", OPTION_INTEGER, NULL,
-     "gpt, bert: blocks of attention and feed-forward layers (default: the preset's)", AT(RUN, model, layers), .min = 1,
-     .max = 64},
-    {"heads", "N", OPTION_INTEGER, NULL,
-     "gpt, bert: heads of attention, among which the features are shared out (default: the preset's)",
+    {"layers", "L", OPTION_INTEGER, NULL, "gpt, bert: blocks of attention and feed-forward layers; speech: LSTM layers",
+     AT(RUN, model, layers), .min = 1, .max = 64},
+    {"heads", "N", OPTION_INTEGER, NULL, "gpt, bert: heads of attention, among which the features are shared out",
      AT(RUN, model, heads), .min = 1, .max = 65536},
-    {"bptt", "T", OPTION_INTEGER, NULL,
-     "lstm: words of a window, through which gradients go back in time (default: 35)", AT(RUN, model, bptt), .min = 1,
+    {"bptt", "T", OPTION_INTEGER, NULL, "lstm: words of a window, through which gradients go back in time",
+     AT(RUN, model, bptt), .min = 1, .max = 65536},
+    {"context", "T", OPTION_INTEGER, NULL, "gpt, bert: tokens of a window", AT(RUN, model, context), .min = 1,
      .max = 65536},
-    {"context", "T", OPTION_INTEGER, NULL, "gpt, bert: tokens of a window (default: the preset's)",
-     AT(RUN, model, context), .min = 1, .max = 65536},
     {"dropout", "P", OPTION_REAL, NULL,
-     "part of the elements dropped: lstm from the embedding, between the layers and from the output (default: 0 with "
-     "--hidden below 650, 0.5 below 1500, else 0.65); gpt from the embedding, from probabilities of attention and from "
-     "what "
-     "each part adds (default: the preset's)",
+     "part of the elements dropped: lstm from the embedding, between the layers and from the output (unless given 0 "
+     "with --hidden below 650, 0.5 below 1500, else 0.65); gpt, bert from the embedding, from probabilities of "
+     "attention and from what each part adds",
      AT(RUN, model, dropout), .min = 0, .max = 0.99},
     {"init-from", "DIR", OPTION_TEXT, NULL,
      "begin with the parameters and batch-norm statistics of a checkpoint, or of the newest one of a run, of the same "
@@ -131,8 +123,8 @@ static const struct option_row rows[] = {
      "train on the images as they are, no random crop, no flip; on speech as it is, at its own tempo and loudness",
      AT(RUN, model, no_augment)},
 
-    {"epochs", "E", OPTION_REAL, NULL, "length of the run in epochs (default: 140, lstm 40, gpt the preset's steps)",
-     AT(RUN, training, epochs), .min = 0, .max = 1e9, .above_min = true},
+    {"epochs", "E", OPTION_REAL, NULL, "length of the run in epochs", AT(RUN, training, epochs), .min = 0, .max = 1e9,
+     .above_min = true},
     {"steps", "N", OPTION_INTEGER, NULL, "length of the run in steps, instead of --epochs", AT(RUN, training, steps),
      .min = 1, .max = HUGE_COUNT},
     {"stop-at", "E", OPTION_REAL, NULL,
@@ -142,39 +134,37 @@ static const struct option_row rows[] = {
     {"target", "METRIC:VALUE", OPTION_TEXT, "none",
      "stop at the first evaluation that reaches it, and report what that took: accuracy:0.9, perplexity:120, loss:1.5, "
      "bpc:2 (bits per character); of bert next_accuracy, next_loss; of gpt loss_sampled; with valid: or test: before "
-     "it of that set (default: valid where there is one); a resumed run may have another",
+     "it of that set (else valid where there is one); a resumed run may have another",
      AT(KEPT, training, target)},
     {"batch", "B", OPTION_INTEGER, NULL,
-     "images, streams or windows of text, of each rank that are computed at once (default: 128, lstm 20, gpt the "
-     "preset's)",
+     "images, streams or windows of text, pairs of sentences or utterances, of each rank that are computed at once",
      AT(RUN, training, batch), .min = 1, .max = BATCH_MAX},
     {"accumulate", "N", OPTION_INTEGER, "1",
      "each rank's gradient of a step is the mean over N batches, or over N windows of its streams, one after the other "
      "(gTop-k's ResNet-50: 16 batches of 16)",
      AT(RUN, training, accumulate), .min = 1, .max = 65536},
-    {"optimiser", "NAME", OPTION_CHOICE, NULL,
-     "from the mean gradient to new parameters (default: sgd, gpt and bert adamw)", AT(RUN, training, optimiser),
+    {"optimiser", "NAME", OPTION_CHOICE, NULL, "from the mean gradient to new parameters", AT(RUN, training, optimiser),
      .choice = optimiser_name},
-    {"lr", "ETA", OPTION_REAL, NULL, "learning rate (default: 0.1, lstm 1; with adam 0.001, gpt the preset's)",
-     AT(RUN, training, lr), .min = 0, .max = 1e6, .above_min = true},
+    {"lr", "ETA", OPTION_REAL, NULL,
+     "learning rate; with another optimiser than the model's that one's, as 0.001 of adam", AT(RUN, training, lr),
+     .min = 0, .max = 1e6, .above_min = true},
     {"lr-schedule", "TEXT", OPTION_TEXT, NULL,
      "constant; step:E,E,...[:FACTOR]: times FACTOR (0.1) at each epoch E, or at E% of the run; decay:E:FACTOR: times "
      "FACTOR at every epoch from E on; linear: to 0 at the end; cosine[:FLOOR]: half a cosine to FLOOR (0) times the "
-     "rate at the end; inverse-sqrt: with the inverse square root of the step, behind --lr-warmup-steps (default: "
-     "step:50%,75%, lstm constant)",
+     "rate at the end; inverse-sqrt: with the inverse square root of the step, behind --lr-warmup-steps",
      AT(RUN, training, lr_schedule)},
-    {"lr-warmup", "E", OPTION_REAL, NULL, "ramp the learning rate from 1/P of it over the first E epochs (default: 4)",
+    {"lr-warmup", "E", OPTION_REAL, NULL, "ramp the learning rate from 1/P of it over the first E epochs",
      AT(RUN, training, lr_warmup), .min = 0, .max = 1e9},
     {"lr-warmup-steps", "N", OPTION_INTEGER, NULL,
-     "ramp it over the first N steps instead, at any P alike: step t, from 0, has (t + 1)/(N + 1) of it (default: 0)",
+     "ramp it over the first N steps instead, at any P alike: step t, from 0, has (t + 1)/(N + 1) of it",
      AT(RUN, training, lr_warmup_steps), .min = 0, .max = HUGE_COUNT},
     {NULL, AT(RUN, training, method)},
     {"weight-decay", "L", OPTION_REAL, NULL,
-     "added to the mean gradient as L times the parameters (default: 1e-4, lstm 0, gpt with adamw 0.1)",
+     "added to the mean gradient as L times the parameters, with adamw taken off the parameters instead; gpt and bert "
+     "with another optimiser: 0",
      AT(RUN, training, method.weight_decay), .min = 0, .max = 1},
     {"clip-norm", "G", OPTION_REAL, NULL,
-     "scale gradients down to this Euclidean norm where they are longer; 0: never (default: 0, lstm 0.25, gpt 1; "
-     "demo's signs 0)",
+     "scale gradients down to this Euclidean norm where they are longer; 0: never, as always of demo's signs",
      AT(RUN, training, clip_norm), .min = 0, .max = 1e9},
     {"clip-at", "PLACE", OPTION_CHOICE, "update",
      "what is clipped: update, the mean gradient after the exchange; local, each rank's own before it, to G sqrt(P) "
@@ -227,13 +217,11 @@ static const struct option_row rows[] = {
      "not even then)",
      AT(RUN, output, eval_every), .min = 0, .max = 1e9, .infinite = "never"},
     {"eval-samples", "N", OPTION_INTEGER, NULL,
-     "gpt: score so many windows from random places of the validation text besides all of it, as nanoGPT does "
-     "(default: the "
-     "preset's)",
+     "gpt: score so many windows from random places of the validation text besides all of it, as nanoGPT does",
      AT(RUN, output, eval_samples), .min = 0, .max = HUGE_COUNT},
     {"samples", "N", OPTION_INTEGER, NULL,
      "speech: log with each evaluation what is heard of N utterances of the test beside what is said, and print it at "
-     "the end (default: 3)",
+     "the end",
      AT(KEPT, output, samples), .min = 0, .max = 1000},
     {"audit", "N", OPTION_INTEGER, "0",
      "log the exact threshold beside the selector's every N steps, and how many entries pass Gaussiank's",

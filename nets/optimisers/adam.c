@@ -46,8 +46,9 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
 #define AT(field) OPTION_AT(struct optimiser_setup, field)
 const struct option_row adam_options[ADAM_OPTIONS] = {
     {"beta1", "B", OPTION_REAL, "0.9", "adam, adamw: of the mean of gradients", AT(beta1), .max = 0.99999999},
-    {"beta2", "B", OPTION_REAL, NULL, "adam, adamw: of the mean of their squares (default: 0.999, gpt the preset's)",
-     AT(beta2), .max = 0.99999999},
+    {"beta2", "B", OPTION_REAL, NULL,
+     "adam, adamw: of the mean of their squares; 0.999 with a model that has another optimiser", AT(beta2),
+     .max = 0.99999999},
     {"epsilon", "E", OPTION_REAL, "1e-8", "adam, adamw: added to the root of that mean", AT(epsilon), .max = 1,
      .above_min = true},
     {"freeze-variance-after", "N", OPTION_SIZE, "0",

@@ -48,8 +48,7 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
 }
 
 static const struct option_row options[] = {
-    {"momentum", "MU", OPTION_REAL, NULL, "of SGD (default: 0.9)", OPTION_AT(struct optimiser_setup, momentum),
-     .max = 0.99999},
+    {"momentum", "MU", OPTION_REAL, NULL, "of SGD", OPTION_AT(struct optimiser_setup, momentum), .max = 0.99999},
 };
 
 const struct optimiser_ops optimiser_sgd = {
