@@ -46,8 +46,15 @@ for file in paper-0.01 paper-0.02 code oktopk gaussiank; do
     esac
     lowest_row "$item, $name" '' $file.jsonl dense.jsonl
     gain_row "$item, $name" 'validation perplexity at the end, over dense' % '' '' none "$above" $file.jsonl dense.jsonl
-    row "$item, $name" 'local: mean deviation from k' % '' '' "$(over_steps $file.jsonl local_nnz_mean deviation)" real none
-    row "$item, $name" 'global: mean deviation from k' % '' '' "$(over_steps $file.jsonl global_nnz deviation)" real none
+    for side in local global; do
+        case $side in
+        local) key=local_nnz_mean ;;
+        global) key=global_nnz ;;
+        esac
+        row "$item, $name" "$side: mean deviation from k" % '' '' "$(over_steps $file.jsonl "$key" deviation)" real none
+        row "$item, $name" "$side: the same of the first tenth of the run" % '' '' "$(over_steps $file.jsonl "$key" deviation 0 0.1)" real none
+        row "$item, $name" "$side: the same without it" % '' '' "$(over_steps $file.jsonl "$key" deviation 0.1 1)" real none
+    done
     case $file in
     paper-* | code)
         row "$item, $name" 'largest xi' '' '' '' "$(largest_xi $file.jsonl)" real none
