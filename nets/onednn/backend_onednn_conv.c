@@ -21,7 +21,8 @@ struct passes {
     struct passes *next;
     int width;                                         /* of x */
     bool reordered;                                    /* x is copied before use */
-    struct onednn_step take_x, forward, data, weights; /* the passes */
+    int forward_parts, data_parts;                     /* of the batch, one after the other */
+    struct onednn_step take_x, forward, data, weights; /* the passes: forward and data each over a part */
     struct onednn_step take_w, take_w_data;            /* weights from the arena to the library's layouts */
     struct onednn_step give_w, add_w;                  /* and their gradient back; add_w: += it */
     struct gathered *gathered;                         /* in place of weights, give_w, add_w; NULL: they are there */
@@ -46,11 +47,13 @@ struct plan {
     bool has_bias;
 };
 
-static void plan_open(struct plan *p, const struct convolution *c, const struct tensor *x, const struct tensor *y) {
+/* For so many images of those. */
+static void plan_open(struct plan *p, const struct convolution *c, const struct tensor *x, const struct tensor *y,
+                      int images) {
     const struct layer_spec *spec = &c->spec;
-    *p = (struct plan){.x_size = {x->n, x->c, x->h, x->w},
+    *p = (struct plan){.x_size = {images, x->c, x->h, x->w},
                        .w_size = {y->c, x->c, spec->conv.kernel[0], spec->conv.kernel[1]},
-                       .y_size = {y->n, y->c, y->h, y->w},
+                       .y_size = {images, y->c, y->h, y->w},
                        .has_bias = spec->conv.bias,
                        .window = {.stride = {spec->conv.stride[0], spec->conv.stride[1]},
                                   .pad = {spec->conv.pad[0], spec->conv.pad[1]}}};
@@ -75,11 +78,15 @@ static void plan_close(struct plan *p) {
     shim_desc_close(&p->y);
 }
 
+static dnnl_dim_t tiles_of(const struct plan *p) {
+    return p->y_size[0] * ((p->y_size[2] + 3) / 4) * ((p->y_size[3] + 3) / 4);
+}
+
 /* Is Winograd's algorithm (Lavin & Gray, CVPR 2016) over tiles of 4 x 4 results the faster one for this pass? Its 36
  * products for each two channels of a tile stand against 144. To them come changing the tiles of all channels of x and
  * y, which counts for less the more channels there are on the other side, and changing the weights, as long as the
  * products of 44 tiles. The numbers fit 104 shapes of 1 to 128 images, 2 x 2 to 56 x 56, of 16 to 512 channels, on a
- * core of an AMD EPYC with AVX-512 (oneDNN 2.6.3): within 1.05 of the faster way in nine of ten. (The library's own
+ * core of an AMD EPYC with AVX-512 (oneDNN 2.6.3): within 1.05 of the faster way in 93 of 100. (The library's own
  * choice, dnnl_convolution_auto, changes weights for 16 tiles, four times as slow as the direct way, and computes
  * gradients of up to 128 channels' weights directly, half as fast.) What is chosen may not hang on a measurement: all
  * runs of the same command are to have the same bits. */
@@ -88,24 +95,45 @@ static bool winograd_pays(const struct convolution *c, const struct plan *p, enu
     for (int i = 0; i < 2; i++)
         if (spec->conv.kernel[i] != 3 || spec->conv.stride[i] != 1) return false;
     const dnnl_dim_t n = p->y_size[0], h = p->y_size[2], w = p->y_size[3];
-    const double tiles = (double)(n * ((h + 3) / 4) * ((w + 3) / 4)), direct = (double)(n * h * w) / 4;
-    const double change = 20.0 / (double)p->x_size[1] + 20.0 / (double)p->y_size[1];
+    const double tiles = (double)tiles_of(p), direct = (double)(n * h * w) / 4;
+    const double change = 14.0 / (double)p->x_size[1] + 14.0 / (double)p->y_size[1];
     const double slower = pass == SHIM_WEIGHTS ? 1.3 : 1, product = pass == SHIM_WEIGHTS ? 1.1 : 1.35;
     return slower * direct > 1.05 * (tiles * (product + change) + 44);
 }
 
-/* x: how the images lie, or their gradient; the pass over the weights takes them as the forward pass chose. */
-static dnnl_primitive_desc_t make_pass(const struct convolution *c, const struct plan *p, enum shim_pass pass,
-                                       shim_desc x, dnnl_primitive_desc_t forward) {
+/* How many images Winograd's algorithm takes at a time in the passes that go from image to image. It lays the 36 planes
+ * of changed tiles behind each other, each of 64 bytes for a tile and 16 channels: where a plane is a multiple of 64
+ * KiB, a way of many a second-level cache, all planes fall on the same lines of it. With 16 channels on both sides,
+ * where moving the planes is most of the work, that takes up to 1.7 times as long, so these take halves of the batch
+ * until it is none; more channels gain less by it than the weights, which are changed for each part anew, cost. */
+static int images_at_once(const struct tensor *x, const struct plan *all) {
+    const dnnl_dim_t tiles = tiles_of(all) / x->n, way = 65536 / 64;
+    int images = x->n;
+    if (all->x_size[1] > 16 || all->y_size[1] > 16) return images;
+    while (images % 2 == 0 && images * tiles % way == 0) images /= 2;
+    return images * tiles % way == 0 ? x->n : images;
+}
+
+/* A pass, and which plan it is over: all of the images, or a part of them. */
+struct made_pass {
+    dnnl_primitive_desc_t desc;
+    const struct plan *plan;
+};
+
+/* x: how all of the images lie, or their gradient; the pass over the weights takes them as the forward pass chose. */
+static struct made_pass make_pass(const struct convolution *c, const struct plan *all, const struct plan *part,
+                                  enum shim_pass pass, shim_desc x, dnnl_primitive_desc_t forward) {
     const struct onednn *b = c->backend;
-    shim_desc w = shim_desc_of(&p->w_any), y = shim_desc_of(&p->y), bias = pass == SHIM_DATA ? NULL : bias_of(p);
-    dnnl_primitive_desc_t made;
-    if (b->winograd && winograd_pays(c, p, pass) &&
-        shim_convolution(&made, b->engine, pass, dnnl_convolution_winograd, x, w, bias, y, &p->window, b->attr,
-                         forward) == dnnl_success)
+    struct made_pass made = {.plan = part};
+    shim_desc bias = pass == SHIM_DATA ? NULL : bias_of(all);
+    if (b->winograd && winograd_pays(c, part, pass) &&
+        shim_convolution(&made.desc, b->engine, pass, dnnl_convolution_winograd,
+                         part == all ? x : shim_desc_of(&part->x), shim_desc_of(&part->w_any), bias,
+                         shim_desc_of(&part->y), &part->window, b->attr, forward) == dnnl_success)
         return made;
-    ONEDNN(
-        shim_convolution(&made, b->engine, pass, dnnl_convolution_direct, x, w, bias, y, &p->window, b->attr, forward));
+    made.plan = all;
+    ONEDNN(shim_convolution(&made.desc, b->engine, pass, dnnl_convolution_direct, x, shim_desc_of(&all->w_any), bias,
+                            shim_desc_of(&all->y), &all->window, b->attr, forward));
     return made;
 }
 
@@ -117,9 +145,11 @@ static void open_pass(struct onednn *b, struct onednn_step *s, dnnl_primitive_de
     for (int i = 0; i < 4 && desc[i]; i++) onednn_step_arg(b, s, what[i], desc[i]);
 }
 
-static void open_forward(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
+static void open_forward(struct convolution *c, struct passes *s, const struct made_pass *forward) {
     struct onednn *b = c->backend;
-    shim_desc x = shim_source_of(made), w = shim_weights_of(made);
+    const struct plan *p = forward->plan;
+    shim_desc x = shim_source_of(forward->desc), w = shim_weights_of(forward->desc);
+    s->forward_parts = (int)(c->x.n / p->x_size[0]);
     onednn_need_for(&c->w, w, "weights of a convolution");
     onednn_reorder_open(b, &s->take_w, shim_desc_of(&p->w), w, false);
     s->reordered = !dnnl_memory_desc_equal(x, shim_desc_of(&p->x));
@@ -127,21 +157,26 @@ static void open_forward(struct convolution *c, struct passes *s, struct plan *p
         onednn_need_for(&c->x_copy, x, "reordered images");
         onednn_reorder_open(b, &s->take_x, shim_desc_of(&p->x), x, false);
     }
-    open_pass(b, &s->forward, made, (const int[4]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
+    open_pass(b, &s->forward, forward->desc,
+              (const int[4]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
               (const shim_desc[4]){x, w, shim_desc_of(&p->y), bias_of(p)});
 }
 
-static void open_data(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
+static void open_data(struct convolution *c, struct passes *s, const struct made_pass *data) {
     struct onednn *b = c->backend;
-    shim_desc w = shim_weights_of(made);
+    const struct plan *p = data->plan;
+    shim_desc w = shim_weights_of(data->desc);
+    s->data_parts = (int)(c->x.n / p->x_size[0]);
     onednn_need_for(&c->w_data, w, "weights of a convolution, for the gradient of its input");
     onednn_reorder_open(b, &s->take_w_data, shim_desc_of(&p->w), w, false);
-    open_pass(b, &s->data, made, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
+    open_pass(b, &s->data, data->desc, (const int[4]){DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
               (const shim_desc[4]){shim_desc_of(&p->y), w, shim_desc_of(&p->x), NULL});
 }
 
-static void open_weights(struct convolution *c, struct passes *s, struct plan *p, dnnl_primitive_desc_t made) {
+static void open_weights(struct convolution *c, struct passes *s, const struct made_pass *weights) {
     struct onednn *b = c->backend;
+    const struct plan *p = weights->plan;
+    dnnl_primitive_desc_t made = weights->desc;
     shim_desc x = shim_source_of(made), dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
     onednn_need_for(&c->dw, dw, "gradient of a convolution's weights");
     onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&p->w), false);
@@ -152,24 +187,28 @@ static void open_weights(struct convolution *c, struct passes *s, struct plan *p
 }
 
 static void open_passes(struct convolution *c, struct passes *s, const struct tensor *x, const struct tensor *y) {
-    struct plan p;
-    plan_open(&p, c, x, y);
+    struct plan p, part;
+    plan_open(&p, c, x, y, x->n);
+    plan_open(&part, c, x, y, images_at_once(x, &p));
     bool first = x->layout == CPU_NCHW; /* then the library may wish for another layout */
+    const struct plan *some = first ? &p : &part;
     shim_desc xd = shim_desc_of(&p.x);
-    dnnl_primitive_desc_t forward = make_pass(c, &p, SHIM_FORWARD, first ? shim_desc_of(&p.x_any) : xd, NULL);
-    dnnl_primitive_desc_t weights = make_pass(c, &p, SHIM_WEIGHTS, shim_source_of(forward), forward);
+    struct made_pass forward = make_pass(c, &p, some, SHIM_FORWARD, first ? shim_desc_of(&p.x_any) : xd, NULL);
+    struct made_pass weights =
+        make_pass(c, &p, &p, SHIM_WEIGHTS, first ? shim_source_of(forward.desc) : xd, forward.desc);
     if (c->spec.wants_dx) {
-        dnnl_primitive_desc_t data = make_pass(c, &p, SHIM_DATA, xd, forward);
-        open_data(c, s, &p, data);
-        ONEDNN(dnnl_primitive_desc_destroy(data));
+        struct made_pass data = make_pass(c, &p, some, SHIM_DATA, xd, forward.desc);
+        open_data(c, s, &data);
+        ONEDNN(dnnl_primitive_desc_destroy(data.desc));
     }
-    if (strncmp(onednn_name(weights), "ref", 3) == 0) /* it has nothing better for this shape */
+    if (strncmp(onednn_name(weights.desc), "ref", 3) == 0) /* it has nothing better for this shape */
         s->gathered = gathered_open(&c->spec, x, y);
     else
-        open_weights(c, s, &p, weights);
-    open_forward(c, s, &p, forward);
-    ONEDNN(dnnl_primitive_desc_destroy(weights));
-    ONEDNN(dnnl_primitive_desc_destroy(forward));
+        open_weights(c, s, &weights);
+    open_forward(c, s, &forward);
+    ONEDNN(dnnl_primitive_desc_destroy(weights.desc));
+    ONEDNN(dnnl_primitive_desc_destroy(forward.desc));
+    plan_close(&part);
     plan_close(&p);
 }
 
@@ -202,6 +241,15 @@ static void *open_convolution(void *backend, const struct layer_spec *spec, cons
     return c;
 }
 
+/* One part of the batch after the other: from x to y, or back. */
+static void run_parts(const struct convolution *c, struct onednn_step *step, int parts, const float *from,
+                      const struct tensor *all_from, const float *w, float *to, const struct tensor *all_to,
+                      const float *bias) {
+    const size_t on = all_from->floats / (size_t)parts, to_on = all_to->floats / (size_t)parts;
+    for (size_t i = 0; i < (size_t)parts; i++)
+        onednn_step_run(c->backend, step, (const void *[]){from + i * on, w, to + i * to_on, bias});
+}
+
 static void forward(void *layer, const struct layer_call *call, bool training) {
     (void)training;
     struct convolution *c = layer;
@@ -213,9 +261,8 @@ static void forward(void *layer, const struct layer_call *call, bool training) {
     const struct passes *s = c->now = passes_for(c, &x, &y);
     onednn_step_run(c->backend, &c->now->take_w, (const void *[]){call->param, c->w.at});
     if (s->reordered) onednn_step_run(c->backend, &c->now->take_x, (const void *[]){call->x, c->x_copy.at});
-    const float *from = s->reordered ? c->x_copy.at : call->x;
-    onednn_step_run(c->backend, &c->now->forward,
-                    (const void *[]){from, c->w.at, call->y, call->param + c->weights_size});
+    const float *from = s->reordered ? c->x_copy.at : call->x, *bias = call->param + c->weights_size;
+    run_parts(c, &c->now->forward, s->forward_parts, from, &c->x, c->w.at, call->y, &c->y, bias);
 }
 
 static void backward_weights(struct convolution *c, const struct layer_call *call) {
@@ -243,7 +290,7 @@ static void backward(void *layer, const struct layer_call *call) {
         return;
     }
     onednn_step_run(c->backend, &s->take_w_data, (const void *[]){call->param, c->w_data.at});
-    onednn_step_run(c->backend, &s->data, (const void *[]){call->dy, c->w_data.at, call->dx});
+    run_parts(c, &s->data, s->data_parts, call->dy, &c->y, c->w_data.at, call->dx, &c->x, NULL);
 }
 
 static void close_convolution(void *layer) {
