@@ -49,9 +49,8 @@ void options_model_defaults(const struct option_row *row, char *text, size_t siz
     char value[MODELS_MAX][OPTION_TEXT_MAX];
     size_t count = 0, used = 0;
     text[0] = '\0';
-    if (row < train_options.row || row >= train_options.row + train_options.rows || row->standard ||
-        row->type == OPTION_FLAG)
-        return;
+    const bool of_a_run = row >= train_options.row && row < train_options.row + train_options.rows;
+    if (!of_a_run || row->type == OPTION_FLAG) return;
     for (; models[count]; count++) {
         if (count == MODELS_MAX) die("there are more models than MODELS_MAX");
         value_of(row, models[count], value[count]);

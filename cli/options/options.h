@@ -142,9 +142,9 @@ void options_json(const struct options *o, struct json *j);
 
 bool options_given(const struct options *o, const char *name);
 
-/* What each model brings for this row where it is not given: "0.001; lstm 0.005; gpt, bert the preset's", the first
- * value that of --model's own default and of the models that are not named. "" of a row that has a default of its own,
- * that is none of train_options, or for which no model brings anything. */
+/* What each model brings for this row, which has no default of its own, where it is not given: "0.001; lstm 0.005; gpt,
+ * bert the preset's", the first value that of --model's own default and of the models that are not named. "" where no
+ * model brings anything, of a flag, and of a row that is none of train_options. */
 void options_model_defaults(const struct option_row *row, char *text, size_t size);
 
 /* A row's help with the choices and the default added. */

@@ -34,18 +34,19 @@ static void help_line(FILE *stream, const char *left, int column, const char *te
 }
 
 void options_sentence(const struct option_row *row, char *text, size_t size) {
-    char standard[OPTION_TEXT_MAX];
+    char brought[OPTION_TEXT_MAX];
+    const char *standard = row->standard;
     snprintf(text, size, "%s", row->help);
     size_t used = strlen(text);
     for (size_t i = 0; option_choice(row, i); i++) {
         snprintf(text + used, size - used, "%s%s", i ? ", " : ": ", option_choice(row, i));
         used = strlen(text);
     }
-    if (row->standard && *row->standard)
-        snprintf(standard, sizeof standard, "%s", row->standard);
-    else
-        options_model_defaults(row, standard, sizeof standard);
-    if (standard[0]) snprintf(text + used, size - used, " (default: %s)", standard);
+    if (!standard) {
+        options_model_defaults(row, brought, sizeof brought);
+        standard = brought;
+    }
+    if (*standard) snprintf(text + used, size - used, " (default: %s)", standard);
 }
 
 /* A value on a line of its own, its meaning beside it. */

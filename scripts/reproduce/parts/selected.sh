@@ -22,10 +22,12 @@ over_steps() {
         what == "count" { sum += $4 / $2 }
         END { if (n) printf "%.6g\n", (what == "count" ? 1 : 100) * sum / n }'
 }
+# count_key local|global: where the log has what a rank sent, the mean over the ranks, or what is left of their sum
+count_key() { case $1 in local) echo local_nnz_mean ;; *) echo global_nnz ;; esac; }
 # deviation_rows SIDE CLAIM PAPER SOURCE [WHERE]: of the local or the global counts; the rows of Algorithm 1 are compared, as CLAIM, and those of the
 # authors' rule, as CLAIM-code; those of our rule are shown. WHERE: what else to say of the paper's number
 deviation_rows() {
-    case $1 in local) deviation_key=local_nnz_mean ;; *) deviation_key=global_nnz ;; esac
+    deviation_key=$(count_key "$1")
     for deviation_file in paper code oktopk; do
         claim
         against measured

@@ -47,13 +47,10 @@ for file in paper-0.01 paper-0.02 code oktopk gaussiank; do
     lowest_row "$item, $name" '' $file.jsonl dense.jsonl
     gain_row "$item, $name" 'validation perplexity at the end, over dense' % '' '' none "$above" $file.jsonl dense.jsonl
     for side in local global; do
-        case $side in
-        local) key=local_nnz_mean ;;
-        global) key=global_nnz ;;
-        esac
+        key=$(count_key $side)
         row "$item, $name" "$side: mean deviation from k" % '' '' "$(over_steps $file.jsonl "$key" deviation)" real none
         row "$item, $name" "$side: the same of the first tenth of the run" % '' '' "$(over_steps $file.jsonl "$key" deviation 0 0.1)" real none
-        row "$item, $name" "$side: the same without it" % '' '' "$(over_steps $file.jsonl "$key" deviation 0.1 1)" real none
+        row "$item, $name" "$side: the same without the first tenth of the run" % '' '' "$(over_steps $file.jsonl "$key" deviation 0.1 1)" real none
     done
     case $file in
     paper-* | code)
