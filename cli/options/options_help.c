@@ -34,7 +34,7 @@ static void help_line(FILE *stream, const char *left, int column, const char *te
 }
 
 void options_sentence(const struct option_row *row, char *text, size_t size) {
-    char brought[OPTION_TEXT_MAX];
+    char brought[OPTION_TEXT_MAX] = "";
     const char *standard = row->standard;
     snprintf(text, size, "%s", row->help);
     size_t used = strlen(text);

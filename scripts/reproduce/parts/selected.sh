@@ -49,10 +49,10 @@ deviation_rows() {
             ;;
         esac
         row "$item, $deviation_name" "$1: mean deviation from k (paper: ${5:-below})" % "$3" "$4" \
-            "$(over_steps $deviation_file.jsonl $deviation_key deviation)" real "$deviation_rule" "$deviation_note"
+            "$(over_steps $deviation_file.jsonl "$deviation_key" deviation)" real "$deviation_rule" "$deviation_note"
         claim
         against words
-        row "$item, $deviation_name" "$1: the same without the first tenth of the run" % '' "$4" "$(over_steps $deviation_file.jsonl $deviation_key deviation 0.1 1)" \
+        row "$item, $deviation_name" "$1: the same without the first tenth of the run" % '' "$4" "$(over_steps $deviation_file.jsonl "$deviation_key" deviation 0.1 1)" \
             real none 'the first epochs weigh less in a longer run'
         row "$item, $deviation_name" "$1: steps with an exact threshold (tau' = $tau: $(calc "100 / $tau"))" % '' 'Algorithm 1' \
             "$(over_steps $deviation_file.jsonl '' "$1")" real none
