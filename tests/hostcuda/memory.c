@@ -234,6 +234,9 @@ static cudaError_t device_alloc(void **p, size_t bytes) {
     if (at == RANGE) return cudaErrorMemoryAllocation;
     struct hostcuda_block block = {range + at + whole - fit, bytes, device};
     if (whole >= LARGE) madvise(range + at, whole, MADV_HUGEPAGE); /* a wish */
+    /* Any advice that sets the block apart from what lies around it: else the kernel makes one area of them each time
+     * it is closed, and cuts it out again when it is opened, which takes most of the time of either. */
+    madvise(range + at, whole, MADV_DONTDUMP);
     if (key >= 0 && pkey_mprotect(range + at, whole, PROT_READ | PROT_WRITE, key))
         hostcuda_complain("pkey_mprotect of %zu bytes failed", whole);
     set_block(&block, true);
