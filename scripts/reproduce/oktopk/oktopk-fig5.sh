@@ -27,7 +27,7 @@ done
 item="$(model_of "$model"), P = $ranks"
 length "$images_epochs"
 xi_rows oktopk-xi images 'Fig. 5a, Section 5.1' "$(pick 0.0334 0.1)"
-xi_figure images.png images "$item, tau' = $tau"
+xi_figure images.png images "Algorithm 1, $item, tau' = $tau"
 against words
 length "$(setting lstm epochs)"
 for density in 0.01 0.02; do
@@ -36,5 +36,5 @@ for density in 0.01 0.02; do
 done
 row "LSTM-PTB, P = $training_ranks" 'mean xi of the second half, density 0.02 over 0.01' x '' 'Fig. 5: not its model; Section 5.1' \
     "$(ratio "$(mean_xi words-0.02.jsonl 0.5 1)" "$(mean_xi words-0.01.jsonl 0.5 1)")" real 'full: at most 1' 'not a model of the paper'
-xi_figure words.png words "LSTM-PTB, P = $training_ranks, tau' = $tau" no
+xi_figure words.png words "Algorithm 1, LSTM-PTB, P = $training_ranks, tau' = $tau" no
 finish

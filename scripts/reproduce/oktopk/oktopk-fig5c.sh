@@ -15,5 +15,5 @@
 
 for density in 0.02 0.01; do algorithm_1 xi-$density.jsonl; done
 xi_rows oktopk-bert-xi xi 'Fig. 5c, Section 5.1' 0.05
-xi_figure xi.png xi "$item, tau' = $tau"
+xi_figure xi.png xi "Algorithm 1, $item, tau' = $tau"
 finish

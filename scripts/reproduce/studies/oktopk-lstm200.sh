@@ -65,7 +65,7 @@ row "$item, Gaussiank's threshold beside the authors' code, density 0.01" 'local
     "$(over_steps code.jsonl gaussian_nnz_mean count 0.5 1)" real none
 two_figures lstm "$item" '' "$item" dense.jsonl=dense paper-0.01.jsonl='Algorithm 1, density 0.01' paper-0.02.jsonl='Algorithm 1, density 0.02' \
     code.jsonl="the authors' code, density 0.01" oktopk.jsonl='oktopk, density 0.01' gaussiank.jsonl='gaussiank, density 0.01'
-xi_figure xi.png paper "$item, tau' = $tau" no
+xi_figure xi.png paper "Algorithm 1, $item, tau' = $tau" no
 {
     counts gaussiank.jsonl local_nnz_mean | block 'Gaussiank, unadjusted'
     counts paper-0.01.jsonl local_nnz_mean | block 'Algorithm 1 (local)'
