@@ -70,9 +70,9 @@ xi_figure xi.png paper "Algorithm 1, $item, tau' = $tau" no
     counts gaussiank.jsonl local_nnz_mean | block 'Gaussiank, unadjusted'
     counts paper-0.01.jsonl local_nnz_mean | block 'Algorithm 1 (local)'
     counts paper-0.01.jsonl global_nnz | block 'Algorithm 1 (global)'
-    counts code.jsonl gaussian_nnz_mean | block "Gaussiank's threshold beside the authors' code"
     counts code.jsonl local_nnz_mean | block "the authors' code (local)"
     counts code.jsonl global_nnz | block "the authors' code (global)"
+    counts code.jsonl gaussian_nnz_mean | block "Gaussiank's threshold beside it"
     counts oktopk.jsonl local_nnz_mean | block 'led by counts (local)'
     counts oktopk.jsonl global_nnz | block 'led by counts (global)'
 } >"$out/counts.dat"
