@@ -28,8 +28,11 @@ static void wrap(FILE *stream, const char *text, int from) {
 
 /* What is explained, and the sentence in its column: on the next line where it is too long for that. */
 static void help_line(FILE *stream, const char *left, int column, const char *text) {
-    fprintf(stream, "%-*s", column, left);
-    if (strlen(left) >= (size_t)column) fprintf(stream, "\n%*s", column, "");
+    const size_t length = strlen(left);
+    if (length < (size_t)column)
+        fprintf(stream, "%-*s", column, left);
+    else /* without the blank at its end */
+        fprintf(stream, "%.*s\n%*s", (int)length - (left[length - 1] == ' '), left, column, "");
     wrap(stream, text, column);
 }
 

@@ -27,9 +27,10 @@ static const struct option_row options[] = {
     {"data", "NAME[:WHERE]", OPTION_TEXT, NULL, "another dataset, or the same at another place (default: the run's)",
      AT(data)},
     {"batch", "B", OPTION_INTEGER, NULL,
-     "images, or streams of text, on each rank (default: the run's; of a text as many streams in all)", AT(batch),
-     .min = 1, .max = 65536},
-    {"device", "NAME", OPTION_CHOICE, NULL, "auto, cpu or cuda (default: as the run was started)", AT(device),
+     "images, streams or windows of text, pairs of sentences or utterances on each rank (default: the run's; of a text "
+     "as many streams in all)",
+     AT(batch), .min = 1, .max = 65536},
+    {"device", "NAME", OPTION_CHOICE, NULL, "on what it computes (default: as the run was started)", AT(device),
      .choice = device_option_name},
     {"precision", "NAME", OPTION_CHOICE, NULL, "in which it computes (default: the run's)", AT(precision),
      .choice = precision_name},
@@ -51,9 +52,9 @@ const struct option_table evaluate_options = {
     .wanted = "a checkpoint is needed: sparsetrain evaluate RUN",
     .call = "mpirun -np P sparsetrain evaluate CHECKPOINT",
     .about =
-        "Evaluates the model of a checkpoint on the test images, or on the validation and test texts, as its run "
-        "does. CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. On any "
-        "number of ranks; on as many as the run had the scores are the run's own, bit for bit "
+        "Evaluates the model of a checkpoint on the test images or utterances, or on the validation and test texts, as "
+        "its run does. CHECKPOINT: the directory of a run, whose newest checkpoint is taken, or a checkpoint in it. On "
+        "any number of ranks; on as many as the run had the scores are the run's own, bit for bit "
         "(docs/checkpoints.md).",
 };
 

@@ -15,6 +15,10 @@ check "list shows every table" sh -c "grep -q resnet20 '$W/out' && grep -q cifar
 start 1 man
 check "man is a manual page" grep -q '^\.TH SPARSETRAIN' "$W/out"
 check "verbs and what they do are kept apart" sh -c "'$PROGRAM' --help | sed '/^Gradient/q' | grep -q '^  sparsetrain completion bash\$' && ! '$PROGRAM' --help | grep -q 'bashcompletion'"
+for verb in '' bench 'bench net' predict evaluate; do
+    # shellcheck disable=SC2086 # words
+    check "$verb --help: no line ends in a blank" sh -c '"$@" | grep . > /dev/null && ! "$@" | grep " \$"' blank "$PROGRAM" $verb --help
+done
 # Words that are too many, behind every verb.
 for verb in train list man help version 'data show --png x' bench 'bench select' 'bench net' 'bench wire' p2p 'predict --net 1gbe' 'costs x --model y' 'study cells' 'study memory --p 4' 'fit x' 'completion bash' 'completion zsh'; do
     # shellcheck disable=SC2086
