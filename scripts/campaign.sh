@@ -303,7 +303,7 @@ train() {
     REPRODUCE_UNTIL=$until reproduce "$1" "$2" --keep --job "$3"
     train_status=$?
     kill "$beside"
-    wait "$beside"
+    wait "$beside" 2>/dev/null # the shell would say that it was ended
     # what was being packed then: tar finds nothing more, and what it makes of that is no pack
     rm -rf "$scratch/away.early"
     [ -z "$pack" ] || rm -f "$(pack_of "$1" "$3").early"

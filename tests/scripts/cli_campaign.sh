@@ -344,6 +344,18 @@ small status
 check "one of another is not" sh -c "grep -q 'before.jsonl .*not begun' '$W/out'"
 rm -rf "$W/here/oktopk-fig4"
 
+# Runs whose data are not there are passed over, and nothing else is said.
+printf '%s\n' '1,oktopk-fig11,,topka.jsonl,1,-,of recordings' '1,oktopk-fig13,,paper.jsonl,1,-,of words' > "$W/table.csv"
+mkdir "$W/nothing"
+(
+    SPARSETRAIN_DATA=$W/nothing
+    export SPARSETRAIN_DATA
+    campaign next --time 60 --table "$W/table.csv" --out "$W/here"
+)
+status=$?
+check "runs whose data are not there are passed over" said 0 'oktopk-fig13: skipped: the dataset wiki is not there'
+check "each by its name, in a line each" [ "$(cat "$W/out" "$W/err" | sed 's/: skipped: the dataset .* is not there.*//' | paste -s -d ' ' -)" = 'oktopk-fig11 oktopk-fig13' ]
+
 # -- what another machine has finished -----------------------------------------------------------------------------------
 printf '%s\n' '1,gtopk-fig7,,dense.jsonl,-,1,of a GPU' '2,gtopk-fig7,,gtopk.jsonl,1,-,of a CPU' > "$W/table.csv"
 campaign status --device cuda --quick --table "$W/table.csv" --out "$W/home"
