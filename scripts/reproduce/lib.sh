@@ -70,6 +70,7 @@ simulator_is_there() {
 need_data() { # need_data NAME: a dataset that the program finds
     listed datasets "$1" || lacks "the dataset $1 is not there: sh scripts/fetch-data.sh $1, or SPARSETRAIN_DATA=DIR"
 }
+job_needs_data() { need_data "$1"; } # the same of the next job: others of the ID may do without it
 have_gpu() { listed devices cuda; }
 # skipped_gpu WHAT UNIT SOURCE: where there is no GPU, a row that says so; fails where there is one
 skipped_gpu() {

@@ -5,22 +5,23 @@
 # for each job; the job that is wanted writes where it belongs, and ends the ID (`ends_only`).
 
 # is_wanted FILE COMMAND-LINE: of the job that comes now: is it the one? The list has those with a command line.
-only_unmet=''
 is_wanted() {
     if [ "$only" = "$1" ]; then
         if [ -z "$2" ] && [ -n "$only_simulator" ]; then simulator_is_there; fi
-        [ -z "$only_unmet" ] || skip_now "$only_unmet"
+        [ -z "$only_job_lacks$only_lacks" ] || skip_now "${only_job_lacks:-$only_lacks}"
         out=$only_out
         mkdir -p "$out"
         return 0
     fi
     if [ "$only" = list ] && [ -n "$2" ]; then printf '%s\t%s\n' "$1" "$2"; fi
     : >"$out/$1"
-    only_unmet=''
+    only_job_lacks=''
     return 1
 }
-# What the next job lacks is no reason to skip but where that job is wanted.
-skip() { only_unmet=$*; }
+# What the ID lacks, or the next job alone, is no reason to skip but where a job is wanted that lacks it.
+only_lacks='' only_job_lacks=''
+skip() { only_lacks=$*; }
+job_needs_data() { only_job_lacks=$(only_lacks='' && need_data "$1" && echo "$only_lacks"); }
 # Jobs of training never need the simulator: whether it is there is asked for another one that is wanted.
 only_simulator=''
 need_simulator() { only_simulator=yes; }

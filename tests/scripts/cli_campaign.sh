@@ -344,8 +344,8 @@ small status
 check "one of another is not" sh -c "grep -q 'before.jsonl .*not begun' '$W/out'"
 rm -rf "$W/here/oktopk-fig4"
 
-# Runs whose data are not there are passed over, and nothing else is said.
-printf '%s\n' '1,oktopk-fig11,,topka.jsonl,1,-,of recordings' '1,oktopk-fig13,,paper.jsonl,1,-,of words' > "$W/table.csv"
+# Runs whose data are not there, none of them the first of its ID, are passed over, and nothing else is said.
+printf '%s\n' '1,oktopk-fig11,,topka.jsonl,1,-,of recordings' '1,oktopk-fig13,,paper.jsonl,1,-,of words' '1,oktopk-fig4,,step.jsonl,1,-,of images' > "$W/table.csv"
 mkdir "$W/nothing"
 (
     SPARSETRAIN_DATA=$W/nothing
@@ -354,7 +354,7 @@ mkdir "$W/nothing"
 )
 status=$?
 check "runs whose data are not there are passed over" said 0 'oktopk-fig13: skipped: the dataset wiki is not there'
-check "each by its name, in a line each" [ "$(cat "$W/out" "$W/err" | sed 's/: skipped: the dataset .* is not there.*//' | paste -s -d ' ' -)" = 'oktopk-fig11 oktopk-fig13' ]
+check "each by its name, in a line each" [ "$(cat "$W/out" "$W/err" | sed 's/: skipped: the dataset .* is not there.*//' | paste -s -d ' ' -)" = 'oktopk-fig11 oktopk-fig13 oktopk-fig4' ]
 
 # -- what another machine has finished -----------------------------------------------------------------------------------
 printf '%s\n' '1,gtopk-fig7,,dense.jsonl,-,1,of a GPU' '2,gtopk-fig7,,gtopk.jsonl,1,-,of a CPU' > "$W/table.csv"

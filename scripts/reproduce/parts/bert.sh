@@ -13,26 +13,18 @@ density=0.01
 tau=$(published oktopk-models.csv tau_prime model=BERT)
 ranks=$(pick 4 2)
 bert_steps=$(pick 2000 40)
-# Asked at once, and for each job again, as each of them may be the one that is wanted.
-pairs_are_there() {
-    if [ -z "$quick" ]; then
-        need_data wiki
-    else
-        reads_pairs || skip 'this build lacks utf8proc, for --data wiki: sh scripts/deps.sh text, then make'
-    fi
-}
-pairs_are_there
 if [ -n "$quick" ]; then
     bert_name='a small BERT'
+    reads_pairs || skip 'this build lacks utf8proc, for --data wiki: sh scripts/deps.sh text, then make'
     sh scripts/reproduce/parts/made-up-pairs.sh "$runs/pairs"
 else
+    need_data wiki
     bert_name=BERT-tiny
     if have_gpu; then bert_name=BERT-base; fi
 fi
 item="$bert_name, P = $ranks"
 [ -n "$quick" ] || run_length="$bert_steps steps" # which is neither the paper's run nor the beginning of it
 bert() { # bert FILE STEPS OPTION...
-    pairs_are_there
     bert_file=$1 bert_length=$2
     shift 2
     case $* in '--algo dense') ;; *) set -- "$@" --density "$density" --density-warmup none ;; esac

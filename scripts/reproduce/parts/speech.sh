@@ -13,15 +13,8 @@
 paper_batch=$(published oktopk-models.csv batch_per_gpu model=LSTM)
 tau=$(published oktopk-models.csv tau_prime model=LSTM)
 density=0.02
-# Asked at once, and for each job again, as each of them may be the one that is wanted.
-speech_is_there() {
-    if [ -z "$quick" ]; then
-        need_data an4
-    else
-        reads_speech || skip 'this build lacks FFTW, for --data speech: sh scripts/deps.sh speech, then make'
-    fi
-}
-speech_is_there
+[ -z "$quick" ] || reads_speech || skip 'this build lacks FFTW, for --data speech: sh scripts/deps.sh speech, then make'
+[ -n "$quick" ] || need_data an4
 if [ -n "$quick" ]; then
     ranks=2 speech_name='a small recogniser' speech_epochs=6 speech_batch=4
     set -- --layers 1 --hidden 16 --lr 0.01 --data "speech:$runs/speech"
@@ -49,7 +42,6 @@ esac
 # speech FILE OPTION...: sparse exchanges send all of the first 128 steps, as the code of the paper does
 speech_dense_steps=$(pick 128 4)
 speech() {
-    speech_is_there
     speech_file=$1
     shift
     case $* in '--algo dense'*) ;; *) set -- "$@" --density-warmup none --dense-steps "$speech_dense_steps" ;; esac

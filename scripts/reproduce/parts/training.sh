@@ -65,7 +65,7 @@ cifar() {
         esac
         length 6
     else
-        need_data cifar10
+        job_needs_data cifar10
         cifar_data=cifar10
         cifar_batch=32
         length "${epochs_of_run:-$(setting "$cifar_model" epochs)}"
@@ -86,7 +86,7 @@ words() {
         length 6
         set -- --data synthetic-text:40000x4000x4000 --hidden 40 --batch 10 "$@"
     else
-        need_data ptb
+        job_needs_data ptb
         words_length "$(setting lstm epochs)"
         set -- --data ptb --hidden "$lstm_features" --batch "${streams_of_rank:-20}" "$@"
     fi
@@ -237,7 +237,7 @@ oktopk_images() {
     if [ -n "$quick" ]; then
         model=resnet20 ranks=4 images_data=synthetic:1600x160 images_batch=16 images_epochs=$2
     else
-        need_data cifar10
+        job_needs_data cifar10
         model=vgg16 ranks=${ranks_of_run:-$(published oktopk-text.csv gpus model=VGG-16 subject='topkdsa and topka')}
         images_data=cifar10 images_batch=$(published oktopk-models.csv batch_per_gpu model=VGG-16)
         images_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
