@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alike.h"
 #include "base/json.h"
 #include "base/table.h"
 
@@ -275,25 +276,6 @@ bool option_set(const struct option_row *row, void *base, const char *text, stru
 }
 
 /* -- a command line ------------------------------------------------------------------------------------------------ */
-/* Levenshtein distance, for "did you mean"; names are short. */
-static size_t distance(const char *a, size_t la, const char *b) {
-    size_t row[64], lb = strlen(b);
-    if (la >= 63 || lb >= 63) return 99;
-    for (size_t j = 0; j <= lb; j++) row[j] = j;
-    for (size_t i = 1; i <= la; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= lb; j++) {
-            size_t above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-            if (above + 1 < best) best = above + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = above;
-            row[j] = best;
-        }
-    }
-    return row[lb];
-}
-
 /* "sparsetrain bench net --help" */
 struct help {
     char text[80];
@@ -306,11 +288,11 @@ static struct help help_of(const struct option_table *t) {
 
 static bool unknown(const struct option_table *t, const char *name, size_t length, struct err *e) {
     const struct option_row *nearest = NULL;
-    size_t best = length < 4 ? length : 4;
+    size_t best = ALIKE_NOT;
     for (size_t i = 0; i < t->rows; i++) {
-        size_t d = distance(name, length, t->row[i].name);
-        if (d >= best) continue;
-        best = d;
+        size_t off = alike(name, length, t->row[i].name);
+        if (off >= best) continue;
+        best = off;
         nearest = &t->row[i];
     }
     if (nearest) return err_set(e, "there is no option --%.*s; did you mean --%s?", (int)length, name, nearest->name);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alike.h"
 #include "cli/bench/bench_exchange.h"
 #include "cli/bench/bench_net.h"
 #include "cli/bench/bench_p2p.h"
@@ -226,9 +227,17 @@ static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
 /* The others leave with 0: a status of theirs could end the job before rank 0 has spoken. */
 static int no_such_verb(int argc, char **argv) {
     bool second = argc > 2 && *argv[2] != '-';
+    char words[128];
+    const char *meant = NULL;
+    size_t best = ALIKE_NOT;
     if (launcher_rank() != 0) return EXIT_DONE;
-    fprintf(stderr, "sparsetrain: there is no verb \"%.60s%s%.60s\"; sparsetrain --help lists them\n", argv[1],
-            second ? " " : "", second ? argv[2] : "");
+    snprintf(words, sizeof words, "%.60s%s%.60s", argv[1], second ? " " : "", second ? argv[2] : "");
+    for (size_t i = 0; i < verb_rows; i++) {
+        size_t off = alike(words, strlen(words), verb_table[i].words);
+        if (off < best) best = off, meant = verb_table[i].words;
+    }
+    fprintf(stderr, "sparsetrain: there is no verb \"%s\"; %s%s%s\n", words, meant ? "did you mean \"" : "",
+            meant ? meant : "sparsetrain --help lists them", meant ? "\"?" : "");
     return EXIT_USER;
 }
 

@@ -111,6 +111,10 @@ static void mistakes_get_one_line(void **state) {
     struct request r;
     struct err e;
     REFUSES("there is no option --smal; did you mean --small?", "--smal", "3");
+    REFUSES("there is no option --integer-size; did you mean --integer?", "--integer-size", "3");
+    REFUSES("there is no option --inte; did you mean --integer?", "--inte", "3");
+    REFUSES("there is no option --in; sparsetrain verb --help lists them", "--in");
+    REFUSES("there is no option --knob; sparsetrain verb --help lists them", "--knob");
     REFUSES("sparsetrain verb --help lists them", "--entirely-unknown");
     REFUSES("\"-n\" is not an option", "-n");
     REFUSES("\"word\" is not an option", "word");

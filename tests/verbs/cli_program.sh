@@ -89,6 +89,8 @@ for options in --test --no-augment '--seed 7' '--epoch 1' '--zoom 2'; do
     start 1 data show --data synthetic:64x16 --png "$W/other.png" --columns 4 --rows 2 $options
     check "data show $options shows something else" sh -c "head -c 4 '$W/other.png' | grep -q PNG && ! cmp -s '$W/sheet.png' '$W/other.png'"
 done
+check "data without show" silent mistaken_alone 'there is no verb "data"; did you mean "data show"?' data
+check "a verb that is nothing like one" silent mistaken_alone 'there is no verb "quux"; sparsetrain --help lists them' quux
 check "data show with an option that is none" silent mistaken_alone 'data show: there is no option --size' data show --size 3 --png "$W/x.png"
 check "data show with a number that is none" silent mistaken_alone 'data show: --zoom 17 is out of range: it must be at least 1 and at most 16' data show --zoom 17 --png "$W/x.png"
 check "data show of images without a picture" silent mistaken_alone 'data show: --png FILE is needed, the picture to write' data show --data synthetic:64x16
@@ -231,7 +233,7 @@ for p in 1 3; do
     mistake $p '--precision has no "f64"; there are: f32, f32-winograd, tf32, bf16' --precision f64 --out "$W/new"
     mistake $p '/proc/nowhere' --data synthetic:64x16 --batch 2 --steps 1 --out /proc/nowhere
     mistake $p 'already holds a run' --data synthetic:64x16 --batch 2 --steps 1 --out "$W/run-gtopk-2"
-    mistake $p 'there is no verb' trian
+    mistake $p 'there is no verb "trian"; did you mean "train"?' trian
     mistake $p 'No such file' --resume "$W/nowhere"
     mistake $p 'no checkpoint in it' --resume "$W/cifar"
 done
