@@ -4,11 +4,15 @@
 
 #include <stddef.h>
 
-enum { ALIKE_NOT = 1000 };
+struct alike {
+    const char *word;
+    size_t length;
+    const char *nearest; /* of the names so far; NULL: none can be meant */
+    size_t off;
+};
 
-/* How far word[0..length-1] is from a name; ALIKE_NOT: so far that it cannot be meant. Misspelt in up to three letters
- * and at most half of them ("densty"), else one of the two begins with the other, of three letters or more
- * ("batch-size" for "batch"), which counts as further off. */
-size_t alike(const char *word, size_t length, const char *name);
+/* Is this name the nearest? It is misspelt in up to three letters and at most half of them ("densty"), else one of the
+ * two begins with the other, of three letters or more ("batch-size" for "batch"), which counts as further off. */
+void alike_try(struct alike *a, const char *name);
 
 #endif

@@ -287,15 +287,10 @@ static struct help help_of(const struct option_table *t) {
 }
 
 static bool unknown(const struct option_table *t, const char *name, size_t length, struct err *e) {
-    const struct option_row *nearest = NULL;
-    size_t best = ALIKE_NOT;
-    for (size_t i = 0; i < t->rows; i++) {
-        size_t off = alike(name, length, t->row[i].name);
-        if (off >= best) continue;
-        best = off;
-        nearest = &t->row[i];
-    }
-    if (nearest) return err_set(e, "there is no option --%.*s; did you mean --%s?", (int)length, name, nearest->name);
+    struct alike meant = {.word = name, .length = length};
+    for (size_t i = 0; i < t->rows; i++) alike_try(&meant, t->row[i].name);
+    if (meant.nearest)
+        return err_set(e, "there is no option --%.*s; did you mean --%s?", (int)length, name, meant.nearest);
     return err_set(e, "there is no option --%.*s; %s lists them", (int)(length < 200 ? length : 200), name,
                    help_of(t).text);
 }

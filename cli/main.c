@@ -228,16 +228,15 @@ static int run_mpi_verb(size_t verb, int words, int argc, char **argv) {
 static int no_such_verb(int argc, char **argv) {
     bool second = argc > 2 && *argv[2] != '-';
     char words[128];
-    const char *meant = NULL;
-    size_t best = ALIKE_NOT;
     if (launcher_rank() != 0) return EXIT_DONE;
     snprintf(words, sizeof words, "%.60s%s%.60s", argv[1], second ? " " : "", second ? argv[2] : "");
-    for (size_t i = 0; i < verb_rows; i++) {
-        size_t off = alike(words, strlen(words), verb_table[i].words);
-        if (off < best) best = off, meant = verb_table[i].words;
-    }
-    fprintf(stderr, "sparsetrain: there is no verb \"%s\"; %s%s%s\n", words, meant ? "did you mean \"" : "",
-            meant ? meant : "sparsetrain --help lists them", meant ? "\"?" : "");
+    struct alike meant = {.word = words, .length = strlen(words)};
+    for (size_t i = 0; i < verb_rows; i++) alike_try(&meant, verb_table[i].words);
+    fprintf(stderr, "sparsetrain: there is no verb \"%s\"; ", words);
+    if (meant.nearest)
+        fprintf(stderr, "did you mean \"%s\"?\n", meant.nearest);
+    else
+        fputs("sparsetrain --help lists them\n", stderr);
     return EXIT_USER;
 }
 
