@@ -86,11 +86,13 @@ bool comes_between(const struct run *r) {
            run_due_after(next, r->options.check_replicas);
 }
 
-/* Is the evaluation of the checkpoint that the run resumes from behind it? Its log says so; where that is a new one,
- * the checkpoint does, but for one of an old version, which knows of nothing. */
+/* Is the evaluation of the checkpoint that the run resumes from behind it, with what it does to the statistics of batch
+ * normalisation? The checkpoint says so, and not the log, which may have the row of an evaluation that a run made that
+ * went on from here and did not come to a checkpoint of its own. One of an old version knows of nothing: then the log
+ * does, or, where that is a new one, nobody. */
 static bool evaluated_before(const struct run *r) {
     const struct run_log *l = &r->log;
-    return l->made ? r->target.known || isnan(l->before.seconds) : l->evaluated;
+    return isnan(l->before.seconds) ? l->made || l->evaluated : r->target.known;
 }
 
 /* Was one due there, which a signal or a full disk came before? */

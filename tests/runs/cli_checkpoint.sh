@@ -152,6 +152,7 @@ check "stopped where an evaluation is due" [ $? -eq 4 ]
 stopped=$(sed -n 's/^{"type":"step","step":\([0-9]*\),.*/\1/p' "$W/due/run.jsonl" | tail -n 1)
 evaluations "$W/due" > "$W/due.rows"
 cp -r "$W/due" "$W/due.too"
+cp -r "$W/due" "$W/due.twice"
 start $P --resume "$W/due.too" --out "$W/due.out" --steps $((stopped + 2))
 start $P --resume "$W/due" --steps $((stopped + 2))
 evaluations "$W/due.out" >> "$W/due.rows"
@@ -159,6 +160,15 @@ check "it is made in another directory" grep -q '"type":"eval","step":'"$stopped
 check "with those behind it to the bits of the same one's" [ "$(cat "$W/due.rows")" = "$(evaluations "$W/due")" ]
 start $P --resume "$W/due.out" --out "$W/due.on" --steps $((stopped + 3))
 check "what has been made is not made again" [ "$(evaluations "$W/due.on" | sed 's/,.*//')" = "\"step\":$((stopped + 3))" ]
+
+# Nor does it come later for a run that was killed after it, before the next checkpoint: the statistics of batch normalisation
+# in that of the step are still each rank's own, whatever the log has.
+start $P --resume "$W/due.twice" --steps "$stopped"
+check "a run that makes it and goes no further leaves its row" grep -q '"type":"eval","step":'"$stopped", "$W/due.twice/run.jsonl"
+start $P --resume "$W/due.twice" --steps $((stopped + 2))
+for run in due due.twice; do start 1 export "$W/$run" --format npz --out "$W/$run.npz"; done
+check "one that goes on from there has the same bits" cmp "$W/due.npz" "$W/due.twice.npz"
+check "and its row once" [ "$(grep -c '"type":"eval","step":'"$stopped", "$W/due.twice/run.jsonl")" -eq 1 ]
 
 # Under nohup a hangup is none.
 nohup "$PROGRAM" --data synthetic:64x16 --batch 4 --steps 60 --eval-every never --out "$W/hup" > "$W/out" 2> "$W/err" < /dev/null &
