@@ -254,7 +254,10 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     if (options_given(o, "init-from"))
         return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
     if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
-    if (!o->out[0] && strlen(from->run_dir) < sizeof o->out) strcpy(o->out, from->run_dir);
+    if (!o->out[0] && strlen(from->run_dir) >= sizeof o->out)
+        return err_set(e, "the path of the run to resume has %zu characters, more than %zu; give another --out",
+                       strlen(from->run_dir), sizeof o->out - 1);
+    if (!o->out[0]) strcpy(o->out, from->run_dir);
     if (!run_dir_reserve(r, from, e)) return false;
     /* Once more, now that nobody else writes there: its holder may have gone on, and ended, in between. */
     if (!checkpoint_place(r->comm, o->resume, from, e) || !checkpoint_find(r->comm, from, e) ||
@@ -319,13 +322,17 @@ static bool open_plan(struct run *r, struct checkpoint *from, struct err *e) {
     return true;
 }
 
-/* What a checkpoint holds is known when it is in its place: where no run leaves that, an older one takes it. */
+/* What a checkpoint holds is known when it is in its place: where no run leaves that, an older one takes it; but not
+ * where the plan of another batch begins at its step (resize.h). */
 static bool load(struct run *r, struct checkpoint *from, struct err *e) {
     struct err why = {0};
     bool damaged;
     while (!checkpoint_load(r, from, &damaged, &why)) {
         if (!damaged) *e = why;
         if (!damaged || !checkpoint_find_older(r->comm, from, &why, e)) return false;
+        if (r->resize.other_batch)
+            return err_set(e, "%.500s; for another --batch the one before it is to be named: --resume %s",
+                           from->first.text, from->path);
         why = (struct err){0};
     }
     return true;

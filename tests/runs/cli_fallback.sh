@@ -103,6 +103,13 @@ for p in 1 3; do
     "$BUILD/tests/craft" "$W/bad/checkpoint-00000008/model.ckpt" put options < "$W/options"
     check "the one before it has other options, P = $p" mistaken "it has other options: --resume $W/bad/checkpoint-00000008" $p --resume "$W/bad"
 done
+# The plan of another batch begins at the step of the newest.
+start 3 --data synthetic:96x24 --batch 4 --steps 12 --eval-every never --checkpoint-every 4 --out "$W/images"
+sed -i '/"type":"summary"/d' "$W/images/run.jsonl"
+"$BUILD/tests/craft" "$W/images/checkpoint-00000012/model.ckpt" set parameters 400 f32 nan
+check "for another batch the one before it is to be named" mistaken "for another --batch the one before it is to be named: --resume $W/images/checkpoint-00000008" 3 --resume "$W/images" --batch 8
+start 3 --resume "$W/images/checkpoint-00000008" --batch 8 --steps 10 --out "$W/images.on"
+check "and may be" [ "$(json "$W/images.on/run.jsonl" resize step)" = 8 ]
 
 # -- what is refused -------------------------------------------------------------------------------------------------------
 for p in 1 3; do
