@@ -197,6 +197,13 @@ static int rows_of(const struct linear *l, const struct layer_call *call) {
     return tensor_in_pass(&l->x, call).n;
 }
 
+/* Of the rows of this pass, which over frames may have fewer than the layer was opened for. */
+static struct cuda_bias bias_of(const struct linear *l, const struct layer_call *call) {
+    struct cuda_bias bias = l->bias;
+    bias.walk.steps = (uint32_t)rows_of(l, call);
+    return bias;
+}
+
 /* Behind the weights. */
 static size_t bias_at(const struct linear *l) {
     return (size_t)l->O * (size_t)l->I;
@@ -219,7 +226,9 @@ static void linear_forward(void *layer, const struct layer_call *call, bool trai
                                   .c = call->y,
                                   .row = l->pitch,
                                   .made = row_type(l)});
-    if (l->has_bias) cuda_bias_forward(&l->bias, call->param + bias_at(l), call->y);
+    if (!l->has_bias) return;
+    const struct cuda_bias bias = bias_of(l, call);
+    cuda_bias_forward(&bias, call->param + bias_at(l), call->y);
 }
 
 /* dw [+]= dy^T x,  db [+]= sum dy,  dx = dy w. A tied one's w and dw are an embedding's. */
@@ -235,7 +244,10 @@ static void linear_backward(void *layer, const struct layer_call *call) {
                                   .row = l->I,
                                   .made = CUDA_R_32F,
                                   .adds = call->adds});
-    if (l->has_bias) cuda_bias_backward(&l->bias, call->dy, call->adds, call->dparam + bias_at(l));
+    if (l->has_bias) {
+        const struct cuda_bias bias = bias_of(l, call);
+        cuda_bias_backward(&bias, call->dy, call->adds, call->dparam + bias_at(l));
+    }
     if (!call->dx) return;
     multiply(l, &(struct product){.m = N,
                                   .n = l->I,

@@ -140,7 +140,7 @@ static inline size_t timed_params(const struct timed *r) {
     case LAYER_LSTM:
         return 4 * out * (in + out + 2);
     case LAYER_LINEAR:
-        return in * out;
+        return in * out + (r->spec.linear.bias ? out : 0);
     case LAYER_CONV:
         return out * in * (size_t)r->spec.conv.kernel[0] * (size_t)r->spec.conv.kernel[1] +
                (r->spec.conv.bias ? out : 0);

@@ -55,6 +55,7 @@ static const struct trial trials[] = {
     {LAYER_LSTM, 5, 0, 20, 1, 4, {1, 11, 0, 6}, .frames = 11, .most = 11},
     {LAYER_LSTM, 3, 0, 2, 1, 1, {1}, .frames = 1, .most = 8},
     {LAYER_LINEAR, 12, 0, 7, 2, 3, {20, 7, 13}, .frames = 20, .most = 50},
+    {LAYER_LINEAR, 9, 0, 8, 1, 3, {20, 7, 13}, .frames = 20, .most = 300, .bias = true},
     {LAYER_CONV, 3, 9, 16, 1, 2, {20, 7}, .frames = 20, .most = 70},
     {LAYER_CONV, 8, 4, 8, 1, 1, {9}, .frames = 9, .most = 40, .window = {{21, 11}, {2, 1}, {10, 5}}, .bias = true},
     {LAYER_CONV, 8, 7, 16, 2, 1, {20}, .frames = 20, .most = 20, .window = {{5, 4}, {3, 2}, {2, 1}}},
@@ -83,6 +84,7 @@ static struct layer_spec spec_of(const struct trial *t) {
         spec.conv.pad[i] = is_plain ? 1 : t->window.pad[i];
     }
     if (t->kind == LAYER_CONV) spec.conv.bias = t->bias;
+    if (t->kind == LAYER_LINEAR) spec.linear.bias = t->bias;
     spec.in_place = t->kind == LAYER_FRAME_NORM;
     return spec;
 }
