@@ -103,7 +103,8 @@ static bool read_log(struct log *log, struct err *e) {
     return !e->text[0];
 }
 
-/* What says nothing of what a run computes, and the seed. */
+/* What says nothing of what a run computes, and the seed; where parameters come from, and not that they come from
+ * somewhere, which config_of has. */
 static bool left_out(const char *key) {
     static const char *const names[] = {"seed",     "out",        "resume",  "init-from", "stop-at",         "quiet",
                                         "progress", "record",     "trace",   "mllog",     "log-tensorboard", "dry-run",
@@ -140,8 +141,9 @@ static char *config_of(const struct log *log) {
     if (!json_at(&log->header, "config", &config)) return all;
     while (json_next(&config, &m)) {
         char *key = plain(&m.key), *value = plain(&m.value);
-        if (!left_out(key) && *m.value.at != 'n') {
-            char *longer = mem_printf("%s%s=%s\n", all, key, value);
+        const bool begun = strcmp(key, "init-from") == 0 && value[0];
+        if ((begun || !left_out(key)) && *m.value.at != 'n') {
+            char *longer = mem_printf("%s%s=%s\n", all, key, begun ? "given" : value);
             mem_free(all);
             all = longer;
         }

@@ -67,6 +67,11 @@ check "are" says runs,reached,unfinished "8${tab}5${tab}0" gtopk
 check "none but unfinished ones" compared "$W"/short?
 check "are not taken for failures" grep -q "^gtopk: 0 of 0 runs reached test:accuracy:0.9; 2 unfinished" "$W/out"
 sed 's/"density":0.001/"density":0.01/' "$W/gtopk1" > "$W/denser"
+sed 's/"run":"/&tuned-/; s/"density":0.001/&,"init-from":"\/a\/b"/' "$W/gtopk1" > "$W/tuned1"
+sed 's/"run":"/&tuned-/; s/"density":0.001/&,"init-from":"c"/' "$W/gtopk2" > "$W/tuned2"
+sed 's/"density":0.001/&,"init-from":null/' "$W/gtopk3" > "$W/untuned"
+check "those that begin with what others have learnt" compared "$W/gtopk1" "$W/gtopk2" "$W/untuned" "$W"/tuned? --json
+check "are apart, wherever from" [ "$("$PROGRAM" rows "$W/out" --keys runs | tr '\n' ' ')" = "3 2 " ]
 check "one of another density" compared "$W"/gtopk? "$W/denser" --json
 check "is a configuration of its own, and says so" grep -q '"configuration":"gtopk density=0.01"' "$W/out"
 
