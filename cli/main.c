@@ -260,7 +260,7 @@ static int act(int argc, char **argv) {
         if (words) return run_mpi_verb(i, words, argc, argv);
     }
     bool named = strcmp(word, "train") == 0;
-    if (asks_for(argc, argv, "--help")) return greeting_plain("help", NULL, &status) ? answer(print_help) : status;
+    if (option_help_wanted(argc, argv)) return greeting_plain("help", NULL, &status) ? answer(print_help) : status;
     if (asks_for(argc, argv, "--version"))
         return greeting_plain("version", NULL, &status) ? answer(version_print) : status;
     if (!named && *word && *word != '-') return greeting_plain(word, NULL, &status) ? no_such_verb(argc, argv) : status;

@@ -296,12 +296,18 @@ static const char *last_name(const char *first, const char *end) {
     return slash ? slash + 1 : NULL;
 }
 
-/* Of paths in a header, or of a checkpoint, the last name, of data the name of the set alone: "ptb:/a/b" is "ptb". */
+/* Of paths in a header, or of a checkpoint, the last name, of data the name of the set alone: "ptb:/a/b" is "ptb".
+ * Other verbs' rows have "checkpoint", "data", "pattern", "costs". */
 static void hide_places(struct input *in, struct json_value *row) {
-    static const char *const keys[] = {"host",          "config.data",      "data_source",  "path",
-                                       "init_from",     "config.init-from", "config.out",   "config.resume",
-                                       "config.record", "config.trace",     "config.mllog", "config.log-tensorboard"};
-    enum { HOST, DATA };
+    static const char *const keys[] = {"host",          "config.data",
+                                       "data",          "pattern",
+                                       "data_source",   "path",
+                                       "init_from",     "config.init-from",
+                                       "config.out",    "config.resume",
+                                       "config.record", "config.trace",
+                                       "config.mllog",  "config.log-tensorboard",
+                                       "checkpoint",    "costs"};
+    enum { HOST, DATA, PATTERN = 3 };
     for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++) {
         struct json_value v;
         if (!json_at(row, keys[i], &v) || *v.at != '"' || v.length < 3) continue;
@@ -310,7 +316,7 @@ static void hide_places(struct input *in, struct json_value *row) {
         if (i == HOST) {
             in->line[first - in->line] = '-';
             take_out(in, first + 1, end, row);
-        } else if (i == DATA) {
+        } else if (i <= PATTERN) {
             if (colon && memchr(colon, '/', (size_t)(end - colon))) take_out(in, colon, end, row);
         } else if (last) {
             take_out(in, first, last, row);

@@ -294,6 +294,7 @@ static void json_spans(const struct request *r, double n, double density, const 
 
 static void print_crossovers(const struct request *r, double n, double density) {
     static struct span span[SEARCH_TO];
+    if (first_p(r) > SEARCH_TO) return;
     size_t count = find_spans(r, n, density, NULL, span);
     if (r->json) {
         json_spans(r, n, density, NULL, span, count);

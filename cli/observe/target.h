@@ -34,7 +34,8 @@ bool target_plan(struct run *r, struct err *e);
 
 /* What it has in an evaluation of this run, which gives it. */
 double target_score(const struct run *r, const struct target_wish *wish, const struct scores *scores);
-/* What a run is judged by: its target, else accuracy of the test images, or the loss of the validation set. */
+/* What a run is judged by: its target, else accuracy of the test images, the test set's word error rate, or the loss
+ * of the validation set. */
 struct target_wish target_judged(const struct run *r);
 
 /* Collective: what rank 0 finds holds for all. spent: up to here. */

@@ -99,6 +99,8 @@ static void value_json(const struct options *o, const struct option_row *row, st
         json_integer(j, row->name, *(const int *)value);
     else if (row->type == OPTION_INTEGER)
         json_integer(j, row->name, *(const int64_t *)value);
+    else if (row->type == OPTION_SIZE)
+        json_integer(j, row->name, (int64_t)(*(const size_t *)value));
     else if (row->type == OPTION_REAL && isfinite(*(const double *)value))
         json_number(j, row->name, *(const double *)value);
     else

@@ -133,8 +133,8 @@ static const struct option_row rows[] = {
      AT(LOCAL, training, stop_at), .min = 0, .max = 1e9, .above_min = true},
     {"target", "METRIC:VALUE", OPTION_TEXT, "none",
      "stop at the first evaluation that reaches it, and report what that took: accuracy:0.9, perplexity:120, loss:1.5, "
-     "bpc:2 (bits per character); of bert next_accuracy, next_loss; of gpt loss_sampled; with valid: or test: before "
-     "it of that set (else valid where there is one); a resumed run may have another",
+     "bpc:2 (bits per character); of speech wer, cer; of bert next_accuracy, next_loss; of gpt loss_sampled; with "
+     "valid: or test: before it of that set (else valid where there is one); a resumed run may have another",
      AT(KEPT, training, target)},
     {"batch", "B", OPTION_INTEGER, NULL,
      "images, streams or windows of text, pairs of sentences or utterances, of each rank that are computed at once",

@@ -8,6 +8,12 @@ small="--data synthetic:256x40 --batch 4 --steps 6 --eval-every 0"
 # -- verbs without MPI ---------------------------------------------------------------------------------------------
 start 1 --help
 check "--help exits with 0 and names the groups" grep -q '^Gradient exchange' "$W/out"
+"$PROGRAM" --help > "$W/help"
+for words in -h help 'train -h' '--algo topka -h'; do
+    # shellcheck disable=SC2086
+    start 1 $words
+    check "so does $words" cmp "$W/help" "$W/out"
+done
 start 1 --version
 check "--version names MPI and the backend" sh -c "grep -q '^MPI ' '$W/out' && grep -q 'oneDNN' '$W/out'"
 start 1 list

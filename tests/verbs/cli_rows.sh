@@ -114,8 +114,10 @@ check "nor where a checkpoint lies" anonymous '{"type":"checkpoint","step":3,"pa
 check "nor where a run comes from" anonymous \
     '{"type":"header","init_from":"checkpoint-00000004","config":{"init-from":"r/","out":"b","resume":"a//","record":"g","trace":"t","mllog":"m","log-tensorboard":"e"}}' \
     '{"type":"header","init_from":"/home/me/r/checkpoint-00000004","config":{"init-from":"/home/me/r/","out":"b","resume":"../a//","record":"/scratch/g","trace":"x/t","mllog":"/m","log-tensorboard":"./e"}}'
+check "nor what other verbs' rows have" anonymous '{"checkpoint":"checkpoint-00000004","data":"cifar10","pattern":"real","costs":"costs.csv"}' \
+    '{"checkpoint":"/home/me/r/checkpoint-00000004","data":"cifar10:/home/me/sets","pattern":"real:/scratch/g","costs":"x/costs.csv"}'
 check "nor of data in a folder beside" anonymous '{"config":{"data":"ptb"}}' '{"config":{"data":"ptb:sets/"}}'
-plain_row='{"host":"-","data_source":"","config":{"out":"here","data":"synthetic:64x8"},"data":"a:b/c"}'
+plain_row='{"host":"-","data_source":"","config":{"out":"here","data":"synthetic:64x8"},"pattern":"uniform","other":"a:b/c"}'
 check "what has none stays as it is" anonymous "$plain_row" "$plain_row"
 anonymous_value() { prints "-${tab}x
 " "$W/log-2" --anonymous --keys host,config.out; }
