@@ -4,7 +4,9 @@
 #     gradient; k: entries a rank selects; P: ranks, a power of two); TopkDSA's and Ok-Topk's bandwidth lie in intervals
 # runs: sparsetrain bench on P = 2 to 8 ranks over real MPI, n = 14728266 (VGG-16; quick: 100000), density 0.01, steps 33 to
 #     63 of independent normal gradients, between Ok-Topk's evaluations of thresholds at 32 and 64; a second row has its
-#     mean over 64 steps with them. Where P is no power of two, the formulas take log2(P) rounded up
+#     mean over 64 steps with them. Ok-Topk has the thresholds that are the default here, led by counts; with those of
+#     Algorithm 1 a rank of a training sends more than the bound where more than k pass (oktopk-fig6). Where P is no power
+#     of two, the formulas take log2(P) rounded up
 # needs: any machine; 8 ranks share its cores
 # takes: full: 39 min, a third of it beside other work; quick: 14 s
 # agrees: words counted on the busiest rank are the paper's bandwidth term to 1%, or lie in its interval (Ok-Topk: the mean

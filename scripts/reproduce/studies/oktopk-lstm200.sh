@@ -10,7 +10,7 @@
 # needs: Penn Treebank; a working day on CPUs (--epochs E: the first E epochs of that schedule)
 # takes: full: about 10 h on two cores, by 6700 words/s; on a GPU not measured yet; quick: 1 min
 # agrees: nothing is compared with a paper: the rows have the lowest validation perplexity and that at the end, over dense (the schedule of
-#     gTop-k's paper has a constant rate and no dropout: after a third of its epochs the training text is learnt by heart), the largest xi and its means, which the
+#     gTop-k's paper has a constant rate and no dropout: after some two fifths of its epochs the training text is learnt by heart), the largest xi and its means, which the
 #     paper has below P and stable, and how far the numbers selected are from k, which the paper has below 11%
 . scripts/reproduce/parts/training.sh
 

@@ -8,8 +8,8 @@
 #     (quick: 6 epochs of made-up images)
 # needs: CIFAR-10; a day on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
 # takes: full: 12 to 29 h on two cores, by 1400 to 600 images/s in f32; on a GPU not measured yet; quick: 3 min
-# agrees: nothing is compared with a paper: the rows have the test accuracy at the end, how far it is from that of dense, which with one seed
-#     is no more than about a percentage point of chance, and the bytes that a rank sent, over those of dense
+# agrees: nothing is compared with a paper: the rows have the test accuracy at the end, how far it is from that of dense (of one seed
+#     each; up to a percentage point we take for chance, which no seeds have been measured for yet), and the bytes that a rank sent, over those of dense
 . scripts/reproduce/parts/training.sh
 
 seeds=1
