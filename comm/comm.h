@@ -179,6 +179,8 @@ void comm_iallreduce_f32(struct comm *c, float *data, size_t count, struct comm_
  * scratch: [comm_reduce_scatter_scratch(c, each)], less than 1.5 times data where the blocks are equal. */
 void comm_reduce_scatter_f32(struct comm *c, const float *data, const size_t *each, float *mine, float *scratch);
 size_t comm_reduce_scatter_scratch(const struct comm *c, const size_t *each);
+/* ... enough for every each[r] = even_part(n, size, r) with n up to most. */
+size_t comm_reduce_scatter_scratch_even(const struct comm *c, size_t most);
 
 /* Did any rank meet an error? Collective. True on every rank if some rank's e->text is not empty; then
  * *e is, on every rank, that of the lowest such rank, text and status. Control traffic. */

@@ -337,11 +337,17 @@ static bool check_pointer(const sparsetrain *x, const float *grad, struct err *e
                    of & POINTER_OF_HOST ? "the host" : "another GPU");
 }
 
+/* Time between calls is nobody's. */
+static void clocks_start(sparsetrain *x) {
+    x->phases.since = clock_now();
+}
+
 static bool begin(void *arguments, struct err *e) {
     const struct stepping *s = arguments;
     if (s->x->begun) return err_set(e, "begin was called twice for one step");
     if (!check_pointer(s->x, s->grad, e)) return false;
     s->x->begun = s->grad;
+    clocks_start(s->x);
     exchange_begin(&s->x->reducer.exchange, s->grad, s->x->k);
     return true;
 }
@@ -351,13 +357,9 @@ static bool ready(void *arguments, struct err *e) {
     if (!s->x->begun) return err_set(e, "ready was called without begin");
     if (s->from > s->x->n) return err_set(e, "ready from entry %zu of %zu", s->from, s->x->n);
     if (!follow_stream(s->x, e)) return false;
+    clocks_start(s->x);
     exchange_ready(&s->x->reducer.exchange, s->from);
     return true;
-}
-
-/* Time between calls is nobody's. */
-static void clocks_start(sparsetrain *x) {
-    x->phases.since = clock_now();
 }
 
 static bool run(void *arguments, struct err *e) {

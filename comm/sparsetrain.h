@@ -89,10 +89,10 @@ void sparsetrain_mpi_finalize(void);
  *        density=0.01              part of the entries that a rank sends: k = max(1, floor(density n))
  *        density-max=0.25          the largest that sparsetrain_set_density will be given (density)
  *        select=NAME               in place of the algorithm's own selector
- *        wire=coo32                or packed, packed-f32
+ *        wire=coo32                or packed, packed-f32, packed-fast, packed-fast-f32, bf16, fp16
  *        device=cpu                or cuda: where grad lies, and the residual
  *        tau=64, tau-prime=32, oktopk-thresholds=guarded, oktopk-bucket=4, oktopk-off=none       of Ok-Topk
- *        powersgd-rank=2, omnireduce-block=256, feedback=on
+ *        powersgd-rank=2, omnireduce-block=256, feedback=on, demo-k=32, demo-decay=0.999, demo-sign=on
  *        gtopk-residual=conserve, gaussian-adjust=on, bucket-bytes=4194304 (dense-ovlp), ranks-per-node=M, seed=1
  *
  * `sparsetrain --help` and docs/exchanges.md say what they mean. group: [groups], where each group of layers begins in

@@ -105,12 +105,11 @@ static size_t turns_bytes(const struct exchange *x) {
 
 static void open_sums(struct exchange *x, size_t all) {
     struct micro *t = x->state;
-    set_parts(t, x->setup.comm, all);
     if (x->setup.wire->rounds) {
         rounded_sums_open(&t->rounded, x, all);
         t->cut = mem_alloc(all, sizeof *t->cut, "what rounding cuts off");
     } else {
-        t->sums = mem_alloc(comm_reduce_scatter_scratch(x->setup.comm, t->parts), sizeof *t->sums, "sums of values");
+        t->sums = mem_alloc(comm_reduce_scatter_scratch_even(x->setup.comm, all), sizeof *t->sums, "sums of values");
     }
 }
 

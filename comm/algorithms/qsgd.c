@@ -72,7 +72,7 @@ SIMD_CLONES static float largest(const float *val, size_t count) {
 /* q, see above. What is not finite, or too small to divide by, becomes 0. */
 SIMD_CLONES static void quantise(const float *val, size_t count, float most, int levels, const float *random,
                                  int8_t *whole) {
-    const float scale = most >= FLT_MIN && most <= FLT_MAX ? (float)levels / most : 0;
+    const float scale = most > (float)levels / FLT_MAX && most <= FLT_MAX ? (float)levels / most : 0;
     for (size_t i = 0; i < count; i++) {
         float size = fabsf(val[i]) * scale + random[i];
         int q = (int)(scale > 0 ? size : 0);

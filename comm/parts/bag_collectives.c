@@ -105,6 +105,14 @@ size_t comm_reduce_scatter_scratch(const struct comm *c, const size_t *each) {
     return sum;
 }
 
+/* Of fewer entries a rank's part may be longer than of all of them, but no part is longer than the longest. */
+size_t comm_reduce_scatter_scratch_even(const struct comm *c, size_t most) {
+    const size_t P = (size_t)c->size, longest = most / P + (most % P > 0);
+    size_t sum = 0;
+    for (int i = 0; i < ceil_log2(c->size) && i < 2; i++) sum += (size_t)blocks_left(c->size, i) * longest;
+    return sum;
+}
+
 static void add(float *restrict to, const float *restrict from, size_t count) {
     for (size_t i = 0; i < count; i++) to[i] += from[i];
 }

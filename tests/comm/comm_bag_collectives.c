@@ -4,6 +4,7 @@
 #include "tests/lib/mpi_harness.h"
 
 #include "base/rng.h"
+#include "comm/parts/peers.h"
 #include "tests/lib/comm_counting.h"
 
 enum { MOST_RANKS = 9, LONGEST = 3000, SHAPES = 12 };
@@ -106,6 +107,21 @@ static void reduce_scatter(struct comm *c) {
         for (int in_place = 0; in_place < 2; in_place++) sum_shape(c, c, shape, in_place);
 }
 
+/* Fewer entries may take more on a rank: of 269 rank 3 of 8 has one more than of 270. */
+static void scratch_for_even_parts(struct comm *c) {
+    for (size_t most = 0; most <= 300; most++) {
+        const size_t room = comm_reduce_scatter_scratch_even(c, most);
+        size_t wanted = 0, each[MOST_RANKS];
+        for (size_t n = 0; n <= most; n++) {
+            for (int r = 0; r < c->size; r++) each[r] = even_part(n, c->size, r);
+            const size_t own = comm_reduce_scatter_scratch(c, each);
+            wanted = own > wanted ? own : wanted;
+        }
+        assert_in_range(wanted, 0, room);
+        assert_true(most % (size_t)c->size > 0 || wanted == room);
+    }
+}
+
 /* In groups, two of them at once, and in an order of ranks of their own; the job counts. */
 static void in_groups(struct comm *c) {
     struct comm *g = comm_split(c, c->rank % 2, -c->rank);
@@ -132,6 +148,7 @@ int main(int argc, char **argv) {
     const struct mpi_case cases[] = {
         {"all_gather", all_gather},
         {"reduce_scatter", reduce_scatter},
+        {"scratch_for_even_parts", scratch_for_even_parts},
         {"in_groups", in_groups},
         {"many_in_a_row", many_in_a_row},
     };

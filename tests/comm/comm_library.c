@@ -4,6 +4,9 @@
 /* ranks: 1 2 3 4 5 7 8 */
 /* faults: 3 */
 /* devices: cuda ranks 1 3 */
+#include <time.h>
+
+#include "base/clock.h"
 #include "tests/lib/library_rig.h"
 
 static uint64_t hash_by_hand(struct comm *c, const struct exchange_ops *ops, size_t groups, size_t slices) {
@@ -145,6 +148,33 @@ static void what_passed_is_counted(struct comm *c) {
     sparsetrain_close(x);
 }
 
+/* Whatever else the caller does between them. */
+static void time_between_calls_is_not_counted(struct comm *c) {
+    const struct timespec nap = {0, 20000000};
+    struct sparsetrain_stats stats;
+    double inside = 0, counted = 0;
+    sparsetrain *x = opened("topka", GROUPS);
+    for (int step = 0; step < 3; step++) {
+        fill(c, step);
+        double begin = clock_now();
+        good(sparsetrain_begin(x, at, why));
+        inside += clock_now() - begin;
+        nanosleep(&nap, NULL);
+        begin = clock_now();
+        good(sparsetrain_ready(x, group[GROUPS - 1], why));
+        inside += clock_now() - begin;
+        nanosleep(&nap, NULL);
+        begin = clock_now();
+        good(sparsetrain_run(x, at, why));
+        inside += clock_now() - begin;
+        nanosleep(&nap, NULL);
+    }
+    sparsetrain_get_stats(x, &stats);
+    for (int i = 0; i < SPARSETRAIN_PHASES; i++) counted += stats.seconds[i];
+    if (!(counted <= inside + 1e-6)) fail_msg("%g s are counted, the calls took %g", counted, inside);
+    sparsetrain_close(x);
+}
+
 int main(int argc, char **argv) {
     const struct mpi_case cases[] = {
         {"every_row_gives_the_bits_of_one_put_together_by_hand", every_row_gives_the_bits_of_one_put_together_by_hand},
@@ -153,6 +183,7 @@ int main(int argc, char **argv) {
         {"the_density_changes_between_steps", the_density_changes_between_steps},
         {"ranks_that_set_other_densities_are_told_so", ranks_that_set_other_densities_are_told_so},
         {"what_passed_is_counted", what_passed_is_counted},
+        {"time_between_calls_is_not_counted", time_between_calls_is_not_counted},
     };
     return library_test_main(argc, argv, "comm_library", cases, sizeof cases / sizeof *cases);
 }

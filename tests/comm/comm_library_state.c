@@ -104,6 +104,33 @@ static void a_restored_exchange_may_have_another_largest_density(struct comm *c)
     }
 }
 
+/* As after a warm-up: what was selected before may have been more than is ever selected from here on. */
+static void or_a_smaller_one(struct comm *c) {
+    static const double later[] = {0.02, 0.18}; /* far from the density before, and near it */
+    for (size_t i = 0; exchanges[i]; i++) {
+        if (!exchange_of_gradients(exchanges[i])) continue;
+        for (int late = 0; late < 2; late++) {
+            char text[300];
+            sparsetrain *x;
+            snprintf(text, sizeof text, "%s,density=0.2", options);
+            good(sparsetrain_open_groups(&x, NULL, exchanges[i]->name, N, of_device(text), group, GROUPS, why));
+            hash_of_steps(x, c, 0, 2, false);
+            good(sparsetrain_set_density(x, later[late], why));
+            size_t bytes = sparsetrain_save(x, NULL, 0);
+            char *saved = mem_alloc(bytes, 1, "a saved exchange");
+            assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+            uint64_t wanted = hash_of_steps(x, c, 2, 4, false);
+            sparsetrain_close(x);
+            snprintf(text, sizeof text, "%s,density=%g", options, later[late]);
+            good(sparsetrain_open_groups(&x, NULL, exchanges[i]->name, N, of_device(text), group, GROUPS, why));
+            good(sparsetrain_restore(x, saved, bytes, why));
+            if (hash_of_steps(x, c, 2, 4, false) != wanted) fail_msg("%s: other bits", exchanges[i]->name);
+            sparsetrain_close(x);
+            mem_free(saved);
+        }
+    }
+}
+
 /* All that the next steps depend on; options that the algorithm has no use for, the device and the density may be
  * others. */
 static void what_was_saved_with_other_arguments_is_told_apart(struct comm *c) {
@@ -230,6 +257,7 @@ int main(int argc, char **argv) {
         {"a_state_of_the_host_goes_on_on_a_device_and_back", a_state_of_the_host_goes_on_on_a_device_and_back},
         {"what_cannot_be_restored_is_refused", what_cannot_be_restored_is_refused},
         {"a_restored_exchange_may_have_another_largest_density", a_restored_exchange_may_have_another_largest_density},
+        {"or_a_smaller_one", or_a_smaller_one},
         {"what_was_saved_with_other_arguments_is_told_apart", what_was_saved_with_other_arguments_is_told_apart},
         {"ranks_restore_one_moment", ranks_restore_one_moment},
         {"after_a_refused_restore_it_closes_like_any_other", after_a_refused_restore_it_closes_like_any_other},
