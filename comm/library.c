@@ -69,12 +69,15 @@ static int guarded(sparsetrain *x, work *body, void *arguments, char *why) {
     return tell(dead ? &c.e : &e, why);
 }
 
-/* The same of calls that need an exchange. */
+/* The same of calls that need an exchange, whose clocks go on in them: time between calls is nobody's. */
 static int called(sparsetrain *x, work *body, void *arguments, char *why) {
     struct err e = {0};
-    if (x) return guarded(x, body, arguments, why);
-    err_set(&e, "the exchange is NULL: sparsetrain_open gives one");
-    return tell(&e, why);
+    if (!x) {
+        err_set(&e, "the exchange is NULL: sparsetrain_open gives one");
+        return tell(&e, why);
+    }
+    x->phases.since = clock_now();
+    return guarded(x, body, arguments, why);
 }
 
 /* -- MPI ----------------------------------------------------------------------------------------------------------- */
@@ -337,17 +340,11 @@ static bool check_pointer(const sparsetrain *x, const float *grad, struct err *e
                    of & POINTER_OF_HOST ? "the host" : "another GPU");
 }
 
-/* Time between calls is nobody's. */
-static void clocks_start(sparsetrain *x) {
-    x->phases.since = clock_now();
-}
-
 static bool begin(void *arguments, struct err *e) {
     const struct stepping *s = arguments;
     if (s->x->begun) return err_set(e, "begin was called twice for one step");
     if (!check_pointer(s->x, s->grad, e)) return false;
     s->x->begun = s->grad;
-    clocks_start(s->x);
     exchange_begin(&s->x->reducer.exchange, s->grad, s->x->k);
     return true;
 }
@@ -357,7 +354,6 @@ static bool ready(void *arguments, struct err *e) {
     if (!s->x->begun) return err_set(e, "ready was called without begin");
     if (s->from > s->x->n) return err_set(e, "ready from entry %zu of %zu", s->from, s->x->n);
     if (!follow_stream(s->x, e)) return false;
-    clocks_start(s->x);
     exchange_ready(&s->x->reducer.exchange, s->from);
     return true;
 }
@@ -368,7 +364,6 @@ static bool run(void *arguments, struct err *e) {
     struct exchange *exchange = &x->reducer.exchange;
     if (x->begun && x->begun != s->grad) return err_set(e, "run got another gradient than begin");
     if (!check_pointer(x, s->grad, e) || !follow_stream(x, e)) return false;
-    clocks_start(x);
     bool good = exchange_run(exchange, s->grad, x->k, &x->sum);
     x->begun = NULL;
     if (!good) {

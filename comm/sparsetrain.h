@@ -144,8 +144,9 @@ int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const fl
 /* What must survive a restart on this rank: residual, thresholds, region boundaries. save returns how many bytes that
  * is, and writes them where `capacity` suffices. restore takes them into an exchange that was opened with the same
  * arguments on as many ranks, where device, density and density-max may be others; the next steps are those of an
- * uninterrupted run, to the bit. Refused on all ranks alike: damaged bytes, those of another exchange (the line names
- * what differs; options that the algorithm has no use for do not count), ranks that restore different steps. */
+ * uninterrupted run, to the bit, but where another density-max gives room for more or fewer (docs/library.md). Refused
+ * on all ranks alike: damaged bytes, those of another exchange (the line names what differs; options that the
+ * algorithm has no use for do not count), ranks that restore different steps. */
 size_t sparsetrain_save(sparsetrain *x, void *bytes, size_t capacity);
 int sparsetrain_restore(sparsetrain *x, const void *bytes, size_t count, char *why);
 

@@ -4,15 +4,22 @@
 /* devices: cuda ranks 1 3 */
 #include "tests/lib/library_rig.h"
 
+/* What it saves, fresh memory. */
+static char *saved_by(sparsetrain *x, size_t *bytes) {
+    *bytes = sparsetrain_save(x, NULL, 0);
+    char *saved = mem_alloc(*bytes, 1, "a saved exchange");
+    assert_true(*bytes > 0 && sparsetrain_save(x, saved, *bytes) == *bytes);
+    return saved;
+}
+
 static void a_restored_exchange_goes_on_to_the_same_bits(struct comm *c) {
     for (size_t i = 0; exchanges[i]; i++) {
         if (!exchange_of_gradients(exchanges[i])) continue;
         for (size_t groups = 0; groups <= GROUPS; groups += GROUPS) {
             sparsetrain *x = opened(exchanges[i]->name, groups);
             hash_of_steps(x, c, 0, 3, false);
-            size_t bytes = sparsetrain_save(x, NULL, 0);
-            char *saved = mem_alloc(bytes, 1, "a saved exchange");
-            assert_true(bytes > 0 && sparsetrain_save(x, saved, bytes) == bytes);
+            size_t bytes;
+            char *saved = saved_by(x, &bytes);
             uint64_t wanted = hash_of_steps(x, c, 3, STEPS, false);
             sparsetrain_close(x);
             x = opened(exchanges[i]->name, groups);
@@ -35,9 +42,8 @@ static void a_state_of_the_host_goes_on_on_a_device_and_back(struct comm *c) {
             at = from_host ? grad : twin;
             sparsetrain *x = opened(exchanges[i]->name, GROUPS);
             hash_of_steps(x, c, 0, 3, false);
-            size_t bytes = sparsetrain_save(x, NULL, 0);
-            char *saved = mem_alloc(bytes, 1, "a saved exchange");
-            assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+            size_t bytes;
+            char *saved = saved_by(x, &bytes);
             uint64_t wanted = hash_of_steps(x, c, 3, STEPS, false);
             sparsetrain_close(x);
             at = from_host ? twin : grad;
@@ -83,52 +89,39 @@ static void what_cannot_be_restored_is_refused(struct comm *c) {
     sparsetrain_close(other);
 }
 
-/* Of every row, since k_max may decide how long its state is. */
-static void a_restored_exchange_may_have_another_largest_density(struct comm *c) {
+/* Opened with one density, at another when it is saved, restored into one that was opened with these options; of every
+ * row, since k_max may decide how long its state is. */
+static void restored_into(struct comm *c, double before, double then, const char *into) {
     for (size_t i = 0; exchanges[i]; i++) {
         if (!exchange_of_gradients(exchanges[i])) continue;
-        sparsetrain *x = opened(exchanges[i]->name, GROUPS);
+        const char *name = exchanges[i]->name;
+        sparsetrain *x;
+        char text[300];
+        size_t bytes;
+        snprintf(text, sizeof text, "%s,density=%g", options, before);
+        good(sparsetrain_open_groups(&x, NULL, name, N, of_device(text), group, GROUPS, why));
         hash_of_steps(x, c, 0, 2, false);
-        size_t bytes = sparsetrain_save(x, NULL, 0);
-        char *saved = mem_alloc(bytes, 1, "a saved exchange");
-        assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+        good(sparsetrain_set_density(x, then, why));
+        char *saved = saved_by(x, &bytes);
         uint64_t wanted = hash_of_steps(x, c, 2, 4, false);
         sparsetrain_close(x);
-        char text[300];
-        snprintf(text, sizeof text, "%s,density=0.02,density-max=0.5", options);
-        good(sparsetrain_open_groups(&x, NULL, exchanges[i]->name, N, of_device(text), group, GROUPS, why));
+        snprintf(text, sizeof text, "%s,%s", options, into);
+        good(sparsetrain_open_groups(&x, NULL, name, N, of_device(text), group, GROUPS, why));
         good(sparsetrain_restore(x, saved, bytes, why));
-        if (hash_of_steps(x, c, 2, 4, false) != wanted) fail_msg("%s: other bits", exchanges[i]->name);
+        if (hash_of_steps(x, c, 2, 4, false) != wanted) fail_msg("%s: other bits", name);
         sparsetrain_close(x);
         mem_free(saved);
     }
 }
 
+static void a_restored_exchange_may_have_another_largest_density(struct comm *c) {
+    restored_into(c, 0.1, 0.1, "density=0.02,density-max=0.5");
+}
+
 /* As after a warm-up: what was selected before may have been more than is ever selected from here on. */
 static void or_a_smaller_one(struct comm *c) {
-    static const double later[] = {0.02, 0.18}; /* far from the density before, and near it */
-    for (size_t i = 0; exchanges[i]; i++) {
-        if (!exchange_of_gradients(exchanges[i])) continue;
-        for (int late = 0; late < 2; late++) {
-            char text[300];
-            sparsetrain *x;
-            snprintf(text, sizeof text, "%s,density=0.2", options);
-            good(sparsetrain_open_groups(&x, NULL, exchanges[i]->name, N, of_device(text), group, GROUPS, why));
-            hash_of_steps(x, c, 0, 2, false);
-            good(sparsetrain_set_density(x, later[late], why));
-            size_t bytes = sparsetrain_save(x, NULL, 0);
-            char *saved = mem_alloc(bytes, 1, "a saved exchange");
-            assert_true(sparsetrain_save(x, saved, bytes) == bytes);
-            uint64_t wanted = hash_of_steps(x, c, 2, 4, false);
-            sparsetrain_close(x);
-            snprintf(text, sizeof text, "%s,density=%g", options, later[late]);
-            good(sparsetrain_open_groups(&x, NULL, exchanges[i]->name, N, of_device(text), group, GROUPS, why));
-            good(sparsetrain_restore(x, saved, bytes, why));
-            if (hash_of_steps(x, c, 2, 4, false) != wanted) fail_msg("%s: other bits", exchanges[i]->name);
-            sparsetrain_close(x);
-            mem_free(saved);
-        }
-    }
+    restored_into(c, 0.2, 0.02, "density=0.02"); /* far from the density before, */
+    restored_into(c, 0.2, 0.18, "density=0.18"); /* and near it */
 }
 
 /* All that the next steps depend on; options that the algorithm has no use for, the device and the density may be
@@ -155,9 +148,8 @@ static void what_was_saved_with_other_arguments_is_told_apart(struct comm *c) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         good(sparsetrain_open_groups(&x, NULL, cases[i].algorithm, N, of_device(cases[i].options), group, GROUPS, why));
         hash_of_steps(x, c, 0, 2, false);
-        size_t bytes = sparsetrain_save(x, NULL, 0);
-        char *saved = mem_alloc(bytes, 1, "a saved exchange");
-        assert_true(sparsetrain_save(x, saved, bytes) == bytes);
+        size_t bytes;
+        char *saved = saved_by(x, &bytes);
         sparsetrain_close(x);
         good(sparsetrain_open_slices(&x, NULL, cases[i].algorithm, N, of_device(cases[i].other), cases[i].group, GROUPS,
                                      slice, cases[i].slices, why));
@@ -181,9 +173,7 @@ static void ranks_restore_one_moment(struct comm *c) {
     for (int i = 0; i < 3; i++) {
         if (i == 1) good(sparsetrain_set_density(x, 0.2, why));
         if (i == 2) hash_of_steps(x, c, 0, 1, false);
-        bytes = sparsetrain_save(x, NULL, 0);
-        saved[i] = mem_alloc(bytes, 1, "a saved exchange");
-        sparsetrain_save(x, saved[i], bytes);
+        saved[i] = saved_by(x, &bytes);
     }
     refused(x, saved[last ? 1 : 0], bytes, "restores step 0, density 0.2, and rank 0 step 0, density 0.1");
     refused(x, saved[last ? 2 : 1], bytes, "restores step 1, density 0.2, and rank 0 step 0, density 0.2");
@@ -200,9 +190,7 @@ static void after_a_refused_restore_it_closes_like_any_other(struct comm *c) {
     size_t bytes = 0;
     sparsetrain *x;
     good(sparsetrain_open_groups(&x, NULL, "powersgd", N, of_device("powersgd-rank=3"), group, GROUPS, why));
-    bytes = sparsetrain_save(x, NULL, 0);
-    saved[0] = mem_alloc(bytes, 1, "a saved exchange");
-    sparsetrain_save(x, saved[0], bytes);
+    saved[0] = saved_by(x, &bytes);
     sparsetrain_close(x);
     int before = threads(0);
     x = opened("powersgd", GROUPS);
@@ -215,9 +203,7 @@ static void after_a_refused_restore_it_closes_like_any_other(struct comm *c) {
     for (int i = 0; i < 2; i++) {
         x = opened("oktopk", GROUPS);
         hash_of_steps(x, c, 3 * i, 3 * i + 3, true);
-        bytes = sparsetrain_save(x, NULL, 0);
-        saved[i] = mem_alloc(bytes, 1, "a saved exchange");
-        sparsetrain_save(x, saved[i], bytes);
+        saved[i] = saved_by(x, &bytes);
         sparsetrain_close(x);
     }
     x = opened("oktopk", GROUPS);
