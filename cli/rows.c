@@ -296,27 +296,28 @@ static const char *last_name(const char *first, const char *end) {
     return slash ? slash + 1 : NULL;
 }
 
-/* Of paths in a header, or of a checkpoint, the last name, of data the name of the set alone: "ptb:/a/b" is "ptb".
- * Other verbs' rows have "checkpoint", "data", "pattern", "costs". */
+/* What is of one machine: its name, "-" then; paths, of which the last name stays; data, of which the name of the set
+ * does: "ptb:/a/b" is "ptb". The last four are of evaluate, bench and costs. */
+static const struct hidden {
+    const char *key;
+    enum { HOST, PATH, DATA } is;
+} places[] = {{"host", HOST},         {"config.data", DATA},   {"data_source", PATH},
+              {"path", PATH},         {"init_from", PATH},     {"config.init-from", PATH},
+              {"config.out", PATH},   {"config.resume", PATH}, {"config.record", PATH},
+              {"config.trace", PATH}, {"config.mllog", PATH},  {"config.log-tensorboard", PATH},
+              {"checkpoint", PATH},   {"data", DATA},          {"pattern", DATA},
+              {"costs", PATH}};
+
 static void hide_places(struct input *in, struct json_value *row) {
-    static const char *const keys[] = {"host",          "config.data",
-                                       "data",          "pattern",
-                                       "data_source",   "path",
-                                       "init_from",     "config.init-from",
-                                       "config.out",    "config.resume",
-                                       "config.record", "config.trace",
-                                       "config.mllog",  "config.log-tensorboard",
-                                       "checkpoint",    "costs"};
-    enum { HOST, DATA, PATTERN = 3 };
-    for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++) {
+    for (const struct hidden *p = places; p < places + sizeof places / sizeof *places; p++) {
         struct json_value v;
-        if (!json_at(row, keys[i], &v) || *v.at != '"' || v.length < 3) continue;
+        if (!json_at(row, p->key, &v) || *v.at != '"' || v.length < 3) continue;
         const char *first = v.at + 1, *end = v.at + v.length - 1, *colon = memchr(first, ':', (size_t)(end - first));
         const char *last = last_name(first, end);
-        if (i == HOST) {
+        if (p->is == HOST) {
             in->line[first - in->line] = '-';
             take_out(in, first + 1, end, row);
-        } else if (i <= PATTERN) {
+        } else if (p->is == DATA) {
             if (colon && memchr(colon, '/', (size_t)(end - colon))) take_out(in, colon, end, row);
         } else if (last) {
             take_out(in, first, last, row);

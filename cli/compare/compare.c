@@ -103,12 +103,11 @@ static bool read_log(struct log *log, struct err *e) {
     return !e->text[0];
 }
 
-/* What says nothing of what a run computes, and the seed; where parameters come from, and not that they come from
- * somewhere, which config_of has. */
+/* What says nothing of what a run computes, and the seed. */
 static bool left_out(const char *key) {
-    static const char *const names[] = {"seed",     "out",        "resume",  "init-from", "stop-at",         "quiet",
-                                        "progress", "record",     "trace",   "mllog",     "log-tensorboard", "dry-run",
-                                        "keep",     "keep-every", "timeout", "target",    "checkpoint-every"};
+    static const char *const names[] = {"seed",       "out",     "resume", "stop-at",         "quiet",   "progress",
+                                        "record",     "trace",   "mllog",  "log-tensorboard", "dry-run", "keep",
+                                        "keep-every", "timeout", "target", "checkpoint-every"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(key, names[i]) == 0) return true;
     return false;
@@ -126,7 +125,7 @@ static char *plain(const struct json_value *v) {
 
 /* "ranks=2\nalgo=gtopk\n..." of a header. What a run took that went on with other ranks or another batch, it did not
  * take with these alone: such runs are told from those that always had them. An option that is null says what a
- * version without it says. */
+ * version without it says; of --init-from that it was given counts, and not with what. */
 static char *config_of(const struct log *log) {
     struct json_value ranks, config;
     struct json_member m = {.end = NULL};
@@ -141,9 +140,8 @@ static char *config_of(const struct log *log) {
     if (!json_at(&log->header, "config", &config)) return all;
     while (json_next(&config, &m)) {
         char *key = plain(&m.key), *value = plain(&m.value);
-        const bool begun = strcmp(key, "init-from") == 0 && value[0];
-        if ((begun || !left_out(key)) && *m.value.at != 'n') {
-            char *longer = mem_printf("%s%s=%s\n", all, key, begun ? "given" : value);
+        if (!left_out(key) && *m.value.at != 'n') {
+            char *longer = mem_printf("%s%s=%s\n", all, key, strcmp(key, "init-from") == 0 ? "given" : value);
             mem_free(all);
             all = longer;
         }

@@ -254,10 +254,13 @@ static bool take_over(struct run *r, struct checkpoint *from, struct err *e) {
     if (options_given(o, "init-from"))
         return err_set(e, "--init-from begins a run and --resume goes on with one; give one of them");
     if (!checkpoint_place(r->comm, o->resume, from, e)) return false;
-    if (!o->out[0] && strlen(from->run_dir) >= sizeof o->out)
-        return err_set(e, "the path of the run to resume has %zu characters, more than %zu; give another --out",
-                       strlen(from->run_dir), sizeof o->out - 1);
-    if (!o->out[0]) strcpy(o->out, from->run_dir);
+    if (!o->out[0]) {
+        const size_t length = strlen(from->run_dir);
+        if (length >= sizeof o->out)
+            return err_set(e, "the path of the run to resume has %zu characters, more than %zu; give another --out",
+                           length, sizeof o->out - 1);
+        strcpy(o->out, from->run_dir);
+    }
     if (!run_dir_reserve(r, from, e)) return false;
     /* Once more, now that nobody else writes there: its holder may have gone on, and ended, in between. */
     if (!checkpoint_place(r->comm, o->resume, from, e) || !checkpoint_find(r->comm, from, e) ||

@@ -78,6 +78,7 @@ of_images resumes "--overlap layers over randomk, with dense steps and slices" 2
 of_images resumes "powersgd of rank 4, by layers, after dense steps" 3 --algo powersgd --powersgd-rank 4 --overlap layers --overlap-bytes 100000 --dense-steps 3
 check "its first steps alone are dense" [ "$(sent "$whole" | awk '{ if ($1 > 1e6) printf "%d ", NR }')" = "1 2 3 " ]
 resumes "1-bit Adam: onebit after dense steps, with a variance that is held" 3 --algo onebit --optimiser adam --dense-steps 4 --freeze-variance-after 4
+check "of which the log says so as a number" [ "$("$PROGRAM" rows "$whole" --where 'config.freeze-variance-after>3' --keys type)" = header ]
 resumes "demo with momentum inside, few coefficients and means" 2 --algo demo --demo-k 3 --demo-decay 0.9 --demo-sign off --momentum 0.9
 check "what decay takes from the momentum is said" grep -q 'gradient lost .*--demo-decay below 1' "$W/out"
 of_images resumes "--overlap layers over demo, with AdamW" 3 --algo demo --overlap layers --overlap-bytes 300000 --optimiser adamw

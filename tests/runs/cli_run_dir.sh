@@ -290,4 +290,13 @@ note "$W/two"
 check "the log of one run beside checkpoints of another" untouched "$W/two" says 2 "holds files of two runs, 0123456789abcdef and " 1 --resume "$W/two" --steps 14
 : > "$W/file"
 check "a directory below a file" says 2 "cannot make the directory --out $W/file/below: Not a directory" 1 $common --out "$W/file/below"
+deep=$W/$(printf '%0200d/%0200d/%0100d' 0 0 0)
+mkdir -p "$deep"
+cp -r "$W/a1" "$deep/run"
+# there CONDITION-COMMAND...: in that directory
+there() { cd "$deep" && "$@"; }
+for p in 1 3; do
+    check "a path that is no --out, P = $p" silent there mistaken 'more than 511; give another --out' $p --resume run/checkpoint-00000004
+done
+cd /
 finish

@@ -52,6 +52,8 @@ check "gtopk overtakes topka where the formulas say ($crossing)" grep -q "^  gto
 check "nobody overtakes itself" sh -c "! grep -q '^  topka ' '$W/out'"
 start 1 predict --net 1gbe --p 2 --against fedavg
 check "nothing is faster than nothing" grep -q '^  gtopk  *nowhere$' "$W/out"
+start 1 predict --net 1gbe --p 5000 --ranks-per-node 5000
+check "nodes of more ranks than are searched: no search" sh -c "grep -q '^n 25000000' '$W/out' && ! grep -q '^fastest of' '$W/out'"
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
 start 1 predict --net 1gbe --p 4 --json
