@@ -239,8 +239,8 @@ void net_backward(struct net *net);
  *
  * Their rows count alike, as those of one batch of N times the size would, where as many rows count in each batch or
  * input->mean_over says over how many the mean is to be; batch normalisation takes the statistics of each batch by
- * itself, and moves the running ones N times. Nothing is multiplied afterwards, no pass
- * over the gradients is made besides: the loss of each batch has the factor 1 / N. */
+ * itself, and moves the running ones N times. Nothing is multiplied afterwards, no pass over the gradients is made
+ * besides: the loss of each batch has the factor 1 / N. */
 void net_backward_with(struct net *net, bool adds, void (*ready)(void *context, size_t from), void *context);
 
 /* Inference mode (running statistics); the streams' carry moves on all the same. Only the first `valid` rows of the
