@@ -39,6 +39,7 @@ struct exchange_setup {
                                 * not for rows with `own_parts` */
     size_t n;                  /* gradient length */
     size_t k_max;              /* largest k of any step */
+    bool any_k;                /* a state that is read back may be of an exchange with a larger k_max */
     struct option_values options;       /* the row takes its own from them in `open`; all zero: the defaults */
     const struct wire_ops *wire;        /* NULL: coo32 */
     uint64_t seed;                      /* of rows that draw random numbers; the same on all ranks */

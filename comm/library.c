@@ -192,6 +192,7 @@ static void set_up(const sparsetrain *x, struct reducer_setup *setup) {
     setup->exchange = (struct exchange_setup){.comm = x->comm,
                                               .n = x->n,
                                               .k_max = x->k_max,
+                                              .any_k = true,
                                               .wire = o->wire,
                                               .options = library_values(o),
                                               .bucket_bytes = o->bucket_bytes,

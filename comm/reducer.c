@@ -5,7 +5,8 @@
 
 static struct selector *open_selector(struct reducer *r, const struct reducer_setup *s) {
     const struct selector_ops *row = s->select;
-    const struct selector_settings settings = {s->exchange.options, s->seed};
+    const struct selector_settings settings = {
+        .options = s->exchange.options, .seed = s->seed, .any_k = s->exchange.any_k};
     if (!row) TABLE_FIND(selectors, s->ops->default_select, row);
     if (s->slice) return selector_open_slices(row, &r->store, s->exchange.k_max, &settings, s->slice, s->slices);
     return selector_open(row, &r->store, s->exchange.k_max, &settings);

@@ -48,6 +48,7 @@ extern const char *const reuse_rule_names[]; /* by enum reuse_rule, NULL-termina
 struct selector_settings {
     struct option_values options; /* the row takes its own from them in `open`; all zero: the defaults */
     uint64_t seed; /* of rows that draw random numbers; the same on all ranks or not, as the caller likes */
+    bool any_k;    /* a state that is read back may be of a selector with a larger k_max */
 };
 
 /* Of the last run. */

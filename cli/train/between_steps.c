@@ -86,13 +86,14 @@ bool comes_between(const struct run *r) {
            run_due_after(next, r->options.check_replicas);
 }
 
-/* Is the evaluation of the checkpoint that the run resumes from behind it, with what it does to the statistics of batch
- * normalisation? The checkpoint says so, and not the log, which may have the row of an evaluation that a run made that
- * went on from here and did not come to a checkpoint of its own. One of an old version knows of nothing: then the log
- * does, or, where that is a new one, nobody. */
+/* Is the evaluation of the checkpoint that the run resumes from behind it? Its log must have the row, unless it is a
+ * new one, and the checkpoint, unless it is of an old version, which knows of nothing, the statistics of batch
+ * normalisation that the evaluation left: the row may be of a run that went on from here and did not come to a
+ * checkpoint of its own.
+ */
 static bool evaluated_before(const struct run *r) {
     const struct run_log *l = &r->log;
-    return isnan(l->before.seconds) ? l->made || l->evaluated : r->target.known;
+    return (l->made || l->evaluated) && (r->target.known || isnan(l->before.seconds));
 }
 
 /* Was one due there, which a signal or a full disk came before? */

@@ -71,8 +71,8 @@ static bool oktopk_check(const struct exchange *x, uint64_t *alike, struct err *
     const struct oktopk *t = x->state;
     const struct oktopk_saved *saved = t->saved;
     const size_t P = (size_t)x->setup.comm->size;
-    /* k_max may have been larger when its threshold was found. */
-    if (saved->step > STEPS_MAX || saved->k > x->setup.n || saved->uses > (uint64_t)t->use.period || saved->stale > 1)
+    const size_t k_max = x->setup.any_k ? x->setup.n : x->setup.k_max;
+    if (saved->step > STEPS_MAX || saved->k > k_max || saved->uses > (uint64_t)t->use.period || saved->stale > 1)
         return err_set(e, "oktopk's counters are none of its own");
     if (!track_possible(&saved->track) || (saved->k == 0 && saved->track.key != 0))
         return err_set(e, "oktopk's threshold is none");

@@ -49,7 +49,8 @@ static void rig_open(struct rig *r, const struct selector_ops *ops, size_t n, si
     r->use = (struct use){.period = 5, .rule = rule, .adjust = unadjusted};
     r->seed = 77;
     store_open(&r->store, n, test_device());
-    const struct selector_settings settings = {{options, sizeof options / sizeof *options, &r->use}, r->seed};
+    const struct selector_settings settings = {.options = {options, sizeof options / sizeof *options, &r->use},
+                                               .seed = r->seed};
     r->selector = selector_open(ops, &r->store, k, &settings);
     sparse_open(&r->out, r->cap);
     r->grad = mem_alloc(n, sizeof(float), "grad");

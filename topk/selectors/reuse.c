@@ -76,7 +76,7 @@ static bool reuse_check(const struct selector *s, struct err *e) {
     const bool fresh = m->k == 0 && m->uses == 0 && m->track.key == 0;
     if (!track_possible(&m->track) || (!fresh && (m->k == 0 || m->track.key == 0)))
         return err_set(e, "the reuse selector's threshold is none");
-    if (m->k > s->n_max || m->uses > period_of(s)) /* k_max may have been larger when it was found */
+    if (m->k > (s->settings.any_k ? s->n_max : s->k_max) || m->uses > period_of(s))
         return err_set(e, "the reuse selector's counters are none of its own");
     return true;
 }
