@@ -173,27 +173,35 @@ static void facts(const struct work *w) {
     mem_free(made);
 }
 
+/* Options that not every table reads; the others say how all of them are made. */
+enum own { CHARGED = 1, KIND = 2, WIRE = 4, CHOICE = 8 };
+static const struct own_option {
+    const char *name;
+    enum own bit;
+} own_options[] = {{"charged", CHARGED}, {"kind", KIND},     {"wire", WIRE},       {"at", CHOICE},
+                   {"nets", CHOICE},     {"models", CHOICE}, {"densities", CHOICE}};
+
 /* And what it needs besides the map and the rows: the lines of cells.csv, the simulator's error, the aims, the jobs. */
 enum { LINES = 1, ERROR = 2, AIMS = 4, JOBS = 8 };
 static const struct table {
     const char *name;
-    unsigned needs;
+    unsigned needs, reads; /* reads: of enum own */
     void (*print)(const struct work *w);
     bool (*plan)(const struct work *w, struct err *e); /* in place of print, where something may be missing */
-} tables[] = {{"plan", 0, NULL, plan},
-              {"plan-aims", AIMS, NULL, plan_aims},
-              {"cells", LINES, cells, NULL},
-              {"leads", LINES | ERROR, leads, NULL},
-              {"bound", LINES | ERROR, bound, NULL},
-              {"where", LINES | ERROR, where, NULL},
-              {"map", LINES | ERROR, map, NULL},
-              {"winners", LINES, winners, NULL},
-              {"aims", AIMS, aims, NULL},
-              {"paper", AIMS, paper, NULL},
-              {"ratios", 0, ratios, NULL},
-              {"disagreements", LINES, disagreements, NULL},
-              {"commits", JOBS, commits, NULL},
-              {"facts", LINES | ERROR | AIMS | JOBS, facts, NULL},
+} tables[] = {{"plan", 0, CHOICE, NULL, plan},
+              {"plan-aims", AIMS, CHARGED, NULL, plan_aims},
+              {"cells", LINES, 0, cells, NULL},
+              {"leads", LINES | ERROR, KIND, leads, NULL},
+              {"bound", LINES | ERROR, 0, bound, NULL},
+              {"where", LINES | ERROR, CHARGED, where, NULL},
+              {"map", LINES | ERROR, WIRE, map, NULL},
+              {"winners", LINES, CHARGED, winners, NULL},
+              {"aims", AIMS, CHARGED, aims, NULL},
+              {"paper", AIMS, 0, paper, NULL},
+              {"ratios", 0, 0, ratios, NULL},
+              {"disagreements", LINES, 0, disagreements, NULL},
+              {"commits", JOBS, 0, commits, NULL},
+              {"facts", LINES | ERROR | AIMS | JOBS, 0, facts, NULL},
               {.name = NULL}};
 
 static const struct table *find_table(const char *name, struct err *e) {
@@ -204,6 +212,16 @@ static const struct table *find_table(const char *name, struct err *e) {
     }
     err_set(e, "study: there is no table \"%.60s\"; there are: %s", name, names);
     return NULL;
+}
+
+/* given: of options, which are there. */
+static bool check_own(const struct table *t, const bool *given, struct err *e) {
+    for (size_t i = 0; i < sizeof own_options / sizeof *own_options; i++) {
+        const struct own_option *o = &own_options[i];
+        if (option_given(&study_options, given, o->name) && !(t->reads & o->bit))
+            return err_set(e, "study: --%s has no effect on %s; leave it out", o->name, t->name);
+    }
+    return true;
 }
 
 /* -- the request ----------------------------------------------------------------------------------- */
@@ -253,9 +271,9 @@ static bool fill(struct work *w, const struct table *table, struct err *e) {
     return true;
 }
 
-static bool run(const struct request *r, struct err *e) {
+static bool run(const struct request *r, const bool *given, struct err *e) {
     const struct table *table = find_table(r->what, e);
-    if (!table) return false;
+    if (!table || !check_own(table, given, e)) return false;
     struct work w = {.r = r, .s = study_new(), .a = aims_new()};
     bool good = fill(&w, table, e);
     if (good && table->print) table->print(&w);
@@ -268,9 +286,10 @@ static bool run(const struct request *r, struct err *e) {
 
 int study(int argc, char **argv) {
     static struct request r; /* large */
+    bool given[sizeof options / sizeof *options] = {false};
     struct err e = {0};
     option_defaults(&study_options, &r);
-    if (option_parse(&study_options, &r, NULL, argc, argv, 1, &e) && run(&r, &e)) return EXIT_DONE;
+    if (option_parse(&study_options, &r, given, argc, argv, 1, &e) && run(&r, given, &e)) return EXIT_DONE;
     fflush(stdout);
     fprintf(stderr, "sparsetrain: %s\n", e.text);
     return err_status(&e);

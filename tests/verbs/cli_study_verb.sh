@@ -129,6 +129,21 @@ wrong() { # wrong NAME TEXT OPTION...
 wrong "nothing" "what is wanted?"
 wrong "an unknown table" 'there is no table "nosuch"; there are: plan, plan-aims, cells' nosuch
 wrong "two tables" "one table at a time" plan cells
+own() { # own OPTION VALUE TABLE...: of these tables alone
+    own_option="--$1${2:+=$2}" own_text="--$1 has no effect on"
+    shift 2
+    for table in plan plan-aims cells leads bound where map winners aims paper ratios disagreements commits facts; do
+        case " $* " in *" $table "*) continue ;; esac
+        wrong "$own_option: without effect on $table" "$own_text $table; leave it out" "$table" --rows "$rows" "$own_option"
+    done
+}
+own charged '' plan-aims where winners aims
+own kind model leads
+own wire packed map
+own at 4 plan
+own nets 1gbe plan
+own models VGG-16 plan
+own densities 0.01 plan
 wrong "rows that are not there" "cannot open $W/nothing/simulated.csv" cells --rows "$W/nothing"
 wrong "a P that the map has not" "--p 5: the map has 4,8,16" plan --rows "$rows" --p 4,5
 wrong "P that fall" "must rise" plan --rows "$rows" --p 8,4
