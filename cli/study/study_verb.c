@@ -64,14 +64,12 @@ static const struct option_row options[] = {
 
 static const char about[] =
     "The scaling study (docs/reproduce.md), at the top of the source tree: what is to be simulated, who wins where, "
-    "and how "
-    "far what is ours is ahead of what is published. WHAT: plan, plan-aims: what is yet to be simulated, with the "
-    "arguments of scripts/simulate.sh behind a tab; cells: cells.csv; and tables in Markdown: leads (how often ours is "
-    "ahead), bound (by network, and if packing were free), where (at which P), map and winners (who wins), aims "
-    "(weak scaling on 1 Gbit/s), paper (against the "
-    "gTop-k "
-    "paper), ratios and disagreements (simulation and model), commits (of which the rows are); facts: one JSON object "
-    "with the numbers that sentences about it need. sh scripts/scaling.sh does all of it.";
+    "and how far what is ours is ahead of what is published. WHAT: plan, plan-aims: what is yet to be simulated, with "
+    "the arguments of scripts/simulate.sh behind a tab; cells: cells.csv; and tables in Markdown: leads (how often "
+    "ours is ahead), bound (by network, and if packing were free), where (at which P), map and winners (who wins), "
+    "aims (weak scaling on 1 Gbit/s), paper (against the gTop-k paper), ratios and disagreements (simulation and "
+    "model), commits (of which the rows are); facts: one JSON object with the numbers that sentences about it need. "
+    "sh scripts/scaling.sh does all of it.";
 
 const struct option_table study_options = {
     .verb = "study",
