@@ -61,7 +61,8 @@ static uint64_t count_missing(const struct bench_check *k, struct bench_case *b,
         weight[i] = (double)k->weight[from + i];
     }
     if (!b->ops->drifts) comm_allreduce_f64(b->comm, piece, PIECE + count, COMM_SUM);
-    for (size_t i = 0; i < count; i++) wrong += !(fabs(missing[i]) <= part * (weight[i] + least));
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(missing[i]) <= part * (weight[i] + least))) wrong++;
     return b->ops->drifts || b->comm->rank == 0 ? wrong : 0;
 }
 
@@ -152,7 +153,7 @@ static void selected_piece(struct selection *s, const float *acc, size_t from, s
     for (; s->sent && s->at < s->sent->nnz && s->sent->idx[s->at] < from + count; s->at++) {
         float sent = s->sent->val[s->at], own = acc[s->sent->idx[s->at]];
         double off = fabs((double)sent - (double)own);
-        s->wrong += !(off <= (s->wire->rounds ? 0x1p-7 * fabs((double)own) : 0));
+        if (!(off <= (s->wire->rounds ? 0x1p-7 * fabs((double)own) : 0))) s->wrong++;
         value[s->sent->idx[s->at] - from] = (double)sent;
     }
 }
@@ -173,7 +174,7 @@ static uint64_t wrong_update(const struct bench_case *b, const struct exchange_s
     uint64_t wrong = 0;
     for (size_t i = 0; sum->sparse && i < count; i++) {
         double wanted = u[i] / b->comm->size;
-        wrong += !(fabs((double)b->host[from + i] - wanted) <= 0x1p-22 * fabs(wanted));
+        if (!(fabs((double)b->host[from + i] - wanted) <= 0x1p-22 * fabs(wanted))) wrong++;
     }
     return wrong;
 }
@@ -202,7 +203,7 @@ static uint64_t compare_piece(struct reference *r, const struct bench_case *b, s
         double slack = r->tolerance * weight[i];
         bool cut = r->what == LARGEST_OF_SUM && r->u[i] == 0; /* it may be left out if it is no larger than those in */
         if (cut && weight[i] > 0) r->outside++;
-        wrong += cut ? !(fabs(wanted[i]) <= r->least + slack) : !(fabs(r->u[i] - wanted[i]) <= slack);
+        if (!(cut ? fabs(wanted[i]) <= r->least + slack : fabs(r->u[i] - wanted[i]) <= slack)) wrong++;
     }
     return b->comm->rank == 0 ? wrong : 0; /* every rank finds the same */
 }
