@@ -85,8 +85,8 @@ pie      := $(call accepts,-fPIE -pie)
 endif
 CFLAGS   ?=
 # no-math-errno: nobody asks errno about square roots, and a loop with one can be vectorised. no-trapping-math: nor does anybody
-# wait for floating-point traps; with them a choice between two numbers is a branch, which only AVX-512 has in vectors. Neither
-# changes a bit of a result.
+# wait for floating-point traps; with them gcc takes a choice between two numbers for a branch, which it makes vectors of for
+# AVX-512 alone. Neither changes a bit of a result.
 cflags   := -std=c11 -D_GNU_SOURCE -I. -fopenmp -ffp-contract=off -fno-math-errno -fno-trapping-math $(optimise) $(harden) $(warnings) -MMD -MP \
             $(shell pkg-config --cflags libpng zlib 2>/dev/null) \
             $(if $(filter found,$(has_utf8proc)),-DST_UTF8PROC $(shell pkg-config --cflags libutf8proc)) \

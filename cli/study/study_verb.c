@@ -171,7 +171,7 @@ static void facts(const struct work *w) {
     mem_free(made);
 }
 
-/* Options that not every table reads; the others say how all of them are made. */
+/* Options that not every table reads; with the others scripts/scaling.sh asks for all of them. */
 enum own { CHARGED = 1, KIND = 2, WIRE = 4, CHOICE = 8 };
 static const struct own_option {
     const char *name;
@@ -179,7 +179,7 @@ static const struct own_option {
 } own_options[] = {{"charged", CHARGED}, {"kind", KIND},     {"wire", WIRE},       {"at", CHOICE},
                    {"nets", CHOICE},     {"models", CHOICE}, {"densities", CHOICE}};
 
-/* And what it needs besides the map and the rows: the lines of cells.csv, the simulator's error, the aims, the jobs. */
+/* What a table needs besides map and rows: the lines of cells.csv, the simulator's error, the aims, the jobs. */
 enum { LINES = 1, ERROR = 2, AIMS = 4, JOBS = 8 };
 static const struct table {
     const char *name;

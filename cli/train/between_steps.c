@@ -88,9 +88,7 @@ bool comes_between(const struct run *r) {
 
 /* Is the evaluation of the checkpoint that the run resumes from behind it? Its log must have the row, unless it is a
  * new one, and the checkpoint, unless it is of an old version, which knows of nothing, the statistics of batch
- * normalisation that the evaluation left: the row may be of a run that went on from here and did not come to a
- * checkpoint of its own.
- */
+ * normalisation that the evaluation left: the row may be of a run that went on from here and made no checkpoint. */
 static bool evaluated_before(const struct run *r) {
     const struct run_log *l = &r->log;
     return (l->made || l->evaluated) && (r->target.known || isnan(l->before.seconds));
