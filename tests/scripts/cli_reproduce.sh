@@ -340,6 +340,20 @@ check "the mean of three seeds, above" gain_says '1|at least 0|yes|yes|mean of t
 check "below by less than twice the error: right in direction" gain_says '-1|at least 0|no|yes|mean of the seeds 1 2 3, +-1.15 (twice its standard error)|' 'full: at least 0' 0.89 0.90 0.88 0.90 0.90 0.90
 check "below by more: not" gain_says '-2|at least 0|no|no|mean of the seeds 1 2 3, +-0.115 (twice its standard error)|' 'full: at least 0' 0.88 0.90 0.881 0.90 0.879 0.90
 check "at most 0, likewise" gain_says '1|at most 0|no|yes|mean of the seeds 1 2 3, +-1.15 (twice its standard error)|' 'full: at most 0' 0.91 0.90 0.92 0.90 0.90 0.90
+gain_of_one_seed() { # gain_of_one_seed TEXT PROGRAM: of 0.87 and 0.90
+    length_says "$1|" '' 1 "against words; $(ended 0.87 0.90); $2; direction 'full: at least -5'
+        gain_row i q points '' s 'full: at least -4' \"\$points\" a.jsonl b.jsonl
+        $(last ours rule agrees direction counted note)"
+}
+made_on() { printf 'printf "{\\"type\\":\\"header\\",\\"versions\\":{\\"simd\\":\\"%s\\"}}\\n" >>"$out/%s"' "$2" "$1"; } # made_on FILE SET
+check "one seed is compared" gain_of_one_seed '-3|at least -4|yes|yes|yes|one seed|' :
+check "but not where runs are known to differ by more than the rule allows" gain_of_one_seed '-3|none|n/a|n/a|no|one seed cannot tell: seeds differ by 5|' "gain_spread='seeds differ by 5'"
+check "nor runs of several instruction sets" gain_of_one_seed '-3|none|n/a|n/a|no|not on the same instruction sets: avx2 and avx512; one seed cannot tell|' \
+    "$(made_on a.jsonl avx512); $(made_on b.jsonl avx2)"
+check "on the same ones they are" gain_of_one_seed '-3|at least -4|yes|yes|yes|one seed|' "$(made_on a.jsonl avx2); $(made_on b.jsonl avx2)"
+check "several seeds are in any case" length_says '-2|at least -1|no|yes|not on the same instruction sets: avx2 and avx512; mean of the seeds 1 2, +-2 (twice its standard error)||' '' 2 \
+    "against words; $(ended 0.87 0.90 0.89 0.90); $(made_on a.jsonl avx512); $(made_on b.jsonl avx2); gain_row i q points '' s 'full: at least -1' \"\$points\" a.jsonl b.jsonl
+    $(last ours rule agrees counted note)"
 
 # of runs that are not all there: without_run FILE: it is not
 without_run() { gain_text=$1 without=$2; trained '' 3 "against words; $(ended 0.91 0.90 0.92 0.90 0.90 0.90)

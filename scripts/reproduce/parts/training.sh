@@ -111,12 +111,13 @@ gtopk_runs() {
     over_seeds "$gtopk_command" "$(paper_of "$gtopk_file")" "$@" --algo gtopk --gtopk-residual paper
     over_seeds "$gtopk_command" "$gtopk_file" "$@" --algo gtopk
 }
-# gain EXPRESSION FIRST SECOND: over the seeds that both have, the mean of that awk expression of a and b, the values of $gain_key at the
-# end of the two files, and twice its standard error ("-" with one seed); nothing where no seed has both
+# gain EXPRESSION FIRST SECOND: over the seeds that both have, the mean of that awk expression of a and b, what gain_of finds in the two
+# files ($gain_key at their ends), and twice its standard error ("-" with one seed); nothing where no seed has both
 gain_key=test_accuracy
+gain_of() { of "$1" summary $gain_key; } # gain_of FILE
 gain() {
     for gain_seed in $(seeds_of "$2" "$3"); do
-        printf '%s %s\n' "$(of "$(of_seed "$2" "$gain_seed")" summary $gain_key)" "$(of "$(of_seed "$3" "$gain_seed")" summary $gain_key)"
+        printf '%s %s\n' "$(gain_of "$(of_seed "$2" "$gain_seed")")" "$(gain_of "$(of_seed "$3" "$gain_seed")")"
     done | awk "$(cat scripts/lib/stats.awk)"'
         { a = $1; b = $2; x[NR] = '"$1"' }
         END { if (NR) printf "%.10g %s\n", mean(x, NR), (NR > 1 ? sprintf("%.3g", 2 * deviation(x, NR) / sqrt(NR)) : "-") }'
@@ -131,22 +132,43 @@ lacking() {
         done
     done | sed 's/ $//'
 }
+# unlike FILE...: what is to be said of these runs where the processors that made them have not the same instruction sets: sums are added
+# in another order there, and from the same seed a run takes another path, as from another seed
+unlike() {
+    unlike_sets=$(for unlike_file in "$@"; do
+        if there "$unlike_file"; then of "$unlike_file" header versions.simd; fi
+    done | sort -u | paste -s -d ' ' - | sed 's/ / and /g')
+    case $unlike_sets in *' and '*) printf 'not on the same instruction sets: %s' "$unlike_sets" ;; esac
+}
 # of_one_seed [NOTE]: a note, with what the report is to say of a comparison that hangs on runs with one seed
 of_one_seed() { if [ -n "$quick" ]; then printf '%s' "${1:-}"; else printf '%sone seed' "${1:+$1; }"; fi; }
 # gain_row ITEM QUANTITY UNIT PAPER SOURCE RULE EXPRESSION FIRST SECOND [NOTE]: a row of that gain. A rule of "at least 0" or "at
 # most 0" is within what one seed differs by from another: it is compared with several seeds alone, and right in direction
-# where the mean is not beyond it by more than twice its standard error. Other rules compare one seed, too, and the note says so.
+# where the mean is not beyond it by more than twice its standard error. Other rules compare one seed, too, and the note says so, but
+# where $gain_spread has by how much such runs are known to differ, which is more than the rule allows; nor are runs compared that
+# processors of several kinds made (`unlike`).
+gain_spread=''
 gain_row() {
     gain_rule=$6 gain_note=${10:-}
     gain_found=$(gain "$7" "$8" "$9")
     gain_mean=${gain_found% *} gain_error=${gain_found#* } gain_lacking=$(lacking "$8" "$9")
+    # shellcheck disable=SC2046 # names of files
+    gain_unlike=$(unlike $(for gain_seed in $(seeds_of "$8" "$9"); do of_seed "$8" "$gain_seed" && of_seed "$9" "$gain_seed"; done))
+    [ -z "$gain_unlike" ] || gain_note="${gain_note:+$gain_note; }$gain_unlike"
     case $gain_error in
     '') gain_rule=none ;;
     -)
         case $gain_rule in
         none) ;;
         *'at least 0' | *'at most 0') gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell which of two is better" ;;
-        *) gain_note=$(of_one_seed "$gain_note") ;;
+        *)
+            if [ -n "$gain_spread$gain_unlike" ]; then
+                gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell${gain_spread:+: $gain_spread}"
+                direction none
+            else
+                gain_note=$(of_one_seed "$gain_note")
+            fi
+            ;;
         esac
         ;;
     *)
