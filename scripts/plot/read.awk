@@ -57,6 +57,7 @@ $1 == "header" {
     gsub(/[][ ]/, "", list)
     changes = split(list, change, ",")
     from = number("resumed_at")
+    summary_step = 0 # that of what went before
     if (from != "-") {
         resumed = 1
         base = between(from, anchors, anchor_step, anchor)
@@ -91,7 +92,7 @@ $1 == "summary" {
 
 # Steps that were left out: see above.
 function fill_in(   i, stretch) {
-    if (summary_step > step[n] && !resumed) {
+    if (summary_step > step[n]) {
         step_end = summary_step
         bytes_end = bytes[n] + (bytes[n] - bytes[n - 1]) * (summary_step - step[n]) / (step[n] - step[n - 1])
     } else {

@@ -83,6 +83,10 @@ check "a resumed run goes on at its time" same "$(column 3 "$W/r.loss")" '0.125 
 log_of gtopk 1 from=4 every=3 > "$W/again.jsonl"
 read_log "$W/again.jsonl"
 check "also with gaps" same "$(awk '$1 == 8 { print $3 }' "$W/r.score")" 4.5
+check "and has come to the end that its summary has" same "$(fact step)/$(fact part)" 8/
+sed '/"type":"summary"/d; /"resumed_at"/{h; s/.*/{"type":"summary","step":8,"epoch":8,"completed":false,"train_seconds":1,"bytes_sent_per_step":1}/p; g;}' "$W/again.jsonl" > "$W/lost.jsonl"
+read_log "$W/lost.jsonl"
+check "not to that of what went before" same "$(fact step)/$(fact part)" '7/7 of 8 epochs'
 log_of gtopk 1 text=1 > "$W/text.jsonl"
 read_log "$W/text.jsonl"
 check "of a text perplexity, but not the one before training" same "$(awk '{ printf "%s/%s ", $1, $4 }' "$W/r.score")" '4/160 8/120 '
