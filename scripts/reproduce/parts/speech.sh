@@ -63,8 +63,4 @@ authors_code() {
     shift 2
     speech "$authors_code_file" --algo oktopk --oktopk-thresholds code-lstm --density "$authors_code_density" --tau-prime "$tau" --log-xi "$xi_every" --audit "$(pick 5 1)" "$@"
 }
-led_by_counts() {
-    led_file=$1
-    shift
-    speech "$led_file" --algo oktopk --density "$density" --tau-prime "$tau" "$@"
-}
+led_by_counts() { speech "$@" --algo oktopk --density "$density" --tau-prime "$tau"; }
