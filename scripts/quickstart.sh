@@ -1,5 +1,5 @@
 #!/bin/sh
-# quickstart.sh: from a fresh clone to a four-process gTop-k training run that learns, in one to three minutes on two
+# quickstart.sh: from a fresh clone to a four-process gTop-k training run that learns, in one to five minutes on two
 # cores after what is missing has been installed.
 set -eu
 cd "$(dirname "$0")/.."
