@@ -71,13 +71,28 @@ void log_warn(struct run *r, const char *format, ...) {
     fputc('\n', stderr);
 }
 
-/* Seconds until the run stops: its steps take as long as those so far, the first aside, and each evaluation that is to
- * come as long as the last. NaN before there was a step. */
-static double seconds_left(const struct run *r) {
+/* Seconds of a step so far, the first aside. NaN before there was a step. */
+static double step_seconds(const struct run *r) {
     const struct totals *t = &r->log.totals;
     if (t->steps < 1) return NAN;
-    double step = t->steps > 1 ? (t->all.seconds - t->first_seconds) / (t->steps - 1) : t->all.seconds;
-    return step * (double)(r->stop - r->step) + r->log.eval_seconds * (double)run_evaluations_left(r);
+    return t->steps > 1 ? (t->all.seconds - t->first_seconds) / (t->steps - 1) : t->all.seconds;
+}
+
+/* Seconds until the run stops: its steps take as long as those so far, and each evaluation that is to come as long as
+ * the last. NaN before there was a step. */
+static double seconds_left(const struct run *r) {
+    return step_seconds(r) * (double)(r->stop - r->step) + r->log.eval_seconds * (double)run_evaluations_left(r);
+}
+
+/* What ends the run before its time. Open MPI's mpirun kills its processes a second after Ctrl-C
+ * (odls_base_sigkill_timeout), and a checkpoint is written where a step ends: half of that second is left to it. */
+static const char *how_to_stop(const struct run *r) {
+    const double longest = 0.5;
+    if (!r->options.out[0]) return "Ctrl-C ends the run (without --out nothing of it is kept)";
+    if (step_seconds(r) > longest && getenv("OMPI_COMM_WORLD_SIZE"))
+        return "kill -USR1 to mpirun stops the run with a checkpoint, from which --resume goes on (after Ctrl-C mpirun "
+               "kills it in a second, and a step takes too long for that)";
+    return "Ctrl-C stops the run with a checkpoint, from which --resume goes on";
 }
 
 /* Once, of a long run, as soon as it is known. */
@@ -88,9 +103,7 @@ static void say_left(struct run *r, double left) {
     l->said_left = true;
     if (left < 20 * l->patience) return;
     progress_time(about, sizeof about, left);
-    log_say(r, "about %s to go; Ctrl-C %s", about,
-            r->options.out[0] ? "stops the run with a checkpoint, from which --resume goes on"
-                              : "ends the run (without --out nothing of it is kept)");
+    log_say(r, "about %s to go; %s", about, how_to_stop(r));
 }
 
 /* What there is to say of the steps, the most important first, and as a line. */

@@ -77,6 +77,11 @@ SPARSETRAIN_PATIENCE=0 start 2 $small --steps 30 --eval-every never
 check "how long it will take, once, in lines too" [ "$(grep -c '^about [0-9][0-9a-z ]* to go; Ctrl-C ends the run (without --out nothing of it is kept)$' "$W/out")" -eq 1 ]
 SPARSETRAIN_PATIENCE=0 start 2 $small --steps 30 --eval-every never --out "$W/kept"
 check "with --out it can be resumed" [ "$(grep -c '^about .* to go; Ctrl-C stops the run with a checkpoint' "$W/out")" -eq 1 ]
+# Open MPI's mpirun kills a second after Ctrl-C; MPICH's waits
+slow='--model vgg16 --data synthetic:256x10 --batch 128 --steps 3 --eval-every never'
+SPARSETRAIN_PATIENCE=0 start 1 $slow --out "$W/slow"
+if "$MPIRUN" --version 2>&1 | grep -q 'Open MPI'; then by='kill -USR1 to mpirun'; else by=Ctrl-C; fi
+check "with steps too long for Ctrl-C: by what else" [ "$(grep -c "^about .* to go; $by stops the run with a checkpoint" "$W/out")" -eq 1 ]
 SPARSETRAIN_PATIENCE=0 start 2 $small --steps 30 --progress none
 check "not with --progress none" [ "$(grep -c '^about\|^evaluating' "$W/out")" -eq 0 ]
 start 2 $small --steps 30
