@@ -49,18 +49,15 @@ speech() {
     # shellcheck disable=SC2086 # two or four words
     train "$speech_file" "$ranks" --model speech "$@" --batch "$speech_batch" $length_options
 }
-# algorithm_1 FILE DENSITY [OPTION...]: Ok-Topk to the letter, with xi every $xi_every steps: 65, which is odd, to meet all steps of a period (quick: 3):
-# Fig. 5b, 6b and 11 have it in common;  authors_code FILE DENSITY [OPTION...]: with thresholds moved as in the authors' code for this model, and how many entries
-# reach Gaussiank's threshold beside it: Fig. 5b and 6b;  led_by_counts FILE [OPTION...]: with our thresholds
+# by_rule RULE FILE DENSITY [OPTION...]: Ok-Topk with thresholds by that rule, with xi every $xi_every steps: 65, which is odd, to meet all steps of a period (quick: 3)
 xi_every=$(pick 65 3)
-algorithm_1() {
-    algorithm_1_file=$1 algorithm_1_density=$2
-    shift 2
-    speech "$algorithm_1_file" --algo oktopk --oktopk-thresholds paper --density "$algorithm_1_density" --tau-prime "$tau" --log-xi "$xi_every" "$@"
+by_rule() {
+    thresholds=$1 by_rule_file=$2 by_rule_density=$3
+    shift 3
+    speech "$by_rule_file" --algo oktopk --oktopk-thresholds "$thresholds" --density "$by_rule_density" --tau-prime "$tau" --log-xi "$xi_every" "$@"
 }
-authors_code() {
-    authors_code_file=$1 authors_code_density=$2
-    shift 2
-    speech "$authors_code_file" --algo oktopk --oktopk-thresholds code-lstm --density "$authors_code_density" --tau-prime "$tau" --log-xi "$xi_every" --audit "$(pick 5 1)" "$@"
-}
+# algorithm_1 FILE DENSITY [OPTION...]: to the letter: Fig. 5b, 6b and 11 have it in common;  authors_code FILE DENSITY [OPTION...]: moved as in the
+# authors' code for this model, and how many entries reach Gaussiank's threshold beside it: Fig. 5b, 6b and 11;  led_by_counts FILE [OPTION...]: ours
+algorithm_1() { by_rule paper "$@"; }
+authors_code() { by_rule code-lstm "$@" --audit "$(pick 5 1)"; }
 led_by_counts() { speech "$@" --algo oktopk --density "$density" --tau-prime "$tau"; }
