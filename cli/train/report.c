@@ -352,6 +352,15 @@ static void say_unscored(struct run *r) {
     log_say(r, "  not evaluated       --eval-every never");
 }
 
+/* A score as a column has it; "-": not known, as of the start of a run that was resumed, of which a checkpoint keeps
+ * losses and accuracy alone. */
+enum { SCORE_TEXT = 32 };
+static const char *score_text(char text[SCORE_TEXT], const struct score_shown *s, double value) {
+    if (isnan(value)) return "-";
+    snprintf(text, SCORE_TEXT, "%.*f%s", s->decimals, s->percent ? 100 * value : value, s->percent ? "%" : "");
+    return text;
+}
+
 static void say_scores(struct run *r) {
     const struct scores *start = &r->log.start, *end = &r->last;
     if (!run_evaluates(r)) {
@@ -361,12 +370,10 @@ static void say_scores(struct run *r) {
     log_say(r, "                      %12s %12s", "start", "end");
     for (const struct score_shown *s = r->data.task->shown; s->label; s++) {
         const struct score *score = score_find(r, s->split, s->metric);
-        if (score && s->percent)
-            log_say(r, "  %-19s %11.*f%% %11.*f%%", s->label, s->decimals, 100 * score_value(score, start), s->decimals,
-                    100 * score_value(score, end));
-        else if (score)
-            log_say(r, "  %-19s %12.*f %12.*f", s->label, s->decimals, score_value(score, start), s->decimals,
-                    score_value(score, end));
+        char before[SCORE_TEXT], after[SCORE_TEXT];
+        if (score)
+            log_say(r, "  %-19s %12s %12s", s->label, score_text(before, s, score_value(score, start)),
+                    score_text(after, s, score_value(score, end)));
     }
 }
 

@@ -56,6 +56,7 @@ start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup 
 start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --stop-at 2.5 --out "$W/parts"
 start 2 --resume "$W/parts"
 check "resumed inside an epoch: the same bits" [ "$(hash_of "$W/parts")" = "$(hash_of "$W/whole")" ]
+check "its report has those of the end; those of the start no checkpoint keeps" [ "$(grep -c '^  test [WC]ER  *-  *[0-9.]*%$' "$W/out")" -eq 2 ]
 check "and the same error rates" [ "$(json "$W/parts/run.jsonl" summary test_wer)" = "$(json "$W/whole/run.jsonl" summary test_wer)" ]
 start 2 $small --batch 3 --epochs 6 --stop-at 2.5 --out "$W/inside"
 check "another batch inside an epoch is refused" mistaken 'is inside an epoch, and its 6 utterances a step (--batch 3 on 2 ranks) can be put together otherwise only where one ends' 2 --resume "$W/inside" --batch 2
