@@ -19,11 +19,14 @@ case ${1:-} in
 esac
 
 said() { head_of "$1" "$2" | plain; }
-# Minutes of the runs whose logs are in this folder: wall_seconds of their last lines, added up; nothing where there are none.
+# Minutes of the runs whose logs are in this folder, added up: wall_seconds of each process that wrote its end, and of one that was killed, or
+# whose end a kept log lacks, the seconds of its steps up to its last evaluation; nothing where there are none.
 minutes() {
-    cat "$1"/*.jsonl 2>/dev/null | "$program" rows - --type summary --keys wall_seconds | awk '
-        { seconds += $1 }
-        END { if (seconds) printf "%.0f min by its logs", seconds / 60 }'
+    cat "$1"/*.jsonl 2>/dev/null | "$program" rows - --type header,eval,summary --keys type,train_seconds,wall_seconds | awk -F '\t' '
+        $1 == "header" { seconds += open; open = 0 }
+        $1 == "eval" { open = $2 }
+        $1 == "summary" { seconds += $3; open = 0 }
+        END { seconds += open; if (seconds) printf "%.0f min by its logs", seconds / 60 }'
 }
 # ours ID: what the authors have of it
 ours() {

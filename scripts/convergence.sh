@@ -83,8 +83,8 @@ IFS=$tab read -r train_words valid_words test_words vocabulary train_images test
 $(of_log "$first" train_words,valid_words,test_words,vocabulary,train_images,test_images,train_utterances,test_utterances,data_crc32,versions.mpi,versions.backend,versions.compiler \
     --type header --last --missing -)
 END
-IFS=$tab read -r run_batch bptt dropout lr lr_warmup lr_warmup_steps lr_schedule momentum decay clip clip_at <<END
-$(of_log "$first" "$(echo batch,bptt,dropout,lr,lr-warmup,lr-warmup-steps,lr-schedule,momentum,weight-decay,clip-norm,clip-at | sed 's/[^,]*/config.&/g')" \
+IFS=$tab read -r run_batch bptt dropout lr lr_warmup lr_warmup_steps lr_schedule momentum decay clip clip_at seed <<END
+$(of_log "$first" "$(echo batch,bptt,dropout,lr,lr-warmup,lr-warmup-steps,lr-schedule,momentum,weight-decay,clip-norm,clip-at,seed | sed 's/[^,]*/config.&/g')" \
     --type header --last --missing -)
 END
 IFS=$tab read -r prefix epoch whole <<END
@@ -104,9 +104,14 @@ about_training() {
     case $clip in 0 | -) clip='' ;; *) clip="the mean gradient clipped to norm $clip ($clip_at), " ;; esac
     case $warmup in gtopk) known=' (epochs at 0.25, 0.0725, 0.015, 0.004 first)' ;; none) known='' ;; *) known=' (epochs at these densities first)' ;; esac
     if [ "$prefix" = true ]; then echo "The first $epoch of $whole epochs: the schedules below are those of the whole run."; fi
-    case $lr_warmup_steps in 0 | -) ramp="$lr_warmup epochs" ;; *) ramp="$lr_warmup_steps steps" ;; esac
-    echo "Learning rate $lr ramped up over the first $ramp (schedule $lr_schedule)," \
-        "momentum $momentum, weight decay $decay, ${clip}density $density, warm-up: $warmup$known."
+    case $lr_warmup,$lr_warmup_steps in
+    0,0 | 0,-) ramp='' ;;
+    *,0 | *,-) ramp=" ramped up over the first $lr_warmup epochs" ;;
+    *) ramp=" ramped up over the first $lr_warmup_steps steps" ;;
+    esac
+    case $algos in dense) sparse='' ;; *) sparse="density $density, warm-up: $warmup$known, " ;; esac
+    echo "Learning rate $lr$ramp (schedule $lr_schedule)," \
+        "momentum $momentum, weight decay $decay, $clip${sparse}seed $seed."
 }
 table() {
     if [ $data = ptb ]; then quality='validation perplexity | test perplexity'; elif [ $data = an4 ]; then quality='test WER | test CER | test loss'; else quality='test accuracy | test loss'; fi
