@@ -65,6 +65,10 @@ bool launcher_fits(const struct launcher *l, int size, const char *library, stru
                    l->name, l->at_least ? "at least " : "", l->ranks, l->variable, library, l->advice, l->variable);
 }
 
+bool launcher_kills(void) {
+    return getenv("OMPI_COMM_WORLD_SIZE") != NULL;
+}
+
 /* Was the parent given a rank, too? Then it is a script or the like that the launcher started in our place. Launchers
  * that belong to another user, as Slurm's, cannot be read and are none. */
 static bool parent_has(const char *variable) {

@@ -26,6 +26,10 @@ struct launcher launcher_look(void);
 /* MPI has so many ranks, of this library. False: only one, though there should be more: one line in *e. */
 bool launcher_fits(const struct launcher *l, int size, const char *library, struct err *e);
 
+/* Was this process started by Open MPI's mpirun, which kills those it started a second after Ctrl-C
+ * (odls_base_sigkill_timeout)? */
+bool launcher_kills(void);
+
 /* For a verb that needs no MPI: did this MPI's launcher start this process together with others, so that it can start
  * MPI and compare? False inside a script that the launcher started: there MPI can be started only once, and a later
  * verb may need that. */

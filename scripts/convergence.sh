@@ -51,6 +51,7 @@ finished() {
     [ -n "$stop" ] && has_ended "$runs/$1" prefix &&
         of_log "$runs/$1" epoch --type summary --last | awk -v stop="$stop" '{ exit !($1 >= stop - 1e-9) }'
 }
+is_sparse() { listed exchanges "$1" sparse=true; }
 for algo in $algos; do
     run=$runs/$algo
     if finished "$algo"; then continue; fi
@@ -60,7 +61,7 @@ for algo in $algos; do
     fi
     clear_run "$run"
     sparse=
-    if listed exchanges "$algo" sparse=true; then sparse="--density $density --density-warmup $warmup"; fi
+    if is_sparse "$algo"; then sparse="--density $density --density-warmup $warmup"; fi
     # two emulated nodes
     if listed exchanges "$algo" by_node=true && [ $((ranks % 2)) -eq 0 ]; then sparse="$sparse --ranks-per-node $((ranks / 2))"; fi
     # shellcheck disable=SC2086 # options
@@ -104,14 +105,12 @@ about_training() {
     case $clip in 0 | -) clip='' ;; *) clip="the mean gradient clipped to norm $clip ($clip_at), " ;; esac
     case $warmup in gtopk) known=' (epochs at 0.25, 0.0725, 0.015, 0.004 first)' ;; none) known='' ;; *) known=' (epochs at these densities first)' ;; esac
     if [ "$prefix" = true ]; then echo "The first $epoch of $whole epochs: the schedules below are those of the whole run."; fi
-    case $lr_warmup,$lr_warmup_steps in
-    0,0 | 0,-) ramp='' ;;
-    *,0 | *,-) ramp=" ramped up over the first $lr_warmup epochs" ;;
-    *) ramp=" ramped up over the first $lr_warmup_steps steps" ;;
-    esac
-    case $algos in dense) sparse='' ;; *) sparse="density $density, warm-up: $warmup$known, " ;; esac
+    case $lr_warmup_steps in 0 | -) ramp="$lr_warmup epochs" ;; *) ramp="$lr_warmup_steps steps" ;; esac
+    case $ramp in '0 epochs') ramp='' ;; *) ramp=" ramped up over the first $ramp" ;; esac
+    densities=''
+    for algo in $algos; do ! is_sparse "$algo" || densities="density $density, warm-up: $warmup$known, "; done
     echo "Learning rate $lr$ramp (schedule $lr_schedule)," \
-        "momentum $momentum, weight decay $decay, $clip${sparse}seed $seed."
+        "momentum $momentum, weight decay $decay, $clip${densities}seed $seed."
 }
 table() {
     if [ $data = ptb ]; then quality='validation perplexity | test perplexity'; elif [ $data = an4 ]; then quality='test WER | test CER | test loss'; else quality='test accuracy | test loss'; fi

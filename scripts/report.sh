@@ -252,15 +252,15 @@ kept() {
         for log in "$folder"/*.jsonl; do
             name=${log##*/}
             "$program" rows "$log" --type header,summary \
-                --keys type,ranks,versions.commit,epoch,prefix,run_epochs,test_accuracy,valid_perplexity,test_perplexity,bytes_sent_per_step,test_wer |
+                --keys type,ranks,versions.commit,epoch,run_epochs,test_accuracy,valid_perplexity,test_perplexity,bytes_sent_per_step,test_wer |
                 NAME=${name%.jsonl} awk -F '\t' '
                     $1 == "header" { ranks = $2; commit = $3; next }
                     {
-                        if ($11 != "") $7 = $11
+                        if ($10 != "") $6 = $10
                         epochs = sprintf("%.4g", $4)
-                        if ($5 == "true") epochs = "first " epochs " of " $6
-                        printf "| %s | %d | %s | %s | %s | %.1f | %s |\n", ENVIRON["NAME"], ranks, epochs, $7 == "" ? " " : sprintf("%.2f%%", 100 * $7), \
-                            $8 == "" ? " " : sprintf("%.2f, %s", $8, $9 == "" ? "none" : sprintf("%.2f", $9)), $10 / 1024, commit
+                        if ($5 != "" && $4 < $5 - 1e-6) epochs = "first " epochs " of " $5
+                        printf "| %s | %d | %s | %s | %s | %.1f | %s |\n", ENVIRON["NAME"], ranks, epochs, $6 == "" ? " " : sprintf("%.2f%%", 100 * $6), \
+                            $7 == "" ? " " : sprintf("%.2f, %s", $7, $8 == "" ? "none" : sprintf("%.2f", $8)), $9 / 1024, commit
                     }'
         done
         printf '\n'

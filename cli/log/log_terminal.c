@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/launcher.h"
 #include "cli/train/run.h"
 
 static const double line_seconds = 5;
@@ -84,12 +85,12 @@ static double seconds_left(const struct run *r) {
     return step_seconds(r) * (double)(r->stop - r->step) + r->log.eval_seconds * (double)run_evaluations_left(r);
 }
 
-/* What ends the run before its time. Open MPI's mpirun kills its processes a second after Ctrl-C
- * (odls_base_sigkill_timeout), and a checkpoint is written where a step ends: half of that second is left to it. */
+/* What ends the run before its time. A checkpoint is written where a step ends: where the launcher kills a second after
+ * Ctrl-C, half of that second is left to it. */
 static const char *how_to_stop(const struct run *r) {
     const double longest = 0.5;
     if (!r->options.out[0]) return "Ctrl-C ends the run (without --out nothing of it is kept)";
-    if (step_seconds(r) > longest && getenv("OMPI_COMM_WORLD_SIZE"))
+    if (step_seconds(r) > longest && launcher_kills())
         return "kill -USR1 to mpirun stops the run with a checkpoint, from which --resume goes on (after Ctrl-C mpirun "
                "kills it in a second, and a step takes too long for that)";
     return "Ctrl-C stops the run with a checkpoint, from which --resume goes on";

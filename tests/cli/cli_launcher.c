@@ -88,10 +88,24 @@ static void ranks_of_verbs_without_mpi(void **state) {
     set_environment("");
 }
 
+static void which_kills_after_ctrl_c(void **state) {
+    (void)state;
+    static const char *const waits[] = {"", "PMI_SIZE=3 PMI_RANK=2", "PMIX_RANK=1",
+                                        "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4"};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        set_environment(waits[i]);
+        if (launcher_kills()) fail_msg("%s", waits[i]);
+    }
+    set_environment("OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 PMIX_RANK=0");
+    assert_true(launcher_kills());
+    set_environment("");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_one_rank),
         cmocka_unit_test(ranks_of_verbs_without_mpi),
+        cmocka_unit_test(which_kills_after_ctrl_c),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
