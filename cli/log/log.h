@@ -104,6 +104,9 @@ bool log_check(struct run *r, struct err *e);
 /* Adds a row that is kept in the log to the totals. If a process ended after its last checkpoint but before its
  * summary, the run that resumes writes the summary and so needs the totals of its rows. */
 void log_recall(struct run_log *l, const char *row);
+/* If the row is the evaluation before the first step, what it says of scores that are not known: a checkpoint keeps
+ * that evaluation's losses and accuracy alone. */
+void log_recall_start(struct scores *start, const char *row);
 void log_close(struct run *r);
 
 /* When a run ends before its first step: what log_prepare has made goes, so that the run can be started again. */

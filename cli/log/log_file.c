@@ -30,6 +30,7 @@ static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
         if (!kept(r, line)) continue;
         good = fputs(line, copy) >= 0;
         if (r->first_step == r->stop) log_recall(l, line);
+        log_recall_start(&l->start, line);
         l->evaluated |= log_row_is(line, "eval") && log_row_step(line) == (long long)r->first_step;
     }
     mem_free(line);

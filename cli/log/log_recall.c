@@ -7,16 +7,21 @@
 
 #include "cli/log/log_columns.h"
 #include "cli/log/log_rows.h"
+#include "cli/task/scores.h"
 
-/* A number of a row, by its key; 0 where there is none. */
-static double number(const char *row, const char *key) {
+/* A number of a row, by its key; `none` where there is none. */
+static double number_or(const char *row, const char *key, double none) {
     char name[64];
     const int length = snprintf(name, sizeof name, "\"%s\":", key);
     const char *at = strstr(row, name);
     char *end;
-    if (!at) return 0;
+    if (!at) return none;
     const double value = strtod(at + length, &end);
-    return end == at + length || !isfinite(value) ? 0 : value;
+    return end == at + length || !isfinite(value) ? none : value;
+}
+
+static double number(const char *row, const char *key) {
+    return number_or(row, key, 0);
 }
 
 /* What the row says of each column, as it was added to the totals. */
@@ -50,4 +55,12 @@ void log_recall(struct run_log *l, const char *row) {
     l->begun = false;
     const struct row value = recall_step(row);
     log_columns_add(t, &value);
+}
+
+void log_recall_start(struct scores *start, const char *row) {
+    if (!log_row_is(row, "eval") || log_row_step(row) != 0) return;
+    for (const struct score *s = score_table; s->when; s++) {
+        double *known = (double *)(void *)((char *)start + s->at);
+        if (s->key && s->form == SCORE_PLAIN && isnan(*known)) *known = number_or(row, s->key, NAN);
+    }
 }

@@ -352,8 +352,8 @@ static void say_unscored(struct run *r) {
     log_say(r, "  not evaluated       --eval-every never");
 }
 
-/* A score as a column has it; "-": not known, as of the start of a run that was resumed, of which a checkpoint keeps
- * losses and accuracy alone. */
+/* A score as a column has it; "-": not known, as of the start of a run that goes on in another directory than it began
+ * in: a checkpoint keeps losses and accuracy of it alone, the log all of them. */
 enum { SCORE_TEXT = 32 };
 static const char *score_text(char text[SCORE_TEXT], const struct score_shown *s, double value) {
     if (isnan(value)) return "-";

@@ -52,13 +52,17 @@ check "with --no-augment it begins as well" near "$(json "$W/plain/run.jsonl" su
 check "and trains on something else" sh -c "[ \"$(first_step "$W/plain" loss)\" != \"$(first_step "$W/one" loss)\" ] && [ -n \"$(first_step "$W/plain" loss)\" ]"
 
 # -- going on --------------------------------------------------------------------------------------------------------------
+rates_of_report() { grep '^  test [WC]ER  *[0-9.]*%  *[0-9.]*%$' "$W/out"; }
 start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --out "$W/whole"
+rates=$(rates_of_report)
 start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --stop-at 2.5 --out "$W/parts"
 start 2 --resume "$W/parts"
 check "resumed inside an epoch: the same bits" [ "$(hash_of "$W/parts")" = "$(hash_of "$W/whole")" ]
-check "its report has those of the end; those of the start no checkpoint keeps" [ "$(grep -c '^  test [WC]ER  *-  *[0-9.]*%$' "$W/out")" -eq 2 ]
+check "its report has the error rates of the start, too, from the log" [ -n "$rates" -a "$(rates_of_report)" = "$rates" ]
 check "and the same error rates" [ "$(json "$W/parts/run.jsonl" summary test_wer)" = "$(json "$W/whole/run.jsonl" summary test_wer)" ]
 start 2 $small --batch 3 --epochs 6 --stop-at 2.5 --out "$W/inside"
+start 2 --resume "$W/inside" --out "$W/elsewhere"
+check "gone on with elsewhere it does not know those" [ "$(grep -c '^  test [WC]ER  *-  *[0-9.]*%$' "$W/out")" -eq 2 ]
 check "another batch inside an epoch is refused" mistaken 'is inside an epoch, and its 6 utterances a step (--batch 3 on 2 ranks) can be put together otherwise only where one ends' 2 --resume "$W/inside" --batch 2
 start 2 $small --batch 3 --epochs 6 --stop-at 2 --out "$W/end"
 start 3 --resume "$W/end" --batch 1
