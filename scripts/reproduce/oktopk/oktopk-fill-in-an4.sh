@@ -6,7 +6,7 @@
 #     it); the mean over the logged steps that are not dense of the entries of the sum over n. The density that independent
 #     choices would give, 1 - (1 - density)^P, stands beside it (kind model)
 # needs: AN4; for the paper's model a GPU; 32 ranks (--epochs E: the first E epochs of that schedule, of which 8.5 are dense)
-# takes: full: about 3.3 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: 4 s
+# takes: full: 3.3 to 5.3 h on two cores, by 13 to 8 utterances/s; on a GPU not measured yet; quick: 4 s
 # agrees: within 5% of the paper's density; independent choices of the ranks, at 47.6%, are not
 # shellcheck disable=SC2034 # for speech.sh
 speech_batches=paper
