@@ -59,8 +59,6 @@ void log_recall(struct run_log *l, const char *row) {
 
 void log_recall_start(struct scores *start, const char *row) {
     if (!log_row_is(row, "eval") || log_row_step(row) != 0) return;
-    for (const struct score *s = score_table; s->when; s++) {
-        double *known = (double *)(void *)((char *)start + s->at);
-        if (s->key && s->form == SCORE_PLAIN && isnan(*known)) *known = number_or(row, s->key, NAN);
-    }
+    for (const struct score *s = score_table; s->when; s++)
+        if (s->key) score_learn(s, start, number_or(row, s->key, NAN));
 }

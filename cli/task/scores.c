@@ -80,6 +80,10 @@ double score_value(const struct score *s, const struct scores *scores) {
     return s->form == SCORE_PERPLEXITY ? exp(value) : s->form == SCORE_BITS ? value / log(2) : value;
 }
 
+void score_learn(const struct score *s, struct scores *scores, double value) {
+    if (s->form == SCORE_PLAIN && isnan(score_value(s, scores))) memcpy((char *)scores + s->at, &value, sizeof value);
+}
+
 void scores_write(const struct run *r, const struct scores *scores, struct json *j) {
     for (const struct score *s = score_table; s->when; s++)
         if (s->key && s->when(r)) json_number(j, s->key, score_value(s, scores));

@@ -39,6 +39,8 @@ extern const struct score score_table[]; /* in the order of a row; with a `when`
 /* The score of this name that such runs have; NULL: they have none. */
 const struct score *score_find(const struct run *r, enum target_split split, enum target_metric metric);
 double score_value(const struct score *s, const struct scores *scores);
+/* Where it is not known yet, it is `value`. Of a form of another one, as a perplexity, nothing happens. */
+void score_learn(const struct score *s, struct scores *scores, double value);
 /* The members of an evaluation, in its row, in the summary and in what `evaluate --json` prints. */
 void scores_write(const struct run *r, const struct scores *scores, struct json *j);
 
