@@ -12,19 +12,19 @@
 #     communication simulated, computing and input the paper's at most, selection measured here (scripts/reproduce/parts/aries.sh)
 # needs: AN4, SimGrid (sh scripts/deps.sh sim, make sim); for the paper's model a GPU (--epochs E: the first E epochs of that schedule)
 # takes: full: about 14 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: under a minute
-# agrees: Ok-Topk's error rate, the mean of the last five evaluations, over the seeds at most 0.01 above dense's (in direction 0.03), which one
-#     seed of the reduced model cannot tell, whose dense run ends 0.054 lower where it rounds otherwise; of the paper's model
-#     within 0.03 of its 0.309; a step of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in direction where it is at least
-#     1; Ok-Topk comes to 1.05 times the error rate of dense, and the others take at least as long. Rows of error rates are real, rows of
-#     time simulated; of oktopk the rows of Algorithm 1 and of the authors' code each decide on a claim. Of the reduced model the error rates are held against its
-#     own dense run alone
+# agrees: Ok-Topk's error rate, the mean of the last five evaluations, over the seeds at most 0.01 above dense's (in direction 0.03), which
+#     one seed of the reduced model cannot tell, whose dense run ends 0.054 lower where it rounds otherwise and 0.44 higher with another
+#     seed; of the paper's model within 0.03 of its 0.309; a step of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in
+#     direction where it is at least 1; Ok-Topk comes to 1.05 times the error rate of dense, and the others take at least as long, which one
+#     seed of the reduced model cannot tell either. Rows of error rates are real, rows of time simulated; of oktopk the rows of Algorithm 1
+#     and of the authors' code each decide on a claim. Of the reduced model the error rates are held against its own dense run alone
 . scripts/reproduce/parts/speech.sh
 speech_item=$item
 aries_model=LSTM
 . scripts/reproduce/parts/aries.sh
 
 gain_of() { mean_rate "$1"; }
-case $speech_name in '2 layers of 256 on AN4') gain_spread='of the same dense run two roundings end 0.054 apart, results/measured/speech-rounding' ;; esac
+case $speech_name in '2 layers of 256 on AN4') gain_spread='of the same dense run two roundings end 0.054 apart and two seeds 0.44, results/measured/speech-rounding and speech-seed2' ;; esac
 section='Fig. 11, Section 5.4.2 p. 10'
 curves='dense-ovlp topka topkdsa gtopk gaussiank oktopk oktopk-code oktopk-led'
 # run_of ALGO: the file of the training that stands for it
@@ -115,7 +115,7 @@ claim
 against words
 goal=$(calc "1.05 * $(rate_of dense-ovlp)")
 ours=$(minutes_to oktopk "$goal")
-row "$speech_item" "oktopk comes to 1.05 times dense's error rate" '' '' "$section" "$(yes_no [ -n "$ours" ])" real 'full: shape: it does' "$(of_one_seed)"
+row "$speech_item" "oktopk comes to 1.05 times dense's error rate" '' '' "$section" "$(yes_no [ -n "$ours" ])" real "$(one_seed_rule 'full: shape: it does')" "$(of_one_seed)"
 for algo in $curves; do
     case $algo in oktopk*) continue ;; esac
     theirs=$(minutes_to "$algo" "$goal")
@@ -123,7 +123,7 @@ for algo in $curves; do
     if [ -z "$ours" ] || [ -z "$theirs" ]; then
         quotient='' quotient_rule=none quotient_note='one of them does not come there'
     else
-        quotient=$(calc "$theirs / $ours") quotient_rule='full: at least 1' quotient_note=$(of_one_seed)
+        quotient=$(calc "$theirs / $ours") quotient_rule=$(one_seed_rule 'full: at least 1') quotient_note=$(of_one_seed)
         [ -z "$other_sets" ] || quotient_rule=none
     fi
     row "$algo over oktopk, a step of 32 ranks" "time to 1.05 times dense's error rate" x '' "$section" "$quotient" simulated "$quotient_rule" \

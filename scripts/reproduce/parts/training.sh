@@ -140,14 +140,17 @@ unlike() {
     done | sort -u | paste -s -d ' ' - | sed 's/ / and /g')
     case $unlike_sets in *' and '*) printf 'not on the same instruction sets: %s' "$unlike_sets" ;; esac
 }
-# of_one_seed [NOTE]: a note, with what the report is to say of a comparison that hangs on runs with one seed
-of_one_seed() { if [ -n "$quick" ]; then printf '%s' "${1:-}"; else printf '%sone seed' "${1:+$1; }"; fi; }
+# $gain_spread: by how much runs of one kind are known to differ, where that is more than a rule allows: one seed then decides nothing.
+# of_one_seed [NOTE]: a note, with what the report is to say of a comparison that hangs on runs with one seed;  one_seed_rule RULE: its rule
+gain_spread=''
+of_one_seed() {
+    if [ -n "$quick" ]; then printf '%s' "${1:-}"; else printf '%sone seed%s' "${1:+$1; }" "${gain_spread:+ cannot tell: $gain_spread}"; fi
+}
+one_seed_rule() { if [ -n "$gain_spread" ]; then echo none; else echo "$1"; fi; }
 # gain_row ITEM QUANTITY UNIT PAPER SOURCE RULE EXPRESSION FIRST SECOND [NOTE]: a row of that gain. A rule of "at least 0" or "at
 # most 0" is within what one seed differs by from another: it is compared with several seeds alone, and right in direction
-# where the mean is not beyond it by more than twice its standard error. Other rules compare one seed, too, and the note says so, but
-# where $gain_spread has by how much such runs are known to differ, which is more than the rule allows; nor are runs compared that
-# processors of several kinds made (`unlike`).
-gain_spread=''
+# where the mean is not beyond it by more than twice its standard error. Other rules compare one seed, too, where it can tell
+# (one_seed_rule); nor are runs compared that processors of several kinds made (`unlike`).
 gain_row() {
     gain_rule=$6 gain_note=${10:-}
     gain_found=$(gain "$7" "$8" "$9")
@@ -162,12 +165,10 @@ gain_row() {
         none) ;;
         *'at least 0' | *'at most 0') gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell which of two is better" ;;
         *)
-            if [ -n "$gain_spread$gain_unlike" ]; then
-                gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell${gain_spread:+: $gain_spread}"
-                direction none
-            else
-                gain_note=$(of_one_seed "$gain_note")
-            fi
+            gain_note=$(of_one_seed "$gain_note")
+            gain_rule=$(one_seed_rule "$gain_rule")
+            [ -z "$gain_unlike" ] || gain_rule=none
+            [ "$gain_rule" != none ] || direction none
             ;;
         esac
         ;;
