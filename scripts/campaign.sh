@@ -282,6 +282,18 @@ show_now() {
     sed -n '$p' "$scratch/shown"
     if [ "$(cd "$out" && pwd -P)" = "$(pwd -P)/results/measured" ]; then sh scripts/artifact.sh; fi
 }
+# begun_by PROCESS: the processes that it has begun, and those that they have
+begun_by() {
+    ps -A -o pid= -o ppid= 2>/dev/null | awk -v by="$1" '
+        { parent[$1] = $2 }
+        END {
+            for (process in parent) {
+                if (process == by) continue
+                for (of = process; of in parent && of != by;) of = parent[of]
+                if (of == by) print process
+            }
+        }'
+}
 # train ID OPTIONS FILE COMMAND-LINE: the run; its status. Meanwhile other machines hear of it, and it is packed now and then, which takes
 # time from it: a twentieth at most.
 train() {
@@ -302,10 +314,10 @@ train() {
     : >"$(unshown "$1" "$3")"
     REPRODUCE_UNTIL=$until reproduce "$1" "$2" --keep --job "$3"
     train_status=$?
-    kill "$beside"
+    # shellcheck disable=SC2046 # numbers
+    kill "$beside" $(begun_by "$beside")
     wait "$beside" 2>/dev/null # the shell would say that it was ended
-    # what was being packed then: tar finds nothing more, and what it makes of that is no pack
-    rm -rf "$scratch/away.early"
+    rm -rf "$scratch/away.early" # what was being packed then
     [ -z "$pack" ] || rm -f "$(pack_of "$1" "$3").early"
     return $train_status
 }

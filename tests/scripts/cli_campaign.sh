@@ -143,13 +143,20 @@ rm "$pack"
 small next --time 60 --pack-every 5s
 check "a run under way is packed" sh -c "xz -dc '$pack' | tar -tf - | grep -q 'checkpoint-.*model.ckpt'"
 check "not again before it has gone on for twenty times as long as that took" [ "$(wc -l < "$W/squeezed.meanwhile")" -eq 1 ]
-# It ends while it is being packed; what follows goes on with the pack from before.
+# It ends while it is being packed, which would take hours more; what follows goes on with the pack from before.
 rm "$W/squeezed"
+cat > "$W/bin/xz" << END
+#!/bin/sh
+case \$1 in -1) if mkdir '$W/slow' 2> /dev/null; then echo \$\$ > '$W/slow/xz'; sleep 7200; fi ;; esac
+exec $(command -v xz) "\$@"
+END
 mv "$pack" "$W/before"
 echo "i=0; until [ -f '$pack.early' ] || [ \$i -ge 300 ]; do sleep 0.2; i=\$((i + 1)); done; ls '$W/pack' > '$W/packing'" > "$STOPPED.after"
 small next --time 60 --pack-every 5s
 check "a run that ends while it is packed" grep -q 'early$' "$W/packing"
 check "leaves one whole pack" [ "$(cd "$W/pack" && echo *)" = gtopk-fig7+dense.tar.xz ]
+packs_no_more() { case $(ps -o stat= -p "$(cat "$W/slow/xz")") in '' | Z*) ;; *) return 1 ;; esac; }
+check "and nobody who packs" packs_no_more
 mv "$W/before" "$pack"
 rm "$W/bin/xz" "$STOPPED.after"
 # repack FOLDER PACK: a run that was unpacked there
