@@ -376,8 +376,8 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     struct json *j = begin_row(&r->log, "summary");
     json_integer(j, "step", (int64_t)r->step);
     json_number(j, "epoch", run_epoch(r, r->step));
-    json_boolean(j, "completed", r->step == r->steps);
-    json_boolean(j, "prefix", run_is_prefix(r) && r->step == r->stop);
+    json_boolean(j, "completed", r->step == r->steps && !r->stopped);
+    json_boolean(j, "prefix", run_is_prefix(r) && r->step == r->stop && !r->stopped);
     json_number(j, "run_epochs", run_epoch(r, r->steps));
     json_integer(j, "ranks", r->log.ranks);
     if (r->leg.resized > 0) json_integer(j, "resized", (int64_t)r->leg.resized);

@@ -258,7 +258,7 @@ void mllog_scores(struct run *r, const struct scores *scores) {
 void mllog_stop(struct run *r) {
     struct mllog_file *m = &r->watch.mllog.file;
     if (!m->file) return;
-    const bool whole = r->step == r->steps, reached = r->target.reached, failed = r->trouble.text[0];
+    const bool whole = r->step == r->steps && !r->stopped, reached = r->target.reached, failed = r->trouble.text[0];
     end_intervals(r);
     const bool goes_on = failed ? r->saved.last != SIZE_MAX : !whole && !reached && r->options.out[0];
     if (goes_on) {

@@ -23,8 +23,8 @@ static const struct man_row exit_rows[] = {
           "exchange did not pass its verification."},
     {"2", "A mistake of the user's: one line says what is wrong and what to do. The same on all ranks."},
     {"3", "NaN or infinity in training; the line names step, rank and parameter."},
-    {"4", "Stopped by SIGINT, SIGTERM, SIGUSR1 or SIGHUP, after the step was finished and, with --out, a checkpoint "
-          "written: --resume goes on. After Ctrl-C Open MPI's mpirun itself says 1."},
+    {"4", "Stopped by SIGINT, SIGTERM, SIGUSR1 or SIGHUP, after the step or a batch of an evaluation was finished "
+          "and, with --out, a checkpoint written: --resume goes on. After Ctrl-C Open MPI's mpirun itself says 1."},
 };
 
 static const struct man_row environment_rows[] = {

@@ -33,7 +33,7 @@ static struct eval_sums evaluate(struct run *r) {
         loader_fill_test(&r->data.set, from, valid, s->batch, x, y);
         net_evaluate(r->model.net, x, y, valid, &result);
         eval_add(&sums, &result);
-        eval_unit(r);
+        if (!eval_unit(r)) break;
     }
     mem_pinned_free(x);
     mem_pinned_free(y);

@@ -25,7 +25,7 @@ struct pair_sums {
     struct eval_sums words, next;
 };
 
-static void read_batch(struct run *r, const struct pair_set *set, size_t from, int valid, const struct masked *m,
+static bool read_batch(struct run *r, const struct pair_set *set, size_t from, int valid, const struct masked *m,
                        struct pair_sums *sums) {
     const struct net_setup *s = &r->model.net->setup;
     const struct net_input input = {
@@ -36,7 +36,7 @@ static void read_batch(struct run *r, const struct pair_set *set, size_t from, i
     net_result_of(r->model.net, 1, &next);
     eval_add(&sums->words, &words);
     eval_add(&sums->next, &next);
-    eval_unit(r);
+    return eval_unit(r);
 }
 
 static struct pair_sums evaluate(struct run *r, const struct pair_set *set) {
@@ -52,7 +52,8 @@ static struct pair_sums evaluate(struct run *r, const struct pair_set *set) {
     struct pair_sums sums = {{{0}}, {{0}}};
     size_t from, to;
     loader_share(set->count, r->comm->rank, r->comm->size, &from, &to);
-    for (; from < to; from += batch) read_batch(r, set, from, (int)(to - from < batch ? to - from : batch), &m, &sums);
+    for (; from < to; from += batch)
+        if (!read_batch(r, set, from, (int)(to - from < batch ? to - from : batch), &m, &sums)) break;
     mem_pinned_free(all);
     eval_reduce(r, &sums.words);
     eval_reduce(r, &sums.next);

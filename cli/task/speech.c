@@ -86,7 +86,7 @@ static void listen(const struct batch *b, int i, const int32_t *path, int steps,
     l->at++;
 }
 
-static void listen_to_batch(struct run *r, const struct batch *b, struct listening *l) {
+static bool listen_to_batch(struct run *r, const struct batch *b, struct listening *l) {
     const struct net_input input = input_of(b);
     struct net_result result;
     int steps;
@@ -94,7 +94,7 @@ static void listen_to_batch(struct run *r, const struct batch *b, struct listeni
     const int32_t *path = net_best_path(r->model.net, &steps);
     eval_add(&l->rates.loss, &result);
     for (int i = 0; i < b->count; i++) listen(b, i, path + (size_t)i * (size_t)steps, steps, l);
-    eval_unit(r);
+    return eval_unit(r);
 }
 
 static void rates_reduce(struct run *r, struct rates *rates) {
@@ -120,7 +120,7 @@ static struct rates evaluate(struct run *r, enum split split, struct heard *exam
     loader_share(set->count, r->comm->rank, r->comm->size, &from, &to);
     l.at = from;
     for (int valid; (valid = speech_batch_eval(d, set, from, to, batch, &b)) > 0; from += (size_t)valid)
-        listen_to_batch(r, &b, &l);
+        if (!listen_to_batch(r, &b, &l)) break;
     speech_batch_close(&b);
     mem_free(l.guess);
     mem_free(l.said);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/beat.h"
+#include "cli/signals.h"
 #include "cli/train/run.h"
 
 static const char *const split_names[SPLITS] = {"train", "valid", "test"};
@@ -76,7 +77,8 @@ size_t eval_batches(const struct run *r, size_t samples) {
     return (to - from + batch - 1) / batch;
 }
 
-void eval_unit(struct run *r) {
+bool eval_unit(struct run *r) {
     log_evaluation_unit(r);
     beat();
+    return !r->eval_stops || !signals_caught();
 }

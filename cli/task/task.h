@@ -68,7 +68,7 @@ double eval_loss(const struct eval_sums *s); /* means over the rows */
 double eval_accuracy(const struct eval_sums *s);
 /* Batches of this rank's part of so many samples that do not follow each other. */
 size_t eval_batches(const struct run *r, size_t samples);
-/* Another batch is done. */
-void eval_unit(struct run *r);
+/* Another batch is done. False: no more of them, for a signal has come to this rank, at which the evaluation ends. */
+bool eval_unit(struct run *r);
 
 #endif

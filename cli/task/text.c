@@ -86,11 +86,11 @@ static void reading_close(struct reading *t) {
     mem_pinned_free(t->y);
 }
 
-static void read_batch(struct run *r, const struct reading *t, int valid, struct eval_sums *sums) {
+static bool read_batch(struct run *r, const struct reading *t, int valid, struct eval_sums *sums) {
     struct net_result result;
     net_evaluate_tokens(r->model.net, t->token, t->y, valid, &result);
     eval_add(sums, &result);
-    eval_unit(r);
+    return eval_unit(r);
 }
 
 static size_t units_of(const struct run *r, const struct text_set *text) {
@@ -107,8 +107,7 @@ static void read_streams(struct run *r, const struct text_set *text, const struc
     for (size_t window = 0; window < windows; window++) {
         int valid =
             text_eval_fill(text, r->data.first_stream, r->data.streams, s->batch, s->sequence, window, t->token, t->y);
-        if (valid == 0) break;
-        read_batch(r, t, valid, sums);
+        if (valid == 0 || !read_batch(r, t, valid, sums)) break;
     }
 }
 
@@ -118,7 +117,7 @@ static void read_windows(struct run *r, const struct text_set *text, const struc
     size_t from, to;
     loader_share(text_sequential_windows(text->count, s->sequence), r->comm->rank, r->comm->size, &from, &to);
     for (; from < to; from += (size_t)s->batch)
-        read_batch(r, t, text_sequential_fill(text, from, to, s->batch, s->sequence, t->token, t->y), sums);
+        if (!read_batch(r, t, text_sequential_fill(text, from, to, s->batch, s->sequence, t->token, t->y), sums)) break;
 }
 
 /* --eval-samples windows from random places, the same in every evaluation. */
@@ -134,7 +133,7 @@ static void read_samples(struct run *r, const struct text_set *text, const struc
                            text_sampled_place(text->count, s->sequence, (uint64_t)r->options.seed,
                                               from + (i < windows ? i : windows - 1)),
                            s->sequence, t->token + i * length, t->y + i * length);
-        read_batch(r, t, (int)(windows * length), sums);
+        if (!read_batch(r, t, (int)(windows * length), sums)) break;
     }
 }
 

@@ -7,17 +7,21 @@
 #include "cli/train/finite.h"
 
 /* `beside`: an evaluation that happens only because the run stops here; it must leave no trace in what the run
- * resumes from. */
-static void evaluate(struct run *r, bool beside) {
+ * resumes from. False: a signal ended it, where it may. */
+static bool evaluate(struct run *r, bool beside, bool stops) {
+    const unsigned how = (beside ? EVALUATION_BESIDE : 0u) | (stops ? EVALUATION_STOPS : 0u);
     double begin = clock_now();
+    struct scores scores;
     mllog_evaluation(r);
-    run_evaluate(r, beside, &r->last);
+    if (!run_evaluate(r, how, &scores)) return false;
+    r->last = scores;
     mllog_scores(r, &r->last);
     r->last_at = r->step;
     log_eval(r, &r->last, clock_now() - begin);
     if (r->step == 0) r->log.start = r->last;
     const struct spent spent = log_spent(r);
     target_look(r, &r->last, &spent);
+    return true;
 }
 
 /* The first step at or after the next multiple of --eval-every epochs behind so many steps; the end where there is
@@ -68,11 +72,11 @@ static void checkpoint(struct run *r, bool last) {
 
 void between_steps(struct run *r, bool stop) {
     check_update(r, r->step);
-    bool stopped = stop && r->step < r->stop; /* a signal in the last step comes too late to stop anything */
-    bool due_now = r->step == r->eval_next || (r->step == r->stop && run_evaluates(r));
-    bool evaluated = due_now && !stopped;
-    if (evaluated) evaluate(r, r->step != r->eval_next);
-    bool last = r->step == r->stop; /* a target may just have been reached */
+    const bool due_now = r->step == r->eval_next || (r->step == r->stop && run_evaluates(r));
+    r->stopped = stop && r->step < r->stop; /* in the last step there may be nothing left to stop */
+    const bool evaluated = due_now && !r->stopped && evaluate(r, r->step != r->eval_next, true);
+    if (due_now && !evaluated) stop = r->stopped = true; /* who resumes makes up for it */
+    bool last = r->step == r->stop;                      /* a target may just have been reached */
     if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
     if (run_due(r, r->options.check_replicas)) run_check_replicas(r);
     bool wanted = r->options.checkpoint_every > 0 ? run_due(r, r->options.checkpoint_every) : evaluated;
@@ -100,15 +104,17 @@ static bool evaluation_missing(const struct run *r) {
 }
 
 /* A run that goes on in another directory, and only as far as it has come already, has no checkpoint there yet; nor has
- * one that begins at its target. */
+ * one that begins at its target. One that was stopped before its last evaluation has none that knows of it. */
 static bool leaves_none(const struct run *r) {
-    return r->options.out[0] && r->step == r->stop && r->saved.last != r->step;
+    const bool known = r->saved.last == r->step && (!run_evaluates(r) || evaluated_before(r));
+    return r->options.out[0] && r->step == r->stop && !known;
 }
 
 void before_steps(struct run *r) {
     mllog_start(r);
     const bool missing = evaluation_missing(r);
-    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing)) evaluate(r, r->step > 0 && !missing);
+    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing))
+        evaluate(r, r->step > 0 && !missing, false);
     r->eval_next = next_evaluation(r);
     if (leaves_none(r)) checkpoint(r, true);
     phases_restart(&r->phases);

@@ -332,12 +332,13 @@ static void say_next(struct run *r) {
 static void say_stopped(struct run *r) {
     char *program = shell_quote(r->job.program), *out = shell_quote(r->options.out), goal[48] = "";
     if (run_is_prefix(r)) snprintf(goal, sizeof goal, " --stop-at %.17g", r->options.stop_at);
+    const char *where = r->step == r->stop ? ", before the evaluation there" : "";
     if (r->options.out[0])
-        log_say(r, "Stopped by a signal after step %zu of %zu. To go on: mpirun -np %d %s --resume %s%s", r->step,
-                r->steps, r->comm->size, program, out, goal);
+        log_say(r, "Stopped by a signal after step %zu of %zu%s. To go on: mpirun -np %d %s --resume %s%s", r->step,
+                r->steps, where, r->comm->size, program, out, goal);
     else
-        log_say(r, "Stopped by a signal after step %zu of %zu. Nothing was saved, since there is no --out.", r->step,
-                r->steps);
+        log_say(r, "Stopped by a signal after step %zu of %zu%s. Nothing was saved, since there is no --out.", r->step,
+                r->steps, where);
     mem_free(program);
     mem_free(out);
 }

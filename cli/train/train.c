@@ -137,8 +137,8 @@ bool run_train(struct run *r, int *status, struct err *e) {
         optimise(r);
         finish_step(r, &stop);
         if (r->now.meets || stop) between_steps(r, stop);
-        stop |= r->trouble.text[0] != '\0';
+        stop |= r->stopped || r->trouble.text[0] != '\0';
     }
-    *status = r->step < r->stop ? EXIT_STOPPED : EXIT_DONE;
+    *status = r->stopped ? EXIT_STOPPED : EXIT_DONE;
     return after_steps(r, e);
 }

@@ -179,8 +179,8 @@ wait $job
 status=$?
 check "SIGHUP under nohup changes nothing" [ $status -eq 0 ]
 
-# It comes during the first of two evaluations: the step between them is the last one, and nothing is left to stop.
-"$PROGRAM" --data synthetic:64x4000 --batch 4 --steps 1 --out "$W/late" > "$W/out" 2> "$W/err" < /dev/null &
+# It comes in the last step, and nothing is left to stop.
+"$PROGRAM" --data synthetic:512x8 --batch 512 --steps 1 --eval-every never --out "$W/late" > "$W/out" 2> "$W/err" < /dev/null &
 job=$!
 for _ in $(seq 1000); do # until the log is there, which is made before
     grep -q '"type":"header"' "$W/late/run.jsonl" 2> /dev/null && break
@@ -190,7 +190,34 @@ kill -TERM $job
 wait $job
 status=$?
 check "a signal in the last step: the run is done, status 0" [ $status -eq 0 ]
-check "and evaluated at its end" [ "$(json "$W/late/run.jsonl" eval step)" = 1 ]
+check "and says so" [ "$(json "$W/late/run.jsonl" summary completed)" = true ]
+
+# -- in the midst of an evaluation -----------------------------------------------------------------------------------------
+# Of steps 0, 2 and 4, the last. in_evaluation N DIR: the signal comes to one rank in the N-th; its status.
+evaluates="--data synthetic:64x1600 --batch 4 --steps 4 --eval-every 0.375 --algo topka --density 0.01"
+in_evaluation() {
+    # shellcheck disable=SC2086
+    SPARSETRAIN_PATIENCE=0.1 "$MPIRUN" -np $P "$PROGRAM" $evaluates --out "$2" > "$W/out" 2> "$W/err" < /dev/null &
+    job=$!
+    until [ "$(grep -c '^evaluating 1600 test images' "$W/out")" -ge "$1" ] || ! kill -0 $job 2> /dev/null; do sleep 0.05; done
+    kill -USR1 "$(ps -o pid=,comm= --ppid $job | awk '$2 == "sparsetrain" { print $1; exit }')"
+    wait $job
+}
+# shellcheck disable=SC2086
+start $P $evaluates --out "$W/evaluated"
+for case in '2 2' '3 4'; do
+    nth=${case% *} step=${case#* }
+    rm -rf "$W/midst"
+    in_evaluation "$nth" "$W/midst"
+    check "a signal during the evaluation of step $step: status 4" [ $? -eq 4 ]
+    check "it is given up" [ "$(evaluations "$W/midst")" = "$(evaluations "$W/evaluated" | head -n $((nth - 1)))" ]
+    check "there is a checkpoint of that step" [ "$(checkpoints_of "$W/midst" | tr ' ' '\n' | tail -n 1)" = "$step" ]
+    check "the run is not completed" [ "$(json "$W/midst/run.jsonl" summary completed)" = false ]
+    start $P --resume "$W/midst"
+    check "who resumes makes it: the bits of a run that was left alone" [ "$(evaluations "$W/midst")" = "$(evaluations "$W/evaluated")" ]
+    check "and of its parameters" [ "$(hash_of "$W/midst")" = "$(hash_of "$W/evaluated")" ]
+    check "which ends with a checkpoint of what it was evaluated with" [ "$(sed -n 's/^{"type":"\([a-z]*\)".*/\1/p' "$W/midst/run.jsonl" | tail -n 3 | paste -s -d ' ' -)" = 'eval checkpoint summary' ]
+done
 
 # -- what is refused --------------------------------------------------------------------------------------------------------
 last=$(find "$W/whole" -name 'checkpoint-*' | sort | tail -n 1)
