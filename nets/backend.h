@@ -143,6 +143,8 @@ struct backend_ops {
     bool (*end)(void *backend);
     /* Are passes recorded? why: of NET_GRAPHS_FAILED. NULL: there is no such thing here. */
     enum net_graphs (*graphs)(const void *backend, const char **why);
+    /* Of PRECISION_F32_WINOGRAD, after the layers were opened: is any convolution computed so? NULL: it is not said. */
+    bool (*winograd)(const void *backend);
     const struct layer_ops *layer[LAYER_KINDS];
     /* to += from, gradients of a tensor of this shape and layout. */
     void (*add)(void *backend, const struct tensor *shape, const float *from, float *to);

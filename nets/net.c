@@ -130,6 +130,12 @@ enum net_graphs net_graphs(const struct net *net, const char **why) {
     return m->backend->graphs ? m->backend->graphs(m->backend_state, why) : NET_GRAPHS_NONE;
 }
 
+bool net_lacks_winograd(const struct net *net) {
+    const struct net_impl *m = net_impl(net);
+    return net->setup.precision == PRECISION_F32_WINOGRAD && m->backend->winograd &&
+           !m->backend->winograd(m->backend_state);
+}
+
 size_t net_device_bytes(const struct net *net) {
     const struct arena *a = &net->arena;
     return (2 * a->n + a->n_state + a->n_carry + net_impl(net)->planned) * sizeof(float);

@@ -193,6 +193,10 @@ void net_close(struct net *net);
  * the net is open. */
 enum net_graphs net_graphs(const struct net *net, const char **why);
 
+/* Was it to compute in f32-winograd, and computes all as in f32, as the library has no such algorithm here or it pays
+ * for no layer? False where the backend does not say. */
+bool net_lacks_winograd(const struct net *net);
+
 /* Floats that a net takes, before it has any: parameters (and as many gradients), running statistics, states of the
  * streams, activations. What a backend keeps besides is not in it. False on a user's mistake. */
 struct net_size {

@@ -88,6 +88,8 @@ static void length_text(const struct run *r, char *text, size_t size) {
 
 static void say_ignored(struct run *r) {
     char names[OPTION_TEXT_MAX];
+    if (net_lacks_winograd(r->model.net))
+        log_say(r, "  ignored   --precision f32-winograd: no convolution of this net is computed so here; it is f32");
     options_ignored(&r->options, names, sizeof names);
     if (names[0])
         log_say(r, "  ignored   %s, without effect with --algo %s", names, options_exchange(&r->options)->name);

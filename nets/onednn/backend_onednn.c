@@ -244,6 +244,10 @@ static void last_result(void *backend, int which, struct net_result *result) {
     *result = ((const struct onednn *)backend)->result[which];
 }
 
+static bool takes_winograd(const void *backend) {
+    return ((const struct onednn *)backend)->took_winograd;
+}
+
 const struct backend_ops backend_onednn = {
     .name = "onednn",
     .device = "cpu",
@@ -254,6 +258,7 @@ const struct backend_ops backend_onednn = {
     .feed = feed,
     .begin = begin,
     .end = end,
+    .winograd = takes_winograd,
     .layer =
         {
 #define LAYER(KIND, name, onednn, cudnn) [LAYER_##KIND] = &onednn,

@@ -23,7 +23,7 @@ struct onednn {
     size_t path_room;
     uint64_t dropout_seed, step;              /* step: as fed */
     bool adds;                                /* of backend_setup */
-    bool winograd;                            /* convolutions may be computed by Winograd's algorithm */
+    bool winograd, took_winograd;             /* convolutions may be computed by Winograd's algorithm; one is */
     struct net_result result[NET_LOSSES_MAX]; /* of the last pass */
 };
 

@@ -123,14 +123,16 @@ struct made_pass {
 /* x: how all of the images lie, or their gradient; the pass over the weights takes them as the forward pass chose. */
 static struct made_pass make_pass(const struct convolution *c, const struct plan *all, const struct plan *part,
                                   enum shim_pass pass, shim_desc x, dnnl_primitive_desc_t forward) {
-    const struct onednn *b = c->backend;
+    struct onednn *b = c->backend;
     struct made_pass made = {.plan = part};
     shim_desc bias = pass == SHIM_DATA ? NULL : bias_of(all);
     if (b->winograd && winograd_pays(c, part, pass) &&
         shim_convolution(&made.desc, b->engine, pass, dnnl_convolution_winograd,
                          part == all ? x : shim_desc_of(&part->x), shim_desc_of(&part->w_any), bias,
-                         shim_desc_of(&part->y), &part->window, b->attr, forward) == dnnl_success)
+                         shim_desc_of(&part->y), &part->window, b->attr, forward) == dnnl_success) {
+        b->took_winograd = true;
         return made;
+    }
     made.plan = all;
     ONEDNN(shim_convolution(&made.desc, b->engine, pass, dnnl_convolution_direct, x, shim_desc_of(&all->w_any), bias,
                             shim_desc_of(&all->y), &all->window, b->attr, forward));

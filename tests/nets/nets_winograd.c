@@ -40,6 +40,8 @@ static double difference(int batch, int side, int of_channels, int of_kernel, in
         far += pow((double)plain->arena.grad[i] - (double)other->arena.grad[i], 2);
         size += pow((double)plain->arena.grad[i], 2);
     }
+    assert_false(net_lacks_winograd(plain));
+    assert_int_equal(net_lacks_winograd(other), far == 0);
     batch_close(&b);
     net_close(plain), net_close(other);
     return sqrt(far / size);

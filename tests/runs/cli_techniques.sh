@@ -142,6 +142,9 @@ refused "a warm-up of no steps" 'density warm-up "linear:0": it takes a whole nu
 refused "a warm-up from nothing" 'density warm-up "linear:5:0": every density must be above 0' --algo topka --density-warmup linear:5:0
 start 2 $common --algo dense --density-warmup linear:5 --out "$W/dense-warm"
 check "a dense exchange has no use for a warm-up" grep -q '^  ignored   --density-warmup, without effect with --algo dense' "$W/out"
+# shellcheck disable=SC2086
+start 2 $small_net --steps 1 --device cpu --precision f32-winograd
+check "nor a net without convolutions for Winograd's algorithm" grep -q '^  ignored   --precision f32-winograd: no convolution' "$W/out"
 refused "momentum of Adam" "--momentum has no effect without --optimiser sgd" --optimiser adam --momentum 0.9
 refused "betas of SGD" "--beta1 has no effect without --optimiser adam or adamw" --beta1 0.8
 finish

@@ -2,8 +2,8 @@
 # gtopk-fig14: accuracy of gTop-k against Top-k on 32 ranks with other mini-batches
 # paper: Fig. 14, Section V-B: P = 32, k = 0.001 m: with a smaller mini-batch, hence more updates, gTop-k loses about 0.5
 #     percentage points of accuracy against Top-k on ResNet-20; with a larger one it loses about 6 on VGG-16
-# runs: training with --algo topka, gtopk --gtopk-residual paper and gtopk on 32 ranks, convolutions by Winograd's
-#     algorithm, 120 epochs: ResNet-20 with 8 images a rank, VGG-16 with 64 (our choice: the paper does not print the sizes)
+# runs: training with --algo topka, gtopk --gtopk-residual paper and gtopk on 32 ranks, convolutions by Winograd's algorithm (on CPUs where
+#     they have AVX-512), 120 epochs: ResNet-20 with 8 images a rank, VGG-16 with 64 (our choice: the paper does not print the sizes)
 #     (quick: 8 ranks, 6 epochs of made-up images)
 # needs: CIFAR-10; 32 ranks of VGG-16: weeks on few cores (--epochs E: the first E epochs of that schedule)
 # takes: full: about 25 h of computing on two cores, by the rates of results/measured/costs; on a GPU not measured yet; quick: 2 min

@@ -2,10 +2,10 @@
 # resnet20-exchanges: ResNet-20 to the end of its schedule by nine exchanges
 # paper: none: a study of our own. Who is fastest to a loss in a short run (time-to-target), or first in the scaling study, may end elsewhere: it
 #     wins only where it also ends as dense does
-# runs: training on 4 ranks, 140 epochs of CIFAR-10, batch 32 a rank, density 0.001 after gTop-k's warm-up: dense in f32 and in bf16, powersgd of
-#     rank 2, topka, gtopk, gtopk-rd and spardl in packed messages, oktopk, micro; dense and gtopk are the runs of gtopk-fig5, all others have
-#     convolutions by Winograd's algorithm, and so has a second dense: how far it ends from the first is what rounding alone is worth
-#     (quick: 6 epochs of made-up images)
+# runs: training on 4 ranks, 140 epochs of CIFAR-10, batch 32 a rank, density 0.001 after gTop-k's warm-up: dense in f32 and in bf16,
+#     powersgd of rank 2, topka, gtopk, gtopk-rd and spardl in packed messages, oktopk, micro; dense and gtopk are the runs of gtopk-fig5,
+#     all others have convolutions by Winograd's algorithm (on CPUs where they have AVX-512), and so has a second dense: how far it ends
+#     from the first is what rounding alone is worth (quick: 6 epochs of made-up images)
 # needs: CIFAR-10; a day on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
 # takes: full: 12 to 29 h on two cores, by 1400 to 600 images/s in f32; on a GPU not measured yet; quick: 3 min
 # agrees: nothing is compared with a paper: the rows have the test accuracy at the end, how far it is from that of dense (of one seed
