@@ -104,6 +104,8 @@ bool log_check(struct run *r, struct err *e);
 /* Adds a row that is kept in the log to the totals. If a process ended after its last checkpoint but before its
  * summary, the run that resumes writes the summary and so needs the totals of its rows. */
 void log_recall(struct run_log *l, const char *row);
+/* Of a run that has steps to take, only what the next evaluation and the terminal say of all since the last one. */
+void log_recall_since(struct row *since, const char *row);
 /* If the row is the evaluation before the first step, what it says of scores that are not known: a checkpoint keeps
  * that evaluation's losses and accuracy alone. */
 void log_recall_start(struct scores *start, const char *row);

@@ -29,7 +29,10 @@ static bool copy_rows(struct run *r, FILE *old, FILE *copy) {
     while (good && log_row_next(old, &line, &size)) {
         if (!kept(r, line)) continue;
         good = fputs(line, copy) >= 0;
-        if (r->first_step == r->stop) log_recall(l, line);
+        if (r->first_step == r->stop)
+            log_recall(l, line);
+        else
+            log_recall_since(&l->totals.since_evaluation, line);
         log_recall_start(&l->start, line);
         l->evaluated |= log_row_is(line, "eval") && log_row_step(line) == (long long)r->first_step;
     }

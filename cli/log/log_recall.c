@@ -1,4 +1,4 @@
-/* log_recall.c: what the rows of a log say of steps that another process has taken: see log_recall in log.h. */
+/* log_recall.c: what the rows of a log say of steps that another process has taken: see log.h. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,12 +49,21 @@ void log_recall(struct run_log *l, const char *row) {
     if (log_row_is(row, "eval")) t->since_evaluation = (struct row){0};
     if (!log_row_is(row, "step")) return;
     if (l->begun) {
-        *t = (struct totals){0};
+        *t = (struct totals){.since_evaluation = t->since_evaluation};
         l->ranks = l->ranks_begun;
     }
     l->begun = false;
     const struct row value = recall_step(row);
     log_columns_add(t, &value);
+}
+
+void log_recall_since(struct row *since, const char *row) {
+    if (log_row_is(row, "eval")) *since = (struct row){0};
+    if (!log_row_is(row, "step")) return;
+    const double samples = number(row, "samples");
+    since->samples += samples;
+    since->loss += samples * number(row, "loss");
+    since->correct += samples * number(row, "accuracy");
 }
 
 void log_recall_start(struct scores *start, const char *row) {

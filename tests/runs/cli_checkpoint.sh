@@ -203,6 +203,12 @@ in_evaluation() {
     kill -USR1 "$(ps -o pid=,comm= --ppid $job | awk '$2 == "sparsetrain" { print $1; exit }')"
     wait $job
 }
+# same_train_loss DIR DIR: in each evaluation, but for rounding
+train_losses() { "$PROGRAM" rows "$1" --keys step,train_loss --type eval; }
+same_train_loss() {
+    why=$(train_losses "$1"; train_losses "$2")
+    { train_losses "$1"; train_losses "$2"; } | awk '$1 in loss { n++; if (!(($2 / loss[$1] - 1) ^ 2 < 1e-24)) exit 1 } { loss[$1] = $2 } END { exit n != 3 }'
+}
 # shellcheck disable=SC2086
 start $P $evaluates --out "$W/evaluated"
 for case in '2 2' '3 4'; do
@@ -215,6 +221,7 @@ for case in '2 2' '3 4'; do
     check "the run is not completed" [ "$(json "$W/midst/run.jsonl" summary completed)" = false ]
     start $P --resume "$W/midst"
     check "who resumes makes it: the bits of a run that was left alone" [ "$(evaluations "$W/midst")" = "$(evaluations "$W/evaluated")" ]
+    check "with the mean loss of all steps before it, those out of the log among them" same_train_loss "$W/midst" "$W/evaluated"
     check "and of its parameters" [ "$(hash_of "$W/midst")" = "$(hash_of "$W/evaluated")" ]
     check "which ends with a checkpoint of what it was evaluated with" [ "$(sed -n 's/^{"type":"\([a-z]*\)".*/\1/p' "$W/midst/run.jsonl" | tail -n 3 | paste -s -d ' ' -)" = 'eval checkpoint summary' ]
 done
