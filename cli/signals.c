@@ -1,5 +1,6 @@
-/* signals.c: see signals.h. The four are blocked, and the loop asks between steps which of them wait. A thread that was
- * there before, MPI's own, does not block them: it may be given one, and its handler sets a flag. */
+/* signals.c: see signals.h. The four are blocked, and the loop asks between steps, and between batches of an
+ * evaluation, which of them wait. A thread that was there before, MPI's own, does not block them: it may be given one,
+ * and its handler sets a flag. */
 #include "cli/signals.h"
 
 #include <signal.h>

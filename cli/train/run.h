@@ -157,7 +157,7 @@ struct run {
     size_t stop;      /* the last step to take now: before the end with --stop-at, or at a target */
     size_t eval_next; /* next step to evaluate after */
     bool eval_stops;  /* the evaluation under way ends at a signal */
-    bool stopped;     /* by a signal, before all that was asked for was done */
+    bool stopped;     /* by a signal or r->trouble, before all that was asked for was done */
     struct step now;
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
     struct trace_file trace;             /* --trace */
