@@ -126,7 +126,13 @@ static bool fits_new(const char *out, bool held, struct err *e) {
     if (!f.log && !f.checkpoint) return true;
     if (!held && !run_dir_is_free(out, e)) return false;
     char *quoted = shell_quote(out);
-    err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
+    if (f.checkpoint)
+        err_set(e, "%s already holds a run; choose another --out, or continue it with --resume %s", out, quoted);
+    else
+        err_set(e,
+                "%s holds the log of a run that ended before its first checkpoint; choose another --out, or remove it: "
+                "rm -r %s",
+                out, quoted);
     mem_free(quoted);
     return false;
 }

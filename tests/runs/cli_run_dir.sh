@@ -48,6 +48,10 @@ for p in 1 3; do
     note "$W/other$p"
     check "of another run whose log is gone, P = $p" untouched "$W/other$p" mistaken "other$p holds another run, " $p --resume "$W/a$p" --out "$W/other$p"
     check "a new run there, too, P = $p" untouched "$W/other$p" mistaken "other$p already holds a run" $p $common --out "$W/other$p"
+    cp -r "$W/a$p" "$W/logged$p"
+    rm -r "$W/logged$p"/checkpoint-*
+    note "$W/logged$p"
+    check "where a log is all that is left of a run, P = $p" untouched "$W/logged$p" mistaken "first checkpoint; choose another --out, or remove it: rm -r $W/logged$p" $p $common --out "$W/logged$p"
     mkdir "$W/full$p"
     echo mine > "$W/full$p/thing"
     note "$W/full$p"
