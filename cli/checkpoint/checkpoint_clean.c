@@ -9,37 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/checkpoint/checkpoint_files.h"
-
-static const char digits[] = "0123456789";
+#include "cli/checkpoint/checkpoint_names.h"
 
 /* model.ckpt, rank0012.ckpt */
 static bool is_file_of_ours(const char *name) {
     if (strcmp(name, "model.ckpt") == 0) return true;
     if (strncmp(name, "rank", 4) != 0) return false;
-    size_t number = strspn(name + 4, digits);
+    size_t number = strspn(name + 4, "0123456789");
     return number > 0 && strcmp(name + 4 + number, ".ckpt") == 0;
-}
-
-static const char damaged[] = ".damaged";
-
-/* The step in "checkpoint-00000012.tmp" with what is behind it, or -1. */
-static long long step_before(const char *end, const char *name) {
-    char whole[32];
-    const char *at = strrchr(name, '.');
-    if (!at || strcmp(at, end) != 0 || at - name >= (int)sizeof whole) return -1;
-    snprintf(whole, sizeof whole, "%.*s", (int)(at - name), name);
-    return checkpoint_step_of(whole);
-}
-
-static bool is_leftover(const char *name) {
-    return step_before(".tmp", name) >= 0 || step_before(".old", name) >= 0;
-}
-
-bool checkpoint_is_aside(const char *path) {
-    char name[CHECKPOINT_NAME_MAX];
-    checkpoint_last_name(path, name);
-    return is_leftover(name) || step_before(damaged, name) >= 0;
 }
 
 /* What a network file system has in the place of a file that is removed while somebody reads it; it goes by itself. */
@@ -109,8 +86,8 @@ static void tidy(const char *dir, long long set_aside, struct err *left) {
     if (!d) return;
     for (struct dirent *entry; (entry = readdir(d));) {
         char path[CHECKPOINT_PATH_MAX];
-        const long long step = step_before(damaged, entry->d_name);
-        if (!is_leftover(entry->d_name) && (step < 0 || step > set_aside)) continue;
+        const long long step = checkpoint_damaged_step(entry->d_name);
+        if (!checkpoint_is_leftover(entry->d_name) && (step < 0 || step > set_aside)) continue;
         snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
         checkpoint_remove(path, left);
     }
@@ -195,12 +172,12 @@ bool checkpoint_discard(const char *dir, long long after, struct err *e) {
 }
 
 bool checkpoint_set_aside(const char *dir, long long after, struct err *e) {
-    char path[CHECKPOINT_PATH_MAX], aside[CHECKPOINT_PATH_MAX + sizeof damaged];
+    char path[CHECKPOINT_PATH_MAX], aside[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_DAMAGED];
     struct err left = {0};
     long long step;
     while (next_later(dir, after, INT64_MAX, &step, e) && step >= 0) {
         checkpoint_name(path, dir, step);
-        snprintf(aside, sizeof aside, "%s%s", path, damaged);
+        snprintf(aside, sizeof aside, "%s" CHECKPOINT_DAMAGED, path);
         checkpoint_remove(aside, &left);
         if (rename(path, aside) != 0)
             return err_with(e, err_of_errno(errno), "cannot rename %s, which is damaged, to %s: %s; move it away", path,

@@ -26,10 +26,6 @@ bool checkpoint_set_aside(const char *dir, long long after, struct err *e);
 /* Such ones up to this step go. */
 void checkpoint_tidy_damaged(const char *dir, long long step, struct err *left);
 
-/* Is this the name of one that is written, removed or set aside, whatever it lies in? What has it may go at any time.
- */
-bool checkpoint_is_aside(const char *path);
-
 /* May another one take its name? If it is there, it is a directory, and all in it is ours. */
 bool checkpoint_is_ours(const char *path, struct err *left);
 

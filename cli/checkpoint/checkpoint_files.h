@@ -5,11 +5,9 @@
 
 #include <stdint.h>
 
+#include "cli/checkpoint/checkpoint_names.h"
 #include "cli/checkpoint/container.h"
-#include "cli/log/log.h"
 #include "cli/train/leg.h"
-
-enum { CHECKPOINT_PATH_MAX = 1200 };
 
 /* Of struct scores what a run that goes on needs of its start, as files have it. */
 struct start {
@@ -47,20 +45,6 @@ struct checkpoint {
     size_t passed;                            /* so many newer ones of the run are damaged, */
     struct err first;                         /* the newest of them in this way */
 };
-
-/* Where the checkpoint of this step lies in the directory of a run. */
-void checkpoint_name(char path[CHECKPOINT_PATH_MAX], const char *dir, long long step);
-
-/* The step in such a name without its directory, or -1. */
-long long checkpoint_step_of(const char *name);
-/* The last name of a path, without slashes behind it; "" where it is longer than any of ours. */
-enum { CHECKPOINT_NAME_MAX = 64 };
-void checkpoint_last_name(const char *path, char name[CHECKPOINT_NAME_MAX]);
-/* The step in the last name of a path as a user may write it, with other zeros before it too, or -1. */
-long long checkpoint_step_in(const char *path);
-/* The newest checkpoint in dir of a step before this one, or -1: with errno 0 there is none, else dir cannot be read.
- */
-long long checkpoint_newest(const char *dir, long long before);
 
 /* Finds the newest checkpoint of a run's directory, or takes dir as one: use, path, run_dir and named. */
 bool checkpoint_locate(const struct checkpoint_use *use, const char *dir, struct checkpoint *found, struct err *e);

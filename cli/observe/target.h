@@ -7,7 +7,7 @@
  *        target_json        in the summary
  *
  * What it took is counted from the start of the run, through all processes that took a part of it: a checkpoint has the
- * sums up to its step (struct tally in checkpoint_files.h). Steps that were lost with a process and taken again count
+ * sums up to its step (struct tally of cli/checkpoint). Steps that were lost with a process and taken again count
  * once. */
 #ifndef ST_CLI_TARGET_H
 #define ST_CLI_TARGET_H
